@@ -1,0 +1,49 @@
+// Runs under whatever Node the host has (20.19 or later): installs from the lockfile when node_modules is missing or
+// stale, then runs the given file with the Node 24 that the lockfile brings. `--bin NAME` runs a package's command instead.
+import { spawn, spawnSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..')
+const modules = join(root, 'node_modules')
+const stamp = join(modules, '.throughline-lock')
+
+function install() {
+  const digest = createHash('sha256')
+    .update(readFileSync(join(root, 'package-lock.json')))
+    .digest('hex')
+  if (existsSync(stamp) && readFileSync(stamp, 'utf8') === digest) return
+  console.error('Installing packages from the lockfile (once) …')
+  const npm = spawnSync('npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error'], {
+    cwd: root,
+    stdio: ['ignore', 2, 2],
+    shell: process.platform === 'win32',
+  })
+  if (npm.status !== 0) {
+    console.error('npm ci failed: the packages in package-lock.json could not be installed (see above).')
+    process.exit(1)
+  }
+  mkdirSync(modules, { recursive: true })
+  writeFileSync(stamp, digest)
+}
+
+/** @param {string[]} args */
+function run(args) {
+  const [first, second, ...rest] = args
+  if (first === undefined) throw new Error('usage: launch.mjs FILE [ARG ...] | --bin NAME [ARG ...]')
+  const node = join(modules, 'node', 'bin', process.platform === 'win32' ? 'node.exe' : 'node')
+  const command =
+    first === '--bin' ? [join(modules, '.bin', second ?? ''), ...rest] : [node, join(root, first), ...args.slice(1)]
+  const env = {
+    ...process.env,
+    PATH: join(modules, '.bin') + (process.platform === 'win32' ? ';' : ':') + process.env.PATH,
+  }
+  const child = spawn(command[0], command.slice(1), { stdio: 'inherit', env })
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal))
+  child.on('exit', (code, signal) => process.exit(signal ? 1 : (code ?? 1)))
+}
+
+install()
+run(process.argv.slice(2))

@@ -1,0 +1,112 @@
+import type { Position } from '#src/events/envelope.ts'
+import type { WorkspaceId } from '#src/events/workspace-id.ts'
+import type { DocumentId, Entry, Projection } from './projection.ts'
+
+/** A build of a projection's index: `logs-v1-001`. */
+export type IndexName = string
+
+export type EntryKey = Readonly<{ workspaceId: WorkspaceId; collection: string; id: DocumentId; day: string }>
+export type WorkspaceEntries = Readonly<{ workspaceId: WorkspaceId; entries: readonly Entry[] }>
+
+/** How far an index has followed its log. */
+export type Checkpoint = Readonly<{ epoch: string; position: Position }>
+
+/** The writing side: one projector owns an index of one partition at a time. Contract: test/contracts/index-store.ts. */
+export interface IndexWriter {
+  /** Makes the index if it is not there. `epoch` is the log's: an index of another epoch is refused (PermanentError). */
+  open(index: IndexName, projection: Projection, epoch: string): Promise<void>
+  /** The newest entry of each key, looked for on its day and the collection's `lookbackDays` before it. */
+  load(index: IndexName, keys: readonly EntryKey[]): Promise<readonly (Entry | undefined)[]>
+  /** Resolves when entries and then checkpoint are durable. The checkpoint never runs ahead of the entries. */
+  write(index: IndexName, entries: readonly WorkspaceEntries[], checkpoint: Checkpoint): Promise<void>
+  /** The checkpoint; position 0 for a new index. */
+  checkpoint(index: IndexName): Promise<Checkpoint>
+  /** Written with every batch and each second, even idle: what readers know of completeness. `at` in ms. */
+  heartbeat(index: IndexName, progress: Readonly<{ position: Position; head: Position; at: number }>): Promise<void>
+  /** Readers of the projection move to this build in one step. */
+  promote(projection: string, index: IndexName): Promise<void>
+  /** The build that readers use; undefined before the first promotion. */
+  live(projection: string): Promise<IndexName | undefined>
+  close(): Promise<void>
+}
+
+/**
+ * A condition over the fields of a collection. Typed: no user text reaches an engine's own query language. `tokens` fields
+ * hold tokens of events/tokens.ts; several fields mean "in any of them", each by itself.
+ */
+export type Filter =
+  | Readonly<{ kind: 'all' }>
+  | Readonly<{ kind: 'none' }>
+  | Readonly<{ kind: 'and' | 'or'; of: readonly Filter[] }>
+  | Readonly<{ kind: 'not'; of: Filter }>
+  /** Any of the values, whole, case folded. */
+  | Readonly<{ kind: 'keyword'; field: string; values: readonly string[] }>
+  /** Bounds are inclusive. */
+  | Readonly<{ kind: 'number'; field: string; from?: bigint | number; to?: bigint | number }>
+  /** Adjacent tokens in one field; with `prefix` the last of them is the beginning of a token. */
+  | Readonly<{ kind: 'phrase'; fields: readonly string[]; tokens: readonly string[]; prefix?: boolean }>
+  /** One token that begins with `prefix` and matches the linear regular expression whole; at most 1,000 expand. */
+  | Readonly<{ kind: 'pattern'; fields: readonly string[]; prefix: string; regex: string }>
+  /** One token that begins with `prefix` and lies between the two in text order (inclusive where given). */
+  | Readonly<{ kind: 'tokenRange'; fields: readonly string[]; prefix: string; from?: string; to?: string }>
+
+/** A pattern or range meets more tokens than may be expanded: the caller answers 400 `query_too_broad`. */
+export class TooBroadError extends Error {
+  override readonly name = 'TooBroadError'
+}
+
+/** Which documents: always inside one workspace. */
+export type Scope = Readonly<{ workspaceId: WorkspaceId; projection: string; collection: string }>
+
+/** Place in an order: the value ordered by (`timeNs` or a number field) and the id that settles ties. */
+export type SortKey = Readonly<{ value: bigint; id: DocumentId }>
+
+export type Selection = Readonly<{
+  filter: Filter
+  /** Record time, nanoseconds: from inclusive, to exclusive. */
+  fromNs?: bigint
+  toNs?: bigint
+  /** Only entries last written at or below this position: a snapshot of records. */
+  upTo?: Position
+  /** Only entries last written above this position: what is new since. */
+  since?: Position
+}>
+
+export type IndexQuery = Selection &
+  Readonly<{
+    /** `timeNs`, `position` (order of arrival) or a number field. Ties go by id, in the same direction. */
+    orderBy: string
+    direction: 'asc' | 'desc'
+    after?: SortKey
+    limit: number
+  }>
+
+export type Hit<Document extends object = object> = Readonly<{
+  id: DocumentId
+  timeNs: bigint
+  position: Position
+  sort: SortKey
+  document: Document
+}>
+
+/** How far the live index had followed the log when it was asked; undefined before the first promotion. */
+export type Progress = Readonly<{ index: IndexName; position: Position; head: Position; at: number }>
+
+/** Time buckets: `startNs` is a multiple of the step; `by` counts per value of the keyword asked for. */
+export type Bucket = Readonly<{ startNs: bigint; total: number; by: Readonly<Record<string, number>> }>
+export type Facet = Readonly<{ field: string; values: readonly Readonly<{ value: string; count: number }>[] }>
+
+/**
+ * The reading side. The workspace is part of every scope; there is no way to ask across workspaces. Readers resolve the
+ * live build by the projection's name. Contract: test/contracts/index-store.ts.
+ */
+export interface IndexReader {
+  progress(projection: string): Promise<Progress | undefined>
+  /** By id, wherever they are; the newest where several days hold one. Missing ids are left out. */
+  get<Document extends object>(scope: Scope, ids: readonly DocumentId[]): Promise<readonly Hit<Document>[]>
+  search<Document extends object>(scope: Scope, query: IndexQuery): Promise<readonly Hit<Document>[]>
+  count(scope: Scope, selection: Selection): Promise<number>
+  histogram(scope: Scope, selection: Selection, stepNs: bigint, by: string): Promise<readonly Bucket[]>
+  facets(scope: Scope, selection: Selection, fields: readonly string[], valuesMax: number): Promise<readonly Facet[]>
+  close(): Promise<void>
+}

@@ -1,0 +1,110 @@
+import type { Position, RecordedEvent, TelemetryEventType } from '#src/events/envelope.ts'
+import type { LogRecord, RefusedSpan, RumEvent, Span } from '#src/events/telemetry.ts'
+
+export type DocumentId = string
+
+/**
+ * How a field of a document can be searched.
+ * - `keyword`: a string or strings, matched whole, case folded; can be counted by value (facets).
+ * - `number`: number or bigint (int64), by range; a collection can be ordered by it.
+ * - `tokens`: a text of tokens with blanks between (events/tokens.ts): words, phrases, prefixes, patterns, ranges.
+ */
+export type FieldKind = 'keyword' | 'number' | 'tokens'
+export type Fields = Readonly<Record<string, FieldKind>>
+
+/** The searchable form of a document: a value for each field that it has. */
+export type Searchable = Readonly<{
+  /** The record's own time, nanoseconds since the Unix epoch; 0n where the collection has none. */
+  timeNs: bigint
+  fields: Readonly<Record<string, string | readonly string[] | number | bigint | undefined>>
+}>
+
+/** A kind of document within an index. Adapters make the mapping or the tables from it. */
+export type Collection<Document extends object = object> = Readonly<{
+  name: string
+  /**
+   * `document`: loaded by id, folded and written again. `record`: written once and not looked for first; its id begins with
+   * `recordId`'s time, and a rewrite must say `replaces`.
+   */
+  kind: 'document' | 'record'
+  /** How many days of receipt before the event's own a document is looked for; 0: each day has its own. */
+  lookbackDays: number
+  fields: Fields
+  /** Counts per minute of record time, kept by this keyword (wide histograms without touching records). */
+  histogramBy?: string
+  searchable(document: Document): Searchable
+}>
+
+/** A document's place: which collection, which id. */
+export type Key<Document extends object = object> = Readonly<{ collection: Collection<Document>; id: DocumentId }>
+
+/** An event with its payload understood, at most once for all projections of a process. */
+export interface DecodedEvent {
+  readonly event: RecordedEvent
+  spans(): readonly Span[]
+  logs(): readonly LogRecord[]
+  rumEvents(): readonly RumEvent[]
+  refusedSpans(): readonly RefusedSpan[]
+}
+
+/** The documents of one event's workspace, as folded so far. */
+export interface Documents {
+  get<Document extends object>(key: Key<Document>): Document | undefined
+  /**
+   * Folds the event into one document. Not called for a document that has this event folded in already (the position guard);
+   * a result that is the same object writes nothing. The next state may depend on the event, on this document, and on others
+   * only where it comes out the same once they too hold the event: documents are written one by one.
+   */
+  update<Document extends object>(key: Key<Document>, fold: (document: Document | undefined) => Document): void
+  /** Writes a record. `replaces`: an earlier record of this id, in this workspace, goes. */
+  put<Document extends object>(key: Key<Document>, document: Document, options?: Readonly<{ replaces: boolean }>): void
+}
+
+/**
+ * A pure fold from the log into one index of several collections. No clock, no random, no I/O: same events, same index, on
+ * every engine. Raise `version` whenever collections, ids or the fold change.
+ *
+ * The projector leaves out an event whose id (if it is identified) it has folded within 24 hours at an earlier position.
+ */
+export interface Projection {
+  readonly name: string
+  readonly version: number
+  readonly handles: readonly TelemetryEventType[]
+  readonly collections: Readonly<Record<string, Collection<never>>>
+  /**
+   * The documents that folding this event reads or updates, as far as can be told from those loaded; asked again after
+   * each load until it names no new one. Records that are put need not be named.
+   */
+  needs(event: DecodedEvent, loaded: Pick<Documents, 'get'>): readonly Key<never>[]
+  fold(event: DecodedEvent, documents: Documents): void
+}
+
+/** A document as stored: with the position of the last event folded into it and the day (of receipt) it is kept under. */
+export type Entry<Document extends object = object> = Readonly<{
+  collection: string
+  id: DocumentId
+  /** UTC day of receipt, `2026-11-21`. */
+  day: string
+  document: Document
+  position: Position
+  replaces?: boolean
+}>
+
+/**
+ * Id of a record: its time first (16 hex digits of nanoseconds, offset so that text order is time order), then the event's
+ * identity and the ordinal, so that it is found by a walk to its time and (time, id) is a total order.
+ */
+export function recordId(timeNs: bigint, identity: string, ordinal: number): DocumentId {
+  return `${BigInt.asUintN(64, timeNs + (1n << 63n))
+    .toString(16)
+    .padStart(16, '0')}-${identity}-${ordinal}`
+}
+
+/** The time that a record's id begins with; undefined when it is not of that form. */
+export function timeOfRecordId(id: DocumentId): bigint | undefined {
+  if (!/^[0-9a-f]{16}-/.test(id)) return undefined
+  return BigInt.asIntN(64, BigInt(`0x${id.slice(0, 16)}`) - (1n << 63n))
+}
+
+/** UTC day of a millisecond time, `2026-11-21`. */
+export const dayOf = (ms: number): string => new Date(ms).toISOString().slice(0, 10)

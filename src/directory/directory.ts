@@ -1,0 +1,51 @@
+import type { Position } from '#src/events/envelope.ts'
+import type { WorkspaceId } from '#src/events/workspace-id.ts'
+
+export type Feature = 'logs' | 'tracing' | 'api_access'
+export type KeyKind = 'publishable' | 'logs' | 'tracing' | 'api'
+export type KeyScope = 'rum:write' | 'logs:write' | 'traces:write' | 'traces:read'
+
+export type WorkspacePlan = Readonly<{
+  name: string
+  features: readonly Feature[]
+  spansPerMonth: number | null
+  retentionDays: number
+}>
+export type Workspace = Readonly<{ id: WorkspaceId; name: string; plan: WorkspacePlan; createdAt: number }>
+
+/** A key as everybody may see it: never the secret, only its prefix and last 4. */
+export type Key = Readonly<{
+  id: string
+  workspaceId: WorkspaceId
+  kind: KeyKind
+  scopes: readonly KeyScope[]
+  name: string
+  prefix: string
+  last4: string
+  /** Allowed origins of a publishable key; empty: any. */
+  origins: readonly string[]
+  createdAt: number
+  revokedAt: number | null
+  exposed: boolean
+}>
+
+export type User = Readonly<{ id: string; email: string; workspaceIds: readonly WorkspaceId[] }>
+
+/** A signed-in person in one workspace. */
+export type Session = Readonly<{
+  id: string
+  userId: string
+  email: string
+  workspaceId: WorkspaceId
+  startedAt: number
+}>
+
+/** What the service knows of workspaces, plans, keys, people and sessions: an in-memory view of the directory stream. */
+export interface DirectoryView {
+  position(): Position
+  workspace(id: WorkspaceId): Workspace | undefined
+  /** The key of a secret, revoked ones too; by its keyed hash. No look-up for a secret whose checksum is wrong. */
+  findKey(secret: string): Key | undefined
+  keys(workspaceId: WorkspaceId): readonly Key[]
+  session(id: string): Session | undefined
+}

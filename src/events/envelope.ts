@@ -1,0 +1,51 @@
+import type { WorkspaceId } from './workspace-id.ts'
+
+/**
+ * A place in one stream: sequence × 4096 + ordinal within the message, so that a message may hold many events.
+ * 0 is before everything. Positions of different streams, or of different epochs of one, do not compare.
+ */
+export type Position = number & { readonly __position?: never }
+export const positionStep = 4096
+export const beforeAll: Position = 0
+
+/** Telemetry and its refusals live in the telemetry streams; the rest is the directory's (directory.ts). */
+export type TelemetryEventType = 'spans.received' | 'logs.received' | 'rum.received' | 'spans.refused'
+export type EventType = TelemetryEventType | `directory.${string}`
+
+/** `workspace.route.hash`: made by the server, so that no two workspaces can share one. */
+export type EventId = string
+
+/** What was accepted of a request, as counted at the edge. Bytes are of the payload as decoded (uncompressed). */
+export type Counts = Readonly<{ spans: number; logs: number; rumEvents: number; refused: number; bytes: number }>
+export const noCounts: Counts = { spans: 0, logs: 0, rumEvents: 0, refused: 0, bytes: 0 }
+
+/** Everything about an event but its payload. Immutable once written. */
+export type EventHeader = Readonly<{
+  id: EventId
+  type: EventType
+  schemaVersion: number
+  workspaceId: WorkspaceId
+  keyId: string | null
+  /** Milliseconds since the Unix epoch, by the server's clock. Months and days of the service go by it. */
+  receivedAt: number
+  /** Which retention applies, by the plan at the time of receipt. */
+  retentionClass: string
+  /** True when a repeat of the id is the same request (spans, RUM, keyed log requests), for folds to leave out. */
+  identified: boolean
+  /** Optimistic concurrency: events of one subject are ordered by it. */
+  subject?: string
+  reservation?: string
+  counts: Counts
+  /** JSON of what the first answer said beyond full success, so that a retry is answered alike. */
+  answer?: string
+  /** Media type of the payload, without parameters, and its content coding: '' or 'zstd'. */
+  contentType: string
+  encoding: '' | 'zstd'
+  /** CRC-32 of the payload's stored bytes. */
+  crc: number
+}>
+
+export type NewEvent = EventHeader & Readonly<{ payload: Uint8Array }>
+
+/** An event with its place in the log. Only a stream adapter makes one. */
+export type RecordedEvent = NewEvent & Readonly<{ position: Position }>

@@ -1,0 +1,8 @@
+/** Time as it is passed in, so that a simulation can drive it. Milliseconds since the Unix epoch. */
+export type Clock = () => number
+
+/** Wall time that never goes back within a process, even when the system's clock is set back. */
+export function createClock(wall: () => number = Date.now): Clock {
+  let last = 0
+  return () => (last = Math.max(last, wall()))
+}

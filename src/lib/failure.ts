@@ -1,0 +1,23 @@
+/** What an operating failure says: the operation, what it was done to, and what the operator can do. */
+export type FailureContext = Readonly<{ operation: string; subject: string; hint?: string; cause?: unknown }>
+
+function describe({ operation, subject, hint, cause }: FailureContext): string {
+  const reason = cause instanceof Error ? `: ${cause.message}` : ''
+  return `${operation} ${subject}${reason}${hint === undefined ? '' : ` (${hint})`}`
+}
+
+/** May pass by itself: the caller answers 503 or tries again. */
+export class TransientError extends Error {
+  override readonly name = 'TransientError'
+  constructor(context: FailureContext) {
+    super(describe(context), { cause: context.cause })
+  }
+}
+
+/** Will not pass by itself: somebody has to act. */
+export class PermanentError extends Error {
+  override readonly name = 'PermanentError'
+  constructor(context: FailureContext) {
+    super(describe(context), { cause: context.cause })
+  }
+}

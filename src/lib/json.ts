@@ -1,0 +1,36 @@
+/** Any JSON value; an integer beyond 2^53 is a bigint, so that its digits stay exact. */
+export type Json = null | boolean | number | bigint | string | readonly Json[] | JsonObject
+export type JsonObject = { readonly [key: string]: Json }
+
+type Context = { source?: string }
+type Reviver = (this: unknown, key: string, value: unknown, context: Context) => unknown
+const parseWithSource = JSON.parse as (text: string, reviver?: Reviver) => unknown
+const { rawJSON } = JSON as unknown as { rawJSON: (text: string) => unknown }
+
+/** A number literal of 16 or more characters outside the simple cases: only then is the slow, exact way needed. */
+const longNumber = /(?:^|[:[,\s])-?\d[\d.]{14}/
+const hugeExponent = /\d[eE]\+?\d{3}/
+
+/**
+ * Parses JSON text; integers that a double cannot hold come back as bigint, and a literal beyond the range of a double
+ * (`1e400`) as the string of its source. Throws SyntaxError like JSON.parse. Source: ECMA-404, ECMA-262 `context.source`.
+ */
+export function parseJson(text: string): Json {
+  if (!longNumber.test(text) && !hugeExponent.test(text)) return JSON.parse(text) as Json
+  return parseWithSource(text, (_key, value, context) => {
+    if (typeof value !== 'number' || Number.isSafeInteger(value)) return value
+    const source = context.source ?? ''
+    if (/^-?\d+$/.test(source)) return BigInt(source)
+    return Number.isFinite(value) ? value : source
+  }) as Json
+}
+
+/** JSON text of a value; a bigint is written as a number with its exact digits. */
+export function stringifyJson(value: unknown): string {
+  return JSON.stringify(value, (_key, item: unknown) => (typeof item === 'bigint' ? rawJSON(item.toString()) : item))
+}
+
+/** True for a plain JSON object. */
+export function isJsonObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

@@ -1,0 +1,47 @@
+import type { EventHeader, EventId, NewEvent, Position, RecordedEvent } from '#src/events/envelope.ts'
+
+/** What became of one appended event: its place, or the header of the event that already had its id. */
+export type AppendedEvent = Readonly<{ position: Position; repeated?: EventHeader }>
+export type Appended = Readonly<{ last: Position; duplicates: number; events: readonly AppendedEvent[] }>
+
+/** Another event of the subject came first: nothing of the call was written. Read again and decide again. */
+export class ConflictError extends Error {
+  override readonly name = 'ConflictError'
+  constructor(subject: string, expected: Position) {
+    super(`subject ${subject} has moved on from position ${expected}`)
+  }
+}
+
+/**
+ * The log of one partition: append-only, totally ordered, durable. Every adapter passes test/contracts/stream.ts.
+ * Operating failures are TransientError (the outcome of an append may be unknown: the retry carries the same id) or
+ * PermanentError; no driver's error leaves an adapter.
+ */
+export interface Stream {
+  /** `0`, `1`, …: the partition's name, as acks show it. */
+  readonly partition: string
+  /** Random at creation: a recreated or moved log has another, and positions do not compare across it. */
+  readonly epoch: string
+  /**
+   * Resolves only when every event is durable, all of the call in one step. An id that the log has taken within the last
+   * hour (by `receivedAt` of the two) is not written again and is answered with the first event's header and position.
+   * Positions grow in order of append. With `expected`, writes only if the last event of that subject stands at that
+   * position (`beforeAll`: there is none), else rejects with ConflictError.
+   */
+  append(events: readonly NewEvent[], expected?: Readonly<{ subject: string; position: Position }>): Promise<Appended>
+  /** The events that hold these ids within the last hour before `now` (ms). */
+  find(
+    ids: readonly EventId[],
+    now: number,
+  ): Promise<ReadonlyMap<EventId, EventHeader & Readonly<{ position: Position }>>>
+  /**
+   * Events after `after`, in order, at most `max` (and at most about 8 MiB of payload, but at least one); an empty answer
+   * means caught up. Rejects with PermanentError on a failed checksum or a hole that nothing explains.
+   */
+  read(after: Position, max: number): Promise<readonly RecordedEvent[]>
+  /** Resolves when there may be an event after `after`, or when the signal aborts; never rejects. */
+  changed(after: Position, signal: AbortSignal): Promise<void>
+  /** Position of the last event; `beforeAll` when there is none. */
+  head(): Promise<Position>
+  close(): Promise<void>
+}
