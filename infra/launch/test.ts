@@ -1,0 +1,31 @@
+import { globSync } from 'node:fs'
+import { parseArgs } from 'node:util'
+import Mocha from 'mocha'
+import { bringChromium } from './browser.ts'
+
+// `npm test [-- --grep TEXT] [FILE ...]`: brings what the tests meet, runs them, and closes with a plain count.
+const { values, positionals } = parseArgs({
+  args: process.argv.slice(2),
+  options: { grep: { type: 'string' } },
+  allowPositionals: true,
+})
+
+process.env['CHROMIUM'] = bringChromium()
+// A test server must not depend on what the developer's shell happens to hold.
+for (const name of ['PORT', 'HOST', 'BASE_URL', 'THROUGHLINE_DATA', 'SESSION_KEYS']) delete process.env[name]
+
+const mocha = new Mocha({ ui: 'bdd', timeout: 60_000, ...(values.grep === undefined ? {} : { grep: values.grep }) })
+const files = positionals.length > 0 ? positionals : globSync('test/**/*.test.ts').sort()
+for (const file of files) mocha.addFile(file)
+await mocha.loadFilesAsync()
+
+const unhandled: unknown[] = []
+process.on('unhandledRejection', (reason) => unhandled.push(reason))
+
+const runner = mocha.run((failures) => {
+  for (const reason of unhandled) console.error('unhandled rejection:', reason)
+  const passed = runner.stats?.passes ?? 0
+  console.log(`${passed} passed, ${failures + unhandled.length} failed`)
+  // Exit explicitly: a leaked handle of one test must not hang the run; a run without tests is a failure.
+  process.exit(failures + unhandled.length === 0 && passed > 0 ? 0 : 1)
+})

@@ -1,0 +1,147 @@
+import { globSync, readFileSync } from 'node:fs'
+import { dirname, join, normalize } from 'node:path'
+import { expect } from 'chai'
+
+/** Who may import whom: DESIGN's table as data. First match wins; `may` names files or folders, `*` is anything. */
+type Rule = Readonly<{ room: string; may: readonly string[] }>
+
+const rules: readonly Rule[] = [
+  { room: 'src/main.ts', may: ['*'] },
+  { room: 'src/compose', may: ['*'] },
+  { room: 'src/config.ts', may: ['src/directory/directory.ts', 'src/lib'] },
+  { room: 'src/lib', may: ['src/lib'] },
+  { room: 'src/events', may: ['src/events', 'src/lib'] },
+  { room: 'src/wire', may: ['src/wire', 'src/events', 'src/lib'] },
+  { room: 'streams', may: ['streams', 'src/events', 'src/lib'] },
+  {
+    room: 'projections/stores',
+    may: ['projections/stores', 'projections/index-store.ts', 'projections/projection.ts', 'src/events', 'src/lib'],
+  },
+  {
+    room: 'projections',
+    may: ['projections', 'streams/stream.ts', 'streams/follow.ts', 'src/wire', 'src/events', 'src/lib'],
+  },
+  { room: 'src/directory', may: ['src/directory', 'streams/stream.ts', 'streams/follow.ts', 'src/events', 'src/lib'] },
+  { room: 'src/http', may: ['src/http', 'src/lib', 'src/events/refusal.ts', 'src/directory/directory.ts'] },
+  {
+    room: 'src/ingest',
+    may: ['src/ingest', 'streams/stream.ts', 'src/wire', 'src/events', 'src/http', 'src/directory', 'src/lib'],
+  },
+  {
+    room: 'src/query',
+    may: [
+      'src/query',
+      'projections/*/query.ts',
+      'projections/index-store.ts',
+      'src/events',
+      'src/http',
+      'src/directory',
+      'src/lib',
+    ],
+  },
+  {
+    room: 'src/app',
+    may: ['src/app', 'src/http', 'src/directory', 'projections/*/query.ts', 'projections/index-store.ts', 'src/events', 'src/lib'],
+  },
+  { room: 'src/cli', may: ['src/cli', 'projections', 'streams', 'src/directory', 'src/events', 'src/lib'] },
+  { room: 'infra', may: ['infra'] },
+]
+
+/** Limits travel as a type; their values come from compose.ts. */
+const typeOnlyEverywhere = ['src/config.ts']
+
+/** Packages that stay at home: which rooms may import them. */
+const homes: Readonly<Record<string, readonly string[]>> = {
+  'node:sqlite': ['streams/sqlite', 'projections/stores/sqlite'],
+  nats: ['streams/jetstream'],
+  '@elastic/elasticsearch': ['projections/stores/elasticsearch'],
+  protobufjs: ['src/wire/otlp'],
+  koa: ['src/http'],
+  '@koa/router': ['src/http'],
+  'koa-session': ['src/http'],
+}
+
+/** Files that may make a WorkspaceId: who has checked a credential, a session, or a stored event. */
+const workspaceMakers = ['src/events', 'src/directory', 'src/ingest/credential.ts', 'src/cli', 'projections/stores']
+
+type Import = Readonly<{ target: string; typeOnly: boolean }>
+
+function importsOf(file: string, text: string): Import[] {
+  const found: Import[] = []
+  const statement = /^\s*(?:import|export)\s+(type\s)?[^'"`;]*?from\s+'([^']+)'|^\s*import\s+'([^']+)'|\bimport\('([^']+)'\)/gm
+  for (const [, typeOnly, from, bare, dynamic] of text.matchAll(statement)) {
+    const target = from ?? bare ?? dynamic ?? ''
+    const path = target.startsWith('#')
+      ? target.slice(1)
+      : target.startsWith('.')
+        ? normalize(join(dirname(file), target))
+        : target
+    found.push({ target: path, typeOnly: typeOnly !== undefined })
+  }
+  return found
+}
+
+const within = (path: string, room: string): boolean => {
+  if (!room.includes('*')) return path === room || path.startsWith(`${room}/`) || (room === 'src/compose' && path.startsWith(room))
+  const [head = '', tail = ''] = room.split('*')
+  return path.startsWith(head) && path.endsWith(tail)
+}
+const isOurs = (target: string): boolean => /^(src|streams|projections|infra|test)\//.test(target)
+
+/** What the file may not do, in words. */
+function violations(file: string, text: string): string[] {
+  const rule = rules.find(({ room }) => within(file, room))
+  if (rule === undefined) return [`${file} belongs to no room of the table`]
+  const wrong: string[] = []
+  for (const { target, typeOnly } of importsOf(file, text)) {
+    const allowed =
+      rule.may.includes('*') ||
+      !isOurs(target) ||
+      rule.may.some((room) => within(target, room)) ||
+      (typeOnly && typeOnlyEverywhere.includes(target))
+    if (!allowed) wrong.push(`${file} may not import ${target}`)
+    const home = Object.entries(homes).find(([name]) => target === name || target.startsWith(`${name}/`))?.[1]
+    if (home !== undefined && !typeOnly && !home.some((room) => within(file, room))) {
+      wrong.push(`${file} may not import ${target}: it stays in ${home.join(', ')}`)
+    }
+  }
+  if (/\bworkspaceIdOf\(/.test(text) && !workspaceMakers.some((room) => within(file, room))) {
+    wrong.push(`${file} may not make a WorkspaceId`)
+  }
+  return wrong
+}
+
+describe('architecture', () => {
+  const files = globSync('{src,streams,projections,infra}/**/*.ts')
+
+  it('finds the files', () => expect(files.length).to.be.greaterThan(20))
+
+  it('imports only what the table allows', () => {
+    expect(files.flatMap((file) => violations(file, readFileSync(file, 'utf8')))).to.deep.equal([])
+  })
+
+  it('makes each import name its file', () => {
+    for (const file of files) {
+      for (const { target } of importsOf(file, readFileSync(file, 'utf8'))) {
+        if (isOurs(target)) expect(target, file).to.match(/\.(ts|mjs)$/)
+      }
+    }
+  })
+
+  const planted: readonly (readonly [string, string])[] = [
+    ['src/query/logs.ts', "import { follow } from '#streams/follow.ts'"],
+    ['src/lib/clock.ts', "import type { Position } from '../events/envelope.ts'"],
+    ['projections/logs/fold.ts', "import { x } from '#src/query/logs.ts'"],
+    ['projections/stores/sqlite/store.ts', "import { y } from '../../logs/fold.ts'"],
+    ['src/ingest/otlp.ts', "import { z } from '#projections/logs/query.ts'"],
+    ['src/query/logs.ts', "import { DatabaseSync } from 'node:sqlite'"],
+    ['src/wire/logs/scan.ts', "import {\n  a,\n  b,\n} from '#src/http/errors.ts'"],
+    ['src/query/logs.ts', 'const w = workspaceIdOf(ctx.query.workspace)'],
+    ['src/ingest/otlp.ts', "const { limits } = await import('#streams/sqlite/stream.ts')"],
+  ]
+  for (const [file, text] of planted) {
+    it(`sees a planted violation in ${file}: ${text.split('\n')[0]}`, () => {
+      expect(violations(file, text)).to.have.length(1)
+    })
+  }
+})
