@@ -11,6 +11,12 @@ export type WorkspaceEntries = Readonly<{ workspaceId: WorkspaceId; entries: rea
 /** How far an index has followed its log. */
 export type Checkpoint = Readonly<{ epoch: string; position: Position }>
 
+/**
+ * What the projector last saw: how far the index is (its last searchable event), the log's head then, when that was, and when
+ * the index last stood at the head (both ms).
+ */
+export type Heartbeat = Readonly<{ position: Position; head: Position; at: number; caughtUpAt: number }>
+
 /** The writing side: one projector owns an index of one partition at a time. Contract: test/contracts/index-store.ts. */
 export interface IndexWriter {
   /** Makes the index if it is not there. `epoch` is the log's: an index of another epoch is refused (PermanentError). */
@@ -21,8 +27,8 @@ export interface IndexWriter {
   write(index: IndexName, entries: readonly WorkspaceEntries[], checkpoint: Checkpoint): Promise<void>
   /** The checkpoint; position 0 for a new index. */
   checkpoint(index: IndexName): Promise<Checkpoint>
-  /** Written with every batch and each second, even idle: what readers know of completeness. `at` in ms. */
-  heartbeat(index: IndexName, progress: Readonly<{ position: Position; head: Position; at: number }>): Promise<void>
+  /** Written with every batch and each second, even idle: what readers know of completeness. */
+  heartbeat(index: IndexName, progress: Heartbeat): Promise<void>
   /** Readers of the projection move to this build in one step. */
   promote(projection: string, index: IndexName): Promise<void>
   /** The build that readers use; undefined before the first promotion. */
@@ -90,7 +96,7 @@ export type Hit<Document extends object = object> = Readonly<{
 }>
 
 /** How far the live index had followed the log when it was asked; undefined before the first promotion. */
-export type Progress = Readonly<{ index: IndexName; position: Position; head: Position; at: number }>
+export type Progress = Heartbeat & Readonly<{ index: IndexName }>
 
 /** Time buckets: `startNs` is a multiple of the step; `by` counts per value of the keyword asked for. */
 export type Bucket = Readonly<{ startNs: bigint; total: number; by: Readonly<Record<string, number>> }>
