@@ -1,0 +1,96 @@
+import { scrypt, timingSafeEqual } from 'node:crypto'
+import { TransientError } from '#src/lib/failure.ts'
+import type { RandomBytes } from './keys.ts'
+
+/** Characters a chosen password must have, and may have at most (scrypt itself takes any length). */
+export const passwordCharactersMin = 10
+export const passwordCharactersMax = 1_024
+
+/** scrypt (RFC 7914): N = 2^15, r = 8, p = 1 takes 32 MiB and about 80 ms; each hash names its own, so they can be raised. */
+const blockSize = 8
+const hashBytes = 32
+
+export interface Passwords {
+  /** `scrypt$log2(N)$r$p$salt$hash`, base64url. */
+  hash(password: string): Promise<string>
+  /** Takes the same work when there is no hash, as for an unknown user, and is then false. */
+  verify(password: string, stored: string | undefined): Promise<boolean>
+}
+
+type Options = Readonly<{
+  random: RandomBytes
+  /** log2 of scrypt's N. */
+  cost?: number
+  /** Hashes worked on at once, and waiting: beyond it TransientError, so that a flood of sign-ins never grows memory. */
+  atOnceMax?: number
+  waitingMax?: number
+}>
+
+type Stored = Readonly<{ cost: number; salt: Uint8Array; hash: Uint8Array }>
+
+function derive(password: string, salt: Uint8Array, cost: number): Promise<Buffer> {
+  const options = { N: 2 ** cost, r: blockSize, p: 1, maxmem: 256 * blockSize * 2 ** cost }
+  return new Promise((resolve, reject) => {
+    scrypt(password.normalize('NFC'), salt, hashBytes, options, (error, hash) =>
+      error === null ? resolve(hash) : reject(error),
+    )
+  })
+}
+
+function parseStored(stored: string): Stored | undefined {
+  const [name, cost, r, p, salt, hash] = stored.split('$')
+  if (name !== 'scrypt' || Number(r) !== blockSize || p !== '1' || salt === undefined || hash === undefined) return undefined
+  return { cost: Number(cost), salt: Buffer.from(salt, 'base64url'), hash: Buffer.from(hash, 'base64url') }
+}
+
+/** Runs at most `atOnceMax` of the given works at once, `waitingMax` waiting. */
+function createQueue(atOnceMax: number, waitingMax: number): <T>(work: () => Promise<T>) => Promise<T> {
+  let running = 0
+  const waiting: (() => void)[] = []
+  return async (work) => {
+    if (running >= atOnceMax) {
+      if (waiting.length >= waitingMax) {
+        throw new TransientError({ operation: 'check', subject: 'password', hint: 'too many sign-ins at once' })
+      }
+      await new Promise<void>((resolve) => waiting.push(resolve))
+    } else {
+      running++
+    }
+    try {
+      return await work()
+    } finally {
+      // A waiting work takes over this one's place, so that `running` never passes the bound.
+      const next = waiting.shift()
+      if (next === undefined) running--
+      else next()
+    }
+  }
+}
+
+export function createPasswords({ random, cost = 15, atOnceMax = 2, waitingMax = 64 }: Options): Passwords {
+  const inTurn = createQueue(atOnceMax, waitingMax)
+  const nobody: Stored = { cost, salt: random(16), hash: new Uint8Array(hashBytes) }
+  return {
+    hash: (password) =>
+      inTurn(async () => {
+        const salt = random(16)
+        const hash = await derive(password, salt, cost)
+        return ['scrypt', cost, blockSize, 1, Buffer.from(salt).toString('base64url'), hash.toString('base64url')].join('$')
+      }),
+    verify: (password, stored) =>
+      inTurn(async () => {
+        const known = stored === undefined ? undefined : parseStored(stored)
+        const { salt, hash, cost } = known ?? nobody
+        const derived = await derive(password, salt, cost)
+        return timingSafeEqual(derived, hash) && known !== undefined
+      }),
+  }
+}
+
+/** What is wrong with a chosen password, in a sentence; undefined when it may be used. */
+export function passwordProblem(password: string): string | undefined {
+  const characters = [...password.normalize('NFC')].length
+  if (characters < passwordCharactersMin) return `The password must have at least ${passwordCharactersMin} characters.`
+  if (characters > passwordCharactersMax) return `The password may have at most ${passwordCharactersMax} characters.`
+  return undefined
+}

@@ -1,0 +1,80 @@
+import { chmodSync, existsSync, linkSync, mkdirSync, readFileSync, statSync, unlinkSync } from 'node:fs'
+import { join } from 'node:path'
+import { z } from 'zod'
+import { PermanentError } from '#src/lib/failure.ts'
+import type { RandomBytes } from './keys.ts'
+import { writeDurably } from './write-durably.ts'
+
+export type Secrets = Readonly<{
+  /** Keys that sign cookies: the first signs, all verify, so that they can be changed without signing anybody out. */
+  sessionKeys: readonly string[]
+  /** Keys the hashes of API keys: without it the directory log is of no use to a thief, and to us. */
+  pepper: string
+}>
+
+const secretCharactersMin = 32
+const secret = z.string().min(secretCharactersMin)
+const schema = z.object({ sessionKeys: z.array(secret).min(1), pepper: secret })
+
+type Options = Readonly<{
+  dataFolder: string
+  random: RandomBytes
+  /** From SESSION_KEYS; wins over the file's. */
+  sessionKeys?: readonly string[] | undefined
+}>
+
+function refuse(file: string, hint: string, cause?: unknown): PermanentError {
+  return new PermanentError({ operation: 'read secrets', subject: file, hint, cause })
+}
+
+function checkSessionKeys(keys: readonly string[]): readonly string[] {
+  const short = keys.findIndex((key) => key.trim().length < secretCharactersMin || new Set(key).size < 8)
+  if (keys.length === 0 || short >= 0) {
+    throw refuse('SESSION_KEYS', `each key needs at least ${secretCharactersMin} random characters (openssl rand -hex 32)`)
+  }
+  return keys
+}
+
+/** Makes the file, whole or not at all; of two processes at once one wins and both read its secrets. */
+function createFile(file: string, random: RandomBytes): void {
+  const fresh = (): string => Buffer.from(random(32)).toString('base64url')
+  const temporary = `${file}.${Buffer.from(random(8)).toString('hex')}`
+  writeDurably(temporary, `${JSON.stringify({ sessionKeys: [fresh()], pepper: fresh() }, null, 2)}\n`)
+  try {
+    linkSync(temporary, file)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+  } finally {
+    unlinkSync(temporary)
+  }
+}
+
+/**
+ * The secrets of an installation, from `secrets.json` (mode 0600) in the data folder; made once, when the folder holds no
+ * directory yet. A folder with a directory but no secrets, or with short ones, is refused with PermanentError: going on
+ * would make every key invalid, or forgeable.
+ */
+export function loadSecrets({ dataFolder, random, sessionKeys }: Options): Secrets {
+  const file = join(dataFolder, 'secrets.json')
+  if (!existsSync(file)) {
+    if (existsSync(join(dataFolder, 'directory.db'))) {
+      throw refuse(file, 'it is missing, and the keys in directory.db cannot be checked without it: restore it from a backup')
+    }
+    mkdirSync(dataFolder, { recursive: true, mode: 0o700 })
+    createFile(file, random)
+  }
+  // A backup tool may have widened the mode; nobody else has business here.
+  if ((statSync(file).mode & 0o077) !== 0) chmodSync(file, 0o600)
+  let fields: unknown
+  try {
+    fields = JSON.parse(readFileSync(file, 'utf8'))
+  } catch (cause) {
+    throw refuse(file, 'it is not JSON: restore it from a backup', cause)
+  }
+  const parsed = schema.safeParse(fields)
+  if (!parsed.success) throw refuse(file, `it lacks secrets of at least ${secretCharactersMin} characters: restore it from a backup`)
+  return {
+    sessionKeys: sessionKeys === undefined ? parsed.data.sessionKeys : checkSessionKeys(sessionKeys),
+    pepper: parsed.data.pepper,
+  }
+}

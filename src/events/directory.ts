@@ -1,0 +1,140 @@
+import { createHash } from 'node:crypto'
+import { crc32 } from 'node:zlib'
+import { z } from 'zod'
+import { PermanentError } from '#src/lib/failure.ts'
+import { noCounts, type NewEvent, type RecordedEvent } from './envelope.ts'
+import { workspaceIdOf } from './workspace-id.ts'
+
+/** The workspace of directory events that belong to none: people and their sign-ins. No workspace may have this id. */
+export const directoryWorkspaceId = workspaceIdOf('directory')
+
+const id = z.string().min(1).max(64)
+const workspaceId = z.string().transform(workspaceIdOf)
+const text = z.string().max(1024)
+const hash = z.string().max(256)
+const kinds = z.enum(['publishable', 'logs', 'tracing', 'api'])
+const scopes = z.array(z.enum(['rum:write', 'logs:write', 'traces:write', 'traces:read'])).readonly()
+/** Who did it: a user, or null for the operator's command line and the first run. */
+const by = id.nullable()
+
+/** Everything that can have happened in the directory, as schema version 1 of each payload. Secrets appear as hashes only. */
+const payloads = {
+  'directory.workspace.created': z.object({ workspaceId, name: text, plan: text }),
+  'directory.workspace.planChanged': z.object({ workspaceId, plan: text, from: text }),
+  'directory.user.created': z.object({ userId: id, email: text, passwordHash: hash }),
+  /** Ends every session of the user but `keptSession`. */
+  'directory.user.passwordChanged': z.object({ userId: id, passwordHash: hash, keptSession: hash.nullable() }),
+  'directory.member.added': z.object({ workspaceId, userId: id, role: z.enum(['owner', 'member']), by }),
+  'directory.member.removed': z.object({ workspaceId, userId: id, by }),
+  'directory.key.created': z.object({
+    workspaceId,
+    keyId: id,
+    kind: kinds,
+    scopes,
+    name: text,
+    prefix: text,
+    last4: text,
+    origins: z.array(text).readonly(),
+    hash,
+    by,
+  }),
+  'directory.key.revoked': z.object({ workspaceId, keyId: id, by }),
+  /** A secret was seen where only a publishable key belongs. */
+  'directory.key.exposed': z.object({ workspaceId, keyId: id, where: text }),
+  'directory.key.originsChanged': z.object({ workspaceId, keyId: id, origins: z.array(text).readonly(), by }),
+  /**
+   * `session` is the hash of what the cookie holds. `passwordPosition`: where the password that was checked was set; a
+   * session that was begun with one since changed is none.
+   */
+  'directory.session.started': z.object({
+    workspaceId,
+    session: hash,
+    userId: id,
+    address: text,
+    passwordPosition: z.number().int().nonnegative(),
+  }),
+  /** Still in use: written now and then, so that every process knows which sessions are idle. */
+  'directory.session.continued': z.object({ session: hash }),
+  'directory.session.ended': z.object({ session: hash, userId: id, reason: z.enum(['signedOut', 'replaced']) }),
+  /** Sign-ins refused, counted over a span of time, so that a flood of them is one event. `userId` null: no such user. */
+  'directory.signIn.failed': z.object({ userId: id.nullable(), address: text, count: z.number().int().positive() }),
+  'directory.logs.exported': z.object({ workspaceId, userId: id, query: z.string().max(8192), format: text }),
+} as const
+
+export type DirectoryEventType = keyof typeof payloads
+export type DirectoryPayload<Type extends DirectoryEventType> = Readonly<z.output<(typeof payloads)[Type]>>
+/** A past-tense fact of the directory: its type and its payload. */
+export type DirectoryEvent = {
+  [Type in DirectoryEventType]: Readonly<{ type: Type }> & DirectoryPayload<Type>
+}[DirectoryEventType]
+
+export const directoryEventTypes = Object.keys(payloads) as readonly DirectoryEventType[]
+
+/**
+ * Subject of the rule that something is unique, for `append(…, expected)`: two processes that create the same name or
+ * e-mail at once meet there. Hashed, so that any text fits every engine's subjects.
+ */
+export function uniqueSubject(kind: 'workspace' | 'email', value: string): string {
+  return `unique-${kind}-${createHash('sha256').update(value).digest('hex').slice(0, 32)}`
+}
+
+/** Who may still sign in to a workspace is decided over one subject, so that two removals cannot empty it. */
+export const membersSubject = (workspace: string): string => `members-${workspace}`
+
+function subjectOf(event: DirectoryEvent): string | undefined {
+  switch (event.type) {
+    case 'directory.workspace.created':
+      return uniqueSubject('workspace', event.name.toLowerCase())
+    case 'directory.user.created':
+      return uniqueSubject('email', event.email)
+    case 'directory.member.added':
+    case 'directory.member.removed':
+      return membersSubject(event.workspaceId)
+    default:
+      return undefined
+  }
+}
+
+/** The event as the log takes it. `at` in ms; `unique` 32 hex characters that no other event has. */
+export function sealDirectoryEvent(event: DirectoryEvent, at: number, unique: string): NewEvent {
+  const { type, ...payload } = event
+  const bytes = Buffer.from(JSON.stringify(payloads[type].parse(payload)))
+  const workspace = 'workspaceId' in event ? event.workspaceId : directoryWorkspaceId
+  const subject = subjectOf(event)
+  return {
+    id: `${workspace}.directory.${unique}`,
+    type,
+    schemaVersion: 1,
+    workspaceId: workspace,
+    keyId: null,
+    receivedAt: at,
+    retentionClass: 'directory',
+    identified: true,
+    ...(subject === undefined ? {} : { subject }),
+    counts: noCounts,
+    contentType: 'application/json',
+    encoding: '',
+    crc: crc32(bytes),
+    payload: bytes,
+  }
+}
+
+const isDirectoryEventType = (type: string): type is DirectoryEventType => Object.hasOwn(payloads, type)
+
+/**
+ * The fact in a recorded event. A type or version that this program does not know is a PermanentError: a directory that
+ * is read in part could let in somebody who was shut out.
+ */
+export function decodeDirectoryEvent(recorded: RecordedEvent): DirectoryEvent {
+  const { type, schemaVersion, payload, position } = recorded
+  const context = { operation: 'read directory event', subject: `${type} v${schemaVersion} at ${position}` }
+  if (!isDirectoryEventType(type) || schemaVersion !== 1) {
+    throw new PermanentError({ ...context, hint: 'written by a newer version of Throughline: run that version' })
+  }
+  try {
+    const fields: unknown = JSON.parse(Buffer.from(payload).toString('utf8'))
+    return { type, ...payloads[type].parse(fields) } as DirectoryEvent
+  } catch (cause) {
+    throw new PermanentError({ ...context, hint: 'the directory log is damaged', cause })
+  }
+}
