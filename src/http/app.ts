@@ -1,0 +1,80 @@
+import { randomBytes } from 'node:crypto'
+import Koa, { type Context, type Middleware } from 'koa'
+import { problemOf, requestIdOf, sendProblem, setRefusal, unavailable } from './errors.ts'
+import { answerThenClose } from './linger.ts'
+import { createRouter, sendRefusal, type Route } from './route.ts'
+
+/** A failure of ours, for the server's log: never shown to the caller. */
+export type RequestFailure = Readonly<{ requestId: string; method: string; path: string; error: unknown }>
+
+export type HttpAppOptions = Readonly<{
+  routes: readonly Route[]
+  /** From createSessionMiddleware; needed as soon as a route asks for a session. */
+  session?: (app: Koa) => Middleware
+  /** From 0 to 1: spreads `Retry-After`. */
+  random: () => number
+  /** How many proxies in front are believed about X-Forwarded-For and X-Forwarded-Proto. */
+  trustedProxies: number
+  report: (failure: RequestFailure) => void
+}>
+
+function isHangUp(ctx: Context, error: unknown): boolean {
+  if (ctx.req.aborted || ctx.req.socket.destroyed) return true
+  const code = error instanceof Error && 'code' in error ? error.code : ''
+  return code === 'ECONNRESET' || code === 'EPIPE' || code === 'ERR_STREAM_PREMATURE_CLOSE'
+}
+
+/**
+ * The HTTP application: request ids, our error mapping (a failure is 503, never 500 and never a stack trace), headers
+ * against sniffing, and the routes.
+ */
+export function createHttpApp({ routes, session, random, trustedProxies, report }: HttpAppOptions): Koa {
+  const app = new Koa({ proxy: trustedProxies > 0, maxIpsCount: trustedProxies })
+  const boot = randomBytes(6).toString('base64url')
+  let requests = 0
+  const fail = (ctx: Context, error: unknown): void =>
+    report({ requestId: requestIdOf(ctx), method: ctx.method, path: ctx.path, error })
+
+  // A body that fails while it is sent comes here: Koa's own handler would answer 500.
+  function answerFailure(this: Context, error: unknown): void {
+    if (error === null || error === undefined) return
+    if (!isHangUp(this, error)) fail(this, error)
+    if (this.headerSent || !this.writable) {
+      this.res.destroy()
+      return
+    }
+    for (const name of this.res.getHeaderNames()) this.res.removeHeader(name)
+    setRefusal(this, unavailable)
+    this.res.setHeader('Content-Type', 'application/problem+json')
+    this.res.end(JSON.stringify(problemOf(unavailable, requestIdOf(this))))
+  }
+  Object.defineProperty(app.context, 'onerror', { value: answerFailure })
+
+  app.use(async (ctx, next) => {
+    const requestId = `${boot}-${(++requests).toString(36)}`
+    ctx.state['requestId'] = requestId
+    ctx.state['random'] = random
+    ctx.set('X-Request-Id', requestId)
+    ctx.set('X-Content-Type-Options', 'nosniff')
+    ctx.set('Referrer-Policy', 'same-origin')
+    try {
+      await next()
+    } catch (error) {
+      if (isHangUp(ctx, error)) return
+      fail(ctx, error)
+      sendFailure(ctx, fail)
+    }
+    if (!ctx.req.complete) answerThenClose(ctx)
+  })
+  app.use(createRouter(routes, session?.(app)))
+  return app
+}
+
+function sendFailure(ctx: Context, fail: (ctx: Context, error: unknown) => void): void {
+  try {
+    sendRefusal(ctx, unavailable)
+  } catch (second) {
+    fail(ctx, second)
+    sendProblem(ctx, unavailable)
+  }
+}

@@ -1,0 +1,126 @@
+import type { IncomingMessage } from 'node:http'
+import type { Context } from 'koa'
+import type { Limits } from '#src/config.ts'
+import { refusal, type Refusal } from '#src/events/refusal.ts'
+import { fail, ok, type Result } from '#src/lib/result.ts'
+import { decompress, encodings, noRoom, type Encoding, type TakeBytes } from './decompress.ts'
+
+/** Bytes of bodies that a process holds at once, over all its requests. */
+export type BodyBudget = Readonly<{
+  take: TakeBytes
+  give(bytes: number): void
+  held(): number
+}>
+
+export function createBodyBudget(bytesMax: number): BodyBudget {
+  let held = 0
+  return {
+    take: (bytes) => {
+      if (held + bytes > bytesMax) return false
+      held += bytes
+      return true
+    },
+    give: (bytes) => {
+      held -= bytes
+    },
+    held: () => held,
+  }
+}
+
+export type BodyOptions = Readonly<{
+  limits: Pick<Limits, 'bodyBytesMax' | 'decodedBytesMax' | 'compressionRatioMax' | 'bodyTimeoutMs'>
+  /** Content codings taken besides none. */
+  encodings: readonly Encoding[]
+  budget: BodyBudget
+}>
+
+const tooLarge = (bytesMax: number): Refusal =>
+  refusal('payload_too_large', `The body is larger than ${bytesMax} bytes; send smaller batches.`)
+
+/** The content coding of a request, undefined for none; several in a row are refused (RFC 9110 §8.4). */
+export function readEncoding(header: string, allowed: readonly Encoding[]): Result<Encoding | undefined, Refusal> {
+  const named = header
+    .toLowerCase()
+    .split(',')
+    .map((each) => each.trim())
+    .filter((each) => each !== '' && each !== 'identity')
+  if (named.length === 0) return ok(undefined)
+  const name = named[0] === 'x-gzip' ? 'gzip' : named[0]
+  const encoding = encodings.find((each) => each === name)
+  const known = allowed.join(', ')
+  if (named.length > 1)
+    return fail(refusal('unsupported_encoding', `One content encoding at a time: none, or one of ${known}.`))
+  if (encoding === undefined || !allowed.includes(encoding)) {
+    return fail(
+      refusal('unsupported_encoding', `This content encoding is not supported here; send none, or one of ${known}.`),
+    )
+  }
+  return ok(encoding)
+}
+
+function receive(
+  request: IncomingMessage,
+  { bodyBytesMax, bodyTimeoutMs }: BodyOptions['limits'],
+  take: TakeBytes,
+): Promise<Result<Uint8Array, Refusal>> {
+  const cut = fail(refusal('invalid_body', 'The body ended before it was complete.'))
+  if (request.destroyed && !request.complete) return Promise.resolve(cut)
+  return new Promise((resolve) => {
+    const chunks: Buffer[] = []
+    let bytes = 0
+    const finish = (result: Result<Uint8Array, Refusal>): void => {
+      clearTimeout(timer)
+      request.off('data', onData).off('end', onEnd).off('close', onClose)
+      // Refused half-way: the rest is read and dropped by whoever answers, so that the answer arrives.
+      if (!result.ok) request.pause()
+      resolve(result)
+    }
+    const onData = (chunk: Buffer): void => {
+      bytes += chunk.length
+      if (bytes > bodyBytesMax) return finish(fail(tooLarge(bodyBytesMax)))
+      if (!take(chunk.length)) return finish(fail(noRoom))
+      chunks.push(chunk)
+    }
+    const onEnd = (): void =>
+      finish(ok(chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks, bytes)))
+    const onClose = (): void => finish(cut)
+    const slow = refusal('body_timeout', `The body was not delivered within ${bodyTimeoutMs / 1000} s.`)
+    const timer = setTimeout(() => finish(fail(slow)), bodyTimeoutMs)
+    request.on('error', () => undefined)
+    request.on('data', onData).on('end', onEnd).on('close', onClose)
+  })
+}
+
+/**
+ * The body of a request, decompressed. Counts the bytes that really come, whatever the headers say. Refusals: 413 (before
+ * reading, where the length is declared), 408, 415, 400 for a cut or damaged body, 503 when the process holds too many
+ * bytes already. What it holds is given back when the response is over.
+ */
+export async function readBody(
+  ctx: Context,
+  { limits, encodings: allowed, budget }: BodyOptions,
+): Promise<Result<Uint8Array, Refusal>> {
+  const encoding = readEncoding(ctx.get('Content-Encoding'), allowed)
+  if (!encoding.ok) return encoding
+  if (Number(ctx.get('Content-Length')) > limits.bodyBytesMax) return fail(tooLarge(limits.bodyBytesMax))
+  let held = 0
+  const take: TakeBytes = (bytes) => {
+    if (ctx.res.closed || !budget.take(bytes)) return false
+    held += bytes
+    return true
+  }
+  ctx.res.once('close', () => {
+    budget.give(held)
+    held = 0
+  })
+  if (ctx.get('Expect').toLowerCase() === '100-continue') ctx.res.writeContinue()
+  const received = await receive(ctx.req, limits, take)
+  if (!received.ok || encoding.value === undefined) return received
+  const bounds = { bytesMax: limits.decodedBytesMax, ratioMax: limits.compressionRatioMax }
+  const decoded = await decompress(encoding.value, received.value, bounds, take)
+  if (decoded.ok && !ctx.res.closed) {
+    held -= received.value.length
+    budget.give(received.value.length)
+  }
+  return decoded
+}

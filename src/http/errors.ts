@@ -1,0 +1,97 @@
+import type { Context } from 'koa'
+import { refusal, type Refusal, type RefusalCode } from '#src/events/refusal.ts'
+
+/** The only table of status codes: what each refusal is called on the wire. Statuses: CONTRACT §1, RFC 9110, RFC 6585. */
+const answers: Readonly<Record<RefusalCode, readonly [status: number, title: string]>> = {
+  invalid_request: [400, 'Invalid request'],
+  invalid_body: [400, 'Invalid body'],
+  invalid_parameter: [400, 'Invalid parameter'],
+  unknown_parameter: [400, 'Unknown parameter'],
+  query_syntax: [400, 'Query not understood'],
+  query_too_broad: [400, 'Query too broad'],
+  invalid_cursor: [400, 'Invalid cursor'],
+  cursor_mismatch: [400, 'Cursor of another query'],
+  missing_credential: [401, 'Credential missing'],
+  invalid_credential: [401, 'Credential not valid'],
+  revoked_credential: [401, 'Credential revoked'],
+  not_signed_in: [401, 'Not signed in'],
+  wrong_key_kind: [403, 'Wrong kind of key'],
+  secret_in_browser: [403, 'Secret key used from a browser'],
+  secret_key_in_browser: [403, 'Secret key where only a publishable key is allowed'],
+  origin_not_allowed: [403, 'Origin not allowed'],
+  entitlement_required: [403, 'Not in the plan'],
+  forbidden: [403, 'Forbidden'],
+  not_found: [404, 'Not found'],
+  method_not_allowed: [405, 'Method not allowed'],
+  body_timeout: [408, 'Body came too slowly'],
+  payload_too_large: [413, 'Body too large'],
+  unsupported_media_type: [415, 'Content type not supported'],
+  unsupported_encoding: [415, 'Content encoding not supported'],
+  rate_limited: [429, 'Too many requests'],
+  overloaded: [503, 'Overloaded'],
+  unavailable: [503, 'Unavailable for the moment'],
+}
+
+export const statusOf = (code: RefusalCode): number => answers[code][0]
+export const titleOf = (code: RefusalCode): string => answers[code][1]
+
+/** Seconds, 1 to 4 at random: senders drop what must wait longer than their own budget, and jitter spreads their return. */
+export const retryAfterS = (random: () => number): number => 1 + Math.floor(random() * 4)
+
+type Answering = Readonly<{ requestId?: string; random?: () => number }>
+
+/** The id under which the server's own log speaks of this request. */
+export const requestIdOf = (ctx: Context): string => (ctx.state as Answering).requestId ?? ''
+
+function challengeOf(code: RefusalCode): string {
+  if (code === 'missing_credential') return 'Bearer realm="throughline"'
+  return 'Bearer realm="throughline", error="invalid_token"'
+}
+
+/**
+ * Sets the status and headers of a refusal, not its body: `WWW-Authenticate` with 401 (RFC 6750 §3), `Allow` with 405,
+ * `Retry-After` with 429 and 503.
+ */
+export function setRefusal(ctx: Context, { code, allow, retryAfterS: wait }: Refusal): void {
+  const status = statusOf(code)
+  ctx.status = status
+  ctx.set('Cache-Control', 'no-store')
+  if (status === 401 && code !== 'not_signed_in') ctx.set('WWW-Authenticate', challengeOf(code))
+  if (code === 'not_signed_in') ctx.set('WWW-Authenticate', 'Session realm="throughline"')
+  if (allow !== undefined) ctx.set('Allow', allow.join(', '))
+  if (status === 429 || status === 503) {
+    ctx.set('Retry-After', String(wait ?? retryAfterS((ctx.state as Answering).random ?? Math.random)))
+  }
+}
+
+/** The problem document of a refusal (RFC 9457), with our members `code` and `request_id`. */
+export function problemOf({ code, detail, errors, feature, position, expected }: Refusal, requestId: string): object {
+  return {
+    type: 'about:blank',
+    title: titleOf(code),
+    status: statusOf(code),
+    detail,
+    code,
+    request_id: requestId,
+    errors,
+    feature,
+    position,
+    expected,
+  }
+}
+
+/** Answers with the refusal as `application/problem+json`. */
+export function sendProblem(ctx: Context, refused: Refusal): void {
+  setRefusal(ctx, refused)
+  ctx.type = 'application/problem+json'
+  ctx.body = JSON.stringify(problemOf(refused, requestIdOf(ctx)))
+}
+
+/**
+ * What the caller is told of a failure of ours: always 503, because senders drop their data on 500 and a passing fault is
+ * what most failures are. The failure itself goes to the server's log, under the request's id.
+ */
+export const unavailable: Refusal = refusal(
+  'unavailable',
+  'The service could not do this just now; nothing is wrong with the request. Send it again.',
+)

@@ -1,0 +1,100 @@
+import { Router } from '@koa/router'
+import type { Context, Middleware } from 'koa'
+import { refusal, type Refusal } from '#src/events/refusal.ts'
+import { sendProblem } from './errors.ts'
+import { requireSession } from './session.ts'
+
+export type Method = 'GET' | 'POST' | 'OPTIONS'
+const auths = ['key', 'session', 'public'] as const
+
+/**
+ * One method of one path. A handler answers on the context, or returns a refusal, which is sent as a problem document or
+ * by the route's own `refuse`. What it throws becomes 503.
+ */
+export type Route = Readonly<{
+  method: Method
+  /** As in @koa/router: `/app/keys/:id`. Matched exactly but for a trailing slash. */
+  path: string
+  /**
+   * `key`: the handler checks a key. `session`: refused here without a signed-in session (requireSession then holds).
+   * `public`: open to everybody. There is no default: a route without it stops the start.
+   */
+  auth: (typeof auths)[number]
+  handler: (ctx: Context) => Refusal | void | Promise<Refusal | void>
+  /** Sends refusals of this path, failures and 405 among them, in a form of its own. */
+  refuse?: (ctx: Context, refused: Refusal) => void
+  /** `session` routes that are pages: a signed-out browser navigation goes to sign-in instead of 401. */
+  signInPage?: string
+}>
+
+const routeOf = new WeakMap<Context, Route>()
+
+/** Sends a refusal in the form of the request's route. */
+export function sendRefusal(ctx: Context, refused: Refusal): void {
+  const send = routeOf.get(ctx)?.refuse ?? sendProblem
+  send(ctx, refused)
+}
+
+function isNavigation(ctx: Context): boolean {
+  const mode = ctx.get('Sec-Fetch-Mode')
+  if (mode !== '') return mode === 'navigate'
+  return ctx.method === 'GET' && ctx.get('Accept').includes('text/html')
+}
+
+async function run(ctx: Context, route: Route): Promise<void> {
+  if (route.auth === 'session') {
+    const session = requireSession(ctx)
+    if (!session.ok) {
+      if (route.signInPage === undefined || !isNavigation(ctx)) return sendRefusal(ctx, session.error)
+      ctx.status = 303
+      ctx.set('Location', `${route.signInPage}?next=${encodeURIComponent(ctx.url)}`)
+      ctx.set('Cache-Control', 'no-store')
+      return
+    }
+  }
+  const refused = await route.handler(ctx)
+  if (refused !== undefined) sendRefusal(ctx, refused)
+}
+
+function checkRoutes(routes: readonly Route[]): void {
+  const seen = new Set<string>()
+  for (const { method, path, auth } of routes) {
+    const name = `${method} ${path}`
+    if (!auths.includes(auth)) throw new Error(`route ${name} does not say who may use it (auth)`)
+    if (seen.has(name)) throw new Error(`route ${name} is declared twice`)
+    seen.add(name)
+  }
+}
+
+/**
+ * A middleware that answers every request: by its route, or with 404, or with 405 and `Allow`. Sessions are looked up for
+ * routes that are not for keys only. Throws when a route has no auth declaration or is there twice.
+ */
+export function createRouter(routes: readonly Route[], session?: Middleware): Middleware {
+  checkRoutes(routes)
+  const router = new Router({ sensitive: true })
+  const routeOfLayer = new Map<unknown, Route>()
+  for (const route of routes) {
+    routeOfLayer.set(
+      router.register(route.path, [route.method], () => undefined),
+      route,
+    )
+  }
+  return async (ctx) => {
+    const matched = router.match(ctx.path, ctx.method)
+    const layer = matched.pathAndMethod[0] ?? matched.path[0]
+    const route = routeOfLayer.get(layer)
+    if (layer === undefined || route === undefined) {
+      return sendProblem(ctx, refusal('not_found', `There is nothing at ${ctx.path}.`))
+    }
+    routeOf.set(ctx, route)
+    if (!matched.route) {
+      const allow = [...new Set(matched.path.flatMap((each) => each.methods))].sort()
+      const detail = `${ctx.path} takes ${allow.join(', ')}, not ${ctx.method}.`
+      return sendRefusal(ctx, refusal('method_not_allowed', detail, { allow }))
+    }
+    ctx['params'] = layer.params(ctx.path, layer.captures(ctx.path))
+    if (session === undefined || route.auth === 'key') return run(ctx, route)
+    return session(ctx, () => run(ctx, route))
+  }
+}

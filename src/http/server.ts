@@ -1,0 +1,71 @@
+import http, { STATUS_CODES, type RequestListener, type Server } from 'node:http'
+import https from 'node:https'
+import type { Socket } from 'node:net'
+import type { Limits } from '#src/config.ts'
+
+export type HttpServer = Readonly<{
+  server: Server
+  /** Takes no more connections, answers what is under way with `Connection: close`, and resolves when all are gone. */
+  stop(): Promise<void>
+}>
+
+export type HttpServerOptions = Readonly<{
+  limits: Pick<Limits, 'keepAliveTimeoutMs' | 'headersTimeoutMs' | 'bodyTimeoutMs'>
+  /** Certificate chain and key, PEM. */
+  tls?: Readonly<{ cert: string | Buffer; key: string | Buffer }>
+}>
+
+const headerBytesMax = 32 * 1024
+const checkIntervalMs = 1_000
+const statusOfParserError = new Map([
+  ['HPE_HEADER_OVERFLOW', 431],
+  ['ERR_HTTP_REQUEST_TIMEOUT', 408],
+])
+
+/** What never became a request: answered like everything else, with a problem document. */
+function refuseUnparsed(error: NodeJS.ErrnoException, socket: Socket): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) {
+    socket.destroy()
+    return
+  }
+  const status = statusOfParserError.get(error.code ?? '') ?? 400
+  const title = STATUS_CODES[status] ?? ''
+  const detail = 'This is not a request that can be understood.'
+  const body = JSON.stringify({ type: 'about:blank', title, status, detail, code: 'invalid_request' })
+  const head = `HTTP/1.1 ${status} ${title}\r\nContent-Type: application/problem+json\r\nContent-Length: ${body.length}`
+  socket.end(`${head}\r\nConnection: close\r\n\r\n${body}`)
+}
+
+/**
+ * A Node server with our timeouts. Idle connections outlive those of every known sender (75 s), so that none writes into one
+ * just closed; slow headers and bodies end with 408. `Expect: 100-continue` is answered when the body is read, not before.
+ */
+export function createHttpServer(callback: RequestListener, { limits, tls }: HttpServerOptions): HttpServer {
+  const options: http.ServerOptions = {
+    keepAliveTimeout: limits.keepAliveTimeoutMs,
+    headersTimeout: limits.headersTimeoutMs,
+    // Backstop only: readBody answers a slow body first.
+    requestTimeout: limits.headersTimeoutMs + limits.bodyTimeoutMs + 5_000,
+    connectionsCheckingInterval: checkIntervalMs,
+    maxHeaderSize: headerBytesMax,
+    noDelay: true,
+  }
+  let stopping = false
+  const listener: RequestListener = (request, response) => {
+    if (stopping) response.setHeader('Connection', 'close')
+    callback(request, response)
+  }
+  const server =
+    tls === undefined ? http.createServer(options, listener) : https.createServer({ ...options, ...tls }, listener)
+  server.on('checkContinue', listener)
+  server.on('clientError', refuseUnparsed)
+  return {
+    server,
+    stop: () =>
+      new Promise((resolve, reject) => {
+        stopping = true
+        server.close((error) => (error === undefined ? resolve() : reject(error)))
+        server.closeIdleConnections()
+      }),
+  }
+}
