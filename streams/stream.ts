@@ -1,3 +1,4 @@
+import { PermanentError } from '#src/lib/failure.ts'
 import type { EventHeader, EventId, NewEvent, Position, RecordedEvent } from '#src/events/envelope.ts'
 
 /** What became of one appended event: its place, or the header of the event that already had its id. */
@@ -11,6 +12,24 @@ export class ConflictError extends Error {
     super(`subject ${subject} has moved on from position ${expected}`)
   }
 }
+
+/** A reader stands where the log has never been, or is no more: going on would skip what is written there next. */
+export function lostTail(partition: string, after: Position, head: Position): PermanentError {
+  return new PermanentError({
+    operation: `read after position ${after}`,
+    subject: `of stream ${partition}`,
+    hint: `it ends at ${head}: the log has lost its tail or is another one; restore it, or rebuild its readers`,
+  })
+}
+
+/**
+ * How far apart, by `receivedAt`, two events of one id may be for the second to be a repeat of the first; at this distance,
+ * in either direction, it is a new event. In ms.
+ */
+export const repeatWindowMs = 3_600_000
+
+/** About how many bytes of payload one read answers. */
+export const readBytesMax = 8 * 1024 * 1024
 
 /**
  * The log of one partition: append-only, totally ordered, durable. Every adapter passes test/contracts/stream.ts.
@@ -26,17 +45,20 @@ export interface Stream {
    * Resolves only when every event is durable, all of the call in one step. An id that the log has taken within the last
    * hour (by `receivedAt` of the two) is not written again and is answered with the first event's header and position.
    * Positions grow in order of append. With `expected`, writes only if the last event of that subject stands at that
-   * position (`beforeAll`: there is none), else rejects with ConflictError.
+   * position (`beforeAll`: there is none), else rejects with ConflictError; a call whose ids the log has all taken is a
+   * retry and is answered as such, whatever is expected. An event that could not be read back (checksum, header) rejects
+   * with PermanentError. Payloads must not be changed until the answer. An empty call answers `beforeAll`.
    */
   append(events: readonly NewEvent[], expected?: Readonly<{ subject: string; position: Position }>): Promise<Appended>
-  /** The events that hold these ids within the last hour before `now` (ms). */
+  /** The events that hold these ids within the last hour before `now` (ms); the newest, should there be two. */
   find(
     ids: readonly EventId[],
     now: number,
   ): Promise<ReadonlyMap<EventId, EventHeader & Readonly<{ position: Position }>>>
   /**
    * Events after `after`, in order, at most `max` (and at most about 8 MiB of payload, but at least one); an empty answer
-   * means caught up. Rejects with PermanentError on a failed checksum or a hole that nothing explains.
+   * means caught up. Rejects with PermanentError on a failed checksum or a hole that nothing explains, once all before it
+   * has been read, and when `after` lies beyond the head: the log has lost its tail.
    */
   read(after: Position, max: number): Promise<readonly RecordedEvent[]>
   /** Resolves when there may be an event after `after`, or when the signal aborts; never rejects. */

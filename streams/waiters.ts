@@ -1,0 +1,37 @@
+import type { Position } from '#src/events/envelope.ts'
+
+export type Waiters = Readonly<{
+  /** Resolves when the head is past `after`, the signal aborts or the waiters are closed; never rejects. */
+  wait(after: Position, signal: AbortSignal): Promise<void>
+  /** Lets go of all who wait for less than this head. */
+  wake(head: Position): void
+  waiting(): boolean
+  close(): void
+}>
+
+/** Those who wait for a stream to grow: what adapters make `changed` from. `head` gives the head as of now. */
+export function createWaiters(head: () => Position): Waiters {
+  const waiting = new Map<() => void, Position>()
+  let closed = false
+  return {
+    wait: (after, signal) =>
+      new Promise((resolve) => {
+        if (signal.aborted || closed || head() > after) return resolve()
+        const release = (): void => {
+          waiting.delete(release)
+          signal.removeEventListener('abort', release)
+          resolve()
+        }
+        waiting.set(release, after)
+        signal.addEventListener('abort', release)
+      }),
+    wake: (head) => {
+      for (const [release, after] of waiting) if (head > after) release()
+    },
+    waiting: () => waiting.size > 0,
+    close: () => {
+      closed = true
+      for (const release of waiting.keys()) release()
+    },
+  }
+}
