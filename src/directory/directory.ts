@@ -29,7 +29,10 @@ export type Key = Readonly<{
   exposed: boolean
 }>
 
+/** `workspaceIds` in the order in which the person joined them. */
 export type User = Readonly<{ id: string; email: string; workspaceIds: readonly WorkspaceId[] }>
+export type MemberRole = 'owner' | 'member'
+export type Member = Readonly<{ userId: string; email: string; role: MemberRole; addedAt: number }>
 
 /** A signed-in person in one workspace. */
 export type Session = Readonly<{

@@ -85,4 +85,6 @@ export const keyKindNames: Readonly<Record<KeyKind, string>> = {
 }
 
 export const keyKindNamed = (text: string): KeyKind | undefined => keyKinds.find((kind) => kind === text)
-export const defaultScopes = (kind: KeyKind): readonly KeyScope[] => [present(keyScopes[kind][0], 'each kind has a scope')]
+export const defaultScopes = (kind: KeyKind): readonly KeyScope[] => [
+  present(keyScopes[kind][0], 'each kind has a scope'),
+]

@@ -39,7 +39,8 @@ function derive(password: string, salt: Uint8Array, cost: number): Promise<Buffe
 
 function parseStored(stored: string): Stored | undefined {
   const [name, cost, r, p, salt, hash] = stored.split('$')
-  if (name !== 'scrypt' || Number(r) !== blockSize || p !== '1' || salt === undefined || hash === undefined) return undefined
+  if (name !== 'scrypt' || Number(r) !== blockSize || p !== '1' || salt === undefined || hash === undefined)
+    return undefined
   return { cost: Number(cost), salt: Buffer.from(salt, 'base64url'), hash: Buffer.from(hash, 'base64url') }
 }
 
@@ -75,7 +76,9 @@ export function createPasswords({ random, cost = 15, atOnceMax = 2, waitingMax =
       inTurn(async () => {
         const salt = random(16)
         const hash = await derive(password, salt, cost)
-        return ['scrypt', cost, blockSize, 1, Buffer.from(salt).toString('base64url'), hash.toString('base64url')].join('$')
+        return ['scrypt', cost, blockSize, 1, Buffer.from(salt).toString('base64url'), hash.toString('base64url')].join(
+          '$',
+        )
       }),
     verify: (password, stored) =>
       inTurn(async () => {
@@ -89,7 +92,7 @@ export function createPasswords({ random, cost = 15, atOnceMax = 2, waitingMax =
 
 /** What is wrong with a chosen password, in a sentence; undefined when it may be used. */
 export function passwordProblem(password: string): string | undefined {
-  const characters = [...password.normalize('NFC')].length
+  const characters = Array.from(password.normalize('NFC')).length
   if (characters < passwordCharactersMin) return `The password must have at least ${passwordCharactersMin} characters.`
   if (characters > passwordCharactersMax) return `The password may have at most ${passwordCharactersMax} characters.`
   return undefined

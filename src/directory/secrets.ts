@@ -30,7 +30,10 @@ function refuse(file: string, hint: string, cause?: unknown): PermanentError {
 function checkSessionKeys(keys: readonly string[]): readonly string[] {
   const short = keys.findIndex((key) => key.trim().length < secretCharactersMin || new Set(key).size < 8)
   if (keys.length === 0 || short >= 0) {
-    throw refuse('SESSION_KEYS', `each key needs at least ${secretCharactersMin} random characters (openssl rand -hex 32)`)
+    throw refuse(
+      'SESSION_KEYS',
+      `each key needs at least ${secretCharactersMin} random characters (openssl rand -hex 32)`,
+    )
   }
   return keys
 }
@@ -58,7 +61,10 @@ export function loadSecrets({ dataFolder, random, sessionKeys }: Options): Secre
   const file = join(dataFolder, 'secrets.json')
   if (!existsSync(file)) {
     if (existsSync(join(dataFolder, 'directory.db'))) {
-      throw refuse(file, 'it is missing, and the keys in directory.db cannot be checked without it: restore it from a backup')
+      throw refuse(
+        file,
+        'it is missing, and the keys in directory.db cannot be checked without it: restore it from a backup',
+      )
     }
     mkdirSync(dataFolder, { recursive: true, mode: 0o700 })
     createFile(file, random)
@@ -72,7 +78,8 @@ export function loadSecrets({ dataFolder, random, sessionKeys }: Options): Secre
     throw refuse(file, 'it is not JSON: restore it from a backup', cause)
   }
   const parsed = schema.safeParse(fields)
-  if (!parsed.success) throw refuse(file, `it lacks secrets of at least ${secretCharactersMin} characters: restore it from a backup`)
+  if (!parsed.success)
+    throw refuse(file, `it lacks secrets of at least ${secretCharactersMin} characters: restore it from a backup`)
   return {
     sessionKeys: sessionKeys === undefined ? parsed.data.sessionKeys : checkSessionKeys(sessionKeys),
     pepper: parsed.data.pepper,

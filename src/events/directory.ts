@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
-import { crc32 } from 'node:zlib'
 import { z } from 'zod'
 import { PermanentError } from '#src/lib/failure.ts'
+import { openPayload, sealEvent } from './codec.ts'
 import { noCounts, type NewEvent, type RecordedEvent } from './envelope.ts'
 import { workspaceIdOf } from './workspace-id.ts'
 
@@ -78,45 +78,33 @@ export function uniqueSubject(kind: 'workspace' | 'email', value: string): strin
   return `unique-${kind}-${createHash('sha256').update(value).digest('hex').slice(0, 32)}`
 }
 
-/** Who may still sign in to a workspace is decided over one subject, so that two removals cannot empty it. */
-export const membersSubject = (workspace: string): string => `members-${workspace}`
-
 function subjectOf(event: DirectoryEvent): string | undefined {
-  switch (event.type) {
-    case 'directory.workspace.created':
-      return uniqueSubject('workspace', event.name.toLowerCase())
-    case 'directory.user.created':
-      return uniqueSubject('email', event.email)
-    case 'directory.member.added':
-    case 'directory.member.removed':
-      return membersSubject(event.workspaceId)
-    default:
-      return undefined
-  }
+  if (event.type === 'directory.workspace.created') return uniqueSubject('workspace', event.name.toLowerCase())
+  if (event.type === 'directory.user.created') return uniqueSubject('email', event.email)
+  return undefined
 }
 
 /** The event as the log takes it. `at` in ms; `unique` 32 hex characters that no other event has. */
 export function sealDirectoryEvent(event: DirectoryEvent, at: number, unique: string): NewEvent {
   const { type, ...payload } = event
-  const bytes = Buffer.from(JSON.stringify(payloads[type].parse(payload)))
   const workspace = 'workspaceId' in event ? event.workspaceId : directoryWorkspaceId
   const subject = subjectOf(event)
-  return {
-    id: `${workspace}.directory.${unique}`,
-    type,
-    schemaVersion: 1,
-    workspaceId: workspace,
-    keyId: null,
-    receivedAt: at,
-    retentionClass: 'directory',
-    identified: true,
-    ...(subject === undefined ? {} : { subject }),
-    counts: noCounts,
-    contentType: 'application/json',
-    encoding: '',
-    crc: crc32(bytes),
-    payload: bytes,
-  }
+  return sealEvent(
+    {
+      id: `${workspace}.directory.${unique}`,
+      type,
+      schemaVersion: 1,
+      workspaceId: workspace,
+      keyId: null,
+      receivedAt: at,
+      retentionClass: 'directory',
+      identified: true,
+      ...(subject === undefined ? {} : { subject }),
+      counts: noCounts,
+      contentType: 'application/json',
+    },
+    Buffer.from(JSON.stringify(payloads[type].parse(payload))),
+  )
 }
 
 const isDirectoryEventType = (type: string): type is DirectoryEventType => Object.hasOwn(payloads, type)
@@ -126,13 +114,13 @@ const isDirectoryEventType = (type: string): type is DirectoryEventType => Objec
  * is read in part could let in somebody who was shut out.
  */
 export function decodeDirectoryEvent(recorded: RecordedEvent): DirectoryEvent {
-  const { type, schemaVersion, payload, position } = recorded
+  const { type, schemaVersion, position } = recorded
   const context = { operation: 'read directory event', subject: `${type} v${schemaVersion} at ${position}` }
   if (!isDirectoryEventType(type) || schemaVersion !== 1) {
     throw new PermanentError({ ...context, hint: 'written by a newer version of Throughline: run that version' })
   }
   try {
-    const fields: unknown = JSON.parse(Buffer.from(payload).toString('utf8'))
+    const fields: unknown = JSON.parse(Buffer.from(openPayload(recorded)).toString('utf8'))
     return { type, ...payloads[type].parse(fields) } as DirectoryEvent
   } catch (cause) {
     throw new PermanentError({ ...context, hint: 'the directory log is damaged', cause })

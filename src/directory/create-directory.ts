@@ -1,0 +1,180 @@
+import type { Position } from '#src/events/envelope.ts'
+import type { Clock } from '#src/lib/clock.ts'
+import { PermanentError, TransientError } from '#src/lib/failure.ts'
+import type { Result } from '#src/lib/result.ts'
+import { follow } from '#streams/follow.ts'
+import type { Stream } from '#streams/stream.ts'
+import {
+  createDirectoryView,
+  type DirectoryReads,
+  type HeldView,
+  type Plans,
+  type SessionLimits,
+} from './directory-view.ts'
+import { createDirectoryWriter, type Refused } from './directory-writer.ts'
+import {
+  createInstallation,
+  type Installation,
+  type KeepSecrets,
+  type WantedInstallation,
+} from './create-installation.ts'
+import { createKeyCommands, type KeyCommands } from './key-commands.ts'
+import type { RandomBytes } from './keys.ts'
+import type { Passwords } from './passwords.ts'
+import { createSessionCommands, type SessionCommands } from './session-commands.ts'
+import { createUserCommands, type UserCommands } from './user-commands.ts'
+import { createWorkspaceCommands, type WorkspaceCommands } from './workspace-commands.ts'
+
+const readEventsMax = 1_000
+const followTimeoutMs = 5_000
+const retryFirstMs = 50
+const retryMaxMs = 2_000
+
+/**
+ * Workspaces, plans, members, keys and sessions of an installation: a view of the directory log that follows what every
+ * process appends, and the commands that append. A command resolves when its events are durable and this view shows them;
+ * it rejects as the stream does.
+ */
+export interface Directory extends DirectoryReads, WorkspaceCommands, UserCommands, KeyCommands, SessionCommands {
+  /** True when there is no workspace yet: a new installation. */
+  isEmpty(): boolean
+  /** A workspace, its owner and its keys in one step; refused when there is anything already. */
+  createInstallation(wanted: WantedInstallation, keep: KeepSecrets): Promise<Result<Installation, Refused>>
+  /** True as soon as the view has come to the position; false after the time, or when following has ended. */
+  followed(position: Position, timeoutMs: number): Promise<boolean>
+  /** Ends following. The stream stays open. */
+  close(): Promise<void>
+}
+
+type Options = Readonly<{
+  stream: Stream
+  clock: Clock
+  random: RandomBytes
+  pepper: string
+  plans: Plans
+  limits: SessionLimits
+  passwords: Passwords
+  /**
+   * Following ended for good by this failure. The view is stale from now on, so the process must end: a key that is revoked
+   * elsewhere would be good here.
+   */
+  onStop: (error: Error) => void
+}>
+
+type Follower = Readonly<{ atHead: Promise<void>; followed: Directory['followed']; close: () => Promise<void> }>
+type Waiter = Readonly<{ position: Position; settle: (isThere: boolean) => void }>
+
+const isTransient = (error: unknown): boolean => error instanceof Error && error.name === 'TransientError'
+
+function pause(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) return resolve()
+    const done = (): void => {
+      clearTimeout(timer)
+      signal.removeEventListener('abort', done)
+      resolve()
+    }
+    const timer = setTimeout(done, ms)
+    signal.addEventListener('abort', done)
+  })
+}
+
+/** Who waits for which position, and is told when the view has come to it. */
+function createWaiters(view: HeldView, signal: AbortSignal) {
+  const waiting = new Set<Waiter>()
+  return {
+    wake: (): void => {
+      const position = view.position()
+      for (const waiter of waiting)
+        if (signal.aborted || waiter.position <= position) waiter.settle(waiter.position <= position)
+    },
+    followed: (position: Position, timeoutMs: number): Promise<boolean> =>
+      new Promise((resolve) => {
+        if (signal.aborted || view.position() >= position) return resolve(view.position() >= position)
+        const waiter: Waiter = {
+          position,
+          settle: (isThere) => {
+            clearTimeout(timer)
+            waiting.delete(waiter)
+            resolve(isThere)
+          },
+        }
+        const timer = setTimeout(() => waiter.settle(false), timeoutMs)
+        waiting.add(waiter)
+      }),
+  }
+}
+
+function followInto(view: HeldView, stream: Stream, onStop: (error: Error) => void): Follower {
+  const ended = new AbortController()
+  const { signal } = ended
+  const waiters = createWaiters(view, signal)
+  const head = Promise.withResolvers<void>()
+  let retryMs = retryFirstMs
+
+  async function followOnce(): Promise<void> {
+    for await (const events of follow(stream, view.position(), readEventsMax, signal)) {
+      for (const event of events) view.apply(event)
+      retryMs = retryFirstMs
+      waiters.wake()
+      if (events.length === 0) head.resolve()
+    }
+  }
+  async function run(): Promise<void> {
+    while (!signal.aborted) {
+      try {
+        await followOnce()
+      } catch (error) {
+        if (!isTransient(error)) throw error
+        await pause(retryMs, signal)
+        retryMs = Math.min(retryMs * 2, retryMaxMs)
+      }
+    }
+  }
+  const running = run().catch((error: unknown) => {
+    const cause = error instanceof Error ? error : new Error(String(error))
+    ended.abort()
+    waiters.wake()
+    head.reject(cause)
+    onStop(cause)
+  })
+  return {
+    atHead: head.promise,
+    followed: waiters.followed,
+    close: async () => {
+      ended.abort()
+      waiters.wake()
+      head.reject(new TransientError({ operation: 'follow', subject: 'directory', hint: 'it was closed' }))
+      await running
+    },
+  }
+}
+
+/** Resolves when the view stands at the log's head. Rejects with PermanentError when the log cannot be read. */
+export async function createDirectory(options: Options): Promise<Directory> {
+  const { stream, clock, random, pepper, plans, limits, passwords } = options
+  const view = createDirectoryView({ plans, pepper, clock, limits })
+  let isReady = false
+  const { atHead, followed, close } = followInto(view, stream, (error) => {
+    if (isReady) options.onStop(error)
+  })
+  try {
+    await atHead
+  } catch (cause) {
+    throw new PermanentError({ operation: 'open', subject: 'directory', cause })
+  }
+  isReady = true
+  const writer = createDirectoryWriter({ stream, view, clock, random, followed, followTimeoutMs })
+  const users = createUserCommands(writer, passwords)
+  return {
+    ...view,
+    ...createWorkspaceCommands(writer, plans),
+    ...users,
+    ...createKeyCommands(writer, pepper),
+    ...createSessionCommands(writer, limits),
+    isEmpty: () => view.workspaces().length === 0,
+    createInstallation: (wanted, keep) => createInstallation(writer, { pepper, passwords }, wanted, keep),
+    followed,
+    close: () => close(),
+  }
+}

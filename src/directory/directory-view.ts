@@ -1,0 +1,289 @@
+import { createHash } from 'node:crypto'
+import { decodeDirectoryEvent, type DirectoryEvent } from '#src/events/directory.ts'
+import { beforeAll, type Position, type RecordedEvent } from '#src/events/envelope.ts'
+import type { WorkspaceId } from '#src/events/workspace-id.ts'
+import type { Clock } from '#src/lib/clock.ts'
+import type { DirectoryView, Key, Member, MemberRole, Session, User, Workspace, WorkspacePlan } from './directory.ts'
+import { hashKey, isWellFormedKey, keyKindOf } from './keys.ts'
+
+/** How many sessions one person may have at once (the oldest end), and addresses that are remembered as theirs. */
+const sessionsPerUserMax = 1_000
+const addressesPerUserMax = 10
+
+export type SessionLimits = Readonly<{ sessionIdleMs: number; sessionAbsoluteMs: number }>
+export type Plans = Readonly<Record<string, WorkspacePlan>>
+
+type HeldWorkspace = {
+  workspace: Workspace
+  members: Map<string, { role: MemberRole; addedAt: number }>
+  keyIds: string[]
+}
+type HeldUser = {
+  user: User
+  createdAt: number
+  passwordHash: string
+  passwordPosition: Position
+  sessions: Set<string>
+  addresses: string[]
+}
+type HeldSession = { userId: string; workspaceId: WorkspaceId; startedAt: number; lastSeenAt: number }
+
+/** The directory's view, with what sign-in, the pages and the command line ask beside. */
+export interface DirectoryReads extends DirectoryView {
+  workspaces(): readonly Workspace[]
+  /** By name, in any case, or else by id. */
+  workspaceNamed(nameOrId: string): Workspace | undefined
+  key(id: string): Key | undefined
+  user(id: string): User | undefined
+  /** By e-mail address in any case. */
+  userByEmail(email: string): User | undefined
+  members(workspaceId: WorkspaceId): readonly Member[]
+  isMember(workspaceId: WorkspaceId, userId: string): boolean
+  password(userId: string): Readonly<{ hash: string; position: Position }> | undefined
+  /** True when the person has signed in from there before (the last few addresses are known). */
+  isKnownAddress(userId: string, address: string): boolean
+  /** When the session was last recorded to be in use, ms; undefined when it is none. */
+  sessionSeenAt(id: string): number | undefined
+}
+
+export interface HeldView extends DirectoryReads {
+  /** Folds one event in. The same events give the same view in every process. */
+  apply(event: RecordedEvent): void
+}
+
+/** What a cookie holds is never written down: sessions are known by this hash of it, 64 hex characters. */
+export const sessionHashOf = (id: string): string => createHash('sha256').update(id).digest('hex')
+
+/** Addresses are compared in this form: without blanks around, in lower case (mail systems tell no cases apart). */
+export const normalEmail = (email: string): string => email.trim().normalize('NFC').toLowerCase()
+export const normalName = (name: string): string => name.trim().normalize('NFC')
+
+/** A plan that is no longer in the table gives nothing: shut, not open. */
+const unknownPlan = (name: string): WorkspacePlan => ({ name, features: [], spansPerMonth: 0, retentionDays: 7 })
+const planNamed = (plans: Plans, name: string): WorkspacePlan =>
+  (Object.hasOwn(plans, name) ? plans[name] : undefined) ?? unknownPlan(name)
+
+type State = {
+  position: Position
+  workspaces: Map<string, HeldWorkspace>
+  workspaceIdsByName: Map<string, WorkspaceId>
+  keys: Map<string, Key>
+  keyIdsByHash: Map<string, string>
+  users: Map<string, HeldUser>
+  userIdsByEmail: Map<string, string>
+  sessions: Map<string, HeldSession>
+}
+type At = Readonly<{ at: number; position: Position }>
+type Fact<Type extends DirectoryEvent['type']> = Extract<DirectoryEvent, { type: Type }>
+
+function endSession(state: State, hash: string): void {
+  const session = state.sessions.get(hash)
+  if (session === undefined) return
+  state.sessions.delete(hash)
+  state.users.get(session.userId)?.sessions.delete(hash)
+}
+
+/** Sessions stand in order of their start, so the first that is young enough ends the walk. */
+function dropExpired(state: State, now: number, limits: SessionLimits): void {
+  for (const [hash, { startedAt }] of state.sessions) {
+    if (now - startedAt < limits.sessionAbsoluteMs) return
+    endSession(state, hash)
+  }
+}
+
+function startSession(state: State, event: Fact<'directory.session.started'>, { at }: At, limits: SessionLimits): void {
+  dropExpired(state, at, limits)
+  const user = state.users.get(event.userId)
+  if (user === undefined || user.passwordPosition !== event.passwordPosition) return
+  const { userId, workspaceId, session, address } = event
+  state.sessions.set(session, { userId, workspaceId, startedAt: at, lastSeenAt: at })
+  user.sessions.add(session)
+  const [oldest] = user.sessions
+  if (user.sessions.size > sessionsPerUserMax && oldest !== undefined) endSession(state, oldest)
+  if (address !== '') {
+    user.addresses = [address, ...user.addresses.filter((known) => known !== address)].slice(0, addressesPerUserMax)
+  }
+}
+
+function changePassword(state: State, event: Fact<'directory.user.passwordChanged'>, { position }: At): void {
+  const user = state.users.get(event.userId)
+  if (user === undefined) return
+  user.passwordHash = event.passwordHash
+  user.passwordPosition = position
+  for (const hash of user.sessions) if (hash !== event.keptSession) endSession(state, hash)
+}
+
+function changeMember(
+  state: State,
+  event: Fact<'directory.member.added' | 'directory.member.removed'>,
+  { at }: At,
+): void {
+  const workspace = state.workspaces.get(event.workspaceId)
+  const held = state.users.get(event.userId)
+  if (workspace === undefined || held === undefined) return
+  const others = held.user.workspaceIds.filter((id) => id !== event.workspaceId)
+  if (event.type === 'directory.member.removed') {
+    // Decided here, in the order of the log: two removals at once cannot leave a workspace to nobody.
+    if (workspace.members.size === 1) return
+    workspace.members.delete(event.userId)
+    held.user = { ...held.user, workspaceIds: others }
+    return
+  }
+  if (workspace.members.has(event.userId)) return
+  workspace.members.set(event.userId, { role: event.role, addedAt: at })
+  held.user = { ...held.user, workspaceIds: [...others, event.workspaceId] }
+}
+
+function createKey(state: State, event: Fact<'directory.key.created'>, { at }: At): void {
+  const { keyId, workspaceId, kind, scopes, name, prefix, last4, origins, hash } = event
+  const shown = { id: keyId, workspaceId, kind, scopes, name, prefix, last4, origins }
+  state.keys.set(keyId, { ...shown, createdAt: at, revokedAt: null, exposed: false })
+  state.keyIdsByHash.set(hash, keyId)
+  state.workspaces.get(workspaceId)?.keyIds.push(keyId)
+}
+
+/** A key changes only by an event of its own workspace. */
+function changeKey(
+  state: State,
+  event: Readonly<{ keyId: string; workspaceId: WorkspaceId }>,
+  change: Partial<Key>,
+): void {
+  const key = state.keys.get(event.keyId)
+  if (key?.workspaceId === event.workspaceId) state.keys.set(key.id, { ...key, ...change })
+}
+
+function createUser(state: State, event: Fact<'directory.user.created'>, { at, position }: At): void {
+  const { userId, email, passwordHash } = event
+  const user = { id: userId, email, workspaceIds: [] }
+  const own = { sessions: new Set<string>(), addresses: [] }
+  state.users.set(userId, { user, createdAt: at, passwordHash, passwordPosition: position, ...own })
+  state.userIdsByEmail.set(normalEmail(email), userId)
+}
+
+function createWorkspace(state: State, event: Fact<'directory.workspace.created'>, { at }: At, plans: Plans): void {
+  const { workspaceId, name, plan } = event
+  const workspace = { id: workspaceId, name, plan: planNamed(plans, plan), createdAt: at }
+  state.workspaces.set(workspaceId, { workspace, members: new Map(), keyIds: [] })
+  state.workspaceIdsByName.set(name.toLowerCase(), workspaceId)
+}
+
+function continueSession(state: State, hash: string, at: number): void {
+  const session = state.sessions.get(hash)
+  if (session !== undefined) session.lastSeenAt = Math.max(session.lastSeenAt, at)
+}
+
+type Context = Readonly<{ plans: Plans; limits: SessionLimits }>
+type Folds = {
+  [Type in DirectoryEvent['type']]: (state: State, event: Fact<Type>, at: At, context: Context) => void
+}
+
+const onlyForTheAudit = (): void => undefined
+
+const folds: Folds = {
+  'directory.workspace.created': (state, event, at, { plans }) => createWorkspace(state, event, at, plans),
+  'directory.workspace.planChanged': (state, event, _at, { plans }) => {
+    const held = state.workspaces.get(event.workspaceId)
+    if (held !== undefined) held.workspace = { ...held.workspace, plan: planNamed(plans, event.plan) }
+  },
+  'directory.user.created': createUser,
+  'directory.user.passwordChanged': changePassword,
+  'directory.member.added': changeMember,
+  'directory.member.removed': changeMember,
+  'directory.key.created': createKey,
+  'directory.key.revoked': (state, event, { at }) => {
+    // The first revocation counts.
+    changeKey(state, event, { revokedAt: state.keys.get(event.keyId)?.revokedAt ?? at })
+  },
+  'directory.key.exposed': (state, event) => changeKey(state, event, { exposed: true }),
+  'directory.key.originsChanged': (state, event) => changeKey(state, event, { origins: event.origins }),
+  'directory.session.started': (state, event, at, { limits }) => startSession(state, event, at, limits),
+  'directory.session.continued': (state, { session }, { at }) => continueSession(state, session, at),
+  'directory.session.ended': (state, { session }) => endSession(state, session),
+  'directory.signIn.failed': onlyForTheAudit,
+  'directory.logs.exported': onlyForTheAudit,
+}
+
+function fold<Type extends DirectoryEvent['type']>(state: State, event: Fact<Type>, at: At, context: Context): void {
+  const foldOne = folds[event.type]
+  foldOne(state, event, at, context)
+}
+
+function emptyState(): State {
+  return {
+    position: beforeAll,
+    workspaces: new Map(),
+    workspaceIdsByName: new Map(),
+    keys: new Map(),
+    keyIdsByHash: new Map(),
+    users: new Map(),
+    userIdsByEmail: new Map(),
+    sessions: new Map(),
+  }
+}
+
+type Options = Readonly<{ plans: Plans; pepper: string; clock: Clock; limits: SessionLimits }>
+
+/** An empty view; `apply` makes it the view of the log. */
+export function createDirectoryView({ plans, pepper, clock, limits }: Options): HeldView {
+  const state = emptyState()
+  const memberOf = (workspaceId: string, userId: string): boolean =>
+    state.workspaces.get(workspaceId)?.members.has(userId) ?? false
+
+  function liveSession(id: string): HeldSession | undefined {
+    const session = state.sessions.get(sessionHashOf(id))
+    if (session === undefined || !memberOf(session.workspaceId, session.userId)) return undefined
+    const now = clock()
+    const isOver =
+      now - session.startedAt >= limits.sessionAbsoluteMs || now - session.lastSeenAt >= limits.sessionIdleMs
+    return isOver ? undefined : session
+  }
+
+  return {
+    position: () => state.position,
+    apply: (recorded) => {
+      const at = { at: recorded.receivedAt, position: recorded.position }
+      fold(state, decodeDirectoryEvent(recorded), at, { plans, limits })
+      state.position = recorded.position
+    },
+    workspace: (id) => state.workspaces.get(id)?.workspace,
+    workspaces: () => [...state.workspaces.values()].map(({ workspace }) => workspace),
+    workspaceNamed: (nameOrId) => {
+      const id = state.workspaceIdsByName.get(normalName(nameOrId).toLowerCase()) ?? nameOrId
+      return state.workspaces.get(id)?.workspace
+    },
+    findKey: (secret) => {
+      if (!isWellFormedKey(secret)) return undefined
+      const key = state.keys.get(state.keyIdsByHash.get(hashKey(pepper, secret)) ?? '')
+      return key?.kind === keyKindOf(secret) ? key : undefined
+    },
+    key: (id) => state.keys.get(id),
+    keys: (workspaceId) =>
+      (state.workspaces.get(workspaceId)?.keyIds ?? []).flatMap((id) => {
+        const key = state.keys.get(id)
+        return key === undefined ? [] : [key]
+      }),
+    user: (id) => state.users.get(id)?.user,
+    userByEmail: (email) => state.users.get(state.userIdsByEmail.get(normalEmail(email)) ?? '')?.user,
+    members: (workspaceId) =>
+      [...(state.workspaces.get(workspaceId)?.members ?? [])].map(([userId, { role, addedAt }]) => ({
+        userId,
+        email: state.users.get(userId)?.user.email ?? '',
+        role,
+        addedAt,
+      })),
+    isMember: memberOf,
+    password: (userId) => {
+      const held = state.users.get(userId)
+      return held && { hash: held.passwordHash, position: held.passwordPosition }
+    },
+    isKnownAddress: (userId, address) => state.users.get(userId)?.addresses.includes(address) ?? false,
+    session: (id) => {
+      const session = liveSession(id)
+      const user = session && state.users.get(session.userId)?.user
+      if (session === undefined || user === undefined) return undefined
+      const { userId, workspaceId, startedAt } = session
+      return { id, userId, email: user.email, workspaceId, startedAt } satisfies Session
+    },
+    sessionSeenAt: (id) => liveSession(id)?.lastSeenAt,
+  }
+}

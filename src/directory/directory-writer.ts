@@ -1,0 +1,68 @@
+import { sealDirectoryEvent, type DirectoryEvent } from '#src/events/directory.ts'
+import { beforeAll, type Position } from '#src/events/envelope.ts'
+import type { Clock } from '#src/lib/clock.ts'
+import { TransientError } from '#src/lib/failure.ts'
+import { fail, ok, type Result } from '#src/lib/result.ts'
+import type { Stream } from '#streams/stream.ts'
+import type { HeldView } from './directory-view.ts'
+import type { RandomBytes } from './keys.ts'
+
+/** A command that was not carried out, and what was wrong with which field. Nothing was written. */
+export type Refused = Readonly<{ code: 'exists' | 'unknown' | 'invalid'; field: string; detail: string }>
+export const refuse = (code: Refused['code'], field: string, detail: string) => fail<Refused>({ code, field, detail })
+
+/** What commands work with: the view to decide by, and the log to write to. */
+export type DirectoryWriter = Readonly<{
+  view: HeldView
+  random: RandomBytes
+  clock: Clock
+  /** `w`, `u`, `k` and 16 hex characters. */
+  newId: (letter: string) => string
+  /** All in one step; resolves when they are durable and the view has followed. Rejects with what the stream rejects with. */
+  write: (events: readonly DirectoryEvent[]) => Promise<Position>
+  /** The same, but writes nothing and is false when another process was first with `subject`. */
+  writeFirst: (events: readonly DirectoryEvent[], subject: string) => Promise<Result<Position, 'conflict'>>
+}>
+
+type Options = Readonly<{
+  stream: Stream
+  view: HeldView
+  clock: Clock
+  random: RandomBytes
+  /** Resolves true when the view has come to the position, false after the time. */
+  followed: (position: Position, timeoutMs: number) => Promise<boolean>
+  followTimeoutMs: number
+}>
+
+const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex')
+/** By name, because the stream may run in another thread, and an error's class does not cross. */
+const isConflict = (error: unknown): boolean => error instanceof Error && error.name === 'ConflictError'
+
+export function createDirectoryWriter(options: Options): DirectoryWriter {
+  const { stream, view, clock, random, followed, followTimeoutMs } = options
+  async function append(events: readonly DirectoryEvent[], subject?: string): Promise<Position> {
+    const at = clock()
+    const sealed = events.map((event) => sealDirectoryEvent(event, at, hex(random(16))))
+    const { last } = await stream.append(sealed, subject === undefined ? undefined : { subject, position: beforeAll })
+    if (!(await followed(last, followTimeoutMs))) {
+      const hint = 'it is written; this process is slow to follow'
+      throw new TransientError({ operation: 'follow', subject: 'directory', hint })
+    }
+    return last
+  }
+  return {
+    view,
+    random,
+    clock,
+    newId: (letter) => letter + hex(random(8)),
+    write: (events) => append(events),
+    writeFirst: async (events, subject) => {
+      try {
+        return ok(await append(events, subject))
+      } catch (error) {
+        if (isConflict(error)) return fail('conflict')
+        throw error
+      }
+    },
+  }
+}

@@ -1,0 +1,134 @@
+import type { DirectoryEvent } from '#src/events/directory.ts'
+import type { WorkspaceId } from '#src/events/workspace-id.ts'
+import { present } from '#src/lib/assert.ts'
+import { ok, type Result } from '#src/lib/result.ts'
+import type { Key, KeyKind, KeyScope } from './directory.ts'
+import { normalName } from './directory-view.ts'
+import { refuse, type DirectoryWriter, type Refused } from './directory-writer.ts'
+import { createKeySecret, defaultScopes, hashKey, keyLast4, keyPrefixes, keyScopes, type RandomBytes } from './keys.ts'
+import { nameProblem } from './workspace-commands.ts'
+
+const originsMax = 50
+/** Live keys of one workspace. */
+const keysMax = 1_000
+
+export type WantedKey = Readonly<{
+  workspaceId: WorkspaceId
+  kind: KeyKind
+  name?: string
+  /** A part of what the kind allows; the least by default. */
+  scopes?: readonly KeyScope[]
+  /** Publishable keys only: where browsers may send from; none means anywhere. */
+  origins?: readonly string[]
+  by?: string | null
+}>
+/** The secret is known only here: it is shown once and cannot be had again. */
+export type CreatedKey = Readonly<{ key: Key; secret: string }>
+type OneKey = Readonly<{ workspaceId: WorkspaceId; keyId: string; by?: string | null }>
+
+export interface KeyCommands {
+  createKey(wanted: WantedKey): Promise<Result<CreatedKey, Refused>>
+  /** Idempotent. A key of another workspace is unknown. */
+  revokeKey(which: OneKey): Promise<Result<Key, Refused>>
+  changeOrigins(which: OneKey & Readonly<{ origins: readonly string[] }>): Promise<Result<Key, Refused>>
+  /** A secret was seen where everybody can read it. Written once per key. */
+  flagExposed(key: Key, where: string): Promise<void>
+}
+
+/** `https://shop.example`, `http://localhost:3000`: scheme, host and port as a browser sends them (RFC 6454 §6.2). */
+export function parseOrigin(text: string): string | undefined {
+  if (!URL.canParse(text)) return undefined
+  const url = new URL(text)
+  const isOrigin = /^https?:$/.test(url.protocol) && (text === url.origin || text === `${url.origin}/`)
+  return isOrigin ? url.origin : undefined
+}
+
+function checkOrigins(kind: KeyKind, origins: readonly string[]): Result<readonly string[], Refused> {
+  if (origins.length > 0 && kind !== 'publishable') {
+    return refuse('invalid', 'origins', 'Only publishable keys are bound to origins.')
+  }
+  if (origins.length > originsMax) return refuse('invalid', 'origins', `A key may have at most ${originsMax} origins.`)
+  const parsed = origins.map((text) => parseOrigin(text.trim().toLowerCase()))
+  const wrong = parsed.indexOf(undefined)
+  if (wrong >= 0) {
+    const detail = `${JSON.stringify(origins[wrong])} is not an origin; an origin looks like https://shop.example.`
+    return refuse('invalid', 'origins', detail)
+  }
+  return ok([...new Set(parsed.filter((origin) => origin !== undefined))])
+}
+
+/** A new key as an event, and its secret, which is in no event. */
+export function keyCreated(
+  { newId, random }: Readonly<{ newId: DirectoryWriter['newId']; random: RandomBytes }>,
+  pepper: string,
+  { workspaceId, kind, name = '', scopes = defaultScopes(kind), origins = [], by = null }: WantedKey,
+): Readonly<{ event: Extract<DirectoryEvent, { type: 'directory.key.created' }>; secret: string }> {
+  const secret = createKeySecret(kind, random)
+  const shown = { kind, scopes: [...scopes], name, prefix: keyPrefixes[kind], last4: keyLast4(secret) }
+  const own = { workspaceId, keyId: newId('k'), origins: [...origins], hash: hashKey(pepper, secret), by }
+  return { event: { type: 'directory.key.created', ...own, ...shown }, secret }
+}
+
+function checkKey(wanted: WantedKey): Result<Required<Pick<WantedKey, 'name' | 'scopes' | 'origins'>>, Refused> {
+  const name = normalName(wanted.name ?? '')
+  const problem = name === '' ? undefined : nameProblem(name, 'name of a key')
+  if (problem !== undefined) return refuse('invalid', 'name', problem)
+  const scopes = wanted.scopes ?? defaultScopes(wanted.kind)
+  const allowed = keyScopes[wanted.kind]
+  if (scopes.length === 0 || scopes.some((scope) => !allowed.includes(scope))) {
+    return refuse('invalid', 'scopes', `A key of kind ${wanted.kind} may have: ${allowed.join(', ')}.`)
+  }
+  const origins = checkOrigins(wanted.kind, wanted.origins ?? [])
+  return origins.ok ? ok({ name, scopes: [...new Set(scopes)], origins: origins.value }) : origins
+}
+
+export function createKeyCommands(writer: DirectoryWriter, pepper: string): KeyCommands {
+  const { view, write } = writer
+  const unknown = refuse('unknown', 'key', 'There is no such key.')
+  const flagging = new Set<string>()
+  const ownKey = ({ workspaceId, keyId }: OneKey): Key | undefined => {
+    const key = view.key(keyId)
+    return key?.workspaceId === workspaceId ? key : undefined
+  }
+  return {
+    createKey: async (wanted) => {
+      const { workspaceId } = wanted
+      if (view.workspace(workspaceId) === undefined)
+        return refuse('unknown', 'workspace', 'There is no such workspace.')
+      const checked = checkKey(wanted)
+      if (!checked.ok) return checked
+      if (view.keys(workspaceId).filter(({ revokedAt }) => revokedAt === null).length >= keysMax) {
+        return refuse('invalid', 'workspace', `A workspace may have at most ${keysMax} keys; revoke some.`)
+      }
+      const { event, secret } = keyCreated(writer, pepper, { ...wanted, ...checked.value })
+      await write([event])
+      return ok({ key: present(view.key(event.keyId), 'a created key is in the view'), secret })
+    },
+    revokeKey: async (which) => {
+      const key = ownKey(which)
+      if (key === undefined) return unknown
+      const { workspaceId, keyId, by = null } = which
+      if (key.revokedAt === null) await write([{ type: 'directory.key.revoked', workspaceId, keyId, by }])
+      return ok(view.key(keyId) ?? key)
+    },
+    changeOrigins: async (which) => {
+      const key = ownKey(which)
+      if (key === undefined) return unknown
+      const origins = checkOrigins(key.kind, which.origins)
+      if (!origins.ok) return origins
+      const { workspaceId, keyId, by = null } = which
+      const change = { workspaceId, keyId, by, origins: [...origins.value] }
+      await write([{ type: 'directory.key.originsChanged', ...change }])
+      return ok(view.key(keyId) ?? key)
+    },
+    flagExposed: async ({ id, workspaceId }, where) => {
+      if (view.key(id)?.exposed !== false || flagging.has(id)) return
+      flagging.add(id)
+      try {
+        await write([{ type: 'directory.key.exposed', workspaceId, keyId: id, where: where.slice(0, 200) }])
+      } finally {
+        flagging.delete(id)
+      }
+    },
+  }
+}

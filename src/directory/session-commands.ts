@@ -1,0 +1,82 @@
+import type { Position } from '#src/events/envelope.ts'
+import type { WorkspaceId } from '#src/events/workspace-id.ts'
+import { sessionHashOf, type SessionLimits } from './directory-view.ts'
+import type { DirectoryWriter } from './directory-writer.ts'
+
+/** A session in use is recorded to be so this many times in its idle time, so that it ends neither early nor on a restart. */
+const continuationsPerIdleTime = 8
+/** Failed sign-ins written one by one, per minute and process; what is beyond is counted into one event. */
+const failuresWrittenPerMinute = 60
+const exportQueryCharactersMax = 8_192
+
+export interface SessionCommands {
+  /** `id` is what the cookie will hold; only its hash is kept. The address is remembered as the person's own. */
+  startSession(
+    wanted: Readonly<{ id: string; userId: string; workspaceId: WorkspaceId; address: string }>,
+  ): Promise<Position>
+  /** Ends it in every process. Idempotent. */
+  endSession(id: string, reason?: 'signedOut' | 'replaced'): Promise<void>
+  /** Notes that a session is in use; writes only now and then. */
+  continueSession(id: string): Promise<void>
+  /** The audit entry of an export; durable when it resolves. */
+  recordExport(
+    exported: Readonly<{ workspaceId: WorkspaceId; userId: string; query: string; format: string }>,
+  ): Promise<void>
+  /** The audit entry of a refused sign-in; bounded, so that a flood of them does not grow the log. */
+  recordFailedSignIn(failed: Readonly<{ userId: string | null; address: string }>): Promise<void>
+}
+
+function createFailureLedger({ clock, write }: DirectoryWriter): SessionCommands['recordFailedSignIn'] {
+  let minute = 0
+  let written = 0
+  let unwritten = 0
+  return async ({ userId, address }) => {
+    const now = Math.floor(clock() / 60_000)
+    const missed = now === minute ? 0 : unwritten
+    if (now !== minute) [minute, written, unwritten] = [now, 0, 0]
+    if (written >= failuresWrittenPerMinute) {
+      unwritten++
+      return
+    }
+    written++
+    const type = 'directory.signIn.failed'
+    const events = [{ type, userId, address: address.slice(0, 64), count: 1 } as const]
+    const flood = { type, userId: null, address: 'various', count: missed } as const
+    await write(missed === 0 ? events : [...events, flood])
+  }
+}
+
+export function createSessionCommands(writer: DirectoryWriter, limits: SessionLimits): SessionCommands {
+  const { view, clock, write } = writer
+  const continuing = new Set<string>()
+  return {
+    startSession: ({ id, userId, workspaceId, address }) => {
+      const passwordPosition = view.password(userId)?.position ?? 0
+      const session = sessionHashOf(id)
+      const started = { workspaceId, session, userId, address: address.slice(0, 64), passwordPosition }
+      return write([{ type: 'directory.session.started', ...started }])
+    },
+    endSession: async (id, reason = 'signedOut') => {
+      const session = view.session(id)
+      if (session === undefined) return
+      const { userId } = session
+      await write([{ type: 'directory.session.ended', session: sessionHashOf(id), userId, reason }])
+    },
+    continueSession: async (id) => {
+      const seenAt = view.sessionSeenAt(id)
+      if (seenAt === undefined || continuing.has(id)) return
+      if (clock() - seenAt < limits.sessionIdleMs / continuationsPerIdleTime) return
+      continuing.add(id)
+      try {
+        await write([{ type: 'directory.session.continued', session: sessionHashOf(id) }])
+      } finally {
+        continuing.delete(id)
+      }
+    },
+    recordExport: async ({ workspaceId, userId, query, format }) => {
+      const shortened = query.slice(0, exportQueryCharactersMax)
+      await write([{ type: 'directory.logs.exported', workspaceId, userId, query: shortened, format }])
+    },
+    recordFailedSignIn: createFailureLedger(writer),
+  }
+}

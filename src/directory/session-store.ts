@@ -1,0 +1,28 @@
+import type { Position } from '#src/events/envelope.ts'
+import type { Directory } from './create-directory.ts'
+import type { Session } from './directory.ts'
+
+/** A process that is behind the directory position in a cookie waits this long before it says that there is no session. */
+const behindTimeoutMs = 1_000
+
+/** What is known of a session before it has an id. `address` is where the person signs in from. */
+type SignedIn = Omit<Session, 'id'> & Readonly<{ address?: string }>
+
+/** Sessions as the directory keeps them, for the session middleware (http/session.ts). */
+export function createSessionStore(directory: Directory) {
+  return {
+    /** The session, if it is neither ended nor over; noted as in use. */
+    get: async (id: string, position: Position): Promise<Session | undefined> => {
+      // A forged position cannot be here (the cookie is signed), and one of a recreated log only costs the wait.
+      if (position > directory.position()) await directory.followed(position, behindTimeoutMs)
+      const session = directory.session(id)
+      if (session === undefined) return undefined
+      // Not awaited, and a failure is no reason to turn anybody away: the next request notes it again.
+      directory.continueSession(id).catch(() => undefined)
+      return session
+    },
+    start: (id: string, { userId, workspaceId, address = '' }: SignedIn): Promise<Position> =>
+      directory.startSession({ id, userId, workspaceId, address }),
+    end: (id: string): Promise<void> => directory.endSession(id),
+  }
+}

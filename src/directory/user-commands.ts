@@ -1,0 +1,103 @@
+import { uniqueSubject, type DirectoryEvent } from '#src/events/directory.ts'
+import type { WorkspaceId } from '#src/events/workspace-id.ts'
+import { present } from '#src/lib/assert.ts'
+import { ok, type Result } from '#src/lib/result.ts'
+import type { MemberRole, User } from './directory.ts'
+import { normalEmail, sessionHashOf } from './directory-view.ts'
+import { refuse, type DirectoryWriter, type Refused } from './directory-writer.ts'
+import { passwordProblem, type Passwords } from './passwords.ts'
+
+/** RFC 5321 §4.5.3.1.3. */
+const emailCharactersMax = 254
+
+type Membership = Readonly<{ workspaceId: WorkspaceId; role?: MemberRole; by?: string | null }>
+
+export interface UserCommands {
+  /** A person who did not exist, as a member of one workspace. Addresses are unique, in any case. */
+  createUser(wanted: Membership & Readonly<{ email: string; password: string }>): Promise<Result<User, Refused>>
+  /** Idempotent. */
+  addMember(wanted: Membership & Readonly<{ userId: string }>): Promise<Result<User, Refused>>
+  /** The last member stays. Their sessions in the workspace end. */
+  removeMember(wanted: Membership & Readonly<{ userId: string }>): Promise<Result<void, Refused>>
+  /** Ends all sessions of the person but `keptSession` (the id in its cookie). */
+  changePassword(
+    wanted: Readonly<{ userId: string; password: string; keptSession?: string }>,
+  ): Promise<Result<void, Refused>>
+  /** The person, if this is their password. Takes the same work when nobody has the address. */
+  authenticate(email: string, password: string): Promise<User | undefined>
+}
+
+function emailProblem(email: string): string | undefined {
+  if (email.length > emailCharactersMax) return `An e-mail address has at most ${emailCharactersMax} characters.`
+  if (!/^[^\s@\p{Cc}]+@[^\s@\p{Cc}]+$/u.test(email)) return `${JSON.stringify(email)} is not an e-mail address.`
+  return undefined
+}
+
+export function userCreated(
+  { newId }: Pick<DirectoryWriter, 'newId'>,
+  email: string,
+  passwordHash: string,
+): Extract<DirectoryEvent, { type: 'directory.user.created' }> {
+  return { type: 'directory.user.created', userId: newId('u'), email: normalEmail(email), passwordHash }
+}
+
+function createMembershipCommands({ view, write }: DirectoryWriter): Pick<UserCommands, 'addMember' | 'removeMember'> {
+  return {
+    addMember: async ({ workspaceId, userId, role = 'member', by = null }) => {
+      const user = view.user(userId)
+      if (user === undefined) return refuse('unknown', 'user', 'There is no such user.')
+      if (view.workspace(workspaceId) === undefined)
+        return refuse('unknown', 'workspace', 'There is no such workspace.')
+      if (!view.isMember(workspaceId, userId)) {
+        await write([{ type: 'directory.member.added', workspaceId, userId, role, by }])
+      }
+      return ok(view.user(userId) ?? user)
+    },
+    removeMember: async ({ workspaceId, userId, by = null }) => {
+      if (!view.isMember(workspaceId, userId)) return ok(undefined)
+      await write([{ type: 'directory.member.removed', workspaceId, userId, by }])
+      if (!view.isMember(workspaceId, userId)) return ok(undefined)
+      return refuse('invalid', 'user', 'The last member of a workspace cannot be removed.')
+    },
+  }
+}
+
+export function createUserCommands(writer: DirectoryWriter, passwords: Passwords): UserCommands {
+  const { view, write, writeFirst } = writer
+  return {
+    ...createMembershipCommands(writer),
+    createUser: async (wanted) => {
+      const { workspaceId, role = 'member', by = null, password } = wanted
+      const email = normalEmail(wanted.email)
+      const problem = emailProblem(email)
+      if (problem !== undefined) return refuse('invalid', 'email', problem)
+      const weakness = passwordProblem(password)
+      if (weakness !== undefined) return refuse('invalid', 'password', weakness)
+      if (view.workspace(workspaceId) === undefined)
+        return refuse('unknown', 'workspace', 'There is no such workspace.')
+      const taken = refuse('exists', 'email', `There is a user ${email} already.`)
+      if (view.userByEmail(email) !== undefined) return taken
+      const event = userCreated(writer, email, await passwords.hash(password))
+      const membership = { type: 'directory.member.added', workspaceId, userId: event.userId, role, by } as const
+      const written = await writeFirst([event, membership], uniqueSubject('email', email))
+      return written.ok ? ok(present(view.user(event.userId), 'a created user is in the view')) : taken
+    },
+    changePassword: async ({ userId, password, keptSession }) => {
+      const weakness = passwordProblem(password)
+      if (weakness !== undefined) return refuse('invalid', 'password', weakness)
+      if (view.user(userId) === undefined) return refuse('unknown', 'user', 'There is no such user.')
+      const passwordHash = await passwords.hash(password)
+      const kept = keptSession === undefined ? null : sessionHashOf(keptSession)
+      await write([{ type: 'directory.user.passwordChanged', userId, passwordHash, keptSession: kept }])
+      return ok(undefined)
+    },
+    authenticate: async (email, password) => {
+      const user = view.userByEmail(email)
+      const stored = user && view.password(user.id)
+      const isRight = await passwords.verify(password, stored?.hash)
+      // Changed while it was checked: the old one is no longer good.
+      const isCurrent = user !== undefined && view.password(user.id)?.position === stored?.position
+      return isRight && isCurrent ? view.user(user.id) : undefined
+    },
+  }
+}

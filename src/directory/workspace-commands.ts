@@ -1,0 +1,63 @@
+import { directoryWorkspaceId, uniqueSubject, type DirectoryEvent } from '#src/events/directory.ts'
+import { workspaceIdOf, type WorkspaceId } from '#src/events/workspace-id.ts'
+import { present } from '#src/lib/assert.ts'
+import { ok, type Result } from '#src/lib/result.ts'
+import type { Workspace } from './directory.ts'
+import { normalName, type Plans } from './directory-view.ts'
+import { refuse, type DirectoryWriter, type Refused } from './directory-writer.ts'
+
+const nameCharactersMax = 80
+
+export interface WorkspaceCommands {
+  /** Names are unique, in any case. */
+  createWorkspace(wanted: Readonly<{ name: string; plan: string }>): Promise<Result<Workspace, Refused>>
+  /** Holds at once in every process; usage above a new, lower limit is kept. */
+  changePlan(id: WorkspaceId, plan: string): Promise<Result<Workspace, Refused>>
+}
+
+const hasControlCharacters = (text: string): boolean => /\p{Cc}/u.test(text)
+
+/** What is wrong with a name that people see; undefined when it may be used. */
+export function nameProblem(name: string, what: string): string | undefined {
+  if (name === '') return `The ${what} must not be empty.`
+  if (name.length > nameCharactersMax) return `The ${what} may have at most ${nameCharactersMax} characters.`
+  if (hasControlCharacters(name)) return `The ${what} must not have control characters.`
+  return undefined
+}
+
+export function workspaceCreated(
+  { newId }: Pick<DirectoryWriter, 'newId'>,
+  name: string,
+  plan: string,
+): Extract<DirectoryEvent, { type: 'directory.workspace.created' }> {
+  return { type: 'directory.workspace.created', workspaceId: workspaceIdOf(newId('w')), name, plan }
+}
+
+export function createWorkspaceCommands(writer: DirectoryWriter, plans: Plans): WorkspaceCommands {
+  const { view, write, writeFirst } = writer
+  const unknownPlan = (plan: string) =>
+    refuse('unknown', 'plan', `There is no plan ${JSON.stringify(plan)}; known: ${Object.keys(plans).join(', ')}.`)
+
+  return {
+    createWorkspace: async (wanted) => {
+      const name = normalName(wanted.name)
+      const problem = nameProblem(name, 'name of a workspace')
+      if (problem !== undefined) return refuse('invalid', 'name', problem)
+      if (!Object.hasOwn(plans, wanted.plan)) return unknownPlan(wanted.plan)
+      const taken = refuse('exists', 'name', `There is a workspace ${JSON.stringify(name)} already.`)
+      if (view.workspaceNamed(name) !== undefined || name.toLowerCase() === directoryWorkspaceId) return taken
+      const event = workspaceCreated(writer, name, wanted.plan)
+      const written = await writeFirst([event], uniqueSubject('workspace', name.toLowerCase()))
+      return written.ok ? ok(present(view.workspace(event.workspaceId), 'a created workspace is in the view')) : taken
+    },
+    changePlan: async (id, plan) => {
+      const workspace = view.workspace(id)
+      if (workspace === undefined) return refuse('unknown', 'workspace', 'There is no such workspace.')
+      if (!Object.hasOwn(plans, plan)) return unknownPlan(plan)
+      if (workspace.plan.name !== plan) {
+        await write([{ type: 'directory.workspace.planChanged', workspaceId: id, plan, from: workspace.plan.name }])
+      }
+      return ok(view.workspace(id) ?? workspace)
+    },
+  }
+}
