@@ -21,11 +21,17 @@ export type Heartbeat = Readonly<{ position: Position; head: Position; at: numbe
 export interface IndexWriter {
   /** Makes the index if it is not there. `epoch` is the log's: an index of another epoch is refused (PermanentError). */
   open(index: IndexName, projection: Projection, epoch: string): Promise<void>
-  /** The newest entry of each key, looked for on its day and the collection's `lookbackDays` before it. */
-  load(index: IndexName, keys: readonly EntryKey[]): Promise<readonly (Entry | undefined)[]>
-  /** Resolves when entries and then checkpoint are durable. The checkpoint never runs ahead of the entries. */
+  /** The entries of each key on its day and the collection's `lookbackDays` before it, newest day first. */
+  load(index: IndexName, keys: readonly EntryKey[]): Promise<readonly (readonly Entry[])[]>
+  /**
+   * Resolves when readers can see the entries and a crash of the process cannot lose them. Entries at or below what the
+   * index holds already are left out, so a batch may be written again, in other cuts, by two projectors at once.
+   */
   write(index: IndexName, entries: readonly WorkspaceEntries[], checkpoint: Checkpoint): Promise<void>
-  /** The checkpoint; position 0 for a new index. */
+  /**
+   * Where to read the log from: every entry up to here is durable, also against a power cut. It may stand behind what was
+   * written, never ahead. Position 0 and epoch '' for an index that is not there.
+   */
   checkpoint(index: IndexName): Promise<Checkpoint>
   /** Written with every batch and each second, even idle: what readers know of completeness. */
   heartbeat(index: IndexName, progress: Heartbeat): Promise<void>

@@ -52,7 +52,8 @@ export interface Documents {
   get<Document extends object>(key: Key<Document>): Document | undefined
   /**
    * Folds the event into one document. Not called for a document that has this event folded in already (the position guard);
-   * a result that is the same object writes nothing. The next state may depend on the event, on this document, and on others
+   * a result that is the same object writes nothing. May be called several times within one event. A stored document comes
+   * back as its JSON says: a bigint within 2^53 as a number, an `undefined` property not at all. The next state may depend on the event, on this document, and on others
    * only where it comes out the same once they too hold the event: documents are written one by one.
    */
   update<Document extends object>(key: Key<Document>, fold: (document: Document | undefined) => Document): void
@@ -87,6 +88,8 @@ export type Entry<Document extends object = object> = Readonly<{
   day: string
   document: Document
   position: Position
+  /** Documents: position of the first event folded into it, so that a replay can tell what was there at its time. */
+  created?: Position
   replaces?: boolean
 }>
 

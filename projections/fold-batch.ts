@@ -1,0 +1,49 @@
+import { assert } from '#src/lib/assert.ts'
+import type { DocumentCache } from './documents.ts'
+import type { EntryKey } from './index-store.ts'
+import type { DecodedEvent, Entry, Projection } from './projection.ts'
+
+export type Load = (keys: readonly EntryKey[]) => Promise<readonly (readonly Entry[])[]>
+
+/** Rounds of needs() and load; a projection names all its documents in two or three. */
+const roundsMax = 16
+
+function distinct(keys: readonly EntryKey[]): readonly EntryKey[] {
+  const seen = new Map(keys.map((key) => [`${key.workspaceId}\0${key.collection}\0${key.id}\0${key.day}`, key]))
+  return [...seen.values()]
+}
+
+async function loadNeeds(
+  projection: Projection,
+  events: readonly DecodedEvent[],
+  cache: DocumentCache,
+  load: Load,
+): Promise<void> {
+  for (let round = 0; ; round++) {
+    const missing = distinct(
+      events.flatMap((event) => cache.missing(event, projection.needs(event, cache.loaded(event)))),
+    )
+    if (missing.length === 0) return
+    assert(round < roundsMax, `${projection.name} names new documents after ${roundsMax} rounds`)
+    cache.add(missing, await load(missing))
+  }
+}
+
+/**
+ * Folds events into the documents of the cache, in order, loading what they need: in bulk first, and again for an event whose
+ * needs have changed through the events before it. Nothing is written; the changes wait in the cache. After a failure the
+ * cache holds half an event and must not be used any more.
+ */
+export async function foldBatch(
+  projection: Projection,
+  events: readonly DecodedEvent[],
+  cache: DocumentCache,
+  load: Load,
+): Promise<void> {
+  const handled = events.filter(({ event }) => (projection.handles as readonly string[]).includes(event.type))
+  await loadNeeds(projection, handled, cache, load)
+  for (const event of handled) {
+    await loadNeeds(projection, [event], cache, load)
+    projection.fold(event, cache.documents(event))
+  }
+}

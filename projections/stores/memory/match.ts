@@ -1,0 +1,82 @@
+import type { Filter } from '../../index-store.ts'
+import { compareText, keywordTerm, visible, type Row } from '../row.ts'
+
+/** Whether these tokens, adjacent and in this order, are in the text; with `prefix` the last is the beginning of one. */
+function hasPhrase(text: readonly string[], tokens: readonly string[], prefix: boolean): boolean {
+  if (tokens.length === 0) return false
+  const same = (token: string | undefined, index: number): boolean => {
+    const wanted = tokens[index] ?? ''
+    return prefix && index === tokens.length - 1 ? (token?.startsWith(wanted) ?? false) : token === wanted
+  }
+  return text.some((_, start) => tokens.every((_, index) => same(text[start + index], index)))
+}
+
+/** The value within the bounds; a fraction in a bound is honoured, because the field holds integers. */
+function inBounds(value: bigint, from: bigint | number | undefined, to: bigint | number | undefined): boolean {
+  return (from === undefined || value >= from) && (to === undefined || value <= to)
+}
+
+const tokensOf = (row: Row, field: string): readonly string[] => {
+  const text = row.tokens.get(field) ?? ''
+  return text === '' ? [] : text.split(' ')
+}
+
+const patterns = new Map<string, RegExp>()
+
+/** The regular expression, to be matched against whole tokens. It must be a linear one. */
+export function wholePattern(regex: string): RegExp {
+  const known = patterns.get(regex)
+  if (known !== undefined) return known
+  if (patterns.size > 1_000) patterns.clear()
+  const made = new RegExp(`^(?:${regex})$`, 'u')
+  patterns.set(regex, made)
+  return made
+}
+
+function hasToken(row: Row, fields: readonly string[], test: (token: string) => boolean): boolean {
+  return fields.some((field) => tokensOf(row, field).some(test))
+}
+
+/** A test of single tokens: what `pattern` and `tokenRange` look for. */
+export function tokenTest(filter: Filter & { kind: 'pattern' | 'tokenRange' }): (token: string) => boolean {
+  const prefix = visible(filter.prefix)
+  if (filter.kind === 'pattern') {
+    const pattern = wholePattern(filter.regex)
+    return (token) => token.startsWith(prefix) && pattern.test(token)
+  }
+  const { from, to } = filter
+  return (token) =>
+    token.startsWith(prefix) &&
+    (from === undefined || compareText(token, from) >= 0) &&
+    (to === undefined || compareText(token, to) <= 0)
+}
+
+function hasKeyword(row: Row, field: string, values: readonly string[]): boolean {
+  const wanted = new Set(values.map((value) => keywordTerm(field, value)))
+  return (row.keywords.get(field) ?? []).some((value) => wanted.has(keywordTerm(field, value)))
+}
+
+type Leaf = Extract<Filter, { kind: 'keyword' | 'number' | 'phrase' | 'pattern' | 'tokenRange' }>
+
+function matchLeaf(filter: Leaf, row: Row): boolean {
+  if (filter.kind === 'keyword') return hasKeyword(row, filter.field, filter.values)
+  if (filter.kind === 'phrase') {
+    const tokens = filter.tokens.map(visible)
+    return filter.fields.some((field) => hasPhrase(tokensOf(row, field), tokens, filter.prefix === true))
+  }
+  if (filter.kind === 'number') {
+    const value = row.numbers.get(filter.field)
+    return value !== undefined && inBounds(value, filter.from, filter.to)
+  }
+  return hasToken(row, filter.fields, tokenTest(filter))
+}
+
+/** Whether a row meets a filter. Pure and plain: the oracle that the other stores are compared with. */
+export function match(filter: Filter, row: Row): boolean {
+  if (filter.kind === 'all') return true
+  if (filter.kind === 'none') return false
+  if (filter.kind === 'and') return filter.of.every((part) => match(part, row))
+  if (filter.kind === 'or') return filter.of.some((part) => match(part, row))
+  if (filter.kind === 'not') return !match(filter.of, row)
+  return matchLeaf(filter as Leaf, row)
+}

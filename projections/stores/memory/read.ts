@@ -1,0 +1,115 @@
+import type { Position } from '#src/events/envelope.ts'
+import {
+  TooBroadError,
+  type Bucket,
+  type Facet,
+  type Filter,
+  type Hit,
+  type IndexQuery,
+  type Selection,
+} from '../../index-store.ts'
+import type { Entry } from '../../projection.ts'
+import { compareText, floorTo, type Row } from '../row.ts'
+import { match, tokenTest } from './match.ts'
+
+/** An entry with what is indexed of it. */
+export type StoredEntry = Readonly<{ entry: Entry; row: Row }>
+
+/** Every pattern within a filter: each may meet so many tokens only. */
+function patternsOf(filter: Filter): readonly (Filter & { kind: 'pattern' })[] {
+  if (filter.kind === 'pattern') return [filter]
+  if (filter.kind === 'and' || filter.kind === 'or') return filter.of.flatMap(patternsOf)
+  return filter.kind === 'not' ? patternsOf(filter.of) : []
+}
+
+export function refuseTooBroad(filter: Filter, entries: readonly StoredEntry[], expansionsMax: number): void {
+  for (const pattern of patternsOf(filter)) {
+    const test = tokenTest(pattern)
+    const met = new Set<string>()
+    for (const { row } of entries) {
+      for (const field of pattern.fields) {
+        for (const token of (row.tokens.get(field) ?? '').split(' ')) if (token !== '' && test(token)) met.add(token)
+      }
+    }
+    if (met.size > expansionsMax) throw new TooBroadError(`the pattern meets more than ${expansionsMax} words`)
+  }
+}
+
+export function isSelected(selection: Selection, { entry, row }: StoredEntry): boolean {
+  const { fromNs, toNs, upTo, since } = selection
+  if (fromNs !== undefined && row.timeNs < fromNs) return false
+  if (toNs !== undefined && row.timeNs >= toNs) return false
+  if (upTo !== undefined && entry.position > upTo) return false
+  if (since !== undefined && entry.position <= since) return false
+  return match(selection.filter, row)
+}
+
+function sortValue(orderBy: string, position: Position, row: Row): bigint | undefined {
+  if (orderBy === 'timeNs') return row.timeNs
+  return orderBy === 'position' ? BigInt(position) : row.numbers.get(orderBy)
+}
+
+/** A hit; undefined when the entry has no value to be ordered by. */
+export function hitOf<D extends object>({ entry, row }: StoredEntry, orderBy: string): Hit<D> | undefined {
+  const value = sortValue(orderBy, entry.position, row)
+  if (value === undefined) return undefined
+  const { id, position } = entry
+  return { id, timeNs: row.timeNs, position, sort: { value, id }, document: entry.document as D }
+}
+
+type Sort = Hit['sort']
+
+export function compareSort(a: Sort, b: Sort): number {
+  if (a.value !== b.value) return a.value < b.value ? -1 : 1
+  return compareText(a.id, b.id)
+}
+
+export function searchIn<D extends object>(entries: readonly StoredEntry[], query: IndexQuery): readonly Hit<D>[] {
+  const { orderBy, direction, after, limit } = query
+  const sign = direction === 'asc' ? 1 : -1
+  const hits: Hit<D>[] = []
+  for (const stored of entries) {
+    const hit = isSelected(query, stored) ? hitOf<D>(stored, orderBy) : undefined
+    if (hit !== undefined && (after === undefined || sign * compareSort(hit.sort, after) > 0)) hits.push(hit)
+  }
+  hits.sort((a, b) => sign * compareSort(a.sort, b.sort) || b.position - a.position)
+  return hits
+    .filter((hit, index) => index === 0 || compareSort(hit.sort, hits[index - 1]?.sort ?? hit.sort) !== 0)
+    .slice(0, limit)
+}
+
+export function histogramOf(entries: readonly StoredEntry[], stepNs: bigint, by: string): readonly Bucket[] {
+  const buckets = new Map<bigint, { total: number; by: Map<string, number> }>()
+  for (const { row } of entries) {
+    const startNs = floorTo(row.timeNs, stepNs)
+    const bucket = buckets.get(startNs) ?? { total: 0, by: new Map<string, number>() }
+    buckets.set(startNs, bucket)
+    bucket.total++
+    for (const value of row.keywords.get(by) ?? []) bucket.by.set(value, (bucket.by.get(value) ?? 0) + 1)
+  }
+  return [...buckets]
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([startNs, { total, by }]) => ({ startNs, total, by: Object.fromEntries([...by].sort(byText)) }))
+}
+
+const byText = ([a]: readonly [string, number], [b]: readonly [string, number]): number => compareText(a, b)
+
+/** The most frequent values, ties in text order. */
+export function topValues(field: string, counts: ReadonlyMap<string, number>, valuesMax: number): Facet {
+  const values = [...counts].sort((a, b) => b[1] - a[1] || byText(a, b)).slice(0, valuesMax)
+  return { field, values: values.map(([value, count]) => ({ value, count })) }
+}
+
+export function facetsOf(
+  entries: readonly StoredEntry[],
+  fields: readonly string[],
+  valuesMax: number,
+): readonly Facet[] {
+  return fields.map((field) => {
+    const counts = new Map<string, number>()
+    for (const { row } of entries) {
+      for (const value of row.keywords.get(field) ?? []) counts.set(value, (counts.get(value) ?? 0) + 1)
+    }
+    return topValues(field, counts, valuesMax)
+  })
+}

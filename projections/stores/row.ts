@@ -1,0 +1,113 @@
+import { foldCase, sentinel, wholeToken } from '#src/events/tokens.ts'
+import { timeOfRecordId, type Collection, type Entry, type Fields } from '../projection.ts'
+
+/** What every store needs to know of a collection; plain data, kept beside the index for its readers. */
+export type CollectionShape = Readonly<{
+  name: string
+  kind: 'document' | 'record'
+  lookbackDays: number
+  fields: Fields
+  histogramBy?: string
+}>
+
+export function shapeOf({ name, kind, lookbackDays, fields, histogramBy }: Collection<never>): CollectionShape {
+  return { name, kind, lookbackDays, fields, ...(histogramBy === undefined ? {} : { histogramBy }) }
+}
+
+/** The searchable form of an entry, brought to the one form in which every store compares. */
+export type Row = Readonly<{
+  timeNs: bigint
+  /** Within int64; a fraction is cut off. */
+  numbers: ReadonlyMap<string, bigint>
+  /** As the document has them: facets show these. */
+  keywords: ReadonlyMap<string, readonly string[]>
+  /** Tokens with single blanks between. */
+  tokens: ReadonlyMap<string, string>
+}>
+
+const int64Max = (1n << 63n) - 1n
+const int64Min = -(1n << 63n)
+export const clampInt64 = (value: bigint): bigint => (value > int64Max ? int64Max : value < int64Min ? int64Min : value)
+
+/** The integer that a number field holds; undefined for NaN and infinities. */
+export function integerOf(value: number | bigint): bigint | undefined {
+  if (typeof value === 'bigint') return clampInt64(value)
+  return Number.isFinite(value) ? clampInt64(BigInt(Math.trunc(value))) : undefined
+}
+
+/** Control characters become their pictures and lone surrogates U+FFFD: engines must not meet NUL or broken text. */
+export function visible(text: string): string {
+  // oxlint-disable-next-line no-control-regex
+  return text.toWellFormed().replace(/[\u0000-\u001f\u007f]/g, (character) => {
+    const code = character.charCodeAt(0)
+    return code === 0x7f ? '\u2421' : String.fromCharCode(0x2400 + code)
+  })
+}
+
+/** The term by which a value of a keyword field is found: whole, case folded, one token. */
+export const keywordTerm = (field: string, value: string): string => visible(wholeToken(field, value))
+
+/** A keyword's value as two of them are compared, without the field's name. */
+export const foldedKeyword = (value: string): string => foldCase(value).trim()
+
+/** The tokens of a `tokens` field, several values with the sentinel between. */
+function tokenText(value: string | readonly string[]): string {
+  const texts = typeof value === 'string' ? [value] : value
+  return texts
+    .map((text) =>
+      text
+        .split(' ')
+        .filter((token) => token !== '')
+        .map(visible)
+        .join(' '),
+    )
+    .filter((text) => text !== '')
+    .join(` ${sentinel} `)
+}
+
+type FieldValue = string | readonly string[] | number | bigint
+
+function numberOf(name: string, value: FieldValue): bigint | undefined {
+  if (typeof value === 'number' || typeof value === 'bigint') return integerOf(value)
+  throw new Error(`${name} is a number field and cannot hold text`)
+}
+
+function textOf(name: string, value: FieldValue): string | readonly string[] {
+  if (typeof value !== 'number' && typeof value !== 'bigint') return value
+  throw new Error(`${name} is a text field and cannot hold a number`)
+}
+
+/** What of an entry is indexed. Throws on a value that its field cannot hold: a defect of the projection. */
+export function rowOf(shape: CollectionShape, collection: Collection, entry: Entry): Row {
+  const { timeNs, fields } = collection.searchable(entry.document)
+  const numbers = new Map<string, bigint>()
+  const keywords = new Map<string, readonly string[]>()
+  const tokens = new Map<string, string>()
+  for (const [field, kind] of Object.entries(shape.fields)) {
+    const value = fields[field]
+    if (value === undefined) continue
+    const name = `${shape.name}.${field}`
+    if (kind === 'tokens') tokens.set(field, tokenText(textOf(name, value)))
+    if (kind === 'keyword') keywords.set(field, [...new Set([textOf(name, value)].flat())])
+    const integer = kind === 'number' ? numberOf(name, value) : undefined
+    if (integer !== undefined) numbers.set(field, integer)
+  }
+  // A record's place is the time its id begins with: it is found again by that.
+  const recordTime = shape.kind === 'record' ? timeOfRecordId(entry.id) : undefined
+  return { timeNs: recordTime ?? clampInt64(timeNs), numbers, keywords, tokens }
+}
+
+const surrogate = /[\ud800-\udfff]/
+
+/** Order of code points (as UTF-8 sorts), which is not JavaScript's own where surrogates meet. */
+export function compareText(a: string, b: string): number {
+  if (a === b) return 0
+  if (surrogate.test(a) || surrogate.test(b)) return Buffer.compare(Buffer.from(a), Buffer.from(b))
+  return a < b ? -1 : 1
+}
+
+/** The multiple of `step` at or below `value`, also for negative values. */
+export function floorTo(value: bigint, step: bigint): bigint {
+  const rest = value % step
+  return value - (rest < 0n ? rest + step : rest)
+}
