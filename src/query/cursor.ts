@@ -1,0 +1,60 @@
+import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
+import { z } from 'zod'
+import type { Refusal } from '#src/events/refusal.ts'
+import { refusal } from '#src/events/refusal.ts'
+import type { WorkspaceId } from '#src/events/workspace-id.ts'
+import type { Json } from '#src/lib/json.ts'
+import { parseJson, stringifyJson } from '#src/lib/json.ts'
+import type { Result } from '#src/lib/result.ts'
+import { fail, ok } from '#src/lib/result.ts'
+
+/** Where a walk stands: its keyset key, and the range that its first page resolved (`from=15m` must not slide). */
+export type Place = Readonly<{ key: Json; fromNs?: bigint; toNs?: bigint }>
+
+/** What a cursor is bound to: one workspace, one endpoint, one query as typed. */
+export type Binding = Readonly<{ workspaceId: WorkspaceId; endpoint: string; fingerprint: string }>
+
+export interface Cursors {
+  write(binding: Binding, place: Place): string
+  /** Refusals: `invalid_cursor` (not ours, altered, or of another workspace), `cursor_mismatch` (of another query). */
+  read(binding: Binding, cursor: string): Result<Place, Refusal>
+}
+
+const integer = z.union([z.bigint(), z.number().int().transform(BigInt)])
+const stored = z.strictObject({ q: z.string(), k: z.unknown(), f: integer.optional(), t: integer.optional() })
+
+/** Opaque cursors: base64url of the place and, behind a dot, an HMAC over it, the workspace and the endpoint. */
+export function createCursors(secret: string): Cursors {
+  const seal = ({ workspaceId, endpoint }: Binding, body: string): string =>
+    createHmac('sha256', secret).update(`cursor\0${workspaceId}\0${endpoint}\0${body}`).digest('base64url').slice(0, 22)
+  const digest = ({ fingerprint }: Binding): string =>
+    createHash('sha256').update(fingerprint).digest('base64url').slice(0, 12)
+
+  return {
+    write: (binding, { key, fromNs, toNs }) => {
+      const body = Buffer.from(stringifyJson({ q: digest(binding), k: key, f: fromNs, t: toNs })).toString('base64url')
+      return `${body}.${seal(binding, body)}`
+    },
+    read: (binding, cursor) => {
+      const [body = '', tag = '', ...rest] = cursor.split('.')
+      const right = seal(binding, body)
+      const intact =
+        rest.length === 0 && tag.length === right.length && timingSafeEqual(Buffer.from(tag), Buffer.from(right))
+      if (!intact)
+        return fail(
+          refusal('invalid_cursor', 'this cursor was not made by this workspace and endpoint, or was altered'),
+        )
+      const place = stored.parse(parseJson(Buffer.from(body, 'base64url').toString()))
+      if (place.q !== digest(binding)) {
+        return fail(
+          refusal('cursor_mismatch', 'this cursor belongs to another query: repeat the parameters it came with'),
+        )
+      }
+      return ok({
+        key: place.k as Json,
+        ...(place.f === undefined ? {} : { fromNs: place.f }),
+        ...(place.t === undefined ? {} : { toNs: place.t }),
+      })
+    },
+  }
+}

@@ -1,0 +1,63 @@
+import { expect } from 'chai'
+import { z } from 'zod'
+import { limitOf, listOf, queryFingerprint, readParameters, text } from '#src/query/parameters.ts'
+
+const schema = z.object({
+  service: text(8),
+  level: listOf(z.enum(['info', 'error']), 2).optional(),
+  limit: limitOf(200, 20),
+  min_duration: text(64),
+})
+
+describe('query parameters', () => {
+  const refused = (search: string): readonly [string, string] => {
+    const result = readParameters(search, schema)
+    return result.ok ? ['', ''] : [result.error.code, result.error.detail]
+  }
+
+  it('reads what is given, with defaults; an empty text is not given', () => {
+    const read = readParameters('service=&level=info,error', schema)
+    expect(read).to.deep.equal({ ok: true, value: { service: undefined, level: ['info', 'error'], limit: 20 } })
+    expect(readParameters('level=info&level=error', schema))
+      .to.have.nested.property('value.level')
+      .deep.equal(['info', 'error'])
+  })
+
+  it('names an unknown parameter and the nearest known one', () => {
+    expect(refused('servce=x')).to.deep.equal([
+      'unknown_parameter',
+      'unknown parameter "servce": did you mean service?',
+    ])
+    expect(refused('minDuration=1s')[1]).to.include('min_duration')
+    expect(refused('zzzzzzzzzz=1')[1]).to.include('known are service, level, limit, min_duration')
+    expect(refused('__proto__=1')[0]).to.equal('unknown_parameter')
+  })
+
+  it('ignores a workspace that the client names', () => {
+    expect(readParameters('workspace=a&workspace_id=b&workspaceId=c', schema).ok).to.equal(true)
+  })
+
+  for (const [search, path] of [
+    ['limit=0', 'limit'],
+    ['limit=201', 'limit'],
+    ['limit=1e2', 'limit'],
+    ['limit=-1', 'limit'],
+    ['limit=20&limit=20', 'limit'],
+    ['level=loud', 'level'],
+    ['level=info&level=info&level=info', 'level'],
+    ['service=a&service=b', 'service'],
+    ['service=123456789', 'service'],
+  ] as const) {
+    it(`refuses ${search}`, () => {
+      const result = readParameters(search, schema)
+      expect(result.ok ? '' : result.error.code).to.equal('invalid_parameter')
+      expect(result.ok ? [] : result.error.errors?.map((error) => error.path.split('.')[0])).to.include(path)
+    })
+  }
+
+  it('fingerprints a query by what it asks, not by order, page or page size', () => {
+    expect(queryFingerprint('a=1&b=2&cursor=x&limit=5')).to.equal(queryFingerprint('b=2&a=1'))
+    expect(queryFingerprint('a=1&workspace=w')).to.equal(queryFingerprint('a=1'))
+    expect(queryFingerprint('a=1')).not.to.equal(queryFingerprint('a=2'))
+  })
+})
