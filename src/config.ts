@@ -44,6 +44,7 @@ export const limits = {
   appendBatchEventsMax: 4_096,
   appendBatchBytesMax: 32 * 1024 * 1024,
   appendQueueEventsMax: 20_000,
+  appendQueueBytesMax: 128 * 1024 * 1024,
 } as const
 export type Limits = { readonly [Name in keyof typeof limits]: number }
 

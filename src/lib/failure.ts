@@ -3,7 +3,7 @@ export type FailureContext = Readonly<{ operation: string; subject: string; hint
 
 function describe({ operation, subject, hint, cause }: FailureContext): string {
   const reason = cause instanceof Error ? `: ${cause.message}` : ''
-  return `${operation} ${subject}${reason}${hint === undefined ? '' : ` (${hint})`}`
+  return `${operation}${subject === '' ? '' : ` ${subject}`}${reason}${hint === undefined ? '' : ` (${hint})`}`
 }
 
 /** May pass by itself: the caller answers 503 or tries again. */

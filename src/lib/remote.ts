@@ -1,4 +1,4 @@
-import type { MessagePort, Worker } from 'node:worker_threads'
+import type { MessagePort, Transferable, Worker } from 'node:worker_threads'
 import { PermanentError, TransientError } from './failure.ts'
 
 type Call = Readonly<{ call: number; method: string; args: readonly unknown[] }>
@@ -33,9 +33,14 @@ export function serveRemote(port: Port, target: object): void {
 
 /**
  * An object whose methods run in the thread at the other end of the port. Every method returns a promise.
- * A thread that ends rejects what is under way, and every later call, with TransientError.
+ * A thread that ends rejects what is under way, and every later call, with TransientError. `transferOf` names what of a
+ * call's arguments is handed over instead of cloned: the caller loses it.
  */
-export function createRemote<T extends object>(port: MessagePort | Worker, name: string): T {
+export function createRemote<T extends object>(
+  port: MessagePort | Worker,
+  name: string,
+  transferOf: (method: string, args: readonly unknown[]) => readonly Transferable[] = () => [],
+): T {
   const waiting = new Map<number, { resolve: (value: unknown) => void; reject: (error: Error) => void }>()
   let calls = 0
   let ended: Error | undefined
@@ -61,7 +66,7 @@ export function createRemote<T extends object>(port: MessagePort | Worker, name:
           if (ended !== undefined) return reject(ended)
           const call = ++calls
           waiting.set(call, { resolve, reject })
-          port.postMessage({ call, method, args } satisfies Call)
+          port.postMessage({ call, method, args } satisfies Call, transferOf(method, args))
         })
     },
   })

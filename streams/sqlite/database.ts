@@ -1,0 +1,171 @@
+import { randomUUID } from 'node:crypto'
+import { resolve } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { PermanentError, TransientError } from '#src/lib/failure.ts'
+
+/** Which log: its file, and the partition that the file must hold. */
+export type LogFile = Readonly<{ file: string; partition: string }>
+export type LogDatabase = Readonly<{ database: DatabaseSync; epoch: string }>
+
+/** `TLog` in ASCII: SQLite keeps it in the file's header, so that another program's database is not taken for a log. */
+const applicationId = 0x54_4c_6f_67
+const formatVersion = 1
+
+/**
+ * `events.crc` covers the sequence and the header's text; the header's own `crc` covers the payload. `ids` is the memory of
+ * the repeat rule (ids.ts).
+ */
+const schema = `
+  CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
+  CREATE TABLE events (
+    seq INTEGER PRIMARY KEY,
+    crc INTEGER NOT NULL,
+    subject TEXT,
+    header TEXT NOT NULL,
+    payload BLOB NOT NULL
+  ) STRICT;
+  CREATE INDEX events_of_subject ON events (subject, seq) WHERE subject IS NOT NULL;
+  CREATE TABLE ids (
+    bucket INTEGER NOT NULL,
+    hash INTEGER NOT NULL,
+    seq INTEGER NOT NULL,
+    PRIMARY KEY (bucket, hash, seq)
+  ) STRICT, WITHOUT ROWID;
+  PRAGMA application_id = ${applicationId};
+  PRAGMA user_version = ${formatVersion};
+`
+
+const sqliteBusy = 5
+const sqliteLocked = 6
+const sqliteFull = 13
+const sqliteCantOpen = 14
+
+/** SQLite's primary result code of an error of the driver; undefined for any other error. */
+function codeOf(error: unknown): number | undefined {
+  if (!(error instanceof Error) || !('errcode' in error) || typeof error.errcode !== 'number') return undefined
+  return error.errcode & 0xff
+}
+
+const isBusy = (error: unknown): boolean => codeOf(error) === sqliteBusy || codeOf(error) === sqliteLocked
+
+/** After these a connection is as good as before: nothing was written, and the next attempt may succeed. */
+export const isHarmless = (error: unknown): boolean => isBusy(error) || codeOf(error) === sqliteFull
+
+/** The driver's error as ours, so that none leaves this folder. Ours pass through. */
+export function failureOf(error: unknown, operation: string, file: string): TransientError | PermanentError {
+  if (error instanceof TransientError || error instanceof PermanentError) return error
+  const context = { operation, subject: file, cause: error }
+  if (isBusy(error)) return new TransientError({ ...context, hint: 'another process is writing to it' })
+  const code = codeOf(error)
+  if (code === sqliteFull) return new TransientError({ ...context, hint: 'the disk is full: free some space' })
+  if (code === sqliteCantOpen) {
+    return new PermanentError({ ...context, hint: 'the folder must be there, and be writable for this user' })
+  }
+  return new PermanentError({ ...context, hint: 'check the disk; the log may be damaged' })
+}
+
+const pragma = (database: DatabaseSync, name: string): unknown =>
+  Object.values(database.prepare(`PRAGMA ${name}`).get() ?? {})[0]
+
+/** True when the file holds a log already, false when it is empty; anything else is a PermanentError. */
+function isLog(database: DatabaseSync, file: string): boolean {
+  const version = Number(pragma(database, 'user_version'))
+  const owner = pragma(database, 'application_id')
+  const refuse = (hint: string): PermanentError => new PermanentError({ operation: 'open log', subject: file, hint })
+  if (owner === applicationId && version > formatVersion) {
+    throw refuse(`it was made by a newer version of Throughline (format ${version}, this is ${formatVersion}): upgrade`)
+  }
+  if (owner === applicationId && version === formatVersion) return true
+  const tables = database.prepare('SELECT count(*) AS tables FROM sqlite_schema').get()
+  if (owner !== 0 || version !== 0 || tables?.['tables'] !== 0) throw refuse('it is not a log of Throughline')
+  return false
+}
+
+function readMeta(database: DatabaseSync, { file, partition }: LogFile): string {
+  const select = database.prepare('SELECT value FROM meta WHERE name = ?')
+  const epoch = select.get('epoch')?.['value']
+  const found = select.get('partition')?.['value']
+  if (typeof epoch !== 'string' || found !== partition) {
+    const hint = `it holds partition ${String(found)}, not ${partition}`
+    throw new PermanentError({ operation: 'open log', subject: file, hint })
+  }
+  return epoch
+}
+
+/** SQLite does not wait for others when it changes a new file to WAL, so we do. */
+function withPatience<T>(attempt: () => T, patienceMs: number): T {
+  const until = performance.now() + patienceMs
+  const sleeper = new Int32Array(new SharedArrayBuffer(4))
+  for (;;) {
+    try {
+      return attempt()
+    } catch (error) {
+      if (!isBusy(error) || performance.now() > until) throw error
+      Atomics.wait(sleeper, 0, 0, 10)
+    }
+  }
+}
+
+/** WAL with an fsync at each commit, set and read back: what "an ack means durable" stands on. */
+function makeDurable(database: DatabaseSync, file: string, busyTimeoutMs: number): void {
+  withPatience(() => pragma(database, 'journal_mode = WAL'), busyTimeoutMs)
+  database.exec('PRAGMA synchronous = FULL; PRAGMA fullfsync = ON; PRAGMA checkpoint_fullfsync = ON')
+  if (pragma(database, 'journal_mode') === 'wal' && pragma(database, 'synchronous') === 2) return
+  throw new PermanentError({
+    operation: 'make log durable',
+    subject: file,
+    hint: 'SQLite would not take journal_mode=WAL with synchronous=FULL here: use a local disk',
+  })
+}
+
+function createSchema(database: DatabaseSync, { file, partition }: LogFile): void {
+  database.exec('BEGIN IMMEDIATE')
+  try {
+    // Another process may have been faster.
+    if (!isLog(database, file)) {
+      database.exec(schema)
+      const insert = database.prepare('INSERT INTO meta (name, value) VALUES (?, ?)')
+      insert.run('epoch', randomUUID())
+      insert.run('partition', partition)
+    }
+    database.exec('COMMIT')
+  } catch (error) {
+    if (database.isTransaction) database.exec('ROLLBACK')
+    throw error
+  }
+}
+
+/** Opens a log for writing, and makes it where there is none. */
+export function openForWriting(log: LogFile, busyTimeoutMs: number): LogDatabase {
+  return openWith(log, { timeout: busyTimeoutMs }, (database) => {
+    const made = withPatience(() => isLog(database, log.file), busyTimeoutMs)
+    makeDurable(database, log.file, busyTimeoutMs)
+    if (!made) createSchema(database, log)
+    // Checkpoints are the writer's, off the way of acknowledgements.
+    database.exec('PRAGMA wal_autocheckpoint = 0; PRAGMA journal_size_limit = 67108864; PRAGMA cache_size = -16384')
+  })
+}
+
+/** Opens a log that is there, for reading only. */
+export function openForReading(log: LogFile, busyTimeoutMs: number): LogDatabase {
+  return openWith(log, { timeout: busyTimeoutMs, readOnly: true }, (database) => {
+    if (isLog(database, log.file)) return
+    throw new TransientError({ operation: 'read log', subject: log.file, hint: 'its writer has not made it yet' })
+  })
+}
+
+function openWith(
+  log: LogFile,
+  options: Readonly<{ timeout: number; readOnly?: boolean }>,
+  prepare: (database: DatabaseSync) => void,
+): LogDatabase {
+  let database: DatabaseSync | undefined
+  try {
+    database = new DatabaseSync(resolve(log.file), options)
+    prepare(database)
+    return { database, epoch: readMeta(database, log) }
+  } catch (error) {
+    if (database?.isOpen === true) database.close()
+    throw failureOf(error, 'open log', log.file)
+  }
+}

@@ -1,0 +1,38 @@
+import { present } from '#src/lib/assert.ts'
+import { createAnnouncer, type Announcer } from './waker.ts'
+import { createLogWriter, type Group, type LogWriter, type LogWriterOptions, type Outcome } from './writer.ts'
+
+/** A log's writer as its stream uses it, in this thread or in another. */
+export interface RemoteWriter {
+  open(): Promise<void>
+  commit(group: Group): Promise<readonly Outcome[]>
+  broken(): Promise<boolean>
+  close(): Promise<void>
+}
+
+/** The writer in this thread. Tidies up in the turn after a commit, when the answer is on its way. */
+export function createLocalWriter(options: LogWriterOptions): RemoteWriter {
+  let open: Readonly<{ writer: LogWriter; announcer: Announcer }> | undefined
+  return {
+    open: async () => {
+      const announcer = createAnnouncer(options.file)
+      try {
+        open = { announcer, writer: createLogWriter(options, announcer.announce) }
+      } catch (error) {
+        announcer.close()
+        throw error
+      }
+    },
+    commit: async (group) => {
+      const { writer } = present(open, 'a writer is opened first')
+      setImmediate(() => open?.writer.tidy())
+      return writer.commit(group)
+    },
+    broken: async () => open?.writer.broken() ?? false,
+    close: async () => {
+      open?.writer.close()
+      open?.announcer.close()
+      open = undefined
+    },
+  }
+}

@@ -1,0 +1,96 @@
+import { crc32 } from 'node:zlib'
+import type { DatabaseSync, SQLOutputValue } from 'node:sqlite'
+import { crcHolds, parseHeader } from '#src/events/codec.ts'
+import {
+  beforeAll,
+  positionStep,
+  type EventHeader,
+  type EventId,
+  type Position,
+  type RecordedEvent,
+} from '#src/events/envelope.ts'
+import { PermanentError } from '#src/lib/failure.ts'
+import { lostTail, readBytesMax } from '../stream.ts'
+import { failureOf, openForReading, type LogFile } from './database.ts'
+import { createIdLookup } from './ids.ts'
+
+/** Reads of a log over a connection of its own, in the calling thread: the writer never makes it wait. */
+export type LogReader = Readonly<{
+  epoch: string
+  read(after: Position, max: number): readonly RecordedEvent[]
+  find(ids: readonly EventId[], now: number): ReadonlyMap<EventId, EventHeader & Readonly<{ position: Position }>>
+  head(): Position
+  close(): void
+}>
+
+/** What `events.crc` holds: a row that was changed, or moved, does not match. */
+export const rowCrc = (seq: number, header: string): number => crc32(`${seq} ${header}`)
+
+/** The event of a row. Throws PermanentError when it is not what was written at this place. */
+function eventOf(row: Record<string, SQLOutputValue>, seq: number, file: string): RecordedEvent {
+  const damage = (hint: string): PermanentError =>
+    new PermanentError({ operation: `read event ${seq} of log`, subject: file, hint })
+  if (row['seq'] !== seq) throw damage(`it is missing: the next one is ${String(row['seq'])}`)
+  const { crc, header, payload } = row
+  if (typeof header !== 'string' || !(payload instanceof Uint8Array)) throw damage('its row is damaged')
+  if (crc !== rowCrc(seq, header)) throw damage('the checksum of its header does not match')
+  const event = { ...parseHeader(header), payload, position: seq * positionStep }
+  if (!crcHolds(event)) throw damage('the checksum of its payload does not match')
+  return event
+}
+
+function createRead(database: DatabaseSync, { file, partition }: LogFile, head: () => Position): LogReader['read'] {
+  const select = database.prepare('SELECT seq, crc, header, payload FROM events WHERE seq > ? ORDER BY seq LIMIT ?')
+  return (after, max) => {
+    const sequence = Math.floor(after / positionStep)
+    const events: RecordedEvent[] = []
+    let bytes = 0
+    for (const row of select.iterate(sequence, max)) {
+      try {
+        const event = eventOf(row, sequence + events.length + 1, file)
+        bytes += event.payload.length
+        if (bytes > readBytesMax && events.length > 0) break
+        events.push(event)
+      } catch (error) {
+        // What is whole before the damage is given first; the next read begins at the damage and says so.
+        if (events.length > 0) break
+        throw error
+      }
+    }
+    if (events.length === 0 && max > 0 && head() < sequence * positionStep) throw lostTail(partition, after, head())
+    return events
+  }
+}
+
+export function createLogReader(log: LogFile, busyTimeoutMs: number): LogReader {
+  const { database, epoch } = openForReading(log, busyTimeoutMs)
+  const lookup = createIdLookup(database)
+  const selectHead = database.prepare('SELECT max(seq) AS head FROM events')
+  const guard = <T>(operation: string, action: () => T): T => {
+    try {
+      return action()
+    } catch (error) {
+      throw failureOf(error, operation, log.file)
+    }
+  }
+  const head = (): Position => {
+    const value = selectHead.get()?.['head']
+    return typeof value === 'number' ? value * positionStep : beforeAll
+  }
+  const read = createRead(database, log, head)
+  return {
+    epoch,
+    head: () => guard('ask the head of log', head),
+    read: (after, max) => guard('read log', () => read(after, max)),
+    find: (ids, now) =>
+      guard('search log', () => {
+        const found = new Map<EventId, EventHeader & Readonly<{ position: Position }>>()
+        for (const id of ids) {
+          const event = lookup(id, now)
+          if (event !== undefined) found.set(id, { ...event.header, position: event.position })
+        }
+        return found
+      }),
+    close: () => database.close(),
+  }
+}

@@ -1,0 +1,151 @@
+import { Worker } from 'node:worker_threads'
+import type { Position } from '#src/events/envelope.ts'
+import { PermanentError, TransientError } from '#src/lib/failure.ts'
+import { createRemote } from '#src/lib/remote.ts'
+import type { Stream } from '../stream.ts'
+import { createAppendQueue, type AppendLimits, type AppendStatistics } from './append-queue.ts'
+import type { LogFile } from './database.ts'
+import { createLocalWriter, type RemoteWriter } from './local-writer.ts'
+import { createLogReader, type LogReader } from './reader.ts'
+import { createWaker } from './waker.ts'
+import type { Group, LogWriterOptions } from './writer.ts'
+
+export type SqliteStreamReaderOptions = LogFile &
+  Readonly<{
+    /** How often `changed` looks for events of other processes; those of this process wake it at once. */
+    pollMs?: number
+    /** How long to wait for another process's transaction. */
+    busyTimeoutMs?: number
+  }>
+export type SqliteStreamOptions = SqliteStreamReaderOptions &
+  Readonly<{
+    /** Write in a thread of its own, so that an fsync never stops the caller's event loop. */
+    thread: boolean
+    limits: AppendLimits
+    /** How much is written before it is moved from the WAL into the database. */
+    checkpointBytes?: number
+    /** Called once, after an I/O error: every append is refused from now on, until the log is opened anew. */
+    onBroken?: (error: Error) => void
+  }>
+
+export type SqliteStream = Stream & Readonly<{ statistics(): AppendStatistics }>
+
+const pollMsDefault = 150
+const busyTimeoutMsDefault = 2_000
+const checkpointBytesDefault = 8 * 1024 * 1024
+
+function startThread(options: LogWriterOptions): RemoteWriter {
+  const worker = new Worker(new URL('thread.ts', import.meta.url), { workerData: options })
+  const remote = createRemote<RemoteWriter>(worker, `the writer of ${options.file}`, (_method, [group]) =>
+    group === undefined ? [] : [(group as Group).payloads.buffer as ArrayBuffer],
+  )
+  const stop = async (): Promise<void> => void (await worker.terminate())
+  return {
+    open: async () => {
+      try {
+        await remote.open()
+      } catch (error) {
+        await stop()
+        throw error
+      }
+    },
+    commit: (group) => remote.commit(group),
+    broken: () => remote.broken(),
+    close: async () => {
+      try {
+        await remote.close()
+      } finally {
+        await stop()
+      }
+    },
+  }
+}
+
+type Reads = Pick<Stream, 'partition' | 'epoch' | 'find' | 'read' | 'changed' | 'head'> & Readonly<{ close(): void }>
+
+/** The reading half, over a connection in the calling thread. */
+function createReads({ file, partition, ...options }: SqliteStreamReaderOptions): Reads {
+  const reader: LogReader = createLogReader({ file, partition }, options.busyTimeoutMs ?? busyTimeoutMsDefault)
+  let closed = false
+  const open = (operation: string): LogReader => {
+    if (closed) throw new TransientError({ operation, subject: `stream ${partition}`, hint: 'it is closed' })
+    return reader
+  }
+  const waker = createWaker(file, () => open('ask the head of').head(), options.pollMs ?? pollMsDefault)
+  return {
+    partition,
+    epoch: reader.epoch,
+    find: async (ids, now) => open('search').find(ids, now),
+    read: async (after, max) => open('read').read(after, max),
+    changed: waker.wait,
+    head: async (): Promise<Position> => open('ask the head of').head(),
+    close: () => {
+      if (closed) return
+      closed = true
+      waker.close()
+      reader.close()
+    },
+  }
+}
+
+/** Reads a log that this or another thread or process writes. Its `append` rejects with PermanentError. */
+export async function openSqliteStreamReader(options: SqliteStreamReaderOptions): Promise<Stream> {
+  const reads = createReads(options)
+  return {
+    ...reads,
+    append: async () => {
+      throw new PermanentError({
+        operation: 'append to',
+        subject: options.file,
+        hint: 'it was opened for reading only',
+      })
+    },
+    close: async () => reads.close(),
+  }
+}
+
+/**
+ * The log of one partition in one SQLite file, made where there is none. One writer thread serves the process; other
+ * processes may write to the same file, transaction by transaction.
+ */
+export async function createSqliteStream(options: SqliteStreamOptions): Promise<SqliteStream> {
+  const { file, partition, thread, limits, onBroken } = options
+  const writerOptions: LogWriterOptions = {
+    file,
+    partition,
+    busyTimeoutMs: options.busyTimeoutMs ?? busyTimeoutMsDefault,
+    checkpointBytes: options.checkpointBytes ?? checkpointBytesDefault,
+  }
+  const writer = thread ? startThread(writerOptions) : createLocalWriter(writerOptions)
+  await writer.open()
+  const reads = createReads(options)
+  let told = false
+
+  const queue = createAppendQueue(`stream ${partition}`, limits, async (group) => {
+    try {
+      return await writer.commit(group)
+    } catch (error) {
+      // A thread that has ended cannot say so itself.
+      const broken = await writer.broken().catch(() => true)
+      if (broken && !told) {
+        told = true
+        onBroken?.(error instanceof Error ? error : new Error(String(error)))
+      }
+      throw error
+    }
+  })
+
+  let closing: Promise<void> | undefined
+  const close = async (): Promise<void> => {
+    await queue.close()
+    // The writer goes last: only the last connection of all, if it may write, empties the WAL.
+    reads.close()
+    await writer.close()
+  }
+  return {
+    ...reads,
+    append: queue.append,
+    statistics: queue.statistics,
+    close: () => (closing ??= close()),
+  }
+}

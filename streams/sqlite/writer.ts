@@ -1,0 +1,218 @@
+import { crc32 } from 'node:zlib'
+import type { DatabaseSync } from 'node:sqlite'
+import { beforeAll, positionStep, type EventId, type Position } from '#src/events/envelope.ts'
+import { PermanentError, TransientError } from '#src/lib/failure.ts'
+import type { Appended, AppendedEvent } from '../stream.ts'
+import { failureOf, isHarmless, openForWriting, type LogFile } from './database.ts'
+import { createIdLookup, createIdTable, type Found } from './ids.ts'
+import { rowCrc } from './reader.ts'
+
+/** An event on its way to the writer: what it must know, the header as text, and how many bytes of payload are its. */
+export type PackedEvent = Readonly<{
+  id: EventId
+  receivedAt: number
+  subject: string | null
+  header: string
+  crc: number
+  bytes: number
+}>
+export type PackedCall = Readonly<{
+  events: readonly PackedEvent[]
+  expected: Readonly<{ subject: string; position: Position }> | null
+}>
+/** Calls that share a commit; `payloads` holds those of all their events, one after the other. Can be cloned to a thread. */
+export type Group = Readonly<{ calls: readonly PackedCall[]; payloads: Uint8Array }>
+
+/** What became of one call of a group; only `appended` has written anything. */
+export type Outcome =
+  | Readonly<{ kind: 'appended'; appended: Appended }>
+  | Readonly<{ kind: 'conflict' }>
+  | Readonly<{ kind: 'refused'; reason: string }>
+
+export type LogWriterOptions = LogFile & Readonly<{ busyTimeoutMs: number; checkpointBytes: number }>
+export type LogWriter = Readonly<{
+  epoch: string
+  /**
+   * One transaction for all calls of the group; returns when they are durable. Throws TransientError when none was written
+   * or when that is unknown, and always after an I/O error: then `broken` is true until the log is opened anew.
+   */
+  commit(group: Group): readonly Outcome[]
+  broken(): boolean
+  /** Moves what was committed from the WAL into the database, when enough has come together. Not for the way of an ack. */
+  tidy(): void
+  close(): void
+}>
+
+/** Beyond this many times `checkpointBytes` the WAL is started anew even if that has to wait for readers. */
+const checkpointPatience = 16
+/** What a small event takes in the WAL besides its payload, about. */
+const overheadBytes = 4096
+
+type Statements = Readonly<{
+  begin(): void
+  commit(): void
+  rollback(): void
+  head(): number
+  headOfSubject(subject: string): Position
+  insert(seq: number, event: PackedEvent, payload: Uint8Array): void
+  lookup(id: EventId, at: number): Found | undefined
+  forget(at: number, max: number): void
+}>
+
+function prepare(database: DatabaseSync): Statements {
+  const begin = database.prepare('BEGIN IMMEDIATE')
+  const commit = database.prepare('COMMIT')
+  const head = database.prepare('SELECT max(seq) AS seq FROM events')
+  const headOfSubject = database.prepare('SELECT max(seq) AS seq FROM events WHERE subject = ?')
+  const insert = database.prepare('INSERT INTO events (seq, crc, subject, header, payload) VALUES (?, ?, ?, ?, ?)')
+  const ids = createIdTable(database)
+  const sequence = (row: Record<string, unknown> | undefined): number =>
+    typeof row?.['seq'] === 'number' ? row['seq'] : 0
+  return {
+    begin: () => void begin.run(),
+    commit: () => void commit.run(),
+    rollback: () => {
+      // SQLite has rolled back by itself after some errors.
+      if (database.isTransaction) database.exec('ROLLBACK')
+    },
+    head: () => sequence(head.get()),
+    headOfSubject: (subject) => sequence(headOfSubject.get(subject)) * positionStep,
+    insert: (seq, event, payload) => {
+      insert.run(seq, rowCrc(seq, event.header), event.subject, event.header, payload)
+      ids.remember(event.id, event.receivedAt, seq)
+    },
+    lookup: createIdLookup(database),
+    forget: ids.forget,
+  }
+}
+
+/** Events of one call with their payloads, out of the group's bytes. */
+function* unpack(group: Group): Generator<readonly [PackedCall, readonly Uint8Array[]]> {
+  let offset = 0
+  for (const call of group.calls) {
+    yield [call, call.events.map(({ bytes }) => group.payloads.subarray(offset, (offset += bytes)))]
+  }
+}
+
+type Plan = Readonly<{ refused: Outcome }> | Readonly<{ found: readonly (Found | undefined)[] }>
+
+/** Decides about a call before anything of it is written, so that calls that share a transaction stay apart. */
+function plan(
+  { events, expected }: PackedCall,
+  payloads: readonly Uint8Array[],
+  { lookup, headOfSubject }: Statements,
+): Plan {
+  try {
+    const damaged = events.find(({ crc }, index) => crc32(payloads[index] as Uint8Array) !== crc)
+    if (damaged !== undefined) {
+      return { refused: { kind: 'refused', reason: `the crc of event ${damaged.id} is not its payload’s` } }
+    }
+    const found = events.map(({ id, receivedAt }) => lookup(id, receivedAt))
+    const retry = found.every((first) => first !== undefined)
+    if (expected === null || retry || headOfSubject(expected.subject) === expected.position) return { found }
+    return { refused: { kind: 'conflict' } }
+  } catch (error) {
+    // The header of an earlier event is damaged: that must not take the other calls down.
+    if (error instanceof PermanentError) return { refused: { kind: 'refused', reason: error.message } }
+    throw error
+  }
+}
+
+function writeCall(
+  { events }: PackedCall,
+  payloads: readonly Uint8Array[],
+  found: readonly (Found | undefined)[],
+  head: number,
+  { lookup, insert }: Statements,
+): Appended {
+  let seq = head
+  const written = new Set<EventId>()
+  const places = events.map((event, index): AppendedEvent => {
+    const first = found[index] ?? (written.has(event.id) ? lookup(event.id, event.receivedAt) : undefined)
+    if (first !== undefined) return { position: first.position, repeated: first.header }
+    insert(++seq, event, payloads[index] as Uint8Array)
+    written.add(event.id)
+    return { position: seq * positionStep }
+  })
+  return {
+    last: places.reduce((last, { position }) => Math.max(last, position), beforeAll),
+    duplicates: events.length - (seq - head),
+    events: places,
+  }
+}
+
+function writeGroup(
+  group: Group,
+  statements: Statements,
+): Readonly<{ outcomes: readonly Outcome[]; head: number; written: number }> {
+  const before = statements.head()
+  let head = before
+  let oldest = Number.POSITIVE_INFINITY
+  const outcomes: Outcome[] = []
+  for (const [call, payloads] of unpack(group)) {
+    const planned = plan(call, payloads, statements)
+    if ('refused' in planned) {
+      outcomes.push(planned.refused)
+      continue
+    }
+    const appended = writeCall(call, payloads, planned.found, head, statements)
+    outcomes.push({ kind: 'appended', appended })
+    head += call.events.length - appended.duplicates
+    for (const { receivedAt } of call.events) oldest = Math.min(oldest, receivedAt)
+  }
+  // As many again as were written, so that forgetting keeps up, and bounded, so that no commit waits for it long.
+  if (head > before) statements.forget(oldest, 256 + 2 * (head - before))
+  return { outcomes, head, written: head - before }
+}
+
+/** The one writer of a log in this process. Blocks while it syncs: run it in a thread where there are others to serve. */
+export function createLogWriter(options: LogWriterOptions, announce: (head: Position) => void): LogWriter {
+  const { file, checkpointBytes } = options
+  const { database, epoch } = openForWriting(options, options.busyTimeoutMs)
+  const statements = prepare(database)
+  let failure: Error | undefined
+  let untidyBytes = 0
+
+  function fail(error: unknown): Error {
+    if (isHarmless(error)) return failureOf(error, 'append to log', file)
+    failure = error instanceof Error ? error : new Error(String(error))
+    return stopped()
+  }
+  // A sync that fails may have lost pages that a later one reports as written, so nothing more is acknowledged.
+  const stopped = (): TransientError =>
+    new TransientError({ operation: 'append to log', subject: file, cause: failure, hint: 'stopped: open it anew' })
+
+  function commit(group: Group): readonly Outcome[] {
+    if (failure !== undefined) throw stopped()
+    try {
+      statements.begin()
+      const { outcomes, head, written } = writeGroup(group, statements)
+      statements.commit()
+      if (written === 0) return outcomes
+      untidyBytes += group.payloads.length + written * overheadBytes
+      announce(head * positionStep)
+      return outcomes
+    } catch (error) {
+      const failed = fail(error)
+      try {
+        statements.rollback()
+      } catch (second) {
+        failure ??= second instanceof Error ? second : new Error(String(second))
+      }
+      throw failed
+    }
+  }
+
+  function tidy(): void {
+    if (untidyBytes < checkpointBytes || failure !== undefined) return
+    try {
+      const mode = untidyBytes < checkpointPatience * checkpointBytes ? 'PASSIVE' : 'RESTART'
+      const { busy, log, checkpointed } = database.prepare(`PRAGMA wal_checkpoint(${mode})`).get() ?? {}
+      if (busy === 0 && log === checkpointed) untidyBytes = 0
+    } catch (error) {
+      if (!isHarmless(error)) fail(error)
+    }
+  }
+
+  return { epoch, commit, broken: () => failure !== undefined, tidy, close: () => database.close() }
+}
