@@ -3,55 +3,102 @@
  * only split on blanks; queries are cut by the same functions, so every engine matches alike.
  *
  * A token is a maximal run of letters, marks and digits, lower-cased (case folds, diacritics do not), NFC, cut at 64
- * characters; a CJK character is a token by itself, and a longer word of them a phrase. So identifiers and paths split at
- * their punctuation, and the whole identifier is the phrase of its parts: `/api/v1/orders` finds `api v1 orders`, adjacent.
+ * characters. In scripts written without blanks (CJK, Thai …) each character is a token, and a word of them a phrase. So
+ * identifiers and paths split at their punctuation, and the whole identifier is the phrase of its parts:
+ * `/api/v1/orders` finds `api v1 orders`, adjacent.
  */
-const tokenLengthMax = 64
-const wordOrCjk =
-  /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}]|(?:(?![\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}])[\p{L}\p{N}\p{M}])+/gu
+export const tokenLengthMax = 64
+const fieldLengthMax = 128
+const unspaced =
+  '[[\\p{scx=Han}\\p{scx=Hiragana}\\p{scx=Katakana}\\p{scx=Hangul}\\p{scx=Bopomofo}' +
+  '\\p{scx=Thai}\\p{scx=Lao}\\p{scx=Khmer}\\p{scx=Myanmar}]&&[\\p{L}\\p{N}]]'
+const token = new RegExp(`${unspaced}\\p{M}*|[[\\p{L}\\p{N}\\p{M}]--${unspaced}]+`, 'gv')
 const asciiWord = /[a-z0-9]+/g
 // oxlint-disable-next-line no-control-regex
 const onlyAscii = /^[\x00-\x7f]*$/
+const letterOrDigit = /^[\p{L}\p{N}\p{M}]$/u
 
 /** Stands between two values, so that a phrase does not cross them; no user text can make it. */
 export const sentinel = '\u00b7'
 
-/** Lower case and NFC: the form in which values are compared. */
+/**
+ * Lower case and NFC: the form in which values are compared. A final sigma is a sigma, since which of the two
+ * `toLowerCase` gives depends on the next letter, which a prefix does not know.
+ */
 export function foldCase(text: string): string {
-  return onlyAscii.test(text) ? text.toLowerCase() : text.normalize('NFC').toLowerCase().normalize('NFC')
+  if (onlyAscii.test(text)) return text.toLowerCase()
+  return text.normalize('NFC').toLowerCase().replaceAll('ς', 'σ').normalize('NFC')
 }
 
 /** The tokens of a text, in order. */
 export function words(text: string): string[] {
-  const found = onlyAscii.test(text) ? text.toLowerCase().match(asciiWord) : foldCase(text).match(wordOrCjk)
+  const found = onlyAscii.test(text) ? text.toLowerCase().match(asciiWord) : foldCase(text).match(token)
   if (found === null) return []
-  for (const [index, word] of found.entries()) if (word.length > tokenLengthMax) found[index] = cut(word)
+  for (const [index, word] of found.entries())
+    if (word.length > tokenLengthMax) found[index] = cut(word, tokenLengthMax)
   return found
 }
 
-function cut(word: string): string {
-  const short = word.slice(0, tokenLengthMax)
+export type PlacedWord = Readonly<{ word: string; start: number; end: number }>
+
+/** The tokens of a text with their places in it (UTF-16 units, end exclusive), for highlights. */
+export function placedWords(text: string): PlacedWord[] {
+  return [...text.matchAll(token)].map((match) => ({
+    word: cut(foldCase(match[0]), tokenLengthMax),
+    start: match.index,
+    end: match.index + match[0].length,
+  }))
+}
+
+/** True when the character (one code point) can be in a token. */
+export const isWordCharacter = (character: string): boolean => letterOrDigit.test(character)
+
+/** At most `max` UTF-16 units, never half of a surrogate pair. */
+function cut(text: string, max: number): string {
+  const short = text.slice(0, max)
   return /[\ud800-\udbff]$/.test(short) ? short.slice(0, -1) : short
 }
 
-/** A field's name as it stands in tokens: folded, without blanks. */
+const fieldTokensKnown = new Map<string, string>()
+const fieldTokensKnownMax = 4_096
+
+/** A field's name as it stands in tokens: folded, without blanks; `@field` is `field`. */
 export function fieldToken(field: string): string {
-  return foldCase(field)
-    .replace(/[\s\u00a0\u00b7=#]/gu, '_')
-    .slice(0, 128)
+  const known = fieldTokensKnown.get(field)
+  if (known !== undefined) return known
+  if (fieldTokensKnown.size >= fieldTokensKnownMax) fieldTokensKnown.clear()
+  const made = makeFieldToken(field)
+  fieldTokensKnown.set(field, made)
+  return made
+}
+
+function makeFieldToken(field: string): string {
+  const bare = field.length > 1 && field.startsWith('@') ? field.slice(1) : field
+  return cut(foldCase(bare.toWellFormed()).replace(/[\s\p{Cc}\u00b7=#]/gu, '_'), fieldLengthMax)
 }
 
 /** `field=word`: a word of a value of that field. */
 export const wordToken = (field: string, word: string): string => `${fieldToken(field)}=${word}`
 
 /**
- * `field==value`: the whole value, folded, blanks made visible; long values keep their head and a checksum of the whole.
- * A value that is one token has only this form, so `field:word` must look for both (see matchTokens in field-query).
+ * A value as it stands in a whole token: folded, and every blank and control character a no-break space (engines split on
+ * some of them, and a NUL would end an engine's text).
+ */
+export function wholeText(value: string): string {
+  return foldCase(value.toWellFormed())
+    .trim()
+    .replace(/[\s\p{Cc}]/gu, '\u00a0')
+    .replaceAll(sentinel, '_')
+}
+
+/**
+ * `field==value`: the whole value; long values keep their head and a checksum of the whole.
+ * A value that is one token has only this form, so `field:word` must look for both (projections/field-query.ts does).
  */
 export function wholeToken(field: string, value: string): string {
-  const folded = foldCase(value).trim().replace(/\s/gu, '\u00a0').replaceAll(sentinel, '_')
-  if (folded.length <= 96) return `${fieldToken(field)}==${folded}`
-  return `${fieldToken(field)}==${cut(folded)}\u00a0${checksum(folded)}`
+  const text = wholeText(value)
+  if (text.length <= 96) return `${fieldToken(field)}==${text}`
+  return `${fieldToken(field)}==${cut(text, tokenLengthMax)}\u00a0${checksum(text)}`
 }
 
 /** FNV-1a over UTF-16 code units, twice with different bases: 64 bits, enough to tell two long values of a field apart. */
@@ -65,7 +112,10 @@ function checksum(text: string): string {
   return (a >>> 0).toString(16).padStart(8, '0') + (b >>> 0).toString(16).padStart(8, '0')
 }
 
-/** The tokens of one value of a field, adjacent ones in order: one whole token, and for several words each word too. */
+/**
+ * The tokens of one value of a field, adjacent ones in order: the whole token, and for several words each word too. The
+ * whole token comes first, so that no phrase of words crosses from one value into the next.
+ */
 export function valueTokens(field: string, value: string): string[] {
   const parts = words(value)
   const whole = wholeToken(field, value)
@@ -73,6 +123,9 @@ export function valueTokens(field: string, value: string): string[] {
   const name = fieldToken(field)
   return [whole, ...parts.map((part) => `${name}=${part}`)]
 }
+
+/** `field=~`: the value of this field is the record's message, whose words are not repeated under the field. */
+export const sameAsMessageToken = (field: string): string => `${fieldToken(field)}=~`
 
 const float = new DataView(new ArrayBuffer(8))
 
@@ -88,10 +141,23 @@ export function sortableNumber(value: number | bigint): string {
   float.setFloat64(0, Number(value) + 0)
   const bits = float.getBigUint64(0)
   const ordered = bits >> 63n ? ~bits & 0xffffffffffffffffn : bits | 0x8000000000000000n
-  const head = ordered.toString(16).padStart(16, '0')
+  const head = hex16(ordered)
   if (Math.abs(Number(value)) <= Number.MAX_SAFE_INTEGER) return head
-  const rest = typeof value === 'bigint' ? value - BigInt(Number(value)) : 0n
-  return `${head}${BigInt.asUintN(64, rest + (1n << 62n))
-    .toString(16)
-    .padStart(16, '0')}`
+  const rest = typeof value === 'bigint' && Number.isFinite(Number(value)) ? value - BigInt(Number(value)) : 0n
+  return head + hex16(BigInt.asUintN(64, rest + (1n << 62n)))
+}
+
+const hex16 = (bits: bigint): string => bits.toString(16).padStart(16, '0')
+
+/** The smallest sortable text above that of a number. */
+export function sortableAbove(value: number | bigint): string {
+  const text = sortableNumber(value)
+  return (BigInt(`0x${text}`) + 1n).toString(16).padStart(text.length, '0')
+}
+
+/** The greatest sortable text below that of a number. */
+export function sortableBelow(value: number | bigint): string {
+  const text = sortableNumber(value)
+  const below = (BigInt(`0x${text}`) - 1n).toString(16).padStart(text.length, '0')
+  return text.length === 16 ? `${below}${'f'.repeat(16)}` : below
 }

@@ -1,0 +1,313 @@
+import { numberOf, parseQuantity } from '#src/events/quantity.ts'
+import type { Bound, QueryTree } from '#src/events/query-tree.ts'
+import {
+  fieldToken,
+  foldCase,
+  numberToken,
+  sameAsMessageToken,
+  sortableAbove,
+  sortableBelow,
+  sortableNumber,
+  wholeText,
+  wholeToken,
+  words,
+  wordToken,
+} from '#src/events/tokens.ts'
+import { wildcardAtEndOnly, wildcardOverWhole, wildcardShapes } from '#src/events/wildcard.ts'
+import type { WildcardShape } from '#src/events/wildcard.ts'
+import { parseRegex } from '#src/lib/regex/parse-regex.ts'
+import { escapeRegex, literalPrefix, regexSource } from '#src/lib/regex/regex-node.ts'
+import type { Filter } from './index-store.ts'
+import { messageNames } from './record-tokens.ts'
+
+/** A field that is a `keyword` of the collection. `canonical` gives the form it is stored in; undefined: not a value of it. */
+export type KeywordField = Readonly<{ field: string; canonical?: (text: string) => string | undefined }>
+
+/** Where a collection keeps what a search can name. Field names of queries are compared folded, without a leading `@`. */
+export type FieldSchema = Readonly<{
+  /** `tokens` fields of plain words: where a bare word is looked for. */
+  text: readonly string[]
+  /** `tokens` fields that hold the tokens of named fields (record-tokens.ts). Any of them. */
+  fields: readonly string[]
+  /** A name that means one of the plain-word fields. Its whole values are in `fields` under the name. */
+  message?: Readonly<{ name: string; field: string }>
+  /**
+   * Names that mean a `keyword` field: compared whole by `=`, and by `:` when the text is a canonical value. The same
+   * values are in `fields` too, under the same name, so that words, prefixes and patterns find them.
+   */
+  keywords?: Readonly<Record<string, KeywordField>>
+  /** Names that mean a `number` field of integers. */
+  numbers?: Readonly<Record<string, string>>
+}>
+
+/** A part of a query without parts of its own: one condition. */
+export type QueryLeaf = Exclude<QueryTree, { kind: 'and' | 'or' | 'not' }>
+
+const none: Filter = { kind: 'none' }
+const all: Filter = { kind: 'all' }
+
+/** The filter over a collection that a search means (CONTRACT §9). */
+export function filterOf(tree: QueryTree, schema: FieldSchema): Filter {
+  if (isLeaf(tree)) return leafFilter(tree, schema)
+  if (tree.kind === 'not') return negate(filterOf(tree.of, schema))
+  const parts = tree.of.map((part) => filterOf(part, schema))
+  return join(tree.kind, parts)
+}
+
+export const isLeaf = (tree: QueryTree): tree is QueryLeaf => !('of' in tree)
+
+/** Both, or either: without parts that change nothing. */
+export function join(kind: 'and' | 'or', parts: readonly Filter[]): Filter {
+  const neutral = kind === 'and' ? 'all' : 'none'
+  const absorbing = kind === 'and' ? none : all
+  if (parts.some((part) => part.kind === absorbing.kind)) return absorbing
+  const rest = parts.filter((part) => part.kind !== neutral)
+  if (rest.length === 0) return kind === 'and' ? all : none
+  return rest.length === 1 && rest[0] !== undefined ? rest[0] : { kind, of: rest }
+}
+
+export function negate(filter: Filter): Filter {
+  if (filter.kind === 'all') return none
+  if (filter.kind === 'none') return all
+  return filter.kind === 'not' ? filter.of : { kind: 'not', of: filter }
+}
+
+/** The filter of one condition. */
+export function leafFilter(leaf: QueryLeaf, schema: FieldSchema): Filter {
+  switch (leaf.kind) {
+    case 'all':
+      return all
+    case 'text':
+      return phrase(schema.text, words(leaf.text))
+    case 'pattern':
+      return patternFilter(leaf, schema)
+    case 'match':
+      return matchFilter(leaf.field, leaf.text, schema)
+    case 'equals':
+      return equalsFilter(leaf.field, leaf.value, schema)
+    case 'exists':
+      return existsFilter(leaf.field, schema)
+    case 'range':
+      return rangeFilter(leaf.field, leaf.from, leaf.to, schema)
+    case 'levels':
+      break
+  }
+  return levelsFilter(leaf.levels, schema)
+}
+
+const phrase = (fields: readonly string[], tokens: readonly string[], prefix = false): Filter =>
+  tokens.length === 0 ? none : { kind: 'phrase', fields, tokens, ...(prefix ? { prefix } : {}) }
+
+const bareName = (field: string): string => foldCase(field.length > 1 && field.startsWith('@') ? field.slice(1) : field)
+
+function own<T>(table: Readonly<Record<string, T>> | undefined, field: string): T | undefined {
+  const name = bareName(field)
+  return table !== undefined && Object.hasOwn(table, name) ? table[name] : undefined
+}
+
+/** The `tokens` field of plain words that a name means. */
+function wordsField(field: string, schema: FieldSchema): string | undefined {
+  return schema.message !== undefined && bareName(field) === schema.message.name ? schema.message.field : undefined
+}
+
+/** Where the record's message stands under this name, its words are those of the message. */
+function orInMessage(
+  field: string,
+  schema: FieldSchema,
+  ofField: Filter,
+  ofMessage: (text: readonly string[]) => Filter,
+): Filter {
+  if (schema.message === undefined || !messageNames.includes(bareName(field))) return ofField
+  const same = phrase(schema.fields, [sameAsMessageToken(field)])
+  return join('or', [ofField, join('and', [same, ofMessage([schema.message.field])])])
+}
+
+/** `-5` and `1.5` are numbers, of which the words `5` and `1 5` are no part. */
+const isSplitNumber = (text: string, found: readonly string[]): boolean =>
+  parseQuantity(text)?.unit === 'none' && found.join('') !== foldCase(text.trim())
+
+function numberFilter(field: string, text: string, schema: FieldSchema): Filter {
+  const quantity = parseQuantity(text.trim())
+  if (quantity === undefined) return none
+  return phrase(schema.fields, [numberToken(field, numberOf(quantity.value))])
+}
+
+function matchFilter(field: string, text: string, schema: FieldSchema): Filter {
+  const number = own(schema.numbers, field)
+  if (number !== undefined) return numberEquals(number, text)
+  const keyword = own(schema.keywords, field)
+  const canonical = keyword?.canonical?.(text)
+  if (keyword !== undefined && canonical !== undefined)
+    return { kind: 'keyword', field: keyword.field, values: [canonical] }
+  const found = words(text)
+  const plain = wordsField(field, schema)
+  if (plain !== undefined) return phrase([plain], found)
+  const parts = [phrase(schema.fields, [wholeToken(field, text)])]
+  if (found.length > 0) {
+    const inWords = phrase(
+      schema.fields,
+      found.map((word) => wordToken(field, word)),
+    )
+    parts.push(orInMessage(field, schema, inWords, (fields) => phrase(fields, found)))
+  }
+  const [first = ''] = found
+  if (found.length === 1 && !isSplitNumber(text, found) && wholeToken(field, first) !== wholeToken(field, text)) {
+    parts.push(phrase(schema.fields, [wholeToken(field, first)]))
+  }
+  parts.push(numberFilter(field, text, schema))
+  return join('or', parts)
+}
+
+function equalsFilter(field: string, value: string, schema: FieldSchema): Filter {
+  const number = own(schema.numbers, field)
+  if (number !== undefined) return numberEquals(number, value)
+  const keyword = own(schema.keywords, field)
+  if (keyword !== undefined) {
+    const canonical = keyword.canonical === undefined ? value : keyword.canonical(value)
+    if (canonical !== undefined) return { kind: 'keyword', field: keyword.field, values: [canonical] }
+  }
+  const parts = [phrase(schema.fields, [wholeToken(field, value)]), numberFilter(field, value, schema)]
+  if (
+    schema.message !== undefined &&
+    messageNames.includes(bareName(field)) &&
+    wordsField(field, schema) === undefined
+  ) {
+    const tokens = [sameAsMessageToken(field), wholeToken(schema.message.name, value)]
+    const same = tokens.map((token) => phrase(schema.fields, [token]))
+    parts.push(join('and', same))
+  }
+  return join('or', parts)
+}
+
+/** The field has a value, or a field below it has one. */
+function existsFilter(field: string, schema: FieldSchema): Filter {
+  const number = own(schema.numbers, field)
+  if (number !== undefined) return { kind: 'number', field: number }
+  const name = fieldToken(field)
+  return join('or', [phrase(schema.fields, [`${name}=`], true), phrase(schema.fields, [`${name}.`], true)])
+}
+
+/** The integers between two bounds; exclusive ones become the next integer. */
+function numberEquals(field: string, text: string): Filter {
+  const quantity = parseQuantity(text.trim())
+  if (quantity === undefined) return none
+  const value = numberOf(quantity.value)
+  return typeof value === 'number' && !Number.isInteger(value)
+    ? none
+    : { kind: 'number', field, from: value, to: value }
+}
+
+function integerBound({ value, inclusive }: Bound, step: 1 | -1): number | bigint {
+  const number = numberOf(value)
+  if (typeof number === 'number' && !Number.isInteger(number))
+    return step === 1 ? Math.ceil(number) : Math.floor(number)
+  if (inclusive) return number
+  return typeof number === 'bigint' ? number + BigInt(step) : number + step
+}
+
+/** Only numeric values: each number has a token whose text order is its numeric order. */
+function rangeFilter(field: string, from: Bound | undefined, to: Bound | undefined, schema: FieldSchema): Filter {
+  const number = own(schema.numbers, field)
+  if (number !== undefined) {
+    const bounds = {
+      ...(from === undefined ? {} : { from: integerBound(from, 1) }),
+      ...(to === undefined ? {} : { to: integerBound(to, -1) }),
+    }
+    return { kind: 'number', field: number, ...bounds }
+  }
+  const prefix = `${fieldToken(field)}#`
+  const text = (bound: Bound, exclusive: (value: number | bigint) => string): string =>
+    prefix + (bound.inclusive ? sortableNumber : exclusive)(numberOf(bound.value))
+  return {
+    kind: 'tokenRange',
+    fields: schema.fields,
+    prefix,
+    ...(from === undefined ? {} : { from: text(from, sortableAbove) }),
+    ...(to === undefined ? {} : { to: text(to, sortableBelow) }),
+  }
+}
+
+function levelsFilter(levels: readonly string[], schema: FieldSchema): Filter {
+  if (levels.length === 0) return none
+  const keyword = own(schema.keywords, 'level')
+  if (keyword !== undefined) return { kind: 'keyword', field: keyword.field, values: levels }
+  return join(
+    'or',
+    levels.map((level) => phrase(schema.fields, [wholeToken('level', level)])),
+  )
+}
+
+type PatternLeaf = Extract<QueryTree, { kind: 'pattern' }>
+
+function patternFilter(leaf: PatternLeaf, schema: FieldSchema): Filter {
+  if (leaf.syntax === 'regex') return regexFilter(leaf, schema)
+  const { field, pattern } = leaf
+  const shapes = wildcardShapes(pattern)
+  if (field === null) return join('and', asNone(shapes.map((shape) => shapeFilter(schema.text, shape))))
+  const plain = wordsField(field, schema)
+  if (plain !== undefined) return join('and', asNone(shapes.map((shape) => shapeFilter([plain], shape))))
+  return orInMessage(field, schema, wildcardInField(field, pattern, shapes, schema), (fields) =>
+    join('and', asNone(shapes.map((shape) => shapeFilter(fields, shape)))),
+  )
+}
+
+/** No part at all is met by nothing. */
+const asNone = (parts: readonly Filter[]): readonly Filter[] => (parts.length === 0 ? [none] : parts)
+
+function shapeFilter(fields: readonly string[], shape: WildcardShape): Filter {
+  if (shape.kind === 'phrase') return phrase(fields, shape.words, shape.prefix)
+  return { kind: 'pattern', fields, prefix: shape.prefix, regex: shape.regex }
+}
+
+/** A wildcard in a named field matches words, or the whole value where it stands beside separators. */
+function wildcardInField(
+  field: string,
+  pattern: string,
+  shapes: readonly WildcardShape[],
+  schema: FieldSchema,
+): Filter {
+  const name = fieldToken(field)
+  const [shape] = shapes
+  if (shapes.length === 1 && shape?.kind === 'phrase' && wildcardAtEndOnly(pattern)) {
+    const tokens = shape.words.map((word) => `${name}=${word}`)
+    const parts = [phrase(schema.fields, tokens, shape.prefix)]
+    const [word = ''] = shape.words
+    if (tokens.length === 1) parts.push(phrase(schema.fields, [`${name}==${word}`], shape.prefix))
+    return join('or', parts)
+  }
+  const singleWord = shapes.length === 1 && shape?.kind === 'word' && words(pattern.replace(/[*?\\]/g, '')).length <= 1
+  if (singleWord && shape.kind === 'word') return inWordsOrWhole(field, shape, shape, schema)
+  return wholePattern(field, wildcardOverWhole(pattern, wholeForm), schema)
+}
+
+/** The form of a piece of a value within a whole token. */
+const wholeForm = (text: string): string => (/^\s$/.test(text) ? '\u00a0' : wholeText(text))
+
+type Expression = Readonly<{ regex: string; prefix: string }>
+
+const wholePattern = (field: string, { regex, prefix }: Expression, schema: FieldSchema): Filter => {
+  const start = `${fieldToken(field)}==`
+  const source = `${escapeRegex(start)}${regex}`
+  return { kind: 'pattern', fields: schema.fields, prefix: start + prefix, regex: source }
+}
+
+function inWordsOrWhole(field: string, inWord: Expression, inWhole: Expression, schema: FieldSchema): Filter {
+  const start = `${fieldToken(field)}=`
+  const source = `${escapeRegex(start)}${inWord.regex}`
+  const word: Filter = { kind: 'pattern', fields: schema.fields, prefix: start + inWord.prefix, regex: source }
+  return join('or', [word, wholePattern(field, inWhole, schema)])
+}
+
+function regexFilter({ field, pattern }: PatternLeaf, schema: FieldSchema): Filter {
+  const parsed = parseRegex(pattern, { fold: foldCase })
+  if (!parsed.ok) return none
+  const expression = { regex: `(?:${regexSource(parsed.value)})`, prefix: literalPrefix(parsed.value) }
+  const plain = field === null ? schema.text : [wordsField(field, schema) ?? '']
+  const inWords = (fields: readonly string[]): Filter => ({ kind: 'pattern', fields, ...expression })
+  if (field === null || plain[0] !== '') return inWords(plain)
+  const withBlanks = parseRegex(pattern, { fold: wholeForm })
+  const whole = withBlanks.ok
+    ? { regex: `(?:${regexSource(withBlanks.value)})`, prefix: literalPrefix(withBlanks.value) }
+    : expression
+  return orInMessage(field, schema, inWordsOrWhole(field, expression, whole, schema), inWords)
+}

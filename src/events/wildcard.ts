@@ -1,0 +1,119 @@
+import { escapeRegex } from '#src/lib/regex/regex-node.ts'
+import { foldCase, isWordCharacter, words } from './tokens.ts'
+
+/** A piece of a wildcard pattern: `*`, `?`, or literal characters. */
+export type WildcardPiece = 'any' | 'one' | Readonly<{ literal: string }>
+
+/** The pieces of a pattern; `\` makes the next character literal. Runs of `*` are one. */
+export function wildcardPieces(pattern: string): WildcardPiece[] {
+  const pieces: WildcardPiece[] = []
+  const characters = Array.from(pattern.normalize('NFC'))
+  for (let index = 0; index < characters.length; index++) {
+    const character = characters[index] ?? ''
+    if (character === '*') {
+      if (pieces.at(-1) !== 'any') pieces.push('any')
+    } else if (character === '?') pieces.push('one')
+    else pieces.push({ literal: character === '\\' ? (characters[++index] ?? '\\') : character })
+  }
+  return pieces
+}
+
+/** What a pattern asks of the words of a text. */
+export type WildcardShape =
+  /** These words, adjacent; with `prefix` the last is the beginning of a word. */
+  | Readonly<{ kind: 'phrase'; words: readonly string[]; prefix: boolean }>
+  /** One word: JavaScript source and what it begins with. */
+  | Readonly<{ kind: 'word'; regex: string; prefix: string }>
+
+type Segment = readonly WildcardPiece[]
+
+const isLiteral = (piece: WildcardPiece | undefined): piece is Readonly<{ literal: string }> =>
+  typeof piece === 'object'
+const onlyAny = (segment: Segment): boolean => segment.every((piece) => piece === 'any')
+const wordCharacter = '[\\p{L}\\p{N}\\p{M}]'
+
+function segmentsOf(pieces: readonly WildcardPiece[]): Segment[] {
+  const segments: WildcardPiece[][] = [[]]
+  for (const piece of pieces) {
+    if (isLiteral(piece) && !isWordCharacter(piece.literal)) segments.push([])
+    else segments.at(-1)?.push(piece)
+  }
+  return segments.filter((segment) => segment.length > 0)
+}
+
+const literalText = (segment: Segment): string =>
+  segment.map((piece) => (isLiteral(piece) ? piece.literal : '')).join('')
+
+function wordShape(segment: Segment): WildcardShape {
+  const folded = segment.map((piece) => (isLiteral(piece) ? foldCase(piece.literal) : piece))
+  const end = folded.findIndex((piece) => piece === 'any' || piece === 'one')
+  const regex = folded.map((piece) =>
+    piece === 'any' ? `${wordCharacter}*` : piece === 'one' ? wordCharacter : escapeRegex(piece),
+  )
+  return { kind: 'word', regex: regex.join(''), prefix: folded.slice(0, end).join('') }
+}
+
+/** Without stars that stand alone at the ends: `*.acme.com` asks for `acme com`. */
+function trimmed(segments: readonly Segment[]): readonly Segment[] {
+  if (segments.length === 1) return segments
+  const first = segments.findIndex((segment) => !onlyAny(segment))
+  const last = segments.findLastIndex((segment) => !onlyAny(segment))
+  return first === -1 ? [] : segments.slice(first, last + 1)
+}
+
+const isBeginning = (segment: Segment): boolean =>
+  segment.length > 1 && segment.at(-1) === 'any' && segment.slice(0, -1).every(isLiteral)
+
+/**
+ * The parts of a pattern: one where it can be met exactly, several (each to be met, in any place) where wildcards stand
+ * in several words, since a wildcard matches within one word. None: nothing in it can be searched.
+ */
+export function wildcardShapes(pattern: string): readonly WildcardShape[] {
+  const segments = trimmed(segmentsOf(wildcardPieces(pattern)))
+  const shapes: WildcardShape[] = []
+  let run: string[] = []
+  const endRun = (prefix: boolean): void => {
+    const found = words(run.join(' '))
+    if (found.length > 0) shapes.push({ kind: 'phrase', words: found, prefix })
+    run = []
+  }
+  for (const segment of segments) {
+    const literal = segment.every(isLiteral)
+    if (literal || isBeginning(segment)) {
+      run.push(literalText(segment))
+      if (!literal) endRun(true)
+    } else {
+      endRun(false)
+      if (!onlyAny(segment)) shapes.push(wordShape(segment))
+    }
+  }
+  endRun(false)
+  return shapes
+}
+
+/** True when wildcards stand only at the end: the words before it, adjacent, are all that is asked. */
+export function wildcardAtEndOnly(pattern: string): boolean {
+  const pieces = wildcardPieces(pattern)
+  return pieces.at(-1) === 'any' && pieces.slice(0, -1).every(isLiteral)
+}
+
+/** The pattern over a whole value: a regular expression and what it begins with; `form` gives literals their form. */
+export function wildcardOverWhole(
+  pattern: string,
+  form: (text: string) => string,
+): Readonly<{ regex: string; prefix: string }> {
+  let prefix = ''
+  let regex = ''
+  let wild = false
+  for (const piece of wildcardPieces(pattern)) {
+    if (isLiteral(piece)) {
+      const text = form(piece.literal)
+      regex += escapeRegex(text)
+      if (!wild) prefix += text
+    } else {
+      wild = true
+      regex += piece === 'any' ? '.*' : '.'
+    }
+  }
+  return { regex, prefix }
+}

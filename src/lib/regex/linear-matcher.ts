@@ -1,0 +1,112 @@
+import { assert } from '../assert.ts'
+import { parseRegex } from './parse-regex.ts'
+import type { RegexNode } from './regex-node.ts'
+
+/** One step of the automaton: a character to eat, or places to go to without eating. The last is the match. */
+type Step = { readonly test?: (character: string) => boolean; readonly next: readonly number[] }
+type State = Readonly<{ steps: readonly number[]; matches: boolean; next: Map<string, State> }>
+
+const statesMax = 1_000
+const edgesMax = 20_000
+
+/**
+ * Tells whether a text matches the expression whole, in time linear in the text, whatever the expression: a
+ * non-deterministic automaton (Thompson, 1968), made deterministic as far as texts need it, with bounded memory.
+ * The source is one that parseRegex accepts.
+ */
+export function createLinearMatcher(source: string): (text: string) => boolean {
+  const parsed = parseRegex(source)
+  assert(parsed.ok, `not a linear expression: ${source}`)
+  const steps: Step[] = []
+  const first = add(steps, parsed.value, addStep(steps, { next: [] }))
+  return createAutomaton(steps, first)
+}
+
+function addStep(steps: Step[], step: Step): number {
+  steps.push(step)
+  return steps.length - 1
+}
+
+/** Adds the steps of a node that go on to `then`; the place of the first of them. */
+function add(steps: Step[], node: RegexNode, then: number): number {
+  switch (node.kind) {
+    case 'character':
+      return addStep(steps, { test: characterTest(node.source, node.literal), next: [then] })
+    case 'sequence':
+      return node.of.reduceRight((next, item) => add(steps, item, next), then)
+    case 'choice':
+      return addStep(steps, { next: node.of.map((item) => add(steps, item, then)) })
+    case 'repeat':
+      break
+  }
+  return addRepeat(steps, node, then)
+}
+
+function addRepeat(steps: Step[], node: RegexNode & { kind: 'repeat' }, then: number): number {
+  let place = then
+  if (node.max === null) {
+    const next = [then]
+    place = addStep(steps, { next })
+    next.unshift(add(steps, node.of, place))
+  } else {
+    for (let count = node.min; count < node.max; count++) {
+      place = addStep(steps, { next: [add(steps, node.of, place), then] })
+    }
+  }
+  for (let count = 0; count < node.min; count++) place = add(steps, node.of, place)
+  return place
+}
+
+function characterTest(source: string, literal: string | undefined): (character: string) => boolean {
+  if (literal !== undefined) return (character) => character === literal
+  const one = new RegExp(`^${source}$`, 'su')
+  return (character) => one.test(character)
+}
+
+function createAutomaton(steps: readonly Step[], first: number): (text: string) => boolean {
+  let states = new Map<string, State>()
+  let edges = 0
+
+  function stateOf(starts: readonly number[]): State {
+    const reached = new Set<number>()
+    const open = [...starts]
+    for (let place = open.pop(); place !== undefined; place = open.pop()) {
+      if (reached.has(place)) continue
+      reached.add(place)
+      const step = steps[place]
+      if (step !== undefined && step.test === undefined) open.push(...step.next)
+    }
+    const eating = [...reached].filter((place) => steps[place]?.test !== undefined).sort((a, b) => a - b)
+    const matches = reached.has(0)
+    const key = `${matches}:${eating.join(',')}`
+    const known = states.get(key)
+    if (known !== undefined) return known
+    const state = { steps: eating, matches, next: new Map<string, State>() }
+    states.set(key, state)
+    return state
+  }
+
+  function after(state: State, character: string): State {
+    const known = state.next.get(character)
+    if (known !== undefined) return known
+    if (states.size >= statesMax || edges >= edgesMax) {
+      states = new Map()
+      edges = 0
+    }
+    const next = stateOf(
+      state.steps.flatMap((place) => (steps[place]?.test?.(character) === true ? (steps[place]?.next ?? []) : [])),
+    )
+    state.next.set(character, next)
+    edges++
+    return next
+  }
+
+  return (text) => {
+    let state = stateOf([first])
+    for (const character of text) {
+      if (state.steps.length === 0) return false
+      state = after(state, character)
+    }
+    return state.matches
+  }
+}
