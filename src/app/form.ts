@@ -1,0 +1,43 @@
+import type { Context } from 'koa'
+import { refusal, type Refusal } from '#src/events/refusal.ts'
+import { readBody, type BodyBudget } from '#src/http/body.ts'
+import { fail, ok, type Result } from '#src/lib/result.ts'
+
+const formBytesMax = 64 * 1024
+const bodyTimeoutMs = 10_000
+
+const crossSite = refusal('forbidden', 'This form was sent from another site. Open the page here and send it again.')
+
+/** The host of an `Origin` header; undefined for `null` and everything else that names none. */
+function hostOf(origin: string): string | undefined {
+  return URL.canParse(origin) && /^https?:/.test(origin) ? new URL(origin).host : undefined
+}
+
+/**
+ * True unless a browser says that another site sent the request: by `Sec-Fetch-Site` (Fetch Metadata), or where a browser
+ * sends none, by `Origin` (RFC 6454 §7). Programs send neither, and hold no one else's cookie.
+ */
+export function isOwnRequest(ctx: Context, baseUrl: string | undefined): boolean {
+  const site = ctx.get('Sec-Fetch-Site')
+  if (site !== '') return site === 'same-origin' || site === 'none'
+  const origin = ctx.get('Origin')
+  if (origin === '') return true
+  const host = hostOf(origin)
+  return host !== undefined && (host === ctx.host || (baseUrl !== undefined && host === new URL(baseUrl).host))
+}
+
+export type FormOptions = Readonly<{ budget: BodyBudget; baseUrl: string | undefined }>
+
+/** The fields of a form sent from our own pages or by a program; `application/x-www-form-urlencoded` (WHATWG URL §5). */
+export async function readForm(
+  ctx: Context,
+  { budget, baseUrl }: FormOptions,
+): Promise<Result<URLSearchParams, Refusal>> {
+  if (!isOwnRequest(ctx, baseUrl)) return fail(crossSite)
+  if (ctx.is('application/x-www-form-urlencoded') === false) {
+    return fail(refusal('unsupported_media_type', 'Send the form as application/x-www-form-urlencoded.'))
+  }
+  const limits = { bodyBytesMax: formBytesMax, decodedBytesMax: formBytesMax, compressionRatioMax: 1, bodyTimeoutMs }
+  const body = await readBody(ctx, { limits, encodings: [], budget })
+  return body.ok ? ok(new URLSearchParams(Buffer.from(body.value).toString('utf8'))) : body
+}

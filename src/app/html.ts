@@ -1,0 +1,29 @@
+/** Text that is HTML already. Only `html` makes it, so that nothing else is ever sent unescaped. */
+export type Html = Readonly<{ markup: string }>
+
+type Value = string | number | Html | readonly Html[] | undefined
+
+const escapes: Readonly<Record<string, string>> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&#39;',
+}
+const escape = (text: string): string => text.replace(/[&<>"']/g, (character) => escapes[character] ?? '')
+
+function markupOf(value: Value): string {
+  if (value === undefined) return ''
+  if (typeof value === 'string') return escape(value)
+  if (typeof value === 'number') return String(value)
+  if ('markup' in value) return value.markup
+  return value.map(({ markup }) => markup).join('')
+}
+
+/**
+ * HTML with every value escaped, in text and in quoted attributes alike; values that are Html themselves go in as they are.
+ * Attribute values must be quoted in the template.
+ */
+export function html(parts: TemplateStringsArray, ...values: readonly Value[]): Html {
+  return { markup: parts.map((part, place) => part + markupOf(values[place])).join('') }
+}

@@ -1,0 +1,114 @@
+import type { Context } from 'koa'
+import type { Workspace } from '#src/directory/directory.ts'
+import type { Route } from '#src/http/route.ts'
+import { present } from '#src/lib/assert.ts'
+import { formatMinute, sendSessionPage, sessionHere, type AppContext, type Usage } from './context.ts'
+import { html, type Html } from './html.ts'
+import { refusePage } from './page.ts'
+
+const featureNames = { logs: 'logs', tracing: 'tracing', api_access: 'API access' } as const
+
+const inWords = (count: number): string => count.toLocaleString('en')
+
+function usageOf({ plan }: Workspace, usage: Usage | undefined): Html {
+  const allowance = plan.spansPerMonth === null ? 'without a limit' : `of ${inWords(plan.spansPerMonth)}`
+  if (usage === undefined) return html`<p>Spans this month: not counted yet, ${allowance}.</p>`
+  return html`<p>
+    Spans this month: <strong>${inWords(usage.spans)}</strong> ${allowance}, ${inWords(usage.spanBytes)} bytes of span
+    data. The count starts anew at ${formatMinute(usage.resetsAt)}.
+  </p>`
+}
+
+function whereToSend(baseUrl: string): Html {
+  const rows = [
+    ['Traces', 'OTLP/HTTP, protobuf or JSON', '/api/traces/v1/otlp', 'a tracing source token (tt_…)'],
+    ['Logs', 'JSON, NDJSON or MessagePack', '/api/logs/v1/ingest', 'a logs source token (lt_…)'],
+    ['Browser events', 'Grafana Faro', '/api/rum/v1/ingest', 'a publishable key (pk_live_…)'],
+  ] as const
+  return html`<table>
+      <thead>
+        <tr>
+          <th>What</th>
+          <th>How</th>
+          <th>Where</th>
+          <th>With</th>
+        </tr>
+      </thead>
+      <tbody>
+        ${rows.map(
+          ([what, how, path, key]) =>
+            html`<tr>
+              <td>${what}</td>
+              <td>${how}</td>
+              <td><code>${baseUrl + path}</code></td>
+              <td>${key}</td>
+            </tr>`,
+        )}
+      </tbody>
+    </table>
+    <p>Keys go in the header <code>Authorization: Bearer KEY</code>. Make them under <a href="/app/keys">Keys</a>.</p>`
+}
+
+async function sendOverview(ctx: Context, app: AppContext): Promise<void> {
+  const { workspaceId } = sessionHere(ctx)
+  const workspace = present(app.directory.workspace(workspaceId), 'a session has a workspace')
+  // The count is a figure beside the point of the page: without it the page still helps.
+  const usage = await app.usage?.(workspaceId).catch(() => undefined)
+  const baseUrl = app.baseUrl ?? `${ctx.protocol}://${ctx.host}`
+  const features = workspace.plan.features.map((feature) => featureNames[feature]).join(', ')
+  const body = html`<p>
+      Workspace <strong>${workspace.name}</strong>, plan
+      <strong>${workspace.plan.name}</strong> (${features === '' ? 'no features' : features}; kept for
+      ${workspace.plan.retentionDays} days).
+    </p>
+    ${usageOf(workspace, usage)}
+    <h2>Find</h2>
+    <form class="row" method="get" action="/app/logs">
+      <label>Logs <input name="q" type="search" size="40" placeholder="level&gt;=warn timeout" /></label>
+      <button type="submit">Search logs</button>
+    </form>
+    <form class="row" method="get" action="/app/traces">
+      <label>Traces <input name="q" type="search" size="40" placeholder="http.route=/orders" /></label>
+      <button type="submit">Search traces</button>
+    </form>
+    <h2>Where to send</h2>
+    ${whereToSend(baseUrl)}`
+  sendSessionPage(ctx, app, 'Overview', body)
+}
+
+function sendMembers(ctx: Context, app: AppContext): void {
+  const { workspaceId, userId } = sessionHere(ctx)
+  const body = html`<table>
+      <thead>
+        <tr>
+          <th>E-mail</th>
+          <th>Role</th>
+          <th>Since</th>
+        </tr>
+      </thead>
+      <tbody>
+        ${app.directory.members(workspaceId).map(
+          (member) =>
+            html`<tr>
+              <td>${member.email}${member.userId === userId ? ' (you)' : ''}</td>
+              <td>${member.role}</td>
+              <td>${formatMinute(member.addedAt)}</td>
+            </tr>`,
+        )}
+      </tbody>
+    </table>
+    <p class="note">
+      The operator adds people on the command line:
+      <code>npx throughline user create EMAIL --workspace ${workspaceId}</code>
+    </p>`
+  sendSessionPage(ctx, app, 'Members', body)
+}
+
+/** The first page after sign-in, and who else is here. */
+export function createOverviewRoutes(app: AppContext): Route[] {
+  const page = { method: 'GET', auth: 'session', signInPage: '/app/sign-in', refuse: refusePage } as const
+  return [
+    { ...page, path: '/app', handler: (ctx) => sendOverview(ctx, app) },
+    { ...page, path: '/app/members', handler: (ctx) => sendMembers(ctx, app) },
+  ]
+}

@@ -1,0 +1,81 @@
+import type { Context } from 'koa'
+import type { Session, Workspace } from '#src/directory/directory.ts'
+import { requestIdOf, sendProblem, setRefusal, statusOf, titleOf } from '#src/http/errors.ts'
+import type { Refusal } from '#src/events/refusal.ts'
+import { html, type Html } from './html.ts'
+
+/** Nothing but our own style sheet and forms: no script, no frame, nothing from elsewhere (CSP Level 3). */
+const contentPolicy =
+  "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+
+export type Page = Readonly<{
+  title: string
+  body: Html
+  session?: Session | undefined
+  workspace?: Workspace | undefined
+}>
+
+const links = [
+  ['/app', 'Overview'],
+  ['/app/traces', 'Traces'],
+  ['/app/logs', 'Logs'],
+  ['/app/keys', 'Keys'],
+  ['/app/members', 'Members'],
+  ['/app/password', 'Password'],
+] as const
+
+function navigation({ email }: Session, workspace: Workspace | undefined): Html {
+  return html`<strong>Throughline</strong>
+    <a href="/app/workspace">${workspace?.name ?? ''}</a>
+    <nav>${links.map(([path, name]) => html`<a href="${path}">${name}</a> `)}</nav>
+    <form method="post" action="/app/sign-out">
+      <span class="note">${email}</span> <button class="quiet" type="submit">Sign out</button>
+    </form>`
+}
+
+function layout({ title, body, session, workspace }: Page): Html {
+  return html`<!doctype html>
+    <html lang="en">
+      <head>
+        <meta charset="utf-8" />
+        <meta name="viewport" content="width=device-width" />
+        <title>${title} · Throughline</title>
+        <link rel="stylesheet" href="/app/style.css" />
+      </head>
+      <body>
+        <header>${session === undefined ? html`<strong>Throughline</strong>` : navigation(session, workspace)}</header>
+        <main>
+          <h1>${title}</h1>
+          ${body}
+        </main>
+      </body>
+    </html> `
+}
+
+/** Answers with a page: never cached (it may show a secret), never framed. */
+export function sendPage(ctx: Context, status: number, page: Page): void {
+  ctx.status = status
+  ctx.set('Content-Security-Policy', contentPolicy)
+  ctx.set('X-Frame-Options', 'DENY')
+  ctx.set('Cache-Control', 'no-store')
+  ctx.set('Cross-Origin-Opener-Policy', 'same-origin')
+  ctx.type = 'text/html; charset=utf-8'
+  ctx.body = layout(page).markup
+}
+
+/** 303: the browser asks for the page with GET, so that a reload sends nothing twice. `path` is ours, not the client's. */
+export function seeOther(ctx: Context, path: string): void {
+  ctx.status = 303
+  ctx.set('Location', path)
+  ctx.set('Cache-Control', 'no-store')
+  ctx.body = ''
+}
+
+/** A refusal on a page's path: a page for a browser, a problem document for everything else. */
+export function refusePage(ctx: Context, refused: Refusal): void {
+  if (!ctx.get('Accept').includes('text/html')) return sendProblem(ctx, refused)
+  setRefusal(ctx, refused)
+  const body = html`<p class="problem">${refused.detail}</p>
+    <p class="note">Request ${requestIdOf(ctx)}</p>`
+  sendPage(ctx, statusOf(refused.code), { title: titleOf(refused.code), body })
+}

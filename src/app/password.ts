@@ -1,0 +1,65 @@
+import type { Context } from 'koa'
+import { passwordCharactersMin } from '#src/directory/passwords.ts'
+import type { Refusal } from '#src/events/refusal.ts'
+import type { Route } from '#src/http/route.ts'
+import { signIn } from '#src/http/session.ts'
+import { notice, problem, sendSessionPage, sessionHere, type AppContext } from './context.ts'
+import { readForm } from './form.ts'
+import { html } from './html.ts'
+import { refusePage } from './page.ts'
+
+type Shown = Readonly<{ status?: number; problem?: string; notice?: string }>
+
+function sendPassword(ctx: Context, app: AppContext, shown: Shown = {}): void {
+  const body = html`${problem(shown.problem)}${notice(shown.notice)}
+    <form class="stack" method="post" action="/app/password">
+      <label>Current password <input name="current" type="password" autocomplete="current-password" required /></label>
+      <label
+        >New password (at least ${passwordCharactersMin} characters)
+        <input
+          name="password"
+          type="password"
+          autocomplete="new-password"
+          minlength="${passwordCharactersMin}"
+          required
+      /></label>
+      <label>New password again <input name="repeated" type="password" autocomplete="new-password" required /></label>
+      <button type="submit">Change password</button>
+    </form>
+    <p class="note">This signs you out everywhere else.</p>`
+  sendSessionPage(ctx, app, 'Password', body, shown.status ?? 200)
+}
+
+async function handlePassword(ctx: Context, app: AppContext): Promise<Refusal | void> {
+  const form = await readForm(ctx, app)
+  if (!form.ok) return form.error
+  const { userId, email, workspaceId } = sessionHere(ctx)
+  const password = form.value.get('password') ?? ''
+  if (password !== (form.value.get('repeated') ?? password)) {
+    return sendPassword(ctx, app, { status: 400, problem: 'The two new passwords differ.' })
+  }
+  // A stolen session must not guess the password faster than anybody else.
+  const attempt = { email, address: ctx.ip, isKnown: app.directory.isKnownAddress(userId, ctx.ip) }
+  const waitS = app.throttle.take(attempt)
+  if (waitS > 0) {
+    ctx.set('Retry-After', String(waitS))
+    return sendPassword(ctx, app, { status: 429, problem: 'Too many wrong passwords. Wait a moment and try again.' })
+  }
+  const user = await app.directory.authenticate(email, form.value.get('current') ?? '')
+  if (user?.id !== userId) return sendPassword(ctx, app, { status: 403, problem: 'The current password is wrong.' })
+  app.throttle.succeeded(attempt)
+  const changed = await app.directory.changePassword({ userId, password })
+  if (!changed.ok) return sendPassword(ctx, app, { status: 400, problem: changed.error.detail })
+  // All sessions have ended, this one too: it goes on under a new id.
+  await signIn(ctx, { userId, email, workspaceId, startedAt: app.clock(), address: ctx.ip })
+  sendPassword(ctx, app, { notice: 'Your password is changed. You are signed out everywhere else.' })
+}
+
+/** Changing one's own password. */
+export function createPasswordRoutes(app: AppContext): Route[] {
+  const page = { path: '/app/password', auth: 'session', signInPage: '/app/sign-in', refuse: refusePage } as const
+  return [
+    { ...page, method: 'GET', handler: (ctx) => sendPassword(ctx, app) },
+    { ...page, method: 'POST', handler: (ctx) => handlePassword(ctx, app) },
+  ]
+}

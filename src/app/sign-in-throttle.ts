@@ -1,0 +1,87 @@
+import { createHmac } from 'node:crypto'
+import { isIPv6 } from 'node:net'
+import type { Clock } from '#src/lib/clock.ts'
+
+/** Buckets in a table: the memory is fixed, whatever is tried. Names share one by a keyed hash that nobody can aim. */
+const bucketsMax = 65_536
+
+type Table = Readonly<{
+  /** Takes a token of this name; 0, or how many ms until there is one. */
+  take(name: string): number
+  /** Gives it back: the attempt was a good one. */
+  give(name: string): void
+}>
+
+/** Token buckets that hold `perMinute` tokens and fill at that rate. */
+function createTable(perMinute: number, clock: Clock, secret: string): Table {
+  const missing = new Float64Array(bucketsMax)
+  const seenAt = new Float64Array(bucketsMax)
+  const msPerToken = 60_000 / perMinute
+  const placeOf = (name: string): number => createHmac('sha256', secret).update(name).digest().readUInt16BE(0)
+  const missingNow = (place: number): number =>
+    Math.max(0, (missing[place] ?? 0) - (clock() - (seenAt[place] ?? 0)) / msPerToken)
+  return {
+    take: (name) => {
+      const place = placeOf(name)
+      const before = missingNow(place)
+      if (before + 1 > perMinute) return Math.ceil((before + 1 - perMinute) * msPerToken)
+      missing[place] = before + 1
+      seenAt[place] = clock()
+      return 0
+    },
+    give: (name) => {
+      const place = placeOf(name)
+      missing[place] = Math.max(0, missingNow(place) - 1)
+      seenAt[place] = clock()
+    },
+  }
+}
+
+/** An IPv6 subscriber has a whole /64 to choose from, so that is one address here. */
+export function addressGroup(address: string): string {
+  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1]
+  if (mapped !== undefined) return mapped
+  if (!isIPv6(address)) return address
+  const [head = '', tail] = address.split('%')[0]?.toLowerCase().split('::') ?? []
+  const groups = head === '' ? [] : head.split(':')
+  const after = tail === undefined || tail === '' ? [] : tail.split(':')
+  const zeros = tail === undefined ? [] : Array<string>(Math.max(0, 8 - groups.length - after.length)).fill('0')
+  return [...groups, ...zeros, ...after].slice(0, 4).join(':')
+}
+
+export type Attempt = Readonly<{
+  /** The address that was typed, normalised, whether anybody has it or not. */
+  email: string
+  address: string
+  /** The person has signed in from this address before: strangers who try the account cannot lock them out there. */
+  isKnown: boolean
+}>
+
+export type SignInThrottle = Readonly<{
+  /** 0 when the password may be checked, else the seconds to wait. */
+  take(attempt: Attempt): number
+  /** The password was right: only failures count. */
+  succeeded(attempt: Attempt): void
+}>
+
+type Options = Readonly<{ perAddress: number; perAccount: number; clock: Clock; secret: string }>
+
+/** Failed sign-ins per minute, by address and by account. No account is ever locked: a token comes back every few seconds. */
+export function createSignInThrottle({ perAddress, perAccount, clock, secret }: Options): SignInThrottle {
+  const addresses = createTable(perAddress, clock, secret)
+  const accounts = createTable(perAccount, clock, secret)
+  const accountOf = ({ email, address, isKnown }: Attempt): string =>
+    isKnown ? `${email}\n${addressGroup(address)}` : email
+  return {
+    take: (attempt) => {
+      const addressMs = addresses.take(addressGroup(attempt.address))
+      if (addressMs > 0) return Math.ceil(addressMs / 1000)
+      const accountMs = accounts.take(accountOf(attempt))
+      return Math.ceil(accountMs / 1000)
+    },
+    succeeded: (attempt) => {
+      addresses.give(addressGroup(attempt.address))
+      accounts.give(accountOf(attempt))
+    },
+  }
+}

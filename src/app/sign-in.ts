@@ -1,0 +1,162 @@
+import type { Context } from 'koa'
+import { normalEmail } from '#src/directory/directory-view.ts'
+import type { User } from '#src/directory/directory.ts'
+import type { Refusal } from '#src/events/refusal.ts'
+import { refusal } from '#src/events/refusal.ts'
+import { setRefusal } from '#src/http/errors.ts'
+import type { Route } from '#src/http/route.ts'
+import { sessionOf, signIn, signOut } from '#src/http/session.ts'
+import { problem, sendSessionPage, sessionHere, type AppContext } from './context.ts'
+import { readForm } from './form.ts'
+import { html } from './html.ts'
+import { refusePage, seeOther, sendPage } from './page.ts'
+
+const home = '/app'
+const chooser = '/app/workspace'
+
+/** A path of our own pages that a form may lead to, query included; anything else, or nothing, leads home. */
+export function localPath(next: string | null): string {
+  if (next === null || !next.startsWith('/app') || next.length > 2_048) return home
+  const base = 'http://throughline.invalid'
+  if (!URL.canParse(next, base)) return home
+  const { origin, pathname, search } = new URL(next, base)
+  const isOurs = origin === base && (pathname === home || pathname.startsWith('/app/'))
+  // A second look at the path after parsing: `/app/..//elsewhere` is `//elsewhere` by then.
+  return isOurs && !pathname.startsWith('/app/sign-') ? pathname + search : home
+}
+
+type Shown = Readonly<{ status: number; email?: string; next: string; problem?: string }>
+
+function sendSignIn(ctx: Context, shown: Shown): void {
+  const body = html`${problem(shown.problem)}
+    <form class="stack" method="post" action="/app/sign-in">
+      <input type="hidden" name="next" value="${shown.next}" />
+      <label
+        >E-mail
+        <input name="email" type="text" inputmode="email" autocomplete="username" required value="${shown.email ?? ''}"
+      /></label>
+      <label>Password <input name="password" type="password" autocomplete="current-password" required /></label>
+      <button type="submit">Sign in</button>
+    </form>`
+  sendPage(ctx, shown.status, { title: 'Sign in', body })
+}
+
+const wrong = 'E-mail or password is wrong.'
+const tooMany = 'Too many sign-ins failed. Wait a moment and try again.'
+const homeless = 'This account is a member of no workspace. Ask an owner to add it.'
+
+/** The person, or how they are turned away: the same way, after the same work, whether the account exists or not. */
+async function checkSignIn(
+  { directory, throttle }: AppContext,
+  wanted: Readonly<{ email: string; password: string; address: string }>,
+): Promise<User | Readonly<{ waitS: number }>> {
+  const user = directory.userByEmail(wanted.email)
+  const isKnown = user !== undefined && directory.isKnownAddress(user.id, wanted.address)
+  const attempt = { email: wanted.email, address: wanted.address, isKnown }
+  const waitS = throttle.take(attempt)
+  if (waitS > 0) return { waitS }
+  const signedIn = await directory.authenticate(wanted.email, wanted.password)
+  if (signedIn !== undefined) {
+    throttle.succeeded(attempt)
+    return signedIn
+  }
+  // The audit entry is not waited for: an answer that took longer for some accounts would tell which exist.
+  directory.recordFailedSignIn({ userId: user?.id ?? null, address: wanted.address }).catch(() => undefined)
+  return { waitS: 0 }
+}
+
+async function handleSignIn(ctx: Context, app: AppContext): Promise<Refusal | void> {
+  const form = await readForm(ctx, app)
+  if (!form.ok) return form.error
+  const email = normalEmail(form.value.get('email') ?? '').slice(0, 254)
+  const next = localPath(form.value.get('next'))
+  const password = (form.value.get('password') ?? '').slice(0, 4_096)
+  const result = await checkSignIn(app, { email, password, address: ctx.ip })
+  if ('waitS' in result) {
+    const isThrottled = result.waitS > 0
+    const detail = isThrottled ? tooMany : wrong
+    setRefusal(
+      ctx,
+      refusal(isThrottled ? 'rate_limited' : 'not_signed_in', detail, isThrottled ? { retryAfterS: result.waitS } : {}),
+    )
+    return sendSignIn(ctx, { status: ctx.status, email, next, problem: detail })
+  }
+  const [workspaceId] = result.workspaceIds
+  if (workspaceId === undefined) return sendSignIn(ctx, { status: 403, email, next, problem: homeless })
+  await signIn(ctx, { userId: result.id, email: result.email, workspaceId, startedAt: app.clock(), address: ctx.ip })
+  const mayChoose = result.workspaceIds.length > 1
+  seeOther(ctx, mayChoose ? `${chooser}?next=${encodeURIComponent(next)}` : next)
+}
+
+function sendChooser(ctx: Context, app: AppContext): void {
+  const session = sessionHere(ctx)
+  const own = app.directory.user(session.userId)?.workspaceIds ?? []
+  const next = localPath(new URLSearchParams(ctx.querystring).get('next'))
+  const body = html`<p>You belong to these workspaces. Everything you see is of one of them.</p>
+    ${own.map(
+      (id) =>
+        html`<form class="row" method="post" action="/app/workspace">
+          <input type="hidden" name="choice" value="${id}" /><input type="hidden" name="next" value="${next}" />
+          <p>
+            <button type="submit">${app.directory.workspace(id)?.name ?? id}</button>
+            ${id === session.workspaceId ? html`<span class="note">you are here</span>` : html``}
+          </p>
+        </form>`,
+    )}`
+  sendSessionPage(ctx, app, 'Choose a workspace', body)
+}
+
+/** Another of one's own workspaces: under a new session, so that the old cookie never changes what it shows. */
+async function handleChoice(ctx: Context, app: AppContext): Promise<Refusal | void> {
+  const form = await readForm(ctx, app)
+  if (!form.ok) return form.error
+  const session = sessionHere(ctx)
+  const choice = form.value.get('choice')
+  const workspaceId = app.directory.user(session.userId)?.workspaceIds.find((id) => id === choice)
+  if (workspaceId === undefined) return refusal('forbidden', 'You are not a member of this workspace.')
+  if (workspaceId !== session.workspaceId) {
+    const { userId, email } = session
+    await signIn(ctx, { userId, email, workspaceId, startedAt: app.clock(), address: ctx.ip })
+  }
+  seeOther(ctx, localPath(form.value.get('next')))
+}
+
+async function handleSignOut(ctx: Context, app: AppContext): Promise<Refusal | void> {
+  const form = await readForm(ctx, app)
+  if (!form.ok) return form.error
+  if (sessionOf(ctx) !== undefined) signOut(ctx)
+  seeOther(ctx, '/app/sign-in')
+}
+
+/** Signing in, choosing a workspace, signing out. */
+export function createSignInRoutes(app: AppContext): Route[] {
+  const refuse = refusePage
+  return [
+    {
+      method: 'GET',
+      path: '/app/sign-in',
+      auth: 'public',
+      refuse,
+      handler: (ctx) =>
+        sendSignIn(ctx, { status: 200, next: localPath(new URLSearchParams(ctx.querystring).get('next')) }),
+    },
+    { method: 'POST', path: '/app/sign-in', auth: 'public', refuse, handler: (ctx) => handleSignIn(ctx, app) },
+    { method: 'POST', path: '/app/sign-out', auth: 'public', refuse, handler: (ctx) => handleSignOut(ctx, app) },
+    {
+      method: 'GET',
+      path: '/app/workspace',
+      auth: 'session',
+      signInPage: '/app/sign-in',
+      refuse,
+      handler: (ctx) => sendChooser(ctx, app),
+    },
+    {
+      method: 'POST',
+      path: '/app/workspace',
+      auth: 'session',
+      signInPage: '/app/sign-in',
+      refuse,
+      handler: (ctx) => handleChoice(ctx, app),
+    },
+  ]
+}
