@@ -1,4 +1,10 @@
-import http, { STATUS_CODES, type RequestListener, type Server } from 'node:http'
+import http, {
+  STATUS_CODES,
+  type IncomingMessage,
+  type RequestListener,
+  type Server,
+  type ServerResponse,
+} from 'node:http'
 import https from 'node:https'
 import type { Socket } from 'node:net'
 import type { Limits } from '#src/config.ts'
@@ -40,7 +46,10 @@ function refuseUnparsed(error: NodeJS.ErrnoException, socket: Socket): void {
  * A Node server with our timeouts. Idle connections outlive those of every known sender (75 s), so that none writes into one
  * just closed; slow headers and bodies end with 408. `Expect: 100-continue` is answered when the body is read, not before.
  */
-export function createHttpServer(callback: RequestListener, { limits, tls }: HttpServerOptions): HttpServer {
+export function createHttpServer(
+  callback: (request: IncomingMessage, response: ServerResponse) => unknown,
+  { limits, tls }: HttpServerOptions,
+): HttpServer {
   const options: http.ServerOptions = {
     keepAliveTimeout: limits.keepAliveTimeoutMs,
     headersTimeout: limits.headersTimeoutMs,

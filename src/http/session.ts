@@ -8,8 +8,8 @@ import { fail, ok, type Result } from '#src/lib/result.ts'
 /** The signed-in person of a request, or undefined. */
 export type SessionSource = (ctx: Context) => Session | undefined
 
-/** What sign-in knows of a new session; its id is made here. */
-export type SignedIn = Omit<Session, 'id'>
+/** What sign-in knows of a new session; its id is made here. `address`: where the person signs in from. */
+export type SignedIn = Omit<Session, 'id'> & Readonly<{ address?: string }>
 
 /**
  * Where sessions are kept: by the directory's events, so that every process knows them and a revoked one ends everywhere.
@@ -56,9 +56,10 @@ function adapt(store: SessionStore): object {
     set: async (id: string, data: SignedIn, _maxAge: unknown, { ctx }: { ctx: Context }) => {
       // koa-session saves a regenerated session twice: when asked to, and again as it answers.
       if (stateOf(ctx).session?.id === id) return
-      const { userId, email, workspaceId, startedAt } = data
+      const { userId, email, workspaceId, startedAt, address } = data
       const session = { userId, email, workspaceId, startedAt }
-      stateOf(ctx).position = await store.start(id, session)
+      const from = address === undefined ? {} : { address }
+      stateOf(ctx).position = await store.start(id, { ...session, ...from })
       stateOf(ctx).session = { id, ...session }
     },
     destroy: async (id: string) => store.end(id),

@@ -1,0 +1,40 @@
+import type { Context } from 'koa'
+
+const keyCharactersMax = 512
+
+/** `Bearer%20tt_…`: some SDKs take header values from the environment percent-encoded and send them so. */
+function percentDecoded(text: string): string {
+  if (!text.includes('%')) return text
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}
+
+/** The password of Basic credentials (RFC 7617), or the user where the password is empty. */
+function basicPassword(encoded: string): string {
+  const text = Buffer.from(encoded, 'base64').toString('utf8')
+  const colon = text.indexOf(':')
+  return colon < 0 ? text : text.slice(colon + 1) || text.slice(0, colon)
+}
+
+function keyOfAuthorization(header: string): string {
+  const value = percentDecoded(header).trim()
+  const blank = value.search(/\s/)
+  if (blank < 0) return value
+  const rest = value.slice(blank).trim()
+  const scheme = value.slice(0, blank).toLowerCase()
+  if (scheme === 'basic') return basicPassword(rest).trim()
+  return rest
+}
+
+/**
+ * Every key that a request presents, in this order: `Authorization` (Bearer, Basic with the key as password, or bare),
+ * `X-Api-Key`, and where `fromQuery` says so `?key=`. Nothing is checked but that a key could be it.
+ */
+export function presentedKeys(ctx: Context, { fromQuery }: Readonly<{ fromQuery: boolean }>): readonly string[] {
+  const found = [keyOfAuthorization(ctx.get('Authorization')), percentDecoded(ctx.get('X-Api-Key')).trim()]
+  if (fromQuery && ctx.querystring !== '') found.push(new URLSearchParams(ctx.querystring).get('key')?.trim() ?? '')
+  return found.filter((key) => key !== '' && key.length <= keyCharactersMax)
+}

@@ -1,0 +1,62 @@
+import type { Context } from 'koa'
+import type { Limits } from '#src/config.ts'
+import type { DirectoryView, Key } from '#src/directory/directory.ts'
+import { refusal, type Refusal } from '#src/events/refusal.ts'
+import { createTokenBuckets, rateLimited, setRateLimit } from '#src/http/limits.ts'
+import { presentedKeys } from '#src/http/presented-key.ts'
+import type { Clock } from '#src/lib/clock.ts'
+import { fail, type Result } from '#src/lib/result.ts'
+import { checkCredential, type Credential, type Surface } from './credential.ts'
+
+const bucketsMax = 100_000
+
+export type AdmissionOptions = Readonly<{
+  directory: DirectoryView
+  limits: Limits
+  clock: Clock
+  onExposed: (key: Key) => void
+}>
+
+/** Lets a request in or refuses it, by its headers alone. */
+export type Admission = (ctx: Context, surface: Surface) => Result<Credential, Refusal>
+
+/** Credential first, then the rates of its key and of its workspace. */
+export function createAdmission({ directory, limits, clock, onExposed }: AdmissionOptions): Admission {
+  const perKey = createTokenBuckets({
+    policy: 'key',
+    perSecond: limits.requestsPerKeyPerSecond,
+    burst: limits.requestsPerKeyBurst,
+    bucketsMax,
+    clock,
+  })
+  const perWorkspace = createTokenBuckets({
+    policy: 'workspace',
+    perSecond: limits.requestsPerWorkspacePerSecond,
+    burst: limits.requestsPerWorkspaceBurst,
+    bucketsMax,
+    clock,
+  })
+
+  const checkRate = (ctx: Context, surface: Surface, { keyId, workspaceId }: Credential): Refusal | undefined => {
+    const ofKey = perKey.take(keyId)
+    if (!ofKey.allowed) {
+      setRateLimit(ctx, ofKey)
+      return rateLimited(ofKey)
+    }
+    const ofWorkspace = perWorkspace.take(workspaceId)
+    if (ofWorkspace.allowed) return undefined
+    setRateLimit(ctx, ofWorkspace)
+    // Python's logtail drops what is answered with 429, and sends again after 503.
+    return surface === 'logs' ? refusal('overloaded', rateLimited(ofWorkspace).detail) : rateLimited(ofWorkspace)
+  }
+
+  return (ctx, surface) => {
+    const origin = ctx.get('Origin')
+    const keys = presentedKeys(ctx, { fromQuery: surface === 'rum' })
+    const presented = { keys, origin: origin === '' ? undefined : origin }
+    const credential = checkCredential(surface, presented, { directory, onExposed })
+    if (!credential.ok) return credential
+    const refused = checkRate(ctx, surface, credential.value)
+    return refused === undefined ? credential : fail(refused)
+  }
+}

@@ -1,0 +1,127 @@
+import type { DirectoryView, Feature, Key, KeyKind, Workspace } from '#src/directory/directory.ts'
+import { keyKindNames, keyKindOf, keyPrefixes } from '#src/directory/keys.ts'
+import { refusal, type Refusal } from '#src/events/refusal.ts'
+import type { WorkspaceId } from '#src/events/workspace-id.ts'
+import { fail, ok, type Result } from '#src/lib/result.ts'
+
+/** The three ways in. */
+export type Surface = 'traces' | 'logs' | 'rum'
+
+/** Who a request speaks for. The workspace is the key's, never one that the client names. */
+export type Credential = Readonly<{ workspaceId: WorkspaceId; keyId: string; workspace: Workspace; key: Key }>
+
+/** What a request presents: its keys in order of precedence, and its `Origin` header. */
+export type Presented = Readonly<{ keys: readonly string[]; origin: string | undefined }>
+
+type Rule = Readonly<{ kind: KeyKind; scope: Key['scopes'][number]; wants: string; path: string; feature?: Feature }>
+
+const named = (kind: KeyKind): string => `a ${keyKindNames[kind]} (${keyPrefixes[kind]}…)`
+
+const rules: Readonly<Record<Surface, Rule>> = {
+  traces: {
+    kind: 'tracing',
+    scope: 'traces:write',
+    wants: named('tracing'),
+    path: '/api/traces/v1/otlp',
+    feature: 'tracing',
+  },
+  logs: {
+    kind: 'logs',
+    scope: 'logs:write',
+    wants: `${named('logs')}, or ${named('api')} that may write logs`,
+    path: '/api/logs/v1/ingest',
+    feature: 'logs',
+  },
+  rum: { kind: 'publishable', scope: 'rum:write', wants: named('publishable'), path: '/api/rum/v1/ingest' },
+}
+
+const howToSend = 'Send it as "Authorization: Bearer KEY".'
+
+function missing(surface: Surface): Refusal {
+  return refusal('missing_credential', `${rules[surface].path} needs ${rules[surface].wants}. ${howToSend}`)
+}
+
+function wrongKind(surface: Surface, key: Key): Refusal {
+  const { wants, path } = rules[surface]
+  const belongs = Object.values(rules).find(({ kind }) => kind === key.kind)?.path ?? '/api/v1/traces'
+  const isRightButWeak = key.kind === 'api' && surface === 'logs'
+  const has = isRightButWeak ? 'a workspace API key without the scope logs:write' : named(key.kind)
+  return refusal('wrong_key_kind', `This is ${has}, which belongs to ${belongs}. ${path} takes ${wants}.`)
+}
+
+function allowsOrigin({ origins }: Key, origin: string | undefined): boolean {
+  return origin === undefined || origins.length === 0 || origins.includes('*') || origins.includes(origin)
+}
+
+/** Whether the key may be used from where the request says it comes from. */
+function checkOrigin(surface: Surface, key: Key, origin: string | undefined): Refusal | undefined {
+  if (surface === 'rum') {
+    if (allowsOrigin(key, origin)) return undefined
+    return refusal('origin_not_allowed', 'This publishable key is not allowed on the page that sent this.')
+  }
+  if (origin === undefined) return undefined
+  const instead = `send from a browser with ${named('publishable')} to ${rules.rum.path}`
+  return refusal(
+    'secret_in_browser',
+    `A ${keyKindNames[key.kind]} is a secret and must not be in a browser: ${instead}.`,
+  )
+}
+
+function checkEntitlement(surface: Surface, { plan }: Workspace): Refusal | undefined {
+  const { feature } = rules[surface]
+  if (feature === undefined || plan.features.includes(feature)) return undefined
+  return refusal('entitlement_required', notInPlan(plan.name, feature), { feature })
+}
+
+export const notInPlan = (plan: string, feature: Feature): string =>
+  `The plan of this workspace (${plan}) does not include ${feature}.`
+
+/** On the browser's way in, every key that is presented must be publishable: another one has leaked by being here. */
+function checkNoSecret(
+  directory: DirectoryView,
+  keys: readonly string[],
+  onExposed: (key: Key) => void,
+): Refusal | undefined {
+  const secret = keys.find((each) => keyKindOf(each) !== 'publishable')
+  if (secret === undefined) return undefined
+  const known = directory.findKey(secret)
+  if (known !== undefined && known.revokedAt === null) onExposed(known)
+  const advice = 'If it was used in a page, anybody may have read it: revoke it.'
+  return refusal(
+    'secret_key_in_browser',
+    `${rules.rum.path} takes only ${named('publishable')}; this key is a secret. ${advice}`,
+  )
+}
+
+export type CredentialOptions = Readonly<{
+  directory: DirectoryView
+  /** A secret key came where browsers send to: the directory flags it. */
+  onExposed: (key: Key) => void
+}>
+
+/**
+ * Checks what a request presents for one surface, before its body is read: 401 without a valid key, 403 for a key of another
+ * kind, from a wrong place, or of a workspace whose plan lacks the feature.
+ */
+export function checkCredential(
+  surface: Surface,
+  { keys, origin }: Presented,
+  { directory, onExposed }: CredentialOptions,
+): Result<Credential, Refusal> {
+  const [secret] = keys
+  if (secret === undefined) return fail(missing(surface))
+  const leaked = surface === 'rum' ? checkNoSecret(directory, keys, onExposed) : undefined
+  if (leaked !== undefined) return fail(leaked)
+  const key = directory.findKey(secret)
+  const workspace = key === undefined ? undefined : directory.workspace(key.workspaceId)
+  if (key === undefined || workspace === undefined) {
+    return fail(
+      refusal('invalid_credential', `This key is not known. ${rules[surface].path} takes ${rules[surface].wants}.`),
+    )
+  }
+  if (key.revokedAt !== null) return fail(refusal('revoked_credential', 'This key has been revoked.'))
+  if (!key.scopes.includes(rules[surface].scope)) return fail(wrongKind(surface, key))
+  const refused = checkOrigin(surface, key, origin) ?? checkEntitlement(surface, workspace)
+  if (refused !== undefined) return fail(refused)
+  return ok({ workspaceId: key.workspaceId, keyId: key.id, workspace, key })
+}

@@ -1,0 +1,91 @@
+import { createHash, hash } from 'node:crypto'
+import type { Context } from 'koa'
+import { sealEvent, sealLargeEvent } from '#src/events/codec.ts'
+import {
+  noCounts,
+  type Counts,
+  type EventHeader,
+  type EventId,
+  type NewEvent,
+  type TelemetryEventType,
+} from '#src/events/envelope.ts'
+import { refusal, type Refusal } from '#src/events/refusal.ts'
+import type { RefusedSpan } from '#src/events/telemetry.ts'
+import { fail, ok, type Result } from '#src/lib/result.ts'
+import { stringifyJson } from '#src/lib/json.ts'
+import type { Credential, Surface } from './credential.ts'
+
+/** Above this, packing is left to the thread pool: it would hold the event loop for more than a millisecond. */
+const sealedHereBytesMax = 512 * 1024
+
+/** What a request is told beyond full success, kept with its event so that a retry is told the same. */
+export type StoredAnswer = string | undefined
+
+/** A request about to become events. */
+export type Receipt = Readonly<{ credential: Credential; id: EventId; identified: boolean; receivedAt: number }>
+
+export function readIdempotencyKey(ctx: Context, charactersMax: number): Result<string, Refusal> {
+  const key = ctx.get('Idempotency-Key')
+  if (key.length <= charactersMax) return ok(key)
+  return fail(refusal('invalid_request', `An Idempotency-Key has at most ${charactersMax} characters.`))
+}
+
+/**
+ * The id of a request's event: by workspace, route, Idempotency-Key and decoded body, so that a retry has the same one and no
+ * two workspaces can share one. 128 bits of SHA-256.
+ */
+export function requestEventId(
+  workspaceId: string,
+  surface: Surface,
+  idempotencyKey: string,
+  body: Uint8Array,
+): EventId {
+  const digest =
+    idempotencyKey === ''
+      ? hash('sha256', body, 'hex')
+      : createHash('sha256').update(`${idempotencyKey.length}:${idempotencyKey}\n`).update(body).digest('hex')
+  return `${workspaceId}.${surface}.${digest.slice(0, 32)}`
+}
+
+function headerOf(receipt: Receipt, type: TelemetryEventType, counts: Partial<Counts>, answer: StoredAnswer) {
+  const { credential, id, identified, receivedAt } = receipt
+  return {
+    id,
+    type,
+    schemaVersion: 1,
+    workspaceId: credential.workspaceId,
+    keyId: credential.keyId,
+    receivedAt,
+    retentionClass: `${credential.workspace.plan.retentionDays}d`,
+    identified,
+    counts: { ...noCounts, ...counts },
+    ...(answer === undefined ? {} : { answer }),
+  } satisfies Partial<EventHeader>
+}
+
+export type Received = Readonly<{
+  type: TelemetryEventType
+  counts: Partial<Counts>
+  contentType: string
+  payload: Uint8Array
+  answer: StoredAnswer
+}>
+
+/** The event of what was accepted. */
+export async function receivedEvent(receipt: Receipt, received: Received): Promise<NewEvent> {
+  const { type, counts, contentType, payload, answer } = received
+  const fields = { ...headerOf(receipt, type, { ...counts, bytes: payload.length }, answer), contentType }
+  return payload.length > sealedHereBytesMax ? sealLargeEvent(fields, payload) : sealEvent(fields, payload)
+}
+
+/** The record of spans that were refused: under the request's id when nothing else was stored of it, else beside it. */
+export function refusedEvent(
+  receipt: Receipt,
+  refused: readonly RefusedSpan[],
+  { spansMax, answer }: Readonly<{ spansMax: number; answer: StoredAnswer }>,
+): NewEvent {
+  const spans = refused.slice(0, spansMax).map(({ traceId, spanId, reason }) => [traceId, spanId, reason])
+  const payload = Buffer.from(stringifyJson({ spans }))
+  const fields = headerOf(receipt, 'spans.refused', { refused: refused.length, bytes: payload.length }, answer)
+  return sealEvent({ ...fields, contentType: 'application/json' }, payload)
+}

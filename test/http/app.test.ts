@@ -1,0 +1,188 @@
+import { expect } from 'chai'
+import { createHttpApp } from '#src/http/app.ts'
+import { statusOf } from '#src/http/errors.ts'
+import type { Route } from '#src/http/route.ts'
+import { refusal } from '#src/events/refusal.ts'
+import { TransientError } from '#src/lib/failure.ts'
+import { listen, rawConnection, rawStatus, type TestServer } from '#test/support/http.ts'
+
+const routes: readonly Route[] = [
+  {
+    method: 'GET',
+    path: '/hello/:name',
+    auth: 'public',
+    handler: (ctx) => {
+      ctx.body = { hello: ctx['params'].name as string, ip: ctx.ip, protocol: ctx.protocol }
+    },
+  },
+  { method: 'GET', path: '/hello/fixed', auth: 'public', handler: () => undefined },
+  {
+    method: 'GET',
+    path: '/refused',
+    auth: 'public',
+    handler: () => refusal('query_syntax', 'Odd.', { position: 3, expected: [')'] }),
+  },
+  { method: 'POST', path: '/limited', auth: 'key', handler: () => refusal('rate_limited', 'Slower.') },
+  { method: 'POST', path: '/secret', auth: 'key', handler: () => refusal('invalid_credential', 'Unknown.') },
+  {
+    method: 'POST',
+    path: '/broken',
+    auth: 'key',
+    handler: () => Promise.reject(new Error('the inner detail of it')),
+  },
+  {
+    method: 'POST',
+    path: '/passing',
+    auth: 'key',
+    handler: () => Promise.reject(new TransientError({ operation: 'append to', subject: 'the log' })),
+    refuse: (ctx, refused) => {
+      ctx.status = statusOf(refused.code)
+      ctx.body = `own form: ${refused.code}`
+    },
+  },
+  { method: 'GET', path: '/api/private', auth: 'session', handler: (ctx) => void (ctx.body = 'private') },
+  {
+    method: 'GET',
+    path: '/app/private',
+    auth: 'session',
+    signInPage: '/app/sign-in',
+    handler: (ctx) => void (ctx.body = 'private'),
+  },
+]
+
+describe('http application', () => {
+  let server: TestServer
+  before(async () => {
+    server = await listen({ routes })
+  })
+  after(() => server.close())
+  const ask = (path: string, init?: RequestInit): Promise<Response> =>
+    fetch(server.baseUrl + path, { redirect: 'manual', ...init })
+
+  it('runs the first route that matches, with its parameters', async () => {
+    const response = await ask('/hello/fixed')
+    expect(response.status).to.equal(200)
+    expect(await response.json()).to.deep.include({ hello: 'fixed' })
+    expect(response.headers.get('x-content-type-options')).to.equal('nosniff')
+    expect(response.headers.get('x-request-id')).to.be.a('string')
+    expect(response.headers.get('x-powered-by')).to.equal(null)
+  })
+
+  it('answers HEAD like GET without the body', async () => {
+    const response = await ask('/hello/you', { method: 'HEAD' })
+    expect(response.status).to.equal(200)
+    expect(Number(response.headers.get('content-length'))).to.be.greaterThan(0)
+    expect(await response.text()).to.equal('')
+  })
+
+  it('answers an unknown path with 404 as a problem document', async () => {
+    const response = await ask('/Hello/you')
+    expect(response.status).to.equal(404)
+    expect(response.headers.get('content-type')).to.equal('application/problem+json')
+    const problem = (await response.json()) as Record<string, unknown>
+    expect(problem).to.deep.include({ type: 'about:blank', status: 404, code: 'not_found', title: 'Not found' })
+    expect(problem['request_id']).to.equal(response.headers.get('x-request-id'))
+  })
+
+  for (const method of ['GET', 'OPTIONS', 'DELETE']) {
+    it(`answers ${method} where only POST is known with 405 and Allow`, async () => {
+      const response = await ask('/secret', { method })
+      expect(response.status).to.equal(405)
+      expect(response.headers.get('allow')).to.equal('POST')
+      expect(await response.json()).to.deep.include({ code: 'method_not_allowed' })
+    })
+  }
+
+  it('names GET and HEAD in Allow', async () => {
+    const response = await ask('/refused', { method: 'POST' })
+    expect(response.status).to.equal(405)
+    expect(response.headers.get('allow')).to.equal('GET, HEAD')
+  })
+
+  it('sends the members of a refusal', async () => {
+    const response = await ask('/refused')
+    expect(response.status).to.equal(400)
+    expect(await response.json()).to.deep.include({
+      code: 'query_syntax',
+      detail: 'Odd.',
+      position: 3,
+      expected: [')'],
+    })
+  })
+
+  it('sends Retry-After from 1 to 4 with 429', async () => {
+    const response = await ask('/limited', { method: 'POST' })
+    expect(response.status).to.equal(429)
+    expect(response.headers.get('retry-after')).to.equal('3')
+  })
+
+  it('sends WWW-Authenticate with 401', async () => {
+    const response = await ask('/secret', { method: 'POST' })
+    expect(response.status).to.equal(401)
+    expect(response.headers.get('www-authenticate')).to.equal('Bearer realm="throughline", error="invalid_token"')
+  })
+
+  it('answers an unknown failure with 503, shows nothing of it, and reports it', async () => {
+    const response = await ask('/broken', { method: 'POST' })
+    expect(response.status).to.equal(503)
+    expect(response.headers.get('retry-after')).to.equal('3')
+    const text = await response.text()
+    expect(text).not.to.contain('inner detail')
+    const reported = server.failures.at(-1)
+    expect(reported?.requestId).to.equal(response.headers.get('x-request-id'))
+    expect(String(reported?.error)).to.contain('inner detail')
+  })
+
+  it('sends failures in the form of the route', async () => {
+    const response = await ask('/passing', { method: 'POST' })
+    expect(response.status).to.equal(503)
+    expect(await response.text()).to.equal('own form: unavailable')
+    expect(await (await ask('/passing')).text()).to.equal('own form: method_not_allowed')
+  })
+
+  it('refuses a session route without a session', async () => {
+    const response = await ask('/api/private', { headers: { accept: 'text/html', 'sec-fetch-mode': 'navigate' } })
+    expect(response.status).to.equal(401)
+    expect(await response.json()).to.deep.include({ code: 'not_signed_in' })
+  })
+
+  it('sends a browser that navigates to sign-in, and only there', async () => {
+    const get = async (headers: string): Promise<string> => {
+      const raw = await rawConnection(server.port)
+      raw.write(`GET /app/private?a=1 HTTP/1.1\r\nHost: a\r\n${headers}Connection: close\r\n\r\n`)
+      return raw.ended()
+    }
+    const page = await get('Accept: text/html,*/*\r\n')
+    expect(rawStatus(page)).to.equal(303)
+    expect(page).to.contain('Location: /app/sign-in?next=%2Fapp%2Fprivate%3Fa%3D1\r\n')
+    expect(rawStatus(await get('Accept: text/html\r\nSec-Fetch-Mode: navigate\r\n'))).to.equal(303)
+    expect(rawStatus(await get('Accept: text/html\r\nSec-Fetch-Mode: cors\r\n'))).to.equal(401)
+    expect(rawStatus(await get(''))).to.equal(401)
+  })
+
+  it('does not start with a route that does not say who may use it', () => {
+    const route = { method: 'GET', path: '/open', handler: () => undefined } as unknown as Route
+    const create = () => createHttpApp({ routes: [route], random: () => 0, trustedProxies: 0, report: () => undefined })
+    expect(create).to.throw('/open does not say who may use it')
+  })
+
+  it('believes as many proxies as it was told to', async () => {
+    const headers = { 'x-forwarded-for': '10.9.9.9, 10.1.1.1', 'x-forwarded-proto': 'https' }
+    expect(await (await ask('/hello/a', { headers })).json()).to.deep.include({ ip: '127.0.0.1', protocol: 'http' })
+    const behind = await listen({ routes, trustedProxies: 1 })
+    const answer = await (await fetch(`${behind.baseUrl}/hello/a`, { headers })).json()
+    await behind.close()
+    expect(answer).to.deep.include({ ip: '10.1.1.1', protocol: 'https' })
+  })
+
+  it('answers what is no HTTP request, and too large a header, with a problem', async () => {
+    const odd = await rawConnection(server.port)
+    odd.write('NONSENSE\r\n\r\n')
+    const text = await odd.ended()
+    expect(rawStatus(text)).to.equal(400)
+    expect(text).to.contain('application/problem+json')
+    const large = await rawConnection(server.port)
+    large.write(`GET /hello/a HTTP/1.1\r\nHost: a\r\nX-Long: ${'a'.repeat(100_000)}\r\n\r\n`)
+    expect(rawStatus(await large.ended())).to.equal(431)
+  })
+})

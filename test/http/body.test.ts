@@ -1,0 +1,180 @@
+import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
+import { expect } from 'chai'
+import { limits as allLimits } from '#src/config.ts'
+import { createBodyBudget, readBody, type BodyBudget } from '#src/http/body.ts'
+import { encodings } from '#src/http/decompress.ts'
+import type { Route } from '#src/http/route.ts'
+import { listen, rawConnection, rawStatus, type TestServer } from '#test/support/http.ts'
+
+const limits = { ...allLimits, bodyBytesMax: 2_000_000, decodedBytesMax: 4_000_000, bodyTimeoutMs: 200 }
+const words = (bytes: number): Buffer => {
+  let seed = 1
+  const buffer = Buffer.alloc(bytes)
+  for (let index = 0; index < bytes; index++) {
+    seed = (seed * 48_271) % 2_147_483_647
+    buffer[index] = 97 + (seed % 16)
+  }
+  return buffer
+}
+
+describe('http body', () => {
+  let server: TestServer
+  let budget: BodyBudget
+  let freed: Promise<void>
+  const route: Route = {
+    method: 'POST',
+    path: '/in',
+    auth: 'key',
+    handler: async (ctx) => {
+      freed = new Promise((resolve) => ctx.res.once('close', () => setImmediate(resolve)))
+      const body = await readBody(ctx, { limits, encodings, budget })
+      if (!body.ok) return body.error
+      ctx.body = `${body.value.length} ${Buffer.from(body.value.subarray(0, 16)).toString('latin1')}`
+      return undefined
+    },
+  }
+  beforeEach(async () => {
+    budget = createBodyBudget(6_000_000)
+    server = await listen({ routes: [route] })
+  })
+  afterEach(() => server.close())
+
+  const send = async (
+    body: Uint8Array,
+    encoding?: string,
+  ): Promise<{ status: number; text: string; code?: string }> => {
+    const headers = encoding === undefined ? {} : { 'content-encoding': encoding }
+    const response = await fetch(`${server.baseUrl}/in`, { method: 'POST', body: Buffer.from(body), headers })
+    const text = await response.text()
+    return response.ok
+      ? { status: 200, text }
+      : { status: response.status, text, code: (JSON.parse(text) as { code: string }).code }
+  }
+
+  const packers = [
+    ['gzip', (body: Buffer) => gzipSync(body)],
+    ['x-gzip', (body: Buffer) => gzipSync(body)],
+    ['deflate', (body: Buffer) => deflateSync(body)],
+    ['deflate', (body: Buffer) => deflateRawSync(body)],
+    ['br', (body: Buffer) => brotliCompressSync(body)],
+    ['zstd', (body: Buffer) => zstdCompressSync(body)],
+    ['identity', (body: Buffer) => body],
+  ] as const
+
+  for (const [name, pack] of packers) {
+    for (const bytes of [0, 5, 200_000, 1_500_000]) {
+      it(`takes ${bytes} bytes as ${name}`, async () => {
+        const body = words(bytes)
+        const { status, text } = await send(pack(body), name)
+        expect(status).to.equal(200)
+        expect(text).to.equal(`${bytes} ${body.subarray(0, 16).toString('latin1')}`)
+      })
+    }
+    if (name === 'identity') continue
+    for (const bytes of [500, 400_000]) {
+      it(`refuses a cut ${name} body of ${bytes} bytes, and one with more after its end`, async () => {
+        const packed = pack(words(bytes))
+        expect(await send(packed.subarray(0, packed.length - 9), name)).to.deep.include({
+          status: 400,
+          code: 'invalid_body',
+        })
+        const followed = await send(Buffer.concat([packed, Buffer.from('more of it')]), name)
+        expect(followed).to.deep.include({ status: 400, code: 'invalid_body' })
+      })
+    }
+    it(`refuses a ${name} bomb before it is whole`, async () => {
+      const bomb = pack(Buffer.alloc(40_000_000))
+      expect(await send(bomb, name)).to.deep.include({ status: 413, code: 'payload_too_large' })
+    })
+    it(`refuses what is not ${name}`, async () => {
+      expect(await send(Buffer.from('{"plain":"json"}'), name)).to.deep.include({ status: 400, code: 'invalid_body' })
+    })
+  }
+
+  it('joins the members of a gzip body', async () => {
+    const { text } = await send(Buffer.concat([gzipSync('first '), gzipSync('second')]), 'gzip')
+    expect(text).to.equal('12 first second')
+  })
+
+  it('gives gzip that lies about its size what it deserves', async () => {
+    const packed = gzipSync(words(900_000))
+    packed.writeUInt32LE(10, packed.length - 4)
+    expect((await send(packed, 'gzip')).status).to.equal(400)
+  })
+
+  for (const encoding of ['gzip, gzip', 'identity, gzip, br', 'compress', 'aws-chunked']) {
+    it(`refuses the content encoding ${encoding}`, async () => {
+      expect(await send(gzipSync('a'), encoding)).to.deep.include({ status: 415, code: 'unsupported_encoding' })
+    })
+  }
+
+  it('refuses a declared length over the limit without reading', async () => {
+    const raw = await rawConnection(server.port)
+    raw.write('POST /in HTTP/1.1\r\nHost: a\r\nContent-Length: 2000001\r\n\r\n')
+    const text = await raw.until((so) => so.includes('request_id'))
+    expect(rawStatus(text)).to.equal(413)
+    expect(text).to.match(/connection: close/i)
+    raw.socket.destroy()
+  })
+
+  it('answers a sender that goes on sending, before it closes', async () => {
+    const raw = await rawConnection(server.port)
+    raw.write('POST /in HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n')
+    const chunk = `${(100_000).toString(16)}\r\n${'a'.repeat(100_000)}\r\n`
+    for (let sent = 0; sent < 40; sent++) raw.write(chunk)
+    raw.write('0\r\n\r\n')
+    const text = await raw.ended()
+    expect(rawStatus(text)).to.equal(413)
+    expect(text).to.contain('payload_too_large')
+  })
+
+  it('gives a slow body 408', async () => {
+    const raw = await rawConnection(server.port)
+    raw.write('POST /in HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\nabc')
+    const text = await raw.until((so) => so.includes('request_id'))
+    expect(rawStatus(text)).to.equal(408)
+    expect(text).to.contain('body_timeout')
+    raw.socket.destroy()
+  })
+
+  it('keeps nothing of a sender that hangs up', async () => {
+    const raw = await rawConnection(server.port)
+    raw.write('POST /in HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 1000\r\n\r\n')
+    await raw.until((so) => so.includes('100 Continue'))
+    raw.write('abc')
+    raw.socket.destroy()
+    await freed
+    expect(budget.held()).to.equal(0)
+    expect(server.failures).to.deep.equal([])
+  })
+
+  it('answers 100-continue only for a body that it will read', async () => {
+    const raw = await rawConnection(server.port)
+    raw.write('POST /in HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 9000000\r\n\r\n')
+    const text = await raw.until((so) => so.includes('request_id'))
+    expect(rawStatus(text)).to.equal(413)
+    raw.socket.destroy()
+  })
+
+  it('refuses with 503 what is more than the process may hold, and holds nothing afterwards', async () => {
+    budget = createBodyBudget(300_000)
+    expect(await send(words(300_001))).to.deep.include({ status: 503, code: 'overloaded' })
+    await freed
+    expect(await send(gzipSync(words(300_001)), 'gzip')).to.deep.include({ status: 503, code: 'overloaded' })
+    await freed
+    expect(budget.held()).to.equal(0)
+    expect((await send(words(300_000))).status).to.equal(200)
+    await freed
+    expect(budget.held()).to.equal(0)
+  })
+
+  it('leaves the connection usable after a small body that was not read', async () => {
+    const raw = await rawConnection(server.port)
+    raw.write('POST /nowhere HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nabcde')
+    raw.write('POST /in HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nxyz')
+    const text = await raw.until((so) => so.includes('3 xyz'))
+    expect(rawStatus(text)).to.equal(404)
+    expect(text).to.contain('HTTP/1.1 200')
+    raw.socket.destroy()
+  })
+})

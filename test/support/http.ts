@@ -1,0 +1,79 @@
+import { once } from 'node:events'
+import { connect, type AddressInfo, type Socket } from 'node:net'
+import { limits as allLimits, type Limits } from '#src/config.ts'
+import { createHttpApp, type HttpAppOptions, type RequestFailure } from '#src/http/app.ts'
+import { createHttpServer } from '#src/http/server.ts'
+
+export type TestServer = Readonly<{
+  baseUrl: string
+  port: number
+  /** What the application reported as failures of its own. */
+  failures: readonly RequestFailure[]
+  close(): Promise<void>
+}>
+
+/** The real application on a real socket of this process, on a port that the system chose. */
+export async function listen(
+  options: Pick<HttpAppOptions, 'routes' | 'session'> & Readonly<{ limits?: Limits; trustedProxies?: number }>,
+): Promise<TestServer> {
+  const failures: RequestFailure[] = []
+  const { limits = allLimits, trustedProxies = 0, ...rest } = options
+  const app = createHttpApp({ ...rest, random: () => 0.5, trustedProxies, report: (failure) => failures.push(failure) })
+  const { server, stop } = createHttpServer(app.callback(), { limits })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  return {
+    baseUrl: `http://127.0.0.1:${port}`,
+    port,
+    failures,
+    close: async () => {
+      const stopped = stop()
+      server.closeAllConnections()
+      await stopped
+    },
+  }
+}
+
+export type RawConnection = Readonly<{
+  socket: Socket
+  write(data: string | Uint8Array): void
+  /** What has come once `enough` says so, or once the other side has ended. */
+  until(enough: (text: string) => boolean): Promise<string>
+  ended(): Promise<string>
+}>
+
+/** A connection on which a test writes what it likes. */
+export async function rawConnection(port: number): Promise<RawConnection> {
+  const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true })
+  let text = ''
+  let isOver = false
+  const wakers = new Set<() => void>()
+  const wake = (): void => {
+    for (const each of wakers) each()
+  }
+  socket.on('data', (data: Buffer) => {
+    text += data.toString('latin1')
+    wake()
+  })
+  const over = (): void => {
+    isOver = true
+    wake()
+  }
+  socket.on('end', over).on('close', over).on('error', over)
+  await once(socket, 'connect')
+  const until = (enough: (text: string) => boolean): Promise<string> =>
+    new Promise((resolve) => {
+      const check = (): void => {
+        if (!isOver && !enough(text)) return
+        wakers.delete(check)
+        resolve(text)
+      }
+      wakers.add(check)
+      check()
+    })
+  return { socket, write: (data) => socket.write(data), until, ended: () => until(() => false) }
+}
+
+/** The status line's number in a raw answer. */
+export const rawStatus = (text: string): number => Number(/^HTTP\/1\.1 (\d{3})/.exec(text)?.[1])
