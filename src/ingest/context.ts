@@ -1,0 +1,60 @@
+import type { Context } from 'koa'
+import type { Stream } from '#streams/stream.ts'
+import type { Limits } from '#src/config.ts'
+import type { Position } from '#src/events/envelope.ts'
+import type { Refusal } from '#src/events/refusal.ts'
+import { readBody, type BodyBudget } from '#src/http/body.ts'
+import type { Encoding } from '#src/http/decompress.ts'
+import type { Clock } from '#src/lib/clock.ts'
+import { ok, type Result } from '#src/lib/result.ts'
+import type { Admission } from './admission.ts'
+import type { Credential, Surface } from './credential.ts'
+import { readIdempotencyKey, requestEventId, type Receipt } from './event-of.ts'
+import type { Recorder } from './record.ts'
+
+/** What the three ways in share. */
+export type IngestContext = Readonly<{
+  admit: Admission
+  recorder: Recorder
+  partition: Stream['partition']
+  limits: Limits
+  budget: BodyBudget
+  clock: Clock
+  /** 32 hex characters at random: the identity of a request that has none of its own. */
+  newId: () => string
+}>
+
+/** A request let in, with its body and what it will be known as. */
+export type Received = Readonly<{ credential: Credential; body: Uint8Array; receipt: Receipt }>
+
+type Options = Readonly<{ surface: Surface; encodings: readonly Encoding[]; identifiedWithoutKey: boolean }>
+
+/** Reads the body of a request that has been let in, and gives it its identity. */
+export async function receive(
+  ctx: Context,
+  { limits, budget, clock, newId }: IngestContext,
+  credential: Credential,
+  { surface, encodings, identifiedWithoutKey }: Options,
+): Promise<Result<Received, Refusal>> {
+  const idempotencyKey = readIdempotencyKey(ctx, limits.idempotencyKeyCharactersMax)
+  if (!idempotencyKey.ok) return idempotencyKey
+  const body = await readBody(ctx, { limits, encodings, budget })
+  if (!body.ok) return body
+  const identified = identifiedWithoutKey || idempotencyKey.value !== ''
+  const id = identified
+    ? requestEventId(credential.workspaceId, surface, idempotencyKey.value, body.value)
+    : `${credential.workspaceId}.${surface}.${newId()}`
+  return ok({ credential, body: body.value, receipt: { credential, id, identified, receivedAt: clock() } })
+}
+
+/** Says where in the log the request stands, so that its sender can wait until it can be found. */
+export function setPosition(ctx: Context, partition: string, position: Position): void {
+  ctx.set('Throughline-Position', `${partition}/${position}`)
+}
+
+/** Answers with JSON text under the bare content type. */
+export function sendJson(ctx: Context, status: number, text: string): void {
+  ctx.status = status
+  ctx.set('Content-Type', 'application/json')
+  ctx.body = text
+}

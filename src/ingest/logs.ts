@@ -1,0 +1,48 @@
+import type { Context } from 'koa'
+import type { Refusal } from '#src/events/refusal.ts'
+import { encodings } from '#src/http/decompress.ts'
+import type { Route } from '#src/http/route.ts'
+import { scanLogs, type LogScan } from '#src/wire/logs/scan.ts'
+import { receive, sendJson, setPosition, type IngestContext } from './context.ts'
+import { receivedEvent } from './event-of.ts'
+
+const errorsMax = 20
+
+/** `{"accepted","rejected","errors":[{"index","code","message"}]}`, the first errors only (CONTRACT §3). */
+function answerOf({ records, rejected }: LogScan): string {
+  const errors = rejected.slice(0, errorsMax).map(({ index, code, message }) => ({ index, code, message }))
+  return JSON.stringify({ accepted: records, rejected: rejected.length, errors })
+}
+
+async function ingestLogs(ctx: Context, context: IngestContext): Promise<Refusal | undefined> {
+  const credential = context.admit(ctx, 'logs')
+  if (!credential.ok) return credential.error
+  const options = { surface: 'logs', encodings, identifiedWithoutKey: false } as const
+  const received = await receive(ctx, context, credential.value, options)
+  if (!received.ok) return received.error
+  const { body, receipt } = received.value
+  const scan = scanLogs(body, ctx.get('Content-Type') || undefined, context.limits)
+  if (!scan.ok) return scan.error
+  const { records, rejected, contentType, payload } = scan.value
+  const answer = answerOf(scan.value)
+  if (records === 0) {
+    sendJson(ctx, rejected.length === 0 ? 200 : 400, answer)
+    return undefined
+  }
+  const event = await receivedEvent(receipt, {
+    type: 'logs.received',
+    counts: { logs: records, refused: rejected.length },
+    contentType,
+    payload,
+    answer: rejected.length === 0 ? undefined : answer,
+  })
+  const { position, repeated } = await context.recorder.record([event])
+  setPosition(ctx, context.partition, position)
+  sendJson(ctx, 200, repeated?.answer ?? answer)
+  return undefined
+}
+
+/** POST /api/logs/v1/ingest (CONTRACT §3). */
+export function createLogsRoutes(context: IngestContext): readonly Route[] {
+  return [{ method: 'POST', path: '/api/logs/v1/ingest', auth: 'key', handler: (ctx) => ingestLogs(ctx, context) }]
+}

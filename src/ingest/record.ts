@@ -1,0 +1,71 @@
+import { ConflictError, type Stream } from '#streams/stream.ts'
+import type { EventHeader, NewEvent, Position } from '#src/events/envelope.ts'
+import { refusal, type Refusal } from '#src/events/refusal.ts'
+import { present } from '#src/lib/assert.ts'
+import { fail, ok, type Result } from '#src/lib/result.ts'
+import type { AllowanceGate, Grant } from './allowance.ts'
+import type { Receipt } from './event-of.ts'
+
+/** Where a request's events are in the log. `repeated`: the header of the first, when this was the same request again. */
+export type Recorded = Readonly<{ position: Position; repeated?: EventHeader }>
+
+/** What the allowance says to a request: spans granted, or that it has been answered before. */
+export type Decision = Readonly<{ grant: Grant }> | Readonly<{ earlier: Recorded }>
+
+export type Recorder = Readonly<{
+  /** Takes spans from the allowance. A request that could not be stored whole is first looked for in the log. */
+  decide(receipt: Receipt, spans: Readonly<{ valid: number; total: number }>): Promise<Result<Decision, Refusal>>
+  /**
+   * Appends the events of one request; resolves when they are durable, and keeps or gives back what was reserved for it.
+   * Rejects with the log's failure: the outcome is unknown then, and the reservation stays.
+   */
+  record(events: readonly [NewEvent, ...NewEvent[]], reservation?: string): Promise<Recorded>
+}>
+
+const heldByOthers = refusal(
+  'unavailable',
+  'The rest of the monthly span allowance is held by requests whose outcome is not known yet; send this one again.',
+  { retryAfterS: 1 },
+)
+
+export function createRecorder({ stream, gate }: Readonly<{ stream: Stream; gate: AllowanceGate }>): Recorder {
+  const findEarlier = async ({ id, receivedAt }: Receipt): Promise<Recorded | undefined> => {
+    const earlier = (await stream.find([id], receivedAt)).get(id)
+    return earlier === undefined ? undefined : { position: earlier.position, repeated: earlier }
+  }
+
+  const append = async (events: readonly NewEvent[], reservation: string): Promise<Recorded> => {
+    try {
+      const { events: appended, last } = await stream.append(events)
+      const { position, repeated } = present(appended[0], 'each event has its place')
+      return repeated === undefined ? { position: last } : { position, repeated }
+    } catch (error) {
+      await (error instanceof ConflictError ? gate.release(reservation) : gate.doubt(reservation))
+      throw error
+    }
+  }
+
+  return {
+    decide: async (receipt, { valid, total }) => {
+      const { credential, id, receivedAt } = receipt
+      const { workspaceId, workspace } = credential
+      const limit = workspace.plan.spansPerMonth
+      const grant = await gate.reserve({ workspaceId, eventId: id, spans: valid, limit, at: receivedAt })
+      const isWhole = grant !== 'pending' && grant.granted === total
+      if (isWhole) return ok({ grant })
+      const earlier = await findEarlier(receipt).catch(async (error: unknown) => {
+        if (grant !== 'pending') await gate.release(grant.reservation)
+        throw error
+      })
+      if (earlier === undefined) return grant === 'pending' ? fail(heldByOthers) : ok({ grant })
+      if (grant !== 'pending') await gate.release(grant.reservation)
+      return ok({ earlier })
+    },
+    record: async (events, reservation = '') => {
+      const recorded = await append(events, reservation)
+      if (recorded.repeated === undefined) await gate.settle(reservation)
+      else await gate.release(reservation)
+      return recorded
+    },
+  }
+}

@@ -1,0 +1,42 @@
+import type { Stream } from '#streams/stream.ts'
+import type { Limits } from '#src/config.ts'
+import type { DirectoryView, Key } from '#src/directory/directory.ts'
+import { createBodyBudget, type BodyBudget } from '#src/http/body.ts'
+import type { Route } from '#src/http/route.ts'
+import type { Clock } from '#src/lib/clock.ts'
+import { createAdmission } from './admission.ts'
+import type { AllowanceGate } from './allowance.ts'
+import type { IngestContext } from './context.ts'
+import { createLogsRoutes } from './logs.ts'
+import { createOtlpRoutes } from './otlp.ts'
+import { createRecorder } from './record.ts'
+import { createRumRoutes } from './rum.ts'
+
+export type IngestOptions = Readonly<{
+  directory: DirectoryView
+  stream: Stream
+  gate: AllowanceGate
+  limits: Limits
+  clock: Clock
+  /** 32 hex characters at random. */
+  newId: () => string
+  /** A secret key was presented where browsers send to. */
+  onExposed: (key: Key) => void
+  /** Shared by everything in the process that reads bodies; one of its own if not given. */
+  budget?: BodyBudget
+}>
+
+/** The three ways in: OTLP traces, logs, browser events. */
+export function createIngestRoutes(options: IngestOptions): readonly Route[] {
+  const { stream, gate, limits, clock, newId } = options
+  const context: IngestContext = {
+    admit: createAdmission(options),
+    recorder: createRecorder({ stream, gate }),
+    partition: stream.partition,
+    limits,
+    budget: options.budget ?? createBodyBudget(limits.bodiesInFlightBytesMax),
+    clock,
+    newId,
+  }
+  return [...createOtlpRoutes(context), ...createLogsRoutes(context), ...createRumRoutes(context)]
+}
