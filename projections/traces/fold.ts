@@ -1,0 +1,238 @@
+import type { RefusedSpan, SharedAttributes } from '#src/events/telemetry.ts'
+import { present } from '#src/lib/assert.ts'
+import { dayOf, type DecodedEvent, type Documents, type Key, type Projection } from '../projection.ts'
+import { timeOfSortable } from './sortable-time.ts'
+import { attributeSets, spanDocument, spanRecordId, spans, type SupersededSpan } from './span-document.ts'
+import { emptyTrace, traces, type TraceDocument } from './trace-document.ts'
+import {
+  addRefusedSpans,
+  addSpans,
+  emptyPart,
+  formerStartsOf,
+  parts,
+  partSpansMax,
+  roomIn,
+  rowIndex,
+  type ArrivedSpan,
+  type TracePart,
+} from './trace-part.ts'
+import { sessionsMax, summarize, type SpansSummary } from './trace-summary.ts'
+
+/** What one event says of one trace. */
+type TraceNews = {
+  readonly traceId: string
+  readonly arrived: Map<string, ArrivedSpan>
+  readonly refused: RefusedSpan[]
+  readonly sessions: Set<string>
+  logs: boolean
+  rum: boolean
+}
+type News = Readonly<{ traces: ReadonlyMap<string, TraceNews>; attributeSets: ReadonlyMap<string, SharedAttributes> }>
+
+const isTraceId = (text: string): boolean => /^[0-9a-f]{32}$/.test(text)
+
+function gatherNews(event: DecodedEvent): News {
+  const byTrace = new Map<string, TraceNews>()
+  const sets = new Map<string, SharedAttributes>()
+  const of = (traceId: string): TraceNews => {
+    const known = byTrace.get(traceId)
+    if (known !== undefined) return known
+    const news = { traceId, arrived: new Map(), refused: [], sessions: new Set<string>(), logs: false, rum: false }
+    byTrace.set(traceId, news)
+    return news
+  }
+  for (const span of event.spans()) {
+    const { arrived } = of(span.traceId)
+    arrived.set(span.spanId, { span, copies: (arrived.get(span.spanId)?.copies ?? 0) + 1 })
+    sets.set(span.resource.hash, span.resource).set(span.scope.hash, span.scope)
+  }
+  for (const { traceId, sessionId } of event.logs()) {
+    if (traceId === null) continue
+    of(traceId).logs = true
+    if (sessionId !== null) of(traceId).sessions.add(sessionId)
+  }
+  for (const { traceId, sessionId } of event.rumEvents()) {
+    if (traceId === null) continue
+    of(traceId).rum = true
+    if (sessionId !== null) of(traceId).sessions.add(sessionId)
+  }
+  for (const refused of event.refusedSpans()) if (isTraceId(refused.traceId)) of(refused.traceId).refused.push(refused)
+  return { traces: byTrace, attributeSets: sets }
+}
+
+const gathered = new WeakMap<DecodedEvent, News>()
+
+/** What the event says, gathered once: `needs` is asked several times before the fold. */
+function newsOf(event: DecodedEvent): News {
+  const known = gathered.get(event) ?? gatherNews(event)
+  gathered.set(event, known)
+  return known
+}
+
+type Get = Pick<Documents, 'get'>
+
+const traceKey = (traceId: string): Key<TraceDocument> => ({ collection: traces, id: traceId })
+const partKey = (traceId: string, generation: string, number: number): Key<TracePart> => ({
+  collection: parts,
+  id: `${traceId}/${generation}/${number}`,
+})
+const changesParts = ({ arrived, refused }: TraceNews): boolean => arrived.size + refused.length > 0
+
+/** The document's day; a new one is opened on the event's. */
+const generationOf = (traceId: string, event: DecodedEvent, documents: Get): string =>
+  documents.get(traceKey(traceId))?.generation ?? dayOf(event.event.receivedAt)
+
+/**
+ * The parts of a trace from its first to the one that surely has room for the news: parts fill in order, so all behind a part
+ * with room are empty. Undefined: not there (or, in `needs`, not loaded).
+ */
+function chainOf(
+  { traceId, arrived }: TraceNews,
+  generation: string,
+  documents: Get,
+): readonly (TracePart | undefined)[] {
+  const chain: (TracePart | undefined)[] = []
+  for (let room = 0; chain.length === 0 || room < Math.max(1, arrived.size);) {
+    const part = documents.get(partKey(traceId, generation, chain.length))
+    chain.push(part)
+    room += roomIn(part)
+  }
+  return chain
+}
+
+function neededParts(news: TraceNews, event: DecodedEvent, loaded: Get): readonly Key<never>[] {
+  const generation = generationOf(news.traceId, event, loaded)
+  const { length } = chainOf(news, generation, loaded)
+  const known = loaded.get(traceKey(news.traceId))?.summary.partCount ?? 0
+  // After a crash the chain may be longer than the trace says. Naming twice as many finds its end in few rounds.
+  const unexpected = length > known + 1 + Math.ceil(news.arrived.size / partSpansMax)
+  const count = Math.max(known, unexpected ? length * 2 : length)
+  return Array.from({ length: count }, (_, number) => partKey(news.traceId, generation, number))
+}
+
+function needs(event: DecodedEvent, loaded: Get): readonly Key<never>[] {
+  const { traces, attributeSets: sets } = newsOf(event)
+  const keys: Key<never>[] = [...sets.keys()].map((id) => ({ collection: attributeSets, id }))
+  for (const news of traces.values()) {
+    keys.push(traceKey(news.traceId))
+    if (changesParts(news)) keys.push(...neededParts(news, event, loaded))
+  }
+  return keys
+}
+
+/** Which spans go to which part: to the part that holds them already, else to the first with room. */
+function placeSpans(chain: readonly (TracePart | undefined)[], news: TraceNews) {
+  const placed: ArrivedSpan[][] = chain.map(() => [])
+  const room = chain.map(roomIn)
+  const indexes = chain.map((part) => (part === undefined ? undefined : rowIndex(part)))
+  const known = new Set<string>()
+  let open = 0
+  for (const arrived of news.arrived.values()) {
+    const { spanId } = arrived.span
+    const holder = indexes.findIndex((index) => index?.has(spanId) ?? false)
+    if (holder >= 0) {
+      known.add(spanId)
+      placed[holder]?.push(arrived)
+      continue
+    }
+    while (room[open] === 0) open++
+    present(placed[open], 'a part with room for the span').push(arrived)
+    room[open] = (room[open] ?? 0) - 1
+  }
+  return { placed, known }
+}
+
+function putSpans(
+  news: TraceNews,
+  known: ReadonlySet<string>,
+  holders: readonly TracePart[],
+  documents: Documents,
+): void {
+  const { traceId } = news
+  for (const { span } of news.arrived.values()) {
+    const key = { collection: spans, id: spanRecordId(span.startNs, traceId, span.spanId) }
+    documents.put(key, spanDocument(span), { replaces: known.has(span.spanId) })
+  }
+  for (const part of holders) {
+    if (part.formerStarts.length === 0) continue
+    for (const spanId of rowIndex(part).keys()) {
+      const arrived = news.arrived.get(spanId)
+      if (arrived === undefined) continue
+      for (const start of formerStartsOf(part, spanId)) {
+        const id = spanRecordId(timeOfSortable(start), traceId, spanId)
+        if (id === spanRecordId(arrived.span.startNs, traceId, spanId)) continue
+        const superseded: SupersededSpan = { superseded: true }
+        documents.put({ collection: spans, id }, superseded, { replaces: true })
+      }
+    }
+  }
+}
+
+/**
+ * Folds the news into the parts and gives the sum of them. A replay may meet a part that is ahead, with this event and
+ * later ones in it: its spans are found where they are, so those of the other parts fall into the same places as before.
+ */
+function foldParts(news: TraceNews, event: DecodedEvent, documents: Documents): SpansSummary {
+  const generation = generationOf(news.traceId, event, documents)
+  const chain = chainOf(news, generation, documents)
+  const { placed, known } = placeSpans(chain, news)
+  for (const [number, arrived] of placed.entries()) {
+    const refused = number === 0 ? news.refused : []
+    if (arrived.length + refused.length === 0) continue
+    documents.update(partKey(news.traceId, generation, number), (part = emptyPart(news.traceId, number)) =>
+      addRefusedSpans(addSpans(part, arrived), refused),
+    )
+  }
+  const folded = chain.flatMap((_, number) => documents.get(partKey(news.traceId, generation, number)) ?? [])
+  putSpans(news, known, folded, documents)
+  return summarize(folded)
+}
+
+function joinSessions(joined: readonly string[], sessions: ReadonlySet<string>): readonly string[] {
+  const fresh = [...sessions].filter((session) => !joined.includes(session))
+  return fresh.length === 0 || joined.length >= sessionsMax ? joined : [...joined, ...fresh].slice(0, sessionsMax)
+}
+
+const isSame = (a: SpansSummary, b: SpansSummary): boolean => JSON.stringify(a) === JSON.stringify(b)
+
+/** The trace with the news; the same object when they change nothing. */
+function foldTrace(trace: TraceDocument, news: TraceNews, summary: SpansSummary): TraceDocument {
+  const next = {
+    ...trace,
+    summary: isSame(trace.summary, summary) ? trace.summary : summary,
+    hasLogs: trace.hasLogs || news.logs,
+    hasRum: trace.hasRum || news.rum,
+    joinedSessions: joinSessions(trace.joinedSessions, news.sessions),
+  }
+  const changed =
+    next.summary !== trace.summary ||
+    next.hasLogs !== trace.hasLogs ||
+    next.hasRum !== trace.hasRum ||
+    next.joinedSessions !== trace.joinedSessions
+  return changed ? next : trace
+}
+
+function fold(event: DecodedEvent, documents: Documents): void {
+  const { traces, attributeSets: sets } = newsOf(event)
+  for (const [id, set] of sets) documents.update({ collection: attributeSets, id }, (known) => known ?? set)
+  for (const news of traces.values()) {
+    const generation = generationOf(news.traceId, event, documents)
+    const summary = changesParts(news) ? foldParts(news, event, documents) : undefined
+    documents.update(traceKey(news.traceId), (trace = emptyTrace(news.traceId, generation)) =>
+      foldTrace(trace, news, summary ?? trace.summary),
+    )
+  }
+}
+
+/**
+ * Traces, their spans, and what is known to be missing of them. A span counts once per distinct id, and is repeated when it
+ * comes again; of its versions the one at the highest position holds.
+ */
+export const tracesProjection: Projection = {
+  name: 'traces',
+  version: 1,
+  handles: ['spans.received', 'logs.received', 'rum.received', 'spans.refused'],
+  collections: { traces, parts, spans, attributeSets },
+  needs,
+  fold,
+}

@@ -1,0 +1,90 @@
+import type { Collection, Searchable } from '../projection.ts'
+import { clampTimeNs } from './sortable-time.ts'
+import { emptySummary, type SpansSummary } from './trace-summary.ts'
+
+/**
+ * A trace as far as it arrived within seven days of its first event; what comes later opens a second document, and readers
+ * merge them. One that holds no span (a log or a refusal named it first) is never listed.
+ */
+export type TraceDocument = Readonly<{
+  traceId: string
+  /** UTC day of the document's first event: its parts bear it in their ids, so that two documents do not share parts. */
+  generation: string
+  /** The sum of the parts, and of nothing else. */
+  summary: SpansSummary
+  hasLogs: boolean
+  hasRum: boolean
+  /** Sessions of logs and browser events that name the trace; at most 100, in order of arrival. */
+  joinedSessions: readonly string[]
+}>
+
+export const emptyTrace = (traceId: string, generation: string): TraceDocument => ({
+  traceId,
+  generation,
+  summary: emptySummary,
+  hasLogs: false,
+  hasRum: false,
+  joinedSessions: [],
+})
+
+export type TraceMark = 'logs' | 'rum' | 'error' | 'missing_spans'
+
+export function marksOf({
+  hasLogs,
+  hasRum,
+  summary,
+}: Pick<TraceDocument, 'hasLogs' | 'hasRum' | 'summary'>): TraceMark[] {
+  const marks: TraceMark[] = []
+  if (hasLogs) marks.push('logs')
+  if (hasRum) marks.push('rum')
+  if (summary.errorCount > 0) marks.push('error')
+  if (summary.missingParentCount + summary.rejectedSpanCount > 0) marks.push('missing_spans')
+  return marks
+}
+
+export const sessionsOf = ({
+  summary,
+  joinedSessions,
+}: Pick<TraceDocument, 'summary' | 'joinedSessions'>): string[] => [
+  ...new Set([...summary.sessions, ...joinedSessions]),
+]
+
+function searchableTrace(trace: TraceDocument): Searchable {
+  const { traceId, summary } = trace
+  const { startNs, endNs } = summary
+  const startTimeNs = BigInt(startNs ?? 0)
+  return {
+    timeNs: clampTimeNs(startTimeNs),
+    fields: {
+      trace_id: traceId,
+      listed: summary.spanCount > 0 ? 'yes' : 'no',
+      service: summary.services.map(({ name }) => name),
+      root_service: summary.root?.service,
+      operation: summary.root?.operation,
+      has: marksOf(trace),
+      session_id: sessionsOf(trace),
+      duration_ns: startNs === null ? undefined : BigInt(endNs ?? 0) - startTimeNs,
+      span_count: summary.spanCount,
+      error_count: summary.errorCount,
+    },
+  }
+}
+
+export const traces: Collection<TraceDocument> = {
+  name: 'traces',
+  kind: 'document',
+  lookbackDays: 7,
+  fields: {
+    trace_id: 'keyword',
+    listed: 'keyword',
+    service: 'keyword',
+    root_service: 'keyword',
+    operation: 'keyword',
+    has: 'keyword',
+    session_id: 'keyword',
+    duration_ns: 'number',
+    span_count: 'number',
+    error_count: 'number',
+  },
+  searchable: searchableTrace,
+}

@@ -1,0 +1,225 @@
+import { assert } from '#src/lib/assert.ts'
+import type { RefusalReason, RefusedSpan, Span } from '#src/events/telemetry.ts'
+import type { Collection } from '../projection.ts'
+import { sortableTime } from './sortable-time.ts'
+
+/** Spans in one part. Changing it changes the fold: raise the projection's version. */
+export const partSpansMax = 1_000
+/** Refused spans of a trace that are kept one by one, in its first part; more are only counted. */
+export const refusedKeptMax = 10_000
+const nameCharactersMax = 512
+
+/**
+ * Up to 1,000 spans of a trace, filled in order of arrival, as needed to sum the trace up: 71 characters a span, because a
+ * big trace has all its parts loaded with each batch. A row is: id (16), parent (16, `-` when none), start and end (16 each,
+ * sortable), indexes of service and session (3 hex digits each, `---`: none), `1` for an error.
+ */
+export type TracePart = Readonly<{
+  traceId: string
+  number: number
+  rows: string
+  services: readonly string[]
+  sessions: readonly string[]
+  /** Names of the spans without a parent, by row. */
+  roots: readonly (readonly [row: number, name: string])[]
+  /** How often the span of a row came again. */
+  repeats: readonly (readonly [row: number, count: number])[]
+  /** Other starts (sortable) that the span of a row has come with. */
+  formerStarts: readonly (readonly [row: number, starts: readonly string[]])[]
+  /** First part only: refused span ids with the reason of the last refusal, and how many are not kept here. */
+  refused: readonly (readonly [spanId: string, reason: RefusalReason])[]
+  refusedNotKept: number
+}>
+
+export type PartRow = Readonly<{
+  spanId: string
+  parentSpanId: string | null
+  /** Sortable times. */
+  start: string
+  end: string
+  service: string
+  sessionId: string | null
+  error: boolean
+  /** Null unless the span has no parent. */
+  name: string | null
+  repeats: number
+}>
+
+/** All copies of one span in one event: the last one counts, the others are repeats. */
+export type ArrivedSpan = Readonly<{ span: Span; copies: number }>
+
+const rowLength = 71
+const noParent = '-'.repeat(16)
+const noIndex = '---'
+
+export const emptyPart = (traceId: string, number: number): TracePart => ({
+  traceId,
+  number,
+  rows: '',
+  services: [],
+  sessions: [],
+  roots: [],
+  repeats: [],
+  formerStarts: [],
+  refused: [],
+  refusedNotKept: 0,
+})
+
+export const spansIn = (part: TracePart): number => part.rows.length / rowLength
+export const roomIn = (part: TracePart | undefined): number => partSpansMax - (part === undefined ? 0 : spansIn(part))
+
+/** Results kept by the identity of a part: parts are immutable, so this only saves doing it again. */
+const rowIndexes = new WeakMap<TracePart, ReadonlyMap<string, number>>()
+
+/** Row numbers by span id. */
+export function rowIndex(part: TracePart): ReadonlyMap<string, number> {
+  const known = rowIndexes.get(part)
+  if (known !== undefined) return known
+  const index = new Map<string, number>()
+  for (let row = 0; row < spansIn(part); row++) {
+    index.set(part.rows.slice(row * rowLength, row * rowLength + 16), row)
+  }
+  rowIndexes.set(part, index)
+  return index
+}
+
+/** The spans of a part, in order of arrival. */
+export function* rowsOf(part: TracePart): Generator<PartRow> {
+  const names = new Map(part.roots)
+  const repeats = new Map(part.repeats)
+  for (let row = 0; row < spansIn(part); row++) {
+    const text = part.rows.slice(row * rowLength, (row + 1) * rowLength)
+    const parent = text.slice(16, 32)
+    const session = text.slice(67, 70)
+    yield {
+      spanId: text.slice(0, 16),
+      parentSpanId: parent === noParent ? null : parent,
+      start: text.slice(32, 48),
+      end: text.slice(48, 64),
+      service: part.services[Number.parseInt(text.slice(64, 67), 16)] ?? '',
+      sessionId: session === noIndex ? null : (part.sessions[Number.parseInt(session, 16)] ?? null),
+      error: text.endsWith('1'),
+      name: names.get(row) ?? null,
+      repeats: repeats.get(row) ?? 0,
+    }
+  }
+}
+
+/** Starts, other than its present one, that this span has come with: their records are superseded. */
+export function formerStartsOf(part: TracePart, spanId: string): readonly string[] {
+  if (part.formerStarts.length === 0) return []
+  const row = rowIndex(part).get(spanId)
+  return part.formerStarts.find(([of]) => of === row)?.[1] ?? []
+}
+
+/** A table of texts that grows: each distinct text has an index. */
+function createTable(texts: readonly string[]) {
+  const indexes = new Map(texts.map((text, index) => [text, index]))
+  return {
+    indexOf(given: string): string {
+      const text = given.slice(0, nameCharactersMax)
+      const index = indexes.get(text) ?? indexes.size
+      indexes.set(text, index)
+      return index.toString(16).padStart(3, '0')
+    },
+    texts: (): readonly string[] => (indexes.size === texts.length ? texts : [...indexes.keys()]),
+  }
+}
+
+const byRow = <T>(of: ReadonlyMap<number, T>): readonly (readonly [number, T])[] => [...of].sort(([a], [b]) => a - b)
+
+/** What changes while spans are folded into a part. */
+function createDraft(part: TracePart) {
+  const services = createTable(part.services)
+  const sessions = createTable(part.sessions)
+  const index = rowIndex(part)
+  const roots = new Map(part.roots)
+  const repeats = new Map(part.repeats)
+  const formerStarts = new Map(part.formerStarts)
+  let { rows } = part
+
+  const rowText = (span: Span): string => {
+    const sessionIndex = span.sessionId === null ? noIndex : sessions.indexOf(span.sessionId)
+    const times = sortableTime(span.startNs) + sortableTime(span.endNs)
+    const error = span.status.code === 'error' ? '1' : '0'
+    // A parent that is no span id is one that nobody can send.
+    const parent = (span.parentSpanId ?? noParent).slice(0, 16).padEnd(16, '?')
+    return span.spanId + parent + times + services.indexOf(span.service) + sessionIndex + error
+  }
+  function nameRoot(row: number, span: Span): void {
+    if (span.parentSpanId === null) roots.set(row, span.name.slice(0, nameCharactersMax))
+    else roots.delete(row)
+  }
+  function replace(row: number, span: Span): void {
+    const [from, to] = [row * rowLength, (row + 1) * rowLength]
+    const [before, text] = [rows.slice(from, to), rowText(span)]
+    if (text === before) return
+    rows = rows.slice(0, from) + text + rows.slice(to)
+    const [was, is] = [before.slice(32, 48), text.slice(32, 48)]
+    if (was === is) return
+    const others = new Set(formerStarts.get(row) ?? []).add(was)
+    others.delete(is)
+    formerStarts.set(row, [...others])
+  }
+  return {
+    add({ span, copies }: ArrivedSpan): void {
+      const known = index.get(span.spanId)
+      const row = known ?? rows.length / rowLength
+      const again = known === undefined ? copies - 1 : copies
+      if (again > 0) repeats.set(row, (repeats.get(row) ?? 0) + again)
+      if (known === undefined) {
+        const text = rowText(span)
+        assert(text.length === rowLength && row < partSpansMax, `span ${span.spanId} does not fit its part`)
+        rows += text
+      } else replace(known, span)
+      nameRoot(row, span)
+    },
+    part: (): TracePart => ({
+      ...part,
+      rows,
+      services: services.texts(),
+      sessions: sessions.texts(),
+      roots: byRow(roots),
+      repeats: byRow(repeats),
+      formerStarts: byRow(formerStarts),
+    }),
+  }
+}
+
+/** The part with these spans; each is distinct, and those that it does not hold yet have room in it. */
+export function addSpans(part: TracePart, arrived: readonly ArrivedSpan[]): TracePart {
+  if (arrived.length === 0) return part
+  const draft = createDraft(part)
+  for (const one of arrived) draft.add(one)
+  return draft.part()
+}
+
+/** The first part of a trace with these refusals. An id that is not one cannot be told from another: it is counted. */
+export function addRefusedSpans(part: TracePart, refused: readonly RefusedSpan[]): TracePart {
+  if (refused.length === 0) return part
+  const kept = new Map(part.refused)
+  let { refusedNotKept } = part
+  let changed = false
+  for (const { spanId, reason } of refused) {
+    if (kept.get(spanId) === reason) continue
+    changed = true
+    const isId = /^[0-9a-f]{16}$/.test(spanId)
+    if (isId && (kept.has(spanId) || kept.size < refusedKeptMax)) kept.set(spanId, reason)
+    else refusedNotKept++
+  }
+  return changed ? { ...part, refused: [...kept], refusedNotKept } : part
+}
+
+/**
+ * Parts are found by the trace they belong to and, for an id that was refused, by it. `number` orders them.
+ */
+export const parts: Collection<TracePart> = {
+  name: 'parts',
+  kind: 'document',
+  lookbackDays: 7,
+  fields: { trace_id: 'keyword', refused_span_id: 'keyword' },
+  searchable: ({ traceId, refused }) => ({
+    timeNs: 0n,
+    fields: { trace_id: traceId, refused_span_id: refused.map(([spanId]) => spanId) },
+  }),
+}

@@ -1,0 +1,249 @@
+import { rowIndex, rowsOf, type PartRow, type TracePart } from './trace-part.ts'
+import { timeOfSortable } from './sortable-time.ts'
+
+export const servicesMax = 200
+export const sessionsMax = 100
+
+export type RootSpan = Readonly<{ spanId: string; service: string; operation: string; startNs: string }>
+export type ServiceCount = Readonly<{ name: string; spanCount: number; errorCount: number }>
+
+/** What the spans of a trace add up to. Times are decimal text of nanoseconds; null while there is no span. */
+export type SpansSummary = Readonly<{
+  spanCount: number
+  repeatedCount: number
+  errorCount: number
+  startNs: string | null
+  endNs: string | null
+  /** The biggest 200, most spans first. */
+  services: readonly ServiceCount[]
+  /** The observed span without a parent: of several the earliest. Never made up. */
+  root: RootSpan | null
+  missingParentCount: number
+  rejectedSpanCount: number
+  /** At most 100, in order of arrival. */
+  sessions: readonly string[]
+  partCount: number
+}>
+
+export const emptySummary: SpansSummary = {
+  spanCount: 0,
+  repeatedCount: 0,
+  errorCount: 0,
+  startNs: null,
+  endNs: null,
+  services: [],
+  root: null,
+  missingParentCount: 0,
+  rejectedSpanCount: 0,
+  sessions: [],
+  partCount: 0,
+}
+
+type Root = Readonly<{ spanId: string; service: string; operation: string; start: string }>
+type Counts = { spanCount: number; errorCount: number }
+
+/** Sums over the spans of one part. */
+type Digest = Readonly<{
+  spanCount: number
+  repeatedCount: number
+  errorCount: number
+  start: string
+  end: string
+  services: ReadonlyMap<string, Readonly<Counts>>
+  root: Root | null
+  sessions: ReadonlySet<string>
+  /** Parents that are not in the part itself. */
+  outerParents: ReadonlySet<string>
+}>
+
+const earlier = (a: Root | null, b: Root | null): Root | null => {
+  if (a === null || b === null) return a ?? b
+  if (a.start !== b.start) return a.start < b.start ? a : b
+  return a.spanId <= b.spanId ? a : b
+}
+
+function count(services: Map<string, Counts>, name: string, spanCount: number, errorCount: number): void {
+  const of = services.get(name) ?? { spanCount: 0, errorCount: 0 }
+  services.set(name, { spanCount: of.spanCount + spanCount, errorCount: of.errorCount + errorCount })
+}
+
+function digestOf(rows: Iterable<PartRow>, has: (spanId: string) => boolean): Digest {
+  const services = new Map<string, Counts>()
+  const sessions = new Set<string>()
+  const outerParents = new Set<string>()
+  const sum = { spanCount: 0, repeatedCount: 0, errorCount: 0, start: 'g', end: '' }
+  let root: Root | null = null
+  for (const { spanId, parentSpanId, start, end, service, sessionId, error, name, repeats } of rows) {
+    const errors = error ? 1 : 0
+    sum.spanCount++
+    sum.repeatedCount += repeats
+    sum.errorCount += errors
+    if (start < sum.start) sum.start = start
+    if (end > sum.end) sum.end = end
+    count(services, service, 1, errors)
+    if (sessionId !== null) sessions.add(sessionId)
+    if (parentSpanId === null) root = earlier(root, { spanId, service, operation: name ?? '', start })
+    else if (!has(parentSpanId)) outerParents.add(parentSpanId)
+  }
+  return { ...sum, services, root, sessions, outerParents }
+}
+
+const digests = new WeakMap<TracePart, Digest>()
+
+function digestOfPart(part: TracePart): Digest {
+  const known = digests.get(part)
+  if (known !== undefined) return known
+  const index = rowIndex(part)
+  const digest = digestOf(rowsOf(part), (spanId) => index.has(spanId))
+  digests.set(part, digest)
+  return digest
+}
+
+function addUp(all: readonly Digest[]): Digest {
+  if (all.length === 1 && all[0] !== undefined) return all[0]
+  const services = new Map<string, Counts>()
+  const sessions = new Set<string>()
+  const sum = { spanCount: 0, repeatedCount: 0, errorCount: 0, start: 'g', end: '' }
+  let root: Root | null = null
+  for (const digest of all) {
+    sum.spanCount += digest.spanCount
+    sum.repeatedCount += digest.repeatedCount
+    sum.errorCount += digest.errorCount
+    if (digest.start < sum.start) sum.start = digest.start
+    if (digest.end > sum.end) sum.end = digest.end
+    for (const [name, { spanCount, errorCount }] of digest.services) count(services, name, spanCount, errorCount)
+    for (const session of digest.sessions) if (sessions.size < sessionsMax) sessions.add(session)
+    root = earlier(root, digest.root)
+  }
+  return { ...sum, services, root, sessions, outerParents: new Set() }
+}
+
+/** The span ids of the parts before the last, and the parents that none of them holds. */
+type Earlier = { rows: string[]; ids: Set<string>; open: Set<string> }
+
+/**
+ * The last few big traces, so that each event costs what it changes and not the whole trace. What is kept is checked against
+ * the parts' own text before it is used, so the result is a function of the parts alone.
+ */
+const earlierParts = new Map<string, Earlier>()
+const earlierPartsMax = 8
+
+function isBeginning(known: Earlier, parts: readonly TracePart[]): boolean {
+  return known.rows.length <= parts.length && known.rows.every((rows, index) => rows === parts[index]?.rows)
+}
+
+function earlierOf(parts: readonly TracePart[]): Earlier {
+  const traceId = parts[0]?.traceId ?? ''
+  const known = earlierParts.get(traceId)
+  const earlier =
+    known !== undefined && isBeginning(known, parts)
+      ? known
+      : { rows: [], ids: new Set<string>(), open: new Set<string>() }
+  for (const part of parts.slice(earlier.rows.length)) {
+    for (const spanId of rowIndex(part).keys()) {
+      earlier.ids.add(spanId)
+      earlier.open.delete(spanId)
+    }
+    for (const parent of digestOfPart(part).outerParents) if (!earlier.ids.has(parent)) earlier.open.add(parent)
+    earlier.rows.push(part.rows)
+  }
+  earlierParts.delete(traceId)
+  earlierParts.set(traceId, earlier)
+  for (const oldest of earlierParts.keys()) if (earlierParts.size > earlierPartsMax) earlierParts.delete(oldest)
+  return earlier
+}
+
+/** How many distinct parents are named and not held, and whether a span is held. */
+function membership(parts: readonly TracePart[]): Readonly<{ missing: number; has(spanId: string): boolean }> {
+  const last = parts.at(-1)
+  if (last === undefined) return { missing: 0, has: () => false }
+  const lastIndex = rowIndex(last)
+  const { outerParents } = digestOfPart(last)
+  if (parts.length === 1) return { missing: outerParents.size, has: (spanId) => lastIndex.has(spanId) }
+  const { ids, open } = earlierOf(parts.slice(0, -1))
+  let missing = 0
+  for (const parent of open) if (!lastIndex.has(parent)) missing++
+  for (const parent of outerParents) if (!ids.has(parent) && !open.has(parent)) missing++
+  return { missing, has: (spanId) => ids.has(spanId) || lastIndex.has(spanId) }
+}
+
+function summaryOf(
+  digest: Digest,
+  missingParentCount: number,
+  rejectedSpanCount: number,
+  partCount: number,
+): SpansSummary {
+  const { spanCount, repeatedCount, errorCount, root } = digest
+  const services = [...digest.services].map(([name, counts]) => ({ name, ...counts }))
+  services.sort((a, b) => b.spanCount - a.spanCount || (a.name < b.name ? -1 : 1))
+  const decimal = (time: string): string | null => (spanCount === 0 ? null : timeOfSortable(time).toString())
+  return {
+    spanCount,
+    repeatedCount,
+    errorCount,
+    startNs: decimal(digest.start),
+    endNs: decimal(digest.end),
+    services: services.slice(0, servicesMax),
+    root: root && {
+      spanId: root.spanId,
+      service: root.service,
+      operation: root.operation,
+      startNs: timeOfSortable(root.start).toString(),
+    },
+    missingParentCount,
+    rejectedSpanCount,
+    sessions: [...digest.sessions].slice(0, sessionsMax),
+    partCount,
+  }
+}
+
+/** A refused span that was stored after all is not missing any more. */
+function rejectedCount(parts: readonly TracePart[], has: (spanId: string) => boolean): number {
+  let rejected = 0
+  for (const { refused, refusedNotKept } of parts) {
+    rejected += refusedNotKept
+    for (const [spanId] of refused) if (!has(spanId)) rejected++
+  }
+  return rejected
+}
+
+/** Sums up the parts of one trace document, which hold each span once. A function of the parts alone. */
+export function summarize(parts: readonly TracePart[]): SpansSummary {
+  const { missing, has } = membership(parts)
+  return summaryOf(addUp(parts.map(digestOfPart)), missing, rejectedCount(parts, has), parts.length)
+}
+
+export type ReferencedSpan = Readonly<{ spanId: string; referencedBy: readonly string[] }>
+
+/** All spans of a trace whose parts may repeat each other (it was continued after seven days): the later part counts. */
+function mergeRows(parts: readonly TracePart[]): ReadonlyMap<string, PartRow> {
+  const merged = new Map<string, PartRow>()
+  for (const part of parts) {
+    for (const row of rowsOf(part)) {
+      const before = merged.get(row.spanId)
+      merged.set(row.spanId, before === undefined ? row : { ...row, repeats: row.repeats + before.repeats + 1 })
+    }
+  }
+  return merged
+}
+
+/** As `summarize`, for the parts of several documents of one trace, oldest document first. */
+export function summarizeAcross(parts: readonly TracePart[]): SpansSummary {
+  const rows = mergeRows(parts)
+  const has = (spanId: string): boolean => rows.has(spanId)
+  const digest = digestOf(rows.values(), has)
+  return summaryOf(digest, digest.outerParents.size, rejectedCount(parts, has), parts.length)
+}
+
+/** Spans that others name as their parent and that are not held, with at most `referencesMax` of those that name each. */
+export function missingParents(parts: readonly TracePart[], referencesMax: number): readonly ReferencedSpan[] {
+  const rows = mergeRows(parts)
+  const missing = new Map<string, string[]>()
+  for (const { spanId, parentSpanId } of rows.values()) {
+    if (parentSpanId === null || rows.has(parentSpanId)) continue
+    const names = missing.get(parentSpanId) ?? []
+    missing.set(parentSpanId, names)
+    if (names.length < referencesMax) names.push(spanId)
+  }
+  return [...missing].map(([spanId, referencedBy]) => ({ spanId, referencedBy }))
+}

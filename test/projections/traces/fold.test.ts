@@ -1,0 +1,231 @@
+import { expect } from 'chai'
+import { tracesProjection } from '#projections/traces/fold.ts'
+import type { SpanRecord } from '#projections/traces/span-document.ts'
+import { isSuperseded } from '#projections/traces/span-document.ts'
+import type { TraceDocument } from '#projections/traces/trace-document.ts'
+import type { TracePart } from '#projections/traces/trace-part.ts'
+import { refusedKeptMax, spansIn } from '#projections/traces/trace-part.ts'
+import type { MemoryIndexStore } from '#projections/stores/memory/store.ts'
+import type { RefusedSpan } from '#src/events/telemetry.ts'
+import { present } from '#src/lib/assert.ts'
+import { createFoldHarness, givenEvent } from '#test/support/fold-harness.ts'
+import { givenLog, givenRumEvent, givenSpan, noonNs, spanIdOf, traceIdOf, type GivenSpan } from './given.ts'
+
+const harness = createFoldHarness(tracesProjection)
+const dayMs = 86_400_000
+const noonMs = Number(noonNs / 1_000_000n)
+
+const received = (n: number, spans: readonly GivenSpan[], header = {}) =>
+  givenEvent('spans.received', n, { spans: spans.map(givenSpan) }, header)
+const refused = (n: number, ids: readonly string[], reason: RefusedSpan['reason'] = 'rejected_allowance') =>
+  givenEvent('spans.refused', n, {
+    refusedSpans: ids.map((id) => ({ traceId: traceIdOf('t'), spanId: spanIdOf(id), reason })),
+  })
+
+const trace = (store: MemoryIndexStore, name = 't'): TraceDocument =>
+  present(harness.documents<TraceDocument>(store, 'traces').get(traceIdOf(name)), `trace ${name}`)
+const parts = (store: MemoryIndexStore): readonly TracePart[] => [
+  ...harness.documents<TracePart>(store, 'parts').values(),
+]
+const storedSpans = (store: MemoryIndexStore) =>
+  [...harness.documents<SpanRecord>(store, 'spans').values()].filter((span) => !isSuperseded(span))
+
+describe('traces: the fold', () => {
+  it('sums a trace up from all its services, whatever the order of arrival', async () => {
+    const store = await harness.fold([
+      received(1, [
+        { id: 'db', parent: 'api', service: 'db', atMs: 2, forMs: 30, status: 'error', sessionId: 'visit-1' },
+        { id: 'api', parent: 'web', service: 'api', atMs: 1, forMs: 3 },
+      ]),
+      received(2, [
+        { id: 'web', service: 'web', name: 'GET /cart' },
+        { id: 'api 2', parent: 'web', service: 'api' },
+      ]),
+    ])
+    const { summary } = trace(store)
+    expect(summary).to.deep.equal({
+      spanCount: 4,
+      repeatedCount: 0,
+      errorCount: 1,
+      startNs: noonNs.toString(),
+      endNs: (noonNs + 32_000_000n).toString(),
+      services: [
+        { name: 'api', spanCount: 2, errorCount: 0 },
+        { name: 'db', spanCount: 1, errorCount: 1 },
+        { name: 'web', spanCount: 1, errorCount: 0 },
+      ],
+      root: { spanId: spanIdOf('web'), service: 'web', operation: 'GET /cart', startNs: noonNs.toString() },
+      missingParentCount: 0,
+      rejectedSpanCount: 0,
+      sessions: ['visit-1'],
+      partCount: 1,
+    })
+  })
+
+  it('makes no root up and counts each missing parent once', async () => {
+    const store = await harness.fold([
+      received(1, [
+        { id: 'a', parent: 'gone' },
+        { id: 'b', parent: 'gone' },
+        { id: 'c', parent: 'also gone' },
+        { id: 'itself', parent: 'itself' },
+      ]),
+    ])
+    expect(trace(store).summary).to.include({ root: null, missingParentCount: 2, spanCount: 4 })
+  })
+
+  it('takes the earliest of several roots, and the lesser id of two at once', async () => {
+    const store = await harness.fold([
+      received(1, [
+        { id: 'late', atMs: 5 },
+        { id: 'b', atMs: 1 },
+        { id: 'a', atMs: 1 },
+      ]),
+    ])
+    const [lesser] = [spanIdOf('a'), spanIdOf('b')].sort()
+    expect(trace(store).summary.root?.spanId).to.equal(lesser)
+  })
+
+  it('counts a span that comes again as repeated, and keeps its last version only', async () => {
+    const store = await harness.fold([
+      received(1, [{ id: 'root' }, { id: 'a', parent: 'root', status: 'error' }, { id: 'b', parent: 'root' }]),
+      received(2, [
+        { id: 'a', parent: 'b', service: 'other', atMs: 7 },
+        { id: 'b', parent: 'root' },
+      ]),
+      received(3, [
+        { id: 'b', parent: 'nowhere' },
+        { id: 'b', parent: 'root', name: 'the last' },
+      ]),
+    ])
+    const { summary } = trace(store)
+    expect(summary).to.include({ spanCount: 3, repeatedCount: 4, errorCount: 0, missingParentCount: 0 })
+    expect(summary.services.map(({ name }) => name)).to.deep.equal(['checkout', 'other'])
+    const stored = storedSpans(store)
+    expect(stored).to.have.length(3)
+    expect(stored.find((span) => !isSuperseded(span) && span.name === 'the last')).to.include({
+      spanId: spanIdOf('b'),
+    })
+  })
+
+  it('lets a span that came back to a former start be found again', async () => {
+    const store = await harness.fold([
+      received(1, [{ id: 'a', atMs: 1 }]),
+      received(2, [{ id: 'a', atMs: 2 }]),
+      received(3, [{ id: 'a', atMs: 1, name: 'back' }]),
+    ])
+    const all = [...harness.documents<SpanRecord>(store, 'spans').values()]
+    expect(all.map((span) => (isSuperseded(span) ? 'superseded' : span.name)).sort()).to.deep.equal([
+      'back',
+      'superseded',
+    ])
+  })
+
+  it('knows refused spans until they are stored after all', async () => {
+    const store = await harness.fold([
+      refused(1, ['x', 'y', 'z']),
+      refused(2, ['x'], 'rejected_invalid'),
+      received(3, [{ id: 'root' }, { id: 'y', parent: 'root' }]),
+    ])
+    expect(trace(store).summary).to.include({ spanCount: 2, rejectedSpanCount: 2 })
+    expect(new Map(parts(store)[0]?.refused).get(spanIdOf('x'))).to.equal('rejected_invalid')
+  })
+
+  it('counts refused spans beyond those it keeps, and those whose id is none', async () => {
+    const refusedSpans = Array.from({ length: refusedKeptMax + 3 }, (_, index) => ({
+      traceId: traceIdOf('t'),
+      spanId: index.toString(16).padStart(16, '0'),
+      reason: 'rejected_allowance' as const,
+    }))
+    const broken = [
+      { traceId: traceIdOf('t'), spanId: '', reason: 'rejected_invalid' as const },
+      { traceId: traceIdOf('t'), spanId: '', reason: 'rejected_invalid' as const },
+      { traceId: 'no trace', spanId: spanIdOf('a'), reason: 'rejected_invalid' as const },
+    ]
+    const store = await harness.fold([
+      givenEvent('spans.refused', 1, { refusedSpans }),
+      givenEvent('spans.refused', 2, { refusedSpans: broken }),
+    ])
+    expect(trace(store).summary.rejectedSpanCount).to.equal(refusedKeptMax + 5)
+    expect(harness.documents(store, 'traces').size).to.equal(1)
+  })
+
+  it('marks logs and browser events, and makes no trace of them', async () => {
+    const store = await harness.fold([
+      givenEvent('logs.received', 1, { logs: [givenLog({ trace: 't', sessionId: 'one' }), givenLog()] }),
+      givenEvent('rum.received', 2, { rumEvents: [givenRumEvent({ trace: 't', sessionId: 'two' })] }),
+      received(3, [{ trace: 'other', id: 'a' }]),
+      givenEvent('rum.received', 4, {
+        logs: [givenLog({ trace: 'other' })],
+        spans: [givenSpan({ trace: 'other', id: 'b' })],
+      }),
+    ])
+    expect(trace(store)).to.deep.include({ hasLogs: true, hasRum: true, joinedSessions: ['one', 'two'] })
+    expect(trace(store).summary.spanCount).to.equal(0)
+    expect(trace(store, 'other')).to.deep.include({ hasLogs: true, hasRum: false, joinedSessions: [] })
+    expect(trace(store, 'other').summary.spanCount).to.equal(2)
+    expect(harness.documents(store, 'traces').size).to.equal(2)
+  })
+
+  it('writes nothing for an event that changes nothing', async () => {
+    const store = await harness.fold([
+      givenEvent('logs.received', 1, { logs: [givenLog({ trace: 't' })] }),
+      givenEvent('logs.received', 2, { logs: [givenLog({ trace: 't' })] }),
+    ])
+    const [entry] = store.dump('traces-v1-001').filter(({ entry }) => entry.collection === 'traces')
+    expect(entry?.entry.position).to.equal(4096)
+  })
+
+  it('fills parts of a thousand spans in order of arrival and sums over all of them', async () => {
+    const many = (from: number, count: number): GivenSpan[] =>
+      Array.from({ length: count }, (_, index) => ({
+        id: from + index,
+        parent: from + index === 0 ? null : from + index - 1,
+      }))
+    const store = await harness.fold([
+      received(1, many(990, 600)),
+      received(2, many(0, 990)),
+      received(3, [...many(1_590, 1_000), ...many(0, 2)]),
+      refused(4, ['z']),
+    ])
+    expect(parts(store).map(spansIn)).to.deep.equal([1_000, 1_000, 590])
+    expect(trace(store).summary).to.deep.include({
+      spanCount: 2_590,
+      repeatedCount: 2,
+      missingParentCount: 0,
+      rejectedSpanCount: 1,
+      partCount: 3,
+      root: { spanId: spanIdOf(0), service: 'checkout', operation: 'operation 0', startNs: noonNs.toString() },
+    })
+  })
+
+  it('opens a second document for what comes more than seven days after the first event', async () => {
+    const at = (days: number) => ({ receivedAt: noonMs + days * dayMs })
+    const store = await harness.fold([
+      givenEvent('logs.received', 1, { logs: [givenLog({ trace: 't' })] }, at(0)),
+      received(2, [{ id: 'root' }], at(5)),
+      received(3, [{ id: 'a', parent: 'root' }], at(7)),
+      received(4, [{ id: 'b', parent: 'a' }], at(8)),
+      received(5, [{ id: 'c', parent: 'b' }], at(13)),
+    ])
+    const documents = store
+      .dump('traces-v1-001')
+      .filter(({ entry }) => entry.collection === 'traces')
+      .map(({ entry }) => entry.document as TraceDocument)
+    expect(documents.map(({ generation, summary }) => [generation, summary.spanCount])).to.deep.equal([
+      ['2026-11-21', 2],
+      ['2026-11-29', 2],
+    ])
+  })
+
+  it('stores attributes of resources and scopes once a day', async () => {
+    const store = await harness.fold([
+      received(1, [
+        { id: 'a', resource: { region: 'eu' } },
+        { id: 'b', resource: { region: 'eu' } },
+      ]),
+      received(2, [{ id: 'c', resource: { region: 'us' } }]),
+    ])
+    expect(harness.documents(store, 'attributeSets').size).to.equal(3)
+  })
+})
