@@ -1,0 +1,36 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import { PermanentError } from '#src/lib/failure.ts'
+import { lockFolder } from '#streams/sqlite/lock.ts'
+import { startProgram } from './programs/child.ts'
+
+describe('the lock on the data folder', function () {
+  this.timeout(30_000)
+  let folder: string
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'throughline-lock-'))
+  })
+  afterEach(() => rm(folder, { recursive: true, force: true }))
+
+  it('keeps a second server out and names the first, until that one is gone, even by kill -9', async () => {
+    const first = startProgram('hold-lock.ts', [folder])
+    await first.printed(1)
+    expect(first.lines).to.deep.equal(['held'])
+    expect(() => lockFolder(folder)).to.throw(PermanentError, `process ${first.pid}`)
+    await first.kill()
+    lockFolder(folder).release()
+  })
+
+  it('is one in one process too, and can be released', () => {
+    const lock = lockFolder(folder)
+    expect(() => lockFolder(folder)).to.throw(PermanentError, `process ${process.pid}`)
+    lock.release()
+    lockFolder(folder).release()
+  })
+
+  it('makes the folder where there is none', () => {
+    lockFolder(join(folder, 'deep', 'data')).release()
+  })
+})

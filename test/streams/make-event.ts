@@ -1,0 +1,32 @@
+import { sealEvent, type EventFields } from '#src/events/codec.ts'
+import { noCounts, type NewEvent } from '#src/events/envelope.ts'
+import { workspaceIdOf } from '#src/events/workspace-id.ts'
+
+export const noon = Date.UTC(2026, 10, 21, 12)
+
+/** An event for tests of streams: of workspace `acme`, received at noon, with the id's text as payload, unless said. */
+export function makeEvent(
+  name: string,
+  { payload = Buffer.from(`payload of ${name}`), ...fields }: Partial<EventFields> & { payload?: Uint8Array } = {},
+): NewEvent {
+  const workspaceId = fields.workspaceId ?? workspaceIdOf('acme')
+  return sealEvent(
+    {
+      id: `${workspaceId}.traces.${name}`,
+      type: 'spans.received',
+      schemaVersion: 1,
+      workspaceId,
+      keyId: 'key-1',
+      receivedAt: noon,
+      retentionClass: 'pro',
+      identified: true,
+      counts: { ...noCounts, spans: 1, bytes: payload.length },
+      contentType: 'application/x-protobuf',
+      ...fields,
+    },
+    payload,
+  )
+}
+
+export const makeEvents = (count: number, prefix = 'event'): readonly NewEvent[] =>
+  Array.from({ length: count }, (_, index) => makeEvent(`${prefix}-${index}`))

@@ -1,0 +1,211 @@
+import { copyFile, writeFile } from 'node:fs/promises'
+import { DatabaseSync } from 'node:sqlite'
+import { expect } from 'chai'
+import { limits } from '#src/config.ts'
+import { PermanentError, TransientError } from '#src/lib/failure.ts'
+import { openForWriting } from '#streams/sqlite/database.ts'
+import { openSqliteStreamReader } from '#streams/sqlite/stream.ts'
+import { readAll, rejection } from '#test/contracts/stream.ts'
+import { makeLogFolder, type LogFolder } from './log-folder.ts'
+import { makeEvent, makeEvents, noon } from './make-event.ts'
+import { startProgram } from './programs/child.ts'
+import { commitsInWal } from './wal.ts'
+
+const never = (): AbortSignal => new AbortController().signal
+const hourMs = 3_600_000
+/** So that only a message from another thread can wake, not a look at the file. */
+const noPolling = { pollMs: 1_000_000_000 }
+
+describe('the sqlite stream', () => {
+  let log: LogFolder
+  beforeEach(async () => {
+    log = await makeLogFolder()
+  })
+  afterEach(() => log.remove())
+
+  describe('group commit', () => {
+    for (const thread of [false, true]) {
+      it(`shares one commit among all that wait (thread: ${thread})`, async () => {
+        const stream = await log.open({ thread })
+        await stream.append([makeEvent('first')])
+        const before = commitsInWal(log.file)
+        await Promise.all(makeEvents(200).map((event) => stream.append([event])))
+        expect(commitsInWal(log.file) - before).to.equal(1)
+        expect(stream.statistics()).to.deep.equal({ commits: 2, queuedEvents: 0, queuedBytes: 0 })
+        for (const event of makeEvents(3, 'alone')) await stream.append([event])
+        expect(commitsInWal(log.file) - before).to.equal(4)
+        await stream.close()
+      })
+    }
+
+    it('bounds what shares a commit by events and by bytes, and keeps the order', async () => {
+      const stream = await log.open({ limits: { ...limits, appendBatchEventsMax: 10, appendBatchBytesMax: 1_500 } })
+      const before = commitsInWal(log.file)
+      const payload = Buffer.alloc(700)
+      const events = [...makeEvents(25), ...[1, 2, 3].map((index) => makeEvent(`large-${index}`, { payload }))]
+      await Promise.all(events.map((event) => stream.append([event])))
+      // 10, 10, then 5 small ones and two large ones that fit beside them, then the last.
+      expect(commitsInWal(log.file) - before).to.equal(4)
+      expect((await readAll(stream)).map(({ id }) => id)).to.deep.equal(events.map(({ id }) => id))
+      await stream.append(makeEvents(50, 'one call'))
+      expect(commitsInWal(log.file) - before, 'a call is never cut').to.equal(5)
+      await stream.close()
+    })
+
+    it('writes nothing for repeats alone', async () => {
+      const stream = await log.open()
+      await stream.append([makeEvent('same')])
+      const before = commitsInWal(log.file)
+      await stream.append([makeEvent('same')])
+      expect(commitsInWal(log.file)).to.equal(before)
+      await stream.close()
+    })
+  })
+
+  describe('its queue', () => {
+    it('refuses with TransientError what is too much, and takes more when the rest is written', async () => {
+      const tests = [
+        { ...limits, appendQueueEventsMax: 2 },
+        { ...limits, appendQueueBytesMax: 45 },
+      ]
+      for (const [index, limits] of tests.entries()) {
+        const stream = await log.open({ limits })
+        const taken = makeEvents(2, `taken-${index}`).map((event) => stream.append([event]))
+        expect(stream.statistics().queuedEvents).to.equal(2)
+        expect(await rejection(stream.append([makeEvent(`refused-${index}`)]))).to.be.instanceOf(TransientError)
+        await Promise.all(taken)
+        await stream.append([makeEvent(`later-${index}`)])
+        await stream.close()
+      }
+      const reader = await openSqliteStreamReader({ file: log.file, partition: '0' })
+      expect(await readAll(reader)).to.have.length(6)
+      await reader.close()
+    })
+
+    it('takes one call that is larger than itself when nothing waits', async () => {
+      const stream = await log.open({ limits: { ...limits, appendQueueEventsMax: 2 } })
+      await stream.append(makeEvents(5))
+      expect(await readAll(stream)).to.have.length(5)
+      await stream.close()
+    })
+  })
+
+  describe('its file', () => {
+    it('is written with WAL and an fsync at each commit', () => {
+      const { database } = openForWriting({ file: log.file, partition: '0' }, 100)
+      expect(database.prepare('PRAGMA journal_mode').get()).to.deep.include({ journal_mode: 'wal' })
+      expect(database.prepare('PRAGMA synchronous').get()).to.deep.include({ synchronous: 2 })
+      database.close()
+    })
+
+    it('of a newer version is refused, for writing and for reading', async () => {
+      await (await log.open()).close()
+      log.sql('PRAGMA user_version = 2')
+      for (const thread of [false, true]) {
+        const failure = await rejection(log.open({ thread }))
+        expect(failure).to.be.instanceOf(PermanentError)
+        expect(failure.message).to.contain('newer version').and.contain('upgrade')
+      }
+      const reading = await rejection(openSqliteStreamReader({ file: log.file, partition: '0' }))
+      expect(reading).to.be.instanceOf(PermanentError)
+    })
+
+    it('of another program, of another partition, or no database at all is refused', async () => {
+      log.sql('CREATE TABLE theirs (id)')
+      expect((await rejection(log.open())).message).to.contain('not a log of Throughline')
+      await writeFile(log.file, 'no database')
+      expect(await rejection(log.open())).to.be.instanceOf(PermanentError)
+      await writeFile(log.file, '')
+      await (await log.open()).close()
+      expect((await rejection(log.open({ partition: '1' }))).message).to.contain('holds partition 0, not 1')
+    })
+
+    it('is not made by a reader', async () => {
+      expect(await rejection(openSqliteStreamReader({ file: log.file, partition: '0' }))).to.be.instanceOf(
+        PermanentError,
+      )
+      await writeFile(log.file, '')
+      expect(await rejection(openSqliteStreamReader({ file: log.file, partition: '0' }))).to.be.instanceOf(
+        TransientError,
+      )
+    })
+
+    it('is emptied of its WAL when enough has come together, beside a reader', async () => {
+      const stream = await log.open({ checkpointBytes: 1 })
+      const reader = await openSqliteStreamReader({ file: log.file, partition: '0' })
+      for (const event of makeEvents(5)) await stream.append([event])
+      await copyFile(log.file, `${log.file}.alone`)
+      const alone = new DatabaseSync(`${log.file}.alone`, { readOnly: true })
+      expect(alone.prepare('SELECT count(*) AS events FROM events').get()?.['events']).to.be.at.least(4)
+      alone.close()
+      expect(await readAll(reader)).to.have.length(5)
+      await reader.close()
+      await stream.close()
+    })
+
+    it('remembers ids for an hour and a little more, and no longer', async () => {
+      const stream = await log.open()
+      for (let half = 0; half < 20; half++) {
+        const receivedAt = noon + (half * hourMs) / 2
+        await stream.append(Array.from({ length: 100 }, (_, index) => makeEvent(`${half}-${index}`, { receivedAt })))
+      }
+      await stream.close()
+      const database = new DatabaseSync(log.file)
+      const { ids, oldest, newest } =
+        database.prepare('SELECT count(*) AS ids, min(bucket) AS oldest, max(bucket) AS newest FROM ids').get() ?? {}
+      database.close()
+      expect([ids, Number(newest) - Number(oldest)]).to.deep.equal([400, 3])
+    })
+  })
+
+  describe('a reader', () => {
+    it('hears at once of what another thread writes', async () => {
+      const stream = await log.open({ thread: true, ...noPolling })
+      const reader = await openSqliteStreamReader({ file: log.file, partition: '0', ...noPolling })
+      const waits = [reader.changed(0, never()), stream.changed(0, never())]
+      await stream.append([makeEvent('one')])
+      await Promise.all(waits)
+      expect(await readAll(reader)).to.have.length(1)
+      await reader.close()
+      await stream.close()
+    })
+
+    it('cannot append', async () => {
+      await (await log.open()).close()
+      const reader = await openSqliteStreamReader({ file: log.file, partition: '0' })
+      expect(await rejection(reader.append([makeEvent('one')]))).to.be.instanceOf(PermanentError)
+      await reader.close()
+      expect(await rejection(reader.head())).to.be.instanceOf(TransientError)
+    })
+  })
+
+  describe('beside another process', () => {
+    it('sees what that one appends, and shares the file with it', async function () {
+      this.timeout(30_000)
+      const stream = await log.open({ thread: true })
+      const heard = stream.changed(0, never())
+      const child = startProgram('append.ts', [log.file, 'theirs', '50', 'here'])
+      await heard
+      await Promise.all(makeEvents(50, 'ours').map((event) => stream.append([event])))
+      await child.ended
+      const all = await readAll(stream)
+      expect(child.lines).to.have.length(50)
+      expect(new Set(all.map(({ id }) => id)).size).to.equal(100)
+      expect(all.map(({ position }) => position / 4096)).to.deep.equal(all.map((_, index) => index + 1))
+      await stream.close()
+    })
+
+    it('gives up with TransientError on one that keeps the file, and goes on afterwards', async () => {
+      const stream = await log.open({ busyTimeoutMs: 1 })
+      const other = new DatabaseSync(log.file)
+      other.exec('BEGIN IMMEDIATE')
+      const failure = await rejection(stream.append([makeEvent('one')]))
+      expect(failure).to.be.instanceOf(TransientError)
+      expect(failure.message).to.contain('another process')
+      other.exec('ROLLBACK')
+      other.close()
+      await stream.append([makeEvent('one')])
+      await stream.close()
+    })
+  })
+})
