@@ -37,10 +37,10 @@ function derive(password: string, salt: Uint8Array, cost: number): Promise<Buffe
   })
 }
 
+/** Undefined for what we did not write: nobody signs in with a damaged hash. */
 function parseStored(stored: string): Stored | undefined {
-  const [name, cost, r, p, salt, hash] = stored.split('$')
-  if (name !== 'scrypt' || Number(r) !== blockSize || p !== '1' || salt === undefined || hash === undefined)
-    return undefined
+  const [, cost = '', salt = '', hash = ''] = /^scrypt\$(\d{1,2})\$8\$1\$([\w-]{22,})\$([\w-]{43})$/.exec(stored) ?? []
+  if (hash === '') return undefined
   return { cost: Number(cost), salt: Buffer.from(salt, 'base64url'), hash: Buffer.from(hash, 'base64url') }
 }
 

@@ -1,0 +1,413 @@
+import { expect } from 'chai'
+import { sealDirectoryEvent, type DirectoryEvent } from '#src/events/directory.ts'
+import { plans } from '#src/config.ts'
+import type { Directory } from '#src/directory/create-directory.ts'
+import type { Workspace } from '#src/directory/directory.ts'
+import { createKeySecret, hashKey, keyKinds } from '#src/directory/keys.ts'
+import { createWorkspace, day, limits, newStream, openDirectory, pepper, valueOf, type Opened } from './harness.ts'
+
+const password = 'a long password'
+
+describe('directory', () => {
+  let one: Opened
+  let directory: Directory
+  let workspace: Workspace
+  beforeEach(async () => {
+    one = await openDirectory()
+    directory = one.directory
+    workspace = await createWorkspace(directory, 'Acme')
+  })
+  afterEach(() => directory.close())
+
+  const user = async (email = 'ann@acme.example') =>
+    valueOf(await directory.createUser({ email, password, workspaceId: workspace.id }))
+  const started = async (id: string, userId: string, address = '') => {
+    await directory.startSession({ id, userId, workspaceId: workspace.id, address })
+    return directory.session(id)
+  }
+
+  describe('workspaces', () => {
+    it('have a plan from the table, and an id that nobody chose', () => {
+      expect(workspace).to.deep.include({ name: 'Acme', plan: plans['pro'], createdAt: one.clock() })
+      expect(workspace.id).to.match(/^w[0-9a-f]{16}$/)
+      expect(directory.workspace(workspace.id)).to.equal(workspace)
+      expect(directory.workspaceNamed('aCME')).to.equal(workspace)
+      expect(directory.workspaceNamed(workspace.id)).to.equal(workspace)
+      expect(directory.workspaceNamed('other')).to.equal(undefined)
+    })
+
+    it('have names of their own, in any case, and proper ones', async () => {
+      for (const [name, code] of [
+        ['acme', 'exists'],
+        [' ACME ', 'exists'],
+        ['directory', 'exists'],
+        ['', 'invalid'],
+        ['a\nb', 'invalid'],
+        ['x'.repeat(81), 'invalid'],
+      ] as const) {
+        const refused = await directory.createWorkspace({ name, plan: 'free' })
+        expect(!refused.ok && refused.error.code, JSON.stringify(name)).to.equal(code)
+      }
+      expect(directory.workspaces()).to.have.length(1)
+    })
+
+    it('refuse a plan that is not in the table, by inherited names too', async () => {
+      for (const plan of ['gold', 'constructor', '__proto__', '']) {
+        expect((await directory.createWorkspace({ name: 'x', plan })).ok, plan).to.equal(false)
+        expect((await directory.changePlan(workspace.id, plan)).ok, plan).to.equal(false)
+      }
+    })
+
+    it('change their plan at once', async () => {
+      valueOf(await directory.changePlan(workspace.id, 'free'))
+      expect(directory.workspace(workspace.id)?.plan).to.equal(plans['free'])
+    })
+
+    it('on a plan that is gone from the table have nothing', async () => {
+      const { directory: later } = await openDirectory({ stream: one.stream, plans: { free: plans['free']! } })
+      expect(later.workspace(workspace.id)?.plan).to.deep.include({ features: [], spansPerMonth: 0 })
+      await later.close()
+    })
+
+    it('created twice at the same time by two processes are one', async () => {
+      const { directory: other } = await openDirectory({ stream: one.stream })
+      const outcomes = await Promise.all(
+        [directory, other, directory, other].map((each) => each.createWorkspace({ name: 'Both', plan: 'free' })),
+      )
+      expect(outcomes.filter(({ ok }) => ok)).to.have.length(1)
+      await other.followed(await one.stream.head(), 1_000)
+      expect(other.workspaces().map(({ name }) => name)).to.deep.equal(['Acme', 'Both'])
+      await other.close()
+    })
+  })
+
+  describe('users', () => {
+    it('are members of the workspace they are created in', async () => {
+      const ann = await user(' Ann@Acme.Example ')
+      expect(ann).to.deep.include({ email: 'ann@acme.example', workspaceIds: [workspace.id] })
+      expect(directory.userByEmail('ANN@acme.example')).to.deep.equal(ann)
+      expect(directory.members(workspace.id)).to.deep.equal([
+        { userId: ann.id, email: 'ann@acme.example', role: 'member', addedAt: one.clock() },
+      ])
+    })
+
+    it('have an address of their own, in any case, and a long password', async () => {
+      await user()
+      for (const [email, chosen, field] of [
+        ['ANN@acme.example', password, 'email'],
+        ['no address', password, 'email'],
+        ['@', password, 'email'],
+        [`${'x'.repeat(250)}@y.zz`, password, 'email'],
+        ['bob@acme.example', 'short', 'password'],
+      ] as const) {
+        const refused = await directory.createUser({ email, password: chosen, workspaceId: workspace.id })
+        expect(!refused.ok && refused.error.field, email).to.equal(field)
+      }
+      expect(directory.members(workspace.id)).to.have.length(1)
+    })
+
+    it('created twice at once by two processes are one', async () => {
+      const { directory: other } = await openDirectory({ stream: one.stream })
+      const wanted = { email: 'both@acme.example', password, workspaceId: workspace.id }
+      const outcomes = await Promise.all([directory, other].map((each) => each.createUser(wanted)))
+      expect(outcomes.filter(({ ok }) => ok)).to.have.length(1)
+      await other.close()
+    })
+
+    it('sign in with their password only', async () => {
+      const ann = await user()
+      expect(await directory.authenticate('ANN@acme.example ', password)).to.deep.equal(ann)
+      expect(await directory.authenticate('ann@acme.example', 'another password')).to.equal(undefined)
+      expect(await directory.authenticate('bob@acme.example', password)).to.equal(undefined)
+    })
+
+    it('may belong to several workspaces, in the order of joining', async () => {
+      const ann = await user()
+      const second = await createWorkspace(directory, 'Second')
+      valueOf(await directory.addMember({ workspaceId: second.id, userId: ann.id }))
+      valueOf(await directory.addMember({ workspaceId: second.id, userId: ann.id }))
+      expect(directory.user(ann.id)?.workspaceIds).to.deep.equal([workspace.id, second.id])
+      expect(directory.members(second.id)).to.have.length(1)
+    })
+
+    it('who leave a workspace lose their sessions in it; the last one stays', async () => {
+      const ann = await user()
+      expect((await directory.removeMember({ workspaceId: workspace.id, userId: ann.id })).ok).to.equal(false)
+      await user('bob@acme.example')
+      expect(await started('a'.repeat(32), ann.id)).to.not.equal(undefined)
+      valueOf(await directory.removeMember({ workspaceId: workspace.id, userId: ann.id }))
+      expect(directory.session('a'.repeat(32))).to.equal(undefined)
+      expect(directory.user(ann.id)?.workspaceIds).to.deep.equal([])
+    })
+
+    it('who change their password end every session, and sign in with the new one only', async () => {
+      const ann = await user()
+      await started('a'.repeat(32), ann.id)
+      await started('b'.repeat(32), ann.id)
+      const changed = { userId: ann.id, password: 'another password', keptSession: 'b'.repeat(32) }
+      valueOf(await directory.changePassword(changed))
+      expect(directory.session('a'.repeat(32))).to.equal(undefined)
+      expect(directory.session('b'.repeat(32))).to.not.equal(undefined)
+      expect(await directory.authenticate(ann.email, password)).to.equal(undefined)
+      expect(await directory.authenticate(ann.email, 'another password')).to.not.equal(undefined)
+    })
+
+    it('cannot begin a session with a password that was changed meanwhile', async () => {
+      const ann = await user()
+      const { directory: slow } = await openDirectory({ stream: one.stream })
+      // The slow process decides by the old password; the change is in the log before its session is.
+      const position = directory.password(ann.id)?.position ?? 0
+      valueOf(await directory.changePassword({ userId: ann.id, password: 'another password' }))
+      const late: DirectoryEvent = {
+        type: 'directory.session.started',
+        workspaceId: workspace.id,
+        session: 'f'.repeat(64),
+        userId: ann.id,
+        address: '192.0.2.9',
+        passwordPosition: position,
+      }
+      const { last } = await one.stream.append([sealDirectoryEvent(late, one.clock(), 'f'.repeat(32))])
+      await slow.followed(last, 1_000)
+      expect(slow.position()).to.equal(last)
+      expect(slow.isKnownAddress(ann.id, '192.0.2.9')).to.equal(false)
+      await slow.close()
+    })
+  })
+
+  describe('keys', () => {
+    for (const kind of keyKinds) {
+      it(`of kind ${kind} are found by their secret, which is nowhere stored`, async () => {
+        const { key, secret } = valueOf(await directory.createKey({ workspaceId: workspace.id, kind, name: 'one' }))
+        expect(directory.findKey(secret)).to.equal(key)
+        expect(key).to.deep.include({ kind, name: 'one', last4: secret.slice(-4), revokedAt: null, exposed: false })
+        const log = await one.stream.read(0, 100)
+        expect(log.map(({ payload }) => Buffer.from(payload).toString()).join()).to.not.include(secret)
+        expect(JSON.stringify(directory.keys(workspace.id))).to.not.include(secret.slice(key.prefix.length, -4))
+      })
+    }
+
+    it('have the least scope unless more is asked for, and never more than their kind', async () => {
+      const create = (kind: 'api' | 'logs', scopes?: readonly ('traces:read' | 'logs:write')[]) =>
+        directory.createKey({ workspaceId: workspace.id, kind, ...(scopes === undefined ? {} : { scopes }) })
+      expect(valueOf(await create('api')).key.scopes).to.deep.equal(['traces:read'])
+      expect(valueOf(await create('api', ['logs:write'])).key.scopes).to.deep.equal(['logs:write'])
+      expect((await create('logs', ['traces:read'])).ok).to.equal(false)
+      expect((await create('api', [])).ok).to.equal(false)
+    })
+
+    it('are found neither by a guess, nor by a well-formed one that was never made', async () => {
+      expect(directory.findKey('')).to.equal(undefined)
+      expect(directory.findKey('tt_')).to.equal(undefined)
+      expect(directory.findKey(createKeySecret('tracing', (bytes) => new Uint8Array(bytes)))).to.equal(undefined)
+    })
+
+    it('that are revoked say so, for ever, from the first time', async () => {
+      const { key, secret } = valueOf(await directory.createKey({ workspaceId: workspace.id, kind: 'logs' }))
+      one.clock.advance(5)
+      valueOf(await directory.revokeKey({ workspaceId: workspace.id, keyId: key.id }))
+      const revokedAt = one.clock()
+      one.clock.advance(5)
+      valueOf(await directory.revokeKey({ workspaceId: workspace.id, keyId: key.id }))
+      expect(directory.findKey(secret)?.revokedAt).to.equal(revokedAt)
+    })
+
+    it('of another workspace can be neither revoked nor changed', async () => {
+      const { key, secret } = valueOf(await directory.createKey({ workspaceId: workspace.id, kind: 'publishable' }))
+      const other = await createWorkspace(directory, 'Other')
+      const which = { workspaceId: other.id, keyId: key.id }
+      const absent = { workspaceId: other.id, keyId: 'k0000000000000000' }
+      expect(await directory.revokeKey(which)).to.deep.equal(await directory.revokeKey(absent))
+      expect((await directory.changeOrigins({ ...which, origins: ['https://evil.example'] })).ok).to.equal(false)
+      expect(directory.findKey(secret)).to.deep.include({ revokedAt: null, origins: [] })
+    })
+
+    it('that are publishable may be bound to origins', async () => {
+      const create = (kind: 'publishable' | 'logs', origins: readonly string[]) =>
+        directory.createKey({ workspaceId: workspace.id, kind, origins })
+      const { key } = valueOf(await create('publishable', ['https://Shop.example/', 'http://localhost:3000']))
+      expect(key.origins).to.deep.equal(['https://shop.example', 'http://localhost:3000'])
+      const changed = { workspaceId: workspace.id, keyId: key.id, origins: ['https://new.example'] }
+      expect(valueOf(await directory.changeOrigins(changed)).origins).to.deep.equal(['https://new.example'])
+      for (const wrong of [
+        'shop.example',
+        'https://shop.example/path',
+        'null',
+        '*',
+        'ftp://x.example',
+        'javascript:alert(1)',
+      ]) {
+        expect((await create('publishable', [wrong])).ok, wrong).to.equal(false)
+      }
+      expect((await create('logs', ['https://shop.example'])).ok).to.equal(false)
+    })
+
+    it('that were seen in a browser are flagged, with one audit entry', async () => {
+      const { key } = valueOf(await directory.createKey({ workspaceId: workspace.id, kind: 'logs' }))
+      await Promise.all([1, 2, 3].map(() => directory.flagExposed(key, 'rum ingest from https://shop.example')))
+      await directory.flagExposed(key, 'again')
+      expect(directory.keys(workspace.id)[0]?.exposed).to.equal(true)
+      const log = await one.stream.read(0, 100)
+      expect(log.filter(({ type }) => type === 'directory.key.exposed')).to.have.length(1)
+    })
+  })
+
+  describe('sessions', () => {
+    const id = 's'.repeat(32)
+
+    it('are of one person in one workspace, and only their hash is written', async () => {
+      const ann = await user()
+      expect(await started(id, ann.id)).to.deep.equal({
+        id,
+        userId: ann.id,
+        email: ann.email,
+        workspaceId: workspace.id,
+        startedAt: one.clock(),
+      })
+      const log = await one.stream.read(0, 100)
+      expect(log.map(({ payload }) => Buffer.from(payload).toString()).join()).to.not.include(id)
+    })
+
+    it('end for good', async () => {
+      const ann = await user()
+      await started(id, ann.id)
+      await directory.endSession(id)
+      expect(directory.session(id)).to.equal(undefined)
+      await directory.endSession(id)
+    })
+
+    it('end when they are idle, and go on while they are used, in other processes too', async () => {
+      const ann = await user()
+      const { directory: other } = await openDirectory({ stream: one.stream, clock: one.clock })
+      await started(id, ann.id)
+      const written = await one.stream.head()
+      one.clock.advance(limits.sessionIdleMs / 10)
+      await directory.continueSession(id)
+      expect(await one.stream.head(), 'not written at every use').to.equal(written)
+      one.clock.advance(limits.sessionIdleMs * 0.8)
+      await Promise.all([directory.continueSession(id), directory.continueSession(id)])
+      expect(await one.stream.head(), 'written once').to.be.greaterThan(written)
+      one.clock.advance(limits.sessionIdleMs - 1)
+      await other.followed(await one.stream.head(), 1_000)
+      expect(other.session(id)).to.not.equal(undefined)
+      one.clock.advance(1)
+      expect(other.session(id)).to.equal(undefined)
+      await directory.continueSession(id)
+      expect(directory.session(id), 'too late').to.equal(undefined)
+      await other.close()
+    })
+
+    it('end after their longest time, however much they are used', async () => {
+      const ann = await user()
+      await started(id, ann.id)
+      for (let used = 0; used < 29; used++) {
+        one.clock.advance(day)
+        await directory.continueSession(id)
+      }
+      expect(directory.session(id)).to.not.equal(undefined)
+      one.clock.advance(day)
+      expect(directory.session(id)).to.equal(undefined)
+    })
+
+    it('beyond a thousand of one person end, the oldest first', async () => {
+      const ann = await user()
+      const ids = Array.from({ length: 1_001 }, (_, at) => `session-number-${at}`)
+      for (const each of ids) await started(each, ann.id)
+      expect(directory.session(ids[0]!)).to.equal(undefined)
+      expect(directory.session(ids[1]!)).to.not.equal(undefined)
+    })
+
+    it('make the last ten addresses known as their person’s', async () => {
+      const ann = await user()
+      for (let at = 0; at < 11; at++) await started(`session-number-${at}`, ann.id, `192.0.2.${at}`)
+      expect(directory.isKnownAddress(ann.id, '192.0.2.0')).to.equal(false)
+      expect(directory.isKnownAddress(ann.id, '192.0.2.1')).to.equal(true)
+    })
+  })
+
+  describe('the audit trail', () => {
+    it('has an entry of each export', async () => {
+      const ann = await user()
+      const exported = { workspaceId: workspace.id, userId: ann.id, query: 'level>=warn', format: 'csv' }
+      await directory.recordExport(exported)
+      const [last] = (await one.stream.read(0, 100)).slice(-1)
+      expect(last).to.deep.include({ type: 'directory.logs.exported', workspaceId: workspace.id })
+      expect(JSON.parse(Buffer.from(last!.payload).toString())).to.deep.equal(exported)
+    })
+
+    it('has refused sign-ins, at most 60 a minute, the rest as a count', async () => {
+      for (let at = 0; at < 100; at++) await directory.recordFailedSignIn({ userId: null, address: '192.0.2.1' })
+      one.clock.advance(60_000)
+      await directory.recordFailedSignIn({ userId: null, address: '192.0.2.2' })
+      const failed = (await one.stream.read(0, 1_000)).filter(({ type }) => type === 'directory.signIn.failed')
+      const counts = failed.map(
+        ({ payload }) => (JSON.parse(Buffer.from(payload).toString()) as { count: number }).count,
+      )
+      expect(failed).to.have.length(62)
+      expect(counts.reduce((sum, count) => sum + count, 0)).to.equal(101)
+    })
+  })
+
+  describe('following', () => {
+    it('shows at once what another process appends', async () => {
+      const { directory: other } = await openDirectory({ stream: one.stream })
+      const { secret } = valueOf(await other.createKey({ workspaceId: workspace.id, kind: 'tracing' }))
+      expect(await directory.followed(other.position(), 1_000)).to.equal(true)
+      expect(directory.findKey(secret)).to.not.equal(undefined)
+      await other.close()
+    })
+
+    it('gives the same view from the start as event by event', async () => {
+      const ann = await user()
+      await started('s'.repeat(32), ann.id)
+      valueOf(await directory.createKey({ workspaceId: workspace.id, kind: 'api' }))
+      const { directory: later } = await openDirectory({ stream: one.stream, clock: one.clock })
+      expect(later.position()).to.equal(directory.position())
+      expect(later.workspaces()).to.deep.equal(directory.workspaces())
+      expect(later.keys(workspace.id)).to.deep.equal(directory.keys(workspace.id))
+      expect(later.members(workspace.id)).to.deep.equal(directory.members(workspace.id))
+      expect(later.session('s'.repeat(32))).to.deep.equal(directory.session('s'.repeat(32)))
+      await later.close()
+    })
+
+    it('is behind a position that is not written yet, for as long as it was told to wait', async () => {
+      expect(await directory.followed((await one.stream.head()) + 4_096, 1)).to.equal(false)
+    })
+
+    it('goes on after a passing failure of the log', async () => {
+      const stream = newStream()
+      let failures = 2
+      const { directory: patient } = await openDirectory({
+        stream: {
+          ...stream,
+          read: async (after, max) => {
+            if (failures-- > 0) throw Object.assign(new Error('busy'), { name: 'TransientError' })
+            return stream.read(after, max)
+          },
+        },
+      })
+      expect((await patient.createWorkspace({ name: 'patient', plan: 'free' })).ok).to.equal(true)
+      await patient.close()
+    })
+
+    it('stops, and says so, at an event that it does not understand', async () => {
+      const event = sealDirectoryEvent(
+        { type: 'directory.session.ended', session: 'x', userId: 'u', reason: 'signedOut' },
+        1,
+        '0',
+      )
+      const appended = await one.stream.append([{ ...event, type: 'directory.fromTheFuture' }])
+      expect(await directory.followed(appended.last, 1_000)).to.equal(false)
+      expect(one.stops.map(({ message }) => message).join()).to.include('newer version')
+      const outcome = await openDirectory({ stream: one.stream }).catch((error: unknown) => error)
+      expect(outcome).to.have.property('name', 'PermanentError')
+    })
+  })
+
+  it('hashes keys with its own pepper', async () => {
+    const { key, secret } = valueOf(await directory.createKey({ workspaceId: workspace.id, kind: 'logs' }))
+    const [event] = (await one.stream.read(0, 100)).filter(({ type }) => type === 'directory.key.created')
+    const { hash } = JSON.parse(Buffer.from(event!.payload).toString()) as { hash: string }
+    expect(hash).to.equal(hashKey(pepper, secret))
+    expect(Object.keys(key)).to.not.include('hash')
+  })
+})

@@ -1,0 +1,79 @@
+import { randomBytes } from 'node:crypto'
+import { chmodSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import { loadSecrets } from '#src/directory/secrets.ts'
+
+describe('secrets of an installation', () => {
+  let folder: string
+  const file = (): string => join(folder, 'secrets.json')
+  const load = (sessionKeys?: readonly string[]) =>
+    loadSecrets({ dataFolder: folder, random: randomBytes, sessionKeys })
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'throughline-secrets-'))
+  })
+  afterEach(() => rmSync(folder, { recursive: true, force: true }))
+
+  it('are made once in an empty folder, random, readable by the owner only', () => {
+    const first = load()
+    expect(load()).to.deep.equal(first)
+    expect(first.pepper).to.have.length.at.least(43)
+    expect(first.sessionKeys[0]).to.have.length.at.least(43)
+    expect(first.pepper).to.not.equal(first.sessionKeys[0])
+    expect(statSync(file()).mode & 0o777).to.equal(0o600)
+    expect(readdirSync(folder)).to.deep.equal(['secrets.json'])
+  })
+
+  it('come with a folder that is not there yet', () => {
+    folder = join(folder, 'new', 'data')
+    expect(load().pepper).to.have.length.at.least(43)
+    expect(statSync(folder).mode & 0o077).to.equal(0)
+    folder = join(folder, '..', '..')
+  })
+
+  it('are made private again when something widened the mode', () => {
+    load()
+    chmodSync(file(), 0o644)
+    load()
+    expect(statSync(file()).mode & 0o777).to.equal(0o600)
+  })
+
+  it('take SESSION_KEYS before the file', () => {
+    const { pepper } = load()
+    const keys = [randomBytes(32).toString('hex'), randomBytes(32).toString('hex')]
+    expect(load(keys)).to.deep.equal({ sessionKeys: keys, pepper })
+  })
+
+  it('refuse SESSION_KEYS that are absent, short or a default', () => {
+    for (const keys of [[], [''], ['short'], ['x'.repeat(64)], [randomBytes(32).toString('hex'), 'short']]) {
+      expect(() => load(keys), JSON.stringify(keys))
+        .to.throw(/SESSION_KEYS/)
+        .with.property('name', 'PermanentError')
+    }
+  })
+
+  it('refuse a folder whose directory is there but whose secrets are not', () => {
+    writeFileSync(join(folder, 'directory.db'), '')
+    expect(() => load()).to.throw(/restore it from a backup/)
+    expect(readdirSync(folder)).to.deep.equal(['directory.db'])
+  })
+
+  it('refuse a damaged or emptied file, and leave it as it is', () => {
+    const damaged = [
+      '',
+      '{',
+      'null',
+      '{}',
+      '{"sessionKeys":[],"pepper":"x"}',
+      '{"sessionKeys":["short"],"pepper":"short"}',
+    ]
+    for (const text of damaged) {
+      writeFileSync(file(), text)
+      expect(() => load(), text)
+        .to.throw(/secrets\.json/)
+        .with.property('name', 'PermanentError')
+      expect(readFileSync(file(), 'utf8')).to.equal(text)
+    }
+  })
+})
