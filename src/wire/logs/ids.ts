@@ -1,0 +1,50 @@
+import type { Json } from '#src/lib/json.ts'
+import { parseTraceparent } from '#src/lib/traceparent.ts'
+
+const hex = /^[0-9a-f]+$/
+const zeros = /^0+$/
+const digits = /^\d{1,20}$/
+const uint64Max = 18_446_744_073_709_551_615n
+
+/** An unsigned 64-bit number in decimal (Datadog's ids, or ids sent as JSON numbers) as 16 hex digits. */
+function decimalId(text: string): string | undefined {
+  if (!digits.test(text)) return undefined
+  const value = BigInt(text)
+  return value > 0n && value <= uint64Max ? value.toString(16).padStart(16, '0') : undefined
+}
+
+/** Text of an id, as 16 hex digits when it is decimal; undefined for what cannot be one. */
+function idText(value: Json | undefined, decimal: boolean): string | undefined {
+  if (typeof value === 'bigint' || typeof value === 'number') return decimalId(String(value))
+  if (typeof value !== 'string' || value.length > 64) return undefined
+  const text = value.trim().replaceAll('-', '').toLowerCase()
+  if (decimal && digits.test(text)) return decimalId(text)
+  return hex.test(text) && !zeros.test(text) ? text : undefined
+}
+
+const usualTrace = /^(?!0{32})[0-9a-f]{32}$/
+const usualSpan = /^(?!0{16})[0-9a-f]{16}$/
+
+/** 32 hex digits in lower case: from 32, with dashes or not, from 16 (padded), or from a 64-bit number. */
+export function traceIdOf(value: Json | undefined, decimal = false): string | undefined {
+  if (typeof value === 'string' && usualTrace.test(value)) return value
+  const text = idText(value, decimal)
+  return text?.length === 32 || text?.length === 16 ? text.padStart(32, '0') : undefined
+}
+
+/** 16 hex digits in lower case. */
+export function spanIdOf(value: Json | undefined, decimal = false): string | undefined {
+  if (!decimal && typeof value === 'string' && usualSpan.test(value)) return value
+  const text = idText(value, decimal)
+  return text?.length === 16 ? text : undefined
+}
+
+export const traceparentOf = (value: Json | undefined): ReturnType<typeof parseTraceparent> =>
+  typeof value === 'string' && value.length <= 512 ? parseTraceparent(value) : undefined
+
+/** Opaque, 1 to 128 characters; undefined when empty, longer, or not text. */
+export function sessionIdOf(value: Json | undefined): string | undefined {
+  const text = typeof value === 'number' || typeof value === 'bigint' ? String(value) : value
+  if (typeof text !== 'string' || text.trim() === '') return undefined
+  return text.length <= 128 ? text.toWellFormed() : undefined
+}

@@ -1,0 +1,68 @@
+import type { Json } from '#src/lib/json.ts'
+import type { Level } from '#src/events/telemetry.ts'
+
+const words: Readonly<Record<Level, string>> = {
+  trace: 'trace trc verbose finest finer silly all',
+  debug: 'debug dbg fine config http',
+  info: 'info information informational notice inf log',
+  warn: 'warn warning wrn',
+  error: 'error err severe failure',
+  fatal: 'fatal critical crit alert emerg emergency panic dpanic ftl',
+}
+const letters: Readonly<Record<string, Level>> = {
+  t: 'trace',
+  v: 'trace',
+  d: 'debug',
+  i: 'info',
+  w: 'warn',
+  e: 'error',
+  f: 'fatal',
+}
+const names: ReadonlyMap<string, Level> = new Map(
+  (Object.entries(words) as [Level, string][]).flatMap(([level, list]) =>
+    list.split(' ').map((word): [string, Level] => [word, level]),
+  ),
+)
+/** Words that say a level wherever they stand; others say something else in a field called `status`. */
+const notStatus: ReadonlySet<string> = new Set(['all', 'fine', 'http', 'log', 'config', 'failure'])
+const openTelemetry: readonly Level[] = ['trace', 'debug', 'info', 'warn', 'error', 'fatal']
+const syslog: readonly Level[] = ['fatal', 'fatal', 'fatal', 'error', 'warn', 'info', 'info', 'debug']
+const numeral = /^\d{1,3}(?:\.0)?$/
+
+/** A level by name, in any case; OpenTelemetry's `INFO2` and glog's single letters too. */
+export function levelByName(value: Json | undefined): Level | undefined {
+  if (typeof value !== 'string' || value.length > 32) return undefined
+  const word = value.trim().toLowerCase()
+  return names.get(word) ?? letters[word] ?? names.get(word.replace(/[1-4]$/, ''))
+}
+
+/** `status` is a level only when it is a level word: HTTP and job states also live there. */
+export function levelByStatus(value: Json | undefined): Level | undefined {
+  const level = levelByName(value)
+  if (level === undefined || typeof value !== 'string') return undefined
+  const word = value.trim().toLowerCase()
+  return word.length > 1 && !notStatus.has(word) ? level : undefined
+}
+
+/** OpenTelemetry's SeverityNumber, 1 to 24 in steps of four (logs data model, "Severity fields"). */
+export function levelBySeverityNumber(value: Json | undefined): Level | undefined {
+  const number = numberOf(value)
+  return number >= 1 && number <= 24 ? openTelemetry[Math.ceil(number / 4) - 1] : undefined
+}
+
+/** A number in a level field: pino's tens (10 trace … 60 fatal) and what lies above 24, else OpenTelemetry's 1 to 24. */
+export function levelByNumber(value: Json | undefined): Level | undefined {
+  const number = numberOf(value)
+  if (number === 10 || number === 20 || (number > 24 && number <= 999)) {
+    return openTelemetry[Math.min(Math.floor(number / 10), 6) - 1]
+  }
+  return levelBySeverityNumber(number)
+}
+
+/** Syslog's severity, 0 emergency to 7 debug (RFC 5424 §6.2.1), as GELF has it in `level`. */
+export const levelBySyslog = (value: Json | undefined): Level | undefined => syslog[numberOf(value)]
+
+function numberOf(value: Json | undefined): number {
+  if (typeof value === 'number') return value
+  return typeof value === 'string' && numeral.test(value.trim()) ? Number(value) : Number.NaN
+}

@@ -1,0 +1,22 @@
+import { isSpace, skipSpace } from '#src/lib/json-bytes.ts'
+import { afterMark } from './media-type.ts'
+
+const newline = 0x0a
+
+/**
+ * Visits the lines that are not blank, `start` to `end` without the white space around; `lineStart` is before that in front.
+ * Linear, however many lines are blank.
+ */
+export function eachLine(body: Uint8Array, visit: (start: number, end: number, lineStart: number) => void): void {
+  let from = afterMark(body)
+  let start = skipSpace(body, from)
+  while (start < body.length) {
+    const found = body.indexOf(newline, start)
+    const lineEnd = found === -1 ? body.length : found
+    let end = lineEnd
+    while (isSpace(body[end - 1])) end--
+    visit(start, end, Math.max(from, body.lastIndexOf(newline, start) + 1))
+    from = lineEnd
+    start = skipSpace(body, from)
+  }
+}

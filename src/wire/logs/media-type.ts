@@ -1,0 +1,63 @@
+import { isUtf8 } from 'node:buffer'
+import { skipSpace } from '#src/lib/json-bytes.ts'
+
+/** The media types that log bodies are kept under; every accepted name and every sniffed body becomes one of them. */
+export type LogMediaType =
+  /** One JSON value: a record, an array of them, or a wrapper. */
+  | 'application/json'
+  /** A run of JSON values, mostly one a line. */
+  | 'application/x-ndjson'
+  | 'application/msgpack'
+  | 'text/plain'
+  | 'application/x-www-form-urlencoded'
+
+const json: LogMediaType = 'application/json'
+const lines: LogMediaType = 'application/x-ndjson'
+const names: ReadonlyMap<string, LogMediaType> = new Map([
+  ['application/json', json],
+  ['text/json', json],
+  ['application/x-json', json],
+  ['application/x-ndjson', lines],
+  ['application/ndjson', lines],
+  ['application/jsonl', lines],
+  ['application/x-jsonl', lines],
+  ['application/jsonlines', lines],
+  ['application/x-jsonlines', lines],
+  ['application/json-lines', lines],
+  ['application/stream+json', lines],
+  ['application/x-json-stream', lines],
+  ['application/msgpack', 'application/msgpack'],
+  ['application/x-msgpack', 'application/msgpack'],
+  ['application/vnd.msgpack', 'application/msgpack'],
+  ['text/plain', 'text/plain'],
+  ['application/x-www-form-urlencoded', 'application/x-www-form-urlencoded'],
+])
+
+/** After a byte order mark, which some senders on Windows write. */
+export const afterMark = (body: Uint8Array): number =>
+  body[0] === 0xef && body[1] === 0xbb && body[2] === 0xbf ? 3 : 0
+
+const startsJson = (body: Uint8Array): boolean => {
+  const first = body[skipSpace(body, afterMark(body))]
+  return first === 0x7b || first === 0x5b
+}
+
+/**
+ * How a body is to be read; undefined for a type that is no log body. Without a type (pino-http-send names none for
+ * NDJSON), or with the type of mere bytes, the first byte tells. A form that begins like JSON is what `curl -d` sends.
+ */
+export function resolveMediaType(contentType: string | undefined, body: Uint8Array): LogMediaType | undefined {
+  const name = (contentType ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? ''
+  if (name === '' || name === 'application/octet-stream') return sniff(body)
+  if (name === 'application/x-www-form-urlencoded' && startsJson(body)) return json
+  return names.get(name) ?? (name.endsWith('+json') ? json : undefined)
+}
+
+function sniff(body: Uint8Array): LogMediaType | undefined {
+  if (startsJson(body) || skipSpace(body, afterMark(body)) === body.length) return json
+  const first = body[0] ?? 0
+  // fixmap and fixarray begin no UTF-8 text; array 16/32 and map 16/32 may.
+  if (first >= 0x80 && first <= 0x9f) return 'application/msgpack'
+  if (isUtf8(body)) return 'text/plain'
+  return first >= 0xdc && first <= 0xdf ? 'application/msgpack' : undefined
+}

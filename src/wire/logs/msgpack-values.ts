@@ -1,0 +1,115 @@
+import type { Json, JsonObject } from '#src/lib/json.ts'
+import { formatTimeNs } from '#src/lib/time.ts'
+import type { MsgpackReader } from './msgpack.ts'
+
+/**
+ * Makes JSON-able values of MessagePack. Written here because log fields need what a general decoder refuses or loses: keys
+ * such as `__proto__`, strings that are not UTF-8, 64-bit integers as bigint only where a double cannot hold them. Bytes
+ * become base64, EventTime and timestamps RFC 3339, other extensions `{ext, data}`, NaN and Infinity text.
+ */
+export interface MsgpackValues {
+  /** The value at `at`, which the reader has found whole; recursive, so its depth must have been checked. */
+  decode(at: number): Json
+  /** Nanoseconds of the EventTime (ext 0, Fluentd forward protocol v1) or timestamp (ext -1) at `at`; else undefined. */
+  time(at: number): bigint | undefined
+}
+
+export function createMsgpackValues(bytes: Uint8Array, reader: MsgpackReader): MsgpackValues {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  /** Where the value last decoded ended: the next one begins there. */
+  let after = 0
+
+  const decode = (at: number): Json => {
+    const { kind, next, size } = reader.head(at)
+    after = next + size
+    if (kind === 'text') return buffer.toString('utf8', next, after)
+    if (kind === 'integer') return integer(view, at)
+    if (kind === 'map') return decodeMap(next, size)
+    if (kind === 'array') return decodeArray(next, size)
+    if (kind === 'float') return finite(float(view, at))
+    if (kind === 'boolean') return bytes[at] === 0xc3
+    if (kind === 'bytes') return buffer.toString('base64', next, after)
+    return kind === 'ext' ? ext(next, size) : null
+  }
+
+  const decodeArray = (next: number, size: number): Json => {
+    const items: Json[] = []
+    after = next
+    for (let index = 0; index < size; index++) items.push(decode(after))
+    return items
+  }
+
+  const decodeMap = (next: number, size: number): JsonObject => {
+    const map = Object.create(null) as Record<string, Json>
+    after = next
+    for (let index = 0; index < size; index++) {
+      const key = decode(after)
+      map[typeof key === 'string' ? key : keyText(key)] = decode(after)
+    }
+    return map
+  }
+
+  const ext = (next: number, size: number): Json => {
+    const time = extTime(view, next, size)
+    if (time !== undefined) return timeText(time)
+    return { ext: view.getInt8(next - 1), data: buffer.toString('base64', next, next + size) }
+  }
+
+  const time = (at: number): bigint | undefined => {
+    const { kind, next, size } = reader.head(at)
+    return kind === 'ext' ? extTime(view, next, size) : undefined
+  }
+
+  return { decode, time }
+}
+
+function integer(view: DataView, at: number): number | bigint {
+  const byte = view.getUint8(at)
+  if (byte < 0x80) return byte
+  if (byte >= 0xe0) return byte - 0x100
+  return byte < 0xd0 ? unsigned(view, byte, at + 1) : signed(view, byte, at + 1)
+}
+
+function unsigned(view: DataView, byte: number, at: number): number | bigint {
+  if (byte === 0xcc) return view.getUint8(at)
+  if (byte === 0xcd) return view.getUint16(at)
+  return byte === 0xce ? view.getUint32(at) : exact(view.getBigUint64(at))
+}
+
+function signed(view: DataView, byte: number, at: number): number | bigint {
+  if (byte === 0xd0) return view.getInt8(at)
+  if (byte === 0xd1) return view.getInt16(at)
+  return byte === 0xd2 ? view.getInt32(at) : exact(view.getBigInt64(at))
+}
+
+const exact = (value: bigint): number | bigint =>
+  value >= -9_007_199_254_740_991n && value <= 9_007_199_254_740_991n ? Number(value) : value
+
+const float = (view: DataView, at: number): number =>
+  view.getUint8(at) === 0xca ? view.getFloat32(at + 1) : view.getFloat64(at + 1)
+
+/** JSON has no word for these; protobuf's JSON form writes them so. */
+const finite = (value: number): number | string => (Number.isFinite(value) ? value : String(value))
+
+const keyText = (key: Json): string =>
+  typeof key === 'object' && key !== null
+    ? JSON.stringify(key, (_name, item: unknown) => (typeof item === 'bigint' ? item.toString() : item))
+    : String(key)
+
+function extTime(view: DataView, next: number, size: number): bigint | undefined {
+  const type = view.getInt8(next - 1)
+  if (type === 0 && size === 8) return nanoseconds(view.getUint32(next), view.getUint32(next + 4))
+  if (type !== -1) return undefined
+  if (size === 4) return nanoseconds(view.getUint32(next), 0)
+  if (size === 12) return view.getBigInt64(next + 4) * 1_000_000_000n + BigInt(view.getUint32(next))
+  if (size !== 8) return undefined
+  const both = view.getBigUint64(next)
+  return (both & 0x3ffffffffn) * 1_000_000_000n + (both >> 34n)
+}
+
+const nanoseconds = (seconds: number, part: number): bigint => BigInt(seconds) * 1_000_000_000n + BigInt(part)
+
+/** RFC 3339 in UTC with nanoseconds; outside the years that it has, the nanoseconds themselves. */
+const timeText = (time: bigint): string =>
+  time >= -62_167_219_200_000_000_000n && time < 253_402_300_800_000_000_000n ? formatTimeNs(time) : time.toString()

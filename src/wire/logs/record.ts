@@ -1,0 +1,133 @@
+import type { Level, LogRecord } from '#src/events/telemetry.ts'
+import { isJsonObject, stringifyJson, type Json, type JsonObject } from '#src/lib/json.ts'
+import {
+  levelNames,
+  messageNames,
+  serviceNames,
+  sessionNames,
+  severityNumberNames,
+  spanNames,
+  timeNames,
+  traceNames,
+} from './aliases.ts'
+import { fieldOf, firstOf, namesOf } from './fields.ts'
+import { sessionIdOf, spanIdOf, traceIdOf, traceparentOf } from './ids.ts'
+import { levelByName, levelByNumber, levelBySeverityNumber, levelByStatus, levelBySyslog } from './level.ts'
+import { tidyFields, type TidyLimits } from './tidy.ts'
+import { earliestNs, latestNs, parseEpoch, parseTime } from './time.ts'
+
+const times = namesOf(timeNames)
+const levels = namesOf(levelNames)
+const severityNumbers = namesOf(severityNumberNames)
+const messages = namesOf(messageNames)
+const traces = namesOf(traceNames)
+const spans = namesOf(spanNames)
+const sessions = namesOf(sessionNames)
+const services = namesOf(serviceNames)
+
+/** What the body says of a record beside its fields. */
+export type RecordContext = Readonly<{
+  ordinal: number
+  /** Milliseconds: the time of a record that has none. */
+  receivedAt: number
+  limits: TidyLimits
+  /** The time that stands beside the fields (Fluent Bit); a time among the fields comes first. */
+  besideNs?: bigint | undefined
+  /** Digits of a field that a double does not hold. */
+  exact?: Readonly<{ name: string; digits: string }> | undefined
+}>
+
+export type RecordTime = Readonly<{ timeNs: bigint; cut: string | undefined }>
+
+/** A record's own time within what can be stored, else the time of arrival, and a note when it had to be changed. */
+export function timeOf(record: JsonObject, context: Omit<RecordContext, 'ordinal' | 'limits'>): RecordTime {
+  let unusable: string | undefined
+  const own = firstOf(record, times, (value, name) => {
+    const written = context.exact?.name === name ? context.exact.digits : value
+    const time = name === 'timeUnixNano' ? unixNano(written) : parseTime(written)
+    if (time === undefined && unusable === undefined) unusable = name
+    return time
+  })
+  const timeNs = own ?? context.besideNs
+  if (timeNs === undefined) {
+    const arrival = BigInt(Math.trunc(context.receivedAt)) * 1_000_000n
+    return { timeNs: arrival, cut: unusable === undefined ? undefined : `no time could be read from ${unusable}` }
+  }
+  if (timeNs >= earliestNs && timeNs <= latestNs) return { timeNs, cut: undefined }
+  const nearest = timeNs < earliestNs ? earliestNs : latestNs
+  return { timeNs: nearest, cut: 'time outside 1970 to 2262 moved to the nearest that can be stored' }
+}
+
+/** OTLP has 0 for an unknown time. */
+function unixNano(value: Json): bigint | undefined {
+  const time = typeof value === 'object' || typeof value === 'boolean' ? undefined : parseEpoch(String(value), 0)
+  return time === 0n ? undefined : time
+}
+
+/** Names over numbers, whatever their order: logtail-python has its own `severity` numbers beside `level`. */
+export function levelOf(record: JsonObject): Level | null {
+  const named = firstOf(record, levels, levelByName) ?? levelByStatus(record['status'])
+  if (named !== undefined) return named
+  const isGelf = record['short_message'] !== undefined && record['version'] === '1.1'
+  const numbered = firstOf(record, levels, isGelf ? levelBySyslog : levelByNumber)
+  return numbered ?? firstOf(record, severityNumbers, levelBySeverityNumber) ?? null
+}
+
+/** ECS has objects in `log` and `event`, which are no messages. */
+const messageOf = (record: JsonObject): string =>
+  firstOf(record, messages, (value, name) =>
+    isJsonObject(value) && (name === 'log' || name === 'event') ? undefined : messageText(value),
+  ) ?? ''
+
+/** Text of a message; an OTLP AnyValue is the value in it. */
+export function messageText(value: Json): string {
+  if (typeof value === 'string') return value
+  if (!isJsonObject(value)) return stringifyJson(value)
+  const keys = Object.keys(value)
+  const only = keys.length === 1 ? keys[0] : undefined
+  const inner = only === undefined ? undefined : value[only]
+  if (only === 'stringValue' && typeof inner === 'string') return inner
+  const isScalar = only === 'intValue' || only === 'doubleValue' || only === 'boolValue'
+  return isScalar && inner !== undefined && typeof inner !== 'object' ? String(inner) : stringifyJson(value)
+}
+
+export type Identifiers = Readonly<{ traceId: string | null; spanId: string | null; sessionId: string | null }>
+
+/** Trace, span and session of a record; a traceparent gives what the ids by name leave open. */
+export function identifiersOf(record: JsonObject): Identifiers {
+  const isDecimal = (name: string): boolean => name.startsWith('dd.')
+  const parent = traceparentOf(record['traceparent'])
+  const traceId = firstOf(record, traces, (value, name) => traceIdOf(value, isDecimal(name))) ?? parent?.traceId ?? null
+  const spanId = firstOf(record, spans, (value, name) => spanIdOf(value, isDecimal(name)))
+  const parentSpan = parent?.traceId === traceId ? parent?.spanId : undefined
+  return { traceId, spanId: spanId ?? parentSpan ?? null, sessionId: firstOf(record, sessions, sessionIdOf) ?? null }
+}
+
+export const serviceOf = (record: JsonObject): string | null =>
+  firstOf(record, services, (value) => {
+    if (typeof value === 'string') return value.trim().toWellFormed()
+    return typeof value === 'number' || typeof value === 'bigint' ? String(value) : undefined
+  }) ?? null
+
+/** A log record of the fields that a sender gave: what each alias says, and the fields themselves. */
+export function logRecordOf(record: JsonObject, context: RecordContext): LogRecord {
+  const { timeNs, cut } = timeOf(record, context)
+  const { fields, cuts, text } = tidyFields(record, context.limits)
+  return {
+    ordinal: context.ordinal,
+    timeNs,
+    level: levelOf(record),
+    message: text(messageOf(record)),
+    service: serviceOf(record),
+    ...identifiersOf(record),
+    source: 'logs',
+    fields,
+    cuts: cut === undefined ? cuts : [cut, ...cuts],
+  }
+}
+
+/** A field by its dotted name, as text when it is text. */
+export function textField(record: JsonObject, name: string): string | null {
+  const value = fieldOf(record, name)
+  return typeof value === 'string' && value !== '' ? value.toWellFormed() : null
+}

@@ -1,0 +1,146 @@
+import {
+  createJsonReader,
+  eachItem,
+  eachMember,
+  skipSpace,
+  type JsonRange,
+  type JsonReader,
+} from '#src/lib/json-bytes.ts'
+import { fail, ok, type Result } from '#src/lib/result.ts'
+import { isOwnName, wrapperNames } from './aliases.ts'
+import { eachLine } from './lines.ts'
+import { afterMark } from './media-type.ts'
+import { createTally, type Split, type SplitLimits, type Tally } from './split.ts'
+
+type JsonMediaType = 'application/json' | 'application/x-ndjson'
+type Sequence = Readonly<{ values: number; commas: boolean; first: JsonRange | undefined }>
+
+/** Where a body stops being JSON. */
+export type BrokenJson = Readonly<{ offset: number }>
+
+const newline = 0x0a
+const comma = 0x2c
+const openBracket = 0x5b
+const openBrace = 0x7b
+const partStarts: ReadonlySet<number> = new Set(Buffer.from('[]}",'))
+const partEnds: ReadonlySet<number> = new Set(Buffer.from('[,'))
+
+/**
+ * Cuts a JSON body into records: an object, an array, `{"logs":[…]}`, `{"events":[…]}`, or a run of objects and arrays, one
+ * a line or not. A body of several values, or one that is declared as lines, comes out as `application/x-ndjson`, in which
+ * no wrapper counts. Where a body of lines is broken, the broken lines are rejected alone.
+ */
+export function splitJson(body: Uint8Array, mediaType: JsonMediaType, limits: SplitLimits): Result<Split, BrokenJson> {
+  const reader = createJsonReader(body)
+  const tally = createTally(limits.recordsPerBatchMax)
+  const sequence = readSequence(body, reader, tally, limits, afterMark(body))
+  if (typeof sequence === 'number') {
+    if (mediaType === 'application/x-ndjson' || hasWholeLines(body)) return ok(splitLines(body, limits))
+    return fail({ offset: ~sequence })
+  }
+  const single = mediaType === 'application/json' && sequence.values <= 1
+  const items = single && sequence.first !== undefined ? wrapped(body, sequence.first) : undefined
+  const found = items === undefined ? tally : createTally(limits.recordsPerBatchMax)
+  if (items !== undefined) eachItem(body, reader, items.start, record(body, reader, found, limits))
+  return ok({
+    mediaType: single ? 'application/json' : 'application/x-ndjson',
+    accepted: found.accepted(),
+    rejected: found.rejected(),
+    total: found.total(),
+    values: reader.values(),
+    asReceived: found.rejected().length === 0 && !sequence.commas,
+  })
+}
+
+/** Takes one value as a record, if it is one. */
+const record =
+  (body: Uint8Array, reader: JsonReader, tally: Tally, limits: SplitLimits) =>
+  (start: number, end: number): void => {
+    if (body[start] !== openBrace) tally.reject('not_an_object', 'a record must be a JSON object')
+    else if (reader.depth() > limits.jsonDepthMax) {
+      tally.reject('too_deep', `nested deeper than ${limits.jsonDepthMax} levels`)
+    } else tally.accept(start, end)
+  }
+
+/** Reads all values of a body, commas between them or not; `~offset` where it is not JSON. */
+function readSequence(
+  body: Uint8Array,
+  reader: JsonReader,
+  tally: Tally,
+  limits: SplitLimits,
+  start: number,
+): Sequence | number {
+  const visit = record(body, reader, tally, limits)
+  let values = 0
+  let commas = false
+  let first: JsonRange | undefined
+  for (let at = skipSpace(body, start); at < body.length; at = skipSpace(body, at)) {
+    if (body[at] === comma && values > 0) {
+      commas = true
+      at++
+      continue
+    }
+    const end = body[at] === openBracket ? eachItem(body, reader, at, visit) : reader.value(at)
+    if (end < 0) return end
+    if (body[at] !== openBracket) visit(at, end)
+    if (values++ === 0) first = { start: at, end }
+    at = end
+  }
+  return { values, commas, first }
+}
+
+/** The array inside a wrapper; undefined when the value is none. The decoder has the same rule for parsed objects. */
+function wrapped(body: Uint8Array, value: JsonRange): JsonRange | undefined {
+  if (body[value.start] !== openBrace) return undefined
+  const arrays = new Map<string, JsonRange>()
+  let own = false
+  eachMember(body, createJsonReader(body), value.start, (key, range) => {
+    if (isOwnName(key)) own = true
+    // A repeated key replaces the earlier one, as JSON.parse has it.
+    if (body[range.start] === openBracket) arrays.set(key, range)
+    else arrays.delete(key)
+  })
+  if (own) return undefined
+  return wrapperNames.map((name) => arrays.get(name)).find((range) => range !== undefined)
+}
+
+/** Every line by itself: one that is not JSON is rejected and costs no other. */
+function splitLines(body: Uint8Array, limits: SplitLimits): Split {
+  const tally = createTally(limits.recordsPerBatchMax)
+  let values = 0
+  eachLine(body, (start, end) => {
+    const undo = tally.mark()
+    // The reader must not see past the line, else an open bracket would be followed to the end of the body each time.
+    const line = body.subarray(0, end)
+    const reader = createJsonReader(line)
+    const read = readSequence(line, reader, tally, limits, start)
+    values += reader.values()
+    if (typeof read === 'number') {
+      undo()
+      tally.reject('invalid_json', `not JSON at byte ${~read - start} of the line`)
+    }
+  })
+  return {
+    mediaType: 'application/x-ndjson',
+    accepted: tally.accepted(),
+    rejected: tally.rejected(),
+    total: tally.total(),
+    values,
+    asReceived: false,
+  }
+}
+
+/**
+ * Whether a broken body under a plain JSON type still means lines: some line is an object by itself, and none looks like
+ * part of a larger value (indented, or beginning or ending with a bracket or quote that is not its own).
+ */
+function hasWholeLines(body: Uint8Array): boolean {
+  let whole = 0
+  let parts = 0
+  eachLine(body, (start, end) => {
+    const indented = start > afterMark(body) && body[start - 1] !== newline
+    if (indented || partStarts.has(body[start] ?? 0) || partEnds.has(body[end - 1] ?? 0)) parts++
+    else if (createJsonReader(body.subarray(0, end)).value(start) === end) whole++
+  })
+  return whole > 0 && parts === 0
+}

@@ -1,0 +1,67 @@
+import type { JsonRange } from '#src/lib/json-bytes.ts'
+import type { Limits } from '#src/config.ts'
+import type { LogMediaType } from './media-type.ts'
+
+/** Why one record of a batch was left out, in words and as a stable code. `index` counts all records of the request. */
+export type RejectedRecord = Readonly<{
+  index: number
+  code: 'not_an_object' | 'too_deep' | 'invalid_json'
+  message: string
+}>
+
+export type SplitLimits = Pick<Limits, 'jsonDepthMax' | 'recordsPerBatchMax' | 'nodesPerRequestMax'>
+
+/** For bodies that were checked when they came: what was accepted once stays readable when limits change. */
+export const noLimits: SplitLimits = {
+  jsonDepthMax: Infinity,
+  recordsPerBatchMax: Infinity,
+  nodesPerRequestMax: Infinity,
+}
+
+/** A body cut into its records: where the good ones stand, and what is wrong with the others. */
+export type Split = Readonly<{
+  mediaType: LogMediaType
+  accepted: readonly JsonRange[]
+  rejected: readonly RejectedRecord[]
+  /** Records in all, good and bad. */
+  total: number
+  /** Values of all kinds in the body. */
+  values: number
+  /** The body as it is holds the accepted records and nothing that a strict reader would stumble over. */
+  asReceived: boolean
+}>
+
+export interface Tally {
+  accept(start: number, end: number): void
+  reject(code: RejectedRecord['code'], message: string): void
+  total(): number
+  accepted(): readonly JsonRange[]
+  rejected(): readonly RejectedRecord[]
+  /** A place to come back to with `undo`, when what followed proves to be broken. */
+  mark(): () => void
+}
+
+/** Collects records up to the limit; beyond it only counts. */
+export function createTally(recordsMax: number): Tally {
+  let total = 0
+  const accepted: JsonRange[] = []
+  const rejected: RejectedRecord[] = []
+  return {
+    accept(start, end) {
+      if (total++ < recordsMax) accepted.push({ start, end })
+    },
+    reject(code, message) {
+      const index = total++
+      if (index < recordsMax) rejected.push({ index, code, message })
+    },
+    total: () => total,
+    accepted: () => accepted,
+    rejected: () => rejected,
+    mark() {
+      const before = [total, accepted.length, rejected.length] as const
+      return () => {
+        ;[total, accepted.length, rejected.length] = before
+      }
+    },
+  }
+}
