@@ -1,0 +1,160 @@
+import type { SharedAttributes, Span, SpanEvent, SpanLink } from '#src/events/telemetry.ts'
+import { type Json, type JsonObject, parseJson, stringifyJson } from '#src/lib/json.ts'
+import { parseSpanId, parseTraceId } from './ids.ts'
+import { countOf, enumOf, listOf, namedTextOf, objectOf, readAttributes, timeOf } from './json-values.ts'
+import { shareAttributes } from './shared-attributes.ts'
+import {
+  type Cutter,
+  type DecodeLimits,
+  type SpanDraft,
+  type Surroundings,
+  beginRecord,
+  createCutter,
+  createLink,
+  createShared,
+  createSpan,
+  createSpanEvent,
+  droppedOf,
+  finishLink,
+  finishSpan,
+  finishSpanEvent,
+  kinds,
+  mark,
+  statusCodes,
+} from './span-parts.ts'
+
+const traceIdOf = (value: Json | undefined): string => (typeof value === 'string' ? (parseTraceId(value) ?? '') : '')
+const spanIdOf = (value: Json | undefined): string => (typeof value === 'string' ? (parseSpanId(value) ?? '') : '')
+
+function readSpanEvent(cutter: Cutter, event: JsonObject): SpanEvent {
+  const draft = createSpanEvent()
+  draft.timeNs = timeOf(cutter, event['timeUnixNano'])
+  draft.name = namedTextOf(cutter, event['name'], 'span event name')
+  readAttributes(cutter, event['attributes'], draft)
+  draft.attributesDropped = countOf(event['droppedAttributesCount'])
+  return finishSpanEvent(cutter, draft)
+}
+
+function readLink(cutter: Cutter, link: JsonObject): SpanLink {
+  const draft = createLink()
+  draft.traceId = traceIdOf(link['traceId'])
+  draft.spanId = spanIdOf(link['spanId'])
+  draft.traceState = namedTextOf(cutter, link['traceState'], 'link trace state')
+  draft.flags = countOf(link['flags'])
+  readAttributes(cutter, link['attributes'], draft)
+  draft.attributesDropped = countOf(link['droppedAttributesCount'])
+  return finishLink(cutter, draft)
+}
+
+function readParent(cutter: Cutter, value: Json | undefined): string | null {
+  const id = spanIdOf(value)
+  if (id !== '') return id
+  if (value !== undefined && value !== null && !(typeof value === 'string' && /^0{0,16}$/.test(value))) {
+    mark(cutter, 'parent span id left out, it is not 8 bytes')
+  }
+  return null
+}
+
+function readEventsAndLinks(cutter: Cutter, span: JsonObject, draft: SpanDraft): void {
+  const { spanEventsPerSpanMax, linksPerSpanMax } = cutter.limits
+  const events = listOf(span['events'])
+  const links = listOf(span['links'])
+  draft.eventsSeen = events.length
+  draft.spanEvents = events.slice(0, spanEventsPerSpanMax).map((event) => readSpanEvent(cutter, objectOf(event)))
+  draft.eventsDropped = countOf(span['droppedEventsCount'])
+  draft.linksSeen = links.length
+  draft.links = links.slice(0, linksPerSpanMax).map((link) => readLink(cutter, objectOf(link)))
+  draft.linksDropped = countOf(span['droppedLinksCount'])
+}
+
+function readSpan(cutter: Cutter, span: JsonObject, surroundings: Surroundings): Span | undefined {
+  const draft = createSpan()
+  draft.traceId = traceIdOf(span['traceId'])
+  draft.spanId = spanIdOf(span['spanId'])
+  // Ids were checked, and spans without them cut, before the event was written.
+  if (draft.traceId === '' || draft.spanId === '') return undefined
+  const status = objectOf(span['status'])
+  draft.parentSpanId = readParent(cutter, span['parentSpanId'])
+  draft.traceState = namedTextOf(cutter, span['traceState'], 'trace state')
+  draft.flags = countOf(span['flags'])
+  draft.name = namedTextOf(cutter, span['name'], 'name')
+  draft.kind = enumOf(kinds, 'SPAN_KIND_', span['kind'])
+  draft.startNs = timeOf(cutter, span['startTimeUnixNano'])
+  draft.endNs = timeOf(cutter, span['endTimeUnixNano'])
+  draft.statusCode = enumOf(statusCodes, 'STATUS_CODE_', status['code'])
+  draft.statusMessage = namedTextOf(cutter, status['message'], 'status message')
+  readAttributes(cutter, span['attributes'], draft)
+  draft.attributesDropped = countOf(span['droppedAttributesCount'])
+  readEventsAndLinks(cutter, span, draft)
+  return finishSpan(cutter, draft, surroundings)
+}
+
+/** Bytes of a record as encoded, as far as it matters: exact only for one that may be larger than a record may be. */
+function sizeOf(cutter: Cutter, record: JsonObject, bodyLength: number): number {
+  return bodyLength <= cutter.limits.recordBytesMax ? 0 : stringifyJson(record).length
+}
+
+type Shared = Readonly<{ shared: SharedAttributes; cuts: readonly string[] }>
+
+function readShared(
+  cutter: Cutter,
+  kind: 'resource' | 'scope',
+  of: JsonObject,
+  schema: Json | undefined,
+  bodyLength: number,
+): Shared {
+  beginRecord(cutter, sizeOf(cutter, of, bodyLength))
+  const draft = createShared()
+  if (kind === 'scope') {
+    draft.name = namedTextOf(cutter, of['name'], 'name')
+    draft.version = namedTextOf(cutter, of['version'], 'version')
+  }
+  readAttributes(cutter, of['attributes'], draft)
+  draft.attributesDropped = countOf(of['droppedAttributesCount'])
+  const { name, version, attributes } = draft
+  const schemaUrl = namedTextOf(cutter, schema, 'schema URL')
+  const droppedAttributesCount = droppedOf(cutter, draft)
+  const shared = shareAttributes({ kind, name, version, schemaUrl, attributes, droppedAttributesCount })
+  return { shared, cuts: cutter.cuts.map((cut) => `${kind} ${cut}`) }
+}
+
+/**
+ * The spans of a parsed OTLP JSON request (or of the `traces` of a Faro body). `bodyLength`: of the text it was parsed from.
+ * What is not of the expected shape is taken for absent.
+ */
+export function spansOfJson(request: Json, bodyLength: number, limits: DecodeLimits): readonly Span[] {
+  const cutter = createCutter(limits)
+  const spans: Span[] = []
+  for (const resourceSpans of listOf(objectOf(request)['resourceSpans']).map(objectOf)) {
+    const { resource: resourceValue, schemaUrl } = resourceSpans
+    const resource = readShared(cutter, 'resource', objectOf(resourceValue), schemaUrl, bodyLength)
+    for (const scopeSpans of scopeGroups(resourceSpans)) {
+      const given = objectOf(scopeSpans['scope'] ?? scopeSpans['instrumentationLibrary'])
+      const scope = readShared(cutter, 'scope', given, scopeSpans['schemaUrl'], bodyLength)
+      const surroundings = { resource: resource.shared, scope: scope.shared, cuts: [...resource.cuts, ...scope.cuts] }
+      for (const span of listOf(scopeSpans['spans']).map(objectOf)) {
+        beginRecord(cutter, sizeOf(cutter, span, bodyLength))
+        const read = readSpan(cutter, span, surroundings)
+        if (read !== undefined) spans.push(read)
+      }
+    }
+  }
+  return spans
+}
+
+const groupNames = ['scopeSpans', 'instrumentationLibrarySpans']
+
+/** The scope groups in the order in which they stand, the old name beside the new. */
+function scopeGroups(resourceSpans: JsonObject): readonly JsonObject[] {
+  return Object.keys(resourceSpans)
+    .filter((name) => groupNames.includes(name))
+    .flatMap((name) => listOf(resourceSpans[name]).map(objectOf))
+}
+
+const decoder = new TextDecoder()
+
+/** Decodes JSON bytes that passed the scanner. Bytes that are not UTF-8 become U+FFFD. Source: OTLP specification, "JSON Protobuf Encoding". */
+export function decodeJson(bytes: Uint8Array, limits: DecodeLimits): readonly Span[] {
+  const text = decoder.decode(bytes)
+  return text.trim() === '' ? [] : spansOfJson(parseJson(text), bytes.length, limits)
+}

@@ -1,0 +1,26 @@
+/** A hexadecimal digit's value by its byte, 255 for anything else. */
+export const hexValues: Readonly<Uint8Array> = Uint8Array.from({ length: 256 }, (_none, byte) => {
+  const value = Number.parseInt(String.fromCharCode(byte), 16)
+  return Number.isNaN(value) ? 255 : value
+})
+
+/** Longer texts are no ids: a UUID's 36 characters are the longest form. */
+const idCharactersMax = 40
+
+function parseId(text: string, digits: number): string | undefined {
+  if (text.length > idCharactersMax) return undefined
+  const id = text.length === digits ? text.toLowerCase() : text.replaceAll('-', '').toLowerCase()
+  if (id.length !== digits || !/^[0-9a-f]+$/.test(id) || /^0+$/.test(id)) return undefined
+  return id
+}
+
+/**
+ * A trace id as 32 lower-case hex digits. Takes any case, with or without dashes; 16 digits (a 64-bit id) are left-padded.
+ * Undefined when it is not one, or all zero. Source: W3C Trace Context, OTLP/JSON mapping.
+ */
+export function parseTraceId(text: string): string | undefined {
+  return parseId(text, 32) ?? parseId(text, 16)?.padStart(32, '0')
+}
+
+/** A span id as 16 lower-case hex digits; undefined when it is not one, or all zero. */
+export const parseSpanId = (text: string): string | undefined => parseId(text, 16)

@@ -1,0 +1,141 @@
+import { type Json, type JsonObject, isJsonObject } from '#src/lib/json.ts'
+import { cutText } from './shared-attributes.ts'
+import { type BagDraft, type Cutter, markCuts, storableTime } from './span-parts.ts'
+
+/** What a list item costs of a record's bytes besides its text. */
+const itemBytes = 8
+/** Most digits of an integer that is made a number; 20 are enough for 64 bits. */
+const digitsMax = 20
+
+const nothing: JsonObject = Object.freeze(Object.create(null) as JsonObject)
+
+export const objectOf = (value: Json | undefined): JsonObject => (isJsonObject(value) ? value : nothing)
+export const listOf = (value: Json | undefined): readonly Json[] =>
+  Array.isArray(value) ? (value as readonly Json[]) : []
+
+/** Text; a number is taken for its digits, anything else for absent. Lone surrogates become U+FFFD. */
+export function textOf(cutter: Cutter, value: Json | undefined): string {
+  if (typeof value === 'number' || typeof value === 'bigint') return String(value)
+  if (typeof value !== 'string') return ''
+  const text = value.isWellFormed() ? value : value.toWellFormed()
+  if (cutter.bytesLeft === Infinity) return text
+  const kept = cutText(text, cutter.bytesLeft)
+  if (kept.length < text.length) cutter.bytesCut = true
+  cutter.bytesLeft -= kept.length
+  return kept
+}
+
+export function namedTextOf(cutter: Cutter, value: Json | undefined, name: string): string {
+  const text = textOf(cutter, value)
+  markCuts(cutter, name)
+  return text
+}
+
+/** An integer of 64 bits given as a number or as its digits: exact, a number where that is; undefined for anything else. */
+export function integerOf(value: Json | undefined): number | bigint | undefined {
+  if (typeof value === 'number') {
+    if (Number.isSafeInteger(value)) return value
+    return Number.isInteger(value) && Math.abs(value) < 2 ** 64 ? BigInt(value) : undefined
+  }
+  const text = typeof value === 'bigint' ? value.toString() : value
+  if (typeof text !== 'string' || text.length > digitsMax || !/^-?\d+$/.test(text)) return undefined
+  const number = Number(text)
+  return Number.isSafeInteger(number) ? number : BigInt(text)
+}
+
+export function countOf(value: Json | undefined): number {
+  const count = Number(integerOf(value) ?? 0)
+  return count >= 0 && count <= 0xffffffff ? count : 0
+}
+
+export function timeOf(cutter: Cutter, value: Json | undefined): bigint {
+  const timeNs = BigInt(integerOf(value) ?? 0)
+  return timeNs < 0n ? 0n : storableTime(cutter, timeNs)
+}
+
+/** An enum value, by number or by name without its prefix (`SPAN_KIND_SERVER`). */
+export function enumOf<Name extends string>(names: readonly Name[], prefix: string, value: Json | undefined): Name {
+  const number = integerOf(value)
+  const [none] = names
+  const found =
+    number === undefined ? names.find((name) => value === `${prefix}${name.toUpperCase()}`) : names[Number(number)]
+  return found ?? (none as Name)
+}
+
+/** A double. `NaN` and the infinities stay the strings that proto3 JSON has for them; other texts are numbers if they can be. */
+function doubleOf(cutter: Cutter, value: Json): Json {
+  if (typeof value === 'number' || typeof value === 'bigint') return Number(value)
+  if (typeof value !== 'string') return null
+  const number = value.trim() === '' ? Number.NaN : Number(value)
+  return Number.isFinite(number) ? number : textOf(cutter, value)
+}
+
+function intOf(cutter: Cutter, value: Json): Json {
+  return integerOf(value) ?? (typeof value === 'number' ? value : textOf(cutter, value))
+}
+
+/** Base64, also in its URL form; answered in the standard form with padding. */
+function base64Of(cutter: Cutter, value: Json): string {
+  return Buffer.from(textOf(cutter, value), 'base64').toString('base64')
+}
+
+type Reader = (cutter: Cutter, value: Json, depth: number) => Json
+const readers: readonly Readonly<{ name: string; read: Reader }>[] = [
+  { name: 'stringValue', read: textOf },
+  { name: 'boolValue', read: (_cutter, value) => value === true || value === 'true' },
+  { name: 'intValue', read: intOf },
+  { name: 'doubleValue', read: doubleOf },
+  { name: 'arrayValue', read: readList },
+  { name: 'kvlistValue', read: readMap },
+  { name: 'bytesValue', read: base64Of },
+]
+
+/** An AnyValue in JSON; the levels below the deepest are cut. */
+function readValue(cutter: Cutter, value: Json | undefined, depth: number): Json {
+  if (depth > cutter.limits.nestingDepthMax) {
+    cutter.depthCut = true
+    return null
+  }
+  if (!isJsonObject(value)) return null
+  for (const { name, read } of readers) {
+    const given = value[name]
+    if (given !== undefined && given !== null) return read(cutter, given, depth)
+  }
+  return null
+}
+
+/** True when a list item still has a place in the record. */
+function takeItem(cutter: Cutter): boolean {
+  if (cutter.bytesLeft <= 0) cutter.bytesCut = true
+  else cutter.bytesLeft -= itemBytes
+  return !cutter.bytesCut
+}
+
+function readList(cutter: Cutter, value: Json, depth: number): Json {
+  const list: Json[] = []
+  for (const item of listOf(objectOf(value)['values'])) {
+    if (takeItem(cutter)) list.push(readValue(cutter, item, depth + 1))
+  }
+  return list
+}
+
+function readMap(cutter: Cutter, value: Json, depth: number): Json {
+  const map = Object.create(null) as Record<string, Json>
+  for (const item of listOf(objectOf(value)['values'])) if (takeItem(cutter)) readKeyValue(cutter, item, map, depth)
+  return map
+}
+
+function readKeyValue(cutter: Cutter, item: Json, into: Record<string, Json>, depth: number): string {
+  const { key: name, value } = objectOf(item)
+  const key = textOf(cutter, name)
+  into[key] = readValue(cutter, value, depth + 1)
+  return key
+}
+
+/** Reads the attributes of a record, of which only so many are kept. The last of equal names counts. */
+export function readAttributes(cutter: Cutter, value: Json | undefined, bag: BagDraft): void {
+  for (const item of listOf(value)) {
+    if (bag.attributesSeen++ >= cutter.limits.attributesPerRecordMax) continue
+    markCuts(cutter, `attribute ${readKeyValue(cutter, item, bag.attributes, 0)}`)
+  }
+}

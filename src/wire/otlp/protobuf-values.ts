@@ -1,0 +1,231 @@
+import protobuf from 'protobufjs/minimal.js'
+import { assert } from '#src/lib/assert.ts'
+import type { Json } from '#src/lib/json.ts'
+import { type BagDraft, type Cutter, type DecodeLimits, createCutter, markCuts, storableTime } from './span-parts.ts'
+import { textOf } from './string-cache.ts'
+
+/** What a list item costs of a record's bytes besides its text. */
+const itemBytes = 8
+
+/** A reader over one request, and what is cut of the record being read. */
+export type WireState = Readonly<{ reader: protobuf.Reader; body: Buffer; view: DataView; cutter: Cutter }>
+
+export function createWireState(bytes: Uint8Array, limits: DecodeLimits): WireState {
+  const body = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  return {
+    reader: new protobuf.Reader(body),
+    body,
+    view: new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength),
+    cutter: createCutter(limits),
+  }
+}
+
+/** Reads a field into a draft; the reader stands behind the field's tag. */
+export type FieldReader<Draft> = (state: WireState, draft: Draft) => void
+/** By tag (field number × 8 + wire type). */
+export type FieldReaders<Draft> = readonly (FieldReader<Draft> | undefined)[]
+
+export function fieldReaders<Draft>(of: Readonly<Record<number, FieldReader<Draft>>>): FieldReaders<Draft> {
+  const tagMax = Math.max(...Object.keys(of).map(Number))
+  return Array.from({ length: tagMax + 1 }, (_none, tag) => of[tag])
+}
+
+/** Reads a message up to `end` into a draft; fields without a reader are stepped over. */
+export function readMessage<Draft>(state: WireState, fields: FieldReaders<Draft>, draft: Draft, end: number): void {
+  const { reader } = state
+  while (reader.pos < end) {
+    const tag = reader.tag()
+    const read = fields[tag]
+    if (read === undefined) reader.skipType(tag & 7, 0, tag >>> 3)
+    else read(state, draft)
+  }
+  assert(reader.pos === end, 'an OTLP body is scanned before it is decoded')
+}
+
+/** Reads a length; where the field ends. */
+export function fieldEnd({ reader }: WireState): number {
+  const length = reader.size()
+  return reader.pos + length
+}
+
+/** UTF-8 text, tolerant; cut where the record has no bytes left. */
+export function readText(state: WireState): string {
+  const { reader, body, cutter } = state
+  const end = fieldEnd(state)
+  const start = reader.pos
+  reader.pos = end
+  if (cutter.bytesLeft === Infinity) return textOf(body, start, end)
+  let keptEnd = Math.min(end, start + cutter.bytesLeft)
+  if (keptEnd < end) {
+    cutter.bytesCut = true
+    while (keptEnd > start && ((body[keptEnd] as number) & 0xc0) === 0x80) keptEnd--
+  }
+  cutter.bytesLeft -= keptEnd - start
+  return textOf(body, start, keptEnd)
+}
+
+/** The text of a field of its own, which is named when it is cut. */
+export function readNamedText(state: WireState, name: string): string {
+  const text = readText(state)
+  markCuts(state.cutter, name)
+  return text
+}
+
+/** Time in nanoseconds (fixed64). */
+export function readTime({ reader, view, cutter }: WireState): bigint {
+  const timeNs = view.getBigUint64(reader.pos, true)
+  reader.pos += 8
+  return storableTime(cutter, timeNs)
+}
+
+/** int64: a number where it is exact, else a bigint. */
+export function readInteger({ reader, body }: WireState): number | bigint {
+  let low = 0
+  let middle = 0
+  let high = 0
+  for (let index = 0; ; index++) {
+    const byte = body[reader.pos++] as number
+    const bits = byte & 0x7f
+    if (index < 4) low += bits * 2 ** (index * 7)
+    else if (index < 8) middle += bits * 2 ** (index * 7 - 28)
+    else high += bits * 2 ** (index * 7 - 56)
+    if (byte < 0x80) break
+  }
+  const small = low + middle * 2 ** 28
+  if (high === 0 && small <= Number.MAX_SAFE_INTEGER) return small
+  const exact = BigInt.asIntN(64, BigInt(low) + (BigInt(middle) << 28n) + (BigInt(high) << 56n))
+  const number = Number(exact)
+  return Number.isSafeInteger(number) ? number : exact
+}
+
+/** A double; what JSON has no number for is its name in the proto3 JSON mapping. */
+function readDouble({ reader, view }: WireState): number | string {
+  const value = view.getFloat64(reader.pos, true)
+  reader.pos += 8
+  return Number.isFinite(value) ? value : String(value)
+}
+
+function readBase64(state: WireState): string {
+  const { reader, body, cutter } = state
+  const end = fieldEnd(state)
+  const kept = Math.min(end - reader.pos, cutter.bytesLeft)
+  const text = body.toString('base64', reader.pos, reader.pos + kept)
+  if (reader.pos + kept < end) cutter.bytesCut = true
+  cutter.bytesLeft -= kept
+  reader.pos = end
+  return text
+}
+
+/** An id of 8 or 16 bytes as hex digits, left-padded to `digits`; '' when it is missing, all zero or of another length. */
+export function readId(state: WireState, digits: 16 | 32): string {
+  const { reader, body } = state
+  const end = fieldEnd(state)
+  const start = reader.pos
+  reader.pos = end
+  if (end - start !== 8 && (end - start) * 2 !== digits) return ''
+  const text = body.toString('hex', start, end)
+  return /^0+$/.test(text) ? '' : text.padStart(digits, '0')
+}
+
+/** AnyValue. Of several values the last counts, and lists or maps in a row are one, as protobuf merges. */
+function readValue(state: WireState, end: number, depth: number, before: Json): Json {
+  const { reader } = state
+  let value = before
+  while (reader.pos < end) {
+    const tag = reader.tag()
+    switch (tag) {
+      case 10:
+        value = readText(state)
+        break
+      case 16:
+        value = reader.bool()
+        break
+      case 24:
+        value = readInteger(state)
+        break
+      case 33:
+        value = readDouble(state)
+        break
+      case 42:
+        value = readList(state, fieldEnd(state), depth, Array.isArray(value) ? (value as Json[]) : [])
+        break
+      case 50:
+        value = readMap(state, fieldEnd(state), depth, value)
+        break
+      case 58:
+        value = readBase64(state)
+        break
+      default:
+        reader.skipType(tag & 7, 0, tag >>> 3)
+    }
+  }
+  return value
+}
+
+/** A value one level down; the levels below the deepest are cut. */
+function readInnerValue(state: WireState, depth: number, before: Json): Json {
+  const { reader, cutter } = state
+  const end = fieldEnd(state)
+  if (depth <= cutter.limits.nestingDepthMax) return readValue(state, end, depth, before)
+  cutter.depthCut = true
+  reader.pos = end
+  return null
+}
+
+/** True when a list item still has a place in the record. */
+function takeItem({ cutter }: WireState): boolean {
+  if (cutter.bytesLeft <= 0) cutter.bytesCut = true
+  else cutter.bytesLeft -= itemBytes
+  return !cutter.bytesCut
+}
+
+function readList(state: WireState, end: number, depth: number, list: Json[]): Json {
+  const { reader } = state
+  while (reader.pos < end) {
+    const tag = reader.tag()
+    if (tag !== 10) reader.skipType(tag & 7, 0, tag >>> 3)
+    else if (takeItem(state)) list.push(readInnerValue(state, depth + 1, null))
+    else reader.pos = fieldEnd(state)
+  }
+  return list
+}
+
+function readMap(state: WireState, end: number, depth: number, before: Json): Json {
+  const { reader } = state
+  const merges = typeof before === 'object' && before !== null && !Array.isArray(before)
+  const map = (merges ? before : Object.create(null)) as Record<string, Json>
+  while (reader.pos < end) {
+    const tag = reader.tag()
+    if (tag !== 10) reader.skipType(tag & 7, 0, tag >>> 3)
+    else if (takeItem(state)) readKeyValue(state, map, depth)
+    else reader.pos = fieldEnd(state)
+  }
+  return map
+}
+
+/** Reads a KeyValue into a map, which has no prototype: a later value of the same key replaces the earlier. */
+function readKeyValue(state: WireState, into: Record<string, Json>, depth: number): string {
+  const { reader } = state
+  const end = fieldEnd(state)
+  let key = ''
+  let value: Json = null
+  while (reader.pos < end) {
+    const tag = reader.tag()
+    if (tag === 10) key = readText(state)
+    else if (tag === 18) value = readInnerValue(state, depth + 1, value)
+    else reader.skipType(tag & 7, 0, tag >>> 3)
+  }
+  into[key] = value
+  return key
+}
+
+/** Reads an attribute of a record, of which only so many are kept. */
+export function readAttribute(state: WireState, bag: BagDraft): void {
+  const { reader, cutter } = state
+  if (bag.attributesSeen++ >= cutter.limits.attributesPerRecordMax) {
+    reader.pos = fieldEnd(state)
+    return
+  }
+  const key = readKeyValue(state, bag.attributes, 0)
+  markCuts(cutter, `attribute ${key}`)
+}

@@ -1,0 +1,259 @@
+import { type Refusal, refusal } from '#src/events/refusal.ts'
+import { type Result, fail, ok } from '#src/lib/result.ts'
+import { cutJson } from './cut-json.ts'
+import { hexValues, parseSpanId, parseTraceId } from './ids.ts'
+import { isGroup, isList, itemPlace, listBits, memberPlace, places } from './json-schema.ts'
+import { afterLiteral, afterNumber, afterString, skipSpace } from './json-tokens.ts'
+import {
+  type ScanLimits,
+  type SpanScan,
+  type SpanTable,
+  addRow,
+  columns,
+  createSpanScan,
+  createSpanTable,
+  faults,
+} from './span-scan.ts'
+
+/** Members of objects for each node (an attribute is three): bounds what unknown fields can make the parser build. */
+const membersPerNode = 4
+
+const quote = 0x22
+const comma = 0x2c
+const colon = 0x3a
+const openList = 0x5b
+const closeList = 0x5d
+const openObject = 0x7b
+const closeObject = 0x7d
+const letterN = 0x6e
+
+type Walk = {
+  readonly body: Uint8Array
+  readonly limits: ScanLimits
+  readonly table: SpanTable
+  /** Contents of the `spans` lists: start, end, and the number of the first span, by threes. */
+  readonly lists: number[]
+  nodes: number
+  members: number
+  traceStart: number
+  traceLength: number
+  spanStart: number
+  spanLength: number
+  misnomer: boolean
+  refusal: Refusal | undefined
+}
+
+/**
+ * Scans JSON bytes. What it passes, `JSON.parse` takes after a tolerant UTF-8 decoding and finds the same spans in; nesting
+ * is bounded before any parser recurses.
+ */
+export function scanJson(bytes: Uint8Array, limits: ScanLimits): Result<SpanScan, Refusal> {
+  const body = new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  const table = createSpanTable()
+  const walk: Walk = {
+    body,
+    limits,
+    table,
+    lists: [],
+    nodes: 0,
+    members: 0,
+    traceStart: -1,
+    traceLength: 0,
+    spanStart: -1,
+    spanLength: 0,
+    misnomer: false,
+    refusal: undefined,
+  }
+  if (!scanBody(walk)) return fail(walk.refusal ?? refusal('invalid_body', 'the body is not an OTLP trace request'))
+  const hexOf = (start: number, length: number, digits: number): string => {
+    const text = idText(body, start, length)
+    return (digits === 32 ? parseTraceId(text) : parseSpanId(text)) ?? text.slice(0, digits * 2).toLowerCase()
+  }
+  return ok(createSpanScan({ body, table, hexOf, cut: (keep) => cutJson(body, walk.lists, table, keep) }))
+}
+
+function scanBody(walk: Walk): boolean {
+  const { body } = walk
+  const bom = body[0] === 0xef && body[1] === 0xbb && body[2] === 0xbf
+  const start = skipSpace(body, bom ? 3 : 0)
+  if (start === body.length) return true
+  if (body[start] !== openObject) return stop(walk, 'expected an object', start) > 0
+  const end = walkObject(walk, start, places.request, 1)
+  if (end < 0) return false
+  const after = skipSpace(body, end)
+  if (after < body.length) return stop(walk, 'unexpected text after the object', after) > 0
+  if (walk.misnomer) {
+    const detail =
+      'the body holds no traces: OTLP JSON has them in resourceSpans (lowerCamelCase), logs and metrics are not taken'
+    walk.refusal = refusal('invalid_body', detail)
+  }
+  return !walk.misnomer
+}
+
+/** Walks the value that begins at `pos`; returns where it ends, or -1 with the refusal set. */
+function walkValue(walk: Walk, pos: number, place: number, depth: number): number {
+  const byte = walk.body[pos]
+  if (byte === openObject) {
+    return isList(place) ? stop(walk, 'expected a list', pos) : walkObject(walk, pos, place, depth + 1)
+  }
+  if (byte === openList) {
+    return isGroup(place) ? stop(walk, 'expected an object', pos) : walkList(walk, pos, place, depth + 1)
+  }
+  return walkScalar(walk, pos, place)
+}
+
+function walkScalar(walk: Walk, pos: number, place: number): number {
+  const { body } = walk
+  const byte = body[pos] ?? 0
+  const end = byte === quote ? afterString(body, pos) : byte > colon ? afterLiteral(body, pos) : afterNumber(body, pos)
+  if (end < 0) return stop(walk, 'the JSON is malformed or cut short', pos)
+  return place === places.other ? end : placeScalar(walk, pos, end, place)
+}
+
+function placeScalar(walk: Walk, pos: number, end: number, place: number): number {
+  const byte = walk.body[pos]
+  if (isGroup(place)) return stop(walk, 'expected an object', pos)
+  // null stands for an absent list (proto3 JSON mapping), never for an item of one.
+  if (isList(place) && byte !== letterN) return stop(walk, 'expected a list', pos)
+  if (byte === quote && place === places.traceId) {
+    walk.traceStart = pos + 1
+    walk.traceLength = end - pos - 2
+  } else if (byte === quote && place === places.spanId) {
+    walk.spanStart = pos + 1
+    walk.spanLength = end - pos - 2
+  }
+  return end
+}
+
+function walkObject(walk: Walk, start: number, place: number, depth: number): number {
+  const { body, limits } = walk
+  if (depth > limits.jsonDepthMax) return stop(walk, `nested deeper than ${limits.jsonDepthMax}`, start)
+  let pos = skipSpace(body, start + 1)
+  if (body[pos] === closeObject) return pos + 1
+  let seen = 0
+  for (;;) {
+    const name = pos
+    pos = body[pos] === quote ? afterString(body, pos) : -1
+    if (pos < 0) return stop(walk, 'a name is missing, malformed or cut short', name)
+    const inner = place === places.other ? place : enterMember(walk, place, name, pos)
+    if ((seen & (1 << inner) & listBits) !== 0) return stop(walk, 'a list is given twice', name)
+    seen |= 1 << inner
+    pos = skipSpace(body, walkMemberValue(walk, pos, inner, depth))
+    const next = body[pos]
+    if (next !== comma) break
+    pos = skipSpace(body, pos + 1)
+  }
+  if (walk.refusal !== undefined) return -1
+  if (body[pos] !== closeObject) return stop(walk, 'expected a comma or the end of an object', pos)
+  if (place === places.request) walk.misnomer = (seen & (listBits | (1 << places.misnomer))) === 1 << places.misnomer
+  return pos + 1
+}
+
+/** The colon behind a name, and the value; -1 with the refusal set. */
+function walkMemberValue(walk: Walk, afterName: number, place: number, depth: number): number {
+  const { body, limits } = walk
+  const pos = skipSpace(body, afterName)
+  if (body[pos] !== colon) return stop(walk, 'expected a colon', pos)
+  if (++walk.members > limits.nodesPerRequestMax * membersPerNode) return stopAtNodes(walk)
+  return walkValue(walk, skipSpace(body, pos + 1), place, depth)
+}
+
+/** Where the member leads. Of an id that is given twice the last counts, as in JSON.parse. */
+function enterMember(walk: Walk, place: number, start: number, end: number): number {
+  const inner = memberPlace(walk.body, place, start, end)
+  if (inner === places.traceId) walk.traceStart = -1
+  else if (inner === places.spanId) walk.spanStart = -1
+  return inner
+}
+
+function walkList(walk: Walk, start: number, place: number, depth: number): number {
+  const { body, limits, table } = walk
+  if (depth > limits.jsonDepthMax) return stop(walk, `nested deeper than ${limits.jsonDepthMax}`, start)
+  const inner = itemPlace(place)
+  const firstSpan = table.count
+  let pos = skipSpace(body, start + 1)
+  let open = body[pos] !== closeList
+  while (open) {
+    if (++walk.nodes > limits.nodesPerRequestMax) return stopAtNodes(walk)
+    pos = inner === places.span ? walkSpan(walk, pos, depth) : walkValue(walk, pos, inner, depth)
+    if (pos < 0) return -1
+    pos = skipSpace(body, pos)
+    open = body[pos] === comma
+    if (open) pos = skipSpace(body, pos + 1)
+    else if (body[pos] !== closeList) return stop(walk, 'expected a comma or the end of a list', pos)
+  }
+  if (place === places.spanList) walk.lists.push(start + 1, pos, firstSpan)
+  return pos + 1
+}
+
+function walkSpan(walk: Walk, start: number, depth: number): number {
+  const { limits, table } = walk
+  if (table.count === limits.recordsPerBatchMax) {
+    walk.refusal = refusal('payload_too_large', `more than ${limits.recordsPerBatchMax} spans in one request`)
+    return -1
+  }
+  walk.traceStart = -1
+  walk.spanStart = -1
+  const end = walkValue(walk, start, places.span, depth)
+  if (end < 0) return -1
+  const row = addRow(table)
+  const { cells } = table
+  cells[row + columns.start] = start
+  cells[row + columns.end] = end
+  cells[row + columns.traceStart] = walk.traceStart
+  cells[row + columns.traceLength] = walk.traceLength
+  cells[row + columns.spanStart] = walk.spanStart
+  cells[row + columns.spanLength] = walk.spanLength
+  cells[row + columns.fault] = walk.body[start] === openObject ? faultOf(walk) : faults.notASpan
+  return end
+}
+
+function faultOf({ body, traceStart, traceLength, spanStart, spanLength }: Walk): number {
+  if (traceStart < 0 || traceLength === 0) return faults.traceIdMissing
+  if (
+    !isPlainId(body, traceStart, traceLength, 32) &&
+    parseTraceId(idText(body, traceStart, traceLength)) === undefined
+  ) {
+    return isZeroText(body, traceStart, traceLength) ? faults.traceIdZero : faults.traceIdMalformed
+  }
+  if (spanStart < 0 || spanLength === 0) return faults.spanIdMissing
+  if (!isPlainId(body, spanStart, spanLength, 16) && parseSpanId(idText(body, spanStart, spanLength)) === undefined) {
+    return isZeroText(body, spanStart, spanLength) ? faults.spanIdZero : faults.spanIdMalformed
+  }
+  return faults.none
+}
+
+/** True for `digits` hexadecimal digits, not all 0: the usual id, told without making text of it. */
+function isPlainId(body: Uint8Array, start: number, length: number, digits: number): boolean {
+  if (length !== digits) return false
+  let bits = 0
+  for (let pos = start; pos < start + length; pos++) {
+    const value = hexValues[body[pos] as number] as number
+    if (value === 255) return false
+    bits |= value
+  }
+  return bits !== 0
+}
+
+function isZeroText(body: Uint8Array, start: number, length: number): boolean {
+  for (let pos = start; pos < start + length; pos++) if (body[pos] !== 0x30) return false
+  return true
+}
+
+/** An id as text, escapes undone; bounded, since an id that long is none. */
+function idText(body: Uint8Array, start: number, length: number): string {
+  const text = Buffer.from(body.buffer, body.byteOffset + start, Math.min(length, 256)).toString('utf8')
+  if (length > 256 || !text.includes('\\')) return text
+  return JSON.parse(`"${text}"`) as string
+}
+
+function stop(walk: Walk, problem: string, pos: number): -1 {
+  walk.refusal = refusal('invalid_body', `the body is not an OTLP trace request in JSON: ${problem} at byte ${pos}`)
+  return -1
+}
+
+function stopAtNodes(walk: Walk): -1 {
+  const most = `${walk.limits.nodesPerRequestMax} attributes, events, links and list items`
+  walk.refusal = refusal('payload_too_large', `more than ${most} in one request: send smaller batches`)
+  return -1
+}

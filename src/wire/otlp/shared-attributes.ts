@@ -1,0 +1,42 @@
+import { hash } from 'node:crypto'
+import type { Attributes, SharedAttributes } from '#src/events/telemetry.ts'
+import { type Json, isJsonObject } from '#src/lib/json.ts'
+
+/** JSON text with sorted keys: equal for values that are equal, whatever the order they were written in. */
+function canonical(value: Json): string {
+  if (Array.isArray(value)) return `[${value.map((item: Json) => canonical(item)).join(',')}]`
+  if (typeof value === 'bigint') return value.toString()
+  if (!isJsonObject(value)) return JSON.stringify(value)
+  const members = Object.keys(value)
+    .sort()
+    .map((key) => `${JSON.stringify(key)}:${canonical(value[key] ?? null)}`)
+  return `{${members.join(',')}}`
+}
+
+/** Gives attributes that many spans share their identity: the head of a SHA-256 over everything in them. */
+export function shareAttributes(of: Omit<SharedAttributes, 'hash'>): SharedAttributes {
+  const { kind, name, version, schemaUrl, attributes, droppedAttributesCount } = of
+  const text = canonical([kind, name, version, schemaUrl, droppedAttributesCount, attributes])
+  const digest = hash('sha256', text, 'hex').slice(0, 32)
+  return { hash: digest, kind, name, version, schemaUrl, attributes, droppedAttributesCount }
+}
+
+const asText = (value: Json | undefined): string =>
+  typeof value === 'string' || typeof value === 'number' || typeof value === 'bigint' ? String(value) : ''
+
+/** `service.name`, or `unknown_service` where a resource has none. Source: OpenTelemetry semantic conventions, service. */
+export const serviceOf = (resource: SharedAttributes): string =>
+  asText(resource.attributes['service.name']) || 'unknown_service'
+
+/** `session.id` of the span, else of its resource, cut at `charactersMax`; null where neither has one. */
+export function sessionIdOf(attributes: Attributes, resource: SharedAttributes, charactersMax: number): string | null {
+  const id = asText(attributes['session.id']) || asText(resource.attributes['session.id'])
+  return id === '' ? null : cutText(id, charactersMax)
+}
+
+/** The head of a text, never ending within a surrogate pair. */
+export function cutText(text: string, charactersMax: number): string {
+  if (text.length <= charactersMax) return text
+  const end = (text.charCodeAt(charactersMax - 1) & 0xfc00) === 0xd800 ? charactersMax - 1 : charactersMax
+  return text.slice(0, Math.max(0, end))
+}

@@ -1,0 +1,185 @@
+import type { Limits } from '#src/config.ts'
+import type { SharedAttributes, Span, SpanEvent, SpanKind, SpanLink, SpanStatus } from '#src/events/telemetry.ts'
+import type { Json } from '#src/lib/json.ts'
+import { cutText, serviceOf, sessionIdOf } from './shared-attributes.ts'
+
+export type DecodeLimits = Pick<
+  Limits,
+  | 'attributesPerRecordMax'
+  | 'nestingDepthMax'
+  | 'spanEventsPerSpanMax'
+  | 'linksPerSpanMax'
+  | 'recordBytesMax'
+  | 'sessionIdCharactersMax'
+>
+
+/** Enum values by number. Source: opentelemetry-proto trace.proto, Span.SpanKind and Status.StatusCode. */
+export const kinds: readonly SpanKind[] = ['unspecified', 'internal', 'server', 'client', 'producer', 'consumer']
+export const statusCodes: readonly SpanStatus['code'][] = ['unset', 'ok', 'error']
+
+/** Attributes while they are read. */
+export type BagDraft = { attributes: Record<string, Json>; attributesSeen: number; attributesDropped: number }
+export type SharedDraft = BagDraft & { name: string; version: string }
+export type SpanEventDraft = BagDraft & { timeNs: bigint; name: string }
+export type SpanLinkDraft = BagDraft & { traceId: string; spanId: string; traceState: string; flags: number }
+export type SpanDraft = BagDraft & {
+  traceId: string
+  spanId: string
+  parentSpanId: string | null
+  traceState: string
+  flags: number
+  name: string
+  kind: SpanKind
+  startNs: bigint
+  endNs: bigint
+  statusCode: SpanStatus['code']
+  statusMessage: string
+  spanEvents: SpanEvent[]
+  eventsSeen: number
+  eventsDropped: number
+  links: SpanLink[]
+  linksSeen: number
+  linksDropped: number
+}
+
+const emptyAttributes = (): Record<string, Json> => Object.create(null) as Record<string, Json>
+export const createBag = (): BagDraft => ({ attributes: emptyAttributes(), attributesSeen: 0, attributesDropped: 0 })
+export const createShared = (): SharedDraft => ({ ...createBag(), name: '', version: '' })
+export const createSpanEvent = (): SpanEventDraft => ({
+  attributes: emptyAttributes(),
+  attributesSeen: 0,
+  attributesDropped: 0,
+  timeNs: 0n,
+  name: '',
+})
+export const createLink = (): SpanLinkDraft => ({ ...createBag(), traceId: '', spanId: '', traceState: '', flags: 0 })
+export const createSpan = (): SpanDraft => ({
+  attributes: emptyAttributes(),
+  attributesSeen: 0,
+  attributesDropped: 0,
+  traceId: '',
+  spanId: '',
+  parentSpanId: null,
+  traceState: '',
+  flags: 0,
+  name: '',
+  kind: 'unspecified',
+  startNs: 0n,
+  endNs: 0n,
+  statusCode: 'unset',
+  statusMessage: '',
+  spanEvents: [],
+  eventsSeen: 0,
+  eventsDropped: 0,
+  links: [],
+  linksSeen: 0,
+  linksDropped: 0,
+})
+
+/**
+ * What is cut while one record is read, and how much of it may still be kept. `bytesLeft` bounds only a record that is
+ * larger than a record may be; for all others it is Infinity and costs nothing.
+ */
+export type Cutter = {
+  readonly limits: DecodeLimits
+  bytesLeft: number
+  cuts: string[]
+  /** Set when the attribute being read was cut, for its name may come behind its value. */
+  depthCut: boolean
+  bytesCut: boolean
+}
+
+export const createCutter = (limits: DecodeLimits): Cutter => ({
+  limits,
+  bytesLeft: Infinity,
+  cuts: [],
+  depthCut: false,
+  bytesCut: false,
+})
+
+/** Begins a record of `bytes` as encoded. */
+export function beginRecord(cutter: Cutter, bytes: number): void {
+  cutter.bytesLeft = bytes > cutter.limits.recordBytesMax ? cutter.limits.recordBytesMax : Infinity
+  if (cutter.cuts.length > 0) cutter.cuts = []
+  cutter.depthCut = false
+  cutter.bytesCut = false
+}
+
+const marksMax = 20
+export function mark(cutter: Cutter, text: string): void {
+  if (cutter.cuts.length < marksMax && !cutter.cuts.includes(text)) cutter.cuts.push(text)
+}
+
+/** Marks what was cut of the thing called `what`, if anything was. */
+export function markCuts(cutter: Cutter, what: string): void {
+  if (!cutter.depthCut && !cutter.bytesCut) return
+  const name = cutText(what, 140)
+  if (cutter.depthCut) mark(cutter, `${name} cut at depth ${cutter.limits.nestingDepthMax}`)
+  if (cutter.bytesCut) mark(cutter, `${name} cut, the record is larger than ${cutter.limits.recordBytesMax} bytes`)
+  cutter.depthCut = false
+  cutter.bytesCut = false
+}
+
+/** How many were left out beyond the most that are kept; marked. */
+export function leftOut(cutter: Cutter, what: string, seen: number, max: number): number {
+  if (seen <= max) return 0
+  mark(cutter, `${what} cut at ${max}, ${seen - max} left out`)
+  return seen - max
+}
+
+const latestNs = (1n << 63n) - 1n
+
+/** A time that indexes can hold: uint64 nanoseconds beyond the year 2262 are cut to its end. */
+export function storableTime(cutter: Cutter, timeNs: bigint): bigint {
+  if (timeNs <= latestNs) return timeNs
+  mark(cutter, `time ${timeNs} cut to ${latestNs}`)
+  return latestNs
+}
+
+export const droppedOf = (cutter: Cutter, bag: BagDraft): number =>
+  bag.attributesDropped + leftOut(cutter, 'attributes', bag.attributesSeen, cutter.limits.attributesPerRecordMax)
+
+export function finishSpanEvent(cutter: Cutter, draft: SpanEventDraft): SpanEvent {
+  const { timeNs, name, attributes } = draft
+  return { timeNs, name, attributes, droppedAttributesCount: droppedOf(cutter, draft) }
+}
+
+export function finishLink(cutter: Cutter, draft: SpanLinkDraft): SpanLink {
+  const { traceId, spanId, traceState, attributes, flags } = draft
+  return { traceId, spanId, traceState, attributes, droppedAttributesCount: droppedOf(cutter, draft), flags }
+}
+
+/** Where a span stands: what it shares with others, and what was cut of that. */
+export type Surroundings = Readonly<{ resource: SharedAttributes; scope: SharedAttributes; cuts: readonly string[] }>
+
+const noCuts: readonly string[] = []
+
+export function finishSpan(cutter: Cutter, draft: SpanDraft, { resource, scope, cuts }: Surroundings): Span {
+  const { limits } = cutter
+  const droppedAttributesCount = droppedOf(cutter, draft)
+  const eventsLeftOut = leftOut(cutter, 'span events', draft.eventsSeen, limits.spanEventsPerSpanMax)
+  const linksLeftOut = leftOut(cutter, 'links', draft.linksSeen, limits.linksPerSpanMax)
+  return {
+    traceId: draft.traceId,
+    spanId: draft.spanId,
+    parentSpanId: draft.parentSpanId,
+    traceState: draft.traceState,
+    flags: draft.flags,
+    name: draft.name,
+    kind: draft.kind,
+    startNs: draft.startNs,
+    endNs: draft.endNs,
+    status: { code: draft.statusCode, message: draft.statusMessage },
+    attributes: draft.attributes,
+    droppedAttributesCount,
+    spanEvents: draft.spanEvents,
+    droppedEventsCount: draft.eventsDropped + eventsLeftOut,
+    links: draft.links,
+    droppedLinksCount: draft.linksDropped + linksLeftOut,
+    resource,
+    scope,
+    service: serviceOf(resource),
+    sessionId: sessionIdOf(draft.attributes, resource, limits.sessionIdCharactersMax),
+    cuts: cutter.cuts.length + cuts.length === 0 ? noCuts : [...cuts, ...cutter.cuts],
+  }
+}

@@ -1,0 +1,117 @@
+import { assert } from '#src/lib/assert.ts'
+import type { Limits } from '#src/config.ts'
+
+export type ScanLimits = Pick<Limits, 'recordsPerBatchMax' | 'nodesPerRequestMax' | 'nestingDepthMax' | 'jsonDepthMax'>
+
+/** Ids in lower-case hex. Of an invalid span: as much as it has, '' where it has none. */
+export type SpanIdentity = Readonly<{ traceId: string; spanId: string }>
+export type InvalidSpan = SpanIdentity & Readonly<{ index: number; reason: string }>
+
+/** What is known of a request's spans before any of them is an object. Spans are numbered from 0 in request order. */
+export type SpanScan = Readonly<{
+  spans: number
+  /** The spans without usable ids, in order, with the reason in words. */
+  invalid: readonly InvalidSpan[]
+  /** Size of the body. */
+  bytes: number
+  identify(index: number): SpanIdentity
+  valid(index: number): boolean
+  /**
+   * A request of the spans kept alone, each copied byte for byte under its own resource and scope; everything else of the
+   * messages around them is copied too. Groups that are left without a span may go.
+   */
+  cut(keep: (index: number) => boolean): Uint8Array
+}>
+
+/** Why a span is invalid; 0 is a valid one. */
+export const faults = {
+  none: 0,
+  traceIdMissing: 1,
+  traceIdZero: 2,
+  traceIdMalformed: 3,
+  spanIdMissing: 4,
+  spanIdZero: 5,
+  spanIdMalformed: 6,
+  notASpan: 7,
+} as const
+
+const faultTexts = [
+  '',
+  'trace_id is missing',
+  'trace_id is all zero',
+  'trace_id is not 16 bytes',
+  'span_id is missing',
+  'span_id is all zero',
+  'span_id is not 8 bytes',
+  'the span is not an object',
+]
+
+/** The columns of a span's row: where it stands in the body, where its ids stand (start -1: it has none), its fault. */
+export const columns = {
+  start: 0,
+  end: 1,
+  traceStart: 2,
+  traceLength: 3,
+  spanStart: 4,
+  spanLength: 5,
+  fault: 6,
+} as const
+const width = 7
+
+/** Rows of numbers in one growable typed array: a request of 10,000 spans makes no object per span. */
+export type SpanTable = { cells: Int32Array; count: number }
+
+export const createSpanTable = (): SpanTable => ({ cells: new Int32Array(width * 64), count: 0 })
+
+/** Makes room for one more row, and returns where it begins in `cells`. */
+export function addRow(table: SpanTable): number {
+  const row = table.count * width
+  if (row === table.cells.length) {
+    const cells = new Int32Array(table.cells.length * 2)
+    cells.set(table.cells)
+    table.cells = cells
+  }
+  table.count++
+  return row
+}
+
+/** One cell of a finished table. */
+export function cellOf(table: SpanTable, index: number, column: number): number {
+  assert(index >= 0 && index < table.count, 'a span of this scan')
+  return table.cells[index * width + column] as number
+}
+
+type Parts = Readonly<{
+  body: Uint8Array
+  table: SpanTable
+  /** Id in hex from its place in the body; `digits` is its full length. */
+  hexOf: (start: number, length: number, digits: number) => string
+  cut: SpanScan['cut']
+}>
+
+/** The scan's result over a finished table. */
+export function createSpanScan({ body, table, hexOf, cut }: Parts): SpanScan {
+  const identify = (index: number): SpanIdentity => {
+    const id = (start: number, length: number, digits: number): string => {
+      const at = cellOf(table, index, start)
+      return at < 0 ? '' : hexOf(at, cellOf(table, index, length), digits)
+    }
+    return {
+      traceId: id(columns.traceStart, columns.traceLength, 32),
+      spanId: id(columns.spanStart, columns.spanLength, 16),
+    }
+  }
+  const invalid: InvalidSpan[] = []
+  for (let index = 0; index < table.count; index++) {
+    const fault = cellOf(table, index, columns.fault)
+    if (fault !== faults.none) invalid.push({ index, ...identify(index), reason: faultTexts[fault] ?? '' })
+  }
+  return {
+    spans: table.count,
+    invalid,
+    bytes: body.length,
+    identify,
+    valid: (index) => cellOf(table, index, columns.fault) === faults.none,
+    cut,
+  }
+}
