@@ -2,7 +2,14 @@ import { constants, crc32, zstdCompress, zstdCompressSync, zstdDecompressSync, t
 import { promisify } from 'node:util'
 import { PermanentError } from '#src/lib/failure.ts'
 import { isJsonObject, type Json, type JsonObject } from '#src/lib/json.ts'
-import { noCounts, type Counts, type EventHeader, type EventType, type NewEvent } from './envelope.ts'
+import {
+  noCounts,
+  type Counts,
+  type EventHeader,
+  type EventType,
+  type NewEvent,
+  type TelemetryEventType,
+} from './envelope.ts'
 import { workspaceIdOf } from './workspace-id.ts'
 
 /** What is known of an event before its payload is packed. */
@@ -13,12 +20,13 @@ const packedBytesMin = 1024
 /** Nothing the edge accepts is larger when unpacked; a payload that claims to be is damage. */
 const decodedBytesMaxDefault = 128 * 1024 * 1024
 
-const telemetryTypes: ReadonlySet<string> = new Set([
+export const telemetryEventTypes: readonly TelemetryEventType[] = [
   'spans.received',
   'logs.received',
   'rum.received',
   'spans.refused',
-])
+]
+const telemetryTypes: ReadonlySet<string> = new Set(telemetryEventTypes)
 const countNames = Object.keys(noCounts) as readonly (keyof Counts)[]
 
 const isEventType = (text: string): text is EventType =>

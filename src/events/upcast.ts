@@ -34,5 +34,8 @@ export function createUpcast(upcasters: Upcasters): (event: RecordedEvent) => Re
   }
 }
 
+/** The version that events of a type are written in, and upcast to. */
+export const currentSchemaVersion = (type: EventType): number => (upcasters[type]?.length ?? 0) + 1
+
 /** The event as this program knows it. */
 export const upcast = createUpcast(upcasters)
