@@ -98,7 +98,7 @@ export function leafFilter(leaf: QueryLeaf, schema: FieldSchema): Filter {
 const phrase = (fields: readonly string[], tokens: readonly string[], prefix = false): Filter =>
   tokens.length === 0 ? none : { kind: 'phrase', fields, tokens, ...(prefix ? { prefix } : {}) }
 
-const bareName = (field: string): string => foldCase(field.length > 1 && field.startsWith('@') ? field.slice(1) : field)
+const bareName = (field: string): string => foldCase(field.replace(/^@+(?=[^@])/, ''))
 
 function own<T>(table: Readonly<Record<string, T>> | undefined, field: string): T | undefined {
   const name = bareName(field)

@@ -73,7 +73,7 @@ export function fieldToken(field: string): string {
 }
 
 function makeFieldToken(field: string): string {
-  const bare = field.length > 1 && field.startsWith('@') ? field.slice(1) : field
+  const bare = field.replace(/^@+(?=[^@])/, '')
   return cut(foldCase(bare.toWellFormed()).replace(/[\s\p{Cc}\u00b7=#]/gu, '_'), fieldLengthMax)
 }
 

@@ -1,0 +1,108 @@
+import { levelOfWord } from '#src/events/level-word.ts'
+import { parseQuantity } from '#src/events/quantity.ts'
+import type { Bound } from '#src/events/query-tree.ts'
+import type { Level } from '#src/events/telemetry.ts'
+import { levels } from '#src/events/telemetry.ts'
+import type { Parse } from './parse-query.ts'
+import type { Part } from './tree.ts'
+import { takeQuoted } from './words.ts'
+
+const numbersExpected = ['a number', 'a duration such as 200ms', 'a size such as 10kb']
+const levelNames = new Set(['level', 'log.level', 'severity', 'severity_text', 'severitytext', 'loglevel', 'lvl'])
+const ownUnit =
+  /(?:^|[._-])(?:(ns|nanos|us|micros|ms|millis|s|sec|secs|seconds|m|min|minutes|h|hours)|(b|bytes|kb|mb|gb|kib|mib|gib))$|Ms$|Secs?$|Seconds$|Bytes$/
+
+/** A bound as typed: `*` for none, a number, or a level. */
+type Edge = Readonly<{ bound?: Bound; level?: Level; start: number }>
+
+/** The value behind `>`, `>=`, `<` or `<=`. */
+export function takeComparison(parse: Parse, field: string, operator: string): Part {
+  const inclusive = operator.endsWith('=')
+  const { start, level, bound } = takeEdge(parse, field, inclusive)
+  parse.countTerm(start)
+  const above = operator.startsWith('>')
+  if (level !== undefined) return { kind: 'levels', levels: levelsBeside(level, above, inclusive) }
+  if (bound === undefined) return parse.reader.stop('a bound is expected', numbersExpected, start)
+  return { kind: 'range', field, ...(above ? { from: bound } : { to: bound }) }
+}
+
+function levelsBeside(level: Level, above: boolean, inclusive: boolean): readonly Level[] {
+  const at = levels.indexOf(level)
+  return above ? levels.slice(inclusive ? at : at + 1) : levels.slice(0, inclusive ? at + 1 : at)
+}
+
+/** `[400 TO 499]`, `{400 TO 499}`, mixed, with `*` for no bound. */
+export function takeRange(parse: Parse, field: string): Part {
+  const { reader } = parse
+  const start = reader.at()
+  const fromInclusive = reader.take(/[[{]/)?.[0] === '['
+  reader.blanks()
+  const from = takeEdge(parse, field, fromInclusive)
+  reader.blanks()
+  if (reader.take(/(?:TO|to)(?=\s)/) === undefined) reader.stop('a range is [a TO b]', ['TO'])
+  reader.blanks()
+  const to = takeEdge(parse, field, true)
+  reader.blanks()
+  const close = reader.take(/[\]}]/)?.[0] ?? reader.stop('the range is not closed', [']', '}'])
+  const toInclusive = close === ']'
+  parse.countTerm(start)
+  if (from.level === undefined && to.level === undefined)
+    return numberRange(parse, field, from.bound, to.bound, toInclusive)
+  for (const edge of [from, to]) {
+    if (edge.bound !== undefined) reader.stop('a level is expected', [...levels, '*'], edge.start)
+  }
+  return { kind: 'levels', levels: levelsBetween(from.level, fromInclusive, to.level, toInclusive) }
+}
+
+function numberRange(
+  parse: Parse,
+  field: string,
+  from: Bound | undefined,
+  to: Bound | undefined,
+  inclusive: boolean,
+): Part {
+  const upper = to === undefined ? undefined : { ...to, inclusive }
+  if (from !== undefined && upper !== undefined && Number(from.value) > Number(upper.value)) {
+    parse.warn(`the range of ${field} begins above its end and matches nothing`)
+  }
+  return {
+    kind: 'range',
+    field,
+    ...(from === undefined ? {} : { from }),
+    ...(upper === undefined ? {} : { to: upper }),
+  }
+}
+
+type LevelBound = Level | undefined
+
+function levelsBetween(
+  from: LevelBound,
+  fromInclusive: boolean,
+  to: LevelBound,
+  toInclusive: boolean,
+): readonly Level[] {
+  const above = from === undefined ? levels : levelsBeside(from, true, fromInclusive)
+  const below = to === undefined ? levels : levelsBeside(to, false, toInclusive)
+  return levels.filter((level) => above.includes(level) && below.includes(level))
+}
+
+/** A bound: `*` for none, a number with or without a unit, or a level where the field is one of levels. */
+function takeEdge(parse: Parse, field: string, inclusive: boolean): Edge {
+  const { reader } = parse
+  const start = reader.at()
+  const ofLevels = levelNames.has(field.toLowerCase())
+  const text = takeQuoted(reader) ?? reader.take(/[^\s()"|\]}]+/)?.[0] ?? ''
+  if (text === '*') return { start }
+  const level = ofLevels ? levelOfWord(text) : undefined
+  if (level !== undefined) return { level, start }
+  const quantity = parseQuantity(text)
+  if (quantity === undefined) {
+    const expected = ofLevels ? [...levels, ...numbersExpected] : numbersExpected
+    return reader.stop(`${field} is compared with a number; quote the sign to search for it as text`, expected, start)
+  }
+  if (quantity.unit !== 'none' && ownUnit.test(field)) {
+    const unit = quantity.unit === 'duration' ? 'ns' : 'bytes'
+    parse.warn(`${field} holds plain numbers: ${text} is compared as ${quantity.value} (${unit})`)
+  }
+  return { bound: { value: quantity.value, inclusive }, start }
+}

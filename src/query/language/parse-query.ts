@@ -1,0 +1,167 @@
+import type { Limits } from '#src/config.ts'
+import type { QueryTree } from '#src/events/query-tree.ts'
+import type { Result } from '#src/lib/result.ts'
+import { fail, ok } from '#src/lib/result.ts'
+import { parseClause } from './clause.ts'
+import { printQuery } from './print-query.ts'
+import type { Reader } from './reader.ts'
+import { createReader } from './reader.ts'
+import type { QuerySyntaxRefusal } from './refuse.ts'
+import { QueryStop } from './refuse.ts'
+import type { Part } from './tree.ts'
+import { joinParts, negatePart } from './tree.ts'
+
+export type QueryLimits = Pick<Limits, 'queryCharactersMax' | 'queryTermsMax' | 'queryDepthMax'>
+
+export type ParsedQuery = Readonly<{
+  tree: QueryTree
+  /** Canonical text; it parses to the same tree. '' for everything. */
+  normalized: string
+  /** What of the text was left out, or is understood otherwise than it may look. */
+  warnings: readonly string[]
+}>
+
+/** Where the parse stands. `field` is the field of the group that it is in: `field:(a OR b)`. */
+export type Parse = Readonly<{
+  reader: Reader
+  limits: QueryLimits
+  field: FieldContext | undefined
+  /** Parentheses and negations around this place. */
+  depth: number
+  warn(message: string): void
+  /** Counts a condition that begins at this position. */
+  countTerm(position: number): void
+  /** The expression in the parentheses that open here. */
+  parenthesized(parse: Parse): Part
+}>
+export type FieldContext = Readonly<{ name: string; exact: boolean }>
+
+const termsExpected = ['a word', '"a phrase"', 'field:value', '(', 'NOT']
+const warningsMax = 20
+
+/**
+ * The search language (CONTRACT §9), text to checked tree. `NOT` binds over `AND` over `OR`; words side by side are `AND`.
+ * Time and memory are bounded by the limits.
+ */
+export function parseQuery(text: string, limits: QueryLimits): Result<ParsedQuery, QuerySyntaxRefusal> {
+  const reader = createReader(text)
+  const warnings = new Set<string>()
+  let terms = 0
+  const parse: Parse = {
+    reader,
+    limits,
+    field: undefined,
+    depth: 0,
+    warn: (message) => void (warnings.size < warningsMax && warnings.add(message)),
+    countTerm(position) {
+      if (++terms > limits.queryTermsMax) {
+        reader.stop(`a search may have at most ${limits.queryTermsMax} conditions`, ['the end of the search'], position)
+      }
+    },
+    parenthesized: parseParenthesized,
+  }
+  try {
+    if (text.length > limits.queryCharactersMax) {
+      const most = limits.queryCharactersMax
+      reader.stop(`a search may have at most ${most} characters`, ['the end of the search'], most)
+    }
+    const tree = parseWhole(parse) ?? { kind: 'all' as const }
+    return ok({ tree, normalized: tree.kind === 'all' ? '' : printQuery(tree), warnings: [...warnings] })
+  } catch (error) {
+    if (error instanceof QueryStop) return fail(error.refusal)
+    throw error
+  }
+}
+
+function parseWhole(parse: Parse): Part {
+  const { reader } = parse
+  reader.blanks()
+  if (reader.ended()) return undefined
+  const part = parseOr(parse)
+  if (reader.next() === ')') {
+    reader.stop('this parenthesis closes nothing; quote it to search for it', ['AND', 'OR', 'the end of the search'])
+  }
+  return part
+}
+
+const operatorEnd = '(?=[\\s()"]|$)'
+const orHere = new RegExp(`(?:OR|or)${operatorEnd}|\\|\\|`)
+const andHere = new RegExp(`(?:AND|and)${operatorEnd}|&&`)
+const notHere = new RegExp(`(?:NOT|not)${operatorEnd}`)
+const signHere = /-(?![-\s)>]|$)|!(?![=~]|\s*(?:\)|$))/
+
+const takeOperatorWord = (reader: Reader, pattern: RegExp): boolean => {
+  reader.blanks()
+  return reader.take(pattern) !== undefined
+}
+
+function parseOr(parse: Parse): Part {
+  const parts = [parseAnd(parse)]
+  while (takeOperatorWord(parse.reader, orHere)) parts.push(parseAnd(parse))
+  refusePipe(parse.reader)
+  return joinParts('or', parts)
+}
+
+function refusePipe(reader: Reader): void {
+  if (reader.next() !== '|') return
+  reader.stop('pipes such as `| stats` are not supported; quote the sign to search for it, or write OR between words', [
+    'OR',
+    '||',
+    '"|"',
+    'the end of the search',
+  ])
+}
+
+function parseAnd(parse: Parse): Part {
+  const { reader } = parse
+  const parts = [parseNot(parse)]
+  for (;;) {
+    const joined = takeOperatorWord(reader, andHere)
+    const ends = reader.ended() || reader.next() === ')' || reader.next() === '|' || reader.peek(orHere) !== undefined
+    if (ends && !joined) return joinParts('and', parts)
+    parts.push(parseNot(parse))
+  }
+}
+
+function parseNot(parse: Parse): Part {
+  const { reader } = parse
+  reader.blanks()
+  reader.take(/\+(?=[\p{L}\p{N}_"(@])/u)
+  const start = reader.at()
+  if (reader.take(notHere) === undefined && reader.take(signHere) === undefined) return parsePrimary(parse)
+  return negatePart(parseNot(deeper(parse, start)))
+}
+
+function deeper(parse: Parse, position: number): Parse {
+  const depth = parse.depth + 1
+  if (depth > parse.limits.queryDepthMax) {
+    const detail = `parentheses and negations may stand at most ${parse.limits.queryDepthMax} deep`
+    parse.reader.stop(detail, ['a search with fewer levels'], position)
+  }
+  return { ...parse, depth }
+}
+
+function parsePrimary(parse: Parse): Part {
+  const { reader } = parse
+  if (reader.next() === '(') return parseParenthesized(parse)
+  refuseNoTerm(reader)
+  return parseClause(parse)
+}
+
+function refuseNoTerm(reader: Reader): void {
+  if (reader.ended()) reader.stop('the search ends where a condition is expected', termsExpected)
+  if (reader.next() === ')') reader.stop('a condition is expected before this parenthesis', termsExpected)
+  if (reader.peek(orHere) === undefined && reader.peek(andHere) === undefined) return refusePipe(reader)
+  reader.stop('an operator stands where a condition is expected; quote it to search for the word', termsExpected)
+}
+
+function parseParenthesized(parse: Parse): Part {
+  const { reader } = parse
+  const start = reader.at()
+  reader.take(/\(/)
+  const part = parseOr(deeper(parse, start))
+  if (reader.take(/\)/) === undefined) {
+    reader.stop(`the parenthesis that opens at ${start} is not closed`, [')', 'AND', 'OR'], reader.at())
+  }
+  return part
+}

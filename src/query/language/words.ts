@@ -1,0 +1,76 @@
+import type { Reader } from './reader.ts'
+
+/** A word as typed: its text without escapes, and as a pattern, where only `*`, `?` and `\` are escaped. */
+export type Word = Readonly<{ text: string; pattern: string; wild: boolean; start: number }>
+
+/** Field names that need no quotes: a letter first, and a letter or digit last. */
+export const plainField = /^[@\p{L}_$](?:[\p{L}\p{N}\p{M}_.\-/@$]*[\p{L}\p{N}\p{M}_$])?$/u
+
+const operator = /:=|:|!=|==|=(?![>~])|>=|<=|>|</
+const operatorHere = new RegExp(operator.source, 'u')
+
+/** The operator of a field clause at this place. */
+export const takeOperator = (reader: Reader): string | undefined => reader.take(operatorHere)?.[0]
+
+/** An operator that stands by itself behind a name, with blanks before it: `status >= 400`. */
+export function takeSpacedOperator(reader: Reader): string | undefined {
+  const found = reader.take(/\s+(?:(!=|==|=|>=|<=|>|<)(?=[\s"\p{L}\p{N}.-])|(:)(?=\s))/u)
+  return found?.[1] ?? found?.[2]
+}
+
+/** A `"quoted text"`; `\"` and `\\` are escapes, other backslashes stay. Undefined when no quote stands here. */
+export function takeQuoted(reader: Reader): string | undefined {
+  const start = reader.at()
+  if (reader.take(/"/) === undefined) return undefined
+  const body = reader.take(/(?:[^"\\]|\\[^])*/)?.[0] ?? ''
+  if (reader.take(/"/) === undefined) {
+    return reader.stop(`the quotation that begins at ${start} is not closed`, ['"'], reader.text.length)
+  }
+  return body.replace(/\\(["\\])/g, '$1')
+}
+
+/** The body of a `/regex/` that stands here by itself; undefined when this is something else, such as a path. */
+export function takeRegex(reader: Reader): Readonly<{ source: string; start: number }> | undefined {
+  const start = reader.at() + 1
+  const found = reader.take(/\/((?:[^\s/\\[]|\\[^]|\[(?:[^\]\\]|\\[^])*\])+)\/(?=[\s)]|$)/)
+  return found === undefined ? undefined : { source: found[1] ?? '', start }
+}
+
+/**
+ * A bare word: to the next blank, parenthesis or quote, `|` or `&&`. With `stopAtOperator` it also ends where an operator
+ * follows what can be the name of a field.
+ */
+export function takeWord(reader: Reader, stopAtOperator: boolean): Word | undefined {
+  const start = reader.at()
+  let text = ''
+  let pattern = ''
+  let wild = false
+  for (;;) {
+    if (stopAtOperator && endsName(reader, text)) break
+    const found = reader.take(/\\([^])|(?!&&)[^\s()"|]/)
+    if (found === undefined) break
+    const [taken, escaped = taken] = found
+    const isWild = taken === '*' || (taken === '?' && reader.peek(queryString) === undefined)
+    wild ||= isWild
+    text += escaped
+    pattern += isWild ? taken : literalPattern(escaped)
+  }
+  return reader.at() === start ? undefined : { text, pattern, wild, start }
+}
+
+/** Behind the `?` of a URL, which is no wildcard: `/orders?id=7`. */
+const queryString = /[\p{L}\p{N}_.%[\]-]+=/u
+
+const literalPattern = (character: string): string => (/[*?\\]/.test(character) ? `\\${character}` : character)
+
+/** An operator stands here, behind what can be the name of a field. */
+const endsName = (reader: Reader, name: string): boolean =>
+  /[:!=<>]/.test(reader.next()) && plainField.test(name) && startsOperator(reader)
+
+/** An operator, unless the colon belongs to a URL (`http://`) or is one of two (`std::io`). */
+function startsOperator(reader: Reader): boolean {
+  if (reader.peek(/[=!]~/) !== undefined) {
+    reader.stop('=~ and !~ are not operators here: write field:/regex/ or -field:/regex/', [':', '=', '!='])
+  }
+  return reader.peek(operatorHere) !== undefined && reader.peek(/:\/\/|::/) === undefined
+}
