@@ -104,6 +104,17 @@ export async function openSqliteStreamReader(options: SqliteStreamReaderOptions)
   }
 }
 
+/** The writer first: it makes the file. Leaves no thread behind when the second fails. */
+async function openBoth(writer: RemoteWriter, openReads: () => Reads): Promise<Reads> {
+  await writer.open()
+  try {
+    return openReads()
+  } catch (error) {
+    await writer.close()
+    throw error
+  }
+}
+
 /**
  * The log of one partition in one SQLite file, made where there is none. One writer thread serves the process; other
  * processes may write to the same file, transaction by transaction.
@@ -117,8 +128,7 @@ export async function createSqliteStream(options: SqliteStreamOptions): Promise<
     checkpointBytes: options.checkpointBytes ?? checkpointBytesDefault,
   }
   const writer = thread ? startThread(writerOptions) : createLocalWriter(writerOptions)
-  await writer.open()
-  const reads = createReads(options)
+  const reads = await openBoth(writer, () => createReads(options))
   let told = false
 
   const queue = createAppendQueue(`stream ${partition}`, limits, async (group) => {

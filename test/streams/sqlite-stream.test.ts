@@ -158,6 +158,31 @@ describe('the sqlite stream', () => {
     })
   })
 
+  it('takes an id for new whose hash is that of another', async () => {
+    const stream = await log.open()
+    await stream.append([makeEvent('one')])
+    await stream.append([makeEvent('two')])
+    // Now the hash of `two` leads to `one`, and `two` itself is not there.
+    log.sql('UPDATE ids SET seq = 1 WHERE seq = 2; DELETE FROM events WHERE seq = 2')
+    expect(await stream.find([makeEvent('two').id], noon)).to.have.property('size', 0)
+    expect((await stream.append([makeEvent('two')])).duplicates).to.equal(0)
+    expect((await readAll(stream)).map(({ id }) => id)).to.deep.equal(['acme.traces.one', 'acme.traces.two'])
+    await stream.close()
+  })
+
+  it('refuses a repeat of an event whose header is damaged, alone', async () => {
+    const stream = await log.open()
+    await stream.append([makeEvent('damaged')])
+    log.sql(`UPDATE events SET header = 'damaged'`)
+    const outcomes = await Promise.allSettled([
+      stream.append([makeEvent('damaged')]),
+      stream.append([makeEvent('whole')]),
+    ])
+    expect(outcomes.map(({ status }) => status)).to.deep.equal(['rejected', 'fulfilled'])
+    expect((outcomes[0] as PromiseRejectedResult).reason).to.be.instanceOf(PermanentError)
+    await stream.close()
+  })
+
   describe('a reader', () => {
     it('hears at once of what another thread writes', async () => {
       const stream = await log.open({ thread: true, ...noPolling })
