@@ -1,0 +1,245 @@
+import { expect } from 'chai'
+import { openDirectory } from '../directory/harness.ts'
+import { createBrowser, createPerson, openSite, password, type Browser, type Site } from './harness.ts'
+
+const email = 'ann@acme.example'
+const attacks = [
+  '<script>alert(1)</script>',
+  '"><img src=x onerror=alert(1)>',
+  "'><svg/onload=alert(1)>",
+  '</title><script>alert(1)</script>',
+  '&lt;script&gt;',
+  'javascript:alert(1)',
+  '<!--<script>',
+  ']]><script>',
+  '{{constructor.constructor("alert(1)")()}}',
+  '\u2028<b>',
+]
+
+describe('pages', () => {
+  let site: Site
+  let browser: Browser
+  let workspaceId: Awaited<ReturnType<typeof createPerson>>['workspace']['id']
+  let userId: string
+  beforeEach(async () => {
+    site = await openSite({
+      usage: async () => ({ spans: 12_345, spanBytes: 6_789_012, resetsAt: Date.UTC(2026, 11, 1) }),
+    })
+    const { workspace, user } = await createPerson(site.directory, email, 'Acme')
+    workspaceId = workspace.id
+    userId = user.id
+    browser = createBrowser(site)
+    await browser.post('/app/sign-in', { email, password })
+  })
+  afterEach(async () => {
+    await site.close()
+    expect(site.failures).to.deep.equal([])
+  })
+
+  it('are for signed-in people: others are led to sign-in and back, programs get 401', async () => {
+    const stranger = createBrowser(site)
+    for (const path of ['/app', '/app/keys', '/app/members', '/app/password', '/app/workspace']) {
+      const answer = await stranger.get(path)
+      expect([answer.status, answer.location], path).to.deep.equal([
+        303,
+        `/app/sign-in?next=${encodeURIComponent(path)}`,
+      ])
+      const program = await stranger.get(path, { accept: '*/*', 'sec-fetch-mode': 'cors' })
+      expect(program.status, path).to.equal(401)
+      expect(program.headers.get('content-type')).to.include('application/problem+json')
+    }
+    expect((await stranger.get('/app/sign-in?next=%2Fapp%2Fkeys')).text).to.include('name="next" value="/app/keys"')
+  })
+
+  it('have one style sheet, and nothing from elsewhere', async () => {
+    const sheet = await browser.get('/app/style.css')
+    expect(sheet.headers.get('content-type')).to.include('text/css')
+    for (const path of ['/app', '/app/keys', '/app/members', '/app/password', '/app/workspace']) {
+      const page = await browser.get(path)
+      expect(page.status, path).to.equal(200)
+      expect(page.headers.get('cache-control'), path).to.equal('no-store')
+      expect(
+        [...page.text.matchAll(/(?:src|href|action)="([^"]*)"/g)].map(([, to]) => to?.[0]),
+        path,
+      ).to.satisfy((starts: string[]) => starts.every((start) => start === '/'))
+      expect(page.text).to.not.match(/<script| style="| on\w+="/)
+    }
+  })
+
+  it('show the workspace, its plan, its use and where to send', async () => {
+    const { text } = await browser.get('/app')
+    for (const part of ['Acme', 'pro', '12,345', '1,000,000', '6,789,012', '2026-12-01 00:00 UTC'])
+      expect(text).to.include(part)
+    for (const path of ['/api/traces/v1/otlp', '/api/logs/v1/ingest', '/api/rum/v1/ingest'])
+      expect(text).to.include(site.url + path)
+  })
+
+  it('show the overview when the count cannot be had', async () => {
+    const lame = await openSite({
+      opened: { ...site, ...(await openDirectory({ stream: site.stream, clock: site.clock })) },
+      usage: () => Promise.reject(new Error('no index yet')),
+    })
+    const other = createBrowser(lame)
+    await other.post('/app/sign-in', { email, password })
+    expect((await other.get('/app')).text).to.include('not counted yet')
+    await lame.close()
+  })
+
+  it('list members', async () => {
+    const { text } = await browser.get('/app/members')
+    expect(text).to.include(email).and.include('owner').and.include('(you)')
+  })
+
+  describe('keys', () => {
+    const secretIn = (text: string): string => /<pre>([^<]+)<\/pre>/.exec(text)?.[1] ?? ''
+
+    it('are made, shown once, and revoked', async () => {
+      for (const kind of ['publishable', 'logs', 'tracing', 'api']) {
+        const made = await browser.post('/app/keys', { action: 'create', kind, name: `my ${kind} key` })
+        expect(made.status, kind).to.equal(200)
+        const secret = secretIn(made.text)
+        const key = site.directory.findKey(secret)
+        expect(key, kind).to.deep.include({ kind, name: `my ${kind} key`, workspaceId, revokedAt: null })
+        const list = (await browser.get('/app/keys')).text
+        expect(list).to.include(`${key?.prefix}…${key?.last4}`).and.include(`my ${kind} key`).and.not.include(secret)
+        const revoked = await browser.post('/app/keys', { action: 'revoke', key: key?.id ?? '' })
+        expect([revoked.status, revoked.location]).to.deep.equal([303, '/app/keys'])
+        expect(site.directory.findKey(secret)?.revokedAt).to.not.equal(null)
+        expect((await browser.get('/app/keys')).text).to.include('revoked 2026-')
+      }
+      const events = await site.stream.read(0, 1_000)
+      const by = events
+        .filter(({ type }) => type.startsWith('directory.key.'))
+        .map(({ payload }) => (JSON.parse(Buffer.from(payload).toString()) as { by: string }).by)
+      expect(by).to.deep.equal(Array.from({ length: 8 }, () => userId))
+    })
+
+    it('take origins and scopes', async () => {
+      const origins = 'https://shop.example, https://www.shop.example'
+      await browser.post('/app/keys', { action: 'create', kind: 'publishable', origins })
+      await browser.post('/app/keys', { action: 'create', kind: 'api', writeLogs: '1' })
+      const [publishable, api] = site.directory.keys(workspaceId)
+      expect(publishable?.origins).to.deep.equal(['https://shop.example', 'https://www.shop.example'])
+      expect(api?.scopes).to.deep.equal(['traces:read', 'logs:write'])
+    })
+
+    it('say what is wrong with a form', async () => {
+      const wrong = await browser.post('/app/keys', { action: 'create', kind: 'publishable', origins: 'nonsense' })
+      expect(wrong.status).to.equal(400)
+      expect(wrong.text).to.include('is not an origin')
+      expect((await browser.post('/app/keys', { action: 'create', kind: 'master' })).status).to.equal(400)
+      expect((await browser.post('/app/keys', { action: 'destroy' })).status).to.equal(400)
+      expect(site.directory.keys(workspaceId)).to.deep.equal([])
+    })
+
+    it('of another workspace are unknown, whatever the form says', async () => {
+      const { workspace } = await createPerson(site.directory, 'eve@other.example', 'Other')
+      const made = await site.directory.createKey({ workspaceId: workspace.id, kind: 'logs', name: 'canary-key' })
+      const key = made.ok ? made.value.key.id : ''
+      const extra = { workspace: workspace.id, workspace_id: workspace.id, workspaceId: workspace.id }
+      const foreign = await browser.post('/app/keys', { action: 'revoke', key, ...extra })
+      const absent = await browser.post('/app/keys', { action: 'revoke', key: 'k0000000000000000', ...extra })
+      expect([foreign.status, absent.status]).to.deep.equal([404, 404])
+      expect(foreign.text.replace(/Request [^<]+/, '')).to.equal(absent.text.replace(/Request [^<]+/, ''))
+      expect(site.directory.keys(workspace.id)[0]?.revokedAt).to.equal(null)
+      expect((await browser.get(`/app/keys?workspace=${workspace.id}`)).text).to.not.include('canary-key')
+      const created = await browser.post('/app/keys', { action: 'create', kind: 'logs', ...extra })
+      expect(site.directory.findKey(secretIn(created.text))?.workspaceId).to.equal(workspaceId)
+    })
+  })
+
+  describe('password', () => {
+    const change = (fields: Readonly<Record<string, string>>) =>
+      browser.post('/app/password', {
+        current: password,
+        password: 'another password',
+        repeated: 'another password',
+        ...fields,
+      })
+
+    it('is changed, ends all other sessions and goes on in this one under a new id', async () => {
+      const elsewhere = createBrowser(site)
+      await elsewhere.post('/app/sign-in', { email, password })
+      const stolen = createBrowser(site)
+      for (const [name, value] of browser.cookies) stolen.cookies.set(name, value)
+      const answer = await change({})
+      expect(answer.status).to.equal(200)
+      expect(answer.text).to.include('Your password is changed')
+      expect((await browser.get('/who')).status, 'this browser').to.equal(200)
+      expect((await elsewhere.get('/who')).status, 'another browser').to.not.equal(200)
+      expect((await stolen.get('/who')).status, 'the id before').to.not.equal(200)
+      expect((await elsewhere.post('/app/sign-in', { email, password })).status).to.equal(401)
+      expect((await elsewhere.post('/app/sign-in', { email, password: 'another password' })).status).to.equal(303)
+    })
+
+    it('is not changed without the current one, nor to a short one, nor to two different ones', async () => {
+      expect((await change({ current: 'not the password' })).status).to.equal(403)
+      expect((await change({ password: 'short', repeated: 'short' })).status).to.equal(400)
+      expect((await change({ repeated: 'something else' })).status).to.equal(400)
+      expect((await createBrowser(site).post('/app/sign-in', { email, password })).status).to.equal(303)
+    })
+  })
+
+  describe('workspaces of one person', () => {
+    it('are chosen at sign-in and later, among their own only', async () => {
+      const { workspace: second } = await createPerson(site.directory, 'bob@second.example', 'Second')
+      const { workspace: foreign } = await createPerson(site.directory, 'eve@other.example', 'Foreign')
+      await site.directory.addMember({ workspaceId: second.id, userId })
+      const answer = await browser.post('/app/sign-in', { email, password, next: '/app/keys', workspace: foreign.id })
+      expect(answer.location).to.equal('/app/workspace?next=%2Fapp%2Fkeys')
+      const chooser = await browser.get(answer.location ?? '')
+      expect(chooser.text).to.include('Acme').and.include('Second').and.not.include('Foreign')
+      const before = browser.cookies.get('throughline')
+      const chosen = await browser.post('/app/workspace', { choice: second.id, next: '/app/keys' })
+      expect([chosen.status, chosen.location]).to.deep.equal([303, '/app/keys'])
+      expect(JSON.parse((await browser.get('/who')).text)).to.include({ workspaceId: second.id, email })
+      expect(browser.cookies.get('throughline')).to.not.equal(before)
+      expect((await browser.post('/app/workspace', { choice: foreign.id })).status).to.equal(403)
+      expect((await browser.post('/app/workspace', { choice: 'w0000000000000000' })).status).to.equal(403)
+      expect(JSON.parse((await browser.get('/who')).text)).to.include({ workspaceId: second.id })
+    })
+
+    it('that they were taken out of are closed to them at once', async () => {
+      await site.directory.createUser({ email: 'bob@acme.example', password, workspaceId })
+      await site.directory.removeMember({ workspaceId, userId })
+      expect((await browser.get('/app')).status).to.equal(303)
+      const answer = await browser.post('/app/sign-in', { email, password })
+      expect(answer.status).to.equal(403)
+      expect(answer.text).to.include('a member of no workspace')
+    })
+  })
+
+  it('show hostile text in every field as text', async () => {
+    for (const [at, attack] of attacks.entries()) {
+      const name = `${attack}${at}`
+      const created = await site.directory.createWorkspace({ name, plan: 'pro' })
+      const workspace = created.ok ? created.value : undefined
+      expect(workspace, attack).to.not.equal(undefined)
+      await site.directory.addMember({ workspaceId: workspace!.id, userId })
+      await site.directory.createUser({
+        email: `${attack.replaceAll(/[\s@]/g, '')}${at}@x.example`,
+        password,
+        workspaceId: workspace!.id,
+      })
+      await browser.post('/app/workspace', { choice: workspace!.id })
+      const pages = [
+        await browser.post('/app/keys', { action: 'create', kind: 'logs', name }),
+        await browser.post('/app/keys', { action: 'create', kind: 'publishable', origins: attack }),
+        await browser.post('/app/keys', { action: attack, key: attack }),
+        await browser.get('/app', { host: 'x', 'x-forwarded-host': attack.replaceAll(/[^\x20-\x7e]/g, '') }),
+        await browser.get('/app/members'),
+        await browser.get('/app/workspace'),
+        await createBrowser(site, `192.0.2.${at}`).post('/app/sign-in', {
+          email: attack,
+          password: attack,
+          next: attack,
+        }),
+        await createBrowser(site).get(`/app/sign-in?next=${encodeURIComponent(`/app/${attack}`)}`),
+      ]
+      for (const { text } of pages) {
+        expect(text.includes(attack) && /[<>"']/.test(attack), attack).to.equal(false)
+        expect(text, attack).to.not.match(/<script|<img|<svg|<b>|<!--/i)
+      }
+    }
+  })
+})
