@@ -1,0 +1,36 @@
+import type { JsonRange } from '#src/lib/json-bytes.ts'
+
+/** What stands in a member's place: items of the body for an array, or bytes of their own. Empty: the member goes. */
+export type CutPart = readonly JsonRange[] | Uint8Array
+
+const comma = Buffer.from(',')
+
+function join(pieces: readonly Uint8Array[]): Uint8Array[] {
+  return pieces.flatMap((piece, index) => (index === 0 ? [piece] : [comma, piece]))
+}
+
+/** A JSON object of the members of `body`, byte for byte but for those that `parts` puts something else in place of. */
+export function cutBody(
+  body: Uint8Array,
+  members: ReadonlyMap<string, JsonRange>,
+  parts: ReadonlyMap<string, CutPart>,
+): Uint8Array {
+  const written: Uint8Array[] = []
+  for (const [key, { start, end }] of members) {
+    const part = parts.get(key)
+    if (part !== undefined && part.length === 0) continue
+    written.push(
+      Buffer.concat([Buffer.from(`${JSON.stringify(key)}:`), bytesOf(body, part) ?? body.subarray(start, end)]),
+    )
+  }
+  return Buffer.concat([Buffer.from('{'), ...join(written), Buffer.from('}')])
+}
+
+function bytesOf(body: Uint8Array, part: CutPart | undefined): Uint8Array | undefined {
+  if (part === undefined || part instanceof Uint8Array) return part
+  return Buffer.concat([
+    Buffer.from('['),
+    ...join(part.map(({ start, end }) => body.subarray(start, end))),
+    Buffer.from(']'),
+  ])
+}

@@ -1,0 +1,124 @@
+import type { LogRecord, RumEvent, Span } from '#src/events/telemetry.ts'
+import { assert } from '#src/lib/assert.ts'
+import { createJsonReader, eachMember, skipSpace, textOf, type JsonRange } from '#src/lib/json-bytes.ts'
+import { isJsonObject, parseJson, type Json, type JsonObject } from '#src/lib/json.ts'
+import { sessionIdOf, spanIdOf, traceIdOf } from '../logs/ids.ts'
+import { identifiersOf, logRecordOf, serviceOf, textField, timeOf, type Identifiers } from '../logs/record.ts'
+import { tidyFields, type TidyLimits } from '../logs/tidy.ts'
+import { decodeSpans } from '../otlp/decode.ts'
+import type { DecodeLimits } from '../otlp/span-parts.ts'
+import { formOf } from './form.ts'
+
+export type DecodedRum = Readonly<{
+  spans: readonly Span[]
+  logs: readonly LogRecord[]
+  rumEvents: readonly RumEvent[]
+}>
+export type DecodeRumOptions = Readonly<{
+  /** Milliseconds since the Unix epoch: the time of items that have none. */
+  receivedAt: number
+  limits: TidyLimits & DecodeLimits
+}>
+
+/**
+ * The items of a RUM payload that `scanRum` passed and cut. Faro's logs and exceptions are log records of source `rum`, and
+ * only that; its events and measurements, and every event of the plain form, are RUM events. Ordinals count through the
+ * body: logs, exceptions, events, measurements. Pure. Source: @grafana/faro-core 2.x, `TransportBody`.
+ */
+export function decodeRum(payload: Uint8Array, contentType: string, options: DecodeRumOptions): DecodedRum {
+  assert(contentType === 'application/json', `RUM bodies are stored as JSON, not ${contentType}`)
+  const members = new Map<string, JsonRange>()
+  eachMember(payload, createJsonReader(payload), skipSpace(payload, 0), (key, range) => members.set(key, range))
+  const form = formOf(members.keys())
+  if (form === 'otlp') return { spans: decodeSpans(payload, contentType, options.limits), logs: [], rumEvents: [] }
+  const valueOf = (key: string): Json => {
+    const range = members.get(key)
+    return range === undefined ? null : parseJson(textOf(payload, range.start, range.end))
+  }
+  if (form !== 'faro') return decodePlain(members, valueOf, options)
+  const traces = members.get('traces')
+  return decodeFaro(valueOf, traces && payload.subarray(traces.start, traces.end), options)
+}
+
+type ValueOf = (key: string) => Json
+
+const objectOf = (value: Json | undefined): JsonObject => (isJsonObject(value) ? value : {})
+const itemsOf = (value: Json): readonly JsonObject[] =>
+  Array.isArray(value) ? (value as readonly Json[]).filter(isJsonObject) : []
+
+function decodeFaro(valueOf: ValueOf, traces: Uint8Array | undefined, options: DecodeRumOptions): DecodedRum {
+  const meta = objectOf(valueOf('meta'))
+  const session = sessionIdOf(objectOf(meta['session'])['id']) ?? null
+  const service = textField(meta, 'app.name')
+  const url = textField(meta, 'page.url')
+  // The list of the SDK's own plug-ins says nothing of the page, and would stand on every record.
+  const { sdk: _sdk, ...shared } = meta
+  let ordinal = 0
+
+  const about = (item: JsonObject): Readonly<{ fields: JsonObject; ids: Identifiers & { service: string | null } }> => {
+    const trace = objectOf(item['trace'])
+    const traceId = traceIdOf(trace['trace_id']) ?? null
+    const spanId = spanIdOf(trace['span_id']) ?? null
+    return { fields: { ...shared, ...item }, ids: { traceId, spanId, sessionId: session, service } }
+  }
+  const log = (item: JsonObject): LogRecord => {
+    const { fields, ids } = about(item)
+    return { ...logRecordOf(fields, { ...options, ordinal: ordinal++ }), ...ids, source: 'rum' }
+  }
+  const exception = (item: JsonObject): LogRecord => {
+    const record = log(item)
+    const parts = [textField(record.fields, 'type'), textField(record.fields, 'value')]
+    return { ...record, level: 'error', message: parts.filter((part) => part !== null).join(': ') }
+  }
+  const rumEvent =
+    (type: string, nameField: string) =>
+    (item: JsonObject): RumEvent => {
+      const { fields: all, ids } = about(item)
+      const { fields } = tidyFields(all, options.limits)
+      const name = textField(fields, nameField) ?? ''
+      return { ordinal: ordinal++, timeNs: timeOf(item, options).timeNs, type, name, ...ids, url, fields }
+    }
+
+  const logs = [...itemsOf(valueOf('logs')).map(log), ...itemsOf(valueOf('exceptions')).map(exception)]
+  const rumEvents = [
+    ...itemsOf(valueOf('events')).map(rumEvent('event', 'name')),
+    ...itemsOf(valueOf('measurements')).map(rumEvent('measurement', 'type')),
+  ]
+  return { spans: spansOf(traces, session, options), logs, rumEvents }
+}
+
+function spansOf(traces: Uint8Array | undefined, session: string | null, options: DecodeRumOptions): readonly Span[] {
+  if (traces === undefined || traces[0] !== 0x7b) return []
+  const spans = decodeSpans(traces, 'application/json', options.limits)
+  return spans.map((span) => (span.sessionId === null && session !== null ? { ...span, sessionId: session } : span))
+}
+
+const urlNames = ['url', 'page.url', 'page_url', 'pageUrl', 'href']
+
+/** `{session_id, events:[{type, timestamp, …}]}`; what stands beside the events holds for those that do not say it. */
+function decodePlain(members: ReadonlyMap<string, JsonRange>, valueOf: ValueOf, options: DecodeRumOptions): DecodedRum {
+  const body: Record<string, Json> = Object.create(null) as Record<string, Json>
+  for (const key of members.keys()) if (key !== 'events') body[key] = valueOf(key)
+  const common = { ...identifiersOf(body), service: serviceOf(body), url: urlOf(body) }
+  const rumEvents = itemsOf(valueOf('events')).map((item, ordinal): RumEvent => {
+    const { fields } = tidyFields(item, options.limits)
+    const { traceId, spanId, sessionId } = identifiersOf(item)
+    const type = textField(fields, 'type') ?? 'event'
+    return {
+      ordinal,
+      timeNs: timeOf(item, options).timeNs,
+      type,
+      name: textField(fields, 'name') ?? textField(fields, 'event') ?? type,
+      service: serviceOf(item) ?? common.service,
+      sessionId: sessionId ?? common.sessionId,
+      traceId: traceId ?? common.traceId,
+      spanId: traceId === null ? common.spanId : spanId,
+      url: urlOf(fields) ?? common.url,
+      fields,
+    }
+  })
+  return { spans: [], logs: [], rumEvents }
+}
+
+const urlOf = (record: JsonObject): string | null =>
+  urlNames.map((name) => textField(record, name)).find((url) => url !== null) ?? null

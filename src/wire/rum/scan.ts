@@ -1,0 +1,221 @@
+import { refusal, type Refusal } from '#src/events/refusal.ts'
+import {
+  createJsonReader,
+  eachItem,
+  eachMember,
+  skipSpace,
+  type JsonRange,
+  type JsonReader,
+} from '#src/lib/json-bytes.ts'
+import { fail, ok, type Result } from '#src/lib/result.ts'
+import { scanSpans } from '../otlp/scan.ts'
+import type { ScanLimits, SpanScan } from '../otlp/span-scan.ts'
+import { cutBody, type CutPart } from './cut.ts'
+import { formOf, type RumForm, type RumPart } from './form.ts'
+
+export type { RumForm, RumPart } from './form.ts'
+
+/** An item that was left out, by its place in its part. */
+export type RejectedItem = Readonly<{ part: RumPart; index: number; code: string; message: string }>
+
+/** Which parts stay: false leaves one out, a function decides span by span. What is not named stays. */
+export type RumKeep = Readonly<
+  Partial<Record<Exclude<RumPart, 'spans'>, boolean>> & { spans?: boolean | ((index: number) => boolean) }
+>
+
+/** What is known of a RUM request before any of its items is an object. */
+export type RumScan = Readonly<{
+  form: RumForm
+  /** Good items by part; `spans` are those with usable ids. */
+  counts: Readonly<Record<RumPart, number>>
+  /** All good items together. */
+  accepted: number
+  rejected: readonly RejectedItem[]
+  /** The spans of the body, numbered in request order; undefined when it has none. */
+  spans: SpanScan | undefined
+  /** The body without the bad items and the parts not kept, the rest byte for byte; the body as received if all stays. */
+  cut(keep: RumKeep): Uint8Array
+}>
+
+type Items = Readonly<{ count: number; good: readonly JsonRange[] }>
+type Walk = Readonly<{
+  body: Uint8Array
+  reader: JsonReader
+  limits: ScanLimits
+  rejected: RejectedItem[]
+}>
+
+const openBrace = 0x7b
+const openBracket = 0x5b
+const letterN = 0x6e
+const listParts = ['logs', 'exceptions', 'events', 'measurements'] as const
+
+/**
+ * Checks a RUM body (decompressed JSON, whether called so or `text/plain`, as beacons are): Grafana Faro's, OTLP JSON, or the
+ * plain form (CONTRACT §4). Refuses as a whole what is not JSON or none of these (`invalid_body`), another media type, and
+ * more items or values than a request may have (`payload_too_large`). Bad items are rejected alone.
+ */
+export function scanRum(
+  received: Uint8Array,
+  contentType: string | undefined,
+  limits: ScanLimits,
+): Result<RumScan, Refusal> {
+  if (!isReadable(contentType)) {
+    return fail(refusal('unsupported_media_type', 'browser events are read as application/json or text/plain'))
+  }
+  const hasMark = received[0] === 0xef && received[1] === 0xbb && received[2] === 0xbf
+  const body = hasMark ? received.subarray(3) : received
+  const reader = createJsonReader(body)
+  const members = readMembers(body, reader, limits)
+  if (!members.ok) return members
+  const form = formOf(members.value.keys())
+  if (form === undefined) {
+    const known = 'Grafana Faro ({meta, …}), OTLP JSON ({resourceSpans}) and {session_id, events}'
+    return fail(refusal('invalid_body', `the body is none of the forms that are read here: ${known}`))
+  }
+  if (form !== 'otlp' && reader.values() > limits.nodesPerRequestMax) {
+    return fail(tooMany(reader.values(), 'values', limits.nodesPerRequestMax))
+  }
+  return readParts({ body, reader, limits, rejected: [] }, form, members.value)
+}
+
+function isReadable(contentType: string | undefined): boolean {
+  const name = (contentType ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? ''
+  return name === '' || name === 'application/json' || name === 'text/plain'
+}
+
+type Members = ReadonlyMap<string, JsonRange>
+
+/** The members of the body; a repeated key counts once, as the last one, as JSON.parse has it. */
+function readMembers(body: Uint8Array, reader: JsonReader, limits: ScanLimits): Result<Members, Refusal> {
+  const start = skipSpace(body, 0)
+  if (body[start] !== openBrace) return fail(refusal('invalid_body', 'the body is not a JSON object'))
+  const members = new Map<string, JsonRange>()
+  let tooDeep: string | undefined
+  const end = eachMember(body, reader, start, (key, range) => {
+    members.set(key, range)
+    // Items and spans are checked one by one, and cost no other.
+    const isChecked = (listParts as readonly string[]).includes(key) || key === 'traces' || key === 'resourceSpans'
+    if (!isChecked && reader.depth() >= limits.jsonDepthMax) tooDeep = key
+  })
+  const after = end < 0 ? end : skipSpace(body, end)
+  if (after < 0 || after < body.length) {
+    return fail(refusal('invalid_body', `the body is not JSON from byte ${after < 0 ? ~after : after} on`))
+  }
+  if (tooDeep === undefined) return ok(members)
+  return fail(refusal('invalid_body', `${tooDeep} is nested deeper than ${limits.jsonDepthMax} levels`))
+}
+
+function readParts(walk: Walk, form: RumForm, members: Members): Result<RumScan, Refusal> {
+  const { body, rejected, limits } = walk
+  const items = new Map<RumPart, Items>()
+  for (const part of listParts) {
+    const range = members.get(part)
+    if (range !== undefined && form !== 'otlp') items.set(part, readItems(walk, part, range))
+  }
+  const scanned = readSpans(walk, tracesOf(body, form, members))
+  if (!scanned.ok) return scanned
+  const spans = scanned.value
+  const total = [...items.values()].reduce((sum, { count }) => sum + count, spans?.spans ?? 0)
+  if (total > limits.recordsPerBatchMax) {
+    return fail(tooMany(total, 'items', limits.recordsPerBatchMax))
+  }
+  const counts = countsOf(items, spans)
+  return ok({
+    form,
+    counts,
+    accepted: Object.values(counts).reduce((sum, number) => sum + number, 0),
+    rejected,
+    spans,
+    cut: (keep) => cutRum({ body, form, members, items, spans, whole: rejected.length === 0 }, keep),
+  })
+}
+
+const tooMany = (count: number, what: string, most: number): Refusal =>
+  refusal('payload_too_large', `${count} ${what} in one request; at most ${most} are taken`)
+
+/** Where the OTLP JSON is: the whole body, or Faro's `traces`. */
+function tracesOf(body: Uint8Array, form: RumForm, members: Members): JsonRange | undefined {
+  if (form === 'otlp') return { start: 0, end: body.length }
+  return form === 'faro' ? members.get('traces') : undefined
+}
+
+function countsOf(items: ReadonlyMap<RumPart, Items>, spans: SpanScan | undefined): RumScan['counts'] {
+  const count = (part: RumPart): number => items.get(part)?.good.length ?? 0
+  return {
+    events: count('events'),
+    measurements: count('measurements'),
+    logs: count('logs'),
+    exceptions: count('exceptions'),
+    spans: spans === undefined ? 0 : spans.spans - spans.invalid.length,
+  }
+}
+
+function readItems({ body, reader, limits, rejected }: Walk, part: RumPart, range: JsonRange): Items {
+  const first = body[range.start]
+  if (first === letterN) return { count: 0, good: [] }
+  if (first !== openBracket) {
+    rejected.push({ part, index: 0, code: 'not_an_array', message: `${part} must be an array` })
+    return { count: 1, good: [] }
+  }
+  const good: JsonRange[] = []
+  let count = 0
+  eachItem(body, reader, range.start, (start, end) => {
+    const index = count++
+    if (body[start] !== openBrace) {
+      rejected.push({ part, index, code: 'not_an_object', message: 'an item must be a JSON object' })
+    } else if (reader.depth() > limits.jsonDepthMax) {
+      const message = `nested deeper than ${limits.jsonDepthMax} levels`
+      rejected.push({ part, index, code: 'too_deep', message })
+    } else good.push({ start, end })
+  })
+  return { count, good }
+}
+
+/** Spans are OTLP JSON, within Faro's `traces` or as the whole body. */
+function readSpans(
+  { body, limits, rejected }: Walk,
+  range: JsonRange | undefined,
+): Result<SpanScan | undefined, Refusal> {
+  if (range === undefined || body[range.start] === letterN) return ok(undefined)
+  const scanned = scanSpans(body.subarray(range.start, range.end), 'application/json', limits)
+  if (!scanned.ok) {
+    if (scanned.error.code === 'payload_too_large' || range.end === body.length) return scanned
+    rejected.push({ part: 'spans', index: 0, code: 'invalid_traces', message: scanned.error.detail })
+    return ok(undefined)
+  }
+  for (const { index, reason } of scanned.value.invalid) {
+    rejected.push({ part: 'spans', index, code: 'invalid_span', message: reason })
+  }
+  return scanned
+}
+
+type Found = Readonly<{
+  body: Uint8Array
+  form: RumForm
+  members: Members
+  items: ReadonlyMap<RumPart, Items>
+  spans: SpanScan | undefined
+  whole: boolean
+}>
+
+function cutRum({ body, form, members, items, spans, whole }: Found, keep: RumKeep): Uint8Array {
+  const kept = keptSpans(spans, keep.spans)
+  const stays = (part: RumPart): boolean => part === 'spans' || keep[part] !== false
+  if (whole && kept.size === (spans?.spans ?? 0) && [...items.keys()].every(stays)) return body
+  const left = spans === undefined ? [] : spans.cut((index) => kept.has(index))
+  if (form === 'otlp') return left instanceof Uint8Array ? left : body
+  const parts = new Map<string, CutPart>([...items].map(([part, { good }]) => [part, stays(part) ? good : []]))
+  if (form === 'faro') parts.set('traces', kept.size === 0 ? [] : left)
+  return cutBody(body, members, parts)
+}
+
+/** The numbers of the spans that are valid and wanted. */
+function keptSpans(spans: SpanScan | undefined, keep: RumKeep['spans']): ReadonlySet<number> {
+  const kept = new Set<number>()
+  for (let index = 0; index < (spans?.spans ?? 0); index++) {
+    const isWanted = typeof keep === 'function' ? keep(index) : keep !== false
+    if (isWanted && spans?.valid(index) === true) kept.add(index)
+  }
+  return kept
+}
