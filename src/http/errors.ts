@@ -43,6 +43,13 @@ type Answering = Readonly<{ requestId?: string; random?: () => number }>
 /** The id under which the server's own log speaks of this request. */
 export const requestIdOf = (ctx: Context): string => (ctx.state as Answering).requestId ?? ''
 
+/** The refusal with its time to come back, where it is one that passes. */
+export function withRetry(ctx: Context, refused: Refusal): Refusal {
+  const status = statusOf(refused.code)
+  if (refused.retryAfterS !== undefined || (status !== 429 && status !== 503)) return refused
+  return { ...refused, retryAfterS: retryAfterS((ctx.state as Answering).random ?? Math.random) }
+}
+
 function challengeOf(code: RefusalCode): string {
   if (code === 'missing_credential') return 'Bearer realm="throughline"'
   return 'Bearer realm="throughline", error="invalid_token"'
@@ -52,16 +59,15 @@ function challengeOf(code: RefusalCode): string {
  * Sets the status and headers of a refusal, not its body: `WWW-Authenticate` with 401 (RFC 6750 §3), `Allow` with 405,
  * `Retry-After` with 429 and 503.
  */
-export function setRefusal(ctx: Context, { code, allow, retryAfterS: wait }: Refusal): void {
+export function setRefusal(ctx: Context, refused: Refusal): void {
+  const { code, allow, retryAfterS: wait } = withRetry(ctx, refused)
   const status = statusOf(code)
   ctx.status = status
   ctx.set('Cache-Control', 'no-store')
   if (status === 401 && code !== 'not_signed_in') ctx.set('WWW-Authenticate', challengeOf(code))
   if (code === 'not_signed_in') ctx.set('WWW-Authenticate', 'Session realm="throughline"')
   if (allow !== undefined) ctx.set('Allow', allow.join(', '))
-  if (status === 429 || status === 503) {
-    ctx.set('Retry-After', String(wait ?? retryAfterS((ctx.state as Answering).random ?? Math.random)))
-  }
+  if (wait !== undefined) ctx.set('Retry-After', String(wait))
 }
 
 /** The problem document of a refusal (RFC 9457), with our members `code` and `request_id`. */

@@ -29,14 +29,14 @@ async function ingestLogs(ctx: Context, context: IngestContext): Promise<Refusal
     sendJson(ctx, rejected.length === 0 ? 200 : 400, answer)
     return undefined
   }
-  const event = await receivedEvent(receipt, {
+  const parts = {
     type: 'logs.received',
     counts: { logs: records, refused: rejected.length },
     contentType,
     payload,
     answer: rejected.length === 0 ? undefined : answer,
-  })
-  const { position, repeated } = await context.recorder.record([event])
+  } as const
+  const { position, repeated } = await context.recorder.record(async () => [await receivedEvent(receipt, parts)])
   setPosition(ctx, context.partition, position)
   sendJson(ctx, 200, repeated?.answer ?? answer)
   return undefined

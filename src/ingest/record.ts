@@ -12,14 +12,16 @@ export type Recorded = Readonly<{ position: Position; repeated?: EventHeader }>
 /** What the allowance says to a request: spans granted, or that it has been answered before. */
 export type Decision = Readonly<{ grant: Grant }> | Readonly<{ earlier: Recorded }>
 
+export type RequestEvents = readonly [NewEvent, ...NewEvent[]]
+
 export type Recorder = Readonly<{
   /** Takes spans from the allowance. A request that could not be stored whole is first looked for in the log. */
   decide(receipt: Receipt, spans: Readonly<{ valid: number; total: number }>): Promise<Result<Decision, Refusal>>
   /**
-   * Appends the events of one request; resolves when they are durable, and keeps or gives back what was reserved for it.
-   * Rejects with the log's failure: the outcome is unknown then, and the reservation stays.
+   * Makes and appends the events of one request; resolves when they are durable, and keeps or gives back what was reserved
+   * for it. Rejects with the log's failure: the outcome is unknown then, and the reservation stays.
    */
-  record(events: readonly [NewEvent, ...NewEvent[]], reservation?: string): Promise<Recorded>
+  record(make: () => Promise<RequestEvents>, reservation?: string): Promise<Recorded>
 }>
 
 const heldByOthers = refusal(
@@ -34,7 +36,16 @@ export function createRecorder({ stream, gate }: Readonly<{ stream: Stream; gate
     return earlier === undefined ? undefined : { position: earlier.position, repeated: earlier }
   }
 
-  const append = async (events: readonly NewEvent[], reservation: string): Promise<Recorded> => {
+  const make = async (events: () => Promise<RequestEvents>, reservation: string): Promise<RequestEvents> => {
+    try {
+      return await events()
+    } catch (error) {
+      await gate.release(reservation)
+      throw error
+    }
+  }
+
+  const append = async (events: RequestEvents, reservation: string): Promise<Recorded> => {
     try {
       const { events: appended, last } = await stream.append(events)
       const { position, repeated } = present(appended[0], 'each event has its place')
@@ -62,7 +73,7 @@ export function createRecorder({ stream, gate }: Readonly<{ stream: Stream; gate
       return ok({ earlier })
     },
     record: async (events, reservation = '') => {
-      const recorded = await append(events, reservation)
+      const recorded = await append(await make(events, reservation), reservation)
       if (recorded.repeated === undefined) await gate.settle(reservation)
       else await gate.release(reservation)
       return recorded

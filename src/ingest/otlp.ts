@@ -1,0 +1,147 @@
+import type { Context } from 'koa'
+import { refusal, type Refusal } from '#src/events/refusal.ts'
+import type { RefusedSpan } from '#src/events/telemetry.ts'
+import { setRefusal, withRetry } from '#src/http/errors.ts'
+import type { Route } from '#src/http/route.ts'
+import { parseOtlpContentType, type OtlpContentType } from '#src/wire/otlp/content-type.ts'
+import { encodeStatus, encodeSuccess, type OtlpReply, type PartialSuccess } from '#src/wire/otlp/reply.ts'
+import { scanSpans } from '#src/wire/otlp/scan.ts'
+import type { SpanScan } from '#src/wire/otlp/span-scan.ts'
+import { monthOf, type Grant } from './allowance.ts'
+import { receive, setPosition, type IngestContext, type Received } from './context.ts'
+import { receivedEvent, refusedEvent } from './event-of.ts'
+import type { Recorded, RequestEvents } from './record.ts'
+import { spanMessage } from './span-messages.ts'
+
+const endpoint = '/api/traces/v1/otlp'
+
+function send(ctx: Context, { contentType, body }: OtlpReply): void {
+  // Set as it is: ctx.type would add a charset, and the Collector compares the whole header.
+  ctx.set('Content-Type', contentType)
+  ctx.body = Buffer.from(body.buffer, body.byteOffset, body.byteLength)
+}
+
+/** google.rpc.Status in the encoding that the request names, JSON where it names none of the two. */
+function refuse(ctx: Context, refused: Refusal): void {
+  const timed = withRetry(ctx, refused)
+  setRefusal(ctx, timed)
+  send(ctx, encodeStatus(parseOtlpContentType(ctx.get('Content-Type')) ?? 'application/json', timed))
+}
+
+function unsupportedType(header: string): Refusal {
+  if (header.toLowerCase().startsWith('application/grpc')) {
+    const change = 'set the protocol to http/protobuf (OTEL_EXPORTER_OTLP_PROTOCOL, or otlp_http in the Collector)'
+    return refusal('unsupported_media_type', `OTLP/gRPC is not supported: ${change}.`)
+  }
+  const known = 'application/x-protobuf or application/json, in UTF-8'
+  return refusal('unsupported_media_type', `OTLP/HTTP comes as ${known}; this Content-Type is neither.`)
+}
+
+/** What a full success leaves out is kept with the event as its answer, and read again for a retry. */
+const writeAnswer = (partial: PartialSuccess | undefined): string | undefined =>
+  partial === undefined ? undefined : JSON.stringify(partial)
+const readAnswer = (answer: string | undefined): PartialSuccess | undefined =>
+  answer === undefined ? undefined : (JSON.parse(answer) as PartialSuccess)
+
+type Cut = Readonly<{ keep: (index: number) => boolean; refused: readonly RefusedSpan[] }>
+
+/** Takes spans in request order up to what was granted; every other one is refused, with its reason. */
+function cutSpans(scan: SpanScan, granted: number): Cut {
+  const kept = new Uint8Array(scan.spans)
+  const refused: RefusedSpan[] = []
+  let taken = 0
+  for (let index = 0; index < scan.spans; index++) {
+    const isValid = scan.valid(index)
+    if (isValid && taken < granted) {
+      kept[index] = 1
+      taken++
+    } else refused.push({ ...scan.identify(index), reason: isValid ? 'rejected_allowance' : 'rejected_invalid' })
+  }
+  return { keep: (index) => kept[index] === 1, refused }
+}
+
+function partialOf(scan: SpanScan, { receipt, credential }: Received, grant: Grant): PartialSuccess | undefined {
+  const rejectedSpans = scan.spans - grant.granted
+  const [first] = scan.invalid
+  const errorMessage = spanMessage({
+    total: scan.spans,
+    invalid: scan.invalid.length,
+    firstInvalid: first === undefined ? '' : `span ${first.index}, ${first.reason}`,
+    overAllowance: rejectedSpans - scan.invalid.length,
+    limit: credential.workspace.plan.spansPerMonth,
+    month: monthOf(receipt.receivedAt),
+    grant,
+  })
+  return errorMessage === '' ? undefined : { rejectedSpans, errorMessage }
+}
+
+async function eventsOf(
+  scan: SpanScan,
+  { body, receipt }: Received,
+  {
+    grant,
+    contentType,
+    partial,
+    spansMax,
+  }: Readonly<{ grant: Grant; contentType: OtlpContentType; partial: PartialSuccess | undefined; spansMax: number }>,
+): Promise<RequestEvents> {
+  const answer = writeAnswer(partial)
+  const received = { type: 'spans.received', counts: { spans: grant.granted }, contentType, answer } as const
+  if (grant.granted === scan.spans) return [await receivedEvent(receipt, { ...received, payload: body })]
+  const { keep, refused } = cutSpans(scan, grant.granted)
+  if (grant.granted === 0) return [refusedEvent(receipt, refused, { spansMax, answer })]
+  const beside = { ...receipt, id: `${receipt.id}/refused` }
+  return [
+    await receivedEvent(receipt, { ...received, payload: scan.cut(keep) }),
+    refusedEvent(beside, refused, { spansMax, answer: undefined }),
+  ]
+}
+
+async function ingestSpans(ctx: Context, context: IngestContext): Promise<Refusal | undefined> {
+  const credential = context.admit(ctx, 'traces')
+  if (!credential.ok) return credential.error
+  const contentType = parseOtlpContentType(ctx.get('Content-Type'))
+  if (contentType === undefined) return unsupportedType(ctx.get('Content-Type'))
+  const options = { surface: 'traces', encodings: ['gzip'], identifiedWithoutKey: true } as const
+  const received = await receive(ctx, context, credential.value, options)
+  if (!received.ok) return received.error
+  const scan = scanSpans(received.value.body, contentType, context.limits)
+  if (!scan.ok) return scan.error
+  const answer = (recorded: Recorded, partial: PartialSuccess | undefined): undefined => {
+    setPosition(ctx, context.partition, recorded.position)
+    ctx.status = 200
+    send(
+      ctx,
+      encodeSuccess(contentType, recorded.repeated === undefined ? partial : readAnswer(recorded.repeated.answer)),
+    )
+  }
+  const { spans, invalid } = scan.value
+  if (spans === 0) {
+    ctx.status = 200
+    send(ctx, encodeSuccess(contentType))
+    return undefined
+  }
+  const { receipt } = received.value
+  const decision = await context.recorder.decide(receipt, { valid: spans - invalid.length, total: spans })
+  if (!decision.ok) return decision.error
+  if ('earlier' in decision.value) return answer(decision.value.earlier, undefined)
+  const { grant } = decision.value
+  const partial = partialOf(scan.value, received.value, grant)
+  const spansMax = context.limits.refusedSpansPerEventMax
+  const make = () => eventsOf(scan.value, received.value, { grant, contentType, partial, spansMax })
+  return answer(await context.recorder.record(make, grant.reservation), partial)
+}
+
+/** POST /api/traces/v1/otlp (CONTRACT §2), and what senders make of it when they are given it as a base address. */
+export function createOtlpRoutes(context: IngestContext): readonly Route[] {
+  const route = { method: 'POST', auth: 'key', refuse } as const
+  const accept = (ctx: Context): Promise<Refusal | undefined> => ingestSpans(ctx, context)
+  const noSuchSignal = (): Refusal =>
+    refusal('not_found', `Only traces are taken over OTLP, at ${endpoint}; for logs there is /api/logs/v1/ingest.`)
+  return [
+    { ...route, path: endpoint, handler: accept },
+    { ...route, path: `${endpoint}/v1/traces`, handler: accept },
+    { ...route, path: `${endpoint}/v1/metrics`, handler: noSuchSignal },
+    { ...route, path: `${endpoint}/v1/logs`, handler: noSuchSignal },
+  ]
+}

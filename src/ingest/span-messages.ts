@@ -1,0 +1,40 @@
+import { resetDateOf, type Grant, type Month } from './allowance.ts'
+
+/** How a request's spans fared. */
+export type SpanOutcome = Readonly<{
+  /** Spans of the request, the invalid ones included. */
+  total: number
+  /** Without usable ids; and why the first of them is so. */
+  invalid: number
+  firstInvalid: string
+  overAllowance: number
+  limit: number | null
+  month: Month
+  grant: Pick<Grant, 'granted' | 'used'>
+}>
+
+const warnings = [0.95, 0.8] as const
+const count = (value: number): string => value.toLocaleString('en-US')
+const ofSpans = (part: number, total: number): string =>
+  `${count(part)} of ${count(total)} span${total === 1 ? '' : 's'}`
+
+function warningOf({ limit, grant, month }: SpanOutcome): string {
+  if (limit === null || limit === 0) return ''
+  const after = grant.used + grant.granted
+  const crossed = warnings.find((share) => grant.used < share * limit && after >= share * limit)
+  if (crossed === undefined) return ''
+  const left = `${count(Math.max(0, limit - after))} spans are left`
+  return `${crossed * 100} % of the monthly span allowance of ${count(limit)} is used: ${left} until it resets on ${resetDateOf(month)} (UTC).`
+}
+
+/** What the sender is told beyond success: why spans were rejected, or that the allowance is nearly used; '' for nothing. */
+export function spanMessage(outcome: SpanOutcome): string {
+  const { total, invalid, firstInvalid, overAllowance, limit, month } = outcome
+  const parts: string[] = []
+  if (overAllowance > 0) {
+    const allowance = `The monthly span allowance of ${count(limit ?? 0)} is used up`
+    parts.push(`${allowance}: ${ofSpans(overAllowance, total)} rejected. It resets on ${resetDateOf(month)} (UTC).`)
+  }
+  if (invalid > 0) parts.push(`${ofSpans(invalid, total)} rejected as invalid; the first: ${firstInvalid}.`)
+  return parts.length > 0 ? parts.join(' ') : warningOf(outcome)
+}

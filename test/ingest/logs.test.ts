@@ -1,0 +1,252 @@
+import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
+import { encode } from '@msgpack/msgpack'
+import { expect } from 'chai'
+import { plans } from '#src/config.ts'
+import type { WorkspacePlan } from '#src/directory/directory.ts'
+import { TransientError } from '#src/lib/failure.ts'
+import { rawConnection, rawStatus } from '#test/support/http.ts'
+import { startIngest, type Answer, type TestIngest } from '#test/support/ingest.ts'
+
+const path = '/api/logs/v1/ingest'
+const line = { level: 'info', message: 'paid', order: 7 }
+const json = { 'content-type': 'application/json' }
+
+describe('POST /api/logs/v1/ingest', () => {
+  let ingest: TestIngest
+  let bearer: Record<string, string>
+  beforeEach(async () => {
+    ingest = await startIngest()
+    bearer = { authorization: `Bearer ${ingest.keys.logs}` }
+  })
+  afterEach(() => ingest.server.close())
+  const post = (body: string | Uint8Array, headers: Record<string, string> = json): Promise<Answer> =>
+    ingest.post(path, body, { ...bearer, ...headers })
+
+  it('acknowledges what is in the log, and says where', async () => {
+    const answer = await post(JSON.stringify([line, line]))
+    expect(answer.status).to.equal(200)
+    expect(answer.json).to.deep.equal({ accepted: 2, rejected: 0, errors: [] })
+    expect(answer.headers.get('content-type')).to.equal('application/json')
+    const [event] = await ingest.events()
+    expect(answer.headers.get('throughline-position')).to.equal(`0/${event?.position}`)
+    expect(event).to.deep.include({
+      type: 'logs.received',
+      workspaceId: 'acme',
+      keyId: 'key-2',
+      receivedAt: ingest.now.ms,
+      retentionClass: '30d',
+      identified: false,
+      contentType: 'application/json',
+      schemaVersion: 1,
+    })
+    expect(event?.counts).to.deep.include({ logs: 2, spans: 0 })
+    expect(ingest.payloadText(event)).to.equal(JSON.stringify([line, line]))
+  })
+
+  const packed = Buffer.from(JSON.stringify([line]))
+  for (const [name, body] of [
+    ['gzip', gzipSync(packed)],
+    ['deflate', deflateSync(packed)],
+    ['br', brotliCompressSync(packed)],
+    ['zstd', zstdCompressSync(packed)],
+  ] as const) {
+    it(`takes ${name}, and keeps the body decompressed`, async () => {
+      expect((await post(body, { ...json, 'content-encoding': name })).json).to.deep.include({ accepted: 1 })
+      expect(ingest.payloadText((await ingest.events())[0])).to.equal(packed.toString())
+    })
+  }
+
+  it('takes MessagePack, also an empty array', async () => {
+    const type = { 'content-type': 'application/msgpack' }
+    expect((await post(encode([line, line, line]), type)).json).to.deep.include({ accepted: 3 })
+    const empty = await post(encode([]), type)
+    expect(empty.status).to.equal(200)
+    expect(empty.json).to.deep.equal({ accepted: 0, rejected: 0, errors: [] })
+    expect(await ingest.events()).to.have.length(1)
+  })
+
+  it('keeps the good records of a partly bad batch, byte for byte', async () => {
+    const answer = await post('[{"message":"a", "n": 12345678901234567890},7,"x",{"message":"b"}]')
+    expect(answer.status).to.equal(200)
+    const { accepted, rejected, errors } = answer.json as {
+      accepted: number
+      rejected: number
+      errors: { index: number }[]
+    }
+    expect([accepted, rejected, errors.map(({ index }) => index)]).to.deep.equal([2, 2, [1, 2]])
+    const text = ingest.payloadText((await ingest.events())[0])
+    expect(text).to.contain('{"message":"a", "n": 12345678901234567890}').and.to.contain('{"message":"b"}')
+  })
+
+  it('answers a batch that is all bad with 400 in the same form, of 20 errors at most, and stores nothing', async () => {
+    const answer = await post(JSON.stringify(Array.from({ length: 30 }, () => 1)))
+    expect(answer.status).to.equal(400)
+    const { accepted, rejected, errors } = answer.json as { accepted: number; rejected: number; errors: unknown[] }
+    expect([accepted, rejected, errors.length]).to.deep.equal([0, 30, 20])
+    expect(await ingest.events()).to.deep.equal([])
+  })
+
+  for (const [what, body, headers, status, code] of [
+    ['what is no JSON', '{"message":', json, 400, 'invalid_body'],
+    ['a type that is no log', '<a/>', { 'content-type': 'application/xml' }, 415, 'unsupported_media_type'],
+    ['two encodings', packed, { ...json, 'content-encoding': 'gzip, gzip' }, 415, 'unsupported_encoding'],
+    [
+      'gzip that is cut',
+      gzipSync(packed).subarray(0, 20),
+      { ...json, 'content-encoding': 'gzip' },
+      400,
+      'invalid_body',
+    ],
+    ['an endless Idempotency-Key', '{}', { ...json, 'idempotency-key': 'k'.repeat(257) }, 400, 'invalid_request'],
+  ] as const) {
+    it(`refuses ${what} with ${status} as a problem, and stores nothing`, async () => {
+      const answer = await post(body, headers)
+      expect(answer.status).to.equal(status)
+      expect(answer.headers.get('content-type')).to.equal('application/problem+json')
+      expect(answer.json).to.deep.include({ code, status })
+      expect(await ingest.events()).to.deep.equal([])
+    })
+  }
+
+  it('refuses a gzip bomb', async () => {
+    const answer = await post(gzipSync(Buffer.alloc(100_000_000, ' ')), { ...json, 'content-encoding': 'gzip' })
+    expect(answer.json).to.deep.include({ code: 'payload_too_large', status: 413 })
+  })
+
+  it('stores equal batches without a key twice', async () => {
+    await post(JSON.stringify(line))
+    await post(JSON.stringify(line))
+    const ids = (await ingest.events()).map(({ id }) => id)
+    expect(new Set(ids).size).to.equal(2)
+  })
+
+  it('answers a retry with an Idempotency-Key as the first, and stores it once', async () => {
+    const body = '[{"message":"a"},5]'
+    const headers = { ...json, 'idempotency-key': 'batch-1' }
+    const first = await post(body, headers)
+    const second = await post(gzipSync(body), { ...headers, 'content-encoding': 'gzip' })
+    expect(second.text).to.equal(first.text)
+    expect(second.headers.get('throughline-position')).to.equal(first.headers.get('throughline-position'))
+    await post(body, { ...json, 'idempotency-key': 'batch-2' })
+    await post('[{"message":"b"}]', headers)
+    const events = await ingest.events()
+    expect(events).to.have.length(3)
+    expect(events.every(({ identified }) => identified)).to.equal(true)
+  })
+
+  it('keeps equal keys of two workspaces apart', async () => {
+    const other = ingest.directory.addKey(ingest.directory.addWorkspace('other'), 'logs')
+    const headers = { ...json, 'idempotency-key': 'same' }
+    await post('{"message":"a"}', headers)
+    await ingest.post(path, '{"message":"a"}', { ...headers, authorization: `Bearer ${other}` })
+    const events = await ingest.events()
+    expect(events.map(({ workspaceId }) => workspaceId)).to.deep.equal(['acme', 'other'])
+  })
+
+  describe('credential', () => {
+    const places: Record<string, (key: string) => Record<string, string>> = {
+      bearer: (key) => ({ authorization: `Bearer ${key}` }),
+      'bearer in another case': (key) => ({ authorization: `bearer   ${key}` }),
+      'bearer percent-encoded': (key) => ({ authorization: `Bearer%20${key}` }),
+      bare: (key) => ({ authorization: key }),
+      'password of Basic': (key) => ({ authorization: `Basic ${btoa(`source:${key}`)}` }),
+      'user of Basic': (key) => ({ authorization: `Basic ${btoa(`${key}:`)}` }),
+      'X-Api-Key': (key) => ({ 'x-api-key': key }),
+    }
+    for (const [place, headersOf] of Object.entries(places)) {
+      it(`is taken as ${place}`, async () => {
+        expect((await ingest.post(path, '{}', { ...json, ...headersOf(ingest.keys.logs) })).status).to.equal(200)
+      })
+    }
+
+    it('is not taken from the address', async () => {
+      const answer = await ingest.post(`${path}?key=${ingest.keys.logs}`, '{}', json)
+      expect(answer.json).to.deep.include({ status: 401, code: 'missing_credential' })
+      expect(answer.headers.get('www-authenticate')).to.match(/^Bearer /)
+    })
+
+    it('is refused before the body is read', async () => {
+      const raw = await rawConnection(ingest.server.port)
+      raw.write(`POST ${path} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer lt_no\r\nContent-Length: 5000000\r\n\r\n`)
+      const text = await raw.until((so) => so.includes('request_id'))
+      expect(rawStatus(text)).to.equal(401)
+      expect(text).to.contain('invalid_credential')
+      raw.socket.destroy()
+    })
+
+    it('names the right kind to a wrong one', async () => {
+      const answer = await ingest.post(path, '{}', { ...json, authorization: `Bearer ${ingest.keys.tracing}` })
+      expect(answer.json).to.deep.include({ status: 403, code: 'wrong_key_kind' })
+      expect(answer.text).to.contain('lt_')
+    })
+
+    it('of a plan without logs is refused with the feature', async () => {
+      ingest.directory.setPlan('acme', plans['tracing-only'] as WorkspacePlan)
+      expect((await post('{}')).json).to.deep.include({ status: 403, code: 'entitlement_required', feature: 'logs' })
+    })
+
+    it('is refused in a browser, without CORS', async () => {
+      const answer = await post('{}', { ...json, origin: 'https://shop.example' })
+      expect(answer.json).to.deep.include({ status: 403, code: 'secret_in_browser' })
+      expect(answer.headers.get('access-control-allow-origin')).to.equal(null)
+    })
+
+    it('is the only thing that says whose the records are', async () => {
+      const query = '?workspace=other&workspace_id=other&workspaceId=other&unknown=1'
+      ingest.directory.addWorkspace('other')
+      const body = '{"workspace":"other","workspace_id":"other"}'
+      expect(
+        (await ingest.post(path + query, body, { ...json, ...bearer, 'x-workspace-id': 'other' })).status,
+      ).to.equal(200)
+      expect((await ingest.events())[0]?.workspaceId).to.equal('acme')
+    })
+  })
+
+  for (const method of ['GET', 'OPTIONS', 'PUT']) {
+    it(`answers ${method} with 405 and Allow`, async () => {
+      const response = await fetch(ingest.server.baseUrl + path, { method, headers: { origin: 'https://a.example' } })
+      expect(response.status).to.equal(405)
+      expect(response.headers.get('allow')).to.equal('POST')
+      expect(response.headers.get('access-control-allow-origin')).to.equal(null)
+    })
+  }
+})
+
+describe('POST /api/logs/v1/ingest under pressure', () => {
+  it('answers 429 with its policy when a key is too fast, and takes more when time has passed', async () => {
+    const ingest = await startIngest({ limits: { requestsPerKeyBurst: 2, requestsPerKeyPerSecond: 1 } })
+    const headers = { ...json, authorization: `Bearer ${ingest.keys.logs}` }
+    const send = () => ingest.post(path, '{}', headers)
+    expect([(await send()).status, (await send()).status]).to.deep.equal([200, 200])
+    const limited = await send()
+    expect(limited.json).to.deep.include({ status: 429, code: 'rate_limited' })
+    expect(Number(limited.headers.get('retry-after'))).to.be.within(1, 4)
+    expect(limited.headers.get('ratelimit-policy')).to.equal('"key";q=2;w=2')
+    expect(limited.headers.get('ratelimit')).to.equal('"key";r=0;t=1')
+    ingest.now.ms += 1_000
+    expect((await send()).status).to.equal(200)
+    await ingest.server.close()
+  })
+
+  it('answers 503 when the workspace is too fast: Python drops 429', async () => {
+    const ingest = await startIngest({ limits: { requestsPerWorkspaceBurst: 1, requestsPerWorkspacePerSecond: 1 } })
+    const headers = { ...json, authorization: `Bearer ${ingest.keys.logs}` }
+    await ingest.post(path, '{}', headers)
+    expect((await ingest.post(path, '{}', headers)).json).to.deep.include({ status: 503, code: 'overloaded' })
+    await ingest.server.close()
+  })
+
+  it('answers 503 with Retry-After when the log fails, and reports it', async () => {
+    const ingest = await startIngest({
+      through: (stream) => ({
+        ...stream,
+        append: () => Promise.reject(new TransientError({ operation: 'append to', subject: 'the log' })),
+      }),
+    })
+    const answer = await ingest.post(path, '{}', { ...json, authorization: `Bearer ${ingest.keys.logs}` })
+    expect(answer.json).to.deep.include({ status: 503, code: 'unavailable' })
+    expect(Number(answer.headers.get('retry-after'))).to.be.within(1, 4)
+    expect(ingest.server.failures).to.have.length(1)
+    await ingest.server.close()
+  })
+})

@@ -1,0 +1,113 @@
+import { createMemoryStream } from '#streams/memory/stream.ts'
+import type { Stream } from '#streams/stream.ts'
+import { limits as allLimits, plans, type Limits } from '#src/config.ts'
+import type { Key, WorkspacePlan } from '#src/directory/directory.ts'
+import { openPayload } from '#src/events/codec.ts'
+import { beforeAll, type RecordedEvent } from '#src/events/envelope.ts'
+import type { WorkspaceId } from '#src/events/workspace-id.ts'
+import { monthOf } from '#src/ingest/allowance.ts'
+import { createLocalAllowance } from '#src/ingest/local-allowance.ts'
+import { createIngestRoutes } from '#src/ingest/routes.ts'
+import { createFakeDirectory, type FakeDirectory } from './fake-directory.ts'
+import { listen, type TestServer } from './http.ts'
+
+export type Answer = Readonly<{ status: number; headers: Headers; body: Buffer; text: string; json: unknown }>
+
+export type TestIngest = Readonly<{
+  server: TestServer
+  stream: Stream
+  directory: FakeDirectory
+  workspace: WorkspaceId
+  keys: Readonly<{ publishable: string; logs: string; tracing: string; api: string }>
+  exposed: readonly Key[]
+  /** Milliseconds since the epoch; what the service takes for now. */
+  now: { ms: number }
+  post(path: string, body: string | Uint8Array, headers?: Readonly<Record<string, string>>): Promise<Answer>
+  events(): Promise<readonly RecordedEvent[]>
+  payloadText(event: RecordedEvent | undefined): string
+}>
+
+type Options = Readonly<{
+  plan?: Partial<WorkspacePlan>
+  limits?: Partial<Limits>
+  /** The log that requests are written to, if it is not this one of memory. */
+  through?: (stream: Stream) => Stream
+}>
+
+async function allEvents(stream: Stream): Promise<readonly RecordedEvent[]> {
+  const events: RecordedEvent[] = []
+  for (;;) {
+    const more = await stream.read(events.at(-1)?.position ?? beforeAll, 1_000)
+    if (more.length === 0) return events
+    events.push(...more)
+  }
+}
+
+/** Spans of a month in the log, by headers alone: as compose.ts counts them when it starts. */
+export async function usedSpansOf(stream: Stream, workspaceId: WorkspaceId, month: string): Promise<number> {
+  const events = await allEvents(stream)
+  const counted = events.filter((event) => event.workspaceId === workspaceId && monthOf(event.receivedAt) === month)
+  return counted.reduce((sum, { counts }) => sum + counts.spans, 0)
+}
+
+/** The three ways in on a real socket, over a log in memory and a directory without events. */
+export async function startIngest({
+  plan = {},
+  limits = {},
+  through = (stream) => stream,
+}: Options = {}): Promise<TestIngest> {
+  const directory = createFakeDirectory()
+  const workspace = directory.addWorkspace('acme', { ...(plans['pro'] as WorkspacePlan), ...plan })
+  const memory = createMemoryStream({ partition: '0' })
+  const stream = through(memory)
+  const now = { ms: Date.UTC(2026, 10, 21, 12) }
+  const clock = () => now.ms
+  const exposed: Key[] = []
+  let ids = 0
+  const gate = createLocalAllowance({
+    usedSpans: (workspaceId, month) => usedSpansOf(memory, workspaceId, month),
+    isStored: async (eventId, at) => (await stream.find([eventId], at)).has(eventId),
+    clock,
+  })
+  const allOfThem = { ...allLimits, ...limits }
+  const routes = createIngestRoutes({
+    directory: directory.view,
+    stream,
+    gate,
+    limits: allOfThem,
+    clock,
+    newId: () => (++ids).toString(16).padStart(32, '0'),
+    onExposed: (key) => exposed.push(key),
+  })
+  const server = await listen({ routes, limits: allOfThem })
+  return {
+    server,
+    stream: memory,
+    directory,
+    workspace,
+    keys: {
+      publishable: directory.addKey(workspace, 'publishable'),
+      logs: directory.addKey(workspace, 'logs'),
+      tracing: directory.addKey(workspace, 'tracing'),
+      api: directory.addKey(workspace, 'api'),
+    },
+    exposed,
+    now,
+    post: async (path, body, headers = {}) => {
+      const sent = typeof body === 'string' ? body : Buffer.from(body)
+      const response = await fetch(server.baseUrl + path, { method: 'POST', body: sent, headers, redirect: 'manual' })
+      const bytes = Buffer.from(await response.arrayBuffer())
+      const text = bytes.toString('utf8')
+      const isJson = response.headers.get('content-type')?.includes('json') === true
+      return {
+        status: response.status,
+        headers: response.headers,
+        body: bytes,
+        text,
+        json: isJson ? (JSON.parse(text) as unknown) : undefined,
+      }
+    },
+    events: () => allEvents(memory),
+    payloadText: (event) => (event === undefined ? '' : Buffer.from(openPayload(event)).toString('utf8')),
+  }
+}
