@@ -1,5 +1,5 @@
 import type { Json } from '#src/lib/json.ts'
-import { parseTraceparent } from '#src/lib/traceparent.ts'
+import { parseTraceparent, type Traceparent } from '#src/events/traceparent.ts'
 
 const hex = /^[0-9a-f]+$/
 const zeros = /^0+$/
@@ -39,8 +39,9 @@ export function spanIdOf(value: Json | undefined, decimal = false): string | und
   return text?.length === 16 ? text : undefined
 }
 
-export const traceparentOf = (value: Json | undefined): ReturnType<typeof parseTraceparent> =>
-  typeof value === 'string' && value.length <= 512 ? parseTraceparent(value) : undefined
+/** Ids of a `traceparent`; upper case is taken too, as for ids by themselves. */
+export const traceparentOf = (value: Json | undefined): Traceparent | undefined =>
+  typeof value === 'string' && value.length <= 512 ? parseTraceparent(value.toLowerCase()) : undefined
 
 /** Opaque, 1 to 128 characters; undefined when empty, longer, or not text. */
 export function sessionIdOf(value: Json | undefined): string | undefined {

@@ -1,13 +1,15 @@
 import type { Json } from '#src/lib/json.ts'
+import { levelOfWord } from '#src/events/level-word.ts'
 import type { Level } from '#src/events/telemetry.ts'
 
+/** Words that only senders use, beside those that a search may use too. */
 const words: Readonly<Record<Level, string>> = {
-  trace: 'trace trc verbose finest finer silly all',
-  debug: 'debug dbg fine config http',
-  info: 'info information informational notice inf log',
-  warn: 'warn warning wrn',
-  error: 'error err severe failure',
-  fatal: 'fatal critical crit alert emerg emergency panic dpanic ftl',
+  trace: 'trc finest finer silly all',
+  debug: 'fine config http',
+  info: 'inf log',
+  warn: 'wrn',
+  error: 'failure',
+  fatal: 'dpanic ftl',
 }
 const letters: Readonly<Record<string, Level>> = {
   t: 'trace',
@@ -23,6 +25,8 @@ const names: ReadonlyMap<string, Level> = new Map(
     list.split(' ').map((word): [string, Level] => [word, level]),
   ),
 )
+const letter = (word: string): Level | undefined => (word.length === 1 ? letters[word] : undefined)
+const nameOf = (word: string): Level | undefined => levelOfWord(word) ?? names.get(word)
 /** Words that say a level wherever they stand; others say something else in a field called `status`. */
 const notStatus: ReadonlySet<string> = new Set(['all', 'fine', 'http', 'log', 'config', 'failure'])
 const openTelemetry: readonly Level[] = ['trace', 'debug', 'info', 'warn', 'error', 'fatal']
@@ -33,7 +37,7 @@ const numeral = /^\d{1,3}(?:\.0)?$/
 export function levelByName(value: Json | undefined): Level | undefined {
   if (typeof value !== 'string' || value.length > 32) return undefined
   const word = value.trim().toLowerCase()
-  return names.get(word) ?? letters[word] ?? names.get(word.replace(/[1-4]$/, ''))
+  return nameOf(word) ?? letter(word) ?? nameOf(word.replace(/[1-4]$/, ''))
 }
 
 /** `status` is a level only when it is a level word: HTTP and job states also live there. */
