@@ -1,5 +1,5 @@
 import type { SharedAttributes, Span, SpanEvent, SpanLink } from '#src/events/telemetry.ts'
-import { type Json, type JsonObject, parseJson, stringifyJson } from '#src/lib/json.ts'
+import { type Json, type JsonObject, parseJson } from '#src/lib/json.ts'
 import { parseSpanId, parseTraceId } from './ids.ts'
 import { countOf, enumOf, listOf, namedTextOf, objectOf, readAttributes, timeOf } from './json-values.ts'
 import { shareAttributes } from './shared-attributes.ts'
@@ -89,21 +89,10 @@ function readSpan(cutter: Cutter, span: JsonObject, surroundings: Surroundings):
   return finishSpan(cutter, draft, surroundings)
 }
 
-/** Bytes of a record as encoded, as far as it matters: exact only for one that may be larger than a record may be. */
-function sizeOf(cutter: Cutter, record: JsonObject, bodyLength: number): number {
-  return bodyLength <= cutter.limits.recordBytesMax ? 0 : stringifyJson(record).length
-}
-
 type Shared = Readonly<{ shared: SharedAttributes; cuts: readonly string[] }>
 
-function readShared(
-  cutter: Cutter,
-  kind: 'resource' | 'scope',
-  of: JsonObject,
-  schema: Json | undefined,
-  bodyLength: number,
-): Shared {
-  beginRecord(cutter, sizeOf(cutter, of, bodyLength))
+function readShared(cutter: Cutter, kind: 'resource' | 'scope', of: JsonObject, schema: Json | undefined): Shared {
+  beginRecord(cutter, Infinity)
   const draft = createShared()
   if (kind === 'scope') {
     draft.name = namedTextOf(cutter, of['name'], 'name')
@@ -119,21 +108,20 @@ function readShared(
 }
 
 /**
- * The spans of a parsed OTLP JSON request (or of the `traces` of a Faro body). `bodyLength`: of the text it was parsed from.
- * What is not of the expected shape is taken for absent.
+ * The spans of a parsed OTLP JSON request (or of the `traces` of a Faro body). What is not of the expected shape is taken for absent.
  */
-export function spansOfJson(request: Json, bodyLength: number, limits: DecodeLimits): readonly Span[] {
+export function spansOfJson(request: Json, limits: DecodeLimits): readonly Span[] {
   const cutter = createCutter(limits)
   const spans: Span[] = []
   for (const resourceSpans of listOf(objectOf(request)['resourceSpans']).map(objectOf)) {
     const { resource: resourceValue, schemaUrl } = resourceSpans
-    const resource = readShared(cutter, 'resource', objectOf(resourceValue), schemaUrl, bodyLength)
+    const resource = readShared(cutter, 'resource', objectOf(resourceValue), schemaUrl)
     for (const scopeSpans of scopeGroups(resourceSpans)) {
       const given = objectOf(scopeSpans['scope'] ?? scopeSpans['instrumentationLibrary'])
-      const scope = readShared(cutter, 'scope', given, scopeSpans['schemaUrl'], bodyLength)
+      const scope = readShared(cutter, 'scope', given, scopeSpans['schemaUrl'])
       const surroundings = { resource: resource.shared, scope: scope.shared, cuts: [...resource.cuts, ...scope.cuts] }
       for (const span of listOf(scopeSpans['spans']).map(objectOf)) {
-        beginRecord(cutter, sizeOf(cutter, span, bodyLength))
+        beginRecord(cutter, Infinity)
         const read = readSpan(cutter, span, surroundings)
         if (read !== undefined) spans.push(read)
       }
@@ -156,5 +144,5 @@ const decoder = new TextDecoder()
 /** Decodes JSON bytes that passed the scanner. Bytes that are not UTF-8 become U+FFFD. Source: OTLP specification, "JSON Protobuf Encoding". */
 export function decodeJson(bytes: Uint8Array, limits: DecodeLimits): readonly Span[] {
   const text = decoder.decode(bytes)
-  return text.trim() === '' ? [] : spansOfJson(parseJson(text), bytes.length, limits)
+  return text.trim() === '' ? [] : spansOfJson(parseJson(text), limits)
 }

@@ -15,7 +15,8 @@ import {
   faults,
 } from './span-scan.ts'
 
-/** Members of objects for each node (an attribute is three): bounds what unknown fields can make the parser build. */
+/** Members of objects, and more for each node (an attribute is three): bounds what unknown fields can make the parser build. */
+const membersFree = 10_000
 const membersPerNode = 4
 
 const quote = 0x22
@@ -154,7 +155,7 @@ function walkMemberValue(walk: Walk, afterName: number, place: number, depth: nu
   const { body, limits } = walk
   const pos = skipSpace(body, afterName)
   if (body[pos] !== colon) return stop(walk, 'expected a colon', pos)
-  if (++walk.members > limits.nodesPerRequestMax * membersPerNode) return stopAtNodes(walk)
+  if (++walk.members > membersFree + limits.nodesPerRequestMax * membersPerNode) return stopAtNodes(walk)
   return walkValue(walk, skipSpace(body, pos + 1), place, depth)
 }
 

@@ -97,7 +97,7 @@ export const createCutter = (limits: DecodeLimits): Cutter => ({
   bytesCut: false,
 })
 
-/** Begins a record of `bytes` as encoded. */
+/** Begins a record of `bytes` as encoded; Infinity where that is not known. */
 export function beginRecord(cutter: Cutter, bytes: number): void {
   cutter.bytesLeft = bytes > cutter.limits.recordBytesMax ? cutter.limits.recordBytesMax : Infinity
   if (cutter.cuts.length > 0) cutter.cuts = []
