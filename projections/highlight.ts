@@ -1,0 +1,80 @@
+import type { QueryTree } from '#src/events/query-tree.ts'
+import type { PlacedWord } from '#src/events/tokens.ts'
+import { foldCase, placedWords, words } from '#src/events/tokens.ts'
+import { wildcardShapes } from '#src/events/wildcard.ts'
+import { createLinearMatcher } from '#src/lib/regex/linear-matcher.ts'
+import { parseRegex } from '#src/lib/regex/parse-regex.ts'
+import { regexSource } from '#src/lib/regex/regex-node.ts'
+
+/** A place in a text: UTF-16 units, end exclusive. */
+export type Span = Readonly<{ start: number; end: number }>
+
+const spansMax = 1_000
+
+/** Finds matches among the words of a text: the first word and how many. */
+type Finder = (text: readonly PlacedWord[]) => readonly Readonly<{ first: number; count: number }>[]
+
+/**
+ * Where a search meets a text, by the same tokens that the index is searched by. `fieldName` is the name that fields of the
+ * query may call the text by. Parts under a negation do not count. In order, not overlapping, at most 1,000.
+ */
+export function createHighlighter(tree: QueryTree, fieldName: string): (text: string) => readonly Span[] {
+  const finders = findersOf(tree, fieldName)
+  return (text) => {
+    if (finders.length === 0) return []
+    const placed = placedWords(text)
+    const found = finders.flatMap((find) => find(placed).map((match) => spanOf(placed, match)))
+    return merge(found).slice(0, spansMax)
+  }
+}
+
+export const highlight = (text: string, tree: QueryTree, fieldName = 'message'): readonly Span[] =>
+  createHighlighter(tree, fieldName)(text)
+
+function spanOf(placed: readonly PlacedWord[], { first, count }: Readonly<{ first: number; count: number }>): Span {
+  return { start: placed[first]?.start ?? 0, end: placed[first + count - 1]?.end ?? 0 }
+}
+
+function merge(spans: readonly Span[]): Span[] {
+  const merged: Span[] = []
+  for (const span of [...spans].sort((a, b) => a.start - b.start || b.end - a.end)) {
+    const last = merged.at(-1)
+    if (last === undefined || span.start >= last.end) merged.push(span)
+    else if (span.end > last.end) merged[merged.length - 1] = { start: last.start, end: span.end }
+  }
+  return merged
+}
+
+function findersOf(tree: QueryTree, fieldName: string): readonly Finder[] {
+  if (tree.kind === 'and' || tree.kind === 'or') return tree.of.flatMap((part) => findersOf(part, fieldName))
+  if (tree.kind === 'text') return [phraseFinder(words(tree.text), false)]
+  if (tree.kind === 'match') return foldCase(tree.field) === fieldName ? [phraseFinder(words(tree.text), false)] : []
+  if (tree.kind !== 'pattern' || (tree.field !== null && foldCase(tree.field) !== fieldName)) return []
+  if (tree.syntax === 'wildcard') {
+    return wildcardShapes(tree.pattern).map((shape) =>
+      shape.kind === 'phrase' ? phraseFinder(shape.words, shape.prefix) : wordFinder(shape.regex),
+    )
+  }
+  const parsed = parseRegex(tree.pattern, { fold: foldCase })
+  return parsed.ok ? [wordFinder(regexSource(parsed.value))] : []
+}
+
+function wordFinder(regex: string): Finder {
+  const matches = createLinearMatcher(regex)
+  return (text) => text.flatMap(({ word }, first) => (matches(word) ? [{ first, count: 1 }] : []))
+}
+
+function phraseFinder(tokens: readonly string[], prefix: boolean): Finder {
+  const isThere = (word: string | undefined, index: number): boolean => {
+    const token = tokens[index] ?? ''
+    return prefix && index === tokens.length - 1 ? word?.startsWith(token) === true : word === token
+  }
+  return (text) => {
+    if (tokens.length === 0) return []
+    return text.flatMap((_word, first) =>
+      tokens.every((_token, index) => isThere(text[first + index]?.word, index))
+        ? [{ first, count: tokens.length }]
+        : [],
+    )
+  }
+}

@@ -1,0 +1,20 @@
+import type { Projection } from '../projection.ts'
+import { recordId } from '../projection.ts'
+import { logCollection, logDocument } from './log-document.ts'
+
+/** Log records of servers, and the logs and exceptions of browsers: each a record of its own. */
+export const logsProjection: Projection = {
+  name: 'logs',
+  version: 1,
+  handles: ['logs.received', 'rum.received'],
+  collections: { logs: logCollection },
+  needs: () => [],
+  fold(event, documents) {
+    const { id } = event.event
+    const identity = id.slice(id.lastIndexOf('.') + 1)
+    for (const record of event.logs()) {
+      const key = { collection: logCollection, id: recordId(record.timeNs, identity, record.ordinal) }
+      documents.put(key, logDocument(record))
+    }
+  },
+}

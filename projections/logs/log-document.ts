@@ -1,0 +1,107 @@
+import { levelOfWord } from '#src/events/level-word.ts'
+import type { Level, LogRecord } from '#src/events/telemetry.ts'
+import { wholeToken, words } from '#src/events/tokens.ts'
+import type { JsonObject } from '#src/lib/json.ts'
+import type { FieldSchema } from '../field-query.ts'
+import type { Collection } from '../projection.ts'
+import { fieldTokens } from '../record-tokens.ts'
+
+/** A log record as kept: its own fields untouched, and what was understood of them. */
+export type LogDocument = Readonly<{
+  /** Nanoseconds since the Unix epoch; a number when a store gives it back so. */
+  timestamp: bigint | number
+  level: Level | null
+  message: string
+  service: string | null
+  traceId: string | null
+  spanId: string | null
+  sessionId: string | null
+  source: 'logs' | 'rum'
+  fields: JsonObject
+  cuts: readonly string[]
+}>
+
+export function logDocument(record: LogRecord): LogDocument {
+  const { timeNs, level, message, service, traceId, spanId, sessionId, source, fields, cuts } = record
+  return { timestamp: timeNs, level, message, service, traceId, spanId, sessionId, source, fields, cuts }
+}
+
+/** The keyword fields, as searches name them too. */
+function keywordsOf(document: LogDocument): Readonly<Record<string, string | undefined>> {
+  const { level, service, source, traceId, spanId, sessionId } = document
+  return {
+    level: level ?? undefined,
+    service: service ?? undefined,
+    source,
+    trace_id: traceId ?? undefined,
+    span_id: spanId ?? undefined,
+    session_id: sessionId ?? undefined,
+  }
+}
+
+/** What was understood of a record is found by field too, like the fields that it came from. */
+function understoodTokens(document: LogDocument, fields: string): string[] {
+  const own = new Set(fields.split(' '))
+  const understood = Object.entries({ ...keywordsOf(document), message: document.message })
+  const tokens = understood.map(([name, value]) => (value === undefined ? '' : wholeToken(name, value)))
+  return tokens.filter((token) => token !== '' && !own.has(token))
+}
+
+/** Log records, found by their message, their values, their fields, and what was understood of them. */
+export const logCollection: Collection<LogDocument> = {
+  name: 'logs',
+  kind: 'record',
+  lookbackDays: 0,
+  fields: {
+    level: 'keyword',
+    service: 'keyword',
+    source: 'keyword',
+    trace_id: 'keyword',
+    span_id: 'keyword',
+    session_id: 'keyword',
+    message: 'tokens',
+    values: 'tokens',
+    fields: 'tokens',
+  },
+  histogramBy: 'level',
+  searchable(document) {
+    const { values, fields } = fieldTokens(document.fields, { message: document.message })
+    return {
+      timeNs: BigInt(document.timestamp),
+      fields: {
+        ...keywordsOf(document),
+        message: words(document.message).join(' '),
+        values,
+        fields: [fields, ...understoodTokens(document, fields)].filter((text) => text !== '').join(' '),
+      },
+    }
+  },
+}
+
+/** An id in hex, in any case, with or without dashes; 64-bit trace ids are padded. Undefined for what is none. */
+function hexId(text: string, length: 16 | 32): string | undefined {
+  const hex = text.replaceAll('-', '').toLowerCase()
+  return hex.length <= length && /^(?:[0-9a-f]{16}){1,2}$/.test(hex) ? hex.padStart(length, '0') : undefined
+}
+
+const traceId = { field: 'trace_id', canonical: (text: string) => hexId(text, 32) }
+const spanId = { field: 'span_id', canonical: (text: string) => hexId(text, 16) }
+
+/** How the search language finds log records. */
+export const logSchema: FieldSchema = {
+  text: ['message', 'values'],
+  fields: ['fields'],
+  message: { name: 'message', field: 'message' },
+  keywords: {
+    level: { field: 'level', canonical: levelOfWord },
+    service: { field: 'service' },
+    source: { field: 'source' },
+    trace_id: traceId,
+    traceid: traceId,
+    'trace.id': traceId,
+    span_id: spanId,
+    spanid: spanId,
+    'span.id': spanId,
+    session_id: { field: 'session_id' },
+  },
+}

@@ -1,0 +1,58 @@
+import type { Level } from '#src/events/telemetry.ts'
+import type { Json, JsonObject } from '#src/lib/json.ts'
+import { isJsonObject } from '#src/lib/json.ts'
+import { formatTimeNs } from '#src/lib/time.ts'
+import type { Span } from '../highlight.ts'
+import type { Hit } from '../index-store.ts'
+import type { LogDocument } from './log-document.ts'
+
+/** A log record as answered (CONTRACT §7). `highlights` are places in the message; only searches give them. */
+export type LogItem = Readonly<{
+  id: string
+  /** RFC 3339, nanoseconds. */
+  timestamp: string
+  level: Level | null
+  message: string
+  service: string | null
+  trace_id: string | null
+  span_id: string | null
+  session_id: string | null
+  fields: JsonObject
+  highlights?: readonly Span[]
+}>
+
+/** The record of a hit; with `fieldNames` only those of its own fields, by their dotted names. */
+export function logItem({ id, document }: Hit<LogDocument>, fieldNames?: readonly string[]): LogItem {
+  return {
+    id,
+    timestamp: formatTimeNs(BigInt(document.timestamp)),
+    level: document.level,
+    message: document.message,
+    service: document.service,
+    trace_id: document.traceId,
+    span_id: document.spanId,
+    session_id: document.sessionId,
+    fields: fieldNames === undefined ? document.fields : pickFields(document.fields, fieldNames),
+  }
+}
+
+function pickFields(fields: JsonObject, names: readonly string[]): JsonObject {
+  const picked = Object.create(null) as Record<string, Json>
+  for (const name of names) {
+    const value = fieldOf(fields, name)
+    if (value !== undefined) picked[name] = value
+  }
+  return picked
+}
+
+/** A field by its dotted name: as one key, or through nested objects. */
+function fieldOf(fields: Json | undefined, name: string): Json | undefined {
+  if (!isJsonObject(fields)) return undefined
+  if (Object.hasOwn(fields, name)) return fields[name]
+  for (let dot = name.indexOf('.'); dot !== -1; dot = name.indexOf('.', dot + 1)) {
+    const head = name.slice(0, dot)
+    const found = Object.hasOwn(fields, head) ? fieldOf(fields[head], name.slice(dot + 1)) : undefined
+    if (found !== undefined) return found
+  }
+  return undefined
+}

@@ -1,0 +1,25 @@
+import { assert } from '#src/lib/assert.ts'
+import type { Json } from '#src/lib/json.ts'
+import { isJsonObject } from '#src/lib/json.ts'
+import type { Position } from '#src/events/envelope.ts'
+import type { Hit, SortKey } from '../index-store.ts'
+
+/** Behind a record in the order of arrival; `id` null: behind everything at or below the position. */
+export type ArrivalPlace = Readonly<{ kind: 'arrival'; position: Position; id: string | null }>
+/** Where a walk through log records stands. As JSON it is the key within a cursor. */
+export type LogPlace = Readonly<{ kind: 'time'; key: SortKey }> | ArrivalPlace
+
+/** Behind this record in the order of time. */
+export const placeOf = ({ sort }: Hit): Json => ({ t: sort.value.toString(), i: sort.id })
+
+export const tailPlace = (position: Position, id: string | null = null): Json => ({ p: position, i: id })
+
+/** The place of a key that placeOf or tailPlace made; undefined where there is none. */
+export function readPlace(key: Json | undefined): LogPlace | undefined {
+  if (key === undefined || key === null) return undefined
+  assert(isJsonObject(key), 'a key of a log page is an object')
+  const { t, p, i } = key as { [name: string]: Json | undefined }
+  if (typeof t === 'string' && typeof i === 'string') return { kind: 'time', key: { value: BigInt(t), id: i } }
+  assert(typeof p === 'number' && (i === null || typeof i === 'string'), 'a key of a log page names a place')
+  return { kind: 'arrival', position: p, id: i }
+}

@@ -1,0 +1,147 @@
+import type { WorkspaceId } from '#src/events/workspace-id.ts'
+import type { Json } from '#src/lib/json.ts'
+import { createHighlighter } from '../highlight.ts'
+import type { Facet, Hit, IndexReader, Progress, Scope, Selection } from '../index-store.ts'
+import { logHistogram, type LogHistogram } from './histogram.ts'
+import type { LogDocument } from './log-document.ts'
+import type { LogItem } from './log-item.ts'
+import { logItem } from './log-item.ts'
+import type { LogFilters } from './log-selection.ts'
+import { logSelection, logsScope } from './log-selection.ts'
+import { placeOf, readPlace, tailPlace, type ArrivalPlace, type LogPlace } from './log-place.ts'
+
+export type { LogItem } from './log-item.ts'
+export type { LogFilters } from './log-selection.ts'
+export { exportLogs, type LogExport } from './export-logs.ts'
+
+export type LogRequest = LogFilters &
+  Readonly<{
+    limit: number
+    /** A key of an earlier page: `next` goes on, `prev` asks for what has arrived since. */
+    after?: Json
+    /** The record of this id with `before` older and `afterCount` newer ones that the filters let through. */
+    around?: string
+    before?: number
+    afterCount?: number
+    include?: readonly ('histogram' | 'facets' | 'count')[]
+  }>
+
+export type LogPage = Readonly<{
+  logs: readonly LogItem[]
+  /** Goes on in the order of time; null at the end. */
+  next: Json
+  /** Follows by arrival, late records too: give it as `after` of the same request. */
+  prev: Json
+  progress: Progress | undefined
+  histogram?: LogHistogram
+  facets?: readonly Facet[]
+  count?: number
+}>
+
+const facetFields = ['level', 'service', 'source']
+const facetValuesMax = 20
+
+/** Log search (CONTRACT §7). Rejects with TooBroadError where a pattern meets too many words. */
+export async function searchLogs(reader: IndexReader, workspaceId: WorkspaceId, request: LogRequest): Promise<LogPage> {
+  const scope = logsScope(workspaceId)
+  const selection = logSelection(request)
+  // Read first: what the page does not show and was there by then cannot be missed by who follows from here.
+  const progress = await reader.progress('logs')
+  const place = readPlace(request.after)
+  const found = await findPage(reader, scope, selection, request, place, progress)
+  const highlight = createHighlighter(request.query ?? { kind: 'all' }, 'message')
+  const logs = found.hits.map((hit) => ({
+    ...logItem(hit, request.fields),
+    highlights: highlight(hit.document.message),
+  }))
+  return { logs, next: found.next, prev: found.prev, progress, ...(await included(reader, scope, selection, request)) }
+}
+
+type Found = Readonly<{ hits: readonly Hit<LogDocument>[]; next: Json; prev: Json }>
+
+async function findPage(
+  reader: IndexReader,
+  scope: Scope,
+  selection: Selection,
+  request: LogRequest,
+  place: LogPlace | undefined,
+  progress: Progress | undefined,
+): Promise<Found> {
+  if (place?.kind === 'arrival') return findArrived(reader, scope, selection, request, place)
+  const prev = tailPlace(progress?.position ?? 0)
+  if (place === undefined && request.around !== undefined) {
+    return { ...(await findAround(reader, scope, selection, request, request.around)), prev }
+  }
+  const page = { ...selection, orderBy: 'timeNs', direction: request.order, limit: request.limit + 1 }
+  const after = place === undefined ? {} : { after: place.key }
+  const hits = await reader.search<LogDocument>(scope, { ...page, ...after })
+  return { ...cut(hits, request.limit), prev }
+}
+
+/** The first `limit` of one more than asked for: whether there are more. */
+function cut(hits: readonly Hit<LogDocument>[], limit: number): Pick<Found, 'hits' | 'next'> {
+  const page = hits.slice(0, limit)
+  const last = page.at(-1)
+  return { hits: page, next: hits.length > limit && last !== undefined ? placeOf(last) : null }
+}
+
+/** What has arrived since, oldest arrival first in the walk, and shown in the order of the request. */
+async function findArrived(
+  reader: IndexReader,
+  scope: Scope,
+  selection: Selection,
+  request: LogRequest,
+  place: ArrivalPlace,
+): Promise<Found> {
+  const { position, id } = place
+  const since = id === null ? { since: position } : { after: { value: BigInt(position), id } }
+  const walk = { ...selection, ...since, orderBy: 'position', direction: 'asc', limit: request.limit } as const
+  const hits = await reader.search<LogDocument>(scope, walk)
+  const last = hits.at(-1)
+  const prev = last === undefined ? tailPlace(position, id) : tailPlace(last.position, last.id)
+  return { hits: request.order === 'desc' ? [...hits].reverse() : hits, next: null, prev }
+}
+
+async function findAround(
+  reader: IndexReader,
+  scope: Scope,
+  selection: Selection,
+  request: LogRequest,
+  id: string,
+): Promise<Pick<Found, 'hits' | 'next'>> {
+  const [middle] = await reader.get<LogDocument>(scope, [id])
+  if (middle === undefined) return { hits: [], next: null }
+  const after = { value: middle.timeNs, id: middle.id }
+  const side = (direction: 'asc' | 'desc', limit: number): Promise<readonly Hit<LogDocument>[]> =>
+    reader.search<LogDocument>(scope, { ...selection, orderBy: 'timeNs', direction, after, limit: limit + 1 })
+  const limits = { desc: request.before ?? 0, asc: request.afterCount ?? 0 }
+  const opposite = request.order === 'asc' ? 'desc' : 'asc'
+  const [ahead, behind] = [await side(request.order, limits[request.order]), await side(opposite, limits[opposite])]
+  const { hits, next } = cut(ahead, limits[request.order])
+  const shown = [...behind.slice(0, limits[opposite]).reverse(), middle, ...hits]
+  return { hits: shown, next: ahead.length > 0 && next === null && hits.length === 0 ? placeOf(middle) : next }
+}
+
+async function included(
+  reader: IndexReader,
+  scope: Scope,
+  selection: Selection,
+  { include = [] }: LogRequest,
+): Promise<Pick<LogPage, 'histogram' | 'facets' | 'count'>> {
+  const [histogram, facets, count] = await Promise.all([
+    include.includes('histogram') ? logHistogram(reader, scope, selection) : undefined,
+    include.includes('facets') ? reader.facets(scope, selection, facetFields, facetValuesMax) : undefined,
+    include.includes('count') ? reader.count(scope, selection) : undefined,
+  ])
+  return {
+    ...(histogram === undefined ? {} : { histogram }),
+    ...(facets === undefined ? {} : { facets }),
+    ...(count === undefined ? {} : { count }),
+  }
+}
+
+/** One record by its id, whatever its age; undefined when this workspace has none of it. */
+export async function getLog(reader: IndexReader, workspaceId: WorkspaceId, id: string): Promise<LogItem | undefined> {
+  const [hit] = await reader.get<LogDocument>(logsScope(workspaceId), [id])
+  return hit === undefined ? undefined : logItem(hit)
+}
