@@ -20,11 +20,14 @@ const fileName = 'first-run.json'
 const passwordCharacters = 20
 const isPending = (name: string): boolean => /^first-run\.[0-9a-f]+\.pending$/.test(name)
 
-function readPending(file: string): FirstRun | undefined {
+/** What the first run of this data folder made; undefined when there is none, or somebody took the file away. */
+export const readFirstRun = (dataFolder: string): FirstRun | undefined => readFile(join(dataFolder, fileName))
+
+function readFile(file: string): FirstRun | undefined {
   try {
     return schema.parse(JSON.parse(readFileSync(file, 'utf8')))
   } catch {
-    // Cut short by a crash: its events were not written yet, because the file comes first.
+    // Not there, or cut short by a crash: then its events were not written yet, because the file comes first.
     return undefined
   }
 }
@@ -39,7 +42,7 @@ function settlePending(directory: Directory, dataFolder: string): FirstRun | und
   let settled: FirstRun | undefined
   for (const name of readdirSync(dataFolder).filter(isPending)) {
     const file = join(dataFolder, name)
-    const firstRun = readPending(file)
+    const firstRun = readFile(file)
     if (firstRun !== undefined && directory.findKey(firstRun.keys.api) !== undefined) {
       publish(dataFolder, file)
       settled = firstRun
@@ -77,4 +80,41 @@ export async function prepareFirstRun({
   }
   publish(dataFolder, pending)
   return { base_url: baseUrl, workspace: wanted.name, sign_in, keys: created.value.secrets }
+}
+
+const hex = (random: RandomBytes, bytes: number): string => Buffer.from(random(bytes)).toString('hex')
+
+/** One real span as OTLP JSON (opentelemetry-proto, JSON mapping), 120 ms long and ended at `now` (ms). */
+function firstSpan(now: number, random: RandomBytes): string {
+  const span = {
+    traceId: hex(random, 16),
+    spanId: hex(random, 8),
+    name: 'hello',
+    kind: 2,
+    startTimeUnixNano: `${now - 120}000000`,
+    endTimeUnixNano: `${now}000000`,
+  }
+  const resource = { attributes: [{ key: 'service.name', value: { stringValue: 'first-service' } }] }
+  return JSON.stringify({ resourceSpans: [{ resource, scopeSpans: [{ spans: [span] }] }] })
+}
+
+/** What the terminal shows once: where to sign in, the keys, and a line that sends a span. */
+export function describeFirstRun(firstRun: FirstRun, now: number, random: RandomBytes): string {
+  const { base_url, workspace, sign_in, keys } = firstRun
+  return `
+A workspace "${workspace}" is ready. All of this is kept in ${fileName} in the data folder and not shown again.
+
+  Sign in     ${base_url}/app/sign-in
+  E-mail      ${sign_in.email}
+  Password    ${sign_in.password}
+
+  Traces      ${keys.tracing}
+  Logs        ${keys.logs}
+  Browser     ${keys.publishable}
+  API         ${keys.api}
+
+Send a first span:
+
+  curl -fsS ${base_url}/api/traces/v1/otlp -H 'Authorization: Bearer ${keys.tracing}' -H 'Content-Type: application/json' -d '${firstSpan(now, random)}'
+`
 }

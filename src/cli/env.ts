@@ -1,0 +1,34 @@
+import { readFirstRun } from '#src/directory/first-run.ts'
+import type { Refused } from '#src/directory/directory-writer.ts'
+import { fail, ok } from '#src/lib/result.ts'
+import type { Verb } from './verb.ts'
+
+/** A word that a POSIX shell takes as it is (XCU §2.2.2). */
+const quote = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`
+
+export const env: Verb = {
+  name: 'env',
+  names: [],
+  usage: '',
+  about: 'prints what the first run made, for a shell: eval "$(npx throughline env)"',
+  options: {},
+  run: async ({ dataFolder }) => {
+    const firstRun = readFirstRun(dataFolder)
+    if (firstRun === undefined) {
+      const detail = `There is no first-run.json in ${dataFolder}; it is written by the first start.`
+      return fail<Refused>({ code: 'unknown', field: 'data', detail })
+    }
+    const { base_url, sign_in, keys } = firstRun
+    const variables = {
+      BASE_URL: base_url,
+      TRACES_TOKEN: keys.tracing,
+      LOGS_TOKEN: keys.logs,
+      RUM_KEY: keys.publishable,
+      API_KEY: keys.api,
+      OWNER_EMAIL: sign_in.email,
+      OWNER_PASSWORD: sign_in.password,
+    }
+    const lines = Object.entries(variables).map(([name, value]) => `export ${name}=${quote(value)}`)
+    return ok({ json: variables, text: lines.join('\n') })
+  },
+}

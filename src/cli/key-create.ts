@@ -1,0 +1,46 @@
+import type { KeyScope } from '#src/directory/directory.ts'
+import { keyKindNamed, keyKindNames, keyKinds, keyScopes } from '#src/directory/keys.ts'
+import { ok } from '#src/lib/result.ts'
+import { all, keyJson, optional, required, unknownWorkspace, UsageError, type Verb } from './verb.ts'
+
+function scopesOf(names: readonly string[], allowed: readonly KeyScope[]): readonly KeyScope[] {
+  return names.map((name) => {
+    const scope = allowed.find((each) => each === name)
+    if (scope === undefined) throw new UsageError(`--scope ${name}: this kind of key may have ${allowed.join(', ')}`)
+    return scope
+  })
+}
+
+export const keyCreate: Verb = {
+  name: 'key create',
+  names: [],
+  usage: `--workspace W --kind ${keyKinds.join('|')} [--name N] [--origin O …] [--scope S …]`,
+  about: 'makes a key and shows it once',
+  options: {
+    workspace: { type: 'string' },
+    kind: { type: 'string' },
+    name: { type: 'string' },
+    origin: { type: 'string', multiple: true },
+    scope: { type: 'string', multiple: true },
+  },
+  run: async (context) => {
+    const workspaceName = required(context, 'workspace')
+    const kind = keyKindNamed(required(context, 'kind'))
+    if (kind === undefined) throw new UsageError(`--kind is one of ${keyKinds.join(', ')}`)
+    const scopes = scopesOf(all(context, 'scope'), keyScopes[kind])
+    const directory = await context.directory()
+    const workspace = directory.workspaceNamed(workspaceName)
+    if (workspace === undefined) return unknownWorkspace(workspaceName)
+    const created = await directory.createKey({
+      workspaceId: workspace.id,
+      kind,
+      name: optional(context, 'name') ?? '',
+      origins: all(context, 'origin'),
+      ...(scopes.length === 0 ? {} : { scopes }),
+    })
+    if (!created.ok) return created
+    const { key, secret } = created.value
+    const text = `${secret}\nThis ${keyKindNames[kind]} of ${workspace.name} (${key.id}) is shown this once.`
+    return ok({ json: { ...keyJson(key), secret }, text })
+  },
+}

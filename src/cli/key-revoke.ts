@@ -1,0 +1,22 @@
+import type { Refused } from '#src/directory/directory-writer.ts'
+import { fail, ok } from '#src/lib/result.ts'
+import { keyJson, type Verb } from './verb.ts'
+
+export const keyRevoke: Verb = {
+  name: 'key revoke',
+  names: ['ID'],
+  usage: '',
+  about: 'makes a key invalid for ever, at once',
+  options: {},
+  run: async ({ names: [id = ''], directory: open }) => {
+    const directory = await open()
+    const key = directory.key(id)
+    if (key === undefined) {
+      const detail = `There is no key ${JSON.stringify(id)}; "throughline key list" shows the ids.`
+      return fail<Refused>({ code: 'unknown', field: 'id', detail })
+    }
+    const revoked = await directory.revokeKey({ workspaceId: key.workspaceId, keyId: id })
+    if (!revoked.ok) return revoked
+    return ok({ json: keyJson(revoked.value), text: `${key.prefix}…${key.last4} is revoked.` })
+  },
+}

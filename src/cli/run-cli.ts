@@ -1,0 +1,171 @@
+import { randomBytes } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { parseArgs, type ParseArgsOptionsConfig } from 'node:util'
+import { createDirectory, type Directory } from '#src/directory/create-directory.ts'
+import { createPasswords } from '#src/directory/passwords.ts'
+import { loadSecrets } from '#src/directory/secrets.ts'
+import { createClock } from '#src/lib/clock.ts'
+import { PermanentError } from '#src/lib/failure.ts'
+import { nearest } from '#src/lib/nearest.ts'
+import { UsageError, type CliIo, type CliServices, type Given, type Outcome, type Verb } from './verb.ts'
+import { verbs } from './verbs.ts'
+
+const common: ParseArgsOptionsConfig = {
+  data: { type: 'string' },
+  json: { type: 'boolean' },
+  help: { type: 'boolean', short: 'h' },
+}
+
+const usageOf = ({ name, names, usage }: Verb): string => ['throughline', name, ...names, usage].join(' ').trimEnd()
+
+function helpText(shown: readonly Verb[]): string {
+  const lines = shown.map((verb) => `  ${usageOf(verb)}\n      ${verb.about}`)
+  return `Usage: npx throughline VERB … [--json] [--data FOLDER]
+
+${lines.join('\n')}
+
+  --json         answers with one line of JSON
+  --data FOLDER  the server's data folder (THROUGHLINE_DATA, else ./data); the server may be running
+
+Without a verb the server starts; see the README for its settings.
+`
+}
+
+/** The verb that the first one or two words name. Throws UsageError with the nearest known one. */
+function findVerb(argv: readonly string[]): Verb {
+  const [first = '', second = ''] = argv
+  const found = verbs.find(({ name }) => name === `${first} ${second}` || name === first)
+  if (found !== undefined) return found
+  const group = verbs.filter(({ name }) => name.startsWith(`${first} `))
+  if (group.length > 0) {
+    const known = group.map(({ name }) => name.slice(first.length + 1))
+    const meant = nearest(second, known)
+    const what =
+      second === '' || second.startsWith('-')
+        ? `${first} needs a verb`
+        : `${first} has no verb ${JSON.stringify(second)}`
+    throw new UsageError(
+      `${what}; ${meant === undefined || second === '' ? `known: ${known.join(', ')}` : `did you mean ${first} ${meant}?`}`,
+    )
+  }
+  const groups = [...new Set(verbs.flatMap(({ name }) => name.split(' ', 1))), 'help']
+  const meant = nearest(first, groups)
+  throw new UsageError(
+    `there is no verb ${JSON.stringify(first)}${meant === undefined ? '' : `; did you mean ${meant}?`}`,
+  )
+}
+
+function parseGiven(verb: Verb, argv: readonly string[]): Given {
+  const options = { ...common, ...verb.options }
+  try {
+    const { values, positionals } = parseArgs({ args: [...argv], options, allowPositionals: true, strict: true })
+    if (positionals.length < verb.names.length)
+      throw new UsageError(`${verb.names[positionals.length] ?? ''} is missing`)
+    const extra = positionals[verb.names.length]
+    if (extra !== undefined) throw new UsageError(`${JSON.stringify(extra)} is one argument too many`)
+    return { names: positionals, options: values }
+  } catch (error) {
+    if (error instanceof UsageError) throw error
+    const message = error instanceof Error ? error.message : String(error)
+    const name = /^Unknown option '(--[^']*)'/.exec(message)?.[1]
+    if (name === undefined) throw new UsageError(message.split('\n', 1)[0] ?? '')
+    const meant = nearest(
+      name,
+      Object.keys(options).map((known) => `--${known}`),
+    )
+    throw new UsageError(`there is no option ${name}${meant === undefined ? '' : `; did you mean ${meant}?`}`)
+  }
+}
+
+/** Opens the directory of a data folder beside a running server, once and only if a verb asks for it. */
+function createOpener(services: CliServices, dataFolder: string) {
+  const closers: (() => Promise<void>)[] = []
+  let opened: Promise<Directory> | undefined
+  async function open(): Promise<Directory> {
+    if (!existsSync(join(dataFolder, 'directory.db'))) {
+      const hint = 'start the server there first (npm start), or name its folder with --data'
+      throw new PermanentError({ operation: 'open', subject: `the data folder ${dataFolder}: nothing is in it`, hint })
+    }
+    const { pepper } = loadSecrets({ dataFolder, random: randomBytes })
+    const stream = await services.openDirectoryStream(dataFolder)
+    closers.push(() => stream.close())
+    const directory = await createDirectory({
+      stream,
+      clock: createClock(),
+      random: randomBytes,
+      pepper,
+      plans: services.plans,
+      limits: services.limits,
+      passwords: createPasswords({ random: randomBytes }),
+      // The command that is under way is refused by its own wait; nothing else runs here.
+      onStop: () => undefined,
+    })
+    closers.push(() => directory.close())
+    return directory
+  }
+  return {
+    directory: (): Promise<Directory> => (opened ??= open()),
+    close: async (): Promise<void> => {
+      for (const close of closers.reverse()) await close()
+    },
+  }
+}
+
+async function runVerb(verb: Verb, given: Given, io: CliIo, services: CliServices): Promise<Outcome> {
+  const data = given.options['data']
+  const dataFolder = typeof data === 'string' ? data : (io.env['THROUGHLINE_DATA'] ?? './data')
+  const opener = createOpener(services, dataFolder)
+  try {
+    const own = { clock: createClock(), random: randomBytes, directory: opener.directory }
+    return await verb.run({ ...given, io, services, dataFolder, ...own })
+  } finally {
+    await opener.close()
+  }
+}
+
+function explainUsage(error: UsageError, io: CliIo, verb: Verb | undefined): number {
+  io.stderr.write(`throughline: ${error.message}\n`)
+  io.stderr.write(verb === undefined ? 'Try: npx throughline help\n' : `Usage: ${usageOf(verb)}\n`)
+  return 2
+}
+
+function tell(outcome: Outcome, asJson: boolean, io: CliIo): number {
+  if (outcome.ok) {
+    io.stdout.write(`${asJson ? JSON.stringify(outcome.value.json) : outcome.value.text}\n`)
+    return 0
+  }
+  io.stderr.write(`${asJson ? JSON.stringify({ error: outcome.error }) : `throughline: ${outcome.error.detail}`}\n`)
+  return 1
+}
+
+const isHelp = (word: string | undefined): boolean => word === undefined || ['help', '--help', '-h'].includes(word)
+
+/**
+ * Runs a verb; `argv` without node and the script. The exit code: 0 done, 1 refused or failed, 2 written wrongly. Answers go
+ * to stdout, complaints to stderr.
+ */
+export async function runCli(argv: readonly string[], io: CliIo, services: CliServices): Promise<number> {
+  if (isHelp(argv[0])) {
+    const asked = verbs.filter(({ name }) => name.startsWith(argv.slice(1).join(' ')))
+    io.stdout.write(helpText(asked.length > 0 ? asked : verbs))
+    return 0
+  }
+  let verb: Verb | undefined
+  try {
+    verb = findVerb(argv)
+    const given = parseGiven(verb, argv.slice(verb.name.split(' ').length))
+    if (given.options['help'] === true) {
+      io.stdout.write(helpText([verb]))
+      return 0
+    }
+    return tell(await runVerb(verb, given, io, services), given.options['json'] === true, io)
+  } catch (error) {
+    if (error instanceof UsageError) return explainUsage(error, io, verb)
+    if (error instanceof Error && ['TransientError', 'PermanentError'].includes(error.name)) {
+      io.stderr.write(`throughline: ${error.message}\n`)
+      return 1
+    }
+    throw error
+  }
+}

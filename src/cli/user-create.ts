@@ -1,0 +1,37 @@
+import type { Refused } from '#src/directory/directory-writer.ts'
+import { fail, ok } from '#src/lib/result.ts'
+import { choosePassword } from './read-password.ts'
+import { optional, required, unknownWorkspace, UsageError, type Outcome, type Verb } from './verb.ts'
+
+function refused(created: Readonly<{ ok: false; error: Refused }>, workspace: string): Outcome {
+  const { error } = created
+  if (error.code !== 'exists') return created
+  return fail({
+    ...error,
+    detail: `${error.detail} Add them with: throughline user add EMAIL --workspace ${workspace}`,
+  })
+}
+
+export const userCreate: Verb = {
+  name: 'user create',
+  names: ['EMAIL'],
+  usage: '--workspace W [--role owner|member] [--password-stdin]',
+  about: 'makes a member; the password is the first line of standard input, else generated and shown once',
+  options: { workspace: { type: 'string' }, role: { type: 'string' }, 'password-stdin': { type: 'boolean' } },
+  run: async (context) => {
+    const [email = ''] = context.names
+    const workspaceName = required(context, 'workspace')
+    const role = optional(context, 'role') ?? 'member'
+    if (role !== 'owner' && role !== 'member') throw new UsageError('--role is owner or member')
+    const { password, isGenerated } = await choosePassword(context)
+    const directory = await context.directory()
+    const workspace = directory.workspaceNamed(workspaceName)
+    if (workspace === undefined) return unknownWorkspace(workspaceName)
+    const created = await directory.createUser({ email, password, workspaceId: workspace.id, role })
+    if (!created.ok) return refused(created, workspace.name)
+    const user = { id: created.value.id, email: created.value.email, workspace: workspace.id, role }
+    const shown = isGenerated ? { password } : {}
+    const once = isGenerated ? `\nPassword, shown this once: ${password}` : ''
+    return ok({ json: { ...user, ...shown }, text: `${user.email} is a ${role} of ${workspace.name}.${once}` })
+  },
+}

@@ -1,0 +1,26 @@
+import type { Refused } from '#src/directory/directory-writer.ts'
+import { fail, ok } from '#src/lib/result.ts'
+import { choosePassword } from './read-password.ts'
+import type { Verb } from './verb.ts'
+
+export const userPassword: Verb = {
+  name: 'user password',
+  names: ['EMAIL'],
+  usage: '[--password-stdin]',
+  about: 'sets a new password, for who has forgotten theirs; ends all their sessions',
+  options: { 'password-stdin': { type: 'boolean' } },
+  run: async (context) => {
+    const [email = ''] = context.names
+    const directory = await context.directory()
+    const user = directory.userByEmail(email)
+    if (user === undefined) {
+      return fail<Refused>({ code: 'unknown', field: 'email', detail: `There is no user ${JSON.stringify(email)}.` })
+    }
+    const { password, isGenerated } = await choosePassword(context)
+    const changed = await directory.changePassword({ userId: user.id, password })
+    if (!changed.ok) return changed
+    const shown = isGenerated ? { password } : {}
+    const once = isGenerated ? ` Shown this once: ${password}` : ''
+    return ok({ json: { id: user.id, email: user.email, ...shown }, text: `${user.email} has a new password.${once}` })
+  },
+}

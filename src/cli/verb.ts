@@ -1,0 +1,128 @@
+import type { ParseArgsOptionsConfig } from 'node:util'
+import type { Directory } from '#src/directory/create-directory.ts'
+import type { Plans, SessionLimits } from '#src/directory/directory-view.ts'
+import type { Key, Workspace } from '#src/directory/directory.ts'
+import type { Refused } from '#src/directory/directory-writer.ts'
+import type { RandomBytes } from '#src/directory/keys.ts'
+import type { Clock } from '#src/lib/clock.ts'
+import { fail, type Result } from '#src/lib/result.ts'
+import type { IndexReader } from '#projections/index-store.ts'
+import type { Stream } from '#streams/stream.ts'
+
+/** What the command line is run with: the process's own, or a test's. */
+export type CliIo = Readonly<{
+  stdout: Readonly<{ write(text: string): unknown }>
+  stderr: Readonly<{ write(text: string): unknown }>
+  stdin: NodeJS.ReadableStream & { isTTY?: boolean; destroy?: () => unknown }
+  env: Readonly<Record<string, string | undefined>>
+}>
+
+/** The engines of a data folder and what else compose.ts knows. Everything opened here is closed by the command line. */
+export type CliServices = Readonly<{
+  plans: Plans
+  limits: SessionLimits
+  /** The directory's log, for appending beside a running server. */
+  openDirectoryStream(dataFolder: string): Promise<Stream>
+  /** The telemetry log, for reading; undefined when there is none yet. */
+  openLog(dataFolder: string): Promise<Pick<Stream, 'partition' | 'head' | 'close'> | undefined>
+  /** The indexes, for reading; undefined when there are none yet. */
+  openIndexes(dataFolder: string): Promise<Pick<IndexReader, 'progress' | 'close'> | undefined>
+  /** Names of the projections, in the order in which `status` shows them. */
+  projections: readonly string[]
+}>
+
+/** A mistake in how the command was written: told with the usage, exit code 2. */
+export class UsageError extends Error {
+  override readonly name = 'UsageError'
+}
+
+/** What a verb has done: as JSON, and as text for people. */
+export type Done = Readonly<{ json: Readonly<Record<string, unknown>>; text: string }>
+export type Outcome = Result<Done, Refused>
+
+export type Given = Readonly<{
+  /** Positional arguments after the verb, as many as it asks for. */
+  names: readonly string[]
+  options: Readonly<Record<string, string | boolean | readonly (string | boolean)[] | undefined>>
+}>
+
+export type VerbContext = Given &
+  Readonly<{
+    io: CliIo
+    services: CliServices
+    dataFolder: string
+    clock: Clock
+    random: RandomBytes
+    /** The directory, at its head. Opened when asked for, closed at the end. */
+    directory: () => Promise<Directory>
+  }>
+
+export type Verb = Readonly<{
+  /** `key create`: one word or two. */
+  name: string
+  /** Positional arguments, as the usage shows them: `NAME`. */
+  names: readonly string[]
+  /** Options as the usage shows them. */
+  usage: string
+  about: string
+  options: ParseArgsOptionsConfig
+  run: (context: VerbContext) => Promise<Outcome>
+}>
+
+/** The text of an option that must be given. */
+export function required({ options }: Given, name: string): string {
+  const value = options[name]
+  if (typeof value !== 'string' || value === '') throw new UsageError(`--${name} is missing`)
+  return value
+}
+
+export function optional({ options }: Given, name: string): string | undefined {
+  const value = options[name]
+  return typeof value === 'string' ? value : undefined
+}
+
+/** All values of an option that may be given several times. */
+export function all({ options }: Given, name: string): readonly string[] {
+  const value = options[name]
+  return Array.isArray(value) ? value.map(String) : []
+}
+
+export const isoTime = (ms: number | null): string | null => (ms === null ? null : new Date(ms).toISOString())
+
+export const unknownWorkspace = (name: string) =>
+  fail<Refused>({ code: 'unknown', field: 'workspace', detail: `There is no workspace ${JSON.stringify(name)}.` })
+
+export const workspaceJson = ({ id, name, plan, createdAt }: Workspace) => ({
+  id,
+  name,
+  plan: plan.name,
+  created_at: isoTime(createdAt),
+})
+
+/** A key as everybody may see it. */
+export const keyJson = (key: Key) => ({
+  id: key.id,
+  workspace: key.workspaceId,
+  kind: key.kind,
+  name: key.name,
+  scopes: key.scopes,
+  prefix: key.prefix,
+  last4: key.last4,
+  origins: key.origins,
+  created_at: isoTime(key.createdAt),
+  revoked_at: isoTime(key.revokedAt),
+  exposed: key.exposed,
+})
+
+/** Rows in columns, two blanks apart. */
+export function table(rows: readonly (readonly string[])[]): string {
+  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)))
+  return rows
+    .map((row) =>
+      row
+        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+        .join('  ')
+        .trimEnd(),
+    )
+    .join('\n')
+}

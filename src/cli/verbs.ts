@@ -1,0 +1,27 @@
+import { env } from './env.ts'
+import { keyCreate } from './key-create.ts'
+import { keyList } from './key-list.ts'
+import { keyRevoke } from './key-revoke.ts'
+import { status } from './status.ts'
+import { userAdd } from './user-add.ts'
+import { userCreate } from './user-create.ts'
+import { userPassword } from './user-password.ts'
+import type { Verb } from './verb.ts'
+import { workspaceCreate } from './workspace-create.ts'
+import { workspaceList } from './workspace-list.ts'
+import { workspacePlan } from './workspace-plan.ts'
+
+/** Every verb, in the order of the help. */
+export const verbs: readonly Verb[] = [
+  workspaceCreate,
+  workspacePlan,
+  workspaceList,
+  userCreate,
+  userAdd,
+  userPassword,
+  keyCreate,
+  keyList,
+  keyRevoke,
+  status,
+  env,
+]

@@ -1,0 +1,21 @@
+import { ok } from '#src/lib/result.ts'
+import { optional, workspaceJson, type Verb } from './verb.ts'
+
+export const workspaceCreate: Verb = {
+  name: 'workspace create',
+  names: ['NAME'],
+  usage: '[--plan free|pro]',
+  about: 'makes a workspace (plan free unless said otherwise)',
+  options: { plan: { type: 'string' } },
+  run: async (context) => {
+    const [name = ''] = context.names
+    const directory = await context.directory()
+    const created = await directory.createWorkspace({ name, plan: optional(context, 'plan') ?? 'free' })
+    if (!created.ok) return created
+    const workspace = created.value
+    return ok({
+      json: workspaceJson(workspace),
+      text: `Workspace ${workspace.name} (${workspace.id}), plan ${workspace.plan.name}.`,
+    })
+  },
+}

@@ -1,0 +1,18 @@
+import { ok } from '#src/lib/result.ts'
+import { unknownWorkspace, workspaceJson, type Verb } from './verb.ts'
+
+export const workspacePlan: Verb = {
+  name: 'workspace plan',
+  names: ['NAME', 'PLAN'],
+  usage: '',
+  about: 'changes the plan; it holds at once',
+  options: {},
+  run: async ({ names: [name = '', plan = ''], directory: open }) => {
+    const directory = await open()
+    const workspace = directory.workspaceNamed(name)
+    if (workspace === undefined) return unknownWorkspace(name)
+    const changed = await directory.changePlan(workspace.id, plan)
+    if (!changed.ok) return changed
+    return ok({ json: workspaceJson(changed.value), text: `Workspace ${workspace.name} now has the plan ${plan}.` })
+  },
+}
