@@ -1,0 +1,42 @@
+import type { TelemetryEventType } from '#src/events/envelope.ts'
+import type { DecodedEvent, Key, Projection } from '../projection.ts'
+import { dayOf } from '../projection.ts'
+import type { RefusalCounts, RefusalDocument, UsageDocument } from './usage-document.ts'
+import { addUsage, monthOf, refusalCollection, refusalsOf, usageCollection } from './usage-document.ts'
+
+const usageKey = ({ event }: DecodedEvent): Key<UsageDocument> => ({
+  collection: usageCollection,
+  id: monthOf(event.receivedAt),
+})
+
+function refusalKey({ event }: DecodedEvent, reason: string): Key<RefusalDocument> {
+  const id = [dayOf(event.receivedAt), event.type, reason, event.keyId ?? ''].join('/')
+  return { collection: refusalCollection, id }
+}
+
+/** The reasons stand in the payload of a refusal; everything else is told by headers. */
+const refusalsIn = (event: DecodedEvent): RefusalCounts =>
+  refusalsOf(event.event, event.event.type === 'spans.refused' ? event.refusedSpans() : [])
+
+/** What a workspace has used and what it was refused, by month, day and key of receipt. */
+export const allowanceProjection: Projection = {
+  name: 'allowance',
+  version: 1,
+  handles: ['spans.received', 'logs.received', 'rum.received', 'spans.refused'],
+  collections: { usage: usageCollection, refusals: refusalCollection },
+  needs: (event) => [usageKey(event), ...Object.keys(refusalsIn(event)).map((reason) => refusalKey(event, reason))],
+  fold(event, documents) {
+    const header = event.event
+    const refusals = refusalsIn(event)
+    documents.update(usageKey(event), (document) => addUsage(document, header, refusals))
+    for (const [reason, count] of Object.entries(refusals)) {
+      documents.update(refusalKey(event, reason), (document) => ({
+        day: dayOf(header.receivedAt),
+        keyId: header.keyId,
+        eventType: header.type as TelemetryEventType,
+        reason,
+        count: (document?.count ?? 0) + count,
+      }))
+    }
+  },
+}

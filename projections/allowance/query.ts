@@ -1,0 +1,56 @@
+import type { WorkspaceId } from '#src/events/workspace-id.ts'
+import type { IndexReader, Progress, Scope } from '../index-store.ts'
+import type { RefusalDocument, UsageDocument } from './usage-document.ts'
+import { dayStartNs, monthOf, refusalCollection, usageCollection } from './usage-document.ts'
+
+export { monthOf } from './usage-document.ts'
+
+/** What a workspace has used in a month (`2026-11`, UTC), and when the count starts anew (ms). */
+export type Usage = UsageDocument &
+  Readonly<{
+    /** Spans accepted: what counts against the allowance. */
+    spans: number
+    resetsAt: number
+    /** How far the index had followed the log; undefined before the first build. */
+    progress: Progress | undefined
+  }>
+
+const scopeOf = (workspaceId: WorkspaceId, collection: string): Scope => ({
+  workspaceId,
+  projection: 'allowance',
+  collection,
+})
+
+const noTally = { requests: 0, spans: 0, logs: 0, rumEvents: 0, refusedSpans: 0, refusedRecords: 0, bytes: 0 }
+
+export async function readUsage(reader: IndexReader, workspaceId: WorkspaceId, month: string): Promise<Usage> {
+  const progress = await reader.progress('allowance')
+  const [hit] = await reader.get<UsageDocument>(scopeOf(workspaceId, usageCollection.name), [month])
+  const none = { month, total: noTally, spanBytes: 0, refused: {}, byDay: {}, byKey: {} }
+  const document = hit?.document ?? none
+  const [year = 0, number = 0] = month.split('-').map(Number)
+  return { ...document, spans: document.total.spans, resetsAt: Date.UTC(year, number, 1), progress }
+}
+
+/** The usage of the month that a time (ms) falls in. */
+export const readUsageAt = (reader: IndexReader, workspaceId: WorkspaceId, at: number): Promise<Usage> =>
+  readUsage(reader, workspaceId, monthOf(at))
+
+const refusalsMax = 1_000
+
+/** What was refused from one day (`2026-11-21`) to another, both included, the newest day first; at most 1,000 lines. */
+export async function readRefusals(
+  reader: IndexReader,
+  workspaceId: WorkspaceId,
+  days: Readonly<{ from: string; to: string }>,
+): Promise<readonly RefusalDocument[]> {
+  const hits = await reader.search<RefusalDocument>(scopeOf(workspaceId, refusalCollection.name), {
+    filter: { kind: 'all' },
+    fromNs: dayStartNs(days.from),
+    toNs: dayStartNs(days.to) + 1n,
+    orderBy: 'timeNs',
+    direction: 'desc',
+    limit: refusalsMax,
+  })
+  return hits.map(({ document }) => document)
+}

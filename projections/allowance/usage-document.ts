@@ -1,0 +1,135 @@
+import type { EventHeader, TelemetryEventType } from '#src/events/envelope.ts'
+import type { RefusedSpan } from '#src/events/telemetry.ts'
+import type { Collection } from '../projection.ts'
+import { dayOf } from '../projection.ts'
+
+/** What was taken and what was not, in numbers. Bytes are of payloads as decoded. */
+export type Tally = Readonly<{
+  requests: number
+  spans: number
+  logs: number
+  rumEvents: number
+  /** Spans refused, each in one of `RefusalReason`, and log records and browser events refused within accepted requests. */
+  refusedSpans: number
+  refusedRecords: number
+  bytes: number
+}>
+const noTally: Tally = { requests: 0, spans: 0, logs: 0, rumEvents: 0, refusedSpans: 0, refusedRecords: 0, bytes: 0 }
+
+/** Refusals by reason. `unlisted`: spans beyond those that one refusal lists, which carries no reason of theirs. */
+export type RefusalCounts = Readonly<Record<string, number>>
+
+/** A month of a workspace (UTC, by receipt), counted from the headers of events. */
+export type UsageDocument = Readonly<{
+  month: string
+  total: Tally
+  /** Bytes of requests that held spans only: those of spans in mixed browser requests are not told apart. */
+  spanBytes: number
+  refused: RefusalCounts
+  byDay: Readonly<Record<string, Tally>>
+  /** By key id; `''`: no key, or one of more than 1,000 keys. */
+  byKey: Readonly<Record<string, Tally>>
+}>
+
+const keysMax = 1_000
+
+export const monthOf = (ms: number): string => new Date(ms).toISOString().slice(0, 7)
+
+/** What one event adds. */
+export function tallyOf({ type, counts }: EventHeader): Tally {
+  const { spans, logs, rumEvents, bytes } = counts
+  if (type === 'spans.refused') return { ...noTally, refusedSpans: counts.refused }
+  return { requests: 1, spans, logs, rumEvents, refusedSpans: 0, refusedRecords: counts.refused, bytes }
+}
+
+function add(a: Tally | undefined, b: Tally): Tally {
+  if (a === undefined) return b
+  return {
+    requests: a.requests + b.requests,
+    spans: a.spans + b.spans,
+    logs: a.logs + b.logs,
+    rumEvents: a.rumEvents + b.rumEvents,
+    refusedSpans: a.refusedSpans + b.refusedSpans,
+    refusedRecords: a.refusedRecords + b.refusedRecords,
+    bytes: a.bytes + b.bytes,
+  }
+}
+
+const holdsSpansOnly = ({ type, counts }: EventHeader): boolean =>
+  type === 'spans.received' || (type === 'rum.received' && counts.spans > 0 && counts.logs + counts.rumEvents === 0)
+
+/** How many were refused for which reason: as listed, and the rest of what the header counts. */
+export function refusalsOf(header: EventHeader, listed: readonly RefusedSpan[]): RefusalCounts {
+  const { refused } = header.counts
+  if (refused === 0) return {}
+  if (header.type !== 'spans.refused') return { rejected_record: refused }
+  const reasons = new Map<string, number>()
+  for (const { reason } of listed) reasons.set(reason, (reasons.get(reason) ?? 0) + 1)
+  if (refused > listed.length) reasons.set('unlisted', refused - listed.length)
+  return Object.fromEntries([...reasons].sort(([a], [b]) => (a < b ? -1 : 1)))
+}
+
+function addTo<T>(
+  record: Readonly<Record<string, T>>,
+  name: string,
+  plus: (known: T | undefined) => T,
+): Readonly<Record<string, T>> {
+  const known = new Map(Object.entries(record))
+  known.set(name, plus(known.get(name)))
+  return Object.fromEntries([...known].sort(([a], [b]) => (a < b ? -1 : 1)))
+}
+
+/** The month with one event more. */
+export function addUsage(
+  document: UsageDocument | undefined,
+  header: EventHeader,
+  refusals: RefusalCounts,
+): UsageDocument {
+  const month = monthOf(header.receivedAt)
+  const known = document ?? { month, total: noTally, spanBytes: 0, refused: {}, byDay: {}, byKey: {} }
+  const tally = tallyOf(header)
+  const keyId = header.keyId ?? ''
+  const keyName = Object.hasOwn(known.byKey, keyId) || Object.keys(known.byKey).length < keysMax ? keyId : ''
+  let { refused } = known
+  for (const [reason, count] of Object.entries(refusals)) refused = addTo(refused, reason, (n) => (n ?? 0) + count)
+  return {
+    month,
+    total: add(known.total, tally),
+    spanBytes: known.spanBytes + (holdsSpansOnly(header) ? header.counts.bytes : 0),
+    refused,
+    byDay: addTo(known.byDay, dayOf(header.receivedAt), (day) => add(day, tally)),
+    byKey: addTo(known.byKey, keyName, (key) => add(key, tally)),
+  }
+}
+
+/** Midnight, UTC, in nanoseconds. */
+export const dayStartNs = (day: string): bigint => BigInt(Date.parse(`${day}T00:00:00Z`)) * 1_000_000n
+
+/** One document a month: found on every later day of it. */
+export const usageCollection: Collection<UsageDocument> = {
+  name: 'usage',
+  kind: 'document',
+  lookbackDays: 31,
+  fields: { month: 'keyword', spans: 'number' },
+  searchable: ({ month, total }) => ({ timeNs: dayStartNs(`${month}-01`), fields: { month, spans: total.spans } }),
+}
+
+/** How often something was refused: on one day, of one key, for one reason. */
+export type RefusalDocument = Readonly<{
+  day: string
+  keyId: string | null
+  eventType: TelemetryEventType
+  reason: string
+  count: number
+}>
+
+export const refusalCollection: Collection<RefusalDocument> = {
+  name: 'refusals',
+  kind: 'document',
+  lookbackDays: 0,
+  fields: { day: 'keyword', key_id: 'keyword', reason: 'keyword', count: 'number' },
+  searchable: ({ day, keyId, reason, count }) => ({
+    timeNs: dayStartNs(day),
+    fields: { day, key_id: keyId ?? undefined, reason, count },
+  }),
+}
