@@ -55,6 +55,8 @@ export function spanDocument(span: Span): SpanDocument {
 export const spanRecordId = (startNs: bigint, traceId: string, spanId: string): DocumentId =>
   recordId(clampTimeNs(startNs), traceId + spanId, 0)
 
+export const traceIdOfSpanRecord = (id: DocumentId): string => id.slice(17, 49)
+
 /** The tokens of an object's properties as two `tokens` fields, with words and tokens of its own name before them. */
 function tokensOf(attributes: Attributes, names: Readonly<Record<string, string>>, texts: readonly string[]) {
   const { values, fields } = fieldTokens(attributes)
@@ -67,12 +69,13 @@ function tokensOf(attributes: Attributes, names: Readonly<Record<string, string>
 
 /**
  * Bare words look in `values` (the name, the status message and string attributes) and `event_values`; a field looks in
- * `fields` and `event_fields`, so that the prefixes `span.` and `event.` of a query choose between the two. A span's name is
- * the field `operation`, an event's `event.name`.
+ * `fields` and `event_fields`, so that the prefixes `span.` and `event.` of a query choose between the two. A span's service
+ * and name are the fields `service` and `operation`, an event's name is `event.name`.
  */
 function searchableSpan(span: SpanRecord): Searchable {
   if (isSuperseded(span)) return { timeNs: 0n, fields: {} }
-  const own = tokensOf(span.attributes, { operation: span.name }, [span.name, span.status.message])
+  const names = { service: span.service, operation: span.name }
+  const own = tokensOf(span.attributes, names, [span.name, span.status.message])
   const events = span.spanEvents.map(({ name, attributes }) => tokensOf(attributes, { 'event.name': name }, [name]))
   return {
     timeNs: clampTimeNs(BigInt(span.startNs)),

@@ -14,6 +14,8 @@ export type SpansSummary = Readonly<{
   errorCount: number
   startNs: string | null
   endNs: string | null
+  /** Start of the newest span. */
+  lastStartNs: string | null
   /** The biggest 200, most spans first. */
   services: readonly ServiceCount[]
   /** The observed span without a parent: of several the earliest. Never made up. */
@@ -31,6 +33,7 @@ export const emptySummary: SpansSummary = {
   errorCount: 0,
   startNs: null,
   endNs: null,
+  lastStartNs: null,
   services: [],
   root: null,
   missingParentCount: 0,
@@ -49,6 +52,7 @@ type Digest = Readonly<{
   errorCount: number
   start: string
   end: string
+  lastStart: string
   services: ReadonlyMap<string, Readonly<Counts>>
   root: Root | null
   sessions: ReadonlySet<string>
@@ -71,7 +75,7 @@ function digestOf(rows: Iterable<PartRow>, has: (spanId: string) => boolean): Di
   const services = new Map<string, Counts>()
   const sessions = new Set<string>()
   const outerParents = new Set<string>()
-  const sum = { spanCount: 0, repeatedCount: 0, errorCount: 0, start: 'g', end: '' }
+  const sum = { spanCount: 0, repeatedCount: 0, errorCount: 0, start: 'g', end: '', lastStart: '' }
   let root: Root | null = null
   for (const { spanId, parentSpanId, start, end, service, sessionId, error, name, repeats } of rows) {
     const errors = error ? 1 : 0
@@ -79,6 +83,7 @@ function digestOf(rows: Iterable<PartRow>, has: (spanId: string) => boolean): Di
     sum.repeatedCount += repeats
     sum.errorCount += errors
     if (start < sum.start) sum.start = start
+    if (start > sum.lastStart) sum.lastStart = start
     if (end > sum.end) sum.end = end
     count(services, service, 1, errors)
     if (sessionId !== null) sessions.add(sessionId)
@@ -103,7 +108,7 @@ function addUp(all: readonly Digest[]): Digest {
   if (all.length === 1 && all[0] !== undefined) return all[0]
   const services = new Map<string, Counts>()
   const sessions = new Set<string>()
-  const sum = { spanCount: 0, repeatedCount: 0, errorCount: 0, start: 'g', end: '' }
+  const sum = { spanCount: 0, repeatedCount: 0, errorCount: 0, start: 'g', end: '', lastStart: '' }
   let root: Root | null = null
   for (const digest of all) {
     sum.spanCount += digest.spanCount
@@ -111,6 +116,7 @@ function addUp(all: readonly Digest[]): Digest {
     sum.errorCount += digest.errorCount
     if (digest.start < sum.start) sum.start = digest.start
     if (digest.end > sum.end) sum.end = digest.end
+    if (digest.lastStart > sum.lastStart) sum.lastStart = digest.lastStart
     for (const [name, { spanCount, errorCount }] of digest.services) count(services, name, spanCount, errorCount)
     for (const session of digest.sessions) if (sessions.size < sessionsMax) sessions.add(session)
     root = earlier(root, digest.root)
@@ -183,6 +189,7 @@ function summaryOf(
     errorCount,
     startNs: decimal(digest.start),
     endNs: decimal(digest.end),
+    lastStartNs: decimal(digest.lastStart),
     services: services.slice(0, servicesMax),
     root: root && {
       spanId: root.spanId,

@@ -59,7 +59,10 @@ const nameOf = (entry: Entry): string => `${entry.collection}/${entry.id}`
 /** Every way to choose, for each name, one of its states or none. */
 function* choices(states: ReadonlyMap<string, readonly Entry[]>): Generator<readonly Entry[]> {
   const [first, ...rest] = [...states]
-  if (first === undefined) return yield []
+  if (first === undefined) {
+    yield []
+    return
+  }
   for (const others of choices(new Map(rest))) {
     yield others
     for (const entry of first[1]) yield [entry, ...others]

@@ -49,6 +49,7 @@ describe('traces: the fold', () => {
       errorCount: 1,
       startNs: noonNs.toString(),
       endNs: (noonNs + 32_000_000n).toString(),
+      lastStartNs: (noonNs + 2_000_000n).toString(),
       services: [
         { name: 'api', spanCount: 2, errorCount: 0 },
         { name: 'db', spanCount: 1, errorCount: 1 },

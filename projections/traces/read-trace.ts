@@ -1,0 +1,180 @@
+import type { Attributes, RefusalReason, SharedAttributes, SpanKind, SpanStatus } from '#src/events/telemetry.ts'
+import type { WorkspaceId } from '#src/events/workspace-id.ts'
+import { formatTimeNs } from '#src/lib/time.ts'
+import type { IndexReader, Progress } from '../index-store.ts'
+import { createSpanSearch, inTraces } from './span-search.ts'
+import { isSuperseded, type SpanDocument } from './span-document.ts'
+import { durationNs, readParts, readTraces, traceSummary, tracesScope, type TraceSummary } from './trace-answer.ts'
+import { sortKeyOf, walkKeyOf, type WalkKey } from './trace-request.ts'
+import { rowsOf, type TracePart } from './trace-part.ts'
+import { missingParents } from './trace-summary.ts'
+
+/** A span as a reader of a trace sees it: as it was received, with the attributes of its resource and scope. */
+export type SpanAnswer = Readonly<{
+  trace_id: string
+  span_id: string
+  parent_span_id: string | null
+  trace_state: string
+  flags: number
+  name: string
+  kind: SpanKind
+  service: string
+  session_id: string | null
+  start: string
+  end: string
+  duration_ns: string
+  status: SpanStatus
+  attributes: Attributes
+  dropped_attributes_count: number
+  events: readonly Readonly<{
+    time: string
+    name: string
+    attributes: Attributes
+    dropped_attributes_count: number
+  }>[]
+  dropped_events_count: number
+  links: readonly Readonly<{
+    trace_id: string
+    span_id: string
+    trace_state: string
+    flags: number
+    attributes: Attributes
+    dropped_attributes_count: number
+  }>[]
+  dropped_links_count: number
+  resource: Readonly<{ attributes: Attributes; dropped_attributes_count: number; schema_url: string }>
+  scope: Readonly<{
+    name: string
+    version: string
+    attributes: Attributes
+    dropped_attributes_count: number
+    schema_url: string
+  }>
+  /** How often it came again in other requests. */
+  repeated: number
+  cuts: readonly string[]
+}>
+
+export type MissingReason = 'not_received' | 'not_indexed_yet' | RefusalReason
+/** A span that is known of and not stored; `referenced_by` names up to 20 spans whose parent it is. */
+export type MissingSpan = Readonly<{ span_id: string; referenced_by: readonly string[]; reason: MissingReason }>
+
+/** A trace with a page of its spans, by start. `spans_next` is null at the end. */
+export type TraceRead = Readonly<{
+  summary: TraceSummary
+  spans: readonly SpanAnswer[]
+  spans_next: WalkKey | null
+  /** At most 1,000. */
+  missing: readonly MissingSpan[]
+  missing_truncated: boolean
+  progress: Progress | undefined
+}>
+
+const missingMax = 1_000
+const referencesMax = 20
+
+/** What is known to be missing of a trace, and why. While the index is behind the log, it may still come. */
+export function missingSpans(parts: readonly TracePart[], isBehind: boolean): readonly MissingSpan[] {
+  const refused = new Map(parts.flatMap((part) => part.refused))
+  const notRefused: MissingReason = isBehind ? 'not_indexed_yet' : 'not_received'
+  const missing = missingParents(parts, referencesMax).map(({ spanId, referencedBy }) => ({
+    span_id: spanId,
+    referenced_by: referencedBy,
+    reason: refused.get(spanId) ?? notRefused,
+  }))
+  const known = new Set(missing.map(({ span_id: spanId }) => spanId))
+  for (const part of parts) for (const { spanId } of rowsOf(part)) if (refused.size > 0) known.add(spanId)
+  for (const [spanId, reason] of refused) {
+    if (!known.has(spanId)) missing.push({ span_id: spanId, referenced_by: [], reason })
+  }
+  return missing
+}
+
+type SetAnswer = SpanAnswer['scope']
+const unknownSet: SetAnswer = { name: '', version: '', attributes: {}, dropped_attributes_count: 0, schema_url: '' }
+
+function setAnswer(set: SharedAttributes | undefined): SetAnswer {
+  if (set === undefined) return unknownSet
+  const { name, version, attributes, droppedAttributesCount, schemaUrl } = set
+  return { name, version, attributes, dropped_attributes_count: droppedAttributesCount, schema_url: schemaUrl }
+}
+
+function spanAnswer(span: SpanDocument, sets: ReadonlyMap<string, SharedAttributes>, repeated: number): SpanAnswer {
+  const { name: _name, version: _version, ...resource } = setAnswer(sets.get(span.resource))
+  return {
+    trace_id: span.traceId,
+    span_id: span.spanId,
+    parent_span_id: span.parentSpanId,
+    trace_state: span.traceState,
+    flags: span.flags,
+    name: span.name,
+    kind: span.kind,
+    service: span.service,
+    session_id: span.sessionId,
+    start: formatTimeNs(BigInt(span.startNs)),
+    end: formatTimeNs(BigInt(span.endNs)),
+    duration_ns: durationNs(span.startNs, span.endNs),
+    status: span.status,
+    attributes: span.attributes,
+    dropped_attributes_count: span.droppedAttributesCount,
+    events: span.spanEvents.map((event) => ({
+      time: formatTimeNs(BigInt(event.timeNs)),
+      name: event.name,
+      attributes: event.attributes,
+      dropped_attributes_count: event.droppedAttributesCount,
+    })),
+    dropped_events_count: span.droppedEventsCount,
+    links: span.links.map((link) => ({
+      trace_id: link.traceId,
+      span_id: link.spanId,
+      trace_state: link.traceState,
+      flags: link.flags,
+      attributes: link.attributes,
+      dropped_attributes_count: link.droppedAttributesCount,
+    })),
+    dropped_links_count: span.droppedLinksCount,
+    resource,
+    scope: setAnswer(sets.get(span.scope)),
+    repeated,
+    cuts: span.cuts,
+  }
+}
+
+async function readSets(reader: IndexReader, workspaceId: WorkspaceId, spans: readonly SpanDocument[]) {
+  const hashes = [...new Set(spans.flatMap(({ resource, scope }) => [resource, scope]))]
+  const hits = await reader.get<SharedAttributes>(tracesScope(workspaceId, 'attributeSets'), hashes)
+  return new Map(hits.map(({ id, document }) => [id, document]))
+}
+
+/**
+ * A trace whole: its summary, its spans by start, a page of `limit` at a time, and what is missing. Undefined for a trace id
+ * that this workspace has never seen; one that only a log, a browser event or a refusal has named is there without a span.
+ */
+export async function readTrace(
+  reader: IndexReader,
+  workspaceId: WorkspaceId,
+  traceId: string,
+  page: Readonly<{ limit: number; after?: WalkKey }>,
+): Promise<TraceRead | undefined> {
+  const progress = await reader.progress('traces')
+  const trace = (await readTraces(reader, workspaceId, [traceId])).traces.get(traceId)
+  if (trace === undefined) return undefined
+  const search = createSpanSearch(reader, workspaceId, inTraces([traceId]), {})
+  const after = page.after === undefined ? undefined : sortKeyOf(page.after)
+  const hits = await search.search({ kind: 'all' }, { limit: page.limit + 1, direction: 'asc', after })
+  const shown = hits.slice(0, page.limit)
+  const last = hits.length > page.limit ? shown.at(-1) : undefined
+  const spans = shown.flatMap(({ document }) => (isSuperseded(document) ? [] : [document]))
+  const sets = await readSets(reader, workspaceId, spans)
+  const parts = await readParts(reader, workspaceId, traceId)
+  const repeats = new Map(parts.flatMap((part) => [...rowsOf(part)].map(({ spanId, repeats }) => [spanId, repeats])))
+  const missing = missingSpans(parts, progress === undefined || progress.position < progress.head)
+  return {
+    summary: traceSummary(trace),
+    spans: spans.map((span) => spanAnswer(span, sets, repeats.get(span.spanId) ?? 0)),
+    spans_next: last === undefined ? null : walkKeyOf(last.sort, 0),
+    missing: missing.slice(0, missingMax),
+    missing_truncated: missing.length > missingMax,
+    progress,
+  }
+}

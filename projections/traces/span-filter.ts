@@ -1,0 +1,110 @@
+import type { QueryTree } from '#src/events/query-tree.ts'
+import type { WorkspaceId } from '#src/events/workspace-id.ts'
+import { isLeaf, join, leafFilter, negate, type FieldSchema, type QueryLeaf } from '../field-query.ts'
+import { TooBroadError, type Filter, type IndexReader } from '../index-store.ts'
+
+/** Distinct resources and scopes that one condition may match. */
+const attributeSetsMax = 1_000
+
+const oneOf =
+  (...values: readonly string[]) =>
+  (text: string): string | undefined => {
+    const folded = text.trim().toLowerCase()
+    return values.includes(folded) ? folded : undefined
+  }
+const asIs = (text: string): string => text.trim()
+
+/** A span's own fields beside its attributes; `service` and `operation` are in its tokens too. */
+const spanFields: Pick<FieldSchema, 'keywords' | 'numbers'> = {
+  keywords: {
+    service: { field: 'service' },
+    operation: { field: 'operation' },
+    kind: {
+      field: 'kind',
+      canonical: oneOf('unspecified', 'internal', 'server', 'client', 'producer', 'consumer'),
+    },
+    status: { field: 'status', canonical: oneOf('unset', 'ok', 'error') },
+    trace_id: { field: 'trace_id', canonical: asIs },
+    span_id: { field: 'span_id', canonical: asIs },
+    parent_span_id: { field: 'parent_span_id', canonical: asIs },
+    session_id: { field: 'session_id', canonical: asIs },
+  },
+  numbers: { duration: 'duration_ns', duration_ns: 'duration_ns' },
+}
+const anywhere: FieldSchema = { text: ['values', 'event_values'], fields: ['fields', 'event_fields'], ...spanFields }
+const inSpan: FieldSchema = { text: ['values'], fields: ['fields'], ...spanFields }
+const inEvents: FieldSchema = { text: ['event_values'], fields: ['event_fields'] }
+const inSets: FieldSchema = { text: ['values'], fields: ['fields'] }
+
+/** `name` is what many call the operation. */
+const aliases: ReadonlyMap<string, string> = new Map([['name', 'operation']])
+
+type Narrowed = Readonly<{ where: 'span' | 'event' | 'resource' | 'scope'; leaf: QueryLeaf }>
+
+/** `resource.region:eu` asks for `region` of resources only. */
+function narrow(leaf: QueryLeaf): Narrowed | undefined {
+  if (!('field' in leaf) || leaf.field === null) return undefined
+  const [, where, field] = /^@?(span|event|resource|scope)\.(.+)$/is.exec(leaf.field) ?? []
+  if (where === undefined || field === undefined) return undefined
+  return { where: where.toLowerCase() as Narrowed['where'], leaf: { ...leaf, field } }
+}
+
+function withAlias(leaf: QueryLeaf): QueryLeaf | undefined {
+  if (!('field' in leaf) || leaf.field === null) return undefined
+  const field = aliases.get(leaf.field.toLowerCase())
+  return field === undefined ? undefined : { ...leaf, field }
+}
+
+/**
+ * The filter over spans that a search means. A field is looked for in the attributes of the span, its events, its resource
+ * and its scope; a prefix (`span.`, `event.`, `resource.`, `scope.`) narrows that to one of them, beside attributes that
+ * bear the prefix in their name. Conditions on resources and scopes become the hashes of those that match: TooBroadError
+ * when they are more than 1,000.
+ */
+export async function spanFilter(reader: IndexReader, workspaceId: WorkspaceId, tree: QueryTree): Promise<Filter> {
+  const scope = { workspaceId, projection: 'traces', collection: 'attributeSets' }
+
+  async function setsThat(leaf: QueryLeaf, kind?: 'resource' | 'scope'): Promise<Filter> {
+    const condition = leafFilter(leaf, inSets)
+    const ofKind: Filter = kind === undefined ? { kind: 'all' } : { kind: 'keyword', field: 'kind', values: [kind] }
+    const filter = join('and', [condition, ofKind])
+    if (condition.kind === 'none' || condition.kind === 'all') return condition
+    const query = { filter, orderBy: 'timeNs', direction: 'asc', limit: attributeSetsMax + 1 } as const
+    const hits = await reader.search<{ kind: 'resource' | 'scope' }>(scope, query)
+    const hashes = { resource: new Set<string>(), scope: new Set<string>() }
+    for (const { id, document } of hits) hashes[document.kind].add(id)
+    if (hashes.resource.size + hashes.scope.size > attributeSetsMax) {
+      throw new TooBroadError(`more than ${attributeSetsMax} resources and scopes match one condition`)
+    }
+    return join(
+      'or',
+      (['resource', 'scope'] as const).map((field) =>
+        hashes[field].size === 0 ? { kind: 'none' } : { kind: 'keyword', field, values: [...hashes[field]] },
+      ),
+    )
+  }
+
+  async function leafOfSpan(leaf: QueryLeaf): Promise<Filter> {
+    if (leaf.kind === 'all') return { kind: 'all' }
+    const parts = [leafFilter(leaf, anywhere), await setsThat(leaf)]
+    const alias = withAlias(leaf)
+    if (alias !== undefined) parts.push(leafFilter(alias, inSpan))
+    const narrowed = narrow(leaf)
+    if (narrowed?.where === 'span') parts.push(leafFilter(withAlias(narrowed.leaf) ?? narrowed.leaf, inSpan))
+    if (narrowed?.where === 'event') parts.push(leafFilter(narrowed.leaf, inEvents))
+    if (narrowed?.where === 'resource' || narrowed?.where === 'scope') {
+      parts.push(await setsThat(narrowed.leaf, narrowed.where))
+    }
+    return join('or', parts)
+  }
+
+  async function treeOfSpan(tree: QueryTree): Promise<Filter> {
+    if (isLeaf(tree)) return leafOfSpan(tree)
+    if (tree.kind === 'not') return negate(await treeOfSpan(tree.of))
+    const parts: Filter[] = []
+    for (const part of tree.of) parts.push(await treeOfSpan(part))
+    return join(tree.kind, parts)
+  }
+
+  return treeOfSpan(tree)
+}

@@ -1,0 +1,181 @@
+import type { SpanKind, SpanStatus } from '#src/events/telemetry.ts'
+import type { WorkspaceId } from '#src/events/workspace-id.ts'
+import { formatTimeNs } from '#src/lib/time.ts'
+import type { Hit, IndexReader, Scope } from '../index-store.ts'
+import type { SpanDocument } from './span-document.ts'
+import { sessionsOf, type TraceDocument } from './trace-document.ts'
+import type { TracePart } from './trace-part.ts'
+import { sessionsMax, summarizeAcross } from './trace-summary.ts'
+
+/** A span that met the conditions of a search. */
+export type MatchedSpan = Readonly<{
+  span_id: string
+  service: string
+  operation: string
+  kind: SpanKind
+  status: SpanStatus['code']
+  start: string
+  duration_ns: string
+}>
+
+/** A trace as lists show it (CONTRACT §5). Times and duration are null while no span is stored. */
+export type TraceSummary = Readonly<{
+  trace_id: string
+  root: Readonly<{ span_id: string; service: string; operation: string }> | null
+  root_observed: boolean
+  start: string | null
+  end: string | null
+  duration_ns: string | null
+  span_count: number
+  repeated_count: number
+  error_count: number
+  missing_parent_count: number
+  rejected_span_count: number
+  services: readonly Readonly<{ name: string; span_count: number; error_count: number }>[]
+  matched_spans: readonly MatchedSpan[]
+  has_logs: boolean
+  has_rum: boolean
+  session_ids: readonly string[]
+}>
+
+export const tracesScope = (workspaceId: WorkspaceId, collection: string): Scope => ({
+  workspaceId,
+  projection: 'traces',
+  collection,
+})
+
+export const durationNs = (startNs: string, endNs: string): string => (BigInt(endNs) - BigInt(startNs)).toString()
+
+export function matchedSpan(span: SpanDocument): MatchedSpan {
+  return {
+    span_id: span.spanId,
+    service: span.service,
+    operation: span.name,
+    kind: span.kind,
+    status: span.status.code,
+    start: formatTimeNs(BigInt(span.startNs)),
+    duration_ns: durationNs(span.startNs, span.endNs),
+  }
+}
+
+export function traceSummary(trace: TraceDocument, matched: readonly MatchedSpan[] = []): TraceSummary {
+  const { summary, hasLogs, hasRum } = trace
+  const { startNs, endNs, root } = summary
+  const time = (ns: string | null): string | null => (ns === null ? null : formatTimeNs(BigInt(ns)))
+  return {
+    trace_id: trace.traceId,
+    root: root && { span_id: root.spanId, service: root.service, operation: root.operation },
+    root_observed: root !== null,
+    start: time(startNs),
+    end: time(endNs),
+    duration_ns: startNs === null || endNs === null ? null : durationNs(startNs, endNs),
+    span_count: summary.spanCount,
+    repeated_count: summary.repeatedCount,
+    error_count: summary.errorCount,
+    missing_parent_count: summary.missingParentCount,
+    rejected_span_count: summary.rejectedSpanCount,
+    services: summary.services.map(({ name, spanCount, errorCount }) => ({
+      name,
+      span_count: spanCount,
+      error_count: errorCount,
+    })),
+    matched_spans: matched,
+    has_logs: hasLogs,
+    has_rum: hasRum,
+    session_ids: sessionsOf(trace).slice(0, sessionsMax),
+  }
+}
+
+const pageMax = 500
+const partsPageMax = 50
+
+/** All hits of a keyword, page by page; ordered so that no two documents of one id share a place. */
+export async function searchAll<Document extends object>(
+  reader: IndexReader,
+  scope: Scope,
+  field: string,
+  values: readonly string[],
+  { orderBy = 'position', limit = pageMax }: Readonly<{ orderBy?: string; limit?: number }> = {},
+): Promise<readonly Hit<Document>[]> {
+  const all: Hit<Document>[] = []
+  if (values.length === 0) return all
+  for (;;) {
+    const last = all.at(-1)
+    const hits = await reader.search<Document>(scope, {
+      filter: { kind: 'keyword', field, values },
+      orderBy,
+      direction: 'asc',
+      limit,
+      ...(last === undefined ? {} : { after: last.sort }),
+    })
+    all.push(...hits)
+    if (hits.length < limit) return all
+  }
+}
+
+/** The parts of a trace, of all its documents, oldest first. */
+export async function readParts(
+  reader: IndexReader,
+  workspaceId: WorkspaceId,
+  traceId: string,
+): Promise<readonly TracePart[]> {
+  const scope = tracesScope(workspaceId, 'parts')
+  const hits = await searchAll<TracePart>(reader, scope, 'trace_id', [traceId], {
+    orderBy: 'timeNs',
+    limit: partsPageMax,
+  })
+  const generation = ({ id }: Hit): string => id.split('/')[1] ?? ''
+  const sorted = [...hits].sort(
+    (a, b) => generation(a).localeCompare(generation(b)) || a.document.number - b.document.number,
+  )
+  return sorted.map(({ document }) => document)
+}
+
+async function mergeDocuments(
+  reader: IndexReader,
+  workspaceId: WorkspaceId,
+  documents: readonly TraceDocument[],
+): Promise<TraceDocument | undefined> {
+  const [first, ...later] = documents
+  if (first === undefined || later.length === 0) return first
+  return {
+    ...first,
+    summary: summarizeAcross(await readParts(reader, workspaceId, first.traceId)),
+    hasLogs: documents.some(({ hasLogs }) => hasLogs),
+    hasRum: documents.some(({ hasRum }) => hasRum),
+    joinedSessions: [...new Set(documents.flatMap(({ joinedSessions }) => joinedSessions))],
+  }
+}
+
+export type ReadTraces = Readonly<{
+  traces: ReadonlyMap<string, TraceDocument>
+  /** Traces that were continued after seven days and so have several documents. */
+  continued: ReadonlySet<string>
+}>
+
+/** The traces of these ids, each as one, those without a span too. */
+export async function readTraces(
+  reader: IndexReader,
+  workspaceId: WorkspaceId,
+  traceIds: readonly string[],
+): Promise<ReadTraces> {
+  // By generation: a document that changes while pages are read may be read twice.
+  const found = new Map<string, Map<string, TraceDocument>>()
+  const scope = tracesScope(workspaceId, 'traces')
+  for (let from = 0; from < traceIds.length; from += pageMax) {
+    const hits = await searchAll<TraceDocument>(reader, scope, 'trace_id', traceIds.slice(from, from + pageMax))
+    for (const { document } of hits) {
+      const { traceId, generation } = document
+      found.set(traceId, (found.get(traceId) ?? new Map<string, TraceDocument>()).set(generation, document))
+    }
+  }
+  const traces = new Map<string, TraceDocument>()
+  const continued = new Set<string>()
+  for (const [traceId, generations] of found) {
+    const documents = [...generations.values()].sort((a, b) => a.generation.localeCompare(b.generation))
+    if (documents.length > 1) continued.add(traceId)
+    const merged = await mergeDocuments(reader, workspaceId, documents)
+    if (merged !== undefined) traces.set(traceId, merged)
+  }
+  return { traces, continued }
+}

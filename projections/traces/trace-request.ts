@@ -1,0 +1,100 @@
+import type { QueryTree } from '#src/events/query-tree.ts'
+import type { SpanKind, SpanStatus } from '#src/events/telemetry.ts'
+import type { WorkspaceId } from '#src/events/workspace-id.ts'
+import { join } from '../field-query.ts'
+import type { Filter, IndexReader, SortKey } from '../index-store.ts'
+import { spanFilter } from './span-filter.ts'
+import { inTraces } from './span-search.ts'
+import { tracesScope } from './trace-answer.ts'
+import type { TraceDocument, TraceMark } from './trace-document.ts'
+
+export type TraceOrder = 'newest' | 'oldest' | 'longest' | 'most_spans' | 'errors'
+
+/** Place in a walk, as plain data: the value ordered by in decimal, the id, and the index position that the walk began at. */
+export type WalkKey = Readonly<{ value: string; id: string; since: number }>
+
+/**
+ * A search for traces. `service`, `operation`, `status`, `kind` and `query` are conditions on one span, and must all hold on the
+ * same; the durations belong to them where there is one, and else are the trace's own. `traceId` is as stored (32 hex).
+ */
+export type TraceConditions = Readonly<{
+  service?: string
+  operation?: string
+  status?: SpanStatus['code']
+  kind?: SpanKind
+  query?: QueryTree
+  minDurationNs?: bigint
+  maxDurationNs?: bigint
+  traceId?: string
+  sessionId?: string
+  has?: readonly TraceMark[]
+  /** By the start of spans: from inclusive, to exclusive. */
+  fromNs?: bigint
+  toNs?: bigint
+}>
+export type TraceRequest = TraceConditions & Readonly<{ order: TraceOrder; limit: number; after?: WalkKey }>
+
+/**
+ * The conditions in the form of filters. `spans` is undefined when no condition is on a span; `tracesAreNarrowed`: the traces of
+ * matching spans must be asked whether they meet `traces`.
+ */
+export type TraceFilters = Readonly<{ spans: Filter | undefined; traces: Filter; tracesAreNarrowed: boolean }>
+
+const is = (field: string, value: string | undefined): Filter =>
+  value === undefined ? { kind: 'all' } : { kind: 'keyword', field, values: [value] }
+
+function durationFilter({ minDurationNs, maxDurationNs }: TraceConditions): Filter {
+  if (minDurationNs === undefined && maxDurationNs === undefined) return { kind: 'all' }
+  return {
+    kind: 'number',
+    field: 'duration_ns',
+    ...(minDurationNs === undefined ? {} : { from: minDurationNs }),
+    ...(maxDurationNs === undefined ? {} : { to: maxDurationNs }),
+  }
+}
+
+/** Traces up to which conditions on traces are looked up first, and become a condition on spans. */
+const narrowedTracesMax = 1_000
+
+/** The traces that meet a filter; undefined when they are too many. */
+async function fewTraces(reader: IndexReader, workspaceId: WorkspaceId, filter: Filter): Promise<Filter | undefined> {
+  const hits = await reader.search<TraceDocument>(tracesScope(workspaceId, 'traces'), {
+    filter,
+    orderBy: 'position',
+    direction: 'desc',
+    limit: narrowedTracesMax + 1,
+  })
+  if (hits.length > narrowedTracesMax) return undefined
+  return inTraces([...new Set(hits.map(({ document }) => document.traceId))])
+}
+
+/** The filters that the conditions mean. Rejects with TooBroadError when one matches too much to be looked up. */
+export async function traceFilters(
+  reader: IndexReader,
+  workspaceId: WorkspaceId,
+  conditions: TraceConditions,
+): Promise<TraceFilters> {
+  const { service, operation, status, kind, query, traceId, sessionId, has = [] } = conditions
+  const onSpan = [service, operation, status, kind, query].some((condition) => condition !== undefined)
+  const narrowing = [is('session_id', sessionId), ...has.map((mark) => is('has', mark))]
+  const duration = durationFilter(conditions)
+  const ownDuration: Filter = onSpan ? { kind: 'all' } : duration
+  const traces = join('and', [is('listed', 'yes'), is('trace_id', traceId), ...narrowing, ownDuration])
+  const tracesAreNarrowed = sessionId !== undefined || has.length > 0
+  if (!onSpan) return { spans: undefined, traces, tracesAreNarrowed }
+  const spans = join('and', [
+    is('trace_id', traceId),
+    is('service', service),
+    is('operation', operation),
+    is('status', status),
+    is('kind', kind),
+    duration,
+    query === undefined ? { kind: 'all' } : await spanFilter(reader, workspaceId, query),
+  ])
+  const few = tracesAreNarrowed ? await fewTraces(reader, workspaceId, traces) : undefined
+  if (few === undefined) return { spans, traces, tracesAreNarrowed }
+  return { spans: join('and', [few, spans]), traces, tracesAreNarrowed: false }
+}
+
+export const sortKeyOf = ({ value, id }: WalkKey): SortKey => ({ value: BigInt(value), id })
+export const walkKeyOf = ({ value, id }: SortKey, since: number): WalkKey => ({ value: value.toString(), id, since })

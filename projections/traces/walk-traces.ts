@@ -1,0 +1,189 @@
+import type { WorkspaceId } from '#src/events/workspace-id.ts'
+import { join } from '../field-query.ts'
+import type { Filter, Hit, IndexReader, SortKey } from '../index-store.ts'
+import { traceIdOfSpanRecord, type SpanDocument } from './span-document.ts'
+import { inTraces, type Direction, type SpanSearch } from './span-search.ts'
+import { readTraces, tracesScope } from './trace-answer.ts'
+import type { TraceDocument } from './trace-document.ts'
+import {
+  sortKeyOf,
+  walkKeyOf,
+  type TraceFilters,
+  type TraceOrder,
+  type TraceRequest,
+  type WalkKey,
+} from './trace-request.ts'
+
+/** What a walk found: traces in order, and where to go on; `next` is null at the end. */
+export type WalkedPage = Readonly<{ traces: readonly TraceDocument[]; next: WalkKey | null }>
+
+/** Index pages looked through for one page of an answer: beyond them the page is answered short, with a cursor. */
+const stepsMax = 50
+const leftOutMax = 2_000
+/** How long before `from` a trace may have begun of which a span still lies in the range. */
+const spanningNs = 86_400_000_000_000n
+/** Matching spans up to which their traces are found first and ordered then. */
+const matchingSpansMax = 5_000
+
+const orders: Readonly<Record<TraceOrder, Readonly<{ orderBy: string; direction: Direction }>>> = {
+  newest: { orderBy: 'timeNs', direction: 'desc' },
+  oldest: { orderBy: 'timeNs', direction: 'asc' },
+  longest: { orderBy: 'duration_ns', direction: 'desc' },
+  most_spans: { orderBy: 'span_count', direction: 'desc' },
+  errors: { orderBy: 'error_count', direction: 'desc' },
+}
+
+type Walk = Readonly<{ reader: IndexReader; workspaceId: WorkspaceId; request: TraceRequest; since: number }>
+
+/** A trace is in the range when a span of it may be: it began before the end, and its newest span began after the start. */
+function rangeOf({ fromNs, toNs }: TraceRequest): Readonly<{ filter: Filter; fromNs?: bigint; toNs?: bigint }> {
+  return {
+    filter: fromNs === undefined ? { kind: 'all' } : { kind: 'number', field: 'last_start_ns', from: fromNs },
+    ...(fromNs === undefined ? {} : { fromNs: fromNs - spanningNs }),
+    ...(toNs === undefined ? {} : { toNs }),
+  }
+}
+
+/**
+ * A trace that gets an earlier span moves towards the pages to come. One that changed since the walk began and has a span
+ * newer than the cursor may have been listed already, so it is left out.
+ */
+function mayBeListed({ request, since }: Walk, { document, position }: Hit<TraceDocument>): boolean {
+  if (request.after === undefined || request.order !== 'newest' || position <= since) return false
+  return BigInt(document.summary.lastStartNs ?? 0) >= BigInt(request.after.value)
+}
+
+type Found = Readonly<{ traceId: string; sort: SortKey }>
+
+/** Gathers what a walk finds, each trace once, until there is one more than the page holds. */
+function createPage({ request, since }: Walk) {
+  const found = new Map<string, SortKey>()
+  let last: SortKey | undefined
+  return {
+    /** True when the page is full and this one begins the next. */
+    add({ traceId, sort }: Found): boolean {
+      if (found.has(traceId)) return false
+      if (found.size === request.limit) return true
+      found.set(traceId, sort)
+      last = sort
+      return false
+    },
+    traceIds: (): readonly string[] => [...found.keys()],
+    lastKey: (): WalkKey | null => (last === undefined ? null : walkKeyOf(last, since)),
+    keyAt: (place: SortKey | undefined): WalkKey | null => (place === undefined ? null : walkKeyOf(place, since)),
+  }
+}
+
+const startOf = ({ request }: Walk): SortKey | undefined =>
+  request.after === undefined ? undefined : sortKeyOf(request.after)
+
+function createTraceSearch({ reader, workspaceId, request }: Walk, filter: Filter) {
+  const { orderBy, direction } = orders[request.order]
+  const { filter: inRange, ...bounds } = rangeOf(request)
+  const scope = tracesScope(workspaceId, 'traces')
+  return (more: Filter, limit: number, after?: SortKey): Promise<readonly Hit<TraceDocument>[]> =>
+    reader.search<TraceDocument>(scope, {
+      ...bounds,
+      filter: join('and', [filter, inRange, more]),
+      orderBy,
+      direction,
+      limit,
+      ...(after === undefined ? {} : { after }),
+    })
+}
+
+/** Walks trace documents in an order; with `spans`, only traces that have a matching span. */
+export async function walkTraces(walk: Walk, filter: Filter, spans: SpanSearch | undefined): Promise<WalkedPage> {
+  const { reader, workspaceId, request } = walk
+  const search = createTraceSearch(walk, filter)
+  const known = new Map<string, TraceDocument>()
+
+  /** The hits that list their trace: of several documents of one trace only the first in this order does. */
+  async function admit(hits: readonly Hit<TraceDocument>[]): Promise<readonly Found[]> {
+    const ids = hits.map(({ document }) => document.traceId)
+    const matching = await spans?.tracesWith(ids, 'desc')
+    const { traces, continued } = await readTraces(reader, workspaceId, ids)
+    const admitted: Found[] = []
+    for (const hit of hits) {
+      const { traceId, generation } = hit.document
+      if (matching?.has(traceId) === false || mayBeListed(walk, hit)) continue
+      const [first] = continued.has(traceId) ? await search(inTraces([traceId]), 1) : [hit]
+      if (first?.document.generation !== generation) continue
+      known.set(traceId, traces.get(traceId) ?? hit.document)
+      admitted.push({ traceId, sort: hit.sort })
+    }
+    return admitted
+  }
+
+  const page = createPage(walk)
+  const answer = (next: WalkKey | null): WalkedPage => ({
+    traces: page.traceIds().flatMap((traceId) => known.get(traceId) ?? []),
+    next,
+  })
+  let place = startOf(walk)
+  for (let step = 0; step < stepsMax; step++) {
+    const hits = await search({ kind: 'all' }, request.limit + 1, place)
+    for (const found of await admit(hits)) if (page.add(found)) return answer(page.lastKey())
+    if (hits.length <= request.limit) return answer(null)
+    place = hits.at(-1)?.sort
+  }
+  return answer(page.keyAt(place))
+}
+
+/** Those of the traces that meet the conditions on traces. */
+async function thatMeet(
+  { reader, workspaceId }: Walk,
+  filter: Filter,
+  traceIds: readonly string[],
+): Promise<ReadonlySet<string>> {
+  const hits = await reader.search<TraceDocument>(tracesScope(workspaceId, 'traces'), {
+    filter: join('and', [filter, inTraces(traceIds)]),
+    orderBy: 'position',
+    direction: 'desc',
+    limit: traceIds.length * 8,
+  })
+  return new Set(hits.map(({ document }) => document.traceId))
+}
+
+/**
+ * Walks matching spans by start, each trace at the first it has. A later page leaves out a trace that has a matching span
+ * before its cursor or at it, so that nothing is listed twice in one walk.
+ */
+export async function walkSpans(walk: Walk, filters: TraceFilters, spans: SpanSearch): Promise<WalkedPage> {
+  const { reader, workspaceId, request } = walk
+  const [direction, back] = request.order === 'oldest' ? (['asc', 'desc'] as const) : (['desc', 'asc'] as const)
+  const start = startOf(walk)
+  const leftOut = start === undefined ? [] : [traceIdOfSpanRecord(start.id)]
+
+  async function admit(firsts: readonly Hit<SpanDocument>[]): Promise<readonly Found[]> {
+    const ids = firsts.map(({ document }) => document.traceId)
+    const before = start === undefined ? undefined : await spans.tracesWith(ids, back, start)
+    const met = filters.tracesAreNarrowed ? await thatMeet(walk, filters.traces, ids) : undefined
+    return firsts
+      .map(({ document, sort }) => ({ traceId: document.traceId, sort }))
+      .filter(({ traceId }) => before?.has(traceId) !== true && met?.has(traceId) !== false)
+  }
+
+  const page = createPage(walk)
+  const answer = async (next: WalkKey | null): Promise<WalkedPage> => {
+    const { traces } = await readTraces(reader, workspaceId, page.traceIds())
+    return { traces: page.traceIds().flatMap((traceId) => traces.get(traceId) ?? []), next }
+  }
+  let place = start
+  for (let step = 0; step < stepsMax && leftOut.length < leftOutMax; step++) {
+    const limit = Math.max(50, request.limit * 4)
+    const { firsts, last, isEnd } = await spans.nextTraces(leftOut, { limit, direction, after: place })
+    for (const found of await admit(firsts)) if (page.add(found)) return answer(page.lastKey())
+    if (isEnd) return answer(null)
+    for (const { document } of firsts) leftOut.push(document.traceId)
+    place = last
+  }
+  return answer(page.keyAt(place))
+}
+
+/** Traces with conditions on spans, ordered by a number of the trace. */
+export async function walkByNumber(walk: Walk, filters: TraceFilters, spans: SpanSearch): Promise<WalkedPage> {
+  const few = await spans.allTraces(matchingSpansMax)
+  if (few === undefined) return walkTraces(walk, filters.traces, spans)
+  return walkTraces(walk, join('and', [filters.traces, inTraces([...few])]), undefined)
+}

@@ -1,0 +1,402 @@
+import { expect } from 'chai'
+import type { IndexReader } from '#projections/index-store.ts'
+import { TooBroadError } from '#projections/index-store.ts'
+import { createMemoryIndexStore } from '#projections/stores/memory/store.ts'
+import { tracesProjection } from '#projections/traces/fold.ts'
+import { searchTraces, traceFacets, traceHistogram } from '#projections/traces/query.ts'
+import type { TraceConditions, TraceRequest, TraceSummary, WalkKey } from '#projections/traces/query.ts'
+import type { DecodedEvent } from '#projections/projection.ts'
+import type { QueryTree } from '#src/events/query-tree.ts'
+import { workspaceIdOf } from '#src/events/workspace-id.ts'
+import { foldAll, foldInto, givenEvent } from '#test/support/fold-harness.ts'
+import { givenLog, givenRumEvent, givenSpan, msNs, noonNs, spanIdOf, traceIdOf, type GivenSpan } from './given.ts'
+
+const acme = workspaceIdOf('acme')
+const globex = workspaceIdOf('globex')
+const dayMs = 86_400_000
+
+const received = (n: number, spans: readonly GivenSpan[], header = {}): DecodedEvent =>
+  givenEvent('spans.received', n, { spans: spans.map(givenSpan) }, header)
+const readerOf = async (events: readonly DecodedEvent[]): Promise<IndexReader> =>
+  (await foldAll(tracesProjection, events)).reader
+
+const namesById = new Map<string, string>()
+const nameOf = ({ trace_id: id }: Pick<TraceSummary, 'trace_id'>): string => namesById.get(id) ?? id
+const spansOf = (name: string, spans: readonly GivenSpan[]): GivenSpan[] => {
+  namesById.set(traceIdOf(name), name)
+  return spans.map((span) => ({
+    ...span,
+    trace: name,
+    id: `${name} ${span.id}`,
+    ...(span.parent == null ? {} : { parent: `${name} ${span.parent}` }),
+  }))
+}
+
+/** The names of all traces found, in order, page by page; no page may hold more than its limit. */
+async function walk(
+  reader: IndexReader,
+  conditions: TraceConditions & Partial<TraceRequest>,
+  limit = 2,
+): Promise<string[]> {
+  const names: string[] = []
+  let after: WalkKey | undefined
+  for (let pages = 0; pages < 100; pages++) {
+    const request = { order: 'newest' as const, ...conditions, limit, ...(after === undefined ? {} : { after }) }
+    const { traces, next } = await searchTraces(reader, acme, request)
+    expect(traces.length).to.be.at.most(limit)
+    names.push(...traces.map(nameOf))
+    if (next === null) return names
+    after = JSON.parse(JSON.stringify(next)) as WalkKey
+  }
+  throw new Error('the walk does not end')
+}
+
+const match = (field: string, text: string): QueryTree => ({ kind: 'match', field, text })
+const text = (words: string): QueryTree => ({ kind: 'text', text: words })
+
+describe('traces: search', () => {
+  let reader: IndexReader
+
+  before(async () => {
+    reader = await readerOf([
+      received(1, [
+        ...spansOf('cart', [
+          { id: 'root', service: 'web', name: 'GET /cart', atMs: 100, forMs: 900, kind: 'server' },
+          {
+            id: 'db',
+            parent: 'root',
+            service: 'db',
+            name: 'SELECT',
+            kind: 'client',
+            atMs: 200,
+            forMs: 50,
+            status: 'error',
+            attributes: { 'db.system': 'postgresql', rows: 7 },
+          },
+        ]),
+        ...spansOf('login', [
+          {
+            id: 'root',
+            service: 'web',
+            name: 'POST /login',
+            atMs: 300,
+            forMs: 20,
+            sessionId: 'visit-1',
+            resource: { region: 'eu-west' },
+          },
+          { id: 'auth', parent: 'root', service: 'auth', atMs: 305, forMs: 5, status: 'ok' },
+        ]),
+        ...spansOf('orphan', [{ id: 'child', parent: 'lost', service: 'db', name: 'SELECT', atMs: 250, forMs: 1 }]),
+        ...spansOf('batch', [
+          { id: 'root', service: 'worker', name: 'nightly', kind: 'internal', atMs: 50, forMs: 10 },
+          ...[1, 2, 3, 4].map((id) => ({ id, parent: 'root', service: 'worker', atMs: 51 + id * 100, forMs: id })),
+        ]),
+      ]),
+      givenEvent('logs.received', 2, {
+        logs: [givenLog({ traceId: traceIdOf('cart') }), givenLog({ traceId: traceIdOf('ghost') })],
+      }),
+      givenEvent('rum.received', 3, {
+        rumEvents: [givenRumEvent({ traceId: traceIdOf('orphan'), sessionId: 'visit-2' })],
+      }),
+      received(4, [{ trace: 'cart', id: 'foreign', service: 'theirs' }], { workspace: 'globex' }),
+    ])
+  })
+
+  it('lists traces by their start, newest and oldest first, in pages', async () => {
+    for (const limit of [1, 2, 3, 10]) {
+      expect(await walk(reader, {}, limit)).to.deep.equal(['login', 'orphan', 'cart', 'batch'])
+      expect(await walk(reader, { order: 'oldest' }, limit)).to.deep.equal(['batch', 'cart', 'orphan', 'login'])
+    }
+  })
+
+  it('orders by duration, number of spans and errors', async () => {
+    for (const limit of [1, 2, 10]) {
+      expect(await walk(reader, { order: 'longest' }, limit)).to.deep.equal(['cart', 'batch', 'login', 'orphan'])
+      expect((await walk(reader, { order: 'most_spans' }, limit))[0]).to.equal('batch')
+      expect((await walk(reader, { order: 'errors' }, limit))[0]).to.equal('cart')
+    }
+  })
+
+  it('answers in the fields of the contract', async () => {
+    const { traces } = await searchTraces(reader, acme, {
+      traceId: traceIdOf('cart'),
+      service: 'db',
+      order: 'newest',
+      limit: 5,
+    })
+    expect(traces).to.deep.equal([
+      {
+        trace_id: traceIdOf('cart'),
+        root: { span_id: spanIdOf('cart root'), service: 'web', operation: 'GET /cart' },
+        root_observed: true,
+        start: '2026-11-21T12:00:00.100000000Z',
+        end: '2026-11-21T12:00:01.000000000Z',
+        duration_ns: '900000000',
+        span_count: 2,
+        repeated_count: 0,
+        error_count: 1,
+        missing_parent_count: 0,
+        rejected_span_count: 0,
+        services: [
+          { name: 'db', span_count: 1, error_count: 1 },
+          { name: 'web', span_count: 1, error_count: 0 },
+        ],
+        matched_spans: [
+          {
+            span_id: spanIdOf('cart db'),
+            service: 'db',
+            operation: 'SELECT',
+            kind: 'client',
+            status: 'error',
+            start: '2026-11-21T12:00:00.200000000Z',
+            duration_ns: '50000000',
+          },
+        ],
+        has_logs: true,
+        has_rum: false,
+        session_ids: [],
+      },
+    ])
+  })
+
+  it('lists no trace of which no span is stored', async () => {
+    expect(await walk(reader, { traceId: traceIdOf('ghost') })).to.deep.equal([])
+  })
+
+  it('finds by what a trace has', async () => {
+    expect(await walk(reader, { has: ['logs'] })).to.deep.equal(['cart'])
+    expect(await walk(reader, { has: ['rum'] })).to.deep.equal(['orphan'])
+    expect(await walk(reader, { has: ['error'] })).to.deep.equal(['cart'])
+    expect(await walk(reader, { has: ['missing_spans'] })).to.deep.equal(['orphan'])
+    expect(await walk(reader, { has: ['missing_spans', 'rum'] })).to.deep.equal(['orphan'])
+    expect(await walk(reader, { has: ['missing_spans', 'logs'] })).to.deep.equal([])
+    expect(await walk(reader, { sessionId: 'visit-1' })).to.deep.equal(['login'])
+    expect(await walk(reader, { sessionId: 'visit-2' })).to.deep.equal(['orphan'])
+    expect(await walk(reader, { service: 'db', has: ['logs'] })).to.deep.equal(['cart'])
+    expect(await walk(reader, { service: 'db', sessionId: 'visit-2', order: 'longest' })).to.deep.equal(['orphan'])
+  })
+
+  it('asks all conditions of one span', async () => {
+    expect(await walk(reader, { service: 'db', operation: 'SELECT' })).to.deep.equal(['orphan', 'cart'])
+    expect(await walk(reader, { service: 'web', operation: 'SELECT' })).to.deep.equal([])
+    expect(await walk(reader, { service: 'web', status: 'error' })).to.deep.equal([])
+    expect(await walk(reader, { service: 'db', status: 'error', kind: 'client' })).to.deep.equal(['cart'])
+    expect(await walk(reader, { service: 'db', minDurationNs: 10n * msNs })).to.deep.equal(['cart'])
+    expect(await walk(reader, { service: 'web', maxDurationNs: 20n * msNs })).to.deep.equal(['login'])
+  })
+
+  it('takes a duration by itself as that of the trace', async () => {
+    expect(await walk(reader, { minDurationNs: 400n * msNs })).to.deep.equal(['cart', 'batch'])
+    expect(await walk(reader, { maxDurationNs: 20n * msNs })).to.deep.equal(['login', 'orphan'])
+    expect(await walk(reader, { minDurationNs: 20n * msNs, maxDurationNs: 20n * msNs })).to.deep.equal(['login'])
+  })
+
+  it('orders by the newest and the oldest matching span, in any page size', async () => {
+    for (const limit of [1, 2, 10]) {
+      const query: QueryTree = { kind: 'not', of: match('db.system', 'x') }
+      expect(await walk(reader, { query }, limit)).to.deep.equal(['batch', 'login', 'orphan', 'cart'])
+      expect(await walk(reader, { query, order: 'oldest' }, limit)).to.deep.equal(['batch', 'cart', 'orphan', 'login'])
+      expect(await walk(reader, { query, order: 'longest' }, limit)).to.deep.equal(['cart', 'batch', 'login', 'orphan'])
+    }
+  })
+
+  it('shows at most three matching spans, the newest of them', async () => {
+    const { traces } = await searchTraces(reader, acme, { service: 'worker', order: 'newest', limit: 5 })
+    expect(traces[0]?.matched_spans.map(({ span_id }) => span_id)).to.deep.equal(
+      [4, 3, 2].map((id) => spanIdOf(`batch ${id}`)),
+    )
+  })
+
+  it('keeps to the range, by the start of spans', async () => {
+    const at = (ms: number) => noonNs + BigInt(ms) * msNs
+    expect(await walk(reader, { fromNs: at(300) })).to.deep.equal(['login', 'batch'])
+    expect(await walk(reader, { toNs: at(250) })).to.deep.equal(['cart', 'batch'])
+    expect(await walk(reader, { fromNs: at(250), toNs: at(251) })).to.include('orphan')
+    expect(await walk(reader, { service: 'worker', fromNs: at(452) })).to.deep.equal([])
+    expect(await walk(reader, { service: 'db', fromNs: at(200), toNs: at(250) })).to.deep.equal(['cart'])
+    expect(await walk(reader, { service: 'web', fromNs: at(100), toNs: at(101), order: 'longest' })).to.deep.equal([
+      'cart',
+    ])
+  })
+
+  it('never answers from another workspace', async () => {
+    expect(await walk(reader, { service: 'theirs' })).to.deep.equal([])
+    const { traces } = await searchTraces(reader, globex, { order: 'newest', limit: 10 })
+    expect(traces.map(({ span_count }) => span_count)).to.deep.equal([1])
+  })
+
+  it('counts over time and by value', async () => {
+    const buckets = await traceHistogram(reader, acme, {}, 100n * msNs)
+    expect(buckets.reduce((sum, { total }) => sum + total, 0)).to.equal(4)
+    const ofSpans = await traceHistogram(reader, acme, { service: 'db' }, 1_000n * msNs)
+    expect(ofSpans.map(({ total, by }) => [total, by['error'], by['unset']])).to.deep.equal([[2, 1, 1]])
+    const facets = await traceFacets(reader, acme, { service: 'db' }, 5)
+    expect(facets.find(({ field }) => field === 'operation')?.values).to.deep.equal([{ value: 'SELECT', count: 2 }])
+  })
+})
+
+describe('traces: q over spans', () => {
+  let reader: IndexReader
+  const found = (query: QueryTree): Promise<string[]> => walk(reader, { query, order: 'oldest' }, 10)
+
+  before(async () => {
+    reader = await readerOf([
+      received(1, [
+        ...spansOf('a', [
+          {
+            id: 1,
+            atMs: 1,
+            name: 'charge card',
+            service: 'payment-api',
+            attributes: { 'http.status_code': 502, peer: 'db-1', tags: ['x', 'y'], user: { plan: 'pro' } },
+            resource: { region: 'eu-west', peer: 'resource-peer' },
+            scopeName: 'io.acme.http',
+            status: 'error',
+          },
+        ]),
+        ...spansOf('b', [
+          {
+            id: 1,
+            atMs: 2,
+            name: 'list orders',
+            service: 'orders',
+            attributes: { 'http.status_code': 200 },
+            resource: { region: 'us-east' },
+            spanEvents: [
+              {
+                timeNs: noonNs,
+                name: 'exception',
+                attributes: { 'exception.type': 'java.lang.NullPointerException', peer: 'event-peer' },
+                droppedAttributesCount: 0,
+              },
+            ],
+            forMs: 300,
+          },
+          { id: 2, parent: 1, atMs: 3, service: 'orders', attributes: { peer: 'db-2' } },
+        ]),
+      ]),
+    ])
+  })
+
+  const cases: readonly (readonly [string, QueryTree, readonly string[]])[] = [
+    ['a word of the name', text('charge'), ['a']],
+    ['a word of a nested value', text('pro'), ['a']],
+    ['a word of a resource', text('eu'), ['a']],
+    ['a word of an event', text('NullPointerException'), ['b']],
+    ['a span attribute', match('peer', 'db-2'), ['b']],
+    ['a list item', match('tags', 'y'), ['a']],
+    ['a resource attribute', match('region', 'us-east'), ['b']],
+    ['an event attribute', match('exception.type', 'nullpointerexception'), ['b']],
+    ['the same field of resource, span and event', { kind: 'exists', field: 'peer' }, ['a', 'b']],
+    ['span. only', match('span.peer', 'resource-peer'), []],
+    ['span. itself', match('span.peer', 'db-1'), ['a']],
+    ['resource. only', match('resource.peer', 'resource-peer'), ['a']],
+    ['resource. not the span', match('resource.peer', 'db-1'), []],
+    ['event. only', match('event.peer', 'event-peer'), ['b']],
+    ['event. not the span', match('event.peer', 'db-2'), []],
+    ['event.name', match('event.name', 'exception'), ['b']],
+    ['scope.name', match('scope.name', 'io.acme.http'), ['a']],
+    ['scope. not the resource', match('scope.region', 'eu-west'), []],
+    ['a number', match('http.status_code', '502'), ['a']],
+    [
+      'a range of numbers',
+      { kind: 'range', field: 'http.status_code', from: { value: '500', inclusive: true } },
+      ['a'],
+    ],
+    ['a duration', { kind: 'range', field: 'duration', from: { value: '200000000', inclusive: false } }, ['b']],
+    ['a service', match('service', 'payment'), ['a']],
+    ['a service, exactly', { kind: 'equals', field: 'service', value: 'payment-api' }, ['a']],
+    ['a name by its other name', match('name', 'list orders'), ['b']],
+    ['a status', match('status', 'error'), ['a']],
+    ['both on one span', { kind: 'and', of: [match('region', 'us-east'), match('http.status_code', '200')] }, ['b']],
+    ['not on two spans', { kind: 'and', of: [match('peer', 'db-2'), match('http.status_code', '200')] }, []],
+    ['either', { kind: 'or', of: [match('region', 'us-east'), match('peer', 'db-1')] }, ['a', 'b']],
+    ['not a resource', { kind: 'not', of: match('region', 'eu-west') }, ['b']],
+    ['a prefix', { kind: 'pattern', field: null, syntax: 'wildcard', pattern: 'nullpointer*' }, ['b']],
+  ]
+  for (const [name, query, expected] of cases) {
+    it(`finds ${name}`, async () => expect(await found(query)).to.deep.equal(expected))
+  }
+
+  it('refuses a condition that matches too many resources', async () => {
+    const many = Array.from({ length: 1_001 }, (_, index) =>
+      givenSpan({ id: index, resource: { pod: `pod-${index}` } }),
+    )
+    const broad = await readerOf([givenEvent('spans.received', 1, { spans: many })])
+    const refused = await walk(broad, { query: { kind: 'exists', field: 'pod' } }).catch((error: unknown) => error)
+    expect(refused).to.be.instanceOf(TooBroadError)
+    expect(await walk(broad, { query: match('pod', 'pod-7') })).to.deep.equal([traceIdOf('t')])
+  })
+})
+
+describe('traces: a walk while spans arrive', () => {
+  const index = 'traces-v1-001'
+  const first = Array.from({ length: 12 }, (_, i) => i)
+
+  for (const conditions of [{}, { service: 'checkout' }] as const) {
+    for (const order of ['newest', 'oldest'] as const) {
+      it(`lists nothing twice and misses nothing that stays where it is (${order}, ${JSON.stringify(conditions)})`, async () => {
+        const store = createMemoryIndexStore()
+        const spans = first.flatMap((i) => spansOf(`walk ${i}`, [{ id: 'a', parent: 'root', atMs: i * 10 }]))
+        await foldInto(store.writer, index, tracesProjection, [[received(1, spans)]])
+        await store.writer.promote('traces', index)
+        const listed: string[] = []
+        let after: WalkKey | undefined
+        for (let page = 0; ; page++) {
+          const request = { ...conditions, order, limit: 3, ...(after === undefined ? {} : { after }) }
+          const { traces, next } = await searchTraces(store.reader, acme, request)
+          listed.push(...traces.map(nameOf))
+          if (next === null) break
+          after = next
+          // Every listed trace gets a root that began before, and one that ends later: it moves both ways.
+          const moved = listed.flatMap((name) =>
+            spansOf(name, [
+              { id: 'root', atMs: -page },
+              { id: `b${page}`, parent: 'root', atMs: 500 + page },
+            ]),
+          )
+          await foldInto(store.writer, index, tracesProjection, [[received(page + 2, moved)]])
+        }
+        expect(listed).to.have.length(new Set(listed).size)
+        expect(new Set(listed).size).to.equal(first.length)
+      })
+    }
+  }
+
+  it('walks past a trace with very many matching spans', async () => {
+    const giant = Array.from({ length: 2_500 }, (_, i) => ({ id: i, atMs: 1_000 + i }))
+    const reader = await readerOf([
+      received(1, spansOf('giant', giant)),
+      received(
+        2,
+        ['x', 'y', 'z'].flatMap((name, i) => spansOf(name, [{ id: 1, atMs: i }])),
+      ),
+    ])
+    for (const limit of [1, 2]) {
+      expect(await walk(reader, { service: 'checkout' }, limit)).to.deep.equal(['giant', 'z', 'y', 'x'])
+    }
+  })
+})
+
+describe('traces: a trace that goes on for long', () => {
+  it('lists a trace that went on after seven days as one', async () => {
+    const at = (days: number) => ({ receivedAt: Number(noonNs / msNs) + days * dayMs })
+    const reader = await readerOf([
+      received(1, spansOf('long', [{ id: 'root' }, { id: 'a', parent: 'root', atMs: 1 }]), at(0)),
+      received(2, spansOf('short', [{ id: 'x', atMs: 500 }]), at(1)),
+      received(
+        3,
+        spansOf('long', [
+          { id: 'b', parent: 'a', atMs: 1_000 },
+          { id: 'a', parent: 'root', atMs: 1 },
+        ]),
+        at(9),
+      ),
+    ])
+    expect(await walk(reader, {}, 1)).to.deep.equal(['short', 'long'])
+    expect(await walk(reader, { service: 'checkout' }, 1)).to.deep.equal(['long', 'short'])
+    expect(await walk(reader, { order: 'most_spans' }, 1)).to.deep.equal(['long', 'short'])
+    const { traces } = await searchTraces(reader, acme, { order: 'oldest', limit: 1 })
+    expect(traces[0]).to.include({ span_count: 3, repeated_count: 1, missing_parent_count: 0 })
+  })
+})

@@ -1,0 +1,178 @@
+import { expect } from 'chai'
+import type { IndexReader } from '#projections/index-store.ts'
+import type { DecodedEvent } from '#projections/projection.ts'
+import { tracesProjection } from '#projections/traces/fold.ts'
+import { readTrace } from '#projections/traces/query.ts'
+import { refusedKeptMax } from '#projections/traces/trace-part.ts'
+import { workspaceIdOf } from '#src/events/workspace-id.ts'
+import { foldAll, givenEvent } from '#test/support/fold-harness.ts'
+import { givenSpan, msNs, noonNs, spanIdOf, traceIdOf, type GivenSpan } from './given.ts'
+
+const acme = workspaceIdOf('acme')
+const globex = workspaceIdOf('globex')
+const dayMs = 86_400_000
+
+const received = (n: number, spans: readonly GivenSpan[], header = {}): DecodedEvent =>
+  givenEvent('spans.received', n, { spans: spans.map(givenSpan) }, header)
+const readerOf = async (events: readonly DecodedEvent[]): Promise<IndexReader> =>
+  (await foldAll(tracesProjection, events)).reader
+
+describe('traces: one whole trace', () => {
+  it('gives the spans with everything they came with, a page at a time', async () => {
+    const link = {
+      traceId: traceIdOf('l'),
+      spanId: spanIdOf('l'),
+      traceState: 's',
+      attributes: { l: 1 },
+      droppedAttributesCount: 1,
+      flags: 0,
+    }
+    const event = {
+      timeNs: noonNs + 1n,
+      name: 'e',
+      attributes: { deep: { list: [1n << 60n] } },
+      droppedAttributesCount: 2,
+    }
+    const reader = await readerOf([
+      received(1, [
+        { id: 'b', parent: 'a', atMs: 2 },
+        {
+          id: 'a',
+          atMs: 1,
+          attributes: { big: 9_007_199_254_740_993n },
+          links: [link],
+          spanEvents: [event],
+          resource: { region: 'eu' },
+          cuts: ['cut'],
+          sessionId: 'one',
+        },
+      ]),
+      received(2, [{ id: 'b', parent: 'a', atMs: 2 }]),
+    ])
+    const page = await readTrace(reader, acme, traceIdOf('t'), { limit: 1 })
+    expect(page?.spans).to.deep.equal([
+      {
+        trace_id: traceIdOf('t'),
+        span_id: spanIdOf('a'),
+        parent_span_id: null,
+        trace_state: '',
+        flags: 1,
+        name: 'operation a',
+        kind: 'server',
+        service: 'checkout',
+        session_id: 'one',
+        start: '2026-11-21T12:00:00.001000000Z',
+        end: '2026-11-21T12:00:00.011000000Z',
+        duration_ns: '10000000',
+        status: { code: 'unset', message: '' },
+        attributes: { big: 9_007_199_254_740_993n },
+        dropped_attributes_count: 0,
+        events: [
+          {
+            time: '2026-11-21T12:00:00.000000001Z',
+            name: 'e',
+            attributes: { deep: { list: [1n << 60n] } },
+            dropped_attributes_count: 2,
+          },
+        ],
+        dropped_events_count: 0,
+        links: [
+          {
+            trace_id: traceIdOf('l'),
+            span_id: spanIdOf('l'),
+            trace_state: 's',
+            flags: 0,
+            attributes: { l: 1 },
+            dropped_attributes_count: 1,
+          },
+        ],
+        dropped_links_count: 0,
+        resource: {
+          attributes: { 'service.name': 'checkout', region: 'eu' },
+          dropped_attributes_count: 0,
+          schema_url: '',
+        },
+        scope: { name: 'instrumentation', version: '1.0', attributes: {}, dropped_attributes_count: 0, schema_url: '' },
+        repeated: 0,
+        cuts: ['cut'],
+      },
+    ])
+    const after = page?.spans_next ?? undefined
+    const rest = await readTrace(reader, acme, traceIdOf('t'), { limit: 1, ...(after === undefined ? {} : { after }) })
+    expect(rest?.spans.map(({ span_id, repeated }) => [span_id, repeated])).to.deep.equal([[spanIdOf('b'), 1]])
+    expect(rest?.spans_next).to.equal(null)
+    expect(rest?.summary.session_ids).to.deep.equal(['one'])
+  })
+
+  it('says what is missing and why', async () => {
+    const store = await foldAll(tracesProjection, [
+      received(1, [
+        { id: 'a', parent: 'over the allowance' },
+        { id: 'b', parent: 'lost' },
+        { id: 'c', parent: 'lost' },
+      ]),
+      givenEvent('spans.refused', 2, {
+        refusedSpans: [
+          { traceId: traceIdOf('t'), spanId: spanIdOf('over the allowance'), reason: 'rejected_allowance' },
+          { traceId: traceIdOf('t'), spanId: spanIdOf('a leaf'), reason: 'rejected_invalid' },
+          { traceId: traceIdOf('t'), spanId: spanIdOf('a'), reason: 'rejected_allowance' },
+        ],
+      }),
+    ])
+    const progress = { position: 5, at: 0, caughtUpAt: 0 }
+    await store.writer.heartbeat('traces-v1-001', { ...progress, head: 5 })
+    const read = await readTrace(store.reader, acme, traceIdOf('t'), { limit: 10 })
+    expect(read?.missing).to.deep.equal([
+      { span_id: spanIdOf('over the allowance'), referenced_by: [spanIdOf('a')], reason: 'rejected_allowance' },
+      { span_id: spanIdOf('lost'), referenced_by: [spanIdOf('b'), spanIdOf('c')], reason: 'not_received' },
+      { span_id: spanIdOf('a leaf'), referenced_by: [], reason: 'rejected_invalid' },
+    ])
+    expect(read?.summary).to.include({
+      root: null,
+      root_observed: false,
+      missing_parent_count: 2,
+      rejected_span_count: 2,
+    })
+    await store.writer.heartbeat('traces-v1-001', { ...progress, head: 6 })
+    const behind = await readTrace(store.reader, acme, traceIdOf('t'), { limit: 10 })
+    expect(behind?.missing[1]?.reason).to.equal('not_indexed_yet')
+  })
+
+  it('bounds what it tells of missing spans', async () => {
+    const refusedSpans = Array.from({ length: 1_500 }, (_, index) => ({
+      traceId: traceIdOf('t'),
+      spanId: index.toString(16).padStart(16, '0'),
+      reason: 'rejected_allowance' as const,
+    }))
+    const reader = await readerOf([givenEvent('spans.refused', 1, { refusedSpans })])
+    const read = await readTrace(reader, acme, traceIdOf('t'), { limit: 10 })
+    expect(read?.missing).to.have.length(1_000)
+    expect(read?.missing_truncated).to.equal(true)
+    expect(read?.summary).to.include({ span_count: 0, start: null, rejected_span_count: 1_500 })
+    expect(refusedKeptMax).to.be.greaterThan(1_500)
+  })
+
+  it('knows nothing of a trace that was never named, nor of another workspace', async () => {
+    const reader = await readerOf([received(1, [{ id: 'a' }])])
+    expect(await readTrace(reader, acme, traceIdOf('other'), { limit: 1 })).to.equal(undefined)
+    expect(await readTrace(reader, globex, traceIdOf('t'), { limit: 1 })).to.equal(undefined)
+  })
+
+  it('reads a trace that went on after seven days as one', async () => {
+    const at = (days: number) => ({ receivedAt: Number(noonNs / msNs) + days * dayMs })
+    const reader = await readerOf([
+      received(1, [{ id: 'root' }, { id: 'a', parent: 'root', atMs: 1 }], at(0)),
+      received(
+        2,
+        [
+          { id: 'b', parent: 'a', atMs: 1_000 },
+          { id: 'a', parent: 'root', atMs: 1 },
+        ],
+        at(9),
+      ),
+    ])
+    const read = await readTrace(reader, acme, traceIdOf('t'), { limit: 10 })
+    expect(read?.spans.map(({ span_id }) => span_id)).to.deep.equal(['root', 'a', 'b'].map(spanIdOf))
+    expect(read?.missing).to.deep.equal([])
+  })
+})
