@@ -1,0 +1,362 @@
+import { expect } from 'chai'
+import { limits as defaults } from '#src/config.ts'
+import type { LogRecord } from '#src/events/telemetry.ts'
+import { stringifyJson } from '#src/lib/json.ts'
+import { decodeLogs } from '#src/wire/logs/decode.ts'
+import { scanLogs } from '#src/wire/logs/scan.ts'
+
+const receivedAt = 1_795_240_001_079
+const arrival = BigInt(receivedAt) * 1_000_000n
+const traceId = '4bf92f3577b34da6a3ce929d0e0e4736'
+const spanId = '00f067aa0ba902b7'
+
+function decode(body: string | Uint8Array, contentType = 'application/json', limits = {}): readonly LogRecord[] {
+  const bytes = typeof body === 'string' ? Buffer.from(body) : body
+  const scanned = scanLogs(bytes, contentType, defaults)
+  if (!scanned.ok) throw new Error(scanned.error.detail)
+  const records = decodeLogs(scanned.value.payload, scanned.value.contentType, {
+    receivedAt,
+    limits: { ...defaults, ...limits },
+  })
+  expect(records).to.have.lengthOf(scanned.value.records)
+  expect(records.map(({ ordinal }) => ordinal)).to.deep.equal(records.map((_record, index) => index))
+  return records
+}
+
+/** The record that one object, in JSON or as its text, becomes. */
+function one(record: unknown, limits = {}): LogRecord {
+  const [found] = decode(typeof record === 'string' ? record : stringifyJson(record), 'application/json', limits)
+  return found as LogRecord
+}
+
+/** `a.b.c` as `{a: {b: {c: value}}}`. */
+const nested = (name: string, value: unknown): unknown =>
+  name.split('.').reduceRight((inner: unknown, part) => ({ [part]: inner }), value)
+
+describe('the decoding of log records', () => {
+  describe('names', () => {
+    const time = '2026-11-21T07:57:00.123456789Z'
+    const timeNs = 1_795_247_820_123_456_789n
+    const table: Readonly<
+      Record<string, readonly [names: string, value: unknown, read: (record: LogRecord) => unknown, expected: unknown]>
+    > = {
+      time: ['timestamp @timestamp time ts dt date datetime _time created', time, (record) => record.timeNs, timeNs],
+      level: [
+        'level severity severity_text severityText log.level levelname lvl loglevel',
+        'WARNING',
+        (record) => record.level,
+        'warn',
+      ],
+      message: ['message msg body log text short_message event content', 'hello', (record) => record.message, 'hello'],
+      trace: [
+        'trace_id traceId TraceId trace.id otelTraceID dd.trace_id',
+        traceId,
+        (record) => record.traceId,
+        traceId,
+      ],
+      span: ['span_id spanId span.id otelSpanID', spanId, (record) => record.spanId, spanId],
+      session: [
+        'session_id sessionId session.id rum.sessionId faro.session.id',
+        's-1',
+        (record) => record.sessionId,
+        's-1',
+      ],
+      service: ['service service.name service_name app application', 'shop', (record) => record.service, 'shop'],
+    }
+    for (const [what, [names, value, read, expected]] of Object.entries(table)) {
+      const list = names.split(' ')
+      it(`finds the ${what} under each of its names, dotted and nested`, () => {
+        for (const name of list) {
+          expect(read(one({ [name]: value })), name).to.equal(expected)
+          expect(read(one(nested(name, value))), name).to.equal(expected)
+        }
+      })
+      it(`believes the first name of the ${what} that is not empty`, () => {
+        for (const [index, name] of list.entries()) {
+          const before = Object.fromEntries(
+            list.slice(0, index).map((name, place) => [name, place % 2 === 0 ? '' : null]),
+          )
+          const behind = Object.fromEntries(
+            list.slice(index + 1).map((name) => [name, what === 'time' ? '1999-01-01' : `${String(value)}9`]),
+          )
+          expect(read(one({ ...behind, [name]: value, ...before })), name).to.equal(expected)
+        }
+      })
+    }
+
+    it('finds partly nested names', () => {
+      expect(one({ faro: { 'session.id': 's' } }).sessionId).to.equal('s')
+      expect(one({ 'faro.session': { id: 's' } }).sessionId).to.equal('s')
+      expect(one({ 'trace.id': '', trace: { id: traceId } }).traceId).to.equal(null)
+    })
+
+    it('does not take objects for services, nor other names', () => {
+      expect(one({ service: { name: 'shop', version: '1' } }).service).to.equal('shop')
+      expect(one({ app: { name: 'x' }, application: 'y' }).service).to.equal('y')
+      expect(one({ Message: 'x', LEVEL: 'info', toString: 'x' })).to.include({
+        message: '',
+        level: null,
+        service: null,
+      })
+    })
+  })
+
+  describe('time', () => {
+    it('is that of arrival without one, silently', () => {
+      expect(one({ message: 'x' })).to.deep.include({ timeNs: arrival, cuts: [] })
+      expect(one({ timestamp: '', time: null })).to.deep.include({ timeNs: arrival, cuts: [] })
+    })
+    it('is that of arrival when none can be read, with a note', () => {
+      expect(one({ timestamp: 'soon' })).to.deep.include({
+        timeNs: arrival,
+        cuts: ['no time could be read from timestamp'],
+      })
+      expect(one({ timestamp: 'soon', ts: 7 })).to.deep.include({ timeNs: 7_000_000_000n, cuts: [] })
+    })
+    it('keeps every digit of a number', () => {
+      expect(one('{"time":1795240001079262377}').timeNs).to.equal(1_795_240_001_079_262_377n)
+      expect(one('{"date":1795240001.079262377}').timeNs).to.equal(1_795_240_001_079_262_377n)
+      const [first, second] = decode('[{"date":1795240001.079262377},{"date":1795240001.5,"n":1}]')
+      expect([first?.timeNs, second?.timeNs]).to.deep.equal([1_795_240_001_079_262_377n, 1_795_240_001_500_000_000n])
+      expect(decode('{"date":1795240001.079262377}\n{"ts":1.000000000000001}', 'application/x-ndjson').map((r) => r.timeNs)) // prettier-ignore
+        .to.deep.equal([1_795_240_001_079_262_377n, 1_000_000_000n])
+    })
+    it('has timeUnixNano in nanoseconds whatever its size, and 0 there for none', () => {
+      expect(one({ timeUnixNano: '1795240001079262377' }).timeNs).to.equal(1_795_240_001_079_262_377n)
+      expect(one('{"timeUnixNano":1795240001079262377}').timeNs).to.equal(1_795_240_001_079_262_377n)
+      expect(one({ timeUnixNano: 5 }).timeNs).to.equal(5n)
+      expect(one({ timeUnixNano: '0' }).timeNs).to.equal(arrival)
+    })
+    it('is moved into what can be stored, with a note', () => {
+      const note = ['time outside 1970 to 2262 moved to the nearest that can be stored']
+      expect(one({ time: '1969-12-31T23:59:59Z' })).to.deep.include({ timeNs: 0n, cuts: note })
+      expect(one({ time: '2263-01-01' })).to.deep.include({ timeNs: 9_223_372_036_854_775_807n, cuts: note })
+      expect(one('{"time":18446744073709551615}')).to.deep.include({ timeNs: 9_223_372_036_854_775_807n, cuts: note })
+      expect(one({ time: '2262-04-11T23:47:16.854775807Z' })).to.deep.include({
+        timeNs: 9_223_372_036_854_775_807n,
+        cuts: [],
+      })
+    })
+  })
+
+  describe('level', () => {
+    it('believes names over numbers', () => {
+      expect(one({ level: 30, severity: 'error' }).level).to.equal('error')
+      expect(one({ level: 'info', severity: 17 }).level).to.equal('info')
+      expect(one({ level: 50, status: 'warning' }).level).to.equal('warn')
+      expect(one({ level: 'strange', lvl: 40 }).level).to.equal('warn')
+    })
+    it('reads numbers of pino, of OpenTelemetry and of GELF', () => {
+      expect(one({ level: 50 }).level).to.equal('error')
+      expect(one({ severityNumber: 17 }).level).to.equal('error')
+      expect(one({ severity_number: 10 }).level).to.equal('info')
+      expect(one({ version: '1.1', short_message: 'x', level: 3 }).level).to.equal('error')
+      expect(one({ level: 3 }).level).to.equal('trace')
+    })
+    it('takes a status for it only when it says one', () => {
+      expect(one({ status: 'error' }).level).to.equal('error')
+      expect(one({ status: 500 }).level).to.equal(null)
+      expect(one({ status: 'ok' }).level).to.equal(null)
+    })
+  })
+
+  describe('message', () => {
+    it('is text whatever it was', () => {
+      expect(one({ message: { a: 1 } }).message).to.equal('{"a":1}')
+      expect(one({ message: [1, 'x'] }).message).to.equal('[1,"x"]')
+      expect(one({ message: 5 }).message).to.equal('5')
+      expect(one('{"message":9007199254740993}').message).to.equal('9007199254740993')
+      expect(one({ message: false }).message).to.equal('false')
+      expect(one({ body: { stringValue: 'otel' } }).message).to.equal('otel')
+      expect(one({ body: { intValue: '7' } }).message).to.equal('7')
+      expect(one({ body: { kvlistValue: { values: [] } } }).message).to.equal('{"kvlistValue":{"values":[]}}')
+      expect(one({ a: 1 }).message).to.equal('')
+    })
+    it('is not the objects that ECS has under log and event', () => {
+      expect(one({ log: { level: 'info', logger: 'x' }, event: { dataset: 'y' }, content: 'c' }).message).to.equal('c')
+    })
+  })
+
+  describe('ids', () => {
+    const found = (record: unknown): unknown[] => {
+      const { traceId, spanId } = one(record)
+      return [traceId, spanId]
+    }
+    it('takes trace ids of every width, in any case, with dashes', () => {
+      const upper = { trace_id: '4BF92F35-77B3-4DA6-A3CE-929D0E0E4736', span_id: spanId.toUpperCase() }
+      expect(found(upper)).to.deep.equal([traceId, spanId])
+      expect(found({ trace_id: spanId })).to.deep.equal([spanId.padStart(32, '0'), null])
+    })
+    it("takes Datadog's decimal ids", () => {
+      const decimal = { 'dd.trace_id': '1234567890123456789', dd: { span_id: '987654321' } }
+      expect(found(decimal)).to.deep.equal(['112210f47de98115'.padStart(32, '0'), '000000003ade68b1'])
+      expect(found('{"dd":{"trace_id":18446744073709551615,"span_id":1}}')).to.deep.equal(['f'.repeat(16).padStart(32, '0'), '0000000000000001']) // prettier-ignore
+      expect(found({ 'dd.trace_id': traceId })).to.deep.equal([traceId, null])
+      // 16 digits are decimal here, and hexadecimal elsewhere.
+      expect(found({ 'dd.trace_id': '1234567890123456' })[0]).to.equal('000462d53c8abac0'.padStart(32, '0'))
+      expect(found({ trace_id: '1234567890123456' })[0]).to.equal('1234567890123456'.padStart(32, '0'))
+    })
+    it('takes a traceparent, for what the names leave open', () => {
+      const traceparent = `00-${traceId}-${spanId}-01`
+      expect(found({ traceparent })).to.deep.equal([traceId, spanId])
+      expect(found({ traceparent, span_id: 'a'.repeat(16) })).to.deep.equal([traceId, 'a'.repeat(16)])
+      expect(found({ traceparent, trace_id: 'b'.repeat(32) })).to.deep.equal(['b'.repeat(32), null])
+      for (const bad of [
+        `ff-${traceId}-${spanId}-01`,
+        `00-${'0'.repeat(32)}-${spanId}-01`,
+        `00-${traceId}-${spanId}-01-x`,
+        'x',
+        7,
+      ]) {
+        expect(found({ traceparent: bad })).to.deep.equal([null, null])
+      }
+    })
+    it('takes no other', () => {
+      for (const bad of [
+        '0'.repeat(32),
+        'x'.repeat(32),
+        'abc',
+        '',
+        '1'.repeat(31),
+        5.5,
+        -1,
+        true,
+        {},
+        [traceId],
+        'a'.repeat(999),
+      ]) {
+        expect(found({ trace_id: bad, span_id: bad }), JSON.stringify(bad)).to.deep.equal([null, null])
+      }
+      expect(found({ trace_id: 'none', traceId })).to.deep.equal([traceId, null])
+    })
+    it('takes sessions of 1 to 128 characters', () => {
+      expect(one({ session_id: 'x'.repeat(128) }).sessionId).to.equal('x'.repeat(128))
+      expect(one({ session_id: 'x'.repeat(129) }).sessionId).to.equal(null)
+      expect(one({ session_id: 42 }).sessionId).to.equal('42')
+      expect(one({ session_id: { id: 'x' } }).sessionId).to.equal(null)
+    })
+  })
+
+  describe('forms', () => {
+    it('gives the same records for every form of the same batch', () => {
+      const records = [
+        { message: 'a', level: 'info', n: 1 },
+        { msg: 'b', deep: { x: [1, null] } },
+      ]
+      const bare = decode(JSON.stringify(records))
+      expect(bare.map(({ fields }) => fields)).to.deep.equal(records)
+      const lines = records.map((record) => JSON.stringify(record)).join('\r\n')
+      expect(decode(JSON.stringify({ logs: records }))).to.deep.equal(bare)
+      expect(decode(JSON.stringify({ events: records }))).to.deep.equal(bare)
+      expect(decode(`\ufeff${lines}`, 'application/x-ndjson')).to.deep.equal(bare)
+      expect(decode(lines.replace('\r\n', ''), 'application/stream+json')).to.deep.equal(bare)
+      expect(decode(records.map((record) => JSON.stringify(record, null, 2)).join('\n'))).to.deep.equal(bare)
+      expect(decode(`[${lines.replace('\r\n', ']\n[')}]`)).to.deep.equal(bare)
+    })
+
+    it('gives a record for each line of text, white space in front kept', () => {
+      const found = decode('Error: x\n    at main (a.js:1)\r\n\nlast\ufffd\n', 'text/plain')
+      expect(found.map(({ message }) => message)).to.deep.equal(['Error: x', '    at main (a.js:1)', 'last\ufffd'])
+      expect(found[1]?.fields).to.deep.equal({ message: '    at main (a.js:1)' })
+    })
+  })
+
+  describe('fields', () => {
+    it('are the untouched record, integers exact', () => {
+      const text =
+        '{"message":"x","max":18446744073709551615,"min":-9223372036854775808,"odd":9007199254740993,"big":1e400,"f":0.1,"list":[9007199254740993]}'
+      expect(one(text).fields).to.deep.equal({
+        message: 'x', max: 18_446_744_073_709_551_615n, min: -9_223_372_036_854_775_808n, odd: 9_007_199_254_740_993n,
+        big: '1e400', f: 0.1, list: [9_007_199_254_740_993n],
+      }) // prettier-ignore
+      expect(stringifyJson(one(text).fields)).to.equal(text.replace('1e400', '"1e400"'))
+    })
+
+    it('have names of every kind as ordinary names, and leave prototypes alone', () => {
+      const names = [
+        '__proto__',
+        'constructor',
+        'prototype',
+        'toString',
+        'hasOwnProperty',
+        '',
+        'a.b',
+        '0',
+        'k'.repeat(65_536),
+        '\u0000',
+      ]
+      const text = `{${names.map((name) => `${JSON.stringify(name)}:{"polluted":true}`).join(',')}}`
+      for (const limits of [{}, { attributesPerRecordMax: 20, nestingDepthMax: 1 }]) {
+        const { fields } = one(text, limits)
+        expect(Object.keys(fields).sort()).to.deep.equal([...names].sort())
+        for (const name of names) expect(Object.hasOwn(fields, name), name.slice(0, 20)).to.equal(true)
+        expect(one(text, limits)).to.include({ message: '', service: null, level: null })
+      }
+      expect(Reflect.ownKeys(Object.prototype)).to.not.include('polluted')
+      expect(({} as Record<string, unknown>)['polluted']).to.equal(undefined)
+    })
+
+    it('are well formed, the whole batch kept', () => {
+      const found = decode('[{"message":"a\\ud800b","\\udc00":"\\u0000\\ufffe\\u202e\\u001b[31m"},{"message":"ok"}]')
+      expect(found[0]?.message).to.equal('a\ufffdb')
+      expect(found[0]?.fields).to.deep.equal({ message: 'a\ufffdb', '\ufffd': '\u0000\ufffe\u202e\u001b[31m' })
+      expect(found[1]?.fields).to.deep.equal({ message: 'ok' })
+      const latin = Buffer.concat([Buffer.from('{"message":"caf'), Buffer.from([0xe9]), Buffer.from('"}')])
+      expect(decode(latin)[0]?.message).to.equal('caf\ufffd')
+    })
+
+    it('are cut at the depth that is stored, with a note', () => {
+      const deep = (depth: number): string => `{"message":"m","a":${'{"b":'.repeat(depth)}1${'}'.repeat(depth)}}`
+      expect(one(deep(defaults.nestingDepthMax - 1)).cuts).to.deep.equal([])
+      const { cuts, fields, message } = one(deep(100))
+      expect([cuts, message]).to.deep.equal([['fields cut at depth 32'], 'm'])
+      expect(stringifyJson(fields)).to.contain('"b":"…[cut at depth 32]"')
+    })
+
+    it('are at most so many, outer ones first, with a note', () => {
+      const many = Object.fromEntries(Array.from({ length: 300 }, (_unused, n) => [`k${n}`, n]))
+      const { fields, cuts, message, traceId: trace } = one({ ...many, message: 'm', trace_id: traceId })
+      expect(Object.keys(fields)).to.have.lengthOf(256)
+      expect(cuts).to.deep.equal(['46 fields beyond 256 left out'])
+      // What the record means is read before anything is left out.
+      expect([message, trace]).to.deep.equal(['m', traceId])
+      const inner = one({ a: many, z: 1 }).fields
+      expect(Object.keys(inner['a'] as object)).to.have.lengthOf(254)
+      expect(inner['z']).to.equal(1)
+      const items = Array.from({ length: 300 }, (_unused, n) => ({ n, file: 'x', line: 1 }))
+      expect(one({ frames: items }).cuts).to.deep.equal([])
+      expect(one({ frames: items }).fields).to.deep.equal({ frames: items })
+    })
+
+    it('and message are cut to the size of a record, never inside a character', () => {
+      for (const unit of ['x', '😀', '\u0000']) {
+        const message = `${unit.repeat(40_000)}end`
+        const { message: cut, fields, cuts } = one({ message, level: 'info', n: 1 }, { recordBytesMax: 10_000 })
+        expect(Buffer.byteLength(stringifyJson(fields))).to.be.within(9_000, 10_000)
+        expect(cut.isWellFormed()).to.equal(true)
+        const [, gone] = /…\[cut (\d+) bytes\]$/.exec(cut) ?? []
+        const kept = cut.slice(0, cut.lastIndexOf('…'))
+        expect(
+          message.startsWith(kept) && Number(gone) === Buffer.byteLength(message) - Buffer.byteLength(kept),
+        ).to.equal(true)
+        expect(fields).to.deep.equal({ message: cut, level: 'info', n: 1 })
+        expect(cuts).to.have.lengthOf(1)
+      }
+    })
+
+    it('of which several are long are cut alike, and short ones not', () => {
+      const record = { message: 'm'.repeat(5_000), stack: 's'.repeat(30_000), body: 'b'.repeat(30_000), n: 1 }
+      const { fields, message } = one(record, { recordBytesMax: 20_000 })
+      expect(message).to.equal(record.message)
+      expect(Math.abs(String(fields['stack']).length - String(fields['body']).length)).to.be.lessThan(3)
+      expect(Buffer.byteLength(stringifyJson(fields))).to.be.within(19_000, 20_000)
+    })
+
+    it('that are large without long texts are left out, the largest first', () => {
+      const record = { message: 'm', big: Array.from({ length: 10_000 }, (_unused, n) => n), small: [1, 2] }
+      const { fields, cuts } = one(record, { recordBytesMax: 10_000 })
+      expect(fields).to.deep.equal({ message: 'm', small: [1, 2] })
+      expect(cuts).to.include('1 fields left out for their size')
+    })
+  })
+})
