@@ -30,7 +30,7 @@ describe('malformed OTLP protobuf', () => {
   const wholeBody = encodeProtobuf(requestOf([emptySpan]))
   const overlong = 'ff ff ff ff ff ff ff ff ff ff 01'
   const rows: readonly (readonly [name: string, body: Uint8Array, detail: string])[] = [
-    ['JSON sent as protobuf', utf8('{"resourceSpans":[]}'), 'wire type'],
+    ['JSON sent as protobuf', utf8('{"resourceSpans":[]}'), 'looks like JSON'],
     ['HTML sent as protobuf', utf8('<!doctype html><html></html>'), ''],
     ['field 0', hex('02 00'), 'field 0'],
     ['field 0 in a span', inSpan(hex('00 00')), 'field 0'],

@@ -1,6 +1,6 @@
 import { type Json, type JsonObject, isJsonObject } from '#src/lib/json.ts'
 import { cutText } from './shared-attributes.ts'
-import { type BagDraft, type Cutter, markCuts, storableTime } from './span-parts.ts'
+import { type BagDraft, type Cutter, markCuts, storableTime, takeAttribute } from './span-parts.ts'
 
 /** What a list item costs of a record's bytes besides its text. */
 const itemBytes = 8
@@ -21,7 +21,7 @@ export function textOf(cutter: Cutter, value: Json | undefined): string {
   if (cutter.bytesLeft === Infinity) return text
   const kept = cutText(text, cutter.bytesLeft)
   if (kept.length < text.length) cutter.bytesCut = true
-  cutter.bytesLeft -= kept.length
+  cutter.bytesLeft = kept.length < text.length ? 0 : cutter.bytesLeft - kept.length
   return kept
 }
 
@@ -125,9 +125,18 @@ function readMap(cutter: Cutter, value: Json, depth: number): Json {
   return map
 }
 
+/** A name is kept even where the record has no bytes left, or its value could not be told from others. */
+function keyOf(cutter: Cutter, value: Json | undefined): string {
+  const left = cutter.bytesLeft
+  cutter.bytesLeft = cutter.limits.recordBytesMax
+  const key = textOf(cutter, value)
+  cutter.bytesLeft = left - key.length
+  return key
+}
+
 function readKeyValue(cutter: Cutter, item: Json, into: Record<string, Json>, depth: number): string {
   const { key: name, value } = objectOf(item)
-  const key = textOf(cutter, name)
+  const key = keyOf(cutter, name)
   into[key] = readValue(cutter, value, depth + 1)
   return key
 }
@@ -135,7 +144,6 @@ function readKeyValue(cutter: Cutter, item: Json, into: Record<string, Json>, de
 /** Reads the attributes of a record, of which only so many are kept. The last of equal names counts. */
 export function readAttributes(cutter: Cutter, value: Json | undefined, bag: BagDraft): void {
   for (const item of listOf(value)) {
-    if (bag.attributesSeen++ >= cutter.limits.attributesPerRecordMax) continue
-    markCuts(cutter, `attribute ${readKeyValue(cutter, item, bag.attributes, 0)}`)
+    if (takeAttribute(cutter, bag)) markCuts(cutter, `attribute ${readKeyValue(cutter, item, bag.attributes, 0)}`)
   }
 }

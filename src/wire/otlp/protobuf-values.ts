@@ -1,7 +1,15 @@
 import protobuf from 'protobufjs/minimal.js'
 import { assert } from '#src/lib/assert.ts'
 import type { Json } from '#src/lib/json.ts'
-import { type BagDraft, type Cutter, type DecodeLimits, createCutter, markCuts, storableTime } from './span-parts.ts'
+import {
+  type BagDraft,
+  type Cutter,
+  type DecodeLimits,
+  createCutter,
+  markCuts,
+  storableTime,
+  takeAttribute,
+} from './span-parts.ts'
 import { textOf } from './string-cache.ts'
 
 /** What a list item costs of a record's bytes besides its text. */
@@ -60,7 +68,7 @@ export function readText(state: WireState): string {
     cutter.bytesCut = true
     while (keptEnd > start && ((body[keptEnd] as number) & 0xc0) === 0x80) keptEnd--
   }
-  cutter.bytesLeft -= keptEnd - start
+  cutter.bytesLeft = keptEnd < end ? 0 : cutter.bytesLeft - (end - start)
   return textOf(body, start, keptEnd)
 }
 
@@ -203,6 +211,17 @@ function readMap(state: WireState, end: number, depth: number, before: Json): Js
   return map
 }
 
+/** A name is kept even where the record has no bytes left, or its value could not be told from others. */
+function readKey(state: WireState): string {
+  const { cutter } = state
+  const left = cutter.bytesLeft
+  if (left === Infinity) return readText(state)
+  cutter.bytesLeft = cutter.limits.recordBytesMax
+  const key = readText(state)
+  cutter.bytesLeft = left - key.length
+  return key
+}
+
 /** Reads a KeyValue into a map, which has no prototype: a later value of the same key replaces the earlier. */
 function readKeyValue(state: WireState, into: Record<string, Json>, depth: number): string {
   const { reader } = state
@@ -211,7 +230,7 @@ function readKeyValue(state: WireState, into: Record<string, Json>, depth: numbe
   let value: Json = null
   while (reader.pos < end) {
     const tag = reader.tag()
-    if (tag === 10) key = readText(state)
+    if (tag === 10) key = readKey(state)
     else if (tag === 18) value = readInnerValue(state, depth + 1, value)
     else reader.skipType(tag & 7, 0, tag >>> 3)
   }
@@ -222,7 +241,7 @@ function readKeyValue(state: WireState, into: Record<string, Json>, depth: numbe
 /** Reads an attribute of a record, of which only so many are kept. */
 export function readAttribute(state: WireState, bag: BagDraft): void {
   const { reader, cutter } = state
-  if (bag.attributesSeen++ >= cutter.limits.attributesPerRecordMax) {
+  if (!takeAttribute(cutter, bag)) {
     reader.pos = fieldEnd(state)
     return
   }

@@ -232,7 +232,9 @@ function skipGroup(walk: Walk, field: number, start: number, end: number, depth:
 }
 
 function stop(walk: Walk, problem: string, pos: number): -1 {
-  walk.refusal = refusal('invalid_body', `the body is not an OTLP trace request in protobuf: ${problem} at byte ${pos}`)
+  const hint = walk.body[0] === 0x7b ? ' (it looks like JSON, which is sent as application/json)' : ''
+  const detail = `the body is not an OTLP trace request in protobuf: ${problem} at byte ${pos}${hint}`
+  walk.refusal = refusal('invalid_body', detail)
   return -1
 }
 

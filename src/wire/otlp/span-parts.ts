@@ -18,7 +18,13 @@ export const kinds: readonly SpanKind[] = ['unspecified', 'internal', 'server', 
 export const statusCodes: readonly SpanStatus['code'][] = ['unset', 'ok', 'error']
 
 /** Attributes while they are read. */
-export type BagDraft = { attributes: Record<string, Json>; attributesSeen: number; attributesDropped: number }
+export type BagDraft = {
+  attributes: Record<string, Json>
+  attributesSeen: number
+  attributesKept: number
+  /** As the sender says. */
+  attributesDropped: number
+}
 export type SharedDraft = BagDraft & { name: string; version: string }
 export type SpanEventDraft = BagDraft & { timeNs: bigint; name: string }
 export type SpanLinkDraft = BagDraft & { traceId: string; spanId: string; traceState: string; flags: number }
@@ -43,11 +49,17 @@ export type SpanDraft = BagDraft & {
 }
 
 const emptyAttributes = (): Record<string, Json> => Object.create(null) as Record<string, Json>
-export const createBag = (): BagDraft => ({ attributes: emptyAttributes(), attributesSeen: 0, attributesDropped: 0 })
+export const createBag = (): BagDraft => ({
+  attributes: emptyAttributes(),
+  attributesSeen: 0,
+  attributesKept: 0,
+  attributesDropped: 0,
+})
 export const createShared = (): SharedDraft => ({ ...createBag(), name: '', version: '' })
 export const createSpanEvent = (): SpanEventDraft => ({
   attributes: emptyAttributes(),
   attributesSeen: 0,
+  attributesKept: 0,
   attributesDropped: 0,
   timeNs: 0n,
   name: '',
@@ -56,6 +68,7 @@ export const createLink = (): SpanLinkDraft => ({ ...createBag(), traceId: '', s
 export const createSpan = (): SpanDraft => ({
   attributes: emptyAttributes(),
   attributesSeen: 0,
+  attributesKept: 0,
   attributesDropped: 0,
   traceId: '',
   spanId: '',
@@ -120,11 +133,18 @@ export function markCuts(cutter: Cutter, what: string): void {
   cutter.bytesCut = false
 }
 
-/** How many were left out beyond the most that are kept; marked. */
-export function leftOut(cutter: Cutter, what: string, seen: number, max: number): number {
-  if (seen <= max) return 0
-  mark(cutter, `${what} cut at ${max}, ${seen - max} left out`)
-  return seen - max
+/** How many were left out; marked. */
+export function leftOut(cutter: Cutter, what: string, seen: number, kept: number): number {
+  if (seen > kept) mark(cutter, `${what} cut at ${kept}, ${seen - kept} left out`)
+  return seen - kept
+}
+
+/** Counts an attribute; true when there is a place for it. */
+export function takeAttribute(cutter: Cutter, bag: BagDraft): boolean {
+  bag.attributesSeen++
+  if (bag.attributesKept >= cutter.limits.attributesPerRecordMax || cutter.bytesLeft <= 0) return false
+  bag.attributesKept++
+  return true
 }
 
 const latestNs = (1n << 63n) - 1n
@@ -137,7 +157,7 @@ export function storableTime(cutter: Cutter, timeNs: bigint): bigint {
 }
 
 export const droppedOf = (cutter: Cutter, bag: BagDraft): number =>
-  bag.attributesDropped + leftOut(cutter, 'attributes', bag.attributesSeen, cutter.limits.attributesPerRecordMax)
+  bag.attributesDropped + leftOut(cutter, 'attributes', bag.attributesSeen, bag.attributesKept)
 
 export function finishSpanEvent(cutter: Cutter, draft: SpanEventDraft): SpanEvent {
   const { timeNs, name, attributes } = draft
@@ -157,8 +177,8 @@ const noCuts: readonly string[] = []
 export function finishSpan(cutter: Cutter, draft: SpanDraft, { resource, scope, cuts }: Surroundings): Span {
   const { limits } = cutter
   const droppedAttributesCount = droppedOf(cutter, draft)
-  const eventsLeftOut = leftOut(cutter, 'span events', draft.eventsSeen, limits.spanEventsPerSpanMax)
-  const linksLeftOut = leftOut(cutter, 'links', draft.linksSeen, limits.linksPerSpanMax)
+  const eventsLeftOut = leftOut(cutter, 'span events', draft.eventsSeen, draft.spanEvents.length)
+  const linksLeftOut = leftOut(cutter, 'links', draft.linksSeen, draft.links.length)
   return {
     traceId: draft.traceId,
     spanId: draft.spanId,

@@ -1,0 +1,93 @@
+import { expect } from 'chai'
+import { limits } from '#src/config.ts'
+import type { Span } from '#src/events/telemetry.ts'
+import { type Json, stringifyJson } from '#src/lib/json.ts'
+import type { OtlpContentType } from '#src/wire/otlp/content-type.ts'
+import { decodeSpans } from '#src/wire/otlp/decode.ts'
+import { scanSpans } from '#src/wire/otlp/scan.ts'
+import { emptySpan, encodeJson, requestOf, spanJson } from '#test/support/otlp.ts'
+
+const utf8 = (text: string): Uint8Array => new TextEncoder().encode(text)
+
+/** Decodes after the scanner has passed the body, as the service does. */
+function decoded(body: Uint8Array, contentType: OtlpContentType): readonly Span[] {
+  const scan = scanSpans(body, contentType, limits)
+  if (!scan.ok) throw new Error(scan.error.detail)
+  return decodeSpans(body, contentType, limits)
+}
+
+describe('decodeSpans, JSON alone', () => {
+  const one = (span: object): Span | undefined =>
+    decoded(
+      utf8(stringifyJson({ resourceSpans: [{ scopeSpans: [{ spans: [{ ...spanJson(emptySpan), ...span }] }] }] })),
+      'application/json',
+    )[0]
+  const attribute = (value: string): Json | undefined => {
+    const body = `{"resourceSpans":[{"scopeSpans":[{"spans":[{"traceId":"${emptySpan.traceId}","spanId":"${emptySpan.spanId}","attributes":[{"key":"a","value":${value}}]}]}]}]}`
+    return decoded(utf8(body), 'application/json')[0]?.attributes['a']
+  }
+
+  it('takes 64-bit integers as numbers and as texts, exact', () => {
+    expect(attribute('{"intValue":9007199254740993}')).to.equal(9_007_199_254_740_993n)
+    expect(attribute('{"intValue":"9007199254740993"}')).to.equal(9_007_199_254_740_993n)
+    expect(attribute('{"intValue":-9223372036854775808}')).to.equal(-9_223_372_036_854_775_808n)
+    expect(attribute('{"intValue":"18446744073709551615"}')).to.equal(18_446_744_073_709_551_615n)
+    expect(attribute('{"intValue":9007199254740991}')).to.equal(9_007_199_254_740_991)
+    expect(attribute('{"intValue":"-5"}')).to.equal(-5)
+    expect(attribute('{"intValue":0}')).to.equal(0)
+    const exact = one({ startTimeUnixNano: 1_795_240_001_079_262_377n, endTimeUnixNano: '1795240001079262378' })
+    expect([exact?.startNs, exact?.endNs]).to.deep.equal([1_795_240_001_079_262_377n, 1_795_240_001_079_262_378n])
+  })
+
+  it('takes odd values for what they can be, and never fails', () => {
+    expect(attribute('{"intValue":"12345678901234567890123"}')).to.equal('12345678901234567890123')
+    expect(attribute('{"intValue":"x"}')).to.equal('x')
+    expect(attribute('{"intValue":1.5}')).to.equal(1.5)
+    expect(attribute('{"doubleValue":1e400}')).to.equal('1e400')
+    expect(attribute('{"doubleValue":"NaN"}')).to.equal('NaN')
+    expect(attribute('{"doubleValue":"-Infinity"}')).to.equal('-Infinity')
+    expect(attribute('{"doubleValue":"2.5"}')).to.equal(2.5)
+    expect(attribute('{"doubleValue":9007199254740993}')).to.equal(9_007_199_254_740_992)
+    expect(attribute('{"bytesValue":"-_8"}')).to.equal('+/8=')
+    expect(attribute('{"stringValue":null,"intValue":1}')).to.equal(1)
+    expect(attribute('{"stringValue":["x"]}')).to.equal('')
+    expect(attribute('{"arrayValue":{}}')).to.deep.equal([])
+    expect(attribute('{"arrayValue":{"values":[null,{"boolValue":true}]}}')).to.deep.equal([null, true])
+    expect(attribute('{"kvlistValue":7}')).to.deep.equal({})
+    expect(attribute('null')).to.equal(null)
+    expect(attribute('{"unknownValue":1}')).to.equal(null)
+    expect(attribute(String.raw`{"stringValue":"\ud800x"}`)).to.equal('\ufffdx')
+  })
+
+  it('takes enums by number and by name, and absent fields in every form', () => {
+    expect(one({ kind: 'SPAN_KIND_SERVER' })?.kind).to.equal('server')
+    expect(one({ kind: '3' })?.kind).to.equal('client')
+    expect(one({ kind: 'SPAN_KIND_LATER' })?.kind).to.equal('unspecified')
+    expect(one({ kind: 6 })?.kind).to.equal('unspecified')
+    expect(one({ status: { code: 'STATUS_CODE_ERROR' } })?.status.code).to.equal('error')
+    expect(one({ status: null })?.status).to.deep.equal({ code: 'unset', message: '' })
+    const odd = one({
+      name: null,
+      attributes: {},
+      events: 'x',
+      links: [7],
+      flags: 'x',
+      startTimeUnixNano: '-5',
+      endTimeUnixNano: null,
+    })
+    expect(odd).to.deep.include({ name: '', spanEvents: [], flags: 0, startNs: 0n, endNs: 0n })
+    expect(odd?.links).to.have.length(1)
+  })
+
+  it('replaces bytes that are not UTF-8, and keeps the batch', () => {
+    const text = Buffer.from(encodeJson(requestOf([{ ...emptySpan, name: 'a@b' }])))
+    text[text.indexOf('@')] = 0xff
+    expect(decoded(text, 'application/json')[0]?.name).to.equal('a\ufffdb')
+  })
+
+  it('takes the scope of old senders', () => {
+    const group = { instrumentationLibrary: { name: 'old', version: '0.1' }, spans: [spanJson(emptySpan)] }
+    const body = utf8(JSON.stringify({ resourceSpans: [{ instrumentationLibrarySpans: [group] }] }))
+    expect(decoded(body, 'application/json')[0]?.scope).to.deep.include({ name: 'old', version: '0.1' })
+  })
+})

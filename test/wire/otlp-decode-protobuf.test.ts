@@ -1,0 +1,87 @@
+import { expect } from 'chai'
+import { limits } from '#src/config.ts'
+import type { Span } from '#src/events/telemetry.ts'
+import type { OtlpContentType } from '#src/wire/otlp/content-type.ts'
+import { decodeSpans } from '#src/wire/otlp/decode.ts'
+import { scanSpans } from '#src/wire/otlp/scan.ts'
+import { bytesField, emptySpan, encodeSpan, fixed64Field, message, textField, varintField } from '#test/support/otlp.ts'
+
+/** Decodes after the scanner has passed the body, as the service does. */
+function decoded(body: Uint8Array, contentType: OtlpContentType): readonly Span[] {
+  const scan = scanSpans(body, contentType, limits)
+  if (!scan.ok) throw new Error(scan.error.detail)
+  return decodeSpans(body, contentType, limits)
+}
+
+describe('decodeSpans, protobuf alone', () => {
+  const inRequest = (span: Uint8Array, ...scopeFields: Parameters<typeof message>[1]): Uint8Array =>
+    message('given', [
+      bytesField(1, message('given', [bytesField(2, message('given', [...scopeFields, bytesField(2, span)]))])),
+    ])
+  const value = (key: string, ...parts: Uint8Array[]): Uint8Array =>
+    message('given', [
+      bytesField(9, message('given', [textField(1, key), ...parts.map((part) => bytesField(2, part))])),
+    ])
+  const text = (of: string): Uint8Array => message('given', [textField(1, of)])
+  const list = (...of: string[]): Uint8Array =>
+    message('given', [
+      bytesField(
+        5,
+        message(
+          'given',
+          of.map((item) => bytesField(1, text(item))),
+        ),
+      ),
+    ])
+
+  it('replaces what is not UTF-8, and keeps the batch', () => {
+    const bad = Uint8Array.of(0x61, 0xff, 0x62, 0xc3)
+    const span = Buffer.concat([
+      encodeSpan({ ...emptySpan, attributes: [['bad', { utf8: bad }]] }),
+      message('given', [bytesField(5, bad), bytesField(3, Uint8Array.of(0xed, 0xa0, 0x80))]),
+    ])
+    const [found] = decoded(inRequest(span), 'application/x-protobuf')
+    expect([found?.name, found?.attributes['bad']]).to.deep.equal(['a\ufffdb\ufffd', 'a\ufffdb\ufffd'])
+    expect(found?.traceState).to.equal('\ufffd\ufffd\ufffd')
+  })
+
+  it('merges fields that are repeated, as protobuf does', () => {
+    const span = Buffer.concat([
+      encodeSpan({ ...emptySpan, statusMessage: 'first' }),
+      message('given', [
+        textField(5, 'last'),
+        fixed64Field(7, 5n),
+        bytesField(15, message('given', [varintField(3, 2)])),
+      ]),
+      value('last of a oneof', list('a'), text('b')),
+      value('lists in a row', list('a'), list('b', 'c')),
+      value('a list anew', list('a'), text('b'), list('c')),
+    ])
+    const scope = (field: Parameters<typeof message>[1][number]) => bytesField(1, message('given', [field]))
+    const body = inRequest(span, scope(textField(1, 'named')), scope(textField(2, '1.2')))
+    const [found] = decoded(body, 'application/x-protobuf')
+    expect([found?.name, found?.startNs]).to.deep.equal(['last', 5n])
+    expect(found?.status).to.deep.equal({ code: 'error', message: 'first' })
+    expect({ ...found?.attributes }).to.deep.equal({
+      'last of a oneof': 'b',
+      'lists in a row': ['a', 'b', 'c'],
+      'a list anew': ['c'],
+    })
+    expect(found?.scope).to.deep.include({ name: 'named', version: '1.2' })
+  })
+
+  it('does not look below the deepest level, whatever stands there', () => {
+    const nest = (levels: number): Uint8Array =>
+      levels === 1
+        ? Uint8Array.of(0x0f, 0xff)
+        : message('given', [bytesField(5, message('given', [bytesField(1, nest(levels - 1))]))])
+    const span = Buffer.concat([encodeSpan(emptySpan), value('deep', nest(2_000))])
+    const [found] = decoded(inRequest(span), 'application/x-protobuf')
+    expect(found?.cuts).to.deep.equal(['attribute deep cut at depth 32'])
+  })
+
+  it('throws on bytes that the scanner refuses, instead of reading beyond a message', () => {
+    const body = inRequest(Buffer.concat([encodeSpan(emptySpan), Uint8Array.of(0x2a, 0x7f)]))
+    expect(() => decodeSpans(body, 'application/x-protobuf', limits)).to.throw()
+  })
+})
