@@ -1,4 +1,4 @@
-import { foldCase, sentinel, wholeToken } from '#src/events/tokens.ts'
+import { sentinel, wholeToken } from '#src/events/tokens.ts'
 import { timeOfRecordId, type Collection, type Entry, type Fields } from '../projection.ts'
 
 /** What every store needs to know of a collection; plain data, kept beside the index for its readers. */
@@ -47,9 +47,6 @@ export function visible(text: string): string {
 /** The term by which a value of a keyword field is found: whole, case folded, one token. */
 export const keywordTerm = (field: string, value: string): string => visible(wholeToken(field, value))
 
-/** A keyword's value as two of them are compared, without the field's name. */
-export const foldedKeyword = (value: string): string => foldCase(value).trim()
-
 /** The tokens of a `tokens` field, several values with the sentinel between. */
 function tokenText(value: string | readonly string[]): string {
   const texts = typeof value === 'string' ? [value] : value
@@ -88,7 +85,11 @@ export function rowOf(shape: CollectionShape, collection: Collection, entry: Ent
     if (value === undefined) continue
     const name = `${shape.name}.${field}`
     if (kind === 'tokens') tokens.set(field, tokenText(textOf(name, value)))
-    if (kind === 'keyword') keywords.set(field, [...new Set([textOf(name, value)].flat())])
+    if (kind === 'keyword')
+      keywords.set(
+        field,
+        [...new Set([textOf(name, value)].flat())].map((text) => text.toWellFormed()),
+      )
     const integer = kind === 'number' ? numberOf(name, value) : undefined
     if (integer !== undefined) numbers.set(field, integer)
   }

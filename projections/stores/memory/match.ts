@@ -1,9 +1,10 @@
 import type { Filter } from '../../index-store.ts'
+import { wholePattern } from '../pattern.ts'
 import { compareText, keywordTerm, visible, type Row } from '../row.ts'
 
 /** Whether these tokens, adjacent and in this order, are in the text; with `prefix` the last is the beginning of one. */
 function hasPhrase(text: readonly string[], tokens: readonly string[], prefix: boolean): boolean {
-  if (tokens.length === 0) return false
+  if (tokens.length === 0 || tokens.includes('')) return false
   const same = (token: string | undefined, index: number): boolean => {
     const wanted = tokens[index] ?? ''
     return prefix && index === tokens.length - 1 ? (token?.startsWith(wanted) ?? false) : token === wanted
@@ -19,18 +20,6 @@ function inBounds(value: bigint, from: bigint | number | undefined, to: bigint |
 const tokensOf = (row: Row, field: string): readonly string[] => {
   const text = row.tokens.get(field) ?? ''
   return text === '' ? [] : text.split(' ')
-}
-
-const patterns = new Map<string, RegExp>()
-
-/** The regular expression, to be matched against whole tokens. It must be a linear one. */
-export function wholePattern(regex: string): RegExp {
-  const known = patterns.get(regex)
-  if (known !== undefined) return known
-  if (patterns.size > 1_000) patterns.clear()
-  const made = new RegExp(`^(?:${regex})$`, 'u')
-  patterns.set(regex, made)
-  return made
 }
 
 function hasToken(row: Row, fields: readonly string[], test: (token: string) => boolean): boolean {

@@ -9,7 +9,9 @@ import {
   type Selection,
 } from '../../index-store.ts'
 import type { Entry } from '../../projection.ts'
-import { compareText, floorTo, type Row } from '../row.ts'
+import { compareSort } from '../order.ts'
+import { createCounter, topValues } from '../counts.ts'
+import { floorTo, type Row } from '../row.ts'
 import { match, tokenTest } from './match.ts'
 
 /** An entry with what is indexed of it. */
@@ -57,13 +59,6 @@ export function hitOf<D extends object>({ entry, row }: StoredEntry, orderBy: st
   return { id, timeNs: row.timeNs, position, sort: { value, id }, document: entry.document as D }
 }
 
-type Sort = Hit['sort']
-
-export function compareSort(a: Sort, b: Sort): number {
-  if (a.value !== b.value) return a.value < b.value ? -1 : 1
-  return compareText(a.id, b.id)
-}
-
 export function searchIn<D extends object>(entries: readonly StoredEntry[], query: IndexQuery): readonly Hit<D>[] {
   const { orderBy, direction, after, limit } = query
   const sign = direction === 'asc' ? 1 : -1
@@ -79,25 +74,9 @@ export function searchIn<D extends object>(entries: readonly StoredEntry[], quer
 }
 
 export function histogramOf(entries: readonly StoredEntry[], stepNs: bigint, by: string): readonly Bucket[] {
-  const buckets = new Map<bigint, { total: number; by: Map<string, number> }>()
-  for (const { row } of entries) {
-    const startNs = floorTo(row.timeNs, stepNs)
-    const bucket = buckets.get(startNs) ?? { total: 0, by: new Map<string, number>() }
-    buckets.set(startNs, bucket)
-    bucket.total++
-    for (const value of row.keywords.get(by) ?? []) bucket.by.set(value, (bucket.by.get(value) ?? 0) + 1)
-  }
-  return [...buckets]
-    .sort(([a], [b]) => (a < b ? -1 : 1))
-    .map(([startNs, { total, by }]) => ({ startNs, total, by: Object.fromEntries([...by].sort(byText)) }))
-}
-
-const byText = ([a]: readonly [string, number], [b]: readonly [string, number]): number => compareText(a, b)
-
-/** The most frequent values, ties in text order. */
-export function topValues(field: string, counts: ReadonlyMap<string, number>, valuesMax: number): Facet {
-  const values = [...counts].sort((a, b) => b[1] - a[1] || byText(a, b)).slice(0, valuesMax)
-  return { field, values: values.map(([value, count]) => ({ value, count })) }
+  const counter = createCounter()
+  for (const { row } of entries) counter.add(floorTo(row.timeNs, stepNs), row.keywords.get(by) ?? [], 1)
+  return counter.buckets()
 }
 
 export function facetsOf(

@@ -1,0 +1,170 @@
+import type { Filter } from '../../index-store.ts'
+import { clampInt64, keywordTerm, visible } from '../row.ts'
+import type { Database, Value } from './database.ts'
+import { expandPattern, expandRange, type ExpansionLimits, type Term } from './expand.ts'
+import { keywordTerms, numberColumn, tokensColumn, type Tables } from './layout.ts'
+
+/**
+ * A filter in the engine's terms. `terms` is a MATCH expression made only of tokens that we quote; `depth` its nesting, which
+ * FTS5's parser bounds. `sql` is a condition over a row `r`.
+ */
+export type Condition =
+  | Readonly<{ kind: 'all' | 'none' }>
+  | Readonly<{ kind: 'terms'; match: string; depth: number }>
+  | Readonly<{ kind: 'sql'; sql: string; values: readonly Value[] }>
+  | Readonly<{ kind: 'and' | 'or'; of: readonly Condition[] }>
+  | Readonly<{ kind: 'not'; of: Condition }>
+
+const all: Condition = { kind: 'all' }
+const none: Condition = { kind: 'none' }
+
+/** FTS5's parser gives up at some thirty levels of parentheses: what is deeper is joined by SQL. */
+const matchDepthMax = 10
+
+/** Compiles a filter for one file; what its patterns and ranges meet depends on the file's terms. */
+export function compile(filter: Filter, tables: Tables, database: Database, limits: ExpansionLimits): Condition {
+  const part = (inner: Filter): Condition => compile(inner, tables, database, limits)
+  if (filter.kind === 'all' || filter.kind === 'none') return filter.kind === 'all' ? all : none
+  if (filter.kind === 'and') return conjunction(filter.of.map(part))
+  if (filter.kind === 'or') return disjunction(filter.of.map(part))
+  if (filter.kind === 'not') return negation(part(filter.of))
+  if (filter.kind === 'number') return numberCondition(filter, tables)
+  return termCondition(filter as TermFilter, tables, database, limits)
+}
+
+type TermFilter = Extract<Filter, { kind: 'keyword' | 'phrase' | 'pattern' | 'tokenRange' }>
+
+function termCondition(filter: TermFilter, tables: Tables, database: Database, limits: ExpansionLimits): Condition {
+  if (tables.terms === undefined) return none
+  if (filter.kind === 'keyword') {
+    if (!tables.keywords.includes(filter.field)) return none
+    return anyOf(
+      [keywordTerms],
+      filter.values.map((value) => quote(keywordTerm(filter.field, value))),
+    )
+  }
+  const fields = filter.fields.filter((field) => tables.tokens.includes(field))
+  if (fields.length === 0) return none
+  const columns = fields.map(tokensColumn)
+  if (filter.kind === 'phrase') return phraseCondition(columns, filter.tokens, filter.prefix === true)
+  const known = { ...filter, fields }
+  const terms =
+    known.kind === 'pattern'
+      ? expandPattern(database, tables, known, limits)
+      : expandRange(database, tables, known, limits)
+  return anyOf(columns, terms.map(quoteTerm))
+}
+
+const quote = (token: string): string => `"${token.replaceAll('"', '""')}"`
+const quoteTerm = ({ text, prefix }: Term): string => (prefix ? `${quote(text)} *` : quote(text))
+
+function anyOf(columns: readonly string[], phrases: readonly string[]): Condition {
+  if (phrases.length === 0) return none
+  return { kind: 'terms', match: `{${columns.join(' ')}} : (${phrases.join(' OR ')})`, depth: 1 }
+}
+
+function phraseCondition(columns: readonly string[], tokens: readonly string[], prefix: boolean): Condition {
+  if (tokens.length === 0 || tokens.some((token) => token === '' || token.includes(' '))) return none
+  return anyOf(columns, [quoteTerm({ text: tokens.map(visible).join(' '), prefix })])
+}
+
+/** The column is tested for a value, so that the negation holds for rows without one. */
+function numberCondition({ field, from, to }: Filter & { kind: 'number' }, tables: Tables): Condition {
+  if (!tables.numbers.includes(field)) return none
+  const column = `r.${numberColumn(field)}`
+  const [low, high] = [from === undefined ? undefined : lowest(from), to === undefined ? undefined : highest(to)]
+  if (low === null || high === null) return none
+  const tests = [`${column} IS NOT NULL`]
+  const values: Value[] = []
+  if (low !== undefined) {
+    tests.push(`${column} >= ?`)
+    values.push(low)
+  }
+  if (high !== undefined) {
+    tests.push(`${column} <= ?`)
+    values.push(high)
+  }
+  return { kind: 'sql', sql: `(${tests.join(' AND ')})`, values }
+}
+
+/** The smallest int64 at or above a bound; null when there is none. */
+function lowest(bound: number | bigint): bigint | null {
+  if (typeof bound === 'number' && !Number.isFinite(bound)) return bound === -Infinity ? clampInt64(-(1n << 63n)) : null
+  const value = typeof bound === 'bigint' ? bound : BigInt(Math.ceil(bound))
+  return value > clampInt64(value) ? null : clampInt64(value)
+}
+
+function highest(bound: number | bigint): bigint | null {
+  if (typeof bound === 'number' && Number.isNaN(bound)) return null
+  const below = lowest(-bound)
+  return below === null ? null : clampInt64(-below)
+}
+
+type Terms = Extract<Condition, { kind: 'terms' }>
+const isTerms = (condition: Condition): condition is Terms => condition.kind === 'terms'
+
+function deepest(parts: readonly Terms[]): number {
+  return Math.max(...parts.map(({ depth }) => depth)) + 1
+}
+
+const flat = (kind: 'and' | 'or', parts: readonly Condition[]): readonly Condition[] =>
+  parts.flatMap((part) => (part.kind === kind ? part.of : [part]))
+
+/** `a AND b AND NOT c` of terms becomes one MATCH expression; what is not of terms stays beside it. */
+function conjunction(given: readonly Condition[]): Condition {
+  const parts = flat('and', given).filter(({ kind }) => kind !== 'all')
+  if (parts.some(({ kind }) => kind === 'none')) return none
+  const wanted = parts.filter(isTerms)
+  const unwanted = parts.flatMap((part) => (part.kind === 'not' && isTerms(part.of) ? [part.of] : []))
+  const [first, ...others] = wanted
+  if (first === undefined || deepest([...wanted, ...unwanted]) + 1 > matchDepthMax) return joined('and', parts)
+  const rest = parts.filter((part) => !isTerms(part) && !(part.kind === 'not' && isTerms(part.of)))
+  const together = others.length === 0 ? first.match : wanted.map(({ match }) => `(${match})`).join(' AND ')
+  const without = unwanted.map(({ match }) => `(${match})`).join(' OR ')
+  const match = unwanted.length === 0 ? together : `(${together}) NOT (${without})`
+  const depth = others.length + unwanted.length === 0 ? first.depth : deepest([...wanted, ...unwanted]) + 1
+  return joined('and', [{ kind: 'terms', match, depth }, ...rest])
+}
+
+function disjunction(given: readonly Condition[]): Condition {
+  const parts = flat('or', given).filter(({ kind }) => kind !== 'none')
+  if (parts.some(({ kind }) => kind === 'all')) return all
+  const terms = parts.filter(isTerms)
+  if (terms.length < 2 || deepest(terms) > matchDepthMax) return joined('or', parts)
+  const match = terms.map((part) => `(${part.match})`).join(' OR ')
+  return joined('or', [{ kind: 'terms', match, depth: deepest(terms) }, ...parts.filter((part) => !isTerms(part))])
+}
+
+function joined(kind: 'and' | 'or', parts: readonly Condition[]): Condition {
+  const [only] = parts
+  if (only === undefined) return kind === 'and' ? all : none
+  return parts.length === 1 ? only : { kind, of: parts }
+}
+
+function negation(condition: Condition): Condition {
+  if (condition.kind === 'all') return none
+  if (condition.kind === 'none') return all
+  return condition.kind === 'not' ? condition.of : { kind: 'not', of: condition }
+}
+
+export type Sql = Readonly<{ sql: string; values: readonly Value[] }>
+
+/** A condition over row `r` in SQL alone; terms become sub-selects, bounded to the rows looked at. */
+export function toSql(condition: Condition, tables: Tables, rows: Sql): Sql {
+  if (condition.kind === 'all' || condition.kind === 'none') {
+    return { sql: condition.kind === 'all' ? '1' : '0', values: [] }
+  }
+  if (condition.kind === 'sql') return condition
+  if (condition.kind === 'terms') {
+    const sql = `r.row IN (SELECT f.rowid FROM ${tables.terms} f WHERE ${tables.terms} MATCH ?${rows.sql})`
+    return { sql, values: [condition.match, ...rows.values] }
+  }
+  if (condition.kind === 'not') {
+    const { sql, values } = toSql(condition.of, tables, rows)
+    return { sql: `NOT ${sql}`, values }
+  }
+  const { kind, of } = condition as Extract<Condition, { kind: 'and' | 'or' }>
+  const parts = of.map((part) => toSql(part, tables, rows))
+  const sql = parts.map((part) => part.sql).join(kind === 'and' ? ' AND ' : ' OR ')
+  return { sql: `(${sql})`, values: parts.flatMap(({ values }) => values) }
+}

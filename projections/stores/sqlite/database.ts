@@ -1,0 +1,93 @@
+import { DatabaseSync, type SQLInputValue, type SQLOutputValue, type StatementSync } from 'node:sqlite'
+import { PermanentError, TransientError } from '#src/lib/failure.ts'
+
+export type Value = SQLInputValue
+export type Columns = Readonly<Record<string, SQLOutputValue>>
+
+/** SQLite result codes that may pass: busy, locked, out of memory, I/O error, disk full, cannot open (out of handles). */
+const passing: ReadonlySet<number> = new Set([5, 6, 7, 10, 13, 14])
+
+/** Runs an operation of the engine; what it throws becomes an error of ours. */
+export function guarded<T>(operation: string, subject: string, run: () => T): T {
+  try {
+    return run()
+  } catch (cause) {
+    if (!(cause instanceof Error) || !('errcode' in cause)) throw cause
+    const code = Number(cause.errcode) & 0xff
+    throw new (passing.has(code) ? TransientError : PermanentError)({ operation, subject, cause })
+  }
+}
+
+/** Statements kept ready per connection; a query's text depends on its shape, so there are few. */
+const statementsMax = 100
+
+/** A connection with its prepared statements. Integers are bigint in both directions. */
+export type Database = Readonly<{
+  path: string
+  exec(sql: string): void
+  run(sql: string, ...values: readonly Value[]): void
+  get(sql: string, ...values: readonly Value[]): Columns | undefined
+  all(sql: string, ...values: readonly Value[]): readonly Columns[]
+  /** Rows as they are found. Leave the loop early if you like; never run the same text again within it. */
+  iterate(sql: string, ...values: readonly Value[]): IterableIterator<Columns>
+  close(): void
+}>
+
+export function openDatabase(
+  path: string,
+  options: Readonly<{ readOnly: boolean; synchronous: 'NORMAL' | 'FULL' }>,
+): Database {
+  const database = guarded('open', path, () => new DatabaseSync(path, { readOnly: options.readOnly, timeout: 5_000 }))
+  const statements = new Map<string, StatementSync>()
+  const prepare = (sql: string): StatementSync => {
+    const known = statements.get(sql)
+    if (known !== undefined) return known
+    if (statements.size >= statementsMax) statements.clear()
+    const statement = database.prepare(sql)
+    statement.setReadBigInts(true)
+    statements.set(sql, statement)
+    return statement
+  }
+  guarded('open', path, () => {
+    if (options.readOnly) return database.exec('PRAGMA query_only = 1; PRAGMA temp_store = MEMORY')
+    database.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = ${options.synchronous}; PRAGMA temp_store = MEMORY`)
+  })
+  return {
+    path,
+    exec: (sql) => guarded('write', path, () => database.exec(sql)),
+    run: (sql, ...values) => void guarded('write', path, () => prepare(sql).run(...values)),
+    get: (sql, ...values) => guarded('read', path, () => prepare(sql).get(...values)),
+    all: (sql, ...values) => guarded('read', path, () => prepare(sql).all(...values)),
+    *iterate(sql, ...values) {
+      const rows = guarded('read', path, () => prepare(sql).iterate(...values))
+      try {
+        for (;;) {
+          const next = guarded('read', path, () => rows.next())
+          if (next.done === true) return
+          yield next.value
+        }
+      } finally {
+        rows.return?.()
+      }
+    },
+    close: () => database.close(),
+  }
+}
+
+/** One transaction; rolled back when `run` throws. */
+export function transaction<T>(database: Database, run: () => T): T {
+  database.exec('BEGIN IMMEDIATE')
+  let result: T
+  try {
+    result = run()
+    database.exec('COMMIT')
+  } catch (error) {
+    try {
+      database.exec('ROLLBACK')
+    } catch {
+      // The engine has rolled back already; what matters is the error that led here.
+    }
+    throw error
+  }
+  return result
+}

@@ -1,0 +1,247 @@
+import type { Position } from '#src/events/envelope.ts'
+import type { Filter, Selection, SortKey } from '../../index-store.ts'
+import { clampInt64, floorTo } from '../row.ts'
+import { compile, toSql, type Condition, type Sql } from './compile.ts'
+import type { Columns, Database, Value } from './database.ts'
+import type { ExpansionLimits } from './expand.ts'
+import { firstRow, isOutermost, keywordColumn, lastRow, msOf, numberColumn, type Tables } from './layout.ts'
+
+/** One collection in one file, as readers see it. */
+export type DayCollection = Readonly<{
+  database: Database
+  tables: Tables
+  /** Times of the first and last record, ns. */
+  earliest: bigint
+  latest: bigint
+  spilled: boolean
+}>
+
+/** Undefined when the file holds nothing of the collection. */
+export function dayCollection(database: Database, tables: Tables): DayCollection | undefined {
+  const times = database.get('SELECT earliest, latest, spilled FROM collections WHERE name = ?', tables.shape.name)
+  const { earliest, latest } = times ?? {}
+  if (typeof earliest !== 'bigint' || typeof latest !== 'bigint') return undefined
+  return { database, tables, earliest, latest, spilled: times?.['spilled'] === 1n }
+}
+
+/** From a time inclusive, to a time exclusive; undefined: open. */
+export type TimeRange = Readonly<{ fromNs?: bigint | undefined; toNs?: bigint | undefined }>
+
+/** A selection whose times may be open on purpose. */
+export type Selected = Omit<Selection, 'fromNs' | 'toNs'> & TimeRange
+
+export const mayHold = ({ earliest, latest }: DayCollection, { fromNs, toNs }: TimeRange): boolean =>
+  (fromNs === undefined || latest >= fromNs) && (toNs === undefined || earliest < toNs)
+
+const isWholeMs = (timeNs: bigint): boolean => floorTo(timeNs, 1_000_000n) === timeNs && !isOutermost(msOf(timeNs))
+
+/** A time range as bounds of the rowid, and what those do not say as conditions on the row. */
+type Bounds = Readonly<{ rows: readonly (readonly ['>=' | '<=', bigint])[]; rest: Sql }>
+
+function boundsOf({ fromNs, toNs }: TimeRange, spilled: boolean): Bounds {
+  const rows: ['>=' | '<=', bigint][] = []
+  const rest: string[] = []
+  const values: Value[] = []
+  if (fromNs !== undefined) {
+    if (!spilled) rows.push(['>=', firstRow(msOf(fromNs))])
+    if (spilled || !isWholeMs(fromNs)) {
+      rest.push('r.time >= ?')
+      values.push(clampInt64(fromNs))
+    }
+  }
+  if (toNs !== undefined) {
+    if (!spilled) rows.push(['<=', lastRow(msOf(toNs - 1n))])
+    if (spilled || !isWholeMs(toNs)) {
+      rest.push('r.time <= ?')
+      values.push(clampInt64(toNs - 1n))
+    }
+  }
+  return { rows, rest: { sql: rest.join(' AND '), values } }
+}
+
+const rowBounds = (bounds: Bounds, column: string): Sql => ({
+  sql: bounds.rows.map(([operator]) => ` AND ${column} ${operator} ?`).join(''),
+  values: bounds.rows.map(([, row]) => row),
+})
+
+function positionSql(upTo: Position | undefined, since: Position | undefined): Sql {
+  const parts: string[] = []
+  const values: Value[] = []
+  if (upTo !== undefined) {
+    parts.push('r.position <= ?')
+    values.push(upTo)
+  }
+  if (since !== undefined) {
+    parts.push('r.position > ?')
+    values.push(since)
+  }
+  return { sql: parts.join(' AND '), values }
+}
+
+/** Where to look: `FROM … WHERE …`, and by which column the rowid goes. */
+export type From = Readonly<{ sql: string; values: readonly Value[]; rowid: string }>
+
+const joinAnd = (parts: readonly Sql[]): Sql => {
+  const said = parts.filter(({ sql }) => sql !== '')
+  return { sql: said.map(({ sql }) => sql).join(' AND '), values: said.flatMap(({ values }) => values) }
+}
+
+/** The part of a condition that the term index can drive, and the rest of it. */
+function drivenBy(condition: Condition): Readonly<{ match: string; rest: Condition }> | undefined {
+  if (condition.kind === 'terms') return { match: condition.match, rest: { kind: 'all' } }
+  if (condition.kind !== 'and') return undefined
+  const { of } = condition
+  const driver = of.find(({ kind }) => kind === 'terms')
+  if (driver?.kind !== 'terms') return undefined
+  return { match: driver.match, rest: { kind: 'and', of: of.filter((part) => part !== driver) } }
+}
+
+/**
+ * Rows of a selection. Where the filter has a part that the term index can answer, that drives, in the order of rowids;
+ * else the rows themselves. `byPosition`: the walk goes by position, so terms are only looked up.
+ */
+export function fromSelection(
+  { database, tables, spilled }: DayCollection,
+  selection: Selected,
+  limits: ExpansionLimits,
+  use: Readonly<{ columns: boolean; byPosition?: boolean }>,
+): From | undefined {
+  const condition = compile(selection.filter, tables, database, limits)
+  if (condition.kind === 'none') return undefined
+  const bounds = boundsOf(selection, spilled)
+  const position = positionSql(selection.upTo, selection.since)
+  const driven = use.byPosition === true ? undefined : drivenBy(condition)
+  if (driven === undefined) {
+    const where = toSql(condition, tables, rowBounds(bounds, 'f.rowid'))
+    const all = joinAnd([where, bounds.rest, position])
+    const rows = rowBounds(bounds, 'r.row')
+    const sql = `FROM ${tables.rows} r WHERE ${all.sql}${rows.sql}`
+    return { sql, values: [...all.values, ...rows.values], rowid: 'r.row' }
+  }
+  const rest =
+    driven.rest.kind === 'all' ? { sql: '', values: [] } : toSql(driven.rest, tables, rowBounds(bounds, 'f.rowid'))
+  const all = joinAnd([rest, bounds.rest, position])
+  const rows = rowBounds(bounds, 'f.rowid')
+  // CROSS JOIN: the term index comes first, whatever the planner thinks.
+  const join = use.columns || all.sql !== '' ? ` CROSS JOIN ${tables.rows} r ON r.row = f.rowid` : ''
+  const sql = `FROM ${tables.terms} f${join} WHERE ${tables.terms} MATCH ?${rows.sql}${all.sql === '' ? '' : ` AND ${all.sql}`}`
+  return { sql, values: [driven.match, ...rows.values, ...all.values], rowid: 'f.rowid' }
+}
+
+export function countRows(day: DayCollection, selection: Selected, limits: ExpansionLimits): number {
+  const from = fromSelection(day, selection, limits, { columns: false })
+  if (from === undefined) return 0
+  return Number(day.database.get(`SELECT count(*) AS n ${from.sql}`, ...from.values)?.['n'] ?? 0)
+}
+
+/** Counts by the whole text of a keyword column (layout.ts: formatKeywords). */
+export function countByKeyword(
+  day: DayCollection,
+  selection: Selected,
+  field: string,
+  limits: ExpansionLimits,
+): readonly Readonly<{ value: unknown; count: number }>[] {
+  if (!day.tables.keywords.includes(field)) return []
+  const from = fromSelection(day, selection, limits, { columns: true })
+  if (from === undefined) return []
+  const column = `r.${keywordColumn(field)}`
+  const sql = `SELECT ${column} AS value, count(*) AS n ${from.sql} AND ${column} IS NOT NULL GROUP BY 1`
+  return day.database.all(sql, ...from.values).map(({ value, n }) => ({ value, count: Number(n) }))
+}
+
+export type Count = Readonly<{ startNs: bigint; value: unknown; count: number }>
+
+/** Counts by bucket of time and by the whole text of a keyword column. */
+export function countByTime(
+  day: DayCollection,
+  selection: Selected,
+  stepNs: bigint,
+  by: string,
+  limits: ExpansionLimits,
+): readonly Count[] {
+  const from = fromSelection(day, selection, limits, { columns: true })
+  if (from === undefined) return []
+  const value = day.tables.keywords.includes(by) ? `r.${keywordColumn(by)}` : 'NULL'
+  const bucket = `r.time / ${stepNs} - (r.time % ${stepNs} < 0)`
+  const sql = `SELECT ${bucket} AS bucket, ${value} AS value, count(*) AS n ${from.sql} GROUP BY 1, 2`
+  return day.database
+    .all(sql, ...from.values)
+    .map((row) => ({ startNs: (row['bucket'] as bigint) * stepNs, value: row['value'], count: Number(row['n']) }))
+}
+
+/** A row as it stands in an order, before its body is read. */
+export type Place = Readonly<{ row: bigint; timeNs: bigint; position: Position; sort: SortKey }>
+
+const placeOf = (columns: Columns, value: string): Place => ({
+  row: columns['row'] as bigint,
+  timeNs: columns['time'] as bigint,
+  position: Number(columns['position']),
+  sort: { value: columns[value] as bigint, id: String(columns['id']) },
+})
+
+export type Order = Readonly<{ orderBy: string; direction: 'asc' | 'desc'; after?: SortKey }>
+
+/** The column that an order goes by; undefined when the collection has none of that name. */
+export function orderColumn(tables: Tables, orderBy: string): string | undefined {
+  if (orderBy === 'timeNs') return 'time'
+  if (orderBy === 'position') return 'position'
+  return tables.numbers.includes(orderBy) ? numberColumn(orderBy) : undefined
+}
+
+/** Rows by the order of a column, sorted by SQLite. */
+export function* sortedRows(
+  day: DayCollection,
+  selection: Selected,
+  order: Order,
+  limits: ExpansionLimits,
+): Generator<Place> {
+  const column = orderColumn(day.tables, order.orderBy)
+  const byPosition = order.orderBy === 'position' && day.tables.shape.kind === 'record'
+  const from = fromSelection(day, selection, limits, { columns: true, byPosition })
+  if (from === undefined || column === undefined) return
+  const { after, direction } = order
+  const beyond = direction === 'asc' ? '>' : '<'
+  const keyset = `(r.${column} ${beyond} ? OR (r.${column} = ? AND r.id ${beyond} ?))`
+  const value = after === undefined ? 0n : clampInt64(after.value)
+  const values = after === undefined ? [] : [value, value, after.id]
+  const sql = `SELECT r.row, r.id, r.time, r.position, r.${column} AS value ${from.sql} AND r.${column} IS NOT NULL
+    ${after === undefined ? '' : `AND ${keyset}`} ORDER BY r.${column} ${direction}, r.id ${direction}`
+  for (const columns of day.database.iterate(sql, ...from.values, ...values)) yield placeOf(columns, 'value')
+}
+
+/** Rows by rowid: by the millisecond of their time, in no order within it. */
+export function* walkedRows(
+  day: DayCollection,
+  selection: Selected,
+  direction: 'asc' | 'desc',
+  limits: ExpansionLimits,
+): Generator<Place> {
+  const from = fromSelection(day, selection, limits, { columns: true })
+  if (from === undefined) return
+  const sql = `SELECT r.row, r.id, r.time, r.position ${from.sql} ORDER BY ${from.rowid} ${direction}`
+  for (const columns of day.database.iterate(sql, ...from.values)) yield placeOf(columns, 'time')
+}
+
+/** Whether the counts per minute can answer: nothing is asked but times and values of the field they are kept by. */
+export function isCountedByMinute({ tables }: DayCollection, { filter, upTo, since }: Selection, by: string): boolean {
+  const { histogramBy } = tables.shape
+  if (histogramBy === undefined || by !== histogramBy || upTo !== undefined || since !== undefined) return false
+  return filter.kind === 'all' || isOnlyKeyword(filter, histogramBy)
+}
+
+const isOnlyKeyword = (filter: Filter, field: string): boolean => filter.kind === 'keyword' && filter.field === field
+
+/** Counts per minute between two minutes, from inclusive, to exclusive; undefined: open. */
+export function countedMinutes(
+  { database, tables }: DayCollection,
+  from: bigint | undefined,
+  to: bigint | undefined,
+): readonly Readonly<{ minute: bigint; value: unknown; count: number }>[] {
+  const sql = `SELECT minute, value, count FROM ${tables.minutes} WHERE minute >= ? AND minute <= ? AND count > 0`
+  const last = to === undefined ? clampInt64(1n << 64n) : to - 1n
+  return database.all(sql, from ?? clampInt64(-(1n << 64n)), last).map(({ minute, value, count }) => ({
+    minute: minute as bigint,
+    value: value === '' ? null : value,
+    count: Number(count),
+  }))
+}

@@ -1,0 +1,240 @@
+import { hash } from 'node:crypto'
+import { parseJson, stringifyJson } from '#src/lib/json.ts'
+import type { Position } from '#src/events/envelope.ts'
+import { timeOfRecordId, type Collection, type DocumentId, type Entry } from '../../projection.ts'
+import { compareText, floorTo, keywordTerm, rowOf, type Row } from '../row.ts'
+import { transaction, type Columns, type Database, type Value } from './database.ts'
+import {
+  firstRow,
+  formatKeywords,
+  keywordColumn,
+  keywordTerms,
+  lastRow,
+  msOf,
+  msOfRow,
+  numberColumn,
+  tokensColumn,
+  type Tables,
+} from './layout.ts'
+
+/** A collection as the writer knows it. */
+export type Written = Readonly<{ collection: Collection; tables: Tables }>
+/** What a batch does to one file: entries kept there, and ids of records that another file or a later entry replaces. */
+export type DayChanges = Readonly<{ entries: readonly Entry[]; replaced: readonly Replaced[] }>
+export type Replaced = Readonly<{ collection: string; id: DocumentId; position: Position }>
+
+type Old = Readonly<{ row: bigint; time: bigint; terms: string; counted: string }>
+type New = Readonly<{ entry: Entry; form: Row; old: Old | undefined }>
+
+const minuteNs = 60_000_000_000n
+
+/** Adds up what a batch does to the counts per minute. */
+function createMinutes(database: Database, { tables }: Written) {
+  const { shape, minutes } = tables
+  const changes = new Map<string, readonly [bigint, string, bigint]>()
+  return {
+    add(timeNs: bigint, value: string, by: bigint): void {
+      if (shape.histogramBy === undefined) return
+      const minute = floorTo(timeNs, minuteNs) / minuteNs
+      const name = `${minute} ${value}`
+      changes.set(name, [minute, value, (changes.get(name)?.[2] ?? 0n) + by])
+    },
+    write(): void {
+      const sql = `INSERT INTO ${minutes} (minute, value, count) VALUES (?, ?, ?)
+        ON CONFLICT DO UPDATE SET count = count + excluded.count`
+      for (const [minute, value, by] of changes.values()) if (by !== 0n) database.run(sql, minute, value, by)
+    },
+  }
+}
+type Minutes = ReturnType<typeof createMinutes>
+
+const countedOf = ({ tables }: Written, form: Row): string =>
+  formatKeywords(form.keywords.get(tables.shape.histogramBy ?? '') ?? []) ?? ''
+
+/** What FTS5 holds of a row, column by column. */
+function termsOf({ tables }: Written, { tokens, keywords }: Row): readonly (string | null)[] {
+  const values = [...keywords].flatMap(([field, values]) => values.map((value) => keywordTerm(field, value)))
+  return [...tables.tokens.map((field) => tokens.get(field) ?? null), values.length === 0 ? null : values.join(' ')]
+}
+
+const termsHash = (terms: readonly (string | null)[]): string => hash('sha1', terms.join('\n')).slice(0, 16)
+
+/** The row that holds an id, by the unique index of documents or by the time that a record's id begins with. */
+export function findRow(database: Database, tables: Tables, id: DocumentId): Columns | undefined {
+  if (tables.shape.kind === 'document') return database.get(`SELECT * FROM ${tables.rows} WHERE id = ?`, id)
+  const time = timeOfRecordId(id)
+  if (time === undefined) return undefined
+  if (isSpilled(database, tables))
+    return database.get(`SELECT * FROM ${tables.rows} WHERE time = ? AND id = ?`, time, id)
+  const ms = msOf(time)
+  const sql = `SELECT * FROM ${tables.rows} WHERE row BETWEEN ? AND ? AND id = ?`
+  return database.get(sql, firstRow(ms), lastRow(ms), id)
+}
+
+/** Whether a millisecond once held more rows than its part of the rowids: then rowids do not tell the order of time. */
+export const isSpilled = (database: Database, { shape }: Tables): boolean =>
+  database.get('SELECT spilled FROM collections WHERE name = ?', shape.name)?.['spilled'] === 1n
+
+function oldOf(columns: Columns | undefined, { tables }: Written): Old | undefined {
+  if (columns === undefined) return undefined
+  const counted = columns[keywordColumn(tables.shape.histogramBy ?? '')]
+  return {
+    row: columns['row'] as bigint,
+    time: columns['time'] as bigint,
+    terms: String(columns['terms'] ?? ''),
+    counted: typeof counted === 'string' ? counted : '',
+  }
+}
+
+function removeRow(database: Database, written: Written, old: Old, minutes: Minutes): void {
+  const { rows, bodies, terms } = written.tables
+  database.run(`DELETE FROM ${rows} WHERE row = ?`, old.row)
+  database.run(`DELETE FROM ${bodies} WHERE row = ?`, old.row)
+  if (terms !== undefined) database.run(`DELETE FROM ${terms} WHERE rowid = ?`, old.row)
+  minutes.add(old.time, old.counted, -1n)
+}
+
+/** Free rowids of a millisecond, ascending; where one is full the next towards 1970 is taken, and the file says so. */
+function createRowids(database: Database, { tables }: Written) {
+  const free = new Map<bigint, bigint>()
+  const sql = `SELECT max(row) AS row FROM ${tables.rows} WHERE row BETWEEN ? AND ?`
+  const freeIn = (ms: bigint): bigint => {
+    const highest = database.get(sql, firstRow(ms), lastRow(ms))?.['row']
+    return typeof highest === 'bigint' ? highest + 1n : firstRow(ms)
+  }
+  return (timeNs: bigint): bigint => {
+    const own = msOf(timeNs)
+    for (let ms = own; ; ms += own > 0n ? -1n : 1n) {
+      const row = free.get(ms) ?? freeIn(ms)
+      free.set(ms, row + 1n)
+      if (row <= lastRow(ms)) return row
+      free.set(ms, lastRow(ms) + 1n)
+      database.run('UPDATE collections SET spilled = 1 WHERE name = ?', tables.shape.name)
+    }
+  }
+}
+
+/** `stays`: the row had this number before, and its postings are still there. */
+type Inserter = (item: New, row: bigint, stays: boolean) => void
+
+function createInserter(database: Database, written: Written): Inserter {
+  const { tables } = written
+  const { shape, rows, bodies, terms, numbers, keywords, tokens } = tables
+  const isDocument = shape.kind === 'document'
+  const columns = ['row', 'id', 'time', 'position', ...(isDocument ? ['created', 'terms'] : [])]
+  columns.push(...numbers.map(numberColumn), ...keywords.map(keywordColumn))
+  const insertRow = `INSERT INTO ${rows} (${columns.join(', ')}) VALUES (${columns.map(() => '?').join(', ')})`
+  const insertBody = `INSERT INTO ${bodies} (row, body) VALUES (?, ?)`
+  const termColumns = ['rowid', ...tokens.map(tokensColumn), keywordTerms]
+  const insertTerms = `INSERT INTO ${terms} (${termColumns.join(', ')}) VALUES (${termColumns.map(() => '?').join(', ')})`
+  return ({ entry, form, old }, row, stays) => {
+    const texts = termsOf(written, form)
+    const hashed = isDocument ? termsHash(texts) : ''
+    const values: Value[] = [row, entry.id, form.timeNs, entry.position]
+    if (isDocument) values.push(entry.created ?? 0, hashed)
+    values.push(...numbers.map((field) => form.numbers.get(field) ?? null))
+    values.push(...keywords.map((field) => formatKeywords(form.keywords.get(field) ?? [])))
+    database.run(insertRow, ...values)
+    database.run(insertBody, row, stringifyJson(entry.document))
+    // Postings that read the same as before need not be written again.
+    if (terms === undefined || (stays && old?.terms === hashed)) return
+    if (stays) database.run(`DELETE FROM ${terms} WHERE rowid = ?`, row)
+    database.run(insertTerms, row, ...texts)
+  }
+}
+
+/** Takes away what the entry's older form holds, but for the postings of a document that keeps its row. */
+function removeOld(database: Database, written: Written, item: New, minutes: Minutes): void {
+  const { old, form } = item
+  if (old === undefined) return
+  if (msOfRow(old.row) !== msOf(form.timeNs)) return removeRow(database, written, old, minutes)
+  database.run(`DELETE FROM ${written.tables.rows} WHERE row = ?`, old.row)
+  database.run(`DELETE FROM ${written.tables.bodies} WHERE row = ?`, old.row)
+  minutes.add(old.time, old.counted, -1n)
+}
+
+function writeCollection(
+  database: Database,
+  written: Written,
+  entries: readonly Entry[],
+  replaced: readonly Replaced[],
+): void {
+  const minutes = createMinutes(database, written)
+  for (const { id } of replaced) {
+    const old = oldOf(findRow(database, written.tables, id), written)
+    if (old !== undefined) removeRow(database, written, old, minutes)
+  }
+  const isDocument = written.tables.shape.kind === 'document'
+  const items = entries.map((entry): New => {
+    const old = isDocument ? oldOf(findRow(database, written.tables, entry.id), written) : undefined
+    return { entry, form: rowOf(written.tables.shape, written.collection, entry), old }
+  })
+  for (const item of items) removeOld(database, written, item, minutes)
+  insertAll(database, written, items, minutes)
+  minutes.write()
+}
+
+/** In order of time, so that FTS5 meets rising rowids and rows of one batch lie in their order. */
+function insertAll(database: Database, written: Written, items: readonly New[], minutes: Minutes): void {
+  const sorted = items.toSorted((a, b) => {
+    if (a.form.timeNs !== b.form.timeNs) return a.form.timeNs < b.form.timeNs ? -1 : 1
+    return compareText(a.entry.id, b.entry.id)
+  })
+  const insert = createInserter(database, written)
+  // Rows that stay are put back first: the counter of a millisecond goes on behind them.
+  const stays = ({ old, form }: New): boolean => old !== undefined && msOfRow(old.row) === msOf(form.timeNs)
+  for (const item of sorted) if (stays(item) && item.old !== undefined) insert(item, item.old.row, true)
+  const nextRow = createRowids(database, written)
+  for (const item of sorted) if (!stays(item)) insert(item, nextRow(item.form.timeNs), false)
+  for (const item of sorted) minutes.add(item.form.timeNs, countedOf(written, item.form), 1n)
+  const [first, last] = [sorted[0]?.form.timeNs, sorted.at(-1)?.form.timeNs]
+  if (first === undefined || last === undefined) return
+  database.run(
+    `UPDATE collections SET earliest = min(coalesce(earliest, ?1), ?1), latest = max(coalesce(latest, ?2), ?2) WHERE name = ?3`,
+    first,
+    last,
+    written.tables.shape.name,
+  )
+}
+
+/** How far this file has followed the log. */
+export function positionOf(database: Database): Position {
+  return Number(database.get('SELECT position FROM file')?.['position'] ?? 0n)
+}
+
+/**
+ * Writes a batch's part for one file, and the batch's position, in one transaction. What the file's own position covers is
+ * left out: a batch that comes again, or in other cuts, changes nothing.
+ */
+export function writeDay(
+  database: Database,
+  collections: ReadonlyMap<string, Written>,
+  { entries, replaced }: DayChanges,
+  position: Position,
+): void {
+  transaction(database, () => {
+    const reached = positionOf(database)
+    if (position <= reached) return
+    for (const [name, written] of collections) {
+      const mine = entries.filter((entry) => entry.collection === name && entry.position > reached)
+      const gone = replaced.filter((item) => item.collection === name && item.position > reached)
+      if (mine.length + gone.length > 0) writeCollection(database, written, mine, gone)
+    }
+    database.run('UPDATE file SET position = ?', position)
+  })
+}
+
+/** The entry of an id in one file. */
+export function readEntry(database: Database, tables: Tables, id: DocumentId, day: string): Entry | undefined {
+  const columns = findRow(database, tables, id)
+  if (columns === undefined) return undefined
+  const body = database.get(`SELECT body FROM ${tables.bodies} WHERE row = ?`, columns['row'] as bigint)?.['body']
+  return {
+    collection: tables.shape.name,
+    id,
+    day,
+    document: parseJson(String(body)) as object,
+    position: Number(columns['position']),
+    ...(tables.shape.kind === 'document' ? { created: Number(columns['created']) } : {}),
+  }
+}

@@ -1,0 +1,159 @@
+import { join } from 'node:path'
+import { PermanentError } from '#src/lib/failure.ts'
+import type { WorkspaceId } from '#src/events/workspace-id.ts'
+import type { IndexName } from '../../index-store.ts'
+import type { CollectionShape } from '../row.ts'
+import type { Database } from './database.ts'
+
+/** Raised with every change of the tables below; a file of a later layout is refused. */
+export const layoutVersion = 1n
+
+export type Shapes = Readonly<Record<string, CollectionShape>>
+
+export const buildFolder = (folder: string, index: IndexName): string => join(folder, index)
+export const workspaceFolder = (folder: string, index: IndexName, workspaceId: WorkspaceId): string =>
+  join(folder, index, workspaceId)
+export const metaPath = (folder: string, index: IndexName): string => join(folder, index, 'meta.db')
+export const livePath = (folder: string): string => join(folder, 'live.db')
+
+/** `2026-11-21.db` → `2026-11-21`; undefined for any other file. */
+export const dayOfFile = (name: string): string | undefined => /^(\d{4}-\d\d-\d\d)\.db$/.exec(name)?.[1]
+
+/** The names of a collection's tables and columns. */
+export type Tables = Readonly<{
+  shape: CollectionShape
+  rows: string
+  bodies: string
+  /** FTS5 table and its vocabulary; undefined when no field is text. */
+  terms: string | undefined
+  vocabulary: string
+  minutes: string
+  numbers: readonly string[]
+  keywords: readonly string[]
+  tokens: readonly string[]
+}>
+
+export const numberColumn = (field: string): string => `n_${field}`
+export const keywordColumn = (field: string): string => `k_${field}`
+export const tokensColumn = (field: string): string => `t_${field}`
+/** The FTS5 column with a term for each value of each keyword field. */
+export const keywordTerms = 'keywords'
+
+export function tablesOf(shape: CollectionShape): Tables {
+  const names = [shape.name, ...Object.keys(shape.fields)]
+  const odd = names.find((name) => !/^[A-Za-z][A-Za-z0-9]*$/.test(name))
+  if (odd !== undefined) throw new PermanentError({ operation: 'lay out', subject: `collection ${shape.name}, ${odd}` })
+  const of = (kind: string): readonly string[] =>
+    Object.keys(shape.fields).filter((field) => shape.fields[field] === kind)
+  const [numbers, keywords, tokens] = [of('number'), of('keyword'), of('tokens')]
+  return {
+    shape,
+    rows: `r_${shape.name}`,
+    bodies: `b_${shape.name}`,
+    terms: keywords.length + tokens.length === 0 ? undefined : `f_${shape.name}`,
+    vocabulary: `v_${shape.name}`,
+    minutes: `m_${shape.name}`,
+    numbers,
+    keywords,
+    tokens,
+  }
+}
+
+/** Only blanks part tokens: all other printable ASCII belongs to them; what is beyond ASCII does anyhow. */
+const tokenCharacters = Array.from({ length: 0x7f - 0x21 }, (_, index) => String.fromCharCode(0x21 + index))
+  .filter((character) => !/[A-Za-z0-9]/.test(character))
+  .join('')
+
+function termsTable({ terms, vocabulary, tokens }: Tables): readonly string[] {
+  if (terms === undefined) return []
+  const tokenize = `ascii tokenchars '${tokenCharacters.replaceAll("'", "''")}'`.replaceAll('"', '""')
+  const columns = [...tokens.map(tokensColumn), keywordTerms].join(', ')
+  return [
+    `CREATE VIRTUAL TABLE ${terms} USING fts5(${columns}, content='', contentless_delete=1, tokenize="${tokenize}")`,
+    `CREATE VIRTUAL TABLE ${vocabulary} USING fts5vocab(${terms}, 'col')`,
+  ]
+}
+
+/**
+ * The rowid is the millisecond of the record's time, then a counter: newest first is a walk. A row is narrow; its body is
+ * kept apart, so that counting and sorting do not read it. `created`: see Entry. `terms`: hash of what FTS5 holds of it.
+ */
+function collectionTables(tables: Tables): readonly string[] {
+  const { shape, rows, bodies, minutes, numbers, keywords } = tables
+  const ofNumbers = numbers.map((field) => `${numberColumn(field)} INTEGER`)
+  const ofKeywords = keywords.map((field) => `${keywordColumn(field)} TEXT`)
+  const isDocument = shape.kind === 'document'
+  const byNumber = numbers.map(
+    (field) => `CREATE INDEX ${rows}_${numberColumn(field)} ON ${rows} (${numberColumn(field)}, id)`,
+  )
+  return [
+    `CREATE TABLE ${rows} (${[
+      'row INTEGER PRIMARY KEY, id TEXT NOT NULL, time INTEGER NOT NULL, position INTEGER NOT NULL',
+      ...(isDocument ? ['created INTEGER NOT NULL, terms TEXT NOT NULL'] : []),
+      ...ofNumbers,
+      ...ofKeywords,
+    ].join(', ')})`,
+    `CREATE TABLE ${bodies} (row INTEGER PRIMARY KEY, body TEXT NOT NULL)`,
+    ...(isDocument ? [`CREATE UNIQUE INDEX ${rows}_id ON ${rows} (id)`, ...byNumber] : []),
+    ...(isDocument ? [] : [`CREATE INDEX ${rows}_position ON ${rows} (position)`]),
+    ...termsTable(tables),
+    ...(shape.histogramBy === undefined
+      ? []
+      : [
+          `CREATE TABLE ${minutes} (minute INTEGER NOT NULL, value TEXT NOT NULL, count INTEGER NOT NULL,
+             PRIMARY KEY (minute, value)) WITHOUT ROWID`,
+        ]),
+    `INSERT INTO collections (name, spilled) VALUES ('${shape.name}', 0)`,
+  ]
+}
+
+/** All that a day's file begins with; runs within a transaction. */
+export function layOutDay(database: Database, shapes: Shapes, epoch: string): void {
+  database.exec('CREATE TABLE file (epoch TEXT NOT NULL, position INTEGER NOT NULL)')
+  database.exec(
+    'CREATE TABLE collections (name TEXT PRIMARY KEY, earliest INTEGER, latest INTEGER, spilled INTEGER NOT NULL)',
+  )
+  for (const shape of Object.values(shapes)) for (const sql of collectionTables(tablesOf(shape))) database.exec(sql)
+  database.run('INSERT INTO file (epoch, position) VALUES (?, 0)', epoch)
+  database.exec(`PRAGMA user_version = ${layoutVersion}`)
+}
+
+/** The layout of an open file; 0 for one that is only just being made. Throws PermanentError on a later one. */
+export function layoutOf(database: Database): bigint {
+  const version = database.get('PRAGMA user_version')?.['user_version'] as bigint
+  if (version <= layoutVersion) return version
+  throw new PermanentError({
+    operation: 'open',
+    subject: database.path,
+    hint: `its layout is version ${version}, this program knows ${layoutVersion}: start the newer program again`,
+  })
+}
+
+const counterBits = 20n
+const msMax = (1n << 43n) - 1n
+const msMin = -(1n << 43n)
+export const rowsPerMs = 1n << counterBits
+
+/** The millisecond of a time in ns as it stands in a rowid; times beyond the years 1691 and 2248 share the outermost. */
+export function msOf(timeNs: bigint): bigint {
+  const rest = timeNs % 1_000_000n
+  const ms = timeNs / 1_000_000n - (rest < 0n ? 1n : 0n)
+  return ms < msMin ? msMin : ms > msMax ? msMax : ms
+}
+
+export const isOutermost = (ms: bigint): boolean => ms === msMin || ms === msMax
+export const firstRow = (ms: bigint): bigint => ms << counterBits
+export const lastRow = (ms: bigint): bigint => firstRow(ms) + rowsPerMs - 1n
+export const msOfRow = (row: bigint): bigint => row >> counterBits
+
+/** Values of a keyword field as one text: one value as it is, several as JSON behind a character that marks them. */
+export function formatKeywords(values: readonly string[]): string | null {
+  const [first] = values
+  if (first === undefined) return null
+  return values.length === 1 && first !== '' && !first.startsWith('\u001f') ? first : `\u001f${JSON.stringify(values)}`
+}
+
+export function parseKeywords(text: unknown): readonly string[] {
+  if (typeof text !== 'string') return []
+  return text.startsWith('\u001f') ? (JSON.parse(text.slice(1)) as readonly string[]) : [text]
+}

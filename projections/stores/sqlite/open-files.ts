@@ -1,0 +1,50 @@
+import type { Database } from './database.ts'
+
+/** Open connections by path; at most `openMax`, the longest unused is closed first. */
+export type OpenFiles = Readonly<{
+  /** The connection, opened by `open` when it is not there; undefined when `open` finds no usable file. */
+  use(path: string, open: () => Database | undefined): Database | undefined
+  close(path: string): void
+  closeAll(): void
+}>
+
+/** `onClose` runs before a connection goes. `inUse`: connections that must stay for now, such as those within a loop. */
+export function createOpenFiles(
+  openMax: number,
+  onClose: (database: Database) => void = () => {},
+  inUse: (database: Database) => boolean = () => false,
+): OpenFiles {
+  const files = new Map<string, Database>()
+  const close = (path: string, database: Database): void => {
+    onClose(database)
+    files.delete(path)
+    database.close()
+  }
+  const makeRoom = (): void => {
+    for (const [path, database] of files) {
+      if (files.size < openMax) return
+      if (!inUse(database)) close(path, database)
+    }
+  }
+  return {
+    use(path, open) {
+      const known = files.get(path)
+      if (known !== undefined) {
+        files.delete(path)
+        files.set(path, known)
+        return known
+      }
+      makeRoom()
+      const opened = open()
+      if (opened !== undefined) files.set(path, opened)
+      return opened
+    },
+    close(path) {
+      const known = files.get(path)
+      if (known !== undefined) close(path, known)
+    },
+    closeAll() {
+      for (const [path, database] of files) close(path, database)
+    },
+  }
+}

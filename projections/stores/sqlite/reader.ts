@@ -1,0 +1,150 @@
+import { parseJson } from '#src/lib/json.ts'
+import type { Bucket, Facet, Hit, IndexQuery, IndexReader, Scope, Selection } from '../../index-store.ts'
+import { timeOfRecordId, type DocumentId } from '../../projection.ts'
+import { createCounter, topValues } from '../counts.ts'
+import { createDayFiles } from './day-files.ts'
+import {
+  countByKeyword,
+  countRows,
+  isCountedByMinute,
+  mayHold,
+  orderColumn,
+  sortedRows,
+  walkedRows,
+  type DayCollection,
+  type Place,
+} from './day-query.ts'
+import { findRow } from './day-writer.ts'
+import type { ExpansionLimits } from './expand.ts'
+import { countDay } from './histogram.ts'
+import { parseKeywords } from './layout.ts'
+import { inTimeOrder, mergeRows, type Placed, type Source } from './merge.ts'
+import { readProgress } from './meta.ts'
+
+export type SqliteReaderOptions = Readonly<{
+  folder: string
+  limits: Readonly<{ indexFilesOpenMax: number; patternExpansionsMax: number }>
+  /** How many terms a pattern may look at in one file. */
+  patternScanTermsMax?: number
+}>
+
+function bodyOf({ database, tables }: DayCollection, row: bigint): object {
+  const body = database.get(`SELECT body FROM ${tables.bodies} WHERE row = ?`, row)?.['body']
+  return parseJson(String(body)) as object
+}
+
+function hitOf<D extends object>({ of, place }: Placed<DayCollection>): Hit<D> {
+  const { timeNs, position, sort } = place
+  return { id: sort.id, timeNs, position, sort, document: bodyOf(of, place.row) as D }
+}
+
+/** A file's rows in the order asked for: a walk where the rowids tell it, else sorted by SQLite. */
+function sourceOf(day: DayCollection, query: IndexQuery, limits: ExpansionLimits): Source<DayCollection> {
+  const { orderBy, direction, after } = query
+  if (orderBy !== 'timeNs') return { of: day, reach: undefined, rows: () => sortedRows(day, query, query, limits) }
+  const reach = direction === 'asc' ? day.earliest : day.latest
+  // A walk begins at the cursor's millisecond; what of it comes before the cursor is left out by the merge.
+  const beyond = after === undefined ? {} : direction === 'asc' ? { fromNs: after.value } : { toNs: after.value + 1n }
+  const range = { ...query, ...narrower(query, beyond) }
+  if (day.spilled) return { of: day, reach, rows: () => sortedRows(day, range, query, limits) }
+  return { of: day, reach, rows: () => inTimeOrder(walkedRows(day, range, direction, limits), direction) }
+}
+
+type Times = Readonly<{ fromNs?: bigint; toNs?: bigint }>
+
+function narrower(a: Times, b: Times): Times {
+  const fromNs = a.fromNs === undefined || (b.fromNs !== undefined && b.fromNs > a.fromNs) ? b.fromNs : a.fromNs
+  const toNs = a.toNs === undefined || (b.toNs !== undefined && b.toNs < a.toNs) ? b.toNs : a.toNs
+  return { ...(fromNs === undefined ? {} : { fromNs }), ...(toNs === undefined ? {} : { toNs }) }
+}
+
+function findPlace({ database, tables }: DayCollection, id: DocumentId): Place | undefined {
+  const columns = findRow(database, tables, id)
+  if (columns === undefined) return undefined
+  const timeNs = columns['time'] as bigint
+  const row = columns['row'] as bigint
+  return { row, timeNs, position: Number(columns['position']), sort: { value: timeNs, id } }
+}
+
+/** Whether a file may hold a record of this id, by the time the id begins with. */
+function mayHoldId(day: DayCollection, id: DocumentId): boolean {
+  if (day.tables.shape.kind === 'document') return true
+  const time = timeOfRecordId(id)
+  return time !== undefined && time >= day.earliest && time <= day.latest
+}
+
+function findAll<D extends object>(days: readonly DayCollection[], ids: readonly DocumentId[]): readonly Hit<D>[] {
+  return [...new Set(ids)].flatMap((id) => {
+    for (const day of days) {
+      const place = mayHoldId(day, id) ? findPlace(day, id) : undefined
+      if (place !== undefined) return [hitOf<D>({ of: day, place })]
+    }
+    return []
+  })
+}
+
+function search<D extends object>(
+  days: readonly DayCollection[],
+  query: IndexQuery,
+  limits: ExpansionLimits,
+): readonly Hit<D>[] {
+  const sources = days
+    .filter((day) => mayHold(day, query) && orderColumn(day.tables, query.orderBy) !== undefined)
+    .map((day) => sourceOf(day, query, limits))
+  return mergeRows(sources, query, query.limit).map((placed) => hitOf<D>(placed))
+}
+
+function count(day: DayCollection, selection: Selection, limits: ExpansionLimits): number {
+  const { histogramBy } = day.tables.shape
+  if (histogramBy === undefined || !isCountedByMinute(day, selection, histogramBy))
+    return countRows(day, selection, limits)
+  const counter = createCounter()
+  countDay(day, selection, 60_000_000_000n, histogramBy, limits, counter)
+  return counter.buckets().reduce((sum, { total }) => sum + total, 0)
+}
+
+function facet(
+  days: readonly DayCollection[],
+  selection: Selection,
+  field: string,
+  valuesMax: number,
+  limits: ExpansionLimits,
+): Facet {
+  const counts = new Map<string, number>()
+  for (const day of days) {
+    for (const { value, count } of countByKeyword(day, selection, field, limits)) {
+      for (const one of parseKeywords(value)) counts.set(one, (counts.get(one) ?? 0) + count)
+    }
+  }
+  return topValues(field, counts, valuesMax)
+}
+
+/** The reading side of a folder of SQLite files. It blocks while it works: run it in a thread of its own (query-thread.ts). */
+export function createSqliteIndexReader(options: SqliteReaderOptions): IndexReader {
+  const { folder, limits, patternScanTermsMax = 2_000_000 } = options
+  const files = createDayFiles(folder, limits.indexFilesOpenMax)
+  const expansion: ExpansionLimits = { patternExpansionsMax: limits.patternExpansionsMax, patternScanTermsMax }
+  const selected = <T>(scope: Scope, selection: Selection, task: (days: readonly DayCollection[]) => T): T =>
+    files.withDays(scope, (days) => task(days.filter((day) => mayHold(day, selection))))
+  return {
+    async progress(projection) {
+      const build = files.live(projection)
+      return build && { index: build.index, ...readProgress(build.meta) }
+    },
+    get: async <D extends object>(scope: Scope, ids: readonly DocumentId[]) =>
+      files.withDays(scope, (days) => findAll<D>(days, ids)),
+    search: async <D extends object>(scope: Scope, query: IndexQuery) =>
+      files.withDays(scope, (days) => search<D>(days, query, expansion)),
+    count: async (scope, selection) =>
+      selected(scope, selection, (days) => days.reduce((sum, day) => sum + count(day, selection, expansion), 0)),
+    histogram: async (scope, selection, stepNs, by): Promise<readonly Bucket[]> =>
+      selected(scope, selection, (days) => {
+        const counter = createCounter()
+        for (const day of days) countDay(day, selection, stepNs, by, expansion, counter)
+        return counter.buckets()
+      }),
+    facets: async (scope, selection, fields, valuesMax) =>
+      selected(scope, selection, (days) => fields.map((field) => facet(days, selection, field, valuesMax, expansion))),
+    close: async () => files.close(),
+  }
+}

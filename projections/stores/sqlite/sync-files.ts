@@ -1,0 +1,36 @@
+import { closeSync, fsyncSync, openSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { TransientError } from '#src/lib/failure.ts'
+
+function syncPath(path: string): void {
+  let handle: number
+  try {
+    handle = openSync(path, 'r')
+  } catch (cause) {
+    // A WAL that is gone has been folded into its database, which SQLite syncs first.
+    if ((cause as NodeJS.ErrnoException).code === 'ENOENT') return
+    throw new TransientError({ operation: 'sync', subject: path, cause })
+  }
+  try {
+    fsyncSync(handle)
+  } catch (cause) {
+    throw new TransientError({ operation: 'sync', subject: path, cause })
+  } finally {
+    closeSync(handle)
+  }
+}
+
+/**
+ * Makes what was committed to these databases (WAL, synchronous=NORMAL) safe against a power cut: their WALs hold every
+ * commit that is not in the database file yet, and SQLite itself syncs both when it moves them there. `created` are new:
+ * their names must last too.
+ */
+export function syncDatabases(paths: Iterable<string>, created: Iterable<string>): void {
+  for (const path of paths) syncPath(`${path}-wal`)
+  const folders = new Set<string>()
+  for (const path of created) {
+    syncPath(path)
+    for (const folder of [dirname(path), dirname(dirname(path)), dirname(dirname(dirname(path)))]) folders.add(folder)
+  }
+  for (const folder of folders) syncPath(folder)
+}

@@ -1,0 +1,236 @@
+import { existsSync, mkdirSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { PermanentError } from '#src/lib/failure.ts'
+import type { Position } from '#src/events/envelope.ts'
+import type { WorkspaceId } from '#src/events/workspace-id.ts'
+import type { Checkpoint, EntryKey, IndexName, IndexWriter, WorkspaceEntries } from '../../index-store.ts'
+import type { Collection, Entry, Projection } from '../../projection.ts'
+import { dayBefore, daysReplaced } from '../days.ts'
+import { shapeOf } from '../row.ts'
+import { openDatabase, transaction, type Database } from './database.ts'
+import { readEntry, writeDay, type DayChanges, type Replaced, type Written } from './day-writer.ts'
+import { dayOfFile, layOutDay, layoutOf, tablesOf, workspaceFolder, type Shapes } from './layout.ts'
+import { openLive, openMeta, openMetaToRead, readLive, readMeta, writeLive, writeProgress, writeSafe } from './meta.ts'
+import { createOpenFiles } from './open-files.ts'
+import { syncDatabases } from './sync-files.ts'
+
+export type SqliteWriterOptions = Readonly<{
+  folder: string
+  limits: Readonly<{ indexFilesOpenMax: number }>
+  /** Milliseconds between two syncs of the files to the disk, by the heartbeats' own times. */
+  syncEveryMs?: number
+}>
+
+type Build = {
+  index: IndexName
+  epoch: string
+  shapes: Shapes
+  collections: ReadonlyMap<string, Written>
+  meta: Database
+  /** The batch that was written last; everything up to `safe` is on the disk. */
+  written: Position
+  safe: Position
+  syncedAt: number
+  /** Files with commits that may not be on the disk yet, and those of them that are new. */
+  unsynced: Set<string>
+  created: Set<string>
+  /** Days that each workspace has files for. */
+  days: Map<WorkspaceId, Set<string>>
+}
+
+function filesWithWal(folder: string, index: IndexName): readonly string[] {
+  return readdirSync(join(folder, index), { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.db-wal'))
+    .map((name) => join(folder, index, name.slice(0, -'-wal'.length)))
+}
+
+function createBuild(folder: string, index: IndexName, projection: Projection, epoch: string): Build {
+  const all = Object.values(projection.collections) as unknown as readonly Collection[]
+  const collections = new Map(
+    all.map((collection) => [collection.name, { collection, tables: tablesOf(shapeOf(collection)) }]),
+  )
+  const shapes = Object.fromEntries([...collections].map(([name, { tables }]) => [name, tables.shape]))
+  const meta = openMeta(folder, index, epoch, shapes)
+  const safe = readMeta(meta)?.safe ?? 0
+  // A process that was killed may have left commits in WALs that are not on the disk.
+  const left = filesWithWal(folder, index)
+  syncDatabases(left, left)
+  const sets = { unsynced: new Set<string>(), created: new Set<string>(), days: new Map<WorkspaceId, Set<string>>() }
+  return { index, epoch, shapes, collections, meta, written: safe, safe, syncedAt: 0, ...sets }
+}
+
+/** Everything written so far is put on the disk, and then the build's record says so. */
+function syncBuild(build: Build): void {
+  if (build.written === build.safe) return
+  syncDatabases(build.unsynced, build.created)
+  build.unsynced.clear()
+  build.created.clear()
+  writeSafe(build.meta, build.written)
+  build.safe = build.written
+}
+
+function daysOf(folder: string, build: Build, workspaceId: WorkspaceId): Set<string> {
+  const known = build.days.get(workspaceId)
+  if (known !== undefined) return known
+  const path = workspaceFolder(folder, build.index, workspaceId)
+  const names = existsSync(path) ? readdirSync(path) : []
+  const days = new Set(names.flatMap((name) => dayOfFile(name) ?? []))
+  build.days.set(workspaceId, days)
+  return days
+}
+
+/** What a workspace's entries of a batch do to each day's file. */
+function changesByDay(build: Build, entries: readonly Entry[], days: ReadonlySet<string>): Map<string, DayChanges> {
+  const changes = new Map<string, { entries: Entry[]; replaced: Replaced[] }>()
+  const of = (day: string): { entries: Entry[]; replaced: Replaced[] } => {
+    const known = changes.get(day) ?? { entries: [], replaced: [] }
+    changes.set(day, known)
+    return known
+  }
+  for (const entry of entries) {
+    const written = build.collections.get(entry.collection)
+    if (written === undefined)
+      throw new PermanentError({ operation: 'write', subject: `collection ${entry.collection}` })
+    of(entry.day).entries.push(entry)
+    if (entry.replaces !== true) continue
+    for (const day of daysReplaced(entry.day, written.collection.lookbackDays)) {
+      if (days.has(day)) of(day).replaced.push(entry)
+    }
+  }
+  return changes
+}
+
+/** Lays the file out when it is new, and says whether it was. */
+function prepareDay(database: Database, { index, epoch, shapes }: Build): boolean {
+  return transaction(database, () => {
+    if (layoutOf(database) === 0n) {
+      layOutDay(database, shapes, epoch)
+      return true
+    }
+    if (database.get('SELECT epoch FROM file')?.['epoch'] === epoch) return false
+    throw new PermanentError({ operation: 'open', subject: database.path, hint: `it is not of the log of ${index}` })
+  })
+}
+
+type Files = Readonly<{
+  open(build: Build, workspaceId: WorkspaceId, day: string): Database
+  closeAll(): void
+}>
+
+function createFiles(folder: string, openMax: number, builds: ReadonlyMap<IndexName, Build>): Files {
+  const sync = ({ path }: Database): void => {
+    // Before a connection goes its commits are put on the disk: closing the last one removes the WAL.
+    for (const build of builds.values()) {
+      if (build.unsynced.has(path)) syncDatabases([path], build.created.has(path) ? [path] : [])
+    }
+  }
+  const files = createOpenFiles(openMax, sync)
+  return {
+    open(build, workspaceId, day) {
+      const path = join(workspaceFolder(folder, build.index, workspaceId), `${day}.db`)
+      const open = (): Database => {
+        mkdirSync(workspaceFolder(folder, build.index, workspaceId), { recursive: true })
+        const database = openDatabase(path, { readOnly: false, synchronous: 'NORMAL' })
+        if (prepareDay(database, build)) {
+          build.created.add(path)
+          build.unsynced.add(path)
+        }
+        daysOf(folder, build, workspaceId).add(day)
+        return database
+      }
+      const database = files.use(path, open)
+      if (database === undefined) throw new PermanentError({ operation: 'open', subject: path })
+      return database
+    },
+    closeAll: files.closeAll,
+  }
+}
+
+function loadEntries(
+  folder: string,
+  files: Files,
+  build: Build,
+  { workspaceId, collection, id, day }: EntryKey,
+): readonly Entry[] {
+  const written = build.collections.get(collection)
+  if (written === undefined) throw new PermanentError({ operation: 'load', subject: `collection ${collection}` })
+  const known = daysOf(folder, build, workspaceId)
+  const days = Array.from({ length: written.collection.lookbackDays + 1 }, (_, index) => dayBefore(day, index))
+  return days
+    .filter((day) => known.has(day))
+    .flatMap((day) => readEntry(files.open(build, workspaceId, day), written.tables, id, day) ?? [])
+}
+
+function writeEntries(
+  folder: string,
+  files: Files,
+  build: Build,
+  { workspaceId, entries }: WorkspaceEntries,
+  position: Position,
+): void {
+  for (const [day, changes] of changesByDay(build, entries, daysOf(folder, build, workspaceId))) {
+    const database = files.open(build, workspaceId, day)
+    build.unsynced.add(database.path)
+    writeDay(database, build.collections, changes, position)
+  }
+}
+
+/** The checkpoint of a build that is not open, or not there. */
+function checkpointOnDisk(folder: string, index: IndexName): Checkpoint {
+  const database = openMetaToRead(folder, index)
+  const meta = database && readMeta(database)
+  database?.close()
+  return { epoch: meta?.epoch ?? '', position: meta?.safe ?? 0 }
+}
+
+const otherLog = (index: IndexName): PermanentError =>
+  new PermanentError({ operation: 'open', subject: index, hint: 'it follows another log: start a new build' })
+
+/** The writing side in a folder of SQLite files. It blocks while it works: run it in a thread of its own. */
+export function createSqliteIndexWriter({ folder, limits, syncEveryMs = 2_000 }: SqliteWriterOptions): IndexWriter {
+  const builds = new Map<IndexName, Build>()
+  const files = createFiles(folder, limits.indexFilesOpenMax, builds)
+  const live = openLive(folder)
+  const buildOf = (index: IndexName): Build => {
+    const build = builds.get(index)
+    if (build === undefined) throw new PermanentError({ operation: 'use', subject: index, hint: 'open it first' })
+    return build
+  }
+  return {
+    async open(index, projection, epoch) {
+      if (!builds.has(index)) builds.set(index, createBuild(folder, index, projection, epoch))
+      if (buildOf(index).epoch !== epoch) throw otherLog(index)
+    },
+    load: async (index, keys) => keys.map((key) => loadEntries(folder, files, buildOf(index), key)),
+    async write(index, entries, checkpoint) {
+      const build = buildOf(index)
+      for (const of of entries) writeEntries(folder, files, build, of, checkpoint.position)
+      build.written = Math.max(build.written, checkpoint.position)
+    },
+    async checkpoint(index) {
+      const build = builds.get(index)
+      return build === undefined ? checkpointOnDisk(folder, index) : { epoch: build.epoch, position: build.safe }
+    },
+    async heartbeat(index, progress) {
+      const build = buildOf(index)
+      writeProgress(build.meta, progress)
+      if (Math.abs(progress.at - build.syncedAt) < syncEveryMs) return
+      syncBuild(build)
+      build.syncedAt = progress.at
+    },
+    async promote(projection, index) {
+      buildOf(index)
+      writeLive(live, projection, index)
+    },
+    live: async (projection) => readLive(live, projection),
+    async close() {
+      for (const build of builds.values()) {
+        syncBuild(build)
+        build.meta.close()
+      }
+      files.closeAll()
+      builds.clear()
+      live.close()
+    },
+  }
+}

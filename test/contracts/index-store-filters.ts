@@ -1,0 +1,228 @@
+import { expect } from 'chai'
+import { describe, it } from 'mocha'
+import type { Filter } from '#projections/index-store.ts'
+import type { Entry } from '#projections/projection.ts'
+import { createMemoryIndexStore } from '#projections/stores/memory/store.ts'
+import { numberToken, valueTokens, words } from '#src/events/tokens.ts'
+import {
+  createRandom,
+  day,
+  epoch,
+  everything,
+  fixture,
+  idsOf,
+  index,
+  lineEntry,
+  noonNs,
+  randomFilter,
+  randomLine,
+  scopeOf,
+  write,
+  type Line,
+} from '#test/support/index-fixture.ts'
+import type { OpenIndexStore } from './index-store.ts'
+
+const previousDay = '2026-11-20'
+const minuteNs = 60_000_000_000n
+
+/** Clauses on filters and counts. `use` gives the store of the test that runs. */
+export function filterClauses(use: () => OpenIndexStore): void {
+  const ids = (collection: string, filter: Filter = everything) => idsOf(use().reader, collection, filter)
+
+  describe('filters', () => {
+    const phrase = (tokens: readonly string[], fields = ['message'], prefix = false): Filter => ({
+      kind: 'phrase',
+      fields,
+      tokens,
+      prefix,
+    })
+
+    it('finds words, phrases and prefixes, within one field and across none', async () => {
+      await write(use().writer, [lineEntry({ text: '支付失败 order=12, paid in full' }, 1)], 1)
+      const found = async (filter: Filter): Promise<boolean> => (await ids('lines', filter)).length === 1
+      expect(await found(phrase(words('支付')))).to.equal(true)
+      expect(await found(phrase(['paid', 'in', 'full']))).to.equal(true)
+      expect(await found(phrase(['paid', 'full']))).to.equal(false)
+      expect(await found(phrase(['paid', 'in', 'fu'], ['message'], true))).to.equal(true)
+      expect(await found(phrase(['fu']))).to.equal(false)
+      expect(await found(phrase([]))).to.equal(false)
+      expect(await found(phrase(['paid'], ['nowhere']))).to.equal(false)
+      expect(await found(phrase(['paid'], ['nowhere', 'message']))).to.equal(true)
+      expect(await found({ kind: 'not', of: phrase(['absent']) })).to.equal(true)
+    })
+
+    it('takes no token for an operator of the engine', async () => {
+      const odd = ['a"b', '"', '""', "it's", '*', '^x', 'AND', 'NOT', 'NEAR(a', '-x', 'col:x', '{a}', '(', '\\', ';--']
+      const entries = odd.map((text, position) => lineEntry({ service: [text], text }, position + 1))
+      await write(use().writer, entries, odd.length)
+      for (const [position, text] of odd.entries()) {
+        const expected = [entries[position]?.id]
+        expect(await ids('lines', { kind: 'keyword', field: 'service', values: [text] }), text).to.deep.equal(expected)
+        const whole = valueTokens('text', text).slice(0, 1)
+        expect(await ids('lines', phrase(whole, ['fields'])), text).to.deep.equal(expected)
+      }
+    })
+
+    it('expands a pattern over at most the terms allowed, and refuses more', async () => {
+      const entries = Array.from({ length: 1_200 }, (_, n) => lineEntry({ text: `w${n} z` }, n + 1))
+      await write(use().writer, entries, 1_200)
+      const pattern = (prefix: string, regex: string): Filter => ({
+        kind: 'pattern',
+        fields: ['message'],
+        prefix,
+        regex,
+      })
+      expect(await ids('lines', pattern('w1', 'w1[0-4]?[0-9]'))).to.have.length(60)
+      const count = (filter: Filter) => use().reader.count(scopeOf('lines'), { filter })
+      const failure = await count(pattern('w', 'w[0-9]+')).catch((error: unknown) => error)
+      expect(failure).to.have.property('name', 'TooBroadError')
+      expect(await count(phrase(['w'], ['message'], true))).to.equal(1_200)
+    })
+
+    it('answers numeric ranges exactly, however many values they meet', async () => {
+      const random = createRandom(7)
+      const sizes = Array.from({ length: 1_500 }, (_, n) => (n % 2 === 0 ? n - 700 : random.below(2 ** 40) / 8))
+      await write(
+        use().writer,
+        sizes.map((size, n) => lineEntry({ size }, n + 1)),
+        sizes.length,
+      )
+      for (const [from, to] of [
+        [-100, 900],
+        [0, 2 ** 38],
+        [undefined, 12.5],
+        [3.5, undefined],
+        [5, 4],
+        [7, 7],
+      ] as const) {
+        const bounds = {
+          ...(from === undefined ? {} : { from: numberToken('size', from) }),
+          ...(to === undefined ? {} : { to: numberToken('size', to) }),
+        }
+        const filter: Filter = { kind: 'tokenRange', fields: ['fields'], prefix: 'size#', ...bounds }
+        const expected = sizes.filter((size) => size >= (from ?? -Infinity) && size <= (to ?? Infinity)).length
+        expect(await use().reader.count(scopeOf('lines'), { filter }), `${from} to ${to}`).to.equal(expected)
+      }
+    })
+
+    it('joins deeply nested conditions', async () => {
+      await write(use().writer, [lineEntry({ text: 'a b', size: 1 }, 1), lineEntry({ text: 'a', size: 2 }, 2)], 2)
+      let filter: Filter = phrase(['b'])
+      for (let depth = 0; depth < 40; depth++) {
+        const beside = depth % 3 === 0 ? phrase(['a']) : phrase([`absent${depth}`])
+        filter = depth % 3 === 0 ? { kind: 'and', of: [beside, filter] } : { kind: 'or', of: [filter, beside] }
+      }
+      expect(await ids('lines', filter)).to.deep.equal([lineEntry({}, 1).id])
+      expect(await ids('lines', { kind: 'not', of: filter })).to.deep.equal([lineEntry({}, 2).id])
+    })
+  })
+
+  describe('counting', () => {
+    it('gives buckets that begin at multiples of the step, also before 1970, with counts by value', async () => {
+      const at = [-1n, 0n, minuteNs - 1n, minuteNs, noonNs]
+      const entries = at.map((timeNs, n) => lineEntry({ timeNs, level: n % 2 === 0 ? 'info' : null }, n + 1))
+      await write(use().writer, entries, at.length)
+      const histogram = (stepNs: bigint, selection = {}) =>
+        use().reader.histogram(scopeOf('lines'), { filter: everything, ...selection }, stepNs, 'level')
+      expect(await histogram(minuteNs)).to.deep.equal([
+        { startNs: -minuteNs, total: 1, by: { info: 1 } },
+        { startNs: 0n, total: 2, by: { info: 1 } },
+        { startNs: minuteNs, total: 1, by: {} },
+        { startNs: noonNs, total: 1, by: { info: 1 } },
+      ])
+      expect(await histogram(minuteNs, { fromNs: 1n, toNs: noonNs })).to.deep.equal([
+        { startNs: 0n, total: 1, by: { info: 1 } },
+        { startNs: minuteNs, total: 1, by: {} },
+      ])
+      const second = await histogram(1_000_000_000n, { toNs: minuteNs + 1n })
+      expect(second.map(({ startNs }) => startNs)).to.deep.equal([-1_000_000_000n, 0n, 59_000_000_000n, minuteNs])
+    })
+
+    it('gives the most frequent values of each field, several values of one record each', async () => {
+      const services = [['a', 'b'], ['b'], ['B'], [], ['__proto__'], ['']]
+      await write(
+        use().writer,
+        services.map((service, n) => lineEntry({ service, level: 'info' }, n + 1)),
+        services.length,
+      )
+      const facets = await use().reader.facets(
+        scopeOf('lines'),
+        { filter: everything },
+        ['service', 'level', 'nope'],
+        3,
+      )
+      expect(facets).to.deep.equal([
+        {
+          field: 'service',
+          values: [
+            { value: 'b', count: 2 },
+            { value: '', count: 1 },
+            { value: 'B', count: 1 },
+          ],
+        },
+        { field: 'level', values: [{ value: 'info', count: 6 }] },
+        { field: 'nope', values: [] },
+      ])
+    })
+  })
+
+  describe('any filter', () => {
+    for (const seed of [1, 2, 3]) {
+      it(`answers as the plain evaluation does (seed ${seed})`, async () => {
+        const random = createRandom(seed)
+        const oracle = createMemoryIndexStore()
+        await oracle.writer.open(index, fixture, epoch)
+        await oracle.writer.promote('fixture', index)
+        const written: Entry[] = []
+        for (let batch = 0; batch < 6; batch++) {
+          const entries = Array.from({ length: 50 }, (_, n) => {
+            const position = batch * 50 + n + 1
+            const old = random.chance(0.1) ? written[random.below(Math.max(1, written.length))] : undefined
+            const line = randomLine(random)
+            const more = { day: random.chance(0.6) ? day : previousDay }
+            if (old === undefined) return lineEntry(line, position, more)
+            const { timeNs } = old.document as Line
+            return lineEntry({ ...line, timeNs }, position, { id: old.id, day, replaces: true })
+          }).filter((entry, n, all) => all.findIndex(({ id }) => id === entry.id) === n)
+          written.push(...entries)
+          for (const { writer } of [oracle, use()]) await write(writer, entries, batch * 50 + 50)
+        }
+        for (let n = 0; n < 60; n++) {
+          const filter = randomFilter(random)
+          const range = random.chance(0.5)
+            ? {
+                fromNs: noonNs - BigInt(random.below(200_000)) * 1_000_001n,
+                toNs: noonNs + BigInt(random.below(200_000)) * 999_999n,
+              }
+            : {}
+          const selection = {
+            filter,
+            ...range,
+            ...(random.chance(0.2) ? { upTo: 200 } : {}),
+            ...(random.chance(0.2) ? { since: 30 } : {}),
+          }
+          const query = {
+            ...selection,
+            orderBy: random.pick(['timeNs', 'timeNs', 'position', 'size']),
+            direction: random.pick(['asc', 'desc'] as const),
+            limit: 1 + random.below(120),
+          }
+          const stepNs = random.pick([minuteNs, 1_000_000_000n, 7n])
+          const by = random.pick(['level', 'service'])
+          const answers = await Promise.all(
+            [oracle.reader, use().reader].map(async (reader) => ({
+              hits: await reader.search(scopeOf('lines'), query),
+              count: await reader.count(scopeOf('lines'), selection),
+              histogram: await reader.histogram(scopeOf('lines'), selection, stepNs, by),
+              facets: await reader.facets(scopeOf('lines'), selection, ['level', 'service'], 5),
+            })),
+          )
+          const what = JSON.stringify({ filter: query, n, stepNs, by }, (_key, value: unknown) =>
+            typeof value === 'bigint' ? `${value}n` : value,
+          )
+          expect(answers[1], what).to.deep.equal(answers[0])
+        }
+      })
+    }
+  })
+}

@@ -1,0 +1,42 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createMemoryIndexStore } from '#projections/stores/memory/store.ts'
+import { createSqliteQueryThread } from '#projections/stores/sqlite/query-thread.ts'
+import { createSqliteIndexReader } from '#projections/stores/sqlite/reader.ts'
+import { createSqliteIndexWriter } from '#projections/stores/sqlite/writer.ts'
+import { indexStoreContract, type IndexStorePlace } from '#test/contracts/index-store.ts'
+
+indexStoreContract('memory', async () => {
+  const store = createMemoryIndexStore()
+  return { open: async () => store, remove: async () => {} }
+})
+
+/** Few files stay open, so that the tests meet their closing and opening. */
+const limits = { indexFilesOpenMax: 2, patternExpansionsMax: 1_000 }
+
+async function folder(): Promise<string> {
+  return await mkdtemp(join(tmpdir(), 'throughline-index-'))
+}
+
+indexStoreContract('sqlite', async (): Promise<IndexStorePlace> => {
+  const path = await folder()
+  return {
+    open: async () => ({
+      writer: createSqliteIndexWriter({ folder: path, limits }),
+      reader: createSqliteIndexReader({ folder: path, limits }),
+    }),
+    remove: () => rm(path, { recursive: true }),
+  }
+})
+
+indexStoreContract('sqlite, queried in a thread', async (): Promise<IndexStorePlace> => {
+  const path = await folder()
+  return {
+    open: async () => ({
+      writer: createSqliteIndexWriter({ folder: path, limits }),
+      reader: createSqliteQueryThread({ folder: path, limits }),
+    }),
+    remove: () => rm(path, { recursive: true }),
+  }
+})
