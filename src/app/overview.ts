@@ -63,14 +63,16 @@ async function sendOverview(ctx: Context, app: AppContext): Promise<void> {
     </p>
     ${usageOf(workspace, usage)}
     <h2>Find</h2>
-    <form class="row" method="get" action="/app/logs">
+    <form class="row" method="get" action="/api/app/logs/search">
       <label>Logs <input name="q" type="search" size="40" placeholder="level&gt;=warn timeout" /></label>
       <button type="submit">Search logs</button>
+      <button type="submit" formaction="/app/logs/export">Export them</button>
     </form>
-    <form class="row" method="get" action="/app/traces">
+    <form class="row" method="get" action="/api/app/traces/search">
       <label>Traces <input name="q" type="search" size="40" placeholder="http.route=/orders" /></label>
       <button type="submit">Search traces</button>
     </form>
+    <p class="note">Of the last 24 hours; searches answer in JSON.</p>
     <h2>Where to send</h2>
     ${whereToSend(baseUrl)}`
   sendSessionPage(ctx, app, 'Overview', body)

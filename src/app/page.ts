@@ -17,8 +17,6 @@ export type Page = Readonly<{
 
 const links = [
   ['/app', 'Overview'],
-  ['/app/traces', 'Traces'],
-  ['/app/logs', 'Logs'],
   ['/app/keys', 'Keys'],
   ['/app/members', 'Members'],
   ['/app/password', 'Password'],

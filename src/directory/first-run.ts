@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, readdirSync, renameSync, unlinkSync } from 'node:fs'
+import { readFileSync, readdirSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { z } from 'zod'
 import type { Directory } from './create-directory.ts'
@@ -46,8 +46,9 @@ function settlePending(directory: Directory, dataFolder: string): FirstRun | und
     if (firstRun !== undefined && directory.findKey(firstRun.keys.api) !== undefined) {
       publish(dataFolder, file)
       settled = firstRun
-    } else {
-      unlinkSync(file)
+    } else if (!directory.isEmpty()) {
+      // On an empty directory it may be another process's, which is about to append; on this one nobody can any more.
+      rmSync(file, { force: true })
     }
   }
   return settled
@@ -75,10 +76,11 @@ export async function prepareFirstRun({
     writeDurably(pending, `${JSON.stringify(firstRun, null, 2)}\n`)
   })
   if (!created.ok) {
-    if (existsSync(pending)) unlinkSync(pending)
+    rmSync(pending, { force: true })
     return undefined
   }
   publish(dataFolder, pending)
+  settlePending(directory, dataFolder)
   return { base_url: baseUrl, workspace: wanted.name, sign_in, keys: created.value.secrets }
 }
 

@@ -1,0 +1,268 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import type { Workspace } from '#src/directory/directory.ts'
+import { createInstallation, createServices, runIn, type Installation } from './harness.ts'
+
+describe('command line', () => {
+  let installation: Installation
+  let run: Installation['run']
+  let json: Installation['json']
+  beforeEach(async () => {
+    installation = await createInstallation()
+    ;({ run, json } = installation)
+  })
+  afterEach(() => installation.close())
+
+  /** What the running server sees once it has followed what was just written: by position, not by time. */
+  async function serverSees<T>(look: (directory: Installation['directory']) => T): Promise<Awaited<T>> {
+    const { directory: written } = (await json('status')) as { directory: { position: number } }
+    expect(await installation.directory.followed(written.position, 5_000)).to.equal(true)
+    return await look(installation.directory)
+  }
+  const createAcme = (plan = 'free') =>
+    json('workspace', 'create', 'acme', '--plan', plan) as Promise<{ id: Workspace['id'] }>
+
+  describe('workspaces', () => {
+    it('are created, with a change that the running server follows', async () => {
+      const created = await createAcme('pro')
+      expect(created).to.include({ name: 'acme', plan: 'pro' })
+      expect(await serverSees((directory) => directory.workspace(created.id)?.plan.name)).to.equal('pro')
+    })
+
+    it('are on the plan free unless said otherwise', async () => {
+      expect(await json('workspace', 'create', 'acme')).to.include({ plan: 'free' })
+    })
+
+    it('change their plan, by name or id', async () => {
+      const { id } = await createAcme()
+      expect(await json('workspace', 'plan', 'acme', 'pro')).to.include({ id, plan: 'pro' })
+      expect(await serverSees((directory) => directory.workspace(id)?.plan.name)).to.equal('pro')
+      expect(await json('workspace', 'plan', id, 'free')).to.include({ plan: 'free' })
+    })
+
+    it('are listed', async () => {
+      const { id } = await createAcme()
+      const { workspaces } = (await json('workspace', 'list')) as { workspaces: object[] }
+      expect(workspaces).to.have.length(1)
+      expect(workspaces[0]).to.include({ id, name: 'acme', plan: 'free' })
+      const { out } = await run(['workspace', 'list'])
+      expect(out).to.match(/^NAME\s+ID\s+PLAN\s+CREATED\nacme\s+w[0-9a-f]{16}\s+free\s+2\d{3}-/)
+    })
+  })
+
+  describe('users', () => {
+    beforeEach(() => createAcme())
+    const canSignIn = (email: string, password: string): Promise<boolean> =>
+      serverSees(async (directory) => (await directory.authenticate(email, password)) !== undefined)
+
+    it('are created with a generated password, shown once', async () => {
+      const user = (await json('user', 'create', 'ann@acme.example', '--workspace', 'acme')) as { password: string }
+      expect(user).to.include({ email: 'ann@acme.example', role: 'member' })
+      expect(user.password).to.match(/^[0-9A-Za-z]{20}$/)
+      expect(await canSignIn('ann@acme.example', user.password)).to.equal(true)
+    })
+
+    it('are created with the password of standard input, which is not shown', async () => {
+      const argv = ['user', 'create', 'ann@acme.example', '--workspace', 'acme', '--role', 'owner']
+      const { code, out } = await run(argv, { input: 'from the pipe\nand more\n' })
+      expect([code, out]).to.deep.equal([0, 'ann@acme.example is a owner of acme.\n'])
+      expect(await canSignIn('ann@acme.example', 'from the pipe')).to.equal(true)
+    })
+
+    it('are created when standard input is a pipe that nobody writes to', async () => {
+      const { code, out } = await run(['user', 'create', 'ann@acme.example', '--workspace', 'acme'], { input: null })
+      expect(code).to.equal(0)
+      expect(out).to.match(/shown this once: [0-9A-Za-z]{20}\n$/)
+    })
+
+    it('are not created with a short or missing password, a bad address, in no workspace, or twice', async () => {
+      const argv = ['user', 'create', 'ann@acme.example', '--workspace', 'acme']
+      expect((await run(argv, { input: 'short' })).code).to.equal(1)
+      expect((await run([...argv, '--password-stdin'])).code).to.equal(2)
+      expect((await run(['user', 'create', 'nobody', '--workspace', 'acme'])).code).to.equal(1)
+      expect((await run(['user', 'create', 'ann@acme.example', '--workspace', 'other'])).err).to.include(
+        'no workspace "other"',
+      )
+      expect((await run([...argv, '--role', 'god'])).code).to.equal(2)
+      expect((await run(argv)).code).to.equal(0)
+      expect((await run(argv)).err).to.include('user add')
+      expect(await serverSees((directory) => directory.userByEmail('ann@acme.example')?.workspaceIds.length)).to.equal(
+        1,
+      )
+    })
+
+    it('are added to further workspaces', async () => {
+      await json('user', 'create', 'ann@acme.example', '--workspace', 'acme')
+      const { id } = (await json('workspace', 'create', 'second')) as { id: string }
+      expect((await json('user', 'add', 'ann@acme.example', '--workspace', 'second'))['workspaces']).to.include(id)
+      expect((await run(['user', 'add', 'bob@acme.example', '--workspace', 'second'])).code).to.equal(1)
+    })
+
+    it('get a new password', async () => {
+      await json('user', 'create', 'ann@acme.example', '--workspace', 'acme')
+      const { password } = (await json('user', 'password', 'ann@acme.example')) as { password: string }
+      expect(await canSignIn('ann@acme.example', password)).to.equal(true)
+      await run(['user', 'password', 'ann@acme.example'], { input: 'chosen by hand' })
+      expect(await canSignIn('ann@acme.example', password)).to.equal(false)
+      expect(await canSignIn('ann@acme.example', 'chosen by hand')).to.equal(true)
+    })
+  })
+
+  describe('keys', () => {
+    beforeEach(() => createAcme())
+
+    for (const kind of ['publishable', 'logs', 'tracing', 'api']) {
+      it(`of kind ${kind} are created, listed without their secret, and revoked`, async () => {
+        const argv = ['key', 'create', '--workspace', 'acme', '--kind', kind, '--name', 'mine']
+        const { id, secret, ...key } = (await json(...argv)) as { id: string; secret: string }
+        expect(await serverSees((directory) => directory.findKey(secret)?.id)).to.equal(id)
+        const { keys } = (await json('key', 'list', '--workspace', 'acme')) as { keys: object[] }
+        expect(keys).to.deep.equal([{ id, ...key }])
+        expect((await run(['key', 'list', '--workspace', 'acme'])).out).to.not.include(secret)
+        expect((await json('key', 'revoke', id))['revoked_at']).to.match(/^2\d{3}-/)
+        expect(await serverSees((directory) => directory.findKey(secret)?.revokedAt)).to.be.a('number')
+      })
+    }
+
+    it('print their secret alone on the first line, for scripts', async () => {
+      const { out } = await run(['key', 'create', '--workspace', 'acme', '--kind', 'tracing'])
+      expect(out.split('\n')[0]).to.match(/^tt_[0-9A-Za-z]{36}$/)
+    })
+
+    it('take origins and scopes', async () => {
+      const create = (...more: readonly string[]) => json('key', 'create', '--workspace', 'acme', ...more)
+      const publishable = await create(
+        '--kind',
+        'publishable',
+        '--origin',
+        'https://a.example',
+        '--origin',
+        'http://b.example',
+      )
+      expect(publishable['origins']).to.deep.equal(['https://a.example', 'http://b.example'])
+      const api = await create('--kind', 'api', '--scope', 'traces:read', '--scope', 'logs:write')
+      expect(api['scopes']).to.deep.equal(['traces:read', 'logs:write'])
+      expect(
+        (await run(['key', 'create', '--workspace', 'acme', '--kind', 'logs', '--scope', 'traces:read'])).code,
+      ).to.equal(2)
+      expect(
+        (await run(['key', 'create', '--workspace', 'acme', '--kind', 'logs', '--origin', 'https://a.example'])).code,
+      ).to.equal(1)
+    })
+
+    it('that do not exist cannot be revoked', async () => {
+      const { code, err } = await run(['key', 'revoke', 'k0', '--json'])
+      expect(code).to.equal(1)
+      expect(JSON.parse(err)).to.have.nested.property('error.code', 'unknown')
+    })
+  })
+
+  describe('status', () => {
+    it('shows the directory, the log and each index', async () => {
+      await createAcme()
+      const progress = new Map([
+        ['traces', { index: 'traces-v1-001', position: 0, head: 0, at: Date.now(), caughtUpAt: Date.now() }],
+      ])
+      const { out } = await run(['status', '--json'], { services: createServices(progress) })
+      expect(JSON.parse(out)).to.deep.equal({
+        directory: { position: 4_096, workspaces: 1 },
+        log: { head: 0 },
+        indexes: [
+          { projection: 'traces', index: 'traces-v1-001', position: 0, lag: 0, state: 'complete' },
+          { projection: 'logs', index: null, position: 0, lag: null, state: 'not built' },
+        ],
+      })
+    })
+  })
+
+  describe('env', () => {
+    it('prints what the first run wrote, safe for a shell', async () => {
+      const firstRun = {
+        base_url: 'http://localhost:1',
+        workspace: 'default',
+        sign_in: { email: 'owner@localhost', password: "it's; $(rm)" },
+        keys: { publishable: 'pk', logs: 'lt', tracing: 'tt', api: 'wk' },
+      }
+      expect((await run(['env'])).code).to.equal(1)
+      writeFileSync(join(installation.dataFolder, 'first-run.json'), JSON.stringify(firstRun))
+      const { out } = await run(['env'])
+      expect(out.split('\n')).to.include("export TRACES_TOKEN='tt'")
+      const shell = spawn('sh', ['-c', `${out}\nprintf '%s|%s' "$OWNER_PASSWORD" "$BASE_URL"`])
+      let printed = ''
+      shell.stdout.on('data', (chunk) => (printed += String(chunk)))
+      await once(shell, 'close')
+      expect(printed).to.equal("it's; $(rm)|http://localhost:1")
+    })
+  })
+
+  describe('mistakes', () => {
+    const mistakes: readonly (readonly [argv: string, says: string])[] = [
+      ['wrkspace create x', 'did you mean workspace?'],
+      ['workspace crate x', 'did you mean workspace create?'],
+      ['workspace', 'known: create, plan, list'],
+      ['keys', 'did you mean key?'],
+      ['dance', 'there is no verb "dance"'],
+      ['workspace create', 'NAME is missing'],
+      ['workspace create a b', '"b" is one argument too many'],
+      ['workspace create a --plna free', 'did you mean --plan?'],
+      ['workspace create a --plan', 'plan'],
+      ['key create --workspace a', '--kind is missing'],
+      ['key create --kind logs', '--workspace is missing'],
+      ['key create --workspace a --kind gold', '--kind is one of publishable, logs, tracing, api'],
+      ['key revoke', 'ID is missing'],
+    ]
+    for (const [argv, says] of mistakes) {
+      it(`are told with what would be right: ${argv}`, async () => {
+        const { code, out, err } = await run(argv.split(' '))
+        expect(err).to.include(says)
+        expect([code, out]).to.deep.equal([2, ''])
+        expect(await serverSees((directory) => directory.workspaces())).to.deep.equal([])
+      })
+    }
+
+    it('of the plan name the plans there are', async () => {
+      const { code, err } = await run(['workspace', 'create', 'x', '--plan', 'gold'])
+      expect(code).to.equal(1)
+      expect(err).to.include('free, pro')
+    })
+
+    it('of the folder make no new one', async () => {
+      const { code, err } = await runIn(join(installation.dataFolder, 'nowhere'), ['workspace', 'list'])
+      expect(code).to.equal(1)
+      expect(err).to.include('--data')
+    })
+  })
+
+  it('helps', async () => {
+    for (const argv of [[], ['help'], ['--help'], ['-h']]) {
+      const { code, out } = await run(argv)
+      expect(code).to.equal(0)
+      for (const name of ['workspace create', 'user add', 'key revoke', 'status', '--json'])
+        expect(out).to.include(name)
+    }
+    expect((await run(['help', 'key'])).out)
+      .to.include('key revoke')
+      .and.not.include('workspace create')
+    expect((await run(['key', 'create', '--help'])).out)
+      .to.include('--origin')
+      .and.not.include('key revoke')
+  })
+
+  it('works as a process of its own, beside a running one, and ends although its input stays open', async () => {
+    const { dataFolder } = installation
+    await createAcme()
+    const argv = ['test/cli/program.ts', 'user', 'create', 'ann@acme.example', '--workspace', 'acme', '--json']
+    const child = spawn(process.execPath, [...argv, '--data', dataFolder], { stdio: ['pipe', 'pipe', 'inherit'] })
+    let printed = ''
+    child.stdout.on('data', (chunk) => (printed += String(chunk)))
+    const [code] = (await once(child, 'close')) as [number]
+    expect(code).to.equal(0)
+    const { password } = JSON.parse(printed) as { password: string }
+    expect(await serverSees((directory) => directory.authenticate('ann@acme.example', password))).to.not.equal(
+      undefined,
+    )
+  }).timeout(20_000)
+})

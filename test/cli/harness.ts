@@ -1,0 +1,95 @@
+import { randomBytes } from 'node:crypto'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { PassThrough } from 'node:stream'
+import type { Progress } from '#projections/index-store.ts'
+import { limits, plans } from '#src/config.ts'
+import { runCli } from '#src/cli/run-cli.ts'
+import type { CliServices } from '#src/cli/verb.ts'
+import { createDirectory, type Directory } from '#src/directory/create-directory.ts'
+import { loadSecrets } from '#src/directory/secrets.ts'
+import { createMemoryStream } from '#streams/memory/stream.ts'
+import { createSqliteStream } from '#streams/sqlite/stream.ts'
+import type { Stream } from '#streams/stream.ts'
+import { passwords } from '../directory/harness.ts'
+
+export const openDirectoryStream = (dataFolder: string): Promise<Stream> =>
+  createSqliteStream({
+    file: join(dataFolder, 'directory.db'),
+    partition: 'directory',
+    thread: false,
+    pollMs: 5,
+    limits,
+  })
+
+export function createServices(progress: ReadonlyMap<string, Progress> = new Map()): CliServices {
+  return {
+    plans,
+    limits,
+    openDirectoryStream,
+    openLog: async () => createMemoryStream({ partition: '0' }),
+    openIndexes: async () => ({ progress: async (name) => progress.get(name), close: async () => undefined }),
+    projections: ['traces', 'logs'],
+  }
+}
+
+export type Ran = Readonly<{ code: number; out: string; err: string }>
+
+export type Installation = Readonly<{
+  dataFolder: string
+  /** As the running server has it: another connection to the same file. */
+  directory: Directory
+  run: (argv: readonly string[], given?: Readonly<{ input?: string | null; services?: CliServices }>) => Promise<Ran>
+  json: (...argv: readonly string[]) => Promise<Record<string, unknown>>
+  close: () => Promise<void>
+}>
+
+/** Runs the command line in this process. `input`: what stdin holds; null: a pipe that stays open and silent. */
+export async function runIn(
+  dataFolder: string,
+  argv: readonly string[],
+  given: Readonly<{ input?: string | null; services?: CliServices }> = {},
+): Promise<Ran> {
+  const written = { out: '', err: '' }
+  const stdin = new PassThrough()
+  if (given.input !== null) stdin.end(given.input ?? '')
+  const take = (name: 'out' | 'err') => ({ write: (text: string) => (written[name] += text) })
+  const io = { stdout: take('out'), stderr: take('err'), stdin, env: { THROUGHLINE_DATA: dataFolder } }
+  const code = await runCli(argv, io, given.services ?? createServices())
+  return { code, ...written }
+}
+
+export async function createInstallation(): Promise<Installation> {
+  const dataFolder = mkdtempSync(join(tmpdir(), 'throughline-cli-'))
+  const { pepper } = loadSecrets({ dataFolder, random: randomBytes })
+  const stream = await openDirectoryStream(dataFolder)
+  const directory = await createDirectory({
+    stream,
+    clock: Date.now,
+    random: randomBytes,
+    pepper,
+    plans,
+    limits,
+    passwords,
+    onStop: (error) => {
+      throw error
+    },
+  })
+  const run: Installation['run'] = (argv, given) => runIn(dataFolder, argv, given)
+  return {
+    dataFolder,
+    directory,
+    run,
+    json: async (...argv) => {
+      const { code, out, err } = await run([...argv, '--json'])
+      if (code !== 0) throw new Error(err)
+      return JSON.parse(out) as Record<string, unknown>
+    },
+    close: async () => {
+      await directory.close()
+      await stream.close()
+      rmSync(dataFolder, { recursive: true, force: true })
+    },
+  }
+}
