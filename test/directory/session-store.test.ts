@@ -1,0 +1,61 @@
+import { expect } from 'chai'
+import { createSessionStore } from '#src/directory/session-store.ts'
+import { createWorkspace, openDirectory, valueOf, type Opened } from './harness.ts'
+
+const id = 's'.repeat(32)
+
+describe('session store', () => {
+  let one: Opened
+  beforeEach(async () => {
+    one = await openDirectory()
+  })
+  afterEach(() => one.directory.close())
+
+  async function startSession() {
+    const workspace = await createWorkspace(one.directory, 'Acme')
+    const wanted = { email: 'ann@acme.example', password: 'a long password', workspaceId: workspace.id }
+    const { id: userId, email } = valueOf(await one.directory.createUser(wanted))
+    const signedIn = { userId, email, workspaceId: workspace.id, startedAt: one.clock(), address: '192.0.2.1' }
+    return { position: await createSessionStore(one.directory).start(id, signedIn), signedIn }
+  }
+
+  it('starts, gives and ends what the directory knows', async () => {
+    const store = createSessionStore(one.directory)
+    const { position, signedIn } = await startSession()
+    const { address, ...session } = signedIn
+    expect(position).to.equal(await one.stream.head())
+    expect(await store.get(id, position)).to.deep.equal({ id, ...session })
+    expect(one.directory.isKnownAddress(session.userId, address)).to.equal(true)
+    await store.end(id)
+    expect(await store.get(id, position)).to.equal(undefined)
+  })
+
+  it('in a process that is behind the cookie waits until it has followed', async () => {
+    const gate = Promise.withResolvers<void>()
+    let isBehind = false
+    const late = await openDirectory({
+      clock: one.clock,
+      stream: {
+        ...one.stream,
+        read: async (after, max) => {
+          if (isBehind) await gate.promise
+          return one.stream.read(after, max)
+        },
+      },
+    })
+    isBehind = true
+    const { position } = await startSession()
+    const store = createSessionStore(late.directory)
+    expect(await store.get(id, 0), 'without a position').to.equal(undefined)
+    const found = store.get(id, position)
+    gate.resolve()
+    expect((await found)?.id).to.equal(id)
+    await late.directory.close()
+  })
+
+  it('gives no session for a position that never comes', async () => {
+    const { position } = await startSession()
+    const found = await createSessionStore(one.directory).get('x'.repeat(32), position + 4_096_000)
+    expect(found).to.equal(undefined)
+  })
+})
