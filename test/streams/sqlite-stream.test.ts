@@ -183,6 +183,31 @@ describe('the sqlite stream', () => {
     await stream.close()
   })
 
+  it('stays shut after an error on the way to the disk though the cause has passed, until it is opened anew', async () => {
+    const broken: string[] = []
+    const stream = await log.open({ onBroken: ({ name }) => broken.push(name) })
+    log.sql('ALTER TABLE ids RENAME TO gone')
+    expect(await rejection(stream.append([makeEvent('one')]))).to.be.instanceOf(TransientError)
+    log.sql('ALTER TABLE gone RENAME TO ids')
+    const failure = await rejection(stream.append([makeEvent('one')]))
+    expect(failure).to.be.instanceOf(TransientError)
+    expect(failure.message).to.contain('open it anew')
+    expect([broken, await stream.head()]).to.deep.equal([['TransientError'], 0])
+    await stream.close()
+    const again = await log.open()
+    await again.append([makeEvent('one')])
+    await again.close()
+  })
+
+  it('names the event that is missing', async () => {
+    const stream = await log.open()
+    const { events } = await stream.append(makeEvents(3))
+    log.sql('DELETE FROM events WHERE seq = 2')
+    const failure = await rejection(stream.read(events[0]?.position ?? 0, 10))
+    expect(failure.message).to.contain('event 2').and.contain('missing: the next one is 3')
+    await stream.close()
+  })
+
   describe('a reader', () => {
     it('hears at once of what another thread writes', async () => {
       const stream = await log.open({ thread: true, ...noPolling })
