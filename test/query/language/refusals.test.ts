@@ -1,0 +1,229 @@
+import { expect } from 'chai'
+import { limits } from '#src/config.ts'
+import { parseQuery } from '#src/query/language/parse-query.ts'
+
+/** Query, place, and one of what is expected there. */
+const table: readonly (readonly [query: string, position: number, expected: string])[] = [
+  ['(', 1, 'a word'],
+  [')', 0, 'a word'],
+  ['()', 1, 'a word'],
+  ['( )', 2, 'a word'],
+  ['(a', 2, ')'],
+  ['((a)', 4, ')'],
+  ['a)', 1, 'AND'],
+  ['a b)', 3, 'OR'],
+  ['(a))', 3, 'the end of the search'],
+  ['a (', 3, 'a word'],
+  ['a ()', 3, '('],
+  ['AND', 0, 'a word'],
+  ['or', 0, 'a word'],
+  ['&&', 0, 'a word'],
+  ['||', 0, 'a word'],
+  ['AND a', 0, 'a word'],
+  ['OR a', 0, 'NOT'],
+  ['a AND', 5, 'a word'],
+  ['a OR', 4, '"a phrase"'],
+  ['a && ', 5, 'a word'],
+  ['a ||', 4, 'a word'],
+  ['a AND AND b', 6, 'a word'],
+  ['a AND OR b', 6, 'field:value'],
+  ['a OR OR b', 5, 'a word'],
+  ['a OR AND b', 5, 'a word'],
+  ['a || | b', 5, 'OR'],
+  ['(a OR)', 5, 'a word'],
+  ['(AND a)', 1, 'a word'],
+  ['NOT', 3, 'a word'],
+  ['not ', 4, 'a word'],
+  ['a NOT', 5, 'a word'],
+  ['NOT NOT', 7, 'a word'],
+  ['NOT AND a', 4, 'a word'],
+  ['NOT )', 4, 'a word'],
+  ['-(', 2, 'a word'],
+  ['a -()', 4, 'a word'],
+  ['"', 1, '"'],
+  ['"abc', 4, '"'],
+  ['a "b c', 6, '"'],
+  ['"abc\\"', 6, '"'],
+  ['"abc\\', 5, '"'],
+  ['f:"abc', 6, '"'],
+  ['f="', 3, '"'],
+  ['"":x', 0, 'a field name'],
+  ['" ":x', 0, 'a field name'],
+  ['f:', 2, 'a value'],
+  ['f: ', 3, 'a value'],
+  ['f:)', 2, 'a value'],
+  ['(f:)', 3, 'a value'],
+  ['f=', 2, 'a value'],
+  ['f!=', 3, 'a value'],
+  ['f!= )', 4, 'a value'],
+  ['f:|', 2, 'a value'],
+  ['"a b":', 6, 'a value'],
+  ['f:(', 3, 'a word'],
+  ['f:()', 3, 'a word'],
+  ['f:(a', 4, ')'],
+  ['f:(a OR)', 7, 'a word'],
+  ['f:(g:x)', 3, 'a value'],
+  ['f:(a g=x)', 5, '"a phrase"'],
+  ['f:(a AND g>5)', 9, ')'],
+  ['f:("g":x)', 3, 'a value'],
+  ['f:>', 3, 'a number'],
+  ['f:>=', 4, 'a number'],
+  ['f>', 2, 'a number'],
+  ['f:> )', 4, 'a number'],
+  ['f:>abc', 3, 'a number'],
+  ['f<x', 2, 'a number'],
+  ['f >= x', 5, 'a duration such as 200ms'],
+  ['f:>5q', 3, 'a size such as 10kb'],
+  ['f:>1e999', 3, 'a number'],
+  ['f:>0x10', 3, 'a number'],
+  ['f:>1,5', 3, 'a number'],
+  ['f:>""', 3, 'a number'],
+  ['f:>*', 3, 'a number'],
+  ['f:>1_000', 3, 'a number'],
+  ['f:>5M', 3, 'a number'],
+  ['f:>1s5', 3, 'a number'],
+  [`f:>${'9'.repeat(50)}`, 3, 'a number'],
+  ['a<b>', 2, 'a number'],
+  ['f:[', 3, 'a number'],
+  ['f:[]', 3, 'a number'],
+  ['f:[1', 4, 'TO'],
+  ['f:[1 ', 5, 'TO'],
+  ['f:[1]', 4, 'TO'],
+  ['f:[1 2]', 5, 'TO'],
+  ['f:[1 TO', 5, 'TO'],
+  ['f:[1 TO ', 8, 'a number'],
+  ['f:[1 TO 2', 9, ']'],
+  ['f:[1 TO 2)', 9, '}'],
+  ['f:[1 TO 2 3]', 10, ']'],
+  ['f:[a TO b]', 3, 'a number'],
+  ['f:[1 TO b]', 8, 'a number'],
+  ['f:{1 TO}', 5, 'TO'],
+  ['f:[1,2]', 3, 'a number'],
+  ['f:[error]', 3, 'a number'],
+  ['level>=loud', 7, 'warn'],
+  ['level:[warn TO 5]', 15, 'fatal'],
+  ['level:[1 TO warn]', 7, 'error'],
+  ['level:[loud TO *]', 7, 'trace'],
+  ['|', 0, 'OR'],
+  ['a | b', 2, 'OR'],
+  ['a|b', 1, '"|"'],
+  ['error | stats count() by service', 6, '"|"'],
+  ['(a | b)', 3, '||'],
+  ['f:a|b', 3, 'OR'],
+  ['f=~"x"', 1, ':'],
+  ['f!~x', 1, '!='],
+  ['http.*:500', 0, 'a field name without *'],
+  ['_exists_:', 9, 'a field name'],
+  ['_exists_:)', 9, 'a field name'],
+  ['/a(/', 3, 'letters'],
+  ['/(?=a)/', 1, 'letters'],
+  ['x /(a)\\1/', 6, '( )'],
+  ['f:/a**+/', 6, '*'],
+  ['f:/[z-a]/', 4, '[…]'],
+  ['/a{100}/', 2, '{n,m}'],
+  ['/((a{50}){50})/', 1, '+'],
+  ['/a\\b/', 2, '.'],
+  [`/${'a'.repeat(600)}/`, 513, '/'],
+]
+
+describe('query/language refusals', () => {
+  for (const [query, position, expected] of table) {
+    it(query.length > 60 ? `${query.slice(0, 60)}…` : query, () => {
+      const result = parseQuery(query, limits)
+      expect(result.ok, JSON.stringify(result)).to.equal(false)
+      if (result.ok) return
+      expect(result.error.code).to.equal('query_syntax')
+      expect(result.error.position).to.equal(position)
+      expect(result.error.expected).to.include(expected)
+      expect(result.error.detail).to.match(/^\S.{5,}/)
+    })
+  }
+
+  it('refuses what is over a limit, where it is over', () => {
+    const small = { queryCharactersMax: 100, queryTermsMax: 3, queryDepthMax: 4 }
+    const cases: readonly (readonly [string, number])[] = [
+      ['a'.repeat(101), 100],
+      ['a b c d', 6],
+      ['f:(a b c d)', 9],
+      ['(((((a)))))', 4],
+      ['-(-(-(a)))', 4],
+      ['NOT NOT NOT NOT NOT a', 16],
+      ['f:(((((a)))))', 6],
+    ]
+    for (const [query, position] of cases) {
+      const result = parseQuery(query, small)
+      expect(result.ok, query).to.equal(false)
+      if (!result.ok) expect(result.error.position, query).to.equal(position)
+    }
+    expect(parseQuery('a'.repeat(100), small).ok).to.equal(true)
+    expect(parseQuery('a b c', small).ok).to.equal(true)
+    expect(parseQuery('((((a))))', small).ok).to.equal(true)
+  })
+
+  it('answers anything within its limits: hostile text never throws and has its place in the query', () => {
+    const length = limits.queryCharactersMax
+    const repeated = [
+      '(',
+      ')',
+      '"',
+      '\\',
+      '-',
+      '!',
+      '*',
+      '?',
+      ':',
+      '::',
+      'a:',
+      'a:(',
+      '[',
+      '/',
+      '/a',
+      '|',
+      '&',
+      '>',
+      '=',
+      '@',
+      '支',
+      '😀',
+      '\ud800',
+      '\u0000',
+      'NOT ',
+      'a OR ',
+      '* ',
+      'a.b:',
+      '"a":',
+      'f:/[',
+      '(?=',
+      'a*b-',
+      '\\*',
+      'f:[1 TO ',
+    ]
+    for (const piece of repeated) {
+      const query = piece.repeat(length).slice(0, length)
+      const result = parseQuery(query, limits)
+      if (!result.ok) {
+        expect(result.error.position, piece).to.be.within(0, length)
+        expect(result.error.expected.length, piece).to.be.greaterThan(0)
+      }
+    }
+    let state = 11
+    const alphabet = Array.from('ab :=!<>()[]{}"\\/|&*?-+@.~TOANDR015ms支\u0000')
+    for (let round = 0; round < 5_000; round++) {
+      let query = ''
+      const characters = round % 40
+      for (let index = 0; index < characters; index++) {
+        state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
+        query += alphabet[Math.floor((state / 2 ** 32) * alphabet.length)] ?? ''
+      }
+      const result = parseQuery(query, limits)
+      if (!result.ok) {
+        expect(result.error.position, query).to.be.within(0, query.length)
+        continue
+      }
+      const again = parseQuery(result.value.normalized, limits)
+      expect(again.ok ? again.value.tree : again.error, `${query} -> ${result.value.normalized}`).to.deep.equal(
+        result.value.tree,
+      )
+    }
+  })
+})
