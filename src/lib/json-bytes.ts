@@ -90,7 +90,8 @@ function numberEnd(bytes: Uint8Array, at: number): number {
   return index - at > numberCharactersMax ? ~at : index
 }
 
-function scalarEnd(bytes: Uint8Array, at: number): number {
+/** The end of the string, number or literal whose first byte is at `at`. */
+export function scalarEnd(bytes: Uint8Array, at: number): number {
   const byte = bytes[at]
   if (byte === quote) return stringEnd(bytes, at)
   if (byte === 0x2d || isDigit(byte)) return numberEnd(bytes, at)

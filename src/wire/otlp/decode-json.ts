@@ -107,10 +107,8 @@ function readShared(cutter: Cutter, kind: 'resource' | 'scope', of: JsonObject, 
   return { shared, cuts: cutter.cuts.map((cut) => `${kind} ${cut}`) }
 }
 
-/**
- * The spans of a parsed OTLP JSON request (or of the `traces` of a Faro body). What is not of the expected shape is taken for absent.
- */
-export function spansOfJson(request: Json, limits: DecodeLimits): readonly Span[] {
+/** The spans of a parsed request. What is not of the expected shape is taken for absent. */
+function spansOfJson(request: Json, limits: DecodeLimits): readonly Span[] {
   const cutter = createCutter(limits)
   const spans: Span[] = []
   for (const resourceSpans of listOf(objectOf(request)['resourceSpans']).map(objectOf)) {

@@ -1,5 +1,3 @@
-import { equalsAt } from './json-tokens.ts'
-
 /** Where in an OTLP JSON request a value stands, as far as the scanner cares. */
 export const places = {
   other: 0,
@@ -61,4 +59,9 @@ export function memberPlace(body: Uint8Array, place: number, start: number, end:
   if (!body.subarray(start, end).includes(0x5c)) return places.other
   const text: unknown = JSON.parse(decoder.decode(body.subarray(start, end)))
   return known.find(({ name }) => name === text)?.inner ?? places.other
+}
+
+function equalsAt(body: Uint8Array, start: number, expected: Uint8Array): boolean {
+  for (let index = 0; index < expected.length; index++) if (body[start + index] !== expected[index]) return false
+  return true
 }

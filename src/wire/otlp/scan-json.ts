@@ -1,9 +1,9 @@
 import { type Refusal, refusal } from '#src/events/refusal.ts'
+import { scalarEnd, skipSpace, stringEnd } from '#src/lib/json-bytes.ts'
 import { type Result, fail, ok } from '#src/lib/result.ts'
 import { cutJson } from './cut-json.ts'
 import { hexValues, parseSpanId, parseTraceId } from './ids.ts'
 import { isGroup, isList, itemPlace, listBits, memberPlace, places } from './json-schema.ts'
-import { afterLiteral, afterNumber, afterString, skipSpace } from './json-tokens.ts'
 import {
   type ScanLimits,
   type SpanScan,
@@ -104,10 +104,8 @@ function walkValue(walk: Walk, pos: number, place: number, depth: number): numbe
 }
 
 function walkScalar(walk: Walk, pos: number, place: number): number {
-  const { body } = walk
-  const byte = body[pos] ?? 0
-  const end = byte === quote ? afterString(body, pos) : byte > colon ? afterLiteral(body, pos) : afterNumber(body, pos)
-  if (end < 0) return stop(walk, 'the JSON is malformed or cut short', pos)
+  const end = scalarEnd(walk.body, pos)
+  if (end < 0) return stop(walk, 'the JSON is malformed or cut short', ~end)
   return place === places.other ? end : placeScalar(walk, pos, end, place)
 }
 
@@ -134,8 +132,8 @@ function walkObject(walk: Walk, start: number, place: number, depth: number): nu
   let seen = 0
   for (;;) {
     const name = pos
-    pos = body[pos] === quote ? afterString(body, pos) : -1
-    if (pos < 0) return stop(walk, 'a name is missing, malformed or cut short', name)
+    pos = body[pos] === quote ? stringEnd(body, pos) : ~pos
+    if (pos < 0) return stop(walk, 'a name is missing, malformed or cut short', ~pos)
     const inner = place === places.other ? place : enterMember(walk, place, name, pos)
     if ((seen & (1 << inner) & listBits) !== 0) return stop(walk, 'a list is given twice', name)
     seen |= 1 << inner

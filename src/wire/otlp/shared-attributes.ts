@@ -28,10 +28,16 @@ const asText = (value: Json | undefined): string =>
 export const serviceOf = (resource: SharedAttributes): string =>
   asText(resource.attributes['service.name']) || 'unknown_service'
 
-/** `session.id` of the span, else of its resource, cut at `charactersMax`; null where neither has one. */
+/**
+ * `session.id` of the span, else of its resource; null where neither has one of at most `charactersMax`. A longer one is not
+ * cut: two sessions could become one.
+ */
 export function sessionIdOf(attributes: Attributes, resource: SharedAttributes, charactersMax: number): string | null {
-  const id = asText(attributes['session.id']) || asText(resource.attributes['session.id'])
-  return id === '' ? null : cutText(id, charactersMax)
+  for (const bag of [attributes, resource.attributes]) {
+    const id = asText(bag['session.id'])
+    if (id.length <= charactersMax && id.trim() !== '') return id
+  }
+  return null
 }
 
 /** The head of a text, never ending within a surrogate pair. */
