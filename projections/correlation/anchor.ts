@@ -1,0 +1,153 @@
+import { parseTraceparent } from '#src/events/traceparent.ts'
+import type { WorkspaceId } from '#src/events/workspace-id.ts'
+import { parseSpanId, parseTraceId } from '#src/wire/otlp/ids.ts'
+import { join } from '../field-query.ts'
+import type { Filter, Hit, IndexReader, Scope } from '../index-store.ts'
+import type { LogDocument } from '../logs/log-document.ts'
+import { timeOfRecordId } from '../projection.ts'
+import { isSuperseded, type SpanRecord } from '../traces/span-document.ts'
+import type { TracePart } from '../traces/trace-part.ts'
+import type { RumEventDocument } from './rum-event-document.ts'
+
+/** What is looked up: a value of a named kind, or of any kind that it has the shape of. */
+export type CorrelationId = Readonly<{
+  kind: 'trace_id' | 'traceparent' | 'session_id' | 'span_id' | 'log_id' | 'id'
+  value: string
+}>
+
+/** Why two things are joined: one names an identifier of the other. `trace:…`, `session:…`, `span:…`, `log:…`. */
+export type Join = Readonly<{ from: string; to: string; by: string }>
+
+/** What an identifier stands for in this workspace. */
+export type Anchor = {
+  readonly traceIds: Set<string>
+  readonly sessionIds: Set<string>
+  readonly spanIds: Set<string>
+  readonly logs: Map<string, Hit<LogDocument>>
+  readonly rumEvents: Map<string, Hit<RumEventDocument>>
+  readonly how: Join[]
+}
+
+const sharedSpansMax = 100
+
+export const scopeOf = (workspaceId: WorkspaceId, projection: string, collection: string): Scope => ({
+  workspaceId,
+  projection,
+  collection,
+})
+
+export const isOneOf = (field: string, values: Iterable<string>): Filter => {
+  const all = [...values]
+  return all.length === 0 ? { kind: 'none' } : { kind: 'keyword', field, values: all }
+}
+
+const emptyAnchor = (): Anchor => ({
+  traceIds: new Set(),
+  sessionIds: new Set(),
+  spanIds: new Set(),
+  logs: new Map(),
+  rumEvents: new Map(),
+  how: [],
+})
+
+function addTraceparent(anchor: Anchor, value: string): void {
+  const parsed = parseTraceparent(value)
+  if (parsed === undefined) return
+  anchor.traceIds.add(parsed.traceId)
+  anchor.how.push({ from: 'traceparent', to: `trace:${parsed.traceId}`, by: 'traceparent' })
+}
+
+/** What one record names: its trace, else its session. */
+function follow(
+  anchor: Anchor,
+  from: string,
+  { traceId, sessionId }: Pick<LogDocument, 'traceId' | 'sessionId'>,
+): void {
+  if (traceId !== null) {
+    anchor.traceIds.add(traceId)
+    anchor.how.push({ from, to: `trace:${traceId}`, by: 'trace_id' })
+  }
+  if (sessionId === null) return
+  if (traceId === null) anchor.sessionIds.add(sessionId)
+  anchor.how.push({ from, to: `session:${sessionId}`, by: 'session_id' })
+}
+
+function createLookups(reader: IndexReader, workspaceId: WorkspaceId) {
+  const scopes = {
+    spans: scopeOf(workspaceId, 'traces', 'spans'),
+    parts: scopeOf(workspaceId, 'traces', 'parts'),
+    traces: scopeOf(workspaceId, 'traces', 'traces'),
+    logs: scopeOf(workspaceId, 'logs', 'logs'),
+    rumEvents: scopeOf(workspaceId, 'correlation', 'rumEvents'),
+    links: scopeOf(workspaceId, 'correlation', 'links'),
+  }
+  const search = <D extends object>(scope: Scope, filter: Filter, limit: number): Promise<readonly Hit<D>[]> =>
+    reader.search<D>(scope, { filter, orderBy: 'timeNs', direction: 'desc', limit })
+
+  return {
+    /** Traces in which a span of this id is stored, named as a parent, or refused. */
+    async tracesOfSpan(spanId: string): Promise<ReadonlySet<string>> {
+      const named = join('or', [isOneOf('span_id', [spanId]), isOneOf('parent_span_id', [spanId])])
+      const spans = await search<SpanRecord>(scopes.spans, named, sharedSpansMax)
+      const parts = await search<TracePart>(scopes.parts, isOneOf('refused_span_id', [spanId]), sharedSpansMax)
+      const stored = spans.flatMap(({ document }) => (isSuperseded(document) ? [] : [document.traceId]))
+      return new Set([...stored, ...parts.map(({ document }) => document.traceId)])
+    },
+    record: async <D extends object>(collection: 'logs' | 'rumEvents', id: string): Promise<Hit<D> | undefined> =>
+      timeOfRecordId(id) === undefined ? undefined : (await reader.get<D>(scopes[collection], [id]))[0],
+    /** Whether any record names this trace or session. */
+    async isKnown(field: 'trace_id' | 'session_id', id: string): Promise<boolean> {
+      for (const scope of [scopes.links, scopes.traces, scopes.logs, scopes.rumEvents]) {
+        if ((await search(scope, isOneOf(field, [id]), 1)).length > 0) return true
+      }
+      return false
+    },
+  }
+}
+
+/** Resolves an identifier to what it stands for, by look-ups of shared identifiers only. */
+export async function findAnchor(
+  reader: IndexReader,
+  workspaceId: WorkspaceId,
+  { kind, value }: CorrelationId,
+): Promise<Anchor> {
+  const anchor = emptyAnchor()
+  const lookups = createLookups(reader, workspaceId)
+  const any = kind === 'id'
+
+  async function addSpan(spanId: string): Promise<void> {
+    anchor.spanIds.add(spanId)
+    for (const traceId of await lookups.tracesOfSpan(spanId)) {
+      anchor.traceIds.add(traceId)
+      anchor.how.push({ from: `span:${spanId}`, to: `trace:${traceId}`, by: 'span_id' })
+    }
+  }
+  async function addLog(): Promise<void> {
+    const hit = await lookups.record<LogDocument>('logs', value)
+    if (hit === undefined) return
+    anchor.logs.set(value, hit)
+    follow(anchor, `log:${value}`, hit.document)
+  }
+  async function addRumEvent(): Promise<void> {
+    const hit = await lookups.record<RumEventDocument>('rumEvents', value)
+    if (hit === undefined) return
+    anchor.rumEvents.set(value, hit)
+    follow(anchor, `rum_event:${value}`, hit.document)
+  }
+  /** Of a value whose kind is not told, only what is known counts. */
+  async function addSpanOf(spanId: string | undefined): Promise<void> {
+    if (spanId !== undefined && (!any || (await lookups.tracesOfSpan(spanId)).size > 0)) await addSpan(spanId)
+  }
+  async function addTrace(traceId: string | undefined): Promise<void> {
+    if (traceId !== undefined && (!any || (await lookups.isKnown('trace_id', traceId)))) anchor.traceIds.add(traceId)
+  }
+
+  const is = (...kinds: readonly CorrelationId['kind'][]): boolean => any || kinds.includes(kind)
+  if (is('trace_id')) await addTrace(parseTraceId(value))
+  if (is('traceparent')) addTraceparent(anchor, value)
+  if (is('span_id')) await addSpanOf(parseSpanId(value))
+  if (is('log_id')) await addLog()
+  if (any) await addRumEvent()
+  if (kind === 'session_id' || (any && (await lookups.isKnown('session_id', value)))) anchor.sessionIds.add(value)
+  return anchor
+}

@@ -1,0 +1,57 @@
+import {
+  recordId,
+  type DecodedEvent,
+  type DocumentId,
+  type Documents,
+  type Key,
+  type Projection,
+} from '../projection.ts'
+import { linkId, links, type LinkDocument } from './link-document.ts'
+import { rumEventDocument, rumEvents } from './rum-event-document.ts'
+
+type Linked = Readonly<{ sessionId: string | null; traceId: string | null }>
+
+const gathered = new WeakMap<DecodedEvent, ReadonlyMap<DocumentId, LinkDocument>>()
+
+function gatherLinks(event: DecodedEvent): ReadonlyMap<DocumentId, LinkDocument> {
+  const found = new Map<DocumentId, LinkDocument>()
+  const add = ({ sessionId, traceId }: Linked, by: LinkDocument['by'], timeNs: bigint): void => {
+    if (sessionId === null || traceId === null) return
+    const link = { sessionId, traceId, by, timeNs: timeNs.toString() }
+    const id = linkId(link)
+    if (!found.has(id)) found.set(id, link)
+  }
+  for (const span of event.spans()) add(span, 'span', span.startNs)
+  for (const log of event.logs()) add(log, 'log', log.timeNs)
+  for (const rumEvent of event.rumEvents()) add(rumEvent, 'rum_event', rumEvent.timeNs)
+  return found
+}
+
+/** The links that the event makes, by document id; the first record of each pair counts. */
+function linksOf(event: DecodedEvent): ReadonlyMap<DocumentId, LinkDocument> {
+  const known = gathered.get(event) ?? gatherLinks(event)
+  gathered.set(event, known)
+  return known
+}
+
+const linkKey = (id: DocumentId): Key<LinkDocument> => ({ collection: links, id })
+
+function fold(event: DecodedEvent, documents: Documents): void {
+  const { id } = event.event
+  const identity = id.slice(id.lastIndexOf('.') + 1)
+  for (const rumEvent of event.rumEvents()) {
+    const key = { collection: rumEvents, id: recordId(rumEvent.timeNs, identity, rumEvent.ordinal) }
+    documents.put(key, rumEventDocument(rumEvent))
+  }
+  for (const [id, link] of linksOf(event)) documents.update(linkKey(id), (known) => known ?? link)
+}
+
+/** Browser events, and which sessions and traces were named together by one record. */
+export const correlationProjection: Projection = {
+  name: 'correlation',
+  version: 1,
+  handles: ['spans.received', 'logs.received', 'rum.received'],
+  collections: { rumEvents, links },
+  needs: (event) => [...linksOf(event).keys()].map(linkKey),
+  fold,
+}

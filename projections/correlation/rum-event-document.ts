@@ -1,0 +1,86 @@
+import type { RumEvent } from '#src/events/telemetry.ts'
+import { words } from '#src/events/tokens.ts'
+import type { JsonObject } from '#src/lib/json.ts'
+import { formatTimeNs } from '#src/lib/time.ts'
+import type { Hit } from '../index-store.ts'
+import type { Collection } from '../projection.ts'
+import { fieldTokens } from '../record-tokens.ts'
+
+/** A browser event as kept; the time is decimal text of nanoseconds. */
+export type RumEventDocument = Readonly<{
+  timeNs: string
+  type: string
+  name: string
+  service: string | null
+  sessionId: string | null
+  traceId: string | null
+  spanId: string | null
+  url: string | null
+  fields: JsonObject
+}>
+
+/** A browser event as answered. */
+export type RumEventItem = Readonly<{
+  id: string
+  timestamp: string
+  type: string
+  name: string
+  service: string | null
+  session_id: string | null
+  trace_id: string | null
+  span_id: string | null
+  url: string | null
+  fields: JsonObject
+}>
+
+export function rumEventDocument(event: RumEvent): RumEventDocument {
+  const { timeNs, type, name, service, sessionId, traceId, spanId, url, fields } = event
+  return { timeNs: timeNs.toString(), type, name, service, sessionId, traceId, spanId, url, fields }
+}
+
+export function rumEventItem({ id, document }: Hit<RumEventDocument>): RumEventItem {
+  const { timeNs, type, name, service, sessionId, traceId, spanId, url, fields } = document
+  return {
+    id,
+    timestamp: formatTimeNs(BigInt(timeNs)),
+    type,
+    name,
+    service,
+    session_id: sessionId,
+    trace_id: traceId,
+    span_id: spanId,
+    url,
+    fields,
+  }
+}
+
+/** Browser events: page views, measurements, custom events. */
+export const rumEvents: Collection<RumEventDocument> = {
+  name: 'rumEvents',
+  kind: 'record',
+  lookbackDays: 0,
+  fields: {
+    trace_id: 'keyword',
+    span_id: 'keyword',
+    session_id: 'keyword',
+    type: 'keyword',
+    name: 'keyword',
+    service: 'keyword',
+    message: 'tokens',
+    values: 'tokens',
+    fields: 'tokens',
+  },
+  searchable: (event) => ({
+    timeNs: BigInt(event.timeNs),
+    fields: {
+      trace_id: event.traceId ?? undefined,
+      span_id: event.spanId ?? undefined,
+      session_id: event.sessionId ?? undefined,
+      type: event.type,
+      name: event.name,
+      service: event.service ?? undefined,
+      message: [words(event.name).join(' '), words(event.url ?? '').join(' ')],
+      ...fieldTokens(event.fields),
+    },
+  }),
+}
