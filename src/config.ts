@@ -41,6 +41,10 @@ export const limits = {
   sessionIdleMs: 7 * 86_400_000,
   sessionAbsoluteMs: 30 * 86_400_000,
   indexFilesOpenMax: 256,
+  projectorBatchEventsMax: 512,
+  /** Documents that a projector keeps loaded between batches, for each projection: how many, and about how many bytes. */
+  cachedDocumentsMax: 50_000,
+  cachedBytesMax: 64 * 1024 * 1024,
   appendBatchEventsMax: 4_096,
   appendBatchBytesMax: 32 * 1024 * 1024,
   appendQueueEventsMax: 20_000,

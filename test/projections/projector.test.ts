@@ -1,0 +1,313 @@
+import { expect } from 'chai'
+import { createDecoder, type Decoders } from '#projections/decoded-event.ts'
+import type { Heartbeat, IndexReader, IndexWriter } from '#projections/index-store.ts'
+import type { Projection } from '#projections/projection.ts'
+import { createProjector, type ProjectionFailure, type Timers } from '#projections/projector.ts'
+import { createMemoryIndexStore, type MemoryIndexStore } from '#projections/stores/memory/store.ts'
+import { present } from '#src/lib/assert.ts'
+import { PermanentError, TransientError } from '#src/lib/failure.ts'
+import { createMemoryStream } from '#streams/memory/stream.ts'
+import type { Stream } from '#streams/stream.ts'
+import { counting, lineEvent, lineDecoders, mirror } from '#test/support/line-projections.ts'
+import { createRandom, everything } from '#test/support/index-fixture.ts'
+import { workspaceIdOf } from '#src/events/workspace-id.ts'
+
+const acme = workspaceIdOf('acme')
+
+/** Timers and a clock that only the test moves. */
+function createManualTime() {
+  let now = 1_000_000
+  const tasks = new Set<() => void>()
+  const timers: Timers = {
+    every(_ms, task) {
+      tasks.add(task)
+      return () => tasks.delete(task)
+    },
+    pause: async () => {},
+  }
+  return {
+    timers,
+    clock: () => now,
+    tick(): void {
+      now += 1_000
+      for (const task of tasks) task()
+    },
+  }
+}
+
+/** The writer, telling each heartbeat to whoever waits for one. */
+function watched(writer: IndexWriter) {
+  const waiting = new Set<(index: string, heartbeat: Heartbeat) => void>()
+  return {
+    writer: {
+      ...writer,
+      async heartbeat(index: string, heartbeat: Heartbeat) {
+        await writer.heartbeat(index, heartbeat)
+        for (const tell of waiting) tell(index, heartbeat)
+      },
+    },
+    until: (wanted: (heartbeat: Heartbeat, index: string) => boolean) =>
+      new Promise<Heartbeat>((resolve) => {
+        const tell = (index: string, heartbeat: Heartbeat): void => {
+          if (!wanted(heartbeat, index)) return
+          waiting.delete(tell)
+          resolve(heartbeat)
+        }
+        waiting.add(tell)
+      }),
+  }
+}
+
+type Setup = Readonly<{
+  stream: Stream
+  writer: IndexWriter
+  projections?: readonly Projection[]
+  decoders?: Decoders
+  failures?: ProjectionFailure[]
+}>
+
+function start({ stream, writer, projections = [counting], decoders = lineDecoders, failures = [] }: Setup) {
+  const time = createManualTime()
+  const stop = new AbortController()
+  const watch = watched(writer)
+  const projector = createProjector({
+    stream,
+    writer: watch.writer,
+    projections,
+    decode: createDecoder(decoders),
+    clock: time.clock,
+    timers: time.timers,
+    limits: { projectorBatchEventsMax: 4, cachedDocumentsMax: 10, cachedBytesMax: 1e6 },
+    onFailure: (failure) => failures.push(failure),
+  })
+  const ended = projector.run(stop.signal)
+  ended.catch(() => {})
+  return { ...time, until: watch.until, ended, stop: () => (stop.abort(), ended) }
+}
+
+async function totals(reader: IndexReader, projection = 'counting'): Promise<Readonly<Record<string, number>>> {
+  const scope = { workspaceId: acme, projection, collection: 'counters' }
+  const query = { filter: everything, orderBy: 'timeNs', direction: 'asc', limit: 1_000 } as const
+  const hits = await reader.search<{ lines: number }>(scope, query)
+  return Object.fromEntries(hits.map(({ id, document }) => [id, document.lines]))
+}
+
+const append = (stream: Stream, texts: readonly (readonly string[])[], from = 1) =>
+  stream.append(texts.map((lines, n) => lineEvent(from + n, lines)))
+
+const atHead = async (stream: Stream) => {
+  const head = await stream.head()
+  return ({ position }: Heartbeat): boolean => position >= head
+}
+
+describe('the projector', () => {
+  it('folds a log into a new index that readers can use at once, and follows it', async () => {
+    const stream = createMemoryStream({ partition: '0' })
+    const store = createMemoryIndexStore()
+    await append(stream, [['a', 'b'], ['a']])
+    const run = start({ stream, writer: store.writer })
+    await run.until(await atHead(stream))
+    expect(await store.writer.live('counting')).to.equal('counting-v1-001')
+    expect(await totals(store.reader)).to.deep.equal({ a: 2, b: 1 })
+    await append(stream, [['b']], 3)
+    await run.until(await atHead(stream))
+    expect(await totals(store.reader)).to.deep.equal({ a: 2, b: 2 })
+    await run.stop()
+  })
+
+  it('decodes each event once for all projections', async () => {
+    const stream = createMemoryStream({ partition: '0' })
+    const store = createMemoryIndexStore()
+    let decoded = 0
+    const decoders: Decoders = { ...lineDecoders, logs: (...given) => (decoded++, lineDecoders.logs(...given)) }
+    await append(stream, [['a'], ['b'], ['c'], ['d'], ['e']])
+    const run = start({ stream, writer: store.writer, projections: [counting, mirror], decoders })
+    const wanted = await atHead(stream)
+    await run.until((heartbeat, index) => wanted(heartbeat) && index.startsWith('mirror'))
+    expect(await totals(store.reader, 'mirror')).to.deep.equal({ a: 1, b: 1, c: 1, d: 1, e: 1 })
+    expect(decoded).to.equal(5)
+    await run.stop()
+  })
+
+  it('tells readers that it is alive while nothing comes, and since when it stood at the head', async () => {
+    const stream = createMemoryStream({ partition: '0' })
+    const store = createMemoryIndexStore()
+    const run = start({ stream, writer: store.writer })
+    await run.until(() => true)
+    run.tick()
+    const first = await run.until(() => true)
+    run.tick()
+    const second = await run.until(({ at }) => at > first.at)
+    expect(second).to.deep.equal({ position: 0, head: 0, at: first.at + 1_000, caughtUpAt: first.at + 1_000 })
+    expect(await store.reader.progress('counting')).to.deep.equal({ index: 'counting-v1-001', ...second })
+    await run.stop()
+  })
+
+  it('goes on after its checkpoint when it starts again', async () => {
+    const stream = createMemoryStream({ partition: '0' })
+    const store = createMemoryIndexStore()
+    await append(stream, [['a']])
+    const before = start({ stream, writer: store.writer })
+    await before.until(await atHead(stream))
+    await before.stop()
+    await append(stream, [['a', 'b']], 2)
+    const decoded: number[] = []
+    const decoders: Decoders = {
+      ...lineDecoders,
+      open: (event) => (decoded.push(event.position), lineDecoders.open(event)),
+    }
+    const after = start({ stream, writer: store.writer, decoders })
+    await after.until(await atHead(stream))
+    expect(await totals(store.reader)).to.deep.equal({ a: 2, b: 1 })
+    expect(decoded).to.deep.equal([await stream.head()])
+    await after.stop()
+  })
+
+  it('starts a new build for another log, and moves readers to it only when it has caught up', async () => {
+    const store = createMemoryIndexStore()
+    const first = createMemoryStream({ partition: '0', epoch: 'first' })
+    await append(first, [['old']])
+    const before = start({ stream: first, writer: store.writer })
+    await before.until(await atHead(first))
+    await before.stop()
+    const second = createMemoryStream({ partition: '0', epoch: 'second' })
+    await append(second, [['a'], ['b'], ['c'], ['d'], ['e'], ['f']])
+    const lives: (string | undefined)[] = []
+    const promoted = Promise.withResolvers<void>()
+    const writer: IndexWriter = {
+      ...store.writer,
+      async promote(...given) {
+        await store.writer.promote(...given)
+        promoted.resolve()
+      },
+      async write(...given) {
+        lives.push(await store.writer.live('counting'))
+        await store.writer.write(...given)
+      },
+    }
+    const after = start({ stream: second, writer })
+    await promoted.promise
+    expect(await store.writer.live('counting')).to.equal('counting-v1-002')
+    expect(lives).to.deep.equal(['counting-v1-001', 'counting-v1-001'])
+    expect(await totals(store.reader)).to.deep.equal({ a: 1, b: 1, c: 1, d: 1, e: 1, f: 1 })
+    await after.stop()
+  })
+
+  it('stops the projection that fails on an event, alone and visibly, and skips nothing', async () => {
+    const stream = createMemoryStream({ partition: '0' })
+    const store = createMemoryIndexStore()
+    const failures: ProjectionFailure[] = []
+    const strict: Projection = {
+      ...mirror,
+      fold(event, documents) {
+        if (event.logs().some(({ message }) => message === 'poison')) throw new Error('cannot fold this')
+        mirror.fold(event, documents)
+      },
+    }
+    await append(stream, [['a'], ['b'], ['c'], ['d'], ['poison'], ['e']])
+    const run = start({ stream, writer: store.writer, projections: [strict, counting], failures })
+    await run.until(await atHead(stream))
+    run.tick()
+    await run.until(({ at }) => at > 1_000_000)
+    expect(await totals(store.reader)).to.include({ poison: 1, e: 1 })
+    const [failure] = failures
+    expect(failure).to.include({ projection: 'mirror', retried: false })
+    expect(String(failure?.error)).to.equal('Error: cannot fold this')
+    expect(await totals(store.reader, 'mirror')).to.deep.equal({ a: 1, b: 1, c: 1, d: 1 })
+    const progress = await store.reader.progress('mirror')
+    expect(progress).to.include({ at: 1_000_000 })
+    expect(progress?.position).to.be.below(progress?.head ?? 0)
+    await run.stop()
+  })
+
+  it('ends with the failure when no projection is left', async () => {
+    const stream = createMemoryStream({ partition: '0' })
+    const store = createMemoryIndexStore()
+    const decoders: Decoders = {
+      ...lineDecoders,
+      open: () => {
+        throw new Error('checksum')
+      },
+    }
+    await append(stream, [['a']])
+    const failure: unknown = await start({ stream, writer: store.writer, decoders }).ended.catch(
+      (error: unknown) => error,
+    )
+    expect(failure).to.be.instanceOf(PermanentError)
+    expect(String(failure)).to.match(/decode logs.received at 4096.*checksum/)
+    expect(await store.writer.checkpoint('counting-v1-001')).to.include({ position: 0 })
+  })
+
+  it('ends when the log cannot be read', async () => {
+    const stream = createMemoryStream({ partition: '0' })
+    const broken: Stream = {
+      ...stream,
+      read: () => Promise.reject(new PermanentError({ operation: 'read', subject: 'x' })),
+    }
+    const { writer } = createMemoryIndexStore()
+    const failure: unknown = await start({ stream: broken, writer }).ended.catch((error: unknown) => error)
+    expect(failure).to.be.instanceOf(PermanentError)
+  })
+
+  it('tries again what passes by itself', async () => {
+    const stream = createMemoryStream({ partition: '0' })
+    const store = createMemoryIndexStore()
+    const failures: ProjectionFailure[] = []
+    let left = 3
+    const busy = (): void => {
+      if (left-- > 0) throw new TransientError({ operation: 'write', subject: 'disk full' })
+    }
+    const writer: IndexWriter = {
+      ...store.writer,
+      write: async (...given) => {
+        busy()
+        await store.writer.write(...given)
+      },
+    }
+    await append(stream, [['a'], ['a', 'b']])
+    const run = start({ stream, writer, failures })
+    await run.until(await atHead(stream))
+    expect(failures.map(({ retried }) => retried)).to.deep.equal([true, true, true])
+    expect(await totals(store.reader)).to.deep.equal({ a: 2, b: 1 })
+    await run.stop()
+  })
+
+  for (const seed of [11, 12, 13, 14]) {
+    it(`gives the same index through crashes at any step (seed ${seed})`, async () => {
+      const random = createRandom(seed)
+      const stream = createMemoryStream({ partition: '0', epoch: 'epoch' })
+      for (let n = 1; n <= 40; n++) {
+        const lines = Array.from({ length: 1 + random.below(3) }, () => random.pick(['a', 'b', 'c', 'd']))
+        await append(stream, [lines], n)
+      }
+      const store = createMemoryIndexStore()
+      /** A crash after part of a batch was written: entries one by one, then the checkpoint. */
+      const crashing: IndexWriter = {
+        ...store.writer,
+        async write(index, entries, checkpoint) {
+          const all = entries.flatMap(({ workspaceId, entries }) => entries.map((entry) => ({ workspaceId, entry })))
+          for (const { workspaceId, entry } of all) {
+            if (random.chance(0.1)) throw new PermanentError({ operation: 'write', subject: 'a crash' })
+            await store.writer.write(index, [{ workspaceId, entries: [entry] }], { ...checkpoint, position: 0 })
+          }
+          if (random.chance(0.1)) throw new PermanentError({ operation: 'write', subject: 'a crash' })
+          await store.writer.write(index, [], checkpoint)
+        },
+      }
+      const head = await stream.head()
+      let crashes = 0
+      while ((await store.writer.checkpoint('counting-v1-001')).position < head) {
+        const run = start({ stream, writer: crashing })
+        await Promise.race([run.until(({ position }) => position >= head), run.ended.catch(() => crashes++)])
+        await run.stop().catch(() => {})
+      }
+      const plain: MemoryIndexStore = createMemoryIndexStore()
+      const run = start({ stream, writer: plain.writer })
+      await run.until(({ position }) => position >= head)
+      await run.stop()
+      expect(crashes).to.be.above(0)
+      expect(store.dump('counting-v1-001')).to.deep.equal(plain.dump('counting-v1-001'))
+      expect(present(plain.dump('counting-v1-001')[0], 'entries')).to.have.property('workspaceId', 'acme')
+    })
+  }
+})
