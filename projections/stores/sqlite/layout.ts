@@ -41,7 +41,7 @@ export const keywordTerms = 'keywords'
 
 export function tablesOf(shape: CollectionShape): Tables {
   const names = [shape.name, ...Object.keys(shape.fields)]
-  const odd = names.find((name) => !/^[A-Za-z][A-Za-z0-9]*$/.test(name))
+  const odd = names.find((name) => !/^[A-Za-z][A-Za-z0-9_]*$/.test(name))
   if (odd !== undefined) throw new PermanentError({ operation: 'lay out', subject: `collection ${shape.name}, ${odd}` })
   const of = (kind: string): readonly string[] =>
     Object.keys(shape.fields).filter((field) => shape.fields[field] === kind)
