@@ -1,6 +1,6 @@
 import { levelOfWord } from '#src/events/level-word.ts'
 import type { Level, LogRecord } from '#src/events/telemetry.ts'
-import { wholeToken, words } from '#src/events/tokens.ts'
+import { valueTokens, wholeToken, words } from '#src/events/tokens.ts'
 import type { JsonObject } from '#src/lib/json.ts'
 import type { FieldSchema } from '../field-query.ts'
 import type { Collection } from '../projection.ts'
@@ -42,9 +42,11 @@ function keywordsOf(document: LogDocument): Readonly<Record<string, string | und
 /** What was understood of a record is found by field too, like the fields that it came from. */
 function understoodTokens(document: LogDocument, fields: string): string[] {
   const own = new Set(fields.split(' '))
-  const understood = Object.entries({ ...keywordsOf(document), message: document.message })
-  const tokens = understood.map(([name, value]) => (value === undefined ? '' : wholeToken(name, value)))
-  return tokens.filter((token) => token !== '' && !own.has(token))
+  const tokens = [wholeToken('message', document.message)]
+  for (const [name, value] of Object.entries(keywordsOf(document))) {
+    if (value !== undefined && !own.has(wholeToken(name, value))) tokens.push(...valueTokens(name, value))
+  }
+  return tokens
 }
 
 /** Log records, found by their message, their values, their fields, and what was understood of them. */
@@ -72,7 +74,7 @@ export const logCollection: Collection<LogDocument> = {
         ...keywordsOf(document),
         message: words(document.message).join(' '),
         values,
-        fields: [fields, ...understoodTokens(document, fields)].filter((text) => text !== '').join(' '),
+        fields: [fields, ...understoodTokens(document, fields)].join(' ').trim(),
       },
     }
   },

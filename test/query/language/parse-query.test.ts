@@ -216,7 +216,7 @@ const table: readonly (readonly [query: string, tree: QueryTree, normalized?: st
 
 describe('query/language', () => {
   for (const [query, tree, normalized] of table) {
-    it(`${query === '' ? 'an empty query' : query}`, () => {
+    it(query === '' ? 'an empty query' : query, () => {
       const found = parsed(query)
       expect(found.tree).to.deep.equal(tree)
       if (normalized !== undefined) expect(found.normalized).to.equal(normalized)

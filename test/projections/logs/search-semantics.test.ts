@@ -1,0 +1,256 @@
+import { expect } from 'chai'
+import { TooBroadError } from '#projections/index-store.ts'
+import type { MemoryIndexStore } from '#projections/stores/memory/store.ts'
+import type { LogRecord } from '#src/events/telemetry.ts'
+import { found, storeOf } from './given.ts'
+
+const messages = [
+  'connection_timeout_ms=500 exceeded',
+  'GET /api/v1/orders?id=7 500',
+  'java.lang.NullPointerException at com.acme.Foo',
+  'peer 10.0.0.7:5432 refused',
+  'order 9f1c2d3e-0000-4000-8000-aabbccddeeff paid',
+  'Zahlung für Müller fehlgeschlagen',
+  '支付失败 order=12',
+  'user logged in',
+]
+
+/** The query, and the places in `messages` that it finds: CONTRACT §9, row by row, and what lies between the rows. */
+const contract: readonly (readonly [query: string, places: readonly number[]])[] = [
+  ['timeout', [0]],
+  ['orders', [1]],
+  ['/api/v1/orders', [1]],
+  ['"v1 orders"', [1]],
+  ['/api/v1/orders?id=7', [1]],
+  ['NullPointerException', [2]],
+  ['nullpointer*', [2]],
+  ['nullpointer', []],
+  ['com.acme.foo', [2]],
+  ['com.acme.*', [2]],
+  ['com.acme.f*', [2]],
+  ['com.foo', []],
+  ['10.0.0.7', [3]],
+  ['5432', [3]],
+  ['"10.0.0.7:5432"', [3]],
+  ['10.0.0.7:5432', [3]],
+  ['10.0.0.8', []],
+  ['9f1c2d3e-0000-4000-8000-aabbccddeeff', [4]],
+  ['9F1C2D3E', [4]],
+  ['müller', [5]],
+  ['FÜR', [5]],
+  ['muller', []],
+  ['"für müller"', [5]],
+  ['"müller für"', []],
+  ['支付', [6]],
+  ['失败', [6]],
+  ['付支', []],
+  ['log', []],
+  ['log*', [7]],
+  ['order', [4, 6]],
+  ['order paid', [4]],
+  ['order -paid', [6]],
+  ['"order paid"', []],
+  ['timeout OR müller', [0, 5]],
+  ['500', [0, 1]],
+  ['/time.*/', [0]],
+  ['/.*time.*/', [0]],
+  ['/[0-9]{4}/', [3, 4]],
+  ['t?meout', [0]],
+  ['*xception', [2]],
+  ['null*exception', [2]],
+  ['NOT order NOT 500', [2, 3, 5, 7]],
+  ['message:timeout', [0]],
+  ['message:"v1 orders"', [1]],
+  ['message:null*', [2]],
+  ['message:/.*pointer.*/', [2]],
+  ['message="user logged in"', [7]],
+  ['message=user', []],
+  ['message!="user logged in"', [0, 1, 2, 3, 4, 5, 6]],
+  ['message:*', [0, 1, 2, 3, 4, 5, 6, 7]],
+  ['source:logs user', [7]],
+  ['source:rum', []],
+]
+
+const records: readonly Partial<LogRecord>[] = [
+  {
+    message: 'a',
+    fields: { status: 500, path: '/api/v1/orders', tags: ['red', 'dark blue'], user: { id: 7, name: 'Ann' } },
+  },
+  { message: 'b', fields: { status: '500', path: '/api/v1/orders/7', tags: ['green'], user: { name: 'Bob Ann' } } },
+  { message: 'c', fields: { status: 404.5, path: '/health', big: 9_007_199_254_740_993n, took: -5, ok: true } },
+  { message: 'd', fields: { status: 'x 500 y', big: 9_007_199_254_740_992, tags: [], gone: null, ok: false } },
+  { message: 'e', level: 'warn', service: 'checkout-api', fields: { level: 40, app: 'checkout-api', note: '' } },
+  {
+    message: 'f',
+    level: 'error',
+    service: 'checkout',
+    traceId: '4bf92f3577b34da6a3ce929d0e0e4736',
+    fields: { service: 'checkout' },
+  },
+  { message: 'seven words', fields: { msg: 'seven words', body: 'other', 'http.status': 200 } },
+  {
+    message: 'eight',
+    sessionId: 'S-1',
+    spanId: '00f067aa0ba902b7',
+    fields: { http: { status: 201 }, 'a b': 'x y', '@timestamp': 't0' },
+  },
+]
+
+const byField: readonly (readonly [query: string, places: readonly number[]])[] = [
+  // `f:500` equals `f:"500"`, and numbers in text are text.
+  ['status:500', [0, 1, 3]],
+  ['status:"500"', [0, 1, 3]],
+  ['status=500', [0, 1]],
+  ['status="500"', [0, 1]],
+  ['status:500.0', [0]],
+  ['status!=500', [2, 3, 4, 5, 6, 7]],
+  ['-status:500', [2, 4, 5, 6, 7]],
+  ['status:404', []],
+  ['status:404.5', [2]],
+  // Only numeric values are compared.
+  ['status>400', [0, 2]],
+  ['status:>=500', [0]],
+  ['status:<500', [2]],
+  ['status:[404 TO 500]', [0, 2]],
+  ['status:{404.5 TO 500}', []],
+  ['status:[404.5 TO 500}', [2]],
+  ['status:[* TO *]', [0, 2]],
+  ['took:<0', [2]],
+  ['took:-5', [2]],
+  ['took:5', []],
+  ['took=-5', [2]],
+  ['big:>9007199254740992', [2]],
+  ['big:>=9007199254740992', [2, 3]],
+  ['big:<9007199254740993', [3]],
+  ['big:9007199254740993', [2]],
+  ['big=9007199254740992', [3]],
+  // Words, phrases, and values each by itself.
+  ['path:orders', [0, 1]],
+  ['path:/api/v1/orders', [0, 1]],
+  ['path=/api/v1/orders', [0]],
+  ['path:"v1 orders 7"', [1]],
+  ['path:/api/*', [0, 1]],
+  ['path:/api/*/orders', [0]],
+  ['path:/api/*/orders*', [0, 1]],
+  ['path:*orders', [0, 1]],
+  ['path:/\\/api\\/v[0-9]+\\/orders/', [0]],
+  ['path:/ord.*/', [0, 1]],
+  ['path:heal*', [2]],
+  ['path:h?alth', [2]],
+  ['path:h*h', [2]],
+  ['tags:red', [0]],
+  ['tags:blue', [0]],
+  ['tags:"dark blue"', [0]],
+  ['tags:"red dark"', []],
+  ['tags:(red AND blue)', [0]],
+  ['tags=blue', []],
+  ['tags="Dark Blue"', [0]],
+  ['tags!=red', [1, 2, 3, 4, 5, 6, 7]],
+  ['-tags:blue', [1, 2, 3, 4, 5, 6, 7]],
+  ['tags:*', [0, 1]],
+  ['NOT tags:*', [2, 3, 4, 5, 6, 7]],
+  ['gone:*', []],
+  ['note:*', [4]],
+  ['note=""', [4]],
+  // Nested and dotted names, quoted names, `@`.
+  ['user.name:ann', [0, 1]],
+  ['user.name=ann', [0]],
+  ['user.id:7', [0]],
+  ['user:*', [0, 1]],
+  ['http.status:[200 TO 299]', [6, 7]],
+  ['http:*', [6, 7]],
+  ['"a b":x', [7]],
+  ['@timestamp:t0', [7]],
+  ['timestamp:t0', [7]],
+  ['@user.name:bob', [1]],
+  ['USER.NAME:BOB', [1]],
+  ['ok:true', [2]],
+  ['ok=false', [3]],
+  // Bare words look into string values, not over their borders, and not into names and numbers.
+  ['green', [1]],
+  ['"dark blue"', [0]],
+  ['"red dark"', []],
+  ['"blue ann"', []],
+  ['ann', [0, 1]],
+  ['user', []],
+  // What was understood of a record: level, service, ids.
+  ['level:warn', [4]],
+  ['level:WARNING', [4]],
+  ['level:40', [4]],
+  ['level>=warn', [4, 5]],
+  ['level:[trace TO warn]', [4]],
+  ['level:err*', [5]],
+  ['level!=error', [0, 1, 2, 3, 4, 6, 7]],
+  ['service:checkout', [4, 5]],
+  ['service=checkout', [5]],
+  ['service=CHECKOUT', [5]],
+  ['service:check*', [4, 5]],
+  ['service:checkout-a*', [4]],
+  ['service:*', [4, 5]],
+  ['trace_id:4bf92f3577b34da6a3ce929d0e0e4736', [5]],
+  ['trace_id=4BF92F35-77b3-4da6-a3ce-929d0e0e4736', [5]],
+  ['traceId:4bf92f3577b34da6a3ce929d0e0e4736', [5]],
+  ['trace_id:4bf9*', [5]],
+  ['span_id:00F067AA0BA902B7', [7]],
+  ['session_id:s-1', [7]],
+  ['session_id="S-1"', [7]],
+  // The field that the message came from is found by its own name too.
+  ['msg:seven', [6]],
+  ['msg:"seven words"', [6]],
+  ['msg="Seven Words"', [6]],
+  ['msg:sev*', [6]],
+  ['msg:/s.*n/', [6]],
+  ['msg:*', [6]],
+  ['body:seven', []],
+  ['body:other', [6]],
+]
+
+describe('projections/logs: what a search finds', () => {
+  let lines: MemoryIndexStore
+  let fields: MemoryIndexStore
+  before(async () => {
+    lines = await storeOf(messages.map((message) => ({ message })))
+    fields = await storeOf(records)
+  })
+
+  for (const [query, places] of contract) {
+    it(`in messages: ${query}`, async () => expect(await found(lines.reader, query)).to.deep.equal(places))
+  }
+  for (const [query, places] of byField) {
+    it(`in fields: ${query}`, async () => expect(await found(fields.reader, query)).to.deep.equal(places))
+  }
+
+  it('finds the same words in a value as in a message', async () => {
+    const store = await storeOf(messages.map((value) => ({ fields: { note: value } })))
+    for (const [query, places] of contract.filter(([query]) => !/message|source|NOT/.test(query))) {
+      expect(await found(store.reader, query), query).to.deep.equal(places)
+      if (/^[\w.*?]+$/.test(query))
+        expect(await found(store.reader, `note:${query}`), `note:${query}`).to.deep.equal(places)
+    }
+  })
+
+  it('refuses a pattern that meets more than 1,000 words, and takes a prefix that does', async () => {
+    const store = await storeOf([{ message: Array.from({ length: 1_100 }, (_, index) => `word${index}x`).join(' ') }])
+    const tooBroad = await found(store.reader, 'w*x').catch((error: unknown) => error)
+    expect(tooBroad).to.be.instanceOf(TooBroadError)
+    expect(await found(store.reader, 'word*')).to.deep.equal([0])
+    expect(await found(store.reader, '/word10.x/')).to.deep.equal([0])
+  })
+
+  it('stands hostile records: names and values of any kind', async () => {
+    const hostile = JSON.parse(
+      '{"__proto__":"p","constructor":{"prototype":"q"},"a=b#c d":"e","":"empty"}',
+    ) as LogRecord['fields']
+    const deep = Array.from({ length: 60 }).reduce<LogRecord['fields']>((inner) => ({ d: inner }), { end: 'x' })
+    const store = await storeOf([
+      { fields: hostile },
+      { fields: { text: 'a\u0000b · c\ud800 d\u2028e' } },
+      { fields: deep },
+    ])
+    expect(await found(store.reader, '__proto__:p')).to.deep.equal([0])
+    expect(await found(store.reader, 'constructor.prototype:q')).to.deep.equal([0])
+    expect(await found(store.reader, '"a=b#c d":e')).to.deep.equal([0])
+    expect(await found(store.reader, 'text:(a b c d e)')).to.deep.equal([1])
+    expect(await found(store.reader, 'text="a\u0000b · c\ud800 d\u2028e"')).to.deep.equal([1])
+  })
+})
