@@ -95,9 +95,10 @@ function createLookups(reader: IndexReader, workspaceId: WorkspaceId) {
     },
     record: async <D extends object>(collection: 'logs' | 'rumEvents', id: string): Promise<Hit<D> | undefined> =>
       timeOfRecordId(id) === undefined ? undefined : (await reader.get<D>(scopes[collection], [id]))[0],
-    /** Whether any record names this trace or session. */
-    async isKnown(field: 'trace_id' | 'session_id', id: string): Promise<boolean> {
-      for (const scope of [scopes.links, scopes.traces, scopes.logs, scopes.rumEvents]) {
+    /** Whether any record names this id; of spans, any log or browser event. */
+    async isKnown(field: 'trace_id' | 'session_id' | 'span_id', id: string): Promise<boolean> {
+      const ofTraces = field === 'span_id' ? [] : [scopes.links, scopes.traces]
+      for (const scope of [...ofTraces, scopes.logs, scopes.rumEvents]) {
         if ((await search(scope, isOneOf(field, [id]), 1)).length > 0) return true
       }
       return false
@@ -115,9 +116,13 @@ export async function findAnchor(
   const lookups = createLookups(reader, workspaceId)
   const any = kind === 'id'
 
-  async function addSpan(spanId: string): Promise<void> {
+  /** Of a value whose kind is not told, only what is known counts. */
+  async function addSpan(spanId: string | undefined): Promise<void> {
+    if (spanId === undefined) return
+    const traceIds = await lookups.tracesOfSpan(spanId)
+    if (any && traceIds.size === 0 && !(await lookups.isKnown('span_id', spanId))) return
     anchor.spanIds.add(spanId)
-    for (const traceId of await lookups.tracesOfSpan(spanId)) {
+    for (const traceId of traceIds) {
       anchor.traceIds.add(traceId)
       anchor.how.push({ from: `span:${spanId}`, to: `trace:${traceId}`, by: 'span_id' })
     }
@@ -134,10 +139,6 @@ export async function findAnchor(
     anchor.rumEvents.set(value, hit)
     follow(anchor, `rum_event:${value}`, hit.document)
   }
-  /** Of a value whose kind is not told, only what is known counts. */
-  async function addSpanOf(spanId: string | undefined): Promise<void> {
-    if (spanId !== undefined && (!any || (await lookups.tracesOfSpan(spanId)).size > 0)) await addSpan(spanId)
-  }
   async function addTrace(traceId: string | undefined): Promise<void> {
     if (traceId !== undefined && (!any || (await lookups.isKnown('trace_id', traceId)))) anchor.traceIds.add(traceId)
   }
@@ -145,7 +146,7 @@ export async function findAnchor(
   const is = (...kinds: readonly CorrelationId['kind'][]): boolean => any || kinds.includes(kind)
   if (is('trace_id')) await addTrace(parseTraceId(value))
   if (is('traceparent')) addTraceparent(anchor, value)
-  if (is('span_id')) await addSpanOf(parseSpanId(value))
+  if (is('span_id')) await addSpan(parseSpanId(value))
   if (is('log_id')) await addLog()
   if (any) await addRumEvent()
   if (kind === 'session_id' || (any && (await lookups.isKnown('session_id', value)))) anchor.sessionIds.add(value)

@@ -115,8 +115,10 @@ async function readRecords<D extends object, Item>(
   return { items, next: last === undefined ? null : walkKeyOf(last.sort, 0), truncated: last !== undefined }
 }
 
-/** Summaries of all traces, newest first; a page goes on behind the id of the last one. */
-async function readSummaries(read: Read, traceIds: ReadonlySet<string>): Promise<Part<TraceSummary>> {
+type Summaries = Readonly<{ all: readonly TraceSummary[]; page: Part<TraceSummary> }>
+
+/** Summaries of the traces, newest first; a page goes on behind the place of the last one. */
+async function readSummaries(read: Read, traceIds: ReadonlySet<string>): Promise<Summaries> {
   const { reader, workspaceId, request } = read
   const { traces } = await readTraces(reader, workspaceId, [...traceIds])
   const limit = request.limits?.traces ?? defaults.traces
@@ -127,16 +129,17 @@ async function readSummaries(read: Read, traceIds: ReadonlySet<string>): Promise
   const items = rest.slice(0, limit)
   const last = rest.length > limit ? items.at(-1) : undefined
   const next = last === undefined ? null : { value: '0', id: place(last), since: 0 }
-  return { items, next, truncated: last !== undefined }
+  return { all, page: { items, next, truncated: last !== undefined } }
 }
 
-async function readMainTrace(read: Read, anchor: Anchor, summaries: Part<TraceSummary>) {
-  const { reader, workspaceId, request } = read
-  const traceId = [...anchor.traceIds][0] ?? summaries.items.find(({ span_count: spans }) => spans > 0)?.trace_id
-  if (traceId === undefined) return null
+/** The trace asked for, else the newest that holds a span. */
+async function readMainTrace({ reader, workspaceId, request }: Read, anchor: Anchor, { all }: Summaries) {
+  const asked = all.find(({ trace_id: traceId }) => anchor.traceIds.has(traceId))
+  const main = asked ?? all.find(({ span_count: spans }) => spans > 0)
+  if (main === undefined) return null
   const after = request.after?.spans
-  const limit = request.limits?.spans ?? defaults.spans
-  const trace = await readTrace(reader, workspaceId, traceId, { limit, ...(after === undefined ? {} : { after }) })
+  const page = { limit: request.limits?.spans ?? defaults.spans, ...(after === undefined ? {} : { after }) }
+  const trace = await readTrace(reader, workspaceId, main.trace_id, page)
   if (trace === undefined) return null
   const { progress: _progress, ...shown } = trace
   return shown
@@ -192,7 +195,7 @@ export async function correlate(
   const trace = omits('traces') ? null : await readMainTrace(read, anchor, traces)
   const shown = {
     trace,
-    traces: omits('traces') ? null : traces,
+    traces: omits('traces') ? null : traces.page,
     logs: omits('logs') ? null : logs,
     rum_events: rumEvents,
   }
@@ -205,7 +208,7 @@ export async function correlate(
   const sessionIds = [...new Set([...anchor.sessionIds, ...links.sessions.keys()])]
   const cut = [shown.traces, shown.logs, rumEvents].some((part) => part?.truncated === true)
   return {
-    found: isFound(anchor, [logs, rumEvents, traces], links),
+    found: isFound(anchor, [logs, rumEvents, traces.page], links),
     ids: {
       trace_ids: [...new Set([...anchor.traceIds, ...links.traces])],
       session_ids: sessionIds,
