@@ -110,9 +110,41 @@ function enter(walk: Walk, action: number, start: number, end: number, depth: nu
   walk.nodes += nodeTable[action] as number
   if (walk.nodes > walk.nodesMax || ++walk.messages > walk.nodesMax * messagesPerNode) return refuseNodes(walk)
   if (action === actions.span) return enterSpan(walk, start, end)
+  if (action === actions.keyValue && depth === 0 && isPlainAttribute(walk.body, start, end)) return true
   const inner = depth + (depthTable[action] as number)
   // Deeper values are never decoded (decode.ts cuts at the same level), so what they hold does not matter.
   return inner > walk.depthMax || walkMessage(walk, action, start, end, inner)
+}
+
+/**
+ * True for an attribute as nearly all are: a short key, then a short text, a number or a boolean, and nothing else. Told in one look, since attributes are most of a request; whatever else there is takes the general way.
+ */
+function isPlainAttribute(body: Uint8Array, start: number, end: number): boolean {
+  const keyLength = body[start + 1] as number
+  const at = start + 2 + keyLength
+  if (at + 3 >= end || body[start] !== 0x0a || keyLength > 0x7f || body[at] !== 0x12) return false
+  const length = body[at + 1] as number
+  return length < 0x80 && at + 2 + length === end && isPlainValue(body, at + 2, length)
+}
+
+function isPlainValue(body: Uint8Array, start: number, length: number): boolean {
+  switch (body[start] as number) {
+    case 0x0a:
+      return body[start + 1] === length - 2
+    case 0x10:
+    case 0x18:
+      return length <= 10 && isVarint(body, start + 1, start + length - 1)
+    case 0x21:
+      return length === 9
+    default:
+      return false
+  }
+}
+
+/** True when the varint at `start` has its last byte at `last`. */
+function isVarint(body: Uint8Array, start: number, last: number): boolean {
+  for (let pos = start; pos < last; pos++) if ((body[pos] as number) < 0x80) return false
+  return (body[last] as number) < 0x80
 }
 
 function enterSpan(walk: Walk, start: number, end: number): boolean {
