@@ -1,4 +1,5 @@
 import { type Json, type JsonObject, isJsonObject } from '#src/lib/json.ts'
+import { createBareObject } from './bare-object.ts'
 import { cutText } from './shared-attributes.ts'
 import { type BagDraft, type Cutter, markCuts, storableTime, takeAttribute } from './span-parts.ts'
 
@@ -120,7 +121,7 @@ function readList(cutter: Cutter, value: Json, depth: number): Json {
 }
 
 function readMap(cutter: Cutter, value: Json, depth: number): Json {
-  const map = Object.create(null) as Record<string, Json>
+  const map = createBareObject()
   for (const item of listOf(objectOf(value)['values'])) if (takeItem(cutter)) readKeyValue(cutter, item, map, depth)
   return map
 }

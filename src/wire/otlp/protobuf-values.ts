@@ -1,6 +1,7 @@
 import protobuf from 'protobufjs/minimal.js'
 import { assert } from '#src/lib/assert.ts'
 import type { Json } from '#src/lib/json.ts'
+import { createBareObject } from './bare-object.ts'
 import {
   type BagDraft,
   type Cutter,
@@ -201,7 +202,7 @@ function readList(state: WireState, end: number, depth: number, list: Json[]): J
 function readMap(state: WireState, end: number, depth: number, before: Json): Json {
   const { reader } = state
   const merges = typeof before === 'object' && before !== null && !Array.isArray(before)
-  const map = (merges ? before : Object.create(null)) as Record<string, Json>
+  const map = merges ? (before as Record<string, Json>) : createBareObject()
   while (reader.pos < end) {
     const tag = reader.tag()
     if (tag !== 10) reader.skipType(tag & 7, 0, tag >>> 3)
@@ -222,7 +223,7 @@ function readKey(state: WireState): string {
   return key
 }
 
-/** Reads a KeyValue into a map, which has no prototype: a later value of the same key replaces the earlier. */
+/** Reads a KeyValue into a map, which inherits no names: a later value of the same key replaces the earlier. */
 function readKeyValue(state: WireState, into: Record<string, Json>, depth: number): string {
   const { reader } = state
   const end = fieldEnd(state)

@@ -1,6 +1,7 @@
 import type { Limits } from '#src/config.ts'
 import type { SharedAttributes, Span, SpanEvent, SpanKind, SpanLink, SpanStatus } from '#src/events/telemetry.ts'
 import type { Json } from '#src/lib/json.ts'
+import { createBareObject } from './bare-object.ts'
 import { cutText, serviceOf, sessionIdOf } from './shared-attributes.ts'
 
 export type DecodeLimits = Pick<
@@ -48,16 +49,15 @@ export type SpanDraft = BagDraft & {
   linksDropped: number
 }
 
-const emptyAttributes = (): Record<string, Json> => Object.create(null) as Record<string, Json>
 export const createBag = (): BagDraft => ({
-  attributes: emptyAttributes(),
+  attributes: createBareObject(),
   attributesSeen: 0,
   attributesKept: 0,
   attributesDropped: 0,
 })
 export const createShared = (): SharedDraft => ({ ...createBag(), name: '', version: '' })
 export const createSpanEvent = (): SpanEventDraft => ({
-  attributes: emptyAttributes(),
+  attributes: createBareObject(),
   attributesSeen: 0,
   attributesKept: 0,
   attributesDropped: 0,
@@ -66,7 +66,7 @@ export const createSpanEvent = (): SpanEventDraft => ({
 })
 export const createLink = (): SpanLinkDraft => ({ ...createBag(), traceId: '', spanId: '', traceState: '', flags: 0 })
 export const createSpan = (): SpanDraft => ({
-  attributes: emptyAttributes(),
+  attributes: createBareObject(),
   attributesSeen: 0,
   attributesKept: 0,
   attributesDropped: 0,
