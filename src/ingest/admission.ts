@@ -39,10 +39,9 @@ export function createAdmission({ directory, limits, clock, onExposed }: Admissi
 
   const checkRate = (ctx: Context, surface: Surface, { keyId, workspaceId }: Credential): Refusal | undefined => {
     const ofKey = perKey.take(keyId)
-    if (!ofKey.allowed) {
-      setRateLimit(ctx, ofKey)
-      return rateLimited(ofKey)
-    }
+    // Readers pace themselves by these headers; senders only ever see them when they are refused.
+    if (!ofKey.allowed || surface === 'listing') setRateLimit(ctx, ofKey)
+    if (!ofKey.allowed) return rateLimited(ofKey)
     const ofWorkspace = perWorkspace.take(workspaceId)
     if (ofWorkspace.allowed) return undefined
     setRateLimit(ctx, ofWorkspace)

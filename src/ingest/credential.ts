@@ -4,8 +4,8 @@ import { refusal, type Refusal } from '#src/events/refusal.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { fail, ok, type Result } from '#src/lib/result.ts'
 
-/** The three ways in. */
-export type Surface = 'traces' | 'logs' | 'rum'
+/** The three ways in, and the one way out that takes a key. */
+export type Surface = 'traces' | 'logs' | 'rum' | 'listing'
 
 /** Who a request speaks for. The workspace is the key's, never one that the client names. */
 export type Credential = Readonly<{ workspaceId: WorkspaceId; keyId: string; workspace: Workspace; key: Key }>
@@ -13,7 +13,13 @@ export type Credential = Readonly<{ workspaceId: WorkspaceId; keyId: string; wor
 /** What a request presents: its keys in order of precedence, and its `Origin` header. */
 export type Presented = Readonly<{ keys: readonly string[]; origin: string | undefined }>
 
-type Rule = Readonly<{ kind: KeyKind; scope: Key['scopes'][number]; wants: string; path: string; feature?: Feature }>
+type Rule = Readonly<{
+  kind: KeyKind
+  scope: Key['scopes'][number]
+  wants: string
+  path: string
+  features: readonly Feature[]
+}>
 
 const named = (kind: KeyKind): string => `a ${keyKindNames[kind]} (${keyPrefixes[kind]}…)`
 
@@ -23,16 +29,29 @@ const rules: Readonly<Record<Surface, Rule>> = {
     scope: 'traces:write',
     wants: named('tracing'),
     path: '/api/traces/v1/otlp',
-    feature: 'tracing',
+    features: ['tracing'],
   },
   logs: {
     kind: 'logs',
     scope: 'logs:write',
     wants: `${named('logs')}, or ${named('api')} that may write logs`,
     path: '/api/logs/v1/ingest',
-    feature: 'logs',
+    features: ['logs'],
   },
-  rum: { kind: 'publishable', scope: 'rum:write', wants: named('publishable'), path: '/api/rum/v1/ingest' },
+  rum: {
+    kind: 'publishable',
+    scope: 'rum:write',
+    wants: named('publishable'),
+    path: '/api/rum/v1/ingest',
+    features: [],
+  },
+  listing: {
+    kind: 'api',
+    scope: 'traces:read',
+    wants: named('api'),
+    path: '/api/v1/traces',
+    features: ['tracing', 'api_access'],
+  },
 }
 
 const howToSend = 'Send it as "Authorization: Bearer KEY".'
@@ -44,8 +63,8 @@ function missing(surface: Surface): Refusal {
 function wrongKind(surface: Surface, key: Key): Refusal {
   const { wants, path } = rules[surface]
   const belongs = Object.values(rules).find(({ kind }) => kind === key.kind)?.path ?? '/api/v1/traces'
-  const isRightButWeak = key.kind === 'api' && surface === 'logs'
-  const has = isRightButWeak ? 'a workspace API key without the scope logs:write' : named(key.kind)
+  const isRightButWeak = key.kind === 'api' && (surface === 'logs' || surface === 'listing')
+  const has = isRightButWeak ? `a workspace API key without the scope ${rules[surface].scope}` : named(key.kind)
   return refusal('wrong_key_kind', `This is ${has}, which belongs to ${belongs}. ${path} takes ${wants}.`)
 }
 
@@ -68,8 +87,8 @@ function checkOrigin(surface: Surface, key: Key, origin: string | undefined): Re
 }
 
 function checkEntitlement(surface: Surface, { plan }: Workspace): Refusal | undefined {
-  const { feature } = rules[surface]
-  if (feature === undefined || plan.features.includes(feature)) return undefined
+  const feature = rules[surface].features.find((each) => !plan.features.includes(each))
+  if (feature === undefined) return undefined
   return refusal('entitlement_required', notInPlan(plan.name, feature), { feature })
 }
 

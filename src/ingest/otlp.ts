@@ -1,6 +1,5 @@
 import type { Context } from 'koa'
 import { refusal, type Refusal } from '#src/events/refusal.ts'
-import type { RefusedSpan } from '#src/events/telemetry.ts'
 import { setRefusal, withRetry } from '#src/http/errors.ts'
 import type { Route } from '#src/http/route.ts'
 import { parseOtlpContentType, type OtlpContentType } from '#src/wire/otlp/content-type.ts'
@@ -9,6 +8,7 @@ import { scanSpans } from '#src/wire/otlp/scan.ts'
 import type { SpanScan } from '#src/wire/otlp/span-scan.ts'
 import { monthOf, type Grant } from './allowance.ts'
 import { receive, setPosition, type IngestContext, type Received } from './context.ts'
+import { cutSpans } from './cut-spans.ts'
 import { receivedEvent, refusedEvent } from './event-of.ts'
 import type { Recorded, RequestEvents } from './record.ts'
 import { spanMessage } from './span-messages.ts'
@@ -42,23 +42,6 @@ const writeAnswer = (partial: PartialSuccess | undefined): string | undefined =>
   partial === undefined ? undefined : JSON.stringify(partial)
 const readAnswer = (answer: string | undefined): PartialSuccess | undefined =>
   answer === undefined ? undefined : (JSON.parse(answer) as PartialSuccess)
-
-type Cut = Readonly<{ keep: (index: number) => boolean; refused: readonly RefusedSpan[] }>
-
-/** Takes spans in request order up to what was granted; every other one is refused, with its reason. */
-function cutSpans(scan: SpanScan, granted: number): Cut {
-  const kept = new Uint8Array(scan.spans)
-  const refused: RefusedSpan[] = []
-  let taken = 0
-  for (let index = 0; index < scan.spans; index++) {
-    const isValid = scan.valid(index)
-    if (isValid && taken < granted) {
-      kept[index] = 1
-      taken++
-    } else refused.push({ ...scan.identify(index), reason: isValid ? 'rejected_allowance' : 'rejected_invalid' })
-  }
-  return { keep: (index) => kept[index] === 1, refused }
-}
 
 function partialOf(scan: SpanScan, { receipt, credential }: Received, grant: Grant): PartialSuccess | undefined {
   const rejectedSpans = scan.spans - grant.granted
@@ -122,7 +105,10 @@ async function ingestSpans(ctx: Context, context: IngestContext): Promise<Refusa
     return undefined
   }
   const { receipt } = received.value
-  const decision = await context.recorder.decide(receipt, { valid: spans - invalid.length, total: spans })
+  const decision = await context.recorder.decide(receipt, {
+    valid: spans - invalid.length,
+    isPartial: invalid.length > 0,
+  })
   if (!decision.ok) return decision.error
   if ('earlier' in decision.value) return answer(decision.value.earlier, undefined)
   const { grant } = decision.value

@@ -9,14 +9,19 @@ import type { Receipt } from './event-of.ts'
 /** Where a request's events are in the log. `repeated`: the header of the first, when this was the same request again. */
 export type Recorded = Readonly<{ position: Position; repeated?: EventHeader }>
 
+export type Earlier = Required<Recorded>
+
 /** What the allowance says to a request: spans granted, or that it has been answered before. */
-export type Decision = Readonly<{ grant: Grant }> | Readonly<{ earlier: Recorded }>
+export type Decision = Readonly<{ grant: Grant }> | Readonly<{ earlier: Earlier }>
 
 export type RequestEvents = readonly [NewEvent, ...NewEvent[]]
 
 export type Recorder = Readonly<{
-  /** Takes spans from the allowance. A request that could not be stored whole is first looked for in the log. */
-  decide(receipt: Receipt, spans: Readonly<{ valid: number; total: number }>): Promise<Result<Decision, Refusal>>
+  /**
+   * Takes spans from the allowance. A request that cannot be stored whole, for lack of it or because it `isPartial` by itself,
+   * is first looked for in the log: a retry is answered as the first was.
+   */
+  decide(receipt: Receipt, spans: Readonly<{ valid: number; isPartial: boolean }>): Promise<Result<Decision, Refusal>>
   /**
    * Makes and appends the events of one request; resolves when they are durable, and keeps or gives back what was reserved
    * for it. Rejects with the log's failure: the outcome is unknown then, and the reservation stays.
@@ -31,7 +36,7 @@ const heldByOthers = refusal(
 )
 
 export function createRecorder({ stream, gate }: Readonly<{ stream: Stream; gate: AllowanceGate }>): Recorder {
-  const findEarlier = async ({ id, receivedAt }: Receipt): Promise<Recorded | undefined> => {
+  const findEarlier = async ({ id, receivedAt }: Receipt): Promise<Earlier | undefined> => {
     const earlier = (await stream.find([id], receivedAt)).get(id)
     return earlier === undefined ? undefined : { position: earlier.position, repeated: earlier }
   }
@@ -57,12 +62,12 @@ export function createRecorder({ stream, gate }: Readonly<{ stream: Stream; gate
   }
 
   return {
-    decide: async (receipt, { valid, total }) => {
+    decide: async (receipt, { valid, isPartial }) => {
       const { credential, id, receivedAt } = receipt
       const { workspaceId, workspace } = credential
       const limit = workspace.plan.spansPerMonth
       const grant = await gate.reserve({ workspaceId, eventId: id, spans: valid, limit, at: receivedAt })
-      const isWhole = grant !== 'pending' && grant.granted === total
+      const isWhole = !isPartial && grant !== 'pending' && grant.granted === valid
       if (isWhole) return ok({ grant })
       const earlier = await findEarlier(receipt).catch(async (error: unknown) => {
         if (grant !== 'pending') await gate.release(grant.reservation)

@@ -10,6 +10,7 @@ import type { IngestContext } from './context.ts'
 import { createLogsRoutes } from './logs.ts'
 import { createOtlpRoutes } from './otlp.ts'
 import { createRecorder } from './record.ts'
+import { createRumRoutes } from './rum.ts'
 
 export type IngestOptions = Readonly<{
   directory: DirectoryView
@@ -37,5 +38,5 @@ export function createIngestRoutes(options: IngestOptions): readonly Route[] {
     clock,
     newId,
   }
-  return [...createOtlpRoutes(context), ...createLogsRoutes(context)]
+  return [...createOtlpRoutes(context), ...createLogsRoutes(context), ...createRumRoutes(context)]
 }

@@ -5,7 +5,7 @@ import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { checkCredential, type Surface } from '#src/ingest/credential.ts'
 import { createFakeDirectory, type FakeDirectory } from '#test/support/fake-directory.ts'
 
-const surfaces: readonly Surface[] = ['traces', 'logs', 'rum']
+const surfaces: readonly Surface[] = ['traces', 'logs', 'rum', 'listing']
 
 describe('ingest credential', () => {
   let directory: FakeDirectory
@@ -48,6 +48,13 @@ describe('ingest credential', () => {
       logs: 'ok acme',
       tracing: 'wrong_key_kind',
       api: 'wrong_key_kind',
+      writing: 'ok acme',
+    },
+    listing: {
+      publishable: 'wrong_key_kind',
+      logs: 'wrong_key_kind',
+      tracing: 'wrong_key_kind',
+      api: 'ok acme',
       writing: 'ok acme',
     },
     rum: {

@@ -213,8 +213,11 @@ describe('POST /api/logs/v1/ingest', () => {
 })
 
 describe('POST /api/logs/v1/ingest under pressure', () => {
+  let ingest: TestIngest
+  afterEach(() => ingest.server.close())
+
   it('answers 429 with its policy when a key is too fast, and takes more when time has passed', async () => {
-    const ingest = await startIngest({ limits: { requestsPerKeyBurst: 2, requestsPerKeyPerSecond: 1 } })
+    ingest = await startIngest({ limits: { requestsPerKeyBurst: 2, requestsPerKeyPerSecond: 1 } })
     const headers = { ...json, authorization: `Bearer ${ingest.keys.logs}` }
     const send = () => ingest.post(path, '{}', headers)
     expect([(await send()).status, (await send()).status]).to.deep.equal([200, 200])
@@ -225,19 +228,17 @@ describe('POST /api/logs/v1/ingest under pressure', () => {
     expect(limited.headers.get('ratelimit')).to.equal('"key";r=0;t=1')
     ingest.now.ms += 1_000
     expect((await send()).status).to.equal(200)
-    await ingest.server.close()
   })
 
   it('answers 503 when the workspace is too fast: Python drops 429', async () => {
-    const ingest = await startIngest({ limits: { requestsPerWorkspaceBurst: 1, requestsPerWorkspacePerSecond: 1 } })
+    ingest = await startIngest({ limits: { requestsPerWorkspaceBurst: 1, requestsPerWorkspacePerSecond: 1 } })
     const headers = { ...json, authorization: `Bearer ${ingest.keys.logs}` }
     await ingest.post(path, '{}', headers)
     expect((await ingest.post(path, '{}', headers)).json).to.deep.include({ status: 503, code: 'overloaded' })
-    await ingest.server.close()
   })
 
   it('answers 503 with Retry-After when the log fails, and reports it', async () => {
-    const ingest = await startIngest({
+    ingest = await startIngest({
       through: (stream) => ({
         ...stream,
         append: () => Promise.reject(new TransientError({ operation: 'append to', subject: 'the log' })),
@@ -247,6 +248,5 @@ describe('POST /api/logs/v1/ingest under pressure', () => {
     expect(answer.json).to.deep.include({ status: 503, code: 'unavailable' })
     expect(Number(answer.headers.get('retry-after'))).to.be.within(1, 4)
     expect(ingest.server.failures).to.have.length(1)
-    await ingest.server.close()
   })
 })

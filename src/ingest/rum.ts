@@ -1,0 +1,133 @@
+import type { Context } from 'koa'
+import type { EventHeader } from '#src/events/envelope.ts'
+import type { Refusal } from '#src/events/refusal.ts'
+import type { RefusedSpan } from '#src/events/telemetry.ts'
+import type { Route } from '#src/http/route.ts'
+import { scanRum, type RumScan } from '#src/wire/rum/scan.ts'
+import type { Grant } from './allowance.ts'
+import { receive, sendJson, setPosition, type IngestContext, type Received } from './context.ts'
+import { allowOrigin, answerPreflight, denyOrigin } from './cors.ts'
+import type { Credential } from './credential.ts'
+import { cutSpans } from './cut-spans.ts'
+import { receivedEvent, refusedEvent } from './event-of.ts'
+import type { RequestEvents } from './record.ts'
+
+const path = '/api/rum/v1/ingest'
+
+/** What of a body may be kept: by the plan, and of its spans by the allowance. */
+type Kept = Readonly<{
+  logs: number
+  rumEvents: number
+  spans: number
+  refused: readonly RefusedSpan[]
+  payload: () => Uint8Array
+}>
+
+function keep(scan: RumScan, { workspace }: Credential, granted: number): Kept {
+  const { features } = workspace.plan
+  const { counts } = scan
+  const mayLog = features.includes('logs')
+  const reason = features.includes('tracing') ? 'rejected_allowance' : 'rejected_entitlement'
+  const cut = scan.spans === undefined ? undefined : cutSpans(scan.spans, granted, reason)
+  return {
+    logs: mayLog ? counts.logs + counts.exceptions : 0,
+    rumEvents: counts.events + counts.measurements,
+    spans: granted,
+    refused: cut?.refused ?? [],
+    payload: () => scan.cut({ logs: mayLog, exceptions: mayLog, spans: cut?.keep ?? true }),
+  }
+}
+
+type Outcome = Readonly<{ kept: Kept; accepted: number; rejected: number; answer: string }>
+
+function outcomeOf(scan: RumScan, credential: Credential, granted: number): Outcome {
+  const kept = keep(scan, credential, granted)
+  const accepted = kept.logs + kept.rumEvents + kept.spans
+  const rejected = scan.rejected.length + scan.accepted - accepted
+  return { kept, accepted, rejected, answer: JSON.stringify({ accepted, rejected }) }
+}
+
+async function eventsOf(
+  { receipt }: Received,
+  { kept, accepted, rejected, answer }: Outcome,
+  spansMax: number,
+): Promise<RequestEvents> {
+  const { logs, rumEvents, spans, refused } = kept
+  const stored = rejected === 0 ? undefined : answer
+  if (accepted === 0) return [refusedEvent(receipt, refused, { spansMax, answer: stored })]
+  const received = await receivedEvent(receipt, {
+    type: 'rum.received',
+    // Refused spans are counted by the event that lists them.
+    counts: { logs, rumEvents, spans, refused: rejected - refused.length },
+    contentType: 'application/json',
+    payload: kept.payload(),
+    answer: stored,
+  })
+  if (refused.length === 0) return [received]
+  const beside = { ...receipt, id: `${receipt.id}/refused` }
+  return [received, refusedEvent(beside, refused, { spansMax, answer: undefined })]
+}
+
+/** What the first of these requests was told: only what was not taken whole has its answer kept. */
+const answerAgain = (scan: RumScan, { answer }: EventHeader): string =>
+  answer ?? JSON.stringify({ accepted: scan.accepted, rejected: 0 })
+
+function accept(ctx: Context, answer: string): undefined {
+  // Faro ends a session that is called invalid; here any is as good as another.
+  if (ctx.get('X-Faro-Session-Id') !== '') ctx.set('X-Faro-Session-Status', 'valid')
+  sendJson(ctx, 202, answer)
+}
+
+/** Spans that may count at all: those with ids, where the plan includes tracing. */
+function spansAsked({ counts }: RumScan, { workspace }: Credential): number {
+  return workspace.plan.features.includes('tracing') ? counts.spans : 0
+}
+
+async function store(
+  ctx: Context,
+  context: IngestContext,
+  received: Received,
+  scan: RumScan,
+): Promise<Refusal | undefined> {
+  const { credential, receipt } = received
+  let grant: Grant = { granted: 0, used: 0, reservation: '' }
+  if (scan.spans !== undefined) {
+    const valid = spansAsked(scan, credential)
+    const decision = await context.recorder.decide(receipt, { valid, isPartial: scan.spans.spans > valid })
+    if (!decision.ok) return decision.error
+    if ('earlier' in decision.value) {
+      const { position, repeated } = decision.value.earlier
+      setPosition(ctx, context.partition, position)
+      return accept(ctx, answerAgain(scan, repeated))
+    }
+    grant = decision.value.grant
+  }
+  const outcome = outcomeOf(scan, credential, grant.granted)
+  if (outcome.accepted === 0 && outcome.kept.refused.length === 0) return accept(ctx, outcome.answer)
+  const make = () => eventsOf(received, outcome, context.limits.refusedSpansPerEventMax)
+  const { position, repeated } = await context.recorder.record(make, grant.reservation)
+  setPosition(ctx, context.partition, position)
+  return accept(ctx, repeated === undefined ? outcome.answer : answerAgain(scan, repeated))
+}
+
+async function ingestRum(ctx: Context, context: IngestContext): Promise<Refusal | undefined> {
+  allowOrigin(ctx)
+  const credential = context.admit(ctx, 'rum')
+  if (!credential.ok) {
+    if (credential.error.code === 'origin_not_allowed') denyOrigin(ctx)
+    return credential.error
+  }
+  const options = { surface: 'rum', encodings: ['gzip'], identifiedWithoutKey: true } as const
+  const received = await receive(ctx, context, credential.value, options)
+  if (!received.ok) return received.error
+  const scan = scanRum(received.value.body, ctx.get('Content-Type') || undefined, context.limits)
+  return scan.ok ? store(ctx, context, received.value, scan.value) : scan.error
+}
+
+/** POST /api/rum/v1/ingest and its preflight (CONTRACT §4). */
+export function createRumRoutes(context: IngestContext): readonly Route[] {
+  return [
+    { method: 'POST', path, auth: 'key', handler: (ctx) => ingestRum(ctx, context) },
+    { method: 'OPTIONS', path, auth: 'public', handler: answerPreflight },
+  ]
+}

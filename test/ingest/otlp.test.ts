@@ -1,0 +1,331 @@
+import { gzipSync } from 'node:zlib'
+import { expect } from 'chai'
+import protobuf from 'protobufjs/minimal.js'
+import { limits as allLimits, plans } from '#src/config.ts'
+import type { WorkspacePlan } from '#src/directory/directory.ts'
+import { openPayload } from '#src/events/codec.ts'
+import type { RecordedEvent } from '#src/events/envelope.ts'
+import { TransientError } from '#src/lib/failure.ts'
+import { decodeSpans } from '#src/wire/otlp/decode.ts'
+import type { OtlpContentType } from '#src/wire/otlp/content-type.ts'
+import { rawConnection, rawStatus } from '#test/support/http.ts'
+import { startIngest, usedSpansOf, type Answer, type TestIngest } from '#test/support/ingest.ts'
+import { emptySpan, encodeJson, encodeProtobuf, requestOf, type MadeSpan } from '#test/support/otlp.ts'
+
+const path = '/api/traces/v1/otlp'
+const hex = (value: number, digits: number): string => (value + 1).toString(16).padStart(digits, '0')
+/** Spans with ids of their own: `count` from number `first` on. */
+const spans = (count: number, first = 0): MadeSpan[] =>
+  Array.from({ length: count }, (_none, index) => ({
+    ...emptySpan,
+    traceId: hex(first + index, 32),
+    spanId: hex(first + index, 16),
+  }))
+
+/** `google.rpc.Status` and `ExportTraceServiceResponse`, read by hand: fields by number. */
+function fieldsOf(bytes: Uint8Array): Map<number, number | Uint8Array> {
+  const reader = protobuf.Reader.create(bytes)
+  const fields = new Map<number, number | Uint8Array>()
+  while (reader.pos < reader.len) {
+    const tag = reader.uint32()
+    fields.set(tag >>> 3, (tag & 7) === 2 ? reader.bytes() : Number(reader.int64()))
+  }
+  return fields
+}
+const textOf = (value: number | Uint8Array | undefined): string => Buffer.from(value as Uint8Array).toString('utf8')
+
+type Partial = Readonly<{ rejected: number; message: string }>
+/** The partial success of an answer in either encoding; undefined for full success. */
+function partialOf(answer: Answer): Partial | undefined {
+  expect(answer.status).to.equal(200)
+  if (answer.headers.get('content-type') === 'application/json') {
+    const { partialSuccess } = answer.json as { partialSuccess?: { rejectedSpans?: string; errorMessage?: string } }
+    if (partialSuccess === undefined) return undefined
+    return { rejected: Number(partialSuccess.rejectedSpans ?? 0), message: partialSuccess.errorMessage ?? '' }
+  }
+  expect(answer.headers.get('content-type')).to.equal('application/x-protobuf')
+  const partial = fieldsOf(answer.body).get(1)
+  if (partial === undefined) return undefined
+  const fields = fieldsOf(partial as Uint8Array)
+  return { rejected: Number(fields.get(1) ?? 0), message: fields.has(2) ? textOf(fields.get(2)) : '' }
+}
+
+const idsOf = (event: RecordedEvent): string[] =>
+  decodeSpans(openPayload(event), event.contentType as OtlpContentType, allLimits).map(({ spanId }) => spanId)
+const refusedOf = (event: RecordedEvent | undefined): unknown =>
+  event && (JSON.parse(Buffer.from(openPayload(event)).toString('utf8')) as { spans: unknown }).spans
+
+const encodings = [
+  ['protobuf', 'application/x-protobuf', encodeProtobuf],
+  ['JSON', 'application/json', (request) => Buffer.from(encodeJson(request))],
+] as const satisfies readonly (readonly [
+  string,
+  OtlpContentType,
+  (request: ReturnType<typeof requestOf>) => Uint8Array,
+])[]
+
+for (const [name, contentType, encode] of encodings) {
+  describe(`POST /api/traces/v1/otlp in ${name}`, () => {
+    let ingest: TestIngest
+    let headers: Record<string, string>
+    beforeEach(async () => {
+      ingest = await startIngest({ plan: { spansPerMonth: 100 } })
+      headers = { authorization: `Bearer ${ingest.keys.tracing}`, 'content-type': contentType }
+    })
+    afterEach(() => ingest.server.close())
+    const post = (body: Uint8Array, more: Record<string, string> = {}, at = path): Promise<Answer> =>
+      ingest.post(at, body, { ...headers, ...more })
+    const send = (count: number, first = 0): Promise<Answer> => post(encode(requestOf(spans(count, first))))
+
+    it('acknowledges what is in the log as it was received', async () => {
+      const body = encode(requestOf(spans(3)))
+      const answer = await post(body)
+      expect(partialOf(answer)).to.equal(undefined)
+      expect(answer.text).to.equal(name === 'JSON' ? '{}' : '')
+      const [event] = await ingest.events()
+      expect(answer.headers.get('throughline-position')).to.equal(`0/${event?.position}`)
+      expect(event).to.deep.include({ type: 'spans.received', contentType, keyId: 'key-3', identified: true })
+      expect(event?.id).to.match(/^acme\.traces\.[0-9a-f]{32}$/)
+      expect(event?.counts).to.deep.equal({ spans: 3, logs: 0, rumEvents: 0, refused: 0, bytes: body.length })
+      expect(Buffer.from(openPayload(event as RecordedEvent)).equals(body)).to.equal(true)
+    })
+
+    it('takes gzip, a charset, another case, and the address with /v1/traces', async () => {
+      const body = encode(requestOf(spans(1)))
+      expect(partialOf(await post(gzipSync(body), { 'content-encoding': 'gzip' }))).to.equal(undefined)
+      const odd = { 'content-type': `${contentType.toUpperCase()}; charset=UTF-8` }
+      expect((await post(encode(requestOf(spans(1, 1))), odd)).headers.get('content-type')).to.equal(contentType)
+      expect((await post(encode(requestOf(spans(1, 2))), {}, `${path}/v1/traces`)).status).to.equal(200)
+      expect(await ingest.events()).to.have.length(3)
+    })
+
+    it('takes an empty request as a success and stores nothing', async () => {
+      for (const body of [encode([]), Buffer.alloc(0)]) {
+        if (body.length === 0 && name === 'JSON') continue
+        expect(partialOf(await post(body))).to.equal(undefined)
+      }
+      expect(await ingest.events()).to.deep.equal([])
+    })
+
+    it('counts a retry once, gzip or not, whatever comes in between', async () => {
+      const body = encode(requestOf(spans(60)))
+      const first = await post(body)
+      await send(10, 100)
+      const again = await post(gzipSync(body), { 'content-encoding': 'gzip' })
+      expect(again.headers.get('throughline-position')).to.equal(first.headers.get('throughline-position'))
+      expect(partialOf(again)).to.equal(undefined)
+      expect(partialOf(await send(30, 200))?.rejected).to.equal(0)
+      expect(await usedSpansOf(ingest.stream, ingest.workspace, '2026-11')).to.equal(100)
+    })
+
+    it('rejects a span without ids alone, keeps the others, and records which', async () => {
+      const [good, other] = spans(2) as [MadeSpan, MadeSpan]
+      const zero = { ...emptySpan, traceId: hex(7, 32), spanId: '0'.repeat(16) }
+      const answer = await post(encode(requestOf([good, zero, other])))
+      expect(partialOf(answer)).to.deep.include({ rejected: 1 })
+      expect(partialOf(answer)?.message).to.match(
+        /^1 of 3 spans rejected as invalid; the first: span 1, span_id is all zero/,
+      )
+      const [received, refused] = await ingest.events()
+      expect(idsOf(received as RecordedEvent)).to.deep.equal([good.spanId, other.spanId])
+      expect(refused).to.deep.include({
+        type: 'spans.refused',
+        id: `${received?.id}/refused`,
+        contentType: 'application/json',
+      })
+      expect(refused?.counts).to.deep.include({ spans: 0, refused: 1 })
+      expect(refusedOf(refused)).to.deep.equal([[hex(7, 32), '0'.repeat(16), 'rejected_invalid']])
+      expect(answer.headers.get('throughline-position')).to.equal(`0/${refused?.position}`)
+      const retry = await post(encode(requestOf([good, zero, other])))
+      expect(partialOf(retry)).to.deep.equal(partialOf(answer))
+      expect(await ingest.events()).to.have.length(2)
+    })
+
+    it('takes spans in request order up to the allowance, and tells why not more', async () => {
+      await send(90)
+      const answer = await send(20, 90)
+      const partial = partialOf(answer)
+      expect(partial?.rejected).to.equal(10)
+      expect(partial?.message).to.equal(
+        'The monthly span allowance of 100 is used up: 10 of 20 spans rejected. It resets on 2026-12-01 (UTC).',
+      )
+      const [, received, refused] = await ingest.events()
+      expect(idsOf(received as RecordedEvent)).to.deep.equal(spans(10, 90).map(({ spanId }) => spanId))
+      expect(refusedOf(refused)).to.deep.equal(
+        spans(10, 100).map(({ traceId, spanId }) => [traceId, spanId, 'rejected_allowance']),
+      )
+      expect(partialOf(await send(20, 90))).to.deep.equal(partial)
+      expect(partialOf(await send(90))).to.deep.include({ rejected: 0 })
+      expect(partialOf(await send(1, 500))?.rejected).to.equal(1)
+      expect(partialOf(await send(1, 500))?.rejected).to.equal(1)
+      expect(await usedSpansOf(ingest.stream, ingest.workspace, '2026-11')).to.equal(100)
+      expect(await ingest.events()).to.have.length(4)
+    })
+
+    it('warns at 80 % and at 95 %, rejecting nothing', async () => {
+      expect(partialOf(await send(79))).to.equal(undefined)
+      expect(partialOf(await send(1, 79))).to.deep.equal({
+        rejected: 0,
+        message:
+          '80 % of the monthly span allowance of 100 is used: 20 spans are left until it resets on 2026-12-01 (UTC).',
+      })
+      expect(partialOf(await send(1, 79))?.message).to.match(/^80 %/)
+      expect(partialOf(await send(14, 80))).to.equal(undefined)
+      expect(partialOf(await send(1, 94))?.message).to.match(/^95 % .* 5 spans are left/)
+      expect(partialOf(await send(5, 95))).to.equal(undefined)
+      expect(partialOf(await send(1, 100))?.rejected).to.equal(1)
+    })
+
+    it('starts anew with the month, in UTC, and follows a change of plan at once', async () => {
+      ingest.now.ms = Date.UTC(2026, 11, 1) - 1
+      await send(100)
+      expect(partialOf(await send(1, 100))?.rejected).to.equal(1)
+      ingest.directory.setPlan('acme', { ...(plans['pro'] as WorkspacePlan), spansPerMonth: 102 })
+      expect(partialOf(await send(3, 200))?.rejected).to.equal(1)
+      ingest.directory.setPlan('acme', { ...(plans['pro'] as WorkspacePlan), spansPerMonth: 50 })
+      expect(partialOf(await send(1, 300))?.rejected).to.equal(1)
+      ingest.now.ms += 1
+      expect(partialOf(await send(40, 400))?.message).to.match(/^80 % .* resets on 2027-01-01/)
+      expect(await usedSpansOf(ingest.stream, ingest.workspace, '2026-11')).to.equal(102)
+      expect(await usedSpansOf(ingest.stream, ingest.workspace, '2026-12')).to.equal(40)
+    })
+
+    it('stores exactly the allowance whatever is sent at once, each request twice', async () => {
+      const requests = Array.from({ length: 30 }, (_none, index) => encode(requestOf(spans(7, index * 7))))
+      const answers = await Promise.all([...requests, ...requests].map((body) => post(body)))
+      const events = await ingest.events()
+      const stored = events.filter(({ type }) => type === 'spans.received').flatMap(idsOf)
+      expect(stored).to.have.length(100)
+      expect(new Set(stored).size).to.equal(100)
+      const rejected = (from: readonly Answer[]): number[] => from.map((answer) => partialOf(answer)?.rejected ?? 0)
+      const [first, second] = [rejected(answers.slice(0, 30)), rejected(answers.slice(30))]
+      expect(first.reduce((sum, count) => sum + count, 0)).to.equal(110)
+      expect(second).to.deep.equal(first)
+    })
+
+    const statusOf = (answer: Answer): Readonly<{ code: number; message: string }> => {
+      expect(answer.headers.get('content-type')).to.equal(contentType)
+      if (name === 'JSON') return answer.json as { code: number; message: string }
+      const fields = fieldsOf(answer.body)
+      return { code: Number(fields.get(1)), message: textOf(fields.get(2)) }
+    }
+
+    it('refuses with google.rpc.Status in the encoding of the request', async () => {
+      const body = encode(requestOf(spans(1)))
+      const cases: readonly (readonly [Promise<Answer>, number, number, RegExp])[] = [
+        [ingest.post(path, body, { 'content-type': contentType }), 401, 16, /tt_/],
+        [post(body, { authorization: `Bearer ${ingest.keys.logs}` }), 403, 7, /tracing source token/],
+        [post(body, { origin: 'https://shop.example' }), 403, 7, /publishable key/],
+        [post(body, { 'content-encoding': 'br' }), 415, 3, /gzip/],
+        [post(Buffer.from([0xff, 0xff, 0xff])), 400, 3, /./],
+        [post(gzipSync(Buffer.alloc(70_000_000)), { 'content-encoding': 'gzip' }), 413, 3, /larger than/],
+        [post(body, {}, `${path}/v1/metrics`), 404, 5, /Only traces/],
+        [post(body, {}, `${path}/v1/logs`), 404, 5, /\/api\/logs\/v1\/ingest/],
+      ]
+      for (const [asked, status, code, message] of cases) {
+        const answer = await asked
+        expect(answer.status).to.equal(status)
+        expect(statusOf(answer).code).to.equal(code)
+        expect(statusOf(answer).message).to.match(message)
+      }
+      expect(await ingest.events()).to.deep.equal([])
+    })
+
+    it('refuses a plan without tracing', async () => {
+      ingest.directory.setPlan('acme', plans['logs-only'] as WorkspacePlan)
+      const answer = await send(1)
+      expect(answer.status).to.equal(403)
+      expect(statusOf(answer)).to.deep.include({ code: 7 })
+      expect(statusOf(answer).message).to.contain('tracing')
+    })
+
+    it('answers another method with 405, Allow and a Status', async () => {
+      const response = await fetch(ingest.server.baseUrl + path, { headers: { 'content-type': contentType } })
+      expect(response.status).to.equal(405)
+      expect(response.headers.get('allow')).to.equal('POST')
+      expect(response.headers.get('content-type')).to.equal(contentType)
+    })
+  })
+}
+
+describe('POST /api/traces/v1/otlp', () => {
+  let ingest: TestIngest
+  afterEach(() => ingest.server.close())
+
+  it('says what to change to who comes with gRPC, and what it takes to others', async () => {
+    ingest = await startIngest()
+    const authorization = `Bearer ${ingest.keys.tracing}`
+    const grpc = await ingest.post(path, 'x', { authorization, 'content-type': 'application/grpc+proto' })
+    expect(grpc.status).to.equal(415)
+    expect((grpc.json as { message: string }).message).to.match(/gRPC is not supported.*http\/protobuf/)
+    for (const type of ['text/plain', 'application/json; charset=latin1', 'application/x-www-form-urlencoded']) {
+      expect((await ingest.post(path, '{}', { authorization, 'content-type': type })).status, type).to.equal(415)
+    }
+  })
+
+  it('takes the credential from the environment as SDKs send it, never from the address', async () => {
+    ingest = await startIngest()
+    const json = { 'content-type': 'application/json' }
+    expect(
+      (await ingest.post(path, '{}', { ...json, authorization: `Bearer%20${ingest.keys.tracing}` })).status,
+    ).to.equal(200)
+    expect((await ingest.post(`${path}?key=${ingest.keys.tracing}`, '{}', json)).status).to.equal(401)
+  })
+
+  it('refuses an unknown key before the body is there', async () => {
+    ingest = await startIngest()
+    const raw = await rawConnection(ingest.server.port)
+    raw.write(
+      `POST ${path} HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n`,
+    )
+    const text = await raw.until((so) => so.includes('"code":16'))
+    expect(rawStatus(text)).to.equal(401)
+    raw.socket.destroy()
+  })
+
+  it('keeps the spans of an append whose outcome is unknown, and counts its retry once', async () => {
+    let fail: 'before' | 'after' | undefined
+    ingest = await startIngest({
+      plan: { spansPerMonth: 10 },
+      through: (stream) => ({
+        ...stream,
+        append: async (events, expected) => {
+          const mode = fail
+          fail = undefined
+          const lost = new TransientError({ operation: 'append to', subject: 'the log' })
+          if (mode === 'before') throw lost
+          const appended = await stream.append(events, expected)
+          if (mode === 'after') throw lost
+          return appended
+        },
+      }),
+    })
+    const headers = { authorization: `Bearer ${ingest.keys.tracing}`, 'content-type': 'application/json' }
+    const send = (count: number, first: number) =>
+      ingest.post(path, encodeJson(requestOf(spans(count, first))), headers)
+    fail = 'before'
+    expect((await send(6, 0)).status).to.equal(503)
+    const pending = await send(5, 100)
+    expect(pending.status).to.equal(503)
+    expect(pending.headers.get('retry-after')).to.equal('1')
+    expect((await send(6, 0)).status).to.equal(200)
+    fail = 'after'
+    expect((await send(2, 200)).status).to.equal(503)
+    expect(partialOf(await send(2, 200))).to.deep.include({ rejected: 0 })
+    expect(partialOf(await send(4, 300))?.rejected).to.equal(2)
+    expect(await usedSpansOf(ingest.stream, ingest.workspace, '2026-11')).to.equal(10)
+    expect(ingest.server.failures).to.have.length(2)
+  })
+
+  it('holds the allowance to the span at its edge', async () => {
+    ingest = await startIngest({ plan: { spansPerMonth: 50_000 } })
+    const headers = { authorization: `Bearer ${ingest.keys.tracing}`, 'content-type': 'application/x-protobuf' }
+    const send = async (count: number, first: number): Promise<number> =>
+      partialOf(await ingest.post(path, encodeProtobuf(requestOf(spans(count, first))), headers))?.rejected ?? 0
+    for (let first = 0; first < 40_000; first += 10_000) expect(await send(10_000, first)).to.equal(0)
+    expect(await send(9_999, 40_000)).to.equal(0)
+    expect(await send(1, 49_999)).to.equal(0)
+    expect(await send(1, 50_000)).to.equal(1)
+    expect(await usedSpansOf(ingest.stream, ingest.workspace, '2026-11')).to.equal(50_000)
+  })
+})

@@ -1,0 +1,200 @@
+import { gzipSync } from 'node:zlib'
+import { expect } from 'chai'
+import { plans } from '#src/config.ts'
+import type { WorkspacePlan } from '#src/directory/directory.ts'
+import { rawConnection, rawStatus } from '#test/support/http.ts'
+import { startIngest, usedSpansOf, type Answer, type TestIngest } from '#test/support/ingest.ts'
+import { emptySpan, encodeJson, requestOf, type MadeSpan } from '#test/support/otlp.ts'
+
+const path = '/api/rum/v1/ingest'
+const origin = 'https://shop.example'
+const json = { 'content-type': 'application/json' }
+const hex = (value: number, digits: number): string => (value + 1).toString(16).padStart(digits, '0')
+const spans = (count: number, first = 0): MadeSpan[] =>
+  Array.from({ length: count }, (_none, index) => ({
+    ...emptySpan,
+    traceId: hex(first + index, 32),
+    spanId: hex(first + index, 16),
+  }))
+const traces = (count: number, first = 0): object => JSON.parse(encodeJson(requestOf(spans(count, first)))) as object
+
+const meta = { app: { name: 'shop' }, session: { id: 's-1' }, page: { url: 'https://shop.example/cart' } }
+const faro = (more: object): string =>
+  JSON.stringify({
+    meta,
+    logs: [{ message: 'hello', level: 'info', timestamp: '2026-11-21T12:00:00.000Z' }],
+    exceptions: [{ type: 'Error', value: 'boom', timestamp: '2026-11-21T12:00:00.000Z' }],
+    events: [{ name: 'click', timestamp: '2026-11-21T12:00:00.000Z' }],
+    measurements: [{ type: 'web-vitals', values: { lcp: 1 }, timestamp: '2026-11-21T12:00:00.000Z' }],
+    ...more,
+  })
+
+describe('POST /api/rum/v1/ingest', () => {
+  let ingest: TestIngest
+  let key: Record<string, string>
+  beforeEach(async () => {
+    ingest = await startIngest({ plan: { spansPerMonth: 10 } })
+    key = { 'x-api-key': ingest.keys.publishable }
+  })
+  afterEach(() => ingest.server.close())
+  const post = (body: string | Uint8Array, headers: Record<string, string> = json): Promise<Answer> =>
+    ingest.post(path, body, { ...key, ...headers })
+
+  it('takes what Faro sends, with 202, its session, and CORS', async () => {
+    const body = faro({ traces: traces(2) })
+    const headers = { ...json, origin, 'x-faro-session-id': 's-1', 'idempotency-key': 'abcdefghijklmnopqrst' }
+    const answer = await post(body, headers)
+    expect(answer.status).to.equal(202)
+    expect(answer.json).to.deep.equal({ accepted: 6, rejected: 0 })
+    expect(answer.headers.get('x-faro-session-status')).to.equal('valid')
+    expect(answer.headers.get('access-control-allow-origin')).to.equal(origin)
+    expect(answer.headers.get('access-control-allow-credentials')).to.equal(null)
+    expect(answer.headers.get('access-control-expose-headers')).to.equal('Retry-After, X-Faro-Session-Status')
+    expect(answer.headers.get('vary')).to.equal('Origin')
+    const [event] = await ingest.events()
+    expect(answer.headers.get('throughline-position')).to.equal(`0/${event?.position}`)
+    expect(event).to.deep.include({ type: 'rum.received', identified: true, contentType: 'application/json' })
+    expect(event?.counts).to.deep.include({ logs: 2, rumEvents: 2, spans: 2 })
+    expect(ingest.payloadText(event)).to.equal(body)
+    const retry = await post(gzipSync(body), { ...headers, 'content-encoding': 'gzip' })
+    expect([retry.status, retry.text]).to.deep.equal([202, answer.text])
+    expect(await ingest.events()).to.have.length(1)
+  })
+
+  it('takes OTLP JSON, the plain form, and text/plain with the key in the address', async () => {
+    expect((await post(encodeJson(requestOf(spans(2))))).json).to.deep.equal({ accepted: 2, rejected: 0 })
+    const plain = '{"session_id":"s","events":[{"type":"click","timestamp":1795240001079}]}'
+    const beacon = await ingest.post(`${path}?key=${ingest.keys.publishable}`, plain, {
+      'content-type': 'text/plain;charset=UTF-8',
+    })
+    expect([beacon.status, beacon.json]).to.deep.equal([202, { accepted: 1, rejected: 0 }])
+    expect(beacon.headers.get('x-faro-session-status')).to.equal(null)
+    expect(await ingest.events()).to.have.length(2)
+  })
+
+  it('counts spans toward the allowance, and refuses those beyond it alone', async () => {
+    await post(faro({ traces: traces(8) }))
+    const body = faro({ traces: traces(5, 8) })
+    const answer = await post(body)
+    expect([answer.status, answer.json]).to.deep.equal([202, { accepted: 6, rejected: 3 }])
+    const [, received, refused] = await ingest.events()
+    expect(received?.counts).to.deep.include({ logs: 2, rumEvents: 2, spans: 2 })
+    expect(refused).to.deep.include({ type: 'spans.refused', id: `${received?.id}/refused` })
+    expect(JSON.parse(ingest.payloadText(refused))).to.deep.equal({
+      spans: spans(3, 10).map(({ traceId, spanId }) => [traceId, spanId, 'rejected_allowance']),
+    })
+    const kept = JSON.parse(ingest.payloadText(received)) as Record<string, unknown>
+    expect(JSON.stringify(kept['traces'])).to.contain(hex(9, 16)).and.not.to.contain(hex(10, 16))
+    expect(kept['logs']).to.deep.equal((JSON.parse(body) as Record<string, unknown>)['logs'])
+    expect((await post(body)).json).to.deep.equal(answer.json)
+    expect(await ingest.events()).to.have.length(3)
+    const onlySpans = await post(encodeJson(requestOf(spans(2, 50))))
+    expect([onlySpans.status, onlySpans.json]).to.deep.equal([202, { accepted: 0, rejected: 2 }])
+    expect((await post(encodeJson(requestOf(spans(2, 50))))).json).to.deep.equal({ accepted: 0, rejected: 2 })
+    expect((await ingest.events()).map(({ type }) => type).slice(3)).to.deep.equal(['spans.refused'])
+    expect(await usedSpansOf(ingest.stream, ingest.workspace, '2026-11')).to.equal(10)
+  })
+
+  it('refuses what the plan does not include part by part', async () => {
+    ingest.directory.setPlan('acme', plans['logs-only'] as WorkspacePlan)
+    const answer = await post(faro({ traces: traces(2) }))
+    expect([answer.status, answer.json]).to.deep.equal([202, { accepted: 4, rejected: 2 }])
+    const [received, refused] = await ingest.events()
+    expect(received?.counts).to.deep.include({ logs: 2, rumEvents: 2, spans: 0, refused: 0 })
+    expect(ingest.payloadText(received)).not.to.contain('resourceSpans')
+    expect(ingest.payloadText(refused)).to.contain('rejected_entitlement')
+    ingest.directory.setPlan('acme', plans['tracing-only'] as WorkspacePlan)
+    expect((await post(faro({ traces: traces(2, 5) }))).json).to.deep.equal({ accepted: 4, rejected: 2 })
+    const [, , without] = await ingest.events()
+    expect(without?.counts).to.deep.include({ logs: 0, rumEvents: 2, spans: 2, refused: 2 })
+    expect(ingest.payloadText(without)).not.to.contain('boom')
+  })
+
+  it('rejects a bad item and a bad span alone', async () => {
+    const bad = { ...emptySpan, traceId: hex(3, 32), spanId: '0'.repeat(16) }
+    const some = JSON.parse(encodeJson(requestOf([...spans(1), bad]))) as object
+    const answer = await post(faro({ events: [{ name: 'a' }, 7], traces: some }))
+    expect([answer.status, answer.json]).to.deep.equal([202, { accepted: 5, rejected: 2 }])
+    expect(ingest.payloadText((await ingest.events())[1])).to.contain('rejected_invalid')
+  })
+
+  for (const [what, body, headers, status, code] of [
+    ['no JSON', '{"meta":', json, 400, 'invalid_body'],
+    ['another form', '{"a":1}', json, 400, 'invalid_body'],
+    ['another type', faro({}), { 'content-type': 'application/x-protobuf' }, 415, 'unsupported_media_type'],
+    ['another encoding', faro({}), { ...json, 'content-encoding': 'br' }, 415, 'unsupported_encoding'],
+    ['a bomb', gzipSync(Buffer.alloc(70_000_000)), { ...json, 'content-encoding': 'gzip' }, 413, 'payload_too_large'],
+  ] as const) {
+    it(`refuses ${what} with ${status} that the page may read`, async () => {
+      const answer = await post(body, { ...headers, origin })
+      expect(answer.json).to.deep.include({ status, code })
+      expect(answer.headers.get('access-control-allow-origin')).to.equal(origin)
+      expect(await ingest.events()).to.deep.equal([])
+    })
+  }
+
+  it('refuses a secret key, wherever it is, and flags it', async () => {
+    for (const headers of [
+      { 'x-api-key': ingest.keys.tracing },
+      { authorization: `Bearer ${ingest.keys.logs}` },
+      { 'x-api-key': ingest.keys.publishable, authorization: ingest.keys.api },
+      { 'x-api-key': 'sk_live_something' },
+    ]) {
+      const answer = await ingest.post(path, faro({}), { ...json, origin, ...(headers as Record<string, string>) })
+      expect(answer.json).to.deep.include({ status: 403, code: 'secret_key_in_browser' })
+    }
+    const beacon = await ingest.post(`${path}?key=${ingest.keys.tracing}`, faro({}), { 'content-type': 'text/plain' })
+    expect(beacon.status).to.equal(403)
+    expect(ingest.exposed.map(({ kind }) => kind)).to.deep.equal(['tracing', 'logs', 'api', 'tracing'])
+    expect(await ingest.events()).to.deep.equal([])
+  })
+
+  it('answers without a key, or with an unknown one, 401 before the body is there', async () => {
+    for (const [line, code] of [
+      ['', 'missing_credential'],
+      ['X-Api-Key: pk_live_000000000000000000000000000000000000\r\n', 'invalid_credential'],
+    ]) {
+      const raw = await rawConnection(ingest.server.port)
+      raw.write(`POST ${path} HTTP/1.1\r\nHost: a\r\nOrigin: ${origin}\r\n${line}Content-Length: 9000\r\n\r\n`)
+      const text = await raw.until((so) => so.includes('request_id'))
+      expect(rawStatus(text)).to.equal(401)
+      expect(text).to.contain(`"${code}"`).and.to.contain(`Access-Control-Allow-Origin: ${origin}`)
+      raw.socket.destroy()
+    }
+  })
+
+  it('answers a preflight for every page, for two hours', async () => {
+    const response = await fetch(ingest.server.baseUrl + path, {
+      method: 'OPTIONS',
+      headers: {
+        origin,
+        'access-control-request-method': 'POST',
+        'access-control-request-headers': 'content-type,x-api-key',
+      },
+    })
+    expect(response.status).to.equal(204)
+    expect(response.headers.get('access-control-allow-origin')).to.equal(origin)
+    expect(response.headers.get('access-control-allow-methods')).to.equal('POST')
+    expect(response.headers.get('access-control-max-age')).to.equal('7200')
+    const allowed = response.headers.get('access-control-allow-headers')?.split(', ')
+    expect(allowed).to.include.members(['content-type', 'content-encoding', 'authorization', 'x-api-key'])
+    expect(allowed).to.include.members(['x-faro-session-id', 'idempotency-key', 'traceparent', 'tracestate', 'baggage'])
+    expect(response.headers.get('access-control-allow-credentials')).to.equal(null)
+  })
+
+  it('takes a key with a list of origins from those alone, and lets no other page read the answer', async () => {
+    const listed = ingest.directory.addKey(ingest.workspace, 'publishable', { origins: [origin] })
+    const from = (page: string) => ingest.post(path, faro({}), { ...json, 'x-api-key': listed, origin: page })
+    expect((await from(origin)).status).to.equal(202)
+    const refused = await from('https://evil.example')
+    expect(refused.json).to.deep.include({ status: 403, code: 'origin_not_allowed' })
+    expect(refused.headers.get('access-control-allow-origin')).to.equal(null)
+    expect((await ingest.post(path, faro({ logs: [] }), { ...json, 'x-api-key': listed })).status).to.equal(202)
+  })
+
+  it('answers GET with 405 and Allow', async () => {
+    const response = await fetch(ingest.server.baseUrl + path)
+    expect(response.status).to.equal(405)
+    expect(response.headers.get('allow')).to.equal('OPTIONS, POST')
+  })
+})
