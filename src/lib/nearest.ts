@@ -1,17 +1,12 @@
-/** Edit distance (insert, delete, replace, swap of neighbours) between two short texts. */
+/** Edit distance (insert, delete, replace) between two short texts. */
 function distance(a: string, b: string): number {
-  let before: number[] = []
   let last = Array.from({ length: b.length + 1 }, (_, index) => index)
-  for (let i = 1; i <= a.length; i++) {
-    const row = [i]
-    for (let j = 1; j <= b.length; j++) {
-      const same = a[i - 1] === b[j - 1]
-      let best = Math.min((last[j] ?? 0) + 1, (row[j - 1] ?? 0) + 1, (last[j - 1] ?? 0) + (same ? 0 : 1))
-      if (i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1])
-        best = Math.min(best, (before[j - 2] ?? 0) + 1)
-      row.push(best)
+  for (let i = 0; i < a.length; i++) {
+    const row = [i + 1]
+    for (let j = 0; j < b.length; j++) {
+      const replaced = (last[j] ?? 0) + (a[i] === b[j] ? 0 : 1)
+      row.push(Math.min((last[j + 1] ?? 0) + 1, (row[j] ?? 0) + 1, replaced))
     }
-    before = last
     last = row
   }
   return last[b.length] ?? 0

@@ -1,0 +1,14 @@
+import { join } from 'node:path'
+
+/** Where the embedded engines keep what they keep. */
+export type Folders = Readonly<{ directoryFile: string; logFolder: string; logFile: string; indexFolder: string }>
+
+export function foldersOf(dataFolder: string): Folders {
+  const logFolder = join(dataFolder, 'log')
+  return {
+    directoryFile: join(dataFolder, 'directory.db'),
+    logFolder,
+    logFile: join(logFolder, '0.db'),
+    indexFolder: join(dataFolder, 'index'),
+  }
+}

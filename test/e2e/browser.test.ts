@@ -1,0 +1,136 @@
+import { createServer, type Server as HttpServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { expect } from 'chai'
+import { build } from 'esbuild'
+import { chromium, type Browser } from 'playwright-core'
+import { at, listOf, signIn, untilIndexed, type Reader } from '../support/client.ts'
+import { removeFolder, startServer, type Server } from '../support/server.ts'
+
+// Chromium would look for its maker's servers at every start; a test needs none of them.
+const quiet = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking']
+const quieter = ['--disable-component-update', '--disable-sync']
+
+/** A customer's page: Faro set up as its documentation says, a log, an error, an event, a measurement and a traced fetch. */
+const page = (url: string, apiKey: string): string => `
+import { getWebInstrumentations, initializeFaro } from '@grafana/faro-web-sdk'
+import { TracingInstrumentation } from '@grafana/faro-web-tracing'
+const faro = initializeFaro({ url: ${JSON.stringify(url)}, apiKey: ${JSON.stringify(apiKey)}, app: { name: 'shop-web', version: '2.0.1' },
+  instrumentations: [...getWebInstrumentations(), new TracingInstrumentation()] })
+faro.api.setUser({ id: 'u-42' })
+faro.api.pushLog(['basket opened ✓'], { level: 'warn', context: { items: '3' } })
+faro.api.pushError(new Error('payment widget failed'))
+faro.api.pushEvent('purchase', { total: '12.50' })
+faro.api.pushMeasurement({ type: 'checkout', values: { total_ms: 123.5 } })
+const { trace, context } = faro.api.getOTEL()
+const span = trace.getTracer('shop').startSpan('checkout click')
+context.with(trace.setSpan(context.active(), span), () => faro.api.pushLog(['inside the span']))
+span.end()
+window.facts = { session: faro.api.getSession().id, traceId: span.spanContext().traceId, spanId: span.spanContext().spanId }
+`
+
+describe('the browser SDK in Chromium', function () {
+  this.timeout(120_000)
+  let server: Server
+  let shop: HttpServer
+  let browser: Browser
+  let reader: Reader
+
+  before(async () => {
+    server = await startServer()
+    reader = await signIn(server.baseUrl, server.firstRun.sign_in)
+    const source = page(`${server.baseUrl}/api/rum/v1/ingest`, server.firstRun.keys.publishable)
+    const bundle = await build({
+      stdin: { contents: source, resolveDir: process.cwd() },
+      bundle: true,
+      write: false,
+      format: 'iife',
+    })
+    const script = bundle.outputFiles[0]?.text ?? ''
+    shop = createServer((request, response) => {
+      const isScript = request.url === '/shop.js'
+      response.setHeader('Content-Type', isScript ? 'text/javascript; charset=utf-8' : 'text/html; charset=utf-8')
+      response.end(isScript ? script : '<!doctype html><title>Shop</title><script src="/shop.js"></script>')
+    })
+    await new Promise<void>((resolve) => shop.listen(0, '127.0.0.1', resolve))
+    browser = await chromium.launch({
+      executablePath: process.env['CHROMIUM'] ?? '/usr/bin/chromium',
+      args: [...quiet, ...quieter],
+    })
+  })
+  after(async () => {
+    await browser.close()
+    shop.close()
+    await server.stop()
+    await removeFolder(server.dataFolder)
+  })
+
+  it('Faro delivers logs, errors, events, measurements and spans, joined by session and trace', async () => {
+    const tab = await browser.newPage()
+    const answered: number[] = []
+    tab.on('response', (response) => {
+      if (response.url().includes('/api/rum/') && response.request().method() === 'POST')
+        answered.push(response.status())
+    })
+    const bodies: string[] = []
+    tab.on('request', (request) => {
+      if (request.url().includes('/api/rum/') && request.method() === 'POST') bodies.push(request.postData() ?? '')
+    })
+    await tab.goto(`http://127.0.0.1:${(shop.address() as AddressInfo).port}/`)
+    const facts = await tab.evaluate(() => (globalThis as unknown as { facts: Record<string, string> }).facts)
+    const sent = (): string => bodies.join('\n')
+    for (const needed of [
+      'basket opened',
+      'payment widget failed',
+      'purchase',
+      'total_ms',
+      'checkout click',
+      'inside the span',
+    ]) {
+      while (!sent().includes(needed)) await tab.waitForEvent('request', { timeout: 20_000 })
+    }
+    while (answered.length < bodies.length) await tab.waitForEvent('response', { timeout: 20_000 })
+    await tab.close()
+    expect(new Set(answered)).to.deep.equal(new Set([202]))
+    await untilIndexed(server)
+
+    const logs = listOf((await reader.get(`/api/app/logs/search?q=source:rum&limit=100`)).body, 'logs')
+    const opened = logs.find((log) => log['message'] === 'basket opened ✓')
+    expect([opened?.['level'], opened?.['service'], opened?.['session_id']]).to.deep.equal([
+      'warn',
+      'shop-web',
+      facts['session'],
+    ])
+    const failed = logs.find((log) => String(log['message']).includes('payment widget failed'))
+    expect(failed?.['level']).to.equal('error')
+    const inside = logs.find((log) => log['message'] === 'inside the span')
+    expect([inside?.['trace_id'], inside?.['span_id']]).to.deep.equal([facts['traceId'], facts['spanId']])
+
+    const session = (await reader.get(`/api/app/correlation?session_id=${facts['session']}`)).body
+    const names = listOf(at(session, 'rum_events') as never, 'items').map((event) => event['name'])
+    expect(names).to.include('purchase')
+    const trace = (await reader.get(`/api/app/correlation?trace_id=${facts['traceId']}`)).body
+    const spans = at(trace, 'trace', 'spans') as readonly { span_id: string; operation?: string; name?: string }[]
+    expect(spans.map((span) => span.operation ?? span.name)).to.include('checkout click')
+    expect(JSON.stringify(at(trace, 'sessions'))).to.include(facts['session'])
+  })
+
+  it('a browser may not hold a secret: no CORS for logs and traces', async () => {
+    const tab = await browser.newPage()
+    await tab.goto(`http://127.0.0.1:${(shop.address() as AddressInfo).port}/none`)
+    const { keys } = server.firstRun
+    for (const [path, key] of [
+      ['/api/logs/v1/ingest', keys.logs],
+      ['/api/traces/v1/otlp', keys.tracing],
+    ] as const) {
+      const outcome = await tab.evaluate(
+        ([url = '', token = '']) =>
+          fetch(url, { method: 'POST', body: '{}', headers: { authorization: `Bearer ${token}` } }).then(
+            () => 'readable',
+            () => 'refused',
+          ),
+        [server.baseUrl + path, key],
+      )
+      expect(outcome, path).to.equal('refused')
+    }
+  })
+})

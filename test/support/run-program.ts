@@ -1,0 +1,19 @@
+import { spawn } from 'node:child_process'
+import { createInterface } from 'node:readline'
+import { expect } from 'chai'
+
+/** Runs a program of test/e2e/programs (or any command) to its end; its output's lines. Fails unless it ends well. */
+export async function runProgram(command: string, args: readonly string[], input?: string): Promise<string[]> {
+  const child = spawn(command, [...args], { stdio: ['pipe', 'pipe', 'pipe'] })
+  const lines: string[] = []
+  const complaints: string[] = []
+  createInterface({ input: child.stdout }).on('line', (line) => lines.push(line))
+  createInterface({ input: child.stderr }).on('line', (line) => complaints.push(line))
+  child.stdin.end(input)
+  const code = await new Promise((resolve) => child.once('close', resolve))
+  expect(code, `${command} ${args.join(' ')}\n${complaints.join('\n')}`).to.equal(0)
+  return lines
+}
+
+export const runNode = (file: string, ...args: readonly string[]): Promise<string[]> =>
+  runProgram(process.execPath, [`test/e2e/programs/${file}`, ...args])
