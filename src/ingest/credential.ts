@@ -104,7 +104,7 @@ function checkNoSecret(
   const secret = keys.find((each) => keyKindOf(each) !== 'publishable')
   if (secret === undefined) return undefined
   const known = directory.findKey(secret)
-  if (known !== undefined && known.revokedAt === null) onExposed(known)
+  if (known !== undefined && known.revokedAt === null && !known.exposed) onExposed(known)
   const advice = 'If it was used in a page, anybody may have read it: revoke it.'
   return refusal(
     'secret_key_in_browser',
