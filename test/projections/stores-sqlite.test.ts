@@ -134,7 +134,8 @@ describe('the SQLite index', () => {
     expect(await contents(readerIn(folder))).to.deep.equal(await expectedContents(events))
   })
 
-  it('comes to the same index after a power cut took from each file another part of what was not synced', async () => {
+  it('comes to the same index after a power cut took from each file another part of what was not synced', async function () {
+    this.timeout(60_000)
     const random = createRandom(6)
     const log = await createCrashLog()
     const events = await log.read(0, 1_000)

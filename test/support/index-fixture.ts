@@ -136,6 +136,7 @@ export async function walk(
     hits.push(...page)
     after = page.at(-1)?.sort
     if (page.length < query.limit) return hits
+    if (hits.length > 10_000) throw new Error('the walk does not end')
     await between()
   }
 }

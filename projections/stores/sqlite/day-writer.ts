@@ -97,7 +97,7 @@ function removeRow(database: Database, written: Written, old: Old, minutes: Minu
 /** Free rowids of a millisecond, ascending; where one is full the next towards 1970 is taken, and the file says so. */
 function createRowids(database: Database, { tables }: Written) {
   const free = new Map<bigint, bigint>()
-  const sql = `SELECT max(row) AS row FROM ${tables.rows} WHERE row BETWEEN ? AND ?`
+  const sql = `SELECT row FROM ${tables.rows} WHERE row BETWEEN ? AND ? ORDER BY row DESC LIMIT 1`
   const freeIn = (ms: bigint): bigint => {
     const highest = database.get(sql, firstRow(ms), lastRow(ms))?.['row']
     return typeof highest === 'bigint' ? highest + 1n : firstRow(ms)
