@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { Readable } from 'node:stream'
 import Koa, { type Context, type Middleware } from 'koa'
 import { problemOf, requestIdOf, sendProblem, setRefusal, unavailable } from './errors.ts'
 import { answerThenClose } from './linger.ts'
@@ -18,10 +19,20 @@ export type HttpAppOptions = Readonly<{
   report: (failure: RequestFailure) => void
 }>
 
-function isHangUp(ctx: Context, error: unknown): boolean {
-  if (ctx.req.aborted || ctx.req.socket.destroyed) return true
-  const code = error instanceof Error && 'code' in error ? error.code : ''
-  return code === 'ECONNRESET' || code === 'EPIPE' || code === 'ERR_STREAM_PREMATURE_CLOSE'
+const hangUps: ReadonlySet<unknown> = new Set(['ECONNRESET', 'EPIPE', 'ERR_STREAM_PREMATURE_CLOSE', 'ABORT_ERR'])
+const isHangUp = (error: unknown): boolean => error instanceof Error && 'code' in error && hangUps.has(error.code)
+
+/** Resolves when the stream has something to give, or nothing at all; rejects when it fails before. */
+async function untilReady(stream: Readable): Promise<void> {
+  if (stream.readableLength > 0 || stream.readableEnded) return
+  await new Promise<void>((resolve, reject) => {
+    const settle = (error?: Error): void => {
+      stream.off('readable', settle).off('end', settle).off('close', settle).off('error', settle)
+      if (error === undefined) resolve()
+      else reject(error)
+    }
+    stream.on('readable', settle).on('end', settle).on('close', settle).on('error', settle)
+  })
 }
 
 /**
@@ -38,7 +49,7 @@ export function createHttpApp({ routes, session, random, trustedProxies, report 
   // A body that fails while it is sent comes here: Koa's own handler would answer 500.
   function answerFailure(this: Context, error: unknown): void {
     if (error === null || error === undefined) return
-    if (!isHangUp(this, error)) fail(this, error)
+    if (!isHangUp(error)) fail(this, error)
     if (this.headerSent || !this.writable) {
       this.res.destroy()
       return
@@ -59,8 +70,10 @@ export function createHttpApp({ routes, session, random, trustedProxies, report 
     ctx.set('Referrer-Policy', 'same-origin')
     try {
       await next()
+      // Once it is being sent, a body that fails can only be broken off: so what fails at once is answered with 503.
+      if (ctx.body instanceof Readable) await untilReady(ctx.body)
     } catch (error) {
-      if (isHangUp(ctx, error)) return
+      if (ctx.req.socket.destroyed || isHangUp(error)) return
       fail(ctx, error)
       sendFailure(ctx, fail)
     }

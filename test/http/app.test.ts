@@ -1,6 +1,11 @@
+import { once } from 'node:events'
+import type { AddressInfo } from 'node:net'
+import { Readable } from 'node:stream'
 import { expect } from 'chai'
+import { limits } from '#src/config.ts'
 import { createHttpApp } from '#src/http/app.ts'
 import { statusOf } from '#src/http/errors.ts'
+import { createHttpServer } from '#src/http/server.ts'
 import type { Route } from '#src/http/route.ts'
 import { refusal } from '#src/events/refusal.ts'
 import { TransientError } from '#src/lib/failure.ts'
@@ -38,6 +43,23 @@ const routes: readonly Route[] = [
     refuse: (ctx, refused) => {
       ctx.status = statusOf(refused.code)
       ctx.body = `own form: ${refused.code}`
+    },
+  },
+  {
+    method: 'GET',
+    path: '/stream/:first',
+    auth: 'public',
+    handler: (ctx) => {
+      const isFirst = ctx['params'].first === 'broken'
+      ctx.type = 'text/plain'
+      ctx.body = Readable.from(
+        (async function* parts() {
+          if (isFirst) throw new Error('broken before the first byte')
+          yield 'some of it'
+          await new Promise((resolve) => setImmediate(resolve))
+          throw new Error('broken later')
+        })(),
+      )
     },
   },
   { method: 'GET', path: '/api/private', auth: 'session', handler: (ctx) => void (ctx.body = 'private') },
@@ -133,6 +155,12 @@ describe('http application', () => {
     expect(String(reported?.error)).to.contain('inner detail')
   })
 
+  it('answers a body that fails before its first byte with 503', async () => {
+    const response = await ask('/stream/broken')
+    expect(response.status).to.equal(503)
+    expect(await response.json()).to.deep.include({ code: 'unavailable' })
+  })
+
   it('sends failures in the form of the route', async () => {
     const response = await ask('/passing', { method: 'POST' })
     expect(response.status).to.equal(503)
@@ -184,5 +212,57 @@ describe('http application', () => {
     const large = await rawConnection(server.port)
     large.write(`GET /hello/a HTTP/1.1\r\nHost: a\r\nX-Long: ${'a'.repeat(100_000)}\r\n\r\n`)
     expect(rawStatus(await large.ended())).to.equal(431)
+  })
+
+  it('breaks off a body that fails while it is sent, and reports it', async () => {
+    const response = await ask('/stream/later')
+    expect(response.status).to.equal(200)
+    const cut = await response.text().catch(() => 'cut')
+    expect(cut).to.equal('cut')
+    expect(String(server.failures.at(-1)?.error)).to.contain('broken later')
+  })
+
+  it('gives up on a sender of slow headers', async () => {
+    const hasty = await listen({ routes, limits: { ...limits, headersTimeoutMs: 50, bodyTimeoutMs: 50 } })
+    const raw = await rawConnection(hasty.port)
+    raw.write('POST /secret HTTP/1.1\r\nHost: ')
+    expect(rawStatus(await raw.ended())).to.equal(408)
+    await hasty.close()
+  })
+
+  it('refuses a length and chunks together', async () => {
+    const raw = await rawConnection(server.port)
+    raw.write('POST /secret HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n')
+    expect(rawStatus(await raw.ended())).to.equal(400)
+  })
+
+  it('keeps idle connections longer than senders do, and no header longer than it must', () => {
+    const { server: made } = createHttpServer(() => undefined, { limits })
+    expect(made.keepAliveTimeout).to.be.at.least(75_000)
+    expect(made.headersTimeout).to.equal(10_000)
+    expect(made.requestTimeout).to.be.within(15_000, 30_000)
+  })
+
+  it('answers what is under way when it stops, and takes no more', async () => {
+    let answer: () => void = () => undefined
+    const { promise: arrived, resolve } = Promise.withResolvers<void>()
+    const callback = (_request: unknown, response: { end: (text: string) => void }): void => {
+      answer = () => response.end('late')
+      resolve()
+    }
+    const { server: made, stop } = createHttpServer(callback, { limits })
+    made.listen(0, '127.0.0.1')
+    await once(made, 'listening')
+    const { port } = made.address() as AddressInfo
+    const raw = await rawConnection(port)
+    raw.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n')
+    await arrived
+    const stopped = stop()
+    answer()
+    expect(await raw.until((text) => text.includes('late'))).to.contain('200 OK')
+    raw.socket.end()
+    await stopped
+    const refused = await fetch(`http://127.0.0.1:${port}/`).catch(() => 'refused')
+    expect(refused).to.equal('refused')
   })
 })
