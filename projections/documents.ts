@@ -2,8 +2,16 @@ import { assert } from '#src/lib/assert.ts'
 import type { Position } from '#src/events/envelope.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import type { EntryKey, WorkspaceEntries } from './index-store.ts'
-import { dayOf, type DecodedEvent, type DocumentId, type Documents, type Entry, type Key } from './projection.ts'
-import { dayBefore, daysReplaced } from './stores/days.ts'
+import {
+  dayOf,
+  type DecodedEvent,
+  type DocumentId,
+  type Documents,
+  type Entry,
+  type Key,
+  dayBefore,
+  daysReplaced,
+} from './projection.ts'
 
 /** The entries of one id, by day. `asked`: the days of events for which the store has been asked already. */
 type Slot = { entries: Map<string, Entry>; asked: Set<string>; bytes: number }

@@ -1,7 +1,6 @@
 import { PermanentError } from '#src/lib/failure.ts'
 import { parseJson, stringifyJson } from '#src/lib/json.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
-import { daysReplaced, dayBefore } from '../days.ts'
 import type {
   Checkpoint,
   Hit,
@@ -13,7 +12,14 @@ import type {
   Selection,
   WorkspaceEntries,
 } from '../../index-store.ts'
-import type { Collection, DocumentId, Entry, Projection } from '../../projection.ts'
+import {
+  dayBefore,
+  daysReplaced,
+  type Collection,
+  type DocumentId,
+  type Entry,
+  type Projection,
+} from '../../projection.ts'
 import { rowOf, shapeOf, type CollectionShape } from '../row.ts'
 import { facetsOf, histogramOf, hitOf, isSelected, refuseTooBroad, searchIn, type StoredEntry } from './read.ts'
 
