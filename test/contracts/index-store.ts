@@ -159,6 +159,11 @@ export function indexStoreContract(name: string, create: () => Promise<IndexStor
         expect(await ids('things', phrase('second'))).to.deep.equal(['t'])
         expect(await ids('things')).to.deep.equal(['t'])
         expect((await store.reader.get<Thing>(scopeOf('things'), ['t']))[0]?.document.weight).to.equal(3)
+        await write(store.writer, [thingEntry('t', { ...third, tags: ['d'], note: 'last form' }, 4, { created: 1 })], 4)
+        expect(await ids('things', phrase('second'))).to.deep.equal([])
+        expect(await ids('things', { kind: 'keyword', field: 'tags', values: ['b', 'c'] })).to.deep.equal([])
+        expect(await ids('things', phrase('last'))).to.deep.equal(['t'])
+        expect(await ids('things', { kind: 'keyword', field: 'tags', values: ['D'] })).to.deep.equal(['t'])
       })
 
       it('leaves out a batch that comes again, also in other cuts', async () => {
