@@ -69,14 +69,15 @@ export function refusalsOf(header: EventHeader, listed: readonly RefusedSpan[]):
   return Object.fromEntries([...reasons].sort(([a], [b]) => (a < b ? -1 : 1)))
 }
 
+/** A new name goes to its place in text order, so that the document does not tell in which order things came. */
 function addTo<T>(
   record: Readonly<Record<string, T>>,
   name: string,
   plus: (known: T | undefined) => T,
 ): Readonly<Record<string, T>> {
-  const known = new Map(Object.entries(record))
-  known.set(name, plus(known.get(name)))
-  return Object.fromEntries([...known].sort(([a], [b]) => (a < b ? -1 : 1)))
+  if (Object.hasOwn(record, name)) return { ...record, [name]: plus(record[name]) }
+  const entries: [string, T][] = [...Object.entries(record), [name, plus(undefined)]]
+  return Object.fromEntries(entries.sort(([a], [b]) => (a < b ? -1 : 1)))
 }
 
 /** The month with one event more. */

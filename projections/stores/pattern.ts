@@ -1,12 +1,20 @@
-const patterns = new Map<string, RegExp>()
-const patternsMax = 1_000
+import { createLinearMatcher } from '#src/lib/regex/linear-matcher.ts'
 
-/** The regular expression of a `pattern` filter, to be matched against whole tokens. The caller has made sure it is linear. */
-export function wholePattern(regex: string): RegExp {
+type TokenPattern = Readonly<{ test(token: string): boolean }>
+
+const patterns = new Map<string, TokenPattern>()
+/** Each keeps an automaton, which may come to a few hundred kilobytes. */
+const patternsMax = 100
+
+/**
+ * The regular expression of a `pattern` filter, to be matched against whole tokens: in time linear in the token, whatever the
+ * expression, since it comes from a query. It is one that lib/regex accepts.
+ */
+export function wholePattern(regex: string): TokenPattern {
   const known = patterns.get(regex)
   if (known !== undefined) return known
   if (patterns.size >= patternsMax) patterns.clear()
-  const made = new RegExp(`^(?:${regex})$`, 'u')
+  const made = { test: createLinearMatcher(regex) }
   patterns.set(regex, made)
   return made
 }

@@ -1,0 +1,144 @@
+import { expect } from 'chai'
+import { allowanceProjection } from '#projections/allowance/fold.ts'
+import { readRefusals, readUsage, readUsageAt } from '#projections/allowance/query.ts'
+import type { DecodedEvent } from '#projections/projection.ts'
+import type { MemoryIndexStore } from '#projections/stores/memory/store.ts'
+import { createMemoryIndexStore } from '#projections/stores/memory/store.ts'
+import { noCounts, type Counts, type TelemetryEventType } from '#src/events/envelope.ts'
+import type { RefusalReason } from '#src/events/telemetry.ts'
+import { workspaceIdOf } from '#src/events/workspace-id.ts'
+import { createFoldHarness, foldInto, givenEvent, type GivenHeader } from '#test/support/fold-harness.ts'
+
+const harness = createFoldHarness(allowanceProjection)
+const acme = workspaceIdOf('acme')
+
+const event = (n: number, type: TelemetryEventType, counts: Partial<Counts>, header: GivenHeader = {}): DecodedEvent =>
+  givenEvent(type, n, {}, { counts: { ...noCounts, ...counts }, ...header })
+
+const refusal = (
+  n: number,
+  refused: number,
+  reasons: readonly RefusalReason[],
+  header: GivenHeader = {},
+): DecodedEvent =>
+  givenEvent(
+    'spans.refused',
+    n,
+    { refusedSpans: reasons.map((reason) => ({ traceId: 'a'.repeat(32), spanId: 'b'.repeat(16), reason })) },
+    { counts: { ...noCounts, refused, bytes: 99 }, ...header },
+  )
+
+const usage = (store: MemoryIndexStore, month = '2026-11') => readUsage(store.reader, acme, month)
+
+describe('projections/allowance', () => {
+  it('adds up a month from headers, by day and by key', async () => {
+    const store = await harness.fold([
+      event(1, 'spans.received', { spans: 3, bytes: 300 }),
+      event(2, 'spans.received', { spans: 4, bytes: 400 }, { keyId: 'key-2', receivedAt: Date.UTC(2026, 10, 22) }),
+      event(3, 'logs.received', { logs: 5, refused: 2, bytes: 50 }, { identified: false }),
+      event(4, 'rum.received', { rumEvents: 2, logs: 1, spans: 1, bytes: 80 }),
+      event(5, 'rum.received', { spans: 2, bytes: 70 }, { keyId: null }),
+      refusal(6, 3, ['rejected_allowance', 'rejected_invalid', 'rejected_allowance']),
+    ])
+    const found = await usage(store)
+    expect(found.total).to.deep.equal({
+      requests: 5,
+      spans: 10,
+      logs: 6,
+      rumEvents: 2,
+      refusedSpans: 3,
+      refusedRecords: 2,
+      bytes: 900,
+    })
+    expect([found.spans, found.spanBytes]).to.deep.equal([10, 770])
+    expect(found.refused).to.deep.equal({ rejected_allowance: 2, rejected_invalid: 1, rejected_record: 2 })
+    expect(Object.entries(found.byDay).map(([day, { spans }]) => [day, spans])).to.deep.equal([
+      ['2026-11-21', 6],
+      ['2026-11-22', 4],
+    ])
+    expect(Object.entries(found.byKey).map(([key, { spans }]) => [key, spans])).to.deep.equal([
+      ['', 2],
+      ['key-1', 4],
+      ['key-2', 4],
+    ])
+    expect(found.resetsAt).to.equal(Date.UTC(2026, 11, 1))
+  })
+
+  it('goes by the time of receipt, in UTC, not by the time of spans', async () => {
+    const store = await harness.fold([
+      event(1, 'spans.received', { spans: 1 }, { receivedAt: Date.UTC(2026, 9, 31, 23, 59, 59, 999) }),
+      event(2, 'spans.received', { spans: 2 }, { receivedAt: Date.UTC(2026, 10, 1) }),
+      event(3, 'spans.received', { spans: 4 }, { receivedAt: Date.UTC(2026, 10, 30, 23, 59, 59, 999) }),
+      event(4, 'spans.received', { spans: 8 }, { receivedAt: Date.UTC(2026, 11, 31, 23) }),
+      event(5, 'spans.received', { spans: 16 }, { receivedAt: Date.UTC(2027, 0, 1) }),
+    ])
+    const months = ['2026-10', '2026-11', '2026-12', '2027-01', '2027-02']
+    const spans = await Promise.all(months.map(async (month) => (await usage(store, month)).spans))
+    expect(spans).to.deep.equal([1, 6, 8, 16, 0])
+    expect((await readUsageAt(store.reader, acme, Date.UTC(2026, 10, 15))).spans).to.equal(6)
+    expect((await usage(store, '2026-12')).resetsAt).to.equal(Date.UTC(2027, 0, 1))
+  })
+
+  it('counts a request that comes again once, and equal log requests each', async () => {
+    const id = 'acme.traces.same'
+    const store = await harness.fold([
+      event(1, 'spans.received', { spans: 5 }, { id }),
+      event(2, 'spans.received', { spans: 5 }, { id }),
+      event(3, 'logs.received', { logs: 1 }, { identified: false }),
+      event(4, 'logs.received', { logs: 1 }, { identified: false }),
+    ])
+    const { total } = await usage(store)
+    expect([total.spans, total.logs, total.requests]).to.deep.equal([5, 2, 3])
+  })
+
+  it('keeps workspaces apart', async () => {
+    const store = await harness.fold([
+      event(1, 'spans.received', { spans: 5 }),
+      event(2, 'spans.received', { spans: 7 }, { workspace: 'other' }),
+      refusal(3, 1, ['rejected_invalid'], { workspace: 'other' }),
+    ])
+    expect((await usage(store)).total).to.deep.include({ spans: 5, refusedSpans: 0 })
+    expect(await readRefusals(store.reader, acme, { from: '2026-11-01', to: '2026-11-30' })).to.deep.equal([])
+  })
+
+  it('lists refusals by day, kind, key and reason, and says how many no list names', async () => {
+    const nextDay = Date.UTC(2026, 10, 22, 1)
+    const store = await harness.fold([
+      refusal(1, 2, ['rejected_allowance', 'rejected_allowance']),
+      refusal(2, 5, ['rejected_allowance']),
+      refusal(3, 1, ['rejected_invalid'], { receivedAt: nextDay, keyId: null }),
+      event(4, 'logs.received', { logs: 1, refused: 3 }, { receivedAt: nextDay }),
+    ])
+    const all = await readRefusals(store.reader, acme, { from: '2026-11-21', to: '2026-11-22' })
+    const lines = all.map(({ day, eventType, keyId, reason, count }) =>
+      [day, eventType, keyId, reason, count].join(' '),
+    )
+    expect(lines.sort()).to.deep.equal([
+      '2026-11-21 spans.refused key-1 rejected_allowance 3',
+      '2026-11-21 spans.refused key-1 unlisted 4',
+      '2026-11-22 logs.received key-1 rejected_record 3',
+      '2026-11-22 spans.refused  rejected_invalid 1',
+    ])
+    const first = await readRefusals(store.reader, acme, { from: '2026-11-21', to: '2026-11-21' })
+    expect(first.map(({ day }) => day)).to.deep.equal(['2026-11-21', '2026-11-21'])
+    expect((await usage(store)).total.refusedSpans).to.equal(8)
+  })
+
+  it('bounds the keys of a month', async () => {
+    const events = Array.from({ length: 1_003 }, (_, index) =>
+      event(index + 1, 'spans.received', { spans: 1 }, { keyId: `key-${index}` }),
+    )
+    const store = createMemoryIndexStore()
+    await foldInto(store.writer, 'allowance-v1-001', allowanceProjection, [events])
+    await store.writer.promote('allowance', 'allowance-v1-001')
+    const { byKey, spans } = await usage(store)
+    expect(spans).to.equal(1_003)
+    expect(Object.keys(byKey)).to.have.length(1_001)
+    expect(byKey['']?.spans).to.equal(3)
+  })
+
+  it('knows nothing before the first build', async () => {
+    const found = await usage(createMemoryIndexStore())
+    expect([found.spans, found.progress]).to.deep.equal([0, undefined])
+  })
+})
