@@ -9,22 +9,20 @@ import {
 import type { IndexReader } from '#projections/index-store.ts'
 import { logsProjection } from '#projections/logs/fold.ts'
 import { recordId, type DecodedEvent } from '#projections/projection.ts'
-import { createMemoryIndexStore } from '#projections/stores/memory/store.ts'
 import { tracesProjection } from '#projections/traces/fold.ts'
 import { workspaceIdOf } from '#src/events/workspace-id.ts'
-import { foldInto, givenEvent } from '#test/support/fold-harness.ts'
+import { givenEvent } from '#test/support/fold-harness.ts'
+import { describeOnEveryStore, foldIntoStore, type NewStore } from '../traces/every-store.ts'
 import { givenLog, givenRumEvent, givenSpan, msNs, noonNs, spanIdOf, traceIdOf } from '../traces/given.ts'
 
 const acme = workspaceIdOf('acme')
 const globex = workspaceIdOf('globex')
 const at = (ms: number): bigint => noonNs + BigInt(ms) * msNs
 
-async function readerOf(events: readonly DecodedEvent[]): Promise<IndexReader> {
-  const store = createMemoryIndexStore()
+async function readerOf(newStore: NewStore, events: readonly DecodedEvent[]): Promise<IndexReader> {
+  const store = newStore()
   for (const projection of [tracesProjection, logsProjection, correlationProjection]) {
-    const index = `${projection.name}-v1-001`
-    await foldInto(store.writer, index, projection, [events])
-    await store.writer.promote(projection.name, index)
+    await foldIntoStore(store, projection, events)
   }
   return store.reader
 }
@@ -34,7 +32,7 @@ const names = ({ rum_events: events }: Correlation): readonly string[] => events
 const logIdOf = (n: number, ms: number, ordinal = 0): string =>
   recordId(at(ms), n.toString(16).padStart(32, '0'), ordinal)
 
-describe('correlation: lookups', () => {
+describeOnEveryStore('correlation: lookups', (newStore) => {
   let reader: IndexReader
   const ask = (
     kind: CorrelationId['kind'],
@@ -43,7 +41,7 @@ describe('correlation: lookups', () => {
   ): Promise<Correlation> => correlate(reader, acme, { id: { kind, value }, ...more })
 
   before(async () => {
-    reader = await readerOf([
+    reader = await readerOf(newStore, [
       givenEvent('spans.received', 1, {
         spans: [
           givenSpan({ trace: 'cart', id: 'web', sessionId: 'visit', atMs: 10 }),

@@ -1,14 +1,14 @@
 import { expect } from 'chai'
 import type { IndexReader } from '#projections/index-store.ts'
 import { TooBroadError } from '#projections/index-store.ts'
-import { createMemoryIndexStore } from '#projections/stores/memory/store.ts'
 import { tracesProjection } from '#projections/traces/fold.ts'
 import { searchTraces, traceFacets, traceHistogram } from '#projections/traces/query.ts'
 import type { TraceConditions, TraceRequest, TraceSummary, WalkKey } from '#projections/traces/query.ts'
 import type { DecodedEvent } from '#projections/projection.ts'
 import type { QueryTree } from '#src/events/query-tree.ts'
 import { workspaceIdOf } from '#src/events/workspace-id.ts'
-import { foldAll, foldInto, givenEvent } from '#test/support/fold-harness.ts'
+import { givenEvent } from '#test/support/fold-harness.ts'
+import { describeOnEveryStore, foldIntoStore, type NewStore } from './every-store.ts'
 import { givenLog, givenRumEvent, givenSpan, msNs, noonNs, spanIdOf, traceIdOf, type GivenSpan } from './given.ts'
 
 const acme = workspaceIdOf('acme')
@@ -17,8 +17,11 @@ const dayMs = 86_400_000
 
 const received = (n: number, spans: readonly GivenSpan[], header = {}): DecodedEvent =>
   givenEvent('spans.received', n, { spans: spans.map(givenSpan) }, header)
-const readerOf = async (events: readonly DecodedEvent[]): Promise<IndexReader> =>
-  (await foldAll(tracesProjection, events)).reader
+async function readerOf(newStore: NewStore, events: readonly DecodedEvent[]): Promise<IndexReader> {
+  const store = newStore()
+  await foldIntoStore(store, tracesProjection, events)
+  return store.reader
+}
 
 const namesById = new Map<string, string>()
 const nameOf = ({ trace_id: id }: Pick<TraceSummary, 'trace_id'>): string => namesById.get(id) ?? id
@@ -54,11 +57,11 @@ async function walk(
 const match = (field: string, text: string): QueryTree => ({ kind: 'match', field, text })
 const text = (words: string): QueryTree => ({ kind: 'text', text: words })
 
-describe('traces: search', () => {
+describeOnEveryStore('traces: search', (newStore) => {
   let reader: IndexReader
 
   before(async () => {
-    reader = await readerOf([
+    reader = await readerOf(newStore, [
       received(1, [
         ...spansOf('cart', [
           { id: 'root', service: 'web', name: 'GET /cart', atMs: 100, forMs: 900, kind: 'server' },
@@ -235,12 +238,12 @@ describe('traces: search', () => {
   })
 })
 
-describe('traces: q over spans', () => {
+describeOnEveryStore('traces: q over spans', (newStore) => {
   let reader: IndexReader
   const found = (query: QueryTree): Promise<string[]> => walk(reader, { query, order: 'oldest' }, 10)
 
   before(async () => {
-    reader = await readerOf([
+    reader = await readerOf(newStore, [
       received(1, [
         ...spansOf('a', [
           {
@@ -322,24 +325,22 @@ describe('traces: q over spans', () => {
     const many = Array.from({ length: 1_001 }, (_, index) =>
       givenSpan({ id: index, resource: { pod: `pod-${index}` } }),
     )
-    const broad = await readerOf([givenEvent('spans.received', 1, { spans: many })])
+    const broad = await readerOf(newStore, [givenEvent('spans.received', 1, { spans: many })])
     const refused = await walk(broad, { query: { kind: 'exists', field: 'pod' } }).catch((error: unknown) => error)
     expect(refused).to.be.instanceOf(TooBroadError)
     expect(await walk(broad, { query: match('pod', 'pod-7') })).to.deep.equal([traceIdOf('t')])
   })
 })
 
-describe('traces: a walk while spans arrive', () => {
-  const index = 'traces-v1-001'
+describeOnEveryStore('traces: a walk while spans arrive', (newStore) => {
   const first = Array.from({ length: 12 }, (_, i) => i)
 
   for (const conditions of [{}, { service: 'checkout' }] as const) {
     for (const order of ['newest', 'oldest'] as const) {
       it(`lists nothing twice and misses nothing that stays where it is (${order}, ${JSON.stringify(conditions)})`, async () => {
-        const store = createMemoryIndexStore()
+        const store = newStore()
         const spans = first.flatMap((i) => spansOf(`walk ${i}`, [{ id: 'a', parent: 'root', atMs: i * 10 }]))
-        await foldInto(store.writer, index, tracesProjection, [[received(1, spans)]])
-        await store.writer.promote('traces', index)
+        await foldIntoStore(store, tracesProjection, [received(1, spans)])
         const listed: string[] = []
         let after: WalkKey | undefined
         for (let page = 0; ; page++) {
@@ -355,7 +356,7 @@ describe('traces: a walk while spans arrive', () => {
               { id: `b${page}`, parent: 'root', atMs: 500 + page },
             ]),
           )
-          await foldInto(store.writer, index, tracesProjection, [[received(page + 2, moved)]])
+          await foldIntoStore(store, tracesProjection, [received(page + 2, moved)])
         }
         expect(listed).to.have.length(new Set(listed).size)
         expect(new Set(listed).size).to.equal(first.length)
@@ -365,7 +366,7 @@ describe('traces: a walk while spans arrive', () => {
 
   it('walks past a trace with very many matching spans', async () => {
     const giant = Array.from({ length: 2_500 }, (_, i) => ({ id: i, atMs: 1_000 + i }))
-    const reader = await readerOf([
+    const reader = await readerOf(newStore, [
       received(1, spansOf('giant', giant)),
       received(
         2,
@@ -378,10 +379,10 @@ describe('traces: a walk while spans arrive', () => {
   })
 })
 
-describe('traces: a trace that goes on for long', () => {
+describeOnEveryStore('traces: a trace that goes on for long', (newStore) => {
   it('lists a trace that went on after seven days as one', async () => {
     const at = (days: number) => ({ receivedAt: Number(noonNs / msNs) + days * dayMs })
-    const reader = await readerOf([
+    const reader = await readerOf(newStore, [
       received(1, spansOf('long', [{ id: 'root' }, { id: 'a', parent: 'root', atMs: 1 }]), at(0)),
       received(2, spansOf('short', [{ id: 'x', atMs: 500 }]), at(1)),
       received(

@@ -5,7 +5,8 @@ import { tracesProjection } from '#projections/traces/fold.ts'
 import { readTrace } from '#projections/traces/query.ts'
 import { refusedKeptMax } from '#projections/traces/trace-part.ts'
 import { workspaceIdOf } from '#src/events/workspace-id.ts'
-import { foldAll, givenEvent } from '#test/support/fold-harness.ts'
+import { givenEvent } from '#test/support/fold-harness.ts'
+import { describeOnEveryStore, foldIntoStore, indexOf, type NewStore } from './every-store.ts'
 import { givenSpan, msNs, noonNs, spanIdOf, traceIdOf, type GivenSpan } from './given.ts'
 
 const acme = workspaceIdOf('acme')
@@ -14,10 +15,13 @@ const dayMs = 86_400_000
 
 const received = (n: number, spans: readonly GivenSpan[], header = {}): DecodedEvent =>
   givenEvent('spans.received', n, { spans: spans.map(givenSpan) }, header)
-const readerOf = async (events: readonly DecodedEvent[]): Promise<IndexReader> =>
-  (await foldAll(tracesProjection, events)).reader
+async function readerOf(newStore: NewStore, events: readonly DecodedEvent[]): Promise<IndexReader> {
+  const store = newStore()
+  await foldIntoStore(store, tracesProjection, events)
+  return store.reader
+}
 
-describe('traces: one whole trace', () => {
+describeOnEveryStore('traces: one whole trace', (newStore) => {
   it('gives the spans with everything they came with, a page at a time', async () => {
     const link = {
       traceId: traceIdOf('l'),
@@ -33,7 +37,7 @@ describe('traces: one whole trace', () => {
       attributes: { deep: { list: [1n << 60n] } },
       droppedAttributesCount: 2,
     }
-    const reader = await readerOf([
+    const reader = await readerOf(newStore, [
       received(1, [
         { id: 'b', parent: 'a', atMs: 2 },
         {
@@ -105,7 +109,8 @@ describe('traces: one whole trace', () => {
   })
 
   it('says what is missing and why', async () => {
-    const store = await foldAll(tracesProjection, [
+    const store = newStore()
+    await foldIntoStore(store, tracesProjection, [
       received(1, [
         { id: 'a', parent: 'over the allowance' },
         { id: 'b', parent: 'lost' },
@@ -120,7 +125,7 @@ describe('traces: one whole trace', () => {
       }),
     ])
     const progress = { position: 5, at: 0, caughtUpAt: 0 }
-    await store.writer.heartbeat('traces-v1-001', { ...progress, head: 5 })
+    await store.writer.heartbeat(indexOf(tracesProjection), { ...progress, head: 5 })
     const read = await readTrace(store.reader, acme, traceIdOf('t'), { limit: 10 })
     expect(read?.missing).to.deep.equal([
       { span_id: spanIdOf('over the allowance'), referenced_by: [spanIdOf('a')], reason: 'rejected_allowance' },
@@ -133,7 +138,7 @@ describe('traces: one whole trace', () => {
       missing_parent_count: 2,
       rejected_span_count: 2,
     })
-    await store.writer.heartbeat('traces-v1-001', { ...progress, head: 6 })
+    await store.writer.heartbeat(indexOf(tracesProjection), { ...progress, head: 6 })
     const behind = await readTrace(store.reader, acme, traceIdOf('t'), { limit: 10 })
     expect(behind?.missing[1]?.reason).to.equal('not_indexed_yet')
   })
@@ -144,7 +149,7 @@ describe('traces: one whole trace', () => {
       spanId: index.toString(16).padStart(16, '0'),
       reason: 'rejected_allowance' as const,
     }))
-    const reader = await readerOf([givenEvent('spans.refused', 1, { refusedSpans })])
+    const reader = await readerOf(newStore, [givenEvent('spans.refused', 1, { refusedSpans })])
     const read = await readTrace(reader, acme, traceIdOf('t'), { limit: 10 })
     expect(read?.missing).to.have.length(1_000)
     expect(read?.missing_truncated).to.equal(true)
@@ -153,14 +158,14 @@ describe('traces: one whole trace', () => {
   })
 
   it('knows nothing of a trace that was never named, nor of another workspace', async () => {
-    const reader = await readerOf([received(1, [{ id: 'a' }])])
+    const reader = await readerOf(newStore, [received(1, [{ id: 'a' }])])
     expect(await readTrace(reader, acme, traceIdOf('other'), { limit: 1 })).to.equal(undefined)
     expect(await readTrace(reader, globex, traceIdOf('t'), { limit: 1 })).to.equal(undefined)
   })
 
   it('reads a trace that went on after seven days as one', async () => {
     const at = (days: number) => ({ receivedAt: Number(noonNs / msNs) + days * dayMs })
-    const reader = await readerOf([
+    const reader = await readerOf(newStore, [
       received(1, [{ id: 'root' }, { id: 'a', parent: 'root', atMs: 1 }], at(0)),
       received(
         2,

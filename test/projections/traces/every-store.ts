@@ -1,0 +1,49 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { IndexReader, IndexWriter } from '#projections/index-store.ts'
+import type { DecodedEvent, Projection } from '#projections/projection.ts'
+import { createMemoryIndexStore } from '#projections/stores/memory/store.ts'
+import { createSqliteIndexReader } from '#projections/stores/sqlite/reader.ts'
+import { createSqliteIndexWriter } from '#projections/stores/sqlite/writer.ts'
+import { foldInto } from '#test/support/fold-harness.ts'
+
+export type TestStore = Readonly<{ writer: IndexWriter; reader: IndexReader }>
+/** Makes stores with nothing in them; the suite's end closes and removes them. */
+export type NewStore = () => TestStore
+
+const limits = { indexFilesOpenMax: 8, patternExpansionsMax: 1_000 }
+
+/** The same suite over every store that readers may meet. */
+export function describeOnEveryStore(title: string, suite: (newStore: NewStore) => void): void {
+  describe(`${title} (memory)`, () => suite(createMemoryIndexStore))
+  describe(`${title} (SQLite)`, () => {
+    const open: (() => Promise<void>)[] = []
+    suite(() => {
+      const folder = mkdtempSync(join(tmpdir(), 'throughline-traces-'))
+      const writer = createSqliteIndexWriter({ folder, limits })
+      const reader = createSqliteIndexReader({ folder, limits })
+      open.push(async () => {
+        await reader.close()
+        await writer.close()
+        rmSync(folder, { recursive: true })
+      })
+      return { writer, reader }
+    })
+    after(async () => {
+      for (const close of open) await close()
+    })
+  })
+}
+
+export const indexOf = ({ name, version }: Projection): string => `${name}-v${version}-001`
+
+/** Folds events into a store, in one batch, and lets readers see the index. */
+export async function foldIntoStore(
+  { writer }: TestStore,
+  projection: Projection,
+  events: readonly DecodedEvent[],
+): Promise<void> {
+  await foldInto(writer, indexOf(projection), projection, [events])
+  await writer.promote(projection.name, indexOf(projection))
+}
