@@ -6,9 +6,9 @@ import { logsProjection } from '#projections/logs/fold.ts'
 import type { LogRequest } from '#projections/logs/query.ts'
 import { searchLogs } from '#projections/logs/query.ts'
 import type { IndexReader } from '#projections/index-store.ts'
-import type { MemoryIndexStore } from '#projections/stores/memory/store.ts'
+import { foldIntoStore, type NewStore } from '#test/projections/traces/every-store.ts'
 import { parseQuery } from '#src/query/language/parse-query.ts'
-import { foldAll, givenEvent } from '#test/support/fold-harness.ts'
+import { givenEvent } from '#test/support/fold-harness.ts'
 
 export const acme = workspaceIdOf('acme')
 /** 2026-11-21T12:00:00Z. */
@@ -45,16 +45,15 @@ export function treeOf(query: string): QueryTree {
   return parsed.value.tree
 }
 
-/** A store with one record for each, told apart by their times: the n-th is n milliseconds after noon. */
-export const storeOf = (records: readonly Partial<LogRecord>[]): Promise<MemoryIndexStore> =>
-  foldAll(logsProjection, [
-    givenLogs(
-      1,
-      records.map((record, index) => ({ ...record, atMs: index })),
-    ),
-  ])
+/** A reader of one record for each, told apart by their times: the n-th is n milliseconds after noon. */
+export async function readerOf(newStore: NewStore, records: readonly Partial<LogRecord>[]): Promise<IndexReader> {
+  const store = newStore()
+  const placed = records.map((record, index) => ({ ...record, atMs: index }))
+  await foldIntoStore(store, logsProjection, [givenLogs(1, placed)])
+  return store.reader
+}
 
-/** The places in `storeOf` of the records that a query finds, in order. */
+/** The places in `readerOf` of the records that a query finds, in order. */
 export async function found(reader: IndexReader, query: string, request: Partial<LogRequest> = {}): Promise<number[]> {
   const page = await searchLogs(reader, acme, { order: 'asc', limit: 1_000, query: treeOf(query), ...request })
   return page.logs.map(({ timestamp }) => Number(timestamp.slice(20, 23)))

@@ -1,8 +1,8 @@
 import { expect } from 'chai'
-import { TooBroadError } from '#projections/index-store.ts'
-import type { MemoryIndexStore } from '#projections/stores/memory/store.ts'
+import { TooBroadError, type IndexReader } from '#projections/index-store.ts'
+import { describeOnEveryStore } from '#test/projections/traces/every-store.ts'
 import type { LogRecord } from '#src/events/telemetry.ts'
-import { found, storeOf } from './given.ts'
+import { found, readerOf } from './given.ts'
 
 const messages = [
   'connection_timeout_ms=500 exceeded',
@@ -205,36 +205,43 @@ const byField: readonly (readonly [query: string, places: readonly number[]])[] 
   ['body:other', [6]],
 ]
 
-describe('projections/logs: what a search finds', () => {
-  let lines: MemoryIndexStore
-  let fields: MemoryIndexStore
+describeOnEveryStore('projections/logs: what a search finds', (newStore) => {
+  let lines: IndexReader
+  let fields: IndexReader
   before(async () => {
-    lines = await storeOf(messages.map((message) => ({ message })))
-    fields = await storeOf(records)
+    lines = await readerOf(
+      newStore,
+      messages.map((message) => ({ message })),
+    )
+    fields = await readerOf(newStore, records)
   })
 
   for (const [query, places] of contract) {
-    it(`in messages: ${query}`, async () => expect(await found(lines.reader, query)).to.deep.equal(places))
+    it(`in messages: ${query}`, async () => expect(await found(lines, query)).to.deep.equal(places))
   }
   for (const [query, places] of byField) {
-    it(`in fields: ${query}`, async () => expect(await found(fields.reader, query)).to.deep.equal(places))
+    it(`in fields: ${query}`, async () => expect(await found(fields, query)).to.deep.equal(places))
   }
 
   it('finds the same words in a value as in a message', async () => {
-    const store = await storeOf(messages.map((value) => ({ fields: { note: value } })))
+    const reader = await readerOf(
+      newStore,
+      messages.map((value) => ({ fields: { note: value } })),
+    )
     for (const [query, places] of contract.filter(([query]) => !/message|source|NOT/.test(query))) {
-      expect(await found(store.reader, query), query).to.deep.equal(places)
-      if (/^[\w.*?]+$/.test(query))
-        expect(await found(store.reader, `note:${query}`), `note:${query}`).to.deep.equal(places)
+      expect(await found(reader, query), query).to.deep.equal(places)
+      if (/^[\w.*?]+$/.test(query)) expect(await found(reader, `note:${query}`), `note:${query}`).to.deep.equal(places)
     }
   })
 
   it('refuses a pattern that meets more than 1,000 words, and takes a prefix that does', async () => {
-    const store = await storeOf([{ message: Array.from({ length: 1_100 }, (_, index) => `word${index}x`).join(' ') }])
-    const tooBroad = await found(store.reader, 'w*x').catch((error: unknown) => error)
+    const reader = await readerOf(newStore, [
+      { message: Array.from({ length: 1_100 }, (_, index) => `word${index}x`).join(' ') },
+    ])
+    const tooBroad = await found(reader, 'w*x').catch((error: unknown) => error)
     expect(tooBroad).to.be.instanceOf(TooBroadError)
-    expect(await found(store.reader, 'word*')).to.deep.equal([0])
-    expect(await found(store.reader, '/word10.x/')).to.deep.equal([0])
+    expect(await found(reader, 'word*')).to.deep.equal([0])
+    expect(await found(reader, '/word10.x/')).to.deep.equal([0])
   })
 
   it('stands hostile records: names and values of any kind', async () => {
@@ -242,15 +249,15 @@ describe('projections/logs: what a search finds', () => {
       '{"__proto__":"p","constructor":{"prototype":"q"},"a=b#c d":"e","":"empty"}',
     ) as LogRecord['fields']
     const deep = Array.from({ length: 60 }).reduce<LogRecord['fields']>((inner) => ({ d: inner }), { end: 'x' })
-    const store = await storeOf([
+    const reader = await readerOf(newStore, [
       { fields: hostile },
       { fields: { text: 'a\u0000b · c\ud800 d\u2028e' } },
       { fields: deep },
     ])
-    expect(await found(store.reader, '__proto__:p')).to.deep.equal([0])
-    expect(await found(store.reader, 'constructor.prototype:q')).to.deep.equal([0])
-    expect(await found(store.reader, '"a=b#c d":e')).to.deep.equal([0])
-    expect(await found(store.reader, 'text:(a b c d e)')).to.deep.equal([1])
-    expect(await found(store.reader, 'text="a\u0000b · c\ud800 d\u2028e"')).to.deep.equal([1])
+    expect(await found(reader, '__proto__:p')).to.deep.equal([0])
+    expect(await found(reader, 'constructor.prototype:q')).to.deep.equal([0])
+    expect(await found(reader, '"a=b#c d":e')).to.deep.equal([0])
+    expect(await found(reader, 'text:(a b c d e)')).to.deep.equal([1])
+    expect(await found(reader, 'text="a\u0000b · c\ud800 d\u2028e"')).to.deep.equal([1])
   })
 })

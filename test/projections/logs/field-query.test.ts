@@ -1,0 +1,161 @@
+import { expect } from 'chai'
+import { limits } from '#src/config.ts'
+import { parseQuery } from '#src/query/language/parse-query.ts'
+import { filterOf, join, negate, type FieldSchema } from '#projections/field-query.ts'
+import { highlight } from '#projections/highlight.ts'
+import { TooBroadError, type Filter } from '#projections/index-store.ts'
+import { fieldTokens } from '#projections/record-tokens.ts'
+import { createMemoryIndexStore } from '#projections/stores/memory/store.ts'
+import { numberToken, sentinel } from '#src/events/tokens.ts'
+import { found, readerOf, treeOf } from './given.ts'
+
+const schema: FieldSchema = { text: ['text'], fields: ['fields'], numbers: { duration: 'durationNs' } }
+const filter = (query: string): Filter => filterOf(treeOf(query), schema)
+const all: Filter = { kind: 'all' }
+const none: Filter = { kind: 'none' }
+const word: Filter = { kind: 'phrase', fields: ['text'], tokens: ['a'] }
+
+describe('projections/field-query', () => {
+  it('asks number fields for integers within inclusive bounds', () => {
+    const cases: readonly (readonly [string, object])[] = [
+      ['duration:>200ms', { from: 200_000_001 }],
+      ['duration:>=200ms', { from: 200_000_000 }],
+      ['duration:<1.5ns', { to: 1 }],
+      ['duration:>1.5ns', { from: 2 }],
+      ['duration:<=9007199254740993', { to: 9_007_199_254_740_993n }],
+      ['duration:<9007199254740994', { to: 9_007_199_254_740_993n }],
+      ['duration:[1s TO 2s}', { from: 1_000_000_000, to: 1_999_999_999 }],
+      ['duration:200ms', { from: 200_000_000, to: 200_000_000 }],
+      ['duration=5', { from: 5, to: 5 }],
+      ['@Duration:*', {}],
+    ]
+    for (const [query, bounds] of cases) {
+      expect(filter(query), query).to.deep.equal({ kind: 'number', field: 'durationNs', ...bounds })
+    }
+    expect(filter('duration:slow')).to.deep.equal(none)
+    expect(filter('duration:1.5')).to.deep.equal(none)
+  })
+
+  it('finds levels without a keyword of theirs among the fields', () => {
+    expect(filter('level>error')).to.deep.equal({ kind: 'phrase', fields: ['fields'], tokens: ['level==fatal'] })
+    expect(filter('level>fatal')).to.deep.equal(none)
+  })
+
+  it('gives patterns the longest beginning, so that few words are looked at', () => {
+    expect(filter('/ab(c|d).*/')).to.deep.equal({
+      kind: 'pattern',
+      fields: ['text'],
+      prefix: 'ab',
+      regex: '(?:ab(?:c|d).*)',
+    })
+    const inField = filter('F.x:/4\\d\\d/')
+    expect(inField).to.deep.equal({
+      kind: 'or',
+      of: [
+        { kind: 'pattern', fields: ['fields'], prefix: 'f.x=4', regex: 'f\\.x=(?:4\\d\\d)' },
+        { kind: 'pattern', fields: ['fields'], prefix: 'f.x==4', regex: 'f\\.x==(?:4\\d\\d)' },
+      ],
+    })
+  })
+
+  it('joins and negates without parts that change nothing', () => {
+    expect(join('and', [all, word])).to.deep.equal(word)
+    expect(join('and', [none, word])).to.deep.equal(none)
+    expect(join('or', [all, word])).to.deep.equal(all)
+    expect(join('or', [none, word])).to.deep.equal(word)
+    expect([join('and', []), join('or', [])]).to.deep.equal([all, none])
+    expect([negate(all), negate(none), negate(negate(word))]).to.deep.equal([none, all, word])
+  })
+
+  it('answers any query that parses, or says that it is too broad', async () => {
+    const reader = await readerOf(createMemoryIndexStore, [
+      { message: 'a ab 15 b', fields: { a: 'b 1', ab: [1, 5], 'a.b': { a: 0 } } },
+    ])
+    let state = 5
+    let asked = 0
+    const alphabet = Array.from('aab  :=!<>()[]"\\/|&*?-.~TOAND15')
+    for (let round = 0; round < 3_000; round++) {
+      let query = ''
+      for (let index = 0; index < round % 24; index++) {
+        state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
+        query += alphabet[Math.floor((state / 2 ** 32) * alphabet.length)] ?? ''
+      }
+      if (!parseQuery(query, limits).ok) continue
+      asked++
+      const places = await found(reader, query).catch((error: unknown) => error)
+      if (!(places instanceof TooBroadError)) expect(places, query).to.be.an('array')
+    }
+    expect(asked).to.be.greaterThan(500)
+  })
+})
+
+describe('projections/record-tokens', () => {
+  it('flattens objects by dots and lists item by item, each value by itself', () => {
+    const { values, fields } = fieldTokens({
+      a: { b: 'x y', c: ['p', { d: 'q' }, 7] },
+      n: 9_007_199_254_740_993n,
+      t: true,
+    })
+    expect(values).to.equal(`x y ${sentinel} p ${sentinel} q`)
+    expect(fields.split(' ')).to.deep.equal([
+      'a.b==x\u00a0y',
+      'a.b=x',
+      'a.b=y',
+      'a.c==p',
+      'a.c.d==q',
+      'a.c==7',
+      numberToken('a.c', 7),
+      'n==9007199254740993',
+      numberToken('n', 9_007_199_254_740_993n),
+      't==true',
+    ])
+  })
+
+  it('leaves out what says nothing, and numbers that are none', () => {
+    expect(fieldTokens({ a: null, b: [], c: {}, d: '' })).to.deep.equal({ values: '', fields: 'd==' })
+    expect(fieldTokens({ a: Number.NaN, b: Number.POSITIVE_INFINITY }).fields).to.equal('a==nan b==infinity')
+  })
+
+  it('puts a prefix before names, and the message by reference', () => {
+    const { values, fields } = fieldTokens(
+      { msg: 'hello you', other: 'hello you' },
+      { message: 'hello you', prefix: 'p.' },
+    )
+    expect(values).to.equal('hello you')
+    expect(fields).to.equal('p.msg=~ p.other==hello\u00a0you p.other=hello p.other=you')
+  })
+
+  it('is bounded in depth and number of values', () => {
+    const deep = Array.from({ length: 40 }).reduce<object>((inner) => ({ d: inner }), { end: 'x' })
+    expect(fieldTokens(deep as never).fields).to.equal('')
+    const many = Object.fromEntries(Array.from({ length: 5_000 }, (_, index) => [`k${index}`, true]))
+    expect(fieldTokens(many).fields.split(' ')).to.have.length(4_096)
+    expect(fieldTokens({ long: 'ab '.repeat(500_000) }).values.length).to.be.at.most(1024 * 1024)
+  })
+})
+
+describe('projections/highlight', () => {
+  const marked = (text: string, query: string): string[] =>
+    highlight(text, treeOf(query)).map(({ start, end }) => text.slice(start, end))
+
+  it('marks what was found by the same tokens, in the text as it is', () => {
+    const cases: readonly (readonly [string, string, readonly string[]])[] = [
+      ['GET /api/v1/Orders?id=7', 'orders', ['Orders']],
+      ['GET /api/v1/Orders?id=7', '/api/v1', ['api/v1']],
+      ['für Müller', 'MÜLLER OR für', ['für', 'Müller']],
+      ['支付失败', '支付', ['支付']],
+      ['a b a b', '"a b"', ['a b', 'a b']],
+      ['a b c', '"a b" "b c"', ['a b c']],
+      ['NullPointer nullable', 'null*', ['NullPointer', 'nullable']],
+      ['NullPointer nullable', '/null.*r/', ['NullPointer']],
+      ['x y', 'NOT x y', ['y']],
+      ['x y', 'message:x other:y', ['x']],
+      ['x y', 'message:/[y]/', ['y']],
+      ['x y', 'level>=warn f:*', []],
+    ]
+    for (const [text, query, expected] of cases)
+      expect(marked(text, query), `${query} in ${text}`).to.deep.equal(expected)
+  })
+
+  it('is bounded', () => expect(marked('x '.repeat(5_000), 'x')).to.have.length(1_000))
+})
