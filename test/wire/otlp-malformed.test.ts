@@ -57,6 +57,9 @@ describe('malformed OTLP protobuf', () => {
     ['a group that holds field 0', inSpan(hex('a3 06 00 00 a4 06')), 'field 0'],
     ['a group that holds a length beyond the end', inSpan(hex('a3 06 0a 7f a4 06')), 'cut short'],
     ['an attribute cut short', inSpan(hex('4a 05 0a 01 61 12 09')), 'cut short'],
+    ['a value longer than its attribute', inSpan(hex('4a 07 0a 01 61 12 05 0a 03')), 'cut short'],
+    ['rubbish behind the value of an attribute', inSpan(hex('4a 09 0a 01 61 12 02 0a 00 0e 0e')), 'wire type 6'],
+    ['a number of an attribute that does not end', inSpan(hex('4a 08 0a 01 61 12 03 18 80 80')), 'cut short'],
     ['a value of an attribute cut short', inSpan(hex('4a 07 0a 01 61 12 02 0a 05')), 'cut short'],
   ]
   for (const [name, body, detail] of rows) {
