@@ -4,13 +4,12 @@ import { parseTraceparent, type Traceparent } from '#src/events/traceparent.ts'
 const hex = /^[0-9a-f]+$/
 const zeros = /^0+$/
 const digits = /^\d{1,20}$/
-const uint64Max = 18_446_744_073_709_551_615n
 
-/** An unsigned 64-bit number in decimal (Datadog's ids, or ids sent as JSON numbers) as 16 hex digits. */
+/** An unsigned number in decimal (Datadog's ids, or ids sent as JSON numbers) in hex, 16 digits where it has 64 bits. */
 function decimalId(text: string): string | undefined {
   if (!digits.test(text)) return undefined
   const value = BigInt(text)
-  return value > 0n && value <= uint64Max ? value.toString(16).padStart(16, '0') : undefined
+  return value > 0n ? value.toString(16).padStart(16, '0') : undefined
 }
 
 /** Text of an id, as 16 hex digits when it is decimal; undefined for what cannot be one. */

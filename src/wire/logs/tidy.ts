@@ -133,7 +133,10 @@ function lengthToFit(lengths: readonly number[], excess: number): number {
   return keptBytesMin
 }
 
-/** Cuts texts whose JSON is longer than `bytesMax` and marks them with the bytes gone; never splits a surrogate pair. */
+/**
+ * Cuts texts whose JSON is longer than `bytesMax` and marks them with the bytes gone. Never splits a surrogate pair: half of
+ * one takes more bytes of JSON (an escape) than all of it.
+ */
 function cutter(bytesMax: number): (text: string) => string {
   return (text) => {
     const whole = text.toWellFormed()
@@ -145,7 +148,7 @@ function cutter(bytesMax: number): (text: string) => string {
       if (jsonBytes(whole.slice(0, middle)) <= bytesMax) low = middle
       else high = middle - 1
     }
-    const kept = whole.slice(0, low).replace(/[\ud800-\udbff]$/, '')
+    const kept = whole.slice(0, low)
     return `${kept}…[cut ${Buffer.byteLength(whole) - Buffer.byteLength(kept)} bytes]`
   }
 }

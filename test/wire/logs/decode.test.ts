@@ -194,6 +194,11 @@ describe('the decoding of log records', () => {
       expect(found({ 'dd.trace_id': traceId })).to.deep.equal([traceId, null])
       // 16 digits are decimal here, and hexadecimal elsewhere.
       expect(found({ 'dd.trace_id': '1234567890123456' })[0]).to.equal('000462d53c8abac0'.padStart(32, '0'))
+      expect(found({ 'dd.span_id': '1234567890123456' })[1]).to.equal('000462d53c8abac0')
+      expect(found({ 'dd.trace_id': '18446744073709551616', 'dd.span_id': '18446744073709551616' })).to.deep.equal([
+        null,
+        null,
+      ])
       expect(found({ trace_id: '1234567890123456' })[0]).to.equal('1234567890123456'.padStart(32, '0'))
     })
     it('takes a traceparent, for what the names leave open', () => {
@@ -254,6 +259,12 @@ describe('the decoding of log records', () => {
       expect(decode(`[${lines.replace('\r\n', ']\n[')}]`)).to.deep.equal(bare)
     })
 
+    it('does not take the lists of a record for its batch', () => {
+      const found = decode('{"message":"m","logs":[{"a":1},{"b":2}]}')
+      expect(found.map(({ message }) => message)).to.deep.equal(['m'])
+      expect(decode('{"level":"info","events":[{"a":1},{"b":2}]}')).to.have.lengthOf(1)
+    })
+
     it('gives a record for each line of text, white space in front kept', () => {
       const found = decode('Error: x\n    at main (a.js:1)\r\n\nlast\ufffd\n', 'text/plain')
       expect(found.map(({ message }) => message)).to.deep.equal(['Error: x', '    at main (a.js:1)', 'last\ufffd'])
@@ -305,12 +316,18 @@ describe('the decoding of log records', () => {
       expect(decode(latin)[0]?.message).to.equal('caf\ufffd')
     })
 
+    it('have well-formed names', () => {
+      expect(one('{"\\udc00":1}').fields).to.deep.equal({ '\ufffd': 1 })
+    })
+
     it('are cut at the depth that is stored, with a note', () => {
       const deep = (depth: number): string => `{"message":"m","a":${'{"b":'.repeat(depth)}1${'}'.repeat(depth)}}`
       expect(one(deep(defaults.nestingDepthMax - 1)).cuts).to.deep.equal([])
       const { cuts, fields, message } = one(deep(100))
       expect([cuts, message]).to.deep.equal([['fields cut at depth 32'], 'm'])
-      expect(stringifyJson(fields)).to.contain('"b":"…[cut at depth 32]"')
+      const inner = defaults.nestingDepthMax - 1
+      const expected = `{"message":"m","a":${'{"b":'.repeat(inner)}"…[cut at depth 32]"${'}'.repeat(inner)}}`
+      expect(stringifyJson(fields)).to.equal(expected)
     })
 
     it('are at most so many, outer ones first, with a note', () => {
@@ -326,6 +343,8 @@ describe('the decoding of log records', () => {
       const items = Array.from({ length: 300 }, (_unused, n) => ({ n, file: 'x', line: 1 }))
       expect(one({ frames: items }).cuts).to.deep.equal([])
       expect(one({ frames: items }).fields).to.deep.equal({ frames: items })
+      const full = { list: [many, many] }
+      expect((one(full).fields['list'] as object[]).map((item) => Object.keys(item).length)).to.deep.equal([255, 255])
     })
 
     it('and message are cut to the size of a record, never inside a character', () => {

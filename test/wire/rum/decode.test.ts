@@ -96,6 +96,11 @@ describe('the decoding of RUM bodies', () => {
       expect(decode(body)).to.deep.equal({ logs, rumEvents, spans })
     })
 
+    it('believes an item over the page', () => {
+      const { logs: own } = decode('{"meta":{"user":{"id":"u"},"view":"a"},"logs":[{"message":"x","user":"mine"}]}')
+      expect(own[0]?.fields).to.deep.equal({ message: 'x', user: 'mine', view: 'a' })
+    })
+
     it('takes a body without meta, and items without times', () => {
       const { logs: bare, rumEvents: events } = decode(
         '{"logs":[{"message":"a"}],"events":[{"name":"x"}],"exceptions":[{}]}',
