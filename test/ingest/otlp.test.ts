@@ -114,6 +114,7 @@ for (const [name, contentType, encode] of encodings) {
       const again = await post(gzipSync(body), { 'content-encoding': 'gzip' })
       expect(again.headers.get('throughline-position')).to.equal(first.headers.get('throughline-position'))
       expect(partialOf(again)).to.equal(undefined)
+      expect((await ingest.events()).map(({ type }) => type)).to.deep.equal(['spans.received', 'spans.received'])
       expect(partialOf(await send(30, 200))?.rejected).to.equal(0)
       expect(await usedSpansOf(ingest.stream, ingest.workspace, '2026-11')).to.equal(100)
     })

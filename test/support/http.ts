@@ -37,14 +37,15 @@ export async function listen(
 
 export type RawConnection = Readonly<{
   socket: Socket
+  read(): void
   write(data: string | Uint8Array): void
   /** What has come once `enough` says so, or once the other side has ended. */
   until(enough: (text: string) => boolean): Promise<string>
   ended(): Promise<string>
 }>
 
-/** A connection on which a test writes what it likes. */
-export async function rawConnection(port: number): Promise<RawConnection> {
+/** A connection on which a test writes what it likes; it reads from the start, or from `read` on. */
+export async function rawConnection(port: number, { isReading = true } = {}): Promise<RawConnection> {
   const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true })
   let text = ''
   let isOver = false
@@ -52,10 +53,13 @@ export async function rawConnection(port: number): Promise<RawConnection> {
   const wake = (): void => {
     for (const each of wakers) each()
   }
-  socket.on('data', (data: Buffer) => {
-    text += data.toString('latin1')
-    wake()
-  })
+  const read = (): void => {
+    socket.on('data', (data: Buffer) => {
+      text += data.toString('latin1')
+      wake()
+    })
+  }
+  if (isReading) read()
   const over = (): void => {
     isOver = true
     wake()
@@ -72,7 +76,7 @@ export async function rawConnection(port: number): Promise<RawConnection> {
       wakers.add(check)
       check()
     })
-  return { socket, write: (data) => socket.write(data), until, ended: () => until(() => false) }
+  return { socket, read, write: (data) => socket.write(data), until, ended: () => until(() => false) }
 }
 
 /** The status line's number in a raw answer. */
