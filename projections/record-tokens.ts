@@ -40,8 +40,8 @@ export function fieldTokens(object: JsonObject, options: RecordTokenOptions = {}
 
   const addText = (name: string, text: string): void => {
     const cut = text.length > searchableMax.textCharacters ? text.slice(0, searchableMax.textCharacters) : text
-    append(fields, valueTokens(name, cut))
     const found = words(cut)
+    append(fields, valueTokens(name, cut, found))
     if (found.length === 0) return
     if (values.length > 0) values.push(sentinel)
     append(values, found)

@@ -39,14 +39,14 @@ function keywordsOf(document: LogDocument): Readonly<Record<string, string | und
   }
 }
 
-/** What was understood of a record is found by field too, like the fields that it came from. */
-function understoodTokens(document: LogDocument, fields: string): string[] {
-  const own = new Set(fields.split(' '))
+/** The tokens of the fields, and of what was understood of them where that says something else. */
+function fieldsText(document: LogDocument, fields: string): string {
+  const own = ` ${fields} `
   const tokens = [wholeToken('message', document.message)]
   for (const [name, value] of Object.entries(keywordsOf(document))) {
-    if (value !== undefined && !own.has(wholeToken(name, value))) tokens.push(...valueTokens(name, value))
+    if (value !== undefined && !own.includes(` ${wholeToken(name, value)} `)) tokens.push(...valueTokens(name, value))
   }
-  return tokens
+  return fields === '' ? tokens.join(' ') : `${fields} ${tokens.join(' ')}`
 }
 
 /** Log records, found by their message, their values, their fields, and what was understood of them. */
@@ -74,7 +74,7 @@ export const logCollection: Collection<LogDocument> = {
         ...keywordsOf(document),
         message: words(document.message).join(' '),
         values,
-        fields: [fields, ...understoodTokens(document, fields)].join(' ').trim(),
+        fields: fieldsText(document, fields),
       },
     }
   },

@@ -16,6 +16,7 @@ const token = new RegExp(`${unspaced}\\p{M}*|[[\\p{L}\\p{N}\\p{M}]--${unspaced}]
 const asciiWord = /[a-z0-9]+/g
 // oxlint-disable-next-line no-control-regex
 const onlyAscii = /^[\x00-\x7f]*$/
+const onlyPrintableAscii = /^[ -~]*$/
 const letterOrDigit = /^[\p{L}\p{N}\p{M}]$/u
 
 /** Stands between two values, so that a phrase does not cross them; no user text can make it. */
@@ -85,6 +86,7 @@ export const wordToken = (field: string, word: string): string => `${fieldToken(
  * some of them, and a NUL would end an engine's text).
  */
 export function wholeText(value: string): string {
+  if (onlyPrintableAscii.test(value)) return value.toLowerCase().trim().replaceAll(' ', '\u00a0')
   return foldCase(value.toWellFormed())
     .trim()
     .replace(/[\s\p{Cc}]/gu, '\u00a0')
@@ -95,10 +97,11 @@ export function wholeText(value: string): string {
  * `field==value`: the whole value; long values keep their head and a checksum of the whole.
  * A value that is one token has only this form, so `field:word` must look for both (projections/field-query.ts does).
  */
-export function wholeToken(field: string, value: string): string {
+export const wholeToken = (field: string, value: string): string => `${fieldToken(field)}==${wholeBody(value)}`
+
+function wholeBody(value: string): string {
   const text = wholeText(value)
-  if (text.length <= 96) return `${fieldToken(field)}==${text}`
-  return `${fieldToken(field)}==${cut(text, tokenLengthMax)}\u00a0${checksum(text)}`
+  return text.length <= 96 ? text : `${cut(text, tokenLengthMax)}\u00a0${checksum(text)}`
 }
 
 /** FNV-1a over UTF-16 code units, twice with different bases: 64 bits, enough to tell two long values of a field apart. */
@@ -114,14 +117,15 @@ function checksum(text: string): string {
 
 /**
  * The tokens of one value of a field, adjacent ones in order: the whole token, and for several words each word too. The
- * whole token comes first, so that no phrase of words crosses from one value into the next.
+ * whole token comes first, so that no phrase of words crosses from one value into the next. `parts` are the value's words.
  */
-export function valueTokens(field: string, value: string): string[] {
-  const parts = words(value)
-  const whole = wholeToken(field, value)
-  if (parts.length === 1 && parts[0] === foldCase(value)) return [whole]
+export function valueTokens(field: string, value: string, parts: readonly string[] = words(value)): string[] {
   const name = fieldToken(field)
-  return [whole, ...parts.map((part) => `${name}=${part}`)]
+  const body = wholeBody(value)
+  const tokens = [`${name}==${body}`]
+  if (parts.length === 1 && parts[0] === body) return tokens
+  for (const part of parts) tokens.push(`${name}=${part}`)
+  return tokens
 }
 
 /** `field=~`: the value of this field is the record's message, whose words are not repeated under the field. */
@@ -138,15 +142,17 @@ export function numberToken(field: string, value: number | bigint): string {
 }
 
 export function sortableNumber(value: number | bigint): string {
-  float.setFloat64(0, Number(value) + 0)
-  const bits = float.getBigUint64(0)
-  const ordered = bits >> 63n ? ~bits & 0xffffffffffffffffn : bits | 0x8000000000000000n
-  const head = hex16(ordered)
-  if (Math.abs(Number(value)) <= Number.MAX_SAFE_INTEGER) return head
-  const rest = typeof value === 'bigint' && Number.isFinite(Number(value)) ? value - BigInt(Number(value)) : 0n
+  const number = Number(value)
+  float.setFloat64(0, number + 0)
+  const [high, low] = [float.getUint32(0), float.getUint32(4)]
+  const isNegative = high >= 0x80000000
+  const head = isNegative ? hex8(~high) + hex8(~low) : hex8(high | 0x80000000) + hex8(low)
+  if (Math.abs(number) <= Number.MAX_SAFE_INTEGER) return head
+  const rest = typeof value === 'bigint' && Number.isFinite(number) ? value - BigInt(number) : 0n
   return head + hex16(BigInt.asUintN(64, rest + (1n << 62n)))
 }
 
+const hex8 = (bits: number): string => (bits >>> 0).toString(16).padStart(8, '0')
 const hex16 = (bits: bigint): string => bits.toString(16).padStart(16, '0')
 
 /** The smallest sortable text above that of a number. */

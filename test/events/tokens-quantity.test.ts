@@ -72,6 +72,7 @@ describe('events/wildcard', () => {
       ['a*-b', [phrase(['a'], true), phrase(['b'], false)]],
       ['x-a*c-y', [phrase(['x'], false), word(`a${letters}*c`, 'a'), phrase(['y'], false)]],
       ['a\\*b', [phrase(['a', 'b'], false)]],
+      ['a-*-b', [phrase(['a'], false), phrase(['b'], false)]],
       ['*-*', []],
       ['-', []],
     ]

@@ -118,6 +118,7 @@ const byField: readonly (readonly [query: string, places: readonly number[]])[] 
   ['took:<0', [2]],
   ['took:-5', [2]],
   ['took:5', []],
+  ['user.id:-7', []],
   ['took=-5', [2]],
   ['big:>9007199254740992', [2]],
   ['big:>=9007199254740992', [2, 3]],
