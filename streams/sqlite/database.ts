@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { pathToFileURL } from 'node:url'
 import { PermanentError, TransientError } from '#src/lib/failure.ts'
 
 /** Which log: its file, and the partition that the file must hold. */
@@ -146,9 +147,13 @@ export function openForWriting(log: LogFile, busyTimeoutMs: number): LogDatabase
   })
 }
 
-/** Opens a log that is there, for reading only. */
+/**
+ * Opens a log that is there, for reading only. Not as a read-only file: what a killed writer left half done could not be rolled
+ * back then.
+ */
 export function openForReading(log: LogFile, busyTimeoutMs: number): LogDatabase {
-  return openWith(log, { timeout: busyTimeoutMs, readOnly: true }, (database) => {
+  return openWith(log, { timeout: busyTimeoutMs, existing: true }, (database) => {
+    database.exec('PRAGMA query_only = 1')
     if (isLog(database, log.file)) return
     throw new TransientError({ operation: 'read log', subject: log.file, hint: 'its writer has not made it yet' })
   })
@@ -156,12 +161,14 @@ export function openForReading(log: LogFile, busyTimeoutMs: number): LogDatabase
 
 function openWith(
   log: LogFile,
-  options: Readonly<{ timeout: number; readOnly?: boolean }>,
+  { timeout, existing = false }: Readonly<{ timeout: number; existing?: boolean }>,
   prepare: (database: DatabaseSync) => void,
 ): LogDatabase {
   let database: DatabaseSync | undefined
   try {
-    database = new DatabaseSync(resolve(log.file), options)
+    const location = pathToFileURL(resolve(log.file))
+    if (existing) location.searchParams.set('mode', 'rw')
+    database = new DatabaseSync(location, { timeout })
     prepare(database)
     return { database, epoch: readMeta(database, log) }
   } catch (error) {

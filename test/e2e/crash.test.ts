@@ -1,4 +1,10 @@
+import { EventEmitter, once } from 'node:events'
+import { join } from 'node:path'
 import { expect } from 'chai'
+import { readUsageAt } from '#projections/allowance/query.ts'
+import { createSqliteIndexReader } from '#projections/stores/sqlite/reader.ts'
+import { limits } from '#src/config.ts'
+import { workspaceIdOf } from '#src/events/workspace-id.ts'
 import type { JsonObject } from '#src/lib/json.ts'
 import { cli } from '../support/cli.ts'
 import { at, listOf, post, signIn, untilIndexed, type Reader } from '../support/client.ts'
@@ -40,6 +46,7 @@ describe('kill -9 under load', function () {
   let server: Server
   let gone = false
   const acknowledged = new Set<string>()
+  const progress = new EventEmitter()
   const senders = 6
 
   /** Sends its deliveries one after the other, each again after every failure, until told to stop after an ack. */
@@ -54,6 +61,7 @@ describe('kill -9 under load', function () {
         await cycle()
       }
       acknowledged.add(`${sender}-${request}`)
+      progress.emit('acknowledged')
     }
     return request
   }
@@ -74,7 +82,7 @@ describe('kill -9 under load', function () {
       // The moments are by acknowledgements, spread unevenly so that they fall into commits, folds and idle gaps alike.
       while (crashed < crashes) {
         const due = acknowledged.size + 20 + ((crashed * 37) % 61)
-        while (acknowledged.size < due) await new Promise(setImmediate)
+        while (acknowledged.size < due) await once(progress, 'acknowledged')
         gone = true
         restarted = server.kill().then(async () => {
           server = await startServer({ dataFolder })
@@ -85,8 +93,8 @@ describe('kill -9 under load', function () {
       }
     }
     const waitForServer = async (): Promise<void> => {
-      await new Promise(setImmediate)
       if (gone) await restarted
+      else await new Promise(setImmediate)
     }
     const crashing = crashWhenDue()
     const counts = await Promise.all(
@@ -107,9 +115,11 @@ describe('kill -9 under load', function () {
       reader,
       sent.filter(([, request]) => request % 3 !== 0),
     )
-    const status = await cli(server, 'status')
-    const [usage] = listOf(status, 'usage').filter((row) => row['workspace'] === server.firstRun.workspace)
-    expect(usage?.['spans']).to.equal(sent.filter(([, request]) => request % 3 === 0).length * spansPerRequest)
+    const [workspace] = listOf(await cli(server, 'workspace', 'list'), 'workspaces')
+    const indexes = createSqliteIndexReader({ folder: join(server.dataFolder, 'index'), limits })
+    const usage = await readUsageAt(indexes, workspaceIdOf(String(workspace?.['id'])), Date.now())
+    await indexes.close()
+    expect(usage.spans).to.equal(sent.filter(([, request]) => request % 3 === 0).length * spansPerRequest)
   })
 
   async function expectSpans(reader: Reader, sent: readonly (readonly [number, number])[]): Promise<void> {

@@ -23,6 +23,7 @@ import { createSqliteIndexWriter } from '#projections/stores/sqlite/writer.ts'
 import type { RecordedEvent } from '#src/events/envelope.ts'
 import { numberToken } from '#src/events/tokens.ts'
 import { PermanentError, TransientError } from '#src/lib/failure.ts'
+import { leaveHotJournal } from '#test/support/hot-journal.ts'
 import { createCrashLog } from '#test/support/index-crash-child.ts'
 import {
   acme,
@@ -65,6 +66,15 @@ describe('the SQLite index', () => {
     for (const { close } of open.splice(0)) await close()
     rmSync(folder, { recursive: true })
   })
+  it('opens a build whose making was killed half way', async () => {
+    mkdirSync(join(folder, index), { recursive: true })
+    leaveHotJournal(join(folder, index, 'meta.db'))
+    const writer = writerIn(folder)
+    expect(await writer.checkpoint(index)).to.deep.equal({ epoch: '', position: 0 })
+    await writer.open(index, fixture, epoch)
+    expect(await writer.checkpoint(index)).to.deep.equal({ epoch, position: 0 })
+  })
+
   const openFixture = async (): Promise<IndexWriter> => {
     const writer = writerIn(folder)
     await writer.open(index, fixture, epoch)

@@ -6,6 +6,7 @@ import { PermanentError, TransientError } from '#src/lib/failure.ts'
 import { openForWriting } from '#streams/sqlite/database.ts'
 import { openSqliteStreamReader } from '#streams/sqlite/stream.ts'
 import { readAll, rejection } from '#test/contracts/stream.ts'
+import { leaveHotJournal } from '#test/support/hot-journal.ts'
 import { makeLogFolder, type LogFolder } from './log-folder.ts'
 import { makeEvent, makeEvents, noon } from './make-event.ts'
 import { startProgram } from './programs/child.ts'
@@ -22,6 +23,11 @@ describe('the sqlite stream', () => {
     log = await makeLogFolder()
   })
   afterEach(() => log.remove())
+
+  it('tells a reader of a log whose making was killed half way that it is not there yet', async () => {
+    leaveHotJournal(log.file)
+    expect(await rejection(openSqliteStreamReader({ file: log.file, partition: '0' }))).to.be.instanceOf(TransientError)
+  })
 
   describe('group commit', () => {
     for (const thread of [false, true]) {

@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
 import { expect } from 'chai'
 import type { Json, JsonObject } from '#src/lib/json.ts'
 import { parseJson } from '#src/lib/json.ts'
@@ -59,12 +60,24 @@ async function logHead({ dataFolder }: Pick<Server, 'dataFolder'>): Promise<numb
   return head
 }
 
-/** Waits until every index has followed the log to the head that it has now: on positions, not on time. */
-export async function untilIndexed({ dataFolder }: Pick<Server, 'dataFolder'>): Promise<void> {
+const pollMs = 5
+
+/**
+ * Waits until every index has followed the log to the head that it has now: on positions, not on time. Fails when the server
+ * says that one of them has stopped.
+ */
+export async function untilIndexed({
+  dataFolder,
+  output = [],
+}: Pick<Server, 'dataFolder'> & Partial<Server>): Promise<void> {
   const head = await logHead({ dataFolder })
   const indexes = createSqliteIndexReader({ folder: join(dataFolder, 'index'), limits })
   for (const { name } of projections) {
-    while (((await indexes.progress(name))?.position ?? 0) < head) await new Promise(setImmediate)
+    while (((await indexes.progress(name))?.position ?? 0) < head) {
+      const stopped = output.findIndex((line) => line.includes('has stopped'))
+      expect(stopped, output.slice(stopped).join('\n')).to.equal(-1)
+      await setTimeout(pollMs)
+    }
   }
   await indexes.close()
 }

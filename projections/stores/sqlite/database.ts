@@ -1,4 +1,5 @@
 import { DatabaseSync, type SQLInputValue, type SQLOutputValue, type StatementSync } from 'node:sqlite'
+import { pathToFileURL } from 'node:url'
 import { PermanentError, TransientError } from '#src/lib/failure.ts'
 
 export type Value = SQLInputValue
@@ -33,11 +34,17 @@ export type Database = Readonly<{
   close(): void
 }>
 
+/**
+ * Opens a file; one to be read must be there. It is not opened as a read-only file, only kept from writing: what a killed writer
+ * left half done could not be rolled back otherwise.
+ */
 export function openDatabase(
   path: string,
   options: Readonly<{ readOnly: boolean; synchronous: 'NORMAL' | 'FULL' }>,
 ): Database {
-  const database = guarded('open', path, () => new DatabaseSync(path, { readOnly: options.readOnly, timeout: 5_000 }))
+  const location = pathToFileURL(path)
+  if (options.readOnly) location.searchParams.set('mode', 'rw')
+  const database = guarded('open', path, () => new DatabaseSync(location, { timeout: 5_000 }))
   const statements = new Map<string, StatementSync>()
   const prepare = (sql: string): StatementSync => {
     const known = statements.get(sql)
