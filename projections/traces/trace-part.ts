@@ -24,7 +24,7 @@ export type TracePart = Readonly<{
   roots: readonly (readonly [row: number, name: string])[]
   /** How often the span of a row came again. */
   repeats: readonly (readonly [row: number, count: number])[]
-  /** Other starts (sortable) that the span of a row has come with. */
+  /** Starts (sortable) that the span of a row came with before it came with another. */
   formerStarts: readonly (readonly [row: number, starts: readonly string[]])[]
   /** First part only: refused span ids with the reason of the last refusal, and how many are not kept here. */
   refused: readonly (readonly [spanId: string, reason: RefusalReason])[]
@@ -105,7 +105,7 @@ export function* rowsOf(part: TracePart): Generator<PartRow> {
   }
 }
 
-/** Starts, other than its present one, that this span has come with: their records are superseded. */
+/** Starts that this span has come with: their records, but that of its present start, are superseded. */
 export function formerStartsOf(part: TracePart, spanId: string): readonly string[] {
   if (part.formerStarts.length === 0) return []
   const row = rowIndex(part).get(spanId)
@@ -157,9 +157,7 @@ function createDraft(part: TracePart) {
     rows = rows.slice(0, from) + text + rows.slice(to)
     const [was, is] = [before.slice(32, 48), text.slice(32, 48)]
     if (was === is) return
-    const others = new Set(formerStarts.get(row) ?? []).add(was)
-    others.delete(is)
-    formerStarts.set(row, [...others])
+    formerStarts.set(row, [...new Set([...(formerStarts.get(row) ?? []), was])])
   }
   return {
     add({ span, copies }: ArrivedSpan): void {

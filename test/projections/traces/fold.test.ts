@@ -109,6 +109,15 @@ describe('traces: the fold', () => {
     })
   })
 
+  it('keeps a span that comes again on another day once', async () => {
+    const nextDay = { receivedAt: noonMs + dayMs }
+    const store = await harness.fold([received(1, [{ id: 'a' }]), received(2, [{ id: 'a', name: 'again' }], nextDay)])
+    const spans = store.dump('traces-v1-001').filter(({ entry }) => entry.collection === 'spans')
+    expect(spans.map(({ entry }) => [entry.day, (entry.document as { name: string }).name])).to.deep.equal([
+      ['2026-11-22', 'again'],
+    ])
+  })
+
   it('lets a span that came back to a former start be found again', async () => {
     const store = await harness.fold([
       received(1, [{ id: 'a', atMs: 1 }]),

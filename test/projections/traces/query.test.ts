@@ -343,7 +343,7 @@ describeOnEveryStore('traces: a walk while spans arrive', (newStore) => {
         await foldIntoStore(store, tracesProjection, [received(1, spans)])
         const listed: string[] = []
         let after: WalkKey | undefined
-        for (let page = 0; ; page++) {
+        for (let page = 0; page < 50; page++) {
           const request = { ...conditions, order, limit: 3, ...(after === undefined ? {} : { after }) }
           const { traces, next } = await searchTraces(store.reader, acme, request)
           listed.push(...traces.map(nameOf))
@@ -382,22 +382,24 @@ describeOnEveryStore('traces: a walk while spans arrive', (newStore) => {
 describeOnEveryStore('traces: a trace that goes on for long', (newStore) => {
   it('lists a trace that went on after seven days as one', async () => {
     const at = (days: number) => ({ receivedAt: Number(noonNs / msNs) + days * dayMs })
+    const b = { id: 'b', parent: 'a', atMs: 1_000 }
+    const between = ['short', 'shorter', 'shortest']
     const reader = await readerOf(newStore, [
-      received(1, spansOf('long', [{ id: 'root' }, { id: 'a', parent: 'root', atMs: 1 }]), at(0)),
-      received(2, spansOf('short', [{ id: 'x', atMs: 500 }]), at(1)),
+      received(1, spansOf('long', [{ id: 'root' }, b]), at(0)),
       received(
-        3,
-        spansOf('long', [
-          { id: 'b', parent: 'a', atMs: 1_000 },
-          { id: 'a', parent: 'root', atMs: 1 },
-        ]),
-        at(9),
+        2,
+        between.flatMap((name, i) => spansOf(name, [{ id: 'x', atMs: 500 - i }])),
+        at(1),
       ),
+      received(3, spansOf('long', [b, { id: 'c', parent: 'b', atMs: 1_001 }]), at(9)),
     ])
-    expect(await walk(reader, {}, 1)).to.deep.equal(['short', 'long'])
-    expect(await walk(reader, { service: 'checkout' }, 1)).to.deep.equal(['long', 'short'])
-    expect(await walk(reader, { order: 'most_spans' }, 1)).to.deep.equal(['long', 'short'])
+    for (const limit of [1, 2, 10]) {
+      expect(await walk(reader, {}, limit)).to.deep.equal(['long', ...between])
+      expect(await walk(reader, { order: 'oldest' }, limit)).to.deep.equal(['long', ...between.toReversed()])
+      expect(await walk(reader, { service: 'checkout' }, limit)).to.deep.equal(['long', ...between])
+      expect((await walk(reader, { order: 'most_spans' }, limit))[0]).to.equal('long')
+    }
     const { traces } = await searchTraces(reader, acme, { order: 'oldest', limit: 1 })
-    expect(traces[0]).to.include({ span_count: 3, repeated_count: 1, missing_parent_count: 0 })
+    expect(traces[0]).to.include({ span_count: 3, repeated_count: 1, missing_parent_count: 1 })
   })
 })
