@@ -197,21 +197,25 @@ export function eachItem(
   }
 }
 
-/** Reads the object whose brace is at `at`, member by member, in order, repeated keys too. The end of the object. */
+/**
+ * Reads the object whose brace is at `at`, member by member, in order, repeated keys too; a key becomes text when it is asked
+ * for. The end of the object.
+ */
 export function eachMember(
   bytes: Uint8Array,
   reader: JsonReader,
   at: number,
-  visit: (key: string, value: JsonRange) => void,
+  visit: (key: () => string, value: JsonRange) => void,
 ): number {
   let index = skipSpace(bytes, at + 1)
   if (bytes[index] === closeBrace) return index + 1
   for (;;) {
-    const start = keyEnd(bytes, index)
+    const key = index
+    const start = keyEnd(bytes, key)
     if (start < 0) return start
     const end = reader.value(start)
     if (end < 0) return end
-    visit(keyText(bytes, index), { start, end })
+    visit(() => keyText(bytes, key), { start, end })
     index = skipSpace(bytes, end)
     if (bytes[index] === closeBrace) return index + 1
     if (bytes[index] !== comma) return ~index

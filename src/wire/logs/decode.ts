@@ -1,8 +1,8 @@
 import type { LogRecord } from '#src/events/telemetry.ts'
 import { assert } from '#src/lib/assert.ts'
-import { textOf, type JsonRange } from '#src/lib/json-bytes.ts'
+import { skipSpace, textOf, type JsonRange } from '#src/lib/json-bytes.ts'
 import { isJsonObject, parseJson, type Json, type JsonObject } from '#src/lib/json.ts'
-import { isOwnName, timeNames, wrapperNames } from './aliases.ts'
+import { timeNames } from './aliases.ts'
 import { afterMark, resolveMediaType, type LogMediaType } from './media-type.ts'
 import { createMsgpackValues } from './msgpack-values.ts'
 import { createMsgpackReader } from './msgpack.ts'
@@ -42,9 +42,9 @@ function recordsOf(payload: Uint8Array, contentType: string, exact: Exact): read
   const text = ({ start, end }: JsonRange): string => textOf(payload, start, end)
   switch (mediaType) {
     case 'application/json':
-      return parseValue(textOf(payload, afterMark(payload)), exact)
+      return parseValue(payload, exact)
     case 'application/x-ndjson':
-      return parseLines(payload, exact) ?? parseSplit(payload, exact)
+      return parseLines(payload, exact) ?? parseSplit(payload, mediaType, exact)
     case 'application/msgpack':
       return decodePacked(payload)
     case 'text/plain':
@@ -70,19 +70,12 @@ const parseExact = (text: string, exact: Exact): Json =>
 
 const objects = (values: readonly Json[]): readonly Found[] => values.filter(isJsonObject).map((fields) => ({ fields }))
 
-function parseValue(text: string, exact: Exact): readonly Found[] {
-  if (text.trim() === '') return []
-  const value = parseExact(text, exact)
-  if (Array.isArray(value)) return objects(value as readonly Json[])
-  if (!isJsonObject(value)) return []
-  return objects(wrapped(value) ?? [value])
-}
-
-/** The array inside a wrapper; the same rule as the scan's, over the parsed value. */
-function wrapped(value: JsonObject): readonly Json[] | undefined {
-  if (Object.keys(value).some(isOwnName)) return undefined
-  const name = wrapperNames.find((name) => Array.isArray(value[name]))
-  return name === undefined ? undefined : (value[name] as readonly Json[])
+/** An array is parsed at once; of an object the scan's rule tells whether it is a record or a wrapper. */
+function parseValue(payload: Uint8Array, exact: Exact): readonly Found[] {
+  const start = skipSpace(payload, afterMark(payload))
+  if (payload[start] !== 0x5b) return parseSplit(payload, 'application/json', exact)
+  const value = parseExact(textOf(payload, start), exact)
+  return objects(Array.isArray(value) ? (value as readonly Json[]) : [])
 }
 
 /** A value a line, as nearly every such body has it; undefined when it is not so. */
@@ -102,10 +95,8 @@ function parseLines(payload: Uint8Array, exact: Exact): readonly Found[] | undef
   return objects(found)
 }
 
-const parseSplit = (payload: Uint8Array, exact: Exact): readonly Found[] =>
-  objects(
-    split(payload, 'application/x-ndjson').map(({ start, end }) => parseExact(textOf(payload, start, end), exact)),
-  )
+const parseSplit = (payload: Uint8Array, mediaType: LogMediaType, exact: Exact): readonly Found[] =>
+  objects(split(payload, mediaType).map(({ start, end }) => parseExact(textOf(payload, start, end), exact)))
 
 function decodePacked(payload: Uint8Array): readonly Found[] {
   const reader = createMsgpackReader(payload)

@@ -25,6 +25,9 @@ const spans = namesOf(spanNames)
 const sessions = namesOf(sessionNames)
 const services = namesOf(serviceNames)
 
+/** Names and addresses are compared and counted whole: this much of them tells them apart. */
+export const nameCharactersMax = 1_024
+
 /** What the body says of a record beside its fields. */
 export type RecordContext = Readonly<{
   ordinal: number
@@ -105,7 +108,7 @@ export function identifiersOf(record: JsonObject): Identifiers {
 
 export const serviceOf = (record: JsonObject): string | null =>
   firstOf(record, services, (value) => {
-    if (typeof value === 'string') return value.trim().toWellFormed()
+    if (typeof value === 'string') return value.trim().slice(0, nameCharactersMax).toWellFormed()
     return typeof value === 'number' || typeof value === 'bigint' ? String(value) : undefined
   }) ?? null
 
@@ -126,8 +129,8 @@ export function logRecordOf(record: JsonObject, context: RecordContext): LogReco
   }
 }
 
-/** A field by its dotted name, as text when it is text. */
+/** A field by its dotted name, when it is text: a name or an address, cut at what one may have. */
 export function textField(record: JsonObject, name: string): string | null {
   const value = fieldOf(record, name)
-  return typeof value === 'string' && value !== '' ? value.toWellFormed() : null
+  return typeof value === 'string' && value !== '' ? value.slice(0, nameCharactersMax).toWellFormed() : null
 }

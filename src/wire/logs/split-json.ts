@@ -89,12 +89,21 @@ function readSequence(
   return { values, commas, first }
 }
 
-/** The array inside a wrapper; undefined when the value is none. The decoder has the same rule for parsed objects. */
+/** A wrapper has little beside its records; an object of more members is not looked at further. */
+const wrapperMembersMax = 64
+
+/** The array inside a wrapper; undefined when the value is none. */
 function wrapped(body: Uint8Array, value: JsonRange): JsonRange | undefined {
   if (body[value.start] !== openBrace) return undefined
   const arrays = new Map<string, JsonRange>()
+  let members = 0
   let own = false
-  eachMember(body, createJsonReader(body), value.start, (key, range) => {
+  eachMember(body, createJsonReader(body), value.start, (name, range) => {
+    if (own || ++members > wrapperMembersMax) {
+      own = true
+      return
+    }
+    const key = name()
     if (isOwnName(key)) own = true
     // A repeated key replaces the earlier one, as JSON.parse has it.
     if (body[range.start] === openBracket) arrays.set(key, range)

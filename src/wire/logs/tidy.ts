@@ -54,35 +54,40 @@ const jsonBytes = (value: Json): number => Buffer.byteLength(stringifyJson(value
 
 type Copied = Readonly<{ fields: JsonObject; cuts: readonly string[] }>
 
+/** The names inside a name. A tree, because joined names would cost their whole length at each look-up. */
+type NameTree = Map<string, NameTree>
+
 /**
  * A copy within the limits. Fields are counted by their dotted names, an outer level before the ones inside it; the items of
  * an array share their names.
  */
 function copyFields(fields: JsonObject, limits: TidyLimits): Copied {
-  const names = new Set<string>()
+  let admitted = 0
   let left = 0
   let deep = false
-  const admitted = (name: string): boolean => {
-    if (names.has(name)) return true
-    if (names.size >= limits.attributesPerRecordMax) return false
-    names.add(name)
+  const admit = (names: NameTree, key: string): boolean => {
+    if (names.has(key)) return true
+    if (admitted >= limits.attributesPerRecordMax) return false
+    admitted++
+    names.set(key, new Map())
     return true
   }
-  const copy = (value: Json, depth: number, path: string): Json => {
+  const copy = (value: Json, depth: number, names: NameTree): Json => {
     if (typeof value === 'string') return value.toWellFormed()
     if (typeof value !== 'object' || value === null) return value
     if (depth > limits.nestingDepthMax) {
       deep = true
       return `…[cut at depth ${limits.nestingDepthMax}]`
     }
-    if (!isJsonObject(value)) return value.map((item) => copy(item, depth + 1, path))
+    if (!isJsonObject(value)) return value.map((item) => copy(item, depth + 1, names))
     const made = Object.create(null) as Record<string, Json>
-    const kept = Object.keys(value).filter((key) => admitted(`${path}${key}`))
-    left += Object.keys(value).length - kept.length
-    for (const key of kept) made[key.toWellFormed()] = copy(value[key] as Json, depth + 1, `${path}${key}.`)
+    const keys = Object.keys(value)
+    const kept = keys.filter((key) => admit(names, key))
+    left += keys.length - kept.length
+    for (const key of kept) made[key.toWellFormed()] = copy(value[key] as Json, depth + 1, names.get(key) ?? new Map())
     return made
   }
-  const made = copy(fields, 1, '') as JsonObject
+  const made = copy(fields, 1, new Map()) as JsonObject
   const cuts: string[] = []
   if (deep) cuts.push(`fields cut at depth ${limits.nestingDepthMax}`)
   if (left > 0) cuts.push(`${left} fields beyond ${limits.attributesPerRecordMax} left out`)

@@ -28,7 +28,7 @@ export type DecodeRumOptions = Readonly<{
 export function decodeRum(payload: Uint8Array, contentType: string, options: DecodeRumOptions): DecodedRum {
   assert(contentType === 'application/json', `RUM bodies are stored as JSON, not ${contentType}`)
   const members = new Map<string, JsonRange>()
-  eachMember(payload, createJsonReader(payload), skipSpace(payload, 0), (key, range) => members.set(key, range))
+  eachMember(payload, createJsonReader(payload), skipSpace(payload, 0), (key, range) => members.set(key(), range))
   const form = formOf(members.keys())
   if (form === 'otlp') return { spans: decodeSpans(payload, contentType, options.limits), logs: [], rumEvents: [] }
   const valueOf = (key: string): Json => {
@@ -67,8 +67,8 @@ function decodeFaro(valueOf: ValueOf, traces: Uint8Array | undefined, options: D
   }
   const exception = (item: JsonObject): LogRecord => {
     const record = log(item)
-    const parts = [textField(record.fields, 'type'), textField(record.fields, 'value')]
-    return { ...record, level: 'error', message: parts.filter((part) => part !== null).join(': ') }
+    const parts = [record.fields['type'], record.fields['value']]
+    return { ...record, level: 'error', message: parts.filter((part) => typeof part === 'string').join(': ') }
   }
   const rumEvent =
     (type: string, nameField: string) =>

@@ -84,6 +84,9 @@ function isReadable(contentType: string | undefined): boolean {
   return name === '' || name === 'application/json' || name === 'text/plain'
 }
 
+/** Faro's bodies have seven members at most. */
+const membersMax = 256
+
 type Members = ReadonlyMap<string, JsonRange>
 
 /** The members of the body; a repeated key counts once, as the last one, as JSON.parse has it. */
@@ -92,7 +95,10 @@ function readMembers(body: Uint8Array, reader: JsonReader, limits: ScanLimits): 
   if (body[start] !== openBrace) return fail(refusal('invalid_body', 'the body is not a JSON object'))
   const members = new Map<string, JsonRange>()
   let tooDeep: string | undefined
-  const end = eachMember(body, reader, start, (key, range) => {
+  let count = 0
+  const end = eachMember(body, reader, start, (name, range) => {
+    if (++count > membersMax) return
+    const key = name()
     members.set(key, range)
     // Items and spans are checked one by one, and cost no other.
     const isChecked = (listParts as readonly string[]).includes(key) || key === 'traces' || key === 'resourceSpans'
@@ -102,6 +108,7 @@ function readMembers(body: Uint8Array, reader: JsonReader, limits: ScanLimits): 
   if (after < 0 || after < body.length) {
     return fail(refusal('invalid_body', `the body is not JSON from byte ${after < 0 ? ~after : after} on`))
   }
+  if (count > membersMax) return fail(refusal('invalid_body', `the body has more than ${membersMax} members`))
   if (tooDeep === undefined) return ok(members)
   return fail(refusal('invalid_body', `${tooDeep} is nested deeper than ${limits.jsonDepthMax} levels`))
 }

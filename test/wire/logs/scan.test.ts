@@ -45,6 +45,7 @@ describe('the scan of a log request', () => {
       ['a record that has logs and a message', '{"message":"m","logs":[1,2,3]}', json, json, 1],
       ['a repeated key, the last counts', '{"logs":[{},{}],"logs":7}', json, json, 1],
       ['an empty object', '{}', json, json, 1],
+      ['a wide record that has logs', `{"logs":[{},{}],${'"a":1,'.repeat(64)}"b":2}`, json, json, 1],
       ['a vendor type of JSON', '{}', 'application/vnd.acme+json', json, 1],
       ['concatenated objects', '{"a":1}{"b":2} {"c":3}', json, ndjson, 3],
       ['concatenated arrays', '[{"a":1},{"b":2}]\n[{"c":3}]', json, ndjson, 3],

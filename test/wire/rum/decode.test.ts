@@ -135,6 +135,8 @@ describe('the decoding of RUM bodies', () => {
       expect(cut[1]?.message).to.match(/^E: x+…\[cut \d+ bytes\]$/)
       expect(cut[1]?.cuts).to.have.lengthOf(1)
       expect(events[0]?.name).to.equal('\ufffd')
+      const long = decode(`{"meta":{},"events":[{"name":"${'n'.repeat(9_000)}"}]}`).rumEvents[0]
+      expect([long?.name, long?.fields['name']]).to.deep.equal(['n'.repeat(1_024), 'n'.repeat(9_000)])
     })
   })
 

@@ -132,6 +132,8 @@ describe('the scan of a RUM request', () => {
     ]) {
       expect(refused(body).code, body).to.equal('invalid_body')
     }
+    const many = Array.from({ length: 300 }, (_unused, index) => `"k${index}":1`).join(',')
+    expect(refused(`{"meta":{},${many}}`).code).to.equal('invalid_body')
     expect(refused('{"meta":{}', 'image/png').code).to.equal('unsupported_media_type')
     const deep = (depth: number): string => '['.repeat(depth) + ']'.repeat(depth)
     expect(refused(`{"meta":${deep(defaults.jsonDepthMax)}}`).code).to.equal('invalid_body')
