@@ -41,7 +41,15 @@ const rules: readonly Rule[] = [
   },
   {
     room: 'src/app',
-    may: ['src/app', 'src/http', 'src/directory', 'projections/*/query.ts', 'projections/index-store.ts', 'src/events', 'src/lib'],
+    may: [
+      'src/app',
+      'src/http',
+      'src/directory',
+      'projections/*/query.ts',
+      'projections/index-store.ts',
+      'src/events',
+      'src/lib',
+    ],
   },
   { room: 'src/cli', may: ['src/cli', 'projections', 'streams', 'src/directory', 'src/events', 'src/lib'] },
   { room: 'infra', may: ['infra'] },
@@ -68,7 +76,8 @@ type Import = Readonly<{ target: string; typeOnly: boolean }>
 
 function importsOf(file: string, text: string): Import[] {
   const found: Import[] = []
-  const statement = /^\s*(?:import|export)\s+(type\s)?[^'"`;]*?from\s+'([^']+)'|^\s*import\s+'([^']+)'|\bimport\('([^']+)'\)/gm
+  const statement =
+    /^\s*(?:import|export)\s+(type\s)?[^'"`;]*?from\s+'([^']+)'|^\s*import\s+'([^']+)'|\bimport\('([^']+)'\)/gm
   for (const [, typeOnly, from, bare, dynamic] of text.matchAll(statement)) {
     const target = from ?? bare ?? dynamic ?? ''
     const path = target.startsWith('#')
@@ -82,28 +91,33 @@ function importsOf(file: string, text: string): Import[] {
 }
 
 const within = (path: string, room: string): boolean => {
-  if (!room.includes('*')) return path === room || path.startsWith(`${room}/`) || (room === 'src/compose' && path.startsWith(room))
+  if (!room.includes('*'))
+    return path === room || path.startsWith(`${room}/`) || (room === 'src/compose' && path.startsWith(room))
   const [head = '', tail = ''] = room.split('*')
   return path.startsWith(head) && path.endsWith(tail)
 }
 const isOurs = (target: string): boolean => /^(src|streams|projections|infra|test)\//.test(target)
 
+function isAllowed({ may }: Rule, { target, typeOnly }: Import): boolean {
+  if (may.includes('*') || !isOurs(target) || may.some((room) => within(target, room))) return true
+  return typeOnly && typeOnlyEverywhere.includes(target)
+}
+
+/** Where a package must stay that this file imports without being there; undefined when it may. */
+function homeMissed(file: string, { target, typeOnly }: Import): readonly string[] | undefined {
+  const home = Object.entries(homes).find(([name]) => target === name || target.startsWith(`${name}/`))?.[1]
+  return typeOnly || home?.some((room) => within(file, room)) ? undefined : home
+}
+
 /** What the file may not do, in words. */
 function violations(file: string, text: string): string[] {
   const rule = rules.find(({ room }) => within(file, room))
   if (rule === undefined) return [`${file} belongs to no room of the table`]
-  const wrong: string[] = []
-  for (const { target, typeOnly } of importsOf(file, text)) {
-    const allowed =
-      rule.may.includes('*') ||
-      !isOurs(target) ||
-      rule.may.some((room) => within(target, room)) ||
-      (typeOnly && typeOnlyEverywhere.includes(target))
-    if (!allowed) wrong.push(`${file} may not import ${target}`)
-    const home = Object.entries(homes).find(([name]) => target === name || target.startsWith(`${name}/`))?.[1]
-    if (home !== undefined && !typeOnly && !home.some((room) => within(file, room))) {
-      wrong.push(`${file} may not import ${target}: it stays in ${home.join(', ')}`)
-    }
+  const imports = importsOf(file, text)
+  const wrong = imports.filter((each) => !isAllowed(rule, each)).map(({ target }) => `${file} may not import ${target}`)
+  for (const each of imports) {
+    const home = homeMissed(file, each)
+    if (home !== undefined) wrong.push(`${file} may not import ${each.target}: it stays in ${home.join(', ')}`)
   }
   if (/\bworkspaceIdOf\(/.test(text) && !workspaceMakers.some((room) => within(file, room))) {
     wrong.push(`${file} may not make a WorkspaceId`)

@@ -4,7 +4,13 @@ const names = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-s
 
 /** How each system's package manager installs Chromium, where we may. */
 const managers: readonly Readonly<{ command: string; steps: readonly (readonly string[])[] }>[] = [
-  { command: 'apt-get', steps: [['update', '-qq'], ['install', '-y', '-qq', '--no-install-recommends', 'chromium']] },
+  {
+    command: 'apt-get',
+    steps: [
+      ['update', '-qq'],
+      ['install', '-y', '-qq', '--no-install-recommends', 'chromium'],
+    ],
+  },
   { command: 'dnf', steps: [['install', '-y', 'chromium']] },
   { command: 'apk', steps: [['add', 'chromium']] },
 ]

@@ -1,13 +1,12 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
-import { readFile, rm } from 'node:fs/promises'
-import { join } from 'node:path'
+import { rm } from 'node:fs/promises'
 import { createInterface } from 'node:readline'
 import { expect } from 'chai'
 import { limits } from '#src/config.ts'
 import { untilIndexed } from '../support/client.ts'
-import { newDataFolder, removeFolder, type FirstRun } from '../support/server.ts'
+import { newDataFolder, removeFolder } from '../support/server.ts'
 
 type Block = Readonly<{ heading: string; command: string }>
 
@@ -64,7 +63,6 @@ describe('README', function () {
     try {
       const lines = createInterface({ input: child.stdout })
       for await (const line of lines) if (/listening on http/.test(line)) break
-      const firstRun = JSON.parse(await readFile(join(dataFolder, 'first-run.json'), 'utf8')) as FirstRun
       const environment = { THROUGHLINE_DATA: dataFolder }
       await shell([load, ...under('Send')], environment)
       await untilIndexed({ dataFolder })
