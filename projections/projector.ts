@@ -135,7 +135,11 @@ export function createProjector(options: ProjectorOptions): Projector {
       try {
         const lowest = Math.min(...running.lanes.map((lane) => lane.position()))
         if (running.lanes.length === 0) throw running.failure
+        let idle = true
         for await (const events of follow(stream, lowest, limits.projectorBatchEventsMax, until)) {
+          // Readers were told that nothing is missing: that ends before the fold, not after it.
+          if (idle && events.length > 0) await beat()
+          idle = events.length === 0
           await inTurn(() => (events.length === 0 ? work.caughtUpAll(until) : work.foldAll(events, until)))
           await beat()
           if (running.lanes.length === 0) throw running.failure

@@ -143,6 +143,26 @@ describe('the projector', () => {
     await run.stop()
   })
 
+  it('tells readers that it is behind before it folds what came while it stood at the head', async () => {
+    const stream = createMemoryStream({ partition: '0' })
+    const store = createMemoryIndexStore()
+    let progress: unknown
+    const writer: IndexWriter = {
+      ...store.writer,
+      write: async (...given) => {
+        progress = await store.reader.progress('counting')
+        return store.writer.write(...given)
+      },
+    }
+    const run = start({ stream, writer })
+    await run.until(() => true)
+    await append(stream, [['a']])
+    const head = await stream.head()
+    await run.until(await atHead(stream))
+    expect(progress).to.deep.include({ position: 0, head })
+    await run.stop()
+  })
+
   it('goes on after its checkpoint when it starts again', async () => {
     const stream = createMemoryStream({ partition: '0' })
     const store = createMemoryIndexStore()
