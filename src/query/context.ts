@@ -97,7 +97,10 @@ export function resolveWalk(
   const binding = { workspaceId, endpoint, fingerprint: queryFingerprint(search) }
   if (given.cursor !== undefined) {
     const place = context.cursors.read(binding, given.cursor)
-    return place.ok ? ok({ binding, place: place.value, range: place.value }) : place
+    if (!place.ok) return place
+    // The range alone: a next cursor is made of it and of a new key.
+    const { key: _key, ...range } = place.value
+    return ok({ binding, place: place.value, range })
   }
   const range = resolveRange(given, byId, context.clock())
   return range.ok ? ok({ binding, place: undefined, range: range.value }) : range
