@@ -35,7 +35,7 @@ const busyTimeoutMsDefault = 2_000
 const checkpointBytesDefault = 8 * 1024 * 1024
 
 function startThread(options: LogWriterOptions): RemoteWriter {
-  const worker = new Worker(new URL('thread.ts', import.meta.url), { workerData: options })
+  const worker = new Worker(new URL('thread.ts', import.meta.url), { workerData: options, name: 'log-writer' })
   const remote = createRemote<RemoteWriter>(worker, `the writer of ${options.file}`, (_method, [group]) =>
     group === undefined ? [] : [(group as Group).payloads.buffer as ArrayBuffer],
   )

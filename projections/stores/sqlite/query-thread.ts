@@ -21,7 +21,7 @@ const withErrors = async <T>(answer: Promise<T>): Promise<T> => {
  * has ended fails every call with TransientError.
  */
 export function createSqliteQueryThread(options: SqliteReaderOptions): IndexReader {
-  const worker = new Worker(new URL('query-worker.ts', import.meta.url), { workerData: options })
+  const worker = new Worker(new URL('query-worker.ts', import.meta.url), { workerData: options, name: 'query' })
   const remote = createRemote<IndexReader>(worker, 'the query thread')
   return {
     progress: (projection) => withErrors(remote.progress(projection)),
