@@ -1,6 +1,6 @@
+import { parseSpanId, parseTraceId } from '#src/events/ids.ts'
 import { parseTraceparent } from '#src/events/traceparent.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
-import { parseSpanId, parseTraceId } from '#src/wire/otlp/ids.ts'
 import { join } from '../field-query.ts'
 import type { Filter, Hit, IndexReader, Scope } from '../index-store.ts'
 import type { LogDocument } from '../logs/log-document.ts'

@@ -1,3 +1,4 @@
+import { parseSpanId, parseTraceId } from '#src/events/ids.ts'
 import { levelOfWord } from '#src/events/level-word.ts'
 import type { Level, LogRecord } from '#src/events/telemetry.ts'
 import { valueTokens, wholeToken, words } from '#src/events/tokens.ts'
@@ -80,14 +81,8 @@ export const logCollection: Collection<LogDocument> = {
   },
 }
 
-/** An id in hex, in any case, with or without dashes; 64-bit trace ids are padded. Undefined for what is none. */
-function hexId(text: string, length: 16 | 32): string | undefined {
-  const hex = text.replaceAll('-', '').toLowerCase()
-  return hex.length <= length && /^(?:[0-9a-f]{16}){1,2}$/.test(hex) ? hex.padStart(length, '0') : undefined
-}
-
-const traceId = { field: 'trace_id', canonical: (text: string) => hexId(text, 32) }
-const spanId = { field: 'span_id', canonical: (text: string) => hexId(text, 16) }
+const traceId = { field: 'trace_id', canonical: parseTraceId }
+const spanId = { field: 'span_id', canonical: parseSpanId }
 
 /** How the search language finds log records. */
 export const logSchema: FieldSchema = {

@@ -1,3 +1,4 @@
+import { parseSpanId, parseTraceId } from '#src/events/ids.ts'
 import type { QueryTree } from '#src/events/query-tree.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { isLeaf, join, leafFilter, negate, type FieldSchema, type QueryLeaf } from '../field-query.ts'
@@ -13,6 +14,8 @@ const oneOf =
     return values.includes(folded) ? folded : undefined
   }
 const asIs = (text: string): string => text.trim()
+const traceId = (text: string): string => parseTraceId(text) ?? asIs(text)
+const spanId = (text: string): string => parseSpanId(text) ?? asIs(text)
 
 /** A span's own fields beside its attributes; `service` and `operation` are in its tokens too. */
 const spanFields: Pick<FieldSchema, 'keywords' | 'numbers'> = {
@@ -24,9 +27,9 @@ const spanFields: Pick<FieldSchema, 'keywords' | 'numbers'> = {
       canonical: oneOf('unspecified', 'internal', 'server', 'client', 'producer', 'consumer'),
     },
     status: { field: 'status', canonical: oneOf('unset', 'ok', 'error') },
-    trace_id: { field: 'trace_id', canonical: asIs },
-    span_id: { field: 'span_id', canonical: asIs },
-    parent_span_id: { field: 'parent_span_id', canonical: asIs },
+    trace_id: { field: 'trace_id', canonical: traceId },
+    span_id: { field: 'span_id', canonical: spanId },
+    parent_span_id: { field: 'parent_span_id', canonical: spanId },
     session_id: { field: 'session_id', canonical: asIs },
   },
   numbers: { duration: 'duration_ns', duration_ns: 'duration_ns' },

@@ -89,3 +89,10 @@ export function numberOf(value: string): number | bigint {
   const number = Number(value)
   return Number.isSafeInteger(number) ? number : BigInt(value)
 }
+
+/** A duration such as `200ms`, `1.5s`, `1h30m`, in whole nanoseconds; undefined when it is none, or has a sign. */
+export function parseDurationNs(text: string): bigint | undefined {
+  const quantity = /^[+-]/.test(text) ? undefined : parseQuantity(text)
+  if (quantity?.unit !== 'duration') return undefined
+  return /^\d+$/.test(quantity.value) ? BigInt(quantity.value) : BigInt(Math.trunc(Number(quantity.value)))
+}

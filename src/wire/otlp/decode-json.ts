@@ -1,6 +1,6 @@
+import { parseSpanId, parseTraceId } from '#src/events/ids.ts'
 import type { SharedAttributes, Span, SpanEvent, SpanLink } from '#src/events/telemetry.ts'
 import { type Json, type JsonObject, parseJson } from '#src/lib/json.ts'
-import { parseSpanId, parseTraceId } from './ids.ts'
 import { countOf, enumOf, listOf, namedTextOf, objectOf, readAttributes, timeOf } from './json-values.ts'
 import { shareAttributes } from './shared-attributes.ts'
 import {

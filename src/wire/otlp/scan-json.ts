@@ -1,8 +1,9 @@
+import { parseSpanId, parseTraceId } from '#src/events/ids.ts'
 import { type Refusal, refusal } from '#src/events/refusal.ts'
 import { scalarEnd, skipSpace, stringEnd } from '#src/lib/json-bytes.ts'
 import { type Result, fail, ok } from '#src/lib/result.ts'
 import { cutJson } from './cut-json.ts'
-import { hexValues, parseSpanId, parseTraceId } from './ids.ts'
+import { hexValues } from './hex-values.ts'
 import { isGroup, isList, itemPlace, listBits, memberPlace, places } from './json-schema.ts'
 import {
   type ScanLimits,
