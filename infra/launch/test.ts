@@ -2,6 +2,7 @@ import { globSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import Mocha from 'mocha'
 import { bringChromium } from './browser.ts'
+import { bringPython } from './python.ts'
 
 // `npm test [-- --grep TEXT] [FILE ...]`: brings what the tests meet, runs them, and closes with a plain count.
 const { values, positionals } = parseArgs({
@@ -11,6 +12,7 @@ const { values, positionals } = parseArgs({
 })
 
 process.env['CHROMIUM'] = bringChromium()
+process.env['SENDERS_PYTHON'] = bringPython()
 // A test server must not depend on what the developer's shell happens to hold.
 for (const name of ['PORT', 'HOST', 'BASE_URL', 'THROUGHLINE_DATA', 'SESSION_KEYS']) delete process.env[name]
 

@@ -1,0 +1,77 @@
+import { spawnSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
+import { homedir } from 'node:os'
+import { join } from 'node:path'
+import { runCommand, which } from './command.ts'
+import { installPackages } from './system-packages.ts'
+
+const requirements = join(import.meta.dirname, '..', '..', 'test', 'e2e', 'programs', 'requirements.txt')
+const names = ['python3', 'python3.14', 'python3.13', 'python3.12', 'python3.11', 'python3.10', 'python']
+
+/** Ends well where the senders' packages run (3.10 or later) and an environment can be made; prints what tells one Python from another. */
+const probe =
+  'import sys, platform, venv, ensurepip; print(sys.version, sys.base_prefix, platform.machine()); sys.exit(sys.version_info < (3, 10))'
+
+type Python = Readonly<{ program: string; version: string }>
+
+/** The Python of this machine that can make an environment: `PYTHON`, or the system's. */
+function findPython(): Python | undefined {
+  const given = process.env['PYTHON']
+  for (const name of given === undefined ? names : [given]) {
+    const program = name === given ? given : which(name)
+    if (program === undefined) continue
+    const { status, stdout } = spawnSync(program, ['-c', probe], { encoding: 'utf8' })
+    if (status === 0) return { program, version: stdout }
+  }
+  return undefined
+}
+
+function fail(line: string): never {
+  console.error(line)
+  process.exit(1)
+}
+
+/** An environment is made beside its place and then moved there, so that one is whole or not there at all. */
+function makeEnvironment(program: string, folder: string): void {
+  const making = `${folder}.${process.pid}`
+  console.error('Installing the Python senders that tests run (once) …')
+  const pip = ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', '--requirement', requirements]
+  const isMade =
+    runCommand(program, ['-m', 'venv', making]) === 0 && runCommand(join(making, 'bin', 'python'), pip) === 0
+  // Another run may have been faster; its environment is as good.
+  if (isMade && !existsSync(folder)) renameSync(making, folder)
+  else rmSync(making, { recursive: true, force: true })
+  if (!isMade)
+    fail('npm test needs the packages in test/e2e/programs/requirements.txt: pip could not install them (see above).')
+}
+
+/**
+ * The Python that runs the Python senders of test/e2e/programs: that of an environment with exactly their packages, kept in the
+ * user's cache. Installs Python by the system's package manager where it is missing; without one the run ends here.
+ */
+export function bringPython(): string {
+  if (process.env['PYTHON'] === undefined && findPython() === undefined) {
+    installPackages('Python', {
+      'apt-get': ['python3', 'python3-venv'],
+      dnf: ['python3', 'python3-pip'],
+      apk: ['python3', 'py3-pip'],
+    })
+  }
+  const python = findPython()
+  if (python === undefined) {
+    return fail(
+      'npm test needs Python 3.10 or later with venv: install the packages "python3" and "python3-venv", or name its program in PYTHON.',
+    )
+  }
+  const digest = createHash('sha256')
+    .update(readFileSync(requirements))
+    .update(python.version)
+    .digest('hex')
+    .slice(0, 16)
+  const cache = join(process.env['XDG_CACHE_HOME'] || join(homedir(), '.cache'), 'throughline')
+  const folder = join(cache, `python-${digest}`)
+  mkdirSync(cache, { recursive: true })
+  if (!existsSync(folder)) makeEnvironment(python.program, folder)
+  return join(folder, 'bin', 'python')
+}
