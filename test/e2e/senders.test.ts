@@ -2,27 +2,8 @@ import { expect } from 'chai'
 import type { JsonObject } from '#src/lib/json.ts'
 import { at, listOf, signIn, untilIndexed, type Reader } from '../support/client.ts'
 import { runNode, runProgram } from '../support/run-program.ts'
+import { expectSpan, nanoseconds, type SentSpan } from '../support/sent-span.ts'
 import { removeFolder, startServer, type Server } from '../support/server.ts'
-
-/** RFC 3339 with nanoseconds → nanoseconds. */
-function nanoseconds(text: unknown): string {
-  const [, seconds = '', fraction = ''] = /^(.{19})\.(\d{9})Z$/.exec(String(text)) ?? []
-  return `${BigInt(Date.parse(`${seconds}Z`)) / 1000n}${fraction}`
-}
-
-type SentSpan = Readonly<{
-  traceId: string
-  spanId: string
-  parentSpanId: string | null
-  name: string
-  kind: string
-  start: string
-  end: string
-  status: string
-  statusMessage: string
-  attributes: JsonObject
-  events: readonly Readonly<{ name: string; time: string; attributes: JsonObject }>[]
-}>
 
 describe('real senders, found again with equal content', () => {
   let server: Server
@@ -37,33 +18,6 @@ describe('real senders, found again with equal content', () => {
     await removeFolder(server.dataFolder)
   })
 
-  async function expectSpan(sent: SentSpan): Promise<void> {
-    const { status, body } = await reader.get(`/api/app/correlation?trace_id=${sent.traceId}`)
-    expect(status).to.equal(200)
-    const spans = at(body, 'trace', 'spans') as readonly JsonObject[]
-    const found = spans.find((span) => span['span_id'] === sent.spanId)
-    expect(found, `span ${sent.spanId}`).to.be.an('object')
-    if (found === undefined) return
-    expect(found['parent_span_id']).to.equal(sent.parentSpanId)
-    expect(found['operation'] ?? found['name']).to.equal(sent.name)
-    expect(found['kind']).to.equal(sent.kind)
-    expect(nanoseconds(found['start'])).to.equal(sent.start)
-    expect(nanoseconds(found['end'])).to.equal(sent.end)
-    expect(found['duration_ns']).to.equal(String(BigInt(sent.end) - BigInt(sent.start)))
-    expect(at(found, 'status', 'code')).to.equal(sent.status)
-    expect(at(found, 'status', 'message')).to.equal(sent.statusMessage)
-    expect(found['attributes']).to.deep.equal(sent.attributes)
-    const events = listOf(found, 'events').map((event) => ({
-      name: event['name'],
-      time: nanoseconds(event['time']),
-      attributes: event['attributes'],
-    }))
-    expect(events).to.deep.equal(sent.events)
-    expect(at(found, 'resource', 'attributes', 'service.version')).to.equal('1.2.3')
-    expect(at(found, 'resource', 'attributes', 'host.cores')).to.equal(8)
-    expect(at(found, 'scope', 'name')).to.equal('checkout')
-  }
-
   for (const [encoding, compression] of [
     ['proto', 'none'],
     ['proto', 'gzip'],
@@ -76,7 +30,7 @@ describe('real senders, found again with equal content', () => {
       const sent = lines.map((line) => JSON.parse(line) as SentSpan)
       expect(sent).to.have.length(20)
       await untilIndexed(server)
-      for (const span of sent) await expectSpan(span)
+      for (const span of sent) await expectSpan(reader, span)
 
       const { body } = await reader.get(`/api/app/traces/search?service=shop-${encoding}&status=error&limit=100`)
       const failed = new Set(sent.filter(({ status }) => status === 'error').map(({ traceId }) => traceId))
@@ -114,7 +68,7 @@ describe('real senders, found again with equal content', () => {
         '-H',
         `Authorization: Bearer ${server.firstRun.keys.logs}`,
       ].concat(['-H', 'Content-Type: application/x-ndjson', '--data-binary', '@-']),
-      `${lines.join('\n')}\n`,
+      { input: `${lines.join('\n')}\n` },
     )
     await untilIndexed(server)
     const { body } = await reader.get('/api/app/logs/search?service=orders&order=asc&limit=100')

@@ -2,9 +2,16 @@ import { spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
 import { expect } from 'chai'
 
+/** What a program reads on its standard input, and variables beside our own. */
+export type ProgramOptions = Readonly<{ input?: string; environment?: Readonly<Record<string, string>> }>
+
 /** Runs a program of test/e2e/programs (or any command) to its end; its output's lines. Fails unless it ends well. */
-export async function runProgram(command: string, args: readonly string[], input?: string): Promise<string[]> {
-  const child = spawn(command, [...args], { stdio: ['pipe', 'pipe', 'pipe'] })
+export async function runProgram(
+  command: string,
+  args: readonly string[],
+  { input, environment }: ProgramOptions = {},
+): Promise<string[]> {
+  const child = spawn(command, [...args], { stdio: ['pipe', 'pipe', 'pipe'], env: { ...process.env, ...environment } })
   const lines: string[] = []
   const complaints: string[] = []
   createInterface({ input: child.stdout }).on('line', (line) => lines.push(line))

@@ -6,6 +6,7 @@ import { OTLPTraceExporter as ProtoExporter } from '@opentelemetry/exporter-trac
 import { CompressionAlgorithm } from '@opentelemetry/otlp-exporter-base'
 import { resourceFromAttributes } from '@opentelemetry/resources'
 import { BatchSpanProcessor, InMemorySpanExporter, SimpleSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace'
+import { recordedSpan } from './recorded-span.ts'
 
 const [encoding = '', compression = '', url = '', token = '', count = '10'] = process.argv.slice(2)
 const settings = {
@@ -53,23 +54,5 @@ for (let order = 0; order < Number(count); order++) {
   root.end()
 }
 await provider.forceFlush()
-for (const span of memory.getFinishedSpans()) {
-  const ns = ([seconds, nanos]: readonly [number, number]): string =>
-    String(BigInt(seconds) * 1_000_000_000n + BigInt(nanos))
-  console.log(
-    JSON.stringify({
-      traceId: span.spanContext().traceId,
-      spanId: span.spanContext().spanId,
-      parentSpanId: span.parentSpanContext?.spanId ?? null,
-      name: span.name,
-      kind: SpanKind[span.kind].toLowerCase(),
-      start: ns(span.startTime),
-      end: ns(span.endTime),
-      status: SpanStatusCode[span.status.code].toLowerCase(),
-      statusMessage: span.status.message ?? '',
-      attributes: span.attributes,
-      events: span.events.map((event) => ({ name: event.name, time: ns(event.time), attributes: event.attributes })),
-    }),
-  )
-}
+for (const span of memory.getFinishedSpans()) console.log(recordedSpan(span))
 await provider.shutdown()

@@ -1,7 +1,8 @@
-// A customer's program: logs with pino to its standard output, as JSON lines.
+// A customer's program: logs with pino to its standard output, as JSON lines. argv: SERVICE.
 import { pino } from 'pino'
 
-const log = pino({ base: { service: 'orders' }, level: 'trace' })
+const [service = 'orders'] = process.argv.slice(2)
+const log = pino({ base: { service }, level: 'trace' })
 log.trace('entering')
 log.debug({ cache: 'cold' }, 'looked up')
 log.info(
