@@ -1,4 +1,5 @@
 import { formatTimeNs } from '#src/lib/time.ts'
+import { countOverTime } from '../histogram.ts'
 import type { IndexReader, Scope, Selection } from '../index-store.ts'
 
 /** Counts over record time. Buckets without a record are left out. */
@@ -7,45 +8,8 @@ export type LogHistogram = Readonly<{
   buckets: readonly Readonly<{ time: string; total: number; by_level: Readonly<Record<string, number>> }>[]
 }>
 
-const bucketsMax = 100
-const minuteMs = 60_000
-const hourMs = 60 * minuteMs
-const dayMs = 24 * hourMs
-const stepsMs = [
-  1,
-  10,
-  100,
-  1_000,
-  5_000,
-  10_000,
-  30_000,
-  ...[1, 2, 5, 10, 15, 30].map((minutes) => minutes * minuteMs),
-  ...[1, 2, 3, 6, 12].map((hours) => hours * hourMs),
-  ...[1, 2, 7, 14, 28, 91, 364, 3_640, 36_400].map((days) => days * dayMs),
-]
-
-/** The smallest step that cuts the range into at most 100 buckets. */
-export function histogramStepMs(fromNs: bigint, toNs: bigint): number {
-  const rangeMs = Number((toNs - fromNs) / 1_000_000n)
-  return stepsMs.find((step) => rangeMs / step <= bucketsMax) ?? stepsMs.at(-1) ?? dayMs
-}
-
-/** A bound that the request leaves open is where the records that match begin or end. */
-async function edgeNs(
-  reader: IndexReader,
-  scope: Scope,
-  selection: Selection,
-  direction: 'asc' | 'desc',
-): Promise<bigint> {
-  const [hit] = await reader.search(scope, { ...selection, orderBy: 'timeNs', direction, limit: 1 })
-  return hit?.timeNs ?? 0n
-}
-
 export async function logHistogram(reader: IndexReader, scope: Scope, selection: Selection): Promise<LogHistogram> {
-  const fromNs = selection.fromNs ?? (await edgeNs(reader, scope, selection, 'asc'))
-  const toNs = selection.toNs ?? (await edgeNs(reader, scope, selection, 'desc'))
-  const stepMs = histogramStepMs(fromNs, toNs > fromNs ? toNs : fromNs)
-  const buckets = await reader.histogram(scope, selection, BigInt(stepMs) * 1_000_000n, 'level')
+  const { stepMs, buckets } = await countOverTime(reader, scope, selection, 'level')
   return {
     step_ms: stepMs,
     buckets: buckets.map(({ startNs, total, by }) => ({ time: formatTimeNs(startNs), total, by_level: by })),

@@ -1,22 +1,25 @@
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
-import type { Bucket, Facet, IndexReader, Progress, Selection } from '../index-store.ts'
+import type { IndexReader, Progress } from '../index-store.ts'
 import { createSpanSearch } from './span-search.ts'
 import { traceSummary, tracesScope, type TraceSummary } from './trace-answer.ts'
-import { traceFilters, type TraceConditions, type TraceRequest, type WalkKey } from './trace-request.ts'
+import { countTraces, type TraceCounts } from './trace-counts.ts'
+import { traceFilters, type TraceRequest, type WalkKey } from './trace-request.ts'
 import { walkByNumber, walkSpans, walkTraces } from './walk-traces.ts'
 
 export { readTrace } from './read-trace.ts'
 export type { MissingReason, MissingSpan, SpanAnswer, TraceRead } from './read-trace.ts'
 export type { MatchedSpan, TraceSummary } from './trace-answer.ts'
+export type { TraceHistogram } from './trace-counts.ts'
 export type { TraceMark } from './trace-document.ts'
 export type { TraceConditions, TraceOrder, TraceRequest, WalkKey } from './trace-request.ts'
 
 /** A page of traces; `next` is null at the end. A page may be short and still have a next one. */
-export type TracePage = Readonly<{
-  traces: readonly TraceSummary[]
-  next: WalkKey | null
-  progress: Progress | undefined
-}>
+export type TracePage = TraceCounts &
+  Readonly<{
+    traces: readonly TraceSummary[]
+    next: WalkKey | null
+    progress: Progress | undefined
+  }>
 
 /** Position of the newest change among the traces: what is above it has changed since. */
 async function lastPosition(reader: IndexReader, workspaceId: WorkspaceId): Promise<number> {
@@ -37,59 +40,17 @@ export async function searchTraces(
 ): Promise<TracePage> {
   const progress = await reader.progress('traces')
   const filters = await traceFilters(reader, workspaceId, request)
+  const counts = await countTraces(reader, workspaceId, filters, request)
   const since = request.after?.since ?? (await lastPosition(reader, workspaceId))
   const walk = { reader, workspaceId, request, since }
   if (filters.spans === undefined) {
     const { traces, next } = await walkTraces(walk, filters.traces, undefined)
-    return { traces: traces.map((trace) => traceSummary(trace)), next, progress }
+    return { traces: traces.map((trace) => traceSummary(trace)), next, progress, ...counts }
   }
   const spans = createSpanSearch(reader, workspaceId, filters.spans, request)
   const byTime = request.order === 'newest' || request.order === 'oldest'
   const { traces, next } = await (byTime ? walkSpans : walkByNumber)(walk, filters, spans)
   const direction = request.order === 'oldest' ? 'asc' : 'desc'
   const answers = traces.map(async (trace) => traceSummary(trace, await spans.matchedIn(trace.traceId, direction)))
-  return { traces: await Promise.all(answers), next, progress }
-}
-
-function selectionOf(filter: Selection['filter'], { fromNs, toNs }: TraceConditions): Selection {
-  return { filter, ...(fromNs === undefined ? {} : { fromNs }), ...(toNs === undefined ? {} : { toNs }) }
-}
-
-/**
- * Counts over time: of spans by status where there are conditions on spans, else of traces by what they have
- * (`error`, `logs`, …), each at its start.
- */
-export async function traceHistogram(
-  reader: IndexReader,
-  workspaceId: WorkspaceId,
-  conditions: TraceConditions,
-  stepNs: bigint,
-): Promise<readonly Bucket[]> {
-  const { spans, traces } = await traceFilters(reader, workspaceId, conditions)
-  const collection = spans === undefined ? 'traces' : 'spans'
-  const selection = selectionOf(spans ?? traces, conditions)
-  return reader.histogram(
-    tracesScope(workspaceId, collection),
-    selection,
-    stepNs,
-    spans === undefined ? 'has' : 'status',
-  )
-}
-
-/** The most frequent services, operations, kinds and states of the spans (services and operations of roots, of traces). */
-export async function traceFacets(
-  reader: IndexReader,
-  workspaceId: WorkspaceId,
-  conditions: TraceConditions,
-  valuesMax: number,
-): Promise<readonly Facet[]> {
-  const { spans, traces } = await traceFilters(reader, workspaceId, conditions)
-  const collection = spans === undefined ? 'traces' : 'spans'
-  const fields = spans === undefined ? ['service', 'operation', 'has'] : ['service', 'operation', 'kind', 'status']
-  return reader.facets(
-    tracesScope(workspaceId, collection),
-    selectionOf(spans ?? traces, conditions),
-    fields,
-    valuesMax,
-  )
+  return { traces: await Promise.all(answers), next, progress, ...counts }
 }

@@ -32,7 +32,13 @@ export type TraceConditions = Readonly<{
   fromNs?: bigint
   toNs?: bigint
 }>
-export type TraceRequest = TraceConditions & Readonly<{ order: TraceOrder; limit: number; after?: WalkKey }>
+export type TraceRequest = TraceConditions &
+  Readonly<{
+    order: TraceOrder
+    limit: number
+    after?: WalkKey
+    include?: readonly ('histogram' | 'facets')[]
+  }>
 
 /**
  * The conditions in the form of filters. `spans` is undefined when no condition is on a span; `tracesAreNarrowed`: the traces of

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { logsProjection } from '#projections/logs/fold.ts'
-import { histogramStepMs } from '#projections/logs/histogram.ts'
+import { histogramStepMs } from '#projections/histogram.ts'
 import type { LogDocument } from '#projections/logs/log-document.ts'
 import type { LogItem, LogRequest } from '#projections/logs/query.ts'
 import { exportLogs, getLog, searchLogs } from '#projections/logs/query.ts'

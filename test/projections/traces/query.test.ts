@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import type { IndexReader } from '#projections/index-store.ts'
 import { TooBroadError } from '#projections/index-store.ts'
 import { tracesProjection } from '#projections/traces/fold.ts'
-import { searchTraces, traceFacets, traceHistogram } from '#projections/traces/query.ts'
+import { searchTraces } from '#projections/traces/query.ts'
 import type { TraceConditions, TraceRequest, TraceSummary, WalkKey } from '#projections/traces/query.ts'
 import type { DecodedEvent } from '#projections/projection.ts'
 import type { QueryTree } from '#src/events/query-tree.ts'
@@ -229,12 +229,22 @@ describeOnEveryStore('traces: search', (newStore) => {
   })
 
   it('counts over time and by value', async () => {
-    const buckets = await traceHistogram(reader, acme, {}, 100n * msNs)
+    const include = ['histogram', 'facets'] as const
+    const toNs = noonNs + 10_000n * msNs
+    const request = { order: 'newest', limit: 1, include, fromNs: noonNs, toNs } as const
+    const ofTraces = await searchTraces(reader, acme, request)
+    const buckets = ofTraces.histogram?.buckets ?? []
+    expect([ofTraces.histogram?.of, ofTraces.histogram?.step_ms]).to.deep.equal(['traces', 100])
     expect(buckets.reduce((sum, { total }) => sum + total, 0)).to.equal(4)
-    const ofSpans = await traceHistogram(reader, acme, { service: 'db' }, 1_000n * msNs)
-    expect(ofSpans.map(({ total, by }) => [total, by['error'], by['unset']])).to.deep.equal([[2, 1, 1]])
-    const facets = await traceFacets(reader, acme, { service: 'db' }, 5)
-    expect(facets.find(({ field }) => field === 'operation')?.values).to.deep.equal([{ value: 'SELECT', count: 2 }])
+    expect(ofTraces.facets?.map(({ field }) => field)).to.deep.equal(['service', 'operation', 'has'])
+    const ofSpans = await searchTraces(reader, acme, { ...request, service: 'db' })
+    const total = ofSpans.histogram?.buckets.map((bucket) => [bucket.total, bucket.errors])
+    expect(ofSpans.histogram?.of).to.equal('spans')
+    expect(total?.flat().reduce((sum, count) => sum + count, 0)).to.equal(3)
+    const operation = ofSpans.facets?.find(({ field }) => field === 'operation')
+    expect(operation?.values).to.deep.equal([{ value: 'SELECT', count: 2 }])
+    const neither = await searchTraces(reader, acme, { order: 'newest', limit: 1 })
+    expect(neither).not.to.have.any.keys('histogram', 'facets')
   })
 })
 
