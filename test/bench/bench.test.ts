@@ -1,0 +1,125 @@
+import { expect } from 'chai'
+import { checkAnswers } from './bench-server.ts'
+import type { DriverAnswer } from './driver-task.ts'
+import { createProtobufWriter } from './protobuf-writer.ts'
+import { usedBetween, type Usage } from './process-usage.ts'
+import { parseAnswer } from './raw-client.ts'
+import { formatJson, formatTable, percentile, type Section } from './report.ts'
+
+describe('bench', () => {
+  describe('answers over a raw connection', () => {
+    const text = 'HTTP/1.1 200 OK\r\nThroughline-Position: 0/4096\r\nContent-Length: 5\r\n\r\nhello'
+
+    it('are taken when they are whole, and no byte more', () => {
+      for (let length = 0; length < text.length; length++) {
+        expect(parseAnswer(Buffer.from(text.slice(0, length)))).to.equal(undefined)
+      }
+      const parsed = parseAnswer(Buffer.from(`${text}HTTP/1.1 `))
+      expect(parsed?.end).to.equal(text.length)
+      expect(parsed?.answer.status).to.equal(200)
+      expect(parsed?.answer.body.toString()).to.equal('hello')
+    })
+
+    it('without a length are refused', () => {
+      expect(() => parseAnswer(Buffer.from('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n'))).to.throw(
+        'Content-Length',
+      )
+    })
+  })
+
+  describe('work that went wrong', () => {
+    const answered = (...answers: readonly string[]): DriverAnswer => ({
+      seconds: 1,
+      latencies: new Float64Array(1),
+      answers: new Map(answers.map((answer) => [answer, 1])),
+      position: 1,
+    })
+    const check =
+      (kind: 'traces' | 'logs', ...answers: readonly string[]) =>
+      () =>
+        checkAnswers(answered(...answers), kind, 500)
+
+    it('is any answer but a whole success', () => {
+      check('traces', '200 ')()
+      check('logs', '200 {"accepted":500,"rejected":0,"errors":[]}')()
+      for (const answer of ['503 ', '200 \n\u0012partial', '429 {}'])
+        expect(check('traces', '200 ', answer)).to.throw('answered')
+      for (const answer of [
+        '200 {"accepted":499,"rejected":1,"errors":[]}',
+        '200 {"accepted":0,"rejected":0,"errors":[]}',
+        '503 {}',
+        'others',
+      ]) {
+        expect(check('logs', answer), answer).to.throw('answered')
+      }
+    })
+  })
+
+  describe('report', () => {
+    const sections: readonly Section[] = [
+      {
+        title: 'Some',
+        rows: [
+          {
+            figure: 'cost',
+            unit: 'CPU s',
+            measured: 3,
+            target: { bound: 'at most', value: 2 },
+            floors: [
+              { name: 'least', value: 1.5 },
+              { name: 'nothing', value: 0 },
+            ],
+          },
+          { figure: 'speed', unit: '/s', measured: 12_345, target: { bound: 'at least', value: 10_000 } },
+        ],
+      },
+    ]
+
+    it('shows a figure beside its target and floors', () => {
+      const [title, , cost, more, speed] = formatTable(sections).split('\n')
+      expect(title).to.equal('Some')
+      expect(cost).to.match(/^cost +3 CPU s +at most 2 MISSED +1\.50 {2}least +2 x$/)
+      expect(more).to.match(/^ +0 {2}nothing$/)
+      expect(speed).to.match(/^speed +12,345 \/s +at least 10,000$/)
+    })
+
+    it('is one JSON object for programs', () => {
+      const { bench, figures } = JSON.parse(formatJson({ bench: 'ingest' }, sections))
+      expect(bench).to.equal('ingest')
+      expect(figures[0]).to.deep.include({ section: 'Some', measured: 3, met: false })
+      expect(figures[0].floors).to.deep.equal([
+        { name: 'least', value: 1.5, ratio: 2 },
+        { name: 'nothing', value: 0, ratio: null },
+      ])
+      expect(figures[1].met).to.equal(true)
+    })
+
+    it('takes percentiles of what was measured', () => {
+      const sorted = Float64Array.from({ length: 200 }, (_, index) => index + 1)
+      expect([percentile(sorted, 0.5), percentile(sorted, 0.99), percentile(sorted, 1)]).to.deep.equal([100, 198, 200])
+      expect(percentile(Float64Array.of(7), 0.99)).to.equal(7)
+    })
+  })
+
+  it('tells CPU by purpose, threads that are new included', () => {
+    const usage = (...threads: readonly (readonly [string, 'ingest' | 'project', number])[]): Usage =>
+      new Map(threads.map(([id, purpose, seconds]) => [id, { purpose, seconds }]))
+    const before = usage(['1/1', 'ingest', 2], ['1/2', 'project', 5])
+    const after = usage(['1/1', 'ingest', 3], ['1/2', 'project', 5.5], ['1/3', 'ingest', 0.25])
+    expect(usedBetween(before, after)).to.deep.equal({ ingest: 1.25, project: 0.5, query: 0, runtime: 0 })
+  })
+
+  it('writes protobuf with lengths of one and more bytes', () => {
+    const writer = createProtobufWriter()
+    const long = 'ü'.repeat(100_000)
+    writer.message(1, () => {
+      writer.text(1, 'a')
+      writer.message(2, () => writer.text(1, long))
+    })
+    const bytes = writer.take()
+    expect(bytes.subarray(0, 7).toString('hex')).to.equal('0acb9a0c0a0161')
+    expect(bytes.subarray(7, 15).toString('hex')).to.equal('12c49a0c0ac09a0c')
+    expect(bytes.subarray(-200_000).toString()).to.equal(long)
+    expect(writer.take()).to.have.length(0)
+  })
+})
