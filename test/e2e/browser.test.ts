@@ -1,61 +1,21 @@
-import { createServer, type Server as HttpServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { expect } from 'chai'
-import { build } from 'esbuild'
-import { chromium, type Browser } from 'playwright-core'
+import type { Browser } from 'playwright-core'
+import { launchChromium, serveSite, type Site } from '../support/browser.ts'
 import { at, listOf, signIn, untilIndexed, type Reader } from '../support/client.ts'
 import { removeFolder, startServer, type Server } from '../support/server.ts'
-
-// Chromium would look for its maker's servers at every start; a test needs none of them.
-const quiet = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking']
-const quieter = ['--disable-component-update', '--disable-sync']
-
-/** A customer's page: Faro set up as its documentation says, a log, an error, an event, a measurement and a traced fetch. */
-const page = (url: string, apiKey: string): string => `
-import { getWebInstrumentations, initializeFaro } from '@grafana/faro-web-sdk'
-import { TracingInstrumentation } from '@grafana/faro-web-tracing'
-const faro = initializeFaro({ url: ${JSON.stringify(url)}, apiKey: ${JSON.stringify(apiKey)}, app: { name: 'shop-web', version: '2.0.1' },
-  instrumentations: [...getWebInstrumentations(), new TracingInstrumentation()] })
-faro.api.setUser({ id: 'u-42' })
-faro.api.pushLog(['basket opened ✓'], { level: 'warn', context: { items: '3' } })
-faro.api.pushError(new Error('payment widget failed'))
-faro.api.pushEvent('purchase', { total: '12.50' })
-faro.api.pushMeasurement({ type: 'checkout', values: { total_ms: 123.5 } })
-const { trace, context } = faro.api.getOTEL()
-const span = trace.getTracer('shop').startSpan('checkout click')
-context.with(trace.setSpan(context.active(), span), () => faro.api.pushLog(['inside the span']))
-span.end()
-window.facts = { session: faro.api.getSession().id, traceId: span.spanContext().traceId, spanId: span.spanContext().spanId }
-`
 
 describe('the browser SDK in Chromium', function () {
   this.timeout(120_000)
   let server: Server
-  let shop: HttpServer
+  let shop: Site
   let browser: Browser
   let reader: Reader
 
   before(async () => {
     server = await startServer()
     reader = await signIn(server.baseUrl, server.firstRun.sign_in)
-    const source = page(`${server.baseUrl}/api/rum/v1/ingest`, server.firstRun.keys.publishable)
-    const bundle = await build({
-      stdin: { contents: source, resolveDir: process.cwd() },
-      bundle: true,
-      write: false,
-      format: 'iife',
-    })
-    const script = bundle.outputFiles[0]?.text ?? ''
-    shop = createServer((request, response) => {
-      const isScript = request.url === '/shop.js'
-      response.setHeader('Content-Type', isScript ? 'text/javascript; charset=utf-8' : 'text/html; charset=utf-8')
-      response.end(isScript ? script : '<!doctype html><title>Shop</title><script src="/shop.js"></script>')
-    })
-    await new Promise<void>((resolve) => shop.listen(0, '127.0.0.1', resolve))
-    browser = await chromium.launch({
-      executablePath: process.env['CHROMIUM'] ?? '/usr/bin/chromium',
-      args: [...quiet, ...quieter],
-    })
+    shop = await serveSite('faro-page.js')
+    browser = await launchChromium()
   })
   after(async () => {
     await browser.close()
@@ -75,7 +35,8 @@ describe('the browser SDK in Chromium', function () {
     tab.on('request', (request) => {
       if (request.url().includes('/api/rum/') && request.method() === 'POST') bodies.push(request.postData() ?? '')
     })
-    await tab.goto(`http://127.0.0.1:${(shop.address() as AddressInfo).port}/`)
+    const url = `${server.baseUrl}/api/rum/v1/ingest`
+    await tab.goto(shop.page('faro-page.js', { url, key: server.firstRun.keys.publishable }))
     const facts = await tab.evaluate(() => (globalThis as unknown as { facts: Record<string, string> }).facts)
     const sent = (): string => bodies.join('\n')
     for (const needed of [
@@ -116,7 +77,7 @@ describe('the browser SDK in Chromium', function () {
 
   it('a browser may not hold a secret: no CORS for logs and traces', async () => {
     const tab = await browser.newPage()
-    await tab.goto(`http://127.0.0.1:${(shop.address() as AddressInfo).port}/none`)
+    await tab.goto(shop.page('none.js'))
     const { keys } = server.firstRun
     for (const [path, key] of [
       ['/api/logs/v1/ingest', keys.logs],

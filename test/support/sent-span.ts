@@ -64,5 +64,6 @@ export async function expectSpan(reader: Reader, sent: SentSpan): Promise<void> 
     scope: { name: String(at(found, 'scope', 'name')), version: String(at(found, 'scope', 'version')) },
   }
   expect(answered).to.deep.equal(sent)
+  expect(found['repeated'], 'came again').to.equal(0)
   expect(found['duration_ns']).to.equal(String(BigInt(sent.end) - BigInt(sent.start)))
 }

@@ -1,0 +1,44 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { build } from 'esbuild'
+import { chromium, type Browser } from 'playwright-core'
+
+// Chromium would look for its maker's servers at every start; a test needs none of them.
+const quiet = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking']
+const quieter = ['--disable-component-update', '--disable-sync']
+
+/** The Chromium that infra/launch/browser.ts brought. */
+export const launchChromium = (): Promise<Browser> =>
+  chromium.launch({ executablePath: process.env['CHROMIUM'] ?? '/usr/bin/chromium', args: [...quiet, ...quieter] })
+
+export type Site = Readonly<{
+  /** The address of the page that runs a script, which reads `settings` from its own address. */
+  page(script: string, settings?: Readonly<Record<string, string>>): string
+  close(): void
+}>
+
+/** A customer's site: for each of these programs of test/e2e/programs a page that runs it, bundled for browsers. */
+export async function serveSite(...programs: readonly string[]): Promise<Site> {
+  const scripts = new Map<string, string>()
+  for (const program of programs) {
+    const { outputFiles } = await build({
+      entryPoints: [`test/e2e/programs/${program}`],
+      bundle: true,
+      write: false,
+      format: 'iife',
+    })
+    scripts.set(`/${program}`, outputFiles[0]?.text ?? '')
+  }
+  const server = createServer((request, response) => {
+    const [path = '', program = ''] = (request.url ?? '').split('?', 1)[0]?.split('/page') ?? []
+    const script = scripts.get(path)
+    response.setHeader('Content-Type', `${script === undefined ? 'text/html' : 'text/javascript'}; charset=utf-8`)
+    response.end(script ?? `<!doctype html><title>Shop</title><script src="${program}"></script>`)
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  return {
+    page: (script, settings = {}) => `${origin}/page/${script}?${new URLSearchParams(settings).toString()}`,
+    close: () => server.close(),
+  }
+}
