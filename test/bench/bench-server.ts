@@ -1,9 +1,11 @@
-import { readdirSync, statSync } from 'node:fs'
+import { once } from 'node:events'
+import { readdirSync, rmSync, statSync } from 'node:fs'
+import { createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isJsonObject, parseJson, type JsonObject } from '#src/lib/json.ts'
 import { cli } from '#test/support/cli.ts'
-import { removeFolder, startServer, type Server } from '#test/support/server.ts'
+import { newDataFolder, removeFolder, startServer, type Server } from '#test/support/server.ts'
 import { bodyCount, type Bodies } from './bodies.ts'
 import type { DriverAnswer } from './driver-task.ts'
 import type { Driver } from './drive.ts'
@@ -48,6 +50,15 @@ function bytesIn(folder: string): number {
     (sum, entry) => sum + (entry.isFile() ? statSync(join(entry.parentPath, entry.name)).size : 0),
     0,
   )
+}
+
+/** For the inspector (pause-thread.ts): not 0, because node:cluster gives its workers the ports that follow. */
+async function freePort(): Promise<number> {
+  const probe = createServer().listen(0, '127.0.0.1')
+  await once(probe, 'listening')
+  const { port } = probe.address() as AddressInfo
+  probe.close()
+  return port
 }
 
 async function signIn({ baseUrl, firstRun }: Server): Promise<string> {
@@ -128,10 +139,19 @@ async function waitFor({ baseUrl }: Server, cookie: string, position: number): P
 
 /** Starts the real server on a folder of its own, with a plan that has no allowance to run into. */
 export async function startBenchServer(): Promise<BenchServer> {
-  const server = await startServer({ environment: { NODE_OPTIONS: '--inspect-port=127.0.0.1:0' } })
+  const dataFolder = await newDataFolder()
+  // An interrupted run leaves nothing behind, nor does one whose server does not start.
+  let kill = (): void => {}
+  process.once('exit', () => {
+    kill()
+    rmSync(dataFolder, { recursive: true, force: true, maxRetries: 5, retryDelay: 50 })
+  })
+  const server = await startServer({
+    dataFolder,
+    environment: { NODE_OPTIONS: `--inspect-port=127.0.0.1:${await freePort()}` },
+  })
+  kill = () => void server.process.kill('SIGKILL')
   const pid = server.process.pid ?? 0
-  // An interrupted run leaves no server behind.
-  process.once('exit', () => server.process.kill('SIGKILL'))
   await cli(server, 'workspace', 'plan', 'default', 'unlimited')
   const keys = { traces: [server.firstRun.keys.tracing], logs: await makeLogKeys(server) }
   const cookie = await signIn(server)
@@ -185,6 +205,15 @@ export async function withServer<T>(work: (server: BenchServer) => Promise<T>): 
   const server = await startBenchServer()
   try {
     return await work(server)
+  } catch (error) {
+    // What the server said of it; its first lines are the keys.
+    console.error(
+      server.server.output
+        .filter((line) => /failed|Error|ended|stopped|again/.test(line))
+        .slice(-10)
+        .join('\n'),
+    )
+    throw error
   } finally {
     await server.remove()
   }

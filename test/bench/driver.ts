@@ -7,6 +7,9 @@ import { openConnection, type RawAnswer, type RawConnection } from './raw-client
 
 const answersMax = 20
 
+/** An answer's beginning, for people; what is no text shows as dots. */
+const printable = (body: Buffer): string => body.toString('latin1', 0, 300).replace(/[^\x20-\x7e]+/g, '·')
+
 function createNotes(count: number) {
   const latencies = new Float64Array(count)
   const answers = new Map<string, number>()
@@ -15,7 +18,7 @@ function createNotes(count: number) {
     take(index: number, ms: number, { status, head, body }: RawAnswer, withBody: boolean): void {
       latencies[index] = ms
       const isShown = withBody || status < 200 || status > 299
-      const key = isShown ? `${status} ${body.toString('utf8', 0, 300)}` : String(status)
+      const key = isShown ? `${status} ${printable(body)}` : String(status)
       if (answers.has(key) || answers.size < answersMax) answers.set(key, (answers.get(key) ?? 0) + 1)
       else answers.set('others', (answers.get('others') ?? 0) + 1)
       position = Math.max(position, Number(/throughline-position: \w+\/(\d+)/i.exec(head)?.[1] ?? 0))

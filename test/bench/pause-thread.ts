@@ -5,6 +5,8 @@ import { processWithThread } from './process-usage.ts'
 type Message = Readonly<{ id?: number; method?: string; params?: Readonly<Record<string, unknown>> }>
 type WorkerInfo = Readonly<{ title: string }>
 
+const patienceMs = 10_000
+
 /** Where the inspector of the process listens. SIGUSR1 starts it; Node says on stderr where it is. */
 async function inspectorUrl({ process: child, output }: Server, thread: string): Promise<string> {
   const urls = (): readonly string[] => output.flatMap((line) => /ws:\/\/\S+/.exec(line)?.[0] ?? [])
@@ -13,11 +15,11 @@ async function inspectorUrl({ process: child, output }: Server, thread: string):
   const pid = processWithThread(child.pid ?? 0, thread)
   if (pid === undefined) throw new Error(`no thread of the server is named ${thread}`)
   process.kill(pid, 'SIGUSR1')
-  for (;;) {
+  for (const until = performance.now() + patienceMs; performance.now() < until; await sleep(20)) {
     const [url] = urls()
     if (url !== undefined) return url
-    await sleep(20)
   }
+  throw new Error(`the inspector of process ${pid} did not start`)
 }
 
 async function openSocket(url: string): Promise<WebSocket> {
