@@ -7,6 +7,7 @@ import { readTrace, type TraceRead } from '../traces/read-trace.ts'
 import { readTraces, traceSummary, type TraceSummary } from '../traces/trace-answer.ts'
 import { sortKeyOf, walkKeyOf, type WalkKey } from '../traces/trace-request.ts'
 import { findAnchor, isOneOf, scopeOf, type Anchor, type CorrelationId, type Join } from './anchor.ts'
+import type { LinkDocument } from './link-document.ts'
 import { readLinks, type Links } from './read-links.ts'
 import { rumEventItem, type RumEventDocument, type RumEventItem } from './rum-event-document.ts'
 import { timelineOf, type TimelineEntry } from './timeline.ts'
@@ -51,8 +52,8 @@ export type Correlation = Readonly<{
   /** All traces found, newest first. */
   traces: Part<TraceSummary> | null
   logs: Part<LogItem> | null
-  rum_events: Part<RumEventItem> | null
-  sessions: readonly Readonly<{ session_id: string; linked_by: readonly string[] }>[]
+  rum_events: Part<RumEventItem>
+  sessions: readonly Readonly<{ session_id: string; linked_by: readonly LinkDocument['by'][] }>[]
   timeline: readonly TimelineEntry[]
   how: readonly Join[]
   /** Some part holds more than is shown. */

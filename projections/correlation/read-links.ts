@@ -7,7 +7,7 @@ export type Links = Readonly<{
   /** Traces of the sessions asked for, newest first. */
   traces: ReadonlySet<string>
   /** Sessions asked for or linked to the traces asked for, each with the kinds of record that link it. */
-  sessions: ReadonlyMap<string, ReadonlySet<string>>
+  sessions: ReadonlyMap<string, ReadonlySet<LinkDocument['by']>>
   /** Other traces of the linked sessions; undefined when they are too many to tell their records apart. */
   others: readonly string[] | undefined
   how: readonly Join[]
@@ -35,7 +35,7 @@ export async function readLinks(reader: IndexReader, workspaceId: WorkspaceId, a
   const ofSessions = await search(isOneOf('session_id', anchor.sessionIds))
   const ofTraces = await search(isOneOf('trace_id', anchor.traceIds))
   const traces = new Set<string>()
-  const sessions = new Map<string, Set<string>>()
+  const sessions = new Map<string, Set<LinkDocument['by']>>()
   const how = new Map<string, Join>()
   for (const [found, from] of [
     [ofSessions.slice(0, linksMax), 'session'],
@@ -43,7 +43,7 @@ export async function readLinks(reader: IndexReader, workspaceId: WorkspaceId, a
   ] as const) {
     for (const link of found) {
       if (from === 'session') traces.add(link.traceId)
-      sessions.set(link.sessionId, (sessions.get(link.sessionId) ?? new Set<string>()).add(link.by))
+      sessions.set(link.sessionId, (sessions.get(link.sessionId) ?? new Set<LinkDocument['by']>()).add(link.by))
       how.set(`${link.traceId}/${link.by}/${link.sessionId}`, joinOf(link, from))
     }
   }

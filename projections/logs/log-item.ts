@@ -6,7 +6,7 @@ import type { Span } from '../highlight.ts'
 import type { Hit } from '../index-store.ts'
 import type { LogDocument } from './log-document.ts'
 
-/** A log record as answered (CONTRACT §7). `highlights` are places in the message; only searches give them. */
+/** A log record as answered (CONTRACT §7). */
 export type LogItem = Readonly<{
   id: string
   /** RFC 3339, nanoseconds. */
@@ -18,8 +18,10 @@ export type LogItem = Readonly<{
   span_id: string | null
   session_id: string | null
   fields: JsonObject
-  highlights?: readonly Span[]
 }>
+
+/** A log record that a search found, with the places in its message that met the search. */
+export type FoundLog = LogItem & Readonly<{ highlights: readonly Span[] }>
 
 /** The record of a hit; with `fieldNames` only those of its own fields, by their dotted names. */
 export function logItem({ id, document }: Hit<LogDocument>, fieldNames?: readonly string[]): LogItem {

@@ -4,13 +4,13 @@ import { createHighlighter } from '../highlight.ts'
 import type { Facet, Hit, IndexReader, Progress, Scope, Selection } from '../index-store.ts'
 import { logHistogram, type LogHistogram } from './histogram.ts'
 import type { LogDocument } from './log-document.ts'
-import type { LogItem } from './log-item.ts'
+import type { FoundLog, LogItem } from './log-item.ts'
 import { logItem } from './log-item.ts'
 import type { LogFilters } from './log-selection.ts'
 import { logSelection, logsScope } from './log-selection.ts'
 import { placeOf, readPlace, tailPlace, type ArrivalPlace, type LogPlace } from './log-place.ts'
 
-export type { LogItem } from './log-item.ts'
+export type { FoundLog, LogItem } from './log-item.ts'
 export type { LogFilters } from './log-selection.ts'
 export { exportLogs, type LogExport } from './export-logs.ts'
 
@@ -27,7 +27,7 @@ export type LogRequest = LogFilters &
   }>
 
 export type LogPage = Readonly<{
-  logs: readonly LogItem[]
+  logs: readonly FoundLog[]
   /** Goes on in the order of time; null at the end. */
   next: Json
   /** Follows by arrival, late records too: give it as `after` of the same request. */

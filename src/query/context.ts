@@ -2,17 +2,16 @@ import type { Limits } from '#src/config.ts'
 import type { DirectoryView } from '#src/directory/directory.ts'
 import type { QueryTree } from '#src/events/query-tree.ts'
 import type { Refusal } from '#src/events/refusal.ts'
-import { refusal } from '#src/events/refusal.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import type { Clock } from '#src/lib/clock.ts'
 import type { Result } from '#src/lib/result.ts'
-import { fail, ok } from '#src/lib/result.ts'
-import { formatTimeNs } from '#src/lib/time.ts'
+import { ok } from '#src/lib/result.ts'
 import type { IndexReader, Progress } from '#projections/index-store.ts'
+import type { AnswerOf, indexState as indexStateSchema } from './answer-parts.ts'
 import type { Binding, Cursors, Place } from './cursor.ts'
 import { parseQuery } from './language/parse-query.ts'
 import { queryFingerprint } from './parameters.ts'
-import { parseTimeNs } from './time-range.ts'
+import { resolveRange, type Range } from './time-range.ts'
 
 /** What every read route works with. */
 export type QueryContext = Readonly<{
@@ -24,13 +23,12 @@ export type QueryContext = Readonly<{
 }>
 
 /** An answered request: its JSON body. */
-export type Answered = Promise<Result<object, Refusal>>
+export type Answered<Body extends object = object> = Promise<Result<Body, Refusal>>
 
 /** A heartbeat older than this means that nobody is folding: not complete. */
 const heartbeatMaxMs = 5_000
-const dayNs = 86_400_000_000_000n
 
-export type IndexState = Readonly<{ position: number; head: number; lag_ms: number; complete: boolean }>
+export type IndexState = AnswerOf<typeof indexStateSchema>
 
 /** How far the index had followed the log. An index that was never built is at 0 and not complete. */
 export function indexState(progress: Progress | undefined, nowMs: number): IndexState {
@@ -42,40 +40,6 @@ export function indexState(progress: Progress | undefined, nowMs: number): Index
   return { position, head, lag_ms: lagMs, complete: caughtUp && fresh }
 }
 
-export type Range = Readonly<{ fromNs?: bigint; toNs?: bigint }>
-export type RangeAnswer = Readonly<{ from: string | null; to: string | null }>
-
-export const rangeAnswer = ({ fromNs, toNs }: Range): RangeAnswer => ({
-  from: fromNs === undefined ? null : formatTimeNs(fromNs),
-  to: toNs === undefined ? null : formatTimeNs(toNs),
-})
-
-type Bounds = Readonly<{ from?: string | undefined; to?: string | undefined }>
-
-/** Resolves `from` and `to`; without `from` the last 24 hours, unless an id is looked for, which covers all time. */
-export function resolveRange(bounds: Bounds, byId: boolean, nowMs: number): Result<Range, Refusal> {
-  const times: { fromNs?: bigint; toNs?: bigint } = {}
-  for (const [name, field] of [
-    ['from', 'fromNs'],
-    ['to', 'toNs'],
-  ] as const) {
-    const text = bounds[name]
-    if (text === undefined) continue
-    const ns = parseTimeNs(text, nowMs)
-    if (ns === undefined) {
-      const message = 'not a time: give RFC 3339, Unix s, ms, µs or ns, or relative like 15m, -1h, now-2d'
-      return fail(refusal('invalid_parameter', `${name}: ${message}`, { errors: [{ path: name, message }] }))
-    }
-    times[field] = ns
-  }
-  if (times.fromNs === undefined && !byId) times.fromNs = (times.toNs ?? BigInt(nowMs) * 1_000_000n) - dayNs
-  if (times.fromNs !== undefined && times.toNs !== undefined && times.fromNs > times.toNs) {
-    const message = 'from is after to'
-    return fail(refusal('invalid_parameter', message, { errors: [{ path: 'from', message }] }))
-  }
-  return ok(times)
-}
-
 export type UnderstoodQuery = Readonly<{ tree: QueryTree; normalized: string; warnings: readonly string[] }>
 
 /** The checked search of `q`; everything, when there is none. */
@@ -84,15 +48,18 @@ export function understand(q: string | undefined, limits: Limits): Result<Unders
   return parseQuery(q, limits)
 }
 
+/** Where a request stands: whose it is, and its query string as typed. */
+export type Where = Readonly<{ endpoint: string; workspaceId: WorkspaceId; search: string }>
+
 export type Walk = Readonly<{ binding: Binding; place: Place | undefined; range: Range }>
 
-type WalkRequest = Readonly<{ endpoint: string; workspaceId: WorkspaceId; search: string; byId: boolean }>
+type Given = Readonly<{ from?: string | undefined; to?: string | undefined; cursor?: string | undefined }>
 
 /** Where a paged request stands: a cursor carries the range that its first page resolved. */
 export function resolveWalk(
   context: QueryContext,
-  { endpoint, workspaceId, search, byId }: WalkRequest,
-  given: Bounds & Readonly<{ cursor?: string | undefined }>,
+  { endpoint, workspaceId, search, byId }: Where & Readonly<{ byId: boolean }>,
+  given: Given,
 ): Result<Walk, Refusal> {
   const binding = { workspaceId, endpoint, fingerprint: queryFingerprint(search) }
   if (given.cursor !== undefined) {
@@ -106,13 +73,7 @@ export function resolveWalk(
   return range.ok ? ok({ binding, place: undefined, range: range.value }) : range
 }
 
-/** A trace id as answered: 32 lower-case hex; dashes fall away and 64-bit ids are padded. Undefined: not one. */
-export function normalizeTraceId(text: string): string | undefined {
-  const hex = text.replaceAll('-', '').toLowerCase()
-  if (!/^(?:[0-9a-f]{16}|[0-9a-f]{32})$/.test(hex)) return undefined
-  return hex.padStart(32, '0')
-}
-
-export function invalidParameter(path: string, message: string): Readonly<{ ok: false; error: Refusal }> {
-  return fail(refusal('invalid_parameter', `${path}: ${message}`, { errors: [{ path, message }] }))
+/** Without the properties that are undefined. */
+export function defined<T extends object>(object: T): { [Name in keyof T]: Exclude<T[Name], undefined> } {
+  return Object.fromEntries(Object.entries(object).filter(([, value]) => value !== undefined)) as never
 }

@@ -4,77 +4,64 @@ import {
   type Correlation,
   type CorrelationId,
   type CorrelationRequest,
-  type OmittablePart,
   type PagedPart,
   type WalkKey,
 } from '#projections/correlation/query.ts'
 import type { Workspace } from '#src/directory/directory.ts'
+import { parseSpanId } from '#src/events/ids.ts'
 import { refusal, type Refusal } from '#src/events/refusal.ts'
 import { parseTraceparent } from '#src/events/traceparent.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
-import type { Json } from '#src/lib/json.ts'
 import { fail, ok, type Result } from '#src/lib/result.ts'
+import type { AnswerOf } from './answer-parts.ts'
 import type { Answered, QueryContext } from './context.ts'
-import { indexState, invalidParameter, normalizeTraceId } from './context.ts'
+import { indexState } from './context.ts'
+import type { correlationAnswer } from './correlation-answer.ts'
 import type { Binding } from './cursor.ts'
-import { queryFingerprint, readParameters, text } from './parameters.ts'
+import { parsedText, queryFingerprint, readParameters, shared, text } from './parameters.ts'
 
-const parameters = z.object({
-  trace_id: text(64),
-  traceparent: text(256),
-  session_id: text(128),
-  span_id: text(32),
-  log_id: text(256),
-  id: text(256),
-  cursor: text(4_096),
+/** The text itself, in lower case, when it is a `traceparent`. */
+const readTraceparent = (given: string): string | undefined =>
+  parseTraceparent(given.toLowerCase()) === undefined ? undefined : given.toLowerCase()
+
+export const correlationParameters = z.object({
+  trace_id: shared.trace_id,
+  traceparent: parsedText(readTraceparent, 'a W3C traceparent: 00-TRACE_ID-SPAN_ID-FLAGS').meta({
+    examples: ['00-5b8efff798038103d269b633813fc60c-eee19b7ec3c1b174-01'],
+  }),
+  session_id: shared.session_id,
+  span_id: parsedText(parseSpanId, 'a span id: 16 hex digits, not all zero').meta({ examples: ['eee19b7ec3c1b174'] }),
+  log_id: text(256).meta({ description: 'The `id` of a log record of an answer.' }),
+  id: text(256).meta({ description: 'An id of any of these kinds: every shape that fits is tried.' }),
+  cursor: shared.cursor.meta({ description: '`next_cursor` of one part: that part goes on, the others stand.' }),
 })
-type Given = z.output<typeof parameters>
+type Given = z.output<typeof correlationParameters>
 
 const kinds = ['trace_id', 'traceparent', 'session_id', 'span_id', 'log_id', 'id'] as const
 
-/** The form that each kind of id must have; undefined refuses. */
-const normalize: Readonly<Record<(typeof kinds)[number], (value: string) => string | undefined>> = {
-  trace_id: normalizeTraceId,
-  traceparent: (value) => (parseTraceparent(value) === undefined ? undefined : value),
-  span_id: (value) => (/^[0-9a-f]{16}$/i.test(value) ? value.toLowerCase() : undefined),
-  session_id: (value) => value,
-  log_id: (value) => value,
-  id: (value) => value,
-}
-const forms: Readonly<Record<(typeof kinds)[number], string>> = {
-  trace_id: 'not a trace id: 32 (or 16) hex digits',
-  traceparent: 'not a W3C traceparent: 00-TRACE_ID-SPAN_ID-FLAGS',
-  span_id: 'not a span id: 16 hex digits',
-  session_id: '',
-  log_id: '',
-  id: '',
-}
-
 function readId(given: Given): Result<CorrelationId, Refusal> {
   const [kind, ...others] = kinds.filter((name) => given[name] !== undefined)
-  if (kind === undefined || others.length > 0) {
-    return fail(refusal('invalid_parameter', `give one of ${kinds.join(', ')}`))
-  }
-  const value = normalize[kind](given[kind] ?? '')
-  return value === undefined ? invalidParameter(kind, forms[kind]) : ok({ kind, value })
+  if (kind !== undefined && others.length === 0) return ok({ kind, value: given[kind] ?? '' })
+  const detail = `give one of ${kinds.join(', ')}${kind === undefined ? '' : ', not several'}`
+  const paths = kind === undefined ? kinds : [kind, ...others]
+  return fail(refusal('invalid_parameter', detail, { errors: paths.map((path) => ({ path, message: detail })) }))
 }
 
-/** The parts that the plan does not include; `omitted` in the answer names them. */
-function omittedParts(workspace: Workspace | undefined): readonly OmittablePart[] {
+/** What the plan does not include: the parts, and what the projection calls them. */
+function lacking(workspace: Workspace | undefined) {
   const features = workspace?.plan.features ?? []
-  return [
-    ...(features.includes('tracing') ? [] : ['traces' as const]),
-    ...(features.includes('logs') ? [] : ['logs' as const]),
-  ]
+  const [tracing, logs] = [features.includes('tracing'), features.includes('logs')]
+  return {
+    omit: [...(tracing ? [] : ['traces' as const]), ...(logs ? [] : ['logs' as const])],
+    omitted: [...(tracing ? [] : ['trace' as const, 'traces' as const]), ...(logs ? [] : ['logs' as const])],
+  }
 }
-
-const placed = (part: PagedPart, key: WalkKey): Json => ({ part, key })
 
 function readAfter(
   context: QueryContext,
   binding: Binding,
   cursor: string | undefined,
-): Result<CorrelationRequest['after'], Refusal> {
+): Result<NonNullable<CorrelationRequest['after']>, Refusal> {
   if (cursor === undefined) return ok({})
   const place = context.cursors.read(binding, cursor)
   if (!place.ok) return place
@@ -82,53 +69,58 @@ function readAfter(
   return ok({ [part]: key })
 }
 
-/** The answer's own form: cursors where the projection has keys. */
-function shape(found: Correlation, cursorOf: (part: PagedPart, key: WalkKey | null) => string | null): object {
-  const { trace, traces, logs, rum_events: rumEvents } = found
-  const paged = (
+type CorrelationAnswer = AnswerOf<typeof correlationAnswer>
+
+/** The answer's own form: cursors where the projection has keys; parts that the plan lacks are left out. */
+function shape(
+  found: Correlation,
+  cursorOf: (part: PagedPart, key: WalkKey | null) => string | null,
+): Omit<CorrelationAnswer, 'omitted' | 'index'> {
+  const { ids, trace, traces, logs, rum_events: rumEvents, sessions, timeline, how, truncated } = found
+  const paged = <Item>(
     part: PagedPart,
-    page: Readonly<{ items: readonly unknown[]; next: WalkKey | null; truncated: boolean }> | null,
-  ) => (page === null ? null : { items: page.items, next_cursor: cursorOf(part, page.next), truncated: page.truncated })
+    page: Readonly<{ items: readonly Item[]; next: WalkKey | null; truncated: boolean }>,
+  ) => ({ items: page.items, next_cursor: cursorOf(part, page.next), truncated: page.truncated })
+  const shownTrace = trace && {
+    summary: trace.summary,
+    spans: trace.spans,
+    next_cursor: cursorOf('spans', trace.spans_next),
+    truncated: trace.spans_next !== null || trace.missing_truncated,
+    missing: trace.missing,
+  }
   return {
-    ids: found.ids,
-    trace:
-      trace === null
-        ? null
-        : {
-            summary: trace.summary,
-            spans: trace.spans,
-            next_cursor: cursorOf('spans', trace.spans_next),
-            truncated: trace.spans_next !== null || trace.missing_truncated,
-            missing: trace.missing,
-          },
-    traces: paged('traces', traces),
-    logs: paged('logs', logs),
+    ids,
+    ...(traces === null ? {} : { trace: shownTrace, traces: paged('traces', traces) }),
+    ...(logs === null ? {} : { logs: paged('logs', logs) }),
     rum_events: paged('rum_events', rumEvents),
-    sessions: found.sessions,
-    timeline: found.timeline,
-    how: found.how,
-    truncated: found.truncated,
+    sessions,
+    timeline,
+    how,
+    truncated,
   }
 }
 
 /** GET /api/app/correlation (CONTRACT §6): everything that shares an identifier with the one given. */
-export async function answerCorrelation(context: QueryContext, workspaceId: WorkspaceId, search: string): Answered {
-  const given = readParameters(search, parameters)
+export async function answerCorrelation(
+  context: QueryContext,
+  workspaceId: WorkspaceId,
+  search: string,
+): Answered<CorrelationAnswer> {
+  const given = readParameters(search, correlationParameters)
   if (!given.ok) return given
   const id = readId(given.value)
   if (!id.ok) return id
   const binding = { workspaceId, endpoint: 'correlation', fingerprint: queryFingerprint(search) }
   const after = readAfter(context, binding, given.value.cursor)
   if (!after.ok) return after
-  const omit = omittedParts(context.directory.workspace(workspaceId))
-  const found = await correlate(context.reader, workspaceId, { id: id.value, omit, after: after.value ?? {} })
+  const { omit, omitted } = lacking(context.directory.workspace(workspaceId))
+  const found = await correlate(context.reader, workspaceId, { id: id.value, omit, after: after.value })
   const index = indexState(found.progress, context.clock())
   if (!found.found && index.complete) {
-    return fail(
-      refusal('not_found', `This workspace has never seen the ${id.value.kind} ${JSON.stringify(id.value.value)}.`),
-    )
+    const { kind, value } = id.value
+    return fail(refusal('not_found', `This workspace has never seen the ${kind} ${JSON.stringify(value)}.`))
   }
   const cursorOf = (part: PagedPart, key: WalkKey | null): string | null =>
-    key === null ? null : context.cursors.write(binding, { key: placed(part, key) })
-  return ok({ ...shape(found, cursorOf), omitted: omit, index })
+    key === null ? null : context.cursors.write(binding, { key: { part, key } })
+  return ok({ ...shape(found, cursorOf), omitted, index })
 }

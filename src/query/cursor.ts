@@ -16,19 +16,22 @@ export type Binding = Readonly<{ workspaceId: WorkspaceId; endpoint: string; fin
 
 export interface Cursors {
   write(binding: Binding, place: Place): string
-  /** Refusals: `invalid_cursor` (not ours, altered, or of another workspace), `cursor_mismatch` (of another query). */
+  /** Refusals: `invalid_cursor` (not ours, altered, or of another workspace), `cursor_mismatch` (of another query or endpoint). */
   read(binding: Binding, cursor: string): Result<Place, Refusal>
 }
 
 const integer = z.union([z.bigint(), z.number().int().transform(BigInt)])
 const stored = z.strictObject({ q: z.string(), k: z.unknown(), f: integer.optional(), t: integer.optional() })
 
-/** Opaque cursors: base64url of the place and, behind a dot, an HMAC over it, the workspace and the endpoint. */
+/** Raised when the keys in cursors change their form: older ones are then refused as not ours. */
+const version = 1
+
+/** Opaque cursors: base64url of the place and a digest of the query and, behind a dot, an HMAC over both and the workspace. */
 export function createCursors(secret: string): Cursors {
-  const seal = ({ workspaceId, endpoint }: Binding, body: string): string =>
-    createHmac('sha256', secret).update(`cursor\0${workspaceId}\0${endpoint}\0${body}`).digest('base64url').slice(0, 22)
-  const digest = ({ fingerprint }: Binding): string =>
-    createHash('sha256').update(fingerprint).digest('base64url').slice(0, 12)
+  const seal = ({ workspaceId }: Binding, body: string): string =>
+    createHmac('sha256', secret).update(`cursor${version}\0${workspaceId}\0${body}`).digest('base64url').slice(0, 22)
+  const digest = ({ endpoint, fingerprint }: Binding): string =>
+    createHash('sha256').update(`${endpoint}\0${fingerprint}`).digest('base64url').slice(0, 16)
 
   return {
     write: (binding, { key, fromNs, toNs }) => {
@@ -42,7 +45,7 @@ export function createCursors(secret: string): Cursors {
         rest.length === 0 && tag.length === right.length && timingSafeEqual(Buffer.from(tag), Buffer.from(right))
       if (!intact)
         return fail(
-          refusal('invalid_cursor', 'this cursor was not made by this workspace and endpoint, or was altered'),
+          refusal('invalid_cursor', 'this cursor was not made for this workspace by this server, or was altered'),
         )
       const place = stored.parse(parseJson(Buffer.from(body, 'base64url').toString()))
       if (place.q !== digest(binding)) {

@@ -6,40 +6,32 @@ import { z } from 'zod'
 import type { Session } from '#src/directory/directory.ts'
 import type { Refusal } from '#src/events/refusal.ts'
 import { csvRecord } from '#src/lib/csv.ts'
-import type { Json } from '#src/lib/json.ts'
 import { stringifyJson } from '#src/lib/json.ts'
 import { exportLogs, type LogItem } from '#projections/logs/query.ts'
 import type { QueryContext } from './context.ts'
 import { logFilters, prepareLogs } from './logs.ts'
 import { readParameters } from './parameters.ts'
 
-const parameters = z.object({ ...logFilters, format: z.enum(['ndjson', 'csv']).default('ndjson') })
-type Format = z.output<typeof parameters>['format']
+export const logExportParameters = z.object({ ...logFilters, format: z.enum(['ndjson', 'csv']).default('ndjson') })
+type Format = z.output<typeof logExportParameters>['format']
+
+export const exportContentTypes: Readonly<Record<Format, string>> = {
+  ndjson: 'application/x-ndjson; charset=utf-8',
+  csv: 'text/csv; charset=utf-8',
+}
 
 const columns = ['id', 'timestamp', 'level', 'message', 'service', 'trace_id', 'span_id', 'session_id'] as const
-
-/** A field by its dotted name: as one key, or through nested objects. */
-function fieldOf(fields: Json | undefined, name: string): Json | undefined {
-  if (typeof fields !== 'object' || fields === null || Array.isArray(fields)) return undefined
-  const own = new Map(Object.entries(fields))
-  if (own.has(name)) return own.get(name)
-  for (let dot = name.indexOf('.'); dot !== -1; dot = name.indexOf('.', dot + 1)) {
-    const found = fieldOf(own.get(name.slice(0, dot)), name.slice(dot + 1))
-    if (found !== undefined) return found
-  }
-  return undefined
-}
+/** A header of this length passes every client; a longer query is left out. */
+const queryHeaderCharactersMax = 4_096
 
 const cellText = (value: unknown): string =>
   value === null || value === undefined ? '' : typeof value === 'string' ? value : stringifyJson(value)
 
-function csvLines(items: readonly LogItem[], fields: readonly string[] | undefined): string {
-  const lines = items.map((item) => {
-    const own = columns.map((column) => cellText(item[column]))
-    const rest = fields?.map((name) => cellText(fieldOf(item.fields, name))) ?? [stringifyJson(item.fields)]
-    return csvRecord([...own, ...rest])
-  })
-  return lines.join('')
+/** With names, a column for each of these fields, which are then all that an item has; else all of them as JSON in one. */
+function csvLine(item: LogItem, fields: readonly string[] | undefined): string {
+  const own = columns.map((column) => cellText(item[column]))
+  const rest = fields?.map((name) => cellText(item.fields[name])) ?? [stringifyJson(item.fields)]
+  return csvRecord([...own, ...rest])
 }
 
 async function* render(
@@ -47,10 +39,9 @@ async function* render(
   format: Format,
   fields: readonly string[] | undefined,
 ): AsyncGenerator<string> {
+  const line = format === 'csv' ? csvLine : (item: LogItem) => `${stringifyJson(item)}\n`
   if (format === 'csv') yield csvRecord([...columns, ...(fields ?? ['fields'])])
-  for await (const items of batches) {
-    yield format === 'csv' ? csvLines(items, fields) : items.map((item) => `${stringifyJson(item)}\n`).join('')
-  }
+  for await (const items of batches) yield items.map((item) => line(item, fields)).join('')
 }
 
 /** `logs_acme_2026-11-21T07-00-00Z.ndjson` */
@@ -68,38 +59,44 @@ function encoded(ctx: Context, text: Readable): Readable {
   return text.pipe(zipped)
 }
 
+function setHeaders(ctx: Context, matched: number, normalized: string, name: string): void {
+  ctx.set('X-Export-Matched', String(matched))
+  const query = encodeURIComponent(normalized.toWellFormed())
+  if (query.length <= queryHeaderCharactersMax) ctx.set('X-Query-Normalized', query)
+  ctx.set('Content-Disposition', `attachment; filename="${name}"`)
+  ctx.set('Cache-Control', 'no-store')
+  ctx.vary('Accept-Encoding')
+}
+
 /**
  * GET /app/logs/export (CONTRACT §8): every match of one snapshot, streamed by keyset pages with constant memory. `X-Export-Matched`
- * says beforehand how many lines a whole export has; a failure on the way breaks the chunked body. `audit` is called first.
+ * says beforehand how many lines a whole export has; a failure on the way breaks the chunked body. `audit` is called before
+ * anything is sent; HEAD answers the headers alone, and exports nothing.
  */
 export async function answerLogExport(
   context: QueryContext,
   session: Session,
   ctx: Context,
-  audit: (matched: number) => Promise<void>,
+  audit: () => Promise<void>,
 ): Promise<Refusal | void> {
   const search = ctx.querystring
-  const given = readParameters(search, parameters)
+  const given = readParameters(search, logExportParameters)
   if (!given.ok) return given.error
   const { workspaceId } = session
-  const prepared = prepareLogs(
-    context,
-    { endpoint: 'export', workspaceId, search, byId: false },
-    { ...given.value, cursor: undefined },
-  )
+  const { format, ...filters } = given.value
+  const where = { endpoint: 'export', workspaceId, search, byId: false }
+  const prepared = prepareLogs(context, where, { ...filters, cursor: undefined })
   if (!prepared.ok) return prepared.error
-  const { format, fields } = given.value
+  const { query } = prepared.value
   const found = await exportLogs(context.reader, workspaceId, prepared.value.filters)
-  await audit(found.matched)
-  const text = Readable.from(render(found.batches, format, fields), { objectMode: true, highWaterMark: 1 })
-  ctx.set('X-Export-Matched', String(found.matched))
-  ctx.set('Content-Disposition', `attachment; filename="${fileName(session, format, context.clock())}"`)
-  ctx.set('Cache-Control', 'no-store')
-  ctx.vary('Accept-Encoding')
+  setHeaders(ctx, found.matched, query.normalized, fileName(session, format, context.clock()))
   ctx.status = 200
-  ctx.type = format === 'csv' ? 'text/csv; charset=utf-8' : 'application/x-ndjson; charset=utf-8'
-  ctx.body = encoded(ctx, text)
+  ctx.set('Content-Type', exportContentTypes[format])
+  if (ctx.method === 'HEAD') return
+  await audit()
+  const text = Readable.from(render(found.batches, format, filters.fields), { objectMode: true, highWaterMark: 1 })
   ctx.res.once('close', () => text.destroy())
+  ctx.body = encoded(ctx, text)
 }
 
 /** Resolves when the answer has gone out or its connection is gone: until then an export counts as under way. */

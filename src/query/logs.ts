@@ -1,104 +1,163 @@
 import { z } from 'zod'
-import { levels } from '#src/events/telemetry.ts'
 import type { Refusal } from '#src/events/refusal.ts'
+import { refusal } from '#src/events/refusal.ts'
+import { levels } from '#src/events/telemetry.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import type { Json } from '#src/lib/json.ts'
 import type { Result } from '#src/lib/result.ts'
-import { ok } from '#src/lib/result.ts'
-import type { LogRequest } from '#projections/logs/query.ts'
+import { fail, ok } from '#src/lib/result.ts'
+import type { LogFilters, LogRequest } from '#projections/logs/query.ts'
 import { searchLogs } from '#projections/logs/query.ts'
-import type { Answered, QueryContext, UnderstoodQuery, Walk } from './context.ts'
-import { indexState, invalidParameter, normalizeTraceId, rangeAnswer, resolveWalk, understand } from './context.ts'
-import { limitOf, listOf, readParameters, text } from './parameters.ts'
+import {
+  count,
+  cursor,
+  facets,
+  indexState as indexStateSchema,
+  level,
+  logItem,
+  query,
+  range,
+  timestamp,
+  type AnswerOf,
+} from './answer-parts.ts'
+import type { Answered, QueryContext, Walk, Where } from './context.ts'
+import { defined, indexState, resolveWalk, understand } from './context.ts'
+import { countOf, invalidParameter, limitOf, listOf, readParameters, shared, text } from './parameters.ts'
+import { rangeAnswer } from './time-range.ts'
 
 /** The filters that log search and export share (CONTRACT §7, §8). */
 export const logFilters = {
-  q: text(4_096),
-  level: listOf(z.enum(levels), 6).optional(),
+  q: shared.q,
+  level: listOf(z.enum(levels), 6).meta({ description: 'Any of these.' }),
   service: text(256),
-  trace_id: text(64),
-  session_id: text(128),
-  from: text(64),
-  to: text(64),
-  order: z.enum(['desc', 'asc']).default('desc'),
-  fields: listOf(z.string().min(1).max(256), 64).optional(),
+  trace_id: shared.trace_id,
+  session_id: shared.session_id,
+  from: shared.from,
+  to: shared.to,
+  order: z.enum(['desc', 'asc']).default('desc').meta({ description: 'By time: the newest first, or the oldest.' }),
+  fields: listOf(z.string().min(1).max(256), 64).meta({
+    description: 'Only these of the free fields, by dotted names.',
+  }),
 }
 
-const parameters = z.object({
+const neighbours = 50
+const neighboursOf = (side: string) =>
+  countOf(0, 1_000)
+    .optional()
+    .meta({ description: `How many ${side} records \`around\` shows; ${neighbours} if not given.` })
+
+export const logSearchParameters = z.object({
   ...logFilters,
   limit: limitOf(1_000, 100),
-  cursor: text(4_096),
-  around: text(256),
-  before: limitOf(1_000, 50),
-  after: limitOf(1_000, 50),
-  include: listOf(z.enum(['histogram', 'facets', 'count']), 3).optional(),
+  cursor: shared.cursor,
+  around: text(256).meta({ description: 'The id of a log record: it and its neighbours in time.' }),
+  before: neighboursOf('older'),
+  after: neighboursOf('newer'),
+  include: listOf(z.enum(['histogram', 'facets', 'count']), 3),
 })
 
-type LogParameters = Omit<z.output<typeof parameters>, 'include' | 'around' | 'before' | 'after' | 'limit'>
+export const logSearchAnswer = z
+  .object({
+    logs: z.array(
+      logItem.extend({
+        highlights: z.array(z.object({ start: count, end: count })).meta({
+          description: 'Where the search met the message: UTF-16 units, the end not included.',
+        }),
+      }),
+    ),
+    next_cursor: cursor,
+    prev_cursor: z.string().meta({ description: 'Follows by arrival: what has come since, late records too.' }),
+    histogram: z
+      .object({
+        step_ms: count,
+        buckets: z.array(z.object({ time: timestamp, total: count, by_level: z.partialRecord(level, count) })),
+      })
+      .optional(),
+    facets: facets.optional(),
+    count: count.optional(),
+    query,
+    range,
+    index: indexStateSchema,
+  })
+  .meta({ id: 'LogSearchAnswer' })
 
-export type PreparedLogs = Readonly<{ walk: Walk; query: UnderstoodQuery; filters: Omit<LogRequest, 'limit'> }>
+type Given = Pick<z.output<typeof logSearchParameters>, keyof typeof logFilters | 'cursor'>
+
+export type PreparedLogs = Readonly<{
+  walk: Walk
+  query: AnswerOf<typeof logSearchAnswer>['query']
+  filters: LogFilters
+}>
 
 /** The checked form of the filters: what the projection is asked, and where the walk stands. */
 export function prepareLogs(
   context: QueryContext,
-  where: Readonly<{ endpoint: string; workspaceId: WorkspaceId; search: string; byId: boolean }>,
-  given: LogParameters,
+  where: Where & Readonly<{ byId: boolean }>,
+  given: Given,
 ): Result<PreparedLogs, Refusal> {
-  const traceId = given.trace_id === undefined ? undefined : normalizeTraceId(given.trace_id)
-  if (given.trace_id !== undefined && traceId === undefined) {
-    return invalidParameter('trace_id', 'not a trace id: 32 (or 16) hex digits')
-  }
-  const query = understand(given.q, context.limits)
-  if (!query.ok) return query
-  const byId = where.byId || traceId !== undefined || given.session_id !== undefined
+  const understood = understand(given.q, context.limits)
+  if (!understood.ok) return understood
+  const { tree, normalized, warnings } = understood.value
+  const byId = where.byId || given.trace_id !== undefined || given.session_id !== undefined
   const walk = resolveWalk(context, { ...where, byId }, given)
   if (!walk.ok) return walk
-  const { fromNs, toNs } = walk.value.range
-  const optional = {
-    query: query.value.tree.kind === 'all' ? undefined : query.value.tree,
-    levels: given.level,
-    service: given.service,
-    traceId,
-    sessionId: given.session_id,
-    fromNs,
-    toNs,
-    fields: given.fields,
+  const filters = {
+    ...defined({
+      query: tree.kind === 'all' ? undefined : tree,
+      levels: given.level,
+      service: given.service,
+      traceId: given.trace_id,
+      sessionId: given.session_id,
+      fields: given.fields,
+    }),
+    ...walk.value.range,
+    order: given.order,
   }
-  const present = Object.fromEntries(Object.entries(optional).filter(([, value]) => value !== undefined))
-  return ok({
-    walk: walk.value,
-    query: query.value,
-    filters: { ...present, order: given.order } as Omit<LogRequest, 'limit'>,
-  })
+  return ok({ walk: walk.value, query: { normalized, warnings }, filters })
+}
+
+/** The neighbours asked for; without a record to be around, there are none to ask for. */
+function readNeighbours(
+  given: z.output<typeof logSearchParameters>,
+): Result<Pick<LogRequest, 'around' | 'before' | 'afterCount'>, Refusal> {
+  const { around, before, after } = given
+  if (around !== undefined) return ok({ around, before: before ?? neighbours, afterCount: after ?? neighbours })
+  const alone = (['before', 'after'] as const).find((side) => given[side] !== undefined)
+  return alone === undefined ? ok({}) : invalidParameter(alone, 'belongs to around')
 }
 
 /** GET /api/app/logs/search (CONTRACT §7). */
-export async function answerLogSearch(context: QueryContext, workspaceId: WorkspaceId, search: string): Answered {
-  const given = readParameters(search, parameters)
+export async function answerLogSearch(
+  context: QueryContext,
+  workspaceId: WorkspaceId,
+  search: string,
+): Answered<AnswerOf<typeof logSearchAnswer>> {
+  const given = readParameters(search, logSearchParameters)
   if (!given.ok) return given
-  const { value } = given
-  const where = { endpoint: 'logs', workspaceId, search, byId: value.around !== undefined }
-  const prepared = prepareLogs(context, where, value)
+  const { around, limit, include } = given.value
+  const sides = readNeighbours(given.value)
+  if (!sides.ok) return sides
+  const where = { endpoint: 'logs', workspaceId, search, byId: around !== undefined }
+  const prepared = prepareLogs(context, where, given.value)
   if (!prepared.ok) return prepared
-  const { walk, query, filters } = prepared.value
-  const around =
-    value.around === undefined ? {} : { around: value.around, before: value.before, afterCount: value.after }
+  const { walk, query } = prepared.value
   const page = await searchLogs(context.reader, workspaceId, {
-    ...filters,
-    ...around,
-    ...(walk.place === undefined ? {} : { after: walk.place.key }),
-    limit: value.limit,
-    include: value.include ?? [],
-  } as LogRequest)
-  const cursor = (key: unknown): string | null =>
-    key === null || key === undefined ? null : context.cursors.write(walk.binding, { key: key as Json, ...walk.range })
+    ...prepared.value.filters,
+    ...sides.value,
+    ...defined({ after: walk.place?.key, include }),
+    limit,
+  })
   const { logs, next, prev, progress, ...included } = page
+  if (around !== undefined && walk.place === undefined && logs.length === 0) {
+    return fail(refusal('not_found', `This workspace has no log record ${JSON.stringify(around)}.`))
+  }
+  const write = (key: Json): string => context.cursors.write(walk.binding, { key, ...walk.range })
   return ok({
     logs,
-    next_cursor: cursor(next),
-    prev_cursor: cursor(prev),
+    next_cursor: next === null ? null : write(next),
+    prev_cursor: write(prev),
     ...included,
-    query: { normalized: query.normalized, warnings: query.warnings },
+    query,
     range: rangeAnswer(walk.range),
     index: indexState(progress, context.clock()),
   })

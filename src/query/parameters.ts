@@ -1,4 +1,6 @@
 import { z } from 'zod'
+import { parseTraceId } from '#src/events/ids.ts'
+import { parseDurationNs } from '#src/events/quantity.ts'
 import type { Refusal } from '#src/events/refusal.ts'
 import { refusal } from '#src/events/refusal.ts'
 import { nearest } from '#src/lib/nearest.ts'
@@ -8,31 +10,96 @@ import { fail, ok } from '#src/lib/result.ts'
 /** A client's idea of the workspace is ignored wherever it comes (CONTRACT §1). */
 const ignored: readonly string[] = ['workspace', 'workspace_id', 'workspaceId']
 
-/** A parameter that may be repeated or hold a comma-separated list. */
-export const listOf = <Item extends z.ZodType>(item: Item, max: number) =>
-  z.preprocess((value) => [value].flat().flatMap((text) => String(text).split(',')), z.array(item).min(1).max(max))
+/** An optional text. */
+export const text = (charactersMax: number) => z.string().max(charactersMax).optional()
 
-/** An optional text; the empty text counts as not given. */
-export const text = (charactersMax: number) =>
-  z.preprocess((value) => (value === '' ? undefined : value), z.string().max(charactersMax).optional())
+/** An optional text that is read by a function; `what` says what it should be. */
+export const parsedText = <Value>(parse: (given: string) => Value | undefined, what: string) =>
+  z
+    .string()
+    .transform((given, context): Value => {
+      const value = parse(given)
+      if (value !== undefined) return value
+      context.addIssue({ code: 'custom', message: `not ${what}` })
+      return z.NEVER
+    })
+    .optional()
+
+/** A parameter that may be repeated or hold a comma-separated list. */
+export const listOf = <Item extends z.ZodType>(item: Item, max: number) => z.array(item).min(1).max(max).optional()
+
+/** A whole number between two bounds. */
+export const countOf = (min: number, max: number) => z.number('not a whole number').int().min(min).max(max)
 
 /** `limit`: 1 to a maximum. */
 export const limitOf = (max: number, usual: number) =>
-  z
-    .string()
-    .regex(/^\d{1,9}$/, 'not a whole number')
-    .transform(Number)
-    .pipe(z.number().min(1).max(max))
-    .default(usual)
+  countOf(1, max).default(usual).meta({ description: 'How many items a page holds at most.' })
 
-function collect(search: string): Map<string, string | string[]> {
-  const values = new Map<string, string | string[]>()
+export const sessionIdCharactersMax = 128
+const cursorCharactersMax = 4_096
+
+/** Parameters that several endpoints take alike. */
+export const shared = {
+  q: z
+    .string()
+    .optional()
+    .meta({ description: 'A search in the search language.', examples: ['timeout service:checkout'] }),
+  trace_id: parsedText(parseTraceId, 'a trace id: 32 (or 16) hex digits, not all zero').meta({
+    description: 'Hex, any case, with or without dashes; 16 digits are padded.',
+    examples: ['5b8efff798038103d269b633813fc60c'],
+  }),
+  session_id: text(sessionIdCharactersMax),
+  from: text(64).meta({
+    description: 'From this time on: RFC 3339, Unix s, ms, µs or ns, or relative (`15m`, `-1h`, `now-2d`).',
+    examples: ['-1h', '2026-11-21T07:57:00Z'],
+  }),
+  to: text(64).meta({ description: 'Up to this time, which is not included; the forms are those of `from`.' }),
+  cursor: text(cursorCharactersMax).meta({
+    description: '`next_cursor` (or `prev_cursor`) of an earlier answer to the same query.',
+  }),
+}
+
+export const duration = parsedText(parseDurationNs, 'a duration such as 200ms, 1.5s, 10us')
+
+/** What a parameter is, below `optional` and `default`. */
+function kindOf(schema: unknown): unknown {
+  return schema instanceof z.ZodOptional || schema instanceof z.ZodDefault ? kindOf(schema.unwrap()) : schema
+}
+
+/** The texts of a query string by name, in order; an empty text counts as not given. */
+function collect(search: string): Map<string, string[]> {
+  const values = new Map<string, string[]>()
   for (const [name, value] of new URLSearchParams(search)) {
-    const before = values.get(name)
-    values.set(name, before === undefined ? value : [before, value].flat())
+    if (value !== '' || !values.has(name)) values.set(name, [...(values.get(name) ?? []), value].filter(Boolean))
   }
   for (const name of ignored) values.delete(name)
   return values
+}
+
+type Issue = Readonly<{ path: string; message: string }>
+
+const refuseAll = (issues: readonly Issue[]) =>
+  fail(
+    refusal('invalid_parameter', issues.map(({ path, message }) => `${path}: ${message}`).join('; '), {
+      errors: issues,
+    }),
+  )
+
+export const invalidParameter = (path: string, message: string): Readonly<{ ok: false; error: Refusal }> =>
+  refuseAll([{ path, message }])
+
+function unknownParameter(name: string, known: readonly string[]): Readonly<{ ok: false; error: Refusal }> {
+  const meant = nearest(name, known)
+  const hint = meant === undefined ? `known are ${known.join(', ')}` : `did you mean ${meant}?`
+  const message = `unknown parameter ${JSON.stringify(name)}: ${hint}`
+  return fail(refusal('unknown_parameter', message, { errors: [{ path: name, message }] }))
+}
+
+/** The texts of a parameter in the form that its schema takes: a list, a number, or the text itself. */
+function given(kind: unknown, texts: readonly string[]): unknown {
+  if (kind instanceof z.ZodArray) return texts.flatMap((value) => value.split(',')).filter(Boolean)
+  const [only = ''] = texts
+  return kind instanceof z.ZodNumber && /^\d{1,9}$/.test(only) ? Number(only) : only
 }
 
 /**
@@ -43,24 +110,23 @@ export function readParameters<Shape extends z.ZodRawShape>(
   search: string,
   schema: z.ZodObject<Shape>,
 ): Result<z.output<z.ZodObject<Shape>>, Refusal> {
-  const values = collect(search)
+  const values = new Map<string, unknown>()
   const known = Object.keys(schema.shape)
-  for (const name of values.keys()) {
-    if (known.includes(name)) continue
-    const meant = nearest(name, known)
-    const hint = meant === undefined ? `known are ${known.join(', ')}` : `did you mean ${meant}?`
-    const message = `unknown parameter ${JSON.stringify(name)}: ${hint}`
-    return fail(refusal('unknown_parameter', message, { errors: [{ path: name, message }] }))
+  for (const [name, texts] of collect(search)) {
+    if (!known.includes(name)) return unknownParameter(name, known)
+    const kind = kindOf(schema.shape[name])
+    if (texts.length > 1 && !(kind instanceof z.ZodArray)) return invalidParameter(name, 'given more than once')
+    if (texts.length > 0) values.set(name, given(kind, texts))
   }
   const parsed = schema.safeParse(Object.fromEntries(values))
   if (parsed.success) return ok(parsed.data)
-  const errors = parsed.error.issues.map(({ path, message }) => ({ path: path.join('.'), message }))
-  const detail = errors.map(({ path, message }) => `${path}: ${message}`).join('; ')
-  return fail(refusal('invalid_parameter', detail, { errors }))
+  return refuseAll(parsed.error.issues.map(({ path, message }) => ({ path: path.join('.'), message })))
 }
 
 /** The parameters as typed, without those that may change from page to page: what a cursor is bound to. */
 export function queryFingerprint(search: string): string {
-  const values = [...collect(search)].filter(([name]) => !['cursor', 'limit', 'include'].includes(name))
+  const values = [...collect(search)].filter(
+    ([name, texts]) => texts.length > 0 && !['cursor', 'limit', 'include'].includes(name),
+  )
   return JSON.stringify(values.sort(([a], [b]) => (a < b ? -1 : 1)))
 }

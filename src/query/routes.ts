@@ -21,7 +21,7 @@ export type QueryOptions = QueryContext &
     /** Lets a request to the public listing in by its workspace API key, and sets its `RateLimit` headers. */
     admitListing: (ctx: Context) => Result<Readonly<{ workspaceId: WorkspaceId }>, Refusal>
     /** The audit entry of an export; durable when it resolves. */
-    recordExport: (exported: Readonly<{ session: Session; query: string; matched: number }>) => Promise<void>
+    recordExport: (exported: Readonly<{ session: Session; query: string }>) => Promise<void>
   }>
 
 function sendAnswer(ctx: Context, body: object): void {
@@ -109,7 +109,7 @@ export function createQueryRoutes(options: QueryOptions): readonly Route[] {
       if (leave === undefined) {
         return refusal('rate_limited', 'This workspace has too many exports under way at once.', { retryAfterS: 4 })
       }
-      const audit = (matched: number): Promise<void> => recordExport({ session, query: ctx.querystring, matched })
+      const audit = (): Promise<void> => recordExport({ session, query: ctx.querystring })
       try {
         const result = await answerLogExport(options, session, ctx, audit)
         if (result === undefined) void answered(ctx).then(leave, leave)

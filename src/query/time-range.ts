@@ -1,34 +1,31 @@
-import { parseRfc3339Ns } from '#src/lib/time.ts'
+import { parseDurationNs } from '#src/events/quantity.ts'
+import type { Refusal } from '#src/events/refusal.ts'
+import type { Result } from '#src/lib/result.ts'
+import { ok } from '#src/lib/result.ts'
+import { formatTimeNs, parseRfc3339Ns } from '#src/lib/time.ts'
+import { invalidParameter } from './parameters.ts'
 
-const unitNs: Readonly<Record<string, bigint>> = {
-  ns: 1n,
-  us: 1_000n,
-  µs: 1_000n,
-  ms: 1_000_000n,
-  s: 1_000_000_000n,
-  m: 60_000_000_000n,
-  h: 3_600_000_000_000n,
-  d: 86_400_000_000_000n,
-  w: 604_800_000_000_000n,
+const secondNs = 1_000_000_000n
+const msNs = 1_000_000n
+const dayNs = 86_400n * secondNs
+
+/** What RFC 3339 can write: the years 1 to 9999. */
+const earliestNs = -62_135_596_800n * secondNs
+const latestNs = 253_402_300_800n * secondNs - 1n
+
+/** Nanoseconds of one unit of a Unix time, told by magnitude: seconds below 1e11, then ms, µs, ns. */
+function unitNs(value: bigint): bigint {
+  if (value < 10n ** 11n) return secondNs
+  if (value < 10n ** 14n) return msNs
+  return value < 10n ** 17n ? 1_000n : 1n
 }
-const amount = /^(\d{1,15})(?:\.(\d{1,9}))?(ns|us|µs|ms|s|m|h|d|w)$/
 
-/** A duration such as `200ms`, `1.5s`, `2h`, in nanoseconds; undefined when it is not one. */
-export function parseDurationNs(text: string): bigint | undefined {
-  const [, whole, fraction = '', unit = ''] = amount.exec(text) ?? []
-  const scale = unitNs[unit]
-  if (whole === undefined || scale === undefined) return undefined
-  return BigInt(whole) * scale + (BigInt(fraction.padEnd(9, '0')) * scale) / 1_000_000_000n
-}
-
-/** Unix time of any usual unit, told by magnitude: seconds below 1e11, then ms, µs, ns. Fractions are of the unit. */
 function parseUnixNs(text: string): bigint | undefined {
   const [, sign = '', whole, fraction = ''] = /^(-?)(\d{1,19})(?:\.(\d{1,9}))?$/.exec(text) ?? []
   if (whole === undefined) return undefined
   const value = BigInt(whole)
-  const scale =
-    value < 100_000_000_000n ? unitNs['s'] : value < 10n ** 14n ? unitNs['ms'] : value < 10n ** 17n ? unitNs['us'] : 1n
-  const ns = value * (scale ?? 1n) + (BigInt(fraction.padEnd(9, '0')) * (scale ?? 1n)) / 1_000_000_000n
+  const unit = unitNs(value)
+  const ns = value * unit + (BigInt(fraction.padEnd(9, '0')) * unit) / secondNs
   return sign === '-' ? -ns : ns
 }
 
@@ -42,14 +39,47 @@ function parseRelativeNs(text: string, nowNs: bigint): bigint | undefined {
 
 /**
  * A point in time as `from` and `to` take it: RFC 3339, a date, Unix s / ms / µs / ns, or relative to now (`15m`, `-1h`,
- * `now-2d`). Nanoseconds since the Unix epoch; undefined when it is none of these. A `+` that a query string turned into
- * a blank is understood.
+ * `now-2d`). Nanoseconds since the Unix epoch; undefined when it is none of these, or not within the years 1 to 9999. A `+`
+ * that a query string turned into a blank is understood.
  */
 export function parseTimeNs(text: string, nowMs: number): bigint | undefined {
   const given = text.trim().replace(/^now (?=\d)/, 'now+')
-  return (
+  const ns =
     parseUnixNs(given) ??
-    parseRelativeNs(given, BigInt(Math.trunc(nowMs)) * 1_000_000n) ??
+    parseRelativeNs(given, BigInt(Math.trunc(nowMs)) * msNs) ??
     parseRfc3339Ns(/^\d{4}-\d\d-\d\d$/.test(given) ? `${given}T00:00:00Z` : given.replace(/ (?=\d\d:\d\d$)/, '+'))
-  )
+  return ns === undefined || ns < earliestNs || ns > latestNs ? undefined : ns
 }
+
+/** From inclusive, to exclusive; without one of them that side is open. */
+export type Range = Readonly<{ fromNs?: bigint; toNs?: bigint }>
+
+type Bounds = Readonly<{ from?: string | undefined; to?: string | undefined }>
+
+const notTime =
+  'not a time of the years 1 to 9999: give RFC 3339, Unix s, ms, µs or ns, or relative like 15m, -1h, now-2d'
+
+function readTime(path: string, text: string | undefined, nowMs: number): Result<bigint | undefined, Refusal> {
+  if (text === undefined) return ok(undefined)
+  const ns = parseTimeNs(text, nowMs)
+  return ns === undefined ? invalidParameter(path, notTime) : ok(ns)
+}
+
+/** Resolves `from` and `to`; without `from` the last 24 hours, unless an id is looked for, which covers all time. */
+export function resolveRange(given: Bounds, byId: boolean, nowMs: number): Result<Range, Refusal> {
+  const from = readTime('from', given.from, nowMs)
+  if (!from.ok) return from
+  const to = readTime('to', given.to, nowMs)
+  if (!to.ok) return to
+  const toNs = to.value
+  const dayBefore = byId ? undefined : (toNs ?? BigInt(Math.trunc(nowMs)) * msNs) - dayNs
+  const fromNs = from.value ?? dayBefore
+  if (fromNs !== undefined && toNs !== undefined && fromNs > toNs) return invalidParameter('from', 'from is after to')
+  return ok({ ...(fromNs === undefined ? {} : { fromNs }), ...(toNs === undefined ? {} : { toNs }) })
+}
+
+/** The range as answers show it; null where it is open. */
+export const rangeAnswer = ({ fromNs, toNs }: Range): Readonly<{ from: string | null; to: string | null }> => ({
+  from: fromNs === undefined ? null : formatTimeNs(fromNs),
+  to: toNs === undefined ? null : formatTimeNs(toNs),
+})

@@ -4,131 +4,112 @@ import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import type { Json } from '#src/lib/json.ts'
 import type { Result } from '#src/lib/result.ts'
 import { ok } from '#src/lib/result.ts'
-import type { TraceRequest } from '#projections/traces/query.ts'
+import type { TracePage, TraceRequest, WalkKey } from '#projections/traces/query.ts'
 import { searchTraces } from '#projections/traces/query.ts'
-import type { Answered, QueryContext, RangeAnswer, UnderstoodQuery, Walk } from './context.ts'
-import {
-  indexState,
-  invalidParameter,
-  normalizeTraceId,
-  rangeAnswer,
-  resolveWalk,
-  understand,
-  type IndexState,
-} from './context.ts'
-import { limitOf, listOf, readParameters, text } from './parameters.ts'
-import { parseDurationNs } from './time-range.ts'
-
-const duration = z
-  .string()
-  .transform((given, context) => {
-    const ns = parseDurationNs(given)
-    if (ns === undefined) context.addIssue({ code: 'custom', message: 'not a duration such as 200ms, 1.5s, 10us' })
-    return ns ?? 0n
-  })
-  .optional()
+import type { AnswerOf } from './answer-parts.ts'
+import type { Answered, QueryContext, Walk, Where } from './context.ts'
+import { defined, indexState, resolveWalk, understand } from './context.ts'
+import { duration, invalidParameter, limitOf, listOf, readParameters, shared, text } from './parameters.ts'
+import { rangeAnswer } from './time-range.ts'
+import { spanKinds, spanStatuses, type traceSearchAnswer } from './trace-answer.ts'
 
 /** The filters that trace search and the public listing share (CONTRACT §5, §10). */
 export const traceFilters = {
   service: text(256),
   operation: text(1_024),
-  q: text(4_096),
-  status: z.enum(['ok', 'error', 'unset']).optional(),
-  kind: z.enum(['unspecified', 'internal', 'server', 'client', 'producer', 'consumer']).optional(),
-  min_duration: duration,
-  max_duration: duration,
-  trace_id: text(64),
-  session_id: text(128),
-  has: listOf(z.enum(['logs', 'rum', 'error', 'missing_spans']), 4).optional(),
-  from: text(64),
-  to: text(64),
+  q: shared.q,
+  status: z.enum(spanStatuses).optional(),
+  kind: z.enum(spanKinds).optional(),
+  min_duration: duration.meta({ description: 'At least this long: ns, us, ms, s, m, h.', examples: ['200ms', '1.5s'] }),
+  max_duration: duration.meta({ description: 'At most this long.' }),
+  trace_id: shared.trace_id,
+  session_id: shared.session_id,
+  has: listOf(z.enum(['logs', 'rum', 'error', 'missing_spans']), 4).meta({ description: 'Each of these must be so.' }),
+  from: shared.from,
+  to: shared.to,
   order: z.enum(['newest', 'oldest', 'longest', 'most_spans', 'errors']).default('newest'),
-  cursor: text(4_096),
+  cursor: shared.cursor,
 }
 
-const parameters = z.object({
+export const traceSearchParameters = z.object({
   ...traceFilters,
   limit: limitOf(200, 20),
-  include: listOf(z.enum(['histogram', 'facets']), 2).optional(),
+  include: listOf(z.enum(['histogram', 'facets']), 2),
 })
 
-type TraceParameters = Omit<z.output<typeof parameters>, 'include'>
-type Prepared = Readonly<{ walk: Walk; query: UnderstoodQuery; request: TraceRequest }>
+type Given = z.output<typeof traceSearchParameters>
+type Prepared = Readonly<{ walk: Walk; query: AnswerOf<typeof traceSearchAnswer>['query']; request: TraceRequest }>
 
 /** The checked form of the filters: what the projection is asked, and where the walk stands. */
-function prepare(
-  context: QueryContext,
-  where: Readonly<{ endpoint: string; workspaceId: WorkspaceId; search: string }>,
-  given: TraceParameters,
-): Result<Prepared, Refusal> {
-  const traceId = given.trace_id === undefined ? undefined : normalizeTraceId(given.trace_id)
-  if (given.trace_id !== undefined && traceId === undefined) {
-    return invalidParameter('trace_id', 'not a trace id: 32 (or 16) hex digits')
+function prepare(context: QueryContext, where: Where, given: Given): Result<Prepared, Refusal> {
+  const { min_duration: minDurationNs, max_duration: maxDurationNs, session_id: sessionId } = given
+  if (minDurationNs !== undefined && maxDurationNs !== undefined && minDurationNs > maxDurationNs) {
+    return invalidParameter('min_duration', 'min_duration is above max_duration')
   }
-  const query = understand(given.q, context.limits)
-  if (!query.ok) return query
-  const walk = resolveWalk(context, { ...where, byId: traceId !== undefined }, given)
+  const understood = understand(given.q, context.limits)
+  if (!understood.ok) return understood
+  const { tree, normalized, warnings } = understood.value
+  const byId = given.trace_id !== undefined || sessionId !== undefined
+  const walk = resolveWalk(context, { ...where, byId }, given)
   if (!walk.ok) return walk
-  const { fromNs, toNs } = walk.value.range
-  const optional = {
-    service: given.service,
-    operation: given.operation,
-    status: given.status,
-    kind: given.kind,
-    minDurationNs: given.min_duration,
-    maxDurationNs: given.max_duration,
-    traceId,
-    sessionId: given.session_id,
-    has: given.has,
-    fromNs,
-    toNs,
-    query: query.value.tree.kind === 'all' ? undefined : query.value.tree,
-    after: walk.value.place?.key,
+  const { place, range } = walk.value
+  const request = {
+    ...defined({
+      service: given.service,
+      operation: given.operation,
+      status: given.status,
+      kind: given.kind,
+      minDurationNs,
+      maxDurationNs,
+      traceId: given.trace_id,
+      sessionId,
+      has: given.has,
+      query: tree.kind === 'all' ? undefined : tree,
+      include: given.include,
+      after: place?.key as WalkKey | undefined,
+    }),
+    ...range,
+    order: given.order,
+    limit: given.limit,
   }
-  const request = { ...defined(optional), order: given.order, limit: given.limit } as TraceRequest
-  return ok({ walk: walk.value, query: query.value, request })
+  return ok({ walk: walk.value, query: { normalized, warnings }, request })
 }
 
-/** Without the properties that are undefined. */
-function defined(object: Readonly<Record<string, unknown>>): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(object).filter(([, value]) => value !== undefined))
-}
-
-export type TracePage = Readonly<{
-  traces: readonly object[]
+export type FoundTraces = Readonly<{
+  page: TracePage
   nextCursor: string | null
-  range: RangeAnswer
-  query: UnderstoodQuery
-  index: IndexState
+  rest: Pick<AnswerOf<typeof traceSearchAnswer>, 'query' | 'range' | 'index'>
 }>
 
 /** One page of traces, for the app's search and the public listing. */
 export async function findTraces(
   context: QueryContext,
-  where: Readonly<{ endpoint: string; workspaceId: WorkspaceId; search: string }>,
-  given: TraceParameters,
-): Promise<Result<TracePage, Refusal>> {
+  where: Where,
+  given: Given,
+): Promise<Result<FoundTraces, Refusal>> {
   const prepared = prepare(context, where, given)
   if (!prepared.ok) return prepared
   const { walk, query, request } = prepared.value
   const page = await searchTraces(context.reader, where.workspaceId, request)
-  const next = page.next === null ? null : { key: page.next as unknown as Json, ...walk.range }
+  const place = page.next === null ? null : { key: page.next as unknown as Json, ...walk.range }
   return ok({
-    traces: page.traces,
-    nextCursor: next === null ? null : context.cursors.write(walk.binding, next),
-    range: rangeAnswer(walk.range),
-    query,
-    index: indexState(page.progress, context.clock()),
+    page,
+    nextCursor: place === null ? null : context.cursors.write(walk.binding, place),
+    rest: { query, range: rangeAnswer(walk.range), index: indexState(page.progress, context.clock()) },
   })
 }
 
 /** GET /api/app/traces/search (CONTRACT §5). */
-export async function answerTraceSearch(context: QueryContext, workspaceId: WorkspaceId, search: string): Answered {
-  const given = readParameters(search, parameters)
+export async function answerTraceSearch(
+  context: QueryContext,
+  workspaceId: WorkspaceId,
+  search: string,
+): Answered<AnswerOf<typeof traceSearchAnswer>> {
+  const given = readParameters(search, traceSearchParameters)
   if (!given.ok) return given
-  const page = await findTraces(context, { endpoint: 'traces', workspaceId, search }, given.value)
-  if (!page.ok) return page
-  const { traces, nextCursor, range, query, index } = page.value
-  const { normalized, warnings } = query
-  return ok({ traces, next_cursor: nextCursor, range, query: { normalized, warnings }, index })
+  const found = await findTraces(context, { endpoint: 'traces', workspaceId, search }, given.value)
+  if (!found.ok) return found
+  const { page, nextCursor, rest } = found.value
+  const { traces, next: _next, progress: _progress, ...included } = page
+  return ok({ traces, next_cursor: nextCursor, ...included, ...rest })
 }

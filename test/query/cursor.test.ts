@@ -20,14 +20,14 @@ describe('cursors', () => {
     return read.ok ? '' : read.error.code
   }
 
-  it('belong to one query', () => {
+  it('belong to one query of one endpoint', () => {
     expect(refusedOf({ ...binding, fingerprint: '[]' }, cursors.write(binding, place))).to.equal('cursor_mismatch')
+    expect(refusedOf({ ...binding, endpoint: 'traces' }, cursors.write(binding, place))).to.equal('cursor_mismatch')
   })
 
-  it('belong to one workspace, endpoint and installation', () => {
+  it('belong to one workspace and installation', () => {
     const cursor = cursors.write(binding, place)
     expect(refusedOf({ ...binding, workspaceId: workspaceIdOf('other') }, cursor)).to.equal('invalid_cursor')
-    expect(refusedOf({ ...binding, endpoint: 'traces' }, cursor)).to.equal('invalid_cursor')
     expect(createCursors('another').read(binding, cursor).ok).to.equal(false)
   })
 

@@ -4,7 +4,7 @@ import { limitOf, listOf, queryFingerprint, readParameters, text } from '#src/qu
 
 const schema = z.object({
   service: text(8),
-  level: listOf(z.enum(['info', 'error']), 2).optional(),
+  level: listOf(z.enum(['info', 'error']), 2),
   limit: limitOf(200, 20),
   min_duration: text(64),
 })
@@ -17,7 +17,11 @@ describe('query parameters', () => {
 
   it('reads what is given, with defaults; an empty text is not given', () => {
     const read = readParameters('service=&level=info,error', schema)
-    expect(read).to.deep.equal({ ok: true, value: { service: undefined, level: ['info', 'error'], limit: 20 } })
+    expect(read).to.deep.equal({ ok: true, value: { level: ['info', 'error'], limit: 20 } })
+    expect(readParameters('level=&limit=&service=&service=a', schema)).to.deep.equal({
+      ok: true,
+      value: { service: 'a', limit: 20 },
+    })
     expect(readParameters('level=info&level=error', schema))
       .to.have.nested.property('value.level')
       .deep.equal(['info', 'error'])
@@ -31,6 +35,7 @@ describe('query parameters', () => {
     expect(refused('minDuration=1s')[1]).to.include('min_duration')
     expect(refused('zzzzzzzzzz=1')[1]).to.include('known are service, level, limit, min_duration')
     expect(refused('__proto__=1')[0]).to.equal('unknown_parameter')
+    expect(refused('servce=')[0]).to.equal('unknown_parameter')
   })
 
   it('ignores a workspace that the client names', () => {
@@ -43,6 +48,9 @@ describe('query parameters', () => {
     ['limit=1e2', 'limit'],
     ['limit=-1', 'limit'],
     ['limit=20&limit=20', 'limit'],
+    ['limit=1.5', 'limit'],
+    ['limit=twenty', 'limit'],
+    ['level=,', 'level'],
     ['level=loud', 'level'],
     ['level=info&level=info&level=info', 'level'],
     ['service=a&service=b', 'service'],
@@ -57,7 +65,7 @@ describe('query parameters', () => {
 
   it('fingerprints a query by what it asks, not by order, page or page size', () => {
     expect(queryFingerprint('a=1&b=2&cursor=x&limit=5')).to.equal(queryFingerprint('b=2&a=1'))
-    expect(queryFingerprint('a=1&workspace=w')).to.equal(queryFingerprint('a=1'))
+    expect(queryFingerprint('a=1&workspace=w&b=')).to.equal(queryFingerprint('a=1'))
     expect(queryFingerprint('a=1')).not.to.equal(queryFingerprint('a=2'))
   })
 })
