@@ -5,37 +5,50 @@ import { createProjector, systemTimers } from '#projections/projector.ts'
 import { projections } from '#projections/registry.ts'
 import { createSqliteIndexWriter } from '#projections/stores/sqlite/writer.ts'
 import { openSqliteStreamReader } from '#streams/sqlite/stream.ts'
-import type { ProjectorData, ProjectorMessage } from './compose-projector.ts'
+import type { ProjectorData, ProjectorMessage, ProjectorOrder } from './compose-projector.ts'
 import { limits } from './config.ts'
 import { present } from './lib/assert.ts'
 import { createClock } from './lib/clock.ts'
 
-// The thread that folds the log into the indexes. It ends when it is told to stop, or when it cannot go on.
+// The thread that folds the log into the indexes. It opens them when it is told to start, because another process may be at them
+// until then, and ends when it is told to stop, or when it cannot go on.
 const { logFile, partition, indexFolder } = workerData as ProjectorData
 const port = present(parentPort, 'the projector runs in a thread')
 
 const stopped = new AbortController()
-port.once('message', () => stopped.abort())
-
-const stream = await openSqliteStreamReader({ file: logFile, partition })
-const writer = createSqliteIndexWriter({ folder: indexFolder, limits })
-const projector = createProjector({
-  stream,
-  writer,
-  projections,
-  decode: createDecoder(createDecoders(limits)),
-  clock: createClock(),
-  timers: systemTimers,
-  limits,
-  onFailure: ({ projection, error, retried }) => {
-    const reason = error instanceof Error ? (error.stack ?? error.message) : String(error)
-    port.postMessage({ projection, reason, retried } satisfies ProjectorMessage)
-  },
+const told = Promise.withResolvers<void>()
+port.on('message', (order: ProjectorOrder) => {
+  if (order === 'stop') stopped.abort()
+  told.resolve()
 })
+
+async function run(): Promise<void> {
+  const stream = await openSqliteStreamReader({ file: logFile, partition })
+  const writer = createSqliteIndexWriter({ folder: indexFolder, limits })
+  const projector = createProjector({
+    stream,
+    writer,
+    projections,
+    decode: createDecoder(createDecoders(limits)),
+    clock: createClock(),
+    timers: systemTimers,
+    limits,
+    onFailure: ({ projection, error, retried }) => {
+      const reason = error instanceof Error ? (error.stack ?? error.message) : String(error)
+      port.postMessage({ projection, reason, retried } satisfies ProjectorMessage)
+    },
+  })
+  try {
+    await projector.run(stopped.signal)
+  } finally {
+    await writer.close()
+    await stream.close()
+  }
+}
+
+await told.promise
 try {
-  await projector.run(stopped.signal)
+  if (!stopped.signal.aborted) await run()
 } finally {
-  await writer.close()
-  await stream.close()
   port.close()
 }

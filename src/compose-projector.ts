@@ -2,46 +2,63 @@ import { Worker } from 'node:worker_threads'
 
 /** What the projector's thread is started with. */
 export type ProjectorData = Readonly<{ logFile: string; partition: string; indexFolder: string }>
+/** What it is told. */
+export type ProjectorOrder = 'start' | 'stop'
 /** What it says: why one of its projections has stopped, or is tried again. */
 export type ProjectorMessage = Readonly<{ projection: string; reason: string; retried: boolean }>
 
-export type RunningProjector = Readonly<{ stop(): Promise<void> }>
+export type ProjectorThread = Readonly<{
+  start(): void
+  /** Resolves when it has let go of the indexes. It may be started again. */
+  stop(): Promise<void>
+}>
 
 const restartPauseMs = 1_000
 
 /**
- * Runs the projector in a thread of its own. One that ends is started again after a pause, from where its indexes are; until
- * then ingest goes on, and readers are told that the indexes are not complete.
+ * A projector in a thread of its own, which is loaded at once and waits to be started. One that ends is started again after a
+ * pause, from where its indexes are; until then ingest goes on, and readers are told that the indexes are not complete.
  */
-export function startProjector(data: ProjectorData): RunningProjector {
-  let stopping = false
-  let current: Worker
-  let ended: Promise<void>
+export function createProjectorThread(data: ProjectorData): ProjectorThread {
+  let isRunning = false
   let restart: NodeJS.Timeout | undefined
+  let current: Worker | undefined
 
-  const start = (): void => {
-    current = new Worker(new URL('compose-projector-thread.ts', import.meta.url), {
+  const load = (): Worker => {
+    const thread = new Worker(new URL('compose-projector-thread.ts', import.meta.url), {
       workerData: data,
       name: 'projector',
     })
-    current.on('message', ({ projection, reason, retried }: ProjectorMessage) => {
+    thread.on('message', ({ projection, reason, retried }: ProjectorMessage) => {
       console.error(`projection ${projection} ${retried ? 'is tried again' : 'has stopped'}: ${reason}`)
     })
-    current.on('error', (error) => console.error(`the projector has ended: ${error.message}`))
-    ended = new Promise((resolve) => {
-      current.once('exit', () => {
-        resolve()
-        if (!stopping) restart = setTimeout(start, restartPauseMs)
-      })
+    thread.on('error', (error) => console.error(`the projector has ended: ${error.message}`))
+    thread.once('exit', () => {
+      current = undefined
+      if (isRunning) restart = setTimeout(run, restartPauseMs)
     })
+    current = thread
+    return thread
   }
-  start()
+  const tell = (thread: Worker, order: ProjectorOrder): void => thread.postMessage(order)
+  const run = (): void => tell(current ?? load(), 'start')
+
+  load()
   return {
+    start: () => {
+      if (isRunning) return
+      isRunning = true
+      run()
+    },
     stop: async () => {
-      stopping = true
+      isRunning = false
       clearTimeout(restart)
-      current.postMessage('stop')
-      await ended
+      const thread = current
+      if (thread === undefined) return
+      await new Promise((resolve) => {
+        thread.once('exit', resolve)
+        tell(thread, 'stop')
+      })
     },
   }
 }

@@ -1,15 +1,13 @@
 import { randomBytes } from 'node:crypto'
 import { mkdirSync, readFileSync } from 'node:fs'
-import type { AddressInfo } from 'node:net'
 import { readUsageAt } from '#projections/allowance/query.ts'
-import { createUsedSpans } from '#projections/allowance/used-spans.ts'
+import { createUsedSpans, type UsedSpans } from '#projections/allowance/used-spans.ts'
 import type { IndexReader } from '#projections/index-store.ts'
 import { createSqliteQueryThread } from '#projections/stores/sqlite/query-thread.ts'
-import { lockFolder } from '#streams/sqlite/lock.ts'
 import { createSqliteStream, type SqliteStream } from '#streams/sqlite/stream.ts'
 import { createAppRoutes } from './app/routes.ts'
 import { foldersOf, type Folders } from './compose-folders.ts'
-import { startProjector } from './compose-projector.ts'
+import { createProjectorThread, type ProjectorThread } from './compose-projector.ts'
 import { limits, plans, type Config } from './config.ts'
 import { createDirectory, type Directory } from './directory/create-directory.ts'
 import type { Key } from './directory/directory.ts'
@@ -22,17 +20,49 @@ import type { Route } from './http/route.ts'
 import { createHttpServer, type HttpServer } from './http/server.ts'
 import { createSessionMiddleware } from './http/session.ts'
 import { createAdmission } from './ingest/admission.ts'
+import type { AllowanceGate } from './ingest/allowance.ts'
 import { createLocalAllowance } from './ingest/local-allowance.ts'
+import { createMovableAllowance, type MovableAllowance } from './ingest/movable-allowance.ts'
 import { createIngestRoutes } from './ingest/routes.ts'
 import { createClock, type Clock } from './lib/clock.ts'
 import { createCursors } from './query/cursor.ts'
 import { createQueryRoutes } from './query/routes.ts'
 
-export type RunningServer = Readonly<{ baseUrl: string; stop(): Promise<void> }>
+/** Where the server listens: a bound socket that this process has inherited, and the address that others know it by. */
+export type Place = Readonly<{ fd: number; baseUrl: string }>
+
+/**
+ * The embedded server of one worker process. It opens everything and serves nobody until it is told to take over; of all
+ * workers on a data folder one at a time folds the log and owns the span allowance. See src/README.md.
+ */
+export type EmbeddedServer = Readonly<{
+  /**
+   * Begins to fold, to keep the allowance by what the log holds, and to listen; resolves with its allowance, for others to ask.
+   * The other workers must have let go. One that has let go may take over again.
+   */
+  takeOver(place: Place): Promise<AllowanceGate>
+  /**
+   * Stops folding and begins no reservation. True when all of it is over; false when reservations were still open after some
+   * seconds: then it goes on as before.
+   */
+  letGo(): Promise<boolean>
+  /** Goes on as before `letGo`. */
+  resume(): void
+  /** The allowance that it asks is gone; it waits for `resign`. */
+  loseAllowance(): void
+  /**
+   * Another worker has taken over: asks its allowance, takes no more connections, ends each with its next answer. Resolves when
+   * the last is gone and everything is closed.
+   */
+  resign(allowance: AllowanceGate): Promise<void>
+  /** Answers what is under way, for at most that long, and closes everything. */
+  stop(patienceMs: number): Promise<void>
+}>
 
 const partition = '0'
-/** How long requests that are under way may take once the server has been told to stop. */
-const stopTimeoutMs = 8_000
+/** How long others wait for the reservations of requests that are under way. */
+const letGoTimeoutMs = 5_000
+const backlog = 4_096
 
 /** The process cannot go on: what it would answer from now on would be wrong. The next start recovers from the log. */
 function giveUp(what: string) {
@@ -52,7 +82,10 @@ type Engines = Readonly<{
   secrets: Secrets
   telemetry: SqliteStream
   directory: Directory
+  projector: ProjectorThread
   reader: IndexReader
+  allowance: MovableAllowance
+  usedSpans: UsedSpans
   close(): Promise<void>
 }>
 
@@ -75,14 +108,18 @@ async function openEngines(config: Config, folders: Folders): Promise<Engines> {
     passwords: createPasswords({ random: randomBytes }),
     onStop: giveUp('the directory can no longer be followed'),
   })
-  const projector = startProjector({ logFile: folders.logFile, partition, indexFolder: folders.indexFolder })
+  const projector = createProjectorThread({ logFile: folders.logFile, partition, indexFolder: folders.indexFolder })
   const reader = createSqliteQueryThread({ folder: folders.indexFolder, limits })
   return {
     clock,
     secrets,
     telemetry,
     directory,
+    projector,
     reader,
+    allowance: createMovableAllowance({ waitingMax: limits.appendQueueEventsMax }),
+    // Mostly read here, so that little is left to read when this worker takes over and others wait for it.
+    usedSpans: await createUsedSpans(reader, telemetry),
     close: async () => {
       await reader.close()
       await projector.stop()
@@ -93,13 +130,8 @@ async function openEngines(config: Config, folders: Folders): Promise<Engines> {
   }
 }
 
-async function createRoutes(config: Config, engines: Engines): Promise<readonly Route[]> {
-  const { clock, secrets, telemetry, directory, reader } = engines
-  const gate = createLocalAllowance({
-    usedSpans: await createUsedSpans(reader, telemetry),
-    isStored: async (id, at) => (await telemetry.find([id], at)).has(id),
-    clock,
-  })
+function createRoutes(config: Config, engines: Engines): readonly Route[] {
+  const { clock, secrets, telemetry, directory, reader, allowance } = engines
   const onExposed = (key: Key): void => {
     directory
       .flagExposed(key, '/api/rum/v1/ingest')
@@ -110,7 +142,7 @@ async function createRoutes(config: Config, engines: Engines): Promise<readonly 
     ...createIngestRoutes({
       directory,
       stream: telemetry,
-      gate,
+      gate: allowance,
       limits,
       clock,
       newId: () => randomBytes(16).toString('hex'),
@@ -139,7 +171,7 @@ async function createRoutes(config: Config, engines: Engines): Promise<readonly 
   ]
 }
 
-async function createServer(config: Config, engines: Engines): Promise<HttpServer> {
+function createServer(config: Config, engines: Engines): HttpServer {
   const { secrets, directory } = engines
   const session = createSessionMiddleware({
     keys: secrets.sessionKeys,
@@ -149,7 +181,7 @@ async function createServer(config: Config, engines: Engines): Promise<HttpServe
     newId: () => randomBytes(24).toString('base64url'),
   })
   const app = createHttpApp({
-    routes: await createRoutes(config, engines),
+    routes: createRoutes(config, engines),
     session,
     random: Math.random,
     trustedProxies: config.trustedProxies,
@@ -160,35 +192,78 @@ async function createServer(config: Config, engines: Engines): Promise<HttpServe
   return createHttpServer(app.callback(), { limits, ...files })
 }
 
-async function listen({ server }: HttpServer, { host, port, tls, baseUrl }: Config): Promise<string> {
+async function listen({ server }: HttpServer, fd: number): Promise<void> {
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
-    server.listen({ host, port, backlog: 4_096 }, resolve)
+    server.listen({ fd, backlog }, resolve)
   })
-  const address = server.address() as AddressInfo
-  const name = ['0.0.0.0', '::'].includes(host) ? 'localhost' : host.includes(':') ? `[${host}]` : host
-  return baseUrl ?? `http${tls === undefined ? '' : 's'}://${name}:${address.port}`
 }
 
-/** The embedded form, whole in one process: HTTP here, the log's writer, the projector and the queries in threads. */
-export async function composeServer(config: Config): Promise<RunningServer> {
+/** Prints what the first run of a data folder has made. */
+async function showFirstRun({ directory, clock }: Engines, dataFolder: string, baseUrl: string): Promise<void> {
+  const firstRun = await prepareFirstRun({ directory, dataFolder, baseUrl, random: randomBytes })
+  if (firstRun !== undefined) console.log(describeFirstRun(firstRun, clock(), randomBytes))
+}
+
+/** An allowance that goes by what the log holds now. No other process may have one meanwhile. */
+async function openAllowance({ telemetry, clock, usedSpans }: Engines): Promise<AllowanceGate> {
+  await usedSpans.catchUp()
+  const isStored = async (id: string, at: number): Promise<boolean> => (await telemetry.find([id], at)).has(id)
+  return createLocalAllowance({ usedSpans: usedSpans.spans, isStored, clock })
+}
+
+/** HTTP in the main thread; the log's writer, the projector and the queries in threads. */
+export async function composeServer(config: Config): Promise<EmbeddedServer> {
   const { dataFolder } = config
-  mkdirSync(dataFolder, { recursive: true, mode: 0o700 })
-  const lock = lockFolder(dataFolder)
   const engines = await openEngines(config, foldersOf(dataFolder))
-  const http = await createServer(config, engines)
-  const baseUrl = await listen(http, config)
-  const firstRun = await prepareFirstRun({ directory: engines.directory, dataFolder, baseUrl, random: randomBytes })
-  if (firstRun !== undefined) console.log(describeFirstRun(firstRun, engines.clock(), randomBytes))
-  console.log(`Throughline listening on ${baseUrl} (data in ${dataFolder})`)
+  const { projector, allowance } = engines
+  const http = createServer(config, engines)
+  let isFolding = false
+  let isServing = false
+  // Grows with each change of role, so that letting go notices when it has been overtaken.
+  let turn = 0
+  let closing: Promise<void> | undefined
+  const close = (): Promise<void> => (closing ??= engines.close())
+  const resume = (): void => {
+    turn++
+    if (isFolding) projector.start()
+    allowance.resume()
+  }
   return {
-    baseUrl,
-    stop: async () => {
-      const patience = setTimeout(() => http.server.closeAllConnections(), stopTimeoutMs)
-      await http.stop()
+    takeOver: async ({ fd, baseUrl }) => {
+      turn++
+      const gate = await openAllowance(engines)
+      allowance.open(gate)
+      isFolding = true
+      projector.start()
+      await showFirstRun(engines, dataFolder, baseUrl)
+      if (!isServing) await listen(http, fd)
+      isServing = true
+      return gate
+    },
+    letGo: async () => {
+      const own = ++turn
+      await projector.stop()
+      if (turn !== own) return false
+      const timer = setTimeout(resume, letGoTimeoutMs)
+      const isEmpty = await allowance.pause()
+      clearTimeout(timer)
+      return isEmpty
+    },
+    resume,
+    loseAllowance: () => allowance.lose(),
+    resign: async (others) => {
+      turn++
+      isFolding = false
+      allowance.open(others)
+      await http.retire()
+      await close()
+    },
+    stop: async (patienceMs) => {
+      const patience = setTimeout(() => http.server.closeAllConnections(), patienceMs)
+      if (isServing) await http.stop()
       clearTimeout(patience)
-      await engines.close()
-      lock.release()
+      await close()
     },
   }
 }

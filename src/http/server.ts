@@ -6,12 +6,17 @@ import http, {
   type ServerResponse,
 } from 'node:http'
 import https from 'node:https'
-import type { Socket } from 'node:net'
+import { Server as NetServer, type Socket } from 'node:net'
 import type { Limits } from '#src/config.ts'
 
 export type HttpServer = Readonly<{
   server: Server
-  /** Takes no more connections, answers what is under way with `Connection: close`, and resolves when all are gone. */
+  /**
+   * Takes no more connections, and ends each with its next answer (`Connection: close`). Idle ones stay until their senders use
+   * them once more or their time is over: none is closed under a request on its way. Resolves when all are gone.
+   */
+  retire(): Promise<void>
+  /** As `retire`, but connections without a request under way are closed at once. */
   stop(): Promise<void>
 }>
 
@@ -59,22 +64,43 @@ export function createHttpServer(
     maxHeaderSize: headerBytesMax,
     noDelay: true,
   }
-  let stopping = false
+  // From when it retires, resolved when its last connection is gone.
+  let gone: Promise<void> | undefined
+  let isStopping = false
+  const underWay = new Set<ServerResponse>()
   const listener: RequestListener = (request, response) => {
-    if (stopping) response.setHeader('Connection', 'close')
+    underWay.add(response)
+    response.once('close', () => {
+      underWay.delete(response)
+      if (isStopping) server.closeIdleConnections()
+    })
+    if (gone !== undefined) response.setHeader('Connection', 'close')
     callback(request, response)
   }
   const server =
     tls === undefined ? http.createServer(options, listener) : https.createServer({ ...options, ...tls }, listener)
   server.on('checkContinue', listener)
   server.on('clientError', refuseUnparsed)
+
+  const close = (): Promise<void> =>
+    new Promise((resolve, reject) => {
+      for (const response of underWay) if (!response.headersSent) response.setHeader('Connection', 'close')
+      // The close of an HTTP server would close idle connections and stop its time-outs; this one only stops accepting.
+      NetServer.prototype.close.call(server, (error) => {
+        server.close()
+        if (error === undefined) resolve()
+        else reject(error)
+      })
+    })
+  const retire = (): Promise<void> => (gone ??= close())
   return {
     server,
-    stop: () =>
-      new Promise((resolve, reject) => {
-        stopping = true
-        server.close((error) => (error === undefined ? resolve() : reject(error)))
-        server.closeIdleConnections()
-      }),
+    retire,
+    stop: () => {
+      isStopping = true
+      const all = retire()
+      server.closeIdleConnections()
+      return all
+    },
   }
 }

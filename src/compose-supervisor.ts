@@ -1,0 +1,281 @@
+import type { AllowanceAnswer, AllowanceCall } from './ingest/shared-allowance.ts'
+
+/** How a worker ended. `error`: it could not even be started. */
+export type Ending = Readonly<{ code: number | null; signal: NodeJS.Signals | null; error?: Error }>
+
+export const describeEnding = ({ code, signal, error }: Ending): string =>
+  error?.message ?? (signal === null ? `exit code ${code}` : signal)
+
+export class WorkerEnded extends Error {
+  override readonly name = 'WorkerEnded'
+  readonly ending: Ending
+  constructor(ending: Ending) {
+    super(`the worker has ended (${describeEnding(ending)})`)
+    this.ending = ending
+  }
+}
+
+/** A worker as its supervisor sees it. What the orders mean is said at EmbeddedServer in compose.ts. */
+export type SupervisedWorker = Readonly<{
+  id: number
+  pid: number
+  /** Rejects with WorkerEnded when it ends before. */
+  ready: Promise<void>
+  ended: Promise<Ending>
+  /** Rejects with WorkerEnded when it ends before. */
+  takeOver(): Promise<void>
+  /** True when it has let go, or has ended. */
+  letGo(): Promise<boolean>
+  resume(): void
+  loseAllowance(): void
+  resign(): void
+  stop(patienceMs: number): void
+  kill(): void
+  askAllowance(from: number, call: AllowanceCall): void
+  answerAllowance(answer: AllowanceAnswer): void
+  forget(client: number): void
+}>
+
+/** What a worker says to the others. */
+export type WorkerEvents = Readonly<{
+  onAllowanceCall(call: AllowanceCall): void
+  onAllowanceAnswer(to: number, answer: AllowanceAnswer): void
+}>
+
+export type SupervisorEvent =
+  | Readonly<{ kind: 'serves'; pid: number; instead: number | undefined }>
+  /** A worker that others have replaced has answered all of its own. */
+  | Readonly<{ kind: 'ended'; pid: number }>
+  | Readonly<{ kind: 'crashed'; pid: number; ending: Ending }>
+  /** A new worker could not take over. `serving`: the one that goes on. */
+  | Readonly<{ kind: 'failed'; reason: string; serving: number | undefined }>
+
+export type SupervisorOptions = Readonly<{
+  startWorker: (id: number, events: WorkerEvents) => SupervisedWorker
+  report: (event: SupervisorEvent) => void
+  /** Runs the task after `ms`; the answer cancels it. */
+  after: (ms: number, task: () => void) => () => void
+}>
+
+export type Supervisor = Readonly<{
+  /**
+   * Keeps one worker serving until it is stopped. Resolves when all have ended, with whether all ended well; rejects when the
+   * very first could not take over.
+   */
+  run(): Promise<boolean>
+  /** Puts a new worker in the place of the one that serves. */
+  replace(): void
+  stop(): void
+}>
+
+/** Replaced workers that still have connections, beside the one that serves; the oldest beyond that is stopped. */
+const replacedMax = 3
+const replacedPatienceMs = 30_000
+const stopPatienceMs = 8_000
+/** A worker that was told to stop is killed this long after its patience is over. */
+const closeTimeoutMs = 10_000
+const startTimeoutMs = 120_000
+const stepTimeoutMs = 30_000
+const restartPauseMinMs = 100
+const restartPauseMaxMs = 5_000
+
+/** The workers there are, and which of them serves. Passes on what they say to each other. */
+function createCrew({ startWorker, report, after }: SupervisorOptions, onLost: () => void) {
+  // In the order of their start.
+  const workers = new Map<number, SupervisedWorker>()
+  const replaced = new Set<SupervisedWorker>()
+  let started = 0
+  let serving: SupervisedWorker | undefined
+  let isStopping = false
+  let endedWell = true
+
+  const remove = (worker: SupervisedWorker, ending: Ending): void => {
+    workers.delete(worker.id)
+    const wasReplaced = replaced.delete(worker)
+    if (isStopping) {
+      endedWell &&= ending.code === 0
+      return
+    }
+    if (worker === serving) {
+      serving = undefined
+      for (const other of workers.values()) other.loseAllowance()
+      report({ kind: 'crashed', pid: worker.pid, ending })
+      return onLost()
+    }
+    serving?.forget(worker.id)
+    if (!wasReplaced) return
+    report(ending.code === 0 ? { kind: 'ended', pid: worker.pid } : { kind: 'crashed', pid: worker.pid, ending })
+  }
+  const stop = (worker: SupervisedWorker, patienceMs: number): void => {
+    worker.stop(patienceMs)
+    const cancel = after(patienceMs + closeTimeoutMs, worker.kill)
+    void worker.ended.then(cancel)
+  }
+
+  return {
+    start: (): SupervisedWorker => {
+      const id = ++started
+      const worker = startWorker(id, {
+        onAllowanceCall: (call) => serving?.askAllowance(id, call),
+        onAllowanceAnswer: (to, answer) => workers.get(to)?.answerAllowance(answer),
+      })
+      workers.set(id, worker)
+      void worker.ended.then((ending) => remove(worker, ending))
+      return worker
+    },
+    has: ({ id }: SupervisedWorker): boolean => workers.has(id),
+    others: (worker: SupervisedWorker) => [...workers.values()].filter((each) => each !== worker),
+    serving: () => serving,
+    /** From now on this one serves; the others may end as soon as they have nothing left to answer. */
+    serve: (worker: SupervisedWorker): void => {
+      serving = worker
+      for (const other of workers.values()) {
+        if (other === worker) continue
+        replaced.add(other)
+        other.resign()
+      }
+      for (const oldest of [...replaced].slice(0, -replacedMax)) stop(oldest, replacedPatienceMs)
+    },
+    stop: (): void => {
+      isStopping = true
+      for (const worker of workers.values()) stop(worker, stopPatienceMs)
+    },
+    ended: async (): Promise<boolean> => {
+      await Promise.all([...workers.values()].map(({ ended }) => ended))
+      return endedWell
+    },
+  }
+}
+type Crew = ReturnType<typeof createCrew>
+
+/** Starts a worker and puts it in its place. At each moment at most one folds the log and owns the allowance. */
+function createBringUp(crew: Crew, after: SupervisorOptions['after']): () => Promise<SupervisedWorker> {
+  /** What takes longer is ended by killing the worker: the promise rejects then, with its end. */
+  const inTime = async <T>(ms: number, worker: SupervisedWorker, promise: Promise<T>): Promise<T> => {
+    const cancel = after(ms, worker.kill)
+    try {
+      return await promise
+    } finally {
+      cancel()
+    }
+  }
+  const kill = async (worker: SupervisedWorker): Promise<void> => {
+    worker.kill()
+    await worker.ended
+  }
+  const letGo = async (worker: SupervisedWorker): Promise<boolean> => {
+    let cancel = (): void => {}
+    const late = new Promise<boolean>((resolve) => {
+      cancel = after(stepTimeoutMs, () => resolve(false))
+    })
+    const isFree = await Promise.race([worker.letGo(), late])
+    cancel()
+    return isFree
+  }
+
+  /** Resolves when all others have let go, or have ended. */
+  const clearFor = async (next: SupervisedWorker): Promise<void> => {
+    const others = crew.others(next)
+    const answers = await Promise.all(others.map(letGo))
+    const busy = others.filter((_worker, index) => answers[index] === false)
+    if (busy.length === 0) return
+    if (crew.serving() === undefined) {
+      // Nobody serves: rather these break off what they have under way.
+      await Promise.all(busy.map(kill))
+      return
+    }
+    for (const worker of others) worker.resume()
+    throw new Error('requests had reservations open for too long')
+  }
+  /** The worker that was to be replaced begins anew, by what the log holds now. */
+  const goBack = async (): Promise<void> => {
+    const serving = crew.serving()
+    if (serving === undefined) return
+    await inTime(stepTimeoutMs, serving, serving.takeOver())
+    for (const worker of crew.others(serving)) worker.resign()
+  }
+  const takeOver = async (next: SupervisedWorker): Promise<void> => {
+    try {
+      await inTime(stepTimeoutMs, next, next.takeOver())
+      if (!crew.has(next)) throw new Error('it ended at once')
+    } catch (error) {
+      await goBack()
+      throw error
+    }
+  }
+
+  return async () => {
+    const next = crew.start()
+    try {
+      await inTime(startTimeoutMs, next, next.ready)
+      await clearFor(next)
+      await takeOver(next)
+    } catch (error) {
+      await kill(next)
+      throw error
+    }
+    crew.serve(next)
+    return next
+  }
+}
+
+/** Restarts a worker that crashes, replaces one on demand, and stops them all. */
+export function createSupervisor(options: SupervisorOptions): Supervisor {
+  const { report, after } = options
+  let wake = (): void => {}
+  let isWanted = false
+  let isStopping = false
+  let hasServed = false
+  const crew = createCrew(options, () => wake())
+  const bringUp = createBringUp(crew, after)
+
+  const woken = (ms?: number): Promise<void> =>
+    new Promise((resolve) => {
+      const cancel = ms === undefined ? () => {} : after(ms, resolve)
+      wake = () => {
+        cancel()
+        resolve()
+      }
+    })
+
+  /** True when a new worker serves. */
+  const renew = async (): Promise<boolean> => {
+    const before = crew.serving()?.pid
+    isWanted = false
+    try {
+      const { pid } = await bringUp()
+      hasServed = true
+      report({ kind: 'serves', pid, instead: before })
+      return true
+    } catch (error) {
+      if (!hasServed && !isStopping) throw error
+      const reason = error instanceof Error ? error.message : String(error)
+      if (!isStopping) report({ kind: 'failed', reason, serving: crew.serving()?.pid })
+      return false
+    }
+  }
+
+  return {
+    run: async () => {
+      let failures = 0
+      for (;;) {
+        if (isStopping) return crew.ended()
+        if (crew.serving() !== undefined && !isWanted) await woken()
+        else if (await renew()) failures = 0
+        else if (crew.serving() === undefined && !isStopping) {
+          await woken(Math.min(restartPauseMaxMs, restartPauseMinMs * 2 ** failures++))
+        }
+      }
+    },
+    replace: () => {
+      isWanted = true
+      wake()
+    },
+    stop: () => {
+      if (isStopping) return
+      isStopping = true
+      crew.stop()
+      wake()
+    },
+  }
+}

@@ -1,0 +1,92 @@
+import { fork, type ChildProcess } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import type { Place } from './compose.ts'
+import type { FromWorker, ToWorker } from './compose-messages.ts'
+import { WorkerEnded, type Ending, type SupervisedWorker, type WorkerEvents } from './compose-supervisor.ts'
+
+export type WorkerProcessOptions = Readonly<{
+  /** Flags of the command line, which the worker reads as the parent has. */
+  flags: readonly string[]
+  /** Where the worker finds the bound socket of the parent: `fd` is of this process. */
+  place: Place
+}>
+
+/** Where the inherited socket stands in the worker: behind its three standard streams and the channel to the parent. */
+const workerFd = 4
+
+function spawnWorker({ flags, place }: WorkerProcessOptions): ChildProcess {
+  return fork(fileURLToPath(new URL('compose-worker.ts', import.meta.url)), flags, {
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc', place.fd],
+  })
+}
+
+function endingOf(child: ChildProcess): Promise<Ending> {
+  return new Promise((resolve) => {
+    child.once('exit', (code, signal) => resolve({ code, signal }))
+    child.on('error', (error) => {
+      // Without a process there will be no exit.
+      if (child.pid === undefined) resolve({ code: null, signal: null, error })
+    })
+  })
+}
+
+type Said = Exclude<FromWorker['kind'], 'allowanceCall' | 'allowanceAnswer'>
+
+/** Starts a worker process. Orders to one that has ended go nowhere. */
+export function startWorkerProcess(
+  id: number,
+  options: WorkerProcessOptions,
+  { onAllowanceCall, onAllowanceAnswer }: WorkerEvents,
+): SupervisedWorker {
+  const child = spawnWorker(options)
+  const ended = endingOf(child)
+  const waiting = new Map<Said, (message: FromWorker) => void>()
+  let turns = 0
+
+  const tell = (message: ToWorker): void => {
+    // The answer to what does not arrive is the worker's end.
+    if (child.connected) child.send(message, () => undefined)
+  }
+  const hears = (kind: Said): Promise<FromWorker> => {
+    const message = new Promise<FromWorker>((resolve) => waiting.set(kind, resolve))
+    const failed = ended.then((ending): never => {
+      throw new WorkerEnded(ending)
+    })
+    return Promise.race([message, failed])
+  }
+  child.on('message', (message: FromWorker) => {
+    if (message.kind === 'allowanceCall') return onAllowanceCall(message.call)
+    if (message.kind === 'allowanceAnswer') return onAllowanceAnswer(message.to, message.answer)
+    // Given up meanwhile, and asked again since.
+    if (message.kind === 'letGo' && message.turn !== turns) return
+    waiting.get(message.kind)?.(message)
+    waiting.delete(message.kind)
+  })
+  const ready = hears('ready').then(() => undefined)
+  ready.catch(() => undefined)
+  return {
+    id,
+    pid: child.pid ?? 0,
+    ready,
+    ended,
+    takeOver: async () => {
+      const done = hears('tookOver')
+      tell({ kind: 'takeOver', place: { ...options.place, fd: workerFd } })
+      await done
+    },
+    letGo: async () => {
+      const done = hears('letGo')
+      tell({ kind: 'letGo', turn: ++turns })
+      const message = await done.catch(() => undefined)
+      return message?.kind !== 'letGo' || message.isEmpty
+    },
+    resume: () => tell({ kind: 'resume' }),
+    loseAllowance: () => tell({ kind: 'loseAllowance' }),
+    resign: () => tell({ kind: 'resign' }),
+    stop: (patienceMs) => tell({ kind: 'stop', patienceMs }),
+    kill: () => void child.kill('SIGKILL'),
+    askAllowance: (from, call) => tell({ kind: 'allowanceCall', from, call }),
+    answerAllowance: (answer) => tell({ kind: 'allowanceAnswer', answer }),
+    forget: (client) => tell({ kind: 'forget', client }),
+  }
+}

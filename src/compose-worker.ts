@@ -1,0 +1,70 @@
+import { composeServer, type EmbeddedServer } from './compose.ts'
+import { exitCodeOf, explain } from './compose-failure.ts'
+import type { FromWorker, ToWorker } from './compose-messages.ts'
+import { readConfig } from './config.ts'
+import { createAllowanceService, createForwardedAllowance, type AllowanceService } from './ingest/shared-allowance.ts'
+
+// A worker process of the embedded server: its parent (compose-parent.ts) tells it what to do, and it ends with it.
+
+function end(error: unknown): never {
+  console.error(`throughline: ${explain(error)}`)
+  process.exit(exitCodeOf(error))
+}
+
+const send = (message: FromWorker): void => {
+  // Without its parent it is about to end.
+  if (process.connected) process.send?.(message)
+}
+
+const forwarded = createForwardedAllowance((call) => send({ kind: 'allowanceCall', call }))
+let server: EmbeddedServer | undefined
+let service: AllowanceService | undefined
+
+async function serve(server: EmbeddedServer, message: ToWorker): Promise<void> {
+  switch (message.kind) {
+    case 'takeOver':
+      service = createAllowanceService({
+        gate: await server.takeOver(message.place),
+        send: (to, answer) => send({ kind: 'allowanceAnswer', to, answer }),
+        report: (error) => console.error('a reservation could not be ended:', error),
+      })
+      return send({ kind: 'tookOver' })
+    case 'letGo':
+      return send({ kind: 'letGo', turn: message.turn, isEmpty: await server.letGo() })
+    case 'resume':
+      return server.resume()
+    case 'loseAllowance':
+      return server.loseAllowance()
+    case 'resign':
+      await server.resign(forwarded.gate)
+      return process.exit(0)
+    case 'stop':
+      await server.stop(message.patienceMs)
+      return process.exit(0)
+    case 'allowanceCall':
+      return service?.serve(message.from, message.call)
+    case 'allowanceAnswer':
+      return forwarded.answer(message.answer)
+    case 'forget':
+      return service?.forget(message.client)
+  }
+}
+
+// Signals to the whole process group (Ctrl-C) are for the parent, which then says what is to be done.
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => undefined)
+// Whoever read what it prints may be gone.
+for (const output of [process.stdout, process.stderr]) output.on('error', () => undefined)
+// As after a kill: what was acknowledged is durable, and a new parent must not find a worker of the old one.
+process.on('disconnect', () => process.exit(1))
+process.on('message', (message: ToWorker) => {
+  // Told to stop before it was ready: it has done nothing yet.
+  if (server === undefined) process.exit(0)
+  serve(server, message).catch(end)
+})
+
+try {
+  server = await composeServer(readConfig(process.env, process.argv.slice(2)))
+} catch (error) {
+  end(error)
+}
+send({ kind: 'ready' })
