@@ -84,8 +84,10 @@ export function startTelemetry(service: string, shipping: Shipping): Telemetry {
         }
       }),
     stop: async () => {
-      const [sent] = await Promise.allSettled([sdk.shutdown(), flush()])
-      return { spans, logs, failure: sent.status === 'rejected' ? String(sent.reason) : null }
+      const failure = await sdk.shutdown().then(() => null, String)
+      // Last: pino's transport blocks this thread until its own has sent the rest.
+      await flush()
+      return { spans, logs, failure }
     },
   }
 }

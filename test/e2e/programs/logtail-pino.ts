@@ -1,5 +1,5 @@
-// A customer's program: logs with pino, shipped by the transport @logtail/pino. argv: URL TOKEN; prints the same lines.
-import { once } from 'node:events'
+// A customer's program: logs with pino, shipped by the transport @logtail/pino, which sends the rest when the program ends.
+// argv: URL TOKEN; prints the same lines.
 import { pino } from 'pino'
 
 const [endpoint = '', sourceToken = ''] = process.argv.slice(2)
@@ -20,6 +20,3 @@ log.info(
 log.warn({ retries: 3, ratio: 0.25 }, 'slow reply')
 log.error({ err: new Error('refund declined') }, 'return failed')
 log.fatal({ shelves: [1, 2] }, 'giving up')
-const closed = once(transport, 'close')
-transport.end()
-await closed
