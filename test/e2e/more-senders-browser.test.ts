@@ -77,12 +77,12 @@ describe('browsers without Faro', function () {
     await tab.goto(address)
     const { opened } = await tab.evaluate(() => (globalThis as unknown as { facts: { opened: number } }).facts)
     await tab.goto('about:blank')
-    let found = await reader.get(`/api/app/correlation?session_id=${session}`)
+    const find = () => reader.get(`/api/app/correlation?session_id=${session}`)
     // The page is gone and nobody is told when its beacon has been answered.
-    for (; found.status === 404; found = await reader.get(`/api/app/correlation?session_id=${session}`)) {
-      await setTimeout(pollMs)
-    }
+    while ((await find()).status === 404) await setTimeout(pollMs)
     await tab.close()
+    await untilIndexed(server)
+    const found = await find()
     const events = listOf(at(found.body, 'rum_events') as JsonObject, 'items')
     const byType = new Map(events.map((event) => [event['type'], event]))
     expect([...byType.keys()]).to.have.members(['page_view', 'leave'])
