@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import type { JsonObject } from '#src/lib/json.ts'
 import { formatTimeNs } from '#src/lib/time.ts'
-import { at, listOf, signIn, untilIndexed, type Reader } from '../support/client.ts'
+import { answerOf, at, listOf, signIn, untilIndexed, type Reader } from '../support/client.ts'
 import { removeFolder, startServer, type Server } from '../support/server.ts'
 import { hex } from '../support/telemetry.ts'
 import { minutesAgoNs, msNs, secondNs, sendingTo } from '../support/workspace.ts'
@@ -103,11 +103,7 @@ async function sendAll(server: Server): Promise<void> {
 describe('GET /api/app/traces/search', () => {
   let server: Server
   let reader: Reader
-  const search = async (query: string): Promise<JsonObject> => {
-    const { status, body } = await reader.get(`/api/app/traces/search?${query}`)
-    expect(status, JSON.stringify(body)).to.equal(200)
-    return body
-  }
+  const search = (query: string): Promise<JsonObject> => answerOf(reader, `/api/app/traces/search?${query}`)
   const found = async (query: string): Promise<(Name | undefined)[]> =>
     listOf(await search(query), 'traces').map((trace) => nameOf.get(String(trace['trace_id'])))
   const traceIn = async (query: string): Promise<JsonObject> => listOf(await search(query), 'traces')[0] ?? {}

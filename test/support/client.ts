@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { expect } from 'chai'
 import type { Json, JsonObject } from '#src/lib/json.ts'
-import { parseJson } from '#src/lib/json.ts'
+import { parseJson, stringifyJson } from '#src/lib/json.ts'
 import { projections } from '#projections/registry.ts'
 import { createSqliteIndexReader } from '#projections/stores/sqlite/reader.ts'
 import { limits } from '#src/config.ts'
@@ -29,6 +29,13 @@ function readerWith(baseUrl: string, headers: Readonly<Record<string, string>>):
       }
     },
   }
+}
+
+/** The body of an answer that must be a success. */
+export async function answerOf(reader: Reader, path: string): Promise<JsonObject> {
+  const { status, body } = await reader.get(path)
+  expect(status, status === 200 ? path : `${path}: ${stringifyJson(body)}`).to.equal(200)
+  return body
 }
 
 /** Signs in as scripts do: a form POST that sets the cookie. */
