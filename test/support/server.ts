@@ -4,7 +4,6 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { expect } from 'chai'
 
 export type FirstRun = Readonly<{
   base_url: string
@@ -129,7 +128,8 @@ export async function startServer(options: ServerOptions = {}): Promise<Server> 
     replace: async () => {
       const outcome = printed(/^worker \d+ has taken over|^the replacement was given up/)
       child.kill('SIGHUP')
-      expect(await outcome).to.match(serving)
+      const line = await outcome
+      if (!serving.test(line)) throw new Error(line)
     },
     printed,
   }

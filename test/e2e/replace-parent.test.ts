@@ -1,0 +1,116 @@
+import { once } from 'node:events'
+import { readFile, writeFile } from 'node:fs/promises'
+import { createServer, type AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import { auditedLog, expectFound, logsPath } from '../support/audit.ts'
+import { sendOnce, type Post, type Posted } from '../support/sender.ts'
+import { newDataFolder, removeFolder, startServer, type Server } from '../support/server.ts'
+
+describe('the parent of the worker', function () {
+  this.timeout(60_000)
+  let server: Server
+  const send = (name: string, until?: Post['until']): Promise<Posted> =>
+    sendOnce(server, {
+      path: logsPath,
+      key: server.firstRun.keys.logs,
+      body: auditedLog(name),
+      agent: false,
+      ...(until === undefined ? {} : { until }),
+    })
+  /** A request whose body is half sent, and what sends the rest. */
+  async function halfSent(name: string): Promise<Readonly<{ answer: Promise<Posted>; finish: () => void }>> {
+    const finish = Promise.withResolvers<void>()
+    const begun = Promise.withResolvers<void>()
+    const answer = send(name, () => {
+      begun.resolve()
+      return finish.promise
+    })
+    await begun.promise
+    return { answer, finish: finish.resolve }
+  }
+  const secretsFile = (): string => join(server.dataFolder, 'secrets.json')
+
+  beforeEach(async () => {
+    server = await startServer()
+  })
+  afterEach(async () => {
+    await server.kill()
+    await removeFolder(server.dataFolder)
+  })
+
+  it('answers what is under way when it is told to stop, then refuses, and ends with 0', async () => {
+    const { answer, finish } = await halfSent('under way')
+    const stopping = server.printed(/^SIGTERM/)
+    const stopped = server.stop()
+    await stopping
+    finish()
+    expect((await answer).status).to.equal(200)
+    await stopped
+    expect(server.process.exitCode).to.equal(0)
+    expect(await send('late').catch(String)).to.include('ECONNREFUSED')
+  })
+
+  it('takes its worker with it, however it ends', async () => {
+    // The worker holds the other end of what the server prints to.
+    const gone = once(server.process, 'close')
+    server.process.kill('SIGKILL')
+    await gone
+    expect(await send('late').catch(String)).to.include('ECONNREFUSED')
+  })
+
+  it('keeps the worker that it has when the new one cannot start', async () => {
+    const secrets = await readFile(secretsFile())
+    const worker = server.workerPid()
+    await writeFile(secretsFile(), 'damaged')
+    const told = server.printed(/secrets\.json/)
+    const outcome = await server.replace().catch(String)
+    expect(outcome).to.include('was given up').and.to.include(`worker ${worker} goes on`)
+    expect(await told).to.include('restore it from a backup')
+    expect((await send('served')).status).to.equal(200)
+    await writeFile(secretsFile(), secrets)
+    await server.replace()
+    expect((await send('served again')).status).to.equal(200)
+    await expectFound(server, { logs: new Set(['served', 'served again']), spans: new Map() })
+  })
+
+  it('lets who connects wait while no worker can start', async () => {
+    const secrets = await readFile(secretsFile())
+    await writeFile(secretsFile(), 'damaged')
+    const from = server.output.length
+    process.kill(server.workerPid(), 'SIGKILL')
+    await server.printed(/^no new worker could be started/, from)
+    const waiting = Array.from({ length: 20 }, (_, index) => send(`waiting ${index}`))
+    await server.printed(/^no new worker could be started/)
+    await writeFile(secretsFile(), secrets)
+    const statuses = (await Promise.all(waiting)).map(({ status }) => status)
+    expect(new Set(statuses)).to.deep.equal(new Set([200]))
+  })
+
+  it('ends with what the worker says when the first one cannot start', async () => {
+    await server.stop()
+    await writeFile(secretsFile(), 'damaged')
+    const outcome = await startServer({ dataFolder: server.dataFolder }).catch(String)
+    expect(outcome).to.include('server ended (1)').and.to.include('restore it from a backup')
+    expect(outcome).not.to.include(' at ')
+  })
+
+  it('leaves a data folder alone that another one holds', async () => {
+    const outcome = await startServer({ dataFolder: server.dataFolder }).catch(String)
+    expect(outcome).to.include('server ended (1)').and.to.include(`process ${server.process.pid}`)
+    expect((await send('served')).status).to.equal(200)
+  })
+
+  it('names a port that is taken, and a setting that is wrong', async () => {
+    const other = createServer().listen(0, '127.0.0.1')
+    await once(other, 'listening')
+    const { port } = other.address() as AddressInfo
+    const dataFolder = await newDataFolder()
+    const taken = await startServer({ dataFolder, port }).catch(String)
+    expect(taken).to.include('server ended (1)').and.to.include(`127.0.0.1:${port}`).and.to.include('--port')
+    other.close()
+    const wrong = await startServer({ dataFolder, environment: { TRUSTED_PROXIES: 'many' } }).catch(String)
+    expect(wrong).to.include('server ended (2)').and.to.include('TRUSTED_PROXIES')
+    await removeFolder(dataFolder)
+  })
+})
