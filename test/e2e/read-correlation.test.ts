@@ -43,6 +43,7 @@ async function sendAll(send: Sending): Promise<void> {
       startNs: t0 + 2n * msNs,
     },
     { traceId: order, spanId: 'not a span id', name: 'broken', service: 'db', startNs: t0 },
+    { traceId: order, spanId: '0'.repeat(16), name: 'broken', service: 'db', startNs: t0 },
     {
       traceId: later,
       spanId: hex(16, 'l'),
@@ -274,7 +275,10 @@ describe('GET /api/app/correlation', () => {
       referenced_by: [hex(16, 'child of gone')],
       reason: 'not_received',
     })
-    expect(at(trace, 'summary', 'missing_parent_count')).to.equal(1)
+    expect(missing).to.deep.include({ span_id: '0'.repeat(16), referenced_by: [], reason: 'rejected_invalid' })
+    expect(missing).to.have.length(2)
+    // The one without a usable id is told by the count alone.
+    expect(trace['summary']).to.include({ missing_parent_count: 1, rejected_span_count: 2 })
   })
 
   describe('an id that was never seen', () => {
