@@ -98,12 +98,12 @@ function createCrew({ startWorker, report, after }: SupervisorOptions, onLost: (
     }
     if (worker === serving) {
       serving = undefined
-      for (const other of workers.values()) other.loseAllowance()
+      for (const other of replaced) other.loseAllowance()
       report({ kind: 'crashed', pid: worker.pid, ending })
       return onLost()
     }
-    serving?.forget(worker.id)
     if (!wasReplaced) return
+    serving?.forget(worker.id)
     report(ending.code === 0 ? { kind: 'ended', pid: worker.pid } : { kind: 'crashed', pid: worker.pid, ending })
   }
   const stop = (worker: SupervisedWorker, patienceMs: number): void => {

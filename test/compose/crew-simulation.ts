@@ -1,0 +1,209 @@
+import { expect } from 'chai'
+import {
+  createSupervisor,
+  WorkerEnded,
+  type Ending,
+  type SupervisedWorker,
+  type Supervisor,
+  type SupervisorEvent,
+  type WorkerEvents,
+} from '#src/compose-supervisor.ts'
+
+/** What is asked of a worker and answered later: a script decides how, for each worker by its number. */
+export type Step = 'boot' | 'takeOver' | 'letGo'
+/** `ok` after some virtual time, `busy` (letGo only), `crash`, or `hang`: never. */
+export type Reaction = Readonly<{ does: 'ok' | 'busy' | 'crash' | 'hang'; ms: number }>
+export type Script = (worker: number, step: Step) => Reaction
+
+export const promptly: Script = () => ({ does: 'ok', ms: 10 })
+
+/** Runs what is due at a virtual time, in its order. */
+function createClock() {
+  let tasks: { at: number; order: number; run: () => void }[] = []
+  let now = 0
+  let made = 0
+  const after = (ms: number, run: () => void): (() => void) => {
+    const task = { at: now + ms, order: ++made, run }
+    tasks.push(task)
+    return () => {
+      tasks = tasks.filter((each) => each !== task)
+    }
+  }
+  const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
+  return {
+    after,
+    now: () => now,
+    /** Until nothing is due any more before the time is over. */
+    async run(ms: number): Promise<void> {
+      const until = now + ms
+      for (;;) {
+        await settled()
+        const due = tasks.filter(({ at }) => at <= until).sort((a, b) => a.at - b.at || a.order - b.order)[0]
+        if (due === undefined) break
+        tasks = tasks.filter((each) => each !== due)
+        now = due.at
+        due.run()
+      }
+      now = until
+    },
+  }
+}
+
+export type SimulatedWorker = Readonly<{
+  id: number
+  /** Orders that it got, in their order. */
+  orders: string[]
+  events: WorkerEvents
+  /** Folds the log and owns the allowance, or may have begun to. */
+  isOwner(): boolean
+  isAlive(): boolean
+  crash(): void
+  /** Ends as a worker that has answered its last request. */
+  finish(): void
+}>
+
+export type Simulation = Readonly<{
+  supervisor: Supervisor
+  workers: SimulatedWorker[]
+  reports: SupervisorEvent[]
+  run(ms: number): Promise<void>
+  /** Of `supervisor.run()`. */
+  outcome: Promise<boolean | Error>
+  owners(): readonly number[]
+  kinds(): readonly string[]
+}>
+
+type Clock = ReturnType<typeof createClock>
+
+function createWorker(
+  id: number,
+  events: WorkerEvents,
+  {
+    clock,
+    script,
+    onChange,
+    violate,
+  }: Readonly<{ clock: Clock; script: Script; onChange: () => void; violate: (what: string) => void }>,
+): Readonly<{ simulated: SimulatedWorker; supervised: SupervisedWorker }> {
+  const end = Promise.withResolvers<Ending>()
+  const orders: string[] = []
+  const state = { isAlive: true, isOwner: false, mayResume: false, turn: 0 }
+
+  const ends = (ending: Ending): void => {
+    if (!state.isAlive) return
+    state.isAlive = false
+    state.isOwner = false
+    onChange()
+    end.resolve(ending)
+  }
+  const crash = (): void => ends({ code: null, signal: 'SIGKILL' })
+  const react = (step: Step): Promise<'ok' | 'busy'> => {
+    const { does, ms } = script(id, step)
+    const reaction = new Promise<'ok' | 'busy'>((resolve) => {
+      if (does === 'hang') return
+      clock.after(ms, () => {
+        if (does === 'crash') crash()
+        else if (state.isAlive) resolve(does)
+      })
+    })
+    const failed = end.promise.then((ending): never => {
+      throw new WorkerEnded(ending)
+    })
+    return Promise.race([reaction, failed])
+  }
+  const told = (order: string): void => {
+    if (state.isAlive) orders.push(order)
+  }
+  const ready = react('boot').then(() => undefined)
+  ready.catch(() => undefined)
+  const supervised: SupervisedWorker = {
+    id,
+    pid: 1_000 + id,
+    ready,
+    ended: end.promise,
+    takeOver: async () => {
+      told('takeOver')
+      state.turn++
+      // From here on it may be the owner, whenever it says so.
+      if (state.isAlive) state.isOwner = true
+      onChange()
+      await react('takeOver')
+    },
+    letGo: async () => {
+      told('letGo')
+      const turn = ++state.turn
+      const answer = await react('letGo').catch(() => 'ok')
+      if (answer === 'busy' || turn !== state.turn) return false
+      state.mayResume ||= state.isOwner
+      state.isOwner = false
+      onChange()
+      return true
+    },
+    resume: () => {
+      told('resume')
+      state.turn++
+      if (state.isAlive) state.isOwner ||= state.mayResume
+      onChange()
+    },
+    loseAllowance: () => {
+      told('loseAllowance')
+      if (state.isOwner || !orders.includes('resign')) violate(`worker ${id} lost an allowance that it did not ask`)
+    },
+    resign: () => {
+      told('resign')
+      state.mayResume = false
+    },
+    stop: () => {
+      told('stop')
+      clock.after(5, () => ends({ code: 0, signal: null }))
+    },
+    kill: crash,
+    askAllowance: (from, call) => told(`asked by ${from}: ${JSON.stringify(call)}`),
+    answerAllowance: (answer) => told(`answered: ${JSON.stringify(answer)}`),
+    forget: (client) => told(`forget ${client}`),
+  }
+  const simulated: SimulatedWorker = {
+    id,
+    orders,
+    events,
+    isOwner: () => state.isOwner,
+    isAlive: () => state.isAlive,
+    crash,
+    finish: () => ends({ code: 0, signal: null }),
+  }
+  return { simulated, supervised }
+}
+
+/** The real supervisor over workers that do what a script says. That two own the allowance fails at once. */
+export function simulate(script: Script = promptly): Simulation {
+  const clock = createClock()
+  const workers: SimulatedWorker[] = []
+  const reports: SupervisorEvent[] = []
+  const owners = (): readonly number[] => workers.filter((worker) => worker.isOwner()).map(({ id }) => id)
+  let violation: string | undefined
+  const violate = (what: string): void => void (violation ??= what)
+  const onChange = (): void => {
+    if (owners().length > 1) violate(`workers ${owners().join(' and ')} own the allowance at once`)
+  }
+  const supervisor = createSupervisor({
+    startWorker: (id, events) => {
+      const { simulated, supervised } = createWorker(id, events, { clock, script, onChange, violate })
+      workers.push(simulated)
+      return supervised
+    },
+    report: (event) => reports.push(event),
+    after: clock.after,
+  })
+  return {
+    supervisor,
+    workers,
+    reports,
+    outcome: supervisor.run().catch((error: Error) => error),
+    run: async (ms) => {
+      await clock.run(ms)
+      expect(violation).to.equal(undefined)
+    },
+    owners,
+    kinds: () => reports.map(({ kind }) => kind),
+  }
+}

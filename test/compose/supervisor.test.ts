@@ -1,0 +1,236 @@
+import { expect } from 'chai'
+import { WorkerEnded } from '#src/compose-supervisor.ts'
+import { promptly, simulate, type Reaction, type Script, type Simulation } from './crew-simulation.ts'
+
+const except =
+  (exceptions: Readonly<Record<string, Reaction['does']>>): Script =>
+  (worker, step) => ({ does: exceptions[`${worker} ${step}`] ?? 'ok', ms: 10 })
+
+async function started(script: Script = promptly): Promise<Simulation> {
+  const simulation = simulate(script)
+  await simulation.run(1_000)
+  expect(simulation.owners()).to.deep.equal([1])
+  return simulation
+}
+const ordersOf = ({ workers }: Simulation, id: number): readonly string[] => workers[id - 1]?.orders ?? []
+const aliveOf = ({ workers }: Simulation): readonly number[] =>
+  workers.filter((worker) => worker.isAlive()).map(({ id }) => id)
+
+describe('the supervisor of workers', () => {
+  it('starts one, and is over when it has stopped', async () => {
+    const simulation = await started()
+    expect(simulation.reports).to.deep.equal([{ kind: 'serves', pid: 1_001, instead: undefined }])
+    simulation.supervisor.stop()
+    await simulation.run(1_000)
+    expect(await simulation.outcome).to.equal(true)
+    expect(ordersOf(simulation, 1)).to.deep.equal(['takeOver', 'stop'])
+    expect(simulation.workers).to.have.length(1)
+  })
+
+  it('puts a new worker in the place of the old one, which lets go first and resigns last', async () => {
+    const simulation = await started()
+    simulation.supervisor.replace()
+    await simulation.run(1_000)
+    expect(simulation.reports.at(-1)).to.deep.equal({ kind: 'serves', pid: 1_002, instead: 1_001 })
+    expect(ordersOf(simulation, 1)).to.deep.equal(['takeOver', 'letGo', 'resign'])
+    expect(ordersOf(simulation, 2)).to.deep.equal(['takeOver'])
+    expect(simulation.owners()).to.deep.equal([2])
+    simulation.workers[0]?.finish()
+    await simulation.run(1_000)
+    expect(simulation.reports.at(-1)).to.deep.equal({ kind: 'ended', pid: 1_001 })
+    expect(ordersOf(simulation, 2)).to.deep.equal(['takeOver', 'forget 1'])
+  })
+
+  it('replaces once more, and not more often, when it is asked again meanwhile', async () => {
+    const simulation = await started()
+    for (let times = 0; times < 3; times++) {
+      simulation.supervisor.replace()
+      await simulation.run(5)
+    }
+    await simulation.run(1_000)
+    expect(simulation.owners()).to.deep.equal([3])
+  })
+
+  it('leaves the old worker alone when the new one does not come up', async () => {
+    const simulation = await started(except({ '2 boot': 'crash' }))
+    simulation.supervisor.replace()
+    await simulation.run(1_000)
+    expect(simulation.reports.at(-1)).to.include({ kind: 'failed', serving: 1_001 })
+    expect(ordersOf(simulation, 1)).to.deep.equal(['takeOver'])
+    simulation.supervisor.replace()
+    await simulation.run(1_000)
+    expect(simulation.owners()).to.deep.equal([3])
+  })
+
+  for (const does of ['crash', 'hang'] as const) {
+    it(`lets the old worker take over again when the new one fails to (${does})`, async () => {
+      const simulation = await started(except({ '2 takeOver': does }))
+      simulation.supervisor.replace()
+      await simulation.run(60_000)
+      expect(simulation.reports.at(-1)).to.include({ kind: 'failed', serving: 1_001 })
+      expect(ordersOf(simulation, 1)).to.deep.equal(['takeOver', 'letGo', 'takeOver'])
+      expect([simulation.owners(), aliveOf(simulation)]).to.deep.equal([[1], [1]])
+    })
+  }
+
+  it('kills a new worker that does not come up in time', async () => {
+    const simulation = await started(except({ '2 boot': 'hang' }))
+    simulation.supervisor.replace()
+    await simulation.run(200_000)
+    expect(simulation.reports.at(-1)).to.include({ kind: 'failed', serving: 1_001 })
+    expect(aliveOf(simulation)).to.deep.equal([1])
+  })
+
+  for (const does of ['busy', 'hang'] as const) {
+    it(`gives up when the old worker does not let go (${does}), which goes on`, async () => {
+      const simulation = await started(except({ '1 letGo': does }))
+      simulation.supervisor.replace()
+      await simulation.run(60_000)
+      expect(simulation.reports.at(-1)).to.include({ kind: 'failed', serving: 1_001 })
+      expect(ordersOf(simulation, 1)).to.deep.equal(['takeOver', 'letGo', 'resume'])
+      expect([simulation.owners(), aliveOf(simulation)]).to.deep.equal([[1], [1]])
+    })
+  }
+
+  it('starts another at once when the worker crashes, and tells replaced ones that its allowance is gone', async () => {
+    const simulation = await started()
+    simulation.supervisor.replace()
+    await simulation.run(1_000)
+    simulation.workers[1]?.crash()
+    await simulation.run(50)
+    expect(simulation.kinds()).to.deep.equal(['serves', 'serves', 'crashed', 'serves'])
+    expect(ordersOf(simulation, 1).slice(3)).to.deep.equal(['loseAllowance', 'letGo', 'resign'])
+    expect(simulation.owners()).to.deep.equal([3])
+  })
+
+  it('kills a replaced worker that does not let go when nobody serves', async () => {
+    let isStuck = false
+    const simulation = await started((worker, step) => ({
+      does: isStuck && worker === 1 && step === 'letGo' ? 'busy' : 'ok',
+      ms: 10,
+    }))
+    simulation.supervisor.replace()
+    await simulation.run(1_000)
+    isStuck = true
+    simulation.workers[1]?.crash()
+    await simulation.run(60_000)
+    expect([simulation.owners(), aliveOf(simulation)]).to.deep.equal([[3], [3]])
+  })
+
+  it('goes on with the new worker when the old one crashes while it lets go', async () => {
+    const simulation = await started(except({ '1 letGo': 'crash' }))
+    simulation.supervisor.replace()
+    await simulation.run(1_000)
+    expect(simulation.reports.at(-1)).to.deep.equal({ kind: 'serves', pid: 1_002, instead: 1_001 })
+    expect([simulation.owners(), aliveOf(simulation)]).to.deep.equal([[2], [2]])
+  })
+
+  it('tries again after a pause that grows while none comes up, and at once after one has served', async () => {
+    let mayBoot = true
+    const simulation = await started((_worker, step) => ({ does: step === 'boot' && !mayBoot ? 'crash' : 'ok', ms: 0 }))
+    mayBoot = false
+    simulation.workers[0]?.crash()
+    const attempts: number[] = []
+    for (let second = 0; second < 60; second++) {
+      await simulation.run(1_000)
+      attempts.push(simulation.workers.length - 1)
+    }
+    expect(attempts[0]).to.be.within(2, 5)
+    expect((attempts[59] ?? 0) - (attempts[39] ?? 0)).to.equal(4)
+    mayBoot = true
+    await simulation.run(5_000)
+    const served = simulation.workers.length
+    expect(simulation.owners()).to.deep.equal([served])
+    simulation.workers.at(-1)?.crash()
+    await simulation.run(1)
+    expect(simulation.owners()).to.deep.equal([served + 1])
+  })
+
+  it('stops the oldest replaced worker when there are more than three', async () => {
+    const simulation = await started()
+    for (let times = 0; times < 4; times++) {
+      simulation.supervisor.replace()
+      await simulation.run(1_000)
+    }
+    expect(ordersOf(simulation, 1)).to.include('stop')
+    expect(aliveOf(simulation)).to.deep.equal([2, 3, 4, 5])
+    expect(ordersOf(simulation, 2)).not.to.include('stop')
+  })
+
+  for (const step of ['boot', 'takeOver'] as const) {
+    it(`ends with the first worker when that one does not come up (${step})`, async () => {
+      const simulation = simulate(except({ [`1 ${step}`]: 'crash' }))
+      await simulation.run(1_000)
+      expect(await simulation.outcome).to.be.instanceOf(WorkerEnded)
+      expect(simulation.workers).to.have.length(1)
+    })
+  }
+
+  it('stops all workers, those that are starting too, and starts none', async () => {
+    const simulation = await started(except({ '3 boot': 'hang' }))
+    simulation.supervisor.replace()
+    await simulation.run(1_000)
+    simulation.supervisor.replace()
+    await simulation.run(1_000)
+    expect(aliveOf(simulation)).to.deep.equal([1, 2, 3])
+    simulation.supervisor.stop()
+    await simulation.run(1_000)
+    expect(await simulation.outcome).to.equal(true)
+    expect([aliveOf(simulation), simulation.workers.length]).to.deep.equal([[], 3])
+  })
+
+  it('says so when a worker does not end well', async () => {
+    const simulation = await started()
+    simulation.supervisor.stop()
+    simulation.workers[0]?.crash()
+    await simulation.run(1_000)
+    expect(await simulation.outcome).to.equal(false)
+  })
+
+  it('passes on what replaced workers ask the one that serves, and its answers', async () => {
+    const simulation = await started()
+    simulation.supervisor.replace()
+    await simulation.run(1_000)
+    simulation.workers[0]?.events.onAllowanceCall({ kind: 'settle', reservation: 'r' })
+    simulation.workers[1]?.events.onAllowanceAnswer(1, { call: 7, grant: 'pending' })
+    expect(ordersOf(simulation, 2).at(-1)).to.equal('asked by 1: {"kind":"settle","reservation":"r"}')
+    expect(ordersOf(simulation, 1).at(-1)).to.equal('answered: {"call":7,"grant":"pending"}')
+  })
+
+  /** Linear congruential, so that a seed is a whole history. */
+  const dice = (seed: number) => {
+    let state = seed
+    return (sides: number): number => {
+      state = (state * 1_664_525 + 1_013_904_223) % 4_294_967_296
+      return Math.floor((state / 4_294_967_296) * sides)
+    }
+  }
+
+  it('has at most one owner at any time and one in the end, whatever happens when (300 seeds)', async () => {
+    for (let seed = 1; seed <= 300; seed++) {
+      const roll = dice(seed)
+      let isCalm = true
+      const simulation = simulate((_worker, step) => {
+        const does = isCalm ? 'ok' : (['ok', 'ok', 'ok', 'busy', 'crash', 'hang'] as const)[roll(6)]
+        return { does: does === 'busy' && step !== 'letGo' ? 'ok' : (does ?? 'ok'), ms: roll(50) }
+      })
+      await simulation.run(1_000)
+      isCalm = false
+      for (let step = 0; step < 30; step++) {
+        const alive = simulation.workers.filter((worker) => worker.isAlive())
+        const some = alive[roll(alive.length)]
+        if (roll(2) === 0) simulation.supervisor.replace()
+        else if (roll(3) === 0) some?.crash()
+        else if (some?.orders.includes('resign') === true) some.finish()
+        await simulation.run(roll(2) === 0 ? roll(60) : roll(40_000))
+      }
+      isCalm = true
+      await simulation.run(400_000)
+      expect(simulation.owners(), `seed ${seed}`).to.have.length(1)
+      simulation.supervisor.stop()
+      await simulation.run(60_000)
+      expect(await simulation.outcome, `seed ${seed}`).to.be.a('boolean')
+      expect(aliveOf(simulation), `seed ${seed}`).to.deep.equal([])
+    }
+  })
+})

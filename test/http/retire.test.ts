@@ -1,0 +1,84 @@
+import { once } from 'node:events'
+import type { ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { expect } from 'chai'
+import { limits } from '#src/config.ts'
+import { createHttpServer, type HttpServer } from '#src/http/server.ts'
+import { rawConnection } from '#test/support/http.ts'
+
+const get = (path: string): string => `GET ${path} HTTP/1.1\r\nHost: test\r\n\r\n`
+const hasAnswer = (text: string): boolean => text.endsWith('done')
+const connectionOf = (text: string): string | undefined => /^connection: (\S+)/im.exec(text)?.[1]
+
+describe('an HTTP server that is replaced', () => {
+  let http: HttpServer
+  let port: number
+  /** Answers to `/slow`, which the test gives. */
+  let slow: ServerResponse[]
+
+  beforeEach(async () => {
+    slow = []
+    http = createHttpServer(
+      (request, response) => {
+        if (request.url !== '/slow') return response.end('done')
+        slow.push(response)
+        return http.server.emit('slow')
+      },
+      { limits },
+    )
+    http.server.listen(0, '127.0.0.1')
+    await once(http.server, 'listening')
+    port = (http.server.address() as AddressInfo).port
+  })
+  afterEach(async () => {
+    http.server.closeAllConnections()
+    await http.stop()
+  })
+
+  it('keeps an idle connection for one more answer, which ends it, and is over with the last', async () => {
+    const idle = await rawConnection(port)
+    idle.write(get('/'))
+    expect(connectionOf(await idle.until(hasAnswer))).to.equal('keep-alive')
+    let isOver = false
+    const retired = http.retire().then(() => {
+      isOver = true
+    })
+    // A second connection, refused, shows that the first was left alone in the meantime.
+    const refused = await rawConnection(port).catch((error: NodeJS.ErrnoException) => error.code)
+    expect([refused, isOver]).to.deep.equal(['ECONNREFUSED', false])
+    idle.write(get('/'))
+    const [, second = ''] = (await idle.ended()).split('done')
+    expect(connectionOf(second)).to.equal('close')
+    await retired
+  })
+
+  it('ends a connection with the answer that is under way', async () => {
+    const busy = await rawConnection(port)
+    const asked = once(http.server, 'slow')
+    busy.write(get('/slow'))
+    await asked
+    const retired = http.retire()
+    slow[0]?.end('done')
+    expect(connectionOf(await busy.ended())).to.equal('close')
+    await retired
+  })
+
+  it('closes idle connections when it is told to stop, also after it retired, but not what is under way', async () => {
+    const idle = await rawConnection(port)
+    idle.write(get('/'))
+    await idle.until(hasAnswer)
+    const busy = await rawConnection(port)
+    const asked = once(http.server, 'slow')
+    busy.write(get('/slow'))
+    await asked
+    slow[0]?.write('its head is sent, ')
+    const retired = http.retire()
+    const stopped = http.stop()
+    await idle.ended()
+    slow[0]?.end('done')
+    expect(await busy.ended())
+      .to.include('its head is sent')
+      .and.to.include('done')
+    await Promise.all([stopped, retired])
+  })
+})
