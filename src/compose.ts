@@ -4,6 +4,7 @@ import { readUsageAt } from '#projections/allowance/query.ts'
 import { createUsedSpans, type UsedSpans } from '#projections/allowance/used-spans.ts'
 import type { IndexReader } from '#projections/index-store.ts'
 import { createSqliteQueryThread } from '#projections/stores/sqlite/query-thread.ts'
+import { joinFolder } from '#streams/sqlite/lock.ts'
 import { createSqliteStream, type SqliteStream } from '#streams/sqlite/stream.ts'
 import { createAppRoutes } from './app/routes.ts'
 import { foldersOf, type Folders } from './compose-folders.ts'
@@ -215,6 +216,7 @@ async function openAllowance({ telemetry, clock, usedSpans }: Engines): Promise<
 /** HTTP in the main thread; the log's writer, the projector and the queries in threads. */
 export async function composeServer(config: Config): Promise<EmbeddedServer> {
   const { dataFolder } = config
+  const folder = joinFolder(dataFolder)
   const engines = await openEngines(config, foldersOf(dataFolder))
   const { projector, allowance } = engines
   const http = createServer(config, engines)
@@ -223,7 +225,7 @@ export async function composeServer(config: Config): Promise<EmbeddedServer> {
   // Grows with each change of role, so that letting go notices when it has been overtaken.
   let turn = 0
   let closing: Promise<void> | undefined
-  const close = (): Promise<void> => (closing ??= engines.close())
+  const close = (): Promise<void> => (closing ??= engines.close().then(folder.release))
   const resume = (): void => {
     turn++
     if (isFolding) projector.start()

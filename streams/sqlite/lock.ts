@@ -6,6 +6,11 @@ import { failureOf } from './database.ts'
 
 export type FolderLock = Readonly<{ release(): void }>
 
+const operation = 'lock data folder'
+const workersFile = 'lock.workers'
+/** How long the workers of a server that was killed may take to notice. */
+const workersTimeoutMsDefault = 10_000
+
 function readPid(file: string): string {
   try {
     return readFileSync(file, 'utf8').trim()
@@ -14,30 +19,57 @@ function readPid(file: string): string {
   }
 }
 
+type Hold = Readonly<{ file: string; begin: string; timeoutMs: number; hint: string }>
+
+/** A lock that is a transaction on an empty database. Throws PermanentError, with the hint when somebody is in the way. */
+function hold(folder: string, { file, begin, timeoutMs, hint }: Hold): FolderLock {
+  let database: DatabaseSync | undefined
+  try {
+    mkdirSync(folder, { recursive: true })
+    database = new DatabaseSync(join(folder, file), { timeout: timeoutMs })
+    database.exec(begin)
+  } catch (cause) {
+    database?.close()
+    const failure = failureOf(cause, operation, folder)
+    throw failure instanceof PermanentError ? failure : new PermanentError({ operation, subject: folder, hint })
+  }
+  const held = database
+  return { release: () => held.close() }
+}
+
+/** Returns when no process has joined the folder, or the last of them has left it. */
+function awaitWorkers(folder: string, timeoutMs: number): void {
+  const hint = 'a worker of a server that was killed is still at it: end that process'
+  hold(folder, { file: workersFile, begin: 'BEGIN EXCLUSIVE', timeoutMs, hint }).release()
+}
+
 /**
  * Holds the data folder for this process alone, so that two servers cannot share one. Throws PermanentError naming the
  * other's process id. The lock is an exclusive transaction on an empty SQLite database: the operating system lets go of it
  * when the process ends, however it ends; the file with the id is only for the message. Command-line tools do not need it.
+ * Workers of a server that was killed are waited for, without doing anything else.
  */
-export function lockFolder(folder: string): FolderLock {
-  const operation = 'lock data folder'
+export function lockFolder(folder: string, workersTimeoutMs = workersTimeoutMsDefault): FolderLock {
   const pidFile = join(folder, 'lock.pid')
-  let database: DatabaseSync | undefined
+  const hint = `another server is using it: process ${readPid(pidFile)}; stop that one or choose another folder`
+  const begin = 'PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE'
+  const lock = hold(folder, { file: 'lock', begin, timeoutMs: 0, hint })
   try {
-    mkdirSync(folder, { recursive: true })
-    database = new DatabaseSync(join(folder, 'lock'), { timeout: 0 })
-    database.exec('PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE')
+    awaitWorkers(folder, workersTimeoutMs)
     writeFileSync(pidFile, `${process.pid}\n`)
   } catch (cause) {
-    database?.close()
-    const failure = failureOf(cause, operation, folder)
-    if (failure instanceof PermanentError) throw failure
-    throw new PermanentError({
-      operation,
-      subject: folder,
-      hint: `another server is using it: process ${readPid(pidFile)}; stop that one or choose another folder`,
-    })
+    lock.release()
+    throw failureOf(cause, operation, folder)
   }
-  const held = database
-  return { release: () => held.close() }
+  return lock
+}
+
+/**
+ * For each worker process of the server that holds the folder, beside others: as long as one is left, however it lost its server,
+ * no other server begins.
+ */
+export function joinFolder(folder: string): FolderLock {
+  const hint = 'another server is just beginning to use it'
+  const begin = 'BEGIN; SELECT count(*) FROM sqlite_schema'
+  return hold(folder, { file: workersFile, begin, timeoutMs: workersTimeoutMsDefault, hint })
 }

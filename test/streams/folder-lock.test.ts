@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { PermanentError } from '#src/lib/failure.ts'
-import { lockFolder } from '#streams/sqlite/lock.ts'
+import { joinFolder, lockFolder } from '#streams/sqlite/lock.ts'
 import { startProgram } from './programs/child.ts'
 
 describe('the lock on the data folder', function () {
@@ -28,6 +28,21 @@ describe('the lock on the data folder', function () {
     expect(() => lockFolder(folder)).to.throw(PermanentError, `process ${process.pid}`)
     lock.release()
     lockFolder(folder).release()
+  })
+
+  it('is had only when the last worker of an earlier server has gone, even by kill -9', async () => {
+    const worker = startProgram('join-folder.ts', [folder])
+    await worker.printed(1)
+    expect(worker.lines).to.deep.equal(['joined'])
+    const second = joinFolder(folder)
+    const refused = (): unknown => expect(() => lockFolder(folder, 0)).to.throw(PermanentError, 'a worker of a server')
+    refused()
+    second.release()
+    refused()
+    await worker.kill()
+    const lock = lockFolder(folder, 0)
+    joinFolder(folder).release()
+    lock.release()
   })
 
   it('makes the folder where there is none', () => {
