@@ -19,7 +19,8 @@ export type Timers = Readonly<{
 /** A projection that could not go on: `retried` when it is tried again by itself, else it stands until the process does. */
 export type ProjectionFailure = Readonly<{ projection: string; error: unknown; retried: boolean }>
 
-export type ProjectorLimits = CacheLimits & Readonly<{ projectorBatchEventsMax: number }>
+export type ProjectorLimits = CacheLimits &
+  Readonly<{ projectorBatchEventsMax: number; projectorBatchRecordsMax: number }>
 
 export type ProjectorOptions = Readonly<{
   stream: Stream
@@ -103,6 +104,26 @@ function createRun(
 }
 
 /**
+ * Cuts what was read where it holds more records than one batch should: a batch is one transaction, found by readers when all
+ * of it is written, and held in memory until then. An event is never cut.
+ */
+function* inBatches(events: readonly RecordedEvent[], recordsMax: number): Generator<readonly RecordedEvent[]> {
+  let batch: RecordedEvent[] = []
+  let records = 0
+  for (const event of events) {
+    const { spans, logs, rumEvents } = event.counts
+    records += spans + logs + rumEvents
+    if (records > recordsMax && batch.length > 0) {
+      yield batch
+      batch = []
+      records = spans + logs + rumEvents
+    }
+    batch.push(event)
+  }
+  if (batch.length > 0) yield batch
+}
+
+/**
  * Folds one partition's log into the indexes of all projections. Each event is decoded once for all of them; the log is read
  * from where the projection that is furthest behind stands.
  */
@@ -140,8 +161,12 @@ export function createProjector(options: ProjectorOptions): Projector {
           // Readers were told that nothing is missing: that ends before the fold, not after it.
           if (idle && events.length > 0) await beat()
           idle = events.length === 0
-          await inTurn(() => (events.length === 0 ? work.caughtUpAll(until) : work.foldAll(events, until)))
-          await beat()
+          if (idle) await inTurn(() => work.caughtUpAll(until))
+          for (const batch of inBatches(events, limits.projectorBatchRecordsMax)) {
+            await inTurn(() => work.foldAll(batch, until))
+            await beat()
+          }
+          if (idle) await beat()
           if (running.lanes.length === 0) throw running.failure
         }
         if (stopped.signal.aborted) throw running.failure

@@ -42,6 +42,7 @@ export const limits = {
   sessionAbsoluteMs: 30 * 86_400_000,
   indexFilesOpenMax: 256,
   projectorBatchEventsMax: 512,
+  projectorBatchRecordsMax: 10_000,
   /** Documents that a projector keeps loaded between batches, for each projection: how many, and about how many bytes. */
   cachedDocumentsMax: 50_000,
   cachedBytesMax: 64 * 1024 * 1024,

@@ -35,10 +35,13 @@ export function integerOf(value: number | bigint): bigint | undefined {
   return Number.isFinite(value) ? clampInt64(BigInt(Math.trunc(value))) : undefined
 }
 
+// oxlint-disable-next-line no-control-regex
+const controls = /[\u0000-\u001f\u007f]/
+
 /** Control characters become their pictures and lone surrogates U+FFFD: engines must not meet NUL or broken text. */
 export function visible(text: string): string {
-  // oxlint-disable-next-line no-control-regex
-  return text.toWellFormed().replace(/[\u0000-\u001f\u007f]/g, (character) => {
+  if (!controls.test(text)) return text.isWellFormed() ? text : text.toWellFormed()
+  return text.toWellFormed().replace(new RegExp(controls, 'g'), (character) => {
     const code = character.charCodeAt(0)
     return code === 0x7f ? '\u2421' : String.fromCharCode(0x2400 + code)
   })
@@ -47,17 +50,13 @@ export function visible(text: string): string {
 /** The term by which a value of a keyword field is found: whole, case folded, one token. */
 export const keywordTerm = (field: string, value: string): string => visible(wholeToken(field, value))
 
+const oddBlanks = /^ | $| {2}/
+
 /** The tokens of a `tokens` field, several values with the sentinel between. */
 function tokenText(value: string | readonly string[]): string {
   const texts = typeof value === 'string' ? [value] : value
   return texts
-    .map((text) =>
-      text
-        .split(' ')
-        .filter((token) => token !== '')
-        .map(visible)
-        .join(' '),
-    )
+    .map((text) => visible(oddBlanks.test(text) ? text.replace(/ +/g, ' ').replace(/^ | $/g, '') : text))
     .filter((text) => text !== '')
     .join(` ${sentinel} `)
 }

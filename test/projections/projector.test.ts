@@ -10,6 +10,7 @@ import { createMemoryStream } from '#streams/memory/stream.ts'
 import type { Stream } from '#streams/stream.ts'
 import { counting, lineEvent, lineDecoders, mirror } from '#test/support/line-projections.ts'
 import { createRandom, everything } from '#test/support/index-fixture.ts'
+import { positionStep } from '#src/events/envelope.ts'
 import { workspaceIdOf } from '#src/events/workspace-id.ts'
 
 const acme = workspaceIdOf('acme')
@@ -77,7 +78,7 @@ function start({ stream, writer, projections = [counting], decoders = lineDecode
     decode: createDecoder(decoders),
     clock: time.clock,
     timers: time.timers,
-    limits: { projectorBatchEventsMax: 4, cachedDocumentsMax: 10, cachedBytesMax: 1e6 },
+    limits: { projectorBatchEventsMax: 4, projectorBatchRecordsMax: 5, cachedDocumentsMax: 10, cachedBytesMax: 1e6 },
     onFailure: (failure) => failures.push(failure),
   })
   const ended = projector.run(stop.signal)
@@ -160,6 +161,26 @@ describe('the projector', () => {
     const head = await stream.head()
     await run.until(await atHead(stream))
     expect(progress).to.deep.include({ position: 0, head })
+    await run.stop()
+  })
+
+  it('writes no more records at once than a batch may hold, but whole events', async () => {
+    const stream = createMemoryStream({ partition: '0' })
+    const store = createMemoryIndexStore()
+    const lines = (count: number): readonly string[] => Array.from({ length: count }, () => 'a')
+    await append(stream, [lines(2), lines(3), lines(9), lines(1)])
+    const checkpoints: number[] = []
+    const writer: IndexWriter = {
+      ...store.writer,
+      write: async (name, entries, checkpoint) => {
+        checkpoints.push(checkpoint.position / positionStep)
+        return store.writer.write(name, entries, checkpoint)
+      },
+    }
+    const run = start({ stream, writer })
+    await run.until(await atHead(stream))
+    expect(checkpoints).to.deep.equal([2, 3, 4])
+    expect(await totals(store.reader)).to.deep.equal({ a: 15 })
     await run.stop()
   })
 
