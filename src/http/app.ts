@@ -84,6 +84,8 @@ export function createHttpApp({ routes, session, random, trustedProxies, report 
 }
 
 function sendFailure(ctx: Context, fail: (ctx: Context, error: unknown) => void): void {
+  // What the handler has said of a body that is not sent: its coding, its name.
+  for (const name of ctx.res.getHeaderNames()) if (name.startsWith('content-')) ctx.remove(name)
   try {
     sendRefusal(ctx, unavailable)
   } catch (second) {

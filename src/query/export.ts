@@ -95,7 +95,7 @@ export async function answerLogExport(
   if (ctx.method === 'HEAD') return
   await audit()
   const text = Readable.from(render(found.batches, format, filters.fields), { objectMode: true, highWaterMark: 1 })
-  ctx.res.once('close', () => text.destroy())
+  // Koa destroys the body when the answer has gone out or its connection is gone.
   ctx.body = encoded(ctx, text)
 }
 
