@@ -153,7 +153,7 @@ describe('GET /api/v1/traces', () => {
         { authorization: `Basic ${Buffer.from(`x:${key}`).toString('base64')}` },
         { 'x-api-key': key },
       ]) {
-        expect((await asked(headers as unknown as Record<string, string>)).status).to.equal(200)
+        expect((await asked(headers)).status).to.equal(200)
       }
     })
 

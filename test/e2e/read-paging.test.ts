@@ -65,7 +65,7 @@ describe('paging', function () {
     for (const order of orders) {
       it(`${name}, ${order}: nothing twice, nothing missed of what was there and stayed`, async () => {
         for (const limit of [1, 2, 3, 5, 12, 13]) {
-          const fromNs = windows.next().value as bigint
+          const fromNs = windows.next().value
           const there = Array.from({ length: 12 }, (_, n) => traceIn(fromNs, n))
           await send.spans(there.flat())
           await untilIndexed(server)
@@ -113,7 +113,7 @@ describe('paging', function () {
     ] as const) {
       it(`of ${name}, ${order}: nothing twice, nothing missed, in order`, async () => {
         for (const limit of [1, 2, 3, 7, 20, 21]) {
-          const fromNs = windows.next().value as bigint
+          const fromNs = windows.next().value
           // Many at one nanosecond: their ids settle the order.
           const records = Array.from({ length: 20 }, (_, n) => ({
             timestamp: formatTimeNs(fromNs + BigInt(Math.floor(n / 5)) * secondNs + 7n),
@@ -150,7 +150,7 @@ describe('paging', function () {
   }
 
   it('of the public listing says whether there is more', async () => {
-    const fromNs = windows.next().value as bigint
+    const fromNs = windows.next().value
     await send.spans(Array.from({ length: 5 }, (_, n) => traceIn(fromNs, n)).flat())
     await untilIndexed(server)
     const api = withKey(server.baseUrl, server.firstRun.keys.api)
