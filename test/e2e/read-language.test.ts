@@ -1,0 +1,196 @@
+import { expect } from 'chai'
+import { answerOf, at, listOf, signIn, untilIndexed, type Reader } from '../support/client.ts'
+import { removeFolder, startServer, type Server } from '../support/server.ts'
+import { hex } from '../support/telemetry.ts'
+import { sendingTo } from '../support/workspace.ts'
+
+const messages = {
+  timeout: 'connection_timeout_ms=500 exceeded',
+  orders: 'GET /api/v1/orders?id=7 500',
+  java: 'java.lang.NullPointerException at com.acme.Foo',
+  peer: 'peer 10.0.0.7:5432 refused',
+  uuid: 'order 9f1c2d3e-0000-4000-8000-aabbccddeeff paid',
+  german: 'Zahlung für Müller fehlgeschlagen',
+  chinese: '支付失败 order=12',
+  login: 'user logged in',
+} as const
+type Name = keyof typeof messages
+const names = Object.keys(messages) as readonly Name[]
+
+const fields: Readonly<Record<Name, Readonly<Record<string, string | number | readonly number[]>>>> = {
+  timeout: { level: 'error', status: 500, took: 1_500_000_000, env: 'staging' },
+  orders: { level: 'warn', status: '500', path: '/api/v1/orders', size: 10_240 },
+  java: { level: 'fatal', status: 404, codes: [1, 2] },
+  peer: { level: 'info', status: 499, codes: [2, 3], 'http.route': '/db' },
+  uuid: { level: 'info', user: 'Ann Lee', 'odd name': 'x' },
+  german: { level: 'debug', user: 'ann' },
+  chinese: {},
+  login: { level: 'trace', user: 'bob' },
+}
+
+/** CONTRACT §9: its table, then each form of its prose. */
+const table: readonly (readonly [query: string, found: readonly Name[]])[] = [
+  ['timeout', ['timeout']],
+  ['orders', ['orders']],
+  ['/api/v1/orders', ['orders']],
+  ['"v1 orders"', ['orders']],
+  ['NullPointerException', ['java']],
+  ['nullpointer*', ['java']],
+  ['com.acme.foo', ['java']],
+  ['10.0.0.7', ['peer']],
+  ['5432', ['peer']],
+  ['"10.0.0.7:5432"', ['peer']],
+  ['9f1c2d3e-0000-4000-8000-aabbccddeeff', ['uuid']],
+  ['9f1c2d3e', ['uuid']],
+  ['müller', ['german']],
+  ['FÜR', ['german']],
+  ['支付', ['chinese']],
+  ['log', []],
+  ['log*', ['login']],
+  // Words, phrases, and where they are looked for.
+  ['order paid', ['uuid']],
+  ['PAID Order', ['uuid']],
+  ['"order paid"', []],
+  ['"logged in"', ['login']],
+  ['staging', ['timeout']],
+  ['"order x"', []],
+  // Fields.
+  ['user:ann', ['uuid', 'german']],
+  ['user:"ann lee"', ['uuid']],
+  ['user=ann', ['german']],
+  ['user=ANN', ['german']],
+  ['user!=ann', ['timeout', 'orders', 'java', 'peer', 'uuid', 'chinese', 'login']],
+  ['user:(ann OR bob)', ['uuid', 'german', 'login']],
+  ['user=(ann OR bob)', ['german', 'login']],
+  ['user:*', ['uuid', 'german', 'login']],
+  ['@user:bob', ['login']],
+  ['http.route:/db', ['peer']],
+  ['"odd name":x', ['uuid']],
+  ['user:b?b', ['login']],
+  ['user:an*', ['uuid', 'german']],
+  ['path:/api/*/orders', ['orders']],
+  ['status:500', ['timeout', 'orders']],
+  ['status:"500"', ['timeout', 'orders']],
+  // Negation also means that the field may be missing, and that none of several values matches.
+  ['-user:ann user:*', ['login']],
+  ['!timeout status:500', ['orders']],
+  ['NOT codes:2', ['timeout', 'orders', 'uuid', 'german', 'chinese', 'login']],
+  ['-codes:1', ['timeout', 'orders', 'peer', 'uuid', 'german', 'chinese', 'login']],
+  ['codes!=3 codes:*', ['java']],
+  // NOT binds over AND over OR; operators in every spelling.
+  ['timeout OR müller AND nothing', ['timeout']],
+  ['(timeout OR müller) AND fehlgeschlagen', ['german']],
+  ['timeout or müller', ['timeout', 'german']],
+  ['timeout || müller', ['timeout', 'german']],
+  ['order and paid', ['uuid']],
+  ['order && paid', ['uuid']],
+  ['order not paid', ['chinese']],
+  ['order AND NOT paid OR log*', ['chinese', 'login']],
+  // Numbers compare as numbers, and only numbers.
+  ['status:>400', ['timeout', 'java', 'peer']],
+  ['status:>=499', ['timeout', 'peer']],
+  ['status:<499', ['java']],
+  ['status:<=499', ['java', 'peer']],
+  ['status>499', ['timeout']],
+  ['status:[400 TO 499]', ['java', 'peer']],
+  ['status:{404 TO 500}', ['peer']],
+  ['status:[404 TO *]', ['timeout', 'java', 'peer']],
+  ['took:>=1.5s', ['timeout']],
+  ['took:>1500ms', []],
+  ['size:>=10KiB', ['orders']],
+  ['size:>10kb', ['orders']],
+  ['size:<10kb', []],
+  // Levels in their order.
+  ['level>=warn', ['timeout', 'orders', 'java']],
+  ['level:<info', ['german', 'login']],
+  ['level:[info TO error]', ['timeout', 'orders', 'peer', 'uuid']],
+  ['level:error', ['timeout']],
+  ['level:WARNING', ['orders']],
+  // Patterns.
+  ['/time.*/', ['timeout']],
+  ['/null[a-z]+exception/', ['java']],
+  ['user:/b.b/', ['login']],
+  ['status:/4\\d\\d/', ['java', 'peer']],
+  ['*xception', ['java']],
+  ['null*exception', ['java']],
+  ['t?meout', ['timeout']],
+]
+
+describe('the search language over HTTP', () => {
+  let server: Server
+  let reader: Reader
+  before(async () => {
+    server = await startServer()
+    reader = await signIn(server.baseUrl, server.firstRun.sign_in)
+    const send = sendingTo(server, server.firstRun.keys)
+    await send.logs(names.map((name) => ({ message: messages[name], service: name, ...fields[name] })))
+    await send.spans(
+      names.map((name) => ({
+        traceId: hex(32, name),
+        spanId: hex(16, name),
+        name: messages[name],
+        service: name,
+        attributes: fields[name],
+      })),
+    )
+    await untilIndexed(server)
+  })
+  after(async () => {
+    await server.stop()
+    await removeFolder(server.dataFolder)
+  })
+
+  const search = (path: string, q: string) => answerOf(reader, `${path}?q=${encodeURIComponent(q)}&limit=100`)
+  const foundIn = async (q: string): Promise<unknown[]> =>
+    listOf(await search('/api/app/logs/search', q), 'logs').map(({ service }) => service)
+
+  for (const [query, found] of table) {
+    it(`${query} finds ${found.join(' ') || 'nothing'}, and so does what it is understood as`, async () => {
+      expect(await foundIn(query)).to.have.members(found)
+      const normalized = String(at(await search('/api/app/logs/search', query), 'query', 'normalized'))
+      expect(await foundIn(normalized), normalized).to.have.members(found)
+    })
+  }
+
+  it('finds spans by the same words', async () => {
+    for (const [query, found] of table) {
+      // Levels are of logs.
+      if (query.startsWith('level')) continue
+      const traces = listOf(await search('/api/app/traces/search', query), 'traces')
+      expect(
+        traces.map((trace) => at(trace, 'root', 'service')),
+        query,
+      ).to.have.members(found)
+    }
+  })
+
+  it('says what it left out or takes otherwise than it may look', async () => {
+    for (const query of ['timeout --- x', 'user=a*', 'foo-*-bar']) {
+      const warnings = at(await search('/api/app/logs/search', query), 'query', 'warnings')
+      expect(warnings, query).to.be.an('array').that.is.not.empty
+    }
+    expect(at(await search('/api/app/logs/search', 'timeout'), 'query', 'warnings')).to.deep.equal([])
+  })
+
+  const mistakes: readonly (readonly [query: string, position: number])[] = [
+    ['error | stats count()', 6],
+    ['(a', 2],
+    ['a )', 2],
+    ['user:', 5],
+    ['status:>abc', 8],
+    ['status:[1 TO', 10],
+    ['"open', 5],
+    ['a AND', 5],
+    ['user=~b.*', 4],
+    ['/(?=a)/', 1],
+    ['fo*:bar', 0],
+  ]
+  for (const [query, position] of mistakes) {
+    it(`${query} is a mistake at ${position}`, async () => {
+      const { status, body } = await reader.get(`/api/app/logs/search?q=${encodeURIComponent(query)}`)
+      expect([status, body['code']]).to.deep.equal([400, 'query_syntax'])
+      expect(body['expected']).to.be.an('array')
+      expect(body['position']).to.equal(position)
+    })
+  }
+})
