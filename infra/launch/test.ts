@@ -4,13 +4,15 @@ import Mocha from 'mocha'
 import { bringChromium } from './browser.ts'
 import { bringPython } from './python.ts'
 
-// `npm test [-- --grep TEXT] [FILE ...]`: brings what the tests meet, runs them, and closes with a plain count.
+// `npm test [-- --grep TEXT] [FILE ...]`: brings what the tests meet, runs them, and closes with a plain count. `npm run soak`
+// runs them with the fault and load suites in their long form.
 const { values, positionals } = parseArgs({
   args: process.argv.slice(2),
-  options: { grep: { type: 'string' } },
+  options: { grep: { type: 'string' }, soak: { type: 'boolean', default: false } },
   allowPositionals: true,
 })
 
+if (values.soak) process.env['SOAK'] = '1'
 process.env['CHROMIUM'] = bringChromium()
 process.env['SENDERS_PYTHON'] = bringPython()
 // A test server must not depend on what the developer's shell happens to hold.
