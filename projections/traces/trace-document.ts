@@ -57,7 +57,6 @@ function searchableTrace(trace: TraceDocument): Searchable {
     timeNs: clampTimeNs(startTimeNs),
     fields: {
       trace_id: traceId,
-      listed: summary.spanCount > 0 ? 'yes' : 'no',
       service: summary.services.map(({ name }) => name),
       root_service: summary.root?.service,
       operation: summary.root?.operation,
@@ -77,7 +76,6 @@ export const traces: Collection<TraceDocument> = {
   lookbackDays: 7,
   fields: {
     trace_id: 'keyword',
-    listed: 'keyword',
     service: 'keyword',
     root_service: 'keyword',
     operation: 'keyword',
