@@ -9,7 +9,7 @@ export type FolderLock = Readonly<{ release(): void }>
 const operation = 'lock data folder'
 const workersFile = 'lock.workers'
 /** How long the workers of a server that was killed may take to notice. */
-const workersTimeoutMsDefault = 10_000
+const workersTimeoutMsDefault = 5_000
 
 function readPid(file: string): string {
   try {

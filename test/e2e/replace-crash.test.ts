@@ -45,7 +45,7 @@ describe(`${crashes} crashes of the worker under looping clients`, function () {
         const answer = await sendOnce(server, { ...post, key: post.path === logsPath ? keys.logs : keys.tracing })
         if (answer.status !== 200) failures.push(`${name}: ${answer.status} ${answer.body}`)
         if (post.path === logsPath) told.logs.add(name)
-        else told.spans.set(auditedTrace(name), acceptedSpans(answer, spansPerRequest))
+        else told.spans.set(auditedTrace(name), acceptedSpans(answer.body, spansPerRequest))
         acks.emit('ack')
         return cuts
       } catch (error) {
@@ -116,7 +116,7 @@ describe(`${crashes} crashes of the worker under looping clients`, function () {
     const spansMax = plans['free']?.spansPerMonth ?? 0
     for (let sent = 0; sent < spansMax - 50;) {
       const spans = Math.min(9_000, spansMax - 50 - sent)
-      expect(acceptedSpans(await send(`filler ${sent}`, spans), spans)).to.equal(spans)
+      expect(acceptedSpans((await send(`filler ${sent}`, spans)).body, spans)).to.equal(spans)
       sent += spans
     }
     const finish = Promise.withResolvers<void>()
@@ -133,7 +133,7 @@ describe(`${crashes} crashes of the worker under looping clients`, function () {
     finish.resolve()
     const answer = await slow
     expect(answer.connection).to.equal('close')
-    expect(acceptedSpans(answer, 80)).to.equal(50)
-    expect(acceptedSpans(await send('beyond', 10), 10)).to.equal(0)
+    expect(acceptedSpans(answer.body, 80)).to.equal(50)
+    expect(acceptedSpans((await send('beyond', 10)).body, 10)).to.equal(0)
   })
 })

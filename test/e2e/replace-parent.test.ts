@@ -59,6 +59,19 @@ describe('the parent of the worker', function () {
     expect(await send('late').catch(String)).to.include('ECONNREFUSED')
   })
 
+  it('does not begin while a worker of an earlier one is left, which may still write', async () => {
+    const worker = server.workerPid()
+    process.kill(worker, 'SIGSTOP')
+    const gone = once(server.process, 'close')
+    server.process.kill('SIGKILL')
+    const outcome = await startServer({ dataFolder: server.dataFolder }).catch(String)
+    expect(outcome).to.include('server ended (1)').and.to.include('a worker of a server that was killed')
+    process.kill(worker, 'SIGCONT')
+    await gone
+    const next = await startServer({ dataFolder: server.dataFolder })
+    await next.stop()
+  })
+
   it('keeps the worker that it has when the new one cannot start', async () => {
     const secrets = await readFile(secretsFile())
     const worker = server.workerPid()

@@ -1,61 +1,75 @@
-import { EventEmitter, once } from 'node:events'
 import http from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect } from 'chai'
 import { plans } from '#src/config.ts'
-import {
-  acceptedSpans,
-  auditedLog,
-  auditedSpans,
-  auditedTrace,
-  expectFound,
-  logsPath,
-  otlpPath,
-  type Told,
-} from '../support/audit.ts'
-import { cli } from '../support/cli.ts'
+import { acceptedSpans, auditedLog, auditedSpans, expectFound, logsPath, otlpPath, spansOf } from '../support/audit.ts'
+import { createSpanWorkspace } from '../support/cli.ts'
+import { untilIndexed } from '../support/client.ts'
 import { sendOnce, type Post } from '../support/sender.ts'
 import { removeFolder, startServer, type Server } from '../support/server.ts'
 
 const isSoak = process.env['SOAK'] === '1'
-const replacements = isSoak ? 100 : 12
+const replacements = isSoak ? 102 : 9
 
 /** Workers that may still have connections before a further replacement hurries the oldest. */
 const drainingMax = 3
 const idleMs = 2_000
 
-const spansPerRequest = 211
+/**
+ * A workspace lasts for so many replacements. In all but the last, large requests leave little of its allowance; during the last
+ * many small ones use it up, so that the edge is met while the allowance moves from process to process.
+ */
+const roundsPerWorkspace = 3
 const spanClients = 4
 const spansMax = plans['free']?.spansPerMonth ?? 0
-/** So many requests between two replacements that the allowance is used up a little after the middle. */
-const requestsPerRound = Math.ceil(spansMax / spansPerRequest / (0.6 * replacements) / spanClients)
+const largeRequest = 5_625
+const smallRequest = 11
+
+type Workspace = Readonly<{ workspace: string; key: string }>
 
 describe(`${replacements} planned replacements under looping clients`, function () {
   this.timeout(isSoak ? 900_000 : 180_000)
 
   let server: Server
-  const told: Told = { logs: new Set(), spans: new Map() }
+  const workspaces: Workspace[] = []
+  const told = { logs: new Set<string>(), spans: new Map<string, number>() }
+  /** Spans that senders were told are stored, by workspace. */
+  const accepted = new Map<string, number>()
   const failures: string[] = []
   const connections = new Set<string | undefined>()
-  const rounds = new EventEmitter().setMaxListeners(0)
   const over = new AbortController()
+  const agent = new http.Agent({ keepAlive: true })
   let round = 0
-  const nextRound = (): Promise<unknown> => once(rounds, 'next')
 
-  async function deliver(name: string, post: Omit<Post, 'key'>): Promise<void> {
-    const { keys } = server.firstRun
+  /** The answer's body; undefined after a failure, which ends everything. */
+  async function deliver(name: string, post: Post): Promise<string | undefined> {
     try {
-      const answer = await sendOnce(server, { ...post, key: post.path === logsPath ? keys.logs : keys.tracing })
-      if (answer.status !== 200) failures.push(`${name} in round ${round}: ${answer.status} ${answer.body}`)
-      else if (post.path === logsPath) told.logs.add(name)
-      else told.spans.set(auditedTrace(name), acceptedSpans(answer, spansPerRequest))
-      connections.add(answer.connection)
+      const { status, body, connection } = await sendOnce(server, post)
+      connections.add(connection)
+      if (status === 200) return body
+      failures.push(`${name} in round ${round}: ${status} ${body}`)
     } catch (error) {
       failures.push(`${name} in round ${round}: ${String(error)}`)
     }
+    over.abort()
+    return undefined
   }
-  const deliverLog = (name: string, agent: Post['agent']): Promise<void> =>
-    deliver(name, { path: logsPath, body: auditedLog(name), agent })
+  async function deliverLog(name: string, agent: Post['agent']): Promise<void> {
+    const post = { path: logsPath, key: server.firstRun.keys.logs, body: auditedLog(name), agent }
+    if ((await deliver(name, post)) !== undefined) told.logs.add(name)
+  }
+  /** How many of the spans were stored. */
+  async function deliverSpans(
+    { workspace, key }: Workspace,
+    name: string,
+    spans: number,
+    more: Pick<Post, 'agent' | 'until'>,
+  ): Promise<number> {
+    const body = await deliver(name, { path: otlpPath, key, body: auditedSpans(name, spans), ...more })
+    const stored = body === undefined ? 0 : acceptedSpans(body, spans)
+    accepted.set(workspace, (accepted.get(workspace) ?? 0) + stored)
+    return stored
+  }
 
   async function logClient(client: string, agent: Post['agent']): Promise<void> {
     for (let request = 0; !over.signal.aborted; request++) await deliverLog(`${client} ${request}`, agent)
@@ -66,28 +80,41 @@ describe(`${replacements} planned replacements under looping clients`, function 
       await pause(idleMs)
     }
   }
-  async function spanClient(client: number, agent: Post['agent']): Promise<void> {
-    while (!over.signal.aborted) {
-      const begun = nextRound()
-      for (let request = 0; request < requestsPerRound; request++) {
-        const name = `spans ${client} ${round} ${request}`
-        await deliver(name, { path: otlpPath, body: auditedSpans(name, spansPerRequest), agent })
-      }
-      await begun
+  async function spanClient(workspace: Workspace, client: number): Promise<void> {
+    const over = { agent: client % 2 === 0 && agent }
+    if (round % roundsPerWorkspace < roundsPerWorkspace - 1) {
+      await deliverSpans(workspace, `large ${round} ${client}`, largeRequest, over)
+      return
+    }
+    for (let request = 0; ; request++) {
+      if ((await deliverSpans(workspace, `small ${round} ${client} ${request}`, smallRequest, over)) === 0) return
     }
   }
-  /** Begins its body before the replacement and ends it after: the worker that was replaced has to store it. */
-  async function slowClient(): Promise<void> {
-    while (!over.signal.aborted) {
-      const name = `slow ${round}`
-      const body = auditedSpans(name, spansPerRequest)
-      await deliver(name, { path: otlpPath, body, agent: false, until: nextRound })
-    }
+
+  /** One replacement, with requests for spans from before it begins until after it has ended. */
+  async function replaceOnce(workspace: Workspace): Promise<void> {
+    const replaced = Promise.withResolvers<void>()
+    const begun = Promise.withResolvers<void>()
+    // The worker that is replaced has to store it: its body ends when another serves.
+    const slow = deliverSpans(workspace, `slow ${round}`, smallRequest, {
+      agent: false,
+      until: () => {
+        begun.resolve()
+        return replaced.promise
+      },
+    })
+    await begun.promise
+    const clients = Array.from({ length: spanClients }, (_, client) => spanClient(workspace, client))
+    await server.replace()
+    replaced.resolve()
+    await Promise.all([slow, ...clients])
   }
 
   before(async () => {
     server = await startServer()
-    await cli(server, 'workspace', 'plan', 'default', 'free')
+    for (let index = 0; index < replacements / roundsPerWorkspace; index++) {
+      workspaces.push(await createSpanWorkspace(server, `workspace-${index}`, 'free'))
+    }
   })
   after(async () => {
     await server.stop()
@@ -95,24 +122,15 @@ describe(`${replacements} planned replacements under looping clients`, function 
   })
 
   it('refuse none, reset none, lose nothing, and keep the span allowance to the span', async () => {
-    const agent = new http.Agent({ keepAlive: true })
     const idleAgent = new http.Agent({ keepAlive: true, maxSockets: 1 })
-    const clients = [
-      logClient('kept', agent),
-      logClient('new', false),
-      idleClient(idleAgent),
-      slowClient(),
-      ...Array.from({ length: spanClients }, (_, client) => spanClient(client, client % 2 === 0 && agent)),
-    ]
+    const clients = [logClient('kept', agent), logClient('new', false), idleClient(idleAgent)]
     const count = (pattern: RegExp): number => server.output.filter((line) => pattern.test(line)).length
     const draining = (): number => count(/has taken over/) - count(/has answered its last request/)
-    for (; round < replacements && failures.length === 0; round++) {
+    for (; round < replacements && !over.signal.aborted; round++) {
       while (draining() >= drainingMax) await server.printed(/has answered its last request/)
-      await server.replace()
-      rounds.emit('next')
+      await replaceOnce(workspaces[Math.floor(round / roundsPerWorkspace)] as Workspace)
     }
     over.abort()
-    rounds.emit('next')
     await Promise.all(clients)
     agent.destroy()
     idleAgent.destroy()
@@ -121,7 +139,11 @@ describe(`${replacements} planned replacements under looping clients`, function 
     expect(count(/has taken over/)).to.equal(replacements)
     expect(count(/ended unexpectedly|given up/), server.output.join('\n')).to.equal(0)
     expect(connections, 'workers that were replaced send their senders away').to.include('close')
-    expect(told.spans.values().reduce((sum, spans) => sum + spans, 0)).to.equal(spansMax)
+    await untilIndexed(server)
+    for (const { workspace } of workspaces) {
+      expect(accepted.get(workspace)).to.equal(spansMax)
+      expect(await spansOf(server, workspace)).to.deep.equal({ counted: spansMax, found: spansMax })
+    }
     await expectFound(server, told)
   })
 })

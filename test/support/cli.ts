@@ -11,6 +11,17 @@ export async function cli(server: Pick<Server, 'dataFolder'>, ...args: readonly 
 
 export type Tenant = Readonly<{ workspace: string; sign_in: FirstRun['sign_in']; keys: FirstRun['keys'] }>
 
+/** A further workspace with one key, for its spans. */
+export async function createSpanWorkspace(
+  server: Pick<Server, 'dataFolder'>,
+  name: string,
+  plan: string,
+): Promise<Readonly<{ workspace: string; key: string }>> {
+  const { id } = (await cli(server, 'workspace', 'create', name, '--plan', plan)) as { id: string }
+  const { secret } = (await cli(server, 'key', 'create', '--workspace', id, '--kind', 'tracing')) as { secret: string }
+  return { workspace: id, key: secret }
+}
+
 /** A further workspace with a member and a key of each kind, made as an operator makes them. */
 export async function createTenant(server: Pick<Server, 'dataFolder'>, name: string, plan: string): Promise<Tenant> {
   const { id } = (await cli(server, 'workspace', 'create', name, '--plan', plan)) as { id: string }
