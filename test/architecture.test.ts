@@ -51,6 +51,7 @@ const rules: readonly Rule[] = [
       'src/lib',
     ],
   },
+  { room: 'src/openapi', may: ['src/openapi', 'src/query', 'src/http/errors.ts', 'src/events', 'src/lib'] },
   { room: 'src/cli', may: ['src/cli', 'projections', 'streams', 'src/directory', 'src/events', 'src/lib'] },
   { room: 'infra', may: ['infra'] },
 ]

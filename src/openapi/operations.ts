@@ -1,0 +1,211 @@
+import type { z } from 'zod'
+import type { RefusalCode } from '#src/events/refusal.ts'
+import { correlationAnswer } from '#src/query/correlation-answer.ts'
+import { correlationParameters } from '#src/query/correlation.ts'
+import { exportContentTypes, logExportParameters } from '#src/query/export.ts'
+import { traceListingParameters } from '#src/query/listing.ts'
+import { logSearchAnswer, logSearchParameters } from '#src/query/logs.ts'
+import { traceListingAnswer, traceSearchAnswer } from '#src/query/trace-answer.ts'
+import { traceSearchParameters } from '#src/query/traces.ts'
+import {
+  logBody,
+  logIngestAnswer,
+  otlpAnswer,
+  otlpBody,
+  rpcStatus,
+  rumBody,
+  rumIngestAnswer,
+} from './ingest-schemas.ts'
+import { problem } from './problem.ts'
+
+/** A body by its media type: a schema, or `binary` or `text` for what has none in JSON. */
+export type Body = Readonly<Record<string, z.ZodType | 'binary' | 'text'>>
+
+/** One of the eight endpoints of INTERFACE §4. */
+export type Operation = Readonly<{
+  id: string
+  method: 'get' | 'post'
+  path: string
+  summary: string
+  /** Names of security schemes; any of them. */
+  security: readonly string[]
+  parameters?: z.ZodObject
+  request?: Body
+  success: Readonly<{ status: 200 | 202; description: string; body: Body; headers: readonly string[] }>
+  refusals: readonly RefusalCode[]
+  /** The form of a refusal. */
+  refusal: Body
+}>
+
+const asProblem: Body = { 'application/problem+json': problem }
+
+const ofEvery = ['method_not_allowed', 'rate_limited', 'unavailable'] as const satisfies readonly RefusalCode[]
+const ofKeys = [
+  'missing_credential',
+  'invalid_credential',
+  'revoked_credential',
+  'wrong_key_kind',
+] as const satisfies readonly RefusalCode[]
+const ofIngest = [
+  ...ofEvery,
+  ...ofKeys,
+  'invalid_body',
+  'invalid_request',
+  'body_timeout',
+  'payload_too_large',
+  'unsupported_media_type',
+  'unsupported_encoding',
+  'overloaded',
+] as const satisfies readonly RefusalCode[]
+const ofQueries = [
+  ...ofEvery,
+  'invalid_parameter',
+  'unknown_parameter',
+  'query_syntax',
+  'query_too_broad',
+  'entitlement_required',
+] as const satisfies readonly RefusalCode[]
+const ofCursors = ['invalid_cursor', 'cursor_mismatch'] as const satisfies readonly RefusalCode[]
+
+const ingest: readonly Operation[] = [
+  {
+    id: 'ingestRum',
+    method: 'post',
+    path: '/api/rum/v1/ingest',
+    summary: 'Takes browser events, logs, exceptions and spans',
+    security: ['publishableKey', 'publishableKeyInQuery'],
+    request: { 'application/json': rumBody, 'text/plain': rumBody },
+    success: {
+      status: 202,
+      description: 'Durable. Parts may have been refused.',
+      body: { 'application/json': rumIngestAnswer },
+      headers: ['Throughline-Position', 'X-Faro-Session-Status'],
+    },
+    refusals: [...ofIngest, 'secret_key_in_browser', 'origin_not_allowed'],
+    refusal: asProblem,
+  },
+  {
+    id: 'ingestLogs',
+    method: 'post',
+    path: '/api/logs/v1/ingest',
+    summary: 'Takes structured logs',
+    security: ['logsToken'],
+    request: {
+      'application/json': logBody,
+      'application/x-ndjson': 'text',
+      'application/msgpack': 'binary',
+      'text/plain': 'text',
+      'application/x-www-form-urlencoded': 'text',
+    },
+    success: {
+      status: 200,
+      description: 'Durable. Single records may have been refused; a body of which every record was is 400.',
+      body: { 'application/json': logIngestAnswer },
+      headers: ['Throughline-Position'],
+    },
+    refusals: [...ofIngest, 'secret_in_browser', 'entitlement_required'],
+    refusal: { ...asProblem, 'application/json': logIngestAnswer },
+  },
+  {
+    id: 'ingestTraces',
+    method: 'post',
+    path: '/api/traces/v1/otlp',
+    summary: 'Takes spans over OTLP/HTTP',
+    security: ['tracingToken'],
+    request: { 'application/x-protobuf': 'binary', 'application/json': otlpBody },
+    success: {
+      status: 200,
+      description: 'Durable. Spans may have been rejected: see `partialSuccess`.',
+      body: { 'application/x-protobuf': 'binary', 'application/json': otlpAnswer },
+      headers: ['Throughline-Position'],
+    },
+    refusals: [...ofIngest, 'secret_in_browser', 'entitlement_required'],
+    refusal: { 'application/x-protobuf': 'binary', 'application/json': rpcStatus },
+  },
+]
+
+const queries: readonly Operation[] = [
+  {
+    id: 'searchTraces',
+    method: 'get',
+    path: '/api/app/traces/search',
+    summary: 'Finds traces',
+    security: ['session'],
+    parameters: traceSearchParameters,
+    success: {
+      status: 200,
+      description: 'A page of traces.',
+      body: { 'application/json': traceSearchAnswer },
+      headers: [],
+    },
+    refusals: [...ofQueries, ...ofCursors, 'not_signed_in'],
+    refusal: asProblem,
+  },
+  {
+    id: 'correlate',
+    method: 'get',
+    path: '/api/app/correlation',
+    summary: 'Finds what shares an identifier with the one given',
+    security: ['session'],
+    parameters: correlationParameters,
+    success: {
+      status: 200,
+      description: 'The trace, its spans, logs, browser events and sessions.',
+      body: { 'application/json': correlationAnswer },
+      headers: [],
+    },
+    refusals: [...ofEvery, ...ofCursors, 'invalid_parameter', 'unknown_parameter', 'not_signed_in', 'not_found'],
+    refusal: asProblem,
+  },
+  {
+    id: 'searchLogs',
+    method: 'get',
+    path: '/api/app/logs/search',
+    summary: 'Finds log records',
+    security: ['session'],
+    parameters: logSearchParameters,
+    success: {
+      status: 200,
+      description: 'A page of log records.',
+      body: { 'application/json': logSearchAnswer },
+      headers: [],
+    },
+    refusals: [...ofQueries, ...ofCursors, 'not_signed_in', 'not_found'],
+    refusal: asProblem,
+  },
+  {
+    id: 'exportLogs',
+    method: 'get',
+    path: '/app/logs/export',
+    summary: 'Exports every log record that is found',
+    security: ['session'],
+    parameters: logExportParameters,
+    success: {
+      status: 200,
+      description: 'One snapshot, streamed. A body that was not ended properly is not the whole of it.',
+      body: { [exportContentTypes.ndjson]: 'text', [exportContentTypes.csv]: 'text' },
+      headers: ['Content-Disposition', 'X-Export-Matched', 'X-Query-Normalized'],
+    },
+    refusals: [...ofQueries, 'not_signed_in'],
+    refusal: asProblem,
+  },
+  {
+    id: 'listTraces',
+    method: 'get',
+    path: '/api/v1/traces',
+    summary: 'Lists traces',
+    security: ['apiKey'],
+    parameters: traceListingParameters,
+    success: {
+      status: 200,
+      description: 'A page of traces.',
+      body: { 'application/json': traceListingAnswer },
+      headers: ['RateLimit', 'RateLimit-Policy'],
+    },
+    refusals: [...ofQueries, ...ofCursors, ...ofKeys],
+    refusal: asProblem,
+  },
+]
+
+/** The whole documented API. */
+export const operations: readonly Operation[] = [...ingest, ...queries]

@@ -1,0 +1,92 @@
+import { readFileSync } from 'node:fs'
+import { expect } from 'chai'
+import type { JsonObject } from '#src/lib/json.ts'
+import { createOpenApiDocument } from '#src/openapi/document.ts'
+import { runProgram } from '#test/support/run-program.ts'
+import { openApi } from './openapi-schema.ts'
+
+describe('the OpenAPI document', () => {
+  const document = createOpenApiDocument('1.2.3')
+  const parsed = openApi.parse(document)
+  const operations = Object.entries(parsed.paths).flatMap(([path, item]) =>
+    Object.entries(item).flatMap(([method, operation]) =>
+      operation === undefined ? [] : [{ method, path, ...operation }],
+    ),
+  )
+
+  it('is of the form that OpenAPI 3.1 asks for', () => {
+    expect(openApi.safeParse(document).error?.issues).to.equal(undefined)
+    expect(openApi.safeParse({ ...document, path: {} }).success, 'a form that lets everything pass').to.equal(false)
+  })
+
+  it('has the eight endpoints and no ninth', () => {
+    expect(operations.map(({ method, path }) => `${method} ${path}`)).to.have.members([
+      'post /api/rum/v1/ingest',
+      'post /api/logs/v1/ingest',
+      'post /api/traces/v1/otlp',
+      'get /api/app/traces/search',
+      'get /api/app/correlation',
+      'get /api/app/logs/search',
+      'get /app/logs/export',
+      'get /api/v1/traces',
+    ])
+  })
+
+  it('names each operation once, each parameter once, and only schemas and credentials that there are', () => {
+    const ids = operations.map(({ operationId }) => operationId)
+    expect(new Set(ids).size).to.equal(ids.length)
+    for (const { operationId, parameters = [], security } of operations) {
+      const names = parameters.map(({ name }) => name)
+      expect(new Set(names).size, operationId).to.equal(names.length)
+      for (const scheme of security.flatMap((one) => Object.keys(one))) {
+        expect(parsed.components.securitySchemes, operationId).to.have.property(scheme)
+      }
+    }
+    const references = [...JSON.stringify(document).matchAll(/"\$ref":"#\/components\/schemas\/(\w+)"/g)].map(
+      ([, id]) => id,
+    )
+    expect(new Set(references)).to.deep.equal(new Set(Object.keys(parsed.components.schemas)))
+  })
+
+  it('says for each operation what it answers when it works, when it is refused and when it cannot be done', () => {
+    for (const { operationId, method, responses } of operations) {
+      expect(Object.keys(responses), operationId).to.include.members(['401', '405', '429', '503'])
+      expect(
+        Object.keys(responses).some((status) => status.startsWith('2')),
+        operationId,
+      ).to.equal(true)
+      if (method === 'post')
+        expect(Object.keys(responses), operationId).to.include.members(['403', '408', '413', '415'])
+      expect(responses['503']?.headers, operationId).to.have.property('Retry-After')
+    }
+  })
+
+  it('takes the parameters from what the handlers read', () => {
+    const search = operations.find(({ operationId }) => operationId === 'searchLogs')
+    const limit = search?.parameters?.find(({ name }) => name === 'limit')
+    expect(limit?.schema).to.deep.equal({ type: 'integer', minimum: 1, maximum: 1_000, default: 100 })
+    const names = search?.parameters?.map(({ name }) => name)
+    expect(names).to.include.members([
+      'q',
+      'level',
+      'service',
+      'trace_id',
+      'session_id',
+      'from',
+      'to',
+      'order',
+      'fields',
+    ])
+    expect(names).to.include.members(['cursor', 'around', 'before', 'after', 'include'])
+  })
+
+  it('is what npm run openapi prints', async () => {
+    const { version, scripts } = JSON.parse(readFileSync('package.json', 'utf8')) as {
+      version: string
+      scripts: Record<string, string>
+    }
+    expect(scripts['openapi']).to.equal('node infra/launch/launch.mjs src/openapi/print.ts')
+    const printed = await runProgram(process.execPath, ['src/openapi/print.ts'])
+    expect(JSON.parse(printed.join('\n')) as JsonObject).to.deep.equal(createOpenApiDocument(version))
+  })
+})
