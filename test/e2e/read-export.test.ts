@@ -344,6 +344,19 @@ describe('GET /app/logs/export', () => {
       }
     })
   })
+
+  // Last: it ends the server.
+  describe('when the server is told to stop', () => {
+    it('finishes the export for who goes on reading', async () => {
+      const response = await rawGet('/app/logs/export?service=snapshot', {})
+      await once(response, 'readable')
+      const stopped = server.stop()
+      const found = (await bytesOf(response)).toString().split('\n').filter(Boolean)
+      expect(response.complete).to.equal(true)
+      expect(String(found.length)).to.equal(response.headers['x-export-matched'])
+      await stopped
+    })
+  })
 })
 
 async function bytesOf(response: IncomingMessage): Promise<Buffer> {

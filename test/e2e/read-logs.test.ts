@@ -77,6 +77,7 @@ describe('GET /api/app/logs/search', () => {
     // Look-ups by id cover all time.
     ['session_id=s-old', ['old']],
     ['session_id=s-old&from=1d', []],
+    [`session_id=${'s'.repeat(128)}`, []],
     ['from=4d', [...ofToday, 'old']],
     [`from=${formatTimeNs(atS(5))}`, ['seven', 'six', 'five']],
     [`to=${formatTimeNs(atS(3))}`, ['two', 'one']],

@@ -82,7 +82,13 @@ async function sendAll(server: Server): Promise<void> {
   await send.spans([
     { ...span('logged', 0), name: 'GET /health', service: 'web', startNs: atS(5), kind: 4 },
     { ...span('browsed', 0), name: 'GET /home', service: 'web', startNs: atS(6), durationNs: 10n * msNs, kind: 0 },
-    { ...span('old', 0), name: 'GET /old', service: 'web', startNs: minutesAgoNs(3 * 24 * 60) },
+    {
+      ...span('old', 0),
+      name: 'GET /old',
+      service: 'web',
+      startNs: minutesAgoNs(3 * 24 * 60),
+      attributes: { 'session.id': 's-old' },
+    },
   ])
   await send.logs([
     { message: 'healthy', trace_id: traceOf('logged') },
@@ -155,6 +161,10 @@ describe('GET /api/app/traces/search', () => {
     ['session_id=s-1', ['login']],
     ['session_id=s-2', ['browsed']],
     ['session_id=s-3', []],
+    // Look-ups by id cover all time.
+    ['session_id=s-old', ['old']],
+    ['session_id=s-old&from=1d', []],
+    [`session_id=${'s'.repeat(128)}`, []],
     ['has=error', ['cart']],
     ['has=missing_spans', ['orphan']],
     ['has=logs', ['logged']],

@@ -1,0 +1,47 @@
+import { expect } from 'chai'
+import { limits } from '#src/config.ts'
+import type { JsonObject } from '#src/lib/json.ts'
+import { createAdmission } from '#src/ingest/admission.ts'
+import { createCursors } from '#src/query/cursor.ts'
+import { createQueryRoutes } from '#src/query/routes.ts'
+import { tracesProjection } from '#projections/traces/fold.ts'
+import { createMemoryIndexStore } from '#projections/stores/memory/store.ts'
+import { foldIntoStore } from '#test/projections/traces/every-store.ts'
+import { createFakeDirectory } from '#test/support/fake-directory.ts'
+import { listen } from '#test/support/http.ts'
+
+describe('the rate of the public listing', () => {
+  it('is told with each answer; above it a key is asked to come again', async () => {
+    const directory = createFakeDirectory()
+    const key = directory.addKey(directory.addWorkspace('acme'), 'api')
+    const store = createMemoryIndexStore()
+    await foldIntoStore(store, tracesProjection, [])
+    const few = { ...limits, requestsPerKeyPerSecond: 1, requestsPerKeyBurst: 2 }
+    const clock = () => 1_795_240_000_000
+    const admit = createAdmission({ directory: directory.view, limits: few, clock, onExposed: () => {} })
+    const routes = createQueryRoutes({
+      reader: store.reader,
+      directory: directory.view,
+      cursors: createCursors('secret'),
+      clock,
+      limits: few,
+      admitListing: (ctx) => admit(ctx, 'listing'),
+      recordExport: async () => {},
+    })
+    const server = await listen({ routes })
+    const ask = async (path: string) => {
+      const { status, headers } = await fetch(server.baseUrl + path, { headers: { authorization: `Bearer ${key}` } })
+      return [status, headers.get('ratelimit'), headers.get('retry-after')] as const
+    }
+    expect(await ask('/api/v1/traces')).to.deep.equal([200, '"key";r=1;t=0', null])
+    // What is refused counts too.
+    expect(await ask('/api/v1/traces?limit=0')).to.deep.equal([400, '"key";r=0;t=1', null])
+    const [status, rate, wait] = await ask('/api/v1/traces')
+    expect([status, rate]).to.deep.equal([429, '"key";r=0;t=1'])
+    expect(Number(wait)).to.be.within(1, 4)
+    const refused = await fetch(`${server.baseUrl}/api/v1/traces`, { headers: { authorization: `Bearer ${key}` } })
+    expect((await refused.json()) as JsonObject).to.include({ code: 'rate_limited' })
+    expect(refused.headers.get('ratelimit-policy')).to.equal('"key";q=2;w=2')
+    await server.close()
+  })
+})
