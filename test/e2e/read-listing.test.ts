@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import type { JsonObject } from '#src/lib/json.ts'
 import { formatTimeNs } from '#src/lib/time.ts'
-import { cli, createTenant, type Tenant } from '../support/cli.ts'
+import { cli } from '../support/cli.ts'
 import { answerOf, listOf, signIn, untilIndexed, withKey, type Reader } from '../support/client.ts'
 import { removeFolder, startServer, type Server } from '../support/server.ts'
 import { hex } from '../support/telemetry.ts'
@@ -209,128 +209,5 @@ describe('GET /api/v1/traces', () => {
     const head = await api.raw('/api/v1/traces', { method: 'HEAD' })
     expect([head.status, await head.text()]).to.deep.equal([200, ''])
     expect(Number(head.headers.get('content-length'))).to.be.greaterThan(100)
-  })
-})
-
-describe('what a plan includes', function () {
-  this.timeout(120_000)
-  let server: Server
-  const tenants = new Map<string, Readonly<{ tenant: Tenant; session: Reader; api: Reader }>>()
-  const traceId = hex(32, 'entitled')
-
-  before(async () => {
-    server = await startServer()
-    for (const plan of ['free', 'pro', 'logs-only', 'tracing-only']) {
-      const tenant = await createTenant(server, `w-${plan}`, plan)
-      const session = await signIn(server.baseUrl, tenant.sign_in)
-      tenants.set(plan, { tenant, session, api: withKey(server.baseUrl, tenant.keys.api) })
-      const send = sendingTo(server, tenant.keys)
-      if (plan !== 'logs-only') await send.spans([{ traceId, spanId: hex(16, 1), attributes: { 'session.id': 's' } }])
-      if (plan !== 'tracing-only') await send.logs([{ message: 'entitled', trace_id: traceId, session_id: 's' }])
-      await send.rum({
-        meta: { session: { id: 's' } },
-        events: [
-          { name: 'click', timestamp: new Date().toISOString(), trace: { trace_id: traceId, span_id: hex(16, 1) } },
-        ],
-      })
-    }
-    await untilIndexed(server)
-  })
-  after(async () => {
-    await server.stop()
-    await removeFolder(server.dataFolder)
-  })
-
-  /** The feature that is lacking; '' for an answer. */
-  const table: readonly (readonly [plan: string, path: string, feature: string])[] = [
-    ['free', '/api/app/traces/search', ''],
-    ['free', '/api/app/logs/search', ''],
-    ['free', '/app/logs/export', ''],
-    ['free', '/api/app/correlation?session_id=s', ''],
-    ['free', '/api/v1/traces', 'api_access'],
-    ['pro', '/api/app/traces/search', ''],
-    ['pro', '/api/v1/traces', ''],
-    ['logs-only', '/api/app/traces/search', 'tracing'],
-    ['logs-only', '/api/app/logs/search', ''],
-    ['logs-only', '/app/logs/export', ''],
-    ['logs-only', '/api/app/correlation?session_id=s', ''],
-    ['logs-only', '/api/v1/traces', 'tracing'],
-    ['tracing-only', '/api/app/traces/search', ''],
-    ['tracing-only', '/api/app/logs/search', 'logs'],
-    ['tracing-only', '/app/logs/export', 'logs'],
-    ['tracing-only', '/api/app/correlation?session_id=s', ''],
-    ['tracing-only', '/api/v1/traces', 'api_access'],
-  ]
-  for (const [plan, path, feature] of table) {
-    it(`${plan}: ${path} ${feature === '' ? 'is answered' : `needs ${feature}`}`, async () => {
-      const { session, api } = tenants.get(plan) ?? {}
-      const response = await (path.startsWith('/api/v1') ? api : session)?.raw(path)
-      const body = response?.status === 200 ? {} : ((await response?.json()) as JsonObject)
-      const expected = feature === '' ? [200, undefined, undefined] : [403, 'entitlement_required', feature]
-      expect([response?.status, body['code'], body['feature']]).to.deep.equal(expected)
-    })
-  }
-
-  it('leaves out of a correlation what the plan does not include, and names it', async () => {
-    const about = async (plan: string): Promise<JsonObject> =>
-      answerOf(tenants.get(plan)?.session as Reader, '/api/app/correlation?session_id=s')
-    const free = await about('free')
-    expect(free['omitted']).to.deep.equal([])
-    expect(free).to.include.keys('trace', 'traces', 'logs', 'rum_events')
-    const logsOnly = await about('logs-only')
-    expect(logsOnly['omitted']).to.deep.equal(['trace', 'traces'])
-    expect(logsOnly).not.to.have.any.keys('trace', 'traces')
-    expect(listOf(logsOnly['logs'] as JsonObject, 'items')).to.have.length(1)
-    const tracingOnly = await about('tracing-only')
-    expect(tracingOnly['omitted']).to.deep.equal(['logs'])
-    expect(tracingOnly).not.to.have.any.keys('logs')
-    expect(listOf(tracingOnly['traces'] as JsonObject, 'items')).to.have.length(1)
-    const kinds = listOf(tracingOnly, 'timeline').map(({ kind }) => kind)
-    expect(new Set(kinds)).to.deep.equal(new Set(['span', 'rum_event']))
-  })
-
-  it('shows what was stored before a plan lost a feature only when it has it again', async () => {
-    const { tenant, session } = tenants.get('pro') as { tenant: Tenant; session: Reader }
-    const plan = (name: string): Promise<JsonObject> => cli(server, 'workspace', 'plan', tenant.workspace, name)
-    const status = async (): Promise<number> => (await session.get('/api/app/logs/search?q=entitled')).status
-    await plan('tracing-only')
-    while ((await status()) !== 403);
-    await plan('pro')
-    while ((await status()) !== 200);
-    expect(listOf(await answerOf(session, '/api/app/logs/search?q=entitled'), 'logs')).to.have.length(1)
-  })
-
-  it('tells of spans that were refused for lack of allowance', async () => {
-    const { tenant, session } = tenants.get('free') as { tenant: Tenant; session: Reader }
-    const send = sendingTo(server, tenant.keys)
-    const big = hex(32, 'over the allowance')
-    // 50,000 a month, of which one was used before: these leave nine.
-    for (const [request, count] of [10_000, 10_000, 10_000, 10_000, 9_990].entries()) {
-      await send.spans(
-        Array.from({ length: count }, (_, n) => ({
-          traceId: hex(32, 'filler', request, Math.floor(n / 50)),
-          spanId: hex(16, 'filler', request, n),
-        })),
-      )
-    }
-    const spanOf = (n: number): string => hex(16, 'big', n)
-    await send.spans(
-      Array.from({ length: 13 }, (_, n) => ({
-        traceId: big,
-        spanId: spanOf(n),
-        ...(n === 0 ? {} : { parentSpanId: spanOf(n === 12 ? 0 : 12) }),
-      })),
-    )
-    await untilIndexed(server)
-    const body = await answerOf(session, `/api/app/correlation?trace_id=${big}`)
-    const trace = body['trace'] as JsonObject
-    expect(trace['summary']).to.include({ span_count: 9, rejected_span_count: 4, missing_parent_count: 1 })
-    const missing = listOf(trace, 'missing')
-    expect(new Set(missing.map(({ reason }) => reason))).to.deep.equal(new Set(['rejected_allowance']))
-    expect(missing.map(({ span_id: id }) => id)).to.have.members([9, 10, 11, 12].map(spanOf))
-    const parent = missing.find(({ span_id: id }) => id === spanOf(12))
-    expect(parent?.['referenced_by']).to.have.members([1, 2, 3, 4, 5, 6, 7, 8].map(spanOf))
-    const found = await answerOf(session, '/api/app/traces/search?has=missing_spans')
-    expect(listOf(found, 'traces').map(({ trace_id: id }) => id)).to.deep.equal([big])
   })
 })

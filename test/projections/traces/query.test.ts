@@ -7,7 +7,6 @@ import type { TraceConditions, TraceRequest, TraceSummary, WalkKey } from '#proj
 import type { DecodedEvent } from '#projections/projection.ts'
 import type { QueryTree } from '#src/events/query-tree.ts'
 import { workspaceIdOf } from '#src/events/workspace-id.ts'
-import { formatTimeNs } from '#src/lib/time.ts'
 import { givenEvent } from '#test/support/fold-harness.ts'
 import { describeOnEveryStore, foldIntoStore, type NewStore } from './every-store.ts'
 import { givenLog, givenRumEvent, givenSpan, msNs, noonNs, spanIdOf, traceIdOf, type GivenSpan } from './given.ts'
@@ -246,37 +245,6 @@ describeOnEveryStore('traces: search', (newStore) => {
     expect(operation?.values).to.deep.equal([{ value: 'SELECT', count: 2 }])
     const neither = await searchTraces(reader, acme, { order: 'newest', limit: 1 })
     expect(neither).not.to.have.any.keys('histogram', 'facets')
-  })
-})
-
-describeOnEveryStore('traces: counts', (newStore) => {
-  it('leave out spans that came again with another start', async () => {
-    const reader = await readerOf(newStore, [
-      received(1, spansOf('moved', [{ id: 1, atMs: 5 }])),
-      received(2, spansOf('moved', [{ id: 1, atMs: 7, attributes: { again: 1 } }])),
-    ])
-    const query = { kind: 'not', of: { kind: 'text', text: 'nothing' } } as const
-    const { histogram, facets } = await searchTraces(reader, acme, {
-      query,
-      order: 'newest',
-      limit: 1,
-      include: ['histogram', 'facets'],
-    })
-    expect(histogram?.buckets.map(({ time, total }) => [time, total])).to.deep.equal([
-      [formatTimeNs(noonNs + 7n * msNs), 1],
-    ])
-    expect(facets?.[0]?.values).to.deep.equal([{ value: 'checkout', count: 1 }])
-  })
-
-  it('are not given where too many traces would have to be asked for each span', async () => {
-    const spans = Array.from({ length: 1_001 }, (_, n) => spansOf(`t${n}`, [{ id: n, status: 'error' }]))
-    const reader = await readerOf(newStore, [received(1, spans.flat())])
-    const request = { order: 'newest', limit: 1, include: ['histogram', 'facets'], has: ['error'] } as const
-    const counted = await searchTraces(reader, acme, request)
-    expect(counted.histogram?.buckets.map(({ total, errors }) => [total, errors])).to.deep.equal([[1_001, 1_001]])
-    const narrowed = await searchTraces(reader, acme, { ...request, service: 'checkout' })
-    expect([narrowed.histogram, narrowed.facets]).to.deep.equal([null, null])
-    expect(narrowed.traces).to.have.length(1)
   })
 })
 
