@@ -39,6 +39,8 @@ export type Refusal = Readonly<{
   /** `query_syntax`: where in the query (0-based, UTF-16 units), and what could stand there. */
   position?: number
   expected?: readonly string[]
+  /** `not_found`: how far the index had followed the log when it did not know the id. */
+  index?: Readonly<{ position: number; head: number; lag_ms: number; complete: boolean }>
   /** `method_not_allowed`. */
   allow?: readonly string[]
   retryAfterS?: number

@@ -75,7 +75,8 @@ export function setRefusal(ctx: Context, refused: Refusal): void {
 }
 
 /** The problem document of a refusal (RFC 9457), with our members `code` and `request_id`. */
-export function problemOf({ code, detail, errors, feature, position, expected }: Refusal, requestId: string): object {
+export function problemOf(refused: Refusal, requestId: string): object {
+  const { code, detail, errors, feature, position, expected, index } = refused
   return {
     type: 'about:blank',
     title: titleOf(code),
@@ -87,6 +88,7 @@ export function problemOf({ code, detail, errors, feature, position, expected }:
     feature,
     position,
     expected,
+    index,
   }
 }
 

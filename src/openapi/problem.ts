@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { refusalCodes } from '#src/http/errors.ts'
+import { indexState } from '#src/query/answer-parts.ts'
 
 const [first, ...others] = refusalCodes
 
@@ -15,6 +16,9 @@ export const problem = z
     errors: z.array(z.object({ path: z.string(), message: z.string() })).optional(),
     feature: z.string().optional().meta({ description: 'entitlement_required: what the plan lacks.' }),
     position: z.number().int().min(0).optional().meta({ description: 'query_syntax: where, in UTF-16 units.' }),
+    index: indexState
+      .optional()
+      .meta({ description: 'not_found: who waits for a write goes on while `position` is below it.' }),
     expected: z.array(z.string()).optional().meta({ description: 'query_syntax: what could stand there.' }),
   })
   .meta({ id: 'Problem' })

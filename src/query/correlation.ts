@@ -118,7 +118,7 @@ export async function answerCorrelation(
   const index = indexState(found.progress, context.clock())
   if (!found.found && index.complete) {
     const { kind, value } = id.value
-    return fail(refusal('not_found', `This workspace has never seen the ${kind} ${JSON.stringify(value)}.`))
+    return fail(refusal('not_found', `This workspace has never seen the ${kind} ${JSON.stringify(value)}.`, { index }))
   }
   const cursorOf = (part: PagedPart, key: WalkKey | null): string | null =>
     key === null ? null : context.cursors.write(binding, { key: { part, key } })

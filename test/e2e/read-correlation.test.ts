@@ -293,7 +293,11 @@ describe('GET /api/app/correlation', () => {
       'id=anything else',
     ]
     for (const query of unknown) {
-      it(`${query} is 404`, async () => expect(await refused(query)).to.include({ status: 404, code: 'not_found' }))
+      it(`${query} is 404, and how far the index was`, async () => {
+        const body = await refused(query)
+        expect(body).to.include({ status: 404, code: 'not_found' })
+        expect(body['index']).to.include({ complete: true })
+      })
     }
   })
 
