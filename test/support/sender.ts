@@ -25,6 +25,7 @@ export function sendOnce({ baseUrl }: Pick<Server, 'baseUrl'>, post: Post): Prom
         authorization: `Bearer ${key}`,
         'content-type': 'application/json',
         'content-length': Buffer.byteLength(body),
+        ...(until === undefined ? {} : { expect: '100-continue' }),
         ...headers,
       },
     })
@@ -44,7 +45,11 @@ export function sendOnce({ baseUrl }: Pick<Server, 'baseUrl'>, post: Post): Prom
     }
     const bytes = Buffer.from(body)
     const half = bytes.length >> 1
-    request.write(bytes.subarray(0, half))
-    until().then(() => request.end(bytes.subarray(half)), reject)
+    // The server asks for the body once it has taken the request: until then the connection may still wait to be accepted.
+    request.on('continue', () => {
+      request.write(bytes.subarray(0, half))
+      until().then(() => request.end(bytes.subarray(half)), reject)
+    })
+    request.flushHeaders()
   })
 }
