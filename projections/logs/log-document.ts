@@ -1,26 +1,17 @@
 import { parseSpanId, parseTraceId } from '#src/events/ids.ts'
 import { levelOfWord } from '#src/events/level-word.ts'
-import type { Level, LogRecord } from '#src/events/telemetry.ts'
+import type { LogRecord } from '#src/events/telemetry.ts'
 import { valueTokens, wholeToken, words } from '#src/events/tokens.ts'
-import type { JsonObject } from '#src/lib/json.ts'
 import type { FieldSchema } from '../field-query.ts'
 import type { Collection } from '../projection.ts'
 import { fieldTokens } from '../record-tokens.ts'
 
 /** A log record as kept: its own fields untouched, and what was understood of them. */
-export type LogDocument = Readonly<{
-  /** Nanoseconds since the Unix epoch; a number when a store gives it back so. */
-  timestamp: bigint | number
-  level: Level | null
-  message: string
-  service: string | null
-  traceId: string | null
-  spanId: string | null
-  sessionId: string | null
-  source: 'logs' | 'rum'
-  fields: JsonObject
-  cuts: readonly string[]
-}>
+export type LogDocument = Omit<LogRecord, 'ordinal' | 'timeNs'> &
+  Readonly<{
+    /** Nanoseconds since the Unix epoch; a number when a store gives it back so. */
+    timestamp: bigint | number
+  }>
 
 export function logDocument(record: LogRecord): LogDocument {
   const { timeNs, level, message, service, traceId, spanId, sessionId, source, fields, cuts } = record

@@ -1,4 +1,5 @@
 import type { DirectoryView, Feature, Key, KeyKind, Workspace } from '#src/directory/directory.ts'
+import { checkEntitlement } from '#src/directory/entitlement.ts'
 import { keyKindNames, keyKindOf, keyPrefixes } from '#src/directory/keys.ts'
 import { refusal, type Refusal } from '#src/events/refusal.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
@@ -86,15 +87,6 @@ function checkOrigin(surface: Surface, key: Key, origin: string | undefined): Re
   )
 }
 
-function checkEntitlement(surface: Surface, { plan }: Workspace): Refusal | undefined {
-  const feature = rules[surface].features.find((each) => !plan.features.includes(each))
-  if (feature === undefined) return undefined
-  return refusal('entitlement_required', notInPlan(plan.name, feature), { feature })
-}
-
-export const notInPlan = (plan: string, feature: Feature): string =>
-  `The plan of this workspace (${plan}) does not include ${feature}.`
-
 /** On the browser's way in, every key that is presented must be publishable: another one has leaked by being here. */
 function checkNoSecret(
   directory: DirectoryView,
@@ -140,7 +132,7 @@ export function checkCredential(
   }
   if (key.revokedAt !== null) return fail(refusal('revoked_credential', 'This key has been revoked.'))
   if (!key.scopes.includes(rules[surface].scope)) return fail(wrongKind(surface, key))
-  const refused = checkOrigin(surface, key, origin) ?? checkEntitlement(surface, workspace)
+  const refused = checkOrigin(surface, key, origin) ?? checkEntitlement(workspace, rules[surface].features)
   if (refused !== undefined) return fail(refused)
   return ok({ workspaceId: key.workspaceId, keyId: key.id, workspace, key })
 }

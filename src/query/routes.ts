@@ -1,6 +1,7 @@
 import type { Context } from 'koa'
 import { TooBroadError } from '#projections/index-store.ts'
-import type { Feature, Session, Workspace } from '#src/directory/directory.ts'
+import type { Feature, Session } from '#src/directory/directory.ts'
+import { checkEntitlement } from '#src/directory/entitlement.ts'
 import { refusal, type Refusal } from '#src/events/refusal.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import type { Route } from '#src/http/route.ts'
@@ -29,14 +30,6 @@ function sendAnswer(ctx: Context, body: object): void {
   ctx.set('Content-Type', 'application/json')
   ctx.set('Cache-Control', 'no-store')
   ctx.body = stringifyJson(body)
-}
-
-/** The refusal of a workspace whose plan lacks the feature; it holds from the moment the plan changes. */
-function notEntitled(workspace: Workspace | undefined, feature: Feature | undefined): Refusal | undefined {
-  if (feature === undefined || workspace?.plan.features.includes(feature) === true) return undefined
-  const plan = workspace?.plan.name ?? ''
-  const detail = `The plan of this workspace (${plan}) does not include ${feature}.`
-  return refusal('entitlement_required', detail, { feature })
 }
 
 /** Runs a query among the few that a workspace may have under way; one that is too broad is refused, not failed. */
@@ -74,7 +67,7 @@ export function createQueryRoutes(options: QueryOptions): readonly Route[] {
     auth: 'session',
     handler: async (ctx) => {
       const { workspaceId } = sessionHere(ctx)
-      const refused = notEntitled(directory.workspace(workspaceId), feature)
+      const refused = checkEntitlement(directory.workspace(workspaceId), feature === undefined ? [] : [feature])
       if (refused !== undefined) return refused
       const result = await runQuery(queries, workspaceId, () => answer(options, workspaceId, ctx.querystring))
       return result.ok ? sendAnswer(ctx, result.value) : result.error
@@ -103,7 +96,7 @@ export function createQueryRoutes(options: QueryOptions): readonly Route[] {
     signInPage: '/app/sign-in',
     handler: async (ctx) => {
       const session = sessionHere(ctx)
-      const refused = notEntitled(directory.workspace(session.workspaceId), 'logs')
+      const refused = checkEntitlement(directory.workspace(session.workspaceId), ['logs'])
       if (refused !== undefined) return refused
       const leave = exports.enter(session.workspaceId)
       if (leave === undefined) {
