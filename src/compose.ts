@@ -25,6 +25,7 @@ import type { AllowanceGate } from './ingest/allowance.ts'
 import { createLocalAllowance } from './ingest/local-allowance.ts'
 import { createMovableAllowance, type MovableAllowance } from './ingest/movable-allowance.ts'
 import { createIngestRoutes } from './ingest/routes.ts'
+import { partitionOf } from './events/partition.ts'
 import { createClock, type Clock } from './lib/clock.ts'
 import { createCursors } from './query/cursor.ts'
 import { createQueryRoutes } from './query/routes.ts'
@@ -142,15 +143,14 @@ function createRoutes(config: Config, engines: Engines): readonly Route[] {
   return [
     ...createIngestRoutes({
       directory,
-      stream: telemetry,
-      gate: allowance,
+      partitions: [{ stream: telemetry, gate: allowance }],
       limits,
       clock,
       newId: () => randomBytes(16).toString('hex'),
       onExposed,
     }),
     ...createQueryRoutes({
-      reader,
+      readerOf: partitionOf([reader]),
       directory,
       clock,
       limits,

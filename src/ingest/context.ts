@@ -1,7 +1,7 @@
 import type { Context } from 'koa'
-import type { Stream } from '#streams/stream.ts'
 import type { Limits } from '#src/config.ts'
 import type { Position } from '#src/events/envelope.ts'
+import type { PartitionOf } from '#src/events/partition.ts'
 import type { Refusal } from '#src/events/refusal.ts'
 import { readBody, type BodyBudget } from '#src/http/body.ts'
 import type { Encoding } from '#src/http/decompress.ts'
@@ -15,8 +15,7 @@ import type { Recorder } from './record.ts'
 /** What the three ways in share. */
 export type IngestContext = Readonly<{
   admit: Admission
-  recorder: Recorder
-  partition: Stream['partition']
+  recorderOf: PartitionOf<Recorder>
   limits: Limits
   budget: BodyBudget
   clock: Clock
@@ -48,7 +47,7 @@ export async function receive(
 }
 
 /** Says where in the log the request stands, so that its sender can wait until it can be found. */
-export function setPosition(ctx: Context, partition: string, position: Position): void {
+export function setPosition(ctx: Context, { partition }: Pick<Recorder, 'partition'>, position: Position): void {
   ctx.set('Throughline-Position', `${partition}/${position}`)
 }
 

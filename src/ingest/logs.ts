@@ -36,8 +36,9 @@ async function ingestLogs(ctx: Context, context: IngestContext): Promise<Refusal
     payload,
     answer: rejected.length === 0 ? undefined : answer,
   } as const
-  const { position, repeated } = await context.recorder.record(async () => [await receivedEvent(receipt, parts)])
-  setPosition(ctx, context.partition, position)
+  const recorder = context.recorderOf(credential.value.workspaceId)
+  const { position, repeated } = await recorder.record(async () => [await receivedEvent(receipt, parts)])
+  setPosition(ctx, recorder, position)
   sendJson(ctx, 200, repeated?.answer ?? answer)
   return undefined
 }

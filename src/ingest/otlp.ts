@@ -90,8 +90,9 @@ async function ingestSpans(ctx: Context, context: IngestContext): Promise<Refusa
   if (!received.ok) return received.error
   const scan = scanSpans(received.value.body, contentType, context.limits)
   if (!scan.ok) return scan.error
+  const recorder = context.recorderOf(credential.value.workspaceId)
   const answer = (recorded: Recorded, partial: PartialSuccess | undefined): undefined => {
-    setPosition(ctx, context.partition, recorded.position)
+    setPosition(ctx, recorder, recorded.position)
     ctx.status = 200
     send(
       ctx,
@@ -105,7 +106,7 @@ async function ingestSpans(ctx: Context, context: IngestContext): Promise<Refusa
     return undefined
   }
   const { receipt } = received.value
-  const decision = await context.recorder.decide(receipt, {
+  const decision = await recorder.decide(receipt, {
     valid: spans - invalid.length,
     isPartial: invalid.length > 0,
   })
@@ -115,7 +116,7 @@ async function ingestSpans(ctx: Context, context: IngestContext): Promise<Refusa
   const partial = partialOf(scan.value, received.value, grant)
   const spansMax = context.limits.refusedSpansPerEventMax
   const make = () => eventsOf(scan.value, received.value, { grant, contentType, partial, spansMax })
-  return answer(await context.recorder.record(make, grant.reservation), partial)
+  return answer(await recorder.record(make, grant.reservation), partial)
 }
 
 /** POST /api/traces/v1/otlp (CONTRACT §2), and what senders make of it when they are given it as a base address. */

@@ -17,6 +17,8 @@ export type Decision = Readonly<{ grant: Grant }> | Readonly<{ earlier: Earlier 
 export type RequestEvents = readonly [NewEvent, ...NewEvent[]]
 
 export type Recorder = Readonly<{
+  /** Of the log that it writes to, as acks name it. */
+  partition: Stream['partition']
   /**
    * Takes spans from the allowance. A request that cannot be stored whole, for lack of it or because it `isPartial` by itself,
    * is first looked for in the log: a retry is answered as the first was.
@@ -62,6 +64,7 @@ export function createRecorder({ stream, gate }: Readonly<{ stream: Stream; gate
   }
 
   return {
+    partition: stream.partition,
     decide: async (receipt, { valid, isPartial }) => {
       const { credential, id, receivedAt } = receipt
       const { workspaceId, workspace } = credential

@@ -1,6 +1,7 @@
 import type { Stream } from '#streams/stream.ts'
 import type { Limits } from '#src/config.ts'
 import type { DirectoryView, Key } from '#src/directory/directory.ts'
+import { partitionOf } from '#src/events/partition.ts'
 import { createBodyBudget, type BodyBudget } from '#src/http/body.ts'
 import type { Route } from '#src/http/route.ts'
 import type { Clock } from '#src/lib/clock.ts'
@@ -12,10 +13,13 @@ import { createOtlpRoutes } from './otlp.ts'
 import { createRecorder } from './record.ts'
 import { createRumRoutes } from './rum.ts'
 
+/** The log of one partition, and who keeps the span allowance of its workspaces. */
+export type IngestPartition = Readonly<{ stream: Stream; gate: AllowanceGate }>
+
 export type IngestOptions = Readonly<{
   directory: DirectoryView
-  stream: Stream
-  gate: AllowanceGate
+  /** In order of their numbers. */
+  partitions: readonly IngestPartition[]
   limits: Limits
   clock: Clock
   /** 32 hex characters at random. */
@@ -28,11 +32,10 @@ export type IngestOptions = Readonly<{
 
 /** The three ways in: OTLP traces, logs, browser events. */
 export function createIngestRoutes(options: IngestOptions): readonly Route[] {
-  const { stream, gate, limits, clock, newId } = options
+  const { partitions, limits, clock, newId } = options
   const context: IngestContext = {
     admit: createAdmission(options),
-    recorder: createRecorder({ stream, gate }),
-    partition: stream.partition,
+    recorderOf: partitionOf(partitions.map(createRecorder)),
     limits,
     budget: options.budget ?? createBodyBudget(limits.bodiesInFlightBytesMax),
     clock,

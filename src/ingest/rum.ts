@@ -90,14 +90,15 @@ async function store(
   scan: RumScan,
 ): Promise<Refusal | undefined> {
   const { credential, receipt } = received
+  const recorder = context.recorderOf(credential.workspaceId)
   let grant: Grant = { granted: 0, used: 0, reservation: '' }
   if (scan.spans !== undefined) {
     const valid = spansAsked(scan, credential)
-    const decision = await context.recorder.decide(receipt, { valid, isPartial: scan.spans.spans > valid })
+    const decision = await recorder.decide(receipt, { valid, isPartial: scan.spans.spans > valid })
     if (!decision.ok) return decision.error
     if ('earlier' in decision.value) {
       const { position, repeated } = decision.value.earlier
-      setPosition(ctx, context.partition, position)
+      setPosition(ctx, recorder, position)
       return accept(ctx, answerAgain(scan, repeated))
     }
     grant = decision.value.grant
@@ -105,8 +106,8 @@ async function store(
   const outcome = outcomeOf(scan, credential, grant.granted)
   if (outcome.accepted === 0 && outcome.kept.refused.length === 0) return accept(ctx, outcome.answer)
   const make = () => eventsOf(received, outcome, context.limits.refusedSpansPerEventMax)
-  const { position, repeated } = await context.recorder.record(make, grant.reservation)
-  setPosition(ctx, context.partition, position)
+  const { position, repeated } = await recorder.record(make, grant.reservation)
+  setPosition(ctx, recorder, position)
   return accept(ctx, repeated === undefined ? outcome.answer : answerAgain(scan, repeated))
 }
 

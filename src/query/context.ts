@@ -1,5 +1,6 @@
 import type { Limits } from '#src/config.ts'
 import type { DirectoryView } from '#src/directory/directory.ts'
+import type { PartitionOf } from '#src/events/partition.ts'
 import type { QueryTree } from '#src/events/query-tree.ts'
 import type { Refusal } from '#src/events/refusal.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
@@ -15,7 +16,7 @@ import { resolveRange, type Range } from './time-range.ts'
 
 /** What every read route works with. */
 export type QueryContext = Readonly<{
-  reader: IndexReader
+  readerOf: PartitionOf<IndexReader>
   directory: DirectoryView
   cursors: Cursors
   clock: Clock

@@ -114,7 +114,7 @@ export async function answerCorrelation(
   const after = readAfter(context, binding, given.value.cursor)
   if (!after.ok) return after
   const { omit, omitted } = lacking(context.directory.workspace(workspaceId))
-  const found = await correlate(context.reader, workspaceId, { id: id.value, omit, after: after.value })
+  const found = await correlate(context.readerOf(workspaceId), workspaceId, { id: id.value, omit, after: after.value })
   const index = indexState(found.progress, context.clock())
   if (!found.found && index.complete) {
     const { kind, value } = id.value

@@ -88,7 +88,7 @@ export async function answerLogExport(
   const prepared = prepareLogs(context, where, { ...filters, cursor: undefined })
   if (!prepared.ok) return prepared.error
   const { query } = prepared.value
-  const found = await exportLogs(context.reader, workspaceId, prepared.value.filters)
+  const found = await exportLogs(context.readerOf(workspaceId), workspaceId, prepared.value.filters)
   setHeaders(ctx, found.matched, query.normalized, fileName(session, format, context.clock()))
   ctx.status = 200
   ctx.set('Content-Type', exportContentTypes[format])

@@ -141,7 +141,7 @@ export async function answerLogSearch(
   const prepared = prepareLogs(context, where, given.value)
   if (!prepared.ok) return prepared
   const { walk, query } = prepared.value
-  const page = await searchLogs(context.reader, workspaceId, {
+  const page = await searchLogs(context.readerOf(workspaceId), workspaceId, {
     ...prepared.value.filters,
     ...sides.value,
     ...defined({ after: walk.place?.key, include }),

@@ -90,7 +90,7 @@ export async function findTraces(
   const prepared = prepare(context, where, given)
   if (!prepared.ok) return prepared
   const { walk, query, request } = prepared.value
-  const page = await searchTraces(context.reader, where.workspaceId, request)
+  const page = await searchTraces(context.readerOf(where.workspaceId), where.workspaceId, request)
   const place = page.next === null ? null : { key: page.next as unknown as Json, ...walk.range }
   return ok({
     page,

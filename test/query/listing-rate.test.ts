@@ -19,7 +19,7 @@ describe('the rate of the public listing', () => {
     const clock = () => 1_795_240_000_000
     const admit = createAdmission({ directory: directory.view, limits: few, clock, onExposed: () => {} })
     const routes = createQueryRoutes({
-      reader: store.reader,
+      readerOf: () => store.reader,
       directory: directory.view,
       cursors: createCursors('secret'),
       clock,

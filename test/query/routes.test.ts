@@ -114,7 +114,7 @@ describe('the read routes over a store that a test holds back', () => {
       await next()
     }
     const routes = createQueryRoutes({
-      reader: watch.reader,
+      readerOf: () => watch.reader,
       directory: directory.view,
       cursors: createCursors('secret'),
       clock: () => nowMs,

@@ -72,8 +72,7 @@ export async function startIngest({
   const allOfThem = { ...allLimits, ...limits }
   const routes = createIngestRoutes({
     directory: directory.view,
-    stream,
-    gate,
+    partitions: [{ stream, gate }],
     limits: allOfThem,
     clock,
     newId: () => (++ids).toString(16).padStart(32, '0'),
