@@ -1,7 +1,7 @@
 import type { Place } from './compose.ts'
 import type { AllowanceAnswer, AllowanceCall } from './ingest/shared-allowance.ts'
 
-/** What the parent tells a worker process. What each means is said at EmbeddedServer in compose.ts. */
+/** What the parent tells a worker process. What each means is said at WorkerServer in compose.ts. */
 export type ToWorker =
   | Readonly<{ kind: 'takeOver'; place: Place }>
   /** `turn` comes back in the answer. */

@@ -15,7 +15,7 @@ export class WorkerEnded extends Error {
   }
 }
 
-/** A worker as its supervisor sees it. What the orders mean is said at EmbeddedServer in compose.ts. */
+/** A worker as its supervisor sees it. What the orders mean is said at WorkerServer in compose.ts. */
 export type SupervisedWorker = Readonly<{
   id: number
   pid: number

@@ -1,4 +1,4 @@
-import { composeServer, type EmbeddedServer } from './compose.ts'
+import { composeServer, type WorkerServer } from './compose.ts'
 import { exitCodeOf, explain } from './compose-failure.ts'
 import type { FromWorker, ToWorker } from './compose-messages.ts'
 import { readConfig } from './config.ts'
@@ -17,10 +17,10 @@ const send = (message: FromWorker): void => {
 }
 
 const forwarded = createForwardedAllowance((call) => send({ kind: 'allowanceCall', call }))
-let server: EmbeddedServer | undefined
+let server: WorkerServer | undefined
 let service: AllowanceService | undefined
 
-async function serve(server: EmbeddedServer, message: ToWorker): Promise<void> {
+async function serve(server: WorkerServer, message: ToWorker): Promise<void> {
   switch (message.kind) {
     case 'takeOver':
       service = createAllowanceService({

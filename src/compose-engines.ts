@@ -1,0 +1,32 @@
+import type { IndexReader } from '#projections/index-store.ts'
+import type { ProjectorThread } from './compose-projector.ts'
+import type { Directory } from './directory/create-directory.ts'
+import type { Secrets } from './directory/secrets.ts'
+import type { AllowanceGate } from './ingest/allowance.ts'
+import type { MovableAllowance } from './ingest/movable-allowance.ts'
+import type { Clock } from './lib/clock.ts'
+import type { Stream } from '#streams/stream.ts'
+
+/** What a server works with, whichever engines are behind it. Lists are in order of the partitions. */
+export type Engines = Readonly<{
+  clock: Clock
+  secrets: Secrets
+  directory: Directory
+  streams: readonly Stream[]
+  readers: readonly IndexReader[]
+  projector: ProjectorThread
+  allowance: MovableAllowance
+  /** An allowance that goes by what the log holds now. No other process may have one meanwhile. */
+  openAllowance(): Promise<AllowanceGate>
+  /** Does what the first start of an installation does, if this is it, and tells the operator. */
+  greet(baseUrl: string): Promise<void>
+  close(): Promise<void>
+}>
+
+/** The process cannot go on: what it would answer from now on would be wrong. The next start recovers from the log. */
+export function giveUp(what: string) {
+  return (error: Error): void => {
+    console.error(`${what}: ${error.message}; the server ends`)
+    process.exit(1)
+  }
+}

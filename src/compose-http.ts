@@ -1,0 +1,100 @@
+import { randomBytes } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { readUsageAt } from '#projections/allowance/query.ts'
+import { createAppRoutes } from './app/routes.ts'
+import type { Engines } from './compose-engines.ts'
+import { limits, type Config } from './config.ts'
+import type { Key } from './directory/directory.ts'
+import { createSessionStore } from './directory/session-store.ts'
+import { partitionOf } from './events/partition.ts'
+import { createHttpApp, type RequestFailure } from './http/app.ts'
+import type { Route } from './http/route.ts'
+import { createHttpServer, type HttpServer } from './http/server.ts'
+import { createSessionMiddleware } from './http/session.ts'
+import { createAdmission } from './ingest/admission.ts'
+import { createIngestRoutes } from './ingest/routes.ts'
+import { createCursors } from './query/cursor.ts'
+import { createQueryRoutes } from './query/routes.ts'
+
+const backlog = 4_096
+
+function reportFailure({ requestId, method, path, error }: RequestFailure): void {
+  const reason = error instanceof Error ? error.stack : String(error)
+  console.error(`${method} ${JSON.stringify(path)} failed (request ${requestId}): ${reason}`)
+}
+
+/** The way in. */
+function ingestRoutes({ clock, directory, streams, allowance }: Engines): readonly Route[] {
+  const onExposed = (key: Key): void => {
+    directory
+      .flagExposed(key, '/api/rum/v1/ingest')
+      .catch((error: unknown) => console.error('a leaked key could not be flagged:', error))
+  }
+  return createIngestRoutes({
+    directory,
+    partitions: streams.map((stream) => ({ stream, gate: allowance })),
+    limits,
+    clock,
+    newId: () => randomBytes(16).toString('hex'),
+    onExposed,
+  })
+}
+
+/** The ways out, and the pages. */
+function queryRoutes(config: Config, { clock, secrets, directory, readers }: Engines): readonly Route[] {
+  const readerOf = partitionOf(readers)
+  // Only browser events ask for keys where a secret one would be exposed.
+  const admit = createAdmission({ directory, limits, clock, onExposed: () => undefined })
+  return [
+    ...createQueryRoutes({
+      readerOf,
+      directory,
+      clock,
+      limits,
+      cursors: createCursors(secrets.pepper),
+      admitListing: (ctx) => admit(ctx, 'listing'),
+      recordExport: async ({ session: { workspaceId, userId }, query }) => {
+        const format = new URLSearchParams(query).get('format') ?? 'ndjson'
+        await directory.recordExport({ workspaceId, userId, query, format })
+      },
+    }),
+    ...createAppRoutes({
+      directory,
+      baseUrl: config.baseUrl,
+      clock,
+      limits,
+      secret: secrets.pepper,
+      usage: (workspaceId) => readUsageAt(readerOf(workspaceId), workspaceId, clock()),
+    }),
+  ]
+}
+
+/** The HTTP server of a worker, which does not listen yet. */
+export function createWorkerHttp(config: Config, engines: Engines): HttpServer {
+  const { secrets, directory } = engines
+  const session = createSessionMiddleware({
+    keys: secrets.sessionKeys,
+    secure: config.baseUrl === undefined ? undefined : config.baseUrl.startsWith('https:'),
+    store: createSessionStore(directory),
+    cookieMaxAgeMs: limits.sessionAbsoluteMs,
+    newId: () => randomBytes(24).toString('base64url'),
+  })
+  const app = createHttpApp({
+    routes: [...ingestRoutes(engines), ...queryRoutes(config, engines)],
+    session,
+    random: Math.random,
+    trustedProxies: config.trustedProxies,
+    report: reportFailure,
+  })
+  const { tls } = config
+  const files = tls === undefined ? {} : { tls: { cert: readFileSync(tls.certFile), key: readFileSync(tls.keyFile) } }
+  return createHttpServer(app.callback(), { limits, ...files })
+}
+
+/** Listens on a bound socket that this process has inherited. */
+export async function listenOn({ server }: HttpServer, fd: number): Promise<void> {
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    server.listen({ fd, backlog }, resolve)
+  })
+}
