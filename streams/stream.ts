@@ -44,9 +44,9 @@ export interface Stream {
   /**
    * Resolves only when every event is durable, all of the call in one step. An id that the log has taken within the last
    * hour (by `receivedAt` of the two) is not written again and is answered with the first event's header and position.
-   * Positions grow in order of append. With `expected`, writes only if the last event of that subject stands at that
-   * position (`beforeAll`: there is none), else rejects with ConflictError; a call whose ids the log has all taken is a
-   * retry and is answered as such, whatever is expected. An event that could not be read back (checksum, header) rejects
+   * Positions grow in order of append. With `expected`, writes only if the last event of that subject, which need not be
+   * the subject of any event of the call, stands at that position (`beforeAll`: there is none), else rejects with
+   * ConflictError; a call whose ids the log has all taken is a retry and is answered as such, whatever is expected. An event that could not be read back (checksum, header) rejects
    * with PermanentError. Payloads must not be changed until the answer. An empty call answers `beforeAll`.
    */
   append(events: readonly NewEvent[], expected?: Readonly<{ subject: string; position: Position }>): Promise<Appended>
@@ -55,6 +55,11 @@ export interface Stream {
     ids: readonly EventId[],
     now: number,
   ): Promise<ReadonlyMap<EventId, EventHeader & Readonly<{ position: Position }>>>
+  /**
+   * The newest event of a subject: of all that were acknowledged before this call, to whomever, and maybe of later ones.
+   * Rejects with PermanentError when it is damaged.
+   */
+  last(subject: string): Promise<RecordedEvent | undefined>
   /**
    * Events after `after`, in order, at most `max` (and at most about 8 MiB of payload, but at least one); an empty answer
    * means caught up. Rejects with PermanentError on a failed checksum or a hole that nothing explains, once all before it

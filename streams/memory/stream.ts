@@ -36,19 +36,23 @@ function headerOf(event: RecordedEvent): EventHeader & Readonly<{ position: Posi
   return header
 }
 
+/** What a reader gets is its own: it cannot change the log. */
+const copyOf = (event: RecordedEvent): RecordedEvent => ({ ...event, payload: new Uint8Array(event.payload) })
+
 const sequenceOf = (position: Position): number => Math.floor(position / positionStep)
 
 type Log = Readonly<{
   head(): Position
   append(events: readonly NewEvent[], expected: Parameters<Stream['append']>[1]): Appended
   within(id: EventId, at: number): RecordedEvent | undefined
+  last(subject: string): RecordedEvent | undefined
   read(after: Position, max: number): readonly RecordedEvent[]
 }>
 
 function createLog(partition: string): Log {
   const log: RecordedEvent[] = []
   const byId = new Map<EventId, RecordedEvent[]>()
-  const subjects = new Map<string, Position>()
+  const subjects = new Map<string, RecordedEvent>()
 
   const head = (): Position => log.at(-1)?.position ?? beforeAll
   const within = (id: EventId, at: number): RecordedEvent | undefined =>
@@ -63,17 +67,22 @@ function createLog(partition: string): Log {
     const recorded = { ...event, payload: new Uint8Array(event.payload), position: head() + positionStep }
     log.push(recorded)
     byId.set(event.id, [...(byId.get(event.id) ?? []), recorded])
-    if (event.subject !== undefined) subjects.set(event.subject, recorded.position)
+    if (event.subject !== undefined) subjects.set(event.subject, recorded)
     return { position: recorded.position }
   }
 
   return {
     head,
     within,
+    last: (subject) => subjects.get(subject),
     append: (events, expected) => {
       checkEvents(events)
       const retry = events.every((event) => within(event.id, event.receivedAt) !== undefined)
-      if (expected !== undefined && !retry && (subjects.get(expected.subject) ?? beforeAll) !== expected.position) {
+      if (
+        expected !== undefined &&
+        !retry &&
+        (subjects.get(expected.subject)?.position ?? beforeAll) !== expected.position
+      ) {
         throw new ConflictError(expected.subject, expected.position)
       }
       const written = events.map(write)
@@ -91,7 +100,7 @@ function createLog(partition: string): Log {
       for (const event of log.slice(sequenceOf(after), sequenceOf(after) + max)) {
         bytes += event.payload.length
         if (bytes > readBytesMax && events.length > 0) break
-        events.push({ ...event, payload: new Uint8Array(event.payload) })
+        events.push(copyOf(event))
       }
       return events
     },
@@ -119,6 +128,11 @@ export function createMemoryStream({ partition, epoch = randomUUID() }: MemorySt
       checkOpen('search')
       const found = ids.map((id) => log.within(id, now)).filter((event) => event !== undefined)
       return new Map(found.map((event) => [event.id, headerOf(event)]))
+    },
+    last: async (subject) => {
+      checkOpen('search')
+      const event = log.last(subject)
+      return event === undefined ? undefined : copyOf(event)
     },
     read: async (after, max) => {
       checkOpen('read')

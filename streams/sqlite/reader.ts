@@ -19,6 +19,7 @@ export type LogReader = Readonly<{
   epoch: string
   read(after: Position, max: number): readonly RecordedEvent[]
   find(ids: readonly EventId[], now: number): ReadonlyMap<EventId, EventHeader & Readonly<{ position: Position }>>
+  last(subject: string): RecordedEvent | undefined
   head(): Position
   close(): void
 }>
@@ -66,6 +67,9 @@ export function createLogReader(log: LogFile, busyTimeoutMs: number): LogReader 
   const { database, epoch } = openForReading(log, busyTimeoutMs)
   const lookup = createIdLookup(database)
   const selectHead = database.prepare('SELECT max(seq) AS head FROM events')
+  const selectLast = database.prepare(
+    'SELECT seq, crc, header, payload FROM events WHERE subject = ? ORDER BY seq DESC LIMIT 1',
+  )
   const guard = <T>(operation: string, action: () => T): T => {
     try {
       return action()
@@ -90,6 +94,11 @@ export function createLogReader(log: LogFile, busyTimeoutMs: number): LogReader 
           if (event !== undefined) found.set(id, { ...event.header, position: event.position })
         }
         return found
+      }),
+    last: (subject) =>
+      guard('search log', () => {
+        const row = selectLast.get(subject)
+        return row === undefined ? undefined : eventOf(row, Number(row['seq']), log.file)
       }),
     close: () => database.close(),
   }

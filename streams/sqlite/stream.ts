@@ -61,7 +61,8 @@ function startThread(options: LogWriterOptions): RemoteWriter {
   }
 }
 
-type Reads = Pick<Stream, 'partition' | 'epoch' | 'find' | 'read' | 'changed' | 'head'> & Readonly<{ close(): void }>
+type Reads = Pick<Stream, 'partition' | 'epoch' | 'find' | 'last' | 'read' | 'changed' | 'head'> &
+  Readonly<{ close(): void }>
 
 /** The reading half, over a connection in the calling thread. */
 function createReads({ file, partition, ...options }: SqliteStreamReaderOptions): Reads {
@@ -76,6 +77,7 @@ function createReads({ file, partition, ...options }: SqliteStreamReaderOptions)
     partition,
     epoch: reader.epoch,
     find: async (ids, now) => open('search').find(ids, now),
+    last: async (subject) => open('search').last(subject),
     read: async (after, max) => open('read').read(after, max),
     changed: waker.wait,
     head: async (): Promise<Position> => open('ask the head of').head(),

@@ -1,10 +1,12 @@
 import { expect } from 'chai'
 import { crcOf } from '#src/events/codec.ts'
-import { beforeAll as beforeEvents, noCounts, type NewEvent, type RecordedEvent } from '#src/events/envelope.ts'
+import { beforeAll as beforeEvents, noCounts, type NewEvent } from '#src/events/envelope.ts'
 import { workspaceIdOf } from '#src/events/workspace-id.ts'
 import { PermanentError, TransientError } from '#src/lib/failure.ts'
 import { ConflictError, readBytesMax, repeatWindowMs, type Stream } from '#streams/stream.ts'
 import { makeEvent, makeEvents, noon } from '#test/streams/make-event.ts'
+import { idsOf, readAll, rejection, stored, withoutPosition } from '#test/streams/read-all.ts'
+import { subjectClauses } from './stream-subjects.ts'
 
 /** What an adapter's test gives to the contract: one log, and ways to get at what it has stored. */
 export type StreamUnderTest = Readonly<{
@@ -16,38 +18,12 @@ export type StreamUnderTest = Readonly<{
 }>
 export type StreamContractOptions = Readonly<{ durable: boolean; create(): Promise<StreamUnderTest> }>
 
-const stored = (event: NewEvent): NewEvent => ({ ...event, payload: Buffer.from(event.payload) })
-function withoutPosition(event: RecordedEvent): NewEvent {
-  const { position: _, ...rest } = event
-  return stored(rest)
-}
 function headerOf(event: NewEvent): Omit<NewEvent, 'payload'> {
   const { payload: _, ...header } = event
   return header
 }
 
-/** What a promise rejects with; fails when it does not. */
-export async function rejection(promise: Promise<unknown>): Promise<Error> {
-  const outcome = await promise.then(
-    () => undefined,
-    (error: unknown) => error,
-  )
-  expect(outcome).to.be.instanceOf(Error)
-  return outcome as Error
-}
-
-/** All events of a stream, read in small steps. */
-export async function readAll(stream: Stream, max = 100): Promise<readonly RecordedEvent[]> {
-  const all: RecordedEvent[] = []
-  for (;;) {
-    const events = await stream.read(all.at(-1)?.position ?? beforeEvents, max)
-    if (events.length === 0) return all
-    all.push(...events)
-  }
-}
-
 const never = (): AbortSignal => new AbortController().signal
-const idsOf = (events: readonly NewEvent[]): string[] => events.map(({ id }) => id)
 
 /** The contract of the port `Stream`: one test for each clause of its comments. */
 export function streamContract(name: string, { durable, create }: StreamContractOptions): void {
@@ -208,53 +184,7 @@ export function streamContract(name: string, { durable, create }: StreamContract
       })
     })
 
-    describe('append with an expected position', () => {
-      const about = (name: string, subject = 'order-1'): NewEvent => makeEvent(name, { subject })
-
-      it('writes when the subject’s last event stands there, whatever else was written since', async () => {
-        const { last } = await stream.append([about('first')], { subject: 'order-1', position: beforeEvents })
-        await stream.append([about('other', 'order-2'), makeEvent('free')])
-        await stream.append([about('second')], { subject: 'order-1', position: last })
-        expect(await readAll(stream)).to.have.length(4)
-      })
-
-      it('else rejects with ConflictError and writes nothing of the call', async () => {
-        const { last } = await stream.append([about('first')])
-        const wrong = [beforeEvents, last + 4096, last - 1]
-        for (const position of wrong) {
-          const call = stream.append([makeEvent(`lost-${position}`), about(`late-${position}`)], {
-            subject: 'order-1',
-            position,
-          })
-          expect(await rejection(call)).to.be.instanceOf(ConflictError)
-        }
-        expect(await rejection(stream.append([about('x')], { subject: 'nobody', position: last }))).to.be.instanceOf(
-          ConflictError,
-        )
-        expect(idsOf(await readAll(stream))).to.deep.equal(['acme.traces.first'])
-      })
-
-      it('lets one of many at once through, and calls beside them', async () => {
-        const racers = Array.from({ length: 10 }, (_, index) =>
-          stream.append([about(`racer-${index}`)], { subject: 'order-1', position: beforeEvents }),
-        )
-        const bystander = stream.append([makeEvent('bystander')])
-        const outcomes = await Promise.allSettled(racers)
-        await bystander
-        expect(outcomes.filter(({ status }) => status === 'fulfilled')).to.have.length(1)
-        for (const outcome of outcomes) {
-          if (outcome.status === 'rejected') expect(outcome.reason).to.be.instanceOf(ConflictError)
-        }
-        expect(await readAll(stream)).to.have.length(2)
-      })
-
-      it('answers a retry of what was written, though the subject has moved on', async () => {
-        const expected = { subject: 'order-1', position: beforeEvents }
-        const { last } = await stream.append([about('first')], expected)
-        await stream.append([about('second')])
-        expect(await stream.append([about('first')], expected)).to.deep.include({ last, duplicates: 1 })
-      })
-    })
+    subjectClauses(() => stream)
 
     describe('find', () => {
       it('gives header and position of the ids within the hour before now, and leaves the rest out', async () => {
@@ -358,7 +288,13 @@ export function streamContract(name: string, { durable, create }: StreamContract
         await Promise.all([stream.close(), stream.close()])
         await append
         await waiting
-        const calls = [stream.append([makeEvent('late')]), stream.read(0, 1), stream.head(), stream.find([], noon)]
+        const calls = [
+          stream.append([makeEvent('late')]),
+          stream.read(0, 1),
+          stream.head(),
+          stream.find([], noon),
+          stream.last('x'),
+        ]
         for (const call of calls) expect(await rejection(call)).to.be.instanceOf(TransientError)
         await stream.changed(beforeEvents, never())
       })
@@ -389,12 +325,22 @@ export function streamContract(name: string, { durable, create }: StreamContract
         await reopen()
         expect(await readAll(stream)).to.deep.equal(before)
         expect([stream.epoch, await stream.head()]).to.deep.equal([epoch, last])
+        expect((await stream.last('order-1'))?.position).to.equal(last)
         expect((await stream.append([makeEvent('kept')])).duplicates).to.equal(1)
         const expected = { subject: 'order-1', position: beforeEvents }
         expect(await rejection(stream.append([makeEvent('new')], expected))).to.be.instanceOf(ConflictError)
         const next = await stream.append([makeEvent('next')], { subject: 'order-1', position: last })
         expect(next.last).to.be.greaterThan(last)
       })
+
+      for (const part of ['payload', 'header'] as const) {
+        it(`does not give a subject’s newest event with a damaged ${part}`, async () => {
+          await stream.append([makeEvent('first'), makeEvent('spoilt', { subject: 'order-1' })])
+          underTest.damage?.[part](1)
+          await reopen()
+          expect(await rejection(stream.last('order-1'))).to.be.instanceOf(PermanentError)
+        })
+      }
 
       for (const part of ['payload', 'header', 'row'] as const) {
         it(`gives what is whole before a damaged ${part}, and rejects at the damage`, async () => {

@@ -3,7 +3,7 @@ import type { RecordedEvent } from '#src/events/envelope.ts'
 import { PermanentError } from '#src/lib/failure.ts'
 import { follow } from '#streams/follow.ts'
 import { createMemoryStream } from '#streams/memory/stream.ts'
-import { rejection } from '#test/contracts/stream.ts'
+import { rejection } from './read-all.ts'
 import { makeEvent, makeEvents } from './make-event.ts'
 
 describe('follow', () => {

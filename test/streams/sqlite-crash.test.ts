@@ -1,6 +1,6 @@
 import { copyFile, readFile, truncate } from 'node:fs/promises'
 import { expect } from 'chai'
-import { readAll, rejection } from '#test/contracts/stream.ts'
+import { readAll, rejection } from './read-all.ts'
 import { makeLogFolder, type LogFolder } from './log-folder.ts'
 import { makeEvent, makeEvents } from './make-event.ts'
 import { startProgram } from './programs/child.ts'
