@@ -67,10 +67,20 @@ const flag = z
   .default('0')
   .transform((value) => value === '1')
 
+/** What a process does: takes telemetry in, folds it, answers readers, or all of it. The first argument of the command line. */
+export const roles = ['ingest', 'project', 'query', 'all'] as const
+export type Role = (typeof roles)[number]
+
+const secretCharactersMin = 32
+const secret = z.string().min(secretCharactersMin, `needs at least ${secretCharactersMin} random characters`)
+const port = z.coerce.number().int().min(0).max(65_535)
+
 const schema = z.object({
-  PORT: z.coerce.number().int().min(0).max(65_535).default(8080),
+  PORT: port.default(8080),
   HOST: z.string().default('0.0.0.0'),
-  THROUGHLINE_DATA: z.string().min(1).default('./data'),
+  /** Health and metrics; none without it. On the same address. */
+  OPERATIONS_PORT: port.optional(),
+  THROUGHLINE_DATA: z.string().min(1).optional(),
   BASE_URL: z
     .url({ protocol: /^https?$/ })
     .transform((url) => url.replace(/\/+$/, ''))
@@ -79,19 +89,55 @@ const schema = z.object({
   TRUSTED_PROXIES: z.coerce.number().int().min(0).max(10).default(0),
   TLS_CERT: z.string().optional(),
   TLS_KEY: z.string().optional(),
-  SESSION_KEYS: z.string().min(32).optional(),
+  SESSION_KEYS: secret.optional(),
   ALLOW_LAZY_LOG: flag,
+  NATS_URL: z
+    .string()
+    .regex(
+      /^(nats|tls):\/\/[^\s,/]+(,(nats|tls):\/\/[^\s,/]+)*$/,
+      'is nats://user:password@host:port, or several with commas',
+    )
+    .optional(),
+  ELASTICSEARCH_URL: z.url({ protocol: /^https?$/, error: 'is http(s)://user:password@host:port' }).optional(),
+  PARTITIONS: z.coerce.number().int().min(1).max(256).default(4),
+  NATS_REPLICAS: z.coerce.number().int().min(1).max(5).optional(),
+  INDEX_PREFIX: z
+    .string()
+    .regex(/^[a-z][a-z0-9-]{0,39}$/, 'has lower-case letters, digits and -, a letter first, at most 40')
+    .default('throughline'),
+  KEY_PEPPER: secret.optional(),
 })
+type Environment = z.output<typeof schema>
+
+/** The engines of a cluster, and what all of its processes must have in common. */
+export type ClusterConfig = Readonly<{
+  natsUrl: string
+  elasticsearchUrl: string
+  /** Fixed when the log is made. */
+  partitions: number
+  /** Copies of the log; undefined: three where there are three servers, else one. */
+  natsReplicas: number | undefined
+  /** Tells this installation from others on the same engines. */
+  indexPrefix: string
+  /** Keys the hashes of API keys. */
+  pepper: string
+  sessionKeys: readonly string[]
+}>
 
 export type Config = Readonly<{
+  role: Role
   port: number
   host: string
+  operationsPort: number | undefined
+  /** Of the embedded form. */
   dataFolder: string
   baseUrl: string | undefined
   trustedProxies: number
   tls: Readonly<{ certFile: string; keyFile: string }> | undefined
   sessionKeys: readonly string[] | undefined
   allowLazyLog: boolean
+  /** undefined: the embedded form. */
+  cluster: ClusterConfig | undefined
 }>
 
 /** What was wrong with the environment or the flags, a line each; shown to the operator, exit code 2. */
@@ -100,7 +146,7 @@ export class ConfigError extends Error {
 }
 
 /** `--data-folder x`, `--port=1` → environment names. Each variable is also a flag: PORT is --port, BASE_URL --base-url. */
-export function flagsToEnvironment(flags: readonly string[]): Record<string, string> {
+function flagsToEnvironment(flags: readonly string[]): Record<string, string> {
   const names = new Map(Object.keys(schema.shape).map((name) => [`--${name.toLowerCase().replaceAll('_', '-')}`, name]))
   names.set('--data', 'THROUGHLINE_DATA')
   const environment: Record<string, string> = {}
@@ -115,25 +161,78 @@ export function flagsToEnvironment(flags: readonly string[]): Record<string, str
   return environment
 }
 
-/** Checks the environment, flags winning. Throws ConfigError. */
-export function readConfig(environment: NodeJS.ProcessEnv, flags: readonly string[] = []): Config {
-  const parsed = schema.safeParse({ ...environment, ...flagsToEnvironment(flags) })
-  if (!parsed.success) {
-    throw new ConfigError(parsed.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`).join('\n'))
+function parseEnvironment(environment: NodeJS.ProcessEnv): Environment {
+  const parsed = schema.safeParse(environment)
+  if (parsed.success) return parsed.data
+  throw new ConfigError(parsed.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`).join('\n'))
+}
+
+function missingSecret(name: string): ConfigError {
+  return new ConfigError(
+    `${name} is missing: all processes of a cluster share it, and none may make it up; set it to ${secretCharactersMin} or more random characters (openssl rand -hex 32)`,
+  )
+}
+
+/** What is asked of the engines; undefined when none are named. */
+function clusterOf(data: Environment): ClusterConfig | undefined {
+  const { NATS_URL: natsUrl, ELASTICSEARCH_URL: elasticsearchUrl } = data
+  if (natsUrl === undefined && elasticsearchUrl === undefined) return undefined
+  if (natsUrl === undefined || elasticsearchUrl === undefined) {
+    const [given, missing] = natsUrl === undefined ? ['ELASTICSEARCH', 'NATS'] : ['NATS', 'ELASTICSEARCH']
+    throw new ConfigError(
+      `${given}_URL is set and ${missing}_URL is not: a cluster needs both; without both, everything runs embedded in this process`,
+    )
   }
-  const { data } = parsed
-  if ((data.TLS_CERT === undefined) !== (data.TLS_KEY === undefined)) {
-    throw new ConfigError('TLS_CERT and TLS_KEY belong together: give both or neither')
-  }
-  const tls = data.TLS_CERT !== undefined && data.TLS_KEY !== undefined
+  if (data.SESSION_KEYS === undefined) throw missingSecret('SESSION_KEYS')
+  if (data.KEY_PEPPER === undefined) throw missingSecret('KEY_PEPPER')
   return {
+    natsUrl,
+    elasticsearchUrl,
+    partitions: data.PARTITIONS,
+    natsReplicas: data.NATS_REPLICAS,
+    indexPrefix: data.INDEX_PREFIX,
+    pepper: data.KEY_PEPPER,
+    sessionKeys: data.SESSION_KEYS.split(','),
+  }
+}
+
+function tlsOf({ TLS_CERT: certFile, TLS_KEY: keyFile }: Environment): Config['tls'] {
+  if (certFile !== undefined && keyFile !== undefined) return { certFile, keyFile }
+  if (certFile === undefined && keyFile === undefined) return undefined
+  throw new ConfigError('TLS_CERT and TLS_KEY belong together: give both or neither')
+}
+
+/** The cluster that the environment names, for the command line; undefined: the embedded form. Throws ConfigError. */
+export const readClusterConfig = (environment: NodeJS.ProcessEnv): ClusterConfig | undefined =>
+  clusterOf(parseEnvironment(environment))
+
+export const isRole = (word: string | undefined): word is Role => roles.some((role) => role === word)
+
+/** Checks the environment and what the command line says: a role or none, and flags, which win. Throws ConfigError. */
+export function readConfig(environment: NodeJS.ProcessEnv, argv: readonly string[] = []): Config {
+  const [first] = argv
+  const role = isRole(first) ? first : 'all'
+  const data = parseEnvironment({ ...environment, ...flagsToEnvironment(isRole(first) ? argv.slice(1) : argv) })
+  const cluster = clusterOf(data)
+  if (cluster === undefined && role !== 'all') {
+    throw new ConfigError(
+      `the role ${role} is a part of a cluster: set NATS_URL and ELASTICSEARCH_URL, or leave the role out to run everything here`,
+    )
+  }
+  if (cluster !== undefined && data.THROUGHLINE_DATA !== undefined) {
+    throw new ConfigError('THROUGHLINE_DATA: a process of a cluster keeps nothing on disk; unset it, or unset NATS_URL')
+  }
+  return {
+    role,
     port: data.PORT,
     host: data.HOST,
-    dataFolder: data.THROUGHLINE_DATA,
+    operationsPort: data.OPERATIONS_PORT,
+    dataFolder: data.THROUGHLINE_DATA ?? './data',
     baseUrl: data.BASE_URL,
     trustedProxies: data.TRUSTED_PROXIES,
-    tls: tls ? { certFile: data.TLS_CERT ?? '', keyFile: data.TLS_KEY ?? '' } : undefined,
+    tls: tlsOf(data),
     sessionKeys: data.SESSION_KEYS?.split(','),
     allowLazyLog: data.ALLOW_LAZY_LOG,
+    cluster,
   }
 }

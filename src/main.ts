@@ -1,10 +1,10 @@
 import { exitCodeOf, explain } from './compose-failure.ts'
-import { readConfig } from './config.ts'
+import { isRole, readConfig } from './config.ts'
 
-/** `--port 1` and nothing: the server. A verb: the command line. The exit code. */
+/** A role, `--port 1` or nothing: the server. A verb: the command line. The exit code. */
 async function main(argv: readonly string[]): Promise<number> {
   const [verb] = argv
-  if (verb === undefined || (verb.startsWith('--') && verb !== '--help')) {
+  if (verb === undefined || isRole(verb) || (verb.startsWith('--') && verb !== '--help')) {
     const { composeParent } = await import('./compose-parent.ts')
     return composeParent(readConfig(process.env, argv), argv)
   }

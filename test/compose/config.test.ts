@@ -1,0 +1,80 @@
+import { expect } from 'chai'
+import { ConfigError, readConfig } from '#src/config.ts'
+
+const secret = 'k3'.repeat(16)
+const engines = {
+  NATS_URL: 'nats://throughline:secret@127.0.0.1:4222',
+  ELASTICSEARCH_URL: 'http://elastic:secret@127.0.0.1:9200',
+}
+const cluster = { ...engines, SESSION_KEYS: secret, KEY_PEPPER: secret }
+
+/** What the operator is told; no line of it may show what was given. */
+function complaint(environment: Readonly<Record<string, string>>, argv: readonly string[] = []): string {
+  try {
+    readConfig(environment, argv)
+  } catch (error) {
+    expect(error).to.be.instanceOf(ConfigError)
+    const { message } = error as Error
+    expect(message).to.not.include('secret@').and.not.include(secret)
+    return message
+  }
+  throw new Error('it was taken')
+}
+
+describe('configuration', () => {
+  it('is the embedded form, in every role, where no engines are named', () => {
+    const config = readConfig({})
+    expect(config).to.include({ role: 'all', port: 8080, dataFolder: './data', operationsPort: undefined })
+    expect(config.cluster).to.equal(undefined)
+    expect(readConfig({}, ['all']).role).to.equal('all')
+  })
+
+  it('is a cluster where both engines are named', () => {
+    const { role, cluster: found, port } = readConfig(cluster, ['query', '--port', '9', '--partitions=8'])
+    expect([role, port]).to.deep.equal(['query', 9])
+    expect(found).to.deep.equal({
+      natsUrl: engines.NATS_URL,
+      elasticsearchUrl: engines.ELASTICSEARCH_URL,
+      partitions: 8,
+      natsReplicas: undefined,
+      indexPrefix: 'throughline',
+      pepper: secret,
+      sessionKeys: [secret],
+    })
+  })
+
+  it('takes several servers of NATS, and tokens', () => {
+    const urls = 'nats://token@a:4222,tls://token@b:4222'
+    expect(readConfig({ ...cluster, NATS_URL: urls }).cluster?.natsUrl).to.equal(urls)
+  })
+
+  const wrong: readonly (readonly [string, Readonly<Record<string, string>>, readonly string[], RegExp])[] = [
+    ['one engine alone', { NATS_URL: engines.NATS_URL }, [], /^NATS_URL is set and ELASTICSEARCH_URL is not: .*both/],
+    ['the other alone', { ELASTICSEARCH_URL: engines.ELASTICSEARCH_URL }, [], /^ELASTICSEARCH_URL is set and NATS_URL/],
+    ['a role without engines', {}, ['ingest'], /^the role ingest .*set NATS_URL and ELASTICSEARCH_URL/],
+    ['no keys for sessions', { ...engines, KEY_PEPPER: secret }, [], /^SESSION_KEYS is missing: .*openssl rand/],
+    ['no pepper', { ...engines, SESSION_KEYS: secret }, [], /^KEY_PEPPER is missing: .*openssl rand/],
+    ['a short pepper', { ...cluster, KEY_PEPPER: 'short' }, [], /^KEY_PEPPER: needs at least 32/],
+    ['a data folder', { ...cluster, THROUGHLINE_DATA: 'd' }, [], /^THROUGHLINE_DATA: .*unset it/],
+    ['a data folder by flag', cluster, ['project', '--data', 'd'], /^THROUGHLINE_DATA: /],
+    ['no partitions', { ...cluster, PARTITIONS: '0' }, [], /^PARTITIONS: /],
+    ['an address of NATS by http', { ...cluster, NATS_URL: 'http://u:secret@h' }, [], /^NATS_URL: is nats:\/\//],
+    [
+      'an address of Elasticsearch without a scheme',
+      { ...cluster, ELASTICSEARCH_URL: 'h:1' },
+      [],
+      /^ELASTICSEARCH_URL: is http/,
+    ],
+    ['a prefix that no index may have', { ...cluster, INDEX_PREFIX: 'Überall' }, [], /^INDEX_PREFIX: /],
+    ['half of TLS', { TLS_CERT: 'c' }, [], /^TLS_CERT and TLS_KEY/],
+    ['an unknown flag', {}, ['--prot', '1'], /^unknown flag --prot; known: .*--port/],
+    ['a flag without its value', {}, ['--port'], /^--port needs a value/],
+  ]
+  for (const [what, environment, argv, line] of wrong) {
+    it(`says in one line what to do about ${what}`, () => {
+      const said = complaint(environment, argv)
+      expect(said).to.match(line)
+      expect(said).to.not.include('\n')
+    })
+  }
+})
