@@ -1,0 +1,15 @@
+/** A server that runs beside us for tests, trials and benchmarks. Its data is gone with it. */
+export type Engine = Readonly<{
+  /** With user and password, as our configuration takes it. The same after every `start`. */
+  url: string
+  /** Starts it again on its port and data after `stop` or `kill`; resolves when it serves. */
+  start(): Promise<void>
+  /** SIGTERM, and until all of it is gone. */
+  stop(): Promise<void>
+  /** SIGKILL, and until all of it is gone. */
+  kill(): Promise<void>
+  /** Stops it for good and removes its data. */
+  remove(): Promise<void>
+  /** The process group it runs in, for who adds up its CPU seconds; undefined when it is down, or in a container. */
+  group(): number | undefined
+}>

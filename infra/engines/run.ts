@@ -1,0 +1,18 @@
+import { once } from 'node:events'
+import { startElasticsearch } from './elasticsearch.ts'
+import { startNats } from './nats.ts'
+
+// `node infra/engines/run.ts`: a NATS server and an Elasticsearch until Ctrl-C; prints their addresses as our configuration takes them.
+try {
+  const [nats, elasticsearch] = await Promise.all([startNats(), startElasticsearch()])
+  console.log(`NATS_URL=${nats.url}`)
+  console.log(`ELASTICSEARCH_URL=${elasticsearch.url}`)
+  // The engines do not keep a process alive; a pending timer does.
+  const awake = setInterval(() => undefined, 1 << 30)
+  await Promise.race(['SIGINT', 'SIGTERM', 'SIGHUP'].map((signal) => once(process, signal)))
+  clearInterval(awake)
+  await Promise.all([nats.remove(), elasticsearch.remove()])
+} catch (failure) {
+  console.error(failure instanceof Error ? failure.message : failure)
+  process.exit(1)
+}

@@ -1,0 +1,78 @@
+import { existsSync, linkSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { homedir } from 'node:os'
+import { basename, join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
+
+/** What is brought once and kept: outside the checkout, shared by all of this user's. */
+export const cacheFolder = (): string => join(process.env['XDG_CACHE_HOME'] || join(homedir(), '.cache'), 'throughline')
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch (failure) {
+    return (failure as NodeJS.ErrnoException).code === 'EPERM'
+  }
+}
+
+/** The lock is a file that holds its owner's pid from the moment it is there; a dead owner's is taken away. */
+async function takeLock(file: string): Promise<void> {
+  const mine = `${file}.${process.pid}`
+  writeFileSync(mine, String(process.pid))
+  for (;;) {
+    try {
+      linkSync(mine, file)
+      rmSync(mine)
+      return
+    } catch (failure) {
+      if ((failure as NodeJS.ErrnoException).code !== 'EEXIST') throw failure
+    }
+    if (!isHeld(file)) rmSync(file, { force: true })
+    await setTimeout(100)
+  }
+}
+
+function isHeld(file: string): boolean {
+  try {
+    return isAlive(Number(readFileSync(file, 'utf8')))
+  } catch {
+    return false // It was given back just now.
+  }
+}
+
+/** What a process that was killed left half made. */
+function removeLeftovers(place: string): void {
+  const [folder, name] = [join(place, '..'), `${basename(place)}.`]
+  for (const each of readdirSync(folder).filter((each) => each.startsWith(name))) {
+    const pid = Number(each.slice(name.length))
+    if (pid > 0 && !isAlive(pid)) rmSync(join(folder, each), { recursive: true, force: true })
+  }
+}
+
+/**
+ * The file or folder `name` of the cache. `make` makes it under another name, and it is moved when done, so that it is whole or
+ * not there at all. Of processes that want it at once one makes it and the others wait: that saves a download; the move is what
+ * keeps it right.
+ */
+export async function bringOnce(name: string, make: (making: string) => Promise<void>): Promise<string> {
+  const place = join(cacheFolder(), name)
+  if (existsSync(place)) return place
+  mkdirSync(cacheFolder(), { recursive: true })
+  const lock = `${place}.lock`
+  await takeLock(lock)
+  try {
+    removeLeftovers(place)
+    const making = `${place}.${process.pid}`
+    if (!existsSync(place)) {
+      try {
+        await make(making)
+        renameSync(making, place)
+      } finally {
+        rmSync(making, { recursive: true, force: true })
+      }
+    }
+  } finally {
+    rmSync(lock, { force: true })
+  }
+  return place
+}

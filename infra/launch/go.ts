@@ -1,0 +1,32 @@
+import { spawnSync } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { which } from './command.ts'
+import { installPackages } from './system-packages.ts'
+
+/** Where Go's own archive is put, which is not on every PATH. */
+const installed = '/usr/local/go/bin/go'
+/** Go 1.21 brings by itself the newer one that a module asks for. */
+const lowestMinor = 21
+
+/** The Go of this machine; undefined when there is none that is new enough. */
+export function findGo(): string | undefined {
+  const program = which('go') ?? [installed].find((file) => existsSync(file))
+  if (program === undefined) return undefined
+  const { stdout } = spawnSync(program, ['env', 'GOVERSION'], { encoding: 'utf8' })
+  const minor = Number(/^go1\.(\d+)/.exec(stdout)?.[1])
+  return minor >= lowestMinor ? program : undefined
+}
+
+/** The Go that builds the NATS server: this machine's, or one that the system's package manager brings. */
+export function bringGo(): string {
+  const given = findGo()
+  if (given !== undefined) return given
+  installPackages('Go', { 'apt-get': ['golang-go', 'ca-certificates'], dnf: ['golang'], apk: ['go'] })
+  const found = findGo()
+  if (found === undefined) {
+    throw new Error(
+      'npm test needs Go 1.21 or later to build the NATS server: install it from go.dev, or put it on PATH.',
+    )
+  }
+  return found
+}
