@@ -39,5 +39,5 @@ export async function readForm(
   }
   const limits = { bodyBytesMax: formBytesMax, decodedBytesMax: formBytesMax, compressionRatioMax: 1, bodyTimeoutMs }
   const body = await readBody(ctx, { limits, encodings: [], budget })
-  return body.ok ? ok(new URLSearchParams(Buffer.from(body.value).toString('utf8'))) : body
+  return body.ok ? ok(new URLSearchParams(Buffer.from(body.value.bytes).toString('utf8'))) : body
 }

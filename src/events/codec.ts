@@ -1,4 +1,12 @@
-import { constants, crc32, zstdCompress, zstdCompressSync, zstdDecompressSync, type ZstdOptions } from 'node:zlib'
+import {
+  constants,
+  crc32,
+  gunzipSync,
+  zstdCompress,
+  zstdCompressSync,
+  zstdDecompressSync,
+  type ZstdOptions,
+} from 'node:zlib'
 import { promisify } from 'node:util'
 import { PermanentError } from '#src/lib/failure.ts'
 import { isJsonObject, type Json, type JsonObject } from '#src/lib/json.ts'
@@ -108,8 +116,8 @@ function typeOf(value: JsonObject): EventType {
 
 function encodingOf(value: JsonObject): EventHeader['encoding'] {
   const encoding = optionalText(value, 'encoding') ?? ''
-  if (encoding !== '' && encoding !== 'zstd') throw new TypeError(`unknown encoding ${JSON.stringify(encoding)}`)
-  return encoding
+  if (encoding === '' || encoding === 'zstd' || encoding === 'gzip') return encoding
+  throw new TypeError(`unknown encoding ${JSON.stringify(encoding)}`)
 }
 
 const optional = <Name extends string>(name: Name, value: string | undefined): { [N in Name]?: string } =>
@@ -181,6 +189,17 @@ export async function sealLargeEvent(fields: EventFields, decoded: Uint8Array): 
   return seal(fields, decoded, await zstdCompressAside(decoded, packing(decoded.length)))
 }
 
+/** The event of a payload that its sender has packed: these bytes (RFC 1952) are stored as they came, and not copied. */
+export function sealGzip(fields: EventFields, gzip: Uint8Array): NewEvent {
+  return { ...fields, encoding: 'gzip', crc: crc32(gzip), payload: gzip }
+}
+
+/** Room for all of it at once, where the header tells the truth about its size; in small steps costs twice as much. */
+const unpacking = ({ counts }: EventHeader, maxOutputLength: number) => ({
+  maxOutputLength,
+  chunkSize: Math.min(Math.max(counts.bytes, 1024), 1024 * 1024) + 64,
+})
+
 /**
  * The payload as it was sealed. Throws PermanentError when the stored bytes fail their checksum, do not unpack, or unpack to
  * more than `decodedBytesMax` bytes.
@@ -191,7 +210,8 @@ export function openPayload(event: NewEvent, decodedBytesMax: number = decodedBy
   if (!crcHolds(event)) throw failure(new Error('checksum does not match'))
   if (event.encoding === '') return event.payload
   try {
-    return zstdDecompressSync(event.payload, { maxOutputLength: decodedBytesMax })
+    const unpack = event.encoding === 'gzip' ? gunzipSync : zstdDecompressSync
+    return unpack(event.payload, unpacking(event, decodedBytesMax))
   } catch (cause) {
     throw failure(cause)
   }

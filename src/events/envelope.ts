@@ -38,9 +38,9 @@ export type EventHeader = Readonly<{
   counts: Counts
   /** JSON of what the first answer said beyond full success, so that a retry is answered alike. */
   answer?: string
-  /** Media type of the payload, without parameters, and its content coding: '' or 'zstd'. */
+  /** Media type of the payload, without parameters, and its content coding: none, the sender's own gzip, or our zstd. */
   contentType: string
-  encoding: '' | 'zstd'
+  encoding: '' | 'zstd' | 'gzip'
   /** CRC-32 of the payload's stored bytes. */
   crc: number
 }>

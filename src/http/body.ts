@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import type { Context } from 'koa'
 import type { Limits } from '#src/config.ts'
 import { refusal, type Refusal } from '#src/events/refusal.ts'
+import { freeBytes } from '#src/lib/free-bytes.ts'
 import { fail, ok, type Result } from '#src/lib/result.ts'
 import { decompress, encodings, noRoom, type Encoding, type TakeBytes } from './decompress.ts'
 
@@ -81,8 +82,13 @@ function receive(
       if (!take(chunk.length)) return finish(fail(noRoom))
       chunks.push(chunk)
     }
-    const onEnd = (): void =>
-      finish(ok(chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks, bytes)))
+    const onEnd = (): void => {
+      const [only] = chunks
+      if (chunks.length === 1 && only !== undefined) return finish(ok(only))
+      const body = Buffer.concat(chunks, bytes)
+      for (const chunk of chunks) freeBytes(chunk)
+      finish(ok(body))
+    }
     const onClose = (): void => finish(cut)
     const slow = refusal('body_timeout', `The body was not delivered within ${bodyTimeoutMs / 1000} s.`)
     const timer = setTimeout(() => finish(fail(slow)), bodyTimeoutMs)
@@ -90,6 +96,9 @@ function receive(
     request.on('data', onData).on('end', onEnd).on('close', onClose)
   })
 }
+
+/** A body as its handler reads it. `gzip`: as it was sent, when that was gzip and the body is not empty. */
+export type Body = Readonly<{ bytes: Uint8Array; gzip?: Uint8Array }>
 
 /**
  * The body of a request, decompressed. Counts the bytes that really come, whatever the headers say. Refusals: 413 (before
@@ -99,7 +108,7 @@ function receive(
 export async function readBody(
   ctx: Context,
   { limits, encodings: allowed, budget }: BodyOptions,
-): Promise<Result<Uint8Array, Refusal>> {
+): Promise<Result<Body, Refusal>> {
   const encoding = readEncoding(ctx.get('Content-Encoding'), allowed)
   if (!encoding.ok) return encoding
   if (Number(ctx.get('Content-Length')) > limits.bodyBytesMax) return fail(tooLarge(limits.bodyBytesMax))
@@ -115,12 +124,16 @@ export async function readBody(
   })
   if (ctx.get('Expect').toLowerCase() === '100-continue') ctx.res.writeContinue()
   const received = await receive(ctx.req, limits, take)
-  if (!received.ok || encoding.value === undefined) return received
+  if (!received.ok) return received
+  if (encoding.value === undefined) return ok({ bytes: received.value })
   const bounds = { bytesMax: limits.decodedBytesMax, ratioMax: limits.compressionRatioMax }
   const decoded = await decompress(encoding.value, received.value, bounds, take)
-  if (decoded.ok && !ctx.res.closed) {
+  if (!decoded.ok) return decoded
+  if (encoding.value === 'gzip' && received.value.length > 0) return ok({ bytes: decoded.value, gzip: received.value })
+  freeBytes(received.value)
+  if (!ctx.res.closed) {
     held -= received.value.length
     budget.give(received.value.length)
   }
-  return decoded
+  return ok({ bytes: decoded.value })
 }

@@ -8,7 +8,8 @@ export type Encoding = (typeof encodings)[number]
 /** Accounts for bytes as they come into being; false: there is no room for them. */
 export type TakeBytes = (bytes: number) => boolean
 
-const syncBytesMax = 256 * 1024
+/** What inflates to less is inflated here: 512 KiB hold the event loop for a millisecond. */
+const syncBytesMax = 512 * 1024
 const chunkBytesMax = 1024 * 1024
 /** The largest window a sender of `zstd` may ask for, as RFC 9659 §3 has it: 8 MiB. */
 const zstdOptions: ZstdOptions = { params: { [zlib.constants.ZSTD_d_windowLogMax]: 23 } }

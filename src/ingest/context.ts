@@ -3,9 +3,10 @@ import type { Limits } from '#src/config.ts'
 import type { Position } from '#src/events/envelope.ts'
 import type { PartitionOf } from '#src/events/partition.ts'
 import type { Refusal } from '#src/events/refusal.ts'
-import { readBody, type BodyBudget } from '#src/http/body.ts'
+import { readBody, type Body, type BodyBudget } from '#src/http/body.ts'
 import type { Encoding } from '#src/http/decompress.ts'
 import type { Clock } from '#src/lib/clock.ts'
+import { freeBytes } from '#src/lib/free-bytes.ts'
 import { ok, type Result } from '#src/lib/result.ts'
 import type { Admission } from './admission.ts'
 import type { Credential, Surface } from './credential.ts'
@@ -24,12 +25,12 @@ export type IngestContext = Readonly<{
 }>
 
 /** A request let in, with its body and what it will be known as. */
-export type Received = Readonly<{ credential: Credential; body: Uint8Array; receipt: Receipt }>
+export type Received = Readonly<{ credential: Credential; body: Body; receipt: Receipt }>
 
 type Options = Readonly<{ surface: Surface; encodings: readonly Encoding[]; identifiedWithoutKey: boolean }>
 
 /** Reads the body of a request that has been let in, and gives it its identity. */
-export async function receive(
+async function receive(
   ctx: Context,
   { limits, budget, clock, newId }: IngestContext,
   credential: Credential,
@@ -41,9 +42,29 @@ export async function receive(
   if (!body.ok) return body
   const identified = identifiedWithoutKey || idempotencyKey.value !== ''
   const id = identified
-    ? requestEventId(credential.workspaceId, surface, idempotencyKey.value, body.value)
+    ? requestEventId(credential.workspaceId, surface, idempotencyKey.value, body.value.bytes)
     : `${credential.workspaceId}.${surface}.${newId()}`
   return ok({ credential, body: body.value, receipt: { credential, id, identified, receivedAt: clock() } })
+}
+
+/**
+ * Has `use` answer a request with its body, or refuses it. The body is gone when `use` is over, unless it throws: what has
+ * failed may still hold the bytes, as a driver does that will send them when its server is back.
+ */
+export async function withBody(
+  ctx: Context,
+  context: IngestContext,
+  credential: Credential,
+  options: Options,
+  use: (received: Received) => Promise<Refusal | undefined> | Refusal | undefined,
+): Promise<Refusal | undefined> {
+  const received = await receive(ctx, context, credential, options)
+  if (!received.ok) return received.error
+  const refused = await use(received.value)
+  const { bytes, gzip } = received.value.body
+  freeBytes(bytes)
+  if (gzip !== undefined) freeBytes(gzip)
+  return refused
 }
 
 /** Says where in the log the request stands, so that its sender can wait until it can be found. */

@@ -1,6 +1,6 @@
 import { createHash, hash } from 'node:crypto'
 import type { Context } from 'koa'
-import { sealEvent, sealLargeEvent } from '#src/events/codec.ts'
+import { sealEvent, sealGzip, sealLargeEvent } from '#src/events/codec.ts'
 import {
   noCounts,
   type Counts,
@@ -11,6 +11,7 @@ import {
 } from '#src/events/envelope.ts'
 import { refusal, type Refusal } from '#src/events/refusal.ts'
 import type { RefusedSpan } from '#src/events/telemetry.ts'
+import type { Body } from '#src/http/body.ts'
 import { fail, ok, type Result } from '#src/lib/result.ts'
 import { stringifyJson } from '#src/lib/json.ts'
 import type { Credential, Surface } from './credential.ts'
@@ -63,7 +64,7 @@ function headerOf(receipt: Receipt, type: TelemetryEventType, counts: Partial<Co
   } satisfies Partial<EventHeader>
 }
 
-export type Received = Readonly<{
+export type Accepted = Readonly<{
   type: TelemetryEventType
   counts: Partial<Counts>
   contentType: string
@@ -71,10 +72,11 @@ export type Received = Readonly<{
   answer: StoredAnswer
 }>
 
-/** The event of what was accepted. */
-export async function receivedEvent(receipt: Receipt, received: Received): Promise<NewEvent> {
-  const { type, counts, contentType, payload, answer } = received
+/** The event of what was accepted. A gzipped body that is stored whole stays as its sender has packed it. */
+export async function receivedEvent(receipt: Receipt, accepted: Accepted, { bytes, gzip }: Body): Promise<NewEvent> {
+  const { type, counts, contentType, payload, answer } = accepted
   const fields = { ...headerOf(receipt, type, { ...counts, bytes: payload.length }, answer), contentType }
+  if (payload === bytes && gzip !== undefined && gzip.length < bytes.length) return sealGzip(fields, gzip)
   return payload.length > sealedHereBytesMax ? sealLargeEvent(fields, payload) : sealEvent(fields, payload)
 }
 

@@ -3,7 +3,7 @@ import type { Refusal } from '#src/events/refusal.ts'
 import { encodings } from '#src/http/decompress.ts'
 import type { Route } from '#src/http/route.ts'
 import { scanLogs, type LogScan } from '#src/wire/logs/scan.ts'
-import { receive, sendJson, setPosition, type IngestContext } from './context.ts'
+import { sendJson, setPosition, withBody, type IngestContext, type Received } from './context.ts'
 import { receivedEvent } from './event-of.ts'
 
 const errorsMax = 20
@@ -14,14 +14,9 @@ function answerOf({ records, rejected }: LogScan): string {
   return JSON.stringify({ accepted: records, rejected: rejected.length, errors })
 }
 
-async function ingestLogs(ctx: Context, context: IngestContext): Promise<Refusal | undefined> {
-  const credential = context.admit(ctx, 'logs')
-  if (!credential.ok) return credential.error
-  const options = { surface: 'logs', encodings, identifiedWithoutKey: false } as const
-  const received = await receive(ctx, context, credential.value, options)
-  if (!received.ok) return received.error
-  const { body, receipt } = received.value
-  const scan = scanLogs(body, ctx.get('Content-Type') || undefined, context.limits)
+async function store(ctx: Context, context: IngestContext, received: Received): Promise<Refusal | undefined> {
+  const { body, receipt, credential } = received
+  const scan = scanLogs(body.bytes, ctx.get('Content-Type') || undefined, context.limits)
   if (!scan.ok) return scan.error
   const { records, rejected, contentType, payload } = scan.value
   const answer = answerOf(scan.value)
@@ -36,11 +31,18 @@ async function ingestLogs(ctx: Context, context: IngestContext): Promise<Refusal
     payload,
     answer: rejected.length === 0 ? undefined : answer,
   } as const
-  const recorder = context.recorderOf(credential.value.workspaceId)
-  const { position, repeated } = await recorder.record(async () => [await receivedEvent(receipt, parts)])
+  const recorder = context.recorderOf(credential.workspaceId)
+  const { position, repeated } = await recorder.record(async () => [await receivedEvent(receipt, parts, body)])
   setPosition(ctx, recorder, position)
   sendJson(ctx, 200, repeated?.answer ?? answer)
   return undefined
+}
+
+async function ingestLogs(ctx: Context, context: IngestContext): Promise<Refusal | undefined> {
+  const credential = context.admit(ctx, 'logs')
+  if (!credential.ok) return credential.error
+  const options = { surface: 'logs', encodings, identifiedWithoutKey: false } as const
+  return withBody(ctx, context, credential.value, options, (received) => store(ctx, context, received))
 }
 
 /** POST /api/logs/v1/ingest (CONTRACT §3). */

@@ -7,7 +7,7 @@ import { encodeStatus, encodeSuccess, type OtlpReply, type PartialSuccess } from
 import { scanSpans } from '#src/wire/otlp/scan.ts'
 import type { SpanScan } from '#src/wire/otlp/span-scan.ts'
 import { monthOf, type Grant } from './allowance.ts'
-import { receive, setPosition, type IngestContext, type Received } from './context.ts'
+import { setPosition, withBody, type IngestContext, type Received } from './context.ts'
 import { cutSpans } from './cut-spans.ts'
 import { receivedEvent, refusedEvent } from './event-of.ts'
 import type { Recorded, RequestEvents } from './record.ts'
@@ -70,27 +70,26 @@ async function eventsOf(
 ): Promise<RequestEvents> {
   const answer = writeAnswer(partial)
   const received = { type: 'spans.received', counts: { spans: grant.granted }, contentType, answer } as const
-  if (grant.granted === scan.spans) return [await receivedEvent(receipt, { ...received, payload: body })]
+  if (grant.granted === scan.spans) return [await receivedEvent(receipt, { ...received, payload: body.bytes }, body)]
   const { keep, refused } = cutSpans(scan, grant.granted)
   if (grant.granted === 0) return [refusedEvent(receipt, refused, { spansMax, answer })]
   const beside = { ...receipt, id: `${receipt.id}/refused` }
   return [
-    await receivedEvent(receipt, { ...received, payload: scan.cut(keep) }),
+    await receivedEvent(receipt, { ...received, payload: scan.cut(keep) }, body),
     refusedEvent(beside, refused, { spansMax, answer: undefined }),
   ]
 }
 
-async function ingestSpans(ctx: Context, context: IngestContext): Promise<Refusal | undefined> {
-  const credential = context.admit(ctx, 'traces')
-  if (!credential.ok) return credential.error
-  const contentType = parseOtlpContentType(ctx.get('Content-Type'))
-  if (contentType === undefined) return unsupportedType(ctx.get('Content-Type'))
-  const options = { surface: 'traces', encodings: ['gzip'], identifiedWithoutKey: true } as const
-  const received = await receive(ctx, context, credential.value, options)
-  if (!received.ok) return received.error
-  const scan = scanSpans(received.value.body, contentType, context.limits)
+async function store(
+  ctx: Context,
+  context: IngestContext,
+  contentType: OtlpContentType,
+  received: Received,
+): Promise<Refusal | undefined> {
+  const { body, receipt, credential } = received
+  const scan = scanSpans(body.bytes, contentType, context.limits)
   if (!scan.ok) return scan.error
-  const recorder = context.recorderOf(credential.value.workspaceId)
+  const recorder = context.recorderOf(credential.workspaceId)
   const answer = (recorded: Recorded, partial: PartialSuccess | undefined): undefined => {
     setPosition(ctx, recorder, recorded.position)
     ctx.status = 200
@@ -105,7 +104,6 @@ async function ingestSpans(ctx: Context, context: IngestContext): Promise<Refusa
     send(ctx, encodeSuccess(contentType))
     return undefined
   }
-  const { receipt } = received.value
   const decision = await recorder.decide(receipt, {
     valid: spans - invalid.length,
     isPartial: invalid.length > 0,
@@ -113,10 +111,19 @@ async function ingestSpans(ctx: Context, context: IngestContext): Promise<Refusa
   if (!decision.ok) return decision.error
   if ('earlier' in decision.value) return answer(decision.value.earlier, undefined)
   const { grant } = decision.value
-  const partial = partialOf(scan.value, received.value, grant)
+  const partial = partialOf(scan.value, received, grant)
   const spansMax = context.limits.refusedSpansPerEventMax
-  const make = () => eventsOf(scan.value, received.value, { grant, contentType, partial, spansMax })
+  const make = () => eventsOf(scan.value, received, { grant, contentType, partial, spansMax })
   return answer(await recorder.record(make, grant.reservation), partial)
+}
+
+async function ingestSpans(ctx: Context, context: IngestContext): Promise<Refusal | undefined> {
+  const credential = context.admit(ctx, 'traces')
+  if (!credential.ok) return credential.error
+  const contentType = parseOtlpContentType(ctx.get('Content-Type'))
+  if (contentType === undefined) return unsupportedType(ctx.get('Content-Type'))
+  const options = { surface: 'traces', encodings: ['gzip'], identifiedWithoutKey: true } as const
+  return withBody(ctx, context, credential.value, options, (received) => store(ctx, context, contentType, received))
 }
 
 /** POST /api/traces/v1/otlp (CONTRACT §2), and what senders make of it when they are given it as a base address. */

@@ -5,7 +5,7 @@ import type { RefusedSpan } from '#src/events/telemetry.ts'
 import type { Route } from '#src/http/route.ts'
 import { scanRum, type RumScan } from '#src/wire/rum/scan.ts'
 import type { Grant } from './allowance.ts'
-import { receive, sendJson, setPosition, type IngestContext, type Received } from './context.ts'
+import { sendJson, setPosition, withBody, type IngestContext, type Received } from './context.ts'
 import { allowOrigin, answerPreflight, denyOrigin } from './cors.ts'
 import type { Credential } from './credential.ts'
 import { cutSpans } from './cut-spans.ts'
@@ -48,21 +48,22 @@ function outcomeOf(scan: RumScan, credential: Credential, granted: number): Outc
 }
 
 async function eventsOf(
-  { receipt }: Received,
+  { receipt, body }: Received,
   { kept, accepted, rejected, answer }: Outcome,
   spansMax: number,
 ): Promise<RequestEvents> {
   const { logs, rumEvents, spans, refused } = kept
   const stored = rejected === 0 ? undefined : answer
   if (accepted === 0) return [refusedEvent(receipt, refused, { spansMax, answer: stored })]
-  const received = await receivedEvent(receipt, {
+  const taken = {
     type: 'rum.received',
     // Refused spans are counted by the event that lists them.
     counts: { logs, rumEvents, spans, refused: rejected - refused.length },
     contentType: 'application/json',
     payload: kept.payload(),
     answer: stored,
-  })
+  } as const
+  const received = await receivedEvent(receipt, taken, body)
   if (refused.length === 0) return [received]
   const beside = { ...receipt, id: `${receipt.id}/refused` }
   return [received, refusedEvent(beside, refused, { spansMax, answer: undefined })]
@@ -119,10 +120,10 @@ async function ingestRum(ctx: Context, context: IngestContext): Promise<Refusal 
     return credential.error
   }
   const options = { surface: 'rum', encodings: ['gzip'], identifiedWithoutKey: true } as const
-  const received = await receive(ctx, context, credential.value, options)
-  if (!received.ok) return received.error
-  const scan = scanRum(received.value.body, ctx.get('Content-Type') || undefined, context.limits)
-  return scan.ok ? store(ctx, context, received.value, scan.value) : scan.error
+  return withBody(ctx, context, credential.value, options, (received) => {
+    const scan = scanRum(received.body.bytes, ctx.get('Content-Type') || undefined, context.limits)
+    return scan.ok ? store(ctx, context, received, scan.value) : scan.error
+  })
 }
 
 /** POST /api/rum/v1/ingest and its preflight (CONTRACT §4). */

@@ -1,10 +1,12 @@
 import { present } from '#src/lib/assert.ts'
+import { freeBytes } from '#src/lib/free-bytes.ts'
 import { createAnnouncer, type Announcer } from './waker.ts'
 import { createLogWriter, type Group, type LogWriter, type LogWriterOptions, type Outcome } from './writer.ts'
 
 /** A log's writer as its stream uses it, in this thread or in another. */
 export interface RemoteWriter {
   open(): Promise<void>
+  /** Takes the group's bytes for itself: the caller has them no more. */
   commit(group: Group): Promise<readonly Outcome[]>
   broken(): Promise<boolean>
   close(): Promise<void>
@@ -26,7 +28,11 @@ export function createLocalWriter(options: LogWriterOptions): RemoteWriter {
     commit: async (group) => {
       const { writer } = present(open, 'a writer is opened first')
       setImmediate(() => open?.writer.tidy())
-      return writer.commit(group)
+      try {
+        return writer.commit(group)
+      } finally {
+        freeBytes(group.payloads)
+      }
     },
     broken: async () => open?.writer.broken() ?? false,
     close: async () => {

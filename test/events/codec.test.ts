@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto'
+import { gzipSync } from 'node:zlib'
 import { expect } from 'chai'
 import {
   checkHeader,
@@ -7,6 +8,7 @@ import {
   openPayload,
   parseHeader,
   sealEvent,
+  sealGzip,
   sealLargeEvent,
   type EventFields,
 } from '#src/events/codec.ts'
@@ -68,7 +70,7 @@ describe('the event codec', () => {
       { counts: { bytes: '5' } },
       { answer: 1 },
       { contentType: undefined },
-      { encoding: 'gzip' },
+      { encoding: 'br' },
       { crc: 2 ** 32 },
       { crc: undefined },
     ]
@@ -95,15 +97,30 @@ describe('the event codec', () => {
     expect([small.encoding, Buffer.from(openPayload(small)).toString()]).to.deep.equal(['', 'small '.repeat(10)])
   })
 
-  it('does not open a payload that is damaged, no zstd, or larger than the bound', () => {
-    const event = sealEvent(fields, long)
-    const flipped = Buffer.from(event.payload)
-    flipped.writeUInt8(flipped.readUInt8(20) ^ 1, 20)
-    expect(() => openPayload({ ...event, payload: flipped })).to.throw(PermanentError, 'checksum')
-    expect(() => openPayload({ ...event, payload: long, crc: crcOf(long) })).to.throw(PermanentError)
-    const cut = event.payload.subarray(0, 20)
-    expect(() => openPayload({ ...event, payload: cut, crc: crcOf(cut) })).to.throw(PermanentError)
-    expect(() => openPayload(event, long.length - 1)).to.throw(PermanentError)
-    expect(openPayload(event, long.length)).to.have.length(long.length)
+  it('keeps what its sender has packed as it came', () => {
+    const gzip = Buffer.concat([gzipSync(long), gzipSync('and a second member')])
+    const event = sealGzip(fields, gzip)
+    expect([event.encoding, event.crc]).to.deep.equal(['gzip', crcOf(gzip)])
+    expect(event.payload).to.equal(gzip)
+    expect(parseHeader(formatHeader(event)).encoding).to.equal('gzip')
+    // Whatever the header says of its size: it is a hint.
+    for (const bytes of [0, 5, long.length, 1_000_000_000]) {
+      const opened = openPayload({ ...event, counts: { ...noCounts, bytes } })
+      expect(Buffer.from(opened).toString()).to.equal(`${long.toString()}and a second member`)
+    }
   })
+
+  for (const seal of [sealEvent, (of: EventFields, bytes: Buffer) => sealGzip(of, gzipSync(bytes))]) {
+    const event = seal(fields, long)
+    it(`does not open a payload that is damaged, no ${event.encoding}, or larger than the bound`, () => {
+      const flipped = Buffer.from(event.payload)
+      flipped.writeUInt8(flipped.readUInt8(20) ^ 1, 20)
+      expect(() => openPayload({ ...event, payload: flipped })).to.throw(PermanentError, 'checksum')
+      expect(() => openPayload({ ...event, payload: long, crc: crcOf(long) })).to.throw(PermanentError)
+      const cut = event.payload.subarray(0, 20)
+      expect(() => openPayload({ ...event, payload: cut, crc: crcOf(cut) })).to.throw(PermanentError)
+      expect(() => openPayload(event, long.length - 1)).to.throw(PermanentError)
+      expect(openPayload(event, long.length)).to.have.length(long.length)
+    })
+  }
 })

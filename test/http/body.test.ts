@@ -29,7 +29,8 @@ describe('http body', () => {
       freed = new Promise((resolve) => ctx.res.once('close', () => setImmediate(resolve)))
       const body = await readBody(ctx, { limits, encodings, budget })
       if (!body.ok) return body.error
-      ctx.body = `${body.value.length} ${Buffer.from(body.value.subarray(0, 16)).toString('latin1')}`
+      const { bytes } = body.value
+      ctx.body = `${bytes.length} ${Buffer.from(bytes.subarray(0, 16)).toString('latin1')}`
       return undefined
     },
   }

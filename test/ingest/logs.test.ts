@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import { encode } from '@msgpack/msgpack'
 import { expect } from 'chai'
@@ -248,5 +249,22 @@ describe('POST /api/logs/v1/ingest under pressure', () => {
     expect(answer.json).to.deep.include({ status: 503, code: 'unavailable' })
     expect(Number(answer.headers.get('retry-after'))).to.be.within(1, 4)
     expect(ingest.server.failures).to.have.length(1)
+  })
+
+  it('leaves the bytes alone of an append that failed: the log may still be about to write them', async () => {
+    let kept: Uint8Array = Buffer.alloc(0)
+    ingest = await startIngest({
+      through: (stream) => ({
+        ...stream,
+        append: ([event]) => {
+          kept = event?.payload ?? kept
+          return Promise.reject(new TransientError({ operation: 'append to', subject: 'the log' }))
+        },
+      }),
+    })
+    const sent = gzipSync(randomBytes(50_000).toString('hex'))
+    const headers = { authorization: `Bearer ${ingest.keys.logs}`, 'content-encoding': 'gzip' }
+    expect((await ingest.post(path, sent, headers)).status).to.equal(503)
+    expect(Buffer.from(kept).equals(sent)).to.equal(true)
   })
 })

@@ -99,6 +99,29 @@ for (const [name, contentType, encode] of encodings) {
       expect(await ingest.events()).to.have.length(3)
     })
 
+    it('keeps a gzipped body as its sender has packed it, unless spans are cut out of it', async () => {
+      const gzip = { 'content-encoding': 'gzip' }
+      const body = encode(requestOf(spans(60)))
+      const sent = gzipSync(body)
+      await post(sent, gzip)
+      await post(gzipSync(encode(requestOf(spans(60, 100)))), gzip)
+      const [whole, cut] = await ingest.events()
+      expect(whole?.encoding).to.equal('gzip')
+      expect(Buffer.from(whole?.payload ?? []).equals(sent)).to.equal(true)
+      expect(whole?.counts.bytes).to.equal(body.length)
+      expect(cut?.encoding).to.equal('zstd')
+      expect(idsOf(cut as RecordedEvent)).to.deep.equal(spans(40, 100).map(({ spanId }) => spanId))
+    })
+
+    it('keeps a gzipped body unpacked when gzip has made it larger', async () => {
+      const body = encode(requestOf(spans(1)))
+      const members = [gzipSync(body), ...Array.from({ length: 50 }, () => gzipSync(''))]
+      expect((await post(Buffer.concat(members), { 'content-encoding': 'gzip' })).status).to.equal(200)
+      const [event] = await ingest.events()
+      expect(event?.encoding).to.equal('')
+      expect(Buffer.from(event?.payload ?? []).equals(body)).to.equal(true)
+    })
+
     it('takes an empty request as a success and stores nothing', async () => {
       for (const body of [encode([]), Buffer.alloc(0)]) {
         if (body.length === 0 && name === 'JSON') continue
