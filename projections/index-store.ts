@@ -51,7 +51,7 @@ export type Filter =
   | Readonly<{ kind: 'none' }>
   | Readonly<{ kind: 'and' | 'or'; of: readonly Filter[] }>
   | Readonly<{ kind: 'not'; of: Filter }>
-  /** Any of the values, whole, case folded. */
+  /** A `keyword` or `id` field with any of the values, whole, case folded. */
   | Readonly<{ kind: 'keyword'; field: string; values: readonly string[] }>
   /** Bounds are inclusive. */
   | Readonly<{ kind: 'number'; field: string; from?: bigint | number; to?: bigint | number }>

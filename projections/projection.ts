@@ -6,10 +6,11 @@ export type DocumentId = string
 /**
  * How a field of a document can be searched.
  * - `keyword`: a string or strings, matched whole, case folded; can be counted by value (facets).
+ * - `id`: as `keyword`, but never counted by value: nearly every document has another one.
  * - `number`: number or bigint (int64), by range; a collection can be ordered by it.
  * - `tokens`: a text of tokens with blanks between (events/tokens.ts): words, phrases, prefixes, patterns, ranges.
  */
-export type FieldKind = 'keyword' | 'number' | 'tokens'
+export type FieldKind = 'keyword' | 'id' | 'number' | 'tokens'
 export type Fields = Readonly<Record<string, FieldKind>>
 
 /** The searchable form of a document: a value for each field that it has. */
@@ -109,12 +110,24 @@ export function timeOfRecordId(id: DocumentId): bigint | undefined {
   return BigInt.asIntN(64, BigInt(`0x${id.slice(0, 16)}`) - (1n << 63n))
 }
 
+const dayMs = 86_400_000
+/** Asked for each record, of a few days in all. */
+const daysKnown = new Map<number, string>()
+const daysKnownMax = 1_000
+
 /** UTC day of a millisecond time, `2026-11-21`. */
-export const dayOf = (ms: number): string => new Date(ms).toISOString().slice(0, 10)
+export function dayOf(ms: number): string {
+  const number = Math.floor(ms / dayMs)
+  const known = daysKnown.get(number)
+  if (known !== undefined) return known
+  if (daysKnown.size >= daysKnownMax) daysKnown.clear()
+  const day = new Date(number * dayMs).toISOString().slice(0, 10)
+  daysKnown.set(number, day)
+  return day
+}
 
 /** The UTC day that stands so many days before this one. */
-export const dayBefore = (day: string, days: number): string =>
-  dayOf(Date.parse(`${day}T00:00:00Z`) - days * 86_400_000)
+export const dayBefore = (day: string, days: number): string => dayOf(Date.parse(day) - days * dayMs)
 
 /** Days on which an earlier record of an id is looked for: the look-back, and the day after, for clocks that differ. */
 export function daysReplaced(day: string, lookbackDays: number): readonly string[] {

@@ -29,24 +29,56 @@ export type RecordTokenOptions = Readonly<{
 /** The texts of two `tokens` fields: the words of all string values, and the tokens of all fields (events/tokens.ts). */
 export type RecordTokens = Readonly<{ values: string; fields: string }>
 
+type Scalar = string | number | bigint | boolean
+
+/** What one value of one field gives to the two texts; without words there is nothing for `values`. */
+type ValueTokens = Readonly<{ values: string; fields: string }>
+
+/** Most records repeat values of others, so what these came to is kept: of short ones, and all forgotten at a bound. */
+const known = new Map<string, Map<Scalar, ValueTokens>>()
+const knownMax = { values: 50_000, textCharacters: 200 }
+let knownValues = 0
+
+function makeTokens(name: string, value: Scalar): ValueTokens {
+  if (typeof value === 'string') {
+    const cut = value.length > searchableMax.textCharacters ? value.slice(0, searchableMax.textCharacters) : value
+    const found = words(cut)
+    return { values: found.join(' '), fields: valueTokens(name, cut, found).join(' ') }
+  }
+  const whole = wholeToken(name, String(value))
+  const isNumber = typeof value === 'bigint' || (typeof value === 'number' && Number.isFinite(value))
+  return { values: '', fields: isNumber ? `${whole} ${numberToken(name, value)}` : whole }
+}
+
+function tokensOfValue(name: string, value: Scalar): ValueTokens {
+  if (typeof value === 'string' && value.length > knownMax.textCharacters) return makeTokens(name, value)
+  let ofName = known.get(name)
+  const tokens = ofName?.get(value)
+  if (tokens !== undefined) return tokens
+  if (knownValues >= knownMax.values) {
+    known.clear()
+    knownValues = 0
+    ofName = undefined
+  }
+  if (ofName === undefined) known.set(name, (ofName = new Map()))
+  const made = makeTokens(name, value)
+  ofName.set(value, made)
+  knownValues++
+  return made
+}
+
 /**
  * The tokens of a record's free fields: nested objects by dotted names, lists item by item, each by itself. Strings give
  * their words to `values` and to their field, numbers a sortable token; null, empty lists and empty objects are as absent.
  */
-export function fieldTokens(object: JsonObject, options: RecordTokenOptions = {}): RecordTokens {
-  const fields: string[] = []
-  const values: string[] = []
+export function fieldTokens(object: JsonObject, { prefix = '', message }: RecordTokenOptions = {}): RecordTokens {
+  let fields = ''
+  let values = ''
   let left = searchableMax.values
 
-  const addText = (name: string, text: string): void => {
-    const cut = text.length > searchableMax.textCharacters ? text.slice(0, searchableMax.textCharacters) : text
-    const found = words(cut)
-    append(fields, valueTokens(name, cut, found))
-    if (found.length === 0) return
-    if (values.length > 0) values.push(sentinel)
-    append(values, found)
+  const addFields = (tokens: string): void => {
+    fields = fields === '' ? tokens : `${fields} ${tokens}`
   }
-
   const add = (name: string, value: Json, depth: number): void => {
     if (value === null || depth > searchableMax.depth || left <= 0) return
     if (Array.isArray(value)) {
@@ -54,27 +86,22 @@ export function fieldTokens(object: JsonObject, options: RecordTokenOptions = {}
       return
     }
     if (typeof value === 'object') {
-      for (const [key, item] of Object.entries(value as JsonObject)) add(`${name}.${key}`, item, depth + 1)
+      const nested = value as JsonObject
+      for (const key of Object.keys(nested)) add(`${name}.${key}`, nested[key] as Json, depth + 1)
       return
     }
     left--
-    if (typeof value === 'string') addText(name, value)
-    else fields.push(wholeToken(name, String(value)))
-    if (typeof value === 'bigint' || (typeof value === 'number' && Number.isFinite(value))) {
-      fields.push(numberToken(name, value))
-    }
+    const tokens = tokensOfValue(name, value)
+    addFields(tokens.fields)
+    if (tokens.values !== '') values = values === '' ? tokens.values : `${values} ${sentinel} ${tokens.values}`
   }
 
-  for (const [key, value] of Object.entries(object)) {
-    const name = `${options.prefix ?? ''}${key}`
-    if (typeof value === 'string' && value === options.message && messageNames.includes(key)) {
-      fields.push(sameAsMessageToken(name))
+  for (const key of Object.keys(object)) {
+    const value = object[key] as Json
+    const name = prefix + key
+    if (typeof value === 'string' && value === message && messageNames.includes(key)) {
+      addFields(sameAsMessageToken(name))
     } else add(name, value, 1)
   }
-  return { values: values.join(' '), fields: fields.join(' ') }
-}
-
-/** Many items, without the argument limit of `push(...items)`. */
-function append(list: string[], items: readonly string[]): void {
-  for (const item of items) list.push(item)
+  return { values, fields }
 }

@@ -1,3 +1,4 @@
+import { platform, setPriority } from 'node:os'
 import { parentPort, workerData } from 'node:worker_threads'
 import { createDecoder } from '#projections/decoded-event.ts'
 import { createDecoders } from '#projections/decoders.ts'
@@ -22,7 +23,11 @@ port.on('message', (order: ProjectorOrder) => {
   told.resolve()
 })
 
+/** On Linux a priority is a thread's own: a projector that catches up leaves the processors to those who wait for an ack. */
+const niceness = 10
+
 async function run(): Promise<void> {
+  if (platform() === 'linux') setPriority(niceness)
   const stream = await openSqliteStreamReader({ file: logFile, partition })
   const writer = createSqliteIndexWriter({ folder: indexFolder, limits })
   const projector = createProjector({

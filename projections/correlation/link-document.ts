@@ -15,7 +15,7 @@ export const links: Collection<LinkDocument> = {
   name: 'links',
   kind: 'document',
   lookbackDays: 0,
-  fields: { session_id: 'keyword', trace_id: 'keyword', by: 'keyword' },
+  fields: { session_id: 'id', trace_id: 'id', by: 'keyword' },
   searchable: ({ sessionId, traceId, by, timeNs }) => ({
     timeNs: BigInt(timeNs),
     fields: { session_id: sessionId, trace_id: traceId, by },

@@ -60,9 +60,9 @@ export const rumEvents: Collection<RumEventDocument> = {
   kind: 'record',
   lookbackDays: 0,
   fields: {
-    trace_id: 'keyword',
-    span_id: 'keyword',
-    session_id: 'keyword',
+    trace_id: 'id',
+    span_id: 'id',
+    session_id: 'id',
     type: 'keyword',
     name: 'keyword',
     service: 'keyword',

@@ -9,13 +9,13 @@ import { fieldTokens } from '../record-tokens.ts'
 /** A log record as kept: its own fields untouched, and what was understood of them. */
 export type LogDocument = Omit<LogRecord, 'ordinal' | 'timeNs'> &
   Readonly<{
-    /** Nanoseconds since the Unix epoch; a number when a store gives it back so. */
-    timestamp: bigint | number
+    /** Decimal text of nanoseconds since the Unix epoch. */
+    timestamp: string
   }>
 
 export function logDocument(record: LogRecord): LogDocument {
   const { timeNs, level, message, service, traceId, spanId, sessionId, source, fields, cuts } = record
-  return { timestamp: timeNs, level, message, service, traceId, spanId, sessionId, source, fields, cuts }
+  return { timestamp: timeNs.toString(), level, message, service, traceId, spanId, sessionId, source, fields, cuts }
 }
 
 /** The keyword fields, as searches name them too. */
@@ -50,9 +50,9 @@ export const logCollection: Collection<LogDocument> = {
     level: 'keyword',
     service: 'keyword',
     source: 'keyword',
-    trace_id: 'keyword',
-    span_id: 'keyword',
-    session_id: 'keyword',
+    trace_id: 'id',
+    span_id: 'id',
+    session_id: 'id',
     message: 'tokens',
     values: 'tokens',
     fields: 'tokens',

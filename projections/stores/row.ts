@@ -21,6 +21,7 @@ export type Row = Readonly<{
   numbers: ReadonlyMap<string, bigint>
   /** As the document has them: facets show these. */
   keywords: ReadonlyMap<string, readonly string[]>
+  ids: ReadonlyMap<string, readonly string[]>
   /** Tokens with single blanks between. */
   tokens: ReadonlyMap<string, string>
 }>
@@ -40,7 +41,7 @@ const controls = /[\u0000-\u001f\u007f]/
 
 /** Control characters become their pictures and lone surrogates U+FFFD: engines must not meet NUL or broken text. */
 export function visible(text: string): string {
-  if (!controls.test(text)) return text.isWellFormed() ? text : text.toWellFormed()
+  if (!controls.test(text)) return text.toWellFormed()
   return text.toWellFormed().replace(new RegExp(controls, 'g'), (character) => {
     const code = character.charCodeAt(0)
     return code === 0x7f ? '\u2421' : String.fromCharCode(0x2400 + code)
@@ -52,11 +53,14 @@ export const keywordTerm = (field: string, value: string): string => visible(who
 
 const oddBlanks = /^ | $| {2}/
 
+const tidy = (text: string): string =>
+  visible(oddBlanks.test(text) ? text.replace(/ +/g, ' ').replace(/^ | $/g, '') : text)
+
 /** The tokens of a `tokens` field, several values with the sentinel between. */
 function tokenText(value: string | readonly string[]): string {
-  const texts = typeof value === 'string' ? [value] : value
-  return texts
-    .map((text) => visible(oddBlanks.test(text) ? text.replace(/ +/g, ' ').replace(/^ | $/g, '') : text))
+  if (typeof value === 'string') return tidy(value)
+  return value
+    .map(tidy)
     .filter((text) => text !== '')
     .join(` ${sentinel} `)
 }
@@ -73,28 +77,34 @@ function textOf(name: string, value: FieldValue): string | readonly string[] {
   throw new Error(`${name} is a text field and cannot hold a number`)
 }
 
+/** The distinct values of a keyword field. */
+function valuesOf(value: string | readonly string[]): readonly string[] {
+  if (typeof value === 'string') return [value.toWellFormed()]
+  return [...new Set(value)].map((text) => text.toWellFormed())
+}
+
 /** What of an entry is indexed. Throws on a value that its field cannot hold: a defect of the projection. */
 export function rowOf(shape: CollectionShape, collection: Collection, entry: Entry): Row {
   const { timeNs, fields } = collection.searchable(entry.document)
   const numbers = new Map<string, bigint>()
   const keywords = new Map<string, readonly string[]>()
+  const ids = new Map<string, readonly string[]>()
   const tokens = new Map<string, string>()
-  for (const [field, kind] of Object.entries(shape.fields)) {
+  for (const field in shape.fields) {
     const value = fields[field]
     if (value === undefined) continue
-    const name = `${shape.name}.${field}`
-    if (kind === 'tokens') tokens.set(field, tokenText(textOf(name, value)))
-    if (kind === 'keyword')
-      keywords.set(
-        field,
-        [...new Set([textOf(name, value)].flat())].map((text) => text.toWellFormed()),
-      )
-    const integer = kind === 'number' ? numberOf(name, value) : undefined
-    if (integer !== undefined) numbers.set(field, integer)
+    const kind = shape.fields[field]
+    if (kind === 'tokens') tokens.set(field, tokenText(textOf(field, value)))
+    else if (kind === 'keyword') keywords.set(field, valuesOf(textOf(field, value)))
+    else if (kind === 'id') ids.set(field, valuesOf(textOf(field, value)))
+    else {
+      const integer = numberOf(field, value)
+      if (integer !== undefined) numbers.set(field, integer)
+    }
   }
   // A record's place is the time its id begins with: it is found again by that.
   const recordTime = shape.kind === 'record' ? timeOfRecordId(entry.id) : undefined
-  return { timeNs: recordTime ?? clampInt64(timeNs), numbers, keywords, tokens }
+  return { timeNs: recordTime ?? clampInt64(timeNs), numbers, keywords, ids, tokens }
 }
 
 const surrogate = /[\ud800-\udfff]/

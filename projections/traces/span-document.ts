@@ -1,5 +1,5 @@
 import type { Attributes, SharedAttributes, Span, SpanKind, SpanLink, SpanStatus } from '#src/events/telemetry.ts'
-import { valueTokens, words } from '#src/events/tokens.ts'
+import { words } from '#src/events/tokens.ts'
 import { fieldTokens } from '../record-tokens.ts'
 import { recordId, type Collection, type DocumentId, type Searchable } from '../projection.ts'
 import { clampTimeNs } from './sortable-time.ts'
@@ -41,16 +41,38 @@ export type SpanRecord = SpanDocument | SupersededSpan
 export const isSuperseded = (record: SpanRecord): record is SupersededSpan => 'superseded' in record
 
 export function spanDocument(span: Span): SpanDocument {
-  const { startNs, endNs, spanEvents, resource, scope, ...kept } = span
+  const { spanEvents } = span
   return {
-    ...kept,
-    startNs: startNs.toString(),
-    endNs: endNs.toString(),
-    spanEvents: spanEvents.map(({ timeNs, ...event }) => ({ ...event, timeNs: timeNs.toString() })),
-    resource: resource.hash,
-    scope: scope.hash,
+    traceId: span.traceId,
+    spanId: span.spanId,
+    parentSpanId: span.parentSpanId,
+    traceState: span.traceState,
+    flags: span.flags,
+    name: span.name,
+    kind: span.kind,
+    startNs: span.startNs.toString(),
+    endNs: span.endNs.toString(),
+    status: span.status,
+    attributes: span.attributes,
+    droppedAttributesCount: span.droppedAttributesCount,
+    spanEvents: spanEvents.length === 0 ? noEvents : spanEvents.map(storedEvent),
+    droppedEventsCount: span.droppedEventsCount,
+    links: span.links,
+    droppedLinksCount: span.droppedLinksCount,
+    resource: span.resource.hash,
+    scope: span.scope.hash,
+    service: span.service,
+    sessionId: span.sessionId,
+    cuts: span.cuts,
   }
 }
+
+const noEvents: SpanDocument['spanEvents'] = []
+
+const storedEvent = ({ timeNs, ...event }: Span['spanEvents'][number]): SpanDocument['spanEvents'][number] => ({
+  ...event,
+  timeNs: timeNs.toString(),
+})
 
 export const spanRecordId = (startNs: bigint, traceId: string, spanId: string): DocumentId =>
   recordId(clampTimeNs(startNs), traceId + spanId, 0)
@@ -60,10 +82,10 @@ export const traceIdOfSpanRecord = (id: DocumentId): string => id.slice(17, 49)
 /** The tokens of an object's properties as two `tokens` fields, with words and tokens of its own name before them. */
 function tokensOf(attributes: Attributes, names: Readonly<Record<string, string>>, texts: readonly string[]) {
   const { values, fields } = fieldTokens(attributes)
-  const own = Object.entries(names).flatMap(([field, name]) => valueTokens(field, name))
+  const own = fieldTokens(names).fields
   return {
     values: [...texts.map((text) => words(text).join(' ')), values],
-    fields: [own.join(' '), fields],
+    fields: [own, fields],
   }
 }
 
@@ -105,16 +127,16 @@ export const spans: Collection<SpanRecord> = {
   kind: 'record',
   lookbackDays: 7,
   fields: {
-    trace_id: 'keyword',
-    span_id: 'keyword',
-    parent_span_id: 'keyword',
+    trace_id: 'id',
+    span_id: 'id',
+    parent_span_id: 'id',
     service: 'keyword',
     operation: 'keyword',
     kind: 'keyword',
     status: 'keyword',
-    session_id: 'keyword',
-    resource: 'keyword',
-    scope: 'keyword',
+    session_id: 'id',
+    resource: 'id',
+    scope: 'id',
     duration_ns: 'number',
     values: 'tokens',
     fields: 'tokens',

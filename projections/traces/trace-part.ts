@@ -215,7 +215,7 @@ export const parts: Collection<TracePart> = {
   name: 'parts',
   kind: 'document',
   lookbackDays: 7,
-  fields: { trace_id: 'keyword', refused_span_id: 'keyword' },
+  fields: { trace_id: 'id', refused_span_id: 'id' },
   searchable: ({ traceId, refused }) => ({
     timeNs: 0n,
     fields: { trace_id: traceId, refused_span_id: refused.map(([spanId]) => spanId) },

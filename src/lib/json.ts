@@ -32,7 +32,13 @@ export function parseJson(text: string, onFraction?: (holder: object, key: strin
 
 /** JSON text of a value; a bigint is written as a number with its exact digits. */
 export function stringifyJson(value: unknown): string {
-  return JSON.stringify(value, (_key, item: unknown) => (typeof item === 'bigint' ? rawJSON(item.toString()) : item))
+  try {
+    // Without a bigint, and that is nearly always, there is no need to look at each value.
+    return JSON.stringify(value)
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error
+    return JSON.stringify(value, (_key, item: unknown) => (typeof item === 'bigint' ? rawJSON(item.toString()) : item))
+  }
 }
 
 /** True for a plain JSON object. */

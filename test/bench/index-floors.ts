@@ -60,8 +60,8 @@ function floorOfIndexing<Record>(bodies: Bodies, source: Source<Record>): IndexL
   const textsOf = (record: Record, request: number): Timed => {
     const { id, document } = source.entry(record, request)
     const entry = { id, document, collection: shape.name, day: dayOf(0), position: 0 }
-    const { timeNs, tokens, keywords } = rowOf(shape, source.collection, entry)
-    const terms = [...keywords].flatMap(([field, values]) => values.map((value) => keywordTerm(field, value)))
+    const { timeNs, tokens, keywords, ids } = rowOf(shape, source.collection, entry)
+    const terms = [...keywords, ...ids].flatMap(([field, values]) => values.map((value) => keywordTerm(field, value)))
     return { timeNs, texts: [...tokenFields.map((field) => tokens.get(field) ?? null), terms.join(' ')] }
   }
   let waiting: Timed[] = []

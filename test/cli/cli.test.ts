@@ -164,14 +164,14 @@ describe('command line', () => {
     it('shows the directory, the log and each index', async () => {
       await createAcme()
       const progress = new Map([
-        ['traces', { index: 'traces-v1-001', position: 0, head: 0, at: Date.now(), caughtUpAt: Date.now() }],
+        ['traces', { index: 'traces-v2-001', position: 0, head: 0, at: Date.now(), caughtUpAt: Date.now() }],
       ])
       const { out } = await run(['status', '--json'], { services: createServices(progress) })
       expect(JSON.parse(out)).to.deep.equal({
         directory: { position: 4_096, workspaces: 1 },
         log: { head: 0 },
         indexes: [
-          { projection: 'traces', index: 'traces-v1-001', position: 0, lag: 0, state: 'complete' },
+          { projection: 'traces', index: 'traces-v2-001', position: 0, lag: 0, state: 'complete' },
           { projection: 'logs', index: null, position: 0, lag: null, state: 'not built' },
         ],
       })

@@ -166,6 +166,19 @@ export function indexStoreContract(name: string, create: () => Promise<IndexStor
         expect(await ids('things', { kind: 'keyword', field: 'tags', values: ['D'] })).to.deep.equal(['t'])
       })
 
+      it('finds a document by its ids, which are not counted', async () => {
+        const thing: Thing = { timeNs: noonNs, weight: 1, tags: ['a'], note: 'First form' }
+        await write(store.writer, [thingEntry('t', thing, 1, { created: 1 })], 1)
+        expect(await ids('things', { kind: 'keyword', field: 'words', values: ['x', 'FORM'] })).to.deep.equal(['t'])
+        expect(await ids('things', { kind: 'keyword', field: 'words', values: ['second'] })).to.deep.equal([])
+        expect(
+          await store.reader.facets(scopeOf('things'), { filter: everything }, ['words', 'tags'], 5),
+        ).to.deep.equal([
+          { field: 'words', values: [] },
+          { field: 'tags', values: [{ value: 'a', count: 1 }] },
+        ])
+      })
+
       it('leaves out a batch that comes again, also in other cuts', async () => {
         const batch = [
           lineEntry({ level: 'info' }, 1),

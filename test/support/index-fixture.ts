@@ -36,10 +36,10 @@ export const things: Collection<Thing> = {
   name: 'things',
   kind: 'document',
   lookbackDays: 2,
-  fields: { weight: 'number', tags: 'keyword', note: 'tokens' },
+  fields: { weight: 'number', tags: 'keyword', note: 'tokens', words: 'id' },
   searchable: ({ timeNs, weight, tags, note }) => ({
     timeNs: timeNs,
-    fields: { weight: weight ?? undefined, tags, note: words(note).join(' ') },
+    fields: { weight: weight ?? undefined, tags, note: words(note).join(' '), words: words(note) },
   }),
 }
 

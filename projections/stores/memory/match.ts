@@ -42,7 +42,7 @@ export function tokenTest(filter: Filter & { kind: 'pattern' | 'tokenRange' }): 
 
 function hasKeyword(row: Row, field: string, values: readonly string[]): boolean {
   const wanted = new Set(values.map((value) => keywordTerm(field, value)))
-  return (row.keywords.get(field) ?? []).some((value) => wanted.has(keywordTerm(field, value)))
+  return (row.keywords.get(field) ?? row.ids.get(field) ?? []).some((value) => wanted.has(keywordTerm(field, value)))
 }
 
 type Leaf = Extract<Filter, { kind: 'keyword' | 'number' | 'phrase' | 'pattern' | 'tokenRange' }>

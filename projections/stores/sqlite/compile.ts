@@ -37,7 +37,7 @@ type TermFilter = Extract<Filter, { kind: 'keyword' | 'phrase' | 'pattern' | 'to
 function termCondition(filter: TermFilter, tables: Tables, database: Database, limits: ExpansionLimits): Condition {
   if (tables.terms === undefined) return none
   if (filter.kind === 'keyword') {
-    if (!tables.keywords.includes(filter.field)) return none
+    if (![...tables.keywords, ...tables.ids].includes(filter.field)) return none
     return anyOf(
       [keywordTerms],
       filter.values.map((value) => quote(keywordTerm(filter.field, value))),

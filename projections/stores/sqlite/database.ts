@@ -57,7 +57,9 @@ export function openDatabase(
   }
   guarded('open', path, () => {
     if (options.readOnly) return database.exec('PRAGMA query_only = 1; PRAGMA temp_store = MEMORY')
-    database.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = ${options.synchronous}; PRAGMA temp_store = MEMORY`)
+    database.exec(
+      `PRAGMA journal_mode = WAL; PRAGMA synchronous = ${options.synchronous}; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16384`,
+    )
   })
   return {
     path,

@@ -52,9 +52,16 @@ const countedOf = ({ tables }: Written, form: Row): string =>
   formatKeywords(form.keywords.get(tables.shape.histogramBy ?? '') ?? []) ?? ''
 
 /** What FTS5 holds of a row, column by column. */
-function termsOf({ tables }: Written, { tokens, keywords }: Row): readonly (string | null)[] {
-  const values = [...keywords].flatMap(([field, values]) => values.map((value) => keywordTerm(field, value)))
-  return [...tables.tokens.map((field) => tokens.get(field) ?? null), values.length === 0 ? null : values.join(' ')]
+function termsOf({ tables }: Written, { tokens, keywords, ids }: Row): readonly (string | null)[] {
+  const texts = tables.tokens.map((field) => tokens.get(field) ?? null)
+  let matched = ''
+  for (const whole of [keywords, ids]) {
+    for (const [field, values] of whole) {
+      for (const value of values) matched += `${matched === '' ? '' : ' '}${keywordTerm(field, value)}`
+    }
+  }
+  texts.push(matched === '' ? null : matched)
+  return texts
 }
 
 const termsHash = (terms: readonly (string | null)[]): string => hash('sha1', terms.join('\n')).slice(0, 16)

@@ -24,7 +24,7 @@ const carried = (key: Json): Json => parseJson(stringifyJson(key))
 /** A log that goes on: events folded as they come, with the heartbeat that readers go by. */
 function createGrowingLog() {
   const store = createMemoryIndexStore()
-  const index = 'logs-v1-001'
+  const index = 'logs-v2-001'
   return {
     store,
     async append(event: DecodedEvent): Promise<void> {
@@ -73,7 +73,7 @@ describe('projections/logs: fold', () => {
     const first = documents.get('98ea0da425f94d15-00000000000000000000000000000001-0')
     expect(first).to.deep.equal({
       ...record,
-      timestamp: noonNs + 123_456_789n,
+      timestamp: String(noonNs + 123_456_789n),
       source: 'logs',
       fields,
       cuts: ['message cut'],
