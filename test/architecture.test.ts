@@ -51,6 +51,10 @@ const rules: readonly Rule[] = [
       'src/lib',
     ],
   },
+  {
+    room: 'src/operations',
+    may: ['src/operations', 'src/http', 'streams/stream.ts', 'projections/index-store.ts', 'src/events', 'src/lib'],
+  },
   { room: 'src/openapi', may: ['src/openapi', 'src/query', 'src/http/errors.ts', 'src/events', 'src/lib'] },
   { room: 'src/cli', may: ['src/cli', 'projections', 'streams', 'src/directory', 'src/events', 'src/lib'] },
   { room: 'infra', may: ['infra'] },

@@ -3,10 +3,13 @@ import { Readable } from 'node:stream'
 import Koa, { type Context, type Middleware } from 'koa'
 import { problemOf, requestIdOf, sendProblem, setRefusal, unavailable } from './errors.ts'
 import { answerThenClose } from './linger.ts'
-import { createRouter, sendRefusal, type Route } from './route.ts'
+import { createRouter, routePathOf, sendRefusal, type Route } from './route.ts'
 
 /** A failure of ours, for the server's log: never shown to the caller. */
 export type RequestFailure = Readonly<{ requestId: string; method: string; path: string; error: unknown }>
+
+/** An answered request. `route` is the path as declared, `none` where nothing is. */
+export type AnsweredRequest = Readonly<{ method: string; route: string; status: number }>
 
 export type HttpAppOptions = Readonly<{
   routes: readonly Route[]
@@ -17,6 +20,8 @@ export type HttpAppOptions = Readonly<{
   /** How many proxies in front are believed about X-Forwarded-For and X-Forwarded-Proto. */
   trustedProxies: number
   report: (failure: RequestFailure) => void
+  /** Hears of each request, as it is answered. */
+  observe?: (request: AnsweredRequest) => void
 }>
 
 const hangUps: ReadonlySet<unknown> = new Set(['ECONNRESET', 'EPIPE', 'ERR_STREAM_PREMATURE_CLOSE', 'ABORT_ERR'])
@@ -39,7 +44,7 @@ async function untilReady(stream: Readable): Promise<void> {
  * The HTTP application: request ids, our error mapping (a failure is 503, never 500 and never a stack trace), headers
  * against sniffing, and the routes.
  */
-export function createHttpApp({ routes, session, random, trustedProxies, report }: HttpAppOptions): Koa {
+export function createHttpApp({ routes, session, random, trustedProxies, report, observe }: HttpAppOptions): Koa {
   const app = new Koa({ proxy: trustedProxies > 0, maxIpsCount: trustedProxies })
   const boot = randomBytes(6).toString('base64url')
   let requests = 0
@@ -77,6 +82,7 @@ export function createHttpApp({ routes, session, random, trustedProxies, report 
       fail(ctx, error)
       sendFailure(ctx, fail)
     }
+    observe?.({ method: ctx.method, route: routePathOf(ctx) ?? 'none', status: ctx.status })
     if (!ctx.req.complete) answerThenClose(ctx)
   })
   app.use(createRouter(routes, session?.(app)))

@@ -29,6 +29,9 @@ export type Route = Readonly<{
 
 const routeOf = new WeakMap<Context, Route>()
 
+/** The path of the request's route as it was declared; undefined where no route fits. */
+export const routePathOf = (ctx: Context): string | undefined => routeOf.get(ctx)?.path
+
 /** Sends a refusal in the form of the request's route. */
 export function sendRefusal(ctx: Context, refused: Refusal): void {
   const send = routeOf.get(ctx)?.refuse ?? sendProblem

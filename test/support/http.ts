@@ -14,7 +14,8 @@ export type TestServer = Readonly<{
 
 /** The real application on a real socket of this process, on a port that the system chose. */
 export async function listen(
-  options: Pick<HttpAppOptions, 'routes' | 'session'> & Readonly<{ limits?: Limits; trustedProxies?: number }>,
+  options: Pick<HttpAppOptions, 'routes' | 'session' | 'observe'> &
+    Readonly<{ limits?: Limits; trustedProxies?: number }>,
 ): Promise<TestServer> {
   const failures: RequestFailure[] = []
   const { limits = allLimits, trustedProxies = 0, ...rest } = options

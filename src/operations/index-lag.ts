@@ -1,0 +1,35 @@
+import type { IndexReader, Progress } from '#projections/index-store.ts'
+import type { Clock } from '#src/lib/clock.ts'
+import type { Metrics, Sample } from './metrics.ts'
+
+type Index = Readonly<{ partition: string; reader: IndexReader }>
+type Options = Readonly<{ indexes: readonly Index[]; projections: readonly string[]; clock: Clock }>
+
+/** A projector writes each second, even idle: one that has not for this long is gone, and its index falls behind. */
+const heartbeatMaxMs = 5_000
+
+function lagS({ position, head, at, caughtUpAt }: Progress, now: number): number {
+  return position >= head && now - at <= heartbeatMaxMs ? 0 : Math.max(0, now - caughtUpAt) / 1_000
+}
+
+/** How far each index is, as its projector last said: asked of the index when the figures are. */
+export function observeIndexes(metrics: Metrics, { indexes, projections, clock }: Options): void {
+  const each = async (value: (progress: Progress) => number): Promise<readonly Sample[]> => {
+    const samples = indexes.flatMap(({ partition, reader }) =>
+      projections.map(async (projection): Promise<readonly Sample[]> => {
+        const progress = await reader.progress(projection)
+        return progress === undefined ? [] : [{ labels: { projection, partition }, value: value(progress) }]
+      }),
+    )
+    return (await Promise.all(samples)).flat()
+  }
+  metrics.gauge('throughline_index_lag_seconds', 'Time since the index stood at its log’s head; 0 when it does.', () =>
+    each((progress) => lagS(progress, clock())),
+  )
+  metrics.gauge('throughline_index_position', 'The last event that readers of the index can find.', () =>
+    each(({ position }) => position),
+  )
+  metrics.gauge('throughline_index_log_head', 'The last event of the log, as the projector saw it.', () =>
+    each(({ head }) => head),
+  )
+}

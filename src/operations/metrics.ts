@@ -1,0 +1,84 @@
+/** Labels of one series, in the order in which they are shown. */
+export type Labels = Readonly<Record<string, string>>
+export type Sample = Readonly<{ labels: Labels; value: number }>
+
+/** Figures of one process, told in the text format of Prometheus 0.0.4. */
+export type Metrics = Readonly<{
+  /** A figure that only grows; what is returned adds to it. */
+  counter(name: string, help: string): (labels: Labels, by?: number) => void
+  /** How values spread over bounds (ascending); what is returned takes one. */
+  histogram(name: string, help: string, bounds: readonly number[]): (value: number) => void
+  /** Figures that are read when they are asked for. One that cannot be read is left out. */
+  gauge(name: string, help: string, read: () => readonly Sample[] | Promise<readonly Sample[]>): void
+  text(): Promise<string>
+}>
+
+export const metricsContentType = 'text/plain; version=0.0.4; charset=utf-8'
+
+const escapeValue = (text: string): string =>
+  text.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n')
+
+function labelText(labels: Labels): string {
+  const parts = Object.entries(labels).map(([name, value]) => `${name}="${escapeValue(value)}"`)
+  return parts.length === 0 ? '' : `{${parts.join(',')}}`
+}
+
+const line = (name: string, labels: string, value: number): string => `${name}${labels} ${value}`
+
+type Family = Readonly<{ name: string; help: string; type: string; lines: () => Promise<readonly string[]> }>
+
+function createCounter(name: string) {
+  const values = new Map<string, number>()
+  return {
+    add: (labels: Labels, by = 1): void => {
+      const key = labelText(labels)
+      values.set(key, (values.get(key) ?? 0) + by)
+    },
+    lines: async () => [...values].map(([labels, value]) => line(name, labels, value)),
+  }
+}
+
+function createHistogram(name: string, bounds: readonly number[]) {
+  const counts = bounds.map(() => 0)
+  let count = 0
+  let sum = 0
+  return {
+    take: (value: number): void => {
+      count++
+      sum += value
+      for (const [index, bound] of bounds.entries()) if (value <= bound) counts[index] = (counts[index] ?? 0) + 1
+    },
+    lines: async () => [
+      ...bounds.map((bound, index) => line(`${name}_bucket`, `{le="${bound}"}`, counts[index] ?? 0)),
+      line(`${name}_bucket`, '{le="+Inf"}', count),
+      line(`${name}_sum`, '', sum),
+      line(`${name}_count`, '', count),
+    ],
+  }
+}
+
+export function createMetrics(): Metrics {
+  const families: Family[] = []
+  const show = async ({ name, help, type, lines }: Family): Promise<string> => {
+    const shown = await lines().catch(() => undefined)
+    if (shown === undefined) return `# ${name} could not be read\n`
+    return [`# HELP ${name} ${help}`, `# TYPE ${name} ${type}`, ...shown, ''].join('\n')
+  }
+  return {
+    counter: (name, help) => {
+      const { add, lines } = createCounter(name)
+      families.push({ name, help, type: 'counter', lines })
+      return add
+    },
+    histogram: (name, help, bounds) => {
+      const { take, lines } = createHistogram(name, bounds)
+      families.push({ name, help, type: 'histogram', lines })
+      return take
+    },
+    gauge: (name, help, read) => {
+      const lines = async () => (await read()).map(({ labels, value }) => line(name, labelText(labels), value))
+      families.push({ name, help, type: 'gauge', lines })
+    },
+    text: async () => (await Promise.all(families.map(show))).join(''),
+  }
+}

@@ -1,0 +1,165 @@
+import { expect } from 'chai'
+import { observeIndexes } from '#src/operations/index-lag.ts'
+import { createMetrics } from '#src/operations/metrics.ts'
+import { createStreamObserver } from '#src/operations/observed-stream.ts'
+import { createOperationsRoutes } from '#src/operations/routes.ts'
+import { noCounts } from '#src/events/envelope.ts'
+import { TransientError } from '#src/lib/failure.ts'
+import type { IndexReader, Progress } from '#projections/index-store.ts'
+import { createMemoryStream } from '#streams/memory/stream.ts'
+import { makeEvent } from '../streams/make-event.ts'
+import { listen } from '../support/http.ts'
+
+describe('metrics', () => {
+  it('are told in the text format of Prometheus, labels escaped', async () => {
+    const metrics = createMetrics()
+    const add = metrics.counter('requests_total', 'Requests.')
+    add({ route: '/a', status: '200' })
+    add({ route: '/a', status: '200' }, 2)
+    add({ route: 'x"\\\n' })
+    const take = metrics.histogram('seconds', 'How long.', [0.1, 1])
+    for (const value of [0.05, 0.1, 0.5, 7]) take(value)
+    metrics.gauge('waiting', 'How many.', () => [{ labels: {}, value: 3 }])
+    expect(await metrics.text()).to.equal(`# HELP requests_total Requests.
+# TYPE requests_total counter
+requests_total{route="/a",status="200"} 3
+requests_total{route="x\\"\\\\\\n"} 1
+# HELP seconds How long.
+# TYPE seconds histogram
+seconds_bucket{le="0.1"} 2
+seconds_bucket{le="1"} 3
+seconds_bucket{le="+Inf"} 4
+seconds_sum 7.65
+seconds_count 4
+# HELP waiting How many.
+# TYPE waiting gauge
+waiting 3
+`)
+  })
+
+  it('leave out what cannot be read, and tell the rest', async () => {
+    const metrics = createMetrics()
+    metrics.gauge('lost', 'Gone.', () => Promise.reject(new Error('down')))
+    metrics.gauge('kept', 'There.', () => [{ labels: {}, value: 1 }])
+    const text = await metrics.text()
+    expect(text).to.include('# lost could not be read\n')
+    expect(text).to.match(/^kept 1$/m)
+    expect(text).to.not.match(/^lost/m)
+  })
+})
+
+describe('an observed log', () => {
+  const counts = { ...noCounts, spans: 3, logs: 2, refused: 1 }
+
+  it('counts what is stored once, and what fails', async () => {
+    const metrics = createMetrics()
+    const memory = createMemoryStream({ partition: '0' })
+    const stream = createStreamObserver(metrics)(memory)
+    const event = { ...makeEvent('one'), counts }
+    await stream.append([event])
+    await stream.append([event])
+    const conflict = stream.append([{ ...makeEvent('two'), counts }], { subject: 'other', position: 1 })
+    expect(await conflict.catch((error: Error) => error.name)).to.equal('ConflictError')
+    const text = await metrics.text()
+    expect(text).to.match(/^throughline_records_accepted_total\{kind="span"\} 3$/m)
+    expect(text).to.match(/^throughline_records_accepted_total\{kind="log"\} 2$/m)
+    expect(text).to.not.include('kind="rum_event"')
+    expect(text).to.match(/^throughline_records_refused_total 1$/m)
+    expect(text).to.match(/^throughline_appends_failed_total 1$/m)
+    expect(text).to.match(/^throughline_append_seconds_count 2$/m)
+    expect(text).to.match(/^throughline_append_queue_events 0$/m)
+    expect(await stream.head(), 'it is the log still').to.equal(await memory.head())
+  })
+
+  it('shows what waits while it waits', async () => {
+    const metrics = createMetrics()
+    const memory = createMemoryStream({ partition: '0' })
+    const slow = Promise.withResolvers<void>()
+    const append: typeof memory.append = async (...args) => {
+      await slow.promise
+      return memory.append(...args)
+    }
+    const stream = createStreamObserver(metrics)({ ...memory, append })
+    const event = makeEvent('one')
+    const appended = stream.append([event])
+    expect(await metrics.text()).to.match(/^throughline_append_queue_events 1$/m)
+    expect(await metrics.text()).to.match(new RegExp(`^throughline_append_queue_bytes ${event.payload.length}$`, 'm'))
+    slow.resolve()
+    await appended
+    expect(await metrics.text()).to.match(/^throughline_append_queue_bytes 0$/m)
+  })
+})
+
+describe('the lag of indexes', () => {
+  const now = 1_000_000
+  const lagOf = async (progress: Partial<Progress> | undefined): Promise<string | undefined> => {
+    const metrics = createMetrics()
+    const whole = { index: 'logs-v1-001', position: 8_192, head: 8_192, at: now, caughtUpAt: now, ...progress }
+    const reader = { progress: async () => (progress === undefined ? undefined : whole) } as Partial<IndexReader>
+    observeIndexes(metrics, {
+      indexes: [{ partition: '2', reader: reader as IndexReader }],
+      projections: ['logs'],
+      clock: () => now,
+    })
+    return /^throughline_index_lag_seconds\{projection="logs",partition="2"\} (\S+)$/m.exec(await metrics.text())?.[1]
+  }
+
+  it('is nothing at the head, and time since when behind it', async () => {
+    expect(await lagOf({})).to.equal('0')
+    expect(await lagOf({ position: 4_096, caughtUpAt: now - 2_500 })).to.equal('2.5')
+  })
+
+  it('grows while nobody folds, even at the head', async () => {
+    expect(await lagOf({ at: now - 60_000, caughtUpAt: now - 60_000 })).to.equal('60')
+  })
+
+  it('is not told of an index that is not built', async () => {
+    expect(await lagOf(undefined)).to.equal(undefined)
+  })
+})
+
+describe('the operations listener', () => {
+  it('tells that the process lives, whether it is ready, and its figures', async () => {
+    const metrics = createMetrics()
+    metrics.counter('requests_total', 'Requests.')({ route: '/a' })
+    let isReady = false
+    const server = await listen({ routes: createOperationsRoutes({ metrics, isReady: () => isReady }) })
+    const get = async (path: string): Promise<readonly [number, string]> => {
+      const response = await fetch(server.baseUrl + path)
+      return [response.status, await response.text()]
+    }
+    expect(await get('/health/live')).to.deep.equal([200, 'live\n'])
+    expect(await get('/health/ready')).to.deep.equal([503, 'not ready\n'])
+    isReady = true
+    expect(await get('/health/ready')).to.deep.equal([200, 'ready\n'])
+    const [status, text] = await get('/metrics')
+    expect([status, text]).to.deep.equal([
+      200,
+      '# HELP requests_total Requests.\n# TYPE requests_total counter\nrequests_total{route="/a"} 1\n',
+    ])
+    await server.close()
+  })
+
+  it('hears of requests by route, not by path, and of those that fit none', async () => {
+    const heard: unknown[] = []
+    const server = await listen({
+      routes: [
+        { method: 'GET', path: '/things/:id', auth: 'public', handler: (ctx) => void (ctx.body = 'thing') },
+        {
+          method: 'GET',
+          path: '/broken',
+          auth: 'public',
+          handler: () => Promise.reject(new TransientError({ operation: 'read', subject: 'it' })),
+        },
+      ],
+      observe: (request) => heard.push(request),
+    })
+    for (const path of ['/things/7', '/broken', '/nothing']) await fetch(server.baseUrl + path)
+    await server.close()
+    expect(heard).to.deep.equal([
+      { method: 'GET', route: '/things/:id', status: 200 },
+      { method: 'GET', route: '/broken', status: 503 },
+      { method: 'GET', route: 'none', status: 404 },
+    ])
+  })
+})
