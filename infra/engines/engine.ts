@@ -13,3 +13,13 @@ export type Engine = Readonly<{
   /** The process group it runs in, for who adds up its CPU seconds; undefined when it is down, or in a container. */
   group(): number | undefined
 }>
+
+/** Engines that start together: all of them, or none is left. */
+export async function startTogether(starts: readonly Promise<Engine>[]): Promise<readonly Engine[]> {
+  const outcomes = await Promise.allSettled(starts)
+  const started = outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []))
+  const failure = outcomes.find((outcome) => outcome.status === 'rejected')
+  if (failure === undefined) return started
+  await Promise.all(started.map((engine) => engine.remove()))
+  throw failure.reason
+}

@@ -31,7 +31,7 @@ async function freePorts(count: number): Promise<readonly number[]> {
 }
 
 /** An engine has its port from us, and another program may take it first. */
-const isTaken = (failure: unknown): boolean => /address already in use|BindException/i.test(String(failure))
+const isTaken = (failure: unknown): boolean => /already (?:in use|allocated)|BindException/i.test(String(failure))
 
 /** Starts something on ports that are free, and again on others where one was taken meanwhile. */
 export async function onFreePorts<Started>(

@@ -9,6 +9,7 @@ import type { Engine } from './engine.ts'
 import { onFreePorts } from './free-ports.ts'
 import { bringArtifact, type Artifact } from './maven.ts'
 import { startNative } from './native-engine.ts'
+import { elasticsearchProbe } from './probe.ts'
 import { unzip } from './unzip.ts'
 
 /** The smallest distribution: the server and its security, none of the other modules. */
@@ -108,11 +109,7 @@ export async function startNativeElasticsearch(heap: string): Promise<Engine> {
     startNative({
       name: 'elasticsearch',
       url: `http://elastic:${password}@127.0.0.1:${ports[0]}`,
-      // `GET /` has no handler in this distribution.
-      probe: {
-        url: `http://127.0.0.1:${ports[0]}/_cluster/health?wait_for_status=yellow&timeout=1s`,
-        headers: { authorization: `Basic ${Buffer.from(`elastic:${password}`).toString('base64')}` },
-      },
+      probe: elasticsearchProbe(`127.0.0.1:${ports[0]}`, `elastic:${password}`),
       launch: (folder) => prepare(brought, folder, ports, heap),
     }),
   )

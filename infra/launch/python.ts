@@ -1,8 +1,8 @@
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
-import { homedir } from 'node:os'
 import { join } from 'node:path'
+import { cacheFolder } from './cache.ts'
 import { runCommand, which } from './command.ts'
 import { installPackages } from './system-packages.ts'
 
@@ -69,7 +69,7 @@ export function bringPython(): string {
     .update(python.version)
     .digest('hex')
     .slice(0, 16)
-  const cache = join(process.env['XDG_CACHE_HOME'] || join(homedir(), '.cache'), 'throughline')
+  const cache = cacheFolder()
   const folder = join(cache, `python-${digest}`)
   mkdirSync(cache, { recursive: true })
   if (!existsSync(folder)) makeEnvironment(python.program, folder)

@@ -2,6 +2,7 @@ import { globSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import Mocha from 'mocha'
 import { bringChromium } from './browser.ts'
+import { bringEngines, keepAddressesForTests } from './engines.ts'
 import { bringPython } from './python.ts'
 
 // `npm test [-- --grep TEXT] [FILE ...]`: brings what the tests meet, runs them, and closes with a plain count. `npm run soak`
@@ -13,10 +14,18 @@ const { values, positionals } = parseArgs({
 })
 
 if (values.soak) process.env['SOAK'] = '1'
+const bringingEngines = bringEngines()
 process.env['CHROMIUM'] = bringChromium()
 process.env['SENDERS_PYTHON'] = bringPython()
+try {
+  await bringingEngines
+} catch (failure) {
+  console.error(failure instanceof Error ? failure.message : failure)
+  process.exit(1)
+}
 // A test server must not depend on what the developer's shell happens to hold.
 for (const name of ['PORT', 'HOST', 'BASE_URL', 'THROUGHLINE_DATA', 'SESSION_KEYS']) delete process.env[name]
+keepAddressesForTests()
 
 const mocha = new Mocha({ ui: 'bdd', timeout: 60_000, ...(values.grep === undefined ? {} : { grep: values.grep }) })
 const files = positionals.length > 0 ? positionals : globSync('test/**/*.test.ts').sort()
