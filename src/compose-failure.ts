@@ -1,10 +1,17 @@
 import { ConfigError } from './config.ts'
+import type { RequestFailure } from './http/app.ts'
 import { PermanentError } from './lib/failure.ts'
 
 /** A failure that the operator can act on is told in its own words; anything else with its stack. */
 export function explain(error: unknown): string {
   if (error instanceof ConfigError || error instanceof PermanentError) return error.message
   return error instanceof Error ? (error.stack ?? error.message) : String(error)
+}
+
+/** Tells the operator of a request that failed; its sender knows the request's id. */
+export function reportFailure({ requestId, method, path, error }: RequestFailure): void {
+  const reason = error instanceof Error ? error.stack : String(error)
+  console.error(`${method} ${JSON.stringify(path)} failed (request ${requestId}): ${reason}`)
 }
 
 /** 2: the settings are wrong. 1: anything else. */

@@ -3,28 +3,27 @@ import { readFileSync } from 'node:fs'
 import { readUsageAt } from '#projections/allowance/query.ts'
 import { createAppRoutes } from './app/routes.ts'
 import type { Engines } from './compose-engines.ts'
+import { reportFailure } from './compose-failure.ts'
 import { limits, type Config } from './config.ts'
 import type { Key } from './directory/directory.ts'
 import { createSessionStore } from './directory/session-store.ts'
 import { partitionOf } from './events/partition.ts'
-import { createHttpApp, type RequestFailure } from './http/app.ts'
+import { createHttpApp } from './http/app.ts'
 import type { Route } from './http/route.ts'
 import { createHttpServer, type HttpServer } from './http/server.ts'
 import { createSessionMiddleware } from './http/session.ts'
 import { createAdmission } from './ingest/admission.ts'
 import { createIngestRoutes } from './ingest/routes.ts'
 import { createCursors } from './query/cursor.ts'
+import { createStreamObserver } from './operations/observed-stream.ts'
+import type { Metrics } from './operations/metrics.ts'
 import { createQueryRoutes } from './query/routes.ts'
 
 const backlog = 4_096
 
-function reportFailure({ requestId, method, path, error }: RequestFailure): void {
-  const reason = error instanceof Error ? error.stack : String(error)
-  console.error(`${method} ${JSON.stringify(path)} failed (request ${requestId}): ${reason}`)
-}
-
 /** The way in. */
-function ingestRoutes({ clock, directory, streams, allowance }: Engines): readonly Route[] {
+function ingestRoutes({ clock, directory, streams, allowance }: Engines, metrics: Metrics): readonly Route[] {
+  const observed = createStreamObserver(metrics)
   const onExposed = (key: Key): void => {
     directory
       .flagExposed(key, '/api/rum/v1/ingest')
@@ -32,7 +31,7 @@ function ingestRoutes({ clock, directory, streams, allowance }: Engines): readon
   }
   return createIngestRoutes({
     directory,
-    partitions: streams.map((stream) => ({ stream, gate: allowance })),
+    partitions: streams.map((stream) => ({ stream: observed(stream), gate: allowance })),
     limits,
     clock,
     newId: () => randomBytes(16).toString('hex'),
@@ -69,9 +68,19 @@ function queryRoutes(config: Config, { clock, secrets, directory, readers }: Eng
   ]
 }
 
+/** What this role answers. */
+function routesOf(config: Config, engines: Engines, metrics: Metrics): readonly Route[] {
+  const { role } = config
+  return [
+    ...(role === 'ingest' || role === 'all' ? ingestRoutes(engines, metrics) : []),
+    ...(role === 'query' || role === 'all' ? queryRoutes(config, engines) : []),
+  ]
+}
+
 /** The HTTP server of a worker, which does not listen yet. */
-export function createWorkerHttp(config: Config, engines: Engines): HttpServer {
+export function createWorkerHttp(config: Config, engines: Engines, metrics: Metrics): HttpServer {
   const { secrets, directory } = engines
+  const answered = metrics.counter('throughline_http_requests_total', 'Requests answered, by route and status.')
   const session = createSessionMiddleware({
     keys: secrets.sessionKeys,
     secure: config.baseUrl === undefined ? undefined : config.baseUrl.startsWith('https:'),
@@ -80,11 +89,12 @@ export function createWorkerHttp(config: Config, engines: Engines): HttpServer {
     newId: () => randomBytes(24).toString('base64url'),
   })
   const app = createHttpApp({
-    routes: [...ingestRoutes(engines), ...queryRoutes(config, engines)],
+    routes: routesOf(config, engines, metrics),
     session,
     random: Math.random,
     trustedProxies: config.trustedProxies,
     report: reportFailure,
+    observe: ({ method, route, status }) => answered({ method, route, status: String(status) }),
   })
   const { tls } = config
   const files = tls === undefined ? {} : { tls: { cert: readFileSync(tls.certFile), key: readFileSync(tls.keyFile) } }

@@ -5,9 +5,36 @@ import { startWorkerProcess } from './compose-worker-process.ts'
 import type { Config } from './config.ts'
 import { bindSocket } from './http/listening-socket.ts'
 
-function urlOf({ host, tls, baseUrl }: Config, port: number): string {
+function urlOf(host: string, port: number, isSecure: boolean): string {
   const name = ['0.0.0.0', '::'].includes(host) ? 'localhost' : host.includes(':') ? `[${host}]` : host
-  return baseUrl ?? `http${tls === undefined ? '' : 's'}://${name}:${port}`
+  return `http${isSecure ? 's' : ''}://${name}:${port}`
+}
+
+/** The sockets of this process, which its workers listen on. */
+async function bindSockets({ role, host, port, operationsPort, tls, baseUrl }: Config) {
+  const main = role === 'project' ? undefined : await bindSocket({ host, port })
+  const operations = operationsPort === undefined ? undefined : await bindSocket({ host, port: operationsPort })
+  return {
+    place: {
+      fd: main?.fd,
+      operationsFd: operations?.fd,
+      baseUrl: baseUrl ?? urlOf(host, main?.port ?? 0, tls !== undefined),
+    },
+    operationsUrl: operations === undefined ? undefined : urlOf(host, operations.port, false),
+    close: (): void => {
+      main?.close()
+      operations?.close()
+    },
+  }
+}
+type Sockets = Awaited<ReturnType<typeof bindSockets>>
+
+/** What the operator reads, and who starts us waits for, when the first worker serves. */
+function describeStart({ role, dataFolder, cluster }: Config, { place, operationsUrl }: Sockets): string {
+  const where = cluster === undefined ? `data in ${dataFolder}` : `role ${role}`
+  const what =
+    place.fd === undefined ? `Throughline folding (${where})` : `Throughline listening on ${place.baseUrl} (${where})`
+  return operationsUrl === undefined ? what : `Health and metrics on ${operationsUrl}\n${what}`
 }
 
 function describe(event: SupervisorEvent): string {
@@ -57,25 +84,30 @@ function after(ms: number, task: () => void): () => void {
   return () => clearTimeout(timer)
 }
 
-/**
- * The embedded server: this process holds the data folder's lock and the listening socket, and nothing else; a worker process does
- * the work. SIGHUP replaces the worker, SIGTERM and SIGINT stop the server. Resolves with the exit code.
- */
-export async function composeParent(config: Config, flags: readonly string[]): Promise<number> {
-  const { dataFolder } = config
+/** Of two embedded servers one has the data folder. */
+function lockData({ dataFolder, cluster }: Config): Readonly<{ release(): void }> {
+  if (cluster !== undefined) return { release: () => undefined }
   mkdirSync(dataFolder, { recursive: true, mode: 0o700 })
-  const lock = lockFolder(dataFolder)
-  const socket = await bindSocket(config)
-  const baseUrl = urlOf(config, socket.port)
+  return lockFolder(dataFolder)
+}
+
+/**
+ * A server in any role: this process holds the listening sockets and, embedded, the data folder's lock, and nothing else; a worker
+ * process does the work. SIGHUP replaces the worker, SIGTERM and SIGINT stop the server. `argv`: of the command line, which the
+ * worker reads as this process has. Resolves with the exit code.
+ */
+export async function composeParent(config: Config, argv: readonly string[]): Promise<number> {
+  const lock = lockData(config)
+  const sockets = await bindSockets(config)
   let isUp = false
   const supervisor = createSupervisor({
-    startWorker: (id, events) => startWorkerProcess(id, { flags, place: { fd: socket.fd, baseUrl } }, events),
+    startWorker: (id, events) => startWorkerProcess(id, { argv, place: sockets.place }, events),
     report: (event) => {
       if (event.kind === 'crashed' || event.kind === 'failed') console.error(describe(event))
       else console.log(describe(event))
       if (isUp || event.kind !== 'serves') return
       isUp = true
-      console.log(`Throughline listening on ${baseUrl} (data in ${dataFolder})`)
+      console.log(describeStart(config, sockets))
     },
     after,
   })
@@ -87,7 +119,7 @@ export async function composeParent(config: Config, flags: readonly string[]): P
       if (isStopping) return
       isStopping = true
       console.log(`${signal}: answering what is under way, then stopping`)
-      socket.close()
+      sockets.close()
       supervisor.stop()
     },
   })
@@ -96,7 +128,7 @@ export async function composeParent(config: Config, flags: readonly string[]): P
   } catch (error) {
     return exitCodeOfStart(error)
   } finally {
-    socket.close()
+    sockets.close()
     lock.release()
   }
 }

@@ -5,18 +5,25 @@ import type { FromWorker, ToWorker } from './compose-messages.ts'
 import { WorkerEnded, type Ending, type SupervisedWorker, type WorkerEvents } from './compose-supervisor.ts'
 
 export type WorkerProcessOptions = Readonly<{
-  /** Flags of the command line, which the worker reads as the parent has. */
-  flags: readonly string[]
-  /** Where the worker finds the bound socket of the parent: `fd` is of this process. */
+  /** Of the command line, which the worker reads as the parent has. */
+  argv: readonly string[]
+  /** Where the worker finds the bound sockets of the parent: the descriptors are of this process. */
   place: Place
 }>
 
-/** Where the inherited socket stands in the worker: behind its three standard streams and the channel to the parent. */
+/** Where the inherited sockets stand in the worker: behind its three standard streams and the channel to the parent. */
 const workerFd = 4
+const workerOperationsFd = 5
 
-function spawnWorker({ flags, place }: WorkerProcessOptions): ChildProcess {
-  return fork(fileURLToPath(new URL('compose-worker.ts', import.meta.url)), flags, {
-    stdio: ['ignore', 'inherit', 'inherit', 'ipc', place.fd],
+const placeInWorker = ({ fd, operationsFd, baseUrl }: Place): Place => ({
+  fd: fd === undefined ? undefined : workerFd,
+  operationsFd: operationsFd === undefined ? undefined : workerOperationsFd,
+  baseUrl,
+})
+
+function spawnWorker({ argv, place }: WorkerProcessOptions): ChildProcess {
+  return fork(fileURLToPath(new URL('compose-worker.ts', import.meta.url)), argv, {
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc', place.fd ?? 'ignore', place.operationsFd ?? 'ignore'],
   })
 }
 
@@ -71,7 +78,7 @@ export function startWorkerProcess(
     ended,
     takeOver: async () => {
       const done = hears('tookOver')
-      tell({ kind: 'takeOver', place: { ...options.place, fd: workerFd } })
+      tell({ kind: 'takeOver', place: placeInWorker(options.place) })
       await done
     },
     letGo: async () => {

@@ -4,7 +4,7 @@ import type { FromWorker, ToWorker } from './compose-messages.ts'
 import { readConfig } from './config.ts'
 import { createAllowanceService, createForwardedAllowance, type AllowanceService } from './ingest/shared-allowance.ts'
 
-// A worker process of the embedded server: its parent (compose-parent.ts) tells it what to do, and it ends with it.
+// A worker process of a server: its parent (compose-parent.ts) tells it what to do, and it ends with it.
 
 function end(error: unknown): never {
   console.error(`throughline: ${explain(error)}`)

@@ -1,10 +1,19 @@
 import { openEmbeddedEngines } from './compose-embedded.ts'
 import { createWorkerHttp, listenOn } from './compose-http.ts'
+import { createOperationsHttp } from './compose-operations.ts'
 import type { Config } from './config.ts'
+import type { HttpServer } from './http/server.ts'
 import type { AllowanceGate } from './ingest/allowance.ts'
+import { createMetrics } from './operations/metrics.ts'
 
-/** Where the server listens: a bound socket that this process has inherited, and the address that others know it by. */
-export type Place = Readonly<{ fd: number; baseUrl: string }>
+/** Where the server listens: bound sockets that this process has inherited, and the address that others know it by. */
+export type Place = Readonly<{
+  /** undefined: a projector, which answers nobody. */
+  fd: number | undefined
+  /** For health and metrics, where they are wanted. */
+  operationsFd: number | undefined
+  baseUrl: string
+}>
 
 /**
  * The server of one worker process. It opens everything and serves nobody until it is told to take over; of all workers of a
@@ -41,9 +50,12 @@ const letGoTimeoutMs = 5_000
 export async function composeServer(config: Config): Promise<WorkerServer> {
   const engines = await openEmbeddedEngines(config)
   const { projector, allowance } = engines
-  const http = createWorkerHttp(config, engines)
+  const metrics = createMetrics()
+  const http = createWorkerHttp(config, engines, metrics)
   let isFolding = false
   let isServing = false
+  const operations = createOperationsHttp({ engines, metrics, isReady: () => isServing })
+  const listeners: HttpServer[] = []
   // Grows with each change of role, so that letting go notices when it has been overtaken.
   let turn = 0
   let closing: Promise<void> | undefined
@@ -53,16 +65,22 @@ export async function composeServer(config: Config): Promise<WorkerServer> {
     if (isFolding) projector.start()
     allowance.resume()
   }
+  const listen = async (server: HttpServer, fd: number | undefined): Promise<void> => {
+    if (fd === undefined || listeners.includes(server)) return
+    await listenOn(server, fd)
+    listeners.push(server)
+  }
   return {
-    takeOver: async ({ fd, baseUrl }) => {
+    takeOver: async ({ fd, operationsFd, baseUrl }) => {
       turn++
       const gate = await engines.openAllowance()
       allowance.open(gate)
       isFolding = true
       projector.start()
       await engines.greet(baseUrl)
-      if (!isServing) await listenOn(http, fd)
+      await listen(http, fd)
       isServing = true
+      await listen(operations, operationsFd)
       return gate
     },
     letGo: async () => {
@@ -79,13 +97,16 @@ export async function composeServer(config: Config): Promise<WorkerServer> {
     resign: async (others) => {
       turn++
       isFolding = false
+      isServing = false
       allowance.open(others)
-      await http.retire()
+      await Promise.all(listeners.map(({ retire }) => retire()))
       await close()
     },
     stop: async (patienceMs) => {
-      const patience = setTimeout(() => http.server.closeAllConnections(), patienceMs)
-      if (isServing) await http.stop()
+      isServing = false
+      const closeAll = (): void => listeners.forEach(({ server }) => server.closeAllConnections())
+      const patience = setTimeout(closeAll, patienceMs)
+      await Promise.all(listeners.map(({ stop }) => stop()))
       clearTimeout(patience)
       await close()
     },

@@ -1,0 +1,24 @@
+import { projections } from '#projections/registry.ts'
+import type { Engines } from './compose-engines.ts'
+import { reportFailure } from './compose-failure.ts'
+import { limits } from './config.ts'
+import { createHttpApp } from './http/app.ts'
+import { createHttpServer, type HttpServer } from './http/server.ts'
+import { observeIndexes } from './operations/index-lag.ts'
+import type { Metrics } from './operations/metrics.ts'
+import { createOperationsRoutes } from './operations/routes.ts'
+
+type Options = Readonly<{ engines: Engines; metrics: Metrics; isReady: () => boolean }>
+
+/** The listener for health and metrics of a worker, which does not listen yet. */
+export function createOperationsHttp({ engines, metrics, isReady }: Options): HttpServer {
+  const { readers, clock } = engines
+  observeIndexes(metrics, {
+    indexes: readers.map((reader, partition) => ({ partition: String(partition), reader })),
+    projections: projections.map(({ name }) => name),
+    clock,
+  })
+  const routes = createOperationsRoutes({ metrics, isReady })
+  const app = createHttpApp({ routes, random: Math.random, trustedProxies: 0, report: reportFailure })
+  return createHttpServer(app.callback(), { limits })
+}
