@@ -17,10 +17,32 @@ export type Checkpoint = Readonly<{ epoch: string; position: Position }>
  */
 export type Heartbeat = Readonly<{ position: Position; head: Position; at: number; caughtUpAt: number }>
 
+/**
+ * A build that is folded beside the live one. `candidate`: readers move to it when it stands where the live one does. `kept`:
+ * readers used it, and can go back to it until then (ms; without: until somebody says otherwise). `dropped`: it goes as soon
+ * as who folds it has let go.
+ */
+export type FollowedBuild = Readonly<{ index: IndexName; as: 'candidate' | 'kept' | 'dropped'; untilMs?: number }>
+
+/** Which builds of a projection are folded, and which of them readers use. `revision` grows with each change, from 0. */
+export type Roster = Readonly<{ revision: number; live: IndexName | undefined; followed: readonly FollowedBuild[] }>
+
+/** A build as it is stored: `after` is where its fold began, `checkpoint` how far it is durable. */
+export type StoredBuild = Readonly<{
+  index: IndexName
+  epoch: string
+  after: Position
+  checkpoint: Position
+  heartbeat: Heartbeat
+}>
+
 /** The writing side: one projector owns an index of one partition at a time. Contract: test/contracts/index-store.ts. */
 export interface IndexWriter {
-  /** Makes the index if it is not there. `epoch` is the log's: an index of another epoch is refused (PermanentError). */
-  open(index: IndexName, projection: Projection, epoch: string): Promise<void>
+  /**
+   * Makes the index if it is not there; what came up to `after` is then not in it. `epoch` is the log's: an index of another
+   * epoch is refused (PermanentError).
+   */
+  open(index: IndexName, projection: Projection, epoch: string, after?: Position): Promise<void>
   /** The entries of each key on its day and the collection's `lookbackDays` before it, newest day first. */
   load(index: IndexName, keys: readonly EntryKey[]): Promise<readonly (readonly Entry[])[]>
   /**
@@ -39,6 +61,16 @@ export interface IndexWriter {
   promote(projection: string, index: IndexName): Promise<void>
   /** The build that readers use; undefined before the first promotion. */
   live(projection: string): Promise<IndexName | undefined>
+  roster(projection: string): Promise<Roster>
+  /**
+   * Writes the roster in one durable step, readers moving with it, unless another was written since the one whose revision
+   * it has: false then. Of two that change it at once one does.
+   */
+  changeRoster(projection: string, roster: Roster): Promise<boolean>
+  /** The builds of the projection that are stored, of every version, in order of their names. */
+  builds(projection: string): Promise<readonly StoredBuild[]>
+  /** Removes a build and all that it holds, whole or not at all; one that is not there is no failure. */
+  drop(index: IndexName): Promise<void>
   close(): Promise<void>
 }
 

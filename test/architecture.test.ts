@@ -15,7 +15,14 @@ const rules: readonly Rule[] = [
   { room: 'streams', may: ['streams', 'src/events', 'src/lib'] },
   {
     room: 'projections/stores',
-    may: ['projections/stores', 'projections/index-store.ts', 'projections/projection.ts', 'src/events', 'src/lib'],
+    may: [
+      'projections/stores',
+      'projections/index-store.ts',
+      'projections/index-audit.ts',
+      'projections/projection.ts',
+      'src/events',
+      'src/lib',
+    ],
   },
   {
     room: 'projections',

@@ -19,6 +19,7 @@ import {
   type Line,
   type Thing,
 } from '#test/support/index-fixture.ts'
+import { buildClauses } from './index-builds.ts'
 import { filterClauses } from './index-store-filters.ts'
 import { orderClauses } from './index-store-order.ts'
 
@@ -298,6 +299,7 @@ export function indexStoreContract(name: string, create: () => Promise<IndexStor
       })
     })
 
+    buildClauses(() => store)
     orderClauses(() => store)
     filterClauses(() => store)
   })

@@ -1,6 +1,8 @@
 import { PermanentError } from '#src/lib/failure.ts'
 import { parseJson, stringifyJson } from '#src/lib/json.ts'
+import type { Position } from '#src/events/envelope.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
+import type { IndexAudit } from '../../index-audit.ts'
 import type {
   Checkpoint,
   Hit,
@@ -8,8 +10,10 @@ import type {
   IndexReader,
   IndexWriter,
   Progress,
+  Roster,
   Scope,
   Selection,
+  StoredBuild,
   WorkspaceEntries,
 } from '../../index-store.ts'
 import {
@@ -20,11 +24,14 @@ import {
   type Entry,
   type Projection,
 } from '../../projection.ts'
+import { isBuildOf } from '../builds.ts'
 import { rowOf, shapeOf, type CollectionShape } from '../row.ts'
+import { createMemoryAudit } from './audit.ts'
 import { facetsOf, histogramOf, hitOf, isSelected, refuseTooBroad, searchIn, type StoredEntry } from './read.ts'
 
-type Build = {
+export type Build = {
   collections: ReadonlyMap<string, Readonly<{ collection: Collection; shape: CollectionShape }>>
+  after: Position
   checkpoint: Checkpoint
   progress: Progress
   /** By workspace and collection, then by day and id. */
@@ -37,6 +44,7 @@ export type Dump = readonly Readonly<{ workspaceId: string; entry: Entry }>[]
 export type MemoryIndexStore = Readonly<{
   writer: IndexWriter
   reader: IndexReader
+  audit: IndexAudit
   dump(index: IndexName): Dump
 }>
 
@@ -45,14 +53,15 @@ const placeOf = (workspaceId: WorkspaceId, collection: string): string => `${wor
 /** A document as it comes back from any store: through its JSON. */
 const stored = (entry: Entry): Entry => ({ ...entry, document: parseJson(stringifyJson(entry.document)) as object })
 
-function openBuild(index: IndexName, projection: Projection, epoch: string): Build {
+function openBuild(index: IndexName, projection: Projection, epoch: string, after: Position): Build {
   const collections = Object.values(projection.collections) as unknown as readonly Collection[]
   return {
     collections: new Map(
       collections.map((collection) => [collection.name, { collection, shape: shapeOf(collection) }]),
     ),
-    checkpoint: { epoch, position: 0 },
-    progress: { index, position: 0, head: 0, at: 0, caughtUpAt: 0 },
+    after,
+    checkpoint: { epoch, position: after },
+    progress: { index, position: after, head: after, at: 0, caughtUpAt: 0 },
     stored: new Map(),
   }
 }
@@ -77,7 +86,39 @@ function writeEntry(build: Build, workspaceId: WorkspaceId, entry: Entry): void 
   entries.set(name, { entry: kept, row: rowOf(known.shape, known.collection, kept) })
 }
 
-function createWriter(builds: Map<IndexName, Build>, live: Map<string, IndexName>): IndexWriter {
+const noRoster: Roster = { revision: 0, live: undefined, followed: [] }
+
+type Rosters = Map<string, Roster>
+
+/** Everything of a writer that is about builds as a whole. */
+function createBuilds(builds: Map<IndexName, Build>, rosters: Rosters) {
+  const rosterOf = (projection: string): Roster => rosters.get(projection) ?? noRoster
+  const stored = ([index, { after, checkpoint, progress }]: readonly [IndexName, Build]): StoredBuild => {
+    const { index: _index, ...heartbeat } = progress
+    return { index, epoch: checkpoint.epoch, after, checkpoint: checkpoint.position, heartbeat }
+  }
+  return {
+    async promote(projection: string, index: IndexName) {
+      const { revision, followed } = rosterOf(projection)
+      rosters.set(projection, { revision: revision + 1, live: index, followed })
+    },
+    live: async (projection: string) => rosterOf(projection).live,
+    roster: async (projection: string) => rosterOf(projection),
+    async changeRoster(projection: string, roster: Roster) {
+      if (rosterOf(projection).revision !== roster.revision) return false
+      rosters.set(projection, { ...roster, revision: roster.revision + 1 })
+      return true
+    },
+    builds: async (projection: string) =>
+      [...builds]
+        .filter(([index]) => isBuildOf(projection, index))
+        .sort(([a], [b]) => (a < b ? -1 : 1))
+        .map(stored),
+    drop: async (index: IndexName) => void builds.delete(index),
+  }
+}
+
+function createWriter(builds: Map<IndexName, Build>, rosters: Rosters): IndexWriter {
   const buildOf = (index: IndexName): Build => {
     const build = builds.get(index)
     if (build === undefined) throw new PermanentError({ operation: 'write', subject: index, hint: 'open it first' })
@@ -89,10 +130,12 @@ function createWriter(builds: Map<IndexName, Build>, live: Map<string, IndexName
     const days = Array.from({ length: lookbackDays + 1 }, (_, index) => dayBefore(day, index))
     return days.flatMap((day) => entries?.get(`${day}/${id}`)?.entry ?? []).map(stored)
   }
+  const whole = createBuilds(builds, rosters)
   return {
-    async open(index, projection, epoch) {
+    ...whole,
+    async open(index, projection, epoch, after = 0) {
       const build = builds.get(index)
-      if (build === undefined) builds.set(index, openBuild(index, projection, epoch))
+      if (build === undefined) builds.set(index, openBuild(index, projection, epoch, after))
       else if (build.checkpoint.epoch !== epoch) {
         throw new PermanentError({
           operation: 'open',
@@ -114,21 +157,16 @@ function createWriter(builds: Map<IndexName, Build>, live: Map<string, IndexName
     },
     async promote(projection, index) {
       buildOf(index)
-      live.set(projection, index)
+      await whole.promote(projection, index)
     },
-    live: async (projection) => live.get(projection),
     close: async () => {},
   }
 }
 
-function createReader(
-  builds: ReadonlyMap<IndexName, Build>,
-  live: ReadonlyMap<string, IndexName>,
-  expansionsMax: number,
-): IndexReader {
+function createReader(builds: ReadonlyMap<IndexName, Build>, rosters: Rosters, expansionsMax: number): IndexReader {
+  const liveOf = (projection: string): Build | undefined => builds.get(rosters.get(projection)?.live ?? '')
   const entriesOf = ({ workspaceId, projection, collection }: Scope): readonly StoredEntry[] => {
-    const build = builds.get(live.get(projection) ?? '')
-    return [...(build?.stored.get(placeOf(workspaceId, collection))?.values() ?? [])]
+    return [...(liveOf(projection)?.stored.get(placeOf(workspaceId, collection))?.values() ?? [])]
   }
   const selected = (scope: Scope, selection: Selection): readonly StoredEntry[] => {
     const entries = entriesOf(scope)
@@ -136,7 +174,7 @@ function createReader(
     return entries.filter((entry) => isSelected(selection, entry))
   }
   return {
-    progress: async (projection) => builds.get(live.get(projection) ?? '')?.progress,
+    progress: async (projection) => liveOf(projection)?.progress,
     async get<D extends object>(scope: Scope, ids: readonly DocumentId[]) {
       const newest = new Map<DocumentId, StoredEntry>()
       for (const found of entriesOf(scope)) {
@@ -160,10 +198,11 @@ function createReader(
 /** An index in memory: for tests, and the plain measure of what every other store must answer. */
 export function createMemoryIndexStore(options = { patternExpansionsMax: 1_000 }): MemoryIndexStore {
   const builds = new Map<IndexName, Build>()
-  const live = new Map<string, IndexName>()
+  const rosters: Rosters = new Map()
   return {
-    writer: createWriter(builds, live),
-    reader: createReader(builds, live, options.patternExpansionsMax),
+    writer: createWriter(builds, rosters),
+    reader: createReader(builds, rosters, options.patternExpansionsMax),
+    audit: createMemoryAudit(builds),
     dump(index) {
       const all = [...(builds.get(index)?.stored ?? [])].flatMap(([place, entries]) =>
         [...entries.values()].map(({ entry }) => ({ workspaceId: place.split('/')[0] ?? '', entry })),

@@ -42,8 +42,21 @@ export function openDatabase(
   path: string,
   options: Readonly<{ readOnly: boolean; synchronous: 'NORMAL' | 'FULL' }>,
 ): Database {
+  return openWith(path, options.readOnly, (database) => {
+    if (options.readOnly) return database.exec('PRAGMA query_only = 1; PRAGMA temp_store = MEMORY')
+    database.exec(
+      `PRAGMA journal_mode = WAL; PRAGMA synchronous = ${options.synchronous}; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16384`,
+    )
+  })
+}
+
+/** Opens a file that is there, to be read whole with temporary tables beside it, which SQLite keeps in a file of its own. */
+export const openDatabaseToAudit = (path: string): Database =>
+  openWith(path, true, (database) => database.exec('PRAGMA temp_store = FILE'))
+
+function openWith(path: string, isThere: boolean, prepareConnection: (database: DatabaseSync) => void): Database {
   const location = pathToFileURL(path)
-  if (options.readOnly) location.searchParams.set('mode', 'rw')
+  if (isThere) location.searchParams.set('mode', 'rw')
   const database = guarded('open', path, () => new DatabaseSync(location, { timeout: 5_000 }))
   const statements = new Map<string, StatementSync>()
   const prepare = (sql: string): StatementSync => {
@@ -55,12 +68,7 @@ export function openDatabase(
     statements.set(sql, statement)
     return statement
   }
-  guarded('open', path, () => {
-    if (options.readOnly) return database.exec('PRAGMA query_only = 1; PRAGMA temp_store = MEMORY')
-    database.exec(
-      `PRAGMA journal_mode = WAL; PRAGMA synchronous = ${options.synchronous}; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16384`,
-    )
-  })
+  guarded('open', path, () => prepareConnection(database))
   return {
     path,
     exec: (sql) => guarded('write', path, () => database.exec(sql)),

@@ -4,8 +4,9 @@ import { assert } from '#src/lib/assert.ts'
 import type { IndexName, Scope } from '../../index-store.ts'
 import { openDatabase, type Database } from './database.ts'
 import { dayCollection, type DayCollection } from './day-query.ts'
-import { dayOfFile, layoutOf, livePath, tablesOf, workspaceFolder, type Tables } from './layout.ts'
-import { openMetaToRead, readLive, readMeta } from './meta.ts'
+import { buildFolder, dayOfFile, layoutOf, livePath, tablesOf, workspaceFolder, type Tables } from './layout.ts'
+import { readLiveRevision } from './live.ts'
+import { openMetaToRead, readMeta } from './meta.ts'
 import { createOpenFiles, type OpenFiles } from './open-files.ts'
 
 /** A build as readers see it. */
@@ -46,26 +47,33 @@ function namesIn(folder: string): readonly string[] {
 
 const isMissing = (path: string): boolean => !namesIn(dirname(path)).includes(basename(path))
 
-function createLive(folder: string) {
-  let live: Database | undefined
-  const builds = new Map<IndexName, LiveBuild>()
-  const open = (index: IndexName): LiveBuild | undefined => {
-    const meta = openMetaToRead(folder, index)
-    const shapes = meta && readMeta(meta)?.shapes
-    if (meta === undefined || shapes === undefined) {
-      meta?.close()
-      return undefined
-    }
-    const collections = new Map(Object.values(shapes).map((shape) => [shape.name, tablesOf(shape)]))
-    return { index, meta, collections }
+function openBuild(folder: string, index: IndexName): LiveBuild | undefined {
+  const meta = openMetaToRead(folder, index)
+  const shapes = meta && readMeta(meta)?.shapes
+  if (meta === undefined || shapes === undefined) {
+    meta?.close()
+    return undefined
   }
+  const collections = new Map(Object.values(shapes).map((shape) => [shape.name, tablesOf(shape)]))
+  return { index, meta, collections }
+}
+
+/** `onChange`: a projection's readers have moved away from this build, which may go or be made anew. */
+function createLive(folder: string, onChange: (index: IndexName) => void) {
+  let live: Database | undefined
+  const builds = new Map<string, LiveBuild & Readonly<{ revision: bigint }>>()
   return {
     find(projection: string): LiveBuild | undefined {
       live ??= openIfThere(livePath(folder))
-      const index = live && readLive(live, projection)
-      if (index === undefined) return undefined
-      const build = builds.get(index) ?? open(index)
-      if (build !== undefined) builds.set(index, build)
+      const now = live && readLiveRevision(live, projection)
+      if (now === undefined) return undefined
+      const known = builds.get(projection)
+      if (known?.index === now.index && known.revision === now.revision) return known
+      known?.meta.close()
+      builds.delete(projection)
+      if (known !== undefined) onChange(known.index)
+      const build = openBuild(folder, now.index)
+      if (build !== undefined) builds.set(projection, { ...build, revision: now.revision })
       return build
     },
     close(): void {
@@ -100,13 +108,13 @@ function openDays(
 
 /** At most `openMax` files stay open between two tasks; one task may open more. */
 export function createDayFiles(folder: string, openMax: number): DayFiles {
-  const live = createLive(folder)
   const inUse = new Set<Database>()
   const files = createOpenFiles(
     openMax,
     () => {},
     (database) => inUse.has(database),
   )
+  const live = createLive(folder, (index) => files.closeWithin(buildFolder(folder, index)))
   return {
     live: (projection) => live.find(projection),
     withDays(scope, task) {

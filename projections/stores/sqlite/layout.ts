@@ -13,6 +13,9 @@ export type Shapes = Readonly<Record<string, CollectionShape>>
 export const buildFolder = (folder: string, index: IndexName): string => join(folder, index)
 export const workspaceFolder = (folder: string, index: IndexName, workspaceId: WorkspaceId): string =>
   join(folder, index, workspaceId)
+/** Where a build is moved before it is removed, so that no half of one is ever taken for a build. */
+export const droppedFolder = (folder: string, index: IndexName): string => join(folder, `${index}.dropped`)
+export const isDropped = (name: string): boolean => name.endsWith('.dropped')
 export const metaPath = (folder: string, index: IndexName): string => join(folder, index, 'meta.db')
 export const livePath = (folder: string): string => join(folder, 'live.db')
 

@@ -5,16 +5,27 @@ import { parseJson, stringifyJson } from '#src/lib/json.ts'
 import type { Position } from '#src/events/envelope.ts'
 import type { Heartbeat, IndexName } from '../../index-store.ts'
 import { openDatabase, transaction, type Database } from './database.ts'
-import { layoutOf, layoutVersion, livePath, metaPath, type Shapes } from './layout.ts'
+import { layoutOf, layoutVersion, metaPath, type Shapes } from './layout.ts'
 
-/** What stands beside a build: whose log it follows, its collections, how far every file is safe, what readers are told. */
-export type Meta = Readonly<{ epoch: string; shapes: Shapes; safe: Position; progress: Heartbeat }>
+/**
+ * What stands beside a build: whose log it follows and from where, its collections, how far every file is safe, what readers
+ * are told.
+ */
+export type Meta = Readonly<{ epoch: string; shapes: Shapes; after: Position; safe: Position; progress: Heartbeat }>
 
-function layOut(database: Database, epoch: string, shapes: Shapes): void {
+/** Tables that came after the first release of this layout; programs without them do not miss them. */
+const laterTables = `
+  CREATE TABLE IF NOT EXISTS origin (after INTEGER NOT NULL);
+  CREATE TABLE IF NOT EXISTS shares (name TEXT PRIMARY KEY, safe INTEGER NOT NULL);
+`
+
+function layOut(database: Database, epoch: string, shapes: Shapes, after: Position): void {
   database.exec(`CREATE TABLE build (epoch TEXT NOT NULL, shapes TEXT NOT NULL, safe INTEGER NOT NULL)`)
   database.exec('CREATE TABLE progress (position INTEGER, head INTEGER, at INTEGER, caughtUpAt INTEGER)')
-  database.run('INSERT INTO build (epoch, shapes, safe) VALUES (?, ?, 0)', epoch, stringifyJson(shapes))
-  database.exec('INSERT INTO progress VALUES (0, 0, 0, 0)')
+  database.run('INSERT INTO build (epoch, shapes, safe) VALUES (?, ?, ?)', epoch, stringifyJson(shapes), after)
+  database.run('INSERT INTO progress VALUES (?, ?, 0, 0)', after, after)
+  database.exec(laterTables)
+  database.run('INSERT INTO origin (after) VALUES (?)', after)
   database.exec(`PRAGMA user_version = ${layoutVersion}`)
 }
 
@@ -24,8 +35,30 @@ export function readMeta(database: Database): Meta | undefined {
   const build = database.get('SELECT epoch, shapes, safe FROM build')
   if (build === undefined) return undefined
   const shapes = parseJson(String(build['shapes'])) as unknown as Shapes
-  return { epoch: String(build['epoch']), shapes, safe: Number(build['safe']), progress: readProgress(database) }
+  const safe = Number(build['safe'])
+  return { epoch: String(build['epoch']), shapes, after: readAfter(database), safe, progress: readProgress(database) }
 }
+
+const hasTable = (database: Database, name: string): boolean =>
+  database.get(`SELECT 1 AS found FROM sqlite_schema WHERE type = 'table' AND name = ?`, name) !== undefined
+
+function readAfter(database: Database): Position {
+  if (!hasTable(database, 'origin')) return 0
+  return Number(database.get('SELECT after FROM origin')?.['after'] ?? 0n)
+}
+
+/** How far one of several writers that share a build has come; undefined before it has said so. */
+export function readShare(database: Database, name: string): Position | undefined {
+  const safe = database.get('SELECT safe FROM shares WHERE name = ?', name)?.['safe']
+  return typeof safe === 'bigint' ? Number(safe) : undefined
+}
+
+export const writeShare = (database: Database, name: string, safe: Position): void =>
+  database.run(
+    'INSERT INTO shares (name, safe) VALUES (?, ?) ON CONFLICT DO UPDATE SET safe = excluded.safe',
+    name,
+    safe,
+  )
 
 export function readProgress(database: Database): Heartbeat {
   const row = database.get('SELECT position, head, at, caughtUpAt FROM progress')
@@ -55,13 +88,18 @@ function refusalOf(meta: Meta | undefined, epoch: string, shapes: Shapes): strin
  * Opens a build's record, making it when it is not there. A build of another log or of other collections is refused. What
  * readers are told goes back to what is surely there: after a power cut the files may hold less than was said.
  */
-export function openMeta(folder: string, index: IndexName, epoch: string, shapes: Shapes): Database {
+export function openMeta(
+  folder: string,
+  index: IndexName,
+  { epoch, shapes, after }: Pick<Meta, 'epoch' | 'shapes' | 'after'>,
+): Database {
   const path = metaPath(folder, index)
   mkdirSync(dirname(path), { recursive: true })
   // Not synced at each heartbeat: a record that a power cut takes back only makes us read more of the log again.
   const database = openDatabase(path, { readOnly: false, synchronous: 'NORMAL' })
   transaction(database, () => {
-    if (layoutOf(database) === 0n) layOut(database, epoch, shapes)
+    if (layoutOf(database) === 0n) layOut(database, epoch, shapes, after)
+    database.exec(laterTables)
     const meta = readMeta(database)
     const refusal = refusalOf(meta, epoch, shapes)
     if (refusal !== undefined) throw new PermanentError({ operation: 'open', subject: index, hint: refusal })
@@ -75,30 +113,4 @@ export function openMeta(folder: string, index: IndexName, epoch: string, shapes
 export function openMetaToRead(folder: string, index: IndexName): Database | undefined {
   const path = metaPath(folder, index)
   return existsSync(path) ? openDatabase(path, { readOnly: true, synchronous: 'NORMAL' }) : undefined
-}
-
-/** Which build readers use, for each projection: one file for the folder. */
-export function openLive(folder: string): Database {
-  mkdirSync(folder, { recursive: true })
-  const database = openDatabase(livePath(folder), { readOnly: false, synchronous: 'FULL' })
-  transaction(database, () => {
-    if (layoutOf(database) !== 0n) return
-    database.exec('CREATE TABLE live (projection TEXT PRIMARY KEY, build TEXT NOT NULL, revision INTEGER NOT NULL)')
-    database.exec(`PRAGMA user_version = ${layoutVersion}`)
-  })
-  return database
-}
-
-export function readLive(database: Database, projection: string): IndexName | undefined {
-  const build = database.get('SELECT build FROM live WHERE projection = ?', projection)?.['build']
-  return typeof build === 'string' ? build : undefined
-}
-
-export function writeLive(database: Database, projection: string, index: IndexName): void {
-  database.run(
-    `INSERT INTO live (projection, build, revision) VALUES (?, ?, 1)
-     ON CONFLICT DO UPDATE SET build = excluded.build, revision = revision + 1`,
-    projection,
-    index,
-  )
 }

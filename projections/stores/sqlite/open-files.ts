@@ -1,3 +1,4 @@
+import { sep } from 'node:path'
 import type { Database } from './database.ts'
 
 /** Open connections by path; at most `openMax`, the longest unused is closed first. */
@@ -5,6 +6,8 @@ export type OpenFiles = Readonly<{
   /** The connection, opened by `open` when it is not there; undefined when `open` finds no usable file. */
   use(path: string, open: () => Database | undefined): Database | undefined
   close(path: string): void
+  /** Those of a folder and of the folders in it. */
+  closeWithin(folder: string): void
   closeAll(): void
 }>
 
@@ -42,6 +45,9 @@ export function createOpenFiles(
     close(path) {
       const known = files.get(path)
       if (known !== undefined) close(path, known)
+    },
+    closeWithin(folder) {
+      for (const [path, database] of files) if (path.startsWith(`${folder}${sep}`)) close(path, database)
     },
     closeAll() {
       for (const [path, database] of files) close(path, database)

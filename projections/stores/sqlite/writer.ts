@@ -8,8 +8,10 @@ import { dayBefore, daysReplaced, type Collection, type Entry, type Projection }
 import { shapeOf } from '../row.ts'
 import { openDatabase, transaction, type Database } from './database.ts'
 import { readEntry, writeDay, type DayChanges, type Replaced, type Written } from './day-writer.ts'
-import { dayOfFile, layOutDay, layoutOf, tablesOf, workspaceFolder, type Shapes } from './layout.ts'
-import { openLive, openMeta, openMetaToRead, readLive, readMeta, writeLive, writeProgress, writeSafe } from './meta.ts'
+import { dropBuild, removeDropped, storedBuilds } from './build-folders.ts'
+import { buildFolder, dayOfFile, layOutDay, layoutOf, tablesOf, workspaceFolder, type Shapes } from './layout.ts'
+import { openLive, readLive, readRoster, writeLive, writeRoster } from './live.ts'
+import { openMeta, openMetaToRead, readMeta, readShare, writeProgress, writeSafe, writeShare } from './meta.ts'
 import { createOpenFiles } from './open-files.ts'
 import { syncDatabases } from './sync-files.ts'
 
@@ -18,6 +20,11 @@ export type SqliteWriterOptions = Readonly<{
   limits: Readonly<{ indexFilesOpenMax: number }>
   /** Milliseconds between two syncs of the files to the disk, by the heartbeats' own times. */
   syncEveryMs?: number
+  /**
+   * The name of this writer's share of the work, where several writers fold one build, each its own workspaces. Its checkpoint
+   * is the share's; readers are told nothing.
+   */
+  share?: string
 }>
 
 type Build = {
@@ -43,14 +50,17 @@ function filesWithWal(folder: string, index: IndexName): readonly string[] {
     .map((name) => join(folder, index, name.slice(0, -'-wal'.length)))
 }
 
-function createBuild(folder: string, index: IndexName, projection: Projection, epoch: string): Build {
+type Opened = Readonly<{ index: IndexName; projection: Projection; epoch: string; after: Position; share?: string }>
+
+function createBuild(folder: string, { index, projection, epoch, after, share }: Opened): Build {
   const all = Object.values(projection.collections) as unknown as readonly Collection[]
   const collections = new Map(
     all.map((collection) => [collection.name, { collection, tables: tablesOf(shapeOf(collection)) }]),
   )
   const shapes = Object.fromEntries([...collections].map(([name, { tables }]) => [name, tables.shape]))
-  const meta = openMeta(folder, index, epoch, shapes)
-  const safe = readMeta(meta)?.safe ?? 0
+  const meta = openMeta(folder, index, { epoch, shapes, after })
+  const ofAll = readMeta(meta)?.safe ?? 0
+  const safe = Math.max(ofAll, share === undefined ? 0 : (readShare(meta, share) ?? 0))
   // A process that was killed may have left commits in WALs that are not on the disk.
   const left = filesWithWal(folder, index)
   syncDatabases(left, left)
@@ -59,12 +69,13 @@ function createBuild(folder: string, index: IndexName, projection: Projection, e
 }
 
 /** Everything written so far is put on the disk, and then the build's record says so. */
-function syncBuild(build: Build): void {
+function syncBuild(build: Build, share: string | undefined): void {
   if (build.written === build.safe) return
   syncDatabases(build.unsynced, build.created)
   build.unsynced.clear()
   build.created.clear()
-  writeSafe(build.meta, build.written)
+  if (share === undefined) writeSafe(build.meta, build.written)
+  else writeShare(build.meta, share, build.written)
   build.safe = build.written
 }
 
@@ -113,6 +124,8 @@ function prepareDay(database: Database, { index, epoch, shapes }: Build): boolea
 
 type Files = Readonly<{
   open(build: Build, workspaceId: WorkspaceId, day: string): Database
+  /** Those within a folder that is about to go. */
+  closeWithin(folder: string): void
   closeAll(): void
 }>
 
@@ -141,6 +154,7 @@ function createFiles(folder: string, openMax: number, builds: ReadonlyMap<IndexN
       if (database === undefined) throw new PermanentError({ operation: 'open', subject: path })
       return database
     },
+    closeWithin: (folder) => files.closeWithin(folder),
     closeAll: files.closeAll,
   }
 }
@@ -186,18 +200,25 @@ const otherLog = (index: IndexName): PermanentError =>
   new PermanentError({ operation: 'open', subject: index, hint: 'it follows another log: start a new build' })
 
 /** The writing side in a folder of SQLite files. It blocks while it works: run it in a thread of its own. */
-export function createSqliteIndexWriter({ folder, limits, syncEveryMs = 2_000 }: SqliteWriterOptions): IndexWriter {
+export function createSqliteIndexWriter({
+  folder,
+  limits,
+  syncEveryMs = 2_000,
+  share,
+}: SqliteWriterOptions): IndexWriter {
   const builds = new Map<IndexName, Build>()
   const files = createFiles(folder, limits.indexFilesOpenMax, builds)
   const live = openLive(folder)
+  removeDropped(folder)
   const buildOf = (index: IndexName): Build => {
     const build = builds.get(index)
     if (build === undefined) throw new PermanentError({ operation: 'use', subject: index, hint: 'open it first' })
     return build
   }
   return {
-    async open(index, projection, epoch) {
-      if (!builds.has(index)) builds.set(index, createBuild(folder, index, projection, epoch))
+    async open(index, projection, epoch, after = 0) {
+      const opened = { index, projection, epoch, after, ...(share === undefined ? {} : { share }) }
+      if (!builds.has(index)) builds.set(index, createBuild(folder, opened))
       if (buildOf(index).epoch !== epoch) throw otherLog(index)
     },
     load: async (index, keys) => keys.map((key) => loadEntries(folder, files, buildOf(index), key)),
@@ -212,9 +233,9 @@ export function createSqliteIndexWriter({ folder, limits, syncEveryMs = 2_000 }:
     },
     async heartbeat(index, progress) {
       const build = buildOf(index)
-      writeProgress(build.meta, progress)
+      if (share === undefined) writeProgress(build.meta, progress)
       if (Math.abs(progress.at - build.syncedAt) < syncEveryMs) return
-      syncBuild(build)
+      syncBuild(build, share)
       build.syncedAt = progress.at
     },
     async promote(projection, index) {
@@ -222,9 +243,18 @@ export function createSqliteIndexWriter({ folder, limits, syncEveryMs = 2_000 }:
       writeLive(live, projection, index)
     },
     live: async (projection) => readLive(live, projection),
+    roster: async (projection) => readRoster(live, projection),
+    changeRoster: async (projection, roster) => writeRoster(live, projection, roster),
+    builds: async (projection) => storedBuilds(folder, projection),
+    async drop(index) {
+      builds.get(index)?.meta.close()
+      builds.delete(index)
+      files.closeWithin(buildFolder(folder, index))
+      dropBuild(folder, index)
+    },
     async close() {
       for (const build of builds.values()) {
-        syncBuild(build)
+        syncBuild(build, share)
         build.meta.close()
       }
       files.closeAll()

@@ -1,0 +1,48 @@
+import type { Position } from '#src/events/envelope.ts'
+import type { WorkspaceId } from '#src/events/workspace-id.ts'
+import type { IndexName } from './index-store.ts'
+import type { DocumentId } from './projection.ts'
+
+/** What a build holds of a workspace under one day of receipt: read, compared and dropped together. */
+export type Part = Readonly<{ workspaceId: WorkspaceId; day: string }>
+
+/**
+ * What a part holds of one collection: how many entries, and two digests that do not depend on the order in which they were
+ * written. Two builds of an engine have equal digests exactly when they hold the same: `content` is over all that is stored
+ * of the entries (id, time, positions, searchable fields, document), `search` over what searches go by beside them
+ * (postings, counts per minute); '' where the engine keeps nothing of the kind that it could disagree with.
+ */
+export type Digest = Readonly<{ collection: string; entries: number; content: string; search: string }>
+
+/** One entry, by a hash over all that is stored of it. */
+export type Fingerprint = Readonly<{ id: DocumentId; hash: string }>
+
+/** One thing that searches go by beside the entries, and what it says: a term and a hash of its places, a minute and its count. */
+export type SearchItem = Readonly<{ name: string; value: string }>
+
+/** A part as it stood at one moment: writers go on beside it, until it is released. */
+export interface FrozenPart {
+  /** The part holds the fold of all events up to here and of none after; 0 for a part that is not there. */
+  readonly position: Position
+  digests(): Promise<readonly Digest[]>
+  /** In order of their ids (code points). */
+  fingerprints(collection: string): AsyncIterable<Fingerprint>
+  /** In order of their names (code points). */
+  searchItems(collection: string): AsyncIterable<SearchItem>
+  /** The entries that a search item leads to, by id, and where in each. In order of their ids; empty for a count. */
+  entriesOf(collection: string, name: string): AsyncIterable<SearchItem>
+  /** All that is stored of an entry, to be shown: column or field by name. */
+  stored(collection: string, id: DocumentId): Promise<Readonly<Record<string, string>> | undefined>
+  release(): Promise<void>
+}
+
+/** Reads builds whole, whichever of them readers use: what `verify` goes by. Contract: test/contracts/index-audit.ts. */
+export interface IndexAudit {
+  /** The parts that a build holds, in no order. */
+  parts(index: IndexName): Promise<readonly Part[]>
+  /** One part at a time may be frozen. */
+  freeze(index: IndexName, part: Part): Promise<FrozenPart>
+  /** Copies a workspace's parts as they stand, positions and all, into a build that holds none of them yet. */
+  copy(from: IndexName, to: IndexName, workspaceId: WorkspaceId): Promise<void>
+  close(): Promise<void>
+}

@@ -1,0 +1,69 @@
+import type { FollowedBuild, IndexName, IndexWriter, Roster } from './index-store.ts'
+
+type Change = (roster: Roster) => Roster | undefined
+
+/** How often a change is decided again when others are faster; they are few and change it seldom. */
+const attemptsMax = 100
+
+const without = (roster: Roster, index: IndexName): readonly FollowedBuild[] =>
+  roster.followed.filter((build) => build.index !== index)
+
+/** How a build is followed; undefined when it is not. */
+export const followedAs = (roster: Roster, index: IndexName): FollowedBuild['as'] | undefined =>
+  roster.followed.find((build) => build.index === index)?.as
+
+/** A build that readers shall move to; at once where they have none. */
+export const nominate =
+  (index: IndexName): Change =>
+  (roster) => {
+    if (roster.live === index || followedAs(roster, index) === 'candidate') return undefined
+    if (roster.live === undefined) return { ...roster, live: index, followed: without(roster, index) }
+    return { ...roster, followed: [...without(roster, index), { index, as: 'candidate' }] }
+  }
+
+/** Readers move to the build; the one they used is kept until then. */
+export const promoteTo =
+  (index: IndexName, keptUntilMs?: number): Change =>
+  (roster) => {
+    const { live } = roster
+    if (live === index) return undefined
+    const until = keptUntilMs === undefined ? {} : { untilMs: keptUntilMs }
+    const kept: readonly FollowedBuild[] = live === undefined ? [] : [{ index: live, as: 'kept', ...until }]
+    return { ...roster, live: index, followed: [...without(roster, index), ...kept] }
+  }
+
+/** Nobody folds the build any more, and it goes. The live one stays. */
+export const giveUp =
+  (index: IndexName): Change =>
+  (roster) =>
+    roster.live === index || followedAs(roster, index) === 'dropped'
+      ? undefined
+      : { ...roster, followed: [...without(roster, index), { index, as: 'dropped' }] }
+
+/** The build is not followed any more. */
+export const forget =
+  (index: IndexName): Change =>
+  (roster) =>
+    followedAs(roster, index) === undefined ? undefined : { ...roster, followed: without(roster, index) }
+
+/** Kept builds whose time is over. */
+export const expired = ({ followed }: Roster, nowMs: number): readonly FollowedBuild[] =>
+  followed.filter(({ as, untilMs }) => as === 'kept' && untilMs !== undefined && untilMs <= nowMs)
+
+/**
+ * Changes a projection's roster by what it is now; decided again when somebody else was faster. The roster that holds then,
+ * and whether this call changed it.
+ */
+export async function changeRoster(
+  writer: Pick<IndexWriter, 'roster' | 'changeRoster'>,
+  projection: string,
+  change: Change,
+): Promise<Readonly<{ roster: Roster; changed: boolean }>> {
+  for (let attempt = 0; attempt < attemptsMax; attempt++) {
+    const roster = await writer.roster(projection)
+    const next = change(roster)
+    if (next === undefined) return { roster, changed: false }
+    if (await writer.changeRoster(projection, next)) return { roster: await writer.roster(projection), changed: true }
+  }
+  throw new Error(`the roster of ${projection} changes all the time`)
+}

@@ -1,0 +1,41 @@
+import { existsSync, readdirSync, renameSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { TransientError } from '#src/lib/failure.ts'
+import type { IndexName, StoredBuild } from '../../index-store.ts'
+import { isBuildOf } from '../builds.ts'
+import { buildFolder, droppedFolder, isDropped } from './layout.ts'
+import { openMetaToRead, readMeta } from './meta.ts'
+
+function storedBuild(folder: string, index: IndexName): StoredBuild | undefined {
+  const database = openMetaToRead(folder, index)
+  const meta = database && readMeta(database)
+  database?.close()
+  return meta && { index, epoch: meta.epoch, after: meta.after, checkpoint: meta.safe, heartbeat: meta.progress }
+}
+
+/** The builds of a projection in a folder, by name; one that is only just being made is not among them. */
+export function storedBuilds(folder: string, projection: string): readonly StoredBuild[] {
+  const names = existsSync(folder) ? readdirSync(folder) : []
+  return names
+    .filter((name) => isBuildOf(projection, name))
+    .sort()
+    .flatMap((index) => storedBuild(folder, index) ?? [])
+}
+
+/** Removes a build's folder. It gets another name first, so that one whose removal was cut short is no build any more. */
+export function dropBuild(folder: string, index: IndexName): void {
+  const going = droppedFolder(folder, index)
+  try {
+    rmSync(going, { recursive: true, force: true })
+    if (existsSync(buildFolder(folder, index))) renameSync(buildFolder(folder, index), going)
+    rmSync(going, { recursive: true, force: true })
+  } catch (cause) {
+    throw new TransientError({ operation: 'drop', subject: index, cause })
+  }
+}
+
+/** What a removal that was cut short has left. */
+export function removeDropped(folder: string): void {
+  const names = existsSync(folder) ? readdirSync(folder) : []
+  for (const name of names.filter(isDropped)) rmSync(join(folder, name), { recursive: true, force: true })
+}

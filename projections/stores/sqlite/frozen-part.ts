@@ -1,0 +1,162 @@
+import { existsSync } from 'node:fs'
+import type { Digest, Fingerprint, FrozenPart, SearchItem } from '../../index-audit.ts'
+import { timeOfRecordId, type DocumentId } from '../../projection.ts'
+import { createDigester, fingerprintOf } from '../digest.ts'
+import type { Columns, Database } from './database.ts'
+import { isSpilled, positionOf } from './day-writer.ts'
+import { layoutOf, msOf, msOfRow, type Tables } from './layout.ts'
+import { createPostings, type Postings } from './postings.ts'
+
+/** A collection within a file that is read whole. `earliest`, `latest`: the times that the file says its rows lie between. */
+type Held = Readonly<{
+  tables: Tables
+  spilled: boolean
+  earliest: bigint | undefined
+  latest: bigint | undefined
+  postings: Postings | undefined
+}>
+
+const shown = (value: unknown): string =>
+  value instanceof Uint8Array ? Buffer.from(value).toString('hex') : String(value)
+
+/** Everything of a row that readers can meet, each value with its type. */
+function textOf(columns: Columns, held: Held): string {
+  const small: string[] = []
+  for (const [name, value] of Object.entries(columns)) {
+    // The number of a row is the writer's business: batches cut otherwise give others.
+    if (name !== 'row' && name !== 'body')
+      small.push(`${name} ${value === null ? 'null' : typeof value} ${shown(value)}`)
+  }
+  const { body } = columns
+  return `${JSON.stringify(small)}${isInPlace(columns, held) ? '' : ' out of place'}\n${typeof body} ${shown(body)}`
+}
+
+/** Whether walks, look-ups by id and the file's range of times find the row. */
+function isInPlace({ row, time, id }: Columns, { tables, spilled, earliest, latest }: Held): boolean {
+  if (typeof row !== 'bigint' || typeof time !== 'bigint' || typeof id !== 'string') return false
+  if (earliest === undefined || latest === undefined || time < earliest || time > latest) return false
+  if (!spilled && msOfRow(row) !== msOf(time)) return false
+  return tables.shape.kind === 'document' || (timeOfRecordId(id) ?? time) === time
+}
+
+const minuteName = (minute: unknown, value: unknown): string => `minute ${String(minute)} ${String(value)}`
+
+/** Counts per minute that are not none, in order of their names. */
+function* minutesOf(database: Database, { minutes, shape }: Tables): Generator<SearchItem> {
+  if (shape.histogramBy === undefined) return
+  const sql = `SELECT minute, value, count FROM ${minutes} WHERE count <> 0 ORDER BY 'minute ' || minute || ' ' || value`
+  for (const { minute, value, count } of database.iterate(sql)) {
+    yield { name: minuteName(minute, value), value: String(count) }
+  }
+}
+
+/** Postings after counts: 'minute …' comes before 'term …'. */
+function* searchItemsOf(database: Database, { tables, postings }: Held): Generator<SearchItem> {
+  yield* minutesOf(database, tables)
+  if (postings !== undefined) yield* postings.terms()
+}
+
+function digestOf(database: Database, collection: string, held: Held): Digest {
+  const [content, search] = [createDigester(), createDigester()]
+  const { rows, bodies } = held.tables
+  let entries = 0
+  for (const columns of database.iterate(`SELECT r.*, b.body FROM ${rows} r LEFT JOIN ${bodies} b USING (row)`)) {
+    entries++
+    content.add(textOf(columns, held))
+  }
+  let items = 0
+  for (const { name, value } of searchItemsOf(database, held)) {
+    items++
+    search.add(`${name}\n${value}`)
+  }
+  return { collection, entries, content: content.value(), search: items === 0 ? '' : search.value() }
+}
+
+const rowAndBody = ({ rows, bodies }: Tables): string =>
+  `SELECT r.*, b.body FROM ${rows} r LEFT JOIN ${bodies} b USING (row) WHERE r.row = ?`
+
+function* fingerprintsOf(database: Database, held: Held): Generator<Fingerprint> {
+  for (const { row, id } of database.iterate(`SELECT row, id FROM ${held.tables.rows} ORDER BY id, row`)) {
+    const columns = database.get(rowAndBody(held.tables), row as bigint)
+    if (columns !== undefined) yield { id: String(id), hash: fingerprintOf(textOf(columns, held)) }
+  }
+}
+
+function storedOf(database: Database, { tables }: Held, id: DocumentId): Readonly<Record<string, string>> | undefined {
+  const row = database.get(`SELECT row FROM ${tables.rows} WHERE id = ? ORDER BY row`, id)?.['row']
+  const columns = typeof row === 'bigint' ? database.get(rowAndBody(tables), row) : undefined
+  if (columns === undefined) return undefined
+  return Object.fromEntries(Object.entries(columns).map(([name, value]) => [name, shown(value)]))
+}
+
+function holdOf(database: Database, tables: Tables): Held {
+  const sql = 'SELECT earliest, latest FROM collections WHERE name = ?'
+  const times = database.get(sql, tables.shape.name)
+  const bound = (value: unknown): bigint | undefined => (typeof value === 'bigint' ? value : undefined)
+  return {
+    tables,
+    spilled: isSpilled(database, tables),
+    earliest: bound(times?.['earliest']),
+    latest: bound(times?.['latest']),
+    postings: tables.terms === undefined ? undefined : createPostings(database, tables, tables.terms),
+  }
+}
+
+const nothing: FrozenPart = {
+  position: 0,
+  digests: async () => [],
+  async *fingerprints() {},
+  async *searchItems() {},
+  async *entriesOf() {},
+  stored: async () => undefined,
+  release: async () => {},
+}
+
+/** One read transaction over a file, until it is released. `open` gives a connection that may make temporary tables. */
+export function freezeFile(path: string, collections: readonly Tables[], open: (path: string) => Database): FrozenPart {
+  if (!existsSync(path)) return nothing
+  const database = open(path)
+  if (layoutOf(database) === 0n) {
+    database.close()
+    return nothing
+  }
+  const all = new Map(collections.map((tables) => [tables.shape.name, tables]))
+  database.exec('BEGIN')
+  const position = positionOf(database)
+  const known = new Map<string, Held>()
+  const heldOf = (name: string): Held | undefined => {
+    const tables = all.get(name)
+    const held = known.get(name) ?? (tables && holdOf(database, tables))
+    if (held !== undefined) known.set(name, held)
+    return held
+  }
+  const digests = (): readonly Digest[] =>
+    [...all.keys()].flatMap((name) => {
+      const held = heldOf(name)
+      const digest = held && digestOf(database, name, held)
+      return digest === undefined || (digest.entries === 0 && digest.search === '') ? [] : [digest]
+    })
+  return {
+    position,
+    digests: async () => digests(),
+    async *fingerprints(name) {
+      const held = heldOf(name)
+      if (held !== undefined) yield* fingerprintsOf(database, held)
+    },
+    async *searchItems(name) {
+      const held = heldOf(name)
+      if (held !== undefined) yield* searchItemsOf(database, held)
+    },
+    async *entriesOf(name, item) {
+      yield* heldOf(name)?.postings?.entriesOf(item) ?? []
+    },
+    async stored(name, id) {
+      const held = heldOf(name)
+      return held && storedOf(database, held, id)
+    },
+    async release() {
+      database.exec('COMMIT')
+      database.close()
+    },
+  }
+}

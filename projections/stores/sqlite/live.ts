@@ -1,0 +1,66 @@
+import { mkdirSync } from 'node:fs'
+import { parseJson, stringifyJson } from '#src/lib/json.ts'
+import type { FollowedBuild, IndexName, Roster } from '../../index-store.ts'
+import { openDatabase, transaction, type Database } from './database.ts'
+import { layoutOf, layoutVersion, livePath } from './layout.ts'
+
+/** Which build readers use, and which are folded, for each projection: one file for the folder. */
+export function openLive(folder: string): Database {
+  mkdirSync(folder, { recursive: true })
+  const database = openDatabase(livePath(folder), { readOnly: false, synchronous: 'FULL' })
+  transaction(database, () => {
+    if (layoutOf(database) === 0n) {
+      database.exec('CREATE TABLE live (projection TEXT PRIMARY KEY, build TEXT NOT NULL, revision INTEGER NOT NULL)')
+      database.exec(`PRAGMA user_version = ${layoutVersion}`)
+    }
+    database.exec('CREATE TABLE IF NOT EXISTS followed (projection TEXT PRIMARY KEY, builds TEXT NOT NULL)')
+  })
+  return database
+}
+
+export function readLive(database: Database, projection: string): IndexName | undefined {
+  const build = database.get('SELECT build FROM live WHERE projection = ?', projection)?.['build']
+  return typeof build === 'string' ? build : undefined
+}
+
+/** The live build and the revision of the roster that says so: a build of the same name may be another after a change. */
+export function readLiveRevision(
+  database: Database,
+  projection: string,
+): Readonly<{ index: IndexName; revision: bigint }> | undefined {
+  const row = database.get('SELECT build, revision FROM live WHERE projection = ?', projection)
+  return row && { index: String(row['build']), revision: row['revision'] as bigint }
+}
+
+export function writeLive(database: Database, projection: string, index: IndexName): void {
+  database.run(
+    `INSERT INTO live (projection, build, revision) VALUES (?, ?, 1)
+     ON CONFLICT DO UPDATE SET build = excluded.build, revision = revision + 1`,
+    projection,
+    index,
+  )
+}
+
+export function readRoster(database: Database, projection: string): Roster {
+  const row = database.get(
+    'SELECT build, revision, builds FROM live LEFT JOIN followed USING (projection) WHERE projection = ?',
+    projection,
+  )
+  if (row === undefined) return { revision: 0, live: undefined, followed: [] }
+  const followed = typeof row['builds'] === 'string' ? (parseJson(row['builds']) as unknown as FollowedBuild[]) : []
+  return { revision: Number(row['revision']), live: String(row['build']), followed }
+}
+
+/** False, and nothing is written, when the roster is not of that revision any more. */
+export function writeRoster(database: Database, projection: string, { revision, live, followed }: Roster): boolean {
+  return transaction(database, () => {
+    if (live === undefined || readRoster(database, projection).revision !== revision) return false
+    writeLive(database, projection, live)
+    database.run(
+      'INSERT INTO followed (projection, builds) VALUES (?, ?) ON CONFLICT DO UPDATE SET builds = excluded.builds',
+      projection,
+      stringifyJson(followed),
+    )
+    return true
+  })
+}

@@ -1,0 +1,83 @@
+import type { SearchItem } from '../../index-audit.ts'
+import { shortHashOf } from '../digest.ts'
+import type { Database } from './database.ts'
+import { keywordTerms, tokensColumn, type Tables } from './layout.ts'
+
+/** The postings of a collection's FTS5 table, read back term by term. */
+export type Postings = Readonly<{
+  /** Each term with a hash of where it stands: in which entries, columns and places. In order of the terms. */
+  terms(): Generator<SearchItem>
+  /** The entries of one of these terms, and its places in each. In order of their ids. */
+  entriesOf(name: string): Generator<SearchItem>
+}>
+
+const prefix = 'term '
+/** How many postings are sorted at once: some tens of megabytes. */
+const postingsAtOnceMax = 500_000
+
+/**
+ * Rows have other numbers in another build, so a posting is told by its entry's id: by a hash of it in a temporary table,
+ * in a file that SQLite removes. A posting of a row that is not there counts by the row's number.
+ */
+function prepare(database: Database, { rows, terms }: Tables, name: string): void {
+  database.exec(`CREATE TEMP TABLE h_${name} (row INTEGER PRIMARY KEY, hash INTEGER NOT NULL)`)
+  for (const { row, id } of database.iterate(`SELECT row, id FROM ${rows}`)) {
+    database.run(`INSERT INTO temp.h_${name} (row, hash) VALUES (?, ?)`, row as bigint, shortHashOf(String(id)))
+  }
+  database.exec(`CREATE VIRTUAL TABLE temp.i_${name} USING fts5vocab(main, ${terms}, 'instance')`)
+  database.exec(`CREATE VIRTUAL TABLE temp.t_${name} USING fts5vocab(main, ${terms}, 'row')`)
+}
+
+type Range = Readonly<{ from: string; to: string; count: number }>
+
+/** Runs of terms that hold about so many postings together. */
+function* rangesOf(database: Database, name: string): Generator<Range> {
+  let range: Range | undefined
+  // The columns of a range are read before it is handed out: another statement may run meanwhile, this one goes on after it.
+  for (const { term, cnt } of database.iterate(`SELECT term, cnt FROM temp.t_${name}`)) {
+    const [to, count] = [String(term), Number(cnt)]
+    if (range !== undefined && range.count + count > postingsAtOnceMax) {
+      yield range
+      range = undefined
+    }
+    range = { from: range?.from ?? to, to, count: (range?.count ?? 0) + count }
+  }
+  if (range !== undefined) yield range
+}
+
+export function createPostings(database: Database, tables: Tables, terms: string): Postings {
+  const { name } = tables.shape
+  let isPrepared = false
+  const ready = (): void => {
+    if (!isPrepared) prepare(database, { ...tables, terms }, name)
+    isPrepared = true
+  }
+  const columns = [...tables.tokens.map(tokensColumn), keywordTerms]
+  const number = `CASE col ${columns.map((column, at) => `WHEN '${column}' THEN ${at}`).join(' ')} END`
+  // Within 2^62: an id's hash has 31 bits, a place less than 2^31.
+  const place = `((offset * ${columns.length} + ${number} + 1) & 2147483647)`
+  const hash = `sum((coalesce(hash, doc & 2147483647) * ${place}) & 2147483647)`
+  const joined = `temp.i_${name} LEFT JOIN temp.h_${name} ON row = doc`
+  const grouped = `SELECT term, count(*) AS places, ${hash} AS hash FROM ${joined} WHERE term >= ? AND term <= ? GROUP BY term`
+  const single = `SELECT count(*) AS places, ${hash} AS hash FROM ${joined} WHERE term = ?`
+  const found = `SELECT coalesce(id, 'row ' || doc) AS id, group_concat(col || ':' || offset, ' ') AS places
+    FROM temp.i_${name} LEFT JOIN ${tables.rows} ON row = doc WHERE term = ? GROUP BY doc ORDER BY 1`
+  return {
+    *terms() {
+      ready()
+      for (const { from, to } of rangesOf(database, name)) {
+        const rows = from === to ? [{ term: from, ...database.get(single, from) }] : database.all(grouped, from, to)
+        for (const row of rows) {
+          yield { name: `${prefix}${String(row['term'])}`, value: `${String(row['places'])} ${String(row['hash'])}` }
+        }
+      }
+    },
+    *entriesOf(item) {
+      if (!item.startsWith(prefix)) return
+      ready()
+      for (const { id, places } of database.iterate(found, item.slice(prefix.length))) {
+        yield { name: String(id), value: String(places) }
+      }
+    },
+  }
+}

@@ -1,0 +1,194 @@
+import { expect } from 'chai'
+import { after as afterAll, afterEach, beforeEach, describe, it } from 'mocha'
+import type { Digest, FrozenPart, IndexAudit, Part } from '#projections/index-audit.ts'
+
+import type { Entry } from '#projections/projection.ts'
+import {
+  acme,
+  createRandom,
+  day,
+  epoch,
+  fixture,
+  index,
+  lineEntry,
+  noonNs,
+  other,
+  randomLine,
+  thingEntry,
+  type Random,
+} from '#test/support/index-fixture.ts'
+import type { OpenIndexStore } from './index-store.ts'
+
+export type OpenAudit = Pick<OpenIndexStore, 'writer'> & Readonly<{ audit: IndexAudit }>
+export type AuditPlace = Readonly<{ open(): Promise<OpenAudit>; remove(): Promise<void> }>
+
+const second = 'fixture-v1-002'
+const today: Part = { workspaceId: acme, day }
+
+async function collect<T>(items: AsyncIterable<T>): Promise<readonly T[]> {
+  const found: T[] = []
+  for await (const item of items) found.push(item)
+  return found
+}
+
+/** A history of records and documents, of which some are written again or replaced. */
+function randomHistory(random: Random): readonly Entry[] {
+  return Array.from({ length: 60 }, (_, n): Entry => {
+    const position = n + 1
+    if (random.chance(0.5)) return lineEntry(randomLine(random), position)
+    const id = `thing ${random.below(12)}`
+    const { timeNs, service, text } = randomLine(random)
+    return thingEntry(id, { timeNs, weight: random.below(9), tags: service, note: text }, position, { created: 1 })
+  })
+}
+
+/** The contract of IndexAudit (projections/index-audit.ts): every adapter passes it. */
+export function indexAuditContract(name: string, create: () => Promise<AuditPlace>): void {
+  describe(`index audit: ${name}`, () => {
+    let place: AuditPlace
+    let store: OpenAudit
+    const places: AuditPlace[] = []
+    beforeEach(async () => {
+      place = await create()
+      places.push(place)
+      store = await place.open()
+      await store.writer.open(index, fixture, epoch)
+      await store.writer.open(second, fixture, epoch)
+    })
+    afterEach(async () => {
+      await store.audit.close()
+      await store.writer.close()
+    })
+    afterAll(async () => {
+      for (const { remove } of places) await remove()
+    })
+
+    const write = (entries: readonly Entry[], position: number, to = index, workspaceId = acme): Promise<void> =>
+      store.writer.write(to, [{ workspaceId, entries }], { epoch, position })
+    const frozen = async <T>(build: string, look: (part: FrozenPart) => Promise<T>, part = today): Promise<T> => {
+      const held = await store.audit.freeze(build, part)
+      try {
+        return await look(held)
+      } finally {
+        await held.release()
+      }
+    }
+    const digests = (build: string, part = today): Promise<readonly Digest[]> =>
+      frozen(build, (held) => held.digests(), part)
+    const lineDigest = async (build: string): Promise<Digest | undefined> =>
+      (await digests(build)).find(({ collection }) => collection === 'lines')
+
+    it('names the parts of a build, by workspace and day of receipt', async () => {
+      expect(await store.audit.parts('fixture-v9-001')).to.deep.equal([])
+      expect(await store.audit.parts(index)).to.deep.equal([])
+      await write([lineEntry({}, 1), lineEntry({}, 2, { day: '2026-11-20' })], 2)
+      await write([lineEntry({}, 3)], 3, index, other)
+      const parts = (await store.audit.parts(index)).map((part) => `${part.workspaceId} ${part.day}`)
+      expect(parts.toSorted()).to.deep.equal(['acme 2026-11-20', 'acme 2026-11-21', 'other 2026-11-21'])
+    })
+
+    it('gives nothing of a part that is not there', async () => {
+      const held = await store.audit.freeze(index, today)
+      expect(held.position).to.equal(0)
+      expect(await held.digests()).to.deep.equal([])
+      expect(await collect(held.fingerprints('lines'))).to.deep.equal([])
+      expect(await held.stored('lines', 'x')).to.equal(undefined)
+      await held.release()
+    })
+
+    for (const seed of [1, 2, 3]) {
+      it(`gives builds of one history equal digests, in whatever cuts they were written (seed ${seed})`, async () => {
+        const random = createRandom(seed)
+        const history = randomHistory(random)
+        for (const entry of history) await write([entry], entry.position)
+        for (let from = 0; from < history.length;) {
+          const batch = history.slice(from, from + 1 + random.below(9))
+          from += batch.length
+          // Of one document a batch holds the last form only, as a projector writes it.
+          const last = new Map(batch.map((entry) => [entry.id, entry]))
+          await write([...last.values()], from, second)
+        }
+        expect(await digests(second)).to.deep.equal(await digests(index))
+        for (const collection of ['lines', 'things']) {
+          const prints = await frozen(index, (held) => collect(held.fingerprints(collection)))
+          expect(prints.length).to.be.above(0)
+          expect(await frozen(second, (held) => collect(held.fingerprints(collection)))).to.deep.equal(prints)
+          const items = await frozen(index, (held) => collect(held.searchItems(collection)))
+          expect(await frozen(second, (held) => collect(held.searchItems(collection)))).to.deep.equal(items)
+          expect(items.map((item) => item.name)).to.deep.equal(
+            items.map((item) => item.name).toSorted((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b))),
+          )
+        }
+        const counts = Object.fromEntries((await digests(index)).map((digest) => [digest.collection, digest.entries]))
+        expect(counts['lines']).to.equal(history.filter(({ collection }) => collection === 'lines').length)
+      })
+    }
+
+    const changes: Readonly<Record<string, (entry: Entry) => Entry>> = {
+      'a character of the document': (entry) => ({ ...entry, document: { ...entry.document, text: 'a worc' } }),
+      'a searchable field': (entry) => ({ ...entry, document: { ...entry.document, level: 'warn' } }),
+      'the position': (entry) => ({ ...entry, position: 2 }),
+      'the id': (entry) => ({ ...entry, id: `${entry.id}0` }),
+    }
+    for (const [what, change] of Object.entries(changes)) {
+      it(`tells entries apart that differ in ${what}`, async () => {
+        const entry: Entry = lineEntry({ text: 'a word', level: 'info' }, 1)
+        await write([entry], 3)
+        await write([change(entry)], 3, second)
+        expect((await lineDigest(index))?.content).not.to.equal((await lineDigest(second))?.content)
+        const [one] = await frozen(index, (held) => collect(held.fingerprints('lines')))
+        const [two] = await frozen(second, (held) => collect(held.fingerprints('lines')))
+        expect(one?.hash).to.match(/^[0-9a-f]{32}$/)
+        expect(one).not.to.deep.equal(two)
+      })
+    }
+
+    it('tells the same entries from the same entries once more', async () => {
+      const entry = lineEntry({ text: 'a word' }, 1)
+      await write([entry], 1)
+      await write([entry, lineEntry({ text: 'a word', timeNs: noonNs }, 2)], 2, second)
+      expect((await lineDigest(index))?.entries).to.equal(1)
+      expect((await lineDigest(second))?.entries).to.equal(2)
+      expect((await lineDigest(index))?.content).not.to.equal((await lineDigest(second))?.content)
+    })
+
+    it('shows all that is stored of an entry', async () => {
+      const entry = lineEntry({ text: 'a word', level: 'info' }, 1)
+      await write([entry], 1)
+      const shown = await frozen(index, (held) => held.stored('lines', entry.id))
+      expect(Object.values(shown ?? {}).join('\n'))
+        .to.contain('a word')
+        .and.to.contain('info')
+        .and.to.contain(entry.id)
+      expect(await frozen(index, (held) => held.stored('lines', 'x'))).to.equal(undefined)
+      expect(await frozen(index, (held) => held.stored('none', entry.id))).to.equal(undefined)
+    })
+
+    it('stands still while it is frozen, at the position that it says', async () => {
+      await write([lineEntry({}, 1)], 5)
+      const held = await store.audit.freeze(index, today)
+      const before = await held.digests()
+      await write([lineEntry({}, 9), thingEntry('t', {}, 9)], 9)
+      expect(held.position).to.equal(5)
+      expect(await held.digests()).to.deep.equal(before)
+      expect(await collect(held.fingerprints('lines'))).to.have.length(1)
+      await held.release()
+      expect(await frozen(index, async ({ position }) => position)).to.equal(9)
+      expect(await digests(index)).not.to.deep.equal(before)
+    })
+
+    it('copies a workspace as it stands, and nothing of another', async () => {
+      const history = randomHistory(createRandom(7))
+      for (const entry of history) await write([entry], entry.position)
+      await write([lineEntry({}, 99)], 99, index, other)
+      await store.audit.copy(index, second, acme)
+      await store.audit.copy(index, second, 'third' as typeof acme)
+      expect(await digests(second)).to.deep.equal(await digests(index))
+      expect((await store.audit.parts(second)).map(({ workspaceId }) => workspaceId)).to.deep.equal(['acme'])
+      const last = lineEntry({ text: 'later' }, 100)
+      for (const build of [index, second]) await write([last], 100, build)
+      expect(await digests(second)).to.deep.equal(await digests(index))
+      expect(await frozen(second, async ({ position }) => position)).to.equal(100)
+    })
+  })
+}

@@ -1,0 +1,152 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { expect } from 'chai'
+import type { FrozenPart } from '#projections/index-audit.ts'
+import type { IndexWriter } from '#projections/index-store.ts'
+import { createMemoryIndexStore } from '#projections/stores/memory/store.ts'
+import { createSqliteIndexAudit } from '#projections/stores/sqlite/audit.ts'
+import { createSqliteIndexWriter } from '#projections/stores/sqlite/writer.ts'
+import { indexAuditContract } from '#test/contracts/index-audit.ts'
+import { acme, day, epoch, fixture, index, lineEntry, thingEntry, write } from '#test/support/index-fixture.ts'
+
+const limits = { indexFilesOpenMax: 4 }
+const newFolder = (): Promise<string> => mkdtemp(join(tmpdir(), 'throughline-audit-'))
+
+indexAuditContract('memory', async () => {
+  const store = createMemoryIndexStore()
+  return { open: async () => store, remove: async () => {} }
+})
+
+indexAuditContract('sqlite', async () => {
+  const folder = await newFolder()
+  return {
+    open: async () => ({
+      writer: createSqliteIndexWriter({ folder, limits }),
+      audit: createSqliteIndexAudit({ folder }),
+    }),
+    remove: () => rm(folder, { recursive: true }),
+  }
+})
+
+describe('the SQLite audit', () => {
+  let folder: string
+  let writer: IndexWriter
+  const entries = [
+    lineEntry({ level: 'info', service: ['shop', 'cart'], size: 7, text: 'one two three' }, 1),
+    lineEntry({ level: 'warn', service: ['shop'], size: 8, text: 'two three four' }, 2),
+    thingEntry('t', { weight: 3, tags: ['a'], note: 'first note' }, 3),
+    thingEntry('u', { weight: 4, tags: ['b'], note: 'second note' }, 3),
+  ]
+  beforeEach(async () => {
+    folder = await newFolder()
+    writer = createSqliteIndexWriter({ folder, limits })
+    await writer.open(index, fixture, epoch)
+    await write(writer, entries, 3)
+  })
+  afterEach(async () => {
+    await writer.close()
+    await rm(folder, { recursive: true })
+  })
+
+  const look = async <T>(task: (part: FrozenPart) => Promise<T>): Promise<T> => {
+    const part = await createSqliteIndexAudit({ folder }).freeze(index, { workspaceId: acme, day })
+    try {
+      return await task(part)
+    } finally {
+      await part.release()
+    }
+  }
+  const tamper = (sql: string): void => {
+    const database = new DatabaseSync(join(folder, index, acme, `${day}.db`), { timeout: 5_000 })
+    database.exec(sql)
+    database.close()
+  }
+  const digestOf = (collection: string) =>
+    look(async (part) => (await part.digests()).find((digest) => digest.collection === collection))
+
+  const firstLine = `(SELECT min(row) FROM r_lines)`
+  const cases: readonly (readonly [string, string, 'lines' | 'things', 'content' | 'search'])[] = [
+    [
+      'a byte of a body',
+      `UPDATE b_lines SET body = replace(body, 'one', 'onf') WHERE row = ${firstLine}`,
+      'lines',
+      'content',
+    ],
+    ['a body of another type', `UPDATE b_lines SET body = CAST(body AS BLOB)`, 'lines', 'content'],
+    ['a body that is gone', `DELETE FROM b_lines WHERE row = ${firstLine}`, 'lines', 'content'],
+    ['a row that is gone', `DELETE FROM r_lines WHERE row = ${firstLine}`, 'lines', 'content'],
+    ['a number', `UPDATE r_lines SET n_size = n_size + 1 WHERE row = ${firstLine}`, 'lines', 'content'],
+    ['a number as text', `UPDATE r_things SET created = 'x'`, 'things', 'content'],
+    ['a keyword', `UPDATE r_lines SET k_level = 'infp' WHERE row = ${firstLine}`, 'lines', 'content'],
+    ['a position', `UPDATE r_things SET position = 4 WHERE id = 't'`, 'things', 'content'],
+    ['a time', `UPDATE r_things SET time = time + 1 WHERE id = 't'`, 'things', 'content'],
+    ['a row at another millisecond', `UPDATE r_things SET row = row + 1048576 WHERE id = 't'`, 'things', 'content'],
+    [
+      'a range of times that leaves rows out',
+      `UPDATE collections SET latest = 0 WHERE name = 'lines'`,
+      'lines',
+      'content',
+    ],
+    ['a count per minute', `UPDATE m_lines SET count = 9 WHERE value = 'info'`, 'lines', 'search'],
+    ['a minute that is not there', `INSERT INTO m_lines VALUES (1, 'info', 1)`, 'lines', 'search'],
+    ['postings that are gone', `DELETE FROM f_lines WHERE rowid = ${firstLine}`, 'lines', 'search'],
+    [
+      'postings of a row that is not there',
+      `INSERT INTO f_lines (rowid, t_message) VALUES (77, 'two')`,
+      'lines',
+      'search',
+    ],
+    [
+      'a token in the place of another',
+      `UPDATE f_things SET t_note = 'first nite', keywords = 'tags=a' WHERE rowid = (SELECT row FROM r_things WHERE id = 't')`,
+      'things',
+      'search',
+    ],
+    [
+      'postings of two entries changed for one another',
+      `UPDATE f_things SET t_note = 'second note', keywords = 'tags=a' WHERE rowid = (SELECT row FROM r_things WHERE id = 't');
+       UPDATE f_things SET t_note = 'first note', keywords = 'tags=b' WHERE rowid = (SELECT row FROM r_things WHERE id = 'u')`,
+      'things',
+      'search',
+    ],
+  ]
+  for (const [what, sql, collection, part] of cases) {
+    it(`sees ${what}`, async () => {
+      const before = await digestOf(collection)
+      tamper(sql)
+      const after = await digestOf(collection)
+      expect(after?.[part]).not.to.equal(before?.[part])
+    })
+  }
+
+  it('says which entries a term leads to, and where in each', async () => {
+    const found = await look(async (part) => {
+      const names: string[] = []
+      for await (const { name } of part.searchItems('lines')) names.push(name)
+      const leads: unknown[] = []
+      for await (const item of part.entriesOf('lines', 'term three')) leads.push(item)
+      return { names, leads }
+    })
+    expect(found.names).to.include.members(['term one', 'term two', 'term three', 'term four'])
+    expect(found.names.filter((name) => name.startsWith('minute '))).to.have.length(2)
+    expect(found.leads).to.deep.equal([
+      { name: entries[0]?.id, value: 't_message:2' },
+      { name: entries[1]?.id, value: 't_message:1' },
+    ])
+  })
+
+  it('reads more postings than are sorted at once', async () => {
+    const text = Array.from({ length: 3_000 }, (_, n) => `word${n % 50}`).join(' ')
+    const many = Array.from({ length: 200 }, (_, n) => lineEntry({ text }, 10 + n))
+    await write(writer, many, 500)
+    const values = await look(async (part) => {
+      const found = new Map<string, string>()
+      for await (const { name, value } of part.searchItems('lines')) found.set(name, value.split(' ')[0] ?? '')
+      return found
+    })
+    expect(values.get('term word7')).to.equal('12000')
+    expect(values.get('term two')).to.equal('2')
+  })
+})
