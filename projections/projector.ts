@@ -1,5 +1,6 @@
 import type { Clock } from '#src/lib/clock.ts'
 import { TransientError } from '#src/lib/failure.ts'
+import type { Timers } from '#src/lib/timers.ts'
 import type { RecordedEvent } from '#src/events/envelope.ts'
 import { follow } from '#streams/follow.ts'
 import type { Stream } from '#streams/stream.ts'
@@ -7,14 +8,6 @@ import type { CacheLimits } from './documents.ts'
 import type { IndexWriter } from './index-store.ts'
 import { openLane, type Lane } from './lane.ts'
 import type { DecodedEvent, Projection } from './projection.ts'
-
-/** Timers as they are passed in, so that a simulation can drive them. */
-export type Timers = Readonly<{
-  /** Runs the task each `ms`; the answer stops it. */
-  every(ms: number, task: () => void): () => void
-  /** Resolves after `ms`, or when the signal aborts. */
-  pause(ms: number, signal: AbortSignal): Promise<void>
-}>
 
 /** A projection that could not go on: `retried` when it is tried again by itself, else it stands until the process does. */
 export type ProjectionFailure = Readonly<{ projection: string; error: unknown; retried: boolean }>
@@ -176,24 +169,4 @@ export function createProjector(options: ProjectorOptions): Projector {
       }
     },
   }
-}
-
-/** Timers of the process. */
-export const systemTimers: Timers = {
-  every(ms, task) {
-    const timer = setInterval(task, ms)
-    return () => clearInterval(timer)
-  },
-  pause: (ms, signal) =>
-    new Promise((resolve) => {
-      const timer = setTimeout(resolve, ms)
-      signal.addEventListener(
-        'abort',
-        () => {
-          clearTimeout(timer)
-          resolve()
-        },
-        { once: true },
-      )
-    }),
 }

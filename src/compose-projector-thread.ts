@@ -2,7 +2,7 @@ import { platform, setPriority } from 'node:os'
 import { parentPort, workerData } from 'node:worker_threads'
 import { createDecoder } from '#projections/decoded-event.ts'
 import { createDecoders } from '#projections/decoders.ts'
-import { createProjector, systemTimers } from '#projections/projector.ts'
+import { createProjector } from '#projections/projector.ts'
 import { projections } from '#projections/registry.ts'
 import { createSqliteIndexWriter } from '#projections/stores/sqlite/writer.ts'
 import { openSqliteStreamReader } from '#streams/sqlite/stream.ts'
@@ -10,6 +10,7 @@ import type { ProjectorData, ProjectorMessage, ProjectorOrder } from './compose-
 import { limits } from './config.ts'
 import { present } from './lib/assert.ts'
 import { createClock } from './lib/clock.ts'
+import { systemTimers } from './lib/timers.ts'
 
 // The thread that folds the log into the indexes. It opens them when it is told to start, because another process may be at them
 // until then, and ends when it is told to stop, or when it cannot go on.

@@ -1,8 +1,9 @@
 import { createDecoder } from '#projections/decoded-event.ts'
-import { createProjector, systemTimers } from '#projections/projector.ts'
+import { createProjector } from '#projections/projector.ts'
 import { createSqliteIndexWriter } from '#projections/stores/sqlite/writer.ts'
 import { createMemoryStream } from '#streams/memory/stream.ts'
 import type { Stream } from '#streams/stream.ts'
+import { systemTimers } from '#src/lib/timers.ts'
 import { createRandom } from './index-fixture.ts'
 import { counting, lineDecoders, lineEvent } from './line-projections.ts'
 
