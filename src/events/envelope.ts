@@ -1,7 +1,8 @@
 import type { WorkspaceId } from './workspace-id.ts'
 
 /**
- * A place in one stream: sequence × 4096 + ordinal within the message, so that a message may hold many events.
+ * A place in one stream: the sequence of its message × 4096, less the number of events behind it in that message. So a message
+ * may hold many events, and ends at a multiple whatever it holds.
  * 0 is before everything. Positions of different streams, or of different epochs of one, do not compare.
  */
 export type Position = number & { readonly __position?: never }
@@ -10,7 +11,14 @@ export const beforeAll: Position = 0
 
 /** Telemetry and its refusals live in the telemetry streams; the rest is the directory's (directory.ts). */
 export type TelemetryEventType = 'spans.received' | 'logs.received' | 'rum.received' | 'spans.refused'
-export type EventType = TelemetryEventType | `directory.${string}`
+/** What the span allowance is kept by, in the same streams (allowance.ts). Folds leave these out: they count what is stored. */
+export type AllowanceEventType =
+  | 'allowance.reserved'
+  | 'allowance.returned'
+  | 'allowance.reclaimed'
+  | 'allowance.counted'
+  | 'allowance.closed'
+export type EventType = TelemetryEventType | AllowanceEventType | `directory.${string}`
 
 /** `workspace.route.hash`: made by the server, so that no two workspaces can share one. */
 export type EventId = string
@@ -34,6 +42,7 @@ export type EventHeader = Readonly<{
   identified: boolean
   /** Optimistic concurrency: events of one subject are ordered by it. */
   subject?: string
+  /** Events with spans: what of the allowance they were spent of (allowance.ts). */
   reservation?: string
   counts: Counts
   /** JSON of what the first answer said beyond full success, so that a retry is answered alike. */

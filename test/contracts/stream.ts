@@ -13,7 +13,7 @@ export type StreamUnderTest = Readonly<{
   /** Opens the log; again, after a close, the same one where the adapter is durable. */
   open(): Promise<Stream>
   /** Ways to spoil what is stored at a place (0: the first event), where the storage can be reached. */
-  damage?: Readonly<Record<'payload' | 'header' | 'row', (index: number) => void>>
+  damage?: Readonly<Record<'payload' | 'header' | 'row', (index: number) => void | Promise<void>>>
   cleanUp(): Promise<void>
 }>
 export type StreamContractOptions = Readonly<{ durable: boolean; create(): Promise<StreamUnderTest> }>
@@ -336,7 +336,7 @@ export function streamContract(name: string, { durable, create }: StreamContract
       for (const part of ['payload', 'header'] as const) {
         it(`does not give a subject’s newest event with a damaged ${part}`, async () => {
           await stream.append([makeEvent('first'), makeEvent('spoilt', { subject: 'order-1' })])
-          underTest.damage?.[part](1)
+          await underTest.damage?.[part](1)
           await reopen()
           expect(await rejection(stream.last('order-1'))).to.be.instanceOf(PermanentError)
         })
@@ -345,7 +345,7 @@ export function streamContract(name: string, { durable, create }: StreamContract
       for (const part of ['payload', 'header', 'row'] as const) {
         it(`gives what is whole before a damaged ${part}, and rejects at the damage`, async () => {
           const { events } = await stream.append(makeEvents(3))
-          underTest.damage?.[part](1)
+          await underTest.damage?.[part](1)
           await reopen()
           expect(idsOf(await stream.read(beforeEvents, 10))).to.deep.equal(['acme.traces.event-0'])
           const failure = await rejection(stream.read(events[0]?.position ?? 0, 10))

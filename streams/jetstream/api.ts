@@ -1,0 +1,63 @@
+import { PermanentError, TransientError } from '#src/lib/failure.ts'
+import type { Nats, Received } from './connect.ts'
+
+/** What the server says against a request: `code` is JetStream's own (10…), from its errors.json. */
+export type ServerError = Readonly<{ code: number; status: number; description: string }>
+
+/** Codes that this folder decides by. */
+export const serverCodes = {
+  notAvailableForNow: 10_008,
+  wrongLastSequence: 10_071,
+  /** The same, while another message that expects something of the subject is on its way to the replicas. */
+  wrongLastSequenceForNow: 10_164,
+  idInProcess: 10_158,
+  batchHoldsKnownId: 10_201,
+  tooManyBatches: 10_210,
+  messageNotFound: 10_037,
+  streamNotFound: 10_059,
+  streamExistsOtherwise: 10_058,
+  replicasNeedCluster: 10_074,
+  noPeers: 10_005,
+  notEnabled: 10_076,
+  notEnabledForAccount: 10_039,
+  messageTooLarge: 10_054,
+  rollupRefused: 10_111,
+} as const
+
+/** Answers of these mean that the disk, the stream or the account is full. */
+const fullCodes: readonly number[] = [10_002, 10_023, 10_028, 10_047, 10_077]
+
+/** The JSON of an answer and what it says against the request, if anything. */
+export function parseAnswer(
+  data: Uint8Array,
+): Readonly<{ answer: Record<string, unknown>; error: ServerError | undefined }> {
+  const answer = JSON.parse(Buffer.from(data).toString()) as Record<string, unknown>
+  const error = answer['error'] as Readonly<{ code?: number; err_code?: number; description?: string }> | undefined
+  if (error === undefined) return { answer, error: undefined }
+  const { code = 500, err_code = 0, description = '' } = error
+  return { answer, error: { code: err_code, status: code, description } }
+}
+
+/** The failure for an answer that is no outcome. 4xx will not pass by itself, except for "too many" and what is in process. */
+export function failureOf({ code, status, description }: ServerError, operation: string, subject: string): Error {
+  const cause = new Error(`${description} [${code}]`)
+  if (fullCodes.includes(code)) {
+    const hint = 'it is full: raise its max_bytes or the server’s storage'
+    return new TransientError({ operation, subject, cause, hint })
+  }
+  if (status >= 500 || status === 429 || status === 409) return new TransientError({ operation, subject, cause })
+  return new PermanentError({ operation, subject, cause })
+}
+
+export type ApiAnswer = Readonly<{ answer: Record<string, unknown> }> | Readonly<{ error: ServerError }>
+
+/** Asks JetStream's API; rejects with TransientError when there is no answer. An error is for the caller to decide. */
+export async function askApi(nats: Nats, operation: string, body: object = {}): Promise<ApiAnswer> {
+  const received: Received = await nats.request(`$JS.API.${operation}`, JSON.stringify(body))
+  if (received.code === 503) {
+    const description = 'JetStream does not answer'
+    return { error: { code: serverCodes.notEnabled, status: 503, description } }
+  }
+  const { answer, error } = parseAnswer(received.data)
+  return error === undefined ? { answer } : { error }
+}

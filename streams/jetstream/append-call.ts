@@ -1,0 +1,100 @@
+import { positionStep } from '#src/events/envelope.ts'
+import { TransientError } from '#src/lib/failure.ts'
+import { ConflictError, type Appended, type Stream } from '../stream.ts'
+import { answerOf, distinctOf, type Distinct } from './distinct.ts'
+import type { Ids } from './ids.ts'
+import { createLane, createTurns } from './lane.ts'
+import { encodeMessage, positionIn, type PackedEvent } from './message.ts'
+import type { Expectation, Outgoing, Published, Publisher } from './publish.ts'
+import type { Subjects } from './subjects.ts'
+
+export type Expected = Exclude<Parameters<Stream['append']>[1], undefined>
+
+/** Appends a call by itself: each of its events in a message of its own, under its id, all in one step. */
+export type AppendCall = (events: readonly PackedEvent[], expected: Expected | undefined) => Promise<Appended>
+
+/** How often a call is sent again because ids were taken meanwhile. */
+const attemptsMax = 8
+/** No message has it: what is expected there never holds. */
+const noSequence = Number.MAX_SAFE_INTEGER
+/** Steps of several messages that are under way; the server takes 50 of all processes. */
+const batchesAtOnce = 4
+
+function expectationOf({ subject, position }: Expected, subjects: Subjects): Expectation {
+  const sequence = position % positionStep === 0 ? position / positionStep : noSequence
+  return { subject: subjects.ofSubject(subject), sequence }
+}
+
+type Parts = Readonly<{ subjects: Subjects; publisher: Publisher; ids: Ids; log: string; replicated: boolean }>
+
+export function createAppendCall({ subjects, publisher, ids, log, replicated }: Parts): AppendCall {
+  const batches = createLane(batchesAtOnce)
+  const turns = createTurns()
+
+  /** Looks for the ids in the log, and for the keys under which those that are not there are free. */
+  async function seek(distinct: readonly Distinct[]): Promise<void> {
+    const seekOne = async (each: Distinct): Promise<void> => {
+      const { found, freeKey } = await ids.seek(each.packed.event.id, each.packed.event.receivedAt)
+      each.found = found
+      each.key = freeKey
+    }
+    await Promise.all(distinct.map(seekOne))
+  }
+
+  async function judge(each: Distinct, holder: number): Promise<void> {
+    const judged = await ids.judge(each.packed.event.id, each.packed.event.receivedAt, holder)
+    if (typeof judged === 'string') each.key = judged
+    else each.found = judged
+  }
+
+  /** Each event stands at the last of its messages, and all of them stand in a row up to `last`. */
+  function place(written: readonly (readonly [Distinct, Outgoing])[], last: number): void {
+    let sequence = last
+    for (const [each, message] of written.toReversed()) {
+      each.position = positionIn(sequence, 0, 1)
+      sequence -= publisher.messagesOf(message)
+    }
+  }
+
+  function publish(messages: readonly Outgoing[]): Promise<Published> {
+    const steps = messages.reduce((sum, message) => sum + publisher.messagesOf(message), 0)
+    return steps === 1 ? publisher.publish(messages) : batches.run(1, () => publisher.publish(messages))
+  }
+
+  /** Sends what is new of a call; true when every event then has its place. */
+  async function send(fresh: readonly Distinct[], expectation: Expectation | undefined): Promise<boolean | 'conflict'> {
+    const written = fresh.map((each, index) => {
+      const [subject, data] = [subjects.ofEvent(each.packed.event), encodeMessage([each.packed])]
+      const first = index === 0 && expectation !== undefined
+      return [each, { subject, data, id: each.key, ...(first ? { expected: expectation } : {}) }] as const
+    })
+    const published = await publish(written.map(([, message]) => message))
+    if (published.kind === 'stored') place(written, published.sequence)
+    else if (published.kind === 'known') await Promise.all(fresh.map((each) => judge(each, published.sequence)))
+    else await seek(fresh)
+    return published.kind === 'conflict' ? 'conflict' : published.kind === 'stored'
+  }
+
+  async function append(events: readonly PackedEvent[], expected: Expected | undefined): Promise<Appended> {
+    const distinct = distinctOf(events, ids, log)
+    const expectation = expected === undefined ? undefined : expectationOf(expected, subjects)
+    for (let attempt = 0; attempt < attemptsMax; attempt++) {
+      const fresh = [...distinct.values()].filter(({ found }) => found === undefined)
+      const sent = fresh.length === 0 || (await send(fresh, expectation))
+      if (sent === true) return answerOf(events, distinct)
+      // The server may look at the expectation before it looks at the id, and a retry is a retry all the same.
+      const retry = [...distinct.values()].every(({ found }) => found !== undefined)
+      if (sent === 'conflict' && expected !== undefined && !retry) {
+        throw new ConflictError(expected.subject, expected.position)
+      }
+    }
+    throw new TransientError({ operation: 'append to', subject: log, hint: 'its ids are taken and freed all the time' })
+  }
+
+  // Between replicas the server lets one message at a time expect something of a subject and turns the others away, so those
+  // of this process wait for each other here.
+  return (events, expected) =>
+    expected !== undefined && replicated
+      ? turns.run(expected.subject, () => append(events, expected))
+      : append(events, expected)
+}

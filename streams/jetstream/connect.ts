@@ -1,0 +1,242 @@
+import { connect, Events, headers, type Msg, type NatsConnection, type NatsError } from 'nats'
+import { PermanentError, TransientError } from '#src/lib/failure.ts'
+import { parseNatsUrl, type NatsAddress } from './address.ts'
+
+export type NatsOptions = Readonly<{
+  /** See address.ts. */
+  url: string
+  /** What the server's operator sees the connection by. */
+  name?: string
+  /** How long one request may take before its outcome counts as unknown. */
+  timeoutMs?: number
+}>
+
+export type Headers = Readonly<Record<string, string>>
+/** What the server sent: `code` is its status where it sent one instead of a message. */
+export type Received = Readonly<{ code: number; data: Uint8Array; header(name: string): string }>
+
+/**
+ * One connection to NATS that reconnects for ever: all that this folder needs of the client. While there is no connection,
+ * every request fails at once instead of waiting in memory; what was under way when it broke fails too, outcome unknown.
+ * Everything rejects with TransientError.
+ */
+export type Nats = Readonly<{
+  /** The largest message that the server takes, with its headers. */
+  payloadBytesMax(): number
+  /** Of the server that is connected now. `cluster`: it is one of several. */
+  server(): Readonly<{ id: string; version: string; cluster: boolean }>
+  /** The first answer. One with the status 503 means that nobody listens to the subject. */
+  request(subject: string, data: Uint8Array | string, with_?: Headers): Promise<Received>
+  /** All answers up to the first that has a status, which comes last. */
+  requestMany(subject: string, data: string): Promise<readonly Received[]>
+  /** Sends, and hears nothing of it. */
+  publish(subject: string, data: Uint8Array, with_?: Headers): void
+  /** Resolves when the server knows of it. */
+  subscribe(subject: string, listener: (received: Received) => void): Promise<() => void>
+  /** Called when a lost connection is there again: what was sent meanwhile has not been heard. */
+  onReconnect(listener: () => void): () => void
+  close(): Promise<void>
+}>
+
+const timeoutMsDefault = 5_000
+/** Atomic batches came with 2.12. */
+const versionMin = [2, 12] as const
+const noResponders = 503
+const operation = 'connect to NATS at'
+
+/** What kept the first connection from coming about, in one line. */
+function refusal(error: unknown, { servers }: NatsAddress): Error {
+  const subject = servers.join(', ')
+  const { code = '', message = '' } = error as Partial<NatsError>
+  if (/AUTH|PERMISSIONS/.test(code) || /auth/i.test(message)) {
+    return new PermanentError({ operation, subject, hint: 'it refuses the user, password or token of NATS_URL' })
+  }
+  return new TransientError({
+    operation,
+    subject,
+    cause: error,
+    hint: 'is nats-server running there, and is NATS_URL right?',
+  })
+}
+
+function checkVersion(version: string, subject: string): void {
+  const [major = 0, minor = 0] = version.split('.').map(Number)
+  if (major > versionMin[0] || (major === versionMin[0] && minor >= versionMin[1])) return
+  const hint = `it is nats-server ${version}; ${versionMin.join('.')} or newer is needed`
+  throw new PermanentError({ operation, subject, hint })
+}
+
+async function open(address: NatsAddress, name: string): Promise<NatsConnection> {
+  const { servers, user, password, token, tls } = address
+  try {
+    return await connect({
+      servers: [...servers],
+      name,
+      ...(user === undefined ? {} : { user, pass: password ?? '' }),
+      ...(token === undefined ? {} : { token }),
+      ...(tls ? { tls: {} } : {}),
+      maxReconnectAttempts: -1,
+      reconnectTimeWait: 250,
+      reconnectJitter: 250,
+      // Credentials may be refused while an operator changes them.
+      ignoreAuthErrorAbort: true,
+      // A server that hangs is found out within some seconds, and what waits for it is let go.
+      pingInterval: 2_000,
+      maxPingOut: 2,
+      noAsyncTraces: true,
+    })
+  } catch (error) {
+    throw refusal(error, address)
+  }
+}
+
+const receivedOf = ({ data, headers: fields }: Msg): Received => ({
+  code: fields?.code ?? 0,
+  data,
+  header: (name) => fields?.get(name) ?? '',
+})
+
+function headersOf(fields: Headers | undefined): Readonly<{ headers?: ReturnType<typeof headers> }> {
+  if (fields === undefined) return {}
+  const made = headers()
+  for (const [name, value] of Object.entries(fields)) made.set(name, value)
+  return { headers: made }
+}
+
+type Presence = Readonly<{
+  /** The connection is there. */
+  check(operation: string): void
+  /** The promise, or a rejection when the connection breaks first. */
+  guard<T>(operation: string, promise: Promise<T>): Promise<T>
+  onReconnect(listener: () => void): () => void
+}>
+
+function watch(connection: NatsConnection, subject: string): Presence {
+  let here = true
+  const waiting = new Set<() => void>()
+  const listeners = new Set<() => void>()
+  const lost = (what: string): TransientError =>
+    new TransientError({ operation: what, subject, hint: 'there is no connection to NATS; it is tried again' })
+  const leave = (): void => {
+    here = false
+    for (const letGo of waiting) letGo()
+  }
+  const listen = async (): Promise<void> => {
+    for await (const { type } of connection.status()) {
+      if (type === Events.Disconnect) leave()
+      if (type !== Events.Reconnect) continue
+      here = true
+      for (const listener of listeners) listener()
+    }
+  }
+  void listen()
+  void connection.closed().then(leave)
+  return {
+    check: (what) => {
+      if (!here || connection.isClosed() || connection.isDraining()) throw lost(what)
+    },
+    guard: (what, promise) =>
+      new Promise((resolve, reject) => {
+        const letGo = (): void => reject(lost(what))
+        waiting.add(letGo)
+        promise.then(resolve, reject).finally(() => waiting.delete(letGo))
+      }),
+    onReconnect: (listener) => {
+      listeners.add(listener)
+      return () => listeners.delete(listener)
+    },
+  }
+}
+
+/** Asks with an inbox of its own, because the client's own gathering of answers ends by time, not by status. */
+async function gather(
+  connection: NatsConnection,
+  subject: string,
+  data: string,
+  timeoutMs: number,
+): Promise<Received[]> {
+  const inbox = `_INBOX.${crypto.randomUUID()}`
+  const answers: Received[] = []
+  const subscription = connection.subscribe(inbox)
+  const timer = setTimeout(() => subscription.unsubscribe(), timeoutMs)
+  connection.publish(subject, data, { reply: inbox })
+  try {
+    for await (const message of subscription) {
+      const received = receivedOf(message)
+      answers.push(received)
+      if (received.code !== 0) return answers
+      // Each message has come in time: a large answer may take longer than one.
+      timer.refresh()
+    }
+  } finally {
+    clearTimeout(timer)
+    subscription.unsubscribe()
+  }
+  throw new TransientError({ operation: 'ask', subject, hint: `no answer within ${timeoutMs} ms` })
+}
+
+/**
+ * Connects once; throws PermanentError (credentials, version) or TransientError (unreachable) with one line that says what
+ * to do. JetStream itself is asked for by `provisionLogs`.
+ */
+export async function connectNats({
+  url,
+  name = 'throughline',
+  timeoutMs = timeoutMsDefault,
+}: NatsOptions): Promise<Nats> {
+  const address = parseNatsUrl(url)
+  const where = address.servers.join(', ')
+  const connection = await open(address, name)
+  const info = () => connection.info ?? { server_id: '', version: '0', max_payload: 0, cluster: undefined }
+  try {
+    checkVersion(info().version, where)
+  } catch (error) {
+    await connection.close()
+    throw error
+  }
+  const presence = watch(connection, where)
+
+  const failure = (what: string, error: unknown): Error => {
+    if (error instanceof TransientError) return error
+    return new TransientError({ operation: what, subject: where, cause: error })
+  }
+  const ask = async (subject: string, data: Uint8Array | string, fields?: Headers): Promise<Received> => {
+    try {
+      return receivedOf(await connection.request(subject, data, { timeout: timeoutMs, ...headersOf(fields) }))
+    } catch (error) {
+      if ((error as Partial<NatsError>).code === String(noResponders)) {
+        return { code: noResponders, data: new Uint8Array(), header: () => '' }
+      }
+      throw failure(`ask ${subject} of`, error)
+    }
+  }
+
+  return {
+    payloadBytesMax: () => info().max_payload,
+    server: () => ({ id: info().server_id, version: info().version, cluster: info().cluster !== undefined }),
+    request: async (subject, data, fields) => {
+      presence.check('ask')
+      return presence.guard('ask', ask(subject, data, fields))
+    },
+    requestMany: async (subject, data) => {
+      presence.check('ask')
+      return presence.guard('ask', gather(connection, subject, data, timeoutMs))
+    },
+    publish: (subject, data, fields) => {
+      presence.check('publish to')
+      connection.publish(subject, data, headersOf(fields))
+    },
+    subscribe: async (subject, listener) => {
+      presence.check('subscribe to')
+      const subscription = connection.subscribe(subject, {
+        callback: (_error, message) => listener(receivedOf(message)),
+      })
+      await presence.guard('subscribe to', connection.flush())
+      return () => {
+        if (!connection.isClosed()) subscription.unsubscribe()
+      }
+    },
+    onReconnect: presence.onReconnect,
+    close: () => connection.close(),
+  }
+}

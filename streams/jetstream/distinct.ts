@@ -1,0 +1,48 @@
+import { beforeAll, type EventId, type Position } from '#src/events/envelope.ts'
+import { PermanentError } from '#src/lib/failure.ts'
+import { repeatWindowMs, type Appended, type AppendedEvent } from '../stream.ts'
+import { headerOf, type Found, type Ids } from './ids.ts'
+import type { PackedEvent } from './message.ts'
+
+/** One id of a call: its first event, and what is known of it. The other events of the id repeat that. */
+export type Distinct = {
+  readonly packed: PackedEvent
+  /** What the server is to know it by. */
+  key: string
+  /** The event of the log that it repeats. */
+  found: Found | undefined
+  /** Where it was written. */
+  position: Position
+}
+
+export function distinctOf(events: readonly PackedEvent[], ids: Ids, log: string): ReadonlyMap<EventId, Distinct> {
+  const distinct = new Map<EventId, Distinct>()
+  for (const packed of events) {
+    const { id, receivedAt } = packed.event
+    const first = distinct.get(id)?.packed.event
+    if (first === undefined) {
+      distinct.set(id, { packed, key: ids.firstKey(id), found: undefined, position: beforeAll })
+    } else if (Math.abs(receivedAt - first.receivedAt) >= repeatWindowMs) {
+      const hint = `two events of one call, an hour apart, have the id ${id}`
+      throw new PermanentError({ operation: 'append to', subject: log, hint })
+    }
+  }
+  return distinct
+}
+
+/** What the caller is told when each id has its place. */
+export function answerOf(events: readonly PackedEvent[], distinct: ReadonlyMap<EventId, Distinct>): Appended {
+  const given = new Set<EventId>()
+  const places = events.map(({ event }): AppendedEvent => {
+    const { packed, found, position } = distinct.get(event.id) as Distinct
+    if (found !== undefined) return { position: found.position, repeated: found.header }
+    if (given.has(event.id)) return { position, repeated: headerOf(packed.event) }
+    given.add(event.id)
+    return { position }
+  })
+  return {
+    last: places.reduce((last, { position }) => Math.max(last, position), beforeAll),
+    duplicates: places.filter(({ repeated }) => repeated !== undefined).length,
+    events: places,
+  }
+}

@@ -1,0 +1,55 @@
+import { PermanentError } from '#src/lib/failure.ts'
+import type { Nats } from './connect.ts'
+
+/**
+ * How it is known that the servers sync a message to the disk before they acknowledge it. A client cannot see it: it stands
+ * in `/jsz` of a server's monitoring port alone. `monitoring`: those addresses, of every server; `stated`: an operator
+ * vouches for it.
+ */
+export type DurabilityProof = Readonly<{ monitoring: readonly string[] }> | Readonly<{ stated: true }>
+
+const operation = 'see whether NATS syncs before it acknowledges at'
+const answerTimeoutMs = 5_000
+
+type Monitored = Readonly<{ serverId: string; syncAlways: boolean; storageBytes: number }>
+
+async function ask(address: string): Promise<Monitored> {
+  const subject = address.replace(/\/\/[^@/]*@/, '//')
+  try {
+    const answer = await fetch(new URL('/jsz', address), { signal: AbortSignal.timeout(answerTimeoutMs) })
+    const { server_id = '', config } = (await answer.json()) as {
+      server_id?: string
+      config?: { sync_always?: boolean; max_storage?: number }
+    }
+    return { serverId: server_id, syncAlways: config?.sync_always === true, storageBytes: config?.max_storage ?? 0 }
+  } catch (cause) {
+    const hint = 'is it the monitoring address of nats-server (http_port), and right?'
+    throw new PermanentError({ operation, subject, hint, cause })
+  }
+}
+
+export type Durability = Readonly<{
+  /** Why acknowledged events could be lost, a line each; empty when that is proven not to be. */
+  doubts: readonly string[]
+  /** The least that a server may store, where that was seen. */
+  storageBytes: number | undefined
+}>
+
+/** Asks every monitoring address. Throws PermanentError when one does not answer: a proof that is asked for must be there. */
+export async function examineDurability(nats: Nats, proof: DurabilityProof | undefined): Promise<Durability> {
+  if (proof === undefined) {
+    const hint =
+      'whether NATS syncs before it acknowledges cannot be seen: give NATS_MONITORING_URL, or say NATS_SYNC_ALWAYS=1'
+    return { doubts: [hint], storageBytes: undefined }
+  }
+  if ('stated' in proof) return { doubts: [], storageBytes: undefined }
+  const seen = await Promise.all(proof.monitoring.map(ask))
+  const lazy = proof.monitoring.filter((_, index) => seen[index]?.syncAlways !== true)
+  const doubts = lazy.map(
+    (address) => `${new URL(address).host} does not sync before it acknowledges: set sync_interval: always`,
+  )
+  if (!seen.some(({ serverId }) => serverId === nats.server().id)) {
+    doubts.push('NATS_MONITORING_URL does not name the server that NATS_URL led to: name every server of the cluster')
+  }
+  return { doubts, storageBytes: Math.min(...seen.map(({ storageBytes }) => storageBytes)) || undefined }
+}

@@ -1,0 +1,61 @@
+import { hash } from 'node:crypto'
+import type { EventHeader, EventId, NewEvent, Position } from '#src/events/envelope.ts'
+import { repeatWindowMs } from '../stream.ts'
+import type { Publisher } from './publish.ts'
+import type { MessageSource } from './message-source.ts'
+import type { Subjects } from './subjects.ts'
+
+export type Found = Readonly<{ position: Position; header: EventHeader }>
+
+/**
+ * What the server knows of an id: an event that holds it at that time, or the key under which it is free.
+ */
+export type Sought = Readonly<{ found: Found | undefined; freeKey: string }>
+
+/** 128 bits: what the server keeps in memory for an hour, so short, and safe in a header whatever an id holds. */
+const keyOf = (id: EventId): string => hash('sha256', id, 'base64url').slice(0, 22)
+
+/** The key for an id whose holder, at this sequence, is an hour or more apart. Whoever meets that holder makes the same. */
+const nextKey = (id: EventId, holder: number): string => `${keyOf(id)}.${holder}`
+
+export const headerOf = (event: NewEvent & Readonly<{ position?: Position }>): EventHeader => {
+  const { payload: _, position: __, ...header } = event
+  return header
+}
+
+export type Ids = Readonly<{
+  firstKey(id: EventId): string
+  /** Looks at a holder that the server named: the event, or the key to try next when it is an hour or more from `at`. */
+  judge(id: EventId, at: number, holder: number): Promise<Found | string>
+  /** Follows the keys of an id to the newest event within the hour around `at` (ms). */
+  seek(id: EventId, at: number): Promise<Sought>
+}>
+
+/**
+ * The repeat rule over the server's own memory of message ids. That counts its hour by arrival, the rule by the receipts, so a
+ * holder that the server names may be too old: then the next event of the id takes a key made of the holder's place, and so on.
+ */
+export function createIds(subjects: Subjects, publisher: Publisher, source: MessageSource): Ids {
+  async function judge(id: EventId, at: number, holder: number): Promise<Found | string> {
+    const events = await source.message(holder)
+    const event = events.find((each) => each.id === id)
+    if (event === undefined || Math.abs(at - event.receivedAt) >= repeatWindowMs) return nextKey(id, holder)
+    return { position: event.position, header: headerOf(event) }
+  }
+  const probeSubject = subjects.ofSubject('id')
+  return {
+    firstKey: keyOf,
+    judge,
+    seek: async (id, at) => {
+      let key = keyOf(id)
+      let found: Found | undefined
+      for (;;) {
+        const holder = await publisher.lookUp(probeSubject, key)
+        if (holder === undefined) return { found, freeKey: key }
+        const judged = await judge(id, at, holder)
+        if (typeof judged !== 'string') found = judged
+        key = nextKey(id, holder)
+      }
+    },
+  }
+}

@@ -1,0 +1,50 @@
+/** Lets in what has room together, first come first served. */
+export type Lane = Readonly<{
+  /** Runs an action that takes so much room, when that is there; one that takes more than there is runs alone. */
+  run<T>(room: number, action: () => Promise<T>): Promise<T>
+}>
+
+export function createLane(roomMax: number): Lane {
+  const waiting: Readonly<{ room: number; enter: () => void }>[] = []
+  let taken = 0
+  const admit = (): void => {
+    for (let next = waiting[0]; next !== undefined && taken + next.room <= roomMax; next = waiting[0]) {
+      waiting.shift()
+      taken += next.room
+      next.enter()
+    }
+  }
+  return {
+    run: async (wanted, action) => {
+      const room = Math.min(wanted, roomMax)
+      await new Promise<void>((enter) => {
+        waiting.push({ room, enter })
+        admit()
+      })
+      try {
+        return await action()
+      } finally {
+        taken -= room
+        admit()
+      }
+    },
+  }
+}
+
+/** Runs the actions of one name one after the other. */
+export type Turns = Readonly<{ run<T>(name: string, action: () => Promise<T>): Promise<T> }>
+
+export function createTurns(): Turns {
+  const last = new Map<string, Promise<unknown>>()
+  return {
+    run: async (name, action) => {
+      const turn = Promise.resolve(last.get(name)).then(action, action)
+      last.set(name, turn)
+      try {
+        return await turn
+      } finally {
+        if (last.get(name) === turn) last.delete(name)
+      }
+    },
+  }
+}

@@ -1,0 +1,108 @@
+import { TransientError } from '#src/lib/failure.ts'
+import { askApi, failureOf, parseAnswer, serverCodes, type ServerError } from './api.ts'
+import type { Nats } from './connect.ts'
+
+/** Where processes say that they are there and which partitions are theirs. What is not said again expires. */
+export type LeaseBoard = Readonly<{
+  /** Says that this process is there. */
+  attend(id: string): Promise<void>
+  leave(id: string): Promise<void>
+  /** Those who are there. */
+  members(): Promise<readonly string[]>
+  /** Takes a partition that nobody holds; its revision, or undefined when somebody does. */
+  take(partition: number, id: string): Promise<number | undefined>
+  /** Renews a lease by its revision; the next one, or undefined when it is lost. */
+  renew(partition: number, id: string, revision: number): Promise<number | undefined>
+  /** Gives a lease back, unless it is lost. */
+  giveBack(partition: number, revision: number): Promise<void>
+}>
+
+export type LeaseBoardOptions = Readonly<{
+  nats: Nats
+  /** As `logName` takes it. */
+  prefix: string
+  ttlMs: number
+  replicas: number
+}>
+
+const subjectOfFailure = 'the leases of partitions'
+const nsPerMs = 1_000_000
+
+const failure = (operation: string, error: ServerError): Error => failureOf(error, operation, subjectOfFailure)
+
+/** One message a subject, dropped by the server's clock. In files: in memory, a restart of the server would take the stream. */
+async function provision({ nats, ttlMs, replicas }: LeaseBoardOptions, stream: string, root: string): Promise<void> {
+  const made = await askApi(nats, `STREAM.CREATE.${stream}`, {
+    name: stream,
+    subjects: [`${root}.>`],
+    description: 'Which projector folds which partition of the log',
+    storage: 'file',
+    num_replicas: replicas,
+    max_msgs_per_subject: 1,
+    max_age: ttlMs * nsPerMs,
+    duplicate_window: ttlMs * nsPerMs,
+    max_bytes: 1_048_576,
+    discard: 'old',
+    // Asked of the leader: a copy may be behind.
+    allow_direct: false,
+  })
+  if ('answer' in made || made.error.code === serverCodes.streamExistsOtherwise) return
+  throw failure('make', made.error)
+}
+
+/** A board in a stream of NATS: what stands last on a subject counts, nothing when that is empty. */
+export async function createLeaseBoard(options: LeaseBoardOptions): Promise<LeaseBoard> {
+  const { nats, prefix } = options
+  const stream = `${prefix}-LEASES`
+  const root = `${prefix}-leases`
+  const members = `${root}.member.`
+  await provision(options, stream, root)
+
+  /** Writes to a subject, if what stands there last is of that revision; the next one, or undefined. */
+  const post = async (subject: string, text: string, revision?: number): Promise<number | undefined> => {
+    const expected = revision === undefined ? {} : { 'Nats-Expected-Last-Subject-Sequence': String(revision) }
+    const { code, data } = await nats.request(subject, Buffer.from(text), expected)
+    if (code !== 0)
+      throw new TransientError({ operation: 'write', subject: subjectOfFailure, hint: 'their stream is gone' })
+    const { answer, error } = parseAnswer(data)
+    if (error === undefined) return Number(answer['seq'])
+    const { wrongLastSequence, wrongLastSequenceForNow } = serverCodes
+    if (error.code === wrongLastSequence || error.code === wrongLastSequenceForNow) return undefined
+    throw failure('write', error)
+  }
+  /** What stands on a subject last, held or given back. */
+  const last = async (subject: string): Promise<Readonly<{ holder: string; revision: number }>> => {
+    const read = await askApi(nats, `STREAM.MSG.GET.${stream}`, { last_by_subj: subject })
+    if ('error' in read) {
+      if (read.error.code === serverCodes.messageNotFound) return { holder: '', revision: 0 }
+      throw failure('read', read.error)
+    }
+    const { data = '', seq } = read.answer['message'] as Readonly<{ data?: string; seq: number }>
+    return { holder: Buffer.from(data, 'base64').toString(), revision: seq }
+  }
+  const leaseOf = (partition: number): string => `${root}.partition.${partition}`
+
+  return {
+    attend: async (id) => {
+      await post(members + id, id)
+    },
+    leave: async (id) => {
+      const purged = await askApi(nats, `STREAM.PURGE.${stream}`, { filter: members + id })
+      if ('error' in purged) throw failure('leave', purged.error)
+    },
+    members: async () => {
+      const info = await askApi(nats, `STREAM.INFO.${stream}`, { subjects_filter: `${members}*` })
+      if ('error' in info) throw failure('read', info.error)
+      const { subjects } = info.answer['state'] as Readonly<{ subjects?: Readonly<Record<string, number>> | null }>
+      return Object.keys(subjects ?? {}).map((subject) => subject.slice(members.length))
+    },
+    take: async (partition, id) => {
+      const { holder, revision } = await last(leaseOf(partition))
+      return holder === '' ? post(leaseOf(partition), id, revision) : undefined
+    },
+    renew: (partition, id, revision) => post(leaseOf(partition), id, revision),
+    giveBack: async (partition, revision) => {
+      await post(leaseOf(partition), '', revision)
+    },
+  }
+}

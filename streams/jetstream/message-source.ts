@@ -1,0 +1,74 @@
+import type { RecordedEvent } from '#src/events/envelope.ts'
+import { TransientError } from '#src/lib/failure.ts'
+import { readBytesMax } from '../stream.ts'
+import { askApi, failureOf, serverCodes } from './api.ts'
+import type { Nats } from './connect.ts'
+import { assemble, damageAt, eventsOf, storedByLeader, storedOf, type Run, type Stored } from './stored.ts'
+import type { LogName, Subjects } from './subjects.ts'
+
+/** Messages of a log as the server gives them. */
+export type MessageSource = Readonly<{
+  /** A run from a sequence of at most so many messages, from any copy of the log, with one whole event at least if it can be. */
+  run(first: number, max: number): Promise<Run>
+  /** Whether the leader has a message there. */
+  has(sequence: number): Promise<boolean>
+  /** The events of the message that ends at a sequence; asks the leader. Throws PermanentError when there is none. */
+  message(sequence: number): Promise<readonly RecordedEvent[]>
+  /** The newest message of a subject, as the server writes subjects; asks the leader. */
+  lastOf(subject: string): Promise<readonly RecordedEvent[]>
+}>
+
+export function createMessageSource(nats: Nats, log: LogName, subjects: Subjects): MessageSource {
+  const name = `stream ${log.stream}`
+
+  async function fetch(sequence: number, count: number): Promise<readonly Stored[]> {
+    const request = JSON.stringify({ seq: sequence, batch: count, max_bytes: readBytesMax })
+    const received = await nats.requestMany(`$JS.API.DIRECT.GET.${log.stream}`, request)
+    const status = received.at(-1)?.code
+    if (status === 204 || status === 404) return received.slice(0, -1).map(storedOf)
+    const hint = status === 503 ? 'no server has it now' : `the server answers ${status ?? 'nothing'}`
+    throw new TransientError({ operation: 'read', subject: name, hint })
+  }
+
+  async function ofLeader(request: object): Promise<Stored | undefined> {
+    const asked = await askApi(nats, `STREAM.MSG.GET.${log.stream}`, request)
+    if ('answer' in asked) return storedByLeader(asked.answer)
+    if (asked.error.code === serverCodes.messageNotFound) return undefined
+    throw failureOf(asked.error, 'read', name)
+  }
+
+  async function whole(last: Stored): Promise<readonly RecordedEvent[]> {
+    if (!subjects.holds(last.subject))
+      throw damageAt(last.sequence, log, 'it is of another log: this one was made anew')
+    const parts: Stored[] = [last]
+    for (let sequence = last.sequence - 1; parts.length < last.part.count; sequence--) {
+      const part = await ofLeader({ seq: sequence })
+      if (part === undefined) throw damageAt(sequence, log, 'it is missing')
+      parts.unshift(part)
+    }
+    return eventsOf(parts, last.sequence, log)
+  }
+
+  return {
+    run: async (first, max) => {
+      const messages: Stored[] = []
+      for (;;) {
+        const more = await fetch(first + messages.length, max)
+        messages.push(...more)
+        const run = assemble(messages, first, log, subjects)
+        // An event may be larger than what one answer holds.
+        if (more.length === 0 || !run.incomplete || run.events.length > 0) return run
+      }
+    },
+    has: async (sequence) => (await ofLeader({ seq: sequence })) !== undefined,
+    message: async (sequence) => {
+      const last = await ofLeader({ seq: sequence })
+      if (last === undefined) throw damageAt(sequence, log, 'it is missing')
+      return whole(last)
+    },
+    lastOf: async (subject) => {
+      const last = await ofLeader({ last_by_subj: subject })
+      return last === undefined ? [] : whole(last)
+    },
+  }
+}

@@ -1,0 +1,148 @@
+import { randomBytes } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { PermanentError, TransientError } from '#src/lib/failure.ts'
+import { askApi, failureOf, serverCodes, type ServerError } from './api.ts'
+import type { Nats } from './connect.ts'
+import { examineDurability, type DurabilityProof } from './durability.ts'
+import { configOf, lossesOf, misfitsOf, type StreamConfig, type Wanted } from './stream-config.ts'
+import { directoryPartition, logName, type LogName } from './subjects.ts'
+
+export type ProvisionOptions = Readonly<{
+  /** How many streams share the workspaces. Fixed once they are made. */
+  partitions: number
+  /** Copies of each message; without it 3 where the server is one of a cluster, else 1. */
+  replicas?: number
+  /** Keeps several installations on one server apart. */
+  prefix?: string
+  /** Of one partition's stream; without it a share of what the server may store, where that can be seen, else 8 GiB. */
+  bytesMax?: number
+  /** Without it the servers count as lazy. */
+  proof?: DurabilityProof
+  /** Take a log that could lose acknowledged events, and say so to `warn`. */
+  allowLazyLog: boolean
+  warn?: (line: string) => void
+}>
+
+const bytesMaxDefault = 8 * 1024 ** 3
+const directoryBytesMax = 1024 ** 3
+/** Of what the server may store, all streams together take so much at most: the rest is for its own files. */
+const storageShare = 0.8
+const epochBytes = 10
+const electionTimeoutMs = 30_000
+const electionPauseMs = 250
+
+type StreamInfo = Readonly<{ config: StreamConfig; state: Readonly<{ last_seq: number }> }>
+
+const infoOf = (answer: Record<string, unknown>): StreamInfo => answer as unknown as StreamInfo
+
+/** The stream's configuration and state; undefined when there is none. */
+export async function streamInfo(nats: Nats, stream: string): Promise<StreamInfo | undefined> {
+  const asked = await askApi(nats, `STREAM.INFO.${stream}`)
+  if ('answer' in asked) return infoOf(asked.answer)
+  if (asked.error.code === serverCodes.streamNotFound) return undefined
+  throw failureOf(asked.error, 'look at', `stream ${stream}`)
+}
+
+function creationFailure(error: ServerError, { stream }: LogName, replicas: number): Error {
+  const { replicasNeedCluster, noPeers } = serverCodes
+  if (error.code !== replicasNeedCluster && error.code !== noPeers)
+    return failureOf(error, 'create', `stream ${stream}`)
+  const hint = `NATS has not the servers for ${replicas} replicas: start them, or set NATS_REPLICAS`
+  return new PermanentError({
+    operation: 'create',
+    subject: `stream ${stream}`,
+    hint,
+    cause: new Error(error.description),
+  })
+}
+
+/** Makes the stream where there is none; of several processes that try at once, one does, and all get what it made. */
+async function createOrGet(nats: Nats, log: LogName, wanted: Wanted): Promise<StreamInfo> {
+  const started = performance.now()
+  for (;;) {
+    const found = await streamInfo(nats, log.stream)
+    if (found !== undefined) return found
+    const asked = await askApi(nats, `STREAM.CREATE.${log.stream}`, configOf(log, wanted))
+    if ('answer' in asked) return infoOf(asked.answer)
+    const { error } = asked
+    const again = error.code === serverCodes.streamExistsOtherwise || error.code === serverCodes.notAvailableForNow
+    // A cluster that has just started elects its leader first.
+    if (!again || performance.now() - started > electionTimeoutMs) throw creationFailure(error, log, wanted.replicas)
+    await sleep(electionPauseMs)
+  }
+}
+
+/** Throws when JetStream is not there for this user. */
+async function accountBytes(nats: Nats): Promise<number | undefined> {
+  const started = performance.now()
+  for (;;) {
+    const asked = await askApi(nats, 'INFO')
+    if ('answer' in asked) {
+      const { limits } = asked.answer as { limits?: { max_storage?: number } }
+      return limits?.max_storage !== undefined && limits.max_storage > 0 ? limits.max_storage : undefined
+    }
+    const { code } = asked.error
+    if (code === serverCodes.notEnabled || code === serverCodes.notEnabledForAccount) {
+      const hint = 'JetStream is off there, or not allowed to this user: start nats-server with jetstream {}'
+      throw new PermanentError({ operation: 'use JetStream of', subject: 'NATS', hint })
+    }
+    if (performance.now() - started > electionTimeoutMs) throw failureOf(asked.error, 'use JetStream of', 'NATS')
+    await sleep(electionPauseMs)
+  }
+}
+
+function bytesMaxFor(partitions: number, storageBytes: number | undefined): number {
+  if (storageBytes === undefined) return bytesMaxDefault
+  const share = Math.floor((storageBytes * storageShare - directoryBytesMax) / partitions)
+  if (share > 0) return share
+  const hint = `it may store ${storageBytes} bytes: give it more, or fewer PARTITIONS`
+  throw new PermanentError({ operation: 'plan streams on', subject: 'NATS', hint })
+}
+
+/**
+ * Makes the streams of all partitions and of the directory where they are missing, and looks at those that are there.
+ * Throws PermanentError with a hint on a log that could lose acknowledged events, unless `allowLazyLog`, and on one that
+ * this program cannot work with, in any case; TransientError when NATS does not answer.
+ */
+export async function provisionLogs(nats: Nats, options: ProvisionOptions): Promise<void> {
+  const { partitions, prefix, allowLazyLog, warn } = options
+  const accountStorage = await accountBytes(nats)
+  const { doubts, storageBytes } = await examineDurability(nats, options.proof)
+  const problems = [...doubts]
+  const refuseLazy = (): void => {
+    if (problems.length === 0 || allowLazyLog) return
+    const hint = 'ALLOW_LAZY_LOG=1 takes it all the same'
+    const cause = new Error(problems.join('; '))
+    throw new PermanentError({ operation: 'keep acknowledged events in', subject: 'NATS', cause, hint })
+  }
+  // Before anything is made there.
+  refuseLazy()
+  const replicas = options.replicas ?? (nats.server().cluster ? 3 : 1)
+  const bytesMax = options.bytesMax ?? bytesMaxFor(partitions, accountStorage ?? storageBytes)
+  const names = [...Array.from({ length: partitions }, (_, index) => String(index)), directoryPartition]
+  for (const partition of names) {
+    const log = logName(partition, prefix)
+    const bytes = partition === directoryPartition ? Math.min(bytesMax, directoryBytesMax) : bytesMax
+    const epoch = randomBytes(epochBytes).toString('hex')
+    const { config } = await createOrGet(nats, log, { epoch, partitions, replicas, bytesMax: bytes })
+    const misfits = misfitsOf(config, log, partitions)
+    if (misfits.length > 0) {
+      throw new PermanentError({ operation: 'use', subject: `stream ${log.stream}`, hint: misfits.join('; ') })
+    }
+    problems.push(...lossesOf(config, replicas).map((loss) => `stream ${log.stream}: ${loss}`))
+  }
+  refuseLazy()
+  if (problems.length > 0) warn?.(`acknowledged events may be lost: ${problems.join('; ')}`)
+}
+
+/** Sequence of the last message of a log. Throws PermanentError when the log was made anew, TransientError when it is gone. */
+export async function lastSequence(nats: Nats, log: LogName, epoch: string): Promise<number> {
+  const info = await streamInfo(nats, log.stream)
+  const subject = `stream ${log.stream}`
+  if (info === undefined) {
+    throw new TransientError({ operation: 'look at', subject, hint: 'it is not there: has it been removed?' })
+  }
+  if (info.config.metadata['epoch'] === epoch) return info.state.last_seq
+  const hint = 'it was made anew and is another log: start this process again, and rebuild the readers'
+  throw new PermanentError({ operation: 'look at', subject, hint })
+}

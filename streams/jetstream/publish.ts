@@ -1,0 +1,165 @@
+import { randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { PermanentError, TransientError } from '#src/lib/failure.ts'
+import { failureOf, parseAnswer, serverCodes, type ServerError } from './api.ts'
+import type { Headers, Nats } from './connect.ts'
+
+export type Expectation = Readonly<{ subject: string; sequence: number }>
+
+/** A message for the log. `id`: the server takes it once within an hour. */
+export type Outgoing = Readonly<{ subject: string; data: Buffer; id?: string; expected?: Expectation }>
+
+/** What became of messages that go in one step. Only `stored` has written anything. */
+export type Published =
+  /** The last of them; the others stand right before it. */
+  | Readonly<{ kind: 'stored'; sequence: number }>
+  /** The one message's id is taken: by that of this sequence. */
+  | Readonly<{ kind: 'known'; sequence: number }>
+  /** At least one id of several messages is taken. */
+  | Readonly<{ kind: 'someKnown' }>
+  | Readonly<{ kind: 'conflict' }>
+
+/** What a message's headers may take of the server's `max_payload`. */
+export const headerBytesMax = 4 * 1024
+/** The server takes 1,000. */
+export const messagesPerBatchMax = 512
+/** How long messages that meet others on their way to the replicas are sent again. */
+const contentionTimeoutMs = 5_000
+const contentionPauseMs = 10
+
+const partHeader = 'Throughline-Part'
+const idHeader = 'Nats-Msg-Id'
+
+const partCount = (data: Buffer, bytesMax: number): number => Math.max(1, Math.ceil(data.length / bytesMax))
+
+/** An event too large for a message goes in several, `Throughline-Part: 2/3`, which are stored in one step. */
+function partsOf(
+  { subject, data, id, expected }: Outgoing,
+  bytesMax: number,
+): readonly (readonly [Headers, Outgoing])[] {
+  const count = partCount(data, bytesMax)
+  return Array.from({ length: count }, (_, index) => {
+    const part = data.subarray(index * bytesMax, (index + 1) * bytesMax)
+    const fields: Record<string, string> = {}
+    if (count > 1) fields[partHeader] = `${index + 1}/${count}`
+    // The event stands where its last part does, so its id leads there.
+    if (id !== undefined && index === count - 1) fields[idHeader] = id
+    if (expected !== undefined && index === 0) {
+      fields['Nats-Expected-Last-Subject-Sequence'] = String(expected.sequence)
+      fields['Nats-Expected-Last-Subject-Sequence-Subject'] = expected.subject
+    }
+    return [fields, { subject, data: part }]
+  })
+}
+
+/** Which part of how many a message is, from 1. */
+export type Part = Readonly<{ index: number; count: number }>
+
+export function partOf(value: string): Part {
+  const [index, count] = value.split('/').map(Number)
+  return index === undefined || count === undefined ? { index: 1, count: 1 } : { index, count }
+}
+export const readPart = (header: (name: string) => string): Part => partOf(header(partHeader))
+
+type Answered = Published | Readonly<{ kind: 'again' }>
+
+function answerTo(error: ServerError, subject: string): Answered {
+  switch (error.code) {
+    case serverCodes.wrongLastSequence:
+      return { kind: 'conflict' }
+    case serverCodes.batchHoldsKnownId:
+      return { kind: 'someKnown' }
+    case serverCodes.wrongLastSequenceForNow:
+    case serverCodes.idInProcess:
+    case serverCodes.tooManyBatches:
+      return { kind: 'again' }
+    default:
+      throw failureOf(error, 'append to', subject)
+  }
+}
+
+export type Publisher = Readonly<{
+  /** How large an encoded message may be before it goes in parts. */
+  messageBytesMax(): number
+  /** In how many messages it goes. */
+  messagesOf(message: Outgoing): number
+  /** All in one step; of several only the first may expect something. */
+  publish(messages: readonly Outgoing[]): Promise<Published>
+  /** The sequence of the message that holds an id, as the stream's leader knows it; undefined when it is free. */
+  lookUp(subject: string, id: string): Promise<number | undefined>
+}>
+
+/** `explain` throws what it means that nobody listens to a log's subject, if that is known. */
+export function createPublisher(nats: Nats, log: string, explain: () => Promise<void>): Publisher {
+  const messageBytesMax = (): number => nats.payloadBytesMax() - headerBytesMax
+
+  async function ask(subject: string, data: Uint8Array, fields: Headers): Promise<Answered> {
+    const received = await nats.request(subject, data, fields)
+    if (received.code === 503) {
+      await explain()
+      throw new TransientError({ operation: 'append to', subject: log, hint: 'no server has it now' })
+    }
+    const { answer, error } = parseAnswer(received.data)
+    if (error !== undefined) return answerTo(error, log)
+    const sequence = Number(answer['seq'])
+    return answer['duplicate'] === true ? { kind: 'known', sequence } : { kind: 'stored', sequence }
+  }
+
+  async function sendBatch(parts: readonly (readonly [Headers, Outgoing])[]): Promise<Answered> {
+    const id = randomUUID()
+    for (const [index, [fields, { subject, data }]] of parts.entries()) {
+      const all = { ...fields, 'Nats-Batch-Id': id, 'Nats-Batch-Sequence': String(index + 1) }
+      if (index === parts.length - 1) return ask(subject, data, { ...all, 'Nats-Batch-Commit': '1' })
+      nats.publish(subject, data, all)
+    }
+    throw new TypeError('a batch of nothing')
+  }
+
+  /** Until the answer is one. */
+  async function insist(send: () => Promise<Answered>): Promise<Published> {
+    const started = performance.now()
+    for (;;) {
+      const answered = await send()
+      if (answered.kind !== 'again') return answered
+      if (performance.now() - started > contentionTimeoutMs) {
+        throw new TransientError({ operation: 'append to', subject: log, hint: 'too many others do, at once' })
+      }
+      await sleep(contentionPauseMs * Math.random())
+    }
+  }
+
+  return {
+    messageBytesMax,
+    messagesOf: ({ data }) => partCount(data, messageBytesMax()),
+    publish: async (messages) => {
+      const parts = messages.flatMap((message) => partsOf(message, messageBytesMax()))
+      if (parts.length > messagesPerBatchMax) {
+        const hint = `it takes ${parts.length} messages, ${messagesPerBatchMax} go in one step: raise the server’s max_payload`
+        throw new PermanentError({ operation: 'append to', subject: log, hint })
+      }
+      const [first] = parts
+      if (parts.length > 1 || first === undefined) return insist(() => sendBatch(parts))
+      const [fields, { subject, data }] = first
+      return insist(() => ask(subject, data, fields))
+    },
+    // A message that the server refuses, a rollup, but not before it has looked for the id: it tells what it knows and
+    // stores nothing. It is the leader that answers, so whatever was acknowledged before is known to it.
+    lookUp: async (subject, id) => {
+      const fields = { [idHeader]: id, 'Nats-Rollup': 'sub' }
+      const started = performance.now()
+      for (;;) {
+        const received = await nats.request(subject, '', fields)
+        if (received.code === 503) {
+          await explain()
+          throw new TransientError({ operation: 'search', subject: log, hint: 'no server has it now' })
+        }
+        const { answer, error } = parseAnswer(received.data)
+        if (error === undefined) return Number(answer['seq'])
+        if (error.code === serverCodes.rollupRefused) return undefined
+        const inProcess = error.code === serverCodes.idInProcess
+        if (!inProcess || performance.now() - started > contentionTimeoutMs) throw failureOf(error, 'search', log)
+        await sleep(contentionPauseMs * Math.random())
+      }
+    },
+  }
+}

@@ -1,0 +1,65 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { beforeAll, positionStep, type Position, type RecordedEvent } from '#src/events/envelope.ts'
+import { TransientError } from '#src/lib/failure.ts'
+import { lostTail, readBytesMax, type Stream } from '../stream.ts'
+import type { Nats } from './connect.ts'
+import { sequenceAfter } from './message.ts'
+import type { MessageSource } from './message-source.ts'
+import { damageAt } from './stored.ts'
+import type { LogName } from './subjects.ts'
+
+const messagesPerReadMax = 1_024
+/** How long a copy of the log that is behind may take to come up. */
+const catchUpTimeoutMs = 10_000
+const catchUpPauseMs = 50
+
+export const headOf = (sequence: number): Position => (sequence === 0 ? beforeAll : sequence * positionStep)
+
+function bounded(events: readonly RecordedEvent[], max: number): readonly RecordedEvent[] {
+  let bytes = 0
+  const end = events.findIndex(({ payload }, index) => {
+    bytes += payload.length
+    return index >= max || (index > 0 && bytes > readBytesMax)
+  })
+  return end === -1 ? events : events.slice(0, end)
+}
+
+/** `read` of the port. */
+export function createRead(
+  nats: Nats,
+  log: LogName,
+  source: MessageSource,
+  head: () => Promise<Position>,
+): Stream['read'] {
+  /**
+   * What it means that nothing whole was found at a sequence: true when the reader has caught up, false when the copy that
+   * answered is behind. Throws PermanentError at a hole and when the log ends before `after`.
+   */
+  async function hasCaughtUp(after: Position, sequence: number, patient: boolean): Promise<boolean> {
+    const end = await head()
+    // A leader that has just been elected may not have applied all that it has.
+    if (end < after && nats.server().cluster && patient) return false
+    if (end < after) throw lostTail(log.partition, after, end)
+    if (end < sequence * positionStep) return true
+    if (!(await source.has(sequence))) throw damageAt(sequence, log, 'it is missing')
+    return false
+  }
+
+  return async (after, max) => {
+    const first = sequenceAfter(after)
+    const started = performance.now()
+    for (;;) {
+      const { events, damage, next } = await source.run(first, Math.max(1, Math.min(max, messagesPerReadMax)))
+      const fresh = events.filter(({ position }) => position > after)
+      if (fresh.length > 0) return bounded(fresh, max)
+      if (damage !== undefined) throw damage
+      const patient = performance.now() - started < catchUpTimeoutMs
+      if (await hasCaughtUp(after, next, patient)) return []
+      if (!patient) {
+        const hint = 'the copy of it that answers is behind'
+        throw new TransientError({ operation: 'read', subject: `stream ${log.stream}`, hint })
+      }
+      await sleep(catchUpPauseMs)
+    }
+  }
+}

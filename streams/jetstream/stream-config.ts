@@ -1,0 +1,99 @@
+import { repeatWindowMs } from '../stream.ts'
+import type { LogName } from './subjects.ts'
+
+/** A stream's configuration as the server gives and takes it; only what matters here. Durations in ns. */
+export type StreamConfig = Readonly<{
+  name: string
+  subjects: readonly string[]
+  storage: string
+  retention: string
+  discard: string
+  num_replicas: number
+  max_bytes: number
+  max_age: number
+  max_msgs_per_subject: number
+  duplicate_window: number
+  deny_delete: boolean
+  allow_direct: boolean
+  allow_atomic: boolean
+  allow_rollup_hdrs: boolean
+  no_ack?: boolean
+  sealed?: boolean
+  persist_mode?: string
+  mirror?: object
+  sources?: readonly object[]
+  republish?: Readonly<{ src: string; dest: string; headers_only: boolean }>
+  metadata: Readonly<Record<string, string>>
+}>
+
+export type Wanted = Readonly<{ epoch: string; partitions: number; replicas: number; bytesMax: number }>
+
+const formatVersion = '1'
+const nsPerMs = 1_000_000
+
+/** Where the server says what it has stored, headers only, for those who follow. */
+export const storedSubject = ({ root }: LogName): string => `stored.${root}`
+
+export function configOf(log: LogName, { epoch, partitions, replicas, bytesMax }: Wanted): StreamConfig {
+  return {
+    name: log.stream,
+    subjects: [`${log.root}.${epoch}.>`],
+    storage: 'file',
+    retention: 'limits',
+    discard: 'new',
+    num_replicas: replicas,
+    max_bytes: bytesMax,
+    max_age: 0,
+    max_msgs_per_subject: -1,
+    duplicate_window: repeatWindowMs * nsPerMs,
+    deny_delete: true,
+    allow_direct: true,
+    allow_atomic: true,
+    // Rollups remove messages; and ids.ts asks by a message that only this refuses.
+    allow_rollup_hdrs: false,
+    republish: { src: '>', dest: `${storedSubject(log)}.>`, headers_only: true },
+    metadata: { epoch, partitions: String(partitions), version: formatVersion },
+  }
+}
+
+const check = (holds: boolean, problem: string): readonly string[] => (holds ? [] : [problem])
+
+/** What of a stream could lose acknowledged events. */
+export function lossesOf(config: StreamConfig, replicas: number): readonly string[] {
+  return [
+    ...check(config.storage === 'file', 'storage is not file'),
+    ...check(config.discard === 'new', 'discard is not new'),
+    ...check(config.retention === 'limits', 'retention is not limits'),
+    ...check(config.no_ack !== true, 'no_ack is set'),
+    ...check(config.max_age === 0, 'max_age is set'),
+    ...check(config.max_msgs_per_subject <= 0, 'max_msgs_per_subject is set'),
+    ...check(config.deny_delete, 'deny_delete is not set'),
+    ...check(!config.allow_rollup_hdrs, 'allow_rollup_hdrs is set'),
+    ...check(config.persist_mode !== 'async', 'persist_mode is async'),
+    ...check(config.num_replicas >= replicas, `replicas are ${config.num_replicas}, not ${replicas}`),
+  ]
+}
+
+/** What of a stream keeps this program from working with it, whatever the operator allows. */
+export function misfitsOf(config: StreamConfig, log: LogName, partitions: number): readonly string[] {
+  const { epoch = '', version } = config.metadata
+  const wanted = configOf(log, { epoch, partitions, replicas: 1, bytesMax: 0 })
+  const stored = config.metadata['partitions']
+  return [
+    ...check(epoch !== '', 'its metadata has no epoch: another program has made it'),
+    ...check(version === formatVersion, `its format is version ${version ?? 'unknown'}, not ${formatVersion}`),
+    ...check(stored === String(partitions), `it was made for PARTITIONS=${stored ?? '?'}, which cannot be changed`),
+    ...check(
+      config.subjects.length === 1 && config.subjects[0] === wanted.subjects[0],
+      `its subjects are not ${wanted.subjects[0] ?? ''}`,
+    ),
+    ...check(config.allow_direct && config.allow_atomic, 'allow_direct and allow_atomic are not both set'),
+    ...check(config.duplicate_window >= wanted.duplicate_window, 'its duplicate_window is less than an hour'),
+    ...check(
+      config.republish?.dest === wanted.republish?.dest,
+      `it does not republish to ${wanted.republish?.dest ?? ''}`,
+    ),
+    ...check(config.sealed !== true, 'it is sealed'),
+    ...check(config.mirror === undefined && config.sources === undefined, 'it is a copy of another stream'),
+  ]
+}

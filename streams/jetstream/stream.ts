@@ -1,0 +1,165 @@
+import { beforeAll, type NewEvent, type Position } from '#src/events/envelope.ts'
+import { PermanentError, TransientError } from '#src/lib/failure.ts'
+import type { Appended, Stream } from '../stream.ts'
+import { createAppendCall, type AppendCall, type Expected } from './append-call.ts'
+import { createAppendShared, type AppendShared, type SharedLimits } from './append-shared.ts'
+import type { Nats } from './connect.ts'
+import { createIds } from './ids.ts'
+import { createLane } from './lane.ts'
+import { eventsPerMessageMax, messageBytes, packEvent, type PackedEvent } from './message.ts'
+import { createMessageSource } from './message-source.ts'
+import { lastSequence, streamInfo } from './provision.ts'
+import { createPublisher } from './publish.ts'
+import { createRead, headOf } from './reader.ts'
+import { storedSubject } from './stream-config.ts'
+import { createSubjects, logName } from './subjects.ts'
+import { createWaker } from './waker.ts'
+
+export type JetStreamOptions = Readonly<{
+  /** `0`, `1`, … or `directoryPartition`; made by `provisionLogs`. */
+  partition: string
+  prefix?: string
+  limits: SharedLimits & Readonly<{ appendQueueEventsMax: number; appendQueueBytesMax: number }>
+}>
+export type AppendStatistics = Readonly<{ queuedEvents: number; queuedBytes: number }>
+export type JetStream = Stream & Readonly<{ statistics(): AppendStatistics }>
+
+/** A small message takes this much of the room for what is on its way at once, so that they are some hundred. */
+const roomMin = 64 * 1024
+const roomMax = 32 * 1024 * 1024
+
+type Appends = Readonly<{
+  append(events: readonly NewEvent[], expected?: Expected): Promise<Appended>
+  statistics(): AppendStatistics
+  /** Resolves when all that was taken is settled. */
+  settled(): Promise<void>
+}>
+
+/** Nobody sends it twice, so no id of it need be known. */
+function isShareable(events: readonly PackedEvent[], messageBytesMax: number): boolean {
+  const [first] = events
+  const alike = events.every(
+    ({ event }) =>
+      !event.identified &&
+      event.subject === undefined &&
+      event.workspaceId === first?.event.workspaceId &&
+      event.type === first.event.type,
+  )
+  return alike && events.length <= eventsPerMessageMax && messageBytes(events) <= messageBytesMax
+}
+
+type Ways = Readonly<{ shared: AppendShared; call: AppendCall; messageBytesMax(): number }>
+
+function createAppends(
+  name: string,
+  limits: JetStreamOptions['limits'],
+  { shared, call, messageBytesMax }: Ways,
+): Appends {
+  const lane = createLane(roomMax)
+  const under = new Set<Promise<unknown>>()
+  let [queuedEvents, queuedBytes] = [0, 0]
+
+  async function send(
+    events: readonly PackedEvent[],
+    expected: Expected | undefined,
+    bytes: number,
+  ): Promise<Appended> {
+    if (expected === undefined && isShareable(events, messageBytesMax())) return shared(events)
+    return lane.run(Math.max(bytes, roomMin), () => call(events, expected))
+  }
+
+  return {
+    append: async (events, expected) => {
+      if (events.length === 0) return { last: beforeAll, duplicates: 0, events: [] }
+      const packed = events.map(packEvent)
+      const bytes = messageBytes(packed)
+      const full =
+        queuedEvents + events.length > limits.appendQueueEventsMax || queuedBytes + bytes > limits.appendQueueBytesMax
+      if (full && queuedEvents > 0) {
+        throw new TransientError({ operation: 'append to', subject: name, hint: 'too much is waiting for NATS' })
+      }
+      queuedEvents += events.length
+      queuedBytes += bytes
+      const sent = send(packed, expected, bytes)
+      under.add(sent)
+      try {
+        return await sent
+      } finally {
+        under.delete(sent)
+        queuedEvents -= events.length
+        queuedBytes -= bytes
+      }
+    },
+    statistics: () => ({ queuedEvents, queuedBytes }),
+    settled: async () => {
+      while (under.size > 0) await Promise.allSettled(under)
+    },
+  }
+}
+
+/** Opens the log of one partition, which `provisionLogs` has made. `close` leaves the connection open. */
+export async function openJetStream(nats: Nats, { partition, prefix, limits }: JetStreamOptions): Promise<JetStream> {
+  const log = logName(partition, prefix)
+  const name = `stream ${log.stream}`
+  const info = await streamInfo(nats, log.stream)
+  const epoch = info?.config.metadata['epoch']
+  if (info === undefined || epoch === undefined) {
+    throw new PermanentError({
+      operation: 'open',
+      subject: name,
+      hint: 'it has not been made: provision the logs first',
+    })
+  }
+  const subjects = createSubjects(log, epoch)
+  const head = async (): Promise<Position> => headOf(await lastSequence(nats, log, epoch))
+  const waker = createWaker(nats, storedSubject(log), head)
+  const publisher = createPublisher(nats, name, async () => void (await lastSequence(nats, log, epoch)))
+  const source = createMessageSource(nats, log, subjects)
+  const read = createRead(nats, log, source, waker.head)
+  const ids = createIds(subjects, publisher, source)
+  const appends = createAppends(name, limits, {
+    shared: createAppendShared(subjects, publisher, limits),
+    call: createAppendCall({ subjects, publisher, ids, log: name, replicated: info.config.num_replicas > 1 }),
+    messageBytesMax: publisher.messageBytesMax,
+  })
+  let closing: Promise<void> | undefined
+  const checkOpen = (operation: string): void => {
+    if (closing !== undefined) throw new TransientError({ operation, subject: name, hint: 'it is closed' })
+  }
+  const close = async (): Promise<void> => {
+    await appends.settled()
+    waker.close()
+  }
+  return {
+    partition,
+    epoch,
+    append: async (events, expected) => {
+      checkOpen('append to')
+      const appended = await appends.append(events, expected)
+      waker.wake(appended.last)
+      return appended
+    },
+    find: async (eventIds, now) => {
+      checkOpen('search')
+      const sought = await Promise.all(eventIds.map((id) => ids.seek(id, now)))
+      const found = sought.flatMap(({ found: each }) => (each === undefined ? [] : [each]))
+      return new Map(found.map(({ header, position }) => [header.id, { ...header, position }]))
+    },
+    last: async (subject) => {
+      checkOpen('read the last event of')
+      const events = await source.lastOf(subjects.ofSubject(subject))
+      return events.findLast((event) => event.subject === subject)
+    },
+    read: async (after, max) => {
+      checkOpen('read')
+      return read(after, max)
+    },
+    changed: waker.wait,
+    head: async () => {
+      checkOpen('ask the head of')
+      return head()
+    },
+    statistics: appends.statistics,
+    close: () => (closing ??= close()),
+  }
+}

@@ -1,0 +1,62 @@
+import { createHash } from 'node:crypto'
+import type { NewEvent } from '#src/events/envelope.ts'
+
+/**
+ * Where a log lies on the server. Its subjects hold its epoch, so that who still writes to a log that was made anew reaches
+ * nobody, and what an older log held is known as such:
+ *
+ * `telemetry.<partition>.<epoch>.<workspace>.<type>`   events without a subject of their own: a workspace can be purged
+ * `telemetry.<partition>.<epoch>._.<subject>`          the others: their order is kept by `Nats-Expected-Last-Subject-Sequence`
+ */
+export type LogName = Readonly<{ stream: string; root: string; partition: string }>
+
+/** The directory's log, as a partition. */
+export const directoryPartition = 'directory'
+
+/** The names of a partition's stream. `prefix` keeps several installations on one server apart. */
+export function logName(partition: string, prefix = ''): LogName {
+  if (!/^[A-Za-z0-9-]*$/.test(prefix)) throw new Error('a prefix of streams is letters, digits and dashes')
+  const before = prefix === '' ? '' : `${prefix}-`
+  return partition === directoryPartition
+    ? { stream: `${before}DIRECTORY`, root: `${before}directory`, partition }
+    : { stream: `${before}TELEMETRY_${partition}`, root: `${before}telemetry.${partition}`, partition }
+}
+
+/** Beyond this an escaped subject is hashed: the server takes 4,096 bytes for a whole command line. */
+const subjectCharactersMax = 512
+
+function escapeToken(token: string): string {
+  if (token === '') return '%'
+  return Buffer.from(token)
+    .toString('latin1')
+    .replaceAll(/[^A-Za-z0-9_-]/g, (byte) => {
+      return `%${byte.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')}`
+    })
+}
+
+/** Any text as tokens that NATS takes and that differ where the texts do; dots stay dots, so that wildcards can be used. */
+export function escapeSubject(subject: string): string {
+  const escaped = subject.split('.').map(escapeToken).join('.')
+  return escaped.length <= subjectCharactersMax
+    ? escaped
+    : `%long.${createHash('sha256').update(subject).digest('hex')}`
+}
+
+export type Subjects = Readonly<{
+  ofEvent(event: NewEvent): string
+  /** Of all events that say this subject, of whichever workspace. */
+  ofSubject(subject: string): string
+  /** Whether a stored message is of this log. */
+  holds(subject: string): boolean
+}>
+
+export function createSubjects({ root }: LogName, epoch: string): Subjects {
+  const base = `${root}.${epoch}.`
+  const ofSubject = (subject: string): string => `${base}_.${escapeSubject(subject)}`
+  return {
+    ofSubject,
+    ofEvent: ({ subject, workspaceId, type }) =>
+      subject === undefined ? `${base}${workspaceId}.${type}` : ofSubject(subject),
+    holds: (subject) => subject.startsWith(base),
+  }
+}

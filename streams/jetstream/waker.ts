@@ -1,0 +1,87 @@
+import type { Position } from '#src/events/envelope.ts'
+import { createWaiters, type Waiters } from '../waiters.ts'
+import type { Nats } from './connect.ts'
+import { headOf } from './reader.ts'
+
+/** The server says what it has stored as it stores it, but does not say it again to whom that did not reach. */
+const lookEveryMs = 1_000
+
+export type Waker = Pick<Waiters, 'wait'> &
+  Readonly<{
+    /** The head is at least there. */
+    wake(head: Position): void
+    /** Asks for the head. What was heard before may have been wrong: a step that was announced and then failed. */
+    head(): Promise<Position>
+    close(): void
+  }>
+
+/**
+ * Wakes those who wait for the log to grow, when the server says so. Listens from the first wait on; while somebody waits it
+ * looks at the head now and then, and after each loss of the connection.
+ */
+export function createWaker(nats: Nats, storedSubject: string, head: () => Promise<Position>): Waker {
+  let known: Position = 0
+  const waiters = createWaiters(() => known)
+  let timer: NodeJS.Timeout | undefined
+  let listening = false
+  let stop = (): void => undefined
+  let closed = false
+  let heard = 0
+
+  const wake = (to: Position): void => {
+    heard++
+    known = Math.max(known, to)
+    waiters.wake(known)
+  }
+  const ask = async (): Promise<Position> => {
+    const before = heard
+    const to = await head()
+    // What was heard meanwhile is newer than this answer.
+    if (heard === before) known = to
+    waiters.wake(known)
+    return to
+  }
+  const look = async (): Promise<void> => {
+    timer = undefined
+    // A head that cannot be had wakes everybody: the read that follows says what is wrong.
+    await ask().catch(() => waiters.wake(Number.POSITIVE_INFINITY))
+    if (!closed && waiters.waiting()) timer ??= setTimeout(() => void look(), lookEveryMs).unref()
+  }
+  const listen = async (): Promise<void> => {
+    listening = true
+    const forget = nats.onReconnect(() => waiters.wake(Number.POSITIVE_INFINITY))
+    try {
+      const unsubscribe = await nats.subscribe(`${storedSubject}.>`, (stored) =>
+        wake(headOf(Number(stored.header('Nats-Sequence')))),
+      )
+      stop = () => {
+        forget()
+        unsubscribe()
+      }
+      if (closed) stop()
+    } catch {
+      // Without a connection: the next wait tries again.
+      forget()
+      listening = false
+    }
+    await look()
+  }
+
+  return {
+    wait: (after, signal) => {
+      const waited = waiters.wait(after, signal)
+      if (!waiters.waiting()) return waited
+      if (!listening) void listen()
+      else timer ??= setTimeout(() => void look(), lookEveryMs).unref()
+      return waited
+    },
+    wake,
+    head: ask,
+    close: () => {
+      closed = true
+      clearTimeout(timer)
+      stop()
+      waiters.close()
+    },
+  }
+}
