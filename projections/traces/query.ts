@@ -51,6 +51,9 @@ export async function searchTraces(
   const byTime = request.order === 'newest' || request.order === 'oldest'
   const { traces, next } = await (byTime ? walkSpans : walkByNumber)(walk, filters, spans)
   const direction = request.order === 'oldest' ? 'asc' : 'desc'
-  const answers = traces.map(async (trace) => traceSummary(trace, await spans.matchedIn(trace.traceId, direction)))
-  return { traces: await Promise.all(answers), next, progress, ...counts }
+  const matched = await spans.matchedIn(
+    traces.map(({ traceId }) => traceId),
+    direction,
+  )
+  return { traces: traces.map((trace) => traceSummary(trace, matched.get(trace.traceId))), next, progress, ...counts }
 }

@@ -3,7 +3,7 @@ import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { formatTimeNs } from '#src/lib/time.ts'
 import type { IndexReader, Progress } from '../index-store.ts'
 import { createSpanSearch, inTraces } from './span-search.ts'
-import { isSuperseded, type SpanDocument } from './span-document.ts'
+import type { SpanDocument } from './span-document.ts'
 import { durationNs, readParts, readTraces, traceSummary, tracesScope, type TraceSummary } from './trace-answer.ts'
 import { sortKeyOf, walkKeyOf, type WalkKey } from './trace-request.ts'
 import { rowsOf, type TracePart } from './trace-part.ts'
@@ -164,7 +164,7 @@ export async function readTrace(
   const hits = await search.search({ kind: 'all' }, { limit: page.limit + 1, direction: 'asc', after })
   const shown = hits.slice(0, page.limit)
   const last = hits.length > page.limit ? shown.at(-1) : undefined
-  const spans = shown.flatMap(({ document }) => (isSuperseded(document) ? [] : [document]))
+  const spans = shown.map(({ document }) => document)
   const sets = await readSets(reader, workspaceId, spans)
   const parts = await readParts(reader, workspaceId, traceId)
   const repeats = new Map(parts.flatMap((part) => [...rowsOf(part)].map(({ spanId, repeats }) => [spanId, repeats])))

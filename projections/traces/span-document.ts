@@ -1,5 +1,6 @@
 import type { Attributes, SharedAttributes, Span, SpanKind, SpanLink, SpanStatus } from '#src/events/telemetry.ts'
 import { words } from '#src/events/tokens.ts'
+import type { Filter } from '../index-store.ts'
 import { fieldTokens } from '../record-tokens.ts'
 import { recordId, type Collection, type DocumentId, type Searchable } from '../projection.ts'
 import { clampTimeNs } from './sortable-time.ts'
@@ -39,6 +40,8 @@ export type SupersededSpan = Readonly<{ superseded: true }>
 export type SpanRecord = SpanDocument | SupersededSpan
 
 export const isSuperseded = (record: SpanRecord): record is SupersededSpan => 'superseded' in record
+/** What is true of every span and of no superseded one. */
+export const isStored: Filter = { kind: 'number', field: 'duration_ns' }
 
 export function spanDocument(span: Span): SpanDocument {
   const { spanEvents } = span

@@ -2,7 +2,7 @@ import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { join, negate } from '../field-query.ts'
 import type { Filter, Hit, IndexReader, SortKey } from '../index-store.ts'
 import { matchedSpan, tracesScope, type MatchedSpan } from './trace-answer.ts'
-import { isSuperseded, type SpanDocument, type SpanRecord } from './span-document.ts'
+import { isStored, traceIdOfSpanRecord, type SpanDocument } from './span-document.ts'
 
 export type Direction = 'asc' | 'desc'
 export type TimeRange = Readonly<{ fromNs?: bigint; toNs?: bigint }>
@@ -22,10 +22,10 @@ export function createSpanSearch(reader: IndexReader, workspaceId: WorkspaceId, 
     ...(range.toNs === undefined ? {} : { toNs: range.toNs }),
   }
 
-  const search = (more: Filter, { limit, direction, after }: SpanPage): Promise<readonly Hit<SpanRecord>[]> =>
-    reader.search<SpanRecord>(scope, {
+  const search = (more: Filter, { limit, direction, after }: SpanPage): Promise<readonly Hit<SpanDocument>[]> =>
+    reader.search<SpanDocument>(scope, {
       ...bounds,
-      filter: join('and', [filter, more]),
+      filter: join('and', [filter, more, isStored]),
       orderBy: 'timeNs',
       direction,
       limit,
@@ -39,7 +39,7 @@ export function createSpanSearch(reader: IndexReader, workspaceId: WorkspaceId, 
       const rest = traceIds.filter((traceId) => !found.has(traceId))
       if (rest.length === 0) return found
       const hits = await search(inTraces(rest), { limit: spansPageMax, direction, after })
-      for (const { document } of hits) if (!isSuperseded(document)) found.add(document.traceId)
+      for (const { id } of hits) found.add(traceIdOfSpanRecord(id))
       if (hits.length < spansPageMax) return found
     }
   }
@@ -54,7 +54,7 @@ export function createSpanSearch(reader: IndexReader, workspaceId: WorkspaceId, 
       let after: SortKey | undefined
       for (let read = 0; read < spansMax;) {
         const hits = await search({ kind: 'all' }, { limit: spansPageMax, direction: 'desc', after })
-        for (const { document } of hits) if (!isSuperseded(document)) found.add(document.traceId)
+        for (const { id } of hits) found.add(traceIdOfSpanRecord(id))
         if (hits.length < spansPageMax) return found
         read += hits.length
         after = hits.at(-1)?.sort
@@ -62,22 +62,35 @@ export function createSpanSearch(reader: IndexReader, workspaceId: WorkspaceId, 
       return undefined
     },
 
-    /** The first spans of a trace that match. */
-    async matchedIn(traceId: string, direction: Direction): Promise<readonly MatchedSpan[]> {
-      const hits = await search(inTraces([traceId]), { limit: matchedSpansMax, direction })
-      return hits.flatMap(({ document }) => (isSuperseded(document) ? [] : [matchedSpan(document)]))
+    /** The first spans of each trace that match, in one search as long as none of them has very many. */
+    async matchedIn(traceIds: readonly string[], direction: Direction): Promise<ReadonlyMap<string, MatchedSpan[]>> {
+      const found = new Map<string, MatchedSpan[]>(traceIds.map((traceId) => [traceId, []]))
+      const add = (hit: Hit<SpanDocument>): void => {
+        const spans = found.get(traceIdOfSpanRecord(hit.id))
+        if (spans !== undefined && spans.length < matchedSpansMax) spans.push(matchedSpan(hit.document))
+      }
+      const limit = traceIds.length * matchedSpansMax * 4
+      const hits = await search(inTraces(traceIds), { limit, direction })
+      for (const hit of hits) add(hit)
+      if (hits.length < limit) return found
+      for (const [traceId, spans] of found) {
+        if (spans.length === matchedSpansMax) continue
+        spans.length = 0
+        for (const hit of await search(inTraces([traceId]), { limit: matchedSpansMax, direction })) add(hit)
+      }
+      return found
     },
 
     /** The next spans, the first of each trace only, leaving some traces out. */
     async nextTraces(leftOut: readonly string[], page: SpanPage) {
       const hits = await search(negate(inTraces(leftOut)), page)
-      const firsts = new Map<string, Hit<SpanDocument>>()
-      for (const hit of hits) {
-        const { document } = hit
-        if (isSuperseded(document) || firsts.has(document.traceId)) continue
-        firsts.set(document.traceId, { ...hit, document })
+      const firsts = new Map<string, SortKey>()
+      for (const { id, sort } of hits) {
+        const traceId = traceIdOfSpanRecord(id)
+        if (!firsts.has(traceId)) firsts.set(traceId, sort)
       }
-      return { firsts: [...firsts.values()], last: hits.at(-1)?.sort, isEnd: hits.length < page.limit }
+      const found = [...firsts].map(([traceId, sort]) => ({ traceId, sort }))
+      return { firsts: found, last: hits.at(-1)?.sort, isEnd: hits.length < page.limit }
     },
   }
 }

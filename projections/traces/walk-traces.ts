@@ -1,7 +1,7 @@
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { join } from '../field-query.ts'
 import type { Filter, Hit, IndexReader, SortKey } from '../index-store.ts'
-import { traceIdOfSpanRecord, type SpanDocument } from './span-document.ts'
+import { traceIdOfSpanRecord } from './span-document.ts'
 import { inTraces, type Direction, type SpanSearch } from './span-search.ts'
 import { readTraces, tracesScope } from './trace-answer.ts'
 import type { TraceDocument } from './trace-document.ts'
@@ -155,13 +155,11 @@ export async function walkSpans(walk: Walk, filters: TraceFilters, spans: SpanSe
   const start = startOf(walk)
   const leftOut = start === undefined ? [] : [traceIdOfSpanRecord(start.id)]
 
-  async function admit(firsts: readonly Hit<SpanDocument>[]): Promise<readonly Found[]> {
-    const ids = firsts.map(({ document }) => document.traceId)
+  async function admit(firsts: readonly Found[]): Promise<readonly Found[]> {
+    const ids = firsts.map(({ traceId }) => traceId)
     const before = start === undefined ? undefined : await spans.tracesWith(ids, back, start)
     const met = filters.tracesAreNarrowed ? await thatMeet(walk, filters.traces, ids) : undefined
-    return firsts
-      .map(({ document, sort }) => ({ traceId: document.traceId, sort }))
-      .filter(({ traceId }) => before?.has(traceId) !== true && met?.has(traceId) !== false)
+    return firsts.filter(({ traceId }) => before?.has(traceId) !== true && met?.has(traceId) !== false)
   }
 
   const page = createPage(walk)
@@ -175,7 +173,7 @@ export async function walkSpans(walk: Walk, filters: TraceFilters, spans: SpanSe
     const { firsts, last, isEnd } = await spans.nextTraces(leftOut, { limit, direction, after: place })
     for (const found of await admit(firsts)) if (page.add(found)) return answer(page.lastKey())
     if (isEnd) return answer(null)
-    for (const { document } of firsts) leftOut.push(document.traceId)
+    for (const { traceId } of firsts) leftOut.push(traceId)
     place = last
   }
   return answer(page.keyAt(place))

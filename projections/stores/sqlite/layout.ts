@@ -108,7 +108,7 @@ function collectionTables(tables: Tables): readonly string[] {
     ].join(', ')})`,
     `CREATE TABLE ${bodies} (row INTEGER PRIMARY KEY, body TEXT NOT NULL)`,
     ...(isDocument ? [`CREATE UNIQUE INDEX ${rows}_id ON ${rows} (id)`, ...byNumber] : []),
-    ...(isDocument ? [] : [`CREATE INDEX ${rows}_position ON ${rows} (position)`]),
+    `CREATE INDEX ${rows}_position ON ${rows} (position)`,
     ...termsTable(tables),
     ...(shape.histogramBy === undefined
       ? []

@@ -2,6 +2,7 @@ import { Worker } from 'node:worker_threads'
 import { createRemote } from '#src/lib/remote.ts'
 import { TooBroadError, type IndexReader } from '../../index-store.ts'
 import type { SqliteReaderOptions } from './reader.ts'
+import { withDocuments, type TextReader } from './text-reader.ts'
 
 /** Errors cross a thread by name and text: one that callers tell apart by its class gets it back. */
 function revived(error: unknown): unknown {
@@ -22,8 +23,8 @@ const withErrors = async <T>(answer: Promise<T>): Promise<T> => {
  */
 export function createSqliteQueryThread(options: SqliteReaderOptions): IndexReader {
   const worker = new Worker(new URL('query-worker.ts', import.meta.url), { workerData: options, name: 'query' })
-  const remote = createRemote<IndexReader>(worker, 'the query thread')
-  return {
+  const remote = createRemote<TextReader>(worker, 'the query thread')
+  return withDocuments({
     progress: (projection) => withErrors(remote.progress(projection)),
     get: (scope, ids) => withErrors(remote.get(scope, ids)),
     search: (scope, query) => withErrors(remote.search(scope, query)),
@@ -37,5 +38,5 @@ export function createSqliteQueryThread(options: SqliteReaderOptions): IndexRead
         await worker.terminate()
       }
     },
-  }
+  })
 }

@@ -1,8 +1,8 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { present } from '#src/lib/assert.ts'
 import { serveRemote } from '#src/lib/remote.ts'
-import { createSqliteIndexReader, type SqliteReaderOptions } from './reader.ts'
+import { createSqliteTextReader, type SqliteReaderOptions } from './reader.ts'
 
 /** The thread behind createSqliteQueryThread: it answers the calls of an IndexReader. */
 const options = workerData as SqliteReaderOptions
-serveRemote(present(parentPort, 'a parent port'), createSqliteIndexReader(options))
+serveRemote(present(parentPort, 'a parent port'), createSqliteTextReader(options))

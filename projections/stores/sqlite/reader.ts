@@ -1,5 +1,4 @@
-import { parseJson } from '#src/lib/json.ts'
-import type { Bucket, Facet, Hit, IndexQuery, IndexReader, Scope, Selection } from '../../index-store.ts'
+import type { Bucket, Facet, IndexQuery, IndexReader, Scope, Selection } from '../../index-store.ts'
 import { timeOfRecordId, type DocumentId } from '../../projection.ts'
 import { createCounter, topValues } from '../counts.ts'
 import { createDayFiles } from './day-files.ts'
@@ -20,6 +19,7 @@ import { countDay } from './histogram.ts'
 import { parseKeywords } from './layout.ts'
 import { inTimeOrder, mergeRows, type Placed, type Source } from './merge.ts'
 import { readProgress } from './meta.ts'
+import { withDocuments, type TextHit, type TextReader } from './text-reader.ts'
 
 export type SqliteReaderOptions = Readonly<{
   folder: string
@@ -28,14 +28,13 @@ export type SqliteReaderOptions = Readonly<{
   patternScanTermsMax?: number
 }>
 
-function bodyOf({ database, tables }: DayCollection, row: bigint): object {
-  const body = database.get(`SELECT body FROM ${tables.bodies} WHERE row = ?`, row)?.['body']
-  return parseJson(String(body)) as object
+function bodyOf({ database, tables }: DayCollection, row: bigint): string {
+  return String(database.get(`SELECT body FROM ${tables.bodies} WHERE row = ?`, row)?.['body'])
 }
 
-function hitOf<D extends object>({ of, place }: Placed<DayCollection>): Hit<D> {
+function hitOf({ of, place }: Placed<DayCollection>): TextHit {
   const { timeNs, position, sort } = place
-  return { id: sort.id, timeNs, position, sort, document: bodyOf(of, place.row) as D }
+  return { id: sort.id, timeNs, position, sort, document: bodyOf(of, place.row) }
 }
 
 /** A file's rows in the order asked for: a walk where the rowids tell it, else sorted by SQLite. */
@@ -73,25 +72,21 @@ function mayHoldId(day: DayCollection, id: DocumentId): boolean {
   return time !== undefined && time >= day.earliest && time <= day.latest
 }
 
-function findAll<D extends object>(days: readonly DayCollection[], ids: readonly DocumentId[]): readonly Hit<D>[] {
+function findAll(days: readonly DayCollection[], ids: readonly DocumentId[]): readonly TextHit[] {
   return [...new Set(ids)].flatMap((id) => {
     for (const day of days) {
       const place = mayHoldId(day, id) ? findPlace(day, id) : undefined
-      if (place !== undefined) return [hitOf<D>({ of: day, place })]
+      if (place !== undefined) return [hitOf({ of: day, place })]
     }
     return []
   })
 }
 
-function search<D extends object>(
-  days: readonly DayCollection[],
-  query: IndexQuery,
-  limits: ExpansionLimits,
-): readonly Hit<D>[] {
+function search(days: readonly DayCollection[], query: IndexQuery, limits: ExpansionLimits): readonly TextHit[] {
   const sources = days
     .filter((day) => mayHold(day, query) && orderColumn(day.tables, query.orderBy) !== undefined)
     .map((day) => sourceOf(day, query, limits))
-  return mergeRows(sources, query, query.limit).map((placed) => hitOf<D>(placed))
+  return mergeRows(sources, query, query.limit).map((placed) => hitOf(placed))
 }
 
 function count(day: DayCollection, selection: Selection, limits: ExpansionLimits): number {
@@ -119,8 +114,8 @@ function facet(
   return topValues(field, counts, valuesMax)
 }
 
-/** The reading side of a folder of SQLite files. It blocks while it works: run it in a thread of its own (query-thread.ts). */
-export function createSqliteIndexReader(options: SqliteReaderOptions): IndexReader {
+/** The reading side of a folder of SQLite files, with documents as they are stored. It blocks while it works. */
+export function createSqliteTextReader(options: SqliteReaderOptions): TextReader {
   const { folder, limits, patternScanTermsMax = 2_000_000 } = options
   const files = createDayFiles(folder, limits.indexFilesOpenMax)
   const expansion: ExpansionLimits = { patternExpansionsMax: limits.patternExpansionsMax, patternScanTermsMax }
@@ -131,10 +126,8 @@ export function createSqliteIndexReader(options: SqliteReaderOptions): IndexRead
       const build = files.live(projection)
       return build && { index: build.index, ...readProgress(build.meta) }
     },
-    get: async <D extends object>(scope: Scope, ids: readonly DocumentId[]) =>
-      files.withDays(scope, (days) => findAll<D>(days, ids)),
-    search: async <D extends object>(scope: Scope, query: IndexQuery) =>
-      files.withDays(scope, (days) => search<D>(days, query, expansion)),
+    get: async (scope, ids) => files.withDays(scope, (days) => findAll(days, ids)),
+    search: async (scope, query) => files.withDays(scope, (days) => search(days, query, expansion)),
     count: async (scope, selection) =>
       selected(scope, selection, (days) => days.reduce((sum, day) => sum + count(day, selection, expansion), 0)),
     histogram: async (scope, selection, stepNs, by): Promise<readonly Bucket[]> =>
@@ -148,3 +141,7 @@ export function createSqliteIndexReader(options: SqliteReaderOptions): IndexRead
     close: async () => files.close(),
   }
 }
+
+/** `createSqliteTextReader` with its documents; run it in a thread of its own (query-thread.ts). */
+export const createSqliteIndexReader = (options: SqliteReaderOptions): IndexReader =>
+  withDocuments(createSqliteTextReader(options))
