@@ -4,8 +4,10 @@ import type { AddressInfo } from 'node:net'
 import { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { expect } from 'chai'
+import { refusal } from '#src/events/refusal.ts'
+import type { Route } from '#src/http/route.ts'
 import { createFront } from '../../infra/cluster/front.ts'
-import { rawConnection, rawStatus } from '../support/http.ts'
+import { listen as listenApp, rawConnection, rawStatus } from '../support/http.ts'
 
 const ingestPath = '/api/logs/v1/ingest'
 
@@ -46,8 +48,9 @@ describe('the front of a cluster', () => {
     return { address, requests, stop }
   }
 
-  async function startFront(ingest: readonly Target[], query: readonly Target[] = []): Promise<string> {
-    const addresses = (targets: readonly Target[]) => () => targets.map(({ address }) => address)
+  type Addressed = readonly Pick<Target, 'address'>[]
+  async function startFront(ingest: Addressed, query: Addressed = []): Promise<string> {
+    const addresses = (targets: Addressed) => () => targets.map(({ address }) => address)
     const port = await listen(createFront({ ingest: addresses(ingest), query: addresses(query) }))
     return `http://127.0.0.1:${port}`
   }
@@ -200,17 +203,15 @@ describe('the front of a cluster', () => {
     connection.socket.destroy()
   })
 
-  it('brings the answer to a body that was not read to its end', async () => {
-    const target = await startTarget((_request, response) => {
-      response.writeHead(413, { Connection: 'close', 'Content-Length': 3 })
-      response.end('big')
-    })
-    const { port } = new URL(await startFront([target]))
+  it('brings the answer of a real server to a body that it does not read', async () => {
+    const handler: Route['handler'] = () => refusal('payload_too_large', 'This is too big.')
+    const server = await listenApp({ routes: [{ method: 'POST', path: ingestPath, auth: 'public', handler }] })
+    ending.push(server.close)
+    const { port } = new URL(await startFront([{ address: `127.0.0.1:${server.port}` }]))
     const connection = await rawConnection(Number(port))
-    connection.write(
-      `POST ${ingestPath} HTTP/1.1\r\nHost: h\r\nContent-Length: 100000000\r\n\r\n${'x'.repeat(1_000_000)}`,
-    )
-    const answer = await connection.until((all) => all.includes('big'))
+    connection.write(`POST ${ingestPath} HTTP/1.1\r\nHost: h\r\nContent-Length: 100000000\r\n\r\n`)
+    connection.write('x'.repeat(1_000_000))
+    const answer = await connection.until((all) => all.includes('This is too big.'))
     expect(rawStatus(answer)).to.equal(413)
     expect(answer).to.match(/connection: close/i)
     await connection.ended()
