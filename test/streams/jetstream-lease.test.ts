@@ -1,0 +1,173 @@
+import { randomUUID } from 'node:crypto'
+import { once } from 'node:events'
+import { setTimeout } from 'node:timers/promises'
+import { expect } from 'chai'
+import { askApi } from '#streams/jetstream/api.ts'
+import { connectNats, type Nats } from '#streams/jetstream/connect.ts'
+import { holdPartitions, shareOf } from '#streams/jetstream/lease.ts'
+import { createLeaseBoard, type LeaseBoard } from '#streams/jetstream/lease-board.ts'
+import { natsEngine } from '../support/engines.ts'
+
+const ttlMs = 1_000
+const partitions = 4
+
+type Holder = Readonly<{
+  id: string
+  works: ReadonlySet<number>
+  /** Gives everything back, as a process that is stopped. */
+  stop(): Promise<void>
+  /** Says no more to NATS and goes on working, as a process that was paused or cut off. */
+  cutOff(): Promise<void>
+}>
+
+describe('leases of partitions, on NATS', function () {
+  this.timeout(60_000)
+  let url: string
+  let prefix: string
+  let ending: (() => Promise<void>)[]
+  before(async () => {
+    url = await natsEngine()
+  })
+  beforeEach(() => {
+    prefix = `t${randomUUID()}`
+    ending = []
+  })
+  afterEach(async () => {
+    for (const end of ending) await end()
+    const nats = await connectNats({ url })
+    await askApi(nats, `STREAM.DELETE.${prefix}-LEASES`)
+    await nats.close()
+  })
+
+  const boardOn = (nats: Nats): Promise<LeaseBoard> => createLeaseBoard({ nats, prefix, ttlMs, replicas: 1 })
+
+  /** Never aborted: what does not end when it is told to. */
+  const forEver = new AbortController().signal
+
+  type Behaviour = Readonly<{ obeys?: boolean; fails?: () => boolean }>
+
+  async function startHolder(id: string, { obeys = true, fails = () => false }: Behaviour = {}): Promise<Holder> {
+    const nats = await connectNats({ url })
+    const board = await boardOn(nats)
+    const works = new Set<number>()
+    const stopped = new AbortController()
+    const run = async (partition: number, signal: AbortSignal): Promise<void> => {
+      if (fails()) throw new Error('it cannot work')
+      works.add(partition)
+      const until = obeys ? signal : forEver
+      if (!until.aborted) await Promise.race([once(until, 'abort'), once(stopped.signal, 'abort')])
+      works.delete(partition)
+    }
+    const held = holdPartitions({ board, id, partitions, ttlMs, run, onFailure: () => undefined }, stopped.signal)
+    const stop = async (): Promise<void> => {
+      stopped.abort()
+      await held
+      await nats.close()
+    }
+    ending.push(stop)
+    return { id, works, stop, cutOff: () => nats.close() }
+  }
+
+  /** Waits until all partitions are worked on, so many by each. */
+  async function untilShared(...shares: readonly (readonly [Holder, number])[]): Promise<void> {
+    const isShared = (): boolean => {
+      const all = shares.flatMap(([{ works }]) => [...works])
+      return shares.every(([{ works }, share]) => works.size === share) && new Set(all).size === all.length
+    }
+    while (!isShared()) await setTimeout(5)
+  }
+
+  it('gives one process all of them, and a second one its half', async () => {
+    const first = await startHolder('a')
+    await untilShared([first, 4])
+    const second = await startHolder('b')
+    await untilShared([first, 2], [second, 2])
+  })
+
+  it('spreads them over three processes, and over as many as there are', async () => {
+    const holders = [await startHolder('a'), await startHolder('b'), await startHolder('c')] as const
+    await untilShared([holders[0], 2], [holders[1], 1], [holders[2], 1])
+    const more = [await startHolder('d'), await startHolder('e')] as const
+    await untilShared([holders[0], 1], [holders[1], 1], [holders[2], 1], [more[0], 1], [more[1], 0])
+  })
+
+  it('gives them back when a process stops, without waiting for their end', async () => {
+    const first = await startHolder('a')
+    await untilShared([first, 4])
+    await first.stop()
+    const nats = await connectNats({ url })
+    const board = await boardOn(nats)
+    for (let partition = 0; partition < partitions; partition++) {
+      expect(await board.take(partition, 'b'), `partition ${partition}`).to.be.a('number')
+    }
+    expect(await board.members()).to.deep.equal([])
+    await nats.close()
+  })
+
+  it('takes over from a process that is lost, which stops by itself before', async () => {
+    const lost = await startHolder('a')
+    const other = await startHolder('b')
+    await untilShared([lost, 2], [other, 2])
+    await lost.cutOff()
+    while (lost.works.size > 0) await setTimeout(5)
+    expect(other.works.size, 'while the lost one may still have been at work').to.equal(2)
+    await untilShared([lost, 0], [other, 4])
+  })
+
+  it('takes over from one that is lost and goes on all the same', async () => {
+    const zombie = await startHolder('a', { obeys: false })
+    await untilShared([zombie, 4])
+    await zombie.cutOff()
+    const other = await startHolder('b')
+    while (other.works.size < 4) await setTimeout(5)
+    expect(zombie.works.size).to.equal(4)
+  })
+
+  it('gives back what cannot be worked on, and tries it again', async () => {
+    let failures = 0
+    const first = await startHolder('a', { fails: () => ++failures <= 4 })
+    await untilShared([first, 4])
+    expect(failures).to.equal(8)
+  })
+
+  it('knows when a lease is no longer its own', async () => {
+    const nats = await connectNats({ url })
+    const board = await boardOn(nats)
+    const revision = (await board.take(0, 'a')) ?? 0
+    expect(await board.take(0, 'b'), 'taken twice').to.equal(undefined)
+    const renewed = (await board.renew(0, 'a', revision)) ?? 0
+    expect(renewed).to.be.greaterThan(revision)
+    expect(await board.renew(0, 'a', revision), 'renewed by an old revision').to.equal(undefined)
+    await board.giveBack(0, revision)
+    expect(await board.take(0, 'b'), 'given back by an old revision').to.equal(undefined)
+    let again: number | undefined
+    while (again === undefined) again = await board.take(0, 'b')
+    expect(await board.renew(0, 'a', renewed), 'renewed when it had expired').to.equal(undefined)
+    await board.giveBack(0, again)
+    expect(await board.take(0, 'c'), 'taken when it was given back').to.be.greaterThan(again)
+    await nats.close()
+  })
+})
+
+describe('a share of the partitions', () => {
+  it('is even, and all shares together are all partitions', () => {
+    for (const [count, partitions] of [
+      [1, 4],
+      [2, 4],
+      [3, 4],
+      [3, 7],
+      [5, 4],
+      [4, 256],
+    ] as const) {
+      const members = Array.from({ length: count }, (_, index) => `m${index}`)
+      const shares = members.map((id) => shareOf(id, members, partitions))
+      expect(shares.reduce((sum, share) => sum + share, 0)).to.equal(partitions)
+      expect(Math.max(...shares) - Math.min(...shares)).to.be.at.most(1)
+    }
+  })
+
+  it('counts a process that others do not see yet', () => {
+    expect(shareOf('b', ['a'], 4)).to.equal(2)
+    expect(shareOf('a', [], 4)).to.equal(4)
+  })
+})
