@@ -1,6 +1,7 @@
 import type { TelemetryEventType } from '#src/events/envelope.ts'
 import type { DecodedEvent, Key, Projection } from '../projection.ts'
 import { dayOf } from '../projection.ts'
+import { addKeyUse, keyUseCollection, type KeyUse } from './key-use.ts'
 import type { RefusalCounts, RefusalDocument, UsageDocument } from './usage-document.ts'
 import { addUsage, monthOf, refusalCollection, refusalsOf, usageCollection } from './usage-document.ts'
 
@@ -14,21 +15,29 @@ function refusalKey({ event }: DecodedEvent, reason: string): Key<RefusalDocumen
   return { collection: refusalCollection, id }
 }
 
-/** The reasons stand in the payload of a refusal; everything else is told by headers. */
+const keyUseKey = (keyId: string): Key<KeyUse> => ({ collection: keyUseCollection, id: keyId })
+
+/** The reasons stand in the payload of a refusal; the rest of what was refused is told by headers. */
 const refusalsIn = (event: DecodedEvent): RefusalCounts =>
   refusalsOf(event.event, event.event.type === 'spans.refused' ? event.refusedSpans() : [])
 
-/** What a workspace has used and what it was refused, by month, day and key of receipt. */
+/** What a workspace has used and what it was refused, by month, day and key of receipt and by service; and when keys were used. */
 export const allowanceProjection: Projection = {
   name: 'allowance',
-  version: 1,
+  version: 2,
   handles: ['spans.received', 'logs.received', 'rum.received', 'spans.refused'],
-  collections: { usage: usageCollection, refusals: refusalCollection },
-  needs: (event) => [usageKey(event), ...Object.keys(refusalsIn(event)).map((reason) => refusalKey(event, reason))],
+  collections: { usage: usageCollection, refusals: refusalCollection, keyUse: keyUseCollection },
+  needs: (event) => [
+    usageKey(event),
+    ...Object.keys(refusalsIn(event)).map((reason) => refusalKey(event, reason)),
+    ...(event.event.keyId === null ? [] : [keyUseKey(event.event.keyId)]),
+  ],
   fold(event, documents) {
     const header = event.event
     const refusals = refusalsIn(event)
-    documents.update(usageKey(event), (document) => addUsage(document, header, refusals))
+    documents.update(usageKey(event), (document) => addUsage(document, event, refusals))
+    const { keyId } = header
+    if (keyId !== null) documents.update(keyUseKey(keyId), (document) => addKeyUse(document, keyId, event, refusals))
     for (const [reason, count] of Object.entries(refusals)) {
       documents.update(refusalKey(event, reason), (document) => ({
         day: dayOf(header.receivedAt),

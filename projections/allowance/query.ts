@@ -1,9 +1,12 @@
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import type { IndexReader, Progress, Scope } from '../index-store.ts'
+import { keyUseCollection, type KeyUse } from './key-use.ts'
 import type { RefusalDocument, UsageDocument } from './usage-document.ts'
 import { dayStartNs, monthOf, refusalCollection, usageCollection } from './usage-document.ts'
 
 export { monthOf } from './usage-document.ts'
+export type { RefusalDocument, ServiceTally, Tally } from './usage-document.ts'
+export type { FirstRecord, KeyUse } from './key-use.ts'
 
 /** What a workspace has used in a month (`2026-11`, UTC), and when the count starts anew (ms). */
 export type Usage = UsageDocument &
@@ -26,7 +29,7 @@ const noTally = { requests: 0, spans: 0, logs: 0, rumEvents: 0, refusedSpans: 0,
 export async function readUsage(reader: IndexReader, workspaceId: WorkspaceId, month: string): Promise<Usage> {
   const progress = await reader.progress('allowance')
   const [hit] = await reader.get<UsageDocument>(scopeOf(workspaceId, usageCollection.name), [month])
-  const none = { month, total: noTally, spanBytes: 0, refused: {}, byDay: {}, byKey: {} }
+  const none = { month, total: noTally, spanBytes: 0, refused: {}, byDay: {}, byKey: {}, byService: {} }
   const document = hit?.document ?? none
   const [year = 0, number = 0] = month.split('-').map(Number)
   return { ...document, spans: document.total.spans, resetsAt: Date.UTC(year, number, 1), progress }
@@ -53,4 +56,14 @@ export async function readRefusals(
     limit: refusalsMax,
   })
   return hits.map(({ document }) => document)
+}
+
+/** When and how keys were used, by key id; a key that has written nothing is left out. */
+export async function readKeyUse(
+  reader: IndexReader,
+  workspaceId: WorkspaceId,
+  keyIds: readonly string[],
+): Promise<ReadonlyMap<string, KeyUse>> {
+  const hits = await reader.get<KeyUse>(scopeOf(workspaceId, keyUseCollection.name), keyIds)
+  return new Map(hits.map(({ id, document }) => [id, document]))
 }

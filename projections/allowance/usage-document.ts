@@ -1,6 +1,6 @@
 import type { EventHeader, TelemetryEventType } from '#src/events/envelope.ts'
 import type { RefusedSpan } from '#src/events/telemetry.ts'
-import type { Collection } from '../projection.ts'
+import type { Collection, DecodedEvent } from '../projection.ts'
 import { dayOf } from '../projection.ts'
 
 /** What was taken and what was not, in numbers. Bytes are of payloads as decoded. */
@@ -19,7 +19,10 @@ const noTally: Tally = { requests: 0, spans: 0, logs: 0, rumEvents: 0, refusedSp
 /** Refusals by reason. `unlisted`: spans beyond those that one refusal lists, which carries no reason of theirs. */
 export type RefusalCounts = Readonly<Record<string, number>>
 
-/** A month of a workspace (UTC, by receipt), counted from the headers of events. */
+/** What came of one service. */
+export type ServiceTally = Readonly<{ spans: number; logs: number; rumEvents: number }>
+
+/** A month of a workspace (UTC, by receipt): counted from the headers of events, and by service from what they hold. */
 export type UsageDocument = Readonly<{
   month: string
   total: Tally
@@ -29,9 +32,13 @@ export type UsageDocument = Readonly<{
   byDay: Readonly<Record<string, Tally>>
   /** By key id; `''`: no key, or one of more than 1,000 keys. */
   byKey: Readonly<Record<string, Tally>>
+  /** By the service that records name; `''`: none, or one of more than 500. */
+  byService: Readonly<Record<string, ServiceTally>>
 }>
 
 const keysMax = 1_000
+const servicesMax = 500
+const serviceCharactersMax = 128
 
 export const monthOf = (ms: number): string => new Date(ms).toISOString().slice(0, 7)
 
@@ -80,14 +87,49 @@ function addTo<T>(
   return Object.fromEntries(entries.sort(([a], [b]) => (a < b ? -1 : 1)))
 }
 
+/** What one event adds for each service. */
+function servicesOf(event: DecodedEvent): ReadonlyMap<string, ServiceTally> {
+  const services = new Map<string, { spans: number; logs: number; rumEvents: number }>()
+  const count = (records: readonly Readonly<{ service: string | null }>[], kind: keyof ServiceTally): void => {
+    for (const { service } of records) {
+      const name = (service ?? '').slice(0, serviceCharactersMax)
+      const tally = services.get(name) ?? { spans: 0, logs: 0, rumEvents: 0 }
+      tally[kind]++
+      services.set(name, tally)
+    }
+  }
+  count(event.spans(), 'spans')
+  count(event.logs(), 'logs')
+  count(event.rumEvents(), 'rumEvents')
+  return services
+}
+
+/** One copy for the whole event, however many services it names. */
+function addServices(known: UsageDocument['byService'], event: DecodedEvent): UsageDocument['byService'] {
+  const added = servicesOf(event)
+  if (added.size === 0) return known
+  const services = new Map(Object.entries(known))
+  for (const [name, { spans, logs, rumEvents }] of added) {
+    const place = services.has(name) || services.size < servicesMax ? name : ''
+    const tally = services.get(place) ?? { spans: 0, logs: 0, rumEvents: 0 }
+    services.set(place, {
+      spans: tally.spans + spans,
+      logs: tally.logs + logs,
+      rumEvents: tally.rumEvents + rumEvents,
+    })
+  }
+  return Object.fromEntries([...services].sort(([a], [b]) => (a < b ? -1 : 1)))
+}
+
 /** The month with one event more. */
 export function addUsage(
   document: UsageDocument | undefined,
-  header: EventHeader,
+  event: DecodedEvent,
   refusals: RefusalCounts,
 ): UsageDocument {
+  const header = event.event
   const month = monthOf(header.receivedAt)
-  const known = document ?? { month, total: noTally, spanBytes: 0, refused: {}, byDay: {}, byKey: {} }
+  const known = document ?? { month, total: noTally, spanBytes: 0, refused: {}, byDay: {}, byKey: {}, byService: {} }
   const tally = tallyOf(header)
   const keyId = header.keyId ?? ''
   const keyName = Object.hasOwn(known.byKey, keyId) || Object.keys(known.byKey).length < keysMax ? keyId : ''
@@ -100,6 +142,7 @@ export function addUsage(
     refused,
     byDay: addTo(known.byDay, dayOf(header.receivedAt), (day) => add(day, tally)),
     byKey: addTo(known.byKey, keyName, (key) => add(key, tally)),
+    byService: addServices(known.byService, event),
   }
 }
 

@@ -1,12 +1,13 @@
 import { expect } from 'chai'
 import { allowanceProjection } from '#projections/allowance/fold.ts'
-import { readRefusals, readUsage, readUsageAt } from '#projections/allowance/query.ts'
+import { readKeyUse, readRefusals, readUsage, readUsageAt } from '#projections/allowance/query.ts'
 import type { DecodedEvent } from '#projections/projection.ts'
 import type { MemoryIndexStore } from '#projections/stores/memory/store.ts'
 import { createMemoryIndexStore } from '#projections/stores/memory/store.ts'
 import { noCounts, type Counts, type TelemetryEventType } from '#src/events/envelope.ts'
 import type { RefusalReason } from '#src/events/telemetry.ts'
 import { workspaceIdOf } from '#src/events/workspace-id.ts'
+import { givenLog, givenRumEvent, givenSpan, traceIdOf } from '#test/projections/traces/given.ts'
 import { createFoldHarness, foldInto, givenEvent, type GivenHeader } from '#test/support/fold-harness.ts'
 
 const harness = createFoldHarness(allowanceProjection)
@@ -129,12 +130,75 @@ describe('projections/allowance', () => {
       event(index + 1, 'spans.received', { spans: 1 }, { keyId: `key-${index}` }),
     )
     const store = createMemoryIndexStore()
-    await foldInto(store.writer, 'allowance-v1-001', allowanceProjection, [events])
-    await store.writer.promote('allowance', 'allowance-v1-001')
+    await foldInto(store.writer, 'allowance-v2-001', allowanceProjection, [events])
+    await store.writer.promote('allowance', 'allowance-v2-001')
     const { byKey, spans } = await usage(store)
     expect(spans).to.equal(1_003)
     expect(Object.keys(byKey)).to.have.length(1_001)
     expect(byKey['']?.spans).to.equal(3)
+  })
+
+  it('adds up a month by the service that records name, whatever way they came', async () => {
+    const store = await harness.fold([
+      givenEvent('spans.received', 1, { spans: [givenSpan({ id: 1 }), givenSpan({ id: 2, service: 'payments' })] }),
+      givenEvent('logs.received', 2, { logs: [givenLog(), givenLog({ ordinal: 1, service: null })] }),
+      givenEvent('rum.received', 3, {
+        spans: [givenSpan({ id: 3, service: 'shop' })],
+        logs: [givenLog({ service: 'shop' })],
+        rumEvents: [givenRumEvent(), givenRumEvent({ ordinal: 1 })],
+      }),
+      givenEvent('spans.received', 4, { spans: [givenSpan({ id: 4 })] }, { receivedAt: Date.UTC(2026, 11, 1) }),
+    ])
+    expect((await usage(store)).byService).to.deep.equal({
+      '': { spans: 0, logs: 1, rumEvents: 0 },
+      checkout: { spans: 1, logs: 1, rumEvents: 0 },
+      payments: { spans: 1, logs: 0, rumEvents: 0 },
+      shop: { spans: 1, logs: 1, rumEvents: 2 },
+    })
+    expect((await usage(store, '2026-12')).byService).to.deep.equal({ checkout: { spans: 1, logs: 0, rumEvents: 0 } })
+  })
+
+  it('bounds the services of a month, and how long their names are', async () => {
+    const services = Array.from({ length: 503 }, (_, index) => `service-${index}`)
+    const long = 's'.repeat(1_000)
+    const spans = [long, ...services].map((service, id) => givenSpan({ id, service }))
+    const { byService } = await usage(await harness.fold([givenEvent('spans.received', 1, { spans })]))
+    expect(Object.keys(byService)).to.have.length(501)
+    expect(byService['']?.spans).to.equal(4)
+    expect(byService[long.slice(0, 128)]?.spans).to.equal(1)
+  })
+
+  it('knows of each key when it was used last, to the minute, and what came by it first', async () => {
+    const noon = Date.UTC(2026, 10, 21, 12)
+    const at = (seconds: number, keyId: string) => ({ keyId, receivedAt: noon + seconds * 1_000 })
+    const store = await harness.fold([
+      refusal(1, 2, ['rejected_allowance', 'rejected_allowance'], at(0, 'k1')),
+      givenEvent('spans.received', 2, { spans: [givenSpan({ id: 1, trace: 'a', sessionId: 's-1' })] }, at(1, 'k1')),
+      givenEvent('spans.received', 3, { spans: [givenSpan({ id: 2, trace: 'b' })] }, at(59, 'k1')),
+      givenEvent('logs.received', 4, { logs: [givenLog({ service: null })] }, at(70, 'k2')),
+      givenEvent('rum.received', 5, { logs: [givenLog()], rumEvents: [givenRumEvent()] }, at(80, 'k3')),
+      givenEvent('logs.received', 6, { logs: [givenLog()] }, at(200, 'k2')),
+      // The clock goes back.
+      givenEvent('logs.received', 7, { logs: [givenLog()] }, at(100, 'k2')),
+      givenEvent('logs.received', 8, { logs: [givenLog()] }, { keyId: null }),
+    ])
+    const use = await readKeyUse(store.reader, acme, ['k1', 'k2', 'k3', 'k4'])
+    expect([...use.keys()].sort()).to.deep.equal(['k1', 'k2', 'k3'])
+    const none = { service: null, traceId: null, sessionId: null }
+    expect(use.get('k1')).to.deep.equal({
+      keyId: 'k1',
+      lastUsedAt: noon + 1_000,
+      first: { at: noon + 1_000, kind: 'span', service: 'checkout', traceId: traceIdOf('a'), sessionId: 's-1' },
+      refused: { at: noon, reason: 'rejected_allowance' },
+    })
+    expect(use.get('k2')).to.deep.equal({
+      keyId: 'k2',
+      lastUsedAt: noon + 200_000,
+      first: { ...none, at: noon + 70_000, kind: 'log' },
+      refused: null,
+    })
+    expect(use.get('k3')?.first).to.deep.equal({ ...none, at: noon + 80_000, kind: 'rumEvent', service: 'shop' })
+    expect((await readKeyUse(store.reader, workspaceIdOf('other'), ['k1'])).size).to.equal(0)
   })
 
   it('knows nothing before the first build', async () => {

@@ -12,7 +12,7 @@ import { makeEvent } from '#test/streams/make-event.ts'
 const acme = workspaceIdOf('acme')
 const other = workspaceIdOf('other')
 const month = '2026-11'
-const index = 'allowance-v1-001'
+const index = 'allowance-v2-001'
 
 /** By headers alone, which is all that usage is counted from. */
 const decoded = (event: RecordedEvent): DecodedEvent => ({
