@@ -1,21 +1,18 @@
 import type { Context } from 'koa'
 import { TooBroadError } from '#projections/index-store.ts'
-import type { Feature, Session } from '#src/directory/directory.ts'
+import type { Session } from '#src/directory/directory.ts'
 import { checkEntitlement } from '#src/directory/entitlement.ts'
 import { refusal, type Refusal } from '#src/events/refusal.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import type { Route } from '#src/http/route.ts'
 import { requireSession } from '#src/http/session.ts'
 import { present } from '#src/lib/assert.ts'
-import { createGate, type Gate } from '#src/lib/gate.ts'
+import { createGate } from '#src/lib/gate.ts'
 import { stringifyJson } from '#src/lib/json.ts'
-import { fail, type Result } from '#src/lib/result.ts'
+import type { Result } from '#src/lib/result.ts'
 import type { Answered, QueryContext } from './context.ts'
-import { answerCorrelation } from './correlation.ts'
 import { answered, answerLogExport } from './export.ts'
-import { answerTraceListing } from './listing.ts'
-import { answerLogSearch } from './logs.ts'
-import { answerTraceSearch } from './traces.ts'
+import { createSearches, type Searches } from './searches.ts'
 
 export type QueryOptions = QueryContext &
   Readonly<{
@@ -23,6 +20,8 @@ export type QueryOptions = QueryContext &
     admitListing: (ctx: Context) => Result<Readonly<{ workspaceId: WorkspaceId }>, Refusal>
     /** The audit entry of an export; durable when it resolves. */
     recordExport: (exported: Readonly<{ session: Session; query: string }>) => Promise<void>
+    /** Shared with the pages; ones of their own if not given. */
+    searches?: Searches
   }>
 
 function sendAnswer(ctx: Context, body: object): void {
@@ -32,28 +31,9 @@ function sendAnswer(ctx: Context, body: object): void {
   ctx.body = stringifyJson(body)
 }
 
-/** Runs a query among the few that a workspace may have under way; one that is too broad is refused, not failed. */
-async function runQuery(gate: Gate, workspaceId: WorkspaceId, query: () => Answered): Answered {
-  const leave = gate.enter(workspaceId)
-  if (leave === undefined) {
-    return fail(refusal('rate_limited', 'This workspace has too many queries under way at once.', { retryAfterS: 1 }))
-  }
-  try {
-    return await query()
-  } catch (error) {
-    if (error instanceof TooBroadError) return fail(refusal('query_too_broad', error.message))
-    throw error
-  } finally {
-    leave()
-  }
-}
-
-type Answer = (context: QueryContext, workspaceId: WorkspaceId, search: string) => Answered
-
 /** The read routes of INTERFACE §4: they ask projections only, inside the workspace of the session or the key. */
 export function createQueryRoutes(options: QueryOptions): readonly Route[] {
-  const { directory, limits, admitListing, recordExport } = options
-  const queries = createGate(limits.queriesPerWorkspaceAtOnce)
+  const { directory, limits, admitListing, recordExport, searches = createSearches(options) } = options
   const exports = createGate(limits.exportsPerWorkspaceAtOnce)
 
   const sessionHere = (ctx: Context): Session => {
@@ -61,15 +41,12 @@ export function createQueryRoutes(options: QueryOptions): readonly Route[] {
     return present(session.ok ? session.value : undefined, 'a session route has a session')
   }
 
-  const search = (path: string, feature: Feature | undefined, answer: Answer): Route => ({
+  const search = (path: string, ask: (workspaceId: WorkspaceId, search: string) => Answered): Route => ({
     method: 'GET',
     path,
     auth: 'session',
     handler: async (ctx) => {
-      const { workspaceId } = sessionHere(ctx)
-      const refused = checkEntitlement(directory.workspace(workspaceId), feature === undefined ? [] : [feature])
-      if (refused !== undefined) return refused
-      const result = await runQuery(queries, workspaceId, () => answer(options, workspaceId, ctx.querystring))
+      const result = await ask(sessionHere(ctx).workspaceId, ctx.querystring)
       return result.ok ? sendAnswer(ctx, result.value) : result.error
     },
   })
@@ -81,10 +58,7 @@ export function createQueryRoutes(options: QueryOptions): readonly Route[] {
     handler: async (ctx) => {
       const admitted = admitListing(ctx)
       if (!admitted.ok) return admitted.error
-      const { workspaceId } = admitted.value
-      const result = await runQuery(queries, workspaceId, () =>
-        answerTraceListing(options, workspaceId, ctx.querystring),
-      )
+      const result = await searches.listing(admitted.value.workspaceId, ctx.querystring)
       return result.ok ? sendAnswer(ctx, result.value) : result.error
     },
   }
@@ -117,9 +91,9 @@ export function createQueryRoutes(options: QueryOptions): readonly Route[] {
   }
 
   return [
-    search('/api/app/traces/search', 'tracing', answerTraceSearch),
-    search('/api/app/correlation', undefined, answerCorrelation),
-    search('/api/app/logs/search', 'logs', answerLogSearch),
+    search('/api/app/traces/search', searches.traces),
+    search('/api/app/correlation', searches.correlation),
+    search('/api/app/logs/search', searches.logs),
     logExport,
     listing,
   ]

@@ -1,0 +1,70 @@
+import { TooBroadError } from '#projections/index-store.ts'
+import type { Feature } from '#src/directory/directory.ts'
+import { checkEntitlement } from '#src/directory/entitlement.ts'
+import { refusal } from '#src/events/refusal.ts'
+import type { WorkspaceId } from '#src/events/workspace-id.ts'
+import { createGate } from '#src/lib/gate.ts'
+import { fail } from '#src/lib/result.ts'
+import type { AnswerOf } from './answer-parts.ts'
+import type { Answered, QueryContext } from './context.ts'
+import type { correlationAnswer } from './correlation-answer.ts'
+import { answerCorrelation } from './correlation.ts'
+import { answerTraceListing } from './listing.ts'
+import { answerLogSearch, type logSearchAnswer } from './logs.ts'
+import type { traceListingAnswer, traceSearchAnswer } from './trace-answer.ts'
+import { answerTraceSearch } from './traces.ts'
+
+export type TraceSearchAnswer = AnswerOf<typeof traceSearchAnswer>
+export type CorrelationAnswer = AnswerOf<typeof correlationAnswer>
+export type LogSearchAnswer = AnswerOf<typeof logSearchAnswer>
+
+/** One question: the workspace that asks, and the query string of the endpoint that documents it. */
+type Search<Body extends object> = (workspaceId: WorkspaceId, search: string) => Answered<Body>
+
+/**
+ * The searches, as the API answers them and the pages show them: by what the plan includes, and a few of a workspace at once.
+ */
+export type Searches = Readonly<{
+  traces: Search<TraceSearchAnswer>
+  correlation: Search<CorrelationAnswer>
+  logs: Search<LogSearchAnswer>
+  /** Its entitlements are checked with its key. */
+  listing: Search<AnswerOf<typeof traceListingAnswer>>
+}>
+
+export function createSearches(context: QueryContext): Searches {
+  const { directory, limits } = context
+  const gate = createGate(limits.queriesPerWorkspaceAtOnce)
+
+  /** A query that is too broad is refused, not failed. */
+  const search =
+    <Body extends object>(
+      features: readonly Feature[],
+      answer: (context: QueryContext, workspaceId: WorkspaceId, search: string) => Answered<Body>,
+    ): Search<Body> =>
+    async (workspaceId, text) => {
+      const refused = checkEntitlement(directory.workspace(workspaceId), features)
+      if (refused !== undefined) return fail(refused)
+      const leave = gate.enter(workspaceId)
+      if (leave === undefined) {
+        return fail(
+          refusal('rate_limited', 'This workspace has too many queries under way at once.', { retryAfterS: 1 }),
+        )
+      }
+      try {
+        return await answer(context, workspaceId, text)
+      } catch (error) {
+        if (error instanceof TooBroadError) return fail(refusal('query_too_broad', error.message))
+        throw error
+      } finally {
+        leave()
+      }
+    }
+
+  return {
+    traces: search(['tracing'], answerTraceSearch),
+    correlation: search([], answerCorrelation),
+    logs: search(['logs'], answerLogSearch),
+    listing: search([], answerTraceListing),
+  }
+}
