@@ -1,3 +1,4 @@
+import { PermanentError } from '#src/lib/failure.ts'
 import type { IndexName, IndexWriter } from './index-store.ts'
 import type { Projection } from './projection.ts'
 
@@ -12,15 +13,45 @@ export function buildNumber({ name, version }: Projection, index: IndexName): nu
   return digits === undefined ? undefined : Number(digits)
 }
 
+/** The version that a build of the projection is of. */
+export const buildVersion = (projection: string, index: IndexName): number =>
+  Number(/^-v(\d+)-/.exec(index.slice(projection.length))?.[1] ?? 0)
+
+/** Throws PermanentError when readers use a build of a later version: this program cannot fold it, nor read it for sure. */
+function refuseDowngrade({ name, version }: Projection, live: IndexName | undefined): void {
+  if (live === undefined || buildVersion(name, live) <= version) return
+  throw new PermanentError({
+    operation: 'fold',
+    subject: live,
+    hint: `this program folds version ${version} of ${name}: start the newer program, and roll back with it if you must`,
+  })
+}
+
 /**
  * The build to fold a log into: the live one where it is of this version and this log, else the next that is, or is not there.
- * A build of another log (recreated, or moved) is left as it is.
+ * A build of another log (recreated, or moved) is left as it is. Throws PermanentError when the live one is of a later version.
  */
-export async function chooseBuild(writer: IndexWriter, projection: Projection, epoch: string): Promise<IndexName> {
+export async function chooseBuild(
+  writer: Pick<IndexWriter, 'live' | 'checkpoint'>,
+  projection: Projection,
+  epoch: string,
+): Promise<IndexName> {
   const live = await writer.live(projection.name)
+  refuseDowngrade(projection, live)
   for (let build = (live === undefined ? undefined : buildNumber(projection, live)) ?? 1; ; build++) {
     const index = buildName(projection, build)
     const checkpoint = await writer.checkpoint(index)
     if (checkpoint.epoch === '' || checkpoint.epoch === epoch) return index
   }
+}
+
+/** The name of a build that comes after all that there are of this version. */
+export async function nextBuild(
+  writer: Pick<IndexWriter, 'builds' | 'roster'>,
+  projection: Projection,
+): Promise<IndexName> {
+  const { live, followed } = await writer.roster(projection.name)
+  const known = [...(await writer.builds(projection.name)), ...followed].map(({ index }) => index)
+  const numbers = [...known, live ?? ''].map((index) => buildNumber(projection, index) ?? 0)
+  return buildName(projection, Math.max(...numbers) + 1)
 }

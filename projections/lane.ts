@@ -1,13 +1,12 @@
 import type { Clock } from '#src/lib/clock.ts'
 import type { Position } from '#src/events/envelope.ts'
-import { chooseBuild } from './build-name.ts'
 import { createDocumentCache, type CacheLimits } from './documents.ts'
 import { foldBatch } from './fold-batch.ts'
 import type { IndexName, IndexWriter } from './index-store.ts'
 import type { DecodedEvent, Projection } from './projection.ts'
 import { withSeenEvents } from './seen-events.ts'
 
-/** One projection on its way through the log: its build, how far it is, what it has loaded. */
+/** One build of a projection on its way through the log: how far it is, what it has loaded. */
 export type Lane = Readonly<{
   projection: string
   index: IndexName
@@ -17,30 +16,24 @@ export type Lane = Readonly<{
   fold(events: readonly DecodedEvent[], last: Position): Promise<void>
   /** Tells readers how far the index is. `head`: the log's, asked before. */
   heartbeat(head: Position): Promise<void>
-  /** Said when the lane stands at the log's head: a new build is promoted then, so that readers meet no gap. */
-  caughtUp(): Promise<void>
 }>
 
 export type LaneOptions = Readonly<{ writer: IndexWriter; epoch: string; clock: Clock; limits: CacheLimits }>
 
-/** Opens the projection's build of this log, and promotes it when readers have none. */
-export async function openLane(projection: Projection, { writer, epoch, clock, limits }: LaneOptions): Promise<Lane> {
-  const { name } = projection
+/** Opens a build of this log, and makes it where it is not there; what came up to `after` is then not in it. */
+export async function openLane(
+  projection: Projection,
+  index: IndexName,
+  { writer, epoch, clock, limits }: LaneOptions,
+  after: Position = 0,
+): Promise<Lane> {
   const complete = withSeenEvents(projection)
-  const index = await chooseBuild(writer, projection, epoch)
-  await writer.open(index, complete, epoch)
-  const live = await writer.live(name)
-  let isLive = live === index
-  const promote = async (): Promise<void> => {
-    if (!isLive) await writer.promote(name, index)
-    isLive = true
-  }
-  if (live === undefined) await promote()
+  await writer.open(index, complete, epoch, after)
   let { position } = await writer.checkpoint(index)
   let cache = createDocumentCache(limits)
   let caughtUpAt = 0
   return {
-    projection: name,
+    projection: projection.name,
     index,
     position: () => position,
     async fold(events, last) {
@@ -62,6 +55,5 @@ export async function openLane(projection: Projection, { writer, epoch, clock, l
       if (position >= head) caughtUpAt = at
       await writer.heartbeat(index, { position, head: Math.max(head, position), at, caughtUpAt })
     },
-    caughtUp: promote,
   }
 }

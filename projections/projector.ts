@@ -1,16 +1,16 @@
 import type { Clock } from '#src/lib/clock.ts'
-import { TransientError } from '#src/lib/failure.ts'
 import type { Timers } from '#src/lib/timers.ts'
-import type { RecordedEvent } from '#src/events/envelope.ts'
-import { follow } from '#streams/follow.ts'
+import type { Position, RecordedEvent } from '#src/events/envelope.ts'
+import { readCurrent } from '#streams/follow.ts'
 import type { Stream } from '#streams/stream.ts'
+import { inBatches } from './batches.ts'
 import type { CacheLimits } from './documents.ts'
 import type { IndexWriter } from './index-store.ts'
-import { openLane, type Lane } from './lane.ts'
+import type { Lane } from './lane.ts'
+import { createLanes, type Lanes, type ProjectionFailure } from './lanes.ts'
 import type { DecodedEvent, Projection } from './projection.ts'
 
-/** A projection that could not go on: `retried` when it is tried again by itself, else it stands until the process does. */
-export type ProjectionFailure = Readonly<{ projection: string; error: unknown; retried: boolean }>
+export type { ProjectionFailure } from './lanes.ts'
 
 export type ProjectorLimits = CacheLimits &
   Readonly<{ projectorBatchEventsMax: number; projectorBatchRecordsMax: number }>
@@ -36,7 +36,6 @@ export type Projector = Readonly<{
 }>
 
 const heartbeatMs = 1_000
-const retryPauseMs = 1_000
 
 /** Runs tasks one after the other: heartbeats and batches of one writer do not overlap. */
 function createTurns(): (task: () => Promise<void>) => Promise<void> {
@@ -48,121 +47,111 @@ function createTurns(): (task: () => Promise<void>) => Promise<void> {
   }
 }
 
-type Running = { lanes: Lane[]; failure: unknown }
+type Run = Readonly<{
+  options: ProjectorOptions
+  lanes: Lanes
+  inTurn: ReturnType<typeof createTurns>
+  until: AbortSignal
+}>
 
-function createRun(
-  { stream, clock, timers, decode, onFailure = () => {}, ...options }: ProjectorOptions,
-  running: Running,
-) {
-  const { writer, limits } = options
-  const stop = (projection: string, error: unknown): void => {
-    running.lanes = running.lanes.filter((lane) => lane.projection !== projection)
-    running.failure = error
-    onFailure({ projection, error, retried: false })
-  }
-  /** Does it for the lane; what passes by itself is tried again, anything else stops the lane. */
-  const attempt = async (projection: string, task: () => Promise<void>, signal: AbortSignal): Promise<void> => {
-    while (!signal.aborted) {
-      try {
-        return await task()
-      } catch (error) {
-        if (!(error instanceof TransientError)) return stop(projection, error)
-        onFailure({ projection, error, retried: true })
-        await timers.pause(retryPauseMs, signal)
-      }
-    }
-  }
-  return {
-    async openAll(signal: AbortSignal): Promise<void> {
-      for (const projection of options.projections) {
-        const open = async (): Promise<void> => {
-          running.lanes.push(await openLane(projection, { writer, epoch: stream.epoch, clock, limits }))
-        }
-        await attempt(projection.name, open, signal)
-      }
-    },
-    async foldAll(events: readonly RecordedEvent[], signal: AbortSignal): Promise<void> {
-      const decoded = events.map(decode)
-      const last = events.at(-1)?.position ?? 0
-      for (const lane of running.lanes) await attempt(lane.projection, () => lane.fold(decoded, last), signal)
-    },
-    async heartbeatAll(signal: AbortSignal): Promise<void> {
-      const head = await stream.head()
-      for (const lane of running.lanes) await attempt(lane.projection, () => lane.heartbeat(head), signal)
-    },
-    async caughtUpAll(signal: AbortSignal): Promise<void> {
-      for (const lane of running.lanes) await attempt(lane.projection, () => lane.caughtUp(), signal)
-    },
-  }
-}
+/** Tells readers how far the indexes are. */
+const beat = ({ lanes, inTurn, until }: Run): Promise<void> => inTurn(() => lanes.heartbeat(until))
 
 /**
- * Cuts what was read where it holds more records than one batch should: a batch is one transaction, found by readers when all
- * of it is written, and held in memory until then. An event is never cut.
+ * What lanes of one place have not had, up to `limit`: there others stand, whom they then join. False when there was nothing.
+ * `atHead`: readers have been told that nothing is missing; that ends before the fold, not after it.
  */
-function* inBatches(events: readonly RecordedEvent[], recordsMax: number): Generator<readonly RecordedEvent[]> {
-  let batch: RecordedEvent[] = []
-  let records = 0
-  for (const event of events) {
-    const { spans, logs, rumEvents } = event.counts
-    records += spans + logs + rumEvents
-    if (records > recordsMax && batch.length > 0) {
-      yield batch
-      batch = []
-      records = spans + logs + rumEvents
-    }
-    batch.push(event)
+async function foldGroup(run: Run, group: readonly Lane[], limit: Position, atHead: boolean): Promise<boolean> {
+  const { options, lanes, inTurn, until } = run
+  const { projectorBatchEventsMax, projectorBatchRecordsMax } = options.limits
+  const head = await options.stream.head()
+  const read = await readCurrent(options.stream, group[0]?.position() ?? 0, projectorBatchEventsMax)
+  const events = read.filter(({ position }) => position <= limit)
+  if (events.length === 0) return false
+  if (atHead) await beat(run)
+  for (const batch of inBatches(events, projectorBatchRecordsMax)) {
+    await inTurn(async () => {
+      await lanes.fold(group, batch, until)
+      await lanes.promoteDue(head, until)
+    })
+    await beat(run)
   }
-  if (batch.length > 0) yield batch
+  return true
 }
 
 /**
- * Folds one partition's log into the indexes of all projections. Each event is decoded once for all of them; the log is read
- * from where the projection that is furthest behind stands.
+ * One batch for each group of lanes. One that is behind reads the log by itself until it stands where the others do, so that it
+ * makes them slower but never makes them wait for it. False when all stand at the head.
+ */
+async function foldOnce(run: Run, atHead: boolean): Promise<boolean> {
+  let advanced = false
+  let limit = Number.POSITIVE_INFINITY
+  for (const group of run.lanes.groups()) {
+    if (run.until.aborted) return advanced
+    advanced = (await foldGroup(run, group, limit, atHead && !advanced)) || advanced
+    limit = Math.min(limit, ...group.map((lane) => lane.position()))
+  }
+  return advanced
+}
+
+/** Folds until the signal aborts. `wake`: a signal that aborts when there may be something to do without a new event. */
+async function foldOn(run: Run, wake: () => AbortSignal): Promise<void> {
+  const { options, lanes, inTurn, until } = run
+  let atHead = true
+  while (!until.aborted) {
+    const woken = wake()
+    const [furthest] = lanes.groups()
+    if (furthest === undefined && lanes.failure() !== undefined) throw lanes.failure()
+    const head = furthest?.[0]?.position() ?? (await options.stream.head())
+    if (await foldOnce(run, atHead)) {
+      atHead = false
+      continue
+    }
+    atHead = true
+    await inTurn(() => lanes.promoteDue(head, until))
+    await beat(run)
+    await options.stream.changed(head, AbortSignal.any([until, woken]))
+  }
+}
+
+/**
+ * Folds one partition's log into the indexes of all projections. Each event is decoded once for all that stand at one place.
  */
 export function createProjector(options: ProjectorOptions): Projector {
-  const { stream, timers, limits } = options
+  const { timers, onFailure = () => {} } = options
   return {
     async run(signal) {
-      const running: Running = { lanes: [], failure: undefined }
-      const work = createRun(options, running)
+      const lanes = createLanes({ ...options, onFailure })
       const inTurn = createTurns()
       const stopped = new AbortController()
-      const until = AbortSignal.any([signal, stopped.signal])
-      const end = (error: unknown): void => {
-        running.failure = error
-        stopped.abort()
-      }
-      await work.openAll(signal)
-      const beat = (): Promise<void> => inTurn(() => work.heartbeatAll(until))
+      const run: Run = { options, lanes, inTurn, until: AbortSignal.any([signal, stopped.signal]) }
+      let failure: unknown
+      let wake = new AbortController()
+      await lanes.openAll(signal)
       // While one waits for its turn, the next need not.
       let isWaiting = false
       const beatOnce = async (): Promise<void> => {
         if (isWaiting) return
         isWaiting = true
-        await inTurn(() => {
+        const task = async (): Promise<void> => {
           isWaiting = false
-          return work.heartbeatAll(until)
-        }).catch(end)
+          const opened = await lanes.refresh(run.until)
+          await lanes.promoteDue(await options.stream.head(), run.until)
+          await lanes.heartbeat(run.until)
+          if (opened) wake.abort()
+        }
+        await inTurn(task).catch((error: unknown) => {
+          failure = error
+          stopped.abort()
+        })
       }
       const stopBeating = timers.every(heartbeatMs, () => void beatOnce())
       try {
-        const lowest = Math.min(...running.lanes.map((lane) => lane.position()))
-        if (running.lanes.length === 0) throw running.failure
-        let idle = true
-        for await (const events of follow(stream, lowest, limits.projectorBatchEventsMax, until)) {
-          // Readers were told that nothing is missing: that ends before the fold, not after it.
-          if (idle && events.length > 0) await beat()
-          idle = events.length === 0
-          if (idle) await inTurn(() => work.caughtUpAll(until))
-          for (const batch of inBatches(events, limits.projectorBatchRecordsMax)) {
-            await inTurn(() => work.foldAll(batch, until))
-            await beat()
-          }
-          if (idle) await beat()
-          if (running.lanes.length === 0) throw running.failure
-        }
-        if (stopped.signal.aborted) throw running.failure
+        await foldOn(run, () => {
+          if (wake.signal.aborted) wake = new AbortController()
+          return wake.signal
+        })
+        if (stopped.signal.aborted) throw failure
       } finally {
         stopBeating()
         await inTurn(async () => {})

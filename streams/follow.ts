@@ -3,9 +3,26 @@ import { upcast } from '#src/events/upcast.ts'
 import type { Stream } from './stream.ts'
 
 /**
+ * The events after `after`, in order, at most `max`, in the current version of their types; none: caught up. Rejects with what
+ * `read` rejects with, and with PermanentError at an event that only a newer program knows, once all before it has been read.
+ */
+export async function readCurrent(stream: Stream, after: Position, max: number): Promise<readonly RecordedEvent[]> {
+  const events: RecordedEvent[] = []
+  for (const event of await stream.read(after, max)) {
+    try {
+      events.push(upcast(event))
+    } catch (error) {
+      if (events.length > 0) break
+      throw error
+    }
+  }
+  return events
+}
+
+/**
  * Batches of events after `after`, in order, as they come and in the current version of their types, until the signal
  * aborts. An empty batch is given each time the reader has caught up, so that a follower knows when it stands at the head.
- * Throws what `read` rejects with, and PermanentError at an event that only a newer program knows, after all before it.
+ * Throws what `readCurrent` rejects with.
  */
 export async function* follow(
   stream: Stream,
@@ -15,20 +32,9 @@ export async function* follow(
 ): AsyncGenerator<readonly RecordedEvent[]> {
   let position = after
   while (!signal.aborted) {
-    const events: RecordedEvent[] = []
-    let unknown: unknown
-    for (const event of await stream.read(position, max)) {
-      try {
-        events.push(upcast(event))
-      } catch (error) {
-        unknown = error
-        break
-      }
-    }
-    const last = events.at(-1)
-    if (last !== undefined) position = last.position
-    if (last !== undefined || unknown === undefined) yield events
-    if (unknown !== undefined) throw unknown
-    if (last === undefined && !signal.aborted) await stream.changed(position, signal)
+    const events = await readCurrent(stream, position, max)
+    position = events.at(-1)?.position ?? position
+    yield events
+    if (events.length === 0 && !signal.aborted) await stream.changed(position, signal)
   }
 }

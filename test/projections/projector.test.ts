@@ -1,106 +1,17 @@
 import { expect } from 'chai'
-import { createDecoder, type Decoders } from '#projections/decoded-event.ts'
-import type { Heartbeat, IndexReader, IndexWriter } from '#projections/index-store.ts'
+import type { Decoders } from '#projections/decoded-event.ts'
+import type { IndexWriter } from '#projections/index-store.ts'
 import type { Projection } from '#projections/projection.ts'
-import { createProjector, type ProjectionFailure } from '#projections/projector.ts'
+import type { ProjectionFailure } from '#projections/projector.ts'
 import { createMemoryIndexStore, type MemoryIndexStore } from '#projections/stores/memory/store.ts'
 import { present } from '#src/lib/assert.ts'
 import { PermanentError, TransientError } from '#src/lib/failure.ts'
-import type { Timers } from '#src/lib/timers.ts'
 import { createMemoryStream } from '#streams/memory/stream.ts'
 import type { Stream } from '#streams/stream.ts'
-import { counting, lineEvent, lineDecoders, mirror } from '#test/support/line-projections.ts'
-import { createRandom, everything } from '#test/support/index-fixture.ts'
+import { counting, lineDecoders, mirror } from '#test/support/line-projections.ts'
+import { createRandom } from '#test/support/index-fixture.ts'
+import { append, atHead, start, totals } from '#test/support/projector-run.ts'
 import { positionStep } from '#src/events/envelope.ts'
-import { workspaceIdOf } from '#src/events/workspace-id.ts'
-
-const acme = workspaceIdOf('acme')
-
-/** Timers and a clock that only the test moves. */
-function createManualTime() {
-  let now = 1_000_000
-  const tasks = new Set<() => void>()
-  const timers: Timers = {
-    every(_ms, task) {
-      tasks.add(task)
-      return () => tasks.delete(task)
-    },
-    pause: async () => {},
-  }
-  return {
-    timers,
-    clock: () => now,
-    tick(): void {
-      now += 1_000
-      for (const task of tasks) task()
-    },
-  }
-}
-
-/** The writer, telling each heartbeat to whoever waits for one. */
-function watched(writer: IndexWriter) {
-  const waiting = new Set<(index: string, heartbeat: Heartbeat) => void>()
-  return {
-    writer: {
-      ...writer,
-      async heartbeat(index: string, heartbeat: Heartbeat) {
-        await writer.heartbeat(index, heartbeat)
-        for (const tell of waiting) tell(index, heartbeat)
-      },
-    },
-    until: (wanted: (heartbeat: Heartbeat, index: string) => boolean) =>
-      new Promise<Heartbeat>((resolve) => {
-        const tell = (index: string, heartbeat: Heartbeat): void => {
-          if (!wanted(heartbeat, index)) return
-          waiting.delete(tell)
-          resolve(heartbeat)
-        }
-        waiting.add(tell)
-      }),
-  }
-}
-
-type Setup = Readonly<{
-  stream: Stream
-  writer: IndexWriter
-  projections?: readonly Projection[]
-  decoders?: Decoders
-  failures?: ProjectionFailure[]
-}>
-
-function start({ stream, writer, projections = [counting], decoders = lineDecoders, failures = [] }: Setup) {
-  const time = createManualTime()
-  const stop = new AbortController()
-  const watch = watched(writer)
-  const projector = createProjector({
-    stream,
-    writer: watch.writer,
-    projections,
-    decode: createDecoder(decoders),
-    clock: time.clock,
-    timers: time.timers,
-    limits: { projectorBatchEventsMax: 4, projectorBatchRecordsMax: 5, cachedDocumentsMax: 10, cachedBytesMax: 1e6 },
-    onFailure: (failure) => failures.push(failure),
-  })
-  const ended = projector.run(stop.signal)
-  ended.catch(() => {})
-  return { ...time, until: watch.until, ended, stop: () => (stop.abort(), ended) }
-}
-
-async function totals(reader: IndexReader, projection = 'counting'): Promise<Readonly<Record<string, number>>> {
-  const scope = { workspaceId: acme, projection, collection: 'counters' }
-  const query = { filter: everything, orderBy: 'timeNs', direction: 'asc', limit: 1_000 } as const
-  const hits = await reader.search<{ lines: number }>(scope, query)
-  return Object.fromEntries(hits.map(({ id, document }) => [id, document.lines]))
-}
-
-const append = (stream: Stream, texts: readonly (readonly string[])[], from = 1) =>
-  stream.append(texts.map((lines, n) => lineEvent(from + n, lines)))
-
-const atHead = async (stream: Stream) => {
-  const head = await stream.head()
-  return ({ position }: Heartbeat): boolean => position >= head
-}
 
 describe('the projector', () => {
   it('folds a log into a new index that readers can use at once, and follows it', async () => {
@@ -218,9 +129,10 @@ describe('the projector', () => {
     const promoted = Promise.withResolvers<void>()
     const writer: IndexWriter = {
       ...store.writer,
-      async promote(...given) {
-        await store.writer.promote(...given)
-        promoted.resolve()
+      async changeRoster(projection, roster) {
+        const changed = await store.writer.changeRoster(projection, roster)
+        if (roster.live === 'counting-v1-002') promoted.resolve()
+        return changed
       },
       async write(...given) {
         lives.push(await store.writer.live('counting'))

@@ -1,0 +1,210 @@
+import type { Clock } from '#src/lib/clock.ts'
+import { TransientError } from '#src/lib/failure.ts'
+import type { Timers } from '#src/lib/timers.ts'
+import type { Position, RecordedEvent } from '#src/events/envelope.ts'
+import type { Stream } from '#streams/stream.ts'
+import { buildNumber, chooseBuild } from './build-name.ts'
+import type { CacheLimits } from './documents.ts'
+import type { IndexName, IndexWriter, Roster } from './index-store.ts'
+import { openLane, type Lane } from './lane.ts'
+import type { DecodedEvent, Projection } from './projection.ts'
+import { changeRoster, expired, forget, giveUp, nominate, promoteTo } from './roster.ts'
+
+/** A projection that could not go on: `retried` when it is tried again by itself, else it stands until the process does. */
+export type ProjectionFailure = Readonly<{ projection: string; error: unknown; retried: boolean }>
+
+export type LanesOptions = Readonly<{
+  stream: Stream
+  writer: IndexWriter
+  projections: readonly Projection[]
+  decode: (event: RecordedEvent) => DecodedEvent
+  clock: Clock
+  timers: Timers
+  limits: CacheLimits
+  onFailure: (failure: ProjectionFailure) => void
+}>
+
+const retryPauseMs = 1_000
+/** How long the build that readers have left is folded on, so that going back is instant and not stale. */
+export const keptMs = 86_400_000
+
+/**
+ * The lanes of a projector: for each projection the build that readers use, and those beside it that its roster names. What
+ * they do is done in turn: the caller sees to that.
+ */
+export type Lanes = Readonly<{
+  /** Lanes that stand at one place, the furthest group first. */
+  groups(): readonly (readonly Lane[])[]
+  /** Opens each projection's build of this log; a new one becomes a candidate, or the live one where readers have none. */
+  openAll(signal: AbortSignal): Promise<void>
+  /** Goes by what the rosters say now: who is to be folded, who no more, what is dropped. True when a lane was opened. */
+  refresh(signal: AbortSignal): Promise<boolean>
+  fold(lanes: readonly Lane[], events: readonly RecordedEvent[], signal: AbortSignal): Promise<void>
+  heartbeat(signal: AbortSignal): Promise<void>
+  /** Moves readers to each candidate that stands where the live build does, or, where that is not folded, at `head`. */
+  promoteDue(head: Position, signal: AbortSignal): Promise<void>
+  /** Of the lane that stopped last. */
+  failure(): unknown
+}>
+
+/** Does it; what passes by itself is tried again, anything else goes to `stop`. */
+function createAttempt({ timers, onFailure }: Pick<LanesOptions, 'timers' | 'onFailure'>) {
+  return async (
+    projection: string,
+    task: () => Promise<void>,
+    signal: AbortSignal,
+    stop: (error: unknown) => void,
+  ): Promise<void> => {
+    while (!signal.aborted) {
+      try {
+        return await task()
+      } catch (error) {
+        const retried = error instanceof TransientError
+        onFailure({ projection, error, retried })
+        if (!retried) return stop(error)
+        await timers.pause(retryPauseMs, signal)
+      }
+    }
+  }
+}
+
+type State = {
+  lanes: Lane[]
+  failure: unknown
+  rosters: Map<string, Roster>
+  /** Builds and projections that failed: they stand until the process starts again. */
+  stopped: Set<string>
+}
+
+const foldedWith = (roster: Roster): readonly IndexName[] => [
+  ...(roster.live === undefined ? [] : [roster.live]),
+  ...roster.followed.filter(({ as }) => as !== 'dropped').map(({ index }) => index),
+]
+
+/** What each roster says, put into effect. */
+function createRefresh({ stream, writer, clock, limits }: LanesOptions, state: State) {
+  const options = { writer, epoch: stream.epoch, clock, limits }
+  const open = async (projection: Projection, index: IndexName): Promise<boolean> => {
+    if (state.lanes.some((lane) => lane.index === index)) return false
+    state.lanes.push(await openLane(projection, index, options))
+    return true
+  }
+  const canFold = async (projection: Projection, index: IndexName): Promise<boolean> => {
+    if (buildNumber(projection, index) === undefined || state.stopped.has(index)) return false
+    return (await writer.checkpoint(index)).epoch === stream.epoch
+  }
+  const dropGone = async ({ name }: Projection, roster: Roster): Promise<Roster> => {
+    let now = roster
+    for (const { index } of expired(roster, clock())) now = (await changeRoster(writer, name, giveUp(index))).roster
+    for (const { index } of now.followed.filter(({ as }) => as === 'dropped')) {
+      state.lanes = state.lanes.filter((lane) => lane.index !== index)
+      await writer.drop(index)
+      now = (await changeRoster(writer, name, forget(index))).roster
+    }
+    return now
+  }
+  return {
+    /** False when it is open already. */
+    open,
+    /** True when it has opened a lane. */
+    refresh: async (projection: Projection): Promise<boolean> => {
+      const roster = await dropGone(projection, await writer.roster(projection.name))
+      state.rosters.set(projection.name, roster)
+      const wanted = foldedWith(roster)
+      state.lanes = state.lanes.filter((lane) => lane.projection !== projection.name || wanted.includes(lane.index))
+      let opened = false
+      for (const index of wanted) {
+        if (await canFold(projection, index)) opened = (await open(projection, index)) || opened
+      }
+      return opened
+    },
+  }
+}
+
+/** Lanes by the place where they stand, the furthest first; of one place in the order of the projections. */
+function byPlace(lanes: readonly Lane[]): readonly (readonly Lane[])[] {
+  const groups = new Map<Position, Lane[]>()
+  for (const lane of lanes) groups.set(lane.position(), [...(groups.get(lane.position()) ?? []), lane])
+  return [...groups].sort(([a], [b]) => b - a).map(([, group]) => group)
+}
+
+/** Whether readers may move to this build now: not a step back for them. */
+function isDue({ lanes }: State, index: IndexName, live: IndexName | undefined, head: Position): boolean {
+  const lane = lanes.find((one) => one.index === index)
+  if (lane === undefined) return false
+  const before = lanes.find((one) => one.index === live)
+  return before === undefined ? lane.position() >= head : lane.position() === before.position()
+}
+
+/** Tasks of lanes and of projections: who fails stops alone. */
+function createTasks(given: LanesOptions, state: State) {
+  const attempt = createAttempt(given)
+  const stop = (name: string, stays: (lane: Lane) => boolean, error: unknown): void => {
+    state.lanes = state.lanes.filter(stays)
+    state.stopped.add(name)
+    state.failure = error
+  }
+  return {
+    async eachLane(lanes: readonly Lane[], task: (lane: Lane) => Promise<void>, signal: AbortSignal): Promise<void> {
+      for (const lane of lanes) {
+        if (!state.lanes.includes(lane)) continue
+        const stopLane = (error: unknown): void => stop(lane.index, (other) => other !== lane, error)
+        await attempt(lane.projection, () => task(lane), signal, stopLane)
+      }
+    },
+    async eachProjection(task: (projection: Projection) => Promise<void>, signal: AbortSignal): Promise<void> {
+      for (const projection of given.projections) {
+        const { name } = projection
+        if (state.stopped.has(name)) continue
+        const stopAll = (error: unknown): void => stop(name, (lane) => lane.projection !== name, error)
+        await attempt(name, () => task(projection), signal, stopAll)
+      }
+    },
+  }
+}
+
+export function createLanes(given: LanesOptions): Lanes {
+  const { stream, writer, decode, clock } = given
+  const state: State = { lanes: [], failure: undefined, rosters: new Map(), stopped: new Set() }
+  const tasks = createTasks(given, state)
+  const rosters = createRefresh(given, state)
+  return {
+    groups: () => byPlace(state.lanes),
+    failure: () => state.failure,
+    openAll: (signal) =>
+      tasks.eachProjection(async (projection) => {
+        const index = await chooseBuild(writer, projection, stream.epoch)
+        // Made before it is named: readers must never be sent to a build that is not there.
+        await rosters.open(projection, index)
+        await changeRoster(writer, projection.name, nominate(index))
+        await rosters.refresh(projection)
+      }, signal),
+    async refresh(signal) {
+      let opened = false
+      const task = async (projection: Projection): Promise<void> => {
+        opened = (await rosters.refresh(projection)) || opened
+      }
+      await tasks.eachProjection(task, signal)
+      return opened
+    },
+    async fold(lanes, events, signal) {
+      const decoded = events.map(decode)
+      const last = events.at(-1)?.position ?? 0
+      await tasks.eachLane(lanes, (lane) => lane.fold(decoded, last), signal)
+    },
+    async heartbeat(signal) {
+      const head = await stream.head()
+      await tasks.eachLane([...state.lanes], (lane) => lane.heartbeat(head), signal)
+    },
+    promoteDue: (head, signal) =>
+      tasks.eachProjection(async ({ name }) => {
+        const roster = state.rosters.get(name)
+        const due = roster?.followed.find(
+          ({ index, as }) => as === 'candidate' && isDue(state, index, roster.live, head),
+        )
+        if (due === undefined) return
+        const changed = await changeRoster(writer, name, promoteTo(due.index, clock() + keptMs))
+        state.rosters.set(name, changed.roster)
+      }, signal),
+  }
+}

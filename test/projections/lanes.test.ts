@@ -1,0 +1,189 @@
+import { expect } from 'chai'
+import type { IndexWriter } from '#projections/index-store.ts'
+import { keptMs } from '#projections/lanes.ts'
+import type { Projection } from '#projections/projection.ts'
+import type { ProjectionFailure } from '#projections/projector.ts'
+import { changeRoster, giveUp, nominate, promoteTo } from '#projections/roster.ts'
+import { withSeenEvents } from '#projections/seen-events.ts'
+import { createMemoryIndexStore, type MemoryIndexStore } from '#projections/stores/memory/store.ts'
+import { createMemoryStream } from '#streams/memory/stream.ts'
+import type { Stream } from '#streams/stream.ts'
+import { counting, mirror } from '#test/support/line-projections.ts'
+import { append, atHead, start, totals } from '#test/support/projector-run.ts'
+
+const first = 'counting-v1-001'
+const second = 'counting-v1-002'
+const raised: Projection = { ...counting, version: 2 }
+
+const numbered = (count: number): readonly (readonly string[])[] =>
+  Array.from({ length: count }, (_, n) => [`line ${n % 7}`])
+
+describe('builds beside the live one', () => {
+  let stream: Stream
+  let store: MemoryIndexStore
+  beforeEach(() => {
+    stream = createMemoryStream({ partition: '0' })
+    store = createMemoryIndexStore()
+  })
+
+  /** A build that nobody has folded yet, named to follow the live one. */
+  const addCandidate = async (index: string): Promise<void> => {
+    await store.writer.open(index, withSeenEvents(counting), stream.epoch)
+    await changeRoster(store.writer, 'counting', nominate(index))
+  }
+  /** The writer, which calls `look` after each change of the roster. */
+  const lookingAtRoster = (look: (live: string | undefined) => void): IndexWriter => ({
+    ...store.writer,
+    async changeRoster(projection, roster) {
+      const changed = await store.writer.changeRoster(projection, roster)
+      if (changed) look(roster.live)
+      return changed
+    },
+  })
+
+  it('are noticed while the projector runs, and readers move when they stand where the live one does', async () => {
+    await append(stream, numbered(30))
+    const places: unknown[] = []
+    const moved = Promise.withResolvers<void>()
+    const writer: IndexWriter = {
+      ...store.writer,
+      async changeRoster(projection, roster) {
+        if (roster.live === second) {
+          places.push([await store.writer.checkpoint(first), await store.writer.checkpoint(second)])
+          expect(store.dump(second)).to.deep.equal(store.dump(first))
+        }
+        const changed = await store.writer.changeRoster(projection, roster)
+        if (roster.live === second) moved.resolve()
+        return changed
+      },
+    }
+    const run = start({ stream, writer })
+    await run.until(await atHead(stream))
+    await addCandidate(second)
+    run.tick()
+    await moved.promise
+    expect(places).to.have.length(1)
+    const roster = await store.writer.roster('counting')
+    expect(roster.followed).to.deep.equal([{ index: first, as: 'kept', untilMs: run.clock() + keptMs }])
+    await run.stop()
+  })
+
+  it('never make the live one wait for them', async () => {
+    await append(stream, numbered(40))
+    const before = start({ stream, writer: store.writer })
+    await before.until(await atHead(stream))
+    await before.stop()
+    await addCandidate(second)
+    await append(stream, numbered(3), 100)
+    const head = await stream.head()
+    const after = start({ stream, writer: store.writer })
+    await after.until(({ position }, index) => index === first && position >= head)
+    expect((await store.writer.checkpoint(second)).position).to.be.below(head)
+    await after.until(({ position }, index) => index === second && position >= head)
+    await after.stop()
+    expect(store.dump(second)).to.deep.equal(store.dump(first))
+  })
+
+  it('are folded on when readers have left them, for as long as they are kept, and go then', async () => {
+    await append(stream, numbered(5))
+    const run = start({ stream, writer: store.writer })
+    await run.until(await atHead(stream))
+    await run.stop()
+    await addCandidate(second)
+    const untilMs = 1_002_000
+    await changeRoster(store.writer, 'counting', promoteTo(second, untilMs))
+    const again = start({ stream, writer: store.writer })
+    await append(stream, numbered(5), 50)
+    const head = await stream.head()
+    const atEnd = [first, second].map((name) =>
+      again.until(({ position }, index) => index === name && position >= head),
+    )
+    await Promise.all(atEnd)
+    expect(store.dump(first)).to.deep.equal(store.dump(second))
+    again.tick()
+    await again.until(({ at }) => at === untilMs - 1_000)
+    expect((await store.writer.builds('counting')).map(({ index }) => index)).to.include(first)
+    again.tick()
+    await again.until(({ at }) => at === untilMs)
+    expect((await store.writer.builds('counting')).map(({ index }) => index)).to.deep.equal([second])
+    expect((await store.writer.roster('counting')).followed).to.deep.equal([])
+    await again.stop()
+  })
+
+  it('take readers back to them in one step, as fresh as the one that is left', async () => {
+    await append(stream, numbered(6))
+    const moves: (string | undefined)[] = []
+    const run = start({ stream, writer: lookingAtRoster((live) => moves.push(live)) })
+    await run.until(await atHead(stream))
+    await addCandidate(second)
+    run.tick()
+    await run.until(({ position }, index) => index === second && position >= 6 * 4096)
+    run.tick()
+    await run.until(({ at }) => at >= 1_002_000)
+    expect(await store.writer.live('counting')).to.equal(second)
+    await append(stream, [['fresh']], 60)
+    await run.until(await atHead(stream))
+    await changeRoster(store.writer, 'counting', nominate(first))
+    run.tick()
+    await run.until(({ at }) => at >= 1_003_000)
+    expect(await store.writer.live('counting')).to.equal(first)
+    expect(await totals(store.reader)).to.include({ fresh: 1 })
+    expect(moves.filter((live, at) => live !== moves[at - 1])).to.deep.equal([first, second, first])
+    await run.stop()
+  })
+
+  it('are let go and removed when they are given up', async () => {
+    await append(stream, numbered(6))
+    const run = start({ stream, writer: store.writer })
+    await run.until(await atHead(stream))
+    await addCandidate(second)
+    await changeRoster(store.writer, 'counting', giveUp(second))
+    run.tick()
+    await run.until(({ at }) => at >= 1_001_000)
+    expect((await store.writer.builds('counting')).map(({ index }) => index)).to.deep.equal([first])
+    expect(await store.writer.roster('counting')).to.deep.include({ live: first, followed: [] })
+    await run.stop()
+  })
+
+  it('of a raised version are folded beside the old one, which answers until they have caught up', async () => {
+    await append(stream, numbered(12))
+    const before = start({ stream, writer: store.writer })
+    await before.until(await atHead(stream))
+    await before.stop()
+    await append(stream, numbered(1), 90)
+    const lives: (string | undefined)[] = []
+    const moved = Promise.withResolvers<void>()
+    const writer: IndexWriter = {
+      ...lookingAtRoster((live) => live === 'counting-v2-001' && moved.resolve()),
+      async write(...given) {
+        lives.push(await store.writer.live('counting'))
+        await store.writer.write(...given)
+      },
+    }
+    const after = start({ stream, writer, projections: [raised, mirror] })
+    await moved.promise
+    expect(new Set(lives)).to.deep.equal(new Set([first]))
+    const total = Object.values(await totals(store.reader)).reduce((sum, lines) => sum + lines, 0)
+    expect(total).to.equal(13)
+    const { followed } = await store.writer.roster('counting')
+    expect(followed).to.deep.equal([{ index: first, as: 'kept', untilMs: after.clock() + keptMs }])
+    await after.stop()
+  })
+
+  it('of a later version stop an earlier program, which says so and leaves them alone', async () => {
+    await append(stream, numbered(3))
+    const newer = start({ stream, writer: store.writer, projections: [raised] })
+    await newer.until(await atHead(stream))
+    await newer.stop()
+    const failures: ProjectionFailure[] = []
+    const older = start({ stream, writer: store.writer, projections: [counting, mirror], failures })
+    await older.until((_heartbeat, index) => index.startsWith('mirror'))
+    expect(failures.map(({ projection, retried }) => [projection, retried])).to.deep.equal([['counting', false]])
+    expect(String(failures[0]?.error)).to.match(
+      /fold counting-v2-001 \(this program folds version 1 of counting: start the newer program/,
+    )
+    expect(await store.writer.live('counting')).to.equal('counting-v2-001')
+    expect((await store.writer.builds('counting')).map(({ index }) => index)).to.deep.equal(['counting-v2-001'])
+    await older.stop()
+  })
+})
