@@ -149,30 +149,28 @@ function watch(connection: NatsConnection, subject: string): Presence {
 }
 
 /** Asks with an inbox of its own, because the client's own gathering of answers ends by time, not by status. */
-async function gather(
-  connection: NatsConnection,
-  subject: string,
-  data: string,
-  timeoutMs: number,
-): Promise<Received[]> {
-  const inbox = `_INBOX.${crypto.randomUUID()}`
+function gather(connection: NatsConnection, subject: string, data: string, timeoutMs: number): Promise<Received[]> {
   const answers: Received[] = []
-  const subscription = connection.subscribe(inbox)
-  const timer = setTimeout(() => subscription.unsubscribe(), timeoutMs)
-  connection.publish(subject, data, { reply: inbox })
-  try {
-    for await (const message of subscription) {
-      const received = receivedOf(message)
-      answers.push(received)
-      if (received.code !== 0) return answers
-      // Each message has come in time: a large answer may take longer than one.
-      timer.refresh()
+  return new Promise((resolve, reject) => {
+    const inbox = `_INBOX.${crypto.randomUUID()}`
+    const late = (): void => {
+      subscription.unsubscribe()
+      reject(new TransientError({ operation: 'ask', subject, hint: `no answer within ${timeoutMs} ms` }))
     }
-  } finally {
-    clearTimeout(timer)
-    subscription.unsubscribe()
-  }
-  throw new TransientError({ operation: 'ask', subject, hint: `no answer within ${timeoutMs} ms` })
+    const timer = setTimeout(late, timeoutMs)
+    const subscription = connection.subscribe(inbox, {
+      callback: (_error, message) => {
+        const received = receivedOf(message)
+        answers.push(received)
+        // Each answer has come in time: all of them together may take longer.
+        if (received.code === 0) return void timer.refresh()
+        clearTimeout(timer)
+        subscription.unsubscribe()
+        resolve(answers)
+      },
+    })
+    connection.publish(subject, data, { reply: inbox })
+  })
 }
 
 /**

@@ -15,14 +15,18 @@ const catchUpPauseMs = 50
 
 export const headOf = (sequence: number): Position => (sequence === 0 ? beforeAll : sequence * positionStep)
 
-function bounded(events: readonly RecordedEvent[], max: number): readonly RecordedEvent[] {
+/** How many of the events one read gives. */
+function countWithin(events: readonly RecordedEvent[], max: number): number {
   let bytes = 0
   const end = events.findIndex(({ payload }, index) => {
     bytes += payload.length
     return index >= max || (index > 0 && bytes > readBytesMax)
   })
-  return end === -1 ? events : events.slice(0, end)
+  return end === -1 ? events.length : end
 }
+
+/** Events that came with those that were given: messages hold more events than a reader asks for, and are read whole. */
+type Ahead = Readonly<{ after: Position; events: readonly RecordedEvent[] }>
 
 /** `read` of the port. */
 export function createRead(
@@ -45,13 +49,21 @@ export function createRead(
     return false
   }
 
+  let ahead: Ahead = { after: beforeAll, events: [] }
+  const give = (events: readonly RecordedEvent[], max: number): readonly RecordedEvent[] => {
+    const given = events.slice(0, countWithin(events, max))
+    ahead = { after: given.at(-1)?.position ?? beforeAll, events: events.slice(given.length) }
+    return given
+  }
+
   return async (after, max) => {
+    if (ahead.after === after && ahead.events.length > 0) return give(ahead.events, max)
     const first = sequenceAfter(after)
     const started = performance.now()
     for (;;) {
       const { events, damage, next } = await source.run(first, Math.max(1, Math.min(max, messagesPerReadMax)))
       const fresh = events.filter(({ position }) => position > after)
-      if (fresh.length > 0) return bounded(fresh, max)
+      if (fresh.length > 0) return give(fresh, max)
       if (damage !== undefined) throw damage
       const patient = performance.now() - started < catchUpTimeoutMs
       if (await hasCaughtUp(after, next, patient)) return []
