@@ -160,30 +160,46 @@ function removeOld(database: Database, written: Written, item: New, minutes: Min
   minutes.add(old.time, old.counted, -1n)
 }
 
-function writeCollection(
-  database: Database,
-  written: Written,
-  entries: readonly Entry[],
-  replaced: readonly Replaced[],
-): void {
-  const minutes = createMinutes(database, written)
-  for (const { id } of replaced) {
-    const old = oldOf(findRow(database, written.tables, id), written)
-    if (old !== undefined) removeRow(database, written, old, minutes)
+/** Says which times the collection of this file holds. */
+function widenTimes(database: Database, { tables }: Written, first: bigint, last: bigint): void {
+  database.run(
+    `UPDATE collections SET earliest = min(coalesce(earliest, ?1), ?1), latest = max(coalesce(latest, ?2), ?2) WHERE name = ?3`,
+    first,
+    last,
+    tables.shape.name,
+  )
+}
+
+/**
+ * In order of time, so that FTS5 meets rising rowids and rows of one batch lie in their order. What is searchable of a record
+ * is made as it is written: of a whole batch it would be a burden to hold.
+ */
+function writeRecords(database: Database, written: Written, entries: readonly Entry[], minutes: Minutes): void {
+  const placed = entries.map((entry) => ({ entry, timeNs: timeOf(written, entry) }))
+  placed.sort((a, b) => (a.timeNs < b.timeNs ? -1 : a.timeNs > b.timeNs ? 1 : compareText(a.entry.id, b.entry.id)))
+  const [first, last] = [placed[0], placed.at(-1)]
+  if (first === undefined || last === undefined) return
+  const insert = createInserter(database, written)
+  const nextRow = createRowids(database, written)
+  for (const { entry, timeNs } of placed) {
+    const form = rowOf(written.tables.shape, written.collection, entry)
+    insert({ entry, form, old: undefined }, nextRow(timeNs), false)
+    minutes.add(timeNs, countedOf(written, form), 1n)
   }
-  const isDocument = written.tables.shape.kind === 'document'
+  widenTimes(database, written, first.timeNs, last.timeNs)
+}
+
+/** The time that a record's id begins with; of one that begins with none, that of its searchable form. */
+const timeOf = ({ tables, collection }: Written, entry: Entry): bigint =>
+  timeOfRecordId(entry.id) ?? rowOf(tables.shape, collection, entry).timeNs
+
+function writeDocuments(database: Database, written: Written, entries: readonly Entry[], minutes: Minutes): void {
   const items = entries.map((entry): New => {
-    const old = isDocument ? oldOf(findRow(database, written.tables, entry.id), written) : undefined
+    const old = oldOf(findRow(database, written.tables, entry.id), written)
     return { entry, form: rowOf(written.tables.shape, written.collection, entry), old }
   })
   for (const item of items) removeOld(database, written, item, minutes)
-  insertAll(database, written, items, minutes)
-  minutes.write()
-}
-
-/** In order of time, so that FTS5 meets rising rowids and rows of one batch lie in their order. */
-function insertAll(database: Database, written: Written, items: readonly New[], minutes: Minutes): void {
-  const sorted = items.toSorted((a, b) => {
+  const sorted = items.sort((a, b) => {
     if (a.form.timeNs !== b.form.timeNs) return a.form.timeNs < b.form.timeNs ? -1 : 1
     return compareText(a.entry.id, b.entry.id)
   })
@@ -195,13 +211,23 @@ function insertAll(database: Database, written: Written, items: readonly New[], 
   for (const item of sorted) if (!stays(item)) insert(item, nextRow(item.form.timeNs), false)
   for (const item of sorted) minutes.add(item.form.timeNs, countedOf(written, item.form), 1n)
   const [first, last] = [sorted[0]?.form.timeNs, sorted.at(-1)?.form.timeNs]
-  if (first === undefined || last === undefined) return
-  database.run(
-    `UPDATE collections SET earliest = min(coalesce(earliest, ?1), ?1), latest = max(coalesce(latest, ?2), ?2) WHERE name = ?3`,
-    first,
-    last,
-    written.tables.shape.name,
-  )
+  if (first !== undefined && last !== undefined) widenTimes(database, written, first, last)
+}
+
+function writeCollection(
+  database: Database,
+  written: Written,
+  entries: readonly Entry[],
+  replaced: readonly Replaced[],
+): void {
+  const minutes = createMinutes(database, written)
+  for (const { id } of replaced) {
+    const old = oldOf(findRow(database, written.tables, id), written)
+    if (old !== undefined) removeRow(database, written, old, minutes)
+  }
+  const write = written.tables.shape.kind === 'document' ? writeDocuments : writeRecords
+  write(database, written, entries, minutes)
+  minutes.write()
 }
 
 /** How far this file has followed the log. */
