@@ -16,10 +16,14 @@ function wrong(hint: string): PermanentError {
   return new PermanentError({ operation: 'read', subject: 'NATS_URL', hint })
 }
 
-function urlOf(text: string): URL {
+type Part = Readonly<{ url: URL; user: string; password: string }>
+
+function partOf(text: string): Part {
   try {
     const url = new URL(text.includes('://') ? text : `nats://${text}`)
-    if (url.hostname !== '' && ['nats:', 'tls:'].includes(url.protocol)) return url
+    if (url.hostname !== '' && ['nats:', 'tls:'].includes(url.protocol)) {
+      return { url, user: decodeURIComponent(url.username), password: decodeURIComponent(url.password) }
+    }
   } catch {
     // Said below.
   }
@@ -31,19 +35,21 @@ function urlOf(text: string): URL {
  * Credentials are percent-decoded and may stand at any of them, the same for all. Throws PermanentError.
  */
 export function parseNatsUrl(text: string): NatsAddress {
-  const urls = text.split(',').map((part) => urlOf(part.trim()))
-  const credentials = new Set(
-    urls.map(({ username, password }) => `${username}:${password}`).filter((each) => each !== ':'),
-  )
-  if (credentials.size > 1) throw wrong('all its servers take the same credentials')
-  if (new Set(urls.map(({ protocol }) => protocol)).size > 1)
+  const parts = text.split(',').map((part) => partOf(part.trim()))
+  const named = parts.filter(({ user, password }) => user !== '' || password !== '')
+  const [first] = named
+  if (named.some(({ user, password }) => user !== first?.user || password !== first.password)) {
+    throw wrong('all its servers take the same credentials')
+  }
+  const tls = parts.every(({ url }) => url.protocol === 'tls:')
+  if (!tls && parts.some(({ url }) => url.protocol === 'tls:'))
     throw wrong('all its servers are nats:// or all are tls://')
-  const [username = '', password = ''] = [...credentials][0]?.split(':').map(decodeURIComponent) ?? []
+  const withPassword = first !== undefined && first.password !== ''
   return {
-    servers: urls.map(({ hostname, port }) => `${hostname}:${port || defaultPort}`),
-    user: password === '' ? undefined : username,
-    password: password === '' ? undefined : password,
-    token: password === '' && username !== '' ? username : undefined,
-    tls: urls[0]?.protocol === 'tls:',
+    servers: parts.map(({ url }) => `${url.hostname}:${url.port || defaultPort}`),
+    user: withPassword ? first.user : undefined,
+    password: withPassword ? first.password : undefined,
+    token: withPassword ? undefined : first?.user,
+    tls,
   }
 }
