@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto'
+import { randomBytes, randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { readUsageAt } from '#projections/allowance/query.ts'
 import { createAppRoutes } from './app/routes.ts'
@@ -34,7 +34,7 @@ function ingestRoutes({ clock, directory, streams, allowance }: Engines, metrics
     partitions: streams.map((stream) => ({ stream: observed(stream), gate: allowance })),
     limits,
     clock,
-    newId: () => randomBytes(16).toString('hex'),
+    newId: () => randomUUID().replaceAll('-', ''),
     onExposed,
   })
 }

@@ -81,9 +81,17 @@ export function parseHeader(text: string): EventHeader {
   }
 }
 
-/** Throws like `parseHeader` when a header could not be read again: the log must not take what it cannot give back. */
+/**
+ * Throws PermanentError when `parseHeader` would not read the header again that `formatHeader` makes of this one: the log
+ * must not take what it cannot give back.
+ */
 export function checkHeader(header: EventHeader): void {
-  parseHeader(formatHeader(header))
+  try {
+    // Its own fields are what the text would hold; a key that is null is left out there.
+    headerOf({ ...header, keyId: header.keyId ?? undefined } as unknown as JsonObject)
+  } catch (cause) {
+    throw new PermanentError({ operation: 'check event header', subject: formatHeader(header).slice(0, 120), cause })
+  }
 }
 
 function headerOf(value: Json): EventHeader {

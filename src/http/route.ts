@@ -59,10 +59,15 @@ async function run(ctx: Context, route: Route): Promise<void> {
   if (refused !== undefined) sendRefusal(ctx, refused)
 }
 
+const nameOf = ({ method, path }: Readonly<{ method: string; path: string }>): string => `${method} ${path}`
+
+/** A path that is no pattern: it stands for itself. */
+const plainPath = /^[\w./-]+$/
+
 function checkRoutes(routes: readonly Route[]): void {
   const seen = new Set<string>()
   for (const { method, path, auth } of routes) {
-    const name = `${method} ${path}`
+    const name = nameOf({ method, path })
     if (!auths.includes(auth)) throw new Error(`route ${name} does not say who may use it (auth)`)
     if (seen.has(name)) throw new Error(`route ${name} is declared twice`)
     seen.add(name)
@@ -83,7 +88,21 @@ export function createRouter(routes: readonly Route[], session?: Middleware): Mi
       route,
     )
   }
+  // Nearly every request names its route as it stands here; the router tries the pattern of each.
+  const isPlain = (route: Route): boolean =>
+    plainPath.test(route.path) && routeOfLayer.get(router.match(route.path, route.method).pathAndMethod[0]) === route
+  const plain = new Map(routes.filter(isPlain).map((route) => [nameOf(route), route]))
+  const answer = (ctx: Context, route: Route): unknown => {
+    if (session === undefined || route.auth === 'key') return run(ctx, route)
+    return session(ctx, () => run(ctx, route))
+  }
   return async (ctx) => {
+    const named = plain.get(nameOf(ctx))
+    if (named !== undefined) {
+      routeOf.set(ctx, named)
+      ctx['params'] = {}
+      return answer(ctx, named)
+    }
     const matched = router.match(ctx.path, ctx.method)
     const layer = matched.pathAndMethod[0] ?? matched.path[0]
     const route = routeOfLayer.get(layer)
@@ -97,7 +116,6 @@ export function createRouter(routes: readonly Route[], session?: Middleware): Mi
       return sendRefusal(ctx, refusal('method_not_allowed', detail, { allow }))
     }
     ctx['params'] = layer.params(ctx.path, layer.captures(ctx.path))
-    if (session === undefined || route.auth === 'key') return run(ctx, route)
-    return session(ctx, () => run(ctx, route))
+    return answer(ctx, route)
   }
 }

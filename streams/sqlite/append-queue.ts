@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { formatHeader, parseHeader } from '#src/events/codec.ts'
+import { checkHeader, formatHeader } from '#src/events/codec.ts'
 import { beforeAll, type NewEvent } from '#src/events/envelope.ts'
 import { PermanentError, TransientError } from '#src/lib/failure.ts'
 import { ConflictError, type Appended, type Stream } from '../stream.ts'
@@ -35,9 +35,9 @@ function pack(events: readonly NewEvent[], expected: Expected | undefined): Pack
   return {
     expected: expected ?? null,
     events: events.map((event) => {
-      const header = formatHeader(event)
-      const { id, receivedAt, subject = null, crc } = parseHeader(header)
-      return { id, receivedAt, subject, crc, header, bytes: event.payload.length }
+      checkHeader(event)
+      const { id, receivedAt, subject = null, crc, payload } = event
+      return { id, receivedAt, subject, crc, header: formatHeader(event), bytes: payload.length }
     }),
   }
 }

@@ -14,7 +14,7 @@ export type Found = Readonly<{ position: Position; header: EventHeader }>
 const bucketMs = repeatWindowMs / 2
 const reach = repeatWindowMs / bucketMs
 const bucketOf = (at: number): number => Math.floor(at / bucketMs)
-const hashOf = (id: EventId): number => hash('sha1', id, 'buffer').readUIntBE(0, 6)
+const hashOf = (id: EventId): number => Number.parseInt(hash('sha1', id, 'hex').slice(0, 12), 16)
 
 /** Finds the newest event of an id whose receipt is less than an hour from `at` (ms). */
 export function createIdLookup(database: DatabaseSync): (id: EventId, at: number) => Found | undefined {
@@ -46,13 +46,17 @@ export function createIdTable(database: DatabaseSync): IdTable {
     `DELETE FROM ids WHERE (bucket, hash, seq) IN
      (SELECT bucket, hash, seq FROM ids WHERE bucket < ? ORDER BY bucket, hash, seq LIMIT ?)`,
   )
+  // Below this bucket nothing is left but what was received late; it goes with the next bucket.
+  let emptyBelow = 0
   return {
     remember: (id, receivedAt, seq) => {
       insert.run(bucketOf(receivedAt), hashOf(id), seq)
     },
     // One bucket more than needed is kept, for requests that were received a little earlier and arrive later.
     forget: (at, max) => {
-      remove.run(bucketOf(at) - reach - 1, max)
+      const oldest = bucketOf(at) - reach - 1
+      if (oldest <= emptyBelow) return
+      if (remove.run(oldest, max).changes < max) emptyBelow = oldest
     },
   }
 }

@@ -12,7 +12,7 @@ import {
   sealLargeEvent,
   type EventFields,
 } from '#src/events/codec.ts'
-import { noCounts } from '#src/events/envelope.ts'
+import { noCounts, type EventHeader } from '#src/events/envelope.ts'
 import { workspaceIdOf } from '#src/events/workspace-id.ts'
 import { PermanentError } from '#src/lib/failure.ts'
 
@@ -77,9 +77,11 @@ describe('the event codec', () => {
     for (const change of bad) {
       const text = JSON.stringify({ ...good, ...change })
       expect(() => parseHeader(text), JSON.stringify(change)).to.throw(PermanentError)
+      const header = { ...fields, encoding: '', crc: 7, ...change } as unknown as EventHeader
+      expect(() => checkHeader(header), JSON.stringify(change)).to.throw(PermanentError)
     }
     for (const text of ['', '{', 'null', '[]', '"text"']) expect(() => parseHeader(text)).to.throw(PermanentError)
-    expect(() => checkHeader({ ...fields, encoding: '', crc: -1 })).to.throw(PermanentError)
+    checkHeader({ ...fields, keyId: null, encoding: '', crc: 7 })
   })
 
   it('packs a payload that gets smaller by it, and leaves a small or random one as it is', async () => {

@@ -95,6 +95,9 @@ const wrapperMembersMax = 64
 /** The array inside a wrapper; undefined when the value is none. */
 function wrapped(body: Uint8Array, value: JsonRange): JsonRange | undefined {
   if (body[value.start] !== openBrace) return undefined
+  // Most objects hold no array at all.
+  const bracket = body.indexOf(openBracket, value.start)
+  if (bracket === -1 || bracket > value.end) return undefined
   const arrays = new Map<string, JsonRange>()
   let members = 0
   let own = false
