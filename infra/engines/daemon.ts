@@ -22,7 +22,7 @@ const logLinesShown = 20
  */
 const keeper = `
 read line
-[ -s "$1/group" ] && kill -9 -- "-$(cat "$1/group")"
+[ -s "$1/group" ] && kill -s KILL -- "-$(cat "$1/group")"
 rm -rf "$1" || { sleep 1; rm -rf "$1"; }`
 
 function startKeeper(folder: string): ChildProcess {
@@ -52,7 +52,7 @@ export function createDaemon(name: string): Daemon {
   const log = join(folder, 'log')
   const groupFile = join(folder, 'group')
   const guard = startKeeper(folder)
-  let running: Readonly<{ child: ChildProcess; gone: Promise<unknown> }> | undefined
+  let running: Readonly<{ child: ChildProcess; gone: Promise<void> }> | undefined
 
   function run({ command, args, environment, user }: Launch): void {
     const child = spawn(command, [...args], {
@@ -70,9 +70,12 @@ export function createDaemon(name: string): Daemon {
     }
     child.on('error', (failure) => appendFileSync(log, `${failure.message}\n`))
     // `close`, not `exit`: when nobody holds its output any more, its children are gone too.
-    const gone = once(child, 'close').then(() => {
-      running = undefined
-      rmSync(groupFile, { force: true })
+    const gone = new Promise<void>((resolve) => {
+      child.once('close', () => {
+        running = undefined
+        rmSync(groupFile, { force: true })
+        resolve()
+      })
     })
     running = { child, gone }
   }

@@ -27,6 +27,7 @@ export async function startContainer(container: GenericContainer, url: string, p
   }
   return {
     url,
+    healthUrl: probe.url,
     start: async () => {
       await docker.start()
       await untilReady(started.getName(), probe)

@@ -2,6 +2,8 @@
 export type Engine = Readonly<{
   /** With user and password, as our configuration takes it. The same after every `start`. */
   url: string
+  /** Where its health is asked, which is 200 while it serves; a NATS server tells its figures there too, without a password. */
+  healthUrl: string
   /** Starts it again on its port and data after `stop` or `kill`; resolves when it serves. */
   start(): Promise<void>
   /** SIGTERM, and until all of it is gone. */

@@ -10,13 +10,22 @@ export type Artifact = Readonly<{ group: string; name: string; version: string; 
 const central = 'https://repo1.maven.org/maven2'
 const copyGoal = 'org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy'
 
-/** Where this user's Maven settings say that Maven Central is to be had. */
+const textOf = (element: string, xml: string): string | undefined =>
+  new RegExp(`<${element}>\\s*([^<]+?)\\s*</${element}>`).exec(xml)?.[1]
+
+function isOfCentral(mirror: string): boolean {
+  const repositories = textOf('mirrorOf', mirror)?.split(/\s*,\s*/) ?? []
+  return (
+    ['*', 'external:*', 'central'].some((each) => repositories.includes(each)) && !repositories.includes('!central')
+  )
+}
+
+/** Where these settings of a user's Maven say that Maven Central is to be had. */
 export function mirrorsOf(settings: string): readonly string[] {
   const uncommented = settings.replaceAll(/<!--[^]*?-->/g, '')
   return [...uncommented.matchAll(/<mirror>([^]*?)<\/mirror>/g)]
-    .map(([, mirror = '']) => mirror)
-    .filter((mirror) => /<mirrorOf>[^<]*(?:\*|central)[^<]*<\/mirrorOf>/.test(mirror))
-    .flatMap((mirror) => /<url>\s*(https?:[^<\s]+?)\/?\s*<\/url>/.exec(mirror)?.[1] ?? [])
+    .filter(([mirror]) => isOfCentral(mirror))
+    .flatMap(([mirror]) => textOf('url', mirror)?.replace(/\/$/, '') ?? [])
 }
 
 function repositories(): readonly string[] {

@@ -19,6 +19,7 @@ export async function startNative({ name, url, launch, probe }: NativeEngine): P
   }
   return {
     url,
+    healthUrl: probe.url,
     start,
     stop: () => daemon.end('SIGTERM'),
     kill: () => daemon.end('SIGKILL'),
