@@ -1,0 +1,322 @@
+import { expect } from 'chai'
+import { limits } from '#src/config.ts'
+import { crcOf } from '#src/events/codec.ts'
+import type { NewEvent } from '#src/events/envelope.ts'
+import { workspaceIdOf } from '#src/events/workspace-id.ts'
+import { PermanentError, TransientError } from '#src/lib/failure.ts'
+import { connectNats, type Nats } from '#streams/jetstream/connect.ts'
+import { provisionLogs } from '#streams/jetstream/provision.ts'
+import { openJetStream, type JetStream } from '#streams/jetstream/stream.ts'
+import { enginesTimeoutMs, natsEngine } from '#test/support/engines.ts'
+import { makeJetStreamLog, removeLogs, testProvision, type JetStreamLog } from './jetstream-log.ts'
+import { makeEvent, makeEvents } from './make-event.ts'
+import { idsOf, readAll, rejection, withoutPosition } from './read-all.ts'
+
+const never = (): AbortSignal => new AbortController().signal
+
+/** A log line that its sender gave no id. */
+const makeLine = (name: string, workspace = 'acme'): NewEvent =>
+  makeEvent(name, { workspaceId: workspaceIdOf(workspace), type: 'logs.received', identified: false })
+
+/** Bytes that do not pack. */
+function makeLarge(name: string, bytes: number, fields: Partial<NewEvent> = {}): NewEvent {
+  const payload = Buffer.alloc(bytes, name)
+  return { ...makeEvent(name, fields), encoding: '', payload, crc: crcOf(payload) }
+}
+
+describe('the JetStream log', function () {
+  this.timeout(60_000)
+  let log: JetStreamLog
+  let stream: JetStream
+  /** Another process, as far as the server can tell. */
+  let otherNats: Nats
+  let other: JetStream
+
+  before(async function () {
+    this.timeout(enginesTimeoutMs)
+    await natsEngine()
+  })
+  beforeEach(async () => {
+    log = await makeJetStreamLog()
+    stream = await log.open()
+    otherNats = await connectNats({ url: await natsEngine() })
+    other = await openJetStream(otherNats, { partition: '0', prefix: log.prefix, limits })
+  })
+  afterEach(async () => {
+    await Promise.all([stream.close(), other.close()])
+    await otherNats.close()
+    await log.remove()
+  })
+
+  const messages = async (): Promise<number> => {
+    const { state } = (await log.ask(`STREAM.INFO.${log.name}`)) as { state: { messages: number } }
+    return state.messages
+  }
+
+  describe('of two processes', () => {
+    it('takes an id once that both append at the same time, and answers both alike', async () => {
+      const calls = Array.from({ length: 100 }, (_, index) => [makeEvent(`race-${index}`)])
+      const answers = await Promise.all(calls.flatMap((events) => [stream.append(events), other.append(events)]))
+      expect(new Set(idsOf(await readAll(stream))).size).to.equal(100)
+      expect(await stream.head()).to.equal(100 * 4096)
+      for (let index = 0; index < calls.length; index++) {
+        const [first, second] = answers.slice(2 * index, 2 * index + 2)
+        expect(first?.last).to.equal(second?.last)
+        expect((first?.duplicates ?? 0) + (second?.duplicates ?? 0)).to.equal(1)
+      }
+    })
+
+    it('takes calls of several events whole, and each id of them once, where they overlap', async () => {
+      const calls = Array.from({ length: 30 }, (_, index) =>
+        [0, 1, 2].map((offset) => makeEvent(`overlap-${index + offset}`)),
+      )
+      await Promise.all(calls.map((events, index) => (index % 2 === 0 ? stream : other).append(events)))
+      const ids = idsOf(await readAll(stream))
+      expect(ids).to.have.length(32)
+      expect(new Set(ids).size).to.equal(32)
+    })
+
+    it('sees in one what the other has acknowledged, at once', async () => {
+      for (let round = 0; round < 20; round++) {
+        const event = makeEvent(`seen-${round}`, { subject: 'seen' })
+        const { last } = await other.append([event])
+        expect((await stream.find([event.id], event.receivedAt)).get(event.id)?.position).to.equal(last)
+        expect((await stream.last('seen'))?.position).to.equal(last)
+        expect(await stream.head()).to.equal(last)
+        expect((await stream.read(last - 4096, 10)).map(({ position }) => position)).to.deep.equal([last])
+      }
+    })
+
+    it('lets one of two through that expect the same of a subject', async () => {
+      for (let round = 0; round < 20; round++) {
+        const position = (await stream.last('turn'))?.position ?? 0
+        const outcomes = await Promise.allSettled(
+          [stream, other].map((each, index) =>
+            each.append([makeEvent(`turn-${round}-${index}`, { subject: 'turn' })], { subject: 'turn', position }),
+          ),
+        )
+        expect(outcomes.map(({ status }) => status).toSorted()).to.deep.equal(['fulfilled', 'rejected'])
+      }
+    })
+
+    it('is told of new events by the server, without asking for the head meanwhile', async () => {
+      let asked = 0
+      const counted: Nats = {
+        ...otherNats,
+        request: (subject, data, fields) => {
+          if (subject.includes('.STREAM.INFO.')) asked++
+          return otherNats.request(subject, data, fields)
+        },
+      }
+      const follower = await openJetStream(counted, { partition: '0', prefix: log.prefix, limits })
+      const controller = new AbortController()
+      // The first wait listens, and looks once whether it has missed something.
+      const first = follower.changed(0, never())
+      const { last } = await stream.append([makeEvent('first')])
+      await first
+      const waiting = follower.changed(last, controller.signal)
+      const before = asked
+      await stream.append([makeEvent('second')])
+      await waiting
+      expect(asked - before).to.equal(0)
+      await follower.close()
+    })
+  })
+
+  describe('group commit', () => {
+    it('puts lines of one workspace that come together into few messages, each line at its own place', async () => {
+      const answers = await Promise.all(
+        Array.from({ length: 500 }, (_, index) => stream.append([makeLine(`line-${index}`)])),
+      )
+      expect(await messages()).to.be.below(50)
+      const all = await readAll(stream, 7)
+      expect(all).to.have.length(500)
+      const places = new Map(all.map(({ id, position }) => [id, position]))
+      for (const [index, { last, events }] of answers.entries()) {
+        expect(places.get(`acme.traces.line-${index}`)).to.equal(last)
+        expect(events).to.deep.equal([{ position: last }])
+      }
+      expect(await stream.head()).to.equal(all.at(-1)?.position)
+    })
+
+    it('stores lines of many workspaces in one step, each under the subject of its own', async () => {
+      const workspaces = Array.from({ length: 60 }, (_, index) => `ws-${index}`)
+      const answers = await Promise.all(
+        workspaces.flatMap((workspace) => [0, 1].map((n) => stream.append([makeLine(`${n}`, workspace)]))),
+      )
+      const all = await readAll(stream)
+      expect(all.map(({ position }) => position)).to.deep.equal(
+        answers.map(({ last }) => last).toSorted((a, b) => a - b),
+      )
+      expect(await messages()).to.equal(60)
+      const { state } = (await log.ask(`STREAM.INFO.${log.name}`, { subjects_filter: '>' })) as {
+        state: { subjects: Record<string, number> }
+      }
+      expect(Object.keys(state.subjects)).to.have.members(
+        workspaces.map((workspace) => `${log.prefix}-telemetry.0.${stream.epoch}.${workspace}.logs.received`),
+      )
+    })
+
+    it('is read from the middle of a message, and followed there', async () => {
+      const { events } = await stream.append(['a', 'b', 'c'].map((name) => makeLine(name)))
+      expect(await messages()).to.equal(1)
+      const [first, second, third] = events.map(({ position }) => position) as [number, number, number]
+      expect(idsOf(await stream.read(0, 1))).to.deep.equal(['acme.traces.a'])
+      expect(idsOf(await other.read(first, 1))).to.deep.equal(['acme.traces.b'])
+      expect(idsOf(await stream.read(second, 10))).to.deep.equal(['acme.traces.c'])
+      expect(await stream.read(third, 10)).to.deep.equal([])
+      await stream.changed(second, never())
+      expect(await stream.head()).to.equal(third)
+    })
+
+    it('keeps lines out of messages that somebody may ask for by id or by subject', async () => {
+      await stream.append([makeLine('line')])
+      await stream.append([makeEvent('of a subject', { subject: 'one', identified: false })])
+      await stream.append([makeEvent('identified')])
+      expect(await messages()).to.equal(3)
+      expect((await stream.last('one'))?.id).to.equal('acme.traces.of a subject')
+    })
+  })
+
+  describe('an event larger than a message may be', () => {
+    const bytes = 20 * 1024 * 1024
+
+    it('is stored in parts, in one step, and is one event to whoever asks', async () => {
+      const large = makeLarge('large', bytes, { subject: 'large' })
+      await stream.append([makeEvent('before')])
+      const { last } = await stream.append([large], { subject: 'large', position: 0 })
+      const { last: end } = await stream.append([makeEvent('after')], { subject: 'large', position: last })
+      expect(await messages()).to.equal(5)
+      expect((await readAll(stream)).map(withoutPosition)).to.deep.equal([
+        makeEvent('before'),
+        large,
+        makeEvent('after'),
+      ])
+      expect((await stream.last('large'))?.payload.length).to.equal(bytes)
+      expect((await stream.find([large.id], large.receivedAt)).get(large.id)?.position).to.equal(last)
+      const again = await other.append([large])
+      expect([again.last, again.duplicates]).to.deep.equal([last, 1])
+      expect(await stream.head()).to.equal(end)
+    })
+
+    it('goes with others of its call, or not at all', async () => {
+      const calls = [
+        [makeLarge('large', bytes), makeEvent('beside')],
+        [makeEvent('known'), makeLarge('other', bytes)],
+      ]
+      const [first] = await Promise.all([stream.append(calls[0] ?? []), stream.append([makeEvent('known')])])
+      expect(idsOf(await stream.read(first.events[0]?.position ?? 0, 1))).to.deep.equal(['acme.traces.beside'])
+      const expected = { subject: 'nobody', position: 4096 }
+      expect((await rejection(stream.append(calls[1] ?? [], expected))).name).to.equal('ConflictError')
+      expect(await messages()).to.equal(3 + 1 + 1)
+    })
+
+    it('is refused for good when no step could hold it, and nothing of it is stored', async () => {
+      const tight: Nats = { ...log.nats, payloadBytesMax: () => 8 * 1024 }
+      const narrow = await openJetStream(tight, { partition: '0', prefix: log.prefix, limits })
+      const failure = await rejection(narrow.append([makeLarge('too large', 3 * 1024 * 1024)]))
+      expect(failure).to.be.instanceOf(PermanentError)
+      expect(failure.message).to.match(/max_payload/)
+      expect(await messages()).to.equal(0)
+      await narrow.close()
+    })
+  })
+
+  describe('what another hand has done to it', () => {
+    const subject = (epoch: string): string => `${log.prefix}-telemetry.0.${epoch}.acme.spans.received`
+
+    it('is found where a message is none of ours: what is before it and after it can be read', async () => {
+      await stream.append([makeEvent('before')])
+      await log.nats.request(subject(stream.epoch), 'nothing that we wrote')
+      await stream.append([makeEvent('after')])
+      expect(idsOf(await stream.read(0, 10))).to.deep.equal(['acme.traces.before'])
+      expect(await rejection(stream.read(4096, 10))).to.be.instanceOf(PermanentError)
+      expect(idsOf(await stream.read(2 * 4096, 10))).to.deep.equal(['acme.traces.after'])
+    })
+
+    it('is found when messages were purged: from the start, and up to the end', async () => {
+      await stream.append(makeEvents(4))
+      await log.ask(`STREAM.PURGE.${log.name}`, { seq: 3 })
+      expect((await rejection(stream.read(0, 10))).message).to.match(/missing/)
+      expect(await stream.read(2 * 4096, 10)).to.have.length(2)
+      await log.ask(`STREAM.PURGE.${log.name}`)
+      const failure = await rejection(other.read(3 * 4096, 10))
+      expect(failure).to.be.instanceOf(PermanentError)
+      expect(failure.message).to.match(/message 4 .*missing/)
+    })
+
+    it('is told to a reader and a writer whose log was made anew, and the new log gets nothing of theirs', async () => {
+      const { last } = await stream.append(makeEvents(3))
+      await removeLogs(log.nats, log.prefix)
+      await provisionLogs(log.nats, { ...testProvision, prefix: log.prefix })
+      const renewed = await log.open()
+      expect(renewed.epoch).not.to.equal(stream.epoch)
+      const calls = [
+        stream.append([makeEvent('identified')]),
+        stream.append([makeLine('line')]),
+        stream.append([makeEvent('expecting')], { subject: 'x', position: 0 }),
+        stream.find(['acme.traces.event-0'], Date.now()),
+        stream.read(0, 10),
+        stream.read(last, 10),
+        stream.head(),
+      ]
+      for (const failure of await Promise.all(calls.map(rejection))) {
+        expect(failure).to.be.instanceOf(PermanentError)
+        expect(failure.message).to.match(/made anew/)
+      }
+      expect(await renewed.head()).to.equal(0)
+      await renewed.append(makeEvents(5))
+      for (const position of [0, last]) {
+        expect((await rejection(stream.read(position, 10))).message).to.match(/made anew/)
+      }
+      await renewed.close()
+    })
+
+    it('is said as something that may pass when the stream is gone', async () => {
+      await removeLogs(log.nats, log.prefix)
+      const calls = [stream.append([makeEvent('x')]), stream.append([makeLine('y')]), stream.read(0, 1), stream.head()]
+      for (const failure of await Promise.all(calls.map(rejection))) expect(failure).to.be.instanceOf(TransientError)
+    })
+  })
+
+  describe('when there is too much', () => {
+    it('refuses what would make its queue too long, and takes it when the queue is shorter', async () => {
+      const small = { ...limits, appendQueueEventsMax: 4 }
+      const narrow = await openJetStream(log.nats, { partition: '0', prefix: log.prefix, limits: small })
+      const calls = Array.from({ length: 10 }, (_, index) => narrow.append([makeEvent(`call-${index}`)]))
+      const outcomes = await Promise.allSettled(calls)
+      const refused = outcomes.filter((outcome) => outcome.status === 'rejected')
+      expect(refused).to.have.length(6)
+      for (const { reason } of refused) expect(reason).to.be.instanceOf(TransientError)
+      expect(narrow.statistics()).to.deep.equal({ queuedEvents: 0, queuedBytes: 0 })
+      await narrow.append([makeEvent('call-9')])
+      expect(await readAll(narrow)).to.have.length(5)
+      await narrow.close()
+    })
+
+    it('says that the stream is full, keeps all that it has, and goes on when there is room', async () => {
+      const { config } = (await log.ask(`STREAM.INFO.${log.name}`)) as { config: object }
+      await log.ask(`STREAM.UPDATE.${log.name}`, { ...config, max_bytes: 100_000 })
+      const kept: string[] = []
+      const refusals: Error[] = []
+      for (const way of [makeEvent, makeLine]) {
+        for (let index = 0; index < 20; index++) {
+          const event = { ...makeLarge(`${way.name}-${index}`, 10_000), identified: way === makeEvent }
+          await stream.append([event]).then(
+            () => kept.push(event.id),
+            (error: Error) => refusals.push(error),
+          )
+        }
+      }
+      expect(refusals).to.have.length.above(10)
+      for (const refusal of refusals) {
+        expect(refusal).to.be.instanceOf(TransientError)
+        expect(refusal.message).to.match(/full.*max_bytes/)
+      }
+      expect(idsOf(await readAll(stream))).to.deep.equal(kept)
+      await log.ask(`STREAM.UPDATE.${log.name}`, { ...config, max_bytes: 10_000_000 })
+      await stream.append([makeEvent('room')])
+      expect(await readAll(stream)).to.have.length(kept.length + 1)
+    })
+  })
+})
