@@ -1,6 +1,5 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { readUsageAt } from '#projections/allowance/query.ts'
 import { createAppRoutes } from './app/routes.ts'
 import type { Engines } from './compose-engines.ts'
 import { reportFailure } from './compose-failure.ts'
@@ -14,15 +13,17 @@ import { createHttpServer, type HttpServer } from './http/server.ts'
 import { createSessionMiddleware } from './http/session.ts'
 import { createAdmission } from './ingest/admission.ts'
 import { createIngestRoutes } from './ingest/routes.ts'
+import { present } from './lib/assert.ts'
 import { createCursors } from './query/cursor.ts'
 import { createStreamObserver } from './operations/observed-stream.ts'
 import type { Metrics } from './operations/metrics.ts'
 import { createQueryRoutes } from './query/routes.ts'
+import { createSearches } from './query/searches.ts'
 
 const backlog = 4_096
 
 /** The way in. */
-function ingestRoutes({ clock, directory, streams, allowance }: Engines, metrics: Metrics): readonly Route[] {
+function ingestRoutes({ clock, directory, streams, allowances }: Engines, metrics: Metrics): readonly Route[] {
   const observed = createStreamObserver(metrics)
   const onExposed = (key: Key): void => {
     directory
@@ -31,7 +32,10 @@ function ingestRoutes({ clock, directory, streams, allowance }: Engines, metrics
   }
   return createIngestRoutes({
     directory,
-    partitions: streams.map((stream) => ({ stream: observed(stream), gate: allowance })),
+    partitions: streams.map((stream, partition) => ({
+      stream: observed(stream),
+      gate: present(allowances[partition], 'a partition has an allowance'),
+    })),
     limits,
     clock,
     newId: () => randomUUID().replaceAll('-', ''),
@@ -44,13 +48,12 @@ function queryRoutes(config: Config, { clock, secrets, directory, readers }: Eng
   const readerOf = partitionOf(readers)
   // Only browser events ask for keys where a secret one would be exposed.
   const admit = createAdmission({ directory, limits, clock, onExposed: () => undefined })
+  const context = { readerOf, directory, clock, limits, cursors: createCursors(secrets.pepper) }
+  const searches = createSearches(context)
   return [
     ...createQueryRoutes({
-      readerOf,
-      directory,
-      clock,
-      limits,
-      cursors: createCursors(secrets.pepper),
+      ...context,
+      searches,
       admitListing: (ctx) => admit(ctx, 'listing'),
       recordExport: async ({ session: { workspaceId, userId }, query }) => {
         const format = new URLSearchParams(query).get('format') ?? 'ndjson'
@@ -63,7 +66,8 @@ function queryRoutes(config: Config, { clock, secrets, directory, readers }: Eng
       clock,
       limits,
       secret: secrets.pepper,
-      usage: (workspaceId) => readUsageAt(readerOf(workspaceId), workspaceId, clock()),
+      searches,
+      readerOf,
     }),
   ]
 }

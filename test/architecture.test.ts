@@ -52,6 +52,7 @@ const rules: readonly Rule[] = [
       'src/app',
       'src/http',
       'src/directory',
+      'src/query/searches.ts',
       'projections/*/query.ts',
       'projections/index-store.ts',
       'src/events',

@@ -1,16 +1,18 @@
 import type { Context } from 'koa'
 import type { Directory } from '#src/directory/create-directory.ts'
 import type { Session } from '#src/directory/directory.ts'
+import type { PartitionOf } from '#src/events/partition.ts'
 import type { BodyBudget } from '#src/http/body.ts'
 import { requireSession } from '#src/http/session.ts'
 import type { Clock } from '#src/lib/clock.ts'
 import { present } from '#src/lib/assert.ts'
+import type { Searches } from '#src/query/searches.ts'
+import { readUsageAt, type Usage } from '#projections/allowance/query.ts'
+import type { IndexReader } from '#projections/index-store.ts'
+import { allowanceWarning } from './allowance-warning.ts'
 import { html, type Html } from './html.ts'
 import { sendPage } from './page.ts'
 import type { SignInThrottle } from './sign-in-throttle.ts'
-
-/** What a workspace has used in the current month (UTC), by the allowance projection. */
-export type Usage = Readonly<{ spans: number; spanBytes: number; resetsAt: number }>
 
 /** What the pages work with. */
 export type AppContext = Readonly<{
@@ -20,7 +22,9 @@ export type AppContext = Readonly<{
   clock: Clock
   budget: BodyBudget
   throttle: SignInThrottle
-  usage: ((workspaceId: Session['workspaceId']) => Promise<Usage | undefined>) | undefined
+  /** The searches of the API, for pages that show them. */
+  searches: Searches
+  readerOf: PartitionOf<IndexReader>
 }>
 
 /** The session of a `session` route; the router has refused everybody else. */
@@ -29,16 +33,51 @@ export function sessionHere(ctx: Context): Session {
   return present(session.ok ? session.value : undefined, 'a session route has a session')
 }
 
-/** A page of a signed-in person. */
-export function sendSessionPage(
-  ctx: Context,
+/** Where programs reach this service, as far as this request can tell. */
+export function baseUrlOf(ctx: Context, { baseUrl }: Pick<AppContext, 'baseUrl'>): string {
+  if (baseUrl !== undefined) return baseUrl
+  const asked = `${ctx.protocol}://${ctx.host}`
+  // A client may send any Host; what is no address must not be in a snippet.
+  return URL.canParse(asked) ? new URL(asked).origin : 'http://localhost'
+}
+
+export const isOwner = (
   { directory }: Pick<AppContext, 'directory'>,
-  title: string,
-  body: Html,
-  status = 200,
-): void {
+  { workspaceId, userId }: Pick<Session, 'workspaceId' | 'userId'>,
+): boolean => directory.members(workspaceId).some((member) => member.userId === userId && member.role === 'owner')
+
+/**
+ * What the workspace has used this month; undefined where the index cannot say. A page is more than this figure: it is shown
+ * without it then.
+ */
+export async function readUsageNow(
+  { readerOf, clock }: Pick<AppContext, 'readerOf' | 'clock'>,
+  workspaceId: Session['workspaceId'],
+): Promise<Usage | undefined> {
+  try {
+    const usage = await readUsageAt(readerOf(workspaceId), workspaceId, clock())
+    return usage.progress === undefined ? undefined : usage
+  } catch {
+    return undefined
+  }
+}
+
+export type SessionPage = Readonly<{
+  title: string
+  body: Html
+  status?: number
+  /** Address of the page's script, one of ours. */
+  script?: string
+}>
+
+/** A page of a signed-in person. */
+export async function sendSessionPage(ctx: Context, app: AppContext, page: SessionPage): Promise<void> {
   const session = sessionHere(ctx)
-  sendPage(ctx, status, { title, body, session, workspace: directory.workspace(session.workspaceId) })
+  const workspace = app.directory.workspace(session.workspaceId)
+  const usage = await readUsageNow(app, session.workspaceId)
+  const warning = allowanceWarning(workspace, usage)
+  const { status = 200, ...shown } = page
+  sendPage(ctx, status, { ...shown, session, workspace, warning, isOwner: isOwner(app, session) })
 }
 
 export const problem = (text: string | undefined): Html =>
@@ -48,3 +87,6 @@ export const notice = (text: string | undefined): Html =>
 
 /** `2026-11-21 08:03 UTC`. */
 export const formatMinute = (ms: number): string => `${new Date(ms).toISOString().slice(0, 16).replace('T', ' ')} UTC`
+
+/** `12,345`. */
+export const inWords = (count: number): string => count.toLocaleString('en')

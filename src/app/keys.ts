@@ -63,7 +63,7 @@ const shownOnce = ({ key, secret }: CreatedKey): Html =>
 
 type Shown = Readonly<{ created?: CreatedKey; problem?: string }>
 
-function sendKeys(ctx: Context, app: AppContext, shown: Shown = {}): void {
+function sendKeys(ctx: Context, app: AppContext, shown: Shown = {}): Promise<void> {
   const keys = app.directory.keys(sessionHere(ctx).workspaceId)
   const live = keys.filter(({ revokedAt }) => revokedAt === null)
   const body = html`${problem(shown.problem)}${shown.created === undefined ? html`` : shownOnce(shown.created)}
@@ -83,7 +83,7 @@ function sendKeys(ctx: Context, app: AppContext, shown: Shown = {}): void {
     </table>
     <h2>New key</h2>
     ${createForm}`
-  sendSessionPage(ctx, app, 'Keys', body, shown.problem === undefined ? 200 : 400)
+  return sendSessionPage(ctx, app, { title: 'Keys', body, status: shown.problem === undefined ? 200 : 400 })
 }
 
 async function create(ctx: Context, app: AppContext, form: URLSearchParams): Promise<void> {
@@ -96,7 +96,7 @@ async function create(ctx: Context, app: AppContext, form: URLSearchParams): Pro
     kind === 'api' && form.get('writeLogs') === '1' ? { scopes: ['traces:read', 'logs:write'] as const } : {}
   const created = await app.directory.createKey({ workspaceId, kind, name, origins, by: userId, ...scopes })
   // Answered in place and not by a redirect: the secret must be in no address and in no store.
-  sendKeys(ctx, app, created.ok ? { created: created.value } : { problem: created.error.detail })
+  return sendKeys(ctx, app, created.ok ? { created: created.value } : { problem: created.error.detail })
 }
 
 async function handleKeys(ctx: Context, app: AppContext): Promise<Refusal | void> {

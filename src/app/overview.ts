@@ -2,13 +2,20 @@ import type { Context } from 'koa'
 import type { Workspace } from '#src/directory/directory.ts'
 import type { Route } from '#src/http/route.ts'
 import { present } from '#src/lib/assert.ts'
-import { formatMinute, sendSessionPage, sessionHere, type AppContext, type Usage } from './context.ts'
+import type { Usage } from '#projections/allowance/query.ts'
+import {
+  baseUrlOf,
+  formatMinute,
+  inWords,
+  readUsageNow,
+  sendSessionPage,
+  sessionHere,
+  type AppContext,
+} from './context.ts'
 import { html, type Html } from './html.ts'
 import { refusePage } from './page.ts'
 
 const featureNames = { logs: 'logs', tracing: 'tracing', api_access: 'API access' } as const
-
-const inWords = (count: number): string => count.toLocaleString('en')
 
 function usageOf({ plan }: Workspace, usage: Usage | undefined): Html {
   const allowance = plan.spansPerMonth === null ? 'without a limit' : `of ${inWords(plan.spansPerMonth)}`
@@ -46,15 +53,17 @@ function whereToSend(baseUrl: string): Html {
         )}
       </tbody>
     </table>
-    <p>Keys go in the header <code>Authorization: Bearer KEY</code>. Make them under <a href="/app/keys">Keys</a>.</p>`
+    <p>
+      Keys go in the header <code>Authorization: Bearer KEY</code>. Make them under <a href="/app/keys">Keys</a>, or let
+      <a href="/app/connect">Connect</a> make one and show how to use it.
+    </p>`
 }
 
 async function sendOverview(ctx: Context, app: AppContext): Promise<void> {
   const { workspaceId } = sessionHere(ctx)
   const workspace = present(app.directory.workspace(workspaceId), 'a session has a workspace')
-  // The count is a figure beside the point of the page: without it the page still helps.
-  const usage = await app.usage?.(workspaceId).catch(() => undefined)
-  const baseUrl = app.baseUrl ?? `${ctx.protocol}://${ctx.host}`
+  const usage = await readUsageNow(app, workspaceId)
+  const baseUrl = baseUrlOf(ctx, app)
   const features = workspace.plan.features.map((feature) => featureNames[feature]).join(', ')
   const body = html`<p>
       Workspace <strong>${workspace.name}</strong>, plan
@@ -63,22 +72,26 @@ async function sendOverview(ctx: Context, app: AppContext): Promise<void> {
     </p>
     ${usageOf(workspace, usage)}
     <h2>Find</h2>
-    <form class="row" method="get" action="/api/app/logs/search">
+    <form class="row" method="get" action="/app/logs">
       <label>Logs <input name="q" type="search" size="40" placeholder="level&gt;=warn timeout" /></label>
       <button type="submit">Search logs</button>
       <button type="submit" formaction="/app/logs/export">Export them</button>
     </form>
-    <form class="row" method="get" action="/api/app/traces/search">
+    <form class="row" method="get" action="/app/traces">
       <label>Traces <input name="q" type="search" size="40" placeholder="http.route=/orders" /></label>
       <button type="submit">Search traces</button>
     </form>
-    <p class="note">Of the last 24 hours; searches answer in JSON.</p>
+    <form class="row" method="get" action="/app/find">
+      <label>Any id <input name="id" type="search" size="40" placeholder="trace, span, session or log id" /></label>
+      <button type="submit">Find</button>
+    </form>
+    <p class="note">Searches are of the last 24 hours, ids of all time.</p>
     <h2>Where to send</h2>
     ${whereToSend(baseUrl)}`
-  sendSessionPage(ctx, app, 'Overview', body)
+  await sendSessionPage(ctx, app, { title: 'Overview', body })
 }
 
-function sendMembers(ctx: Context, app: AppContext): void {
+function sendMembers(ctx: Context, app: AppContext): Promise<void> {
   const { workspaceId, userId } = sessionHere(ctx)
   const body = html`<table>
       <thead>
@@ -103,7 +116,7 @@ function sendMembers(ctx: Context, app: AppContext): void {
       The operator adds people on the command line:
       <code>npx throughline user create EMAIL --workspace ${workspaceId}</code>
     </p>`
-  sendSessionPage(ctx, app, 'Members', body)
+  return sendSessionPage(ctx, app, { title: 'Members', body })
 }
 
 /** The first page after sign-in, and who else is here. */

@@ -7,31 +7,44 @@ import { html, type Html } from './html.ts'
 /** Nothing but our own style sheet and forms: no script, no frame, nothing from elsewhere (CSP Level 3). */
 const contentPolicy =
   "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+/** For a page with a script: our own files, which may ask our own addresses. Nothing inline either way. */
+const scriptPolicy = `${contentPolicy}; script-src 'self'; connect-src 'self'`
 
 export type Page = Readonly<{
   title: string
   body: Html
   session?: Session | undefined
   workspace?: Workspace | undefined
+  /** Said at the head of the page. */
+  warning?: string | undefined
+  isOwner?: boolean
+  script?: string
 }>
 
 const links = [
   ['/app', 'Overview'],
+  ['/app/traces', 'Traces'],
+  ['/app/logs', 'Logs'],
+  ['/app/connect', 'Connect'],
+  ['/app/usage', 'Usage'],
   ['/app/keys', 'Keys'],
   ['/app/members', 'Members'],
   ['/app/password', 'Password'],
 ] as const
+const ownerLinks = [['/app/audit', 'Audit']] as const
 
-function navigation({ email }: Session, workspace: Workspace | undefined): Html {
+function navigation({ email }: Session, { workspace, isOwner = false }: Page): Html {
+  const shown = isOwner ? [...links, ...ownerLinks] : links
   return html`<strong>Throughline</strong>
     <a href="/app/workspace">${workspace?.name ?? ''}</a>
-    <nav>${links.map(([path, name]) => html`<a href="${path}">${name}</a> `)}</nav>
+    <nav aria-label="Pages">${shown.map(([path, name]) => html`<a href="${path}">${name}</a> `)}</nav>
     <form method="post" action="/app/sign-out">
       <span class="note">${email}</span> <button class="quiet" type="submit">Sign out</button>
     </form>`
 }
 
-function layout({ title, body, session, workspace }: Page): Html {
+function layout(page: Page): Html {
+  const { title, body, session, warning, script } = page
   return html`<!doctype html>
     <html lang="en">
       <head>
@@ -39,10 +52,12 @@ function layout({ title, body, session, workspace }: Page): Html {
         <meta name="viewport" content="width=device-width" />
         <title>${title} · Throughline</title>
         <link rel="stylesheet" href="/app/style.css" />
+        ${script === undefined ? html`` : html`<script type="module" src="${script}"></script>`}
       </head>
       <body>
-        <header>${session === undefined ? html`<strong>Throughline</strong>` : navigation(session, workspace)}</header>
+        <header>${session === undefined ? html`<strong>Throughline</strong>` : navigation(session, page)}</header>
         <main>
+          ${warning === undefined ? html`` : html`<p class="problem"><a href="/app/usage">${warning}</a></p>`}
           <h1>${title}</h1>
           ${body}
         </main>
@@ -53,7 +68,7 @@ function layout({ title, body, session, workspace }: Page): Html {
 /** Answers with a page: never cached (it may show a secret), never framed. */
 export function sendPage(ctx: Context, status: number, page: Page): void {
   ctx.status = status
-  ctx.set('Content-Security-Policy', contentPolicy)
+  ctx.set('Content-Security-Policy', page.script === undefined ? contentPolicy : scriptPolicy)
   ctx.set('X-Frame-Options', 'DENY')
   ctx.set('Cache-Control', 'no-store')
   ctx.set('Cross-Origin-Opener-Policy', 'same-origin')

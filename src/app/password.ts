@@ -10,7 +10,7 @@ import { refusePage } from './page.ts'
 
 type Shown = Readonly<{ status?: number; problem?: string; notice?: string }>
 
-function sendPassword(ctx: Context, app: AppContext, shown: Shown = {}): void {
+function sendPassword(ctx: Context, app: AppContext, shown: Shown = {}): Promise<void> {
   const body = html`${problem(shown.problem)}${notice(shown.notice)}
     <form class="stack" method="post" action="/app/password">
       <label>Current password <input name="current" type="password" autocomplete="current-password" required /></label>
@@ -27,7 +27,7 @@ function sendPassword(ctx: Context, app: AppContext, shown: Shown = {}): void {
       <button type="submit">Change password</button>
     </form>
     <p class="note">This signs you out everywhere else.</p>`
-  sendSessionPage(ctx, app, 'Password', body, shown.status ?? 200)
+  return sendSessionPage(ctx, app, { title: 'Password', body, status: shown.status ?? 200 })
 }
 
 async function handlePassword(ctx: Context, app: AppContext): Promise<Refusal | void> {
@@ -52,7 +52,7 @@ async function handlePassword(ctx: Context, app: AppContext): Promise<Refusal | 
   if (!changed.ok) return sendPassword(ctx, app, { status: 400, problem: changed.error.detail })
   // All sessions have ended, this one too: it goes on under a new id.
   await signIn(ctx, { userId, email, workspaceId, startedAt: app.clock(), address: ctx.ip })
-  sendPassword(ctx, app, { notice: 'Your password is changed. You are signed out everywhere else.' })
+  return sendPassword(ctx, app, { notice: 'Your password is changed. You are signed out everywhere else.' })
 }
 
 /** Changing one's own password. */

@@ -3,13 +3,14 @@ import type { Directory } from '#src/directory/create-directory.ts'
 import { createBodyBudget } from '#src/http/body.ts'
 import type { Route } from '#src/http/route.ts'
 import type { Clock } from '#src/lib/clock.ts'
+import { createAssetRoutes } from './assets.ts'
+import { createConnectRoutes } from './connect.ts'
 import type { AppContext } from './context.ts'
 import { createKeyRoutes } from './keys.ts'
 import { createOverviewRoutes } from './overview.ts'
 import { createPasswordRoutes } from './password.ts'
 import { createSignInRoutes } from './sign-in.ts'
 import { createSignInThrottle } from './sign-in-throttle.ts'
-import { style } from './style.ts'
 
 /** Bytes of forms held at once by all requests: a form is at most 64 KiB. */
 const formsInFlightBytesMax = 4 * 1024 * 1024
@@ -22,22 +23,13 @@ export type AppOptions = Readonly<{
   limits: Pick<Limits, 'signInsPerMinutePerAccount' | 'signInsPerMinutePerAddress'>
   /** Keys the throttle's table; any secret of this installation. */
   secret: string
-  usage?: AppContext['usage']
+  searches: AppContext['searches']
+  readerOf: AppContext['readerOf']
 }>
 
-const styleRoute: Route = {
-  method: 'GET',
-  path: '/app/style.css',
-  auth: 'public',
-  handler: (ctx) => {
-    ctx.set('Cache-Control', 'public, max-age=3600')
-    ctx.type = 'text/css; charset=utf-8'
-    ctx.body = style
-  },
-}
-
 /** Everything under /app but the log export: pages and forms for people; scripts sign in with the same form. */
-export function createAppRoutes({ directory, baseUrl, clock, limits, secret, usage }: AppOptions): Route[] {
+export function createAppRoutes(options: AppOptions): Route[] {
+  const { directory, baseUrl, clock, limits, secret, searches, readerOf } = options
   const throttle = createSignInThrottle({
     perAddress: limits.signInsPerMinutePerAddress,
     perAccount: limits.signInsPerMinutePerAccount,
@@ -45,11 +37,12 @@ export function createAppRoutes({ directory, baseUrl, clock, limits, secret, usa
     secret,
   })
   const budget = createBodyBudget(formsInFlightBytesMax)
-  const app: AppContext = { directory, baseUrl, clock, budget, throttle, usage }
+  const app: AppContext = { directory, baseUrl, clock, budget, throttle, searches, readerOf }
   return [
-    styleRoute,
+    ...createAssetRoutes(),
     ...createSignInRoutes(app),
     ...createOverviewRoutes(app),
+    ...createConnectRoutes(app),
     ...createKeyRoutes(app),
     ...createPasswordRoutes(app),
   ]

@@ -88,7 +88,7 @@ async function handleSignIn(ctx: Context, app: AppContext): Promise<Refusal | vo
   seeOther(ctx, mayChoose ? `${chooser}?next=${encodeURIComponent(next)}` : next)
 }
 
-function sendChooser(ctx: Context, app: AppContext): void {
+function sendChooser(ctx: Context, app: AppContext): Promise<void> {
   const session = sessionHere(ctx)
   const own = app.directory.user(session.userId)?.workspaceIds ?? []
   const next = localPath(new URLSearchParams(ctx.querystring).get('next'))
@@ -103,7 +103,7 @@ function sendChooser(ctx: Context, app: AppContext): void {
           </p>
         </form>`,
     )}`
-  sendSessionPage(ctx, app, 'Choose a workspace', body)
+  return sendSessionPage(ctx, app, { title: 'Choose a workspace', body })
 }
 
 /** Another of one's own workspaces: under a new session, so that the old cookie never changes what it shows. */

@@ -6,16 +6,27 @@ import type { Directory } from '#src/directory/create-directory.ts'
 import { createSessionStore } from '#src/directory/session-store.ts'
 import { createHttpApp } from '#src/http/app.ts'
 import { createSessionMiddleware, sessionOf } from '#src/http/session.ts'
+import { limits as allLimits } from '#src/config.ts'
+import { createCursors } from '#src/query/cursor.ts'
+import { createSearches } from '#src/query/searches.ts'
+import type { IndexReader } from '#projections/index-store.ts'
+import type { DecodedEvent } from '#projections/projection.ts'
+import { projections } from '#projections/registry.ts'
+import { createMemoryIndexStore } from '#projections/stores/memory/store.ts'
+import { foldIntoStore, indexOf } from '#test/projections/traces/every-store.ts'
 import { limits, openDirectory, type Opened } from '../directory/harness.ts'
 
 export type Site = Opened &
   Readonly<{
     url: string
     failures: unknown[]
+    /** Folds events into the indexes that the pages read, and says that these are at the log's head. */
+    index: (...events: readonly DecodedEvent[]) => Promise<void>
     close: () => Promise<void>
   }>
 
-type Options = Partial<Pick<AppOptions, 'baseUrl' | 'usage'>> & Readonly<{ opened?: Opened; perMinute?: number }>
+type Options = Partial<Pick<AppOptions, 'baseUrl'>> &
+  Readonly<{ opened?: Opened; perMinute?: number; reader?: IndexReader }>
 
 /** The pages over a listening server, with a route that shows the session of a request. */
 export async function openSite(options: Options = {}): Promise<Site> {
@@ -23,6 +34,9 @@ export async function openSite(options: Options = {}): Promise<Site> {
   const { directory, clock } = opened
   const failures: unknown[] = []
   const perMinute = options.perMinute ?? 1_000
+  const store = createMemoryIndexStore()
+  const readerOf = (): IndexReader => options.reader ?? store.reader
+  const searches = createSearches({ readerOf, directory, clock, limits: allLimits, cursors: createCursors('a secret') })
   const app = createHttpApp({
     routes: [
       ...createAppRoutes({
@@ -31,7 +45,8 @@ export async function openSite(options: Options = {}): Promise<Site> {
         baseUrl: options.baseUrl,
         secret: 'a secret for the throttle',
         limits: { signInsPerMinutePerAccount: perMinute, signInsPerMinutePerAddress: 2 * perMinute },
-        usage: options.usage,
+        searches,
+        readerOf,
       }),
       {
         method: 'GET',
@@ -61,6 +76,15 @@ export async function openSite(options: Options = {}): Promise<Site> {
     ...opened,
     url: `http://127.0.0.1:${port}`,
     failures,
+    index: async (...events) => {
+      for (const projection of projections) {
+        const handled = events.filter(({ event }) => projection.handles.includes(event.type as never))
+        await foldIntoStore(store, projection, handled)
+        const position = Math.max(0, ...events.map(({ event }) => event.position))
+        const at = clock()
+        await store.writer.heartbeat(indexOf(projection), { position, head: position, at, caughtUpAt: at })
+      }
+    },
     close: async () => {
       server.closeAllConnections()
       await new Promise((resolve) => server.close(resolve))

@@ -1,4 +1,7 @@
 import { expect } from 'chai'
+import { createMemoryIndexStore } from '#projections/stores/memory/store.ts'
+import { noCounts } from '#src/events/envelope.ts'
+import { givenEvent } from '#test/support/fold-harness.ts'
 import { openDirectory } from '../directory/harness.ts'
 import { createBrowser, createPerson, openSite, password, type Browser, type Site } from './harness.ts'
 
@@ -22,9 +25,7 @@ describe('pages', () => {
   let workspaceId: Awaited<ReturnType<typeof createPerson>>['workspace']['id']
   let userId: string
   beforeEach(async () => {
-    site = await openSite({
-      usage: async () => ({ spans: 12_345, spanBytes: 6_789_012, resetsAt: Date.UTC(2026, 11, 1) }),
-    })
+    site = await openSite()
     const { workspace, user } = await createPerson(site.directory, email, 'Acme')
     workspaceId = workspace.id
     userId = user.id
@@ -67,6 +68,9 @@ describe('pages', () => {
   })
 
   it('show the workspace, its plan, its use and where to send', async () => {
+    expect((await browser.get('/app')).text).to.include('not counted yet')
+    const counts = { ...noCounts, spans: 12_345, bytes: 6_789_012 }
+    await site.index(givenEvent('spans.received', 1, {}, { workspace: workspaceId, counts }))
     const { text } = await browser.get('/app')
     for (const part of ['Acme', 'pro', '12,345', '1,000,000', '6,789,012', '2026-12-01 00:00 UTC'])
       expect(text).to.include(part)
@@ -77,7 +81,7 @@ describe('pages', () => {
   it('show the overview when the count cannot be had', async () => {
     const lame = await openSite({
       opened: { ...site, ...(await openDirectory({ stream: site.stream, clock: site.clock })) },
-      usage: () => Promise.reject(new Error('no index yet')),
+      reader: { ...createMemoryIndexStore().reader, progress: () => Promise.reject(new Error('no index yet')) },
     })
     const other = createBrowser(lame)
     await other.post('/app/sign-in', { email, password })

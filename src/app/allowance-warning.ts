@@ -1,0 +1,19 @@
+import type { Workspace } from '#src/directory/directory.ts'
+import type { Usage } from '#projections/allowance/query.ts'
+
+/** Shares of the allowance at which senders (ingest/span-messages.ts) and readers are told, in percent. */
+const warnings = [100, 95, 80] as const
+
+/** What the head of each page says of the span allowance; undefined while there is nothing to worry about. */
+export function allowanceWarning(workspace: Workspace | undefined, usage: Usage | undefined): string | undefined {
+  const limit = workspace?.plan.spansPerMonth
+  if (limit === undefined || limit === null || usage === undefined) return undefined
+  const { spans, resetsAt } = usage
+  const percent = warnings.find((each) => spans * 100 >= limit * each)
+  if (percent === undefined) return undefined
+  const reset = new Date(resetsAt).toISOString().slice(0, 10)
+  if (percent === 100) {
+    return `The monthly allowance of ${limit.toLocaleString('en')} spans is used up: further spans are rejected until ${reset}.`
+  }
+  return `More than ${percent} % of the monthly allowance of ${limit.toLocaleString('en')} spans is used; it starts anew on ${reset}.`
+}

@@ -1,0 +1,202 @@
+import type { Context } from 'koa'
+import type { Feature, Key } from '#src/directory/directory.ts'
+import { checkEntitlement } from '#src/directory/entitlement.ts'
+import type { CreatedKey } from '#src/directory/key-commands.ts'
+import { keyKindNames } from '#src/directory/keys.ts'
+import { refusal, type Refusal } from '#src/events/refusal.ts'
+import type { Route } from '#src/http/route.ts'
+import { present } from '#src/lib/assert.ts'
+import { readKeyUse } from '#projections/allowance/query.ts'
+import { arrivalOf, type Arrival } from './arrival.ts'
+import { connectScript } from './assets.ts'
+import { baseUrlOf, problem, sendSessionPage, sessionHere, type AppContext } from './context.ts'
+import { readForm } from './form.ts'
+import { connections } from './guides/connections.ts'
+import type { Connection, Filled, Guide, Step } from './guides/guide.ts'
+import { html, type Html } from './html.ts'
+import { refusePage } from './page.ts'
+
+const path = '/app/connect'
+const first = present(connections[0], 'there is something to connect')
+
+const connectionNamed = (name: string | null): Connection | undefined => connections.find(({ id }) => id === name)
+const connectionOf = ({ kind }: Key): Connection | undefined => connections.find(({ keyKind }) => keyKind === kind)
+const featuresOf = ({ id }: Connection): readonly Feature[] =>
+  id === 'traces' ? ['tracing'] : id === 'logs' ? ['logs'] : []
+
+const tabs = (shown: Connection): Html =>
+  html`<nav class="tabs" aria-label="What to connect">
+    ${connections.map(({ id, name }) =>
+      id === shown.id
+        ? html`<a href="${path}?what=${id}" aria-current="page">${name}</a> `
+        : html`<a href="${path}?what=${id}">${name}</a> `,
+    )}
+  </nav>`
+
+const originsField = html`<label
+  >Pages that may send with it (one origin after another, none means any)
+  <input name="origins" autocomplete="off" placeholder="https://shop.example"
+/></label>`
+
+/** What to choose before there is a key. */
+function chooser(connection: Connection): Html {
+  const { id, guides, keyKind } = connection
+  return html`<form class="stack" method="post" action="${path}">
+    <input type="hidden" name="what" value="${id}" />
+    <fieldset>
+      <legend>What sends?</legend>
+      ${guides.map(
+        (guide, place) =>
+          html`<label class="check"
+            >${
+              place === 0
+                ? html`<input type="radio" name="guide" value="${guide.id}" checked />`
+                : html`<input type="radio" name="guide" value="${guide.id}" />`
+            }
+            ${guide.name}</label
+          >`,
+      )}
+    </fieldset>
+    <label
+      >Name of the key <input name="name" maxlength="80" autocomplete="off" placeholder="which program it is for"
+    /></label>
+    ${keyKind === 'publishable' ? originsField : html``}
+    <button type="submit">Make a ${keyKindNames[keyKind]} and show me how</button>
+  </form>`
+}
+
+function stepOf(step: Step): Html {
+  if (step.kind === 'text') return html`<li>${step.text}</li>`
+  if (step.kind === 'file') {
+    return html`<li>
+      ${step.text} File <code>${step.file}</code>:
+      <pre data-step="file" data-file="${step.file}">${step.code}</pre>
+    </li>`
+  }
+  return html`<li>
+    ${step.text}
+    <pre data-step="${step.kind}">${step.code}</pre>
+  </li>`
+}
+
+const stepsOf = ({ id, steps }: Guide, filled: Filled): Html =>
+  html`<ol class="steps" data-guide="${id}">
+    ${steps(filled).map(stepOf)}
+  </ol>`
+
+const arrivalPath = (key: Key): string => `${path}/${key.id}`
+
+function arrivalSection(key: Key, { state, text, link }: Arrival): Html {
+  return html`<section class="arrival" data-arrival="${arrivalPath(key)}/arrival" data-state="${state}">
+    <h2>Has it arrived?</h2>
+    <p class="notice" role="status"><span data-text>${text}</span> <a href="${link.path}">${link.text}</a></p>
+  </section>`
+}
+
+async function readArrival(app: AppContext, connection: Connection, key: Key): Promise<Arrival> {
+  const { workspaceId, id } = key
+  const use = await readKeyUse(app.readerOf(workspaceId), workspaceId, [id])
+  return arrivalOf(connection, use.get(id), arrivalPath(key))
+}
+
+async function sendChooser(ctx: Context, app: AppContext): Promise<void> {
+  const { workspaceId } = sessionHere(ctx)
+  const connection = connectionNamed(new URLSearchParams(ctx.querystring).get('what')) ?? first
+  const lacking = checkEntitlement(app.directory.workspace(workspaceId), featuresOf(connection))
+  const body = html`${tabs(connection)}${lacking === undefined ? chooser(connection) : problem(lacking.detail)}`
+  await sendSessionPage(ctx, app, { title: 'Connect', body })
+}
+
+type Chosen = Readonly<{ connection: Connection; guide: Guide; created: CreatedKey }>
+
+/** Answered in place and not by a redirect: the secret must be in no address and in no store. */
+async function sendGuide(ctx: Context, app: AppContext, { connection, guide, created }: Chosen): Promise<void> {
+  const { key, secret } = created
+  const filled = { baseUrl: baseUrlOf(ctx, app), secret }
+  const others = connection.guides.filter(({ id }) => id !== guide.id)
+  const arrival = await readArrival(app, connection, key)
+  const body = html`<div class="notice" role="status">
+      <p>
+        Your new ${keyKindNames[key.kind]}. Copy it now: it is not stored and cannot be shown again. It is filled in
+        below already.
+      </p>
+      <pre data-secret>${secret}</pre>
+    </div>
+    <h2>${guide.name}</h2>
+    ${stepsOf(guide, filled)}${arrivalSection(key, arrival)}
+    <h2>Other ways, with the same key</h2>
+    ${others.map(
+      (other) =>
+        html`<details>
+          <summary>${other.name}</summary>
+          ${stepsOf(other, filled)}
+        </details>`,
+    )}`
+  await sendSessionPage(ctx, app, { title: `Connect: ${connection.name.toLowerCase()}`, body, script: connectScript })
+}
+
+async function handleConnect(ctx: Context, app: AppContext): Promise<Refusal | void> {
+  const form = await readForm(ctx, app)
+  if (!form.ok) return form.error
+  const { workspaceId, userId } = sessionHere(ctx)
+  const connection = connectionNamed(form.value.get('what'))
+  const guide = connection?.guides.find(({ id }) => id === form.value.get('guide'))
+  if (connection === undefined || guide === undefined) {
+    return refusal('invalid_request', 'The form says neither what is to be connected nor how.')
+  }
+  const lacking = checkEntitlement(app.directory.workspace(workspaceId), featuresOf(connection))
+  if (lacking !== undefined) return lacking
+  const name = form.value.get('name')?.trim()
+  const created = await app.directory.createKey({
+    workspaceId,
+    kind: connection.keyKind,
+    name: name === undefined || name === '' ? guide.name : name,
+    origins: (form.value.get('origins') ?? '').split(/[\s,]+/).filter((origin) => origin !== ''),
+    by: userId,
+  })
+  if (created.ok) return sendGuide(ctx, app, { connection, guide, created: created.value })
+  const body = html`${tabs(connection)}${problem(created.error.detail)}${chooser(connection)}`
+  return sendSessionPage(ctx, app, { title: 'Connect', body, status: 400 })
+}
+
+/** A key of the session's own workspace that something can be connected with. */
+function keyHere(ctx: Context, app: AppContext): Readonly<{ key: Key; connection: Connection }> | undefined {
+  const { workspaceId } = sessionHere(ctx)
+  const { key: id } = ctx['params'] as { key: string }
+  const key = app.directory.key(id)
+  const connection = key === undefined ? undefined : connectionOf(key)
+  return key?.workspaceId !== workspaceId || connection === undefined ? undefined : { key, connection }
+}
+
+const noKey = refusal('not_found', 'There is no such key.')
+
+/** The same question without the secret: for a reload, and for browsers without scripts. */
+async function sendArrivalPage(ctx: Context, app: AppContext): Promise<Refusal | void> {
+  const found = keyHere(ctx, app)
+  if (found === undefined) return noKey
+  const { key, connection } = found
+  const arrival = await readArrival(app, connection, key)
+  const body = html`<p>
+      The ${keyKindNames[key.kind]} <code>${key.prefix}…${key.last4}</code> ${key.name === '' ? '' : `(${key.name})`}.
+    </p>
+    ${arrivalSection(key, arrival)}`
+  await sendSessionPage(ctx, app, { title: `Connect: ${connection.name.toLowerCase()}`, body, script: connectScript })
+}
+
+async function sendArrival(ctx: Context, app: AppContext): Promise<Refusal | void> {
+  const found = keyHere(ctx, app)
+  if (found === undefined) return noKey
+  ctx.set('Cache-Control', 'no-store')
+  ctx.body = await readArrival(app, found.connection, found.key)
+}
+
+/** Choose what sends, get a key and what to do with it, and see the first record arrive. */
+export function createConnectRoutes(app: AppContext): Route[] {
+  const page = { auth: 'session', signInPage: '/app/sign-in', refuse: refusePage } as const
+  return [
+    { ...page, path, method: 'GET', handler: (ctx) => sendChooser(ctx, app) },
+    { ...page, path, method: 'POST', handler: (ctx) => handleConnect(ctx, app) },
+    { ...page, path: `${path}/:key`, method: 'GET', handler: (ctx) => sendArrivalPage(ctx, app) },
+    { path: `${path}/:key/arrival`, method: 'GET', auth: 'session', handler: (ctx) => sendArrival(ctx, app) },
+  ]
+}

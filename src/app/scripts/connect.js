@@ -1,0 +1,29 @@
+// Asks once a second whether anything has arrived, and says so. Without it, the page's own link does the same.
+const place = document.querySelector('[data-arrival]')
+const pollMs = 1_000
+const endsAt = Date.now() + 30 * 60_000
+
+function show({ state, text, link }) {
+  place.dataset.state = state
+  place.querySelector('[data-text]').textContent = text
+  const anchor = place.querySelector('a')
+  anchor.href = link.path
+  anchor.textContent = link.text
+}
+
+async function poll() {
+  try {
+    const response = await fetch(place.dataset.arrival, { headers: { accept: 'application/json' } })
+    if (response.status === 401) return
+    if (response.ok) {
+      const arrival = await response.json()
+      show(arrival)
+      if (arrival.state === 'arrived') return
+    }
+  } catch {
+    // The server or the network is away for a moment: the next turn asks again.
+  }
+  if (Date.now() < endsAt) setTimeout(poll, pollMs)
+}
+
+if (place !== null && place.dataset.state !== 'arrived') void poll()
