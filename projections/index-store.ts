@@ -18,11 +18,17 @@ export type Checkpoint = Readonly<{ epoch: string; position: Position }>
 export type Heartbeat = Readonly<{ position: Position; head: Position; at: number; caughtUpAt: number }>
 
 /**
- * A build that is folded beside the live one. `candidate`: readers move to it when it stands where the live one does. `kept`:
- * readers used it, and can go back to it until then (ms; without: until somebody says otherwise). `dropped`: it goes as soon
- * as who folds it has let go.
+ * A build beside the live one. `building`: a rebuild folds it, nobody else (`workspaceId`: all others were copied).
+ * `candidate`: the projector folds it, and readers move to it when it stands where the live one does. `kept`: readers used it;
+ * it is folded on, so that they can go back, until then (ms; without: until somebody says otherwise). `dropped`: it goes as soon as
+ * who folds it has let go.
  */
-export type FollowedBuild = Readonly<{ index: IndexName; as: 'candidate' | 'kept' | 'dropped'; untilMs?: number }>
+export type FollowedBuild = Readonly<{
+  index: IndexName
+  as: 'building' | 'candidate' | 'kept' | 'dropped'
+  untilMs?: number
+  workspaceId?: WorkspaceId
+}>
 
 /** Which builds of a projection are folded, and which of them readers use. `revision` grows with each change, from 0. */
 export type Roster = Readonly<{ revision: number; live: IndexName | undefined; followed: readonly FollowedBuild[] }>
@@ -46,8 +52,9 @@ export interface IndexWriter {
   /** The entries of each key on its day and the collection's `lookbackDays` before it, newest day first. */
   load(index: IndexName, keys: readonly EntryKey[]): Promise<readonly (readonly Entry[])[]>
   /**
-   * Resolves when readers can see the entries and a crash of the process cannot lose them. Entries at or below what the
-   * index holds already are left out, so a batch may be written again, in other cuts, by two projectors at once.
+   * Resolves when a crash of the process cannot lose the entries. Readers find them at once, or a moment later: progress never
+   * names a position that they cannot find. Entries at or below what the index holds already are left out, so a batch may be
+   * written again, in other cuts, by two projectors at once.
    */
   write(index: IndexName, entries: readonly WorkspaceEntries[], checkpoint: Checkpoint): Promise<void>
   /**
@@ -55,7 +62,10 @@ export interface IndexWriter {
    * written, never ahead. Position 0 and epoch '' for an index that is not there.
    */
   checkpoint(index: IndexName): Promise<Checkpoint>
-  /** Written with every batch and each second, even idle: what readers know of completeness. */
+  /**
+   * Written with every batch and each second, even idle: what readers know of completeness. Where entries are written that
+   * readers do not find yet, they are told the last position that they do.
+   */
   heartbeat(index: IndexName, progress: Heartbeat): Promise<void>
   /** Readers of the projection move to this build in one step. */
   promote(projection: string, index: IndexName): Promise<void>
@@ -136,7 +146,7 @@ export type Hit<Document extends object = object> = Readonly<{
 /** How far the live index had followed the log when it was asked; undefined before the first promotion. */
 export type Progress = Heartbeat & Readonly<{ index: IndexName }>
 
-/** Time buckets: `startNs` is a multiple of the step; `by` counts per value of the keyword asked for. */
+/** Time buckets: `startNs` is a multiple of the step, which is whole milliseconds; `by` counts per value of the keyword asked for. */
 export type Bucket = Readonly<{ startNs: bigint; total: number; by: Readonly<Record<string, number>> }>
 export type Facet = Readonly<{ field: string; values: readonly Readonly<{ value: string; count: number }>[] }>
 

@@ -207,15 +207,17 @@ export function filterClauses(use: () => OpenIndexStore): void {
             direction: random.pick(['asc', 'desc'] as const),
             limit: 1 + random.below(120),
           }
-          const stepNs = random.pick([minuteNs, 1_000_000_000n, 7n])
+          const stepNs = random.pick([minuteNs, 1_000_000_000n, 7_000_000n])
           const by = random.pick(['level', 'service'])
           const answers = await Promise.all(
-            [oracle.reader, use().reader].map(async (reader) => ({
-              hits: await reader.search(scopeOf('lines'), query),
-              count: await reader.count(scopeOf('lines'), selection),
-              histogram: await reader.histogram(scopeOf('lines'), selection, stepNs, by),
-              facets: await reader.facets(scopeOf('lines'), selection, ['level', 'service'], 5),
-            })),
+            [oracle.reader, use().reader].map((reader) =>
+              Promise.all([
+                reader.search(scopeOf('lines'), query),
+                reader.count(scopeOf('lines'), selection),
+                reader.histogram(scopeOf('lines'), selection, stepNs, by),
+                reader.facets(scopeOf('lines'), selection, ['level', 'service'], 5),
+              ]),
+            ),
           )
           const what = JSON.stringify({ filter: query, n, stepNs, by }, (_key, value: unknown) =>
             typeof value === 'bigint' ? `${value}n` : value,

@@ -1,0 +1,15 @@
+import { isJsonObject, type Json, type JsonObject } from '#src/lib/json.ts'
+
+// Parts of an answer, as what they are said to be; empty where they are not.
+
+type Part = Json | undefined
+
+export const objectIn = (part: Part): JsonObject => (isJsonObject(part) ? part : {})
+export const objectsIn = (part: Part): readonly JsonObject[] =>
+  Array.isArray(part) ? (part as readonly Json[]).map(objectIn) : []
+export const valuesIn = (part: Part): readonly Json[] => (Array.isArray(part) ? (part as readonly Json[]) : [])
+export const textIn = (part: Part): string => (typeof part === 'string' ? part : '')
+export const numberIn = (part: Part): number =>
+  typeof part === 'number' || typeof part === 'bigint' ? Number(part) : 0
+export const bigintIn = (part: Part): bigint =>
+  typeof part === 'number' || typeof part === 'bigint' ? BigInt(part) : 0n

@@ -1,0 +1,200 @@
+import { PermanentError } from '#src/lib/failure.ts'
+import { isJsonObject, stringifyJson, type JsonObject } from '#src/lib/json.ts'
+import type { Position } from '#src/events/envelope.ts'
+import type { FollowedBuild, Heartbeat, IndexName, Roster, StoredBuild } from '../../index-store.ts'
+import { isBuildOf } from '../builds.ts'
+import type { CollectionShape } from '../row.ts'
+import { numberIn, objectIn, objectsIn, textIn, valuesIn } from './answer-parts.ts'
+import type { Answer, Elasticsearch } from './client.ts'
+import { stateIndex, template, type IndexSettings } from './mapping.ts'
+import type { Names } from './names.ts'
+
+export type Shapes = Readonly<Record<string, CollectionShape>>
+
+/** Where the builds of one partition are. */
+export type Place = Readonly<{ elasticsearch: Elasticsearch; names: Names; partition: number }>
+
+const buildId = (index: IndexName, partition: number): string => `build:${index}:${partition}`
+const rosterId = (projection: string, partition: number): string => `roster:${projection}:${partition}`
+
+/** What stands for the log of a build that was dropped here while other partitions still have theirs: no log's name. */
+const droppedEpoch = '(dropped)'
+
+function heartbeatOf(source: JsonObject): Heartbeat {
+  const of = objectIn(source['heartbeat'])
+  const [position, head, at] = [numberIn(of['position']), numberIn(of['head']), numberIn(of['at'])]
+  return { position, head, at, caughtUpAt: numberIn(of['caughtUpAt']) }
+}
+
+function storedBuild(source: JsonObject): StoredBuild {
+  return {
+    index: textIn(source['index']),
+    epoch: source['dropped'] === true ? droppedEpoch : textIn(source['epoch']),
+    after: numberIn(source['after']),
+    checkpoint: numberIn(source['checkpoint']),
+    heartbeat: heartbeatOf(source),
+  }
+}
+
+const sourceOf = ({ body }: Answer): JsonObject | undefined =>
+  isJsonObject(body['_source']) ? body['_source'] : undefined
+
+const path = (names: Names, kind: '_doc' | '_create' | '_update', id: string): string =>
+  `/${names.state}/${kind}/${encodeURIComponent(id)}`
+
+/** A document of the state index, as it is now, refreshed or not. */
+async function read({ elasticsearch, names }: Place, id: string): Promise<Answer | undefined> {
+  const call = { operation: 'read', subject: id, method: 'GET', path: path(names, '_doc', id), accept: [404] } as const
+  const answer = await elasticsearch.send(call)
+  return answer.status === 404 ? undefined : answer
+}
+
+/** A build as it is stored for this partition; undefined when it is not there. */
+export async function readBuild(place: Place, index: IndexName): Promise<StoredBuild | undefined> {
+  const answer = await read(place, buildId(index, place.partition))
+  const source = answer && sourceOf(answer)
+  return source && storedBuild(source)
+}
+
+/** Makes the index that builds and rosters are kept in, and sees to it that no index of ours comes into being by itself. */
+export async function prepareState({ elasticsearch, names }: Place, settings: IndexSettings): Promise<void> {
+  const make = { operation: 'prepare', subject: names.state, method: 'PUT' } as const
+  await elasticsearch.send({ ...make, path: `/_index_template/${names.state}`, body: template(names.all) })
+  await createIndex(elasticsearch, names.state, stateIndex(settings))
+}
+
+/** Creates an index; one that is there is left as it is. */
+export async function createIndex(elasticsearch: Elasticsearch, index: string, body: object): Promise<void> {
+  const call = { operation: 'create', subject: index, method: 'PUT', path: `/${index}`, body, accept: [400] } as const
+  const { status, body: answer } = await elasticsearch.send(call)
+  const error = objectIn(answer['error'])
+  if (status !== 400 || error['type'] === 'resource_already_exists_exception') return
+  throw new PermanentError({ operation: 'create', subject: index, cause: new Error(textIn(error['reason'])) })
+}
+
+function refusalOf(source: JsonObject, epoch: string, shapes: Shapes): string | undefined {
+  if (source['dropped'] === true) return 'it was dropped: start a new build'
+  if (source['epoch'] !== epoch) return 'it follows another log: start a new build'
+  return source['shapes'] === stringifyJson(shapes)
+    ? undefined
+    : 'its collections are others: raise the version of the projection'
+}
+
+export type NewBuild = Readonly<{ index: IndexName; epoch: string; after: Position; shapes: Shapes }>
+
+/** Makes the record of a build, or reads it; one of another log or of other collections is refused. */
+export async function openBuild(place: Place, { index, epoch, after, shapes }: NewBuild): Promise<StoredBuild> {
+  const { elasticsearch, names, partition } = place
+  const id = buildId(index, partition)
+  const heartbeat = { position: after, head: after, at: 0, caughtUpAt: 0 }
+  const fresh = { index, partition, epoch, after, checkpoint: after, heartbeat, shapes: stringifyJson(shapes) }
+  const call = { operation: 'open', subject: index, method: 'PUT', path: path(names, '_create', id) } as const
+  const { status } = await elasticsearch.send({ ...call, body: { kind: 'build', ...fresh }, accept: [409] })
+  if (status !== 409) return storedBuild(fresh)
+  const answer = await read(place, id)
+  const source = (answer && sourceOf(answer)) ?? {}
+  const refusal = refusalOf(source, epoch, shapes)
+  if (refusal !== undefined) throw new PermanentError({ operation: 'open', subject: index, hint: refusal })
+  return storedBuild(source)
+}
+
+/** Changes the record of a build. It fails on one that is not there any more: a dropped build does not come back. */
+export async function updateBuild(place: Place, index: IndexName, change: object): Promise<void> {
+  const { elasticsearch, names, partition } = place
+  const call = { operation: 'update', subject: index, method: 'POST' } as const
+  const target = path(names, '_update', buildId(index, partition))
+  const query = { retry_on_conflict: 3, _source: false }
+  const answer = await elasticsearch.send({ ...call, path: target, query, body: { doc: change }, accept: [404] })
+  if (answer.status !== 404) return
+  throw new PermanentError({ operation: 'update', subject: index, hint: 'the build was dropped' })
+}
+
+/** Records of builds, of all partitions. */
+async function allBuilds({ elasticsearch, names }: Place): Promise<readonly JsonObject[]> {
+  const call = { operation: 'list builds', subject: names.state, method: 'POST' } as const
+  await elasticsearch.send({ ...call, path: `/${names.state}/_refresh`, accept: [404] })
+  const body = { size: 10_000, query: { term: { kind: 'build' } } }
+  const answer = await elasticsearch.send({ ...call, path: `/${names.state}/_search`, body, accept: [404] })
+  return objectsIn(objectIn(answer.body['hits'])['hits']).map((hit) => objectIn(hit['_source']))
+}
+
+export async function listBuilds(place: Place, projection: string): Promise<readonly StoredBuild[]> {
+  const mine = (await allBuilds(place)).filter(
+    (source) => source['partition'] === place.partition && source['dropped'] !== true,
+  )
+  return mine
+    .map(storedBuild)
+    .filter(({ index }) => isBuildOf(projection, index))
+    .sort((a, b) => (a.index < b.index ? -1 : 1))
+}
+
+/**
+ * Partitions share the indices of a build. So each marks its own as dropped, and the last one removes them all; until then the
+ * name is not used again in this partition.
+ */
+export async function dropBuild(place: Place, index: IndexName): Promise<void> {
+  if ((await readBuild(place, index)) === undefined) return
+  const { elasticsearch, names } = place
+  await updateBuild(place, index, { dropped: true })
+  const parts = (await allBuilds(place)).filter((source) => source['index'] === index)
+  if (parts.some((source) => source['dropped'] !== true)) return
+  const indices = await indicesOf(place, index)
+  const remove = { operation: 'drop', subject: index, method: 'DELETE', accept: [404] } as const
+  for (const name of indices) await elasticsearch.send({ ...remove, path: `/${name}` })
+  for (const source of parts) {
+    await elasticsearch.send({ ...remove, path: path(names, '_doc', buildId(index, numberIn(source['partition']))) })
+  }
+}
+
+/** The days' indices of a build that are there, by name. */
+export async function indicesOf({ elasticsearch, names }: Place, index: IndexName): Promise<readonly string[]> {
+  const call = {
+    operation: 'list',
+    subject: index,
+    method: 'GET',
+    path: `/_resolve/index/${names.build(index)}`,
+  } as const
+  const { body } = await elasticsearch.send({ ...call, accept: [404] })
+  return objectsIn(body['indices']).map(({ name }) => textIn(name))
+}
+
+const noRoster: Roster = { revision: 0, live: undefined, followed: [] }
+
+/** A roster and the condition under which it may be changed. */
+type KnownRoster = Readonly<{ roster: Roster; unchanged: Readonly<Record<string, string | number>> }>
+
+function rosterOf(source: JsonObject): Roster {
+  const followed = valuesIn(source['followed']) as unknown as readonly FollowedBuild[]
+  const live = typeof source['live'] === 'string' ? source['live'] : undefined
+  return { revision: numberIn(source['revision']), live, followed }
+}
+
+async function knownRoster(place: Place, projection: string): Promise<KnownRoster> {
+  const answer = await read(place, rosterId(projection, place.partition))
+  if (answer === undefined) return { roster: noRoster, unchanged: { op_type: 'create' } }
+  const { _seq_no: seqNo, _primary_term: term } = answer.body
+  return {
+    roster: rosterOf(sourceOf(answer) ?? {}),
+    unchanged: { if_seq_no: numberIn(seqNo), if_primary_term: numberIn(term) },
+  }
+}
+
+export const readRoster = async (place: Place, projection: string): Promise<Roster> =>
+  (await knownRoster(place, projection)).roster
+
+/** Compare and set: false when the roster is not the one of that revision any more. */
+export async function writeRoster(place: Place, projection: string, roster: Roster): Promise<boolean> {
+  const { elasticsearch, names, partition } = place
+  const known = await knownRoster(place, projection)
+  if (known.roster.revision !== roster.revision) return false
+  const { status } = await elasticsearch.send({
+    operation: 'change the roster of',
+    subject: projection,
+    method: 'PUT',
+    path: path(names, '_doc', rosterId(projection, partition)),
+    query: known.unchanged,
+    body: { kind: 'roster', projection, partition, ...roster, revision: roster.revision + 1 },
+    accept: [409],
+  })
+  return status !== 409
+}

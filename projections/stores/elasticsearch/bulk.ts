@@ -1,0 +1,171 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { PermanentError, TransientError } from '#src/lib/failure.ts'
+import type { JsonObject } from '#src/lib/json.ts'
+import type { Position } from '#src/events/envelope.ts'
+import type { WorkspaceId } from '#src/events/workspace-id.ts'
+import { numberIn, objectIn, objectsIn } from './answer-parts.ts'
+import { reasonOf, type Elasticsearch } from './client.ts'
+import { epochField } from './mapping.ts'
+
+/** One document to be written or deleted. Its version is the position of the last event folded into it. */
+export type Operation = Readonly<{
+  kind: 'index' | 'delete'
+  /** The day's index. */
+  index: string
+  key: string
+  workspaceId: WorkspaceId
+  position: Position
+  /** JSON text; '' for a deletion. */
+  document: string
+}>
+
+export type BulkOptions = Readonly<{
+  elasticsearch: Elasticsearch
+  epoch: string
+  /** Makes an index anew that was dropped meanwhile. */
+  restore(index: string): Promise<void>
+  pause?: (ms: number) => Promise<unknown>
+}>
+
+/** Characters of a request's body, and requests under way at once. */
+const bodyCharactersMax = 4 * 1024 * 1024
+const requestsAtOnce = 2
+/** Tries of what was refused for want of room, the pauses between them twice as long each time. */
+const triesMax = 6
+const firstPauseMs = 50
+const lookedUpAtOnce = 1_000
+
+function linesOf({ kind, index, key, workspaceId, position, document }: Operation): string {
+  const place = `"_index":"${index}","_id":${JSON.stringify(key)},"routing":"${workspaceId}"`
+  const action = `{"${kind}":{${place},"version":${position},"version_type":"external"}}\n`
+  return kind === 'delete' ? action : `${action}${document}\n`
+}
+
+type Batch = Readonly<{ operations: readonly Operation[]; lines: string }>
+
+function* inBatches(operations: Iterable<Operation>): Generator<Batch> {
+  let batch: Operation[] = []
+  let lines: string[] = []
+  let characters = 0
+  for (const operation of operations) {
+    const text = linesOf(operation)
+    if (characters + text.length > bodyCharactersMax && batch.length > 0) {
+      yield { operations: batch, lines: lines.join('') }
+      batch = []
+      lines = []
+      characters = 0
+    }
+    batch.push(operation)
+    lines.push(text)
+    characters += text.length
+  }
+  if (batch.length > 0) yield { operations: batch, lines: lines.join('') }
+}
+
+/** What became of an operation. `again`: there was no room for it. `conflict`: a version at or above ours was there. */
+type Outcome = 'done' | 'again' | 'conflict' | 'lost'
+
+const subjectOf = ({ index, key }: Operation): string => `${key} of ${index}`
+
+function outcomeOf(operation: Operation, item: JsonObject): Outcome {
+  const result = objectIn(item[operation.kind])
+  const status = numberIn(result['status'])
+  if (status >= 200 && status < 300) return 'done'
+  if (status === 409) return 'conflict'
+  if (status === 429 || status === 503) return 'again'
+  const reason = reasonOf(result)
+  const isLost = reason.startsWith('index_not_found_exception')
+  if (status === 404) return operation.kind === 'delete' ? 'done' : isLost ? 'lost' : 'again'
+  const cause = new Error(`Elasticsearch answered ${status} ${reason}`)
+  throw new PermanentError({ operation: 'index', subject: subjectOf(operation), cause })
+}
+
+async function post(elasticsearch: Elasticsearch, { lines, operations }: Batch): Promise<readonly Outcome[]> {
+  const { status, body } = await elasticsearch.send({
+    operation: 'write',
+    subject: `${operations.length} documents`,
+    method: 'POST',
+    path: '/_bulk',
+    query: { filter_path: 'errors,items.*.status,items.*.error' },
+    lines,
+    accept: [429, 503],
+  })
+  if (status !== 200) return operations.map(() => 'again')
+  if (body['errors'] === false) return []
+  const items = objectsIn(body['items'])
+  return operations.map((operation, place) => outcomeOf(operation, items[place] ?? {}))
+}
+
+/**
+ * A conflict is a success when what is stored is as new as ours and of the same log: the batch came again, or another
+ * projector was faster. What is not there was deleted by a later event.
+ */
+async function checkConflicts({ elasticsearch, epoch }: BulkOptions, conflicts: readonly Operation[]): Promise<void> {
+  for (let start = 0; start < conflicts.length; start += lookedUpAtOnce) {
+    const asked = conflicts.slice(start, start + lookedUpAtOnce)
+    const docs = asked.map(({ index, key, workspaceId }) => ({ _index: index, _id: key, routing: workspaceId }))
+    const { body } = await elasticsearch.send({
+      operation: 'look up',
+      subject: `${docs.length} documents`,
+      method: 'POST',
+      path: '/_mget',
+      query: { _source: epochField },
+      body: { docs },
+    })
+    const found = objectsIn(body['docs'])
+    for (const [place, operation] of asked.entries()) checkConflict(operation, found[place] ?? {}, epoch)
+  }
+}
+
+function checkConflict(operation: Operation, stored: JsonObject, epoch: string): void {
+  if (stored['found'] !== true) return
+  const isOfLog = objectIn(stored['_source'])[epochField] === epoch
+  if (isOfLog && numberIn(stored['_version']) >= operation.position) return
+  const subject = `${subjectOf(operation)} at ${operation.position}`
+  const hint = `another log's document is in its place: rebuild the projection`
+  throw new PermanentError({ operation: 'write', subject, hint })
+}
+
+/** Writes one batch until all of it is in, or for as long as is worth it. */
+async function settle(options: BulkOptions, batch: Batch): Promise<void> {
+  const { elasticsearch, restore, pause = sleep } = options
+  let open = batch
+  for (let tries = 1; ; tries++) {
+    const outcomes = await post(elasticsearch, open)
+    const having = (wanted: Outcome): readonly Operation[] =>
+      open.operations.filter((_, place) => outcomes[place] === wanted)
+    await checkConflicts(options, having('conflict'))
+    const lost = having('lost')
+    for (const index of new Set(lost.map(({ index }) => index))) await restore(index)
+    const left = [...having('again'), ...lost]
+    if (left.length === 0) return
+    if (tries === triesMax) {
+      const hint = 'it has no room for more now: look at its load and its disks'
+      throw new TransientError({ operation: 'write to Elasticsearch', subject: `${left.length} documents`, hint })
+    }
+    await pause(firstPauseMs * 2 ** tries)
+    open = { operations: left, lines: left.map(linesOf).join('') }
+  }
+}
+
+/** Writes all, some requests at once; in no order, which the versions make good. Resolves when all of it is durable. */
+export async function writeAll(options: BulkOptions, operations: Iterable<Operation>): Promise<void> {
+  const batches = inBatches(operations)
+  let failed = false
+  const work = async (): Promise<void> => {
+    for (const batch of batches) {
+      await settle(options, batch)
+      if (failed) return
+    }
+  }
+  // Nothing of it may still be under way when the caller hears of a failure and tries again.
+  const ended = await Promise.allSettled(
+    Array.from({ length: requestsAtOnce }, () =>
+      work().catch((error: unknown) => {
+        failed = true
+        throw error
+      }),
+    ),
+  )
+  for (const end of ended) if (end.status === 'rejected') throw end.reason
+}

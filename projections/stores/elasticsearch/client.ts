@@ -1,0 +1,132 @@
+import { Client, errors, Serializer } from '@elastic/elasticsearch'
+import { PermanentError, TransientError } from '#src/lib/failure.ts'
+import { isJsonObject, parseJson, stringifyJson, type Json, type JsonObject } from '#src/lib/json.ts'
+
+/** One request. `body` is written as JSON; `lines` is NDJSON as it stands. */
+export type Call = Readonly<{
+  /** What it is for, in words: failures say it. */
+  operation: string
+  subject: string
+  method: 'GET' | 'POST' | 'PUT' | 'DELETE'
+  path: string
+  query?: Readonly<Record<string, string | number | boolean>>
+  body?: unknown
+  lines?: string
+  /** Statuses that are answers, not failures. */
+  accept?: readonly number[]
+}>
+
+export type Answer = Readonly<{ status: number; body: JsonObject }>
+
+/** A connection to Elasticsearch that fails in our words: TransientError or PermanentError, never the driver's. */
+export type Elasticsearch = Readonly<{
+  send(call: Call): Promise<Answer>
+  close(): Promise<void>
+}>
+
+/** Of which all that we use is there, and with which it is tested. */
+const leastVersion = [8, 19] as const
+const requestTimeoutMs = 60_000
+
+/** Integers of 64 bits come and go with their exact digits. */
+class ExactSerializer extends Serializer {
+  override serialize(value: unknown): string {
+    return stringifyJson(value)
+  }
+  override deserialize<T = unknown>(text: string): T {
+    return parseJson(text) as T
+  }
+}
+
+function textOf(value: Json | undefined): string {
+  return typeof value === 'string' ? value : ''
+}
+
+/** `type: reason` of an error's body, the innermost cause, not longer than a line. */
+export function reasonOf(body: unknown): string {
+  let error = isJsonObject(body) && isJsonObject(body['error']) ? body['error'] : undefined
+  while (error !== undefined && isJsonObject(error['caused_by'])) error = error['caused_by']
+  if (error === undefined) return ''
+  return `${textOf(error['type'])}: ${textOf(error['reason'])}`.slice(0, 500)
+}
+
+const passing: ReadonlySet<number> = new Set([408, 429, 502, 503, 504])
+
+function responseFailure(error: errors.ResponseError, call: Call): Error {
+  const { operation, subject } = call
+  const status = error.statusCode ?? 0
+  const cause = new Error(`Elasticsearch answered ${status} ${reasonOf(error.body)}`.trim())
+  if (status === 401 || status === 403) {
+    const hint =
+      status === 401 ? 'check user and password in ELASTICSEARCH_URL' : 'the user of ELASTICSEARCH_URL lacks a right'
+    return new PermanentError({ operation, subject, hint, cause })
+  }
+  if (passing.has(status)) return new TransientError({ operation, subject, cause })
+  return new PermanentError({ operation, subject, cause })
+}
+
+function failureOf(error: unknown, call: Call, host: string): Error {
+  const { operation, subject } = call
+  if (error instanceof TransientError || error instanceof PermanentError) return error
+  if (error instanceof errors.ResponseError) return responseFailure(error, call)
+  const text = error instanceof Error ? error.message : String(error)
+  const cause = new Error(text.slice(0, 500))
+  if (error instanceof errors.ProductNotSupportedError) {
+    const hint = `what answers at ${host} is not Elasticsearch: check ELASTICSEARCH_URL`
+    return new PermanentError({ operation, subject, hint })
+  }
+  if (error instanceof errors.ElasticsearchClientError && !(error instanceof errors.ConfigurationError)) {
+    const hint = `is Elasticsearch running at ${host}? Its address is ELASTICSEARCH_URL`
+    return new TransientError({ operation, subject, hint, cause })
+  }
+  return new PermanentError({ operation, subject, cause })
+}
+
+/** Refuses servers that lack what we need. `GET /` has no handler in the smallest distribution; nodes tell theirs everywhere. */
+async function checkVersions(client: Client, host: string): Promise<void> {
+  const answer = await client.transport.request<{ nodes?: Record<string, { version: string }> }>({
+    method: 'GET',
+    path: '/_nodes',
+    querystring: { filter_path: 'nodes.*.version' },
+  })
+  for (const { version } of Object.values(answer.nodes ?? {})) {
+    const [major = 0, minor = 0] = version.split('.').map(Number)
+    if (major > leastVersion[0] || (major === leastVersion[0] && minor >= leastVersion[1])) continue
+    const hint = `upgrade it: ${leastVersion.join('.')} or later is needed`
+    throw new PermanentError({ operation: 'connect to', subject: `Elasticsearch ${version} at ${host}`, hint })
+  }
+}
+
+/** `url`: `http(s)://user:password@host:port`. Nothing is sent before the first call; that also checks the server's version. */
+export function connectElasticsearch(url: string): Elasticsearch {
+  const { host } = new URL(url)
+  const client = new Client({ node: url, Serializer: ExactSerializer, maxRetries: 0, requestTimeout: requestTimeoutMs })
+  let checked: Promise<void> | undefined
+  const ready = (): Promise<void> => {
+    checked ??= checkVersions(client, host).catch((error: unknown) => {
+      checked = undefined
+      throw error
+    })
+    return checked
+  }
+  return {
+    async send(call) {
+      const { method, path, query, body, lines, accept = [] } = call
+      try {
+        await ready()
+        const params = {
+          method,
+          path,
+          ...(query === undefined ? {} : { querystring: query }),
+          ...(body === undefined ? {} : { body: body as object }),
+          ...(lines === undefined ? {} : { bulkBody: lines }),
+        }
+        const { statusCode, body: answer } = await client.transport.request(params, { meta: true, ignore: [...accept] })
+        return { status: statusCode ?? 0, body: isJsonObject(answer) ? answer : {} }
+      } catch (error) {
+        throw failureOf(error, call, host)
+      }
+    },
+    close: () => client.close(),
+  }
+}

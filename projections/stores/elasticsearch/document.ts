@@ -1,0 +1,62 @@
+import { parseJson, stringifyJson, type JsonObject } from '#src/lib/json.ts'
+import type { Position } from '#src/events/envelope.ts'
+import type { Collection, DocumentId, Entry } from '../../projection.ts'
+import { keywordTerm, rowOf, type CollectionShape, type Row } from '../row.ts'
+import { numberIn, textIn } from './answer-parts.ts'
+import {
+  bodyField,
+  countedField,
+  createdField,
+  epochField,
+  idField,
+  keywordsField,
+  numberField,
+  positionField,
+  timeField,
+  tokensField,
+} from './mapping.ts'
+
+/** A doc value may have 32,766 bytes; what is counted of a longer keyword is its beginning. It is found whole all the same. */
+const countedTextMax = 8_000
+
+const countable = (value: string): string =>
+  value.length <= countedTextMax ? value : `${value.slice(0, countedTextMax).toWellFormed()}…`
+
+const textList = (values: readonly string[]): string =>
+  values.length === 1 ? JSON.stringify(values[0]) : JSON.stringify(values)
+
+function indexedJson({ numbers, keywords, ids, tokens }: Row): string {
+  let json = ''
+  const terms: string[] = []
+  for (const [field, values] of keywords) {
+    if (values.length > 0) json += `,"${countedField(field)}":${textList(values.map(countable))}`
+    for (const value of values) terms.push(keywordTerm(field, value))
+  }
+  for (const [field, values] of ids) for (const value of values) terms.push(keywordTerm(field, value))
+  if (terms.length > 0) json += `,"${keywordsField}":${textList(terms)}`
+  for (const [field, value] of numbers) json += `,"${numberField(field)}":${value}`
+  for (const [field, text] of tokens) if (text !== '') json += `,"${tokensField(field)}":${JSON.stringify(text)}`
+  return json
+}
+
+/** The document that an entry is indexed as: JSON text, made once. */
+export function documentJson(shape: CollectionShape, collection: Collection, entry: Entry, epoch: string): string {
+  const { id, position, created, document } = entry
+  const row = rowOf(shape, collection, entry)
+  const head = `{"${idField}":${JSON.stringify(id)},"${timeField}":${row.timeNs},"${positionField}":${position}`
+  const made = created === undefined ? '' : `,"${createdField}":${created}`
+  const body = JSON.stringify(stringifyJson(document))
+  return `${head},"${epochField}":${JSON.stringify(epoch)}${made}${indexedJson(row)},"${bodyField}":${body}}`
+}
+
+export const documentOf = (source: JsonObject): object => parseJson(textIn(source[bodyField])) as object
+
+/** What of a document makes an entry again. */
+export const entrySource: readonly string[] = [positionField, createdField, bodyField]
+
+/** The entry that is stored as a document. `created` is of documents, not of records. */
+export function entryOf(collection: string, id: DocumentId, day: string, source: JsonObject): Entry {
+  const position: Position = numberIn(source[positionField])
+  const made = source[createdField] === undefined ? {} : { created: numberIn(source[createdField]) }
+  return { collection, id, day, document: documentOf(source), position, ...made }
+}

@@ -1,0 +1,140 @@
+import { stringifyJson } from '#src/lib/json.ts'
+import type { Filter, Selection } from '../../index-store.ts'
+import { clampInt64, compareText, keywordTerm, visible } from '../row.ts'
+import { keywordsField, numberField, positionField, timeField, tokensField } from './mapping.ts'
+
+/** A query in Elasticsearch's terms. */
+export type Query = Readonly<Record<string, unknown>>
+
+export type PatternFilter = Filter & Readonly<{ kind: 'pattern' }>
+/** What each pattern of a filter meets: tokens by field (expand.ts). */
+export type Expansions = ReadonlyMap<PatternFilter, ReadonlyMap<string, readonly string[]>>
+
+const all: Query = { match_all: {} }
+export const none: Query = { match_none: {} }
+
+/** Elasticsearch takes queries of 30 levels; one that is packed into a text is counted anew. */
+const levelsMax = 20
+
+export function and(parts: readonly Query[]): Query {
+  return parts.length === 0 ? all : { bool: { filter: parts } }
+}
+
+export function or(parts: readonly Query[]): Query {
+  const [only] = parts
+  if (only === undefined) return none
+  return parts.length === 1 ? only : { bool: { should: parts } }
+}
+
+const packed = (query: Query): Query => ({
+  wrapper: { query: Buffer.from(stringifyJson(query)).toString('base64') },
+})
+
+type Leaf = Extract<Filter, { kind: 'keyword' | 'number' | 'phrase' | 'pattern' | 'tokenRange' }>
+
+/** A filter as a query. Patterns must have been expanded. */
+export function queryOf(filter: Filter, expansions: Expansions, level = 0): Query {
+  if (level === levelsMax) return packed(queryOf(filter, expansions))
+  const part = (inner: Filter): Query => queryOf(inner, expansions, level + 1)
+  if (filter.kind === 'all' || filter.kind === 'none') return filter.kind === 'all' ? all : none
+  if (filter.kind === 'and') return and(filter.of.map(part))
+  if (filter.kind === 'or') return or(filter.of.map(part))
+  if (filter.kind === 'not') return { bool: { must_not: [part(filter.of)] } }
+  return leafQuery(filter as Leaf, expansions)
+}
+
+const anyTerm = (field: string, terms: readonly string[]): Query => ({ terms: { [field]: terms } })
+
+function leafQuery(filter: Leaf, expansions: Expansions): Query {
+  switch (filter.kind) {
+    case 'keyword':
+      return anyTerm(
+        keywordsField,
+        filter.values.map((value) => keywordTerm(filter.field, value)),
+      )
+    case 'number':
+      return between(numberField(filter.field), filter.from, filter.to)
+    case 'phrase':
+      return phraseQuery(filter)
+    case 'pattern':
+      return or([...(expansions.get(filter) ?? [])].map(([field, terms]) => anyTerm(tokensField(field), terms)))
+    case 'tokenRange':
+      break
+  }
+  return rangeQuery(filter)
+}
+
+const isInt64 = (value: bigint): boolean => value === clampInt64(value)
+
+/** The smallest int64 at or above a bound; undefined when there is none. */
+function lowest(bound: number | bigint): bigint | undefined {
+  if (typeof bound === 'bigint') return bound > 0n && !isInt64(bound) ? undefined : clampInt64(bound)
+  if (Number.isFinite(bound)) return lowest(BigInt(Math.ceil(bound)))
+  return bound === -Infinity ? lowest(-(1n << 63n)) : undefined
+}
+
+/** The greatest int64 at or below a bound; undefined when there is none. */
+function highest(bound: number | bigint): bigint | undefined {
+  if (typeof bound === 'bigint') return bound < 0n && !isInt64(bound) ? undefined : clampInt64(bound)
+  if (Number.isFinite(bound)) return highest(BigInt(Math.floor(bound)))
+  return bound === Infinity ? highest(1n << 63n) : undefined
+}
+
+/** Between two bounds, inclusive where given; every value where none is. */
+function between(field: string, from: number | bigint | undefined, to: number | bigint | undefined): Query {
+  if (from === undefined && to === undefined) return { exists: { field } }
+  const [gte, lte] = [from === undefined ? undefined : lowest(from), to === undefined ? undefined : highest(to)]
+  if ((from !== undefined && gte === undefined) || (to !== undefined && lte === undefined)) return none
+  return { range: { [field]: { ...(gte === undefined ? {} : { gte }), ...(lte === undefined ? {} : { lte }) } } }
+}
+
+function phraseQuery({ fields, tokens, prefix = false }: Filter & { kind: 'phrase' }): Query {
+  if (tokens.length === 0 || tokens.some((token) => token === '' || token.includes(' '))) return none
+  const visibleTokens = tokens.map(visible)
+  return or(fields.map((field) => phraseIn(tokensField(field), visibleTokens, prefix)))
+}
+
+function phraseIn(field: string, tokens: readonly string[], prefix: boolean): Query {
+  const last = tokens.at(-1) ?? ''
+  if (tokens.length === 1) return prefix ? { prefix: { [field]: { value: last } } } : { term: { [field]: last } }
+  if (!prefix) return { match_phrase: { [field]: tokens.join(' ') } }
+  const beginning = { span_multi: { match: { prefix: { [field]: { value: last } } } } }
+  const clauses = [...tokens.slice(0, -1).map((token) => ({ span_term: { [field]: token } })), beginning]
+  return { span_near: { slop: 0, in_order: true, clauses } }
+}
+
+/** The smallest text after all that begin with the prefix; undefined when there is none. */
+function afterPrefix(prefix: string): string | undefined {
+  const characters = Array.from(prefix)
+  for (let last = characters.pop(); last !== undefined; last = characters.pop()) {
+    const code = last.codePointAt(0) ?? 0
+    // Surrogates are no characters: what follows them begins at U+E000.
+    if (code < 0x10ffff) return characters.join('') + String.fromCodePoint(code === 0xd7ff ? 0xe000 : code + 1)
+  }
+  return undefined
+}
+
+/** Terms lie in the order of their UTF-8, which is the text order of tokens. */
+function rangeQuery({ fields, prefix: given, from, to }: Filter & { kind: 'tokenRange' }): Query {
+  const prefix = visible(given)
+  const gte = from !== undefined && compareText(from, prefix) > 0 ? from : prefix
+  const after = afterPrefix(prefix)
+  const lte = to !== undefined && (after === undefined || compareText(to, after) < 0) ? to : undefined
+  if (lte !== undefined && compareText(lte, gte) < 0) return none
+  const upper = lte !== undefined ? { lte } : after === undefined ? {} : { lt: after }
+  return or(fields.map((field) => ({ range: { [tokensField(field)]: { gte, ...upper } } })))
+}
+
+/** Which documents of a workspace. What is routed alike lies together, so the routing is asked for too. */
+export function selectionQuery(workspaceId: string, selection: Selection, expansions: Expansions): Query {
+  const { filter, fromNs, toNs, upTo, since } = selection
+  const parts: Query[] = [{ term: { _routing: workspaceId } }]
+  if (fromNs !== undefined || toNs !== undefined) {
+    parts.push(between(timeField, fromNs, toNs === undefined ? undefined : toNs - 1n))
+  }
+  if (upTo !== undefined || since !== undefined) {
+    parts.push(between(positionField, since === undefined ? undefined : since + 1, upTo))
+  }
+  if (filter.kind !== 'all') parts.push(queryOf(filter, expansions))
+  return and(parts)
+}

@@ -1,0 +1,88 @@
+import { PermanentError } from '#src/lib/failure.ts'
+import type { Collection } from '../../projection.ts'
+
+/**
+ * Fields of an indexed document. Unmapped ones are kept in `_source` only: the body (one string, so that its digits and
+ * surrogates stay as they are), the log's epoch, the position that made it.
+ */
+export const timeField = 't'
+export const positionField = 'p'
+export const idField = 'i'
+export const bodyField = 'b'
+export const epochField = 'e'
+export const createdField = 'c'
+/** All values of all keyword and id fields as terms (stores/row.ts: keywordTerm). */
+export const keywordsField = 'k'
+export const countedField = (field: string): string => `k_${field}`
+export const numberField = (field: string): string => `n_${field}`
+export const tokensField = (field: string): string => `x_${field}`
+
+type Property = Readonly<Record<string, string | boolean>>
+
+const long: Property = { type: 'long' }
+/** Found, never counted or sorted by. */
+const terms: Property = { type: 'keyword', doc_values: false }
+/** Counted or sorted by, never looked up. */
+const values: Property = { type: 'keyword', index: false }
+/** Split at blanks and nothing else, as the other stores do; with positions, for phrases; not ranked, so without norms. */
+const tokens: Property = { type: 'text', analyzer: 'whitespace', norms: false, index_options: 'positions' }
+
+function properties(collection: Collection): Readonly<Record<string, Property>> {
+  const all: Record<string, Property> = { [timeField]: long, [positionField]: long, [idField]: values }
+  const { name, fields } = collection
+  for (const [field, kind] of Object.entries(fields)) {
+    if (!/^[A-Za-z][A-Za-z0-9_]*$/.test(field)) {
+      throw new PermanentError({ operation: 'lay out', subject: `collection ${name}, ${field}` })
+    }
+    if (kind === 'number') all[numberField(field)] = long
+    if (kind === 'tokens') all[tokensField(field)] = tokens
+    if (kind === 'keyword' || kind === 'id') all[keywordsField] = terms
+    if (kind === 'keyword') all[countedField(field)] = values
+  }
+  return all
+}
+
+export type IndexSettings = Readonly<{
+  shards: number
+  /** Undefined: one copy as soon as there are two nodes. */
+  replicas: number | undefined
+}>
+
+const replicas = ({ replicas: count }: IndexSettings): Readonly<Record<string, string | number>> =>
+  count === undefined ? { auto_expand_replicas: '0-1' } : { number_of_replicas: count }
+
+/**
+ * The index of one collection and day. `refresh_interval`: the writer refreshes, and tells readers after it (refresh.ts).
+ * `gc_deletes`: how long a deletion is remembered against an older write that comes late. `max_regex_length`: of a pattern as
+ * expand.ts writes it.
+ */
+export function dayIndex(collection: Collection, settings: IndexSettings): object {
+  return {
+    settings: {
+      number_of_shards: settings.shards,
+      ...replicas(settings),
+      refresh_interval: '-1',
+      gc_deletes: '10m',
+      max_regex_length: 100_000,
+      'translog.durability': 'request',
+      'mapping.coerce': false,
+    },
+    mappings: { dynamic: false, _routing: { required: true }, properties: properties(collection) },
+  }
+}
+
+/** Builds and rosters: found by id only. */
+export function stateIndex(settings: IndexSettings): object {
+  return {
+    settings: { number_of_shards: 1, ...replicas(settings), refresh_interval: '1s', 'translog.durability': 'request' },
+    mappings: { dynamic: false, properties: { kind: terms, projection: terms } },
+  }
+}
+
+/** No index of ours comes into being but by us: a write to one that was just dropped must not make it anew, without a mapping. */
+export const template = (pattern: string): object => ({
+  index_patterns: [pattern],
+  priority: 1_000,
+  allow_auto_create: false,
+  template: {},
+})

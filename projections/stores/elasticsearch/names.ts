@@ -1,0 +1,42 @@
+import { createHash } from 'node:crypto'
+import type { WorkspaceId } from '#src/events/workspace-id.ts'
+import type { IndexName } from '../../index-store.ts'
+import type { DocumentId } from '../../projection.ts'
+
+/** Names within one installation; `prefix` tells it from others on the same server. */
+export type Names = Readonly<{
+  /** Our indices, all of them. */
+  all: string
+  /** Where builds and rosters are kept. */
+  state: string
+  /** One collection of a build on one day of receipt: `throughline-logs-v1-001-logs-2026.11.21`. */
+  day(index: IndexName, collection: string, day: string): string
+  /** All days of a collection, for searches. */
+  days(index: IndexName, collection: string): string
+  /** All indices of a build. */
+  build(index: IndexName): string
+}>
+
+/** Names of indices know no capitals: `attributeSets` is `attribute_sets`. */
+const lowerCase = (name: string): string => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
+
+export function createNames(prefix: string): Names {
+  const days = (index: IndexName, collection: string): string => `${prefix}-${index}-${lowerCase(collection)}-`
+  return {
+    all: `${prefix}-*`,
+    state: `${prefix}-state`,
+    day: (index, collection, day) => days(index, collection) + day.replaceAll('-', '.'),
+    days: (index, collection) => `${days(index, collection)}*`,
+    build: (index) => `${prefix}-${index}-*`,
+  }
+}
+
+const idBytesMax = 512
+
+/** `_id` of a document: one index holds all workspaces. What is longer than Elasticsearch takes is told by its hash. */
+export function documentKey(workspaceId: WorkspaceId, id: DocumentId): string {
+  const key = `${workspaceId}/${id}`
+  // A UTF-16 unit is at most three bytes.
+  if (key.length * 3 <= idBytesMax || Buffer.byteLength(key) <= idBytesMax) return key
+  return `${workspaceId}/#${createHash('sha256').update(id).digest('base64url')}`
+}

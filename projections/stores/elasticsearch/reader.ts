@@ -1,0 +1,78 @@
+import type { Facet, Hit, IndexQuery, IndexReader, Scope, Selection } from '../../index-store.ts'
+import type { DocumentId } from '../../projection.ts'
+import { readBuild, readRoster } from './builds.ts'
+import { connectElasticsearch } from './client.ts'
+import { bucketsOf, countIn, countingBody, facetOf, facetsBody, histogramBody, isRough, shardValues } from './counts.ts'
+import { expandPatterns } from './expand.ts'
+import { selectionQuery, type Query } from './filter.ts'
+import { createNames } from './names.ts'
+import { ask, find, searchPages, type Target } from './search.ts'
+
+export type ElasticsearchReaderOptions = Readonly<{
+  /** `http(s)://user:password@host:port`. */
+  url: string
+  /** Begins the names of all indices. */
+  prefix: string
+  /** Of which partition of the log the builds are. */
+  partition: number
+  limits: Readonly<{ patternExpansionsMax: number }>
+}>
+
+async function facets(target: Target, query: Query, fields: readonly string[], valuesMax: number) {
+  for (let shardSize = shardValues.least; ; shardSize *= 10) {
+    const answer = await ask(target, facetsBody(query, fields, valuesMax, shardSize))
+    if (isRough(answer) && shardSize < shardValues.most) continue
+    return fields.map((field): Facet => facetOf(answer, field))
+  }
+}
+
+/** The reading side in Elasticsearch, for one partition. */
+export function createElasticsearchIndexReader(options: ElasticsearchReaderOptions): IndexReader {
+  const { url, prefix, partition, limits } = options
+  const elasticsearch = connectElasticsearch(url)
+  const names = createNames(prefix)
+  const place = { elasticsearch, names, partition }
+  /** Where the scope is now; undefined before the first promotion. Asked each time: readers move in one step. */
+  const targetOf = async ({ workspaceId, projection, collection }: Scope): Promise<Target | undefined> => {
+    const { live } = await readRoster(place, projection)
+    return live === undefined ? undefined : { elasticsearch, indices: names.days(live, collection), workspaceId }
+  }
+  const selected = async <T>(
+    scope: Scope,
+    selection: Selection,
+    nothing: T,
+    task: (target: Target, query: Query) => Promise<T>,
+  ): Promise<T> => {
+    const target = await targetOf(scope)
+    if (target === undefined) return nothing
+    const expansions = await expandPatterns(elasticsearch, target.indices, selection.filter, limits)
+    return task(target, selectionQuery(scope.workspaceId, selection, expansions))
+  }
+  return {
+    async progress(projection) {
+      const { live: index } = await readRoster(place, projection)
+      const build = index === undefined ? undefined : await readBuild(place, index)
+      return build && { index: build.index, ...build.heartbeat }
+    },
+    async get<D extends object>(scope: Scope, ids: readonly DocumentId[]) {
+      const target = await targetOf(scope)
+      return target === undefined ? [] : find<D>(target, ids)
+    },
+    search: <D extends object>(scope: Scope, asked: IndexQuery) =>
+      selected(scope, asked, [], (target, query): Promise<readonly Hit<D>[]> => searchPages<D>(target, query, asked)),
+    count: (scope, selection) =>
+      selected(scope, selection, 0, async (target, query) => countIn(await ask(target, countingBody(query)))),
+    histogram: (scope, selection, stepNs, by) =>
+      selected(scope, selection, [], async (target, query) =>
+        bucketsOf(await ask(target, histogramBody(query, selection, stepNs, by)), stepNs),
+      ),
+    facets: (scope, selection, fields, valuesMax) =>
+      selected(
+        scope,
+        selection,
+        fields.map((field): Facet => ({ field, values: [] })),
+        (target, query) => facets(target, query, fields, valuesMax),
+      ),
+    close: () => elasticsearch.close(),
+  }
+}

@@ -1,0 +1,138 @@
+import type { Json, JsonObject } from '#src/lib/json.ts'
+import type { WorkspaceId } from '#src/events/workspace-id.ts'
+import type { Hit, IndexQuery, SortKey } from '../../index-store.ts'
+import type { DocumentId } from '../../projection.ts'
+import { compareSort } from '../order.ts'
+import { clampInt64 } from '../row.ts'
+import { bigintIn, numberIn, objectIn, objectsIn, textIn, valuesIn } from './answer-parts.ts'
+import type { Elasticsearch } from './client.ts'
+import { documentOf } from './document.ts'
+import { and, type Query } from './filter.ts'
+import { bodyField, idField, numberField, positionField, timeField } from './mapping.ts'
+import { documentKey } from './names.ts'
+
+/** Where to look: a workspace in the days of one collection of the live build. */
+export type Target = Readonly<{ elasticsearch: Elasticsearch; indices: string; workspaceId: WorkspaceId }>
+
+/** Elasticsearch gives at most 10,000 hits at once; a page of bodies is to be smaller. */
+const pageMax = 2_000
+
+/** Asks one search; a part that cannot answer fails all of it. */
+export async function ask({ elasticsearch, indices, workspaceId }: Target, body: object): Promise<JsonObject> {
+  const answer = await elasticsearch.send({
+    operation: 'search',
+    subject: indices,
+    method: 'POST',
+    path: `/${indices}/_search`,
+    query: {
+      routing: workspaceId,
+      ignore_unavailable: true,
+      allow_no_indices: true,
+      allow_partial_search_results: false,
+    },
+    body,
+  })
+  return answer.body
+}
+
+const source: readonly string[] = [idField, timeField, positionField, bodyField]
+
+function sortField(orderBy: string): string {
+  if (orderBy === 'timeNs') return timeField
+  return orderBy === 'position' ? positionField : numberField(orderBy)
+}
+
+/** The body of a search for one page. Several days may hold one document at one place: the last written comes first. */
+export function pageBody(
+  query: Query,
+  { orderBy, direction }: IndexQuery,
+  after: readonly Json[] | undefined,
+  size: number,
+) {
+  const field = sortField(orderBy)
+  const isNumber = orderBy !== 'timeNs' && orderBy !== 'position'
+  const order = { order: direction, ...(isNumber ? { unmapped_type: 'long' } : {}) }
+  return {
+    size,
+    track_total_hits: false,
+    _source: source,
+    query: isNumber ? and([query, { exists: { field } }]) : query,
+    sort: [{ [field]: order }, { [idField]: direction }, { [positionField]: 'desc' }],
+    ...(after === undefined ? {} : { search_after: after }),
+  }
+}
+
+type Found = Readonly<{ source: JsonObject; sort: readonly Json[] }>
+
+const foundIn = (answer: JsonObject): readonly Found[] =>
+  objectsIn(objectIn(answer['hits'])['hits']).map((hit) => ({
+    source: objectIn(hit['_source']),
+    sort: valuesIn(hit['sort']),
+  }))
+
+function hitOf<D extends object>({ source: from, sort }: Found): Hit<D> {
+  const id = textIn(from[idField])
+  return {
+    id,
+    timeNs: bigintIn(from[timeField]),
+    position: numberIn(from[positionField]),
+    sort: { value: bigintIn(sort[0]), id },
+    document: documentOf(from) as D,
+  }
+}
+
+/** A position after which, in the third order, nothing comes. */
+const beyondPositions = -1
+
+const placeAfter = ({ value, id }: SortKey): readonly Json[] => [clampInt64(value), id, beyondPositions]
+
+/** Hits in order, each place once, page by page until there are enough. */
+export async function searchPages<D extends object>(
+  target: Target,
+  query: Query,
+  asked: IndexQuery,
+): Promise<readonly Hit<D>[]> {
+  const hits: Hit<D>[] = []
+  let after = asked.after === undefined ? undefined : placeAfter(asked.after)
+  while (hits.length < asked.limit) {
+    const size = Math.min(asked.limit - hits.length, pageMax)
+    const found = foundIn(await ask(target, pageBody(query, asked, after, size)))
+    for (const each of found) {
+      const hit = hitOf<D>(each)
+      const last = hits.at(-1)?.sort
+      if (last === undefined || compareSort(last, hit.sort) !== 0) hits.push(hit)
+    }
+    after = found.at(-1)?.sort
+    if (found.length < size) break
+  }
+  return hits
+}
+
+const idsAtOnce = 500
+
+/** The body of a look-up by id: the newest day of each. Names of days sort as the days do. */
+export function idsBody(workspaceId: WorkspaceId, ids: readonly DocumentId[]): object {
+  const values = ids.map((id) => documentKey(workspaceId, id))
+  return {
+    size: ids.length,
+    track_total_hits: false,
+    _source: source,
+    query: and([{ term: { _routing: workspaceId } }, { ids: { values } }]),
+    collapse: { field: idField },
+    sort: [{ _index: 'desc' }],
+  }
+}
+
+/** The hits of ids, in the order asked. */
+export async function find<D extends object>(target: Target, asked: readonly DocumentId[]): Promise<readonly Hit<D>[]> {
+  const ids = [...new Set(asked)]
+  const hits = new Map<DocumentId, Hit<D>>()
+  for (let start = 0; start < ids.length; start += idsAtOnce) {
+    const some = ids.slice(start, start + idsAtOnce)
+    for (const { source: from } of foundIn(await ask(target, idsBody(target.workspaceId, some)))) {
+      const hit = hitOf<D>({ source: from, sort: [from[timeField] ?? 0] })
+      hits.set(hit.id, hit)
+    }
+  }
+  return ids.flatMap((id) => hits.get(id) ?? [])
+}

@@ -1,0 +1,291 @@
+import { PermanentError, TransientError } from '#src/lib/failure.ts'
+import { isJsonObject, type JsonObject } from '#src/lib/json.ts'
+import type { Position } from '#src/events/envelope.ts'
+import type { EntryKey, Heartbeat, IndexName, IndexWriter, Roster, WorkspaceEntries } from '../../index-store.ts'
+import { dayBefore, daysReplaced, type Collection, type Entry, type Projection } from '../../projection.ts'
+import { shapeOf, type CollectionShape } from '../row.ts'
+import { objectsIn } from './answer-parts.ts'
+import {
+  createIndex,
+  dropBuild,
+  indicesOf,
+  listBuilds,
+  openBuild,
+  prepareState,
+  readBuild,
+  readRoster,
+  updateBuild,
+  writeRoster,
+  type Place,
+} from './builds.ts'
+import { writeAll, type Operation } from './bulk.ts'
+import { connectElasticsearch } from './client.ts'
+import { documentJson, entryOf, entrySource } from './document.ts'
+import { dayIndex, type IndexSettings } from './mapping.ts'
+import { createNames, documentKey } from './names.ts'
+import { createFreshness, type Freshness } from './refresh.ts'
+
+export type ElasticsearchWriterOptions = Readonly<{
+  /** `http(s)://user:password@host:port`. */
+  url: string
+  /** Begins the names of all indices. */
+  prefix: string
+  /** Of which partition of the log the builds are. */
+  partition: number
+  shards?: number
+  /** Copies of each index; left out: one where there are two nodes or more. */
+  replicas?: number
+  /** The least time between two refreshes, and between two records of progress that say nothing new. */
+  refreshEveryMs?: number
+  /** Milliseconds of a clock that never goes back. */
+  now?: () => number
+}>
+
+type Written = Readonly<{ collection: Collection; shape: CollectionShape }>
+
+type Build = {
+  index: IndexName
+  epoch: string
+  collections: ReadonlyMap<string, Written>
+  freshness: Freshness
+  /** The days' indices that are there. */
+  known: Set<string>
+  /** The batch that was written last; what the build's record says of it. */
+  written: Position
+  recorded: Position
+  told: Heartbeat
+  toldAt: number
+}
+
+function collectionsOf(projection: Projection): ReadonlyMap<string, Written> {
+  const all = Object.values(projection.collections) as unknown as readonly Collection[]
+  return new Map(all.map((collection) => [collection.name, { collection, shape: shapeOf(collection) }]))
+}
+
+function writtenOf(build: Build, collection: string): Written {
+  const written = build.collections.get(collection)
+  if (written === undefined) throw new PermanentError({ operation: 'use', subject: `collection ${collection}` })
+  return written
+}
+
+type Options = Readonly<{ settings: IndexSettings; refreshEveryMs: number; now: () => number }>
+
+async function openedBuild(
+  place: Place,
+  { settings, refreshEveryMs, now }: Options,
+  projection: Projection,
+  { index, epoch, after }: Readonly<{ index: IndexName; epoch: string; after: Position }>,
+): Promise<Build> {
+  const collections = collectionsOf(projection)
+  const shapes = Object.fromEntries([...collections].map(([name, { shape }]) => [name, shape]))
+  await prepareState(place, settings)
+  const { checkpoint, heartbeat } = await openBuild(place, { index, epoch, after, shapes })
+  const known = new Set(await indicesOf(place, index))
+  const { elasticsearch } = place
+  const freshness = createFreshness({ elasticsearch, everyMs: refreshEveryMs, now }, heartbeat)
+  // Who wrote before us may have left documents that no reader finds yet.
+  for (const name of known) freshness.wrote(name)
+  await freshness.refreshNow()
+  const progress = { written: checkpoint, recorded: checkpoint, told: heartbeat, toldAt: -Infinity }
+  return { index, epoch, collections, freshness, known, ...progress }
+}
+
+type DayIndices = Readonly<{
+  /** The name of a day's index. */
+  of(build: Build, entry: Readonly<{ collection: string; day: string }>): string
+  /** Makes those of these entries that are not there yet. */
+  prepare(build: Build, entries: readonly WorkspaceEntries[]): Promise<void>
+  restore(build: Build, name: string): Promise<void>
+}>
+
+function createDayIndices({ elasticsearch, names }: Place, settings: IndexSettings): DayIndices {
+  const create = async (build: Build, name: string, collection: Collection): Promise<void> => {
+    await createIndex(elasticsearch, name, dayIndex(collection, settings))
+    build.known.add(name)
+  }
+  const of: DayIndices['of'] = (build, { collection, day }) => names.day(build.index, collection, day)
+  return {
+    of,
+    async prepare(build, entries) {
+      const missing = new Map<string, Collection>()
+      for (const entry of entries.flatMap((each) => each.entries)) {
+        const name = of(build, entry)
+        if (!build.known.has(name)) missing.set(name, writtenOf(build, entry.collection).collection)
+      }
+      for (const [name, collection] of missing) await create(build, name, collection)
+    },
+    async restore(build, name) {
+      const found = [...build.collections.values()].find(({ collection }) =>
+        name.startsWith(names.days(build.index, collection.name).slice(0, -1)),
+      )
+      if (found !== undefined) await create(build, name, found.collection)
+    },
+  }
+}
+
+/** What entries do: each is written, and what it replaces on other days is deleted. */
+function* operationsOf(
+  build: Build,
+  days: DayIndices,
+  entries: readonly WorkspaceEntries[],
+): Generator<Operation, void, undefined> {
+  for (const operation of allOperations(build, days, entries)) {
+    build.freshness.wrote(operation.index)
+    yield operation
+  }
+}
+
+function* allOperations(
+  build: Build,
+  days: DayIndices,
+  entries: readonly WorkspaceEntries[],
+): Generator<Operation, void, undefined> {
+  for (const { workspaceId, entries: mine } of entries) {
+    for (const entry of mine) {
+      const { collection, shape } = writtenOf(build, entry.collection)
+      const place = { workspaceId, key: documentKey(workspaceId, entry.id), position: entry.position }
+      const document = documentJson(shape, collection, entry, build.epoch)
+      yield { kind: 'index', index: days.of(build, entry), ...place, document }
+      if (entry.replaces !== true) continue
+      for (const day of daysReplaced(entry.day, shape.lookbackDays)) {
+        const index = days.of(build, { collection: entry.collection, day })
+        if (day !== entry.day && build.known.has(index)) yield { kind: 'delete', index, ...place, document: '' }
+      }
+    }
+  }
+}
+
+const loadedAtOnce = 1_000
+
+type Wanted = Readonly<{ index: string; key: string; at: number; entry: EntryKey }>
+
+/** Where the entries of the keys may be, newest day first for each. */
+function wantedOf(build: Build, days: DayIndices, keys: readonly EntryKey[]): readonly Wanted[] {
+  return keys.flatMap((key, at) => {
+    const { lookbackDays } = writtenOf(build, key.collection).shape
+    return Array.from({ length: lookbackDays + 1 }, (_, before) => dayBefore(key.day, before)).flatMap((day) => {
+      const entry = { ...key, day }
+      const index = days.of(build, entry)
+      return build.known.has(index) ? [{ index, key: documentKey(key.workspaceId, key.id), at, entry }] : []
+    })
+  })
+}
+
+/** Realtime: what was written is found, refreshed or not. */
+async function loadWanted({ elasticsearch }: Place, wanted: readonly Wanted[]): Promise<readonly JsonObject[]> {
+  const docs = wanted.map(({ index, key, entry }) => ({ _index: index, _id: key, routing: entry.workspaceId }))
+  const call = { operation: 'load', subject: `${docs.length} documents`, method: 'POST', path: '/_mget' } as const
+  const query = { _source: entrySource.join(','), filter_path: 'docs.found,docs._source,docs.error.type' }
+  const { body } = await elasticsearch.send({ ...call, query, body: { docs } })
+  return objectsIn(body['docs'])
+}
+
+async function loadEntries(place: Place, days: DayIndices, build: Build, keys: readonly EntryKey[]) {
+  const found: Entry[][] = keys.map(() => [])
+  const wanted = wantedOf(build, days, keys)
+  for (let start = 0; start < wanted.length; start += loadedAtOnce) {
+    const asked = wanted.slice(start, start + loadedAtOnce)
+    const answers = await loadWanted(place, asked)
+    for (const [order, { at, entry }] of asked.entries()) {
+      const source = answers[order]?.['_source']
+      if (isJsonObject(source)) found[at]?.push(entryOf(entry.collection, entry.id, entry.day, source))
+    }
+  }
+  return found
+}
+
+const isComplete = ({ position, head }: Heartbeat): boolean => position >= head
+
+/** Records how far the build is, where that says something new or was last said some time ago. */
+async function record(
+  place: Place,
+  build: Build,
+  progress: Heartbeat,
+  { now, refreshEveryMs }: Options,
+): Promise<void> {
+  const { told, toldAt, written: checkpoint, freshness } = build
+  const heartbeat = freshness.capped(progress)
+  const isNews = heartbeat.position > told.position || isComplete(heartbeat) !== isComplete(told)
+  if (!isNews && now() - toldAt < refreshEveryMs) return
+  await updateBuild(place, build.index, { checkpoint, heartbeat })
+  Object.assign(build, { recorded: checkpoint, told: heartbeat, toldAt: now() })
+}
+
+const rosterAttemptsMax = 20
+
+/** Which builds there are and which of them readers use. Before readers move to a build, they can find all of it. */
+function createRosters(place: Place, builds: ReadonlyMap<IndexName, Build>) {
+  const roster = (projection: string): Promise<Roster> => readRoster(place, projection)
+  const changeRoster = async (projection: string, next: Roster): Promise<boolean> => {
+    await builds.get(next.live ?? '')?.freshness.refreshNow()
+    return writeRoster(place, projection, next)
+  }
+  return {
+    roster,
+    changeRoster,
+    live: async (projection: string) => (await roster(projection)).live,
+    builds: (projection: string) => listBuilds(place, projection),
+    async promote(projection: string, index: IndexName) {
+      for (let attempt = 0; attempt < rosterAttemptsMax; attempt++) {
+        if (await changeRoster(projection, { ...(await roster(projection)), live: index })) return
+      }
+      throw new TransientError({ operation: 'promote', subject: index, hint: 'others change the roster all the time' })
+    },
+  }
+}
+
+const otherLog = (index: IndexName): PermanentError =>
+  new PermanentError({ operation: 'open', subject: index, hint: 'it follows another log: start a new build' })
+
+/** The writing side in Elasticsearch, for one partition. */
+export function createElasticsearchIndexWriter(given: ElasticsearchWriterOptions): IndexWriter {
+  const { url, prefix, partition, shards = 1, replicas, refreshEveryMs = 500, now = () => performance.now() } = given
+  const elasticsearch = connectElasticsearch(url)
+  const place: Place = { elasticsearch, names: createNames(prefix), partition }
+  const options = { settings: { shards, replicas }, refreshEveryMs, now }
+  const builds = new Map<IndexName, Build>()
+  const days = createDayIndices(place, options.settings)
+  const buildOf = (index: IndexName): Build => {
+    const build = builds.get(index)
+    if (build === undefined) throw new PermanentError({ operation: 'use', subject: index, hint: 'open it first' })
+    return build
+  }
+  return {
+    async open(index, projection, epoch, after = 0) {
+      if (!builds.has(index)) builds.set(index, await openedBuild(place, options, projection, { index, epoch, after }))
+      if (buildOf(index).epoch !== epoch) throw otherLog(index)
+    },
+    load: (index, keys) => loadEntries(place, days, buildOf(index), keys),
+    async write(index, entries, checkpoint) {
+      const build = buildOf(index)
+      await days.prepare(build, entries)
+      const restore = (name: string): Promise<void> => days.restore(build, name)
+      await writeAll({ elasticsearch, epoch: build.epoch, restore }, operationsOf(build, days, entries))
+      build.written = Math.max(build.written, checkpoint.position)
+      await build.freshness.refresh()
+    },
+    async checkpoint(index) {
+      const build = builds.get(index)
+      if (build !== undefined) return { epoch: build.epoch, position: build.recorded }
+      const { epoch = '', checkpoint: position = 0 } = (await readBuild(place, index)) ?? {}
+      return { epoch, position }
+    },
+    async heartbeat(index, progress) {
+      const build = buildOf(index)
+      await build.freshness.refresh()
+      await record(place, build, progress, options)
+    },
+    ...createRosters(place, builds),
+    async drop(index) {
+      builds.delete(index)
+      await dropBuild(place, index)
+    },
+    async close() {
+      for (const build of builds.values()) {
+        if (build.written > build.recorded) await updateBuild(place, build.index, { checkpoint: build.written })
+      }
+      builds.clear()
+      await elasticsearch.close()
+    },
+  }
+}
