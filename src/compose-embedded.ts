@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import { mkdirSync } from 'node:fs'
-import { createUsedSpans } from '#projections/allowance/used-spans.ts'
 import { createSqliteQueryThread } from '#projections/stores/sqlite/query-thread.ts'
 import { joinFolder } from '#streams/sqlite/lock.ts'
 import { createSqliteStream, type SqliteStream } from '#streams/sqlite/stream.ts'
+import { isProcessGone, openAllowance } from './compose-allowance.ts'
 import { giveUp, type Engines } from './compose-engines.ts'
 import { foldersOf } from './compose-folders.ts'
 import { createProjectorThread } from './compose-projector.ts'
@@ -12,8 +12,6 @@ import { createDirectory, type Directory } from './directory/create-directory.ts
 import { describeFirstRun, prepareFirstRun } from './directory/first-run.ts'
 import { createPasswords } from './directory/passwords.ts'
 import { loadSecrets } from './directory/secrets.ts'
-import { createLocalAllowance } from './ingest/local-allowance.ts'
-import { createMovableAllowance } from './ingest/movable-allowance.ts'
 import { createClock, type Clock } from './lib/clock.ts'
 
 /** The one partition of an embedded log. */
@@ -49,8 +47,7 @@ export async function openEmbeddedEngines(config: Config): Promise<Engines> {
   })
   const projector = createProjectorThread({ logFile: folders.logFile, partition, indexFolder: folders.indexFolder })
   const reader = createSqliteQueryThread({ folder: folders.indexFolder, limits })
-  // Mostly read here, so that little is left to read when this worker takes over and others wait for it.
-  const usedSpans = await createUsedSpans(reader, telemetry)
+  const allowance = await openAllowance({ stream: telemetry, reader, clock, isGone: isProcessGone })
   return {
     clock,
     secrets,
@@ -58,14 +55,11 @@ export async function openEmbeddedEngines(config: Config): Promise<Engines> {
     streams: [telemetry],
     readers: [reader],
     projector,
-    allowance: createMovableAllowance({ waitingMax: limits.appendQueueEventsMax }),
-    openAllowance: async () => {
-      await usedSpans.catchUp()
-      const isStored = async (id: string, at: number): Promise<boolean> => (await telemetry.find([id], at)).has(id)
-      return createLocalAllowance({ usedSpans: usedSpans.spans, isStored, clock })
-    },
+    allowances: [allowance],
+    sweep: () => void allowance.sweep(directory.workspaces().map(({ id }) => id)),
     greet: (baseUrl) => showFirstRun(directory, clock, dataFolder, baseUrl),
     close: async () => {
+      await allowance.close()
       await reader.close()
       await projector.stop()
       await directory.close()

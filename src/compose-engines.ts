@@ -2,8 +2,7 @@ import type { IndexReader } from '#projections/index-store.ts'
 import type { ProjectorThread } from './compose-projector.ts'
 import type { Directory } from './directory/create-directory.ts'
 import type { Secrets } from './directory/secrets.ts'
-import type { AllowanceGate } from './ingest/allowance.ts'
-import type { MovableAllowance } from './ingest/movable-allowance.ts'
+import type { ReservedAllowance } from './ingest/reserved-allowance.ts'
 import type { Clock } from './lib/clock.ts'
 import type { Stream } from '#streams/stream.ts'
 
@@ -15,9 +14,9 @@ export type Engines = Readonly<{
   streams: readonly Stream[]
   readers: readonly IndexReader[]
   projector: ProjectorThread
-  allowance: MovableAllowance
-  /** An allowance that goes by what the log holds now. No other process may have one meanwhile. */
-  openAllowance(): Promise<AllowanceGate>
+  allowances: readonly ReservedAllowance[]
+  /** Takes back, in its time, what processes that are gone have left of the span allowance. */
+  sweep(): void
   /** Does what the first start of an installation does, if this is it, and tells the operator. */
   greet(baseUrl: string): Promise<void>
   close(): Promise<void>

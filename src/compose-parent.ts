@@ -101,7 +101,7 @@ export async function composeParent(config: Config, argv: readonly string[]): Pr
   const sockets = await bindSockets(config)
   let isUp = false
   const supervisor = createSupervisor({
-    startWorker: (id, events) => startWorkerProcess(id, { argv, place: sockets.place }, events),
+    startWorker: (id) => startWorkerProcess(id, { argv, place: sockets.place }),
     report: (event) => {
       if (event.kind === 'crashed' || event.kind === 'failed') console.error(describe(event))
       else console.log(describe(event))

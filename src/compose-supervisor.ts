@@ -1,5 +1,3 @@
-import type { AllowanceAnswer, AllowanceCall } from './ingest/shared-allowance.ts'
-
 /** How a worker ended. `error`: it could not even be started. */
 export type Ending = Readonly<{ code: number | null; signal: NodeJS.Signals | null; error?: Error }>
 
@@ -24,22 +22,12 @@ export type SupervisedWorker = Readonly<{
   ended: Promise<Ending>
   /** Rejects with WorkerEnded when it ends before. */
   takeOver(): Promise<void>
-  /** True when it has let go, or has ended. */
-  letGo(): Promise<boolean>
+  /** Resolves when it has let go, or has ended. */
+  letGo(): Promise<void>
   resume(): void
-  loseAllowance(): void
   resign(): void
   stop(patienceMs: number): void
   kill(): void
-  askAllowance(from: number, call: AllowanceCall): void
-  answerAllowance(answer: AllowanceAnswer): void
-  forget(client: number): void
-}>
-
-/** What a worker says to the others. */
-export type WorkerEvents = Readonly<{
-  onAllowanceCall(call: AllowanceCall): void
-  onAllowanceAnswer(to: number, answer: AllowanceAnswer): void
 }>
 
 export type SupervisorEvent =
@@ -51,7 +39,7 @@ export type SupervisorEvent =
   | Readonly<{ kind: 'failed'; reason: string; serving: number | undefined }>
 
 export type SupervisorOptions = Readonly<{
-  startWorker: (id: number, events: WorkerEvents) => SupervisedWorker
+  startWorker: (id: number) => SupervisedWorker
   report: (event: SupervisorEvent) => void
   /** Runs the task after `ms`; the answer cancels it. */
   after: (ms: number, task: () => void) => () => void
@@ -79,7 +67,7 @@ const stepTimeoutMs = 30_000
 const restartPauseMinMs = 100
 const restartPauseMaxMs = 5_000
 
-/** The workers there are, and which of them serves. Passes on what they say to each other. */
+/** The workers there are, and which of them serves. */
 function createCrew({ startWorker, report, after }: SupervisorOptions, onLost: () => void) {
   // In the order of their start.
   const workers = new Map<number, SupervisedWorker>()
@@ -98,12 +86,10 @@ function createCrew({ startWorker, report, after }: SupervisorOptions, onLost: (
     }
     if (worker === serving) {
       serving = undefined
-      for (const other of replaced) other.loseAllowance()
       report({ kind: 'crashed', pid: worker.pid, ending })
       return onLost()
     }
     if (!wasReplaced) return
-    serving?.forget(worker.id)
     report(ending.code === 0 ? { kind: 'ended', pid: worker.pid } : { kind: 'crashed', pid: worker.pid, ending })
   }
   const stop = (worker: SupervisedWorker, patienceMs: number): void => {
@@ -115,10 +101,7 @@ function createCrew({ startWorker, report, after }: SupervisorOptions, onLost: (
   return {
     start: (): SupervisedWorker => {
       const id = ++started
-      const worker = startWorker(id, {
-        onAllowanceCall: (call) => serving?.askAllowance(id, call),
-        onAllowanceAnswer: (to, answer) => workers.get(to)?.answerAllowance(answer),
-      })
+      const worker = startWorker(id)
       workers.set(id, worker)
       void worker.ended.then((ending) => remove(worker, ending))
       return worker
@@ -148,7 +131,7 @@ function createCrew({ startWorker, report, after }: SupervisorOptions, onLost: (
 }
 type Crew = ReturnType<typeof createCrew>
 
-/** Starts a worker and puts it in its place. At each moment at most one folds the log and owns the allowance. */
+/** Starts a worker and puts it in its place. At each moment at most one folds the log. */
 function createBringUp(crew: Crew, after: SupervisorOptions['after']): () => Promise<SupervisedWorker> {
   /** What takes longer is ended by killing the worker: the promise rejects then, with its end. */
   const inTime = async <T>(ms: number, worker: SupervisedWorker, promise: Promise<T>): Promise<T> => {
@@ -163,12 +146,13 @@ function createBringUp(crew: Crew, after: SupervisorOptions['after']): () => Pro
     worker.kill()
     await worker.ended
   }
+  /** False when it takes too long. */
   const letGo = async (worker: SupervisedWorker): Promise<boolean> => {
     let cancel = (): void => {}
     const late = new Promise<boolean>((resolve) => {
       cancel = after(stepTimeoutMs, () => resolve(false))
     })
-    const isFree = await Promise.race([worker.letGo(), late])
+    const isFree = await Promise.race([worker.letGo().then(() => true), late])
     cancel()
     return isFree
   }
@@ -185,9 +169,9 @@ function createBringUp(crew: Crew, after: SupervisorOptions['after']): () => Pro
       return
     }
     for (const worker of others) worker.resume()
-    throw new Error('requests had reservations open for too long')
+    throw new Error('a worker did not let go in time')
   }
-  /** The worker that was to be replaced begins anew, by what the log holds now. */
+  /** The worker that was to be replaced serves on. */
   const goBack = async (): Promise<void> => {
     const serving = crew.serving()
     if (serving === undefined) return

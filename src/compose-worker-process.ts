@@ -2,7 +2,7 @@ import { fork, type ChildProcess } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import type { Place } from './compose.ts'
 import type { FromWorker, ToWorker } from './compose-messages.ts'
-import { WorkerEnded, type Ending, type SupervisedWorker, type WorkerEvents } from './compose-supervisor.ts'
+import { WorkerEnded, type Ending, type SupervisedWorker } from './compose-supervisor.ts'
 
 export type WorkerProcessOptions = Readonly<{
   /** Of the command line, which the worker reads as the parent has. */
@@ -37,14 +37,10 @@ function endingOf(child: ChildProcess): Promise<Ending> {
   })
 }
 
-type Said = Exclude<FromWorker['kind'], 'allowanceCall' | 'allowanceAnswer'>
+type Said = FromWorker['kind']
 
 /** Starts a worker process. Orders to one that has ended go nowhere. */
-export function startWorkerProcess(
-  id: number,
-  options: WorkerProcessOptions,
-  { onAllowanceCall, onAllowanceAnswer }: WorkerEvents,
-): SupervisedWorker {
+export function startWorkerProcess(id: number, options: WorkerProcessOptions): SupervisedWorker {
   const child = spawnWorker(options)
   const ended = endingOf(child)
   const waiting = new Map<Said, (message: FromWorker) => void>()
@@ -62,8 +58,6 @@ export function startWorkerProcess(
     return Promise.race([message, failed])
   }
   child.on('message', (message: FromWorker) => {
-    if (message.kind === 'allowanceCall') return onAllowanceCall(message.call)
-    if (message.kind === 'allowanceAnswer') return onAllowanceAnswer(message.to, message.answer)
     // Given up meanwhile, and asked again since.
     if (message.kind === 'letGo' && message.turn !== turns) return
     waiting.get(message.kind)?.(message)
@@ -84,16 +78,11 @@ export function startWorkerProcess(
     letGo: async () => {
       const done = hears('letGo')
       tell({ kind: 'letGo', turn: ++turns })
-      const message = await done.catch(() => undefined)
-      return message?.kind !== 'letGo' || message.isEmpty
+      await done.catch(() => undefined)
     },
     resume: () => tell({ kind: 'resume' }),
-    loseAllowance: () => tell({ kind: 'loseAllowance' }),
     resign: () => tell({ kind: 'resign' }),
     stop: (patienceMs) => tell({ kind: 'stop', patienceMs }),
     kill: () => void child.kill('SIGKILL'),
-    askAllowance: (from, call) => tell({ kind: 'allowanceCall', from, call }),
-    answerAllowance: (answer) => tell({ kind: 'allowanceAnswer', answer }),
-    forget: (client) => tell({ kind: 'forget', client }),
   }
 }

@@ -2,7 +2,6 @@ import { composeServer, type WorkerServer } from './compose.ts'
 import { exitCodeOf, explain } from './compose-failure.ts'
 import type { FromWorker, ToWorker } from './compose-messages.ts'
 import { readConfig } from './config.ts'
-import { createAllowanceService, createForwardedAllowance, type AllowanceService } from './ingest/shared-allowance.ts'
 
 // A worker process of a server: its parent (compose-parent.ts) tells it what to do, and it ends with it.
 
@@ -16,37 +15,24 @@ const send = (message: FromWorker): void => {
   if (process.connected) process.send?.(message)
 }
 
-const forwarded = createForwardedAllowance((call) => send({ kind: 'allowanceCall', call }))
 let server: WorkerServer | undefined
-let service: AllowanceService | undefined
 
 async function serve(server: WorkerServer, message: ToWorker): Promise<void> {
   switch (message.kind) {
     case 'takeOver':
-      service = createAllowanceService({
-        gate: await server.takeOver(message.place),
-        send: (to, answer) => send({ kind: 'allowanceAnswer', to, answer }),
-        report: (error) => console.error('a reservation could not be ended:', error),
-      })
+      await server.takeOver(message.place)
       return send({ kind: 'tookOver' })
     case 'letGo':
-      return send({ kind: 'letGo', turn: message.turn, isEmpty: await server.letGo() })
+      await server.letGo()
+      return send({ kind: 'letGo', turn: message.turn })
     case 'resume':
       return server.resume()
-    case 'loseAllowance':
-      return server.loseAllowance()
     case 'resign':
-      await server.resign(forwarded.gate)
+      await server.resign()
       return process.exit(0)
     case 'stop':
       await server.stop(message.patienceMs)
       return process.exit(0)
-    case 'allowanceCall':
-      return service?.serve(message.from, message.call)
-    case 'allowanceAnswer':
-      return forwarded.answer(message.answer)
-    case 'forget':
-      return service?.forget(message.client)
   }
 }
 

@@ -50,6 +50,19 @@ export const limits = {
   appendBatchBytesMax: 32 * 1024 * 1024,
   appendQueueEventsMax: 20_000,
   appendQueueBytesMax: 128 * 1024 * 1024,
+  /** Span allowance: how much a process reserves at once, at most, and of what is left; below the least only what is asked for. */
+  reservedSpansMax: 65_536,
+  reservedShare: 8,
+  reservedSpansMin: 512,
+  /** How long a reservation is used, how long it may lie unused, and when others may take it to be given up. */
+  reservationUseMs: 3_000,
+  reservationIdleMs: 1_000,
+  reservationTermMs: 10_000,
+  /** Reservations of one month of a workspace at once, of all processes. */
+  reservationsOpenMax: 256,
+  /** How often a request looks whether spans that others hold have come free, and how many times before it gets 503. */
+  heldSpansPollMs: 100,
+  heldSpansPollsMax: 25,
 } as const
 export type Limits = { readonly [Name in keyof typeof limits]: number }
 

@@ -12,6 +12,7 @@ import { PermanentError } from '#src/lib/failure.ts'
 import { isJsonObject, type Json, type JsonObject } from '#src/lib/json.ts'
 import {
   noCounts,
+  type AllowanceEventType,
   type Counts,
   type EventHeader,
   type EventType,
@@ -34,11 +35,19 @@ export const telemetryEventTypes: readonly TelemetryEventType[] = [
   'rum.received',
   'spans.refused',
 ]
-const telemetryTypes: ReadonlySet<string> = new Set(telemetryEventTypes)
+export const allowanceEventTypes: readonly AllowanceEventType[] = [
+  'allowance.reserved',
+  'allowance.returned',
+  'allowance.reclaimed',
+  'allowance.counted',
+  'allowance.closed',
+  'allowance.began',
+]
+const partitionTypes: ReadonlySet<string> = new Set([...telemetryEventTypes, ...allowanceEventTypes])
 const countNames = Object.keys(noCounts) as readonly (keyof Counts)[]
 
 const isEventType = (text: string): text is EventType =>
-  telemetryTypes.has(text) || /^directory\.[A-Za-z][A-Za-z.]{0,63}$/.test(text)
+  partitionTypes.has(text) || /^directory\.[A-Za-z][A-Za-z.]{0,63}$/.test(text)
 
 /** The header as compact JSON text: absent members, `null` keys, zero counts and an empty encoding are left out. */
 export function formatHeader(header: EventHeader): string {

@@ -18,6 +18,7 @@ export type AllowanceEventType =
   | 'allowance.reclaimed'
   | 'allowance.counted'
   | 'allowance.closed'
+  | 'allowance.began'
 export type EventType = TelemetryEventType | AllowanceEventType | `directory.${string}`
 
 /** `workspace.route.hash`: made by the server, so that no two workspaces can share one. */

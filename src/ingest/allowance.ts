@@ -1,9 +1,6 @@
+import type { Month } from '#src/events/allowance.ts'
 import type { EventId } from '#src/events/envelope.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
-
-/** A calendar month in UTC: `2026-11`. A span belongs to the month in which the server received it. */
-export type Month = string
-export const monthOf = (ms: number): Month => new Date(ms).toISOString().slice(0, 7)
 
 /** The day on which the month's allowance starts anew, `2026-12-01`. */
 export function resetDateOf(month: Month): string {
@@ -12,31 +9,48 @@ export function resetDateOf(month: Month): string {
 }
 
 /** `limit`: spans a month by the plan at this moment; null: no limit. `at`: time of receipt, ms. */
-export type SpansAsked = Readonly<{
-  workspaceId: WorkspaceId
-  eventId: EventId
-  spans: number
-  limit: number | null
-  at: number
+export type SpansAsked = Readonly<{ workspaceId: WorkspaceId; spans: number; limit: number | null; at: number }>
+
+/** Spans that may be appended, under the name of a reservation; '' when there are none. */
+export type Grant = Readonly<{
+  granted: number
+  /** Spans of the month before this grant, those held by others included. */
+  used: number
+  /** At most `used`: where it stood after the grant before, by what this process had seen. */
+  usedBefore: number
+  reservation: string
+  /** Subject of the ledger that the reservation is in; '' as well. */
+  ledger: string
 }>
 
-/** `used`: spans of the month before this grant, those held by others included. */
-export type Grant = Readonly<{ granted: number; used: number; reservation: string }>
+export const nothingGranted = (used: number): Grant => ({
+  granted: 0,
+  used,
+  usedBefore: used,
+  reservation: '',
+  ledger: '',
+})
 
 /**
- * Who knows how many spans the month still allows. Ingest asks before it appends and says afterwards what became of it, so that
- * never more is stored than the month allows, whatever runs at once. Owned by ingest; the one arrow against the stream.
+ * Who knows how many spans the month still allows. Ingest asks before it appends, appends only while nothing is on the subject of
+ * the reservation (`reservationSubject`), and says afterwards what became of it, so that never more is stored than the month
+ * allows, whatever runs at once and wherever. Owned by ingest; the one arrow against the stream.
  */
 export interface AllowanceGate {
+  /** All of the spans at once, when this process holds so many; else none, and `reserve` is to be asked. */
+  take(asked: SpansAsked): Grant | undefined
   /**
-   * Holds as many of the spans as the month allows, after whatever was asked for before is decided. `pending`: the rest is held
-   * by requests whose outcome is not known yet; ask again in a second.
+   * As many of the spans as the month allows, after whatever was asked for before is decided. `pending`: the rest is held by
+   * another process, or by requests whose outcome is not known yet; ask again in a second.
    */
   reserve(asked: SpansAsked): Promise<Grant | 'pending'>
-  /** The spans held are in the log. */
-  settle(reservation: string): Promise<void>
-  /** The spans held are not in the log and will not be: another request's copy counted, or nothing was written. */
-  release(reservation: string): Promise<void>
-  /** Whether the event is in the log is not known: the spans stay held until it is. */
-  doubt(reservation: string): Promise<void>
+  /** The event is in the log under the grant's reservation. Of requests with one event only one counts. */
+  settle(grant: Grant, eventId: EventId): void
+  /** The spans are not in the log and will not be: another request's copy counted, or nothing was written. */
+  release(grant: Grant): void
+  /**
+   * Whether the spans are in the log is not known, or it takes none of this reservation any more: nothing else is granted of it,
+   * and what is in the log of it will be counted there.
+   */
+  doubt(grant: Grant): void
 }

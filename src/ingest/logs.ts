@@ -32,7 +32,7 @@ async function store(ctx: Context, context: IngestContext, received: Received): 
     answer: rejected.length === 0 ? undefined : answer,
   } as const
   const recorder = context.recorderOf(credential.workspaceId)
-  const { position, repeated } = await recorder.record(async () => [await receivedEvent(receipt, parts, body)])
+  const { position, repeated } = await recorder.record(() => receivedEvent(receipt, parts, body))
   setPosition(ctx, recorder, position)
   sendJson(ctx, 200, repeated?.answer ?? answer)
   return undefined

@@ -1,4 +1,6 @@
 import type { Context } from 'koa'
+import { monthOf } from '#src/events/allowance.ts'
+import type { NewEvent } from '#src/events/envelope.ts'
 import { refusal, type Refusal } from '#src/events/refusal.ts'
 import { setRefusal, withRetry } from '#src/http/errors.ts'
 import type { Route } from '#src/http/route.ts'
@@ -6,11 +8,10 @@ import { parseOtlpContentType, type OtlpContentType } from '#src/wire/otlp/conte
 import { encodeStatus, encodeSuccess, type OtlpReply, type PartialSuccess } from '#src/wire/otlp/reply.ts'
 import { scanSpans } from '#src/wire/otlp/scan.ts'
 import type { SpanScan } from '#src/wire/otlp/span-scan.ts'
-import { monthOf, type Grant } from './allowance.ts'
+import type { Grant } from './allowance.ts'
 import { setPosition, withBody, type IngestContext, type Received } from './context.ts'
 import { cutSpans } from './cut-spans.ts'
 import { receivedEvent, refusedEvent } from './event-of.ts'
-import type { Recorded, RequestEvents } from './record.ts'
 import { spanMessage } from './span-messages.ts'
 
 const endpoint = '/api/traces/v1/otlp'
@@ -60,22 +61,18 @@ function partialOf(scan: SpanScan, { receipt, credential }: Received, grant: Gra
 
 async function eventsOf(
   scan: SpanScan,
-  { body, receipt }: Received,
-  {
-    grant,
-    contentType,
-    partial,
-    spansMax,
-  }: Readonly<{ grant: Grant; contentType: OtlpContentType; partial: PartialSuccess | undefined; spansMax: number }>,
-): Promise<RequestEvents> {
-  const answer = writeAnswer(partial)
-  const received = { type: 'spans.received', counts: { spans: grant.granted }, contentType, answer } as const
-  if (grant.granted === scan.spans) return [await receivedEvent(receipt, { ...received, payload: body.bytes }, body)]
+  received: Received,
+  { grant, contentType, spansMax }: Readonly<{ grant: Grant; contentType: OtlpContentType; spansMax: number }>,
+): Promise<readonly NewEvent[]> {
+  const answer = writeAnswer(partialOf(scan, received, grant))
+  const { body, receipt } = received
+  const accepted = { type: 'spans.received', counts: { spans: grant.granted }, contentType, answer } as const
+  if (grant.granted === scan.spans) return [await receivedEvent(receipt, { ...accepted, payload: body.bytes }, body)]
   const { keep, refused } = cutSpans(scan, grant.granted)
   if (grant.granted === 0) return [refusedEvent(receipt, refused, { spansMax, answer })]
   const beside = { ...receipt, id: `${receipt.id}/refused` }
   return [
-    await receivedEvent(receipt, { ...received, payload: scan.cut(keep) }, body),
+    await receivedEvent(receipt, { ...accepted, payload: scan.cut(keep) }, body),
     refusedEvent(beside, refused, { spansMax, answer: undefined }),
   ]
 }
@@ -90,31 +87,24 @@ async function store(
   const scan = scanSpans(body.bytes, contentType, context.limits)
   if (!scan.ok) return scan.error
   const recorder = context.recorderOf(credential.workspaceId)
-  const answer = (recorded: Recorded, partial: PartialSuccess | undefined): undefined => {
-    setPosition(ctx, recorder, recorded.position)
-    ctx.status = 200
-    send(
-      ctx,
-      encodeSuccess(contentType, recorded.repeated === undefined ? partial : readAnswer(recorded.repeated.answer)),
-    )
-  }
   const { spans, invalid } = scan.value
   if (spans === 0) {
     ctx.status = 200
     send(ctx, encodeSuccess(contentType))
     return undefined
   }
-  const decision = await recorder.decide(receipt, {
-    valid: spans - invalid.length,
-    isPartial: invalid.length > 0,
-  })
-  if (!decision.ok) return decision.error
-  if ('earlier' in decision.value) return answer(decision.value.earlier, undefined)
-  const { grant } = decision.value
-  const partial = partialOf(scan.value, received, grant)
   const spansMax = context.limits.refusedSpansPerEventMax
-  const make = () => eventsOf(scan.value, received, { grant, contentType, partial, spansMax })
-  return answer(await recorder.record(make, grant.reservation), partial)
+  const asked = { valid: spans - invalid.length, isPartial: invalid.length > 0 }
+  const recorded = await recorder.recordSpans(receipt, asked, (grant) =>
+    eventsOf(scan.value, received, { grant, contentType, spansMax }),
+  )
+  if (!recorded.ok) return recorded.error
+  const { grant, position, repeated } = recorded.value
+  if (position !== undefined) setPosition(ctx, recorder, position)
+  ctx.status = 200
+  const partial = repeated === undefined ? partialOf(scan.value, received, grant) : readAnswer(repeated.answer)
+  send(ctx, encodeSuccess(contentType, partial))
+  return undefined
 }
 
 async function ingestSpans(ctx: Context, context: IngestContext): Promise<Refusal | undefined> {

@@ -1,35 +1,37 @@
 import { ConflictError, type Stream } from '#streams/stream.ts'
-import type { EventHeader, NewEvent, Position } from '#src/events/envelope.ts'
+import { reservationSubject } from '#src/events/allowance.ts'
+import { beforeAll, type EventHeader, type NewEvent, type Position } from '#src/events/envelope.ts'
 import { refusal, type Refusal } from '#src/events/refusal.ts'
 import { present } from '#src/lib/assert.ts'
 import { fail, ok, type Result } from '#src/lib/result.ts'
-import type { AllowanceGate, Grant } from './allowance.ts'
+import { nothingGranted, type AllowanceGate, type Grant } from './allowance.ts'
 import type { Receipt } from './event-of.ts'
 
 /** Where a request's events are in the log. `repeated`: the header of the first, when this was the same request again. */
 export type Recorded = Readonly<{ position: Position; repeated?: EventHeader }>
+/** `grant`: spans of the allowance that the request was stored with. `position` undefined: there was nothing to store. */
+export type RecordedSpans = Readonly<{ grant: Grant; position: Position | undefined; repeated?: EventHeader }>
 
-export type Earlier = Required<Recorded>
-
-/** What the allowance says to a request: spans granted, or that it has been answered before. */
-export type Decision = Readonly<{ grant: Grant }> | Readonly<{ earlier: Earlier }>
-
-export type RequestEvents = readonly [NewEvent, ...NewEvent[]]
+export type SpansOfRequest = Readonly<{ valid: number; isPartial: boolean }>
+/** Makes the events of a request that has been granted so many spans; none when there is nothing to store. */
+export type MakeEvents = (grant: Grant) => Promise<readonly NewEvent[]>
 
 export type Recorder = Readonly<{
   /** Of the log that it writes to, as acks name it. */
   partition: Stream['partition']
+  /** Makes and appends the event of a request without spans; resolves when it is durable. */
+  record(make: () => Promise<NewEvent>): Promise<Recorded>
   /**
-   * Takes spans from the allowance. A request that cannot be stored whole, for lack of it or because it `isPartial` by itself,
-   * is first looked for in the log: a retry is answered as the first was.
+   * Takes spans from the allowance, makes the events of one request and appends them; resolves when they are durable. A request that
+   * is not sure to be stored whole, for lack of spans or because it `isPartial` by itself, is first looked for in the log: a retry is
+   * answered as the first was, whatever is left. Rejects with the log's failure: the outcome is unknown then, and the spans stay held
+   * until it is known.
    */
-  decide(receipt: Receipt, spans: Readonly<{ valid: number; isPartial: boolean }>): Promise<Result<Decision, Refusal>>
-  /**
-   * Makes and appends the events of one request; resolves when they are durable, and keeps or gives back what was reserved
-   * for it. Rejects with the log's failure: the outcome is unknown then, and the reservation stays.
-   */
-  record(make: () => Promise<RequestEvents>, reservation?: string): Promise<Recorded>
+  recordSpans(receipt: Receipt, spans: SpansOfRequest, make: MakeEvents): Promise<Result<RecordedSpans, Refusal>>
 }>
+
+/** How often in one request a reservation may turn out to have been taken back from this process, which then was asleep. */
+const attemptsMax = 5
 
 const heldByOthers = refusal(
   'unavailable',
@@ -38,53 +40,66 @@ const heldByOthers = refusal(
 )
 
 export function createRecorder({ stream, gate }: Readonly<{ stream: Stream; gate: AllowanceGate }>): Recorder {
-  const findEarlier = async ({ id, receivedAt }: Receipt): Promise<Earlier | undefined> => {
+  const findEarlier = async ({ id, receivedAt }: Receipt): Promise<RecordedSpans | undefined> => {
     const earlier = (await stream.find([id], receivedAt)).get(id)
-    return earlier === undefined ? undefined : { position: earlier.position, repeated: earlier }
+    if (earlier === undefined) return undefined
+    return { grant: nothingGranted(0), position: earlier.position, repeated: earlier }
   }
 
-  const make = async (events: () => Promise<RequestEvents>, reservation: string): Promise<RequestEvents> => {
-    try {
-      return await events()
-    } catch (error) {
-      await gate.release(reservation)
-      throw error
-    }
+  const append = async (events: readonly NewEvent[], { reservation }: Grant): Promise<Recorded> => {
+    const subject = reservationSubject(reservation)
+    const expected = reservation === '' ? undefined : { subject, position: beforeAll }
+    const { events: appended, last } = await stream.append(events, expected)
+    const { position, repeated } = present(appended[0], 'each event has its place')
+    return repeated === undefined ? { position: last } : { position, repeated }
   }
 
-  const append = async (events: RequestEvents, reservation: string): Promise<Recorded> => {
+  /** The spans of a grant, from being granted to what became of them. Undefined: the log takes nothing of its reservation. */
+  const spend = async ({ id }: Receipt, grant: Grant, make: MakeEvents): Promise<RecordedSpans | undefined> => {
+    let isUnknown = false
     try {
-      const { events: appended, last } = await stream.append(events)
-      const { position, repeated } = present(appended[0], 'each event has its place')
-      return repeated === undefined ? { position: last } : { position, repeated }
+      const events = await make(grant)
+      if (events.length === 0) {
+        gate.release(grant)
+        return { grant, position: undefined }
+      }
+      isUnknown = true
+      const { reservation } = grant
+      const spent = events.map((event) => (event.counts.spans > 0 ? { ...event, reservation } : event))
+      const recorded = await append(spent, grant)
+      const under = recorded.repeated === undefined ? reservation : recorded.repeated.reservation
+      // Also by a copy of the request, or by an attempt of the log's own that came through: it counts once.
+      if (under === reservation) gate.settle(grant, id)
+      else gate.release(grant)
+      return { grant, ...recorded }
     } catch (error) {
-      await (error instanceof ConflictError ? gate.release(reservation) : gate.doubt(reservation))
+      if (isUnknown) gate.doubt(grant)
+      else gate.release(grant)
+      if (error instanceof ConflictError) return undefined
       throw error
     }
   }
 
   return {
     partition: stream.partition,
-    decide: async (receipt, { valid, isPartial }) => {
-      const { credential, id, receivedAt } = receipt
+    record: async (make) => append([await make()], nothingGranted(0)),
+    recordSpans: async (receipt, { valid, isPartial }, make) => {
+      const { credential, receivedAt } = receipt
       const { workspaceId, workspace } = credential
-      const limit = workspace.plan.spansPerMonth
-      const grant = await gate.reserve({ workspaceId, eventId: id, spans: valid, limit, at: receivedAt })
-      const isWhole = !isPartial && grant !== 'pending' && grant.granted === valid
-      if (isWhole) return ok({ grant })
-      const earlier = await findEarlier(receipt).catch(async (error: unknown) => {
-        if (grant !== 'pending') await gate.release(grant.reservation)
-        throw error
-      })
-      if (earlier === undefined) return grant === 'pending' ? fail(heldByOthers) : ok({ grant })
-      if (grant !== 'pending') await gate.release(grant.reservation)
-      return ok({ earlier })
-    },
-    record: async (events, reservation = '') => {
-      const recorded = await append(await make(events, reservation), reservation)
-      if (recorded.repeated === undefined) await gate.settle(reservation)
-      else await gate.release(reservation)
-      return recorded
+      const asked = { workspaceId, spans: valid, limit: workspace.plan.spansPerMonth, at: receivedAt }
+      for (let attempt = 0; attempt < attemptsMax; attempt++) {
+        let grant = isPartial ? undefined : gate.take(asked)
+        if (grant === undefined) {
+          const earlier = await findEarlier(receipt)
+          if (earlier !== undefined) return ok(earlier)
+          const reserved = gate.take(asked) ?? (await gate.reserve(asked))
+          if (reserved === 'pending') return fail(heldByOthers)
+          grant = reserved
+        }
+        const recorded = await spend(receipt, grant, make)
+        if (recorded !== undefined) return ok(recorded)
+      }
+      return fail(heldByOthers)
     },
   }
 }

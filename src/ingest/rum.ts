@@ -1,16 +1,14 @@
 import type { Context } from 'koa'
-import type { EventHeader } from '#src/events/envelope.ts'
+import type { EventHeader, NewEvent } from '#src/events/envelope.ts'
 import type { Refusal } from '#src/events/refusal.ts'
 import type { RefusedSpan } from '#src/events/telemetry.ts'
 import type { Route } from '#src/http/route.ts'
 import { scanRum, type RumScan } from '#src/wire/rum/scan.ts'
-import type { Grant } from './allowance.ts'
 import { sendJson, setPosition, withBody, type IngestContext, type Received } from './context.ts'
 import { allowOrigin, answerPreflight, denyOrigin } from './cors.ts'
 import type { Credential } from './credential.ts'
 import { cutSpans } from './cut-spans.ts'
 import { receivedEvent, refusedEvent } from './event-of.ts'
-import type { RequestEvents } from './record.ts'
 
 const path = '/api/rum/v1/ingest'
 
@@ -51,8 +49,9 @@ async function eventsOf(
   { receipt, body }: Received,
   { kept, accepted, rejected, answer }: Outcome,
   spansMax: number,
-): Promise<RequestEvents> {
+): Promise<readonly NewEvent[]> {
   const { logs, rumEvents, spans, refused } = kept
+  if (accepted === 0 && refused.length === 0) return []
   const stored = rejected === 0 ? undefined : answer
   if (accepted === 0) return [refusedEvent(receipt, refused, { spansMax, answer: stored })]
   const taken = {
@@ -92,24 +91,16 @@ async function store(
 ): Promise<Refusal | undefined> {
   const { credential, receipt } = received
   const recorder = context.recorderOf(credential.workspaceId)
-  let grant: Grant = { granted: 0, used: 0, reservation: '' }
-  if (scan.spans !== undefined) {
-    const valid = spansAsked(scan, credential)
-    const decision = await recorder.decide(receipt, { valid, isPartial: scan.spans.spans > valid })
-    if (!decision.ok) return decision.error
-    if ('earlier' in decision.value) {
-      const { position, repeated } = decision.value.earlier
-      setPosition(ctx, recorder, position)
-      return accept(ctx, answerAgain(scan, repeated))
-    }
-    grant = decision.value.grant
-  }
-  const outcome = outcomeOf(scan, credential, grant.granted)
-  if (outcome.accepted === 0 && outcome.kept.refused.length === 0) return accept(ctx, outcome.answer)
-  const make = () => eventsOf(received, outcome, context.limits.refusedSpansPerEventMax)
-  const { position, repeated } = await recorder.record(make, grant.reservation)
-  setPosition(ctx, recorder, position)
-  return accept(ctx, repeated === undefined ? outcome.answer : answerAgain(scan, repeated))
+  const valid = spansAsked(scan, credential)
+  const asked = { valid, isPartial: scan.spans !== undefined && scan.spans.spans > valid }
+  const recorded = await recorder.recordSpans(receipt, asked, ({ granted }) =>
+    eventsOf(received, outcomeOf(scan, credential, granted), context.limits.refusedSpansPerEventMax),
+  )
+  if (!recorded.ok) return recorded.error
+  const { grant, position, repeated } = recorded.value
+  if (position !== undefined) setPosition(ctx, recorder, position)
+  if (repeated !== undefined) return accept(ctx, answerAgain(scan, repeated))
+  return accept(ctx, outcomeOf(scan, credential, grant.granted).answer)
 }
 
 async function ingestRum(ctx: Context, context: IngestContext): Promise<Refusal | undefined> {

@@ -1,4 +1,5 @@
-import { resetDateOf, type Grant, type Month } from './allowance.ts'
+import type { Month } from '#src/events/allowance.ts'
+import { resetDateOf, type Grant } from './allowance.ts'
 
 /** How a request's spans fared. */
 export type SpanOutcome = Readonly<{
@@ -10,7 +11,7 @@ export type SpanOutcome = Readonly<{
   overAllowance: number
   limit: number | null
   month: Month
-  grant: Pick<Grant, 'granted' | 'used'>
+  grant: Pick<Grant, 'granted' | 'used' | 'usedBefore'>
 }>
 
 const warnings = [0.95, 0.8] as const
@@ -21,7 +22,7 @@ const ofSpans = (part: number, total: number): string =>
 function warningOf({ limit, grant, month }: SpanOutcome): string {
   if (limit === null || limit === 0) return ''
   const after = grant.used + grant.granted
-  const crossed = warnings.find((share) => grant.used < share * limit && after >= share * limit)
+  const crossed = warnings.find((share) => grant.usedBefore < share * limit && after >= share * limit)
   if (crossed === undefined) return ''
   const left = `${count(Math.max(0, limit - after))} spans are left`
   return `${crossed * 100} % of the monthly span allowance of ${count(limit)} is used: ${left} until it resets on ${resetDateOf(month)} (UTC).`

@@ -6,13 +6,12 @@ import {
   type SupervisedWorker,
   type Supervisor,
   type SupervisorEvent,
-  type WorkerEvents,
 } from '#src/compose-supervisor.ts'
 
 /** What is asked of a worker and answered later: a script decides how, for each worker by its number. */
 export type Step = 'boot' | 'takeOver' | 'letGo'
-/** `ok` after some virtual time, `busy` (letGo only), `crash`, or `hang`: never. */
-export type Reaction = Readonly<{ does: 'ok' | 'busy' | 'crash' | 'hang'; ms: number }>
+/** `ok` after some virtual time, `crash`, or `hang`: never. */
+export type Reaction = Readonly<{ does: 'ok' | 'crash' | 'hang'; ms: number }>
 export type Script = (worker: number, step: Step) => Reaction
 
 export const promptly: Script = () => ({ does: 'ok', ms: 10 })
@@ -53,8 +52,7 @@ export type SimulatedWorker = Readonly<{
   id: number
   /** Orders that it got, in their order. */
   orders: string[]
-  events: WorkerEvents
-  /** Folds the log and owns the allowance, or may have begun to. */
+  /** Folds the log, or may have begun to. */
   isOwner(): boolean
   isAlive(): boolean
   crash(): void
@@ -77,13 +75,7 @@ type Clock = ReturnType<typeof createClock>
 
 function createWorker(
   id: number,
-  events: WorkerEvents,
-  {
-    clock,
-    script,
-    onChange,
-    violate,
-  }: Readonly<{ clock: Clock; script: Script; onChange: () => void; violate: (what: string) => void }>,
+  { clock, script, onChange }: Readonly<{ clock: Clock; script: Script; onChange: () => void }>,
 ): Readonly<{ simulated: SimulatedWorker; supervised: SupervisedWorker }> {
   const end = Promise.withResolvers<Ending>()
   const orders: string[] = []
@@ -97,13 +89,13 @@ function createWorker(
     end.resolve(ending)
   }
   const crash = (): void => ends({ code: null, signal: 'SIGKILL' })
-  const react = (step: Step): Promise<'ok' | 'busy'> => {
+  const react = (step: Step): Promise<void> => {
     const { does, ms } = script(id, step)
-    const reaction = new Promise<'ok' | 'busy'>((resolve) => {
+    const reaction = new Promise<void>((resolve) => {
       if (does === 'hang') return
       clock.after(ms, () => {
         if (does === 'crash') crash()
-        else if (state.isAlive) resolve(does)
+        else if (state.isAlive) resolve()
       })
     })
     const failed = end.promise.then((ending): never => {
@@ -114,7 +106,7 @@ function createWorker(
   const told = (order: string): void => {
     if (state.isAlive) orders.push(order)
   }
-  const ready = react('boot').then(() => undefined)
+  const ready = react('boot')
   ready.catch(() => undefined)
   const supervised: SupervisedWorker = {
     id,
@@ -132,22 +124,18 @@ function createWorker(
     letGo: async () => {
       told('letGo')
       const turn = ++state.turn
-      const answer = await react('letGo').catch(() => 'ok')
-      if (answer === 'busy' || turn !== state.turn) return false
+      await react('letGo').catch(() => undefined)
+      // Overtaken by another order.
+      if (turn !== state.turn) return
       state.mayResume ||= state.isOwner
       state.isOwner = false
       onChange()
-      return true
     },
     resume: () => {
       told('resume')
       state.turn++
       if (state.isAlive) state.isOwner ||= state.mayResume
       onChange()
-    },
-    loseAllowance: () => {
-      told('loseAllowance')
-      if (state.isOwner || !orders.includes('resign')) violate(`worker ${id} lost an allowance that it did not ask`)
     },
     resign: () => {
       told('resign')
@@ -158,14 +146,10 @@ function createWorker(
       clock.after(5, () => ends({ code: 0, signal: null }))
     },
     kill: crash,
-    askAllowance: (from, call) => told(`asked by ${from}: ${JSON.stringify(call)}`),
-    answerAllowance: (answer) => told(`answered: ${JSON.stringify(answer)}`),
-    forget: (client) => told(`forget ${client}`),
   }
   const simulated: SimulatedWorker = {
     id,
     orders,
-    events,
     isOwner: () => state.isOwner,
     isAlive: () => state.isAlive,
     crash,
@@ -174,7 +158,7 @@ function createWorker(
   return { simulated, supervised }
 }
 
-/** The real supervisor over workers that do what a script says. That two own the allowance fails at once. */
+/** The real supervisor over workers that do what a script says. That two fold the log fails at once. */
 export function simulate(script: Script = promptly): Simulation {
   const clock = createClock()
   const workers: SimulatedWorker[] = []
@@ -183,11 +167,11 @@ export function simulate(script: Script = promptly): Simulation {
   let violation: string | undefined
   const violate = (what: string): void => void (violation ??= what)
   const onChange = (): void => {
-    if (owners().length > 1) violate(`workers ${owners().join(' and ')} own the allowance at once`)
+    if (owners().length > 1) violate(`workers ${owners().join(' and ')} fold the log at once`)
   }
   const supervisor = createSupervisor({
-    startWorker: (id, events) => {
-      const { simulated, supervised } = createWorker(id, events, { clock, script, onChange, violate })
+    startWorker: (id) => {
+      const { simulated, supervised } = createWorker(id, { clock, script, onChange })
       workers.push(simulated)
       return supervised
     },

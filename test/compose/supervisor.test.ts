@@ -38,7 +38,7 @@ describe('the supervisor of workers', () => {
     simulation.workers[0]?.finish()
     await simulation.run(1_000)
     expect(simulation.reports.at(-1)).to.deep.equal({ kind: 'ended', pid: 1_001 })
-    expect(ordersOf(simulation, 2)).to.deep.equal(['takeOver', 'forget 1'])
+    expect(ordersOf(simulation, 2)).to.deep.equal(['takeOver'])
   })
 
   it('replaces once more, and not more often, when it is asked again meanwhile', async () => {
@@ -81,32 +81,30 @@ describe('the supervisor of workers', () => {
     expect(aliveOf(simulation)).to.deep.equal([1])
   })
 
-  for (const does of ['busy', 'hang'] as const) {
-    it(`gives up when the old worker does not let go (${does}), which goes on`, async () => {
-      const simulation = await started(except({ '1 letGo': does }))
-      simulation.supervisor.replace()
-      await simulation.run(60_000)
-      expect(simulation.reports.at(-1)).to.include({ kind: 'failed', serving: 1_001 })
-      expect(ordersOf(simulation, 1)).to.deep.equal(['takeOver', 'letGo', 'resume'])
-      expect([simulation.owners(), aliveOf(simulation)]).to.deep.equal([[1], [1]])
-    })
-  }
+  it('gives up when the old worker does not let go, which goes on', async () => {
+    const simulation = await started(except({ '1 letGo': 'hang' }))
+    simulation.supervisor.replace()
+    await simulation.run(60_000)
+    expect(simulation.reports.at(-1)).to.include({ kind: 'failed', serving: 1_001 })
+    expect(ordersOf(simulation, 1)).to.deep.equal(['takeOver', 'letGo', 'resume'])
+    expect([simulation.owners(), aliveOf(simulation)]).to.deep.equal([[1], [1]])
+  })
 
-  it('starts another at once when the worker crashes, and tells replaced ones that its allowance is gone', async () => {
+  it('starts another at once when the worker crashes', async () => {
     const simulation = await started()
     simulation.supervisor.replace()
     await simulation.run(1_000)
     simulation.workers[1]?.crash()
     await simulation.run(50)
     expect(simulation.kinds()).to.deep.equal(['serves', 'serves', 'crashed', 'serves'])
-    expect(ordersOf(simulation, 1).slice(3)).to.deep.equal(['loseAllowance', 'letGo', 'resign'])
+    expect(ordersOf(simulation, 1).slice(3)).to.deep.equal(['letGo', 'resign'])
     expect(simulation.owners()).to.deep.equal([3])
   })
 
   it('kills a replaced worker that does not let go when nobody serves', async () => {
     let isStuck = false
     const simulation = await started((worker, step) => ({
-      does: isStuck && worker === 1 && step === 'letGo' ? 'busy' : 'ok',
+      does: isStuck && worker === 1 && step === 'letGo' ? 'hang' : 'ok',
       ms: 10,
     }))
     simulation.supervisor.replace()
@@ -187,16 +185,6 @@ describe('the supervisor of workers', () => {
     expect(await simulation.outcome).to.equal(false)
   })
 
-  it('passes on what replaced workers ask the one that serves, and its answers', async () => {
-    const simulation = await started()
-    simulation.supervisor.replace()
-    await simulation.run(1_000)
-    simulation.workers[0]?.events.onAllowanceCall({ kind: 'settle', reservation: 'r' })
-    simulation.workers[1]?.events.onAllowanceAnswer(1, { call: 7, grant: 'pending' })
-    expect(ordersOf(simulation, 2).at(-1)).to.equal('asked by 1: {"kind":"settle","reservation":"r"}')
-    expect(ordersOf(simulation, 1).at(-1)).to.equal('answered: {"call":7,"grant":"pending"}')
-  })
-
   /** Linear congruential, so that a seed is a whole history. */
   const dice = (seed: number) => {
     let state = seed
@@ -210,9 +198,9 @@ describe('the supervisor of workers', () => {
     for (let seed = 1; seed <= 300; seed++) {
       const roll = dice(seed)
       let isCalm = true
-      const simulation = simulate((_worker, step) => {
-        const does = isCalm ? 'ok' : (['ok', 'ok', 'ok', 'busy', 'crash', 'hang'] as const)[roll(6)]
-        return { does: does === 'busy' && step !== 'letGo' ? 'ok' : (does ?? 'ok'), ms: roll(50) }
+      const simulation = simulate(() => {
+        const does = isCalm ? 'ok' : (['ok', 'ok', 'ok', 'crash', 'hang'] as const)[roll(5)]
+        return { does: does ?? 'ok', ms: roll(50) }
       })
       await simulation.run(1_000)
       isCalm = false

@@ -1,6 +1,14 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { expect } from 'chai'
-import { formatHeader, openPayload, parseHeader, sealEvent, telemetryEventTypes } from '#src/events/codec.ts'
+import { decodeLedgerEvent } from '#src/events/allowance.ts'
+import {
+  allowanceEventTypes,
+  formatHeader,
+  openPayload,
+  parseHeader,
+  sealEvent,
+  telemetryEventTypes,
+} from '#src/events/codec.ts'
 import { decodeDirectoryEvent, directoryEventTypes } from '#src/events/directory.ts'
 import type { EventHeader, RecordedEvent } from '#src/events/envelope.ts'
 import { createUpcast, currentSchemaVersion, upcast } from '#src/events/upcast.ts'
@@ -24,7 +32,7 @@ const recorded = ({ storedHeader, storedPayloadBase64 }: Golden): RecordedEvent 
 })
 
 describe('stored events of every version', () => {
-  const versions = [...telemetryEventTypes, ...directoryEventTypes].flatMap((type) =>
+  const versions = [...telemetryEventTypes, ...allowanceEventTypes, ...directoryEventTypes].flatMap((type) =>
     Array.from({ length: currentSchemaVersion(type) }, (_, index) => ({ type, version: index + 1 })),
   )
 
@@ -47,6 +55,9 @@ describe('stored events of every version', () => {
       const current = upcast(event)
       expect([current.type, current.schemaVersion]).to.deep.equal([type, currentSchemaVersion(type)])
       if (type.startsWith('directory.')) expect(decodeDirectoryEvent(current).type).to.equal(type)
+      if (/^allowance\.(reserved|returned|reclaimed|counted)$/.test(type)) {
+        expect(decodeLedgerEvent(current)).to.deep.equal(JSON.parse(golden.decodedText ?? ''))
+      }
     })
   }
 })

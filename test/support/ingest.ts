@@ -3,11 +3,12 @@ import type { Stream } from '#streams/stream.ts'
 import { limits as allLimits, plans, type Limits } from '#src/config.ts'
 import type { Key, WorkspacePlan } from '#src/directory/directory.ts'
 import { openPayload } from '#src/events/codec.ts'
+import { monthOf } from '#src/events/allowance.ts'
 import { beforeAll, type RecordedEvent } from '#src/events/envelope.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
-import { monthOf } from '#src/ingest/allowance.ts'
-import { createLocalAllowance } from '#src/ingest/local-allowance.ts'
+import { createReservedAllowance } from '#src/ingest/reserved-allowance.ts'
 import { createIngestRoutes } from '#src/ingest/routes.ts'
+import { systemTimers } from '#src/lib/timers.ts'
 import { createFakeDirectory, type FakeDirectory } from './fake-directory.ts'
 import { listen, type TestServer } from './http.ts'
 
@@ -23,6 +24,7 @@ export type TestIngest = Readonly<{
   /** Milliseconds since the epoch; what the service takes for now. */
   now: { ms: number }
   post(path: string, body: string | Uint8Array, headers?: Readonly<Record<string, string>>): Promise<Answer>
+  /** What came in; not how the allowance was kept. */
   events(): Promise<readonly RecordedEvent[]>
   payloadText(event: RecordedEvent | undefined): string
 }>
@@ -43,7 +45,7 @@ async function allEvents(stream: Stream): Promise<readonly RecordedEvent[]> {
   }
 }
 
-/** Spans of a month in the log, by headers alone: as compose.ts counts them when it starts. */
+/** Spans of a month in the log, by headers alone. */
 export async function usedSpansOf(stream: Stream, workspaceId: WorkspaceId, month: string): Promise<number> {
   const events = await allEvents(stream)
   const counted = events.filter((event) => event.workspaceId === workspaceId && monthOf(event.receivedAt) === month)
@@ -64,23 +66,35 @@ export async function startIngest({
   const clock = () => now.ms
   const exposed: Key[] = []
   let ids = 0
-  const gate = createLocalAllowance({
-    usedSpans: (workspaceId, month) => usedSpansOf(memory, workspaceId, month),
-    isStored: async (eventId, at) => (await stream.find([eventId], at)).has(eventId),
-    clock,
-  })
+  const newId = (): string => (++ids).toString(16).padStart(32, '0')
   const allOfThem = { ...allLimits, ...limits }
+  const gate = createReservedAllowance({
+    stream,
+    clock,
+    holder: 'this process',
+    newId,
+    timers: systemTimers,
+    random: Math.random,
+    limits: allOfThem,
+    isGone: () => false,
+    counted: async () => undefined,
+    onFailure: () => undefined,
+  })
   const routes = createIngestRoutes({
     directory: directory.view,
     partitions: [{ stream, gate }],
     limits: allOfThem,
     clock,
-    newId: () => (++ids).toString(16).padStart(32, '0'),
+    newId,
     onExposed: (key) => exposed.push(key),
   })
   const server = await listen({ routes, limits: allOfThem })
+  const close = async (): Promise<void> => {
+    await server.close()
+    await gate.close()
+  }
   return {
-    server,
+    server: { ...server, close },
     stream: memory,
     directory,
     workspace,
@@ -106,7 +120,7 @@ export async function startIngest({
         json: isJson ? (JSON.parse(text) as unknown) : undefined,
       }
     },
-    events: () => allEvents(memory),
+    events: async () => (await allEvents(memory)).filter(({ type }) => !type.startsWith('allowance.')),
     payloadText: (event) => (event === undefined ? '' : Buffer.from(openPayload(event)).toString('utf8')),
   }
 }

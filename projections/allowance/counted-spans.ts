@@ -1,0 +1,29 @@
+import type { Position } from '#src/events/envelope.ts'
+import type { WorkspaceId } from '#src/events/workspace-id.ts'
+import type { IndexReader } from '../index-store.ts'
+import { usageCollection, type UsageDocument } from './usage-document.ts'
+
+/**
+ * Spans that count of a workspace's month, by the fold of all events up to a position and maybe of later ones; undefined when the
+ * index is not known to be so far.
+ */
+export type CountedSpans = (workspaceId: WorkspaceId, month: string, position: Position) => Promise<number | undefined>
+
+/**
+ * Until a projector is seen to live, nothing is known: after a power cut the files may hold less than was said of them, and only
+ * a projector that opens them sets that right.
+ */
+export function createCountedSpans(reader: IndexReader): CountedSpans {
+  let firstBeat: number | undefined
+  let isLive = false
+  return async (workspaceId, month, position) => {
+    const progress = await reader.progress('allowance')
+    if (progress === undefined) return undefined
+    firstBeat ??= progress.at
+    isLive ||= progress.at !== firstBeat
+    if (!isLive || progress.position < position) return undefined
+    const scope = { workspaceId, projection: 'allowance', collection: usageCollection.name }
+    const [usage] = await reader.get<UsageDocument>(scope, [month])
+    return usage?.document.total.spans ?? 0
+  }
+}

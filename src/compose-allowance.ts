@@ -1,0 +1,47 @@
+import { randomBytes } from 'node:crypto'
+import { createCountedSpans } from '#projections/allowance/counted-spans.ts'
+import type { IndexReader } from '#projections/index-store.ts'
+import type { Stream } from '#streams/stream.ts'
+import { limits } from './config.ts'
+import { beginLedgers } from './ingest/begin-ledgers.ts'
+import { createReservedAllowance, type ReservedAllowance } from './ingest/reserved-allowance.ts'
+import type { Clock } from './lib/clock.ts'
+import { systemTimers } from './lib/timers.ts'
+
+const newId = (): string => randomBytes(16).toString('hex')
+
+/** `4711-9f86d081884c7d65`: the process, and what no other process of this number has. */
+const holder = `${process.pid}-${randomBytes(8).toString('hex')}`
+
+/** Whether the holder was a process of this machine and is no more. Its number may be another's by now: then it is not known. */
+export function isProcessGone(holder: string): boolean {
+  try {
+    process.kill(Number.parseInt(holder, 10), 0)
+    return false
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'ESRCH'
+  }
+}
+
+type AllowanceOptions = Readonly<{
+  stream: Stream
+  reader: IndexReader
+  clock: Clock
+  /** Where holders can be anywhere, none is known to be gone: what it holds is taken back when its time is over. */
+  isGone: (holder: string) => boolean
+}>
+
+/** The span allowance of the workspaces of one partition. */
+export async function openAllowance({ stream, reader, clock, isGone }: AllowanceOptions): Promise<ReservedAllowance> {
+  const ledgers = { stream, clock, holder, newId }
+  await beginLedgers(ledgers)
+  return createReservedAllowance({
+    ...ledgers,
+    timers: systemTimers,
+    random: Math.random,
+    limits,
+    isGone,
+    counted: createCountedSpans(reader),
+    onFailure: (error) => console.error('the span allowance could not be kept, and is tried again:', error),
+  })
+}

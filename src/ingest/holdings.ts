@@ -1,0 +1,113 @@
+import type { EventId, Position } from '#src/events/envelope.ts'
+import type { Clock } from '#src/lib/clock.ts'
+import type { Grant, SpansAsked } from './allowance.ts'
+
+/** A reservation of this process. */
+export type Holding = {
+  readonly id: string
+  /** The limit that it was reserved by. */
+  readonly limit: number | null
+  readonly takenAt: number
+  /** Of the ledger's event that made it. */
+  readonly since: Position
+  /** Spans of the month, those held by others included, when it was made. */
+  readonly usedBefore: number
+  /** Near the limit: what is left of it goes back as soon as nothing is under way. */
+  readonly isNear: boolean
+  readonly spans: number
+  /** Spans granted and not released: under way, or in the log. */
+  granted: number
+  /** Grants whose requests are under way. */
+  underWay: number
+  usedAt: number
+  /** Events that are in the log under it, as far as it was said: of copies of one request one counts. */
+  readonly stored: Set<EventId>
+  /** What is in the log of it can only be told by counting there, after it has been closed. */
+  isDoubtful: boolean
+}
+
+export type NewHolding = Pick<Holding, 'id' | 'limit' | 'since' | 'usedBefore' | 'isNear' | 'spans'>
+
+export type Holdings = Readonly<{
+  all(): readonly Holding[]
+  /** The one that grants; the others only wait for the end of what is under way. */
+  current(): Holding | undefined
+  find(id: string): Holding | undefined
+  add(holding: NewHolding): void
+  grant(spans: number): Grant
+  /** Nothing more is granted of the current one. */
+  retire(): void
+  forget(id: string): void
+  settle(grant: Grant, eventId: EventId): void
+  release(grant: Grant): void
+  doubt(grant: Grant): void
+}>
+
+/** Whether the current holding can grant what is asked, by the limit that holds now. */
+export const canGrant = (holding: Holding | undefined, { spans, limit }: SpansAsked): holding is Holding =>
+  holding !== undefined && holding.limit === limit && holding.granted + spans <= holding.spans
+
+/** What this process holds of one month's allowance. `ledger`: the subject that it is written down under. */
+export function createHoldings(clock: Clock, ledger: string): Holdings {
+  const holdings = new Map<string, Holding>()
+  let current: Holding | undefined
+  let usedAfter = Infinity
+
+  /** The holding of a grant whose request is over. None: its reservation was ended by others, who have counted. */
+  const end = ({ reservation }: Grant): Holding | undefined => {
+    const holding = holdings.get(reservation)
+    if (holding !== undefined) holding.underWay--
+    return holding
+  }
+  const retire = (): void => {
+    current = undefined
+  }
+  return {
+    all: () => [...holdings.values()],
+    current: () => current,
+    find: (id) => holdings.get(id),
+    add: (holding) => {
+      const now = clock()
+      const fresh = {
+        takenAt: now,
+        usedAt: now,
+        granted: 0,
+        underWay: 0,
+        stored: new Set<EventId>(),
+        isDoubtful: false,
+      }
+      current = { ...holding, ...fresh }
+      holdings.set(holding.id, current)
+    },
+    grant: (spans) => {
+      const holding = current as Holding
+      const used = holding.usedBefore + holding.granted
+      const usedBefore = Math.min(used, usedAfter)
+      usedAfter = used + spans
+      holding.granted += spans
+      holding.underWay++
+      holding.usedAt = clock()
+      return { granted: spans, used, usedBefore, reservation: holding.id, ledger }
+    },
+    retire,
+    forget: (id) => {
+      if (current?.id === id) retire()
+      holdings.delete(id)
+    },
+    settle: (grant, eventId) => {
+      const holding = end(grant)
+      if (holding?.stored.has(eventId) === true) holding.granted -= grant.granted
+      else holding?.stored.add(eventId)
+    },
+    release: (grant) => {
+      const holding = end(grant)
+      if (holding !== undefined) holding.granted -= grant.granted
+    },
+    doubt: (grant) => {
+      const holding = end(grant)
+      if (holding === undefined) return
+      holding.isDoubtful = true
+      if (holding === current) retire()
+    },
+  }
+}

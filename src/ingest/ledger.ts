@@ -1,0 +1,86 @@
+import { ConflictError, type Stream } from '#streams/stream.ts'
+import {
+  ledgerAfter,
+  ledgerSubject,
+  reservationSubject,
+  sealClosing,
+  sealLedgerEvent,
+  type Ledger,
+  type LedgerEntry,
+  type LedgerEventType,
+  type Month,
+} from '#src/events/allowance.ts'
+import { beforeAll, type Position } from '#src/events/envelope.ts'
+import type { WorkspaceId } from '#src/events/workspace-id.ts'
+import { present } from '#src/lib/assert.ts'
+import type { Clock } from '#src/lib/clock.ts'
+
+export type LedgerOptions = Readonly<{
+  stream: Stream
+  clock: Clock
+  /** The name of this process, which no other process ever had. */
+  holder: string
+  /** 32 hex characters at random. */
+  newId: () => string
+}>
+
+/** A ledger as it stands: `position` is that of its newest event, `beforeAll` when there is none. */
+export type StandingLedger = Ledger & Readonly<{ position: Position }>
+/** What is to be said; the rest of an entry is the same for all of a process. */
+export type Said = Omit<LedgerEntry, 'month' | 'epoch' | 'by'>
+
+/** The ledger of one month of a workspace, as events of the workspace's stream. */
+export type MonthLedger = Readonly<{
+  subject: string
+  read(): Promise<StandingLedger>
+  /** Where it stands now. Rejects with ConflictError when another came first. */
+  append(type: LedgerEventType, said: Said, expected: Position): Promise<Position>
+  /**
+   * Ends a reservation, so that nobody can spend of it any more, and counts the spans in the log that were. May be done again, and
+   * by several at once.
+   */
+  close(reservation: Readonly<{ id: string; since: Position }>): Promise<number>
+}>
+
+const readEventsMax = 1_000
+
+/** Spans between two positions that were spent of a reservation. */
+async function countSpans(stream: Stream, id: string, from: Position, to: Position): Promise<number> {
+  let spans = 0
+  for (let position = from; position < to;) {
+    const events = await stream.read(position, readEventsMax)
+    for (const { reservation, counts } of events) if (reservation === id) spans += counts.spans
+    position = present(events.at(-1), 'the log goes on up to a reservation’s end').position
+  }
+  return spans
+}
+
+export function createMonthLedger(options: LedgerOptions, workspaceId: WorkspaceId, month: Month): MonthLedger {
+  const { stream, clock, holder, newId } = options
+  const subject = ledgerSubject(workspaceId, month)
+  return {
+    subject,
+    read: async () => {
+      const newest = await stream.last(subject)
+      return { ...ledgerAfter(newest, stream.epoch), position: newest?.position ?? beforeAll }
+    },
+    append: async (type, said, expected) => {
+      const entry = { ...said, month, epoch: stream.epoch, by: holder }
+      const event = sealLedgerEvent(type, entry, { workspaceId, at: clock(), unique: newId() })
+      const { last } = await stream.append([event], { subject, position: expected })
+      return last
+    },
+    close: async ({ id, since }) => {
+      const ofReservation = reservationSubject(id)
+      try {
+        const closing = sealClosing(id, { workspaceId, at: clock() })
+        await stream.append([closing], { subject: ofReservation, position: beforeAll })
+      } catch (error) {
+        // Somebody has closed it before.
+        if (!(error instanceof ConflictError)) throw error
+      }
+      const closed = present(await stream.last(ofReservation), 'a reservation that was closed stays closed')
+      return countSpans(stream, id, since, closed.position)
+    },
+  }
+}

@@ -1,0 +1,78 @@
+import { monthOf, type Month } from '#src/events/allowance.ts'
+import type { Position } from '#src/events/envelope.ts'
+import type { WorkspaceId } from '#src/events/workspace-id.ts'
+import { assert } from '#src/lib/assert.ts'
+import type { AllowanceGate, SpansAsked } from './allowance.ts'
+import { createMonthLedger, type LedgerOptions } from './ledger.ts'
+import { createMonthAllowance, type MonthAllowance, type MonthOptions } from './month-allowance.ts'
+
+export type ReservedAllowanceOptions = LedgerOptions &
+  Pick<MonthOptions, 'timers' | 'random' | 'limits' | 'isGone' | 'onFailure'> &
+  Readonly<{
+    /** As `MonthOptions.counted`, of a workspace's month. */
+    counted: (workspaceId: WorkspaceId, month: Month, position: Position) => Promise<number | undefined>
+  }>
+
+export type ReservedAllowance = AllowanceGate &
+  Readonly<{
+    /** Takes back, in its time, what processes that are gone have left in the ledgers of this month. */
+    sweep(workspaceIds: readonly WorkspaceId[]): Promise<void>
+    /** Gives back all that is held. What is asked afterwards is `pending`. */
+    close(): Promise<void>
+  }>
+
+const tickMs = 500
+
+/**
+ * The span allowance of the workspaces of one stream, for any number of processes that append to it: each reserves spans in the
+ * months' ledgers and grants them to its requests. See src/README.md.
+ */
+export function createReservedAllowance(options: ReservedAllowanceOptions): ReservedAllowance {
+  const { clock, timers, counted } = options
+  const closed = new AbortController()
+  const months = new Map<string, MonthAllowance>()
+
+  const monthAllowanceOf = (workspaceId: WorkspaceId, month: Month): MonthAllowance => {
+    const ledger = createMonthLedger(options, workspaceId, month)
+    const known = months.get(ledger.subject)
+    if (known !== undefined) return known
+    const made = createMonthAllowance({
+      ...options,
+      ledger,
+      counted: (position) => counted(workspaceId, month, position),
+      signal: closed.signal,
+    })
+    months.set(ledger.subject, made)
+    return made
+  }
+  const stopTicking = timers.every(tickMs, () => {
+    for (const [subject, month] of months) {
+      month.tick()
+      if (month.isIdle()) months.delete(subject)
+    }
+  })
+  const of = ({ workspaceId, spans, at }: SpansAsked): MonthAllowance => {
+    assert(Number.isSafeInteger(spans) && spans >= 0, 'spans are counted')
+    return monthAllowanceOf(workspaceId, monthOf(at))
+  }
+
+  return {
+    take: (asked) => of(asked).take(asked),
+    reserve: async (asked) => (closed.signal.aborted ? 'pending' : of(asked).reserve(asked)),
+    settle: (grant, eventId) => months.get(grant.ledger)?.settle(grant, eventId),
+    release: (grant) => months.get(grant.ledger)?.release(grant),
+    doubt: (grant) => months.get(grant.ledger)?.doubt(grant),
+    sweep: async (workspaceIds) => {
+      const month = monthOf(clock())
+      // One after the other: nobody waits for it.
+      for (const workspaceId of workspaceIds) {
+        if (!closed.signal.aborted) await monthAllowanceOf(workspaceId, month).look()
+      }
+    },
+    close: async () => {
+      closed.abort()
+      stopTicking()
+      await Promise.all([...months.values()].map((month) => month.giveBack()))
+    },
+  }
+}
