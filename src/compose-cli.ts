@@ -1,34 +1,67 @@
+import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { projections } from '#projections/registry.ts'
 import { createSqliteIndexReader } from '#projections/stores/sqlite/reader.ts'
 import { createSqliteStream, openSqliteStreamReader } from '#streams/sqlite/stream.ts'
 import { runCli } from './cli/run-cli.ts'
+import type { CliServices } from './cli/verb.ts'
 import { foldersOf } from './compose-folders.ts'
-import { limits, plans } from './config.ts'
+import { limits, plans, readClusterConfig, type ClusterConfig } from './config.ts'
+import { loadSecrets } from './directory/secrets.ts'
+import { PermanentError } from './lib/failure.ts'
 
-/** The command line over the embedded engines, beside a server that may be running. Its exit code. */
-export function composeCli(argv: readonly string[]): Promise<number> {
-  return runCli(argv, process, {
-    plans,
-    limits,
-    projections: projections.map(({ name }) => name),
-    openDirectoryStream: async (dataFolder) => {
-      const { directoryFile } = foldersOf(dataFolder)
-      const streamLimits = {
-        appendQueueEventsMax: 64,
-        appendQueueBytesMax: 1_048_576,
-        appendBatchEventsMax: 64,
-        appendBatchBytesMax: 1_048_576,
-      }
-      return createSqliteStream({ file: directoryFile, partition: 'directory', thread: false, limits: streamLimits })
-    },
-    openLog: async (dataFolder) => {
-      const { logFile } = foldersOf(dataFolder)
-      return existsSync(logFile) ? openSqliteStreamReader({ file: logFile, partition: '0' }) : undefined
-    },
-    openIndexes: async (dataFolder) => {
-      const { indexFolder } = foldersOf(dataFolder)
-      return existsSync(indexFolder) ? createSqliteIndexReader({ folder: indexFolder, limits }) : undefined
-    },
-  })
+const common = { plans, limits, projections: projections.map(({ name }) => name) }
+
+/** The command line appends little at a time. */
+const streamLimits = {
+  appendQueueEventsMax: 64,
+  appendQueueBytesMax: 1_048_576,
+  appendBatchEventsMax: 64,
+  appendBatchBytesMax: 1_048_576,
+}
+
+/** The engines of a data folder, beside a server that may be running. */
+const embeddedServices: CliServices = {
+  ...common,
+  openDirectory: async (dataFolder) => {
+    const { directoryFile } = foldersOf(dataFolder)
+    if (!existsSync(directoryFile)) {
+      const hint = 'start the server there first (npm start), or name its folder with --data'
+      throw new PermanentError({ operation: 'open', subject: `the data folder ${dataFolder}: nothing is in it`, hint })
+    }
+    const { pepper } = loadSecrets({ dataFolder, random: randomBytes })
+    const options = { file: directoryFile, partition: 'directory', thread: false, limits: streamLimits }
+    return { stream: await createSqliteStream(options), pepper }
+  },
+  openLogs: async (dataFolder) => {
+    const { logFile } = foldersOf(dataFolder)
+    return existsSync(logFile) ? [await openSqliteStreamReader({ file: logFile, partition: '0' })] : []
+  },
+  openIndexes: async (dataFolder) => {
+    const { indexFolder } = foldersOf(dataFolder)
+    return existsSync(indexFolder) ? [createSqliteIndexReader({ folder: indexFolder, limits })] : []
+  },
+  close: async () => undefined,
+}
+
+/** The engines of a cluster. Its drivers are loaded only here. */
+async function clusterServices(cluster: ClusterConfig): Promise<CliServices> {
+  const { connectLogs, createReaders, openLog, partitionNames } = await import('./compose-cluster.ts')
+  const { directoryPartition } = await import('#streams/jetstream/subjects.ts')
+  let connected: ReturnType<typeof connectLogs> | undefined
+  const open = async (partition: string) =>
+    openLog(await (connected ??= connectLogs(cluster, 'cli')), cluster, partition)
+  return {
+    ...common,
+    openDirectory: async () => ({ stream: await open(directoryPartition), pepper: cluster.pepper }),
+    openLogs: () => Promise.all(partitionNames(cluster).map(open)),
+    openIndexes: async () => createReaders(cluster),
+    close: async () => (await connected?.catch(() => undefined))?.close(),
+  }
+}
+
+/** The command line over the embedded engines, or over those of the cluster that the environment names. Its exit code. */
+export async function composeCli(argv: readonly string[]): Promise<number> {
+  const cluster = readClusterConfig(process.env)
+  return runCli(argv, process, cluster === undefined ? embeddedServices : await clusterServices(cluster))
 }

@@ -6,7 +6,7 @@ import { createSqliteStream, type SqliteStream } from '#streams/sqlite/stream.ts
 import { isProcessGone, openAllowance } from './compose-allowance.ts'
 import { giveUp, type Engines } from './compose-engines.ts'
 import { foldersOf } from './compose-folders.ts'
-import { createProjectorThread } from './compose-projector.ts'
+import { createProjectorThread, type ProjectorData } from './compose-projector.ts'
 import { limits, plans, type Config } from './config.ts'
 import { createDirectory, type Directory } from './directory/create-directory.ts'
 import { describeFirstRun, prepareFirstRun } from './directory/first-run.ts'
@@ -45,7 +45,8 @@ export async function openEmbeddedEngines(config: Config): Promise<Engines> {
     passwords: createPasswords({ random: randomBytes }),
     onStop: giveUp('the directory can no longer be followed'),
   })
-  const projector = createProjectorThread({ logFile: folders.logFile, partition, indexFolder: folders.indexFolder })
+  const data: ProjectorData = { logFile: folders.logFile, partition, indexFolder: folders.indexFolder }
+  const projector = createProjectorThread('compose-projector-thread.ts', data)
   const reader = createSqliteQueryThread({ folder: folders.indexFolder, limits })
   const allowance = await openAllowance({ stream: telemetry, reader, clock, isGone: isProcessGone })
   return {

@@ -1,10 +1,11 @@
 import { ConfigError } from './config.ts'
 import type { RequestFailure } from './http/app.ts'
-import { PermanentError } from './lib/failure.ts'
+import { PermanentError, TransientError } from './lib/failure.ts'
 
 /** A failure that the operator can act on is told in its own words; anything else with its stack. */
 export function explain(error: unknown): string {
-  if (error instanceof ConfigError || error instanceof PermanentError) return error.message
+  const isTold = [ConfigError, PermanentError, TransientError].some((known) => error instanceof known)
+  if (error instanceof Error && isTold) return error.message
   return error instanceof Error ? (error.stack ?? error.message) : String(error)
 }
 

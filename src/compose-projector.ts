@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads'
 
-/** What the projector's thread is started with. */
+/** What the embedded projector's thread is started with. */
 export type ProjectorData = Readonly<{ logFile: string; partition: string; indexFolder: string }>
 /** What it is told. */
 export type ProjectorOrder = 'start' | 'stop'
@@ -16,19 +16,16 @@ export type ProjectorThread = Readonly<{
 const restartPauseMs = 1_000
 
 /**
- * A projector in a thread of its own, which is loaded at once and waits to be started. One that ends is started again after a
+ * A projector in a thread of its own: `program` is a file beside this one, which gets `data`. It is loaded at once and waits to be started. One that ends is started again after a
  * pause, from where its indexes are; until then ingest goes on, and readers are told that the indexes are not complete.
  */
-export function createProjectorThread(data: ProjectorData): ProjectorThread {
+export function createProjectorThread(program: string, data: object): ProjectorThread {
   let isRunning = false
   let restart: NodeJS.Timeout | undefined
   let current: Worker | undefined
 
   const load = (): Worker => {
-    const thread = new Worker(new URL('compose-projector-thread.ts', import.meta.url), {
-      workerData: data,
-      name: 'projector',
-    })
+    const thread = new Worker(new URL(program, import.meta.url), { workerData: data, name: 'projector' })
     thread.on('message', ({ projection, reason, retried }: ProjectorMessage) => {
       console.error(`projection ${projection} ${retried ? 'is tried again' : 'has stopped'}: ${reason}`)
     })

@@ -1,4 +1,4 @@
-import { openEmbeddedEngines } from './compose-embedded.ts'
+import type { Engines } from './compose-engines.ts'
 import { createWorkerHttp, listenOn } from './compose-http.ts'
 import { createOperationsHttp } from './compose-operations.ts'
 import type { Config } from './config.ts'
@@ -34,9 +34,16 @@ export type WorkerServer = Readonly<{
   stop(patienceMs: number): Promise<void>
 }>
 
+/** The engines that the settings name; only their drivers are loaded. */
+async function openEngines(config: Config): Promise<Engines> {
+  const { cluster } = config
+  if (cluster === undefined) return (await import('./compose-embedded.ts')).openEmbeddedEngines(config)
+  return (await import('./compose-cluster.ts')).openClusterEngines(config, cluster)
+}
+
 /** HTTP in the main thread; the log's writer, the projector and the queries in threads. */
 export async function composeServer(config: Config): Promise<WorkerServer> {
-  const engines = await openEmbeddedEngines(config)
+  const engines = await openEngines(config)
   const { projector } = engines
   const metrics = createMetrics()
   const http = createWorkerHttp(config, engines, metrics)

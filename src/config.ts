@@ -113,6 +113,12 @@ const schema = z.object({
     .optional(),
   ELASTICSEARCH_URL: z.url({ protocol: /^https?$/, error: 'is http(s)://user:password@host:port' }).optional(),
   PARTITIONS: z.coerce.number().int().min(1).max(256).default(4),
+  /** Where every NATS server shows its settings, with commas; or else the operator's word that all sync before they acknowledge. */
+  NATS_MONITORING_URL: z
+    .string()
+    .regex(/^https?:\/\/[^\s,]+(,https?:\/\/[^\s,]+)*$/, 'is http://host:port, or several with commas')
+    .optional(),
+  NATS_SYNC_ALWAYS: flag,
   NATS_REPLICAS: z.coerce.number().int().min(1).max(5).optional(),
   INDEX_PREFIX: z
     .string()
@@ -128,6 +134,10 @@ export type ClusterConfig = Readonly<{
   elasticsearchUrl: string
   /** Fixed when the log is made. */
   partitions: number
+  /** How it is known that NATS syncs before it acknowledges; undefined: it is not. */
+  durability: Readonly<{ monitoring: readonly string[] }> | Readonly<{ stated: true }> | undefined
+  /** Take a log that could lose acknowledged events. */
+  allowLazyLog: boolean
   /** Copies of the log; undefined: three where there are three servers, else one. */
   natsReplicas: number | undefined
   /** Tells this installation from others on the same engines. */
@@ -148,7 +158,6 @@ export type Config = Readonly<{
   trustedProxies: number
   tls: Readonly<{ certFile: string; keyFile: string }> | undefined
   sessionKeys: readonly string[] | undefined
-  allowLazyLog: boolean
   /** undefined: the embedded form. */
   cluster: ClusterConfig | undefined
 }>
@@ -186,6 +195,11 @@ function missingSecret(name: string): ConfigError {
   )
 }
 
+function durabilityOf(data: Environment): ClusterConfig['durability'] {
+  if (data.NATS_MONITORING_URL !== undefined) return { monitoring: data.NATS_MONITORING_URL.split(',') }
+  return data.NATS_SYNC_ALWAYS ? { stated: true } : undefined
+}
+
 /** What is asked of the engines; undefined when none are named. */
 function clusterOf(data: Environment): ClusterConfig | undefined {
   const { NATS_URL: natsUrl, ELASTICSEARCH_URL: elasticsearchUrl } = data
@@ -202,6 +216,8 @@ function clusterOf(data: Environment): ClusterConfig | undefined {
     natsUrl,
     elasticsearchUrl,
     partitions: data.PARTITIONS,
+    durability: durabilityOf(data),
+    allowLazyLog: data.ALLOW_LAZY_LOG,
     natsReplicas: data.NATS_REPLICAS,
     indexPrefix: data.INDEX_PREFIX,
     pepper: data.KEY_PEPPER,
@@ -245,7 +261,6 @@ export function readConfig(environment: NodeJS.ProcessEnv, argv: readonly string
     trustedProxies: data.TRUSTED_PROXIES,
     tls: tlsOf(data),
     sessionKeys: data.SESSION_KEYS?.split(','),
-    allowLazyLog: data.ALLOW_LAZY_LOG,
     cluster,
   }
 }

@@ -1,12 +1,8 @@
 import { randomBytes } from 'node:crypto'
-import { existsSync } from 'node:fs'
-import { join } from 'node:path'
 import { parseArgs, type ParseArgsOptionsConfig } from 'node:util'
 import { createDirectory, type Directory } from '#src/directory/create-directory.ts'
 import { createPasswords } from '#src/directory/passwords.ts'
-import { loadSecrets } from '#src/directory/secrets.ts'
 import { createClock } from '#src/lib/clock.ts'
-import { PermanentError } from '#src/lib/failure.ts'
 import { nearest } from '#src/lib/nearest.ts'
 import { UsageError, type CliIo, type CliServices, type Given, type Outcome, type Verb } from './verb.ts'
 import { verbs } from './verbs.ts'
@@ -28,7 +24,8 @@ ${lines.join('\n')}
   --json         answers with one line of JSON
   --data FOLDER  the server's data folder (THROUGHLINE_DATA, else ./data); the server may be running
 
-Without a verb the server starts; see the README for its settings.
+With NATS_URL and ELASTICSEARCH_URL set, verbs work on that cluster. Without a verb, or with a role (ingest, project, query, all),
+a server starts; see the README for its settings.
 `
 }
 
@@ -78,17 +75,12 @@ function parseGiven(verb: Verb, argv: readonly string[]): Given {
   }
 }
 
-/** Opens the directory of a data folder beside a running server, once and only if a verb asks for it. */
+/** Opens the directory beside running servers, once and only if a verb asks for it. */
 function createOpener(services: CliServices, dataFolder: string) {
   const closers: (() => Promise<void>)[] = []
   let opened: Promise<Directory> | undefined
   async function open(): Promise<Directory> {
-    if (!existsSync(join(dataFolder, 'directory.db'))) {
-      const hint = 'start the server there first (npm start), or name its folder with --data'
-      throw new PermanentError({ operation: 'open', subject: `the data folder ${dataFolder}: nothing is in it`, hint })
-    }
-    const { pepper } = loadSecrets({ dataFolder, random: randomBytes })
-    const stream = await services.openDirectoryStream(dataFolder)
+    const { stream, pepper } = await services.openDirectory(dataFolder)
     closers.push(() => stream.close())
     const directory = await createDirectory({
       stream,
@@ -108,6 +100,7 @@ function createOpener(services: CliServices, dataFolder: string) {
     directory: (): Promise<Directory> => (opened ??= open()),
     close: async (): Promise<void> => {
       for (const close of closers.reverse()) await close()
+      await services.close()
     },
   }
 }

@@ -5,66 +5,84 @@ import { table, type CliServices, type Verb } from './verb.ts'
 /** Projectors write each second, even idle: one that has not for this long is not running. */
 const heartbeatMaxMs = 5_000
 
+type LogStatus = Readonly<{ partition: string; head: number }>
 type IndexStatus = Readonly<{
   projection: string
+  partition: string
   index: string | null
   position: number
   lag: number | null
   state: 'complete' | 'behind' | 'not running' | 'not built'
 }>
 
-function statusOf(projection: string, progress: Progress | undefined, head: number, now: number): IndexStatus {
-  if (progress === undefined) return { projection, index: null, position: 0, lag: null, state: 'not built' }
+function stateOf(
+  progress: Progress | undefined,
+  head: number,
+  now: number,
+): Omit<IndexStatus, 'projection' | 'partition'> {
+  if (progress === undefined) return { index: null, position: 0, lag: null, state: 'not built' }
   const { index, position, at } = progress
   const running = now - at <= heartbeatMaxMs
   const state = position >= head ? 'complete' : 'behind'
-  return { projection, index, position, lag: Math.max(0, head - position), state: running ? state : 'not running' }
+  return { index, position, lag: Math.max(0, head - position), state: running ? state : 'not running' }
 }
 
-async function readLogHead(services: CliServices, dataFolder: string): Promise<number> {
-  const log = await services.openLog(dataFolder)
+async function readLogs(services: CliServices, dataFolder: string): Promise<readonly LogStatus[]> {
+  const logs = await services.openLogs(dataFolder)
   try {
-    return (await log?.head()) ?? 0
+    return await Promise.all(logs.map(async (log) => ({ partition: log.partition, head: await log.head() })))
   } finally {
-    await log?.close()
+    await Promise.all(logs.map((log) => log.close()))
   }
 }
 
-async function readProgress(services: CliServices, dataFolder: string): Promise<readonly (Progress | undefined)[]> {
+/** Of each partition, of each projection. */
+async function readProgress(
+  services: CliServices,
+  dataFolder: string,
+): Promise<readonly (readonly (Progress | undefined)[])[]> {
   const indexes = await services.openIndexes(dataFolder)
   try {
-    return await Promise.all(services.projections.map(async (name) => indexes?.progress(name)))
+    return await Promise.all(
+      indexes.map((index) => Promise.all(services.projections.map((name) => index.progress(name)))),
+    )
   } finally {
-    await indexes?.close()
+    await Promise.all(indexes.map((index) => index.close()))
   }
 }
+
+const rowOf = ({ projection, partition, index, position, lag, state }: IndexStatus): readonly string[] => [
+  projection,
+  partition,
+  index ?? '',
+  String(position),
+  lag === null ? '' : String(lag),
+  state,
+]
 
 export const status: Verb = {
   name: 'status',
   names: [],
   usage: '',
-  about: 'shows how far the log and each index are',
+  about: 'shows how far the log and each index are, partition by partition',
   options: {},
   run: async ({ services, dataFolder, clock, directory: open }) => {
     const directory = await open()
     // Progress first: an index is then never shown ahead of the log.
     const progress = await readProgress(services, dataFolder)
-    const head = await readLogHead(services, dataFolder)
-    const indexes = services.projections.map((name, at) => statusOf(name, progress[at], head, clock()))
+    const logs = await readLogs(services, dataFolder)
+    const indexes = services.projections.flatMap((projection, at) =>
+      logs.map(({ partition, head }, number): IndexStatus => {
+        return { projection, partition, ...stateOf(progress[number]?.[at], head, clock()) }
+      }),
+    )
     const workspaces = directory.workspaces().length
-    const rows = indexes.map(({ projection, index, position, lag, state }) => [
-      projection,
-      index ?? '',
-      String(position),
-      lag === null ? '' : String(lag),
-      state,
-    ])
     return ok({
-      json: { directory: { position: directory.position(), workspaces }, log: { head }, indexes },
+      json: { directory: { position: directory.position(), workspaces }, logs, indexes },
       text: [
         `Directory at position ${directory.position()}, ${workspaces} workspaces.`,
-        `Log at position ${head}.`,
-        table([['PROJECTION', 'INDEX', 'POSITION', 'LAG', 'STATE'], ...rows]),
+        ...logs.map(({ partition, head }) => `Log of partition ${partition} at position ${head}.`),
+        table([['PROJECTION', 'PARTITION', 'INDEX', 'POSITION', 'LAG', 'STATE'], ...indexes.map(rowOf)]),
       ].join('\n'),
     })
   },

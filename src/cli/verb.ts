@@ -17,16 +17,22 @@ export type CliIo = Readonly<{
   env: Readonly<Record<string, string | undefined>>
 }>
 
-/** The engines of a data folder and what else compose.ts knows. Everything opened here is closed by the command line. */
+/** A log and an index of one partition, as far as the command line reads them. */
+export type LogReader = Pick<Stream, 'partition' | 'head' | 'close'>
+export type IndexProgress = Pick<IndexReader, 'progress' | 'close'>
+
+/** The engines of a data folder, or of a cluster, and what else compose.ts knows. Everything opened here is closed by the command line. */
 export type CliServices = Readonly<{
   plans: Plans
   limits: SessionLimits
-  /** The directory's log, for appending beside a running server. */
-  openDirectoryStream(dataFolder: string): Promise<Stream>
-  /** The telemetry log, for reading; undefined when there is none yet. */
-  openLog(dataFolder: string): Promise<Pick<Stream, 'partition' | 'head' | 'close'> | undefined>
-  /** The indexes, for reading; undefined when there are none yet. */
-  openIndexes(dataFolder: string): Promise<Pick<IndexReader, 'progress' | 'close'> | undefined>
+  /** The directory's log, for appending beside running servers, and what keys the hashes of its keys. */
+  openDirectory(dataFolder: string): Promise<Readonly<{ stream: Stream; pepper: string }>>
+  /** The telemetry logs, for reading, in order of the partitions; none where there are none yet. */
+  openLogs(dataFolder: string): Promise<readonly LogReader[]>
+  /** Their indexes, for reading, in the same order; none where there are none yet. */
+  openIndexes(dataFolder: string): Promise<readonly IndexProgress[]>
+  /** Ends what the engines are reached by, after all that was opened. */
+  close(): Promise<void>
   /** Names of the projections, in the order in which `status` shows them. */
   projections: readonly string[]
 }>

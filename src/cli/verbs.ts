@@ -1,4 +1,5 @@
 import { env } from './env.ts'
+import { firstRun } from './first-run.ts'
 import { keyCreate } from './key-create.ts'
 import { keyList } from './key-list.ts'
 import { keyRevoke } from './key-revoke.ts'
@@ -23,5 +24,6 @@ export const verbs: readonly Verb[] = [
   keyList,
   keyRevoke,
   status,
+  firstRun,
   env,
 ]

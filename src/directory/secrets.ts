@@ -38,6 +38,14 @@ function checkSessionKeys(keys: readonly string[]): readonly string[] {
   return keys
 }
 
+/** The secrets of a cluster, which its operator gives to every process. Throws PermanentError on weak ones. */
+export function givenSecrets({ sessionKeys, pepper }: Secrets): Secrets {
+  if (pepper.trim().length < secretCharactersMin || new Set(pepper).size < 8) {
+    throw refuse('KEY_PEPPER', `it needs at least ${secretCharactersMin} random characters (openssl rand -hex 32)`)
+  }
+  return { sessionKeys: checkSessionKeys(sessionKeys), pepper }
+}
+
 /** Makes the file, whole or not at all; of two processes at once one wins and both read its secrets. */
 function createFile(file: string, random: RandomBytes): void {
   const fresh = (): string => Buffer.from(random(32)).toString('base64url')

@@ -1,10 +1,10 @@
-import { spawn } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { writeFileSync } from 'node:fs'
+import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import type { Workspace } from '#src/directory/directory.ts'
-import { createInstallation, createServices, runIn, type Installation } from './harness.ts'
+import { createInstallation, createServices, type Installation } from './harness.ts'
 
 describe('command line', () => {
   let installation: Installation
@@ -161,20 +161,44 @@ describe('command line', () => {
   })
 
   describe('status', () => {
-    it('shows the directory, the log and each index', async () => {
+    it('shows the directory, and the log and each index of each partition', async () => {
       await createAcme()
       const progress = new Map([
         ['traces', { index: 'traces-v2-001', position: 0, head: 0, at: Date.now(), caughtUpAt: Date.now() }],
       ])
-      const { out } = await run(['status', '--json'], { services: createServices(progress) })
+      const notBuilt = { index: null, position: 0, lag: null, state: 'not built' }
+      const { out } = await run(['status', '--json'], { services: createServices(progress, ['0', '1']) })
       expect(JSON.parse(out)).to.deep.equal({
         directory: { position: 4_096, workspaces: 1 },
-        log: { head: 0 },
+        logs: [
+          { partition: '0', head: 0 },
+          { partition: '1', head: 0 },
+        ],
         indexes: [
-          { projection: 'traces', index: 'traces-v2-001', position: 0, lag: 0, state: 'complete' },
-          { projection: 'logs', index: null, position: 0, lag: null, state: 'not built' },
+          { projection: 'traces', partition: '0', index: 'traces-v2-001', position: 0, lag: 0, state: 'complete' },
+          { projection: 'traces', partition: '1', ...notBuilt },
+          { projection: 'logs', partition: '0', ...notBuilt },
+          { projection: 'logs', partition: '1', ...notBuilt },
         ],
       })
+    })
+  })
+
+  describe('first-run', () => {
+    it('makes everything that a newcomer needs, once, and keeps it in the data folder', async () => {
+      const argv = ['first-run', '--base-url', 'http://front:1']
+      const { out } = await run(argv)
+      expect(out).to.include('http://front:1/app/sign-in')
+      const { out: exported } = await run(['env', '--json'])
+      const { BASE_URL, API_KEY } = JSON.parse(exported) as Record<string, string>
+      expect(BASE_URL).to.equal('http://front:1')
+      expect(out).to.include(API_KEY)
+      expect(await serverSees((directory) => directory.findKey(API_KEY ?? '')?.kind)).to.equal('api')
+      expect((await run(argv)).out).to.equal('There is a workspace already: nothing was made.\n')
+    })
+
+    it('asks for the address that others will know', async () => {
+      expect((await run(['first-run'])).err).to.include('--base-url is missing')
     })
   })
 
@@ -199,6 +223,10 @@ describe('command line', () => {
   })
 
   describe('mistakes', () => {
+    /** The program itself, with the engines that its settings name. */
+    const runMain = (argv: readonly string[], env: NodeJS.ProcessEnv = {}) =>
+      spawnSync(process.execPath, ['src/main.ts', ...argv], { encoding: 'utf8', env: { ...process.env, ...env } })
+
     const mistakes: readonly (readonly [argv: string, says: string])[] = [
       ['wrkspace create x', 'did you mean workspace?'],
       ['workspace crate x', 'did you mean workspace create?'],
@@ -230,9 +258,17 @@ describe('command line', () => {
     })
 
     it('of the folder make no new one', async () => {
-      const { code, err } = await runIn(join(installation.dataFolder, 'nowhere'), ['workspace', 'list'])
-      expect(code).to.equal(1)
-      expect(err).to.include('--data')
+      const nowhere = join(installation.dataFolder, 'nowhere')
+      const { status, stderr } = runMain(['workspace', 'list', '--data', nowhere])
+      expect(status).to.equal(1)
+      expect(stderr).to.match(/^throughline: open the data folder .*nothing is in it \(.*--data\)\n$/)
+      expect(existsSync(nowhere)).to.equal(false)
+    })
+
+    it('of the settings of a cluster are told in one line', () => {
+      const { status, stderr } = runMain(['workspace', 'list'], { NATS_URL: 'nats://127.0.0.1:1' })
+      expect(status).to.equal(2)
+      expect(stderr).to.match(/^throughline: NATS_URL is set and ELASTICSEARCH_URL is not.*\n$/)
     })
   })
 

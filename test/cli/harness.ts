@@ -23,13 +23,25 @@ export const openDirectoryStream = (dataFolder: string): Promise<Stream> =>
     limits,
   })
 
-export function createServices(progress: ReadonlyMap<string, Progress> = new Map()): CliServices {
+/** `progress`: of the indexes of partition 0; those of others are not built. */
+export function createServices(
+  progress: ReadonlyMap<string, Progress> = new Map(),
+  partitions: readonly string[] = ['0'],
+): CliServices {
   return {
     plans,
     limits,
-    openDirectoryStream,
-    openLog: async () => createMemoryStream({ partition: '0' }),
-    openIndexes: async () => ({ progress: async (name) => progress.get(name), close: async () => undefined }),
+    openDirectory: async (dataFolder) => {
+      const { pepper } = loadSecrets({ dataFolder, random: randomBytes })
+      return { stream: await openDirectoryStream(dataFolder), pepper }
+    },
+    openLogs: async () => partitions.map((partition) => createMemoryStream({ partition })),
+    openIndexes: async () =>
+      partitions.map((partition) => ({
+        progress: async (name) => (partition === '0' ? progress.get(name) : undefined),
+        close: async () => undefined,
+      })),
+    close: async () => undefined,
     projections: ['traces', 'logs'],
   }
 }

@@ -36,10 +36,22 @@ describe('configuration', () => {
       natsUrl: engines.NATS_URL,
       elasticsearchUrl: engines.ELASTICSEARCH_URL,
       partitions: 8,
+      durability: undefined,
+      allowLazyLog: false,
       natsReplicas: undefined,
       indexPrefix: 'throughline',
       pepper: secret,
       sessionKeys: [secret],
+    })
+  })
+
+  it('knows how NATS proves that it syncs: by its figures, rather than by the operator’s word', () => {
+    const durability = (more: Readonly<Record<string, string>>) =>
+      readConfig({ ...cluster, ...more }).cluster?.durability
+    expect(durability({ NATS_SYNC_ALWAYS: '1' })).to.deep.equal({ stated: true })
+    const monitoring = { NATS_MONITORING_URL: 'http://a:8222,http://b:8222' }
+    expect(durability({ ...monitoring, NATS_SYNC_ALWAYS: '1' })).to.deep.equal({
+      monitoring: ['http://a:8222', 'http://b:8222'],
     })
   })
 
@@ -57,6 +69,7 @@ describe('configuration', () => {
     ['a short pepper', { ...cluster, KEY_PEPPER: 'short' }, [], /^KEY_PEPPER: needs at least 32/],
     ['a data folder', { ...cluster, THROUGHLINE_DATA: 'd' }, [], /^THROUGHLINE_DATA: .*unset it/],
     ['a data folder by flag', cluster, ['project', '--data', 'd'], /^THROUGHLINE_DATA: /],
+    ['no address of figures', { ...cluster, NATS_MONITORING_URL: 'h:1' }, [], /^NATS_MONITORING_URL: is http/],
     ['no partitions', { ...cluster, PARTITIONS: '0' }, [], /^PARTITIONS: /],
     ['an address of NATS by http', { ...cluster, NATS_URL: 'http://u:secret@h' }, [], /^NATS_URL: is nats:\/\//],
     [

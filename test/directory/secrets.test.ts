@@ -3,7 +3,7 @@ import { chmodSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync, wr
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { loadSecrets } from '#src/directory/secrets.ts'
+import { givenSecrets, loadSecrets } from '#src/directory/secrets.ts'
 
 describe('secrets of an installation', () => {
   let folder: string
@@ -50,6 +50,15 @@ describe('secrets of an installation', () => {
       expect(() => load(keys), JSON.stringify(keys))
         .to.throw(/SESSION_KEYS/)
         .with.property('name', 'PermanentError')
+    }
+  })
+
+  it('of a cluster are taken as they are given, and refused when they could be guessed', () => {
+    const [session, pepper] = ['session-0123456789-abcdefghijklmno', 'pepper-0123456789-abcdefghijklmnop']
+    expect(givenSecrets({ sessionKeys: [session], pepper })).to.deep.equal({ sessionKeys: [session], pepper })
+    for (const weak of ['short', 'a'.repeat(40), ' '.repeat(40)]) {
+      expect(() => givenSecrets({ sessionKeys: [session], pepper: weak })).to.throw(/KEY_PEPPER.*openssl rand/)
+      expect(() => givenSecrets({ sessionKeys: [session, weak], pepper })).to.throw(/SESSION_KEYS.*openssl rand/)
     }
   })
 

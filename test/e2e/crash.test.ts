@@ -1,13 +1,11 @@
 import { EventEmitter, once } from 'node:events'
-import { join } from 'node:path'
 import { expect } from 'chai'
 import { readUsageAt } from '#projections/allowance/query.ts'
-import { createSqliteIndexReader } from '#projections/stores/sqlite/reader.ts'
-import { limits } from '#src/config.ts'
 import { workspaceIdOf } from '#src/events/workspace-id.ts'
 import type { JsonObject } from '#src/lib/json.ts'
 import { cli } from '../support/cli.ts'
 import { at, listOf, post, signIn, untilIndexed, type Reader } from '../support/client.ts'
+import { openInstallation } from '../support/installation.ts'
 import { removeFolder, startServer, type Server } from '../support/server.ts'
 import { hex, otlpJson, type SpanSketch } from '../support/telemetry.ts'
 
@@ -116,9 +114,10 @@ describe('kill -9 under load', function () {
       sent.filter(([, request]) => request % 3 !== 0),
     )
     const [workspace] = listOf(await cli(server, 'workspace', 'list'), 'workspaces')
-    const indexes = createSqliteIndexReader({ folder: join(server.dataFolder, 'index'), limits })
-    const usage = await readUsageAt(indexes, workspaceIdOf(String(workspace?.['id'])), Date.now())
-    await indexes.close()
+    const workspaceId = workspaceIdOf(String(workspace?.['id']))
+    const { indexOf, close } = await openInstallation(server)
+    const usage = await readUsageAt(indexOf(workspaceId), workspaceId, Date.now())
+    await close()
     expect(usage.spans).to.equal(sent.filter(([, request]) => request % 3 === 0).length * spansPerRequest)
   })
 

@@ -1,4 +1,3 @@
-import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
 import { get } from 'node:http'
 import { once } from 'node:events'
@@ -6,8 +5,8 @@ import type { IncomingMessage } from 'node:http'
 import { expect } from 'chai'
 import { parseJson, type Json, type JsonObject } from '#src/lib/json.ts'
 import { formatTimeNs } from '#src/lib/time.ts'
-import { openSqliteStreamReader } from '#streams/sqlite/stream.ts'
 import { answerOf, listOf, signIn, untilIndexed, type Reader } from '../support/client.ts'
+import { openInstallation } from '../support/installation.ts'
 import { removeFolder, startServer, type Server } from '../support/server.ts'
 import { hex } from '../support/telemetry.ts'
 import { minutesAgoNs, secondNs, sendingTo, type Sending } from '../support/workspace.ts'
@@ -378,11 +377,11 @@ async function cookieOf(server: Server): Promise<string> {
 }
 
 /** The audit entries of exports, as the directory's log holds them. */
-async function audits({ dataFolder }: Server): Promise<readonly JsonObject[]> {
-  const log = await openSqliteStreamReader({ file: join(dataFolder, 'directory.db'), partition: 'directory' })
+async function audits(server: Server): Promise<readonly JsonObject[]> {
+  const { directory, close } = await openInstallation(server)
   const found: JsonObject[] = []
   for (let position = 0; ;) {
-    const events = await log.read(position, 100)
+    const events = await directory.read(position, 100)
     for (const event of events) {
       position = event.position
       if (event.type === 'directory.logs.exported')
@@ -390,6 +389,6 @@ async function audits({ dataFolder }: Server): Promise<readonly JsonObject[]> {
     }
     if (events.length === 0) break
   }
-  await log.close()
+  await close()
   return found
 }

@@ -1,9 +1,6 @@
-import { join } from 'node:path'
 import { expect } from 'chai'
 import type { Browser } from 'playwright-core'
 import { readUsageAt } from '#projections/allowance/query.ts'
-import { createSqliteIndexReader } from '#projections/stores/sqlite/reader.ts'
-import { limits } from '#src/config.ts'
 import { workspaceIdOf } from '#src/events/workspace-id.ts'
 import type { JsonObject } from '#src/lib/json.ts'
 import { launchChromium, serveSite, type Site } from '../support/browser.ts'
@@ -12,6 +9,7 @@ import { at, listOf, signIn, untilIndexed, type Reader } from '../support/client
 import { createFlakyProxy, type Fault } from '../support/flaky-proxy.ts'
 import { runNode } from '../support/run-program.ts'
 import { expectSpan, type SentSpan } from '../support/sent-span.ts'
+import { openInstallation } from '../support/installation.ts'
 import { removeFolder, startServer, type Server } from '../support/server.ts'
 
 type FaroBody = Readonly<Partial<Record<'events' | 'measurements' | 'logs' | 'exceptions', readonly object[]>>> &
@@ -112,9 +110,10 @@ describe('senders behind a failing network', function () {
 
   it('the allowance has counted each span once', async () => {
     const [workspace] = listOf(await cli(server, 'workspace', 'list'), 'workspaces')
-    const indexes = createSqliteIndexReader({ folder: join(server.dataFolder, 'index'), limits })
-    const usage = await readUsageAt(indexes, workspaceIdOf(String(workspace?.['id'])), Date.now())
-    await indexes.close()
+    const workspaceId = workspaceIdOf(String(workspace?.['id']))
+    const { indexOf, close } = await openInstallation(server)
+    const usage = await readUsageAt(indexOf(workspaceId), workspaceId, Date.now())
+    await close()
     expect(spansSent).to.be.at.least(60)
     expect(usage.spans).to.equal(spansSent)
   })

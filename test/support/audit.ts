@@ -1,12 +1,10 @@
-import { join } from 'node:path'
 import { expect } from 'chai'
 import { readUsageAt } from '#projections/allowance/query.ts'
-import { createSqliteIndexReader } from '#projections/stores/sqlite/reader.ts'
-import { limits } from '#src/config.ts'
 import { workspaceIdOf } from '#src/events/workspace-id.ts'
 import { parseJson, type JsonObject } from '#src/lib/json.ts'
 import { cli } from './cli.ts'
 import { at, listOf, signIn, untilIndexed, type Reader } from './client.ts'
+import { openInstallation } from './installation.ts'
 import type { Server } from './server.ts'
 import { hex, otlpJson } from './telemetry.ts'
 
@@ -54,12 +52,13 @@ export async function spansOf(
   { dataFolder }: Pick<Server, 'dataFolder'>,
   workspace: string,
 ): Promise<Readonly<{ counted: number; found: number }>> {
-  const indexes = createSqliteIndexReader({ folder: join(dataFolder, 'index'), limits })
+  const { indexOf, close } = await openInstallation({ dataFolder })
   const workspaceId = workspaceIdOf(workspace)
-  const { spans } = await readUsageAt(indexes, workspaceId, Date.now())
+  const index = indexOf(workspaceId)
+  const { spans } = await readUsageAt(index, workspaceId, Date.now())
   const scope = { workspaceId, projection: 'traces', collection: 'spans' }
-  const found = await indexes.count(scope, { filter: { kind: 'all' } })
-  await indexes.close()
+  const found = await index.count(scope, { filter: { kind: 'all' } })
+  await close()
   return { counted: spans, found }
 }
 

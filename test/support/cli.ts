@@ -1,11 +1,14 @@
 import type { JsonObject } from '#src/lib/json.ts'
 import { parseJson } from '#src/lib/json.ts'
+import { clusterAt } from './clusters.ts'
 import { runProgram } from './run-program.ts'
 import type { FirstRun, Server } from './server.ts'
 
-/** Runs a verb of the command line on the server's data folder, beside the running server; its `--json` answer. */
+/** Runs a verb of the command line on the server's installation, beside the running server; its `--json` answer. */
 export async function cli(server: Pick<Server, 'dataFolder'>, ...args: readonly string[]): Promise<JsonObject> {
-  const lines = await runProgram(process.execPath, ['src/main.ts', ...args, '--json', '--data', server.dataFolder])
+  const environment = clusterAt(server.dataFolder)?.environment ?? {}
+  const argv = ['src/main.ts', ...args, '--json', '--data', server.dataFolder]
+  const lines = await runProgram(process.execPath, argv, { environment })
   return parseJson(lines.join('\n')) as JsonObject
 }
 

@@ -1,13 +1,11 @@
-import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { expect } from 'chai'
 import type { Json, JsonObject } from '#src/lib/json.ts'
 import { parseJson, stringifyJson } from '#src/lib/json.ts'
 import { projections } from '#projections/registry.ts'
-import { createSqliteIndexReader } from '#projections/stores/sqlite/reader.ts'
-import { limits } from '#src/config.ts'
-import { openSqliteStreamReader } from '#streams/sqlite/stream.ts'
-import type { FirstRun, Server } from './server.ts'
+import type { IndexReader } from '#projections/index-store.ts'
+import { openInstallation } from './installation.ts'
+import { isCluster, type FirstRun, type Server } from './server.ts'
 
 /** A browser session or an API key, as a client of the read endpoints. */
 export type Reader = Readonly<{
@@ -59,34 +57,31 @@ export function positionOf(response: Response): number {
   return Number(position)
 }
 
-/** The position of the last event in the server's log, asked of the log itself. */
-async function logHead({ dataFolder }: Pick<Server, 'dataFolder'>): Promise<number> {
-  const log = await openSqliteStreamReader({ file: join(dataFolder, 'log', '0.db'), partition: '0' })
-  const head = await log.head()
-  await log.close()
-  return head
+const pollMs = isCluster ? 50 : 5
+
+/** Waits until the indexes of one partition have followed its log to a position. */
+async function untilAt(index: IndexReader, head: number, output: readonly string[]): Promise<void> {
+  for (const { name } of projections) {
+    while (((await index.progress(name))?.position ?? 0) < head) {
+      const stopped = output.findIndex((line) => line.includes('has stopped'))
+      expect(stopped, output.slice(stopped).join('\n')).to.equal(-1)
+      await setTimeout(pollMs)
+    }
+  }
 }
 
-const pollMs = 5
-
 /**
- * Waits until every index has followed the log to the head that it has now: on positions, not on time. Fails when the server
+ * Waits until every index has followed its log to the head that it has now: on positions, not on time. Fails when the server
  * says that one of them has stopped.
  */
 export async function untilIndexed({
   dataFolder,
   output = [],
 }: Pick<Server, 'dataFolder'> & Partial<Server>): Promise<void> {
-  const head = await logHead({ dataFolder })
-  const indexes = createSqliteIndexReader({ folder: join(dataFolder, 'index'), limits })
-  for (const { name } of projections) {
-    while (((await indexes.progress(name))?.position ?? 0) < head) {
-      const stopped = output.findIndex((line) => line.includes('has stopped'))
-      expect(stopped, output.slice(stopped).join('\n')).to.equal(-1)
-      await setTimeout(pollMs)
-    }
-  }
-  await indexes.close()
+  const { logs, indexes, close } = await openInstallation({ dataFolder })
+  const heads = await Promise.all(logs.map((log) => log.head()))
+  await Promise.all(indexes.map((index, partition) => untilAt(index, heads[partition] ?? 0, output)))
+  await close()
 }
 
 /** Posts and expects success; the answer and its position. */

@@ -1,0 +1,132 @@
+import { spawnSync } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import type { Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { parseArgs } from 'node:util'
+import { startElasticsearch } from '../engines/elasticsearch.ts'
+import { startTogether, type Engine } from '../engines/engine.ts'
+import { startNats } from '../engines/nats.ts'
+import { bringEngines } from '../launch/engines.ts'
+import { createFront } from './front.ts'
+import { startMember, type Member, type Role } from './member.ts'
+
+// `npm run cluster -- --ingest 2 --project 2 --query 2`: the engines, so many processes of each role, and one address before them,
+// until Ctrl-C. With NATS_URL and ELASTICSEARCH_URL in the environment it works on those engines instead of its own.
+
+const roles: readonly Role[] = ['ingest', 'project', 'query']
+const processesMax = 16
+
+const { values } = parseArgs({
+  options: {
+    ingest: { type: 'string', default: '2' },
+    project: { type: 'string', default: '2' },
+    query: { type: 'string', default: '2' },
+    port: { type: 'string', default: process.env['PORT'] ?? '8080' },
+    host: { type: 'string', default: process.env['HOST'] ?? '0.0.0.0' },
+    data: { type: 'string', default: './data/cluster' },
+  },
+})
+
+/** What went wrong in one line, for who started us. */
+class Refusal extends Error {}
+
+function countOf(role: Role): number {
+  const count = Number(values[role])
+  if (Number.isInteger(count) && count >= 1 && count <= processesMax) return count
+  throw new Refusal(`--${role} is a number of processes from 1 to ${processesMax}`)
+}
+
+/** Engines of our own, and secrets for as long as they last. */
+async function startEngines(): Promise<Readonly<{ engines: readonly Engine[]; environment: NodeJS.ProcessEnv }>> {
+  console.log('Starting NATS and Elasticsearch …')
+  await bringEngines()
+  const engines = await startTogether([startNats(), startElasticsearch()])
+  const [nats, elasticsearch] = engines
+  const secret = (): string => randomBytes(32).toString('hex')
+  return {
+    engines,
+    environment: {
+      NATS_URL: nats?.url,
+      NATS_SYNC_ALWAYS: '1',
+      ELASTICSEARCH_URL: elasticsearch?.url,
+      SESSION_KEYS: secret(),
+      KEY_PEPPER: secret(),
+    },
+  }
+}
+
+async function startMembers(environment: NodeJS.ProcessEnv): Promise<readonly Member[]> {
+  const wanted = roles.flatMap((role) =>
+    Array.from({ length: countOf(role) }, (_, index) => ({ role, name: `${role} ${index + 1}` })),
+  )
+  const starting = wanted.map(({ role, name }) =>
+    startMember({ role, name, environment, print: (line) => console.log(`[${name}] ${line}`) }),
+  )
+  const outcomes = await Promise.allSettled(starting)
+  const members = outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []))
+  if (members.length === wanted.length) return members
+  await Promise.all(members.map((member) => member.stop()))
+  throw new Refusal('the cluster could not be started (see above)')
+}
+
+async function listen(members: readonly Member[]): Promise<Server> {
+  const addresses = (role: Role) => (): readonly string[] =>
+    members.filter((member) => member.role === role).flatMap((member) => member.address() ?? [])
+  const front = createFront({ ingest: addresses('ingest'), query: addresses('query') })
+  front.listen(Number(values.port), values.host)
+  await once(front, 'listening').catch((error: unknown) => {
+    throw new Refusal(
+      `listen on ${values.host}:${values.port}: ${error instanceof Error ? error.message : String(error)}`,
+    )
+  })
+  return front
+}
+
+function urlOf(front: Server): string {
+  const { port } = front.address() as AddressInfo
+  return `http://${['0.0.0.0', '::'].includes(values.host) ? 'localhost' : values.host}:${port}`
+}
+
+/** The first run's text, where this is it, by the command line as an operator would. */
+function showFirstRun(environment: NodeJS.ProcessEnv, baseUrl: string): void {
+  const argv = ['src/main.ts', 'first-run', '--base-url', baseUrl, '--data', values.data]
+  const { status } = spawnSync(process.execPath, argv, { env: environment, stdio: ['ignore', 'inherit', 'inherit'] })
+  if (status !== 0) throw new Refusal('the first run failed (see above)')
+}
+
+/** Starts everything; ends when a signal has come and all is stopped. */
+async function run(): Promise<void> {
+  const stops: (() => unknown)[] = []
+  const signalled = Promise.race(['SIGINT', 'SIGTERM', 'SIGHUP'].map((signal) => once(process, signal)))
+  try {
+    for (const role of roles) countOf(role)
+    const own = process.env['NATS_URL'] === undefined && process.env['ELASTICSEARCH_URL'] === undefined
+    const { engines, environment: ours } = own ? await startEngines() : { engines: [], environment: {} }
+    stops.push(() => Promise.all(engines.map((engine) => engine.remove())))
+    const { PORT: _port, HOST: _host, THROUGHLINE_DATA: _data, ...given } = process.env
+    const environment = { ...given, ...ours, TRUSTED_PROXIES: '1' }
+    const members = await startMembers(environment)
+    stops.push(() => Promise.all(members.map((member) => member.stop())))
+    const front = await listen(members)
+    stops.push(() => {
+      front.close()
+      front.closeAllConnections()
+    })
+    const baseUrl = process.env['BASE_URL'] ?? urlOf(front)
+    showFirstRun(environment, baseUrl)
+    const counts = roles.map((role) => `${countOf(role)} ${role}`).join(', ')
+    console.log(`Throughline listening on ${urlOf(front)} (${counts})`)
+    await signalled
+    console.log('answering what is under way, then stopping')
+  } finally {
+    for (const stop of stops.reverse()) await stop()
+  }
+}
+
+try {
+  await run()
+} catch (error) {
+  console.error(error instanceof Refusal ? `cluster: ${error.message}` : error)
+  process.exitCode = 1
+}

@@ -1,0 +1,22 @@
+import { mkdirSync } from 'node:fs'
+import { describeFirstRun, prepareFirstRun } from '#src/directory/first-run.ts'
+import { ok } from '#src/lib/result.ts'
+import { required, type Verb } from './verb.ts'
+
+export const firstRun: Verb = {
+  name: 'first-run',
+  names: [],
+  usage: '--base-url URL',
+  about: 'in an empty cluster: makes a workspace, its owner and a key of each kind, and keeps them in first-run.json',
+  options: { 'base-url': { type: 'string' } },
+  run: async (context) => {
+    const { dataFolder, random, clock } = context
+    const baseUrl = required(context, 'base-url')
+    const directory = await context.directory()
+    mkdirSync(dataFolder, { recursive: true, mode: 0o700 })
+    const made = await prepareFirstRun({ directory, dataFolder, baseUrl, random })
+    if (made === undefined)
+      return ok({ json: { made: false }, text: 'There is a workspace already: nothing was made.' })
+    return ok({ json: { made: true }, text: describeFirstRun(made, clock(), random) })
+  },
+}

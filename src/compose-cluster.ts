@@ -1,0 +1,121 @@
+import { randomBytes } from 'node:crypto'
+import type { IndexReader } from '#projections/index-store.ts'
+import { createElasticsearchIndexReader } from '#projections/stores/elasticsearch/reader.ts'
+import { connectNats, type Nats } from '#streams/jetstream/connect.ts'
+import { provisionLogs } from '#streams/jetstream/provision.ts'
+import { openJetStream, type JetStream } from '#streams/jetstream/stream.ts'
+import { directoryPartition } from '#streams/jetstream/subjects.ts'
+import { openAllowance } from './compose-allowance.ts'
+import { giveUp, type Engines } from './compose-engines.ts'
+import type { PartitionsData } from './compose-partitions-thread.ts'
+import { createProjectorThread, type ProjectorThread } from './compose-projector.ts'
+import { limits, plans, type ClusterConfig, type Config } from './config.ts'
+import { createDirectory, type Directory } from './directory/create-directory.ts'
+import { createPasswords } from './directory/passwords.ts'
+import { givenSecrets } from './directory/secrets.ts'
+import { partitionNumber } from './events/partition.ts'
+import { present } from './lib/assert.ts'
+import { createClock, type Clock } from './lib/clock.ts'
+
+/** The partitions' names, in order. */
+export const partitionNames = ({ partitions }: ClusterConfig): readonly string[] =>
+  Array.from({ length: partitions }, (_, partition) => String(partition))
+
+/** Connects, and makes the logs where they are missing. Throws with one line that says what to do. */
+export async function connectLogs(cluster: ClusterConfig, name: string): Promise<Nats> {
+  const { natsUrl, partitions, natsReplicas, durability, allowLazyLog, indexPrefix } = cluster
+  const nats = await connectNats({ url: natsUrl, name: `throughline ${name}` })
+  try {
+    await provisionLogs(nats, {
+      partitions,
+      prefix: indexPrefix,
+      allowLazyLog,
+      warn: (line) => console.error(line),
+      ...(natsReplicas === undefined ? {} : { replicas: natsReplicas }),
+      ...(durability === undefined ? {} : { proof: durability }),
+    })
+  } catch (error) {
+    await nats.close()
+    throw error
+  }
+  return nats
+}
+
+export const openLog = (nats: Nats, { indexPrefix }: ClusterConfig, partition: string): Promise<JetStream> =>
+  openJetStream(nats, { partition, prefix: indexPrefix, limits })
+
+/** What answers queries, a reader for each partition. Nothing is asked of Elasticsearch yet. */
+export const createReaders = ({ elasticsearchUrl, indexPrefix, partitions }: ClusterConfig): readonly IndexReader[] =>
+  Array.from({ length: partitions }, (_, partition) =>
+    createElasticsearchIndexReader({ url: elasticsearchUrl, prefix: indexPrefix, partition, limits }),
+  )
+
+const openDirectory = (stream: JetStream, clock: Clock, { pepper }: ClusterConfig): Promise<Directory> =>
+  createDirectory({
+    stream,
+    clock,
+    random: randomBytes,
+    pepper,
+    plans,
+    limits,
+    passwords: createPasswords({ random: randomBytes }),
+    onStop: giveUp('the directory can no longer be followed'),
+  })
+
+/** Folds nothing. */
+const noProjector: ProjectorThread = { start: () => undefined, stop: async () => undefined }
+
+/** The logs of all partitions, the directory and the indexes of a cluster, as far as this role needs them. */
+export async function openClusterEngines(config: Config, cluster: ClusterConfig): Promise<Engines> {
+  const { role } = config
+  const clock = createClock()
+  const secrets = givenSecrets(cluster)
+  const nats = await connectLogs(cluster, role)
+  const directoryStream = await openLog(nats, cluster, directoryPartition)
+  const directory = await openDirectory(directoryStream, clock, cluster)
+  const takesIn = role === 'ingest' || role === 'all'
+  const folds = role === 'project' || role === 'all'
+  const streams = takesIn
+    ? await Promise.all(partitionNames(cluster).map((partition) => openLog(nats, cluster, partition)))
+    : []
+  const readers = createReaders(cluster)
+  const allowances = await Promise.all(
+    streams.map((stream, partition) =>
+      openAllowance({
+        stream,
+        reader: present(readers[partition], 'each partition has a reader'),
+        clock,
+        isGone: () => false,
+      }),
+    ),
+  )
+  // Who cannot answer or fold without it says so at once.
+  if (role !== 'ingest') await readers[0]?.progress('logs')
+  const data: PartitionsData = { cluster, name: `throughline ${role} projector` }
+  const projector = folds ? createProjectorThread('compose-partitions-thread.ts', data) : noProjector
+  return {
+    clock,
+    secrets,
+    directory,
+    streams,
+    readers,
+    projector,
+    allowances,
+    sweep: () => {
+      const workspaceIds = directory.workspaces().map(({ id }) => id)
+      for (const [partition, allowance] of allowances.entries()) {
+        void allowance.sweep(workspaceIds.filter((id) => partitionNumber(id, cluster.partitions) === partition))
+      }
+    },
+    // A cluster's first run is the command line's: its processes begin together, and have nowhere to keep secrets.
+    greet: async () => undefined,
+    close: async () => {
+      await Promise.all(allowances.map((allowance) => allowance.close()))
+      await projector.stop()
+      await Promise.all(readers.map((reader) => reader.close()))
+      await directory.close()
+      await Promise.all([directoryStream, ...streams].map((stream) => stream.close()))
+      await nats.close()
+    },
+  }
+}

@@ -1,0 +1,96 @@
+import { randomBytes } from 'node:crypto'
+import { parentPort, workerData } from 'node:worker_threads'
+import { createDecoder } from '#projections/decoded-event.ts'
+import { createDecoders } from '#projections/decoders.ts'
+import { createProjector } from '#projections/projector.ts'
+import { projections } from '#projections/registry.ts'
+import { createElasticsearchIndexWriter } from '#projections/stores/elasticsearch/writer.ts'
+import { connectNats, type Nats } from '#streams/jetstream/connect.ts'
+import { createLeaseBoard } from '#streams/jetstream/lease-board.ts'
+import { holdPartitions, leaseTtlMs } from '#streams/jetstream/lease.ts'
+import { openJetStream } from '#streams/jetstream/stream.ts'
+import { explain } from './compose-failure.ts'
+import type { ProjectorMessage, ProjectorOrder } from './compose-projector.ts'
+import { limits, type ClusterConfig } from './config.ts'
+import { present } from './lib/assert.ts'
+import { createClock } from './lib/clock.ts'
+import { systemTimers } from './lib/timers.ts'
+
+// The thread that folds this process's share of the partitions. It begins when it is told to start, and ends, its leases given
+// back, when it is told to stop, or when it cannot go on.
+
+/** What it is started with. `name`: as the operator of NATS sees its connection. */
+export type PartitionsData = Readonly<{ cluster: ClusterConfig; name: string }>
+
+const { cluster, name } = workerData as PartitionsData
+const port = present(parentPort, 'the projector runs in a thread')
+const { partitions, indexPrefix: prefix, elasticsearchUrl: url } = cluster
+
+const stopped = new AbortController()
+const told = Promise.withResolvers<void>()
+port.on('message', (order: ProjectorOrder) => {
+  if (order === 'stop') stopped.abort()
+  told.resolve()
+})
+
+/** All partitions may be this process's at times: together they keep as much loaded as one would. */
+const shared = {
+  ...limits,
+  cachedDocumentsMax: Math.ceil(limits.cachedDocumentsMax / partitions),
+  cachedBytesMax: Math.ceil(limits.cachedBytesMax / partitions),
+}
+const clock = createClock()
+const decode = createDecoder(createDecoders(limits))
+
+/** Folds one partition until its lease ends. */
+async function fold(nats: Nats, partition: number, signal: AbortSignal): Promise<void> {
+  const stream = await openJetStream(nats, { partition: String(partition), prefix, limits })
+  const writer = createElasticsearchIndexWriter({ url, prefix, partition })
+  const projector = createProjector({
+    stream,
+    writer,
+    projections,
+    decode,
+    clock,
+    timers: systemTimers,
+    limits: shared,
+    onFailure: ({ projection, error, retried }) => {
+      const where = `${projection} of partition ${partition}`
+      port.postMessage({ projection: where, reason: explain(error), retried } satisfies ProjectorMessage)
+    },
+  })
+  try {
+    await projector.run(signal)
+  } finally {
+    await writer.close()
+    await stream.close()
+  }
+}
+
+async function run(): Promise<void> {
+  const nats = await connectNats({ url: cluster.natsUrl, name })
+  try {
+    const replicas = cluster.natsReplicas ?? (nats.server().cluster ? 3 : 1)
+    const board = await createLeaseBoard({ nats, prefix, ttlMs: leaseTtlMs, replicas })
+    await holdPartitions(
+      {
+        board,
+        id: randomBytes(8).toString('hex'),
+        partitions,
+        ttlMs: leaseTtlMs,
+        run: (partition, signal) => fold(nats, partition, signal),
+        onFailure: (error) => console.error(`a partition could not be folded on: ${explain(error)}`),
+      },
+      stopped.signal,
+    )
+  } finally {
+    await nats.close()
+  }
+}
+
+await told.promise
+try {
+  if (!stopped.signal.aborted) await run()
+} finally {
+  port.close()
+}

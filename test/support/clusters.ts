@@ -1,0 +1,63 @@
+import { randomBytes } from 'node:crypto'
+import { readClusterConfig, type ClusterConfig } from '#src/config.ts'
+import { present } from '#src/lib/assert.ts'
+import { askApi } from '#streams/jetstream/api.ts'
+import { connectNats } from '#streams/jetstream/connect.ts'
+import { engines } from './engines.ts'
+
+/** A cluster of a test: on the shared engines, under a name of its own. */
+export type Cluster = Readonly<{
+  /** What its processes and the command line are started with. */
+  environment: Readonly<Record<string, string>>
+  config: ClusterConfig
+}>
+
+/** By the data folder, which stands for the installation in both forms; a cluster keeps only its first run there. */
+const clusters = new Map<string, Cluster>()
+
+export const clusterAt = (dataFolder: string): Cluster | undefined => clusters.get(dataFolder)
+
+/** The cluster of a data folder, the same one each time. */
+export async function bringCluster(dataFolder: string): Promise<Cluster> {
+  const { natsUrl, elasticsearchUrl } = await engines()
+  const secret = (): string => randomBytes(32).toString('hex')
+  const environment = {
+    NATS_URL: natsUrl,
+    NATS_SYNC_ALWAYS: '1',
+    ELASTICSEARCH_URL: elasticsearchUrl,
+    INDEX_PREFIX: `t${randomBytes(6).toString('hex')}`,
+    SESSION_KEYS: secret(),
+    KEY_PEPPER: secret(),
+  }
+  const made = { environment, config: present(readClusterConfig(environment), 'both engines are named') }
+  const cluster = clusters.get(dataFolder) ?? made
+  clusters.set(dataFolder, cluster)
+  return cluster
+}
+
+type Names = readonly string[]
+
+async function removeStreams({ natsUrl, indexPrefix }: ClusterConfig): Promise<void> {
+  const nats = await connectNats({ url: natsUrl })
+  const listed = await askApi(nats, 'STREAM.NAMES', { subject: `${indexPrefix}-*.>` })
+  const names = ('answer' in listed ? (listed.answer['streams'] as Names | null) : undefined) ?? []
+  for (const name of names) await askApi(nats, `STREAM.DELETE.${name}`)
+  await nats.close()
+}
+
+async function removeIndices({ elasticsearchUrl, indexPrefix }: ClusterConfig): Promise<void> {
+  const { origin, username, password } = new URL(elasticsearchUrl)
+  const authorization = `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`
+  const ask = (method: string, path: string) => fetch(`${origin}/${path}`, { method, headers: { authorization } })
+  const listed = await ask('GET', `_cat/indices/${indexPrefix}-*?h=index&expand_wildcards=all`)
+  const names = (await listed.text()).split('\n').filter((name) => name !== '')
+  for (const name of names) await ask('DELETE', name)
+}
+
+/** Removes what the cluster of a data folder has in the engines, if there is one. */
+export async function removeCluster(dataFolder: string): Promise<void> {
+  const cluster = clusters.get(dataFolder)
+  if (cluster === undefined) return
+  clusters.delete(dataFolder)
+  await Promise.all([removeStreams(cluster.config), removeIndices(cluster.config)])
+}
