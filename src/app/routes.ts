@@ -6,11 +6,14 @@ import type { Clock } from '#src/lib/clock.ts'
 import { createAssetRoutes } from './assets.ts'
 import { createConnectRoutes } from './connect.ts'
 import type { AppContext } from './context.ts'
+import { createFindPageRoutes } from './find-page.ts'
 import { createKeyRoutes } from './keys.ts'
+import { createLogPageRoutes } from './logs-page.ts'
 import { createOverviewRoutes } from './overview.ts'
 import { createPasswordRoutes } from './password.ts'
 import { createSignInRoutes } from './sign-in.ts'
 import { createSignInThrottle } from './sign-in-throttle.ts'
+import { createTracePageRoutes } from './traces-page.ts'
 
 /** Bytes of forms held at once by all requests: a form is at most 64 KiB. */
 const formsInFlightBytesMax = 4 * 1024 * 1024
@@ -42,6 +45,9 @@ export function createAppRoutes(options: AppOptions): Route[] {
     ...createAssetRoutes(),
     ...createSignInRoutes(app),
     ...createOverviewRoutes(app),
+    ...createTracePageRoutes(app),
+    ...createLogPageRoutes(app),
+    ...createFindPageRoutes(app),
     ...createConnectRoutes(app),
     ...createKeyRoutes(app),
     ...createPasswordRoutes(app),

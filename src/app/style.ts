@@ -1,8 +1,15 @@
+/** Depth beyond which spans are drawn no further to the right. */
+export const depthMax = 24
+const depths = Array.from(
+  { length: depthMax + 1 },
+  (_, depth) => `td.d${depth} { padding-left: ${0.5 + depth * 0.75}rem }`,
+).join('\n')
+
 /** The only style sheet, at /app/style.css: our pages have no inline styles, so that the content policy can forbid them. */
 export const style = `:root { color-scheme: light dark; --line: #8884; --accent: #2563eb; --bad: #b91c1c }
 * { box-sizing: border-box }
 body { margin: 0; font: 16px/1.5 system-ui, sans-serif }
-header, main { max-width: 60rem; margin: 0 auto; padding: 1rem }
+header, main { max-width: 75rem; margin: 0 auto; padding: 1rem }
 header { display: flex; flex-wrap: wrap; gap: .5rem 1.25rem; align-items: baseline; border-bottom: 1px solid var(--line) }
 header strong { margin-right: auto }
 h1 { font-size: 1.5rem }
@@ -28,4 +35,24 @@ fieldset { border: 1px solid var(--line); border-radius: .4rem; display: grid; g
 .steps > li { margin-bottom: 1rem }
 details { margin: .5rem 0 }
 summary { cursor: pointer }
+form.search { display: flex; flex-wrap: wrap; gap: .5rem; align-items: end; margin-bottom: 1rem }
+.wide { flex: 1 1 100% }
+fieldset.row { display: flex; flex-wrap: wrap; gap: .75rem }
+p.row { display: flex; flex-wrap: wrap; gap: 1rem; align-items: baseline }
+.time { white-space: nowrap; font-variant-numeric: tabular-nums }
+.logs td, .waterfall td { padding: .15rem .5rem; font-size: .9rem }
+.logs details, .waterfall details { margin: 0 }
+tr.warn .level { color: #b45309 }
+tr.error .level, tr.fatal .level, .bad { color: var(--bad) }
+mark { background: #facc15; color: #000 }
+.mark { display: inline-block; padding: 0 .4rem; border: 1px solid var(--line); border-radius: .4rem; font-size: .85rem }
+.histogram { display: block; width: 100%; height: 5rem; margin: .5rem 0 }
+.bar { display: block; width: 100%; height: .5rem }
+rect { fill: var(--accent) }
+rect.error, tr.error rect { fill: var(--bad) }
+.waterfall .timeline { width: 40% }
+.missing td { border-left: .25rem solid var(--bad) }
+caption { text-align: left; font-weight: bold; font-size: .85rem; padding-top: .5rem }
+.fields th { width: 30%; font-weight: normal; opacity: .75 }
+${depths}
 `

@@ -1,0 +1,141 @@
+import type { Context } from 'koa'
+import type { Route } from '#src/http/route.ts'
+import type { CorrelationAnswer } from '#src/query/searches.ts'
+import { inWords, sendSessionPage, sessionHere, type AppContext } from './context.ts'
+import { fieldTable, formatDuration, timeOf } from './format.ts'
+import { html, type Html } from './html.ts'
+import { logTable } from './log-rows.ts'
+import { refusePage } from './page.ts'
+import { about, readAsked, searchRefusal } from './search-parts.ts'
+import { nameOf, servicesOf, traceTable } from './trace-rows.ts'
+import { waterfall } from './waterfall.ts'
+
+type Trace = NonNullable<CorrelationAnswer['trace']>
+
+/** The same page with another part of one list. */
+function more(address: string, cursor: string | null, words: string): Html {
+  if (cursor === null) return html``
+  const joint = address.includes('?') ? '&' : '?'
+  return html`<p><a rel="next" href="${address}${joint}cursor=${encodeURIComponent(cursor)}">${words}</a></p>`
+}
+
+function tracePart(trace: Trace, address: string): Html {
+  const { summary, missing, next_cursor: next } = trace
+  const duration = summary.duration_ns === null ? '' : `, ${formatDuration(BigInt(summary.duration_ns))}`
+  return html`<h2>Trace</h2>
+    <p>
+      ${nameOf(summary)}<br />
+      ${timeOf(summary.start)}${duration}, ${inWords(summary.span_count)} spans, ${inWords(summary.error_count)} errors,
+      ${inWords(missing.length)} known to be missing. <code>${summary.trace_id}</code>
+    </p>
+    <p>${servicesOf(summary)}</p>
+    ${waterfall(trace)}${more(address, next, 'More spans')}`
+}
+
+/** All traces found, unless the one shown is the only one. */
+function tracesPart({ trace, traces }: CorrelationAnswer, address: string): Html {
+  const items = traces?.items ?? []
+  if (traces === undefined || (items.length === 1 && trace?.summary.trace_id === items[0]?.trace_id)) return html``
+  if (items.length === 0) return html``
+  return html`<h2>Traces</h2>
+    ${traceTable(items)}${more(address, traces.next_cursor, 'More traces')}`
+}
+
+function logsPart({ logs }: CorrelationAnswer, address: string): Html {
+  if (logs === undefined) return html``
+  return html`<h2>Logs</h2>
+    ${logs.items.length === 0 ? html`<p>None share an identifier with this.</p>` : logTable(logs.items)}
+    ${more(address, logs.next_cursor, 'More logs')}`
+}
+
+function browserPart({ rum_events: events }: CorrelationAnswer, address: string): Html {
+  if (events.items.length === 0) return html``
+  const rows = events.items.map(
+    ({ timestamp, type, name, url, fields }) =>
+      html`<tr>
+        <td class="time">${timeOf(timestamp)}</td>
+        <td>${type}</td>
+        <td>
+          <details>
+            <summary>${name === '' ? type : name} ${url ?? ''}</summary>
+            ${fieldTable('Fields', fields)}
+          </details>
+        </td>
+      </tr>`,
+  )
+  return html`<h2>Browser events</h2>
+    <table>
+      <thead>
+        <tr>
+          <th scope="col">Time (UTC)</th>
+          <th scope="col">Type</th>
+          <th scope="col">Event</th>
+        </tr>
+      </thead>
+      <tbody>
+        ${rows}
+      </tbody>
+    </table>
+    ${more(address, events.next_cursor, 'More browser events')}`
+}
+
+function sessionsPart({ sessions }: CorrelationAnswer): Html {
+  if (sessions.length === 0) return html``
+  const links = sessions.map(
+    ({ session_id: id }) => html`<li><a href="/app/find?id=${encodeURIComponent(id)}">${id}</a></li>`,
+  )
+  return html`<h2>Sessions</h2>
+    <ul>
+      ${links}
+    </ul>`
+}
+
+function bodyOf(answer: CorrelationAnswer, address: string): Html {
+  const { trace, omitted, index } = answer
+  const left = omitted.length === 0 ? html`` : html`<p class="notice">The plan leaves out: ${omitted.join(', ')}.</p>`
+  const range = { from: null, to: null }
+  return html`${about({ query: { normalized: '', warnings: [] }, range, index })}${left}
+  ${trace == null ? html`` : tracePart(trace, address)}${tracesPart(answer, address)}${logsPart(answer, address)}
+  ${browserPart(answer, address)}${sessionsPart(answer)}`
+}
+
+type Wanted = Readonly<{ title: string; address: string; name: 'id' | 'trace_id'; value: string }>
+
+async function sendFound(ctx: Context, app: AppContext, { title, address, name, value }: Wanted): Promise<void> {
+  const search = new URLSearchParams({ [name]: value })
+  const cursor = readAsked(ctx).cursors.at(-1)
+  if (cursor !== undefined) search.set('cursor', cursor)
+  const result = await app.searches.correlation(sessionHere(ctx).workspaceId, search.toString())
+  if (result.ok) return sendSessionPage(ctx, app, { title, body: bodyOf(result.value, address) })
+  await sendSessionPage(ctx, app, { title, ...searchRefusal(ctx, result.error, '') })
+}
+
+const finder = html`<form class="row" method="get" action="/app/find" role="search">
+  <label>A trace, span, session or log id <input name="id" type="search" size="40" required /></label>
+  <button type="submit">Find</button>
+</form>`
+
+async function sendFind(ctx: Context, app: AppContext): Promise<void> {
+  const value = new URLSearchParams(ctx.querystring).get('id')?.trim() ?? ''
+  if (value === '') return sendSessionPage(ctx, app, { title: 'Find', body: finder })
+  await sendFound(ctx, app, { title: 'Found', address: `/app/find?id=${encodeURIComponent(value)}`, name: 'id', value })
+}
+
+async function sendTrace(ctx: Context, app: AppContext): Promise<void> {
+  const { id: value } = ctx['params'] as { id: string }
+  await sendFound(ctx, app, {
+    title: 'Trace',
+    address: `/app/trace/${encodeURIComponent(value)}`,
+    name: 'trace_id',
+    value,
+  })
+}
+
+/** One trace, or whatever an id belongs to, with all that shares an identifier with it. */
+export function createFindPageRoutes(app: AppContext): Route[] {
+  const page = { method: 'GET', auth: 'session', signInPage: '/app/sign-in', refuse: refusePage } as const
+  return [
+    { ...page, path: '/app/trace/:id', handler: (ctx) => sendTrace(ctx, app) },
+    { ...page, path: '/app/find', handler: (ctx) => sendFind(ctx, app) },
+  ]
+}

@@ -1,0 +1,50 @@
+import { html, type Html } from './html.ts'
+
+/** One bar: how many, and how many of them are errors. */
+export type Bar = Readonly<{ time: string; total: number; errors: number }>
+
+type Given = Readonly<{
+  bars: readonly Bar[]
+  stepMs: number
+  range: Readonly<{ from: string | null; to: string | null }>
+  nowMs: number
+  /** The same search, of one bar's time. */
+  path: string
+  conditions: URLSearchParams
+}>
+
+const [width, height] = [1_000, 100]
+
+function addressOf({ path, conditions }: Given, fromMs: number, toMs: number): string {
+  const search = new URLSearchParams(conditions)
+  search.set('from', new Date(fromMs).toISOString())
+  search.set('to', new Date(toMs).toISOString())
+  return `${path}?${search.toString()}`
+}
+
+/** Counts over time as bars, each a link to its own time. Nothing where nothing was found. */
+export function histogram(given: Given): Html {
+  const { bars, stepMs, range, nowMs } = given
+  const [first, last] = [bars[0], bars.at(-1)]
+  if (first === undefined || last === undefined) return html``
+  const startMs = Math.min(range.from === null ? Infinity : Date.parse(range.from), Date.parse(first.time))
+  const endMs = Math.max(range.to === null ? nowMs : Date.parse(range.to), Date.parse(last.time) + stepMs)
+  const most = Math.max(...bars.map(({ total }) => total))
+  const scale = width / (endMs - startMs)
+  const drawn = bars
+    .filter(({ total }) => total > 0)
+    .map(({ time, total, errors }) => {
+      const atMs = Date.parse(time)
+      const [x, barWidth] = [(atMs - startMs) * scale, Math.max(1, stepMs * scale - 1)]
+      const [tall, red] = [(total / most) * height, (errors / most) * height]
+      const words = `${time.slice(0, 19).replace('T', ' ')}: ${total}${errors > 0 ? `, ${errors} errors` : ''}`
+      return html`<a href="${addressOf(given, atMs, atMs + stepMs)}"
+        ><title>${words}</title>
+        <rect x="${x}" y="${height - tall}" width="${barWidth}" height="${tall}" />
+        <rect class="error" x="${x}" y="${height - red}" width="${barWidth}" height="${red}"
+      /></a>`
+    })
+  return html`<svg class="histogram" viewBox="0 0 ${width} ${height}" preserveAspectRatio="none" aria-label="Over time">
+    ${drawn}
+  </svg>`
+}

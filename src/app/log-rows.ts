@@ -1,0 +1,76 @@
+import type { CorrelationAnswer, LogSearchAnswer } from '#src/query/searches.ts'
+import { cut, fieldTable, timeOf } from './format.ts'
+import { html, type Html } from './html.ts'
+
+type Item = NonNullable<CorrelationAnswer['logs']>['items'][number]
+/** A log record; found by a search, it says where its message met it. */
+export type ShownLog = Item & Partial<Pick<LogSearchAnswer['logs'][number], 'highlights'>>
+
+const summaryCharactersMax = 300
+const messageCharactersMax = 20_000
+
+/** The message with its matches marked, as far as `charactersMax`. */
+export function marked(
+  { message, highlights = [] }: Pick<ShownLog, 'message' | 'highlights'>,
+  charactersMax: number,
+): Html {
+  const parts: Html[] = []
+  let place = 0
+  for (const { start, end } of highlights) {
+    if (end > charactersMax) break
+    parts.push(html`${message.slice(place, start)}<mark>${message.slice(start, end)}</mark>`)
+    place = end
+  }
+  return html`${parts}${cut(message.slice(place), Math.max(0, charactersMax - place))}`
+}
+
+const linksOf = ({ id, trace_id: traceId, session_id: sessionId }: Item): Html =>
+  html`<p class="row">
+    <a href="/app/logs?around=${encodeURIComponent(id)}">In context</a>
+    ${traceId === null ? html`` : html`<a href="/app/trace/${traceId}">Trace</a>`}
+    ${sessionId === null ? html`` : html`<a href="/app/find?id=${encodeURIComponent(sessionId)}">Session</a>`}
+  </p>`
+
+function rowOf(log: ShownLog): Html {
+  const { timestamp, level, service, message, fields } = log
+  const rest = message.length > summaryCharactersMax ? html`<pre>${marked(log, messageCharactersMax)}</pre>` : html``
+  return html`<tr class="${level ?? 'none'}">
+    <td class="time">${timeOf(timestamp)}</td>
+    <td class="level">${level ?? ''}</td>
+    <td>${service ?? ''}</td>
+    <td>
+      <details>
+        <summary>${marked(log, summaryCharactersMax)}</summary>
+        ${rest}${linksOf(log)}${fieldTable('Fields', fields)}
+      </details>
+    </td>
+  </tr>`
+}
+
+export const logRows = (logs: readonly ShownLog[]): Html => html`${logs.map(rowOf)}`
+
+/** Where rows that arrive later come from, and from which point on. */
+export type Tail = Readonly<{ address: string; cursor: string }>
+
+export function logTable(logs: readonly ShownLog[], tail?: Tail): Html {
+  const rows = logRows(logs)
+  return html`<table class="logs">
+    <thead>
+      <tr>
+        <th scope="col">Time (UTC)</th>
+        <th scope="col">Level</th>
+        <th scope="col">Service</th>
+        <th scope="col">Message</th>
+      </tr>
+    </thead>
+    ${
+      tail === undefined
+        ? html`<tbody>
+            ${rows}
+          </tbody>`
+        : html`<tbody data-tail="${tail.address}" data-cursor="${tail.cursor}">
+            ${rows}
+          </tbody>`
+    }
+  </table>`
+}

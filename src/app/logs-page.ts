@@ -1,0 +1,131 @@
+import type { Context } from 'koa'
+import type { Refusal } from '#src/events/refusal.ts'
+import { levels } from '#src/events/telemetry.ts'
+import type { Route } from '#src/http/route.ts'
+import type { LogSearchAnswer } from '#src/query/searches.ts'
+import { tailScript } from './assets.ts'
+import { inWords, sendSessionPage, sessionHere, type AppContext } from './context.ts'
+import { histogram } from './histogram.ts'
+import { html, type Html } from './html.ts'
+import { logRows, logTable, type Tail } from './log-rows.ts'
+import { refusePage } from './page.ts'
+import {
+  about,
+  checkbox,
+  choice,
+  field,
+  pager,
+  rangeFields,
+  readAsked,
+  searchOf,
+  searchRefusal,
+  serviceSuggestions,
+  type Asked,
+} from './search-parts.ts'
+
+const path = '/app/logs'
+const limit = '100'
+
+function formOf({ conditions }: Asked, facets: LogSearchAnswer['facets']): Html {
+  const given = (name: string): string => conditions.get(name) ?? ''
+  const asked = conditions.getAll('level').flatMap((value) => value.split(','))
+  return html`<form class="search" method="get" action="${path}" role="search">
+    <label class="wide"
+      >Search
+      <input
+        name="q"
+        type="search"
+        value="${given('q')}"
+        placeholder="timeout level&gt;=warn -debug"
+        autocomplete="off"
+    /></label>
+    ${field({ label: 'Service', name: 'service', value: given('service'), list: 'services' })}${serviceSuggestions(facets)}
+    ${rangeFields(conditions)}
+    ${choice({
+      label: 'Order',
+      name: 'order',
+      value: given('order'),
+      options: [
+        ['', 'newest first'],
+        ['asc', 'oldest first'],
+      ],
+    })}
+    <fieldset class="row">
+      <legend>Level</legend>
+      ${levels.map((level) => checkbox('level', level, level, asked.includes(level)))}
+    </fieldset>
+    ${['trace_id', 'session_id'].map((name) =>
+      conditions.has(name) ? field({ label: name, name, value: given(name), size: 34 }) : html``,
+    )}
+    <button type="submit">Search</button>
+  </form>`
+}
+
+/** Rows that arrive can be shown above the newest, and nowhere else. */
+function tailOf(asked: Asked, answer: LogSearchAnswer): Tail | undefined {
+  const { conditions, cursors } = asked
+  const isNewest = cursors.length === 0 && conditions.get('order') !== 'asc'
+  if (!isNewest || conditions.has('to') || conditions.has('around')) return undefined
+  return { address: `${path}/rows?${searchOf(asked, { limit })}`, cursor: answer.prev_cursor }
+}
+
+function exportLinks({ conditions }: Asked): Html {
+  if (conditions.has('around')) return html``
+  const address = (format: string): string => {
+    const search = new URLSearchParams(conditions)
+    search.set('format', format)
+    return `/app/logs/export?${search.toString()}`
+  }
+  return html`<a href="${address('ndjson')}">Export as NDJSON</a> <a href="${address('csv')}">Export as CSV</a>`
+}
+
+function resultsOf(asked: Asked, answer: LogSearchAnswer, nowMs: number): Html {
+  const { logs, count, range } = answer
+  const tail = tailOf(asked, answer)
+  const found = answer.histogram
+  const bars = (found?.buckets ?? []).map(({ time, total, by_level: byLevel }) => {
+    return { time, total, errors: (byLevel.error ?? 0) + (byLevel.fatal ?? 0) }
+  })
+  const drawn = { bars, stepMs: found?.step_ms ?? 0, range, nowMs, path, conditions: asked.conditions }
+  return html`${about(answer)}${found === undefined ? html`` : histogram(drawn)}
+    <p class="row">
+      ${count === undefined ? html`` : html`<strong>${inWords(count)} records</strong>`}
+      ${tail === undefined ? html`` : html`<button type="button" data-tail-button hidden aria-pressed="false">Follow</button>`}
+      ${exportLinks(asked)}
+    </p>
+    ${logs.length === 0 ? html`<p>No log record fits.</p>` : html``} ${logTable(logs, tail)}
+    ${pager(path, asked, answer.next_cursor)}`
+}
+
+async function sendLogs(ctx: Context, app: AppContext): Promise<void> {
+  const asked = readAsked(ctx)
+  const isFirst = asked.cursors.length === 0 && !asked.conditions.has('around')
+  const include: Readonly<Record<string, string>> = isFirst ? { include: 'histogram,facets,count' } : {}
+  const paged: Readonly<Record<string, string>> = asked.conditions.has('around') ? {} : { limit }
+  const result = await app.searches.logs(sessionHere(ctx).workspaceId, searchOf(asked, { ...paged, ...include }))
+  if (!result.ok) {
+    const { body, status } = searchRefusal(ctx, result.error, asked.conditions.get('q') ?? '')
+    return sendSessionPage(ctx, app, { title: 'Logs', body: html`${formOf(asked, undefined)}${body}`, status })
+  }
+  const answer = result.value
+  const body = html`${formOf(asked, answer.facets)}${resultsOf(asked, answer, app.clock())}`
+  await sendSessionPage(ctx, app, { title: 'Logs', body, script: tailScript })
+}
+
+/** What has arrived since a cursor, for the script that follows: rows ready to be shown, and the next cursor. */
+async function sendRows(ctx: Context, app: AppContext): Promise<Refusal | void> {
+  const result = await app.searches.logs(sessionHere(ctx).workspaceId, ctx.querystring)
+  if (!result.ok) return result.error
+  const { logs, prev_cursor: cursor } = result.value
+  ctx.set('Cache-Control', 'no-store')
+  ctx.body = { cursor, rows: logs.length === 0 ? '' : logRows(logs).markup }
+}
+
+/** Log search as a page, and its live tail. */
+export function createLogPageRoutes(app: AppContext): Route[] {
+  const page = { auth: 'session', signInPage: '/app/sign-in', refuse: refusePage } as const
+  return [
+    { ...page, path, method: 'GET', handler: (ctx) => sendLogs(ctx, app) },
+    { path: `${path}/rows`, method: 'GET', auth: 'session', handler: (ctx) => sendRows(ctx, app) },
+  ]
+}

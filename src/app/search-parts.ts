@@ -1,0 +1,143 @@
+import type { Context } from 'koa'
+import type { Refusal } from '#src/events/refusal.ts'
+import { setRefusal, statusOf } from '#src/http/errors.ts'
+import type { TraceSearchAnswer } from '#src/query/searches.ts'
+import { html, type Html } from './html.ts'
+
+/** Cursors of earlier pages kept in an address: so far back a walk goes page by page. */
+const cursorsMax = 20
+
+/** A search page's address: the conditions as typed, and the cursors of the pages that led here, the last one's own. */
+export type Asked = Readonly<{ conditions: URLSearchParams; cursors: readonly string[] }>
+
+export function readAsked(ctx: Context): Asked {
+  const given = [...new URLSearchParams(ctx.querystring)].filter(([, value]) => value !== '')
+  const conditions = new URLSearchParams(given.filter(([name]) => name !== 'cursor'))
+  const cursors = given.filter(([name]) => name === 'cursor').map(([, cursor]) => cursor)
+  return { conditions, cursors }
+}
+
+/** The query string that the search is asked with. */
+export function searchOf({ conditions, cursors }: Asked, more: Readonly<Record<string, string>>): string {
+  const search = new URLSearchParams(conditions)
+  for (const [name, value] of Object.entries(more)) search.set(name, value)
+  const cursor = cursors.at(-1)
+  if (cursor !== undefined) search.set('cursor', cursor)
+  return search.toString()
+}
+
+function addressOf(path: string, conditions: URLSearchParams, cursors: readonly string[]): string {
+  const search = new URLSearchParams(conditions)
+  for (const cursor of cursors.slice(-cursorsMax)) search.append('cursor', cursor)
+  return `${path}?${search.toString()}`
+}
+
+/** Links to the page before and the page after. */
+export function pager(path: string, { conditions, cursors }: Asked, nextCursor: string | null): Html {
+  const before = addressOf(path, conditions, cursors.slice(0, -1))
+  const back = cursors.length === 1 ? 'First page' : 'Previous page'
+  return html`<nav class="tabs" aria-label="Pages of results">
+    ${cursors.length === 0 ? html`` : html`<a rel="prev" href="${before}">${back}</a>`}
+    ${
+      nextCursor === null
+        ? html``
+        : html`<a rel="next" href="${addressOf(path, conditions, [...cursors, nextCursor])}">Next page</a>`
+    }
+  </nav>`
+}
+
+/** What was wrong with a search, pointing at the place. Sets the status and headers of the refusal. */
+export function searchRefusal(ctx: Context, refused: Refusal, query: string): Readonly<{ body: Html; status: number }> {
+  setRefusal(ctx, refused)
+  const { detail, position, expected = [] } = refused
+  const place =
+    position === undefined
+      ? html``
+      : html`<pre>
+${query}
+${' '.repeat(position)}^</pre>`
+  const could = expected.length === 0 ? html`` : html`<p class="note">Here could stand: ${expected.join(', ')}.</p>`
+  const body = html`<div class="problem" role="alert">
+    <p>${detail}</p>
+    ${place}${could}
+  </div>`
+  return { body, status: statusOf(refused.code) }
+}
+
+type About = Pick<TraceSearchAnswer, 'query' | 'range' | 'index'>
+
+/** How the search was understood, and whether the index has everything. */
+export function about({ query, index }: About): Html {
+  const behind = index.complete
+    ? html``
+    : html`<p class="notice" role="status">
+        The index is behind the log${index.lag_ms > 0 ? ` by ${Math.ceil(index.lag_ms / 1_000)} s` : ''}: the newest
+        records may be missing.
+      </p>`
+  const understood =
+    query.normalized === '' ? html`` : html`<p class="note">Searched: <code>${query.normalized}</code></p>`
+  return html`${behind}${understood}${query.warnings.map((warning) => html`<p class="notice">${warning}</p>`)}`
+}
+
+type Field = Readonly<{
+  label: string
+  name: string
+  value: string
+  size?: number
+  placeholder?: string
+  list?: string
+}>
+
+export const field = ({ label, name, value, size = 16, placeholder = '', list = '' }: Field): Html =>
+  html`<label
+    >${label}
+    <input
+      name="${name}"
+      value="${value}"
+      size="${size}"
+      placeholder="${placeholder}"
+      list="${list}"
+      autocomplete="off"
+  /></label>`
+
+type Choice = Readonly<{ label: string; name: string; value: string; options: readonly (readonly [string, string])[] }>
+
+export const choice = ({ label, name, value, options }: Choice): Html =>
+  html`<label
+    >${label}
+    <select name="${name}">
+      ${options.map(([option, words]) =>
+        option === value
+          ? html`<option value="${option}" selected>${words}</option>`
+          : html`<option value="${option}">${words}</option>`,
+      )}
+    </select></label
+  >`
+
+export const checkbox = (name: string, value: string, words: string, checked: boolean): Html =>
+  html`<label class="check"
+    >${
+      checked
+        ? html`<input type="checkbox" name="${name}" value="${value}" checked />`
+        : html`<input type="checkbox" name="${name}" value="${value}" />`
+    }
+    ${words}</label
+  >`
+
+export const suggestions = (id: string, values: readonly string[]): Html =>
+  html`<datalist id="${id}">${values.map((value) => html`<option value="${value}"></option>`)}</datalist>`
+
+/** Both ends of the range, with the usual ones suggested. */
+export const rangeFields = (conditions: URLSearchParams): Html =>
+  html`${field({ label: 'From', name: 'from', value: conditions.get('from') ?? '', placeholder: '-24h', list: 'ranges' })}
+  ${field({ label: 'To', name: 'to', value: conditions.get('to') ?? '', placeholder: 'now' })}
+  ${suggestions('ranges', ['-15m', '-1h', '-6h', '-24h', '-7d', '-30d'])}`
+
+/** Services that the results name, for the field `service`. */
+export const serviceSuggestions = (facets: TraceSearchAnswer['facets']): Html => {
+  const found = facets?.find(({ field }) => field === 'service')?.values ?? []
+  return suggestions(
+    'services',
+    found.map(({ value }) => value),
+  )
+}

@@ -1,0 +1,65 @@
+import type { CorrelationAnswer } from '#src/query/searches.ts'
+
+type Trace = NonNullable<CorrelationAnswer['trace']>
+export type ShownSpan = Trace['spans'][number]
+export type MissingSpan = Trace['missing'][number]
+
+/** A line of a waterfall: a span that was received, or one that is known of and missing. */
+export type TreeRow = Readonly<{ depth: number }> &
+  (
+    | Readonly<{ kind: 'span'; span: ShownSpan; parentIsElsewhere: boolean }>
+    | Readonly<{ kind: 'missing'; missing: MissingSpan }>
+  )
+
+type Start = Readonly<{ kind: 'span'; span: ShownSpan }> | Readonly<{ kind: 'missing'; missing: MissingSpan }>
+
+function childrenOf(spans: readonly ShownSpan[]): ReadonlyMap<string, readonly ShownSpan[]> {
+  const children = new Map<string, ShownSpan[]>()
+  for (const span of spans) {
+    const parent = span.parent_span_id ?? ''
+    const siblings = children.get(parent) ?? []
+    if (siblings.push(span) === 1) children.set(parent, siblings)
+  }
+  return children
+}
+
+/**
+ * Spans under their parents, each once, in the order of `spans`. A missing span stands where its children are; one that no
+ * span names stands at the end. A span whose parent is on another page stands at the left. Ids that go in a circle have no
+ * beginning: they stand at the left from the first that is met.
+ */
+export function spanTree({ spans, missing }: Pick<Trace, 'spans' | 'missing'>): readonly TreeRow[] {
+  const children = childrenOf(spans)
+  const here = new Set(spans.map(({ span_id: id }) => id))
+  const missingById = new Map(missing.map((each) => [each.span_id, each]))
+  const rows: TreeRow[] = []
+  const shown = new Set<ShownSpan | MissingSpan>()
+
+  function walk(start: Start): void {
+    const waiting: (readonly [Start, number])[] = [[start, 0]]
+    for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
+      const [node, depth] = next
+      const shownNode = node.kind === 'span' ? node.span : node.missing
+      if (shown.has(shownNode)) continue
+      shown.add(shownNode)
+      if (node.kind === 'missing') rows.push({ ...node, depth })
+      else {
+        const parent = node.span.parent_span_id
+        const parentIsElsewhere = parent !== null && !here.has(parent) && !missingById.has(parent)
+        rows.push({ ...node, depth, parentIsElsewhere })
+      }
+      const below = children.get(shownNode.span_id) ?? []
+      for (const span of [...below].reverse()) waiting.push([{ kind: 'span', span }, depth + 1])
+    }
+  }
+
+  for (const span of spans) {
+    const parent = span.parent_span_id
+    const lost = parent === null || here.has(parent) ? undefined : missingById.get(parent)
+    if (lost !== undefined) walk({ kind: 'missing', missing: lost })
+    else if (parent === null || !here.has(parent)) walk({ kind: 'span', span })
+  }
+  for (const span of spans) walk({ kind: 'span', span })
+  for (const each of missing) walk({ kind: 'missing', missing: each })
+  return rows
+}

@@ -1,0 +1,74 @@
+import type { TraceSearchAnswer } from '#src/query/searches.ts'
+import { inWords } from './context.ts'
+import { formatDuration, timeOf } from './format.ts'
+import { html, type Html } from './html.ts'
+
+export type ShownTrace = TraceSearchAnswer['traces'][number]
+
+/** What stands out about a trace, in words. */
+function marksOf(trace: ShownTrace): readonly Html[] {
+  const { error_count: errors, missing_parent_count: missing, rejected_span_count: rejected } = trace
+  const marks: Html[] = []
+  if (errors > 0) marks.push(html`<span class="mark bad">${inWords(errors)} errors</span> `)
+  if (missing > 0) marks.push(html`<span class="mark bad">${inWords(missing)} parents missing</span> `)
+  if (rejected > 0) marks.push(html`<span class="mark bad">${inWords(rejected)} spans rejected</span> `)
+  if (trace.repeated_count > 0) marks.push(html`<span class="mark">${inWords(trace.repeated_count)} repeated</span> `)
+  if (trace.has_logs) marks.push(html`<span class="mark">logs</span> `)
+  if (trace.has_rum) marks.push(html`<span class="mark">browser</span> `)
+  return marks
+}
+
+/** A trace without an observed root is called by that, never by a span that only looks like one. */
+export const nameOf = ({ root, span_count: spans }: ShownTrace): Html => {
+  if (root !== null) return html`<strong>${root.service}</strong> ${root.operation}`
+  return spans === 0 ? html`<em>no span received</em>` : html`<em>root span not received</em>`
+}
+
+export const servicesOf = ({ services }: ShownTrace): Html =>
+  html`${services.map(
+    ({ name, span_count: spans, error_count: errors }) =>
+      html`<span class="${errors > 0 ? 'mark bad' : 'mark'}">${name} ${inWords(spans)}</span> `,
+  )}`
+
+const durationOf = ({ duration_ns: ns }: ShownTrace): bigint => BigInt(ns ?? 0)
+
+/** How long it took beside the longest of the list, in thousandths. */
+const shareOf = (trace: ShownTrace, longest: bigint): number =>
+  longest <= 0n ? 0 : Number((durationOf(trace) * 1_000n) / longest)
+
+function rowOf(trace: ShownTrace, longest: bigint): Html {
+  const matched = trace.matched_spans.map(
+    ({ service, operation, duration_ns: ns }) =>
+      html`<br /><span class="note">${service} ${operation} ${formatDuration(BigInt(ns))}</span>`,
+  )
+  return html`<tr>
+    <td class="time">${timeOf(trace.start)}</td>
+    <td><a href="/app/trace/${trace.trace_id}">${nameOf(trace)}</a>${matched}</td>
+    <td>${servicesOf(trace)}</td>
+    <td>
+      ${trace.duration_ns === null ? '–' : formatDuration(durationOf(trace))}
+      <svg class="bar" viewBox="0 0 1000 8" preserveAspectRatio="none" aria-hidden="true">
+        <rect x="0" y="0" width="${shareOf(trace, longest)}" height="8" />
+      </svg>
+    </td>
+    <td>${inWords(trace.span_count)} spans ${marksOf(trace)}</td>
+  </tr>`
+}
+
+export function traceTable(traces: readonly ShownTrace[]): Html {
+  const longest = traces.reduce((most, trace) => (durationOf(trace) > most ? durationOf(trace) : most), 0n)
+  return html`<table>
+    <thead>
+      <tr>
+        <th scope="col">Start (UTC)</th>
+        <th scope="col">Root</th>
+        <th scope="col">Services</th>
+        <th scope="col">Duration</th>
+        <th scope="col">Spans</th>
+      </tr>
+    </thead>
+    <tbody>
+      ${traces.map((trace) => rowOf(trace, longest))}
+    </tbody>
+  </table>`
+}

@@ -1,0 +1,104 @@
+import type { Context } from 'koa'
+import type { Route } from '#src/http/route.ts'
+import type { TraceSearchAnswer } from '#src/query/searches.ts'
+import { sendSessionPage, sessionHere, type AppContext } from './context.ts'
+import { histogram } from './histogram.ts'
+import { html, type Html } from './html.ts'
+import { refusePage } from './page.ts'
+import {
+  about,
+  checkbox,
+  choice,
+  field,
+  pager,
+  rangeFields,
+  readAsked,
+  searchOf,
+  searchRefusal,
+  serviceSuggestions,
+  type Asked,
+} from './search-parts.ts'
+import { traceTable } from './trace-rows.ts'
+
+const path = '/app/traces'
+const limit = '50'
+
+const orders = [
+  ['', 'newest first'],
+  ['oldest', 'oldest first'],
+  ['longest', 'longest first'],
+  ['most_spans', 'most spans first'],
+  ['errors', 'most errors first'],
+] as const
+const statuses = [
+  ['', 'any'],
+  ['error', 'error'],
+  ['ok', 'ok'],
+  ['unset', 'unset'],
+] as const
+const having = [
+  ['error', 'errors'],
+  ['logs', 'logs'],
+  ['rum', 'browser events'],
+  ['missing_spans', 'missing spans'],
+] as const
+
+function formOf({ conditions }: Asked, facets: TraceSearchAnswer['facets']): Html {
+  const given = (name: string): string => conditions.get(name) ?? ''
+  const has = conditions.getAll('has').flatMap((value) => value.split(','))
+  return html`<form class="search" method="get" action="${path}" role="search">
+    <label class="wide"
+      >Search attributes
+      <input
+        name="q"
+        type="search"
+        value="${given('q')}"
+        placeholder="http.route=/orders http.response.status_code&gt;=500"
+        autocomplete="off"
+    /></label>
+    ${field({ label: 'Service', name: 'service', value: given('service'), list: 'services' })}${serviceSuggestions(facets)}
+    ${field({ label: 'Operation', name: 'operation', value: given('operation') })}
+    ${choice({ label: 'Status', name: 'status', value: given('status'), options: statuses })}
+    ${field({ label: 'At least', name: 'min_duration', value: given('min_duration'), size: 8, placeholder: '200ms' })}
+    ${field({ label: 'At most', name: 'max_duration', value: given('max_duration'), size: 8, placeholder: '1.5s' })}
+    ${rangeFields(conditions)}${choice({ label: 'Order', name: 'order', value: given('order'), options: orders })}
+    <fieldset class="row">
+      <legend>With</legend>
+      ${having.map(([value, words]) => checkbox('has', value, words, has.includes(value)))}
+    </fieldset>
+    <button type="submit">Search</button>
+  </form>`
+}
+
+function resultsOf(asked: Asked, answer: TraceSearchAnswer, nowMs: number): Html {
+  const { traces, range } = answer
+  const found = answer.histogram ?? undefined
+  const drawn = { stepMs: found?.step_ms ?? 0, range, nowMs, path, conditions: asked.conditions }
+  return html`${about(answer)} ${found === undefined ? html`` : html`<p class="note">${found.of} over time</p>`}
+  ${found === undefined ? html`` : histogram({ ...drawn, bars: found.buckets })}
+  ${traces.length === 0 ? html`<p>No trace fits.</p>` : traceTable(traces)}${pager(path, asked, answer.next_cursor)}`
+}
+
+async function sendTraces(ctx: Context, app: AppContext): Promise<void> {
+  const asked = readAsked(ctx)
+  const include: Readonly<Record<string, string>> = asked.cursors.length === 0 ? { include: 'histogram,facets' } : {}
+  const result = await app.searches.traces(sessionHere(ctx).workspaceId, searchOf(asked, { limit, ...include }))
+  if (!result.ok) {
+    const { body, status } = searchRefusal(ctx, result.error, asked.conditions.get('q') ?? '')
+    return sendSessionPage(ctx, app, { title: 'Traces', body: html`${formOf(asked, undefined)}${body}`, status })
+  }
+  const body = html`${formOf(asked, result.value.facets)}${resultsOf(asked, result.value, app.clock())}`
+  await sendSessionPage(ctx, app, { title: 'Traces', body })
+}
+
+/** Trace search as a page. */
+export const createTracePageRoutes = (app: AppContext): Route[] => [
+  {
+    path,
+    method: 'GET',
+    auth: 'session',
+    signInPage: '/app/sign-in',
+    refuse: refusePage,
+    handler: (ctx) => sendTraces(ctx, app),
+  },
+]

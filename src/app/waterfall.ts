@@ -1,0 +1,107 @@
+import { parseRfc3339Ns } from '#src/lib/time.ts'
+import type { CorrelationAnswer } from '#src/query/searches.ts'
+import { fieldTable, formatDuration, timeOf } from './format.ts'
+import { html, type Html } from './html.ts'
+import { spanTree, type MissingSpan, type ShownSpan, type TreeRow } from './span-tree.ts'
+import { depthMax } from './style.ts'
+
+type Trace = NonNullable<CorrelationAnswer['trace']>
+
+const reasons: Readonly<Record<MissingSpan['reason'], string>> = {
+  not_received: 'it was not received',
+  not_indexed_yet: 'it is not indexed yet, or was not received',
+  rejected_allowance: 'it was rejected: the monthly span allowance was used up',
+  rejected_invalid: 'it was rejected: its ids were not valid',
+  rejected_entitlement: 'it was rejected: the plan did not include it',
+}
+
+/** Where a span lies in its trace, in thousandths. */
+type Scale = (span: ShownSpan) => Readonly<{ x: number; width: number }>
+
+function scaleOf({ start, duration_ns: duration }: Trace['summary']): Scale {
+  const startNs = parseRfc3339Ns(start ?? '') ?? 0n
+  const wholeNs = BigInt(duration ?? 0)
+  const share = (ns: bigint): number => (wholeNs <= 0n ? 0 : Number((ns * 1_000n) / wholeNs))
+  return (span) => {
+    const x = Math.min(998, Math.max(0, share((parseRfc3339Ns(span.start) ?? startNs) - startNs)))
+    const width = wholeNs <= 0n ? 1_000 : share(BigInt(span.duration_ns))
+    return { x, width: Math.min(1_000 - x, Math.max(2, width)) }
+  }
+}
+
+function eventRows({ events, links }: ShownSpan): Html {
+  return html`${events.map(
+    ({ time, name, attributes }) =>
+      html`<p>${timeOf(time)} ${name}</p>
+        ${fieldTable('Attributes of the event', attributes)}`,
+  )}${links.map(
+    ({ trace_id: traceId, span_id: spanId, attributes }) =>
+      html`<p>
+          Linked to span <code>${spanId}</code> of <a href="/app/find?id=${encodeURIComponent(traceId)}">${traceId}</a>
+        </p>
+        ${fieldTable('Attributes of the link', attributes)}`,
+  )}`
+}
+
+function detailsOf(span: ShownSpan): Html {
+  const { status, kind, repeated, cuts } = span
+  const facts = {
+    span: span.span_id,
+    start: span.start,
+    kind,
+    status: status.message === '' ? status.code : `${status.code}: ${status.message}`,
+    ...(repeated > 0 ? { repeated: `came again ${repeated} times` } : {}),
+    ...(cuts.length > 0 ? { changed: cuts.join('; ') } : {}),
+  }
+  return html`${fieldTable('Span', facts)}${fieldTable('Attributes', span.attributes)}${eventRows(span)}
+  ${fieldTable('Resource', span.resource.attributes)}`
+}
+
+function spanRow(row: Extract<TreeRow, { kind: 'span' }>, scale: Scale): Html {
+  const { span, depth, parentIsElsewhere } = row
+  const { x, width } = scale(span)
+  const isError = span.status.code === 'error'
+  return html`<tr class="${isError ? 'error' : 'span'}">
+    <td class="d${Math.min(depth, depthMax)}">
+      <details>
+        <summary>
+          <strong>${span.service}</strong> ${span.name}${isError ? html` <span class="mark bad">error</span>` : html``}
+        </summary>
+        ${parentIsElsewhere ? html`<p class="note">Its parent is on another page.</p>` : html``}${detailsOf(span)}
+      </details>
+    </td>
+    <td class="timeline">
+      <svg class="bar" viewBox="0 0 1000 8" preserveAspectRatio="none" aria-hidden="true">
+        <rect x="${x}" y="0" width="${width}" height="8" />
+      </svg>
+    </td>
+    <td class="time">${formatDuration(BigInt(span.duration_ns))}</td>
+  </tr>`
+}
+
+const missingRow = ({ depth, missing }: Extract<TreeRow, { kind: 'missing' }>): Html =>
+  html`<tr class="missing">
+    <td class="d${Math.min(depth, depthMax)}">
+      <em>Span <code>${missing.span_id}</code> is missing: ${reasons[missing.reason]}.</em>
+    </td>
+    <td></td>
+    <td class="time">–</td>
+  </tr>`
+
+/** The spans of a trace under their parents and over time; those that are missing are shown as that, and nothing is made up. */
+export function waterfall(trace: Trace): Html {
+  const scale = scaleOf(trace.summary)
+  const rows = spanTree(trace).map((row) => (row.kind === 'span' ? spanRow(row, scale) : missingRow(row)))
+  return html`<table class="waterfall">
+    <thead>
+      <tr>
+        <th scope="col">Span</th>
+        <th scope="col">When</th>
+        <th scope="col">Duration</th>
+      </tr>
+    </thead>
+    <tbody>
+      ${rows}
+    </tbody>
+  </table>`
+}

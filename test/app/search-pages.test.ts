@@ -1,0 +1,281 @@
+import { expect } from 'chai'
+import type { WorkspaceId } from '#src/events/workspace-id.ts'
+import { givenEvent } from '#test/support/fold-harness.ts'
+import {
+  givenLog,
+  givenRumEvent,
+  givenSpan,
+  msNs,
+  noonNs,
+  spanIdOf,
+  traceIdOf,
+} from '#test/projections/traces/given.ts'
+import { createTestClock, openDirectory } from '../directory/harness.ts'
+import { createBrowser, createPerson, openSite, password, type Browser, type Site } from './harness.ts'
+
+const email = 'ann@acme.example'
+const noonMs = Number(noonNs / 1_000_000n)
+const attack = '<img src=x onerror=alert(1)>"\'</td><script>alert(2)</script>'
+
+/** The markup without what stands in quoted attribute values, where `<` and `>` are escaped and harmless. */
+const tagsOf = (text: string): string => text.replaceAll(/"[^"]*"/g, '""')
+
+const linkNamed = (text: string, name: string): string | undefined =>
+  new RegExp(`<a[^>]*href="([^"]*)"[^>]*>${name}</a>`).exec(text)?.[1]?.replaceAll('&amp;', '&')
+
+describe('search pages', () => {
+  let site: Site
+  let browser: Browser
+  let workspace: WorkspaceId
+  beforeEach(async () => {
+    site = await openSite({ opened: await openDirectory({ clock: createTestClock(noonMs + 3_600_000) }) })
+    workspace = (await createPerson(site.directory, email, 'Acme')).workspace.id
+    browser = createBrowser(site)
+    await browser.post('/app/sign-in', { email, password })
+  })
+  afterEach(async () => {
+    await site.close()
+    expect(site.failures).to.deep.equal([])
+  })
+
+  const logs = (n: number, ...records: readonly Parameters<typeof givenLog>[0][]) =>
+    givenEvent(
+      'logs.received',
+      n,
+      { logs: records.map((record, ordinal) => givenLog({ ...record, ordinal })) },
+      { workspace },
+    )
+  const spans = (n: number, ...given: readonly Parameters<typeof givenSpan>[0][]) =>
+    givenEvent('spans.received', n, { spans: given.map(givenSpan) }, { workspace })
+
+  describe('logs', () => {
+    it('are found, with what was searched marked, their fields and their trace', async () => {
+      await site.index(
+        logs(
+          1,
+          {
+            message: 'payment declined for order 7',
+            level: 'error',
+            trace: 't',
+            sessionId: 's 1',
+            fields: { amount: 12n },
+          },
+          { message: 'all is well', level: 'info', service: 'shop' },
+        ),
+      )
+      const { status, text } = await browser.get('/app/logs?q=declined')
+      expect(status).to.equal(200)
+      expect(text).to.include('payment <mark>declined</mark> for order 7').and.not.include('all is well')
+      expect(text).to.include('<strong>1 records</strong>')
+      expect(linkNamed(text, 'Trace')).to.equal(`/app/trace/${traceIdOf('t')}`)
+      expect(linkNamed(text, 'Session')).to.equal('/app/find?id=s%201')
+      expect(text).to.match(/amount<\/th>\s*<td>12</)
+      const around = await browser.get(linkNamed(text, 'In context') ?? '')
+      expect(around.text).to.include('payment declined for order 7').and.include('all is well')
+      const well = await browser.get('/app/logs?level=info&service=shop&q=')
+      expect(well.text).to.include('all is well').and.not.include('declined')
+      expect((await browser.get('/app/logs?q=nothing')).text).to.include('No log record fits.')
+    })
+
+    it('go from page to page and back to the same records', async () => {
+      const records = Array.from({ length: 250 }, (_, index) => {
+        return { message: `line ${index} end`, timeNs: noonNs + BigInt(index) * msNs }
+      })
+      await site.index(logs(1, ...records))
+      const numbers = (text: string): number[] => [...text.matchAll(/line (\d+) end/g)].map(([, n]) => Number(n))
+      const down = (from: number, count: number) => Array.from({ length: count }, (_, index) => from - index)
+      const first = (await browser.get('/app/logs?service=checkout')).text
+      const second = (await browser.get(linkNamed(first, 'Next page') ?? '')).text
+      const third = (await browser.get(linkNamed(second, 'Next page') ?? '')).text
+      expect([first, second, third].map(numbers)).to.deep.equal([down(249, 100), down(149, 100), down(49, 50)])
+      expect([linkNamed(third, 'Next page'), linkNamed(first, 'First page')]).to.deep.equal([undefined, undefined])
+      const back = (await browser.get(linkNamed(third, 'Previous page') ?? '')).text
+      expect(numbers(back)).to.deep.equal(down(149, 100))
+      expect(numbers((await browser.get(linkNamed(back, 'First page') ?? '')).text)).to.deep.equal(down(249, 100))
+    })
+
+    it('say what is wrong with a search, where, and keep it in the form', async () => {
+      const { status, text } = await browser.get('/app/logs?q=%28timeout')
+      expect(status).to.equal(400)
+      expect(text).to.include('value="(timeout"').and.include('(timeout\n        ^')
+      expect((await browser.get('/app/logs?from=yesterdayish')).text).to.include('not a time')
+      expect((await browser.get('/app/logs?colour=red')).status).to.equal(400)
+    })
+
+    it('that arrive later come as rows, once each', async () => {
+      await site.index(logs(1, { message: 'early' }))
+      const { text } = await browser.get('/app/logs')
+      const [, address = '', cursor = ''] = /data-tail="([^"]*)" data-cursor="([^"]*)"/.exec(text) ?? []
+      const rowsAfter = async (place: string) => {
+        const answer = await browser.get(`${address.replaceAll('&amp;', '&')}&cursor=${encodeURIComponent(place)}`)
+        expect(answer.status).to.equal(200)
+        return JSON.parse(answer.text) as { cursor: string; rows: string }
+      }
+      expect((await rowsAfter(cursor)).rows).to.equal('')
+      await site.index(logs(2, { message: `late ${attack}`, timeNs: noonNs - msNs }))
+      const late = await rowsAfter(cursor)
+      expect(late.rows).to.include('late &lt;img').and.not.include('early').and.not.include('<img')
+      expect((await rowsAfter(late.cursor)).rows).to.equal('')
+    })
+
+    it('can be followed only where the newest are shown', async () => {
+      await site.index(logs(1, { message: 'one' }))
+      for (const search of ['order=asc', 'to=now', 'from=-1d&to=2026-11-22T00:00:00Z']) {
+        expect((await browser.get(`/app/logs?${search}`)).text, search).to.not.include('data-tail')
+      }
+    })
+  })
+
+  describe('traces', () => {
+    it('are found with their root, services, errors and what is missing', async () => {
+      await site.index(
+        spans(
+          1,
+          { id: 'root', name: 'POST /orders', forMs: 100 },
+          { id: 'pay', parent: 'root', service: 'payments', status: 'error', forMs: 40 },
+          { trace: 'u', id: 'orphan', parent: 'lost', name: 'consume' },
+        ),
+      )
+      const { text } = await browser.get('/app/traces')
+      expect(text)
+        .to.match(/<strong>checkout<\/strong> POST \/orders/)
+        .and.include('100 ms')
+        .and.include('1 errors')
+      expect(text).to.include('root span not received').and.include('1 parents missing')
+      expect(text).to.include(`/app/trace/${traceIdOf('u')}`)
+      const failed = (await browser.get('/app/traces?status=error&min_duration=20ms')).text
+      expect(failed).to.include(traceIdOf('t')).and.not.include(traceIdOf('u'))
+      expect(failed).to.include('operation pay 40.0 ms')
+      expect((await browser.get('/app/traces?min_duration=fast')).status).to.equal(400)
+      expect((await browser.get('/app/traces?service=nobody')).text).to.include('No trace fits.')
+    })
+
+    it('show each span under its parent, missing ones as missing, and what shares their ids', async () => {
+      const refused = { traceId: traceIdOf('t'), spanId: spanIdOf('refused'), reason: 'rejected_allowance' } as const
+      await site.index(
+        spans(
+          1,
+          { id: 'leaf', parent: 'middle', atMs: 20 },
+          { id: 'root', atMs: 0, forMs: 100, attributes: { 'http.route': attack } },
+          { id: 'middle', parent: 'root', atMs: 10, forMs: 50 },
+          { id: 'orphan', parent: 'lost', atMs: 30 },
+        ),
+        givenEvent(
+          'spans.refused',
+          2,
+          { refusedSpans: [refused] },
+          { workspace, counts: { spans: 0, logs: 0, rumEvents: 0, refused: 1, bytes: 0 } },
+        ),
+        logs(3, { message: 'inside the trace', trace: 't', sessionId: 's-1' }),
+        givenEvent(
+          'rum.received',
+          4,
+          { rumEvents: [givenRumEvent({ trace: 't', name: 'clicked', sessionId: 's-1' })] },
+          { workspace },
+        ),
+      )
+      const { status, text } = await browser.get(`/app/trace/${traceIdOf('t').toUpperCase()}`)
+      expect(status).to.equal(200)
+      const order = [...text.matchAll(/<td class="d(\d+)">([\s\S]*?)<\/td>/g)].map(
+        ([, depth, cell = '']) =>
+          `${depth} ${/operation \w+|Span <code>\w+<\/code> is missing: [^.]*/.exec(cell)?.[0]}`,
+      )
+      const lost = `Span <code>${spanIdOf('lost')}</code> is missing: it was not received`
+      const rejected = `Span <code>${spanIdOf('refused')}</code> is missing: it was rejected: the monthly span allowance was used up`
+      expect(order).to.deep.equal([
+        '0 operation root',
+        '1 operation middle',
+        '2 operation leaf',
+        `0 ${lost}`,
+        '1 operation orphan',
+        `0 ${rejected}`,
+      ])
+      expect(text).to.include('inside the trace').and.include('clicked')
+      expect(text).to.include('&lt;img src=x').and.not.include('<img').and.not.include('<script>')
+      const session = await browser.get(linkNamed(text, 's-1') ?? '')
+      expect(session.text).to.include('inside the trace').and.include('clicked').and.include(traceIdOf('t'))
+    })
+
+    it('draw a circle of parents and a deep chain, each span once', async () => {
+      const chain = Array.from({ length: 60 }, (_, index) => {
+        return { trace: 'deep', id: `c${index}`, parent: index === 0 ? null : `c${index - 1}`, atMs: index }
+      })
+      await site.index(
+        spans(1, { id: 'a', parent: 'b' }, { id: 'b', parent: 'a', atMs: 1 }, { id: 'self', parent: 'self' }, ...chain),
+      )
+      const circle = (await browser.get(`/app/trace/${traceIdOf('t')}`)).text
+      for (const id of ['a', 'b', 'self']) expect(circle.split(`operation ${id} `.trimEnd()).length - 1, id).to.equal(1)
+      const deep = (await browser.get(`/app/trace/${traceIdOf('deep')}`)).text
+      expect([...deep.matchAll(/<\/strong> operation c\d+\s*<\/summary>/g)]).to.have.length(60)
+    })
+
+    it('that nobody has seen are not found, and nonsense is no id', async () => {
+      await site.index(spans(1, { id: 'one' }))
+      expect((await browser.get(`/app/trace/${traceIdOf('never')}`)).status).to.equal(404)
+      expect((await browser.get('/app/trace/nonsense')).status).to.equal(400)
+      expect((await browser.get('/app/find')).text).to.include('name="id"')
+    })
+  })
+
+  it('show hostile names and messages as text', async () => {
+    await site.index(
+      spans(1, { id: 'x', name: attack, service: attack, sessionId: attack, resource: { [attack]: attack } }),
+      logs(2, {
+        message: attack,
+        service: attack,
+        trace: 't',
+        sessionId: attack,
+        fields: { [attack]: { deep: attack } },
+      }),
+      givenEvent(
+        'rum.received',
+        3,
+        { rumEvents: [givenRumEvent({ name: attack, type: attack, url: attack, trace: 't' })] },
+        { workspace },
+      ),
+    )
+    const paths = ['/app/logs', '/app/logs?q=img', `/app/logs?q=${encodeURIComponent(attack)}`, '/app/traces']
+    const more = [`/app/traces?service=${encodeURIComponent(attack)}`, `/app/trace/${traceIdOf('t')}`]
+    for (const path of [...paths, ...more, `/app/find?id=${encodeURIComponent(attack)}`]) {
+      const { text } = await browser.get(path)
+      expect(text, path)
+        .to.include('&lt;img')
+        .and.not.match(/<img|<script>|<[^>]* onerror=/)
+      expect(text, path).to.not.match(/<[^>]* style=/)
+    }
+  })
+
+  it('show one workspace to its own people only', async () => {
+    await site.index(logs(1, { message: 'secret of acme', trace: 't' }), spans(2, { id: 'x' }))
+    await createPerson(site.directory, 'eve@other.example', 'Other')
+    const eve = createBrowser(site)
+    await eve.post('/app/sign-in', { email: 'eve@other.example', password })
+    for (const path of [
+      '/app/logs',
+      '/app/traces',
+      `/app/trace/${traceIdOf('t')}`,
+      `/app/logs?workspace=${workspace}`,
+    ]) {
+      expect((await eve.get(path)).text, path)
+        .to.not.include('secret of acme')
+        .and.not.include('checkout')
+    }
+  })
+
+  it('are by the plan', async () => {
+    await site.directory.changePlan(workspace, 'tracing-only')
+    const answer = await browser.get('/app/logs')
+    expect(answer.status).to.equal(403)
+    expect(answer.text).to.include('does not include logs')
+    await site.directory.changePlan(workspace, 'logs-only')
+    expect((await browser.get('/app/traces')).status).to.equal(403)
+    expect((await browser.get('/app/logs')).status).to.equal(200)
+  })
+
+  it('draw when records came, each bar leading to its own time', async () => {
+    await site.index(logs(1, { message: 'a' }, { message: 'b', level: 'error', timeNs: noonNs + 1_000n * msNs }))
+    const { text } = await browser.get('/app/logs?from=2026-11-21T11:00:00Z')
+    const address = /<svg class="histogram"[\s\S]*?href="([^"]*)"/.exec(text)?.[1]?.replaceAll('&amp;', '&') ?? ''
+    expect((await browser.get(address)).text).to.include('<strong>2 records</strong>')
+  })
+})
