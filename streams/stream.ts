@@ -43,11 +43,13 @@ export interface Stream {
   readonly epoch: string
   /**
    * Resolves only when every event is durable, all of the call in one step. An id that the log has taken within the last
-   * hour (by `receivedAt` of the two) is not written again and is answered with the first event's header and position.
+   * hour (by `receivedAt` of the two) is not written again and is answered with the first event's header and position; ids of
+   * events that are not `identified` nobody has to send again, and an adapter need not compare them.
    * Positions grow in order of append. With `expected`, writes only if the last event of that subject, which need not be
    * the subject of any event of the call, stands at that position (`beforeAll`: there is none), else rejects with
-   * ConflictError; a call whose ids the log has all taken is a retry and is answered as such, whatever is expected. An event that could not be read back (checksum, header) rejects
-   * with PermanentError. Payloads must not be changed until the answer. An empty call answers `beforeAll`.
+   * ConflictError; a call whose ids the log has all taken is a retry and is answered as such, whatever is expected.
+   * An event that could not be read back (checksum, header) rejects with PermanentError. Payloads must not be changed until
+   * the answer. An empty call answers `beforeAll`.
    */
   append(events: readonly NewEvent[], expected?: Readonly<{ subject: string; position: Position }>): Promise<Appended>
   /** The events that hold these ids within the last hour before `now` (ms); the newest, should there be two. */

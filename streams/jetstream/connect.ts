@@ -162,11 +162,14 @@ function gather(connection: NatsConnection, subject: string, data: string, timeo
       callback: (_error, message) => {
         const received = receivedOf(message)
         answers.push(received)
-        // Each answer has come in time: all of them together may take longer.
-        if (received.code === 0) return void timer.refresh()
-        clearTimeout(timer)
-        subscription.unsubscribe()
-        resolve(answers)
+        if (received.code === 0) {
+          // Each answer has come in time: all of them together may take longer.
+          timer.refresh()
+        } else {
+          clearTimeout(timer)
+          subscription.unsubscribe()
+          resolve(answers)
+        }
       },
     })
     connection.publish(subject, data, { reply: inbox })

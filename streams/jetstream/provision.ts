@@ -125,11 +125,13 @@ export async function provisionLogs(nats: Nats, options: ProvisionOptions): Prom
     const bytes = partition === directoryPartition ? Math.min(bytesMax, directoryBytesMax) : bytesMax
     const epoch = randomBytes(epochBytes).toString('hex')
     const { config } = await createOrGet(nats, log, { epoch, partitions, replicas, bytesMax: bytes })
+    const losses = lossesOf(config, replicas)
     const misfits = misfitsOf(config, log, partitions)
     if (misfits.length > 0) {
-      throw new PermanentError({ operation: 'use', subject: `stream ${log.stream}`, hint: misfits.join('; ') })
+      const hint = [...misfits, ...losses].join('; ')
+      throw new PermanentError({ operation: 'use', subject: `stream ${log.stream}`, hint })
     }
-    problems.push(...lossesOf(config, replicas).map((loss) => `stream ${log.stream}: ${loss}`))
+    problems.push(...losses.map((loss) => `stream ${log.stream}: ${loss}`))
   }
   refuseLazy()
   if (problems.length > 0) warn?.(`acknowledged events may be lost: ${problems.join('; ')}`)

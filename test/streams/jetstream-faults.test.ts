@@ -1,0 +1,145 @@
+import { expect } from 'chai'
+import { limits } from '#src/config.ts'
+import { TransientError } from '#src/lib/failure.ts'
+import { connectNats, type Nats } from '#streams/jetstream/connect.ts'
+import { provisionLogs } from '#streams/jetstream/provision.ts'
+import { openJetStream, type JetStream } from '#streams/jetstream/stream.ts'
+import { startNats, startNatsCluster, type NatsCluster } from '../../infra/engines/nats.ts'
+import type { Engine } from '../../infra/engines/engine.ts'
+import { enginesTimeoutMs, natsEngine } from '#test/support/engines.ts'
+import { askServer, testProvision } from './jetstream-log.ts'
+import { startLoad } from './jetstream-load.ts'
+import { makeEvent } from './make-event.ts'
+import { readAll, rejection } from './read-all.ts'
+
+const never = (): AbortSignal => new AbortController().signal
+
+describe('the JetStream log when its server fails', function () {
+  this.timeout(120_000)
+  let server: Engine
+  let connections: readonly Nats[]
+  let streams: readonly JetStream[]
+
+  before(async function () {
+    this.timeout(enginesTimeoutMs)
+    await natsEngine()
+  })
+  beforeEach(async () => {
+    server = await startNats()
+    connections = await Promise.all([0, 1].map(() => connectNats({ url: server.url, timeoutMs: 2_000 })))
+    await provisionLogs(connections[0] as Nats, testProvision)
+    streams = await Promise.all(connections.map((nats) => openJetStream(nats, { partition: '0', limits })))
+  })
+  afterEach(async () => {
+    await Promise.all(streams.map((stream) => stream.close()))
+    await Promise.all(connections.map((nats) => nats.close()))
+    await server.remove()
+  })
+
+  it('loses nothing acknowledged and takes nothing twice over kill -9 under load, three times', async () => {
+    const load = startLoad(streams)
+    for (let round = 0; round < 3; round++) {
+      await load.progress(200)
+      await server.kill()
+      await server.start()
+      await load.progress(50)
+    }
+    await load.stop()
+    expect(load.failures()).to.be.greaterThan(0)
+    await load.audit(streams[0] as JetStream)
+  })
+
+  it('says at once that there is no connection, and goes on by itself when there is one', async () => {
+    const [stream] = streams as [JetStream]
+    const { last } = await stream.append([makeEvent('before', { identified: false })])
+    const follower = stream.changed(last, never())
+    await server.stop()
+    const calls = [
+      stream.append([makeEvent('down')]),
+      stream.append([makeEvent('line', { identified: false })]),
+      stream.read(0, 10),
+      stream.head(),
+      stream.find(['acme.traces.before'], Date.now()),
+      stream.last('x'),
+    ]
+    for (const failure of await Promise.all(calls.map(rejection))) {
+      expect(failure).to.be.instanceOf(TransientError)
+      expect(failure.message).not.to.include('\n')
+    }
+    await server.start()
+    // Woken, because what was written meanwhile has not been heard.
+    await follower
+    const waiting = stream.changed(last, never())
+    const load = startLoad(streams.slice(1))
+    await load.progress(1)
+    await load.stop()
+    await waiting
+    await load.audit(stream)
+  })
+
+  it('settles every append that is under way when the server dies, and closes', async () => {
+    const [stream] = streams as [JetStream]
+    const calls = Array.from({ length: 300 }, (_, index) => stream.append([makeEvent(`call-${index}`)]))
+    const settled = Promise.allSettled(calls)
+    await server.kill()
+    for (const outcome of await settled) {
+      if (outcome.status === 'rejected') expect(outcome.reason).to.be.instanceOf(TransientError)
+    }
+    await stream.close()
+  })
+})
+
+describe('the JetStream log of three servers', function () {
+  this.timeout(180_000)
+  let cluster: NatsCluster
+  let connections: readonly Nats[]
+  let streams: readonly JetStream[]
+
+  beforeEach(async function () {
+    this.timeout(enginesTimeoutMs)
+    cluster = await startNatsCluster(3)
+    connections = await Promise.all([0, 1].map(() => connectNats({ url: cluster.url, timeoutMs: 2_000 })))
+    const { replicas: _, ...options } = testProvision
+    await provisionLogs(connections[0] as Nats, options)
+    streams = await Promise.all(connections.map((nats) => openJetStream(nats, { partition: '0', limits })))
+  })
+  afterEach(async () => {
+    await Promise.all(streams.map((stream) => stream.close()))
+    await Promise.all(connections.map((nats) => nats.close()))
+    await cluster.remove()
+  })
+
+  const info = async (): Promise<{ config: { num_replicas: number }; cluster: { leader: string } }> =>
+    (await askServer(connections[0] as Nats, 'STREAM.INFO.TELEMETRY_0')) as never
+
+  it('has three replicas, and goes on over kill -9 of the leader and of the others, under load', async () => {
+    expect((await info()).config.num_replicas).to.equal(3)
+    const load = startLoad(streams)
+    await load.progress(200)
+    const { leader } = (await info()).cluster
+    const names = cluster.nodes.map((_node, index) => `nats-${index}`)
+    expect(names).to.include(leader)
+    const first = cluster.nodes[names.indexOf(leader)] as Engine
+    for (const node of [first, ...cluster.nodes.filter((each) => each !== first)]) {
+      await node.kill()
+      await load.progress(200)
+      await node.start()
+      await load.progress(200)
+    }
+    await load.stop()
+    for (const stream of streams) await load.audit(stream)
+  })
+
+  it('lets calls through that expect the same of a subject, all at once and from both processes', async () => {
+    const [first, second] = streams as [JetStream, JetStream]
+    const { last } = await first.append([makeEvent('opened', { subject: 'open' })])
+    const expected = { subject: 'open', position: last }
+    const spends = Array.from({ length: 100 }, (_, index) =>
+      (index % 2 === 0 ? first : second).append([makeEvent(`spend-${index}`)], expected),
+    )
+    await Promise.all(spends)
+    await first.append([makeEvent('closed', { subject: 'open' })], expected)
+    expect((await rejection(second.append([makeEvent('late')], expected))).name).to.equal('ConflictError')
+    expect(await readAll(second)).to.have.length(102)
+  })
+})

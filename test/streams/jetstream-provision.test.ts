@@ -1,0 +1,237 @@
+import { once } from 'node:events'
+import { createServer, type AddressInfo } from 'node:net'
+import { expect } from 'chai'
+import { PermanentError, TransientError } from '#src/lib/failure.ts'
+import { connectNats, type Nats } from '#streams/jetstream/connect.ts'
+import { provisionLogs, streamInfo, type ProvisionOptions } from '#streams/jetstream/provision.ts'
+import { configOf, type StreamConfig } from '#streams/jetstream/stream-config.ts'
+import { openJetStream } from '#streams/jetstream/stream.ts'
+import { logName } from '#streams/jetstream/subjects.ts'
+import { limits } from '#src/config.ts'
+import { enginesTimeoutMs, natsEngine } from '#test/support/engines.ts'
+import { askServer, newEpoch, newPrefix, removeLogs, testProvision } from './jetstream-log.ts'
+import { startPlainNats } from './plain-nats.ts'
+import { rejection } from './read-all.ts'
+
+describe('connecting to NATS', function () {
+  this.timeout(60_000)
+  before(async function () {
+    this.timeout(enginesTimeoutMs)
+    await natsEngine()
+  })
+
+  const failing = async (url: string): Promise<Error> => {
+    const failure = await rejection(connectNats({ url }))
+    expect(failure.message, 'one line').not.to.include('\n')
+    return failure
+  }
+
+  it('says that the credentials are wrong, whatever is wrong with them, and does not show them', async () => {
+    const { host } = new URL(await natsEngine())
+    for (const credentials of ['throughline:secret@', 'nobody:secret@', 'secret@', '']) {
+      const failure = await failing(`nats://${credentials}${host}`)
+      expect(failure).to.be.instanceOf(PermanentError)
+      expect(failure.message)
+        .to.match(/refuses the user, password or token of NATS_URL/)
+        .and.not.to.include('secret')
+    }
+  })
+
+  it('says that nobody is there', async () => {
+    const server = createServer().listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const { port } = server.address() as AddressInfo
+    server.close()
+    const failure = await failing(`nats://user:secret@127.0.0.1:${port}`)
+    expect(failure).to.be.instanceOf(TransientError)
+    expect(failure.message)
+      .to.match(/is nats-server running there/)
+      .and.not.to.include('secret')
+  })
+
+  // An old server cannot be brought here: this one says no more than it needs to be known.
+  for (const [version, taken] of [
+    ['2.11.9', false],
+    ['1.4.0', false],
+    ['2.12.0', true],
+    ['3.0.0', true],
+  ] as const) {
+    it(`${taken ? 'takes' : 'refuses'} nats-server ${version}`, async () => {
+      const server = createServer((socket) => {
+        const info = { server_id: 'X', version, proto: 1, max_payload: 1_048_576, headers: true }
+        socket.write(`INFO ${JSON.stringify(info)}\r\n`)
+        socket.on('data', (data) => data.includes('PING') && socket.write('PONG\r\n'))
+      }).listen(0, '127.0.0.1')
+      await once(server, 'listening')
+      const url = `nats://127.0.0.1:${(server.address() as AddressInfo).port}`
+      if (taken) await (await connectNats({ url })).close()
+      else expect((await failing(url)).message).to.include(`it is nats-server ${version}; 2.12 or newer is needed`)
+      server.close()
+    })
+  }
+
+  it('says that JetStream is off', async () => {
+    const server = await startPlainNats('')
+    const nats = await connectNats({ url: server.url })
+    const failure = await rejection(provisionLogs(nats, testProvision))
+    expect(failure).to.be.instanceOf(PermanentError)
+    expect(failure.message).to.match(/JetStream is off/)
+    await nats.close()
+    await server.remove()
+  })
+})
+
+describe('provisioning the logs', function () {
+  this.timeout(60_000)
+  let nats: Nats
+  let prefix: string
+  before(async function () {
+    this.timeout(enginesTimeoutMs)
+    await natsEngine()
+  })
+  beforeEach(async () => {
+    nats = await connectNats({ url: await natsEngine() })
+    prefix = newPrefix()
+  })
+  afterEach(async () => {
+    await removeLogs(nats, prefix, 3)
+    await nats.close()
+  })
+
+  const provision = (options: Partial<ProvisionOptions> = {}): Promise<void> =>
+    provisionLogs(nats, { ...testProvision, ...options, prefix })
+  const configuration = async (partition = '0'): Promise<StreamConfig | undefined> =>
+    (await streamInfo(nats, logName(partition, prefix).stream))?.config
+
+  it('makes a stream for each partition and one for the directory, and leaves them as they are the next time', async () => {
+    await provision({ partitions: 3 })
+    const first = await Promise.all(['0', '1', '2', 'directory'].map(configuration))
+    await provision({ partitions: 3 })
+    expect(await Promise.all(['0', '1', '2', 'directory'].map(configuration))).to.deep.equal(first)
+    expect(new Set(first.map((config) => config?.metadata['epoch'])).size).to.equal(4)
+    expect(first[1]).to.deep.include({
+      storage: 'file',
+      discard: 'new',
+      deny_delete: true,
+      max_age: 0,
+      num_replicas: 1,
+    })
+  })
+
+  it('gives all of several processes that start at once the same logs', async () => {
+    const connections = await Promise.all(
+      Array.from({ length: 5 }, async () => connectNats({ url: await natsEngine() })),
+    )
+    await Promise.all(connections.map((each) => provisionLogs(each, { ...testProvision, partitions: 3, prefix })))
+    for (const partition of ['0', '1', '2', 'directory']) {
+      const streams = await Promise.all(connections.map((each) => openJetStream(each, { partition, prefix, limits })))
+      expect(new Set(streams.map(({ epoch }) => epoch)).size).to.equal(1)
+    }
+    await Promise.all(connections.map((each) => each.close()))
+  })
+
+  it('refuses another number of partitions, even where a lazy log is allowed', async () => {
+    await provision({ partitions: 2 })
+    for (const allowLazyLog of [false, true]) {
+      const failure = await rejection(provision({ partitions: 3, allowLazyLog }))
+      expect(failure).to.be.instanceOf(PermanentError)
+      expect(failure.message).to.match(/PARTITIONS=2/)
+    }
+  })
+
+  const losing: Readonly<Record<string, readonly [change: object, reason: RegExp]>> = {
+    'memory storage': [{ storage: 'memory' }, /storage is not file/],
+    'discard old': [{ discard: 'old' }, /discard is not new/],
+    'no acks': [{ no_ack: true, allow_atomic: false }, /no_ack is set/],
+    'an age limit': [{ max_age: 86_400e9 }, /max_age is set/],
+    'a limit of a subject': [{ max_msgs_per_subject: 5 }, /max_msgs_per_subject is set/],
+    'deletes allowed': [{ deny_delete: false }, /deny_delete is not set/],
+    'rollups allowed': [{ allow_rollup_hdrs: true }, /allow_rollup_hdrs is set/],
+    'interest retention': [{ retention: 'interest' }, /retention is not limits/],
+    'asynchronous writes': [{ persist_mode: 'async', allow_atomic: false }, /persist_mode is async/],
+  }
+  for (const [name, [change, reason]] of Object.entries(losing)) {
+    it(`refuses an existing log with ${name}`, async () => {
+      const log = logName('0', prefix)
+      const wanted = { epoch: newEpoch(), partitions: 1, replicas: 1, bytesMax: 1_000_000 }
+      const made = await askServer(nats, `STREAM.CREATE.${log.stream}`, { ...configOf(log, wanted), ...change })
+      expect(made).not.to.have.property('error')
+      const failure = await rejection(provision())
+      expect(failure).to.be.instanceOf(PermanentError)
+      expect(failure.message).to.match(reason).and.to.include(log.stream)
+      if ('allow_atomic' in change) return
+      const warnings: string[] = []
+      await provision({ allowLazyLog: true, warn: (line) => warnings.push(line) })
+      expect(warnings.join('\n')).to.match(reason)
+    })
+  }
+
+  it('refuses fewer replicas than are asked for, and more than there are servers', async () => {
+    await provision()
+    expect((await rejection(provision({ replicas: 3 }))).message).to.match(/replicas are 1, not 3/)
+    await removeLogs(nats, prefix)
+    expect((await rejection(provision({ replicas: 3 }))).message).to.match(/NATS_REPLICAS/)
+  })
+
+  it('refuses a stream of another program under the same name', async () => {
+    const log = logName('0', prefix)
+    await askServer(nats, `STREAM.CREATE.${log.stream}`, {
+      name: log.stream,
+      subjects: [`${prefix}.x`],
+      max_bytes: 1_000_000,
+    })
+    const failure = await rejection(provision({ allowLazyLog: true }))
+    expect(failure.message).to.match(/another program/)
+  })
+
+  it('refuses a server that nobody vouches for, before it makes anything there', async () => {
+    const { proof: _, ...unproven } = testProvision
+    const failure = await rejection(provisionLogs(nats, { ...unproven, prefix }))
+    expect(failure).to.be.instanceOf(PermanentError)
+    expect(failure.message).to.match(/NATS_MONITORING_URL.*NATS_SYNC_ALWAYS=1.*ALLOW_LAZY_LOG=1/)
+    expect(await configuration()).to.equal(undefined)
+  })
+
+  describe('with the monitoring address', () => {
+    const jetstream = (more: string): string => `jetstream { store_dir: "$FOLDER/store", max_file_store: 20GB${more} }`
+    const tryWith = async (
+      lines: string,
+      monitoringOf: (own: string) => readonly string[],
+    ): Promise<Error | undefined> => {
+      const server = await startPlainNats(lines)
+      const own = await connectNats({ url: server.url })
+      const { proof: _, bytesMax: __, ...options } = testProvision
+      try {
+        await provisionLogs(own, { ...options, proof: { monitoring: monitoringOf(server.monitoring) } })
+        const made = await streamInfo(own, 'TELEMETRY_0')
+        expect(made?.config.max_bytes, 'a share of what the server may store').to.be.within(13e9, 17e9)
+        return undefined
+      } catch (error) {
+        return error as Error
+      } finally {
+        await own.close()
+        await server.remove()
+      }
+    }
+
+    it('takes a server that syncs before it acknowledges', async () => {
+      expect(await tryWith(jetstream(', sync_interval: always'), (own) => [own])).to.equal(undefined)
+    })
+
+    it('refuses one that does so later', async () => {
+      const failure = await tryWith(jetstream(''), (own) => [own])
+      expect(failure).to.be.instanceOf(PermanentError)
+      expect(failure?.message).to.match(/does not sync before it acknowledges: set sync_interval: always/)
+    })
+
+    it('refuses the proof of another server, and one that does not answer', async () => {
+      const another = await startPlainNats(jetstream(', sync_interval: always'))
+      const always = jetstream(', sync_interval: always')
+      expect((await tryWith(always, () => [another.monitoring]))?.message).to.match(/does not name the server/)
+      await another.remove()
+      const failure = await tryWith(always, (own) => [own, another.monitoring])
+      expect(failure).to.be.instanceOf(PermanentError)
+      expect(failure?.message).to.match(/monitoring address of nats-server/)
+    })
+  })
+})
