@@ -15,12 +15,18 @@ const asset = (path: string, type: string, text: string): Route => ({
 
 const script = (name: string): string => readFileSync(new URL(`scripts/${name}`, import.meta.url), 'utf8')
 
+/** Spans on a line of time. */
+const icon =
+  '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><rect width="16" height="16" rx="3" fill="#2563eb"/><path d="M3 4h7M5 8h8M8 12h4" stroke="#fff" stroke-width="2"/></svg>'
+
+const iconPath = '/app/icon.svg'
 export const connectScript = '/app/connect.js'
 export const tailScript = '/app/tail.js'
 
-/** The style sheet and the scripts: files of their own, because the content policy forbids inline ones. */
+/** The style sheet, the scripts and the icon: files of their own, because the content policy forbids inline ones. */
 export const createAssetRoutes = (): readonly Route[] => [
   asset('/app/style.css', 'text/css', style),
+  asset(iconPath, 'image/svg+xml', icon),
   asset(connectScript, 'text/javascript', script('connect.js')),
   asset(tailScript, 'text/javascript', script('tail.js')),
 ]

@@ -52,6 +52,7 @@ function layout(page: Page): Html {
         <meta name="viewport" content="width=device-width" />
         <title>${title} · Throughline</title>
         <link rel="stylesheet" href="/app/style.css" />
+        <link rel="icon" href="/app/icon.svg" />
         ${script === undefined ? html`` : html`<script type="module" src="${script}"></script>`}
       </head>
       <body>
