@@ -9,8 +9,8 @@ let timer
 function add(rows) {
   const template = document.createElement('template')
   // Rows as the server has written them, with everything in them escaped.
-  template.innerHTML = `<table>${rows}</table>`
-  place.prepend(...template.content.querySelectorAll('tr'))
+  template.innerHTML = `<table><tbody>${rows}</tbody></table>`
+  place.prepend(...template.content.querySelector('tbody').children)
   while (place.rows.length > rowsMax) place.deleteRow(-1)
 }
 

@@ -1,0 +1,106 @@
+import { expect } from 'chai'
+import type { Browser, BrowserContext, Page } from 'playwright-core'
+import { launchChromium } from '../support/browser.ts'
+import { post } from '../support/client.ts'
+import { removeFolder, startServer, type Server } from '../support/server.ts'
+
+const attack = '<img src=x onerror="document.title=\'owned\'"><script>document.title="owned"</script>'
+const traceId = '5b8efff798038103d269b633813fc60c'
+
+describe('search pages in a browser', function () {
+  this.timeout(60_000)
+  let server: Server
+  let browser: Browser
+  let context: BrowserContext
+  let tab: Page
+  const complaints: string[] = []
+
+  before(async () => {
+    server = await startServer()
+    browser = await launchChromium()
+    context = await browser.newContext({ baseURL: server.baseUrl })
+    tab = await context.newPage()
+    tab.on('console', (message) => message.type() === 'error' && complaints.push(message.text()))
+    tab.on('pageerror', (error) => complaints.push(error.message))
+    tab.on('dialog', (dialog) => complaints.push(dialog.message()))
+    await tab.goto('/app/logs')
+    await tab.getByLabel('E-mail').fill(server.firstRun.sign_in.email)
+    await tab.getByLabel('Password').fill(server.firstRun.sign_in.password)
+    await tab.getByRole('button', { name: 'Sign in' }).click()
+  })
+  after(async () => {
+    await browser.close()
+    await server.stop()
+    await removeFolder(server.dataFolder)
+  })
+  afterEach(async () => {
+    expect(complaints).to.deep.equal([])
+    expect(await tab.title()).to.not.equal('owned')
+  })
+
+  const json = { 'content-type': 'application/json' }
+  const sendLogs = async (...records: readonly object[]): Promise<void> => {
+    const answer = await post(server, '/api/logs/v1/ingest', server.firstRun.keys.logs, JSON.stringify(records), json)
+    expect(answer.status).to.equal(200)
+  }
+  /** Searches by the form again and again until the page shows it: what is acknowledged is soon searchable. */
+  async function searchUntil(query: string, text: string): Promise<void> {
+    do {
+      await tab.getByRole('searchbox').fill(query)
+      await tab.getByRole('button', { name: 'Search', exact: true }).click()
+    } while ((await tab.getByText(text).count()) === 0)
+  }
+
+  it('find a log by its words, mark them, and open its fields', async () => {
+    await sendLogs({ level: 'error', message: 'payment declined', service: 'checkout', order: 7 })
+    await searchUntil('declined', 'payment declined')
+    expect(await tab.locator('mark').allInnerTexts()).to.deep.equal(['declined'])
+    await tab.locator('summary', { hasText: 'payment declined' }).click()
+    expect(await tab.getByRole('row', { name: 'order 7' }).isVisible()).to.equal(true)
+  })
+
+  it('follow what arrives', async () => {
+    await tab.goto('/app/logs?service=follow')
+    await tab.getByRole('button', { name: 'Follow' }).click()
+    await sendLogs({ message: 'first to arrive', service: 'follow' })
+    await tab.locator('summary', { hasText: 'first to arrive' }).waitFor()
+    await sendLogs({ message: `second ${attack}`, service: 'follow' }, { message: 'of another service', service: 'x' })
+    await tab.locator('summary', { hasText: 'second' }).waitFor()
+    const rows = await tab.locator('tbody[data-tail] > tr').allInnerTexts()
+    expect(rows).to.have.length(2)
+    expect(rows[0]).to.include(attack)
+    await tab.getByRole('button', { name: 'Stop following' }).click()
+  })
+
+  it('show hostile messages and names as the text they are', async () => {
+    const now = `${Date.now()}000000`
+    const resource = { attributes: [{ key: 'service.name', value: { stringValue: attack } }] }
+    const span = { traceId, spanId: 'eee19b7ec3c1b174', name: attack, startTimeUnixNano: now, endTimeUnixNano: now }
+    const body = JSON.stringify({ resourceSpans: [{ resource, scopeSpans: [{ spans: [span] }] }] })
+    expect((await post(server, '/api/traces/v1/otlp', server.firstRun.keys.tracing, body, json)).status).to.equal(200)
+    await sendLogs({ message: attack, service: attack, trace_id: traceId, [attack]: attack })
+    await tab.goto('/app/traces')
+    await searchUntil('', attack)
+    await tab.locator(`a[href="/app/trace/${traceId}"]`).click()
+    await tab.getByRole('heading', { name: 'Trace', exact: true, level: 1 }).waitFor()
+    while ((await tab.locator('.logs summary', { hasText: attack }).count()) === 0) await tab.reload()
+    for (const summary of await tab.locator('summary').all()) await summary.click()
+    expect(await tab.locator('.waterfall').innerText()).to.include(attack)
+    expect(await tab.locator('main img, main script').count()).to.equal(0)
+  })
+
+  it('work without scripts', async () => {
+    const plain = await browser.newContext({
+      baseURL: server.baseUrl,
+      javaScriptEnabled: false,
+      storageState: await context.storageState(),
+    })
+    const page = await plain.newPage()
+    await page.goto('/app/logs')
+    await page.getByRole('searchbox').fill('declined')
+    await page.getByRole('button', { name: 'Search', exact: true }).click()
+    expect(await page.locator('summary', { hasText: 'payment declined' }).count()).to.equal(1)
+    expect(await page.getByRole('button', { name: 'Follow' }).count()).to.equal(0)
+    await plain.close()
+  })
+})
