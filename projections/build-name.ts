@@ -29,17 +29,18 @@ function refuseDowngrade({ name, version }: Projection, live: IndexName | undefi
 
 /**
  * The build to fold a log into: the live one where it is of this version and this log, else the next that is, or is not there.
- * A build of another log (recreated, or moved) is left as it is. Throws PermanentError when the live one is of a later version.
+ * A build of another log (recreated, or moved), or one that a rebuild has begun, is left as it is. Throws PermanentError when the live one is of a later version.
  */
 export async function chooseBuild(
-  writer: Pick<IndexWriter, 'live' | 'checkpoint'>,
+  writer: Pick<IndexWriter, 'roster' | 'checkpoint'>,
   projection: Projection,
   epoch: string,
 ): Promise<IndexName> {
-  const live = await writer.live(projection.name)
+  const { live, followed } = await writer.roster(projection.name)
   refuseDowngrade(projection, live)
   for (let build = (live === undefined ? undefined : buildNumber(projection, live)) ?? 1; ; build++) {
     const index = buildName(projection, build)
+    if (followed.some((other) => other.index === index && other.as !== 'candidate')) continue
     const checkpoint = await writer.checkpoint(index)
     if (checkpoint.epoch === '' || checkpoint.epoch === epoch) return index
   }

@@ -78,7 +78,7 @@ type State = {
 
 const foldedWith = (roster: Roster): readonly IndexName[] => [
   ...(roster.live === undefined ? [] : [roster.live]),
-  ...roster.followed.filter(({ as }) => as !== 'dropped').map(({ index }) => index),
+  ...roster.followed.filter(({ as }) => as === 'candidate' || as === 'kept').map(({ index }) => index),
 ]
 
 /** What each roster says, put into effect. */

@@ -1,3 +1,4 @@
+import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import type { FollowedBuild, IndexName, IndexWriter, Roster } from './index-store.ts'
 
 type Change = (roster: Roster) => Roster | undefined
@@ -11,6 +12,14 @@ const without = (roster: Roster, index: IndexName): readonly FollowedBuild[] =>
 /** How a build is followed; undefined when it is not. */
 export const followedAs = (roster: Roster, index: IndexName): FollowedBuild['as'] | undefined =>
   roster.followed.find((build) => build.index === index)?.as
+
+/** A build that a rebuild begins. */
+export const begin =
+  (index: IndexName, workspaceId?: WorkspaceId): Change =>
+  (roster) => {
+    const of = workspaceId === undefined ? {} : { workspaceId }
+    return { ...roster, followed: [...without(roster, index), { index, as: 'building', ...of }] }
+  }
 
 /** A build that readers shall move to; at once where they have none. */
 export const nominate =
@@ -39,6 +48,14 @@ export const giveUp =
     roster.live === index || followedAs(roster, index) === 'dropped'
       ? undefined
       : { ...roster, followed: [...without(roster, index), { index, as: 'dropped' }] }
+
+/** The kept build stays until somebody gives it up. */
+export const keepOn =
+  (index: IndexName): Change =>
+  (roster) =>
+    followedAs(roster, index) === 'kept'
+      ? { ...roster, followed: [...without(roster, index), { index, as: 'kept' }] }
+      : undefined
 
 /** The build is not followed any more. */
 export const forget =

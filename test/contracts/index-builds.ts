@@ -57,6 +57,14 @@ export function buildClauses(given: () => OpenIndexStore): void {
       expect(await writer().live('fresh')).to.equal(second)
     })
 
+    it('keeps a roster before readers have a build', async () => {
+      const followed = [{ index: second, as: 'building', workspaceId: acme }] as const
+      expect(await writer().changeRoster('fresh', { revision: 0, live: undefined, followed })).to.equal(true)
+      expect(await writer().roster('fresh')).to.deep.equal({ revision: 1, live: undefined, followed })
+      expect(await writer().live('fresh')).to.equal(undefined)
+      expect(await given().reader.progress('fresh')).to.equal(undefined)
+    })
+
     it('lets one of many who change the roster at once do so', async () => {
       const roster = await writer().roster('fixture')
       const changes = Array.from({ length: 8 }, () => writer().changeRoster('fixture', roster))

@@ -18,9 +18,11 @@ export function openLive(folder: string): Database {
   return database
 }
 
+/** What stands for no build: a rebuild may come before the first build that readers use. */
+const none = ''
+
 export function readLive(database: Database, projection: string): IndexName | undefined {
-  const build = database.get('SELECT build FROM live WHERE projection = ?', projection)?.['build']
-  return typeof build === 'string' ? build : undefined
+  return readLiveRevision(database, projection)?.index
 }
 
 /** The live build and the revision of the roster that says so: a build of the same name may be another after a change. */
@@ -29,7 +31,8 @@ export function readLiveRevision(
   projection: string,
 ): Readonly<{ index: IndexName; revision: bigint }> | undefined {
   const row = database.get('SELECT build, revision FROM live WHERE projection = ?', projection)
-  return row && { index: String(row['build']), revision: row['revision'] as bigint }
+  if (row === undefined || row['build'] === none) return undefined
+  return { index: String(row['build']), revision: row['revision'] as bigint }
 }
 
 export function writeLive(database: Database, projection: string, index: IndexName): void {
@@ -48,14 +51,15 @@ export function readRoster(database: Database, projection: string): Roster {
   )
   if (row === undefined) return { revision: 0, live: undefined, followed: [] }
   const followed = typeof row['builds'] === 'string' ? (parseJson(row['builds']) as unknown as FollowedBuild[]) : []
-  return { revision: Number(row['revision']), live: String(row['build']), followed }
+  const live = row['build'] === none ? undefined : String(row['build'])
+  return { revision: Number(row['revision']), live, followed }
 }
 
 /** False, and nothing is written, when the roster is not of that revision any more. */
 export function writeRoster(database: Database, projection: string, { revision, live, followed }: Roster): boolean {
   return transaction(database, () => {
-    if (live === undefined || readRoster(database, projection).revision !== revision) return false
-    writeLive(database, projection, live)
+    if (readRoster(database, projection).revision !== revision) return false
+    writeLive(database, projection, live ?? none)
     database.run(
       'INSERT INTO followed (projection, builds) VALUES (?, ?) ON CONFLICT DO UPDATE SET builds = excluded.builds',
       projection,

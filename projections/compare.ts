@@ -1,0 +1,149 @@
+import type { FrozenPart, Part, SearchItem } from './index-audit.ts'
+import type { DocumentId } from './projection.ts'
+
+export type Stored = Readonly<Record<string, string>>
+
+/**
+ * Where an index is not what the log says. `entry`: a stored entry is missing (no `indexed`), is there and should not be (no
+ * `expected`), or is another. `search`: the entry is right, but a term or a count by which it is found is not.
+ */
+export type Difference = Part &
+  Readonly<{ collection: string; id: DocumentId; indexed?: Stored; expected?: Stored }> &
+  (Readonly<{ kind: 'entry' }> | Readonly<{ kind: 'search'; item: string }>)
+
+/** `differences`: the first of them; `different`: all. */
+export type Comparison = Readonly<{ entries: number; different: number; differences: readonly Difference[] }>
+
+type Pair<T> = Readonly<{ name: string; indexed?: T; expected?: T }>
+
+/** Order of code points, in which both sides come. */
+const isBefore = (a: string, b: string): boolean => Buffer.compare(Buffer.from(a), Buffer.from(b)) < 0
+
+/** One side of a walk: the name that comes next, and the item of a name where it is that one. */
+async function openSide<T>(items: AsyncIterable<T>, nameOf: (item: T) => string) {
+  const iterator = items[Symbol.asyncIterator]()
+  let next = await iterator.next()
+  return {
+    name: (): string | undefined => (next.done === true ? undefined : nameOf(next.value)),
+    async take(name: string): Promise<T | undefined> {
+      if (next.done === true || nameOf(next.value) !== name) return undefined
+      const { value } = next
+      next = await iterator.next()
+      return value
+    },
+    end: async (): Promise<void> => void (await iterator.return?.()),
+  }
+}
+
+const firstOf = (a: string | undefined, b: string | undefined): string | undefined =>
+  a === undefined || (b !== undefined && isBefore(b, a)) ? b : a
+
+/** Items of two ordered lists, those of one name together. */
+async function* pairs<T>(
+  indexed: AsyncIterable<T>,
+  expected: AsyncIterable<T>,
+  nameOf: (item: T) => string,
+): AsyncGenerator<Pair<T>> {
+  const [left, right] = [await openSide(indexed, nameOf), await openSide(expected, nameOf)]
+  try {
+    for (let name = firstOf(left.name(), right.name()); name !== undefined; name = firstOf(left.name(), right.name())) {
+      const [is, should] = [await left.take(name), await right.take(name)]
+      yield {
+        name,
+        ...(is === undefined ? {} : { indexed: is }),
+        ...(should === undefined ? {} : { expected: should }),
+      }
+    }
+  } finally {
+    await left.end()
+    await right.end()
+  }
+}
+
+type WrongItem = Pair<SearchItem>
+const nameOf = ({ name }: SearchItem): string => name
+
+type Sides = Readonly<{ part: Part; indexed: FrozenPart; expected: FrozenPart }>
+
+/** How many ids are known as different already, so that their terms are not named again. */
+const knownMax = 10_000
+
+function createFindings({ indexed, expected, part }: Sides, namedMax: number) {
+  const differences: Difference[] = []
+  const known = new Set<DocumentId>()
+  let different = 0
+  const sidesOf = async (collection: string, id: DocumentId) => {
+    const [is, should] = [await indexed.stored(collection, id), await expected.stored(collection, id)]
+    return { ...(is === undefined ? {} : { indexed: is }), ...(should === undefined ? {} : { expected: should }) }
+  }
+  return {
+    differences,
+    count: () => different,
+    knows: (id: DocumentId): boolean => known.has(id),
+    async entry(collection: string, id: DocumentId): Promise<void> {
+      different++
+      if (known.size < knownMax) known.add(id)
+      if (differences.length >= namedMax) return
+      differences.push({ ...part, collection, id, kind: 'entry', ...(await sidesOf(collection, id)) })
+    },
+    search(collection: string, id: DocumentId, item: string, is: string | undefined, should: string | undefined): void {
+      different++
+      if (differences.length >= namedMax) return
+      differences.push({
+        ...part,
+        collection,
+        id,
+        kind: 'search',
+        item,
+        ...(is === undefined ? {} : { indexed: { [item]: is } }),
+        ...(should === undefined ? {} : { expected: { [item]: should } }),
+      })
+    },
+  }
+}
+type Findings = ReturnType<typeof createFindings>
+
+async function compareEntries(sides: Sides, collection: string, findings: Findings): Promise<void> {
+  const all = pairs(sides.indexed.fingerprints(collection), sides.expected.fingerprints(collection), ({ id }) => id)
+  for await (const { name, indexed, expected } of all) {
+    if (indexed?.hash !== expected?.hash) await findings.entry(collection, name)
+  }
+}
+
+/** Says which entries a term or count leads to, that should lead elsewhere; the item itself where it leads to none. */
+async function nameEntries(sides: Sides, collection: string, item: WrongItem, findings: Findings): Promise<void> {
+  const { name } = item
+  const [is, should] = [sides.indexed.entriesOf(collection, name), sides.expected.entriesOf(collection, name)]
+  let led = 0
+  for await (const entry of pairs(is, should, nameOf)) {
+    led++
+    if (entry.indexed?.value === entry.expected?.value || findings.knows(entry.name)) continue
+    findings.search(collection, entry.name, name, entry.indexed?.value, entry.expected?.value)
+  }
+  if (led === 0) findings.search(collection, '', name, item.indexed?.value, item.expected?.value)
+}
+
+async function compareSearch(sides: Sides, collection: string, findings: Findings): Promise<void> {
+  const [is, should] = [sides.indexed.searchItems(collection), sides.expected.searchItems(collection)]
+  const wrong: WrongItem[] = []
+  // The walk over all terms ends before the entries of one are asked for: an engine may have one walk at a time.
+  for await (const pair of pairs(is, should, nameOf)) {
+    if (pair.indexed?.value !== pair.expected?.value && wrong.length < knownMax) wrong.push(pair)
+  }
+  for (const item of wrong) await nameEntries(sides, collection, item, findings)
+}
+
+/** Compares a part as it is indexed with what it should be; both stand at one position. At most `namedMax` are named. */
+export async function compareParts(sides: Sides, namedMax: number): Promise<Comparison> {
+  const is = new Map((await sides.indexed.digests()).map((digest) => [digest.collection, digest]))
+  const should = new Map((await sides.expected.digests()).map((digest) => [digest.collection, digest]))
+  const findings = createFindings(sides, namedMax)
+  let entries = 0
+  for (const collection of new Set([...is.keys(), ...should.keys()])) {
+    const [a, b] = [is.get(collection), should.get(collection)]
+    entries += a?.entries ?? 0
+    if (a?.content !== b?.content) await compareEntries(sides, collection, findings)
+    if ((a?.search ?? '') !== (b?.search ?? '')) await compareSearch(sides, collection, findings)
+  }
+  return { entries, different: findings.count(), differences: findings.differences }
+}

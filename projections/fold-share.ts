@@ -1,0 +1,111 @@
+import { crc32 } from 'node:zlib'
+import type { Clock } from '#src/lib/clock.ts'
+import type { Timers } from '#src/lib/timers.ts'
+import type { Position, RecordedEvent } from '#src/events/envelope.ts'
+import type { WorkspaceId } from '#src/events/workspace-id.ts'
+import { readCurrent } from '#streams/follow.ts'
+import type { Stream } from '#streams/stream.ts'
+import { inBatches } from './batches.ts'
+import type { IndexName, IndexWriter } from './index-store.ts'
+import { openLane, type Lane } from './lane.ts'
+import type { DecodedEvent, Projection } from './projection.ts'
+import type { ProjectorLimits } from './projector.ts'
+
+/** A build to be folded, from after one position to another. */
+export type BuildTask = Readonly<{ projection: string; index: IndexName; after: Position; until: Position }>
+
+/**
+ * What one of several workers folds: of these builds the workspaces that fall to it, all of them or those named. Plain data, so
+ * that a worker may be a thread.
+ */
+export type FoldTask = Readonly<{
+  builds: readonly BuildTask[]
+  share: Readonly<{ number: number; of: number }>
+  workspaces?: readonly WorkspaceId[]
+  /** Events a second that this worker reads at most. */
+  eventsPerSecondMax?: number
+}>
+
+/** The name under which a worker's progress is kept: with other numbers of workers the shares are others. */
+export const shareName = ({ number, of }: FoldTask['share']): string => `${number} of ${of}`
+
+export type FoldShareOptions = Readonly<{
+  stream: Stream
+  /** One that keeps this share's progress by itself. */
+  writer: IndexWriter
+  projections: readonly Projection[]
+  decode: (event: RecordedEvent) => DecodedEvent
+  clock: Clock
+  timers: Timers
+  limits: ProjectorLimits
+  /** Hears how far the worker is, batch by batch. */
+  onProgress?: (position: Position) => void
+}>
+
+const heartbeatMs = 1_000
+
+/**
+ * Whether a projection's fold of a workspace falls to a share. Folds of two workspaces have nothing in common, nor have two
+ * projections: so the work is parted by both, and one large workspace still has several workers.
+ */
+function isMine({ number, of }: FoldTask['share'], place: number, workspaceId: WorkspaceId): boolean {
+  return (crc32(workspaceId) + place) % of === number
+}
+
+type OpenLane = Readonly<{ lane: Lane; until: Position; takes: (workspaceId: WorkspaceId) => boolean }>
+
+async function openLanes(task: FoldTask, { stream, writer, clock, limits, ...given }: FoldShareOptions) {
+  const wanted = task.workspaces && new Set(task.workspaces)
+  const lanes: OpenLane[] = []
+  for (const [place, projection] of given.projections.entries()) {
+    const build = task.builds.find((one) => one.projection === projection.name)
+    if (build === undefined) continue
+    const options = { writer, epoch: stream.epoch, clock, limits }
+    const takes = (workspaceId: WorkspaceId): boolean =>
+      isMine(task.share, place, workspaceId) && (wanted?.has(workspaceId) ?? true)
+    lanes.push({ lane: await openLane(projection, build.index, options, build.after), until: build.until, takes })
+  }
+  return lanes
+}
+
+async function foldBatch(lanes: readonly OpenLane[], events: readonly DecodedEvent[], last: Position): Promise<void> {
+  for (const { lane, until, takes } of lanes) {
+    const mine = events.filter(({ event }) => event.position <= until && takes(event.workspaceId))
+    await lane.fold(mine, Math.min(last, until))
+  }
+}
+
+/** Resolves when as much time has passed as so many events should take. */
+async function keepPace(events: number, sinceMs: number, perSecond: number, options: FoldShareOptions): Promise<void> {
+  const earlyMs = sinceMs + (events / perSecond) * 1_000 - options.clock()
+  if (earlyMs > 0) await options.timers.pause(earlyMs, new AbortController().signal)
+}
+
+/**
+ * Folds one worker's share, from where it was left. It may be ended at any moment, and begun again by as many workers or by
+ * another number of them.
+ */
+export async function foldShare(task: FoldTask, options: FoldShareOptions): Promise<void> {
+  const { stream, clock, limits, decode, onProgress = () => {} } = options
+  const lanes = await openLanes(task, options)
+  const until = Math.max(0, ...task.builds.map((build) => build.until))
+  const startedAt = clock()
+  let position = Math.min(until, ...lanes.map(({ lane }) => lane.position()))
+  let beatAt = startedAt
+  let events = 0
+  while (position < until) {
+    const read = await readCurrent(stream, position, limits.projectorBatchEventsMax)
+    if (read.length === 0) return
+    for (const batch of inBatches(read, limits.projectorBatchRecordsMax)) {
+      const last = batch.at(-1)?.position ?? position
+      await foldBatch(lanes, batch.map(decode), last)
+      position = last
+      events += batch.length
+      onProgress(Math.min(position, until))
+      if (task.eventsPerSecondMax !== undefined) await keepPace(events, startedAt, task.eventsPerSecondMax, options)
+      if (clock() - beatAt < heartbeatMs) continue
+      beatAt = clock()
+      for (const { lane } of lanes) await lane.heartbeat(until)
+    }
+  }
+}

@@ -1,0 +1,73 @@
+import type { Position } from '#src/events/envelope.ts'
+import type { WorkspaceId } from '#src/events/workspace-id.ts'
+import { projectionNamed, type BuildContext, type BuildPlace } from './build-place.ts'
+import type { BuildTask, FoldTask } from './fold-share.ts'
+import type { IndexWriter } from './index-store.ts'
+import { withSeenEvents } from './seen-events.ts'
+
+export type FoldSharesOptions = Readonly<{
+  workspaces?: readonly WorkspaceId[]
+  eventsPerSecondMax?: number
+  /** Hears the position that all workers have come to. */
+  onProgress?: (position: Position) => void
+  signal?: AbortSignal
+}>
+
+/** Makes the builds, so that workers find them, or says that all of them have come to where they should. */
+async function eachBuild(
+  { projections, stream }: BuildContext,
+  writer: IndexWriter,
+  builds: readonly BuildTask[],
+  task: (build: BuildTask) => Promise<void>,
+): Promise<void> {
+  for (const build of builds) {
+    const projection = projections.find(({ name }) => name === build.projection)
+    if (projection === undefined) continue
+    await writer.open(build.index, withSeenEvents(projection), stream.epoch, build.after)
+    await task(build)
+  }
+  await writer.close()
+}
+
+/**
+ * Folds builds to where they should come, by all workers at once. When it resolves the builds' own checkpoints say so; when it was
+ * cut short, the next time goes on where each worker was.
+ */
+export async function foldShares(
+  context: BuildContext,
+  place: BuildPlace,
+  builds: readonly BuildTask[],
+  { workspaces, eventsPerSecondMax, onProgress = () => {}, signal }: FoldSharesOptions = {},
+): Promise<void> {
+  const { workers, stream } = context
+  const left: BuildTask[] = []
+  await eachBuild(context, place.writer(), builds, async () => {})
+  const reader = place.writer()
+  for (const build of builds) {
+    if (projectionNamed(context, build.projection) === undefined) continue
+    if ((await reader.checkpoint(build.index)).position < build.until) left.push(build)
+  }
+  await reader.close()
+  if (left.length === 0) return
+  const tasks = Array.from({ length: workers }, (_, number): FoldTask => {
+    const pace = eventsPerSecondMax === undefined ? {} : { eventsPerSecondMax }
+    return {
+      builds: left,
+      share: { number, of: workers },
+      ...(workspaces === undefined ? {} : { workspaces }),
+      ...pace,
+    }
+  })
+  const positions = tasks.map(() => 0)
+  const tell = (share: number, position: Position): void => {
+    positions[share] = position
+    onProgress(Math.min(...positions))
+  }
+  await place.fold(tasks, tell, signal ?? new AbortController().signal)
+  const writer = place.writer()
+  await eachBuild(context, writer, left, async ({ index, until }) => {
+    await writer.write(index, [], { epoch: stream.epoch, position: until })
+    // Of no time: no projector is at work on it.
+    await writer.heartbeat(index, { position: until, head: until, at: 0, caughtUpAt: 0 })
+  })
+}

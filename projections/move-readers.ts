@@ -1,0 +1,99 @@
+import { PermanentError } from '#src/lib/failure.ts'
+import type { BuildContext } from './build-place.ts'
+import { buildVersion } from './build-name.ts'
+import type { IndexName, IndexWriter, StoredBuild } from './index-store.ts'
+import { keptMs } from './lanes.ts'
+import { changeRoster, followedAs, forget, giveUp, nominate, promoteTo } from './roster.ts'
+import type { Projection } from './projection.ts'
+import { heartbeatMaxMs } from './verify.ts'
+
+const pollMs = 100
+
+/**
+ * `moved`: readers use the build. `waits`: a projector of another version runs; readers move when one of this version has started
+ * and has caught up.
+ */
+export type Moved = 'moved' | 'waits'
+
+/** Whether a projector folds the build: it writes each second, even idle. */
+const isFolded = (build: StoredBuild | undefined, nowMs: number): boolean =>
+  build !== undefined && nowMs - build.heartbeat.at <= heartbeatMaxMs
+
+async function isLiveFolded({ clock }: BuildContext, writer: IndexWriter, projection: string): Promise<boolean> {
+  const live = await writer.live(projection)
+  const found = (await writer.builds(projection)).find(({ index }) => index === live)
+  return isFolded(found, clock())
+}
+
+/**
+ * Readers move to a build that stands near the log's head. The projector that folds the live one does it, between two batches, when both
+ * stand at one place: no reader takes a step back. Where none runs, nobody reads, and it is done here.
+ */
+export async function moveReaders(
+  context: BuildContext,
+  writer: IndexWriter,
+  projection: Projection,
+  index: IndexName,
+): Promise<Moved> {
+  const { name, version } = projection
+  await changeRoster(writer, name, nominate(index))
+  for (;;) {
+    const { live } = await writer.roster(name)
+    if (live === index) return 'moved'
+    if (!(await isLiveFolded(context, writer, name))) {
+      await changeRoster(writer, name, promoteTo(index, context.clock() + keptMs))
+      return 'moved'
+    }
+    if (buildVersion(name, live ?? '') !== version) return 'waits'
+    await context.timers.pause(pollMs, new AbortController().signal)
+  }
+}
+
+/** Readers go back to the build that they used before. The build that they now use, and the one that they used until now. */
+export async function rollBack(
+  context: BuildContext,
+  projection: Projection,
+): Promise<Readonly<{ index: IndexName; former: IndexName }>> {
+  const writer = context.index.writer()
+  try {
+    const { live, followed } = await writer.roster(projection.name)
+    const kept = followed.findLast(({ as }) => as === 'kept')?.index
+    const subject = projection.name
+    if (kept === undefined || live === undefined) {
+      throw new PermanentError({ operation: 'roll back', subject, hint: 'no earlier build of it is kept' })
+    }
+    const version = buildVersion(projection.name, kept)
+    if (version !== projection.version) {
+      const hint = `${kept} is of version ${version}, which only the program of that version folds: start that one`
+      throw new PermanentError({ operation: 'roll back', subject, hint })
+    }
+    await moveReaders(context, writer, projection, kept)
+    return { index: kept, former: live }
+  } finally {
+    await writer.close()
+  }
+}
+
+/** Removes a build that readers do not use. Whoever folds it lets go of it first. */
+export async function dropBuild(context: BuildContext, projection: Projection, index: IndexName): Promise<void> {
+  const { name } = projection
+  const lock = await context.lock(name)
+  const refuse = (hint: string): PermanentError => new PermanentError({ operation: 'drop', subject: index, hint })
+  if (lock === undefined) throw refuse(`a rebuild of ${name} is under way: wait for it, or stop it`)
+  const writer = context.index.writer()
+  try {
+    if ((await writer.live(name)) === index) throw refuse('readers use it: rebuild, or roll back, and drop it then')
+    const isThere = (await writer.builds(name)).some((build) => build.index === index)
+    if (!isThere && followedAs(await writer.roster(name), index) === undefined) throw refuse('there is no such build')
+    await changeRoster(writer, name, giveUp(index))
+    while (await isLiveFolded(context, writer, name)) {
+      if (followedAs(await writer.roster(name), index) === undefined) return
+      await context.timers.pause(pollMs, new AbortController().signal)
+    }
+    await writer.drop(index)
+    await changeRoster(writer, name, forget(index))
+  } finally {
+    await writer.close()
+    await lock.release()
+  }
+}

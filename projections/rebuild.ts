@@ -1,0 +1,274 @@
+import { present } from '#src/lib/assert.ts'
+import { PermanentError } from '#src/lib/failure.ts'
+import type { Position } from '#src/events/envelope.ts'
+import type { WorkspaceId } from '#src/events/workspace-id.ts'
+import { nextBuild } from './build-name.ts'
+import type { BuildContext } from './build-place.ts'
+import type { BuildTask } from './fold-share.ts'
+import { foldShares } from './fold-shares.ts'
+import type { IndexName, IndexWriter } from './index-store.ts'
+import { moveReaders, type Moved } from './move-readers.ts'
+import type { Projection } from './projection.ts'
+import { begin, changeRoster, forget, giveUp, keepOn } from './roster.ts'
+import { withSeenEvents } from './seen-events.ts'
+import { verify, type Verdict } from './verify.ts'
+
+export type RebuildOptions = Readonly<{
+  /** Only this workspace is folded again; the others are copied from the live build. */
+  workspaceId?: WorkspaceId
+  /** Events up to here stay out of the new build. */
+  from?: Position
+  /** The build that readers leave is kept until somebody drops it, not for a day. */
+  keep?: boolean
+  eventsPerSecondMax?: number
+  signal?: AbortSignal
+  onProgress?: (progress: RebuildProgress) => void
+}>
+
+/** `phase`: what is being done; of `fold` and `verify` how far of the log it is. */
+export type RebuildProgress = Readonly<{
+  phase: 'copy' | 'fold' | 'verify' | 'move'
+  position: Position
+  from: Position
+  until: Position
+}>
+
+export type Rebuilt = Readonly<{
+  projection: string
+  index: IndexName
+  former: IndexName | undefined
+  resumed: boolean
+  verdict: Verdict
+  /** `different`: the new build is not what the log says, and readers stay where they are. */
+  outcome: Moved | 'different'
+}>
+
+/** What a rebuild would do. Positions grow by 4096 a message, so their distance is about the events to fold. */
+export type RebuildPlan = Readonly<{
+  projection: string
+  index: IndexName
+  live: IndexName | undefined
+  resumes: boolean
+  from: Position
+  head: Position
+}>
+
+type Begun = BuildTask & Readonly<{ fold: Projection; former: IndexName | undefined; resumed: boolean }>
+
+/** Options of every fold on the way. */
+const paceOf = ({ eventsPerSecondMax, signal }: RebuildOptions) => ({
+  ...(eventsPerSecondMax === undefined ? {} : { eventsPerSecondMax }),
+  ...(signal === undefined ? {} : { signal }),
+})
+
+/** Rounds of catching up before readers are moved: the last ones are short. */
+const roundsMax = 20
+/** A round that took no longer left so little behind that the projector can take over. */
+const shortRoundMs = 2_000
+
+type Found = Readonly<{ index: IndexName; resumes: boolean; stale: readonly IndexName[] }>
+
+/** The build that an earlier rebuild of the same kind left unfinished, or the name of a new one. */
+async function findBuild(
+  { stream }: BuildContext,
+  writer: IndexWriter,
+  projection: Projection,
+  { workspaceId, from = 0 }: RebuildOptions,
+): Promise<Found> {
+  const { followed } = await writer.roster(projection.name)
+  const stored = await writer.builds(projection.name)
+  const begun = followed.filter(({ as }) => as === 'building')
+  const resumable = begun.find(({ index, workspaceId: of }) => {
+    const build = stored.find((one) => one.index === index)
+    // A copy may have been cut short: such a build is made anew.
+    return of === undefined && workspaceId === undefined && build?.epoch === stream.epoch && build.after === from
+  })
+  const index = resumable?.index ?? (await nextBuild(writer, projection))
+  const stale = begun.map((build) => build.index).filter((name) => name !== resumable?.index)
+  return { index, resumes: resumable !== undefined, stale }
+}
+
+/** Removes a build that nobody but a rebuild has folded. */
+async function discard(writer: IndexWriter, projection: string, index: IndexName): Promise<void> {
+  await changeRoster(writer, projection, giveUp(index))
+  await writer.drop(index)
+  await changeRoster(writer, projection, forget(index))
+}
+
+async function beginBuild(
+  context: BuildContext,
+  writer: IndexWriter,
+  projection: Projection,
+  options: RebuildOptions,
+): Promise<Begun> {
+  const { index, resumes, stale } = await findBuild(context, writer, projection, options)
+  const { name } = projection
+  const { from = 0, workspaceId } = options
+  for (const old of stale) await discard(writer, name, old)
+  const { live } = await writer.roster(name)
+  if (!resumes) {
+    await changeRoster(writer, name, begin(index, workspaceId))
+    await writer.open(index, withSeenEvents(projection), context.stream.epoch, from)
+  }
+  return { projection: name, fold: projection, index, after: from, until: from, former: live, resumed: resumes }
+}
+
+/** Copies all workspaces but one as they stand; what comes after is folded into them as into any index. */
+async function copyOthers(context: BuildContext, build: Begun, but: WorkspaceId): Promise<Position> {
+  const { former, index, projection } = build
+  const writer = context.index.writer()
+  const audit = context.index.audit()
+  try {
+    const stored = (await writer.builds(projection)).find((one) => one.index === former)
+    if (former === undefined || stored?.epoch !== context.stream.epoch) {
+      const hint = `readers have no build of ${projection} to copy the other workspaces from: rebuild all of it`
+      throw new PermanentError({ operation: 'rebuild', subject: `workspace ${but}`, hint })
+    }
+    const others = new Set((await audit.parts(former)).map(({ workspaceId }) => workspaceId))
+    others.delete(but)
+    for (const workspaceId of others) await audit.copy(former, index, workspaceId)
+    return stored.checkpoint
+  } finally {
+    await audit.close()
+    await writer.close()
+  }
+}
+
+/** Folds all builds to the log's head, again and again until little is left. */
+async function catchUp(context: BuildContext, builds: readonly Begun[], options: RebuildOptions): Promise<Position> {
+  const { onProgress = () => {} } = options
+  let until: Position = 0
+  for (let round = 0; round < roundsMax; round++) {
+    const from = until
+    until = await context.stream.head()
+    if (until === from) return until
+    const startedAt = context.clock()
+    const tell = (position: Position): void => onProgress({ phase: 'fold', position, from, until })
+    const tasks = builds.map(({ projection, index, after }) => ({ projection, index, after, until }))
+    await foldShares(context, context.index, tasks, { ...paceOf(options), onProgress: tell })
+    if (context.clock() - startedAt < shortRoundMs) return until
+  }
+  return until
+}
+
+async function finish(
+  context: BuildContext,
+  build: Begun,
+  verdict: Verdict,
+  { keep = false }: RebuildOptions,
+): Promise<Rebuilt> {
+  const { projection, index, former, resumed, fold } = build
+  const report = { projection, index, former, resumed, verdict }
+  const writer = context.index.writer()
+  try {
+    if (!verdict.equal) {
+      await discard(writer, projection, index)
+      return { ...report, outcome: 'different' }
+    }
+    const outcome = await moveReaders(context, writer, fold, index)
+    if (keep && former !== undefined) await changeRoster(writer, projection, keepOn(former))
+    return { ...report, outcome }
+  } finally {
+    await writer.close()
+  }
+}
+
+async function beginAll(
+  context: BuildContext,
+  projections: readonly Projection[],
+  options: RebuildOptions,
+): Promise<readonly Begun[]> {
+  const writer = context.index.writer()
+  try {
+    const builds: Begun[] = []
+    for (const projection of projections) builds.push(await beginBuild(context, writer, projection, options))
+    return builds
+  } finally {
+    await writer.close()
+  }
+}
+
+async function rebuildLocked(
+  context: BuildContext,
+  projections: readonly Projection[],
+  options: RebuildOptions,
+): Promise<readonly Rebuilt[]> {
+  const { onProgress = () => {}, workspaceId } = options
+  const builds = await beginAll(context, projections, options)
+  const pace = paceOf(options)
+  const of = workspaceId === undefined ? {} : { workspaces: [workspaceId] }
+  if (workspaceId !== undefined) {
+    for (const build of builds) {
+      onProgress({ phase: 'copy', position: 0, from: 0, until: 0 })
+      const until = await copyOthers(context, build, workspaceId)
+      await foldShares(context, context.index, [{ ...build, until }], { ...pace, ...of })
+    }
+  }
+  const until = await catchUp(context, builds, options)
+  const tell = (position: Position): void => onProgress({ phase: 'verify', position, from: 0, until })
+  const verdicts = await verify(context, builds, { ...pace, ...of, onProgress: tell })
+  await catchUp(context, builds, options)
+  onProgress({ phase: 'move', position: until, from: 0, until })
+  const done: Rebuilt[] = []
+  for (const [at, build] of builds.entries()) {
+    done.push(await finish(context, build, present(verdicts[at], 'a verdict for each build'), options))
+  }
+  return done
+}
+
+async function lockAll(context: BuildContext, projections: readonly Projection[]) {
+  const locks: { release(): Promise<void> }[] = []
+  const release = async (): Promise<void> => {
+    for (const lock of locks) await lock.release()
+  }
+  for (const { name } of projections) {
+    const lock = await context.lock(name)
+    if (lock !== undefined) {
+      locks.push(lock)
+      continue
+    }
+    await release()
+    const hint = 'another rebuild of it is under way: wait for it, or stop it'
+    throw new PermanentError({ operation: 'rebuild', subject: name, hint })
+  }
+  return { release }
+}
+
+/**
+ * Folds new builds of these projections from the log, beside those that readers use, by several workers; compares them with another
+ * fold of the log; and moves readers to each in one step. It may be ended at any moment: the next call goes on where it was.
+ */
+export async function rebuild(
+  context: BuildContext,
+  projections: readonly Projection[],
+  options: RebuildOptions = {},
+): Promise<readonly Rebuilt[]> {
+  const locks = await lockAll(context, projections)
+  try {
+    return await rebuildLocked(context, projections, options)
+  } finally {
+    await locks.release()
+  }
+}
+
+/** What `rebuild` would do now. Nothing is written. */
+export async function planRebuild(
+  context: BuildContext,
+  projections: readonly Projection[],
+  options: RebuildOptions = {},
+): Promise<readonly RebuildPlan[]> {
+  const writer = context.index.writer()
+  try {
+    const head = await context.stream.head()
+    const plans: RebuildPlan[] = []
+    for (const projection of projections) {
+      const { index, resumes } = await findBuild(context, writer, projection, options)
+      const live = await writer.live(projection.name)
+      const from = resumes ? (await writer.checkpoint(index)).position : (options.from ?? 0)
+      plans.push({ projection: projection.name, index, live, resumes, from, head })
+    }
+    return plans
+  } finally {
+    await writer.close()
+  }
+}

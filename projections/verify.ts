@@ -1,0 +1,243 @@
+import { PermanentError, TransientError } from '#src/lib/failure.ts'
+import type { Position } from '#src/events/envelope.ts'
+import type { WorkspaceId } from '#src/events/workspace-id.ts'
+import { readCurrent } from '#streams/follow.ts'
+import { projectionNamed, type BuildContext, type BuildPlace } from './build-place.ts'
+import { compareParts, type Difference } from './compare.ts'
+import { foldShares } from './fold-shares.ts'
+import type { Part } from './index-audit.ts'
+import type { IndexName, IndexWriter, StoredBuild } from './index-store.ts'
+import { openLane, type Lane } from './lane.ts'
+
+export type VerifyOptions = Readonly<{
+  /** Only these; all otherwise. */
+  workspaces?: readonly WorkspaceId[]
+  /** How many differences are named, with both sides. */
+  namedMax?: number
+  onProgress?: (position: Position) => void
+  eventsPerSecondMax?: number
+  signal?: AbortSignal
+}>
+
+/** Of a workspace: how many entries were compared, and how many were not as the log says. */
+export type WorkspaceVerdict = Readonly<{ workspaceId: WorkspaceId; entries: number; different: number }>
+export type Verdict = Readonly<{
+  projection: string
+  index: IndexName
+  /** Every part was compared here or, where it had moved on meanwhile, at the position where it then stood. */
+  position: Position
+  equal: boolean
+  workspaces: readonly WorkspaceVerdict[]
+  /** The first of them. */
+  differences: readonly Difference[]
+}>
+
+const namedMaxDefault = 20
+/** Projectors write each second, even idle: one that has not for this long is not running. */
+export const heartbeatMaxMs = 5_000
+const patienceMs = 30_000
+const pollMs = 100
+
+/** The position that all parts of a build have reached: what is durable, or what a running projector says. */
+function reachedBy({ checkpoint, heartbeat }: StoredBuild, nowMs: number): Position {
+  return nowMs - heartbeat.at <= heartbeatMaxMs ? Math.max(checkpoint, heartbeat.position) : checkpoint
+}
+
+async function storedBuild(writer: IndexWriter, projection: string, index: IndexName): Promise<StoredBuild> {
+  const found = (await writer.builds(projection)).find((build) => build.index === index)
+  if (found === undefined)
+    throw new PermanentError({ operation: 'verify', subject: index, hint: 'there is no such build' })
+  return found
+}
+
+/** The fold of the log that an index is compared with: it goes on event by event, to where the index stands. */
+function createExpected(context: BuildContext, lane: Lane, takes: (workspaceId: WorkspaceId) => boolean) {
+  const { stream, decode, limits } = context
+  return {
+    position: () => lane.position(),
+    async foldTo(position: Position): Promise<void> {
+      while (lane.position() < position) {
+        const read = await readCurrent(stream, lane.position(), limits.projectorBatchEventsMax)
+        const events = read.filter((event) => event.position <= position)
+        const last = events.at(-1)?.position
+        if (last === undefined) {
+          const hint = 'the index is ahead of the log: it follows another one, or the log has lost its tail'
+          throw new PermanentError({ operation: 'verify', subject: `${lane.index} at position ${position}`, hint })
+        }
+        const mine = events.filter(({ workspaceId }) => takes(workspaceId))
+        await lane.fold(mine.map(decode), last)
+      }
+    },
+  }
+}
+type Expected = ReturnType<typeof createExpected>
+
+type Target = Readonly<{
+  context: BuildContext
+  projection: string
+  index: IndexName
+  writer: IndexWriter
+  indexed: ReturnType<BuildPlace['audit']>
+  expectedParts: ReturnType<BuildPlace['audit']>
+  expected: Expected
+  takes: (workspaceId: WorkspaceId) => boolean
+}>
+
+async function hasReached({ context, writer, projection, index }: Target, position: Position): Promise<boolean> {
+  return reachedBy(await storedBuild(writer, projection, index), context.clock()) >= position
+}
+
+async function awaitReached(target: Target, position: Position): Promise<void> {
+  const { clock, timers } = target.context
+  for (const until = clock() + patienceMs; !(await hasReached(target, position));) {
+    if (clock() > until) {
+      const hint = 'its projector does not get on: see throughline status'
+      throw new TransientError({ operation: 'verify', subject: `${target.index} at position ${position}`, hint })
+    }
+    await timers.pause(pollMs, new AbortController().signal)
+  }
+}
+
+/**
+ * Freezes a part and brings the expected fold to where it stands. A part that stands behind the fold is right only when the
+ * whole index has come to there without touching it.
+ */
+async function freezeBoth(target: Target, part: Part) {
+  const { indexed, expectedParts, expected, index } = target
+  for (;;) {
+    const at = expected.position()
+    const reached = await hasReached(target, at)
+    const frozen = await indexed.freeze(index, part)
+    if (frozen.position < at && !reached) {
+      await frozen.release()
+      await awaitReached(target, at)
+      continue
+    }
+    try {
+      await expected.foldTo(frozen.position)
+      return { part, indexed: frozen, expected: await expectedParts.freeze(index, part) }
+    } catch (error) {
+      await frozen.release()
+      throw error
+    }
+  }
+}
+
+const nameOf = ({ workspaceId, day }: Part): string => `${workspaceId}/${day}`
+
+/** Parts in order of their positions: the expected fold then has to go forward only, also where no projector runs. */
+async function inOrder({ indexed, index }: Target, parts: readonly Part[]): Promise<readonly Part[]> {
+  const placed: (readonly [Position, Part])[] = []
+  for (const part of parts) {
+    const frozen = await indexed.freeze(index, part)
+    placed.push([frozen.position, part])
+    await frozen.release()
+  }
+  return placed.sort(([a], [b]) => a - b).map(([, part]) => part)
+}
+
+async function compareAll(target: Target, namedMax: number) {
+  const { indexed, expectedParts, index, takes } = target
+  const compared = new Set<string>()
+  const workspaces = new Map<WorkspaceId, { entries: number; different: number }>()
+  const differences: Difference[] = []
+  const compare = async (parts: readonly Part[]): Promise<void> => {
+    const left = parts.filter((part) => takes(part.workspaceId) && !compared.has(nameOf(part)))
+    for (const part of await inOrder(target, left)) {
+      compared.add(nameOf(part))
+      const sides = await freezeBoth(target, part)
+      try {
+        const found = await compareParts(sides, namedMax - differences.length)
+        const of = workspaces.get(part.workspaceId) ?? { entries: 0, different: 0 }
+        const { entries, different } = of
+        workspaces.set(part.workspaceId, {
+          entries: entries + found.entries,
+          different: different + found.different,
+        })
+        differences.push(...found.differences)
+      } finally {
+        await sides.expected.release()
+        await sides.indexed.release()
+      }
+    }
+  }
+  await compare(await indexed.parts(index))
+  // What the log says is there and the index has no part of.
+  await compare(await expectedParts.parts(index))
+  return { workspaces: [...workspaces].map(([workspaceId, of]) => ({ workspaceId, ...of })), differences }
+}
+
+/** The builds that readers use, of these projections. */
+export async function liveBuilds(
+  context: BuildContext,
+  names: readonly string[],
+): Promise<readonly Readonly<{ projection: string; index: IndexName }>[]> {
+  const writer = context.index.writer()
+  try {
+    const found: { projection: string; index: IndexName }[] = []
+    for (const projection of names) {
+      const index = await writer.live(projection)
+      if (index !== undefined) found.push({ projection, index })
+    }
+    return found
+  } finally {
+    await writer.close()
+  }
+}
+
+type Builds = readonly Readonly<{ projection: string; index: IndexName }>[]
+
+async function verifyIn(
+  context: BuildContext,
+  scratch: BuildPlace,
+  targets: Builds,
+  options: VerifyOptions,
+): Promise<readonly Verdict[]> {
+  const { namedMax = namedMaxDefault, workspaces } = options
+  const wanted = workspaces && new Set(workspaces)
+  const takes = (workspaceId: WorkspaceId): boolean => wanted?.has(workspaceId) ?? true
+  const writer = context.index.writer()
+  const [indexed, expectedParts] = [context.index.audit(), scratch.audit()]
+  let scratchWriter: IndexWriter | undefined
+  try {
+    const stored = await Promise.all(targets.map(({ projection, index }) => storedBuild(writer, projection, index)))
+    const builds = targets.map((target, at) => {
+      const { after = 0, checkpoint = 0 } = stored[at] ?? {}
+      return { ...target, after, until: checkpoint }
+    })
+    await foldShares(context, scratch, builds, options)
+    scratchWriter = scratch.writer()
+    const verdicts: Verdict[] = []
+    for (const { projection, index, after, until } of builds) {
+      const found = projectionNamed(context, projection)
+      if (found === undefined) throw new PermanentError({ operation: 'verify', subject: projection })
+      const { stream, clock, limits } = context
+      const lane = await openLane(found, index, { writer: scratchWriter, epoch: stream.epoch, clock, limits }, after)
+      const expected = createExpected(context, lane, takes)
+      const target: Target = { context, projection, index, writer, indexed, expectedParts, expected, takes }
+      const compared = await compareAll(target, namedMax)
+      const equal = compared.workspaces.every(({ different }) => different === 0)
+      verdicts.push({ projection, index, position: until, equal, ...compared })
+    }
+    return verdicts
+  } finally {
+    await Promise.all([indexed.close(), expectedParts.close(), writer.close(), scratchWriter?.close()])
+  }
+}
+
+/**
+ * Folds the log again, beside the index, and compares the two part by part at one position: entry by entry, and everything by
+ * which searches find them. The index may be written meanwhile: each part is frozen while it is compared.
+ */
+export async function verify(
+  context: BuildContext,
+  targets: Builds,
+  options: VerifyOptions = {},
+): Promise<readonly Verdict[]> {
+  const scratch = await context.scratch()
+  try {
+    return await verifyIn(context, scratch, targets, options)
+  } finally {
+    await scratch.remove()
+  }
+}

@@ -1,0 +1,119 @@
+import { mkdtempSync } from 'node:fs'
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { BuildContext, BuildPlace } from '#projections/build-place.ts'
+import { createDecoder, type Decoders } from '#projections/decoded-event.ts'
+import { foldShare, shareName } from '#projections/fold-share.ts'
+import type { IndexWriter } from '#projections/index-store.ts'
+import type { Projection } from '#projections/projection.ts'
+import { createMemoryIndexStore, type MemoryIndexStore } from '#projections/stores/memory/store.ts'
+import { createSqliteIndexAudit } from '#projections/stores/sqlite/audit.ts'
+import { createSqliteIndexWriter } from '#projections/stores/sqlite/writer.ts'
+import { systemTimers } from '#src/lib/timers.ts'
+import type { Stream } from '#streams/stream.ts'
+import { counting, lineDecoders, mirror } from './line-projections.ts'
+
+type Given = Readonly<{
+  stream: Stream
+  projections?: readonly Projection[]
+  decoders?: Decoders
+  workers?: number
+  clock?: () => number
+}>
+type Common = Omit<BuildContext, 'index' | 'scratch'>
+
+const limits = {
+  projectorBatchEventsMax: 16,
+  projectorBatchRecordsMax: 40,
+  cachedDocumentsMax: 20,
+  cachedBytesMax: 1e6,
+}
+
+function commonOf({ stream, projections = [counting, mirror], decoders = lineDecoders, ...given }: Given): Common {
+  const held = new Set<string>()
+  return {
+    stream,
+    projections,
+    decode: createDecoder(decoders),
+    clock: given.clock ?? Date.now,
+    timers: systemTimers,
+    limits,
+    workers: given.workers ?? 2,
+    lock: async (name) => {
+      if (held.has(name)) return undefined
+      held.add(name)
+      return { release: async () => void held.delete(name) }
+    },
+  }
+}
+
+/** Folds by workers of this process, one after the other. */
+const foldHere =
+  (common: Common, writerOf: (share: string) => IndexWriter): BuildPlace['fold'] =>
+  async (tasks, onProgress, signal) => {
+    for (const task of tasks) {
+      const writer = writerOf(shareName(task.share))
+      try {
+        await foldShare(task, {
+          ...common,
+          writer,
+          onProgress: (position) => {
+            signal.throwIfAborted()
+            onProgress(task.share.number, position)
+          },
+        })
+      } finally {
+        await writer.close()
+      }
+    }
+  }
+
+/** Shares in memory: each with a checkpoint of its own. */
+function memoryPlace(common: Common, store: MemoryIndexStore): BuildPlace {
+  const shares = new Map<string, number>()
+  const writerOf = (share: string): IndexWriter => ({
+    ...store.writer,
+    heartbeat: async () => {},
+    checkpoint: async (index) => {
+      const { epoch, position } = await store.writer.checkpoint(index)
+      return { epoch, position: Math.max(position, shares.get(`${share} ${index}`) ?? 0) }
+    },
+    write: async (index, entries, checkpoint) => {
+      await store.writer.write(index, entries, { ...checkpoint, position: 0 })
+      shares.set(`${share} ${index}`, checkpoint.position)
+    },
+  })
+  return { writer: () => store.writer, audit: () => store.audit, fold: foldHere(common, writerOf) }
+}
+
+/** What rebuild and verify need, over an index in memory. */
+export function memoryContext(given: Given, store: MemoryIndexStore): BuildContext {
+  const common = commonOf(given)
+  return {
+    ...common,
+    index: memoryPlace(common, store),
+    scratch: async () => ({ ...memoryPlace(common, createMemoryIndexStore()), remove: async () => {} }),
+  }
+}
+
+function sqlitePlace(common: Common, folder: string): BuildPlace {
+  const files = { indexFilesOpenMax: 8 }
+  return {
+    writer: () => createSqliteIndexWriter({ folder, limits: files }),
+    audit: () => createSqliteIndexAudit({ folder }),
+    fold: foldHere(common, (share) => createSqliteIndexWriter({ folder, limits: files, share })),
+  }
+}
+
+/** The same over an index in a folder of SQLite files. */
+export function sqliteContext(given: Given, folder: string): BuildContext {
+  const common = commonOf(given)
+  return {
+    ...common,
+    index: sqlitePlace(common, folder),
+    scratch: async () => {
+      const path = mkdtempSync(join(folder, 'scratch-'))
+      return { ...sqlitePlace(common, path), remove: () => rm(path, { recursive: true }) }
+    },
+  }
+}
