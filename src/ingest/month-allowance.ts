@@ -1,49 +1,24 @@
 import { ConflictError } from '#streams/stream.ts'
-import type { Limits } from '#src/config.ts'
-import type { OpenReservation } from '#src/events/allowance.ts'
 import type { Position } from '#src/events/envelope.ts'
-import type { Clock } from '#src/lib/clock.ts'
-import { TransientError } from '#src/lib/failure.ts'
 import type { Timers } from '#src/lib/timers.ts'
 import { nothingGranted, type Grant, type SpansAsked } from './allowance.ts'
-import { createCounting } from './counting.ts'
-import { decideSpans, type ChunkLimits, type SpanDecision } from './decide-spans.ts'
-import { canGrant, createHoldings, type Holding, type Holdings } from './holdings.ts'
-import type { MonthLedger, StandingLedger } from './ledger.ts'
+import { decideSpans, type SpanDecision } from './decide-spans.ts'
+import { canGrant, type Holding, type Holdings } from './holdings.ts'
+import { createRounds, type Round, type RoundOptions, type Rounds } from './ledger-rounds.ts'
+import { createBell, createWaiting, type Bell, type Waiting } from './span-waiters.ts'
 
-export type ReservationLimits = ChunkLimits &
-  Pick<
-    Limits,
-    | 'reservationUseMs'
-    | 'reservationIdleMs'
-    | 'reservationTermMs'
-    | 'reservationsOpenMax'
-    | 'heldSpansPollMs'
-    | 'heldSpansPollsMax'
-    | 'appendQueueEventsMax'
-  >
-
-export type MonthOptions = Readonly<{
-  ledger: MonthLedger
-  /** The name of this process, which no other process ever had. */
-  holder: string
-  clock: Clock
-  timers: Timers
-  random: () => number
-  newId: () => string
-  limits: ReservationLimits
-  /** Whether a holder is surely no more. Being wrong costs that holder a new reservation, and nobody anything else. */
-  isGone: (holder: string) => boolean
-  /**
-   * Spans that count, of all events up to a position: a request that the log holds twice counts once. Undefined when that is not
-   * known for sure.
-   */
-  counted: (position: Position) => Promise<number | undefined>
-  /** A failure behind nobody's request. What it was about is tried again. */
-  onFailure: (error: unknown) => void
-  /** Aborted: who waits is told so. */
-  signal: AbortSignal
-}>
+export type MonthOptions = RoundOptions &
+  Readonly<{
+    timers: Timers
+    random: () => number
+    /**
+     * Spans that count, of all events up to a position: a request that the log holds twice counts once. Undefined when that is
+     * not known for sure.
+     */
+    counted: (position: Position) => Promise<number | undefined>
+    /** Aborted: who waits is told so. */
+    signal: AbortSignal
+  }>
 
 export type MonthAllowance = Pick<Holdings, 'settle' | 'release' | 'doubt'> &
   Readonly<{
@@ -59,179 +34,17 @@ export type MonthAllowance = Pick<Holdings, 'settle' | 'release' | 'doubt'> &
     giveBack(): Promise<void>
   }>
 
-type Waiter = Readonly<{
-  asked: SpansAsked
-  resolve: (grant: Grant | 'pending') => void
-  reject: (error: unknown) => void
-}> & { polls: number }
-
-type Ended = Readonly<{ id: string; spent: number }>
-/** The ledger as read, and how it stands when what has ended is taken out and our own is as large as what is granted of it. */
-type Round = Readonly<{
-  standing: StandingLedger
-  ended: readonly Ended[]
-  open: readonly OpenReservation[]
-  spent: number
-}>
-
 const conflictsMax = 100
 const conflictPauseMaxMs = 20
 const recountPauseMs = 1_000
 
-/** Who waits for spans, in the order of asking. */
-function createWaiting(waitingMax: number) {
-  let waiting: Waiter[] = []
-  return {
-    isEmpty: () => waiting.length === 0,
-    first: () => waiting[0],
-    shift: () => waiting.shift(),
-    join: (asked: SpansAsked): Promise<Grant | 'pending'> => {
-      const hint = 'too many requests wait for spans that others hold'
-      if (waiting.length >= waitingMax) throw new TransientError({ operation: 'reserve spans', subject: '', hint })
-      return new Promise((resolve, reject) => waiting.push({ asked, resolve, reject, polls: 0 }))
-    },
-    /** What those in front ask for, as far as one limit holds for them. */
-    asked: (limit: number | null): readonly number[] => {
-      const other = waiting.findIndex(({ asked }) => asked.limit !== limit)
-      return waiting.slice(0, other < 0 ? undefined : other).map(({ asked }) => asked.spans)
-    },
-    /** Nothing has come free meanwhile: who has waited for long enough is told to come again. */
-    disappoint: (pollsMax: number): void => {
-      for (const waiter of waiting) if (++waiter.polls >= pollsMax) waiter.resolve('pending')
-      waiting = waiting.filter(({ polls }) => polls < pollsMax)
-    },
-    fail: (error: unknown): void => {
-      const all = waiting
-      waiting = []
-      for (const { reject } of all) reject(error)
-    },
-  }
-}
-
-/** Something has come free, or may have: wakes who waits for it. */
-function createBell({ timers, signal }: MonthOptions) {
-  let ring = (): void => {}
-  return {
-    ring: () => ring(),
-    /** True when it rang within the time. */
-    wait: (ms: number): Promise<boolean> => {
-      const rung = new Promise<boolean>((resolve) => {
-        ring = () => resolve(true)
-      })
-      return Promise.race([rung, timers.pause(ms, signal).then(() => false)])
-    },
-  }
-}
-
-/** The rounds of one month at its ledger: each reads it, decides, and says at most one thing there. */
-function createRounds(options: MonthOptions, onCounted: () => void) {
-  const { ledger, holder, clock, newId, limits, isGone, onFailure } = options
-  const holdings = createHoldings(clock, ledger.subject)
-  const counting = createCounting(ledger, { onCounted, onFailure })
-  let others: readonly OpenReservation[] = []
-
-  const isOver = ({ holder, until }: OpenReservation): boolean => {
-    const now = clock()
-    // A time that lies too far ahead was written before the clock was set back.
-    return isGone(holder) || now >= until || until - now > 2 * limits.reservationTermMs
-  }
-  const isDrained = (holding: Holding): boolean => holding !== holdings.current() && holding.underWay === 0
-
-  /** What was spent of a reservation, when it has ended. */
-  const spentOf = ({ id, holder: of }: OpenReservation): number | undefined => {
-    const counted = counting.result(id)
-    if (counted !== undefined || of !== holder) return counted
-    const holding = holdings.find(id)
-    // Its event was written and we were not told: nothing was ever granted of it.
-    if (holding === undefined) return 0
-    return isDrained(holding) && !holding.isDoubtful ? holding.granted : undefined
-  }
-  const sizeNow = (entry: OpenReservation): OpenReservation => {
-    const holding = holdings.find(entry.id)
-    return holding === undefined || holding === holdings.current() ? entry : { ...entry, spans: holding.granted }
-  }
-
-  return {
-    holdings,
-    counting,
-    /** Closes and counts what nobody will ever say the end of. */
-    countWhatIsLeft: (): void => {
-      for (const holding of holdings.all()) if (holding.isDoubtful && isDrained(holding)) counting.start(holding)
-    },
-    /** By the ledger as it was last read. */
-    othersHold: () => others.length > 0,
-    hasOver: () => others.some(isOver),
-    hasEnded: () => counting.hasResults() || holdings.all().some((each) => isDrained(each) && !each.isDoubtful),
-
-    /** `retires`: what this process holds cannot grant what is asked. */
-    read: async (retires: () => boolean): Promise<Round> => {
-      const standing = await ledger.read()
-      if (retires()) holdings.retire()
-      others = standing.open.filter((entry) => entry.holder !== holder)
-      for (const entry of standing.open) if (entry.holder !== holder && isOver(entry)) counting.start(entry)
-      const ids = new Set(standing.open.map(({ id }) => id))
-      counting.keep(ids)
-      // Somebody else has ended it: what is under way will be refused by the log.
-      for (const { id } of holdings.all()) if (!ids.has(id)) holdings.forget(id)
-      const ended = standing.open.flatMap((entry) => {
-        const spent = spentOf(entry)
-        return spent === undefined ? [] : [{ id: entry.id, spent }]
-      })
-      const over = new Set(ended.map(({ id }) => id))
-      const open = standing.open.filter(({ id }) => !over.has(id)).map(sizeNow)
-      return { standing, ended, open, spent: ended.reduce((sum, { spent }) => sum + spent, standing.spent) }
-    },
-
-    /** Says what has ended, and nothing else. */
-    end: async ({ standing, ended, open, spent }: Round): Promise<void> => {
-      const ours = new Set(holdings.all().map(({ id }) => id))
-      const type = ended.every(({ id }) => ours.has(id)) ? 'allowance.returned' : 'allowance.reclaimed'
-      await ledger.append(type, { ended, spent, open }, standing.position)
-      for (const { id } of ended) holdings.forget(id)
-    },
-
-    reserve: async (round: Round, spans: number, limit: number | null, isNear: boolean): Promise<void> => {
-      const { standing, ended, open, spent } = round
-      const id = newId()
-      const fresh = { id, spans, holder, until: clock() + limits.reservationTermMs, since: null }
-      const said = { reserved: { id, spans, limit }, ended, spent, open: [...open, fresh] }
-      const since = await ledger.append('allowance.reserved', said, standing.position)
-      for (const { id } of ended) holdings.forget(id)
-      const usedBefore = open.reduce((sum, each) => sum + each.spans, spent)
-      holdings.add({ id, limit, since, usedBefore, isNear, spans })
-    },
-  }
-}
-
-/**
- * One month of one workspace, as this process sees and uses it. It reserves spans in the month's ledger, grants them to requests
- * in the order of asking, and says what became of each reservation. All that must hold, holds by the log: the ledger is appended
- * to only as it was read, and spans only while their reservation is open.
- */
-export function createMonthAllowance(options: MonthOptions): MonthAllowance {
-  const { clock, timers, random, limits, counted, onFailure, signal } = options
-  const waiting = createWaiting(limits.appendQueueEventsMax)
-  const bell = createBell(options)
-  const rounds = createRounds(options, () => {
-    bell.ring()
-    void run()
-  })
-  const { holdings, counting } = rounds
-  let running: Promise<void> | undefined
-  let isLookDue = false
+/** One turn at the ledger: reads it, and does for those in front who wait what can be done. Rejects with ConflictError. */
+function createTurn(
+  { clock, limits, ledger, counted, signal }: MonthOptions,
+  { rounds, waiting, bell }: Readonly<{ rounds: Rounds; waiting: Waiting; bell: Bell }>,
+): () => Promise<void> {
+  const { holdings } = rounds
   let recount: Readonly<{ position: Position; at: number }> | undefined
-
-  const isWorn = ({ takenAt }: Holding): boolean => clock() - takenAt >= limits.reservationUseMs
-  const isUnused = ({ limit, underWay, usedAt }: Holding): boolean =>
-    limit !== null && underWay === 0 && clock() - usedAt >= limits.reservationIdleMs
-
-  const serve = (): void => {
-    for (let first = waiting.first(); first !== undefined; first = waiting.first()) {
-      if (!canGrant(holdings.current(), first.asked)) return
-      waiting.shift()
-      first.resolve(holdings.grant(first.asked.spans))
-    }
-  }
 
   /** Before anything is refused: whether less counts than the ledger says, because the log holds a request twice. */
   const correct = async ({ standing }: Round): Promise<boolean> => {
@@ -240,7 +53,7 @@ export function createMonthAllowance(options: MonthOptions): MonthAllowance {
     const spent = await counted(standing.position)
     recount = { position: spent === undefined ? 0 : standing.position, at: clock() }
     if (spent === undefined || spent >= standing.spent) return false
-    await options.ledger.append('allowance.counted', { ended: [], spent, open: [] }, standing.position)
+    await ledger.append('allowance.counted', { ended: [], spent, open: [] }, standing.position)
     return true
   }
 
@@ -265,8 +78,7 @@ export function createMonthAllowance(options: MonthOptions): MonthAllowance {
     return isFull && decision.kind === 'reserve' ? { kind: 'wait' } : decision
   }
 
-  const round = async (): Promise<void> => {
-    isLookDue = false
+  return async () => {
     const round = await rounds.read(() => !waiting.isEmpty())
     const first = waiting.first()
     if (first === undefined) return round.ended.length > 0 ? rounds.end(round) : undefined
@@ -276,90 +88,145 @@ export function createMonthAllowance(options: MonthOptions): MonthAllowance {
     if (decision.kind === 'rest') return refuse(round, decision.spans, limit)
     return rounds.reserve(round, decision.spans, limit, decision.isNear)
   }
+}
 
-  const hasWork = (): boolean => !waiting.isEmpty() || isLookDue || rounds.hasEnded()
+/** What is granted of the current holding, and for how long there is one. */
+function createServing({ clock, limits }: MonthOptions, holdings: Holdings, waiting: Waiting) {
+  const isWorn = ({ takenAt }: Holding): boolean => clock() - takenAt >= limits.reservationUseMs
+  /** Nobody ever waits for what is left of no limit. */
+  const isUnused = ({ limit, underWay, usedAt }: Holding): boolean =>
+    limit !== null && underWay === 0 && clock() - usedAt >= limits.reservationIdleMs
+  const mayGrant = (asked: SpansAsked): boolean => {
+    const current = holdings.current()
+    return canGrant(current, asked) && !isWorn(current)
+  }
+  return {
+    mayGrant,
+    /** Grants to those in front who wait. */
+    serve: (): void => {
+      for (let first = waiting.first(); first !== undefined; first = waiting.first()) {
+        if (!mayGrant(first.asked)) return
+        waiting.shift()
+        first.resolve(holdings.grant(first.asked.spans))
+      }
+    },
+    retireUnused: (): void => {
+      const current = holdings.current()
+      if (current !== undefined && (isWorn(current) || isUnused(current))) holdings.retire()
+    },
+  }
+}
 
+type Work = Readonly<{ hasWork: () => boolean; turn: () => Promise<void>; onFailure: (error: unknown) => void }>
+
+/** Takes turn after turn while there is work, one at a time; a turn that another process was faster at is taken again. */
+function createLoop({ timers, random, signal }: MonthOptions, { hasWork, turn, onFailure }: Work) {
+  let running: Promise<void> | undefined
+  const again = async (conflicts: number, error: unknown): Promise<void> => {
+    if (!(error instanceof ConflictError) || conflicts > conflictsMax) throw error
+    await timers.pause(random() * conflictPauseMaxMs, signal)
+  }
   const work = async (): Promise<void> => {
     try {
-      for (let conflicts = 0; ;) {
-        serve()
-        if (!hasWork()) return
+      for (let conflicts = 0; hasWork();) {
         try {
-          await round()
+          await turn()
           conflicts = 0
         } catch (error) {
-          if (!(error instanceof ConflictError) || ++conflicts > conflictsMax) throw error
-          await timers.pause(random() * conflictPauseMaxMs, signal)
+          await again(++conflicts, error)
         }
       }
     } catch (error) {
-      isLookDue = false
-      if (waiting.isEmpty()) onFailure(error)
-      else waiting.fail(error)
+      onFailure(error)
     } finally {
       running = undefined
     }
   }
-  const run = (): Promise<void> => (running ??= work())
+  return {
+    isRunning: () => running !== undefined,
+    /** Resolves when there is nothing left to do, or it cannot be done now. */
+    start: (): Promise<void> => {
+      // In a turn of its own, so that it is not over before `running` is set.
+      running ??= Promise.resolve().then(work)
+      return running
+    },
+  }
+}
+
+/**
+ * One month of one workspace, as this process sees and uses it. It reserves spans in the month's ledger, grants them to requests
+ * in the order of asking, and says what became of each reservation. All that must hold, holds by the log: the ledger is appended
+ * to only as it was read, and spans only while their reservation is open.
+ */
+export function createMonthAllowance(options: MonthOptions): MonthAllowance {
+  const { timers, limits, onFailure, signal } = options
+  const waiting = createWaiting(limits.appendQueueEventsMax)
+  const bell = createBell(timers, signal)
+  const rounds = createRounds(options, () => {
+    bell.ring()
+    void run.start()
+  })
+  const { holdings, counting } = rounds
+  const turn = createTurn(options, { rounds, waiting, bell })
+  const { mayGrant, serve, retireUnused } = createServing(options, holdings, waiting)
+  let isLookDue = false
+
+  const hasWork = (): boolean => !waiting.isEmpty() || isLookDue || rounds.hasEnded()
+  const run = createLoop(options, {
+    hasWork: () => {
+      serve()
+      return hasWork()
+    },
+    turn: () => {
+      isLookDue = false
+      return turn()
+    },
+    onFailure: (error) => {
+      if (waiting.isEmpty()) onFailure(error)
+      else waiting.fail(error)
+    },
+  })
 
   /** A request is over: near the limit others may wait for what is left, and doubts are settled at once. */
-  const afterRequest = ({ reservation }: Grant): void => {
+  const end = ({ reservation }: Grant, how: () => void): void => {
+    how()
     bell.ring()
     const holding = holdings.find(reservation)
     if (holding === undefined || holding.underWay > 0) return
     if (holding.isDoubtful) counting.start(holding)
     else if (holding.isNear) {
       if (holding === holdings.current()) holdings.retire()
-      void run()
+      void run.start()
     }
   }
 
   return {
     take: (asked) => {
       if (asked.spans === 0) return nothingGranted(0)
-      const current = holdings.current()
-      if (!waiting.isEmpty() || !canGrant(current, asked) || isWorn(current)) return undefined
-      return holdings.grant(asked.spans)
+      return waiting.isEmpty() && mayGrant(asked) ? holdings.grant(asked.spans) : undefined
     },
     reserve: async (asked) => {
       const grant = waiting.join(asked)
-      void run()
+      void run.start()
       return grant
     },
-    settle: (grant, eventId) => {
-      holdings.settle(grant, eventId)
-      afterRequest(grant)
-    },
-    release: (grant) => {
-      holdings.release(grant)
-      afterRequest(grant)
-    },
-    doubt: (grant) => {
-      holdings.doubt(grant)
-      afterRequest(grant)
-    },
+    settle: (grant, eventId) => end(grant, () => holdings.settle(grant, eventId)),
+    release: (grant) => end(grant, () => holdings.release(grant)),
+    doubt: (grant) => end(grant, () => holdings.doubt(grant)),
     look: () => {
       isLookDue = true
-      return run()
+      return run.start()
     },
     tick: () => {
-      const current = holdings.current()
-      if (current !== undefined && (isWorn(current) || isUnused(current))) holdings.retire()
+      retireUnused()
       rounds.countWhatIsLeft()
       if (rounds.hasOver()) isLookDue = true
-      if (hasWork()) void run()
+      if (hasWork()) void run.start()
     },
-    isIdle: () =>
-      waiting.isEmpty() &&
-      running === undefined &&
-      holdings.all().length === 0 &&
-      !rounds.othersHold() &&
-      !counting.isBusy(),
+    isIdle: () => waiting.isEmpty() && !run.isRunning() && rounds.isIdle(),
     giveBack: async () => {
-      holdings.retire()
-      rounds.countWhatIsLeft()
-      await counting.settled()
-      await run()
+      await rounds.retireAll()
+      await run.start()
     },
   }
 }

@@ -1,0 +1,131 @@
+import type { Limits } from '#src/config.ts'
+import type { OpenReservation } from '#src/events/allowance.ts'
+import type { Clock } from '#src/lib/clock.ts'
+import type { ChunkLimits } from './decide-spans.ts'
+import { createCounting } from './counting.ts'
+import { createHoldings, type Holding } from './holdings.ts'
+import type { MonthLedger, StandingLedger } from './ledger.ts'
+
+export type ReservationLimits = ChunkLimits &
+  Pick<
+    Limits,
+    | 'reservationUseMs'
+    | 'reservationIdleMs'
+    | 'reservationTermMs'
+    | 'reservationsOpenMax'
+    | 'heldSpansPollMs'
+    | 'heldSpansPollsMax'
+    | 'appendQueueEventsMax'
+  >
+
+export type RoundOptions = Readonly<{
+  ledger: MonthLedger
+  /** The name of this process, which no other process ever had. */
+  holder: string
+  clock: Clock
+  newId: () => string
+  limits: ReservationLimits
+  /** Whether a holder is surely no more. Being wrong costs that holder a new reservation, and nobody anything else. */
+  isGone: (holder: string) => boolean
+  /** A failure behind nobody's request. What it was about is tried again. */
+  onFailure: (error: unknown) => void
+}>
+
+type Ended = Readonly<{ id: string; spent: number }>
+/** The ledger as read, and how it stands when what has ended is taken out and our own is as large as what is granted of it. */
+export type Round = Readonly<{
+  standing: StandingLedger
+  ended: readonly Ended[]
+  open: readonly OpenReservation[]
+  spent: number
+}>
+
+/** The rounds of one month at its ledger: each reads it, decides, and says at most one thing there. */
+export function createRounds(options: RoundOptions, onCounted: () => void) {
+  const { ledger, holder, clock, newId, limits, isGone, onFailure } = options
+  const holdings = createHoldings(clock, ledger.subject)
+  const counting = createCounting(ledger, { onCounted, onFailure })
+  let others: readonly OpenReservation[] = []
+
+  const isOver = ({ holder, until }: OpenReservation): boolean => {
+    const now = clock()
+    // A time that lies too far ahead was written before the clock was set back.
+    return isGone(holder) || now >= until || until - now > 2 * limits.reservationTermMs
+  }
+  const isDrained = (holding: Holding): boolean => holding !== holdings.current() && holding.underWay === 0
+
+  /** What was spent of a reservation, when it has ended. */
+  const spentOf = ({ id, holder: of }: OpenReservation): number | undefined => {
+    const counted = counting.result(id)
+    if (counted !== undefined || of !== holder) return counted
+    const holding = holdings.find(id)
+    // Its event was written and we were not told: nothing was ever granted of it.
+    if (holding === undefined) return 0
+    return isDrained(holding) && !holding.isDoubtful ? holding.granted : undefined
+  }
+  const sizeNow = (entry: OpenReservation): OpenReservation => {
+    const holding = holdings.find(entry.id)
+    return holding === undefined || holding === holdings.current() ? entry : { ...entry, spans: holding.granted }
+  }
+
+  /** Closes and counts what nobody could say the end of. */
+  const countWhatIsLeft = (): void => {
+    for (const holding of holdings.all()) if (holding.isDoubtful && isDrained(holding)) counting.start(holding)
+  }
+
+  return {
+    holdings,
+    counting,
+    countWhatIsLeft,
+    /** Nothing is held, by this process or, as far as the ledger was read, by others. */
+    isIdle: () => holdings.all().length === 0 && others.length === 0 && !counting.isBusy(),
+    /** Resolves when all that is not under way can be given back. */
+    retireAll: async (): Promise<void> => {
+      holdings.retire()
+      countWhatIsLeft()
+      await counting.settled()
+    },
+    hasOver: () => others.some(isOver),
+    hasEnded: () => counting.hasResults() || holdings.all().some((each) => isDrained(each) && !each.isDoubtful),
+
+    /** `retires`: what this process holds cannot grant what is asked. */
+    read: async (retires: () => boolean): Promise<Round> => {
+      const standing = await ledger.read()
+      if (retires()) holdings.retire()
+      others = standing.open.filter((entry) => entry.holder !== holder)
+      for (const entry of standing.open) if (entry.holder !== holder && isOver(entry)) counting.start(entry)
+      const ids = new Set(standing.open.map(({ id }) => id))
+      counting.keep(ids)
+      // Somebody else has ended it: what is under way will be refused by the log.
+      for (const { id } of holdings.all()) if (!ids.has(id)) holdings.forget(id)
+      const ended = standing.open.flatMap((entry) => {
+        const spent = spentOf(entry)
+        return spent === undefined ? [] : [{ id: entry.id, spent }]
+      })
+      const over = new Set(ended.map(({ id }) => id))
+      const open = standing.open.filter(({ id }) => !over.has(id)).map(sizeNow)
+      return { standing, ended, open, spent: ended.reduce((sum, { spent }) => sum + spent, standing.spent) }
+    },
+
+    /** Says what has ended, and nothing else. */
+    end: async ({ standing, ended, open, spent }: Round): Promise<void> => {
+      const ours = new Set(holdings.all().map(({ id }) => id))
+      const type = ended.every(({ id }) => ours.has(id)) ? 'allowance.returned' : 'allowance.reclaimed'
+      await ledger.append(type, { ended, spent, open }, standing.position)
+      for (const { id } of ended) holdings.forget(id)
+    },
+
+    reserve: async (round: Round, spans: number, limit: number | null, isNear: boolean): Promise<void> => {
+      const { standing, ended, open, spent } = round
+      const id = newId()
+      const fresh = { id, spans, holder, until: clock() + limits.reservationTermMs, since: null }
+      const said = { reserved: { id, spans, limit }, ended, spent, open: [...open, fresh] }
+      const since = await ledger.append('allowance.reserved', said, standing.position)
+      for (const { id } of ended) holdings.forget(id)
+      const usedBefore = open.reduce((sum, each) => sum + each.spans, spent)
+      holdings.add({ id, limit, since, usedBefore, isNear, spans })
+    },
+  }
+}
+
+export type Rounds = ReturnType<typeof createRounds>

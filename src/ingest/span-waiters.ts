@@ -1,0 +1,57 @@
+import { TransientError } from '#src/lib/failure.ts'
+import type { Timers } from '#src/lib/timers.ts'
+import type { Grant, SpansAsked } from './allowance.ts'
+
+type Waiter = Readonly<{
+  asked: SpansAsked
+  resolve: (grant: Grant | 'pending') => void
+  reject: (error: unknown) => void
+}> & { polls: number }
+
+/** Who waits for spans, in the order of asking. */
+export function createWaiting(waitingMax: number) {
+  let waiting: Waiter[] = []
+  return {
+    isEmpty: () => waiting.length === 0,
+    first: () => waiting[0],
+    shift: () => waiting.shift(),
+    join: (asked: SpansAsked): Promise<Grant | 'pending'> => {
+      const hint = 'too many requests wait for spans that others hold'
+      if (waiting.length >= waitingMax) throw new TransientError({ operation: 'reserve spans', subject: '', hint })
+      return new Promise((resolve, reject) => waiting.push({ asked, resolve, reject, polls: 0 }))
+    },
+    /** What those in front ask for, as far as one limit holds for them. */
+    asked: (limit: number | null): readonly number[] => {
+      const other = waiting.findIndex(({ asked }) => asked.limit !== limit)
+      return waiting.slice(0, other < 0 ? undefined : other).map(({ asked }) => asked.spans)
+    },
+    /** Nothing has come free meanwhile: who has waited for long enough is told to come again. */
+    disappoint: (pollsMax: number): void => {
+      for (const waiter of waiting) if (++waiter.polls >= pollsMax) waiter.resolve('pending')
+      waiting = waiting.filter(({ polls }) => polls < pollsMax)
+    },
+    fail: (error: unknown): void => {
+      const all = waiting
+      waiting = []
+      for (const { reject } of all) reject(error)
+    },
+  }
+}
+
+/** Something has come free, or may have: wakes who waits for it. */
+export function createBell(timers: Timers, signal: AbortSignal) {
+  let ring = (): void => {}
+  return {
+    ring: () => ring(),
+    /** True when it rang within the time. */
+    wait: (ms: number): Promise<boolean> => {
+      const rung = new Promise<boolean>((resolve) => {
+        ring = () => resolve(true)
+      })
+      return Promise.race([rung, timers.pause(ms, signal).then(() => false)])
+    },
+  }
+}
+
+export type Waiting = ReturnType<typeof createWaiting>
+export type Bell = ReturnType<typeof createBell>

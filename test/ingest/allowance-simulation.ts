@@ -1,0 +1,188 @@
+import { createHash } from 'node:crypto'
+import { expect } from 'chai'
+import { limits, plans } from '#src/config.ts'
+import type { WorkspacePlan } from '#src/directory/directory.ts'
+import { ledgerAfter, ledgerSubject, monthOf } from '#src/events/allowance.ts'
+import type { NewEvent } from '#src/events/envelope.ts'
+import { workspaceIdOf } from '#src/events/workspace-id.ts'
+import type { Grant } from '#src/ingest/allowance.ts'
+import type { Receipt } from '#src/ingest/event-of.ts'
+import { createRecorder, type Recorder } from '#src/ingest/record.ts'
+import { createReservedAllowance, type ReservedAllowance } from '#src/ingest/reserved-allowance.ts'
+import { createMemoryStream } from '#streams/memory/stream.ts'
+import type { Stream } from '#streams/stream.ts'
+import { makeEvent } from '#test/streams/make-event.ts'
+import { createRandom } from '#test/support/otlp.ts'
+import { createProcess, createWorld, reach, type Fault, type Process } from './virtual-world.ts'
+
+export type Scenario = Readonly<{
+  seed: number
+  limit: number
+  processes: number
+  senders: number
+  requestsOfEach: number
+  spansMax: number
+  /** Whether others know at once that a process is gone, as on one machine. */
+  knowsDead: boolean
+  /** Chance of a fault of each call to the log, and of a crash or a sleep of some process at each turn. */
+  faults: number
+  crashes: number
+  /** The log that processes reach, if it is not as it should be: for showing that the simulation can fail. */
+  spoil?: (stream: Stream) => Stream
+}>
+
+export type Outcome = Readonly<{
+  demand: number
+  /** Spans in the log. */
+  stored: number
+  /** Spans that senders were told are stored. */
+  told: number
+  /** What the log held for each request against what its sender was told. */
+  lies: readonly string[]
+  spent: number
+  open: number
+  ledgerEvents: number
+  answers503: number
+}>
+
+type Ingest = Readonly<{ process: Process; allowance: ReservedAllowance; recorder: Recorder }>
+type Request = Readonly<{ name: string; spans: number }>
+
+const workspaceId = workspaceIdOf('acme')
+
+/** The only event of a request: what was granted of it, and what its sender is to be told. */
+function eventOf({ spans }: Request, { id, receivedAt }: Receipt, { granted }: Grant): NewEvent {
+  const type = granted === 0 ? 'spans.refused' : 'spans.received'
+  const counts = { spans: granted, logs: 0, rumEvents: 0, refused: spans - granted, bytes: 0 }
+  return { ...makeEvent(id, { type, receivedAt, counts, answer: String(granted) }), id }
+}
+
+/** Senders that send again until they are answered, and processes that crash, sleep and lose their log now and then. */
+export async function simulateAllowance(scenario: Scenario): Promise<Outcome> {
+  const { seed, limit, requestsOfEach, spansMax, knowsDead } = scenario
+  const random = createRandom(seed)
+  const below = (max: number): number => Math.floor(random() * max)
+  const world = createWorld()
+  const memory = createMemoryStream({ partition: '0', epoch: 'virtual' })
+  let [stored, ledgerEvents, answers503, made] = [0, 0, 0, 0]
+  let isCalm = false
+  const log: Stream = {
+    ...memory,
+    append: async (events, expected) => {
+      const appended = await memory.append(events, expected)
+      for (const [index, event] of events.entries()) {
+        if (appended.events[index]?.repeated !== undefined) continue
+        stored += event.counts.spans
+        if (event.type.startsWith('allowance.')) ledgerEvents++
+      }
+      return appended
+    },
+  }
+  const reached = scenario.spoil?.(log) ?? log
+  const plan: WorkspacePlan = { ...(plans['free'] as WorkspacePlan), spansPerMonth: limit }
+  const credential = { workspaceId, workspace: { plan } } as unknown as Receipt['credential']
+  const alive = new Map<string, Process>()
+
+  const fault = (): Fault => {
+    if (isCalm || random() >= scenario.faults) return undefined
+    return (['before', 'after', 'late', 'twice'] as const)[below(4)]
+  }
+  const start = (): Ingest => {
+    const process = createProcess(world)
+    const holder = `process-${++made}`
+    alive.set(holder, process)
+    void process.died.then(() => alive.delete(holder))
+    const skewMs = below(2_000)
+    const network = { delayMs: () => below(20), fault, lateMs: () => below(20_000) }
+    const stream = reach(reached, world, process, network)
+    const allowance = createReservedAllowance({
+      stream,
+      clock: () => world.now() + skewMs,
+      holder,
+      newId: () => createHash('sha256').update(`${seed} ${++made}`).digest('hex').slice(0, 32),
+      timers: process.timers,
+      random,
+      limits: { ...limits, reservedSpansMin: 16 },
+      isGone: (other) => knowsDead && !alive.has(other),
+      counted: async () => undefined,
+      onFailure: () => undefined,
+    })
+    void allowance.sweep([workspaceId])
+    return { process, allowance, recorder: createRecorder({ stream, gate: allowance }) }
+  }
+  const ingests = Array.from({ length: scenario.processes }, start)
+
+  const attempt = async ({ recorder, process }: Ingest, request: Request): Promise<number | undefined> => {
+    const receipt = { credential, id: `acme.traces.${request.name}`, identified: true, receivedAt: world.now() }
+    const make = async (grant: Grant): Promise<readonly NewEvent[]> => [eventOf(request, receipt, grant)]
+    const answer = recorder.recordSpans(receipt, { valid: request.spans, isPartial: false }, make).then(
+      (recorded) => {
+        if (!recorded.ok) return undefined
+        const { repeated, grant } = recorded.value
+        return repeated === undefined ? grant.granted : Number(repeated.answer)
+      },
+      () => undefined,
+    )
+    // A sender waits for ten seconds, and hears at once that the connection is gone.
+    const unanswered = Promise.race([process.died, world.sleep(10_000)]).then(() => undefined)
+    return Promise.race([answer, unanswered])
+  }
+  const send = async (request: Request): Promise<number> => {
+    for (;;) {
+      const told = await attempt(ingests[below(ingests.length)] as Ingest, request)
+      if (told !== undefined) return told
+      answers503++
+      await world.sleep(below(2_000))
+    }
+  }
+  let [demand, told] = [0, 0]
+  const lies: string[] = []
+  const sender = async (number: number): Promise<void> => {
+    for (let index = 0; index < requestsOfEach; index++) {
+      const request = { name: `${number}-${index}`, spans: 1 + below(spansMax) }
+      demand += request.spans
+      const accepted = await send(request)
+      told += accepted
+      const held = (await memory.find([`acme.traces.${request.name}`], world.now())).get(`acme.traces.${request.name}`)
+      if (held?.counts.spans !== accepted) lies.push(`${request.name}: told ${accepted}, held ${held?.counts.spans}`)
+      await world.sleep(below(300))
+    }
+  }
+  const over = new AbortController()
+  const trouble = async (): Promise<void> => {
+    while (!over.signal.aborted) {
+      await world.sleep(below(500))
+      if (over.signal.aborted || random() >= scenario.crashes) continue
+      const index = below(ingests.length)
+      const { process } = ingests[index] as Ingest
+      if (random() < 0.5) process.sleep(below(25_000))
+      else {
+        process.die()
+        ingests[index] = start()
+      }
+    }
+  }
+  const troubled = trouble()
+  await world.until(Promise.all(Array.from({ length: scenario.senders }, (_, number) => sender(number))))
+  over.abort()
+  await world.until(troubled)
+  isCalm = true
+  // What sleeps awakes, what is late arrives, what was left behind is taken back.
+  await world.until(world.sleep(60_000))
+  await world.until(Promise.all(ingests.map(({ allowance }) => allowance.close())))
+  const month = monthOf(world.now())
+  const { spent, open } = ledgerAfter(await memory.last(ledgerSubject(workspaceId, month)), memory.epoch)
+  return { demand, stored, told, lies, spent, open: open.length, ledgerEvents, answers503 }
+}
+
+/** Fails unless the outcome is exact. */
+export function expectExact({ limit }: Scenario, outcome: Outcome, what: string): void {
+  const { demand, stored, told, lies, spent, open } = outcome
+  expect(lies, what).to.deep.equal([])
+  expect({ stored, told, spent, open }, what).to.deep.equal({
+    stored: Math.min(limit, demand),
+    told: stored,
+    spent: stored,
+    open: 0,
+  })
+}
