@@ -14,6 +14,7 @@ import { createPasswordRoutes } from './password.ts'
 import { createSignInRoutes } from './sign-in.ts'
 import { createSignInThrottle } from './sign-in-throttle.ts'
 import { createTracePageRoutes } from './traces-page.ts'
+import { createUsageRoutes } from './usage.ts'
 
 /** Bytes of forms held at once by all requests: a form is at most 64 KiB. */
 const formsInFlightBytesMax = 4 * 1024 * 1024
@@ -49,6 +50,7 @@ export function createAppRoutes(options: AppOptions): Route[] {
     ...createLogPageRoutes(app),
     ...createFindPageRoutes(app),
     ...createConnectRoutes(app),
+    ...createUsageRoutes(app),
     ...createKeyRoutes(app),
     ...createPasswordRoutes(app),
   ]

@@ -20,6 +20,7 @@ export type Site = Opened &
   Readonly<{
     url: string
     failures: unknown[]
+    reader: IndexReader
     /** Folds events into the indexes that the pages read, and says that these are at the log's head. */
     index: (...events: readonly DecodedEvent[]) => Promise<void>
     close: () => Promise<void>
@@ -76,6 +77,7 @@ export async function openSite(options: Options = {}): Promise<Site> {
     ...opened,
     url: `http://127.0.0.1:${port}`,
     failures,
+    reader: readerOf(),
     index: async (...events) => {
       for (const projection of projections) {
         const handled = events.filter(({ event }) => projection.handles.includes(event.type as never))

@@ -1,0 +1,145 @@
+import { expect } from 'chai'
+import { noCounts, type Counts } from '#src/events/envelope.ts'
+import type { WorkspaceId } from '#src/events/workspace-id.ts'
+import { forecastSpans } from '#src/app/usage-forecast.ts'
+import { readUsage } from '#projections/allowance/query.ts'
+import { givenSpan } from '#test/projections/traces/given.ts'
+import { givenEvent, type GivenHeader } from '#test/support/fold-harness.ts'
+import { createTestClock, openDirectory } from '../directory/harness.ts'
+import { createBrowser, createPerson, openSite, password, type Browser, type Site } from './harness.ts'
+
+const email = 'ann@acme.example'
+const day = 86_400_000
+const noon = Date.UTC(2026, 10, 21, 12)
+
+describe('usage page', () => {
+  let site: Site
+  let browser: Browser
+  let workspace: WorkspaceId
+  beforeEach(async () => {
+    site = await openSite({ opened: await openDirectory({ clock: createTestClock(noon) }) })
+    workspace = (await createPerson(site.directory, email, 'Acme')).workspace.id
+    await site.directory.changePlan(workspace, 'free')
+    browser = createBrowser(site)
+    await browser.post('/app/sign-in', { email, password })
+  })
+  afterEach(async () => {
+    await site.close()
+    expect(site.failures).to.deep.equal([])
+  })
+
+  const received = (n: number, counts: Partial<Counts>, header: GivenHeader = {}) =>
+    givenEvent('spans.received', n, {}, { workspace, counts: { ...noCounts, ...counts }, ...header })
+  /** The rows under a heading, cells with a bar between. */
+  function rowsUnder(text: string, heading: string): readonly string[] {
+    const [, section = ''] = new RegExp(`<h2>${heading}</h2>([\\s\\S]*?)</table>`).exec(text) ?? []
+    return [...section.matchAll(/<tr>([\s\S]*?)<\/tr>/g)].slice(1).map(([, row = '']) =>
+      row
+        .replaceAll(/<\/t[hd]>/g, '|')
+        .replaceAll(/<[^>]*>/g, ' ')
+        .replaceAll(/\s+/g, ' ')
+        .replaceAll(/ ?\| ?/g, '|')
+        .trim(),
+    )
+  }
+
+  it('shows the month by day, service and key, what was refused and why', async () => {
+    const made = await site.directory.createKey({ workspaceId: workspace, kind: 'tracing', name: 'checkout key' })
+    const key = made.ok ? made.value.key : undefined
+    const keyId = key?.id ?? ''
+    const reasons = ['rejected_allowance', 'rejected_allowance', 'rejected_invalid'] as const
+    const refusedSpans = reasons.map((reason) => ({ traceId: 'a'.repeat(32), spanId: 'b'.repeat(16), reason }))
+    await site.index(
+      received(1, { spans: 10_000, bytes: 1_234 }, { keyId, receivedAt: noon - day }),
+      givenEvent(
+        'spans.received',
+        2,
+        { spans: [givenSpan({ id: 1 }), givenSpan({ id: 2, service: 'payments' })] },
+        { workspace, keyId, receivedAt: noon - 1_000, counts: { ...noCounts, spans: 2, bytes: 10 } },
+      ),
+      givenEvent('spans.refused', 3, { refusedSpans }, { workspace, keyId, counts: { ...noCounts, refused: 3 } }),
+    )
+    const { status, text } = await browser.get('/app/usage')
+    expect(status).to.equal(200)
+    for (const part of ['<strong>10,002</strong>', 'of 50,000', '(20.0 %)', '1,244 bytes', '2026-12-01 00:00 UTC']) {
+      expect(text).to.include(part)
+    }
+    expect(rowsUnder(text, 'By day')).to.deep.equal(['2026-11-21|2|0|0|3|10|', '2026-11-20|10,000|0|0|0|1,234|'])
+    expect(rowsUnder(text, 'By service')).to.deep.equal(['checkout|1|0|0|', 'payments|1|0|0|'])
+    const shown = `${key?.prefix}…${key?.last4} checkout key`
+    expect(rowsUnder(text, 'By key')).to.deep.equal([`${shown}|10,002|0|0|3|1,244|`])
+    expect([...rowsUnder(text, 'Refused')].sort()).to.deep.equal([
+      `2026-11-21|${shown}|spans without valid ids|1|`,
+      `2026-11-21|${shown}|the monthly span allowance was used up|2|`,
+    ])
+  })
+
+  it('shows another month, and refuses what is none', async () => {
+    await site.index(received(1, { spans: 77 }, { receivedAt: Date.UTC(2026, 9, 5) }))
+    const { text } = await browser.get('/app/usage?month=2026-10')
+    expect(text).to.include('<strong>77</strong>').and.not.include('At the pace')
+    expect((await browser.get('/app/usage')).text).to.include('<strong>0</strong>')
+    for (const month of ['2026-13', 'last', '2026-11-01', "'>"]) {
+      expect((await browser.get(`/app/usage?month=${encodeURIComponent(month)}`)).status, month).to.equal(400)
+    }
+  })
+
+  it('shows no other workspace’s', async () => {
+    const { workspace: other } = await createPerson(site.directory, 'eve@other.example', 'Other')
+    await site.index(received(1, { spans: 4_321 }, { workspace: other.id, keyId: 'k-of-other' }))
+    expect((await browser.get('/app/usage')).text)
+      .to.not.include('4,321')
+      .and.not.include('k-of-other')
+  })
+
+  describe('at the head of each page', () => {
+    const heads = [
+      [39_999, undefined],
+      [40_000, 'More than 80 % of the monthly allowance of 50,000 spans is used'],
+      [47_499, 'More than 80 %'],
+      [47_500, 'More than 95 %'],
+      [49_999, 'More than 95 %'],
+      [50_000, 'is used up: further spans are rejected until 2026-12-01'],
+    ] as const
+    for (const [spans, warning] of heads) {
+      it(`${spans} spans of 50,000: ${warning ?? 'no warning'}`, async () => {
+        await site.index(received(1, { spans }))
+        for (const path of ['/app', '/app/keys', '/app/logs', '/app/connect']) {
+          const { text } = await browser.get(path)
+          if (warning === undefined) expect(text, path).to.not.include('monthly allowance of')
+          else expect(text, path).to.include(warning)
+        }
+      })
+    }
+
+    it('there is none without a limit, and none of the month before', async () => {
+      await site.index(received(1, { spans: 50_000 }, { receivedAt: Date.UTC(2026, 9, 31) }))
+      expect((await browser.get('/app')).text).to.not.include('monthly allowance of')
+      await site.index(received(2, { spans: 60_000 }))
+      await site.directory.changePlan(workspace, 'unlimited')
+      expect((await browser.get('/app')).text).to.not.include('monthly allowance of')
+    })
+  })
+
+  describe('forecasts the month’s end', () => {
+    const forecast = async (given: readonly (readonly [daysAgo: number, spans: number])[]) => {
+      await site.index(
+        ...given.map(([daysAgo, spans], n) => received(n + 1, { spans }, { receivedAt: noon - daysAgo * day - 1 })),
+      )
+      return forecastSpans(await readUsage(site.reader, workspace, '2026-11'), noon)
+    }
+
+    it('by the pace of the last seven days', async () => {
+      // 6.5 days of 100 a day are behind this noon, 9.5 are to come; what was before them counts, and sets no pace.
+      const days = [6, 5, 4, 3, 2, 1, 0].map((ago) => [ago, ago === 0 ? 50 : 100] as const)
+      expect(await forecast([[15, 5_000], ...days])).to.equal(5_650 + 950)
+    })
+    it('by the days since spans came at all', async () => {
+      expect(await forecast([[1, 150]])).to.equal(150 + 950)
+    })
+    it('not at all without a pace', async () => {
+      expect(await forecast([])).to.equal(undefined)
+      expect(await forecast([[12, 100]])).to.equal(undefined)
+    })
+  })
+})
