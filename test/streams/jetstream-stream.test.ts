@@ -114,6 +114,7 @@ describe('the JetStream log', function () {
       const first = follower.changed(0, never())
       const { last } = await stream.append([makeEvent('first')])
       await first
+      expect(await follower.read(last, 10), 'after that look').to.deep.equal([])
       const waiting = follower.changed(last, controller.signal)
       const before = asked
       await stream.append([makeEvent('second')])
@@ -121,6 +122,54 @@ describe('the JetStream log', function () {
       expect(asked - before).to.equal(0)
       await follower.close()
     })
+  })
+
+  it('has settled what was under way when it is closed', async () => {
+    let settled = 0
+    const calls = [makeEvent('identified'), makeLine('line')].map((event) =>
+      stream.append([event]).then(() => settled++),
+    )
+    await stream.close()
+    expect(settled).to.equal(2)
+    await Promise.all(calls)
+  })
+
+  it('believes what the server has announced, not an older answer that comes after it', async () => {
+    let asked = 0
+    let onAsked = async (): Promise<void> => undefined
+    let onHeard = (): void => undefined
+    const slow: Nats = {
+      ...otherNats,
+      request: async (subject, data, fields) => {
+        const answer = await otherNats.request(subject, data, fields)
+        if (!subject.includes('.STREAM.INFO.')) return answer
+        asked++
+        await onAsked()
+        return answer
+      },
+      subscribe: (subject, listener) =>
+        otherNats.subscribe(subject, (received) => {
+          listener(received)
+          onHeard()
+        }),
+    }
+    const follower = await openJetStream(slow, { partition: '0', prefix: log.prefix, limits })
+    const first = follower.changed(0, never())
+    const { last } = await stream.append([makeEvent('first')])
+    await first
+    expect(await follower.read(last, 10), 'after its first look at the head').to.deep.equal([])
+    // It finds nothing behind the first event, and is told so only when it has heard of the second.
+    const heard = Promise.withResolvers<void>()
+    onAsked = async () => {
+      onHeard = heard.resolve
+      await stream.append([makeEvent('second')])
+      await heard.promise
+    }
+    expect(await follower.read(last, 10)).to.deep.equal([])
+    const looks = asked
+    await follower.changed(last, never())
+    expect(asked).to.equal(looks)
+    await follower.close()
   })
 
   describe('group commit', () => {
@@ -175,6 +224,10 @@ describe('the JetStream log', function () {
       await stream.append([makeEvent('identified')])
       expect(await messages()).to.equal(3)
       expect((await stream.last('one'))?.id).to.equal('acme.traces.of a subject')
+      const both = ['one', 'two'].map((subject) => makeEvent(`newer of ${subject}`, { subject, identified: false }))
+      const { events } = await stream.append(both)
+      const found = await Promise.all(['one', 'two'].map((subject) => stream.last(subject)))
+      expect(found.map((event) => event?.position)).to.deep.equal(events.map(({ position }) => position))
     })
   })
 
@@ -209,6 +262,9 @@ describe('the JetStream log', function () {
       const expected = { subject: 'nobody', position: 4096 }
       expect((await rejection(stream.append(calls[1] ?? [], expected))).name).to.equal('ConflictError')
       expect(await messages()).to.equal(3 + 1 + 1)
+      const { events } = await stream.append([makeEvent('ahead'), makeLarge('behind', bytes)])
+      const positions = (await readAll(stream)).map(({ position }) => position)
+      expect(positions.slice(-2)).to.deep.equal(events.map(({ position }) => position))
     })
 
     it('is refused for good when no step could hold it, and nothing of it is stored', async () => {
