@@ -3,10 +3,10 @@ import { GenericContainer, getContainerRuntimeClient, Network } from 'testcontai
 import { startContainer } from './docker.ts'
 import { startTogether, type Engine } from './engine.ts'
 import { onFreePorts } from './free-ports.ts'
+import { natsImage } from './images.ts'
 import { natsEnvironment, natsUser, newNatsPassword } from './nats-node.ts'
 import { natsProbe } from './probe.ts'
 
-const image = 'nats:2.15.2-alpine'
 const [port, monitorPort, routePort] = [4222, 8222, 6222]
 
 /** The same files as a native server's, in the image's place for them. */
@@ -37,7 +37,7 @@ export async function startDockerNats(count: number): Promise<readonly Engine[]>
       names.map((name, node) => {
         const [clients = 0, monitor = 0] = ports.slice(2 * node)
         const address = `${client.info.containerRuntime.host}:${clients}`
-        const container = new GenericContainer(image)
+        const container = new GenericContainer(natsImage)
           .withEnvironment(environment(name))
           .withCopyFilesToContainer(files)
           .withExposedPorts({ container: port, host: clients }, { container: monitorPort, host: monitor })

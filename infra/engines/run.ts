@@ -2,10 +2,11 @@ import { once } from 'node:events'
 import { startElasticsearch } from './elasticsearch.ts'
 import { startNats } from './nats.ts'
 
-// `node infra/engines/run.ts`: a NATS server and an Elasticsearch until Ctrl-C; prints their addresses as our configuration takes them.
+// `node infra/engines/run.ts`: a NATS server and an Elasticsearch until Ctrl-C; prints what our configuration must know of them.
 try {
   const [nats, elasticsearch] = await Promise.all([startNats(), startElasticsearch()])
   console.log(`NATS_URL=${nats.url}`)
+  console.log('NATS_SYNC_ALWAYS=1')
   console.log(`ELASTICSEARCH_URL=${elasticsearch.url}`)
   // The engines do not keep a process alive; a pending timer does.
   const awake = setInterval(() => undefined, 1 << 30)

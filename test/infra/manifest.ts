@@ -1,0 +1,57 @@
+import { execFileSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import { parseAllDocuments } from 'yaml'
+import { ConfigError, readConfig, type Config } from '#src/config.ts'
+
+export const read = (file: string): string => readFileSync(join('infra', file), 'utf8')
+
+/** The documents of a YAML file of infra/; fails where the file is not sound, a key stands twice included. */
+export function documentsOf(file: string): unknown[] {
+  return parseAllDocuments(read(file), { merge: true }).map((document) => {
+    expect([...document.errors, ...document.warnings].map(String), file).to.deep.equal([])
+    return document.toJS() as unknown
+  })
+}
+
+export type Environment = Readonly<Record<string, string>>
+
+/** What infra/secrets.sh writes. */
+export function makeSecrets(): Environment {
+  const lines = execFileSync('/bin/sh', ['infra/secrets.sh'], { encoding: 'utf8' }).trim().split('\n')
+  return Object.fromEntries(lines.map((line) => line.split(/=(.*)/s).slice(0, 2) as [string, string]))
+}
+
+const known: ReadonlySet<string> = new Set(
+  (() => {
+    try {
+      readConfig({}, ['--which'])
+    } catch (failure) {
+      const flags = failure instanceof ConfigError ? failure.message.match(/--[a-z-]+/g) : null
+      return flags?.map((flag) => flag.slice(2).replaceAll('-', '_').toUpperCase()) ?? []
+    }
+    return []
+  })(),
+)
+
+/** The configuration that a process of ours has with these variables, of which `helpers` only make up others. */
+export function configOf(environment: Environment, args: readonly string[], helpers: readonly string[] = []): Config {
+  const unknown = Object.keys(environment).filter((name) => !known.has(name) && !helpers.includes(name))
+  expect(unknown, 'variables that the server does not know').to.deep.equal([])
+  return readConfig(environment, args)
+}
+
+/** The variables that nats.conf and nats-cluster.conf ask for. */
+export const natsVariables = (): string[] =>
+  [
+    ...new Set(
+      ['nats.conf', 'nats-cluster.conf'].flatMap((file) =>
+        [...read(file).matchAll(/^\s*[a-z_]+: \$([A-Z_]+)$/gm)].map(([, name = '']) => name),
+      ),
+    ),
+  ].sort()
+
+/** `host:port` of every server that an environment names, in its routes or addresses. */
+export const addressesIn = (text: string): string[] =>
+  [...text.matchAll(/@([^\s,/\]]+)/g)].map(([, address = '']) => address)
