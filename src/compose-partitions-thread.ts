@@ -24,7 +24,7 @@ export type PartitionsData = Readonly<{ cluster: ClusterConfig; name: string }>
 
 const { cluster, name } = workerData as PartitionsData
 const port = present(parentPort, 'the projector runs in a thread')
-const { partitions, indexPrefix: prefix, elasticsearchUrl: url } = cluster
+const { partitions, indexPrefix: prefix, elasticsearchUrl: url, indexRefreshMs: refreshEveryMs } = cluster
 
 const stopped = new AbortController()
 const told = Promise.withResolvers<void>()
@@ -45,7 +45,7 @@ const decode = createDecoder(createDecoders(limits))
 /** Folds one partition until its lease ends. */
 async function fold(nats: Nats, partition: number, signal: AbortSignal): Promise<void> {
   const stream = await openJetStream(nats, { partition: String(partition), prefix, limits })
-  const writer = createElasticsearchIndexWriter({ url, prefix, partition })
+  const writer = createElasticsearchIndexWriter({ url, prefix, partition, refreshEveryMs })
   const projector = createProjector({
     stream,
     writer,

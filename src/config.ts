@@ -124,6 +124,7 @@ const schema = z.object({
     .string()
     .regex(/^[a-z][a-z0-9-]{0,39}$/, 'has lower-case letters, digits and -, a letter first, at most 40')
     .default('throughline'),
+  INDEX_REFRESH_MS: z.coerce.number().int().min(1).max(60_000).default(500),
   KEY_PEPPER: secret.optional(),
 })
 type Environment = z.output<typeof schema>
@@ -142,6 +143,8 @@ export type ClusterConfig = Readonly<{
   natsReplicas: number | undefined
   /** Tells this installation from others on the same engines. */
   indexPrefix: string
+  /** How often what was folded is made to be found, at most: sooner costs Elasticsearch more. */
+  indexRefreshMs: number
   /** Keys the hashes of API keys. */
   pepper: string
   sessionKeys: readonly string[]
@@ -220,6 +223,7 @@ function clusterOf(data: Environment): ClusterConfig | undefined {
     allowLazyLog: data.ALLOW_LAZY_LOG,
     natsReplicas: data.NATS_REPLICAS,
     indexPrefix: data.INDEX_PREFIX,
+    indexRefreshMs: data.INDEX_REFRESH_MS,
     pepper: data.KEY_PEPPER,
     sessionKeys: data.SESSION_KEYS.split(','),
   }

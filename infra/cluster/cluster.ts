@@ -16,6 +16,8 @@ import { startMember, type Member, type Role } from './member.ts'
 
 const roles: readonly Role[] = ['ingest', 'project', 'query']
 const processesMax = 16
+/** For answers that their clients read slowly. */
+const stopPatienceMs = 8_000
 
 const { values } = parseArgs({
   options: {
@@ -88,6 +90,17 @@ function urlOf(front: Server): string {
   return `http://${['0.0.0.0', '::'].includes(values.host) ? 'localhost' : values.host}:${port}`
 }
 
+/** Takes no more connections, lets the members answer what is under way, and passes that on for as long as a server would. */
+async function retire(front: Server, stopMembers: () => Promise<unknown>): Promise<void> {
+  const closed = once(front, 'close')
+  front.close()
+  await stopMembers()
+  front.closeIdleConnections()
+  const timer = setTimeout(() => front.closeAllConnections(), stopPatienceMs)
+  await closed
+  clearTimeout(timer)
+}
+
 /** The first run's text, where this is it, by the command line as an operator would. */
 function showFirstRun(environment: NodeJS.ProcessEnv, baseUrl: string): void {
   const argv = ['src/main.ts', 'first-run', '--base-url', baseUrl, '--data', values.data]
@@ -107,12 +120,10 @@ async function run(): Promise<void> {
     const { PORT: _port, HOST: _host, THROUGHLINE_DATA: _data, ...given } = process.env
     const environment = { ...given, ...ours, TRUSTED_PROXIES: '1' }
     const members = await startMembers(environment)
-    stops.push(() => Promise.all(members.map((member) => member.stop())))
+    const stopMembers = (): Promise<unknown> => Promise.all(members.map((member) => member.stop()))
+    stops.push(stopMembers)
     const front = await listen(members)
-    stops.push(() => {
-      front.close()
-      front.closeAllConnections()
-    })
+    stops.push(() => retire(front, stopMembers))
     const baseUrl = process.env['BASE_URL'] ?? urlOf(front)
     showFirstRun(environment, baseUrl)
     const counts = roles.map((role) => `${countOf(role)} ${role}`).join(', ')

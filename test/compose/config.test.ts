@@ -40,6 +40,7 @@ describe('configuration', () => {
       allowLazyLog: false,
       natsReplicas: undefined,
       indexPrefix: 'throughline',
+      indexRefreshMs: 500,
       pepper: secret,
       sessionKeys: [secret],
     })

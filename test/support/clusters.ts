@@ -25,6 +25,8 @@ export async function bringCluster(dataFolder: string): Promise<Cluster> {
     NATS_URL: natsUrl,
     NATS_SYNC_ALWAYS: '1',
     ELASTICSEARCH_URL: elasticsearchUrl,
+    // Tests wait for what they have sent, again and again.
+    INDEX_REFRESH_MS: '20',
     INDEX_PREFIX: `t${randomBytes(6).toString('hex')}`,
     SESSION_KEYS: secret(),
     KEY_PEPPER: secret(),
