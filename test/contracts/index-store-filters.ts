@@ -79,6 +79,51 @@ export function filterClauses(use: () => OpenIndexStore): void {
       expect(await count(phrase(['w'], ['message'], true))).to.equal(1_200)
     })
 
+    it('matches patterns alike, whatever characters they are made of', async () => {
+      const texts = [
+        'timeout timeouts Zeitüberschreitung überall über ÜBER2 größe',
+        '支付失败 ประเทศไทย κόσμος мир naïve ﬁ',
+        'a.b a+b a*b a(b a[b a{b a|b a&b a~b a#b a@b a"b a<b> a^b a$b a/b a-b a\\b a:b a,b',
+        'x1 x12 x123 x1234 𝒳𝒴 ☃ \u{10fffd}x',
+      ]
+      const entries = texts.map((text, position) => lineEntry({ text, service: [text] }, position + 1))
+      const oracle = createMemoryIndexStore()
+      await oracle.writer.open(index, fixture, epoch)
+      await oracle.writer.promote('fixture', index)
+      for (const { writer } of [oracle, use()]) await write(writer, entries, texts.length)
+      const word = '[\\p{L}\\p{N}\\p{M}]'
+      const sources = [
+        ...[
+          'time.*',
+          `${word}*out${word}*`,
+          `${word}ber${word}*`,
+          'x[0-9]{2,3}',
+          'x(1|12)?',
+          '(?:x1)(?:2(?:3)?)?',
+          'x\\d+',
+        ],
+        ...[
+          '[^a-z]+',
+          '\\P{L}+',
+          '\\W+',
+          '.',
+          '..',
+          '[付-支]',
+          '[^\\p{L}]',
+          'na\\u{ef}ve',
+          '𝒳.',
+          '[\\s\\S]*',
+          '(?:)',
+          'gr.{1,2}e',
+        ],
+      ]
+      for (const sign of '.+*([{|&~#@"<^$/-\\:,') sources.push(`text==.*a\\${sign}b.*`, `text=.*[\\${sign}].*`)
+      for (const regex of sources) {
+        const filter: Filter = { kind: 'pattern', fields: ['message', 'fields'], prefix: '', regex }
+        expect(await ids('lines', filter), regex).to.deep.equal(await idsOf(oracle.reader, 'lines', filter))
+      }
+    })
+
     it('answers numeric ranges exactly, however many values they meet', async () => {
       const random = createRandom(7)
       const sizes = Array.from({ length: 1_500 }, (_, n) => (n % 2 === 0 ? n - 700 : random.below(2 ** 40) / 8))

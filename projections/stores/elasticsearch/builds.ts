@@ -98,15 +98,19 @@ export async function openBuild(place: Place, { index, epoch, after, shapes }: N
   return storedBuild(source)
 }
 
-/** Changes the record of a build. It fails on one that is not there any more: a dropped build does not come back. */
-export async function updateBuild(place: Place, index: IndexName, change: object): Promise<void> {
+/** Changes the record of a build; false when it is not there any more: a dropped build does not come back. */
+export async function updateBuild(place: Place, index: IndexName, change: object): Promise<boolean> {
   const { elasticsearch, names, partition } = place
-  const call = { operation: 'update', subject: index, method: 'POST' } as const
-  const target = path(names, '_update', buildId(index, partition))
-  const query = { retry_on_conflict: 3, _source: false }
-  const answer = await elasticsearch.send({ ...call, path: target, query, body: { doc: change }, accept: [404] })
-  if (answer.status !== 404) return
-  throw new PermanentError({ operation: 'update', subject: index, hint: 'the build was dropped' })
+  const { status } = await elasticsearch.send({
+    operation: 'update',
+    subject: index,
+    method: 'POST',
+    path: path(names, '_update', buildId(index, partition)),
+    query: { retry_on_conflict: 3, _source: false },
+    body: { doc: change },
+    accept: [404],
+  })
+  return status !== 404
 }
 
 /** Records of builds, of all partitions. */

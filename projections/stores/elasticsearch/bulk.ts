@@ -2,22 +2,19 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { PermanentError, TransientError } from '#src/lib/failure.ts'
 import type { JsonObject } from '#src/lib/json.ts'
 import type { Position } from '#src/events/envelope.ts'
-import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { numberIn, objectIn, objectsIn } from './answer-parts.ts'
 import { reasonOf, type Elasticsearch } from './client.ts'
+import { lookUp, type DocumentPlace } from './look-up.ts'
 import { epochField } from './mapping.ts'
 
 /** One document to be written or deleted. Its version is the position of the last event folded into it. */
-export type Operation = Readonly<{
-  kind: 'index' | 'delete'
-  /** The day's index. */
-  index: string
-  key: string
-  workspaceId: WorkspaceId
-  position: Position
-  /** JSON text; '' for a deletion. */
-  document: string
-}>
+export type Operation = DocumentPlace &
+  Readonly<{
+    kind: 'index' | 'delete'
+    position: Position
+    /** JSON text; '' for a deletion. */
+    document: string
+  }>
 
 export type BulkOptions = Readonly<{
   elasticsearch: Elasticsearch
@@ -33,7 +30,6 @@ const requestsAtOnce = 2
 /** Tries of what was refused for want of room, the pauses between them twice as long each time. */
 const triesMax = 6
 const firstPauseMs = 50
-const lookedUpAtOnce = 1_000
 
 function linesOf({ kind, index, key, workspaceId, position, document }: Operation): string {
   const place = `"_index":"${index}","_id":${JSON.stringify(key)},"routing":"${workspaceId}"`
@@ -101,29 +97,15 @@ async function post(elasticsearch: Elasticsearch, { lines, operations }: Batch):
  * projector was faster. What is not there was deleted by a later event.
  */
 async function checkConflicts({ elasticsearch, epoch }: BulkOptions, conflicts: readonly Operation[]): Promise<void> {
-  for (let start = 0; start < conflicts.length; start += lookedUpAtOnce) {
-    const asked = conflicts.slice(start, start + lookedUpAtOnce)
-    const docs = asked.map(({ index, key, workspaceId }) => ({ _index: index, _id: key, routing: workspaceId }))
-    const { body } = await elasticsearch.send({
-      operation: 'look up',
-      subject: `${docs.length} documents`,
-      method: 'POST',
-      path: '/_mget',
-      query: { _source: epochField },
-      body: { docs },
-    })
-    const found = objectsIn(body['docs'])
-    for (const [place, operation] of asked.entries()) checkConflict(operation, found[place] ?? {}, epoch)
+  const stored = await lookUp(elasticsearch, conflicts, [epochField])
+  for (const [place, operation] of conflicts.entries()) {
+    const document = stored[place]
+    if (document === undefined) continue
+    if (document.source[epochField] === epoch && document.version >= operation.position) continue
+    const subject = `${subjectOf(operation)} at ${operation.position}`
+    const hint = "another log's document is in its place: rebuild the projection"
+    throw new PermanentError({ operation: 'write', subject, hint })
   }
-}
-
-function checkConflict(operation: Operation, stored: JsonObject, epoch: string): void {
-  if (stored['found'] !== true) return
-  const isOfLog = objectIn(stored['_source'])[epochField] === epoch
-  if (isOfLog && numberIn(stored['_version']) >= operation.position) return
-  const subject = `${subjectOf(operation)} at ${operation.position}`
-  const hint = `another log's document is in its place: rebuild the projection`
-  throw new PermanentError({ operation: 'write', subject, hint })
 }
 
 /** Writes one batch until all of it is in, or for as long as is worth it. */

@@ -63,6 +63,7 @@ export function dayIndex(collection: Collection, settings: IndexSettings): objec
       ...replicas(settings),
       refresh_interval: '-1',
       gc_deletes: '10m',
+      codec: 'best_compression',
       max_regex_length: 100_000,
       'translog.durability': 'request',
       'mapping.coerce': false,

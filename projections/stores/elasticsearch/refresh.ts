@@ -1,4 +1,6 @@
+import { TransientError } from '#src/lib/failure.ts'
 import type { Heartbeat } from '../../index-store.ts'
+import { numberIn, objectIn } from './answer-parts.ts'
 import type { Elasticsearch } from './client.ts'
 
 /** What was written and what of it readers can find. */
@@ -30,13 +32,16 @@ export function createFreshness({ elasticsearch, everyMs, now }: RefreshOptions,
     if (dirty.size === 0) return
     const indices = [...dirty]
     const began = now()
-    await elasticsearch.send({
+    const { body } = await elasticsearch.send({
       operation: 'refresh',
       subject: `${indices.length} indices`,
       method: 'POST',
       path: `/${indices.join(',')}/_refresh`,
       query: { ignore_unavailable: true, allow_no_indices: true, filter_path: '_shards.failed' },
     })
+    if (numberIn(objectIn(body['_shards'])['failed']) > 0) {
+      throw new TransientError({ operation: 'refresh', subject: `${indices.length} indices` })
+    }
     for (const index of indices) dirty.delete(index)
     const ended = now()
     notBefore = ended + Math.max(everyMs - (ended - began), everyMs === 0 ? 0 : (ended - began) * pauseOfRefresh)

@@ -1,10 +1,8 @@
 import { PermanentError, TransientError } from '#src/lib/failure.ts'
-import { isJsonObject, type JsonObject } from '#src/lib/json.ts'
 import type { Position } from '#src/events/envelope.ts'
 import type { EntryKey, Heartbeat, IndexName, IndexWriter, Roster, WorkspaceEntries } from '../../index-store.ts'
 import { dayBefore, daysReplaced, type Collection, type Entry, type Projection } from '../../projection.ts'
 import { shapeOf, type CollectionShape } from '../row.ts'
-import { objectsIn } from './answer-parts.ts'
 import {
   createIndex,
   dropBuild,
@@ -21,6 +19,7 @@ import {
 import { writeAll, type Operation } from './bulk.ts'
 import { connectElasticsearch } from './client.ts'
 import { documentJson, entryOf, entrySource } from './document.ts'
+import { lookUp, type DocumentPlace } from './look-up.ts'
 import { dayIndex, type IndexSettings } from './mapping.ts'
 import { createNames, documentKey } from './names.ts'
 import { createFreshness, type Freshness } from './refresh.ts'
@@ -68,17 +67,34 @@ function writtenOf(build: Build, collection: string): Written {
   return written
 }
 
-type Options = Readonly<{ settings: IndexSettings; refreshEveryMs: number; now: () => number }>
+type Options = Readonly<{
+  settings: IndexSettings
+  refreshEveryMs: number
+  now: () => number
+  /** Makes what builds and rosters are kept in, once. */
+  prepare(): Promise<void>
+}>
+
+function createPrepare(place: Place, settings: IndexSettings): () => Promise<void> {
+  let prepared: Promise<void> | undefined
+  return () => {
+    prepared ??= prepareState(place, settings).catch((error: unknown) => {
+      prepared = undefined
+      throw error
+    })
+    return prepared
+  }
+}
 
 async function openedBuild(
   place: Place,
-  { settings, refreshEveryMs, now }: Options,
+  { refreshEveryMs, now, prepare }: Options,
   projection: Projection,
   { index, epoch, after }: Readonly<{ index: IndexName; epoch: string; after: Position }>,
 ): Promise<Build> {
   const collections = collectionsOf(projection)
   const shapes = Object.fromEntries([...collections].map(([name, { shape }]) => [name, shape]))
-  await prepareState(place, settings)
+  await prepare()
   const { checkpoint, heartbeat } = await openBuild(place, { index, epoch, after, shapes })
   const known = new Set(await indicesOf(place, index))
   const { elasticsearch } = place
@@ -155,41 +171,28 @@ function* allOperations(
   }
 }
 
-const loadedAtOnce = 1_000
-
-type Wanted = Readonly<{ index: string; key: string; at: number; entry: EntryKey }>
+type Wanted = DocumentPlace & Readonly<{ at: number; entry: EntryKey }>
 
 /** Where the entries of the keys may be, newest day first for each. */
 function wantedOf(build: Build, days: DayIndices, keys: readonly EntryKey[]): readonly Wanted[] {
   return keys.flatMap((key, at) => {
     const { lookbackDays } = writtenOf(build, key.collection).shape
+    const { workspaceId } = key
     return Array.from({ length: lookbackDays + 1 }, (_, before) => dayBefore(key.day, before)).flatMap((day) => {
       const entry = { ...key, day }
       const index = days.of(build, entry)
-      return build.known.has(index) ? [{ index, key: documentKey(key.workspaceId, key.id), at, entry }] : []
+      return build.known.has(index) ? [{ index, key: documentKey(workspaceId, key.id), workspaceId, at, entry }] : []
     })
   })
-}
-
-/** Realtime: what was written is found, refreshed or not. */
-async function loadWanted({ elasticsearch }: Place, wanted: readonly Wanted[]): Promise<readonly JsonObject[]> {
-  const docs = wanted.map(({ index, key, entry }) => ({ _index: index, _id: key, routing: entry.workspaceId }))
-  const call = { operation: 'load', subject: `${docs.length} documents`, method: 'POST', path: '/_mget' } as const
-  const query = { _source: entrySource.join(','), filter_path: 'docs.found,docs._source,docs.error.type' }
-  const { body } = await elasticsearch.send({ ...call, query, body: { docs } })
-  return objectsIn(body['docs'])
 }
 
 async function loadEntries(place: Place, days: DayIndices, build: Build, keys: readonly EntryKey[]) {
   const found: Entry[][] = keys.map(() => [])
   const wanted = wantedOf(build, days, keys)
-  for (let start = 0; start < wanted.length; start += loadedAtOnce) {
-    const asked = wanted.slice(start, start + loadedAtOnce)
-    const answers = await loadWanted(place, asked)
-    for (const [order, { at, entry }] of asked.entries()) {
-      const source = answers[order]?.['_source']
-      if (isJsonObject(source)) found[at]?.push(entryOf(entry.collection, entry.id, entry.day, source))
-    }
+  const stored = await lookUp(place.elasticsearch, wanted, entrySource)
+  for (const [order, { at, entry }] of wanted.entries()) {
+    const document = stored[order]
+    if (document !== undefined) found[at]?.push(entryOf(entry.collection, entry.id, entry.day, document.source))
   }
   return found
 }
@@ -207,16 +210,18 @@ async function record(
   const heartbeat = freshness.capped(progress)
   const isNews = heartbeat.position > told.position || isComplete(heartbeat) !== isComplete(told)
   if (!isNews && now() - toldAt < refreshEveryMs) return
-  await updateBuild(place, build.index, { checkpoint, heartbeat })
+  const isThere = await updateBuild(place, build.index, { checkpoint, heartbeat })
+  if (!isThere) throw new PermanentError({ operation: 'update', subject: build.index, hint: 'the build was dropped' })
   Object.assign(build, { recorded: checkpoint, told: heartbeat, toldAt: now() })
 }
 
 const rosterAttemptsMax = 20
 
 /** Which builds there are and which of them readers use. Before readers move to a build, they can find all of it. */
-function createRosters(place: Place, builds: ReadonlyMap<IndexName, Build>) {
+function createRosters(place: Place, builds: ReadonlyMap<IndexName, Build>, prepare: () => Promise<void>) {
   const roster = (projection: string): Promise<Roster> => readRoster(place, projection)
   const changeRoster = async (projection: string, next: Roster): Promise<boolean> => {
+    await prepare()
     await builds.get(next.live ?? '')?.freshness.refreshNow()
     return writeRoster(place, projection, next)
   }
@@ -226,6 +231,7 @@ function createRosters(place: Place, builds: ReadonlyMap<IndexName, Build>) {
     live: async (projection: string) => (await roster(projection)).live,
     builds: (projection: string) => listBuilds(place, projection),
     async promote(projection: string, index: IndexName) {
+      if (!builds.has(index)) throw notOpen(index)
       for (let attempt = 0; attempt < rosterAttemptsMax; attempt++) {
         if (await changeRoster(projection, { ...(await roster(projection)), live: index })) return
       }
@@ -233,6 +239,9 @@ function createRosters(place: Place, builds: ReadonlyMap<IndexName, Build>) {
     },
   }
 }
+
+const notOpen = (index: IndexName): PermanentError =>
+  new PermanentError({ operation: 'use', subject: index, hint: 'open it first' })
 
 const otherLog = (index: IndexName): PermanentError =>
   new PermanentError({ operation: 'open', subject: index, hint: 'it follows another log: start a new build' })
@@ -242,12 +251,13 @@ export function createElasticsearchIndexWriter(given: ElasticsearchWriterOptions
   const { url, prefix, partition, shards = 1, replicas, refreshEveryMs = 500, now = () => performance.now() } = given
   const elasticsearch = connectElasticsearch(url)
   const place: Place = { elasticsearch, names: createNames(prefix), partition }
-  const options = { settings: { shards, replicas }, refreshEveryMs, now }
+  const settings = { shards, replicas }
+  const options = { settings, refreshEveryMs, now, prepare: createPrepare(place, settings) }
   const builds = new Map<IndexName, Build>()
-  const days = createDayIndices(place, options.settings)
+  const days = createDayIndices(place, settings)
   const buildOf = (index: IndexName): Build => {
     const build = builds.get(index)
-    if (build === undefined) throw new PermanentError({ operation: 'use', subject: index, hint: 'open it first' })
+    if (build === undefined) throw notOpen(index)
     return build
   }
   return {
@@ -275,7 +285,7 @@ export function createElasticsearchIndexWriter(given: ElasticsearchWriterOptions
       await build.freshness.refresh()
       await record(place, build, progress, options)
     },
-    ...createRosters(place, builds),
+    ...createRosters(place, builds, options.prepare),
     async drop(index) {
       builds.delete(index)
       await dropBuild(place, index)

@@ -1,0 +1,328 @@
+import { randomBytes } from 'node:crypto'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { expect } from 'chai'
+import { afterEach, before, beforeEach, describe, it } from 'mocha'
+import type { IndexReader, IndexWriter } from '#projections/index-store.ts'
+import { createElasticsearchIndexReader } from '#projections/stores/elasticsearch/reader.ts'
+import { createElasticsearchIndexWriter } from '#projections/stores/elasticsearch/writer.ts'
+import type { WorkspaceId } from '#src/events/workspace-id.ts'
+import { askElasticsearch, indicesWith, removeIndices } from '#test/support/elasticsearch.ts'
+import { elasticsearchEngine, enginesTimeoutMs } from '#test/support/engines.ts'
+import {
+  acme,
+  day,
+  epoch,
+  everything,
+  fixture,
+  index,
+  lineEntry,
+  other,
+  scopeOf,
+  thingEntry,
+  write,
+  type Thing,
+} from '#test/support/index-fixture.ts'
+
+const limits = { patternExpansionsMax: 1_000 }
+const previousDay = '2026-11-20'
+
+type Options = Partial<Parameters<typeof createElasticsearchIndexWriter>[0]>
+
+describe('Elasticsearch, when things go wrong', () => {
+  let url = ''
+  let prefix = ''
+  let open: (IndexWriter | IndexReader)[] = []
+
+  before(async function () {
+    this.timeout(enginesTimeoutMs)
+    url = await elasticsearchEngine()
+  })
+  beforeEach(() => {
+    prefix = `test-${randomBytes(6).toString('hex')}`
+  })
+  afterEach(async () => {
+    for (const each of open) await each.close()
+    open = []
+    await removeIndices(url, prefix)
+  })
+
+  const makeWriter = (options: Options = {}): IndexWriter => {
+    const writer = createElasticsearchIndexWriter({ url, prefix, partition: 0, refreshEveryMs: 0, ...options })
+    open.push(writer)
+    return writer
+  }
+  const openWriter = async (options: Options = {}): Promise<IndexWriter> => {
+    const writer = makeWriter(options)
+    await writer.open(index, fixture, epoch)
+    return writer
+  }
+  const makeReader = (partition = 0, address = url): IndexReader => {
+    const reader = createElasticsearchIndexReader({ url: address, prefix, partition, limits })
+    open.push(reader)
+    return reader
+  }
+  const failureOf = async (task: Promise<unknown>): Promise<Error> => {
+    const failure = await task.then(
+      () => new Error('it succeeded'),
+      (error: unknown) => error,
+    )
+    return failure as Error
+  }
+  const count = (reader: IndexReader, collection = 'lines', workspaceId: WorkspaceId = acme): Promise<number> =>
+    reader.count(scopeOf(collection, workspaceId), { filter: everything })
+  const dayIndex = (collection: string, of = day): string =>
+    `${prefix}-${index}-${collection}-${of.replaceAll('-', '.')}`
+
+  describe('connections', () => {
+    it('says in one line that the password is wrong, without it', async () => {
+      const wrong = new URL(url)
+      wrong.username = 'elastic'
+      wrong.password = 'not-the-password'
+      const failure = await failureOf(makeReader(0, wrong.href).progress('fixture'))
+      expect(failure.name).to.equal('PermanentError')
+      expect(failure.message).to.match(/check user and password in ELASTICSEARCH_URL/)
+      expect(failure.message).to.not.match(/not-the-password|\n/)
+    })
+
+    it('says where nothing answers, and that it may pass', async () => {
+      const server = createServer().listen(0, '127.0.0.1')
+      await new Promise((resolve) => server.once('listening', resolve))
+      const { port } = server.address() as AddressInfo
+      await new Promise((resolve) => server.close(resolve))
+      const address = `http://elastic:secret@127.0.0.1:${port}`
+      const failure = await failureOf(makeReader(0, address).progress('fixture'))
+      expect(failure.name).to.equal('TransientError')
+      expect(failure.message).to.contain(`is Elasticsearch running at 127.0.0.1:${port}?`)
+      expect(failure.message).to.not.match(/secret|\n/)
+    })
+
+    /** Only what a server says of itself: of this age none can be had. */
+    const saying = async (headers: Record<string, string>, body: object, task: (address: string) => Promise<void>) => {
+      const server = createServer((_request, response) => {
+        response.writeHead(200, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(body))
+      }).listen(0, '127.0.0.1')
+      await new Promise((resolve) => server.once('listening', resolve))
+      try {
+        await task(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+      } finally {
+        server.closeAllConnections()
+        await new Promise((resolve) => server.close(resolve))
+      }
+    }
+
+    it('refuses a server that is too old, and says which is needed', async () => {
+      const nodes = { a: { version: '8.19.21' }, b: { version: '8.9.1' } }
+      await saying({ 'x-elastic-product': 'Elasticsearch' }, { nodes }, async (address) => {
+        const failure = await failureOf(makeReader(0, address).progress('fixture'))
+        expect(failure.name).to.equal('PermanentError')
+        expect(failure.message).to.match(/Elasticsearch 8\.9\.1 .*8\.19 or later is needed/)
+      })
+    })
+
+    it('refuses what is no Elasticsearch', async () => {
+      await saying({}, { version: { number: '2.19.0', distribution: 'opensearch' } }, async (address) => {
+        const failure = await failureOf(makeReader(0, address).progress('fixture'))
+        expect(failure.name).to.equal('PermanentError')
+        expect(failure.message).to.contain('is not Elasticsearch')
+      })
+    })
+  })
+
+  describe('writing', () => {
+    it('names the document that cannot be indexed, and goes on without it', async () => {
+      const writer = await openWriter()
+      const id = 'i'.repeat(40_000)
+      const failure = await failureOf(write(writer, [thingEntry(id, {}, 1), lineEntry({}, 1)], 1))
+      expect(failure.name).to.equal('PermanentError')
+      expect(failure.message).to.match(/ acme\/#\S+ of /)
+      expect(failure.message).to.contain(dayIndex('things'))
+      await write(writer, [lineEntry({}, 1)], 2)
+      await writer.promote('fixture', index)
+      expect(await count(makeReader())).to.equal(1)
+    })
+
+    it('keeps documents of long ids apart, and finds them', async () => {
+      const writer = await openWriter()
+      await writer.promote('fixture', index)
+      const ids = ['é'.repeat(300), `${'é'.repeat(299)}e`, 'short']
+      await write(
+        writer,
+        ids.map((id, weight) => thingEntry(id, { weight }, 1)),
+        1,
+      )
+      const keys = ids.map((id) => ({ workspaceId: acme, collection: 'things', id, day }))
+      const loaded = await writer.load(index, keys)
+      expect(loaded.map(([entry]) => (entry?.document as Thing | undefined)?.weight)).to.deep.equal([0, 1, 2])
+      const hits = await makeReader().get<Thing>(scopeOf('things'), ids)
+      expect(hits.map(({ id, document }) => [id, document.weight])).to.deep.equal(ids.map((id, place) => [id, place]))
+    })
+
+    it('refuses to take the place of another log, and names the document', async () => {
+      const writer = await openWriter()
+      await write(writer, [thingEntry('t', { weight: 1 }, 5)], 5)
+      const place = `/${dayIndex('things')}/_doc/acme%2Ft?routing=acme&version=9&version_type=external`
+      await askElasticsearch(url, place, { method: 'PUT', body: '{"i":"t","t":0,"p":9,"e":"another","b":"{}"}' })
+      const failure = await failureOf(write(writer, [thingEntry('t', { weight: 2 }, 7)], 7))
+      expect(failure.name).to.equal('PermanentError')
+      expect(failure.message).to.match(/acme\/t of .* \(another log's document/)
+    })
+
+    it('lets no older state of a document take the place of a newer one, whoever writes it', async () => {
+      const [first, second] = [await openWriter(), await openWriter()]
+      const at = (weight: number, position: number) => [thingEntry('t', { weight }, position, { created: 1 })]
+      await write(first, at(1, 1), 1)
+      await write(second, at(3, 3), 3)
+      await write(first, at(2, 2), 2)
+      await write(first, at(3, 3), 3)
+      await first.promote('fixture', index)
+      const [hit] = await makeReader().get<Thing>(scopeOf('things'), ['t'])
+      expect([hit?.document.weight, hit?.position]).to.deep.equal([3, 3])
+    })
+
+    it('does not bring back a record that was replaced, when its write comes late', async () => {
+      const [owner, late] = [await openWriter(), await openWriter()]
+      const old = lineEntry({ text: 'old' }, 1, { day: previousDay })
+      await write(owner, [old], 1)
+      await write(owner, [lineEntry({ text: 'new' }, 2, { id: old.id, replaces: true })], 2)
+      await write(late, [old], 1)
+      await owner.promote('fixture', index)
+      expect(await count(makeReader())).to.equal(1)
+    })
+
+    it('makes the index of a day anew that was dropped meanwhile', async () => {
+      const writer = await openWriter()
+      await writer.promote('fixture', index)
+      await write(writer, [lineEntry({}, 1), thingEntry('t', {}, 1)], 1)
+      await askElasticsearch(url, `/${dayIndex('lines')},${dayIndex('things')}`, { method: 'DELETE' })
+      const key = { workspaceId: acme, collection: 'things', id: 't', day }
+      expect(await writer.load(index, [key])).to.deep.equal([[]])
+      expect(await count(makeReader())).to.equal(0)
+      await write(writer, [lineEntry({}, 2)], 2)
+      expect(await count(makeReader())).to.equal(1)
+      const mapping = JSON.stringify(await askElasticsearch(url, `/${dayIndex('lines')}/_mapping`))
+      expect(mapping).to.contain('"analyzer":"whitespace"')
+    })
+
+    it('lets no index of ours come into being by itself', async () => {
+      await openWriter()
+      await askElasticsearch(url, `/${dayIndex('lines')}/_doc`, { method: 'POST', body: '{"t":1}' })
+      expect(await indicesWith(url, prefix)).to.deep.equal([`${prefix}-state`])
+    })
+
+    it('says that there is no room, and writes when there is again', async function () {
+      this.timeout(30_000)
+      const writer = await openWriter()
+      await writer.promote('fixture', index)
+      await write(writer, [lineEntry({}, 1)], 1)
+      const block = (on: boolean | null) =>
+        askElasticsearch(url, `/${dayIndex('lines')}/_settings`, {
+          method: 'PUT',
+          body: JSON.stringify({ 'index.blocks.read_only_allow_delete': on }),
+        })
+      await block(true)
+      const failure = await failureOf(write(writer, [lineEntry({}, 2)], 2))
+      expect(failure.name).to.equal('TransientError')
+      expect(failure.message).to.contain('no room')
+      await block(null)
+      await write(writer, [lineEntry({}, 2)], 2)
+      expect(await count(makeReader())).to.equal(2)
+    })
+
+    it('writes batches larger than a request', async () => {
+      const writer = await openWriter()
+      await writer.promote('fixture', index)
+      const text = 'word '.repeat(100_000)
+      const entries = Array.from({ length: 12 }, (_, n) => lineEntry({ text }, n + 1))
+      await write(writer, entries, 12)
+      expect(await count(makeReader())).to.equal(12)
+    })
+  })
+
+  describe('freshness', () => {
+    it('tells readers no position that they cannot find', async () => {
+      let nowMs = 0
+      const writer = await openWriter({ refreshEveryMs: 1_000, now: () => nowMs })
+      await writer.promote('fixture', index)
+      const reader = makeReader()
+      const beat = (position: number) =>
+        writer.heartbeat(index, { position, head: 9, at: position, caughtUpAt: position })
+      await write(writer, [lineEntry({}, 1)], 1)
+      await beat(1)
+      expect(await count(reader)).to.equal(1)
+      await write(writer, [lineEntry({}, 2)], 2)
+      await beat(2)
+      nowMs += 999
+      await beat(2)
+      const before = await reader.progress('fixture')
+      expect([await count(reader), before?.position]).to.deep.equal([1, 1])
+      nowMs += 1
+      await beat(2)
+      const after = await reader.progress('fixture')
+      expect([await count(reader), after?.position, after?.caughtUpAt]).to.deep.equal([2, 2, 2])
+    })
+
+    it('shows all of a build before readers move to it, and what an earlier owner left', async () => {
+      const rarely = { refreshEveryMs: 1e9, now: () => 0 }
+      const writer = await openWriter(rarely)
+      for (const position of [1, 2, 3]) await write(writer, [lineEntry({}, position)], position)
+      await writer.promote('fixture', index)
+      expect(await count(makeReader())).to.equal(3)
+      await write(writer, [lineEntry({}, 4)], 4)
+      await openWriter(rarely)
+      expect(await count(makeReader())).to.equal(4)
+    })
+
+    it('keeps its checkpoint behind what is written, and never ahead', async () => {
+      const writer = await openWriter()
+      await write(writer, [lineEntry({}, 1)], 1)
+      expect((await writer.checkpoint(index)).position).to.equal(0)
+      await writer.heartbeat(index, { position: 1, head: 1, at: 1, caughtUpAt: 1 })
+      expect((await writer.checkpoint(index)).position).to.equal(1)
+      expect((await makeWriter().checkpoint(index)).position).to.equal(1)
+    })
+  })
+
+  describe('partitions', () => {
+    const entries = [lineEntry({}, 1)]
+
+    it('keep apart what stands beside the documents that they share the indices for', async () => {
+      const [zero, one] = [await openWriter(), await openWriter({ partition: 1 })]
+      await zero.promote('fixture', index)
+      await zero.write(index, [{ workspaceId: acme, entries }], { epoch, position: 1 })
+      await one.write(index, [{ workspaceId: other, entries }], { epoch, position: 7 })
+      await one.heartbeat(index, { position: 7, head: 7, at: 7, caughtUpAt: 7 })
+      expect(await one.live('fixture')).to.equal(undefined)
+      expect((await zero.checkpoint(index)).position).to.equal(0)
+      expect((await one.builds('fixture')).map(({ checkpoint }) => checkpoint)).to.deep.equal([7])
+      expect(await count(makeReader(0))).to.equal(1)
+      expect(await count(makeReader(1), 'lines', other)).to.equal(0)
+      await one.promote('fixture', index)
+      expect(await count(makeReader(1), 'lines', other)).to.equal(1)
+    })
+
+    it('drop a build each for itself: the documents go with the last', async () => {
+      const [zero, one] = [await openWriter(), await openWriter({ partition: 1 })]
+      await one.promote('fixture', index)
+      await zero.write(index, [{ workspaceId: acme, entries }], { epoch, position: 1 })
+      await one.write(index, [{ workspaceId: other, entries }], { epoch, position: 1 })
+      await zero.drop(index)
+      expect(await zero.builds('fixture')).to.deep.equal([])
+      expect(await count(makeReader(1), 'lines', other)).to.equal(1)
+      const again = await failureOf(zero.open(index, fixture, epoch))
+      expect([again.name, again.message.includes('dropped')]).to.deep.equal(['PermanentError', true])
+      expect((await zero.checkpoint(index)).epoch).to.not.be.oneOf(['', epoch])
+      await one.drop(index)
+      expect(await indicesWith(url, prefix)).to.deep.equal([`${prefix}-state`])
+      await zero.open(index, fixture, epoch)
+      expect(await zero.checkpoint(index)).to.deep.equal({ epoch, position: 0 })
+    })
+
+    it('stops who still writes progress of a build that was dropped', async () => {
+      const [owner, other] = [await openWriter(), await openWriter()]
+      await owner.drop(index)
+      const failure = await failureOf(other.heartbeat(index, { position: 1, head: 1, at: 1, caughtUpAt: 1 }))
+      expect([failure.name, failure.message.includes('dropped')]).to.deep.equal(['PermanentError', true])
+    })
+  })
+})

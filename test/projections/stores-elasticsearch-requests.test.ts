@@ -1,0 +1,133 @@
+import { randomBytes } from 'node:crypto'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { expect } from 'chai'
+import { after as afterAll, before, describe, it } from 'mocha'
+import type { Filter, IndexReader, IndexWriter, Selection } from '#projections/index-store.ts'
+import { createElasticsearchIndexReader } from '#projections/stores/elasticsearch/reader.ts'
+import { createElasticsearchIndexWriter } from '#projections/stores/elasticsearch/writer.ts'
+import { removeIndices } from '#test/support/elasticsearch.ts'
+import { elasticsearchEngine, enginesTimeoutMs } from '#test/support/engines.ts'
+import {
+  acme,
+  day,
+  epoch,
+  everything,
+  fixture,
+  index,
+  lineEntry,
+  noonNs,
+  scopeOf,
+  thingEntry,
+  write,
+} from '#test/support/index-fixture.ts'
+import { startRecordingProxy, type RecordingProxy } from '#test/support/recording-proxy.ts'
+
+const folder = new URL('../golden/elasticsearch/', import.meta.url)
+const limits = { patternExpansionsMax: 1_000 }
+const minuteNs = 60_000_000_000n
+
+/** What is sent is a part of the index's form: a change of it is to be seen. `UPDATE_GOLDEN=1` writes the files anew. */
+describe('requests to Elasticsearch', () => {
+  const prefix = `test-${randomBytes(6).toString('hex')}`
+  let url = ''
+  let proxy: RecordingProxy
+  let writer: IndexWriter
+  let reader: IndexReader
+
+  before(async function () {
+    this.timeout(enginesTimeoutMs)
+    url = await elasticsearchEngine()
+    proxy = await startRecordingProxy(url)
+    const place = { url: proxy.url, prefix, partition: 3 }
+    writer = createElasticsearchIndexWriter({ ...place, refreshEveryMs: 0 })
+    reader = createElasticsearchIndexReader({ ...place, limits })
+  })
+  afterAll(async () => {
+    await reader.close()
+    await writer.close()
+    await proxy.close()
+    await removeIndices(url, prefix)
+  })
+
+  const same = (name: string): void => {
+    const requests = proxy.take().map((request) => `${request.replaceAll(prefix, 'throughline')}\n`)
+    const file = new URL(`${name}.txt`, folder)
+    const text = requests.join('\n')
+    if (process.env['UPDATE_GOLDEN'] === '1') writeFileSync(file, text)
+    expect(text).to.equal(readFileSync(file, 'utf8'))
+  }
+
+  it('open and promote a build', async () => {
+    await writer.open(index, fixture, epoch)
+    await writer.promote('fixture', index)
+    same('open')
+  })
+
+  it('write documents and records, delete what is replaced, refresh, tell progress', async () => {
+    const line = lineEntry({ level: 'WARN', service: ['Cart', 'a"b'], size: -7, text: 'paid 支付 x=1' }, 1)
+    await write(writer, [line, thingEntry('t', { weight: 9_007_199_254_740_993n, note: '\ud800' }, 1)], 1)
+    await write(writer, [{ ...line, day: '2026-11-22', position: 2, replaces: true }], 2)
+    await writer.heartbeat(index, { position: 2, head: 3, at: 1_700_000_000_000, caughtUpAt: 1_699_999_999_000 })
+    same('write')
+  })
+
+  it('load by id', async () => {
+    const key = { workspaceId: acme, collection: 'things', id: 't', day }
+    await writer.load(index, [key, { ...key, collection: 'lines' }, { ...key, day: '2026-11-23' }])
+    same('load')
+  })
+
+  const phrase = (tokens: readonly string[], prefix = false): Filter => ({
+    kind: 'phrase',
+    fields: ['message'],
+    tokens,
+    prefix,
+  })
+  const filters: Readonly<Record<string, Filter>> = {
+    keyword: { kind: 'keyword', field: 'service', values: ['cart', 'Other'] },
+    number: { kind: 'number', field: 'size', from: -7.5, to: 1n << 62n },
+    word: phrase(['paid']),
+    phrase: phrase(['paid', '支']),
+    prefix: phrase(['pa'], true),
+    'phrase prefix': phrase(['paid', '支'], true),
+    'two fields': { kind: 'phrase', fields: ['message', 'fields'], tokens: ['paid'] },
+    pattern: { kind: 'pattern', fields: ['message'], prefix: 'p', regex: 'p[\\p{L}\\p{N}]{1,3}' },
+    range: { kind: 'tokenRange', fields: ['fields'], prefix: 'size#', from: 'size#3f', to: 'size#40' },
+    joined: {
+      kind: 'and',
+      of: [phrase(['paid']), { kind: 'not', of: { kind: 'or', of: [phrase(['y']), phrase(['z'])] } }],
+    },
+  }
+  for (const [name, filter] of Object.entries(filters)) {
+    it(`search by ${name}`, async () => {
+      const query = { filter, orderBy: 'timeNs', direction: 'desc', limit: 10 } as const
+      expect(await reader.search(scopeOf('lines'), query)).to.have.length(1)
+      same(`search-${name.replace(' ', '-')}`)
+    })
+  }
+
+  it('search a page of a range, a snapshot, another order', async () => {
+    const after = { value: noonNs, id: 'z' }
+    const selection: Selection = { filter: everything, fromNs: 0n, toNs: noonNs + 1n, upTo: 9, since: 1 }
+    await reader.search(scopeOf('lines'), { ...selection, orderBy: 'timeNs', direction: 'desc', after, limit: 10 })
+    await reader.search(scopeOf('lines'), { filter: everything, orderBy: 'size', direction: 'asc', limit: 10 })
+    same('search-page')
+  })
+
+  it('get, count, histogram and facets', async () => {
+    const selection = { filter: everything }
+    await reader.get(scopeOf('things'), ['t', 'u'])
+    await reader.count(scopeOf('lines'), selection)
+    await reader.histogram(scopeOf('lines'), selection, minuteNs, 'level')
+    await reader.histogram(scopeOf('lines'), { ...selection, fromNs: 0n }, minuteNs, 'level')
+    await reader.facets(scopeOf('lines'), selection, ['level', 'service'], 5)
+    await reader.progress('fixture')
+    same('counts')
+  })
+
+  it('list and drop builds', async () => {
+    await writer.builds('fixture')
+    await writer.drop(index)
+    same('builds')
+  })
+})

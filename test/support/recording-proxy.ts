@@ -1,0 +1,46 @@
+import { createServer, request } from 'node:http'
+import type { AddressInfo } from 'node:net'
+
+export type RecordingProxy = Readonly<{
+  url: string
+  /** The requests since the last call, each with its method, path and body. */
+  take(): readonly string[]
+  close(): Promise<void>
+}>
+
+/** Stands before an HTTP server and writes down what it is asked. */
+export async function startRecordingProxy(target: string): Promise<RecordingProxy> {
+  const { origin, username, password } = new URL(target)
+  let requests: string[] = []
+  const server = createServer((incoming, answer) => {
+    const chunks: Buffer[] = []
+    incoming.on('data', (chunk: Buffer) => chunks.push(chunk))
+    incoming.on('end', () => {
+      const body = Buffer.concat(chunks)
+      const line = `${incoming.method} ${incoming.url}`
+      requests.push(body.length === 0 ? line : `${line}\n${body.toString().trimEnd()}`)
+      const { method, headers } = incoming
+      const outgoing = request(new URL(incoming.url ?? '/', origin), { method, headers }, (reply) => {
+        answer.writeHead(reply.statusCode ?? 502, reply.headers)
+        reply.pipe(answer)
+      })
+      outgoing.on('error', () => answer.destroy())
+      outgoing.end(body)
+    })
+  }).listen(0, '127.0.0.1')
+  await new Promise((resolve) => server.once('listening', resolve))
+  const credentials = username === '' ? '' : `${username}:${password}@`
+  return {
+    url: `http://${credentials}127.0.0.1:${(server.address() as AddressInfo).port}`,
+    take() {
+      const taken = requests
+      requests = []
+      return taken
+    },
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve())
+        server.closeAllConnections()
+      }),
+  }
+}
