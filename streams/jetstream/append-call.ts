@@ -4,7 +4,7 @@ import { ConflictError, type Appended, type Stream } from '../stream.ts'
 import { answerOf, distinctOf, type Distinct } from './distinct.ts'
 import type { Ids } from './ids.ts'
 import { createLane, createTurns } from './lane.ts'
-import { encodeMessage, positionIn, type PackedEvent } from './message.ts'
+import { encodeMessage, messageBytes, positionIn, type PackedEvent } from './message.ts'
 import type { Expectation, Outgoing, Published, Publisher } from './publish.ts'
 import type { Subjects } from './subjects.ts'
 
@@ -19,6 +19,9 @@ const attemptsMax = 8
 const noSequence = Number.MAX_SAFE_INTEGER
 /** Steps of several messages that are under way; the server takes 50 of all processes. */
 const batchesAtOnce = 4
+/** Bytes on their way at once. A small message takes this much of that, so that they are some hundred. */
+const roomMax = 32 * 1024 * 1024
+const roomMin = 64 * 1024
 
 function expectationOf({ subject, position }: Expected, subjects: Subjects): Expectation {
   const sequence = position % positionStep === 0 ? position / positionStep : noSequence
@@ -28,6 +31,7 @@ function expectationOf({ subject, position }: Expected, subjects: Subjects): Exp
 type Parts = Readonly<{ subjects: Subjects; publisher: Publisher; ids: Ids; log: string; replicated: boolean }>
 
 export function createAppendCall({ subjects, publisher, ids, log, replicated }: Parts): AppendCall {
+  const lane = createLane(roomMax)
   const batches = createLane(batchesAtOnce)
   const turns = createTurns()
 
@@ -91,10 +95,13 @@ export function createAppendCall({ subjects, publisher, ids, log, replicated }: 
     throw new TransientError({ operation: 'append to', subject: log, hint: 'its ids are taken and freed all the time' })
   }
 
+  const inLane: AppendCall = (events, expected) =>
+    lane.run(Math.max(messageBytes(events), roomMin), () => append(events, expected))
+
   // Between replicas the server lets one message at a time expect something of a subject and turns the others away, so those
-  // of this process wait for each other here.
+  // of this process wait for each other here, and before the lane: they must not take the room of others meanwhile.
   return (events, expected) =>
     expected !== undefined && replicated
-      ? turns.run(expected.subject, () => append(events, expected))
-      : append(events, expected)
+      ? turns.run(expected.subject, () => inLane(events, expected))
+      : inLane(events, expected)
 }

@@ -5,7 +5,6 @@ import { createAppendCall, type AppendCall, type Expected } from './append-call.
 import { createAppendShared, type AppendShared, type SharedLimits } from './append-shared.ts'
 import type { Nats } from './connect.ts'
 import { createIds } from './ids.ts'
-import { createLane } from './lane.ts'
 import { eventsPerMessageMax, messageBytes, packEvent, type PackedEvent } from './message.ts'
 import { createMessageSource } from './message-source.ts'
 import { lastSequence, streamInfo } from './provision.ts'
@@ -23,10 +22,6 @@ export type JetStreamOptions = Readonly<{
 }>
 export type AppendStatistics = Readonly<{ queuedEvents: number; queuedBytes: number }>
 export type JetStream = Stream & Readonly<{ statistics(): AppendStatistics }>
-
-/** A small message takes this much of the room for what is on its way at once, so that they are some hundred. */
-const roomMin = 64 * 1024
-const roomMax = 32 * 1024 * 1024
 
 type Appends = Readonly<{
   append(events: readonly NewEvent[], expected?: Expected): Promise<Appended>
@@ -55,18 +50,11 @@ function createAppends(
   limits: JetStreamOptions['limits'],
   { shared, call, messageBytesMax }: Ways,
 ): Appends {
-  const lane = createLane(roomMax)
   const under = new Set<Promise<unknown>>()
   let [queuedEvents, queuedBytes] = [0, 0]
 
-  async function send(
-    events: readonly PackedEvent[],
-    expected: Expected | undefined,
-    bytes: number,
-  ): Promise<Appended> {
-    if (expected === undefined && isShareable(events, messageBytesMax())) return shared(events)
-    return lane.run(Math.max(bytes, roomMin), () => call(events, expected))
-  }
+  const send: AppendCall = (events, expected) =>
+    expected === undefined && isShareable(events, messageBytesMax()) ? shared(events) : call(events, expected)
 
   return {
     append: async (events, expected) => {
@@ -80,7 +68,7 @@ function createAppends(
       }
       queuedEvents += events.length
       queuedBytes += bytes
-      const sent = send(packed, expected, bytes)
+      const sent = send(packed, expected)
       under.add(sent)
       try {
         return await sent

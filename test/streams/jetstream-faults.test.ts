@@ -142,4 +142,17 @@ describe('the JetStream log of three servers', function () {
     expect((await rejection(second.append([makeEvent('late')], expected))).name).to.equal('ConflictError')
     expect(await readAll(second)).to.have.length(102)
   })
+
+  it('lets nobody wait for a thousand calls that expect the same of a subject, but those', async () => {
+    const [stream] = streams as [JetStream]
+    const { last } = await stream.append([makeEvent('opened', { subject: 'open' })])
+    let spent = 0
+    const spends = Array.from({ length: 1000 }, async (_, index) => {
+      await stream.append([makeEvent(`spend-${index}`)], { subject: 'open', position: last })
+      spent++
+    })
+    await stream.append([makeEvent('of another')])
+    expect(spent).to.be.below(300)
+    await Promise.all(spends)
+  })
 })
