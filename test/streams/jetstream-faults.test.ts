@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { expect } from 'chai'
 import { limits } from '#src/config.ts'
 import { TransientError } from '#src/lib/failure.ts'
@@ -9,7 +10,8 @@ import type { Engine } from '../../infra/engines/engine.ts'
 import { enginesTimeoutMs, natsEngine } from '#test/support/engines.ts'
 import { askServer, testProvision } from './jetstream-log.ts'
 import { startLoad } from './jetstream-load.ts'
-import { makeEvent } from './make-event.ts'
+import { makeEvent, makeEvents } from './make-event.ts'
+import { startPlainNats } from './plain-nats.ts'
 import { readAll, rejection } from './read-all.ts'
 
 const never = (): AbortSignal => new AbortController().signal
@@ -86,6 +88,34 @@ describe('the JetStream log when its server fails', function () {
       if (outcome.status === 'rejected') expect(outcome.reason).to.be.instanceOf(TransientError)
     }
     await stream.close()
+  })
+})
+
+describe('the JetStream log when its server hangs', function () {
+  this.timeout(60_000)
+  it('says in the end that the outcome is unknown, takes no more than its queue holds, and stores each id once', async () => {
+    const server = await startPlainNats('jetstream { store_dir: "$FOLDER/store", sync_interval: always }')
+    const nats = await connectNats({ url: server.url, timeoutMs: 500 })
+    await provisionLogs(nats, testProvision)
+    const stream = await openJetStream(nats, { partition: '0', limits: { ...limits, appendQueueEventsMax: 100 } })
+    const events = makeEvents(300)
+    const sendAll = () => Promise.allSettled(events.map((event) => stream.append([event])))
+    server.pause()
+    const sent = sendAll()
+    expect(stream.statistics().queuedEvents).to.equal(100)
+    for (const outcome of await sent) {
+      expect(outcome.status).to.equal('rejected')
+      expect((outcome as PromiseRejectedResult).reason).to.be.instanceOf(TransientError)
+    }
+    expect(stream.statistics()).to.deep.equal({ queuedEvents: 0, queuedBytes: 0 })
+    server.resume()
+    for (const event of events) {
+      while ((await stream.append([event]).catch(() => undefined)) === undefined) await nextTurn()
+    }
+    expect((await readAll(stream)).map(({ id }) => id)).to.have.members(events.map(({ id }) => id))
+    await stream.close()
+    await nats.close()
+    await server.remove()
   })
 })
 

@@ -6,8 +6,15 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { bringNats } from '../../infra/engines/native-nats.ts'
 
-/** A nats-server that is set up as ours must not be. */
-export type PlainNats = Readonly<{ url: string; monitoring: string; remove(): Promise<void> }>
+/** A nats-server that is set up, or behaves, as ours should not. */
+export type PlainNats = Readonly<{
+  url: string
+  monitoring: string
+  /** It hangs, and goes on where it was. */
+  pause(): void
+  resume(): void
+  remove(): Promise<void>
+}>
 
 type Ports = Readonly<{ nats: readonly string[]; monitoring: readonly string[] }>
 
@@ -36,7 +43,13 @@ export async function startPlainNats(lines: string): Promise<PlainNats> {
   }
   try {
     const { nats, monitoring } = await portsOf(folder, () => server.exitCode === null)
-    return { url: nats[0] ?? '', monitoring: monitoring[0] ?? '', remove }
+    return {
+      url: nats[0] ?? '',
+      monitoring: monitoring[0] ?? '',
+      pause: () => void server.kill('SIGSTOP'),
+      resume: () => void server.kill('SIGCONT'),
+      remove,
+    }
   } catch (error) {
     await remove()
     throw error
