@@ -1,7 +1,7 @@
 import type { Context } from 'koa'
 import type { Feature, Key } from '#src/directory/directory.ts'
 import { checkEntitlement } from '#src/directory/entitlement.ts'
-import type { CreatedKey } from '#src/directory/key-commands.ts'
+import type { CreatedKey } from '#src/directory/new-key.ts'
 import { keyKindNames } from '#src/directory/keys.ts'
 import { refusal, type Refusal } from '#src/events/refusal.ts'
 import type { Route } from '#src/http/route.ts'

@@ -1,7 +1,7 @@
 import type { Context } from 'koa'
 import type { Key, KeyKind } from '#src/directory/directory.ts'
 import { keyKindNamed, keyKindNames, keyKinds } from '#src/directory/keys.ts'
-import type { CreatedKey } from '#src/directory/key-commands.ts'
+import type { CreatedKey } from '#src/directory/new-key.ts'
 import type { Refusal } from '#src/events/refusal.ts'
 import { refusal } from '#src/events/refusal.ts'
 import type { Route } from '#src/http/route.ts'

@@ -2,8 +2,9 @@ import type { Key } from '#src/directory/directory.ts'
 import { ok } from '#src/lib/result.ts'
 import { isoTime, keyJson, required, table, unknownWorkspace, type Verb } from './verb.ts'
 
-function stateOf({ revokedAt, exposed }: Key): string {
-  const state = revokedAt === null ? 'live' : `revoked ${isoTime(revokedAt) ?? ''}`
+function stateOf({ revokedAt, worksUntil, exposed }: Key): string {
+  const live = worksUntil === null ? 'live' : `works until ${isoTime(worksUntil) ?? ''}`
+  const state = revokedAt === null ? live : `revoked ${isoTime(revokedAt) ?? ''}`
   return exposed ? `${state}, seen in a browser` : state
 }
 

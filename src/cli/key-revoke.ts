@@ -1,6 +1,5 @@
-import type { Refused } from '#src/directory/directory-writer.ts'
-import { fail, ok } from '#src/lib/result.ts'
-import { keyJson, type Verb } from './verb.ts'
+import { ok } from '#src/lib/result.ts'
+import { keyJson, unknownKey, type Verb } from './verb.ts'
 
 export const keyRevoke: Verb = {
   name: 'key revoke',
@@ -11,10 +10,7 @@ export const keyRevoke: Verb = {
   run: async ({ names: [id = ''], directory: open }) => {
     const directory = await open()
     const key = directory.key(id)
-    if (key === undefined) {
-      const detail = `There is no key ${JSON.stringify(id)}; "throughline key list" shows the ids.`
-      return fail<Refused>({ code: 'unknown', field: 'id', detail })
-    }
+    if (key === undefined) return unknownKey(id)
     const revoked = await directory.revokeKey({ workspaceId: key.workspaceId, keyId: id })
     if (!revoked.ok) return revoked
     return ok({ json: keyJson(revoked.value), text: `${key.prefix}…${key.last4} is revoked.` })

@@ -98,6 +98,13 @@ export const isoTime = (ms: number | null): string | null => (ms === null ? null
 export const unknownWorkspace = (name: string) =>
   fail<Refused>({ code: 'unknown', field: 'workspace', detail: `There is no workspace ${JSON.stringify(name)}.` })
 
+export const unknownKey = (id: string) =>
+  fail<Refused>({
+    code: 'unknown',
+    field: 'id',
+    detail: `There is no key ${JSON.stringify(id)}; "throughline key list" shows the ids.`,
+  })
+
 export const workspaceJson = ({ id, name, plan, createdAt }: Workspace) => ({
   id,
   name,
@@ -117,6 +124,7 @@ export const keyJson = (key: Key) => ({
   origins: key.origins,
   created_at: isoTime(key.createdAt),
   revoked_at: isoTime(key.revokedAt),
+  works_until: isoTime(key.worksUntil),
   exposed: key.exposed,
 })
 

@@ -3,6 +3,7 @@ import { firstRun } from './first-run.ts'
 import { keyCreate } from './key-create.ts'
 import { keyList } from './key-list.ts'
 import { keyRevoke } from './key-revoke.ts'
+import { keyRotate } from './key-rotate.ts'
 import { status } from './status.ts'
 import { userAdd } from './user-add.ts'
 import { userCreate } from './user-create.ts'
@@ -22,6 +23,7 @@ export const verbs: readonly Verb[] = [
   userPassword,
   keyCreate,
   keyList,
+  keyRotate,
   keyRevoke,
   status,
   firstRun,

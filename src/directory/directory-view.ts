@@ -137,7 +137,7 @@ function changeMember(
 function createKey(state: State, event: Fact<'directory.key.created'>, { at }: At): void {
   const { keyId, workspaceId, kind, scopes, name, prefix, last4, origins, hash } = event
   const shown = { id: keyId, workspaceId, kind, scopes, name, prefix, last4, origins }
-  state.keys.set(keyId, { ...shown, createdAt: at, revokedAt: null, exposed: false })
+  state.keys.set(keyId, { ...shown, createdAt: at, revokedAt: null, worksUntil: null, exposed: false })
   state.keyIdsByHash.set(hash, keyId)
   state.workspaces.get(workspaceId)?.keyIds.push(keyId)
 }
@@ -150,6 +150,12 @@ function changeKey(
 ): void {
   const key = state.keys.get(event.keyId)
   if (key?.workspaceId === event.workspaceId) state.keys.set(key.id, { ...key, ...change })
+}
+
+/** A key whose time has come is revoked, in every process by its own clock; no event says so again. */
+function keyAsOf(key: Key | undefined, now: number): Key | undefined {
+  if (key === undefined || key.worksUntil === null || key.worksUntil > now) return key
+  return { ...key, revokedAt: Math.min(key.revokedAt ?? key.worksUntil, key.worksUntil) }
 }
 
 function createUser(state: State, event: Fact<'directory.user.created'>, { at, position }: At): void {
@@ -193,6 +199,10 @@ const folds: Folds = {
   'directory.key.revoked': (state, event, { at }) => {
     // The first revocation counts.
     changeKey(state, event, { revokedAt: state.keys.get(event.keyId)?.revokedAt ?? at })
+  },
+  'directory.key.rotated': (state, event) => {
+    // The first rotation counts: its successor is the one that people have been given.
+    changeKey(state, event, { worksUntil: state.keys.get(event.keyId)?.worksUntil ?? event.worksUntil })
   },
   'directory.key.exposed': (state, event) => changeKey(state, event, { exposed: true }),
   'directory.key.originsChanged': (state, event) => changeKey(state, event, { origins: event.origins }),
@@ -254,14 +264,16 @@ export function createDirectoryView({ plans, pepper, clock, limits }: Options): 
     findKey: (secret) => {
       if (!isWellFormedKey(secret)) return undefined
       const key = state.keys.get(state.keyIdsByHash.get(hashKey(pepper, secret)) ?? '')
-      return key?.kind === keyKindOf(secret) ? key : undefined
+      return key?.kind === keyKindOf(secret) ? keyAsOf(key, clock()) : undefined
     },
-    key: (id) => state.keys.get(id),
-    keys: (workspaceId) =>
-      (state.workspaces.get(workspaceId)?.keyIds ?? []).flatMap((id) => {
-        const key = state.keys.get(id)
+    key: (id) => keyAsOf(state.keys.get(id), clock()),
+    keys: (workspaceId) => {
+      const now = clock()
+      return (state.workspaces.get(workspaceId)?.keyIds ?? []).flatMap((id) => {
+        const key = keyAsOf(state.keys.get(id), now)
         return key === undefined ? [] : [key]
-      }),
+      })
+    },
     user: (id) => state.users.get(id)?.user,
     userByEmail: (email) => state.users.get(state.userIdsByEmail.get(normalEmail(email)) ?? '')?.user,
     members: (workspaceId) =>

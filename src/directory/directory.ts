@@ -26,6 +26,8 @@ export type Key = Readonly<{
   origins: readonly string[]
   createdAt: number
   revokedAt: number | null
+  /** Another key has taken its place, and it is revoked by itself at this time; null: until somebody revokes it. */
+  worksUntil: number | null
   exposed: boolean
 }>
 

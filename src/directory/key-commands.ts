@@ -1,35 +1,24 @@
-import type { DirectoryEvent } from '#src/events/directory.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { present } from '#src/lib/assert.ts'
 import { ok, type Result } from '#src/lib/result.ts'
-import type { Key, KeyKind, KeyScope } from './directory.ts'
+import type { Key, KeyKind } from './directory.ts'
 import { normalName } from './directory-view.ts'
 import { refuse, type DirectoryWriter, type Refused } from './directory-writer.ts'
-import { createKeySecret, defaultScopes, hashKey, keyLast4, keyPrefixes, keyScopes, type RandomBytes } from './keys.ts'
+import { defaultScopes, keyScopes } from './keys.ts'
+import { keyCreated, tooManyKeys, type CreatedKey, type WantedKey } from './new-key.ts'
+import { rotateKey, type RotatedKey, type WantedRotation } from './rotate-key.ts'
 import { nameProblem } from './workspace-commands.ts'
 
 const originsMax = 50
-/** Live keys of one workspace. */
-const keysMax = 1_000
 
-export type WantedKey = Readonly<{
-  workspaceId: WorkspaceId
-  kind: KeyKind
-  name?: string
-  /** A part of what the kind allows; the least by default. */
-  scopes?: readonly KeyScope[]
-  /** Publishable keys only: where browsers may send from; none means anywhere. */
-  origins?: readonly string[]
-  by?: string | null
-}>
-/** The secret is known only here: it is shown once and cannot be had again. */
-export type CreatedKey = Readonly<{ key: Key; secret: string }>
 type OneKey = Readonly<{ workspaceId: WorkspaceId; keyId: string; by?: string | null }>
 
 export interface KeyCommands {
   createKey(wanted: WantedKey): Promise<Result<CreatedKey, Refused>>
   /** Idempotent. A key of another workspace is unknown. */
   revokeKey(which: OneKey): Promise<Result<Key, Refused>>
+  /** A new key in the place of an old one, which works on for a while (rotate-key.ts). */
+  rotateKey(wanted: WantedRotation): Promise<Result<RotatedKey, Refused>>
   changeOrigins(which: OneKey & Readonly<{ origins: readonly string[] }>): Promise<Result<Key, Refused>>
   /** A secret was seen where everybody can read it. Written once per key. */
   flagExposed(key: Key, where: string): Promise<void>
@@ -55,18 +44,6 @@ function checkOrigins(kind: KeyKind, origins: readonly string[]): Result<readonl
     return refuse('invalid', 'origins', detail)
   }
   return ok([...new Set(parsed.filter((origin) => origin !== undefined))])
-}
-
-/** A new key as an event, and its secret, which is in no event. */
-export function keyCreated(
-  { newId, random }: Readonly<{ newId: DirectoryWriter['newId']; random: RandomBytes }>,
-  pepper: string,
-  { workspaceId, kind, name = '', scopes = defaultScopes(kind), origins = [], by = null }: WantedKey,
-): Readonly<{ event: Extract<DirectoryEvent, { type: 'directory.key.created' }>; secret: string }> {
-  const secret = createKeySecret(kind, random)
-  const shown = { kind, scopes: [...scopes], name, prefix: keyPrefixes[kind], last4: keyLast4(secret) }
-  const own = { workspaceId, keyId: newId('k'), origins: [...origins], hash: hashKey(pepper, secret), by }
-  return { event: { type: 'directory.key.created', ...own, ...shown }, secret }
 }
 
 function checkKey(wanted: WantedKey): Result<Required<Pick<WantedKey, 'name' | 'scopes' | 'origins'>>, Refused> {
@@ -97,9 +74,8 @@ export function createKeyCommands(writer: DirectoryWriter, pepper: string): KeyC
         return refuse('unknown', 'workspace', 'There is no such workspace.')
       const checked = checkKey(wanted)
       if (!checked.ok) return checked
-      if (view.keys(workspaceId).filter(({ revokedAt }) => revokedAt === null).length >= keysMax) {
-        return refuse('invalid', 'workspace', `A workspace may have at most ${keysMax} keys; revoke some.`)
-      }
+      const tooMany = tooManyKeys(view, workspaceId)
+      if (tooMany !== undefined) return tooMany
       const { event, secret } = keyCreated(writer, pepper, { ...wanted, ...checked.value })
       await write([event])
       return ok({ key: present(view.key(event.keyId), 'a created key is in the view'), secret })
@@ -110,6 +86,10 @@ export function createKeyCommands(writer: DirectoryWriter, pepper: string): KeyC
       const { workspaceId, keyId, by = null } = which
       if (key.revokedAt === null) await write([{ type: 'directory.key.revoked', workspaceId, keyId, by }])
       return ok(view.key(keyId) ?? key)
+    },
+    rotateKey: async (wanted) => {
+      const key = ownKey(wanted)
+      return key === undefined ? unknown : rotateKey(writer, pepper, key, wanted)
     },
     changeOrigins: async (which) => {
       const key = ownKey(which)

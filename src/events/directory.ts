@@ -39,6 +39,14 @@ const payloads = {
     by,
   }),
   'directory.key.revoked': z.object({ workspaceId, keyId: id, by }),
+  /** Another key has taken the place of this one, which is valid until `worksUntil` (ms). */
+  'directory.key.rotated': z.object({
+    workspaceId,
+    keyId: id,
+    replacedBy: id,
+    worksUntil: z.number().int().nonnegative(),
+    by,
+  }),
   /** A secret was seen where only a publishable key belongs. */
   'directory.key.exposed': z.object({ workspaceId, keyId: id, where: text }),
   'directory.key.originsChanged': z.object({ workspaceId, keyId: id, origins: z.array(text).readonly(), by }),

@@ -153,7 +153,33 @@ describe('command line', () => {
       ).to.equal(1)
     })
 
-    it('that do not exist cannot be revoked', async () => {
+    it('are rotated: a new one is shown, and the old one works on for as long as is said', async () => {
+      const created = (await json('key', 'create', '--workspace', 'acme', '--kind', 'tracing', '--name', 'mine')) as {
+        id: string
+        secret: string
+      }
+      const before = Date.now()
+      const rotated = await json('key', 'rotate', created.id, '--overlap', '90m')
+      expect(rotated).to.deep.include({ kind: 'tracing', name: 'mine', works_until: null })
+      const until = Date.parse(String((rotated['rotated'] as Readonly<Record<string, unknown>>)['works_until']))
+      expect(until - 90 * 60_000).to.be.within(before, Date.now())
+      const secrets = [created.secret, String(rotated['secret'])]
+      const states = await serverSees((directory) => secrets.map((each) => directory.findKey(each)?.revokedAt))
+      expect(states).to.deep.equal([null, null])
+      expect((await run(['key', 'list', '--workspace', 'acme'])).out).to.include('works until 2')
+      const again = await run(['key', 'rotate', created.id])
+      expect([again.code, again.err]).to.deep.equal([
+        1,
+        'throughline: This key has been rotated already; rotate the one that took its place.\n',
+      ])
+      const last = await run(['key', 'rotate', String(rotated['id']), '--overlap', '0'])
+      expect(last.out.split('\n')[0]).to.match(/^tt_[0-9A-Za-z]{36}$/)
+      expect(await serverSees((directory) => directory.findKey(secrets[1] ?? '')?.revokedAt)).to.be.a('number')
+      expect((await run(['key', 'rotate', created.id, '--overlap', 'soon'])).code).to.equal(2)
+    })
+
+    it('that do not exist can be neither revoked nor rotated', async () => {
+      expect((await run(['key', 'rotate', 'k0'])).err).to.include('There is no key "k0"')
       const { code, err } = await run(['key', 'revoke', 'k0', '--json'])
       expect(code).to.equal(1)
       expect(JSON.parse(err)).to.have.nested.property('error.code', 'unknown')

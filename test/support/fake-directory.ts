@@ -56,6 +56,7 @@ export function createFakeDirectory(): FakeDirectory {
         origins: [],
         createdAt: 0,
         revokedAt: null,
+        worksUntil: null,
         exposed: false,
         ...more,
       })

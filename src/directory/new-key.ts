@@ -1,0 +1,40 @@
+import type { DirectoryEvent } from '#src/events/directory.ts'
+import type { WorkspaceId } from '#src/events/workspace-id.ts'
+import type { Key, KeyKind, KeyScope } from './directory.ts'
+import type { HeldView } from './directory-view.ts'
+import { refuse, type DirectoryWriter } from './directory-writer.ts'
+import { createKeySecret, defaultScopes, hashKey, keyLast4, keyPrefixes, type RandomBytes } from './keys.ts'
+
+/** Live keys of one workspace. */
+const keysMax = 1_000
+
+export type WantedKey = Readonly<{
+  workspaceId: WorkspaceId
+  kind: KeyKind
+  name?: string
+  /** A part of what the kind allows; the least by default. */
+  scopes?: readonly KeyScope[]
+  /** Publishable keys only: where browsers may send from; none means anywhere. */
+  origins?: readonly string[]
+  by?: string | null
+}>
+/** The secret is known only here: it is shown once and cannot be had again. */
+export type CreatedKey = Readonly<{ key: Key; secret: string }>
+/** A new key as an event, and its secret, which is in no event. */
+export function keyCreated(
+  { newId, random }: Readonly<{ newId: DirectoryWriter['newId']; random: RandomBytes }>,
+  pepper: string,
+  { workspaceId, kind, name = '', scopes = defaultScopes(kind), origins = [], by = null }: WantedKey,
+): Readonly<{ event: Extract<DirectoryEvent, { type: 'directory.key.created' }>; secret: string }> {
+  const secret = createKeySecret(kind, random)
+  const shown = { kind, scopes: [...scopes], name, prefix: keyPrefixes[kind], last4: keyLast4(secret) }
+  const own = { workspaceId, keyId: newId('k'), origins: [...origins], hash: hashKey(pepper, secret), by }
+  return { event: { type: 'directory.key.created', ...own, ...shown }, secret }
+}
+
+/** The refusal of one more key; undefined while there is room. */
+export function tooManyKeys(view: HeldView, workspaceId: WorkspaceId) {
+  const live = view.keys(workspaceId).filter(({ revokedAt }) => revokedAt === null).length
+  if (live < keysMax) return undefined
+  return refuse('invalid', 'workspace', `A workspace may have at most ${keysMax} keys; revoke some.`)
+}
