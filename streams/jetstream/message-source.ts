@@ -12,7 +12,7 @@ export type MessageSource = Readonly<{
   run(first: number, max: number): Promise<Run>
   /** Whether the leader has a message there. */
   has(sequence: number): Promise<boolean>
-  /** The events of the message that ends at a sequence; asks the leader. Throws PermanentError when there is none. */
+  /** The events of the message that ends at a sequence, none where it was purged; asks the leader. */
   message(sequence: number): Promise<readonly RecordedEvent[]>
   /** The newest message of a subject, as the server writes subjects; asks the leader. */
   lastOf(subject: string): Promise<readonly RecordedEvent[]>
@@ -63,8 +63,7 @@ export function createMessageSource(nats: Nats, log: LogName, subjects: Subjects
     has: async (sequence) => (await ofLeader({ seq: sequence })) !== undefined,
     message: async (sequence) => {
       const last = await ofLeader({ seq: sequence })
-      if (last === undefined) throw damageAt(sequence, log, 'it is missing')
-      return whole(last)
+      return last === undefined ? [] : whole(last)
     },
     lastOf: async (subject) => {
       const last = await ofLeader({ last_by_subj: subject })

@@ -301,6 +301,17 @@ describe('the JetStream log', function () {
       expect(failure.message).to.match(/message 4 .*missing/)
     })
 
+    it('leaves an id free whose event was purged', async () => {
+      const event = makeEvent('erased')
+      await stream.append([event, makeEvent('other')])
+      await log.ask(`STREAM.PURGE.${log.name}`, { filter: subject(stream.epoch) })
+      expect([...(await stream.find([event.id], event.receivedAt))]).to.deep.equal([])
+      const { last, duplicates } = await stream.append([event])
+      expect(duplicates).to.equal(0)
+      expect(await other.append([event])).to.deep.include({ last, duplicates: 1 })
+      expect((await stream.find([event.id], event.receivedAt)).get(event.id)?.position).to.equal(last)
+    })
+
     it('is told to a reader and a writer whose log was made anew, and the new log gets nothing of theirs', async () => {
       const { last } = await stream.append(makeEvents(3))
       await removeLogs(log.nats, log.prefix)
