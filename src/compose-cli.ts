@@ -5,6 +5,7 @@ import { createSqliteIndexReader } from '#projections/stores/sqlite/reader.ts'
 import { createSqliteStream, openSqliteStreamReader } from '#streams/sqlite/stream.ts'
 import { runCli } from './cli/run-cli.ts'
 import type { CliServices } from './cli/verb.ts'
+import { openBuilds } from './compose-builds.ts'
 import { foldersOf } from './compose-folders.ts'
 import { limits, plans, readClusterConfig, type ClusterConfig } from './config.ts'
 import { loadSecrets } from './directory/secrets.ts'
@@ -41,6 +42,7 @@ const embeddedServices: CliServices = {
     const { indexFolder } = foldersOf(dataFolder)
     return existsSync(indexFolder) ? [createSqliteIndexReader({ folder: indexFolder, limits })] : []
   },
+  openBuilds,
   close: async () => undefined,
 }
 
@@ -56,12 +58,18 @@ async function clusterServices(cluster: ClusterConfig): Promise<CliServices> {
     openDirectory: async () => ({ stream: await open(directoryPartition), pepper: cluster.pepper }),
     openLogs: () => Promise.all(partitionNames(cluster).map(open)),
     openIndexes: async () => createReaders(cluster),
+    openBuilds: async () => {
+      const hint = 'of a cluster they cannot be rebuilt or compared yet; a new build begins with a raised version'
+      throw new PermanentError({ operation: 'open', subject: 'the builds', hint })
+    },
     close: async () => (await connected?.catch(() => undefined))?.close(),
   }
 }
 
 /** The command line over the embedded engines, or over those of the cluster that the environment names. Its exit code. */
 export async function composeCli(argv: readonly string[]): Promise<number> {
+  // Who reads the answer may have seen enough: `throughline replay | head`.
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1))
   const cluster = readClusterConfig(process.env)
   return runCli(argv, process, cluster === undefined ? embeddedServices : await clusterServices(cluster))
 }

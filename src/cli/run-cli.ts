@@ -123,13 +123,14 @@ function explainUsage(error: UsageError, io: CliIo, verb: Verb | undefined): num
   return 2
 }
 
-function tell(outcome: Outcome, asJson: boolean, io: CliIo): number {
+function tell(outcome: Outcome, asJson: boolean, io: CliIo, failureCode = 1): number {
   if (outcome.ok) {
-    io.stdout.write(`${asJson ? JSON.stringify(outcome.value.json) : outcome.value.text}\n`)
-    return 0
+    const answer = asJson ? JSON.stringify(outcome.value.json) : outcome.value.text
+    if (answer !== '') io.stdout.write(`${answer}\n`)
+    return outcome.value.exitCode ?? 0
   }
   io.stderr.write(`${asJson ? JSON.stringify({ error: outcome.error }) : `throughline: ${outcome.error.detail}`}\n`)
-  return 1
+  return failureCode
 }
 
 const isHelp = (word: string | undefined): boolean => word === undefined || ['help', '--help', '-h'].includes(word)
@@ -152,12 +153,13 @@ export async function runCli(argv: readonly string[], io: CliIo, services: CliSe
       io.stdout.write(helpText([verb]))
       return 0
     }
-    return tell(await runVerb(verb, given, io, services), given.options['json'] === true, io)
+    const outcome = await runVerb(verb, given, io, services)
+    return tell(outcome, given.options['json'] === true, io, verb.failureCode)
   } catch (error) {
     if (error instanceof UsageError) return explainUsage(error, io, verb)
     if (error instanceof Error && ['TransientError', 'PermanentError'].includes(error.name)) {
       io.stderr.write(`throughline: ${error.message}\n`)
-      return 1
+      return verb?.failureCode ?? 1
     }
     throw error
   }

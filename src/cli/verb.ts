@@ -6,13 +6,14 @@ import type { Refused } from '#src/directory/directory-writer.ts'
 import type { RandomBytes } from '#src/directory/keys.ts'
 import type { Clock } from '#src/lib/clock.ts'
 import { fail, type Result } from '#src/lib/result.ts'
+import type { BuildContext } from '#projections/build-place.ts'
 import type { IndexReader } from '#projections/index-store.ts'
 import type { Stream } from '#streams/stream.ts'
 
 /** What the command line is run with: the process's own, or a test's. */
 export type CliIo = Readonly<{
   stdout: Readonly<{ write(text: string): unknown }>
-  stderr: Readonly<{ write(text: string): unknown }>
+  stderr: Readonly<{ write(text: string): unknown; isTTY?: boolean }>
   stdin: NodeJS.ReadableStream & { isTTY?: boolean; destroy?: () => unknown }
   env: Readonly<Record<string, string | undefined>>
 }>
@@ -31,19 +32,23 @@ export type CliServices = Readonly<{
   openLogs(dataFolder: string): Promise<readonly LogReader[]>
   /** Their indexes, for reading, in the same order; none where there are none yet. */
   openIndexes(dataFolder: string): Promise<readonly IndexProgress[]>
+  /** Their builds, to be rebuilt, compared, listed and dropped, in the same order; none where there is no log yet. */
+  openBuilds(dataFolder: string): Promise<readonly OpenBuilds[]>
   /** Ends what the engines are reached by, after all that was opened. */
   close(): Promise<void>
   /** Names of the projections, in the order in which `status` shows them. */
   projections: readonly string[]
 }>
 
+export type OpenBuilds = BuildContext & Readonly<{ close(): Promise<void> }>
+
 /** A mistake in how the command was written: told with the usage, exit code 2. */
 export class UsageError extends Error {
   override readonly name = 'UsageError'
 }
 
-/** What a verb has done: as JSON, and as text for people. */
-export type Done = Readonly<{ json: Readonly<Record<string, unknown>>; text: string }>
+/** What a verb has done: as JSON, and as text for people. The exit code is 0 where it says no other. */
+export type Done = Readonly<{ json: Readonly<Record<string, unknown>>; text: string; exitCode?: number }>
 export type Outcome = Result<Done, Refused>
 
 export type Given = Readonly<{
@@ -72,6 +77,8 @@ export type Verb = Readonly<{
   usage: string
   about: string
   options: ParseArgsOptionsConfig
+  /** The exit code of a failure, where it is not 1. */
+  failureCode?: number
   run: (context: VerbContext) => Promise<Outcome>
 }>
 

@@ -1,14 +1,20 @@
+import { builds } from './builds.ts'
+import { drop } from './drop.ts'
 import { env } from './env.ts'
 import { firstRun } from './first-run.ts'
 import { keyCreate } from './key-create.ts'
 import { keyList } from './key-list.ts'
 import { keyRevoke } from './key-revoke.ts'
 import { keyRotate } from './key-rotate.ts'
+import { rebuild } from './rebuild.ts'
+import { replay } from './replay.ts'
+import { rollback } from './rollback.ts'
 import { status } from './status.ts'
 import { userAdd } from './user-add.ts'
 import { userCreate } from './user-create.ts'
 import { userPassword } from './user-password.ts'
 import type { Verb } from './verb.ts'
+import { verify } from './verify.ts'
 import { workspaceCreate } from './workspace-create.ts'
 import { workspaceList } from './workspace-list.ts'
 import { workspacePlan } from './workspace-plan.ts'
@@ -26,6 +32,12 @@ export const verbs: readonly Verb[] = [
   keyRotate,
   keyRevoke,
   status,
+  builds,
+  verify,
+  rebuild,
+  rollback,
+  drop,
+  replay,
   firstRun,
   env,
 ]

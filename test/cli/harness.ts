@@ -41,6 +41,7 @@ export function createServices(
         progress: async (name) => (partition === '0' ? progress.get(name) : undefined),
         close: async () => undefined,
       })),
+    openBuilds: async () => [],
     close: async () => undefined,
     projections: ['traces', 'logs'],
   }

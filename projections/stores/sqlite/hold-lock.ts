@@ -1,0 +1,28 @@
+import { mkdirSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { PermanentError } from '#src/lib/failure.ts'
+
+export type HeldLock = Readonly<{ release(): void }>
+
+const sqliteBusy = 5
+
+/**
+ * Holds a file for this process alone; undefined when another one does. It is an exclusive transaction on an empty database: the
+ * system lets go of it when the process ends, however it ends.
+ */
+export function holdLock(path: string): HeldLock | undefined {
+  let database: DatabaseSync | undefined
+  try {
+    mkdirSync(dirname(path), { recursive: true })
+    database = new DatabaseSync(path, { timeout: 0 })
+    database.exec('PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE')
+  } catch (cause) {
+    database?.close()
+    const code = cause instanceof Error && 'errcode' in cause ? Number(cause.errcode) & 0xff : 0
+    if (code === sqliteBusy) return undefined
+    throw new PermanentError({ operation: 'lock', subject: path, cause })
+  }
+  const held = database
+  return { release: () => held.close() }
+}

@@ -1,0 +1,33 @@
+import { mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { holdLock } from './hold-lock.ts'
+
+export type ScratchFolder = Readonly<{ folder: string; remove(): void }>
+
+const lockOf = (folder: string): string => join(folder, 'lock')
+
+/** Takes away what processes have left that are gone: nobody holds their folders any more. */
+function removeStale(parent: string): void {
+  for (const name of readdirSync(parent)) {
+    const folder = join(parent, name)
+    const lock = holdLock(lockOf(folder))
+    if (lock === undefined) continue
+    lock.release()
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+/** A new folder for builds that this process needs for itself. */
+export function createScratchFolder(parent: string): ScratchFolder {
+  mkdirSync(parent, { recursive: true })
+  removeStale(parent)
+  const folder = mkdtempSync(join(parent, 'builds-'))
+  const lock = holdLock(lockOf(folder))
+  return {
+    folder,
+    remove() {
+      rmSync(folder, { recursive: true, force: true })
+      lock?.release()
+    },
+  }
+}

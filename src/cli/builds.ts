@@ -1,0 +1,59 @@
+import type { Roster, StoredBuild } from '#projections/index-store.ts'
+import { followedAs } from '#projections/roster.ts'
+import { ok } from '#src/lib/result.ts'
+import { isoTime, table, type OpenBuilds, type Verb } from './verb.ts'
+import { withBuilds } from './with-builds.ts'
+
+const stateOf = (roster: Roster, index: string): string =>
+  roster.live === index ? 'live' : (followedAs(roster, index) ?? 'unused')
+
+function buildJson(roster: Roster, build: StoredBuild, partition: string, head: number) {
+  const { index, after, checkpoint, heartbeat } = build
+  const position = Math.max(checkpoint, heartbeat.position)
+  const untilMs = roster.followed.find((one) => one.index === index)?.untilMs
+  return {
+    build: index,
+    partition,
+    state: stateOf(roster, index),
+    position,
+    lag: Math.max(0, head - position),
+    after,
+    kept_until: isoTime(untilMs ?? null),
+  }
+}
+
+async function buildsOf({ projections, index, stream }: OpenBuilds) {
+  const writer = index.writer()
+  try {
+    const head = await stream.head()
+    const found: ReturnType<typeof buildJson>[] = []
+    for (const { name } of projections) {
+      const roster = await writer.roster(name)
+      for (const build of await writer.builds(name)) found.push(buildJson(roster, build, stream.partition, head))
+    }
+    return found
+  } finally {
+    await writer.close()
+  }
+}
+
+export const builds: Verb = {
+  name: 'builds',
+  names: [],
+  usage: '',
+  about: 'lists the builds of each index: which readers use, which are kept to go back to, how far each is',
+  options: {},
+  run: async (given) => {
+    const all = (await withBuilds(given, buildsOf)).flat()
+    const rows = all.map((one) => [
+      one.build,
+      one.partition,
+      one.state,
+      String(one.position),
+      String(one.lag),
+      one.kept_until ?? '',
+    ])
+    const text = table([['BUILD', 'PARTITION', 'STATE', 'POSITION', 'LAG', 'KEPT UNTIL'], ...rows])
+    return ok({ json: { builds: all }, text })
+  },
+}

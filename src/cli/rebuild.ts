@@ -1,0 +1,98 @@
+import {
+  planRebuild,
+  rebuild as rebuildAll,
+  type RebuildOptions,
+  type RebuildPlan,
+  type Rebuilt,
+} from '#projections/rebuild.ts'
+import { positionStep } from '#src/events/envelope.ts'
+import { ok } from '#src/lib/result.ts'
+import { createProgress } from './progress.ts'
+import { verdictJson, verdictText } from './show-verdict.ts'
+import { optional, table, unknownWorkspace, type OpenBuilds, type Verb, type VerbContext } from './verb.ts'
+import { numberOption, positionOption, projectionsNamed, withBuilds, workspaceNamed } from './with-builds.ts'
+
+const outcomes: Readonly<Record<Rebuilt['outcome'], string>> = {
+  moved: 'readers use it now',
+  waits: 'readers move to it when a server of this version has started',
+  different: 'readers stay with the build that they have',
+}
+
+function rebuiltText(done: Rebuilt): string {
+  const { index, former, outcome, resumed, verdict } = done
+  const kept = former === undefined || outcome !== 'moved' ? '' : `; ${former} is kept, see throughline rollback`
+  return `${verdictText(verdict)}\n${index}${resumed ? ' (resumed)' : ''}: ${outcomes[outcome]}${kept}.`
+}
+
+const rebuiltJson = ({ projection, index, former, resumed, outcome, verdict }: Rebuilt) => ({
+  projection,
+  index,
+  former: former ?? null,
+  resumed,
+  outcome,
+  verdict: verdictJson(verdict),
+})
+
+const eventsOf = ({ from, head }: RebuildPlan): number => Math.max(0, Math.round((head - from) / positionStep))
+
+async function plan(given: VerbContext, options: RebuildOptions) {
+  const plans = (
+    await withBuilds(given, (context) => planRebuild(context, projectionsNamed(context, given.names[0] ?? ''), options))
+  ).flat()
+  const rows = plans.map((one) => [
+    one.projection,
+    one.live ?? '',
+    `${one.index}${one.resumes ? ' (resumes)' : ''}`,
+    String(one.from),
+    String(eventsOf(one)),
+  ])
+  const json = plans.map((one) => ({ ...one, live: one.live ?? null, events: eventsOf(one) }))
+  return ok({ json: { plans: json }, text: table([['PROJECTION', 'LIVE', 'NEW', 'FROM', 'EVENTS'], ...rows]) })
+}
+
+async function rebuildPartition(
+  given: VerbContext,
+  context: OpenBuilds,
+  options: RebuildOptions,
+): Promise<readonly Rebuilt[]> {
+  const progress = createProgress(given.io, given.options['json'] === true, given.clock)
+  try {
+    const projections = projectionsNamed(context, given.names[0] ?? '')
+    return await rebuildAll(context, projections, { ...options, onProgress: (step) => progress.tell(step) })
+  } finally {
+    progress.end()
+  }
+}
+
+export const rebuild: Verb = {
+  name: 'rebuild',
+  names: ['PROJECTION|all'],
+  usage: '[--workspace W] [--from POSITION] [--throttle EVENTS_PER_SECOND] [--keep] [--dry-run]',
+  about:
+    'folds a new index from the log beside the old, compares it, and moves readers to it; goes on where it was cut short',
+  options: {
+    workspace: { type: 'string' },
+    from: { type: 'string' },
+    throttle: { type: 'string' },
+    keep: { type: 'boolean' },
+    'dry-run': { type: 'boolean' },
+  },
+  run: async (given) => {
+    const name = optional(given, 'workspace')
+    const workspaceId = name === undefined ? undefined : await workspaceNamed(given, name)
+    if (name !== undefined && workspaceId === undefined) return unknownWorkspace(name)
+    const from = positionOption(given, 'from')
+    const throttle = numberOption(given, 'throttle', Number.MAX_VALUE)
+    const options: RebuildOptions = {
+      keep: given.options['keep'] === true,
+      ...(workspaceId === undefined ? {} : { workspaceId }),
+      ...(from === undefined ? {} : { from }),
+      ...(throttle === undefined ? {} : { eventsPerSecondMax: throttle }),
+    }
+    if (given.options['dry-run'] === true) return plan(given, options)
+    const done = (await withBuilds(given, (context) => rebuildPartition(given, context, options))).flat()
+    const text = done.length === 0 ? 'There is no log yet.' : done.map(rebuiltText).join('\n')
+    const failed = done.some(({ outcome }) => outcome === 'different')
+    return ok({ json: { rebuilt: done.map(rebuiltJson) }, text, exitCode: failed ? 1 : 0 })
+  },
+}

@@ -1,0 +1,92 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { gzipSync } from 'node:zlib'
+import { openPayload } from '#src/events/codec.ts'
+import type { EventType, RecordedEvent } from '#src/events/envelope.ts'
+import { PermanentError, TransientError } from '#src/lib/failure.ts'
+import { UsageError } from './verb.ts'
+
+/** Where events of a type are sent, and which variable holds the key; what was refused at the edge cannot be sent again. */
+const routes: Partial<Record<EventType, Readonly<{ path: string; key: string }>>> = {
+  'spans.received': { path: '/api/traces/v1/otlp', key: 'TRACES_TOKEN' },
+  'logs.received': { path: '/api/logs/v1/ingest', key: 'LOGS_TOKEN' },
+  'rum.received': { path: '/api/rum/v1/ingest', key: 'RUM_KEY' },
+}
+
+const passing: ReadonlySet<number> = new Set([408, 429, 502, 503, 504])
+const attemptsMax = 30
+const waitMsMax = 30_000
+const timeoutMs = 60_000
+/** Above this a body is sent packed: it may be larger than a body may be as sent. */
+const plainBytesMax = 1024 * 1024
+
+function waitMsOf(response: Response | undefined): number {
+  const seconds = Number(response?.headers.get('Retry-After') ?? 1)
+  return Math.min(waitMsMax, Math.max(100, Number.isFinite(seconds) ? seconds * 1_000 : 1_000))
+}
+
+function requestOf(event: RecordedEvent, key: string): RequestInit {
+  const body = openPayload(event)
+  const isPacked = body.length > plainBytesMax
+  return {
+    method: 'POST',
+    headers: {
+      Authorization: `Bearer ${key}`,
+      'Content-Type': event.contentType,
+      // The event's id: what was sent before is not stored again.
+      'Idempotency-Key': event.id,
+      ...(isPacked ? { 'Content-Encoding': 'gzip' } : {}),
+    },
+    body: Buffer.from(isPacked ? gzipSync(body) : body),
+    redirect: 'manual',
+  }
+}
+
+type Answer = Readonly<{ response: Response; said: string }> | Readonly<{ cause: unknown }>
+
+async function post(address: string, request: RequestInit): Promise<Answer> {
+  try {
+    const response = await fetch(address, { ...request, signal: AbortSignal.timeout(timeoutMs) })
+    return { response, said: await response.text() }
+  } catch (cause) {
+    return { cause }
+  }
+}
+
+/** Sends an event until it is stored. */
+async function deliver(address: string, event: RecordedEvent, key: string): Promise<void> {
+  const operation = 'send'
+  const subject = `the event at ${event.position} to ${address}`
+  let cause: unknown
+  for (let attempt = 0; attempt < attemptsMax; attempt++) {
+    const answer = await post(address, requestOf(event, key))
+    if ('cause' in answer) ({ cause } = answer)
+    else if (answer.response.ok) return
+    else if (!passing.has(answer.response.status)) {
+      const hint = `it answers ${answer.response.status}: ${answer.said.slice(0, 300)}`
+      throw new PermanentError({ operation, subject, hint })
+    }
+    await pause(waitMsOf('response' in answer ? answer.response : undefined))
+  }
+  const hint = 'what is sent already is not stored again: start again when the other answers'
+  throw new TransientError({ operation, subject, hint, cause })
+}
+
+/**
+ * Sends events to another installation's ingest, one after the other, each until it is stored there. False for an event that is
+ * none of a sender's. Throws TransientError when the other does not answer for long, PermanentError when it refuses.
+ */
+export function createSender(url: string, env: Readonly<Record<string, string | undefined>>) {
+  const base = url.replace(/\/+$/, '')
+  if (!/^https?:\/\//.test(base) || !URL.canParse(base))
+    throw new UsageError('--to-url is an address, http://… or https://…')
+  return async (event: RecordedEvent): Promise<boolean> => {
+    const route = routes[event.type]
+    if (route === undefined) return false
+    const key = env[route.key]
+    if (key === undefined || key === '') {
+      throw new UsageError(`${event.type} needs a key of the other installation: set ${route.key}`)
+    }
+    await deliver(`${base}${route.path}`, event, key)
+    return true
+  }
+}

@@ -1,0 +1,147 @@
+import { once } from 'node:events'
+import { formatHeader, telemetryEventTypes } from '#src/events/codec.ts'
+import type { Position, RecordedEvent } from '#src/events/envelope.ts'
+import type { WorkspaceId } from '#src/events/workspace-id.ts'
+import { nearest } from '#src/lib/nearest.ts'
+import { ok } from '#src/lib/result.ts'
+import { readCurrent } from '#streams/follow.ts'
+import { createEventFile, readEvents, type PlacedEvent } from './replay-file.ts'
+import { createSender } from './replay-send.ts'
+import { all, optional, unknownWorkspace, UsageError, type OpenBuilds, type Verb, type VerbContext } from './verb.ts'
+import { workspaceNamed } from './with-builds.ts'
+
+const eventsAtOnce = 256
+
+/** A place in the log: a position, or a time of receipt (ms). */
+type Bound = Readonly<{ position: Position }> | Readonly<{ at: number }>
+
+function boundOption(given: VerbContext, name: string): Bound | undefined {
+  const text = optional(given, name)
+  if (text === undefined) return undefined
+  const digits = /^(?:\d+\/)?(\d{1,15})$/.exec(text)?.[1]
+  if (digits !== undefined) return { position: Number(digits) }
+  const at = Date.parse(text)
+  if (Number.isNaN(at))
+    throw new UsageError(`--${name} is a position, such as 0/4096, or a time, such as 2026-11-21T12:00Z`)
+  return { at }
+}
+
+function typesOf(given: VerbContext): ReadonlySet<string> | undefined {
+  const types = all(given, 'type')
+  for (const type of types) {
+    if ((telemetryEventTypes as readonly string[]).includes(type)) continue
+    const meant = nearest(type, telemetryEventTypes)
+    throw new UsageError(
+      `--type ${type}: ${meant === undefined ? telemetryEventTypes.join(', ') : `did you mean ${meant}?`}`,
+    )
+  }
+  return types.length === 0 ? undefined : new Set(types)
+}
+
+type Wanted = Readonly<{ isWanted: (event: RecordedEvent) => boolean; after: Position; until: Position }>
+
+function wantedOf(given: VerbContext, workspaceId: WorkspaceId | undefined): Wanted {
+  const [from, to, types] = [boundOption(given, 'from'), boundOption(given, 'to'), typesOf(given)]
+  const isAfter = (event: RecordedEvent, bound: Bound): boolean =>
+    'at' in bound ? event.receivedAt >= bound.at : event.position >= bound.position
+  return {
+    after: from !== undefined && 'position' in from ? from.position - 1 : 0,
+    until: to !== undefined && 'position' in to ? to.position : Number.POSITIVE_INFINITY,
+    isWanted: (event) =>
+      (from === undefined || isAfter(event, from)) &&
+      (to === undefined || !isAfter(event, 'at' in to ? to : { position: to.position + 1 })) &&
+      (types?.has(event.type) ?? true) &&
+      (workspaceId === undefined || event.workspaceId === workspaceId),
+  }
+}
+
+/** The log of a partition as it stands now, in order. */
+async function* eventsOf({ stream }: OpenBuilds, { after, until }: Wanted): AsyncGenerator<PlacedEvent> {
+  const head = Math.min(await stream.head(), until)
+  for (let position = Math.max(0, after); position < head;) {
+    const events = await readCurrent(stream, position, eventsAtOnce)
+    for (const event of events) if (event.position <= head) yield { partition: stream.partition, event }
+    const last = events.at(-1)
+    if (last === undefined) return
+    position = last.position
+  }
+}
+
+/** Where events go; `take` is false for one that cannot go there. */
+type Sink = Readonly<{ take(placed: PlacedEvent): Promise<boolean>; end(): Promise<void>; done: string }>
+
+async function lookSink({ stdout }: VerbContext['io']): Promise<Sink> {
+  return {
+    done: '',
+    async take({ partition, event }) {
+      const header = JSON.parse(formatHeader(event)) as object
+      const more = stdout.write(`${JSON.stringify({ partition, position: event.position, ...header })}\n`)
+      if (more === false && 'once' in stdout) await once(stdout as NodeJS.WriteStream, 'drain')
+      return true
+    },
+    end: async () => {},
+  }
+}
+
+async function sinkOf(given: VerbContext): Promise<Sink> {
+  const [url, out] = [optional(given, 'to-url'), optional(given, 'out')]
+  if (url !== undefined && out !== undefined) throw new UsageError('--to-url and --out are two ways: choose one')
+  if (url !== undefined) {
+    // Else the events of all tenants would become those of the one whose keys are given.
+    if (optional(given, 'workspace') === undefined) throw new UsageError('--to-url needs --workspace')
+    const send = createSender(url, given.io.env)
+    return { take: async ({ event }) => send(event), end: async () => {}, done: `sent to ${url}` }
+  }
+  if (out === undefined) return lookSink(given.io)
+  const file = await createEventFile(out)
+  const take = async (placed: PlacedEvent): Promise<boolean> => {
+    await file.add(placed)
+    return true
+  }
+  return { take, end: () => file.end(), done: `written to ${out}` }
+}
+
+async function replayAll(given: VerbContext, workspaceId: WorkspaceId | undefined) {
+  const wanted = wantedOf(given, workspaceId)
+  const file = optional(given, 'in')
+  const partitions = file === undefined ? await given.services.openBuilds(given.dataFolder) : []
+  const sources = file === undefined ? partitions.map((builds) => eventsOf(builds, wanted)) : [readEvents(file)]
+  const counts = { events: 0, left_out: 0 }
+  try {
+    const sink = await sinkOf(given)
+    for (const source of sources) {
+      for await (const placed of source) {
+        if (!wanted.isWanted(placed.event)) continue
+        if (await sink.take(placed)) counts.events++
+        else counts.left_out++
+      }
+    }
+    await sink.end()
+    const rest = counts.left_out === 0 ? '' : ` ${counts.left_out} were none of a sender's and were left out.`
+    return ok({ json: counts, text: sink.done === '' ? '' : `${counts.events} events ${sink.done}.${rest}` })
+  } finally {
+    await Promise.all(partitions.map((builds) => builds.close()))
+  }
+}
+
+export const replay: Verb = {
+  name: 'replay',
+  names: [],
+  usage: '[--from P] [--to P] [--workspace W] [--type T …] [--in FILE] [--to-url URL|--out FILE]',
+  about: 'reads events of the log again: shows them, sends them to another installation, or keeps them in a file',
+  options: {
+    from: { type: 'string' },
+    to: { type: 'string' },
+    workspace: { type: 'string' },
+    type: { type: 'string', multiple: true },
+    in: { type: 'string' },
+    'to-url': { type: 'string' },
+    out: { type: 'string' },
+  },
+  run: async (given) => {
+    const name = optional(given, 'workspace')
+    const workspaceId = name === undefined ? undefined : await workspaceNamed(given, name)
+    if (name !== undefined && workspaceId === undefined) return unknownWorkspace(name)
+    return replayAll(given, workspaceId)
+  },
+}

@@ -1,0 +1,58 @@
+import type { Difference } from '#projections/compare.ts'
+import type { Verdict } from '#projections/verify.ts'
+
+const textMax = 400
+
+const cut = (text: string): string => (text.length > textMax ? `${text.slice(0, textMax)}…` : text)
+
+/** Of both sides what differs: a document is long and one character may be wrong. */
+function sidesOf({ indexed, expected }: Difference): readonly string[] {
+  const names = [...new Set([...Object.keys(indexed ?? {}), ...Object.keys(expected ?? {})])].filter(
+    (name) => name !== 'row' && indexed?.[name] !== expected?.[name],
+  )
+  const side = (of: Difference['indexed'], name: string): string =>
+    of?.[name] === undefined ? '(nothing)' : cut(of[name])
+  return names.flatMap((name) => [
+    `    ${name}`,
+    `      in the index  ${side(indexed, name)}`,
+    `      by the log    ${side(expected, name)}`,
+  ])
+}
+
+function whatOf(difference: Difference): string {
+  if (difference.kind === 'search') return `is found wrongly by ${JSON.stringify(difference.item)}`
+  if (difference.indexed === undefined) return 'is missing'
+  return difference.expected === undefined ? 'should not be there' : 'is not what the log says'
+}
+
+function linesOf(difference: Difference): readonly string[] {
+  const { workspaceId, day, collection, id } = difference
+  const isWhole = difference.kind === 'entry' && (difference.indexed === undefined || difference.expected === undefined)
+  return [
+    `  ${workspaceId} ${day} ${collection} ${id === '' ? '(no entry)' : id}: ${whatOf(difference)}`,
+    ...(isWhole ? [] : sidesOf(difference)),
+  ]
+}
+
+/** A verdict for people: one line when all is well, else the first differences with both sides. */
+export function verdictText({ index, position, equal, workspaces, differences }: Verdict): string {
+  const entries = workspaces.reduce((sum, of) => sum + of.entries, 0)
+  const different = workspaces.reduce((sum, of) => sum + of.different, 0)
+  const counted = `${workspaces.length} workspaces, ${entries.toLocaleString('en')} entries`
+  if (equal) return `${index} is what the log says, at position ${position}: ${counted}.`
+  const more = different > differences.length ? [`  … and ${different - differences.length} more`] : []
+  return [
+    `${index} differs from the log at ${different.toLocaleString('en')} places, at position ${position}: ${counted}.`,
+    ...differences.flatMap(linesOf),
+    ...more,
+  ].join('\n')
+}
+
+export const verdictJson = ({ projection, index, position, equal, workspaces, differences }: Verdict) => ({
+  projection,
+  index,
+  position,
+  equal,
+  workspaces: workspaces.map(({ workspaceId, entries, different }) => ({ workspace: workspaceId, entries, different })),
+  differences: differences.map(({ workspaceId, ...difference }) => ({ workspace: workspaceId, ...difference })),
+})

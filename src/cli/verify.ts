@@ -1,0 +1,70 @@
+import { liveBuilds, verify as verifyBuilds, type Verdict } from '#projections/verify.ts'
+import type { WorkspaceId } from '#src/events/workspace-id.ts'
+import { ok } from '#src/lib/result.ts'
+import { createProgress } from './progress.ts'
+import { verdictJson, verdictText } from './show-verdict.ts'
+import { optional, unknownWorkspace, type OpenBuilds, type Verb, type VerbContext } from './verb.ts'
+import { numberOption, projectionsNamed, withBuilds, workspaceNamed } from './with-builds.ts'
+
+/** About this part of the workspaces, at random; one at least. */
+async function sampleOf(
+  context: OpenBuilds,
+  indexes: readonly string[],
+  part: number,
+  random: VerbContext['random'],
+): Promise<readonly WorkspaceId[]> {
+  const audit = context.index.audit()
+  try {
+    const parts = (await Promise.all(indexes.map((index) => audit.parts(index)))).flat()
+    const all = [...new Set(parts.map(({ workspaceId }) => workspaceId))]
+    const drawn = all.map((workspaceId) => ({ workspaceId, at: Buffer.from(random(4)).readUInt32BE() }))
+    const count = Math.max(1, Math.round(all.length * part))
+    return drawn
+      .sort((a, b) => a.at - b.at)
+      .slice(0, count)
+      .map(({ workspaceId }) => workspaceId)
+  } finally {
+    await audit.close()
+  }
+}
+
+async function verifyPartition(
+  given: VerbContext,
+  context: OpenBuilds,
+  workspaceId: WorkspaceId | undefined,
+): Promise<readonly Verdict[]> {
+  const names = projectionsNamed(context, given.names[0] ?? '').map(({ name }) => name)
+  const targets = await liveBuilds(context, names)
+  const part = numberOption(given, 'sample', 1)
+  const indexes = targets.map(({ index }) => index)
+  const sample = part === undefined ? undefined : await sampleOf(context, indexes, part, given.random)
+  const workspaces = workspaceId === undefined ? sample : [workspaceId]
+  const until = await context.stream.head()
+  const progress = createProgress(given.io, given.options['json'] === true, given.clock)
+  try {
+    return await verifyBuilds(context, targets, {
+      ...(workspaces === undefined ? {} : { workspaces }),
+      onProgress: (position) => progress.tell({ phase: 'verify', position, from: 0, until }),
+    })
+  } finally {
+    progress.end()
+  }
+}
+
+export const verify: Verb = {
+  name: 'verify',
+  names: ['PROJECTION|all'],
+  usage: '[--workspace W] [--sample P]',
+  about: 'folds the log again and compares; exit code 0 equal, 1 different, 2 failed; P: a part of the workspaces, 0.1',
+  options: { workspace: { type: 'string' }, sample: { type: 'string' } },
+  failureCode: 2,
+  run: async (given) => {
+    const name = optional(given, 'workspace')
+    const workspaceId = name === undefined ? undefined : await workspaceNamed(given, name)
+    if (name !== undefined && workspaceId === undefined) return unknownWorkspace(name)
+    const verdicts = (await withBuilds(given, (context) => verifyPartition(given, context, workspaceId))).flat()
+    const equal = verdicts.every((verdict) => verdict.equal)
+    const text = verdicts.length === 0 ? 'No index is there yet.' : verdicts.map(verdictText).join('\n')
+    return ok({ json: { equal, verdicts: verdicts.map(verdictJson) }, text, exitCode: equal ? 0 : 1 })
+  },
+}

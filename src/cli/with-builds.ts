@@ -1,0 +1,63 @@
+import type { Projection } from '#projections/projection.ts'
+import type { WorkspaceId } from '#src/events/workspace-id.ts'
+import { nearest } from '#src/lib/nearest.ts'
+import { optional, UsageError, type Given, type OpenBuilds, type VerbContext } from './verb.ts'
+
+/** Does it for the builds of each partition, in their order; none where there is no log yet. */
+export async function withBuilds<T>(
+  { services, dataFolder }: VerbContext,
+  task: (builds: OpenBuilds) => Promise<T>,
+): Promise<readonly T[]> {
+  const partitions = await services.openBuilds(dataFolder)
+  try {
+    const done: T[] = []
+    for (const builds of partitions) done.push(await task(builds))
+    return done
+  } finally {
+    await Promise.all(partitions.map((builds) => builds.close()))
+  }
+}
+
+/** The projections that a name or `all` means. */
+export function projectionsNamed({ projections }: OpenBuilds, name: string): readonly Projection[] {
+  if (name === 'all') return projections
+  const found = projections.find((projection) => projection.name === name)
+  if (found !== undefined) return [found]
+  const known = [...projections.map((projection) => projection.name), 'all']
+  const meant = nearest(name, known)
+  const hint = meant === undefined ? `known: ${known.join(', ')}` : `did you mean ${meant}?`
+  throw new UsageError(`there is no projection ${JSON.stringify(name)}; ${hint}`)
+}
+
+/** The projection of a build, by the build's name. */
+export function projectionOf({ projections }: OpenBuilds, index: string): Projection {
+  const found = projections.find(({ name }) => index.startsWith(`${name}-v`))
+  if (found === undefined)
+    throw new UsageError(`${JSON.stringify(index)} is no name of a build; see throughline builds`)
+  return found
+}
+
+/** A workspace by name or id; undefined when there is none. */
+export async function workspaceNamed({ directory }: VerbContext, name: string): Promise<WorkspaceId | undefined> {
+  return (await directory()).workspaceNamed(name)?.id
+}
+
+/** A position as acknowledgements show it: `0/4096`, or `4096`. */
+export function positionOption(given: Given, name: string): number | undefined {
+  const text = optional(given, name)
+  if (text === undefined) return undefined
+  const digits = /^(?:\d+\/)?(\d{1,15})$/.exec(text)?.[1]
+  if (digits === undefined) throw new UsageError(`--${name} is a position, such as 0/4096`)
+  return Number(digits)
+}
+
+/** A positive number. */
+export function numberOption(given: Given, name: string, max: number): number | undefined {
+  const text = optional(given, name)
+  if (text === undefined) return undefined
+  const value = Number(text)
+  if (!Number.isFinite(value) || value <= 0 || value > max) {
+    throw new UsageError(`--${name} is a number above 0${max === Number.MAX_VALUE ? '' : `, at most ${max}`}`)
+  }
+  return value
+}
