@@ -239,6 +239,20 @@ describe('Elasticsearch, when things go wrong', () => {
     })
   })
 
+  it('refuses a phrase whose last word may be any of too many, and answers where they are fewer', async () => {
+    const writer = await openWriter()
+    await writer.promote('fixture', index)
+    const text = (at: number) => Array.from({ length: 1_000 }, (_, n) => `pay w${at}x${n}`).join(' ')
+    const entries = Array.from({ length: 30 }, (_, at) => lineEntry({ text: text(at) }, at + 1))
+    await write(writer, entries, 30)
+    const search = (last: string) =>
+      makeReader().count(scopeOf('lines'), {
+        filter: { kind: 'phrase', fields: ['message'], tokens: ['pay', last], prefix: true },
+      })
+    expect((await failureOf(search('w'))).name).to.equal('TooBroadError')
+    expect(await search('w29')).to.equal(1)
+  })
+
   describe('freshness', () => {
     it('tells readers no position that they cannot find', async () => {
       let nowMs = 0

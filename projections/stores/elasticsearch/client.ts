@@ -1,6 +1,7 @@
 import { Client, errors, Serializer } from '@elastic/elasticsearch'
 import { PermanentError, TransientError } from '#src/lib/failure.ts'
-import { isJsonObject, parseJson, stringifyJson, type Json, type JsonObject } from '#src/lib/json.ts'
+import { isJsonObject, parseJson, stringifyJson, type JsonObject } from '#src/lib/json.ts'
+import { objectIn, objectsIn, textIn } from './answer-parts.ts'
 
 /** One request. `body` is written as JSON; `lines` is NDJSON as it stands. */
 export type Call = Readonly<{
@@ -38,16 +39,15 @@ class ExactSerializer extends Serializer {
   }
 }
 
-function textOf(value: Json | undefined): string {
-  return typeof value === 'string' ? value : ''
-}
-
 /** `type: reason` of an error's body, the innermost cause, not longer than a line. */
 export function reasonOf(body: unknown): string {
-  let error = isJsonObject(body) && isJsonObject(body['error']) ? body['error'] : undefined
-  while (error !== undefined && isJsonObject(error['caused_by'])) error = error['caused_by']
-  if (error === undefined) return ''
-  return `${textOf(error['type'])}: ${textOf(error['reason'])}`.slice(0, 500)
+  let error = isJsonObject(body) ? objectIn(body['error']) : {}
+  // A search that fails in its parts says why in the first of them.
+  const [part] = objectsIn(error['failed_shards'])
+  if (part !== undefined) error = objectIn(part['reason'])
+  while (isJsonObject(error['caused_by'])) error = error['caused_by']
+  const text = [error['type'], error['reason']].map(textIn).filter((each) => each !== '')
+  return text.join(': ').slice(0, 500)
 }
 
 const passing: ReadonlySet<number> = new Set([408, 429, 502, 503, 504])

@@ -1,11 +1,12 @@
+import { PermanentError } from '#src/lib/failure.ts'
 import type { Json, JsonObject } from '#src/lib/json.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
-import type { Hit, IndexQuery, SortKey } from '../../index-store.ts'
+import { TooBroadError, type Hit, type IndexQuery, type SortKey } from '../../index-store.ts'
 import type { DocumentId } from '../../projection.ts'
 import { compareSort } from '../order.ts'
 import { clampInt64 } from '../row.ts'
 import { bigintIn, numberIn, objectIn, objectsIn, textIn, valuesIn } from './answer-parts.ts'
-import type { Elasticsearch } from './client.ts'
+import { reasonOf, type Elasticsearch } from './client.ts'
 import { documentOf } from './document.ts'
 import { and, type Query } from './filter.ts'
 import { bodyField, idField, numberField, positionField, timeField } from './mapping.ts'
@@ -16,6 +17,9 @@ export type Target = Readonly<{ elasticsearch: Elasticsearch; indices: string; w
 
 /** Elasticsearch gives at most 10,000 hits at once; a page of bodies is to be smaller. */
 const pageMax = 2_000
+
+/** A phrase that ends with the beginning of a word becomes one of all such words: so many as the server has room for. */
+const tooManyTerms = /maxClauseCount|too_many/
 
 /** Asks one search; a part that cannot answer fails all of it. */
 export async function ask({ elasticsearch, indices, workspaceId }: Target, body: object): Promise<JsonObject> {
@@ -31,8 +35,12 @@ export async function ask({ elasticsearch, indices, workspaceId }: Target, body:
       allow_partial_search_results: false,
     },
     body,
+    accept: [400],
   })
-  return answer.body
+  if (answer.status !== 400) return answer.body
+  const reason = reasonOf(answer.body)
+  if (tooManyTerms.test(reason)) throw new TooBroadError('the beginning of a phrase meets too many words')
+  throw new PermanentError({ operation: 'search', subject: indices, cause: new Error(reason) })
 }
 
 const source: readonly string[] = [idField, timeField, positionField, bodyField]
