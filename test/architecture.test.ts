@@ -77,6 +77,7 @@ const homes: Readonly<Record<string, readonly string[]>> = {
   nats: ['streams/jetstream'],
   '@elastic/elasticsearch': ['projections/stores/elasticsearch'],
   protobufjs: ['src/wire/otlp'],
+  testcontainers: ['infra/engines'],
   koa: ['src/http'],
   '@koa/router': ['src/http'],
   'koa-session': ['src/http'],

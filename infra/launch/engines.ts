@@ -11,11 +11,10 @@ export async function bringEngines(): Promise<void> {
   await Promise.all([bringNats(bringGo), bringElasticsearch()])
 }
 
-/** Addresses that are given are the tests' alone: the servers that tests start are embedded ones, unless the test says otherwise. */
+/** Addresses that are given go to the tests by other names, so that the servers which tests start do not find them. */
 export function keepAddressesForTests(): void {
   for (const name of ['NATS_URL', 'ELASTICSEARCH_URL']) {
     const given = process.env[name]
     if (given !== undefined) process.env[`TEST_${name}`] = given
-    delete process.env[name]
   }
 }

@@ -13,6 +13,9 @@ const { values, positionals } = parseArgs({
   allowPositionals: true,
 })
 
+const serverVariables = `PORT HOST OPERATIONS_PORT BASE_URL TRUSTED_PROXIES TLS_CERT TLS_KEY THROUGHLINE_DATA SESSION_KEYS
+  NATS_URL NATS_SYNC_ALWAYS NATS_MONITORING_URL NATS_REPLICAS ALLOW_LAZY_LOG PARTITIONS ELASTICSEARCH_URL INDEX_PREFIX KEY_PEPPER`
+
 if (values.soak) process.env['SOAK'] = '1'
 const bringingEngines = bringEngines()
 process.env['CHROMIUM'] = bringChromium()
@@ -24,8 +27,8 @@ try {
   process.exit(1)
 }
 // A test server must not depend on what the developer's shell happens to hold.
-for (const name of ['PORT', 'HOST', 'BASE_URL', 'THROUGHLINE_DATA', 'SESSION_KEYS']) delete process.env[name]
 keepAddressesForTests()
+for (const name of serverVariables.split(/\s+/)) delete process.env[name]
 
 const mocha = new Mocha({ ui: 'bdd', timeout: 60_000, ...(values.grep === undefined ? {} : { grep: values.grep }) })
 const files = positionals.length > 0 ? positionals : globSync('test/**/*.test.ts').sort()
