@@ -11,7 +11,7 @@ import { openSqliteStreamReader } from '#streams/sqlite/stream.ts'
 import type { Stream } from '#streams/stream.ts'
 import { clusterAt } from './clusters.ts'
 
-type Log = Pick<Stream, 'partition' | 'head' | 'read' | 'close'>
+type Log = Omit<Stream, 'append'>
 
 /** What a server keeps, read beside it, whichever form it has. Lists are in order of the partitions. */
 export type Installation = Readonly<{

@@ -1,0 +1,92 @@
+import { expect } from 'chai'
+import { plans } from '#src/config.ts'
+import { ledgerAfter, ledgerSubject, monthOf, type Ledger } from '#src/events/allowance.ts'
+import { partitionOf } from '#src/events/partition.ts'
+import { workspaceIdOf } from '#src/events/workspace-id.ts'
+import { driveAllowance } from '../support/allowance-driver.ts'
+import { spansOf } from '../support/audit.ts'
+import { createSpanWorkspace } from '../support/cli.ts'
+import { untilIndexed } from '../support/client.ts'
+import { openInstallation } from '../support/installation.ts'
+import { startIngestWorker, type IngestWorker } from '../support/ingest-workers.ts'
+import { createRandom } from '../support/otlp.ts'
+import { removeFolder, startServer, type Server } from '../support/server.ts'
+
+const seeds = process.env['SOAK'] === '1' ? 50 : 1
+const spansMax = plans['free']?.spansPerMonth ?? 0
+const killsMax = 6
+
+describe('four ingest processes on one log', function () {
+  this.timeout(60_000 + seeds * 60_000)
+
+  let server: Server
+  let workers: readonly IngestWorker[]
+  /** The one that the server's own parent starts anew. */
+  let first: Pick<IngestWorker, 'crash'>
+
+  before(async () => {
+    server = await startServer()
+    let restarted: Promise<unknown> = Promise.resolve()
+    first = {
+      crash: async () => {
+        restarted = restarted.then(() => {
+          const serves = server.printed(/^worker \d+ serves/)
+          process.kill(server.workerPid(), 'SIGKILL')
+          return serves
+        })
+        await restarted
+      },
+    }
+    workers = await Promise.all([1, 2, 3].map(() => startIngestWorker(server.dataFolder)))
+  })
+  after(async () => {
+    expect(await Promise.all(workers.map((worker) => worker.stop()))).to.deep.equal([0, 0, 0])
+    await server.stop()
+    await removeFolder(server.dataFolder)
+  })
+
+  /** The ledger once all that was reserved has ended. */
+  async function endOf(workspace: string): Promise<Ledger> {
+    const { logs, close } = await openInstallation(server)
+    const log = partitionOf(logs)(workspaceIdOf(workspace))
+    const subject = ledgerSubject(workspaceIdOf(workspace), monthOf(Date.now()))
+    for (;;) {
+      const head = await log.head()
+      const ledger = ledgerAfter(await log.last(subject), log.epoch)
+      if (ledger.open.length === 0) {
+        await close()
+        return ledger
+      }
+      await log.changed(head, new AbortController().signal)
+    }
+  }
+
+  for (let seed = 1; seed <= seeds; seed++) {
+    it(`spend the allowance to the span while they are killed (seed ${seed})`, async () => {
+      const { workspace, key } = await createSpanWorkspace(server, `seed-${seed}`, 'free')
+      const random = createRandom(seed)
+      const killed: Promise<void>[] = []
+      let nextKill = 20
+      const driven = await driveAllowance({
+        urls: [server.baseUrl, ...workers.map(({ url }) => url)],
+        key,
+        seed,
+        senders: 16,
+        spansMax: 512,
+        demand: spansMax * 1.2,
+        onAnswer: (answers) => {
+          if (answers < nextKill || killed.length >= killsMax) return
+          nextKill = answers + 10 + Math.floor(random() * 40)
+          killed.push((workers[Math.floor(random() * 4)] ?? first).crash())
+        },
+      })
+      await Promise.all(killed)
+      expect(driven.failures).to.deep.equal([])
+      expect(killed.length, 'kills').to.be.at.least(3)
+      expect(driven.accepted, `of ${driven.sent} sent, ${driven.again} times again`).to.equal(spansMax)
+      await untilIndexed(server)
+      expect(await spansOf(server, workspace)).to.deep.equal({ counted: spansMax, found: spansMax })
+      expect((await endOf(workspace)).spent).to.equal(spansMax)
+    })
+  }
+})

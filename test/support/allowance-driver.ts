@@ -1,0 +1,62 @@
+import http from 'node:http'
+import { setTimeout as pause } from 'node:timers/promises'
+import { acceptedSpans, auditedSpans, otlpPath } from './audit.ts'
+import { createRandom } from './otlp.ts'
+import { sendOnce } from './sender.ts'
+
+export type Drive = Readonly<{
+  /** Addresses of ingest, whatever is behind them. */
+  urls: readonly string[]
+  key: string
+  seed: number
+  senders: number
+  /** Spans of a request: from 1 to so many. */
+  spansMax: number
+  /** Spans to be sent in all, at least. */
+  demand: number
+  onAnswer: (answers: number) => void
+}>
+
+/** What senders were told: spans stored, spans sent, and how often they had to send again. */
+export type Driven = Readonly<{ accepted: number; sent: number; again: number; failures: readonly string[] }>
+
+/** After these OTLP senders send again. */
+const retryable = new Set([429, 502, 503, 504])
+
+/** Senders that repeat a request, byte for byte and to any address, until it is answered. */
+export async function driveAllowance(drive: Drive): Promise<Driven> {
+  const { urls, key, seed, senders, spansMax, demand, onAnswer } = drive
+  const random = createRandom(seed)
+  const below = (max: number): number => Math.floor(random() * max)
+  const agent = new http.Agent({ keepAlive: true })
+  const failures: string[] = []
+  let [accepted, sent, again, answers] = [0, 0, 0, 0]
+
+  const deliver = async (name: string, spans: number): Promise<void> => {
+    const body = auditedSpans(name, spans)
+    for (;;) {
+      const baseUrl = urls[below(urls.length)] ?? ''
+      const answer = await sendOnce({ baseUrl }, { path: otlpPath, key, body, agent }).catch(() => undefined)
+      if (answer?.status === 200) {
+        accepted += acceptedSpans(answer.body, spans)
+        return onAnswer(++answers)
+      }
+      if (answer !== undefined && !retryable.has(answer.status)) {
+        failures.push(`${name}: ${answer.status} ${answer.body}`)
+        return undefined
+      }
+      again++
+      await pause(100 + below(900))
+    }
+  }
+  const sender = async (number: number): Promise<void> => {
+    for (let request = 0; sent < demand && failures.length === 0; request++) {
+      const spans = 1 + below(spansMax)
+      sent += spans
+      await deliver(`${seed} ${number} ${request}`, spans)
+    }
+  }
+  await Promise.all(Array.from({ length: senders }, (_, number) => sender(number)))
+  agent.destroy()
+  return { accepted, sent, again, failures }
+}
