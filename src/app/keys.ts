@@ -1,11 +1,12 @@
 import type { Context } from 'koa'
-import type { Key, KeyKind } from '#src/directory/directory.ts'
+import type { Key, KeyKind, Session } from '#src/directory/directory.ts'
 import { keyKindNamed, keyKindNames, keyKinds } from '#src/directory/keys.ts'
 import type { CreatedKey } from '#src/directory/new-key.ts'
-import type { Refusal } from '#src/events/refusal.ts'
-import { refusal } from '#src/events/refusal.ts'
+import { overlapMsUsual } from '#src/directory/rotate-key.ts'
+import { refusal, type Refusal } from '#src/events/refusal.ts'
 import type { Route } from '#src/http/route.ts'
-import { formatMinute, problem, sendSessionPage, sessionHere, type AppContext } from './context.ts'
+import { readKeyUse, type KeyUse } from '#projections/allowance/query.ts'
+import { formatMinute, notice, problem, sendSessionPage, sessionHere, type AppContext } from './context.ts'
 import { readForm } from './form.ts'
 import { html, type Html } from './html.ts'
 import { refusePage, seeOther } from './page.ts'
@@ -17,24 +18,79 @@ const uses: Readonly<Record<KeyKind, string>> = {
   api: 'programs that list traces',
 }
 
+/** A form of one key: what is done with it, and its own fields. */
+const formOf = (key: Key, action: string, fields: Html): Html =>
+  html`<form class="row" method="post" action="/app/keys">
+    <input type="hidden" name="action" value="${action}" /><input type="hidden" name="key" value="${key.id}" />
+    ${fields}
+  </form>`
+
+/** How long the old key may work on, in hours. */
+const overlaps = [
+  ['24', 'for a day'],
+  ['0', 'not at all'],
+  ['1', 'for an hour'],
+  ['72', 'for three days'],
+  ['168', 'for a week'],
+  ['720', 'for 30 days'],
+] as const
+
+const rotateForm = (key: Key): Html =>
+  html`<details>
+    <summary>Rotate</summary>
+    ${formOf(
+      key,
+      'rotate',
+      html`<label
+          >The old one works on
+          <select name="hours">
+            ${overlaps.map(([hours, words]) => html`<option value="${hours}">${words}</option>`)}
+          </select></label
+        >
+        <button type="submit">Make its successor</button>`,
+    )}
+  </details>`
+
+const originsForm = (key: Key): Html =>
+  html`<details>
+    <summary>${key.origins.length === 0 ? 'any page' : `only ${key.origins.join(' ')}`}</summary>
+    ${formOf(
+      key,
+      'origins',
+      html`<label
+          >Origins, one after another; none means any page
+          <input name="origins" size="30" value="${key.origins.join(' ')}" autocomplete="off"
+        /></label>
+        <button type="submit">Change</button>`,
+    )}
+  </details>`
+
+const exposedNote = html`<p>
+  <strong>Seen in a browser’s request.</strong> A secret that a page sends can be read by everybody who opens the page.
+  Rotate it, keep the new one on servers, and give the page a publishable key.
+</p>`
+
 function stateOf(key: Key): Html {
-  const exposed = key.exposed ? html` <strong>Seen in a browser: revoke it.</strong>` : html``
+  const exposed = key.exposed ? exposedNote : html``
   if (key.revokedAt !== null) return html`revoked ${formatMinute(key.revokedAt)}${exposed}`
-  return html`<form method="post" action="/app/keys">
-      <input type="hidden" name="action" value="revoke" /><input type="hidden" name="key" value="${key.id}" />
-      <button class="danger" type="submit">Revoke</button>
-    </form>
-    ${exposed}`
+  const revoke = formOf(key, 'revoke', html`<button class="danger" type="submit">Revoke</button>`)
+  if (key.worksUntil === null) return html`${exposed}${rotateForm(key)}${revoke}`
+  return html`${exposed}rotated, works until ${formatMinute(key.worksUntil)}${revoke}`
 }
 
-const rowOf = (key: Key): Html =>
+/** Keys that only read leave nothing in the log to tell their use by. */
+function lastUsed(key: Key, use: KeyUse | undefined): Html {
+  if (use !== undefined) return html`${formatMinute(use.lastUsedAt)}`
+  return key.scopes.includes('traces:read') ? html`<span class="note">reading is not recorded</span>` : html`never`
+}
+
+const rowOf = (key: Key, use: KeyUse | undefined): Html =>
   html`<tr>
     <td>${keyKindNames[key.kind]}<br /><span class="note">${key.scopes.join(', ')}</span></td>
     <td><code>${key.prefix}…${key.last4}</code><br /><span class="note">${key.id}</span></td>
-    <td>
-      ${key.name}${key.origins.length === 0 ? html`` : html`<br /><span class="note">only ${key.origins.join(' ')}</span>`}
-    </td>
+    <td>${key.name} ${key.kind === 'publishable' && key.revokedAt === null ? originsForm(key) : html``}</td>
     <td>${formatMinute(key.createdAt)}</td>
+    <td>${lastUsed(key, use)}</td>
     <td>${stateOf(key)}</td>
   </tr>`
 
@@ -61,24 +117,37 @@ const shownOnce = ({ key, secret }: CreatedKey): Html =>
     <pre>${secret}</pre>
   </div>`
 
-type Shown = Readonly<{ created?: CreatedKey; problem?: string }>
+type Shown = Readonly<{ created?: CreatedKey; notice?: string; problem?: string }>
 
-function sendKeys(ctx: Context, app: AppContext, shown: Shown = {}): Promise<void> {
+/** When keys were used; nothing where the index cannot say, because people must be able to revoke keys then too. */
+async function usesOf(app: AppContext, keys: readonly Key[]): Promise<ReadonlyMap<string, KeyUse>> {
+  const [first] = keys
+  if (first === undefined) return new Map()
+  const { workspaceId } = first
+  const ids = keys.map(({ id }) => id)
+  return readKeyUse(app.readerOf(workspaceId), workspaceId, ids).catch(() => new Map<string, KeyUse>())
+}
+
+async function sendKeys(ctx: Context, app: AppContext, shown: Shown = {}): Promise<void> {
   const keys = app.directory.keys(sessionHere(ctx).workspaceId)
+  const uses = await usesOf(app, keys)
   const live = keys.filter(({ revokedAt }) => revokedAt === null)
-  const body = html`${problem(shown.problem)}${shown.created === undefined ? html`` : shownOnce(shown.created)}
+  const sorted = [...live, ...keys.filter(({ revokedAt }) => revokedAt !== null)]
+  const body = html`${problem(shown.problem)}${notice(shown.notice)}
+    ${shown.created === undefined ? html`` : shownOnce(shown.created)}
     <table>
       <thead>
         <tr>
-          <th>Kind</th>
-          <th>Key</th>
-          <th>Name</th>
-          <th>Created</th>
-          <th></th>
+          <th scope="col">Kind</th>
+          <th scope="col">Key</th>
+          <th scope="col">Name</th>
+          <th scope="col">Created</th>
+          <th scope="col">Last used</th>
+          <th scope="col">State</th>
         </tr>
       </thead>
       <tbody>
-        ${[...live, ...keys.filter(({ revokedAt }) => revokedAt !== null)].map(rowOf)}
+        ${sorted.map((key) => rowOf(key, uses.get(key.id)))}
       </tbody>
     </table>
     <h2>New key</h2>
@@ -86,12 +155,15 @@ function sendKeys(ctx: Context, app: AppContext, shown: Shown = {}): Promise<voi
   return sendSessionPage(ctx, app, { title: 'Keys', body, status: shown.problem === undefined ? 200 : 400 })
 }
 
+const originsIn = (form: URLSearchParams): readonly string[] =>
+  (form.get('origins') ?? '').split(/[\s,]+/).filter((origin) => origin !== '')
+
 async function create(ctx: Context, app: AppContext, form: URLSearchParams): Promise<void> {
   const { workspaceId, userId } = sessionHere(ctx)
   const kind = keyKindNamed(form.get('kind') ?? '')
   if (kind === undefined) return sendKeys(ctx, app, { problem: 'Choose a kind of key.' })
   const name = form.get('name') ?? ''
-  const origins = (form.get('origins') ?? '').split(/[\s,]+/).filter((origin) => origin !== '')
+  const origins = originsIn(form)
   const scopes =
     kind === 'api' && form.get('writeLogs') === '1' ? { scopes: ['traces:read', 'logs:write'] as const } : {}
   const created = await app.directory.createKey({ workspaceId, kind, name, origins, by: userId, ...scopes })
@@ -99,19 +171,54 @@ async function create(ctx: Context, app: AppContext, form: URLSearchParams): Pro
   return sendKeys(ctx, app, created.ok ? { created: created.value } : { problem: created.error.detail })
 }
 
+type OneKey = Readonly<{ workspaceId: Session['workspaceId']; keyId: string; by: string }>
+
+async function rotate(ctx: Context, app: AppContext, which: OneKey, form: URLSearchParams): Promise<Refusal | void> {
+  const hours = form.get('hours') ?? ''
+  const overlapMs = /^\d{1,4}$/.test(hours) ? Number(hours) * 3_600_000 : overlapMsUsual
+  const done = await app.directory.rotateKey({ ...which, overlapMs })
+  if (!done.ok) {
+    const { code, detail } = done.error
+    return code === 'unknown' ? refusal('not_found', detail) : sendKeys(ctx, app, { problem: detail })
+  }
+  const { rotated } = done.value
+  const old = `${rotated.prefix}…${rotated.last4}`
+  const until = rotated.revokedAt === null ? `works until ${formatMinute(rotated.worksUntil ?? 0)}` : 'is revoked'
+  return sendKeys(ctx, app, { created: done.value, notice: `The old key ${old} ${until}.` })
+}
+
+async function change(ctx: Context, app: AppContext, which: OneKey, form: URLSearchParams): Promise<Refusal | void> {
+  const changed = await app.directory.changeOrigins({ ...which, origins: originsIn(form) })
+  if (changed.ok) return seeOther(ctx, '/app/keys')
+  const { code, detail } = changed.error
+  return code === 'unknown' ? refusal('not_found', detail) : sendKeys(ctx, app, { problem: detail })
+}
+
+async function revoke(ctx: Context, app: AppContext, which: OneKey): Promise<Refusal | void> {
+  const revoked = await app.directory.revokeKey(which)
+  return revoked.ok ? seeOther(ctx, '/app/keys') : refusal('not_found', revoked.error.detail)
+}
+
 async function handleKeys(ctx: Context, app: AppContext): Promise<Refusal | void> {
   const form = await readForm(ctx, app)
   if (!form.ok) return form.error
   const { workspaceId, userId } = sessionHere(ctx)
-  const action = form.value.get('action')
-  if (action === 'create') return create(ctx, app, form.value)
-  if (action !== 'revoke') return refusal('invalid_request', 'The form says neither create nor revoke.')
-  const keyId = form.value.get('key') ?? ''
-  const revoked = await app.directory.revokeKey({ workspaceId, keyId, by: userId })
-  return revoked.ok ? seeOther(ctx, '/app/keys') : refusal('not_found', revoked.error.detail)
+  const which = { workspaceId, keyId: form.value.get('key') ?? '', by: userId }
+  switch (form.value.get('action') ?? '') {
+    case 'create':
+      return create(ctx, app, form.value)
+    case 'rotate':
+      return rotate(ctx, app, which, form.value)
+    case 'origins':
+      return change(ctx, app, which, form.value)
+    case 'revoke':
+      return revoke(ctx, app, which)
+    default:
+      return refusal('invalid_request', 'The form does not say what is to be done.')
+  }
 }
 
-/** The workspace's keys: list, make, revoke. */
+/** The workspace's keys: list, make, rotate, bind to origins, revoke. */
 export function createKeyRoutes(app: AppContext): Route[] {
   const page = { path: '/app/keys', auth: 'session', signInPage: '/app/sign-in', refuse: refusePage } as const
   return [

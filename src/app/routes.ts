@@ -4,6 +4,7 @@ import { createBodyBudget } from '#src/http/body.ts'
 import type { Route } from '#src/http/route.ts'
 import type { Clock } from '#src/lib/clock.ts'
 import { createAssetRoutes } from './assets.ts'
+import { createAuditRoutes } from './audit.ts'
 import { createConnectRoutes } from './connect.ts'
 import type { AppContext } from './context.ts'
 import { createFindPageRoutes } from './find-page.ts'
@@ -53,5 +54,6 @@ export function createAppRoutes(options: AppOptions): Route[] {
     ...createUsageRoutes(app),
     ...createKeyRoutes(app),
     ...createPasswordRoutes(app),
+    ...createAuditRoutes(app),
   ]
 }

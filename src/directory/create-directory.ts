@@ -1,4 +1,5 @@
 import type { Position } from '#src/events/envelope.ts'
+import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import type { Clock } from '#src/lib/clock.ts'
 import { PermanentError, TransientError } from '#src/lib/failure.ts'
 import type { Result } from '#src/lib/result.ts'
@@ -21,6 +22,7 @@ import {
 import { createKeyCommands, type KeyCommands } from './key-commands.ts'
 import type { RandomBytes } from './keys.ts'
 import type { Passwords } from './passwords.ts'
+import { readAudit, type AuditPage } from './read-audit.ts'
 import { createSessionCommands, type SessionCommands } from './session-commands.ts'
 import { createUserCommands, type UserCommands } from './user-commands.ts'
 import { createWorkspaceCommands, type WorkspaceCommands } from './workspace-commands.ts'
@@ -40,6 +42,8 @@ export interface Directory extends DirectoryReads, WorkspaceCommands, UserComman
   isEmpty(): boolean
   /** A workspace, its owner and its keys in one step; refused when there is anything already. */
   createInstallation(wanted: WantedInstallation, keep: KeepSecrets): Promise<Result<Installation, Refused>>
+  /** What was done in a workspace, the newest first: sign-ins, members, keys, plans, exports. Of the last 10,000 deeds. */
+  audit(workspaceId: WorkspaceId, page: Readonly<{ before?: Position; limit: number }>): Promise<AuditPage>
   /** True as soon as the view has come to the position; false after the time, or when following has ended. */
   followed(position: Position, timeoutMs: number): Promise<boolean>
   /** Ends following. The stream stays open. */
@@ -174,6 +178,8 @@ export async function createDirectory(options: Options): Promise<Directory> {
     ...createSessionCommands(writer, limits),
     isEmpty: () => view.workspaces().length === 0,
     createInstallation: (wanted, keep) => createInstallation(writer, { pepper, passwords }, wanted, keep),
+    audit: (workspaceId, { before = Infinity, limit }) =>
+      readAudit({ stream, trail: view.trail }, workspaceId, { before, limit }),
     followed,
     close: () => close(),
   }

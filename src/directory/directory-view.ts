@@ -3,6 +3,7 @@ import { decodeDirectoryEvent, type DirectoryEvent } from '#src/events/directory
 import { beforeAll, type Position, type RecordedEvent } from '#src/events/envelope.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import type { Clock } from '#src/lib/clock.ts'
+import { auditedWorkspaces, createAuditTrail, type AuditLookups, type AuditTrail } from './audit-trail.ts'
 import type { DirectoryView, Key, Member, MemberRole, Session, User, Workspace, WorkspacePlan } from './directory.ts'
 import { hashKey, isWellFormedKey, keyKindOf } from './keys.ts'
 
@@ -47,6 +48,7 @@ export interface DirectoryReads extends DirectoryView {
 }
 
 export interface HeldView extends DirectoryReads {
+  readonly trail: AuditTrail
   /** Folds one event in. The same events give the same view in every process. */
   apply(event: RecordedEvent): void
 }
@@ -231,11 +233,18 @@ function emptyState(): State {
   }
 }
 
+const auditLookups = (state: State): AuditLookups => ({
+  workspacesOfUser: (userId) => state.users.get(userId)?.user.workspaceIds ?? [],
+  workspaceOfSession: (session) => state.sessions.get(session)?.workspaceId,
+})
+
 type Options = Readonly<{ plans: Plans; pepper: string; clock: Clock; limits: SessionLimits }>
 
 /** An empty view; `apply` makes it the view of the log. */
 export function createDirectoryView({ plans, pepper, clock, limits }: Options): HeldView {
   const state = emptyState()
+  const trail = createAuditTrail()
+  const lookups = auditLookups(state)
   const memberOf = (workspaceId: string, userId: string): boolean =>
     state.workspaces.get(workspaceId)?.members.has(userId) ?? false
 
@@ -249,10 +258,13 @@ export function createDirectoryView({ plans, pepper, clock, limits }: Options): 
   }
 
   return {
+    trail,
     position: () => state.position,
     apply: (recorded) => {
       const at = { at: recorded.receivedAt, position: recorded.position }
-      fold(state, decodeDirectoryEvent(recorded), at, { plans, limits })
+      const event = decodeDirectoryEvent(recorded)
+      for (const workspaceId of auditedWorkspaces(event, lookups)) trail.note(workspaceId, at.position)
+      fold(state, event, at, { plans, limits })
       state.position = recorded.position
     },
     workspace: (id) => state.workspaces.get(id)?.workspace,

@@ -19,6 +19,11 @@ const attacks = [
   '\u2028<b>',
 ]
 
+const everyPage = [
+  ...['/app', '/app/traces', '/app/logs', '/app/find', '/app/connect', '/app/usage', '/app/keys'],
+  ...['/app/members', '/app/password', '/app/workspace', '/app/audit'],
+]
+
 describe('pages', () => {
   let site: Site
   let browser: Browser
@@ -39,7 +44,7 @@ describe('pages', () => {
 
   it('are for signed-in people: others are led to sign-in and back, programs get 401', async () => {
     const stranger = createBrowser(site)
-    for (const path of ['/app', '/app/keys', '/app/members', '/app/password', '/app/workspace']) {
+    for (const path of everyPage) {
       const answer = await stranger.get(path)
       expect([answer.status, answer.location], path).to.deep.equal([
         303,
@@ -55,7 +60,7 @@ describe('pages', () => {
   it('have one style sheet, and nothing from elsewhere', async () => {
     const sheet = await browser.get('/app/style.css')
     expect(sheet.headers.get('content-type')).to.include('text/css')
-    for (const path of ['/app', '/app/keys', '/app/members', '/app/password', '/app/workspace']) {
+    for (const path of everyPage) {
       const page = await browser.get(path)
       expect(page.status, path).to.equal(200)
       expect(page.headers.get('cache-control'), path).to.equal('no-store')
@@ -63,7 +68,8 @@ describe('pages', () => {
         [...page.text.matchAll(/(?:src|href|action)="([^"]*)"/g)].map(([, to]) => to?.[0]),
         path,
       ).to.satisfy((starts: string[]) => starts.every((start) => start === '/'))
-      expect(page.text).to.not.match(/<script| style="| on\w+="/)
+      expect(page.text).to.not.match(/<script(?! type="module" src="\/app\/\w+\.js"><\/script>)| style="| on\w+="/)
+      expect(page.headers.get('content-security-policy')).to.include("default-src 'none'").and.not.include('unsafe')
     }
   })
 
@@ -125,6 +131,79 @@ describe('pages', () => {
       const [publishable, api] = site.directory.keys(workspaceId)
       expect(publishable?.origins).to.deep.equal(['https://shop.example', 'https://www.shop.example'])
       expect(api?.scopes).to.deep.equal(['traces:read', 'logs:write'])
+    })
+
+    it('are rotated: the successor is shown once, and until when the old one works', async () => {
+      const made = await site.directory.createKey({ workspaceId, kind: 'tracing', name: 'of checkout' })
+      const old = made.ok ? made.value : undefined
+      const rotated = await browser.post('/app/keys', { action: 'rotate', key: old?.key.id ?? '', hours: '72' })
+      expect(rotated.status).to.equal(200)
+      const secret = secretIn(rotated.text)
+      expect(site.directory.findKey(secret)).to.deep.include({ kind: 'tracing', name: 'of checkout', workspaceId })
+      expect(rotated.text).to.include('works until 2026-11-24 00:00 UTC')
+      const list = (await browser.get('/app/keys')).text
+      expect(list).to.include('rotated, works until 2026-11-24 00:00 UTC').and.not.include(secret)
+      site.clock.advance(72 * 3_600_000)
+      expect((await browser.get('/app/keys')).text).to.include('revoked 2026-11-24 00:00 UTC')
+      const again = await browser.post('/app/keys', { action: 'rotate', key: old?.key.id ?? '', hours: '1' })
+      expect([again.status, again.text.includes('This key is revoked')]).to.deep.equal([400, true])
+      expect((await browser.post('/app/keys', { action: 'rotate', key: 'k0' })).status).to.equal(404)
+    })
+
+    it('say when they were used last, and by whom that cannot be told', async () => {
+      const wanted = [
+        { kind: 'logs', name: 'busy' },
+        { kind: 'logs', name: 'idle' },
+        { kind: 'api', name: 'reader' },
+      ] as const
+      const ids: string[] = []
+      for (const key of wanted) {
+        const made = await site.directory.createKey({ workspaceId, ...key })
+        if (made.ok) ids.push(made.value.key.id)
+      }
+      const header = { workspace: workspaceId, keyId: ids[0] ?? '', receivedAt: Date.UTC(2026, 10, 20, 7, 30) }
+      await site.index(givenEvent('logs.received', 1, {}, header))
+      const { text } = await browser.get('/app/keys')
+      const rowWith = (name: string): string => text.split('<tr>').find((row) => row.includes(`<td>${name} `)) ?? ''
+      expect(rowWith('busy')).to.include('2026-11-20 07:30 UTC')
+      expect(rowWith('idle')).to.match(/<td>\s*never\s*<\/td>/)
+      expect(rowWith('reader')).to.include('reading is not recorded')
+    })
+
+    it('that may be used by pages are bound to other origins', async () => {
+      const made = await site.directory.createKey({ workspaceId, kind: 'publishable' })
+      const key = made.ok ? made.value.key.id : ''
+      const change = (origins: string) => browser.post('/app/keys', { action: 'origins', key, origins })
+      expect((await change('https://shop.example')).status).to.equal(303)
+      expect(site.directory.key(key)?.origins).to.deep.equal(['https://shop.example'])
+      expect((await browser.get('/app/keys')).text).to.include('only https://shop.example')
+      const wrong = await change('shop')
+      expect([wrong.status, wrong.text.includes('is not an origin')]).to.deep.equal([400, true])
+      expect((await change('')).status).to.equal(303)
+      expect(site.directory.key(key)?.origins).to.deep.equal([])
+      expect((await browser.post('/app/keys', { action: 'origins', key: 'k0' })).status).to.equal(404)
+    })
+
+    it('that were seen in a browser say so, and what to do', async () => {
+      const made = await site.directory.createKey({ workspaceId, kind: 'tracing' })
+      if (made.ok) await site.directory.flagExposed(made.value.key, '/api/rum/v1/ingest')
+      expect((await browser.get('/app/keys')).text)
+        .to.include('Seen in a browser’s request')
+        .and.include('Rotate it')
+    })
+
+    it('can be revoked while the index is out of reach', async () => {
+      const made = await site.directory.createKey({ workspaceId, kind: 'logs', name: 'leaked' })
+      const lame = await openSite({
+        opened: { ...site, ...(await openDirectory({ stream: site.stream, clock: site.clock })) },
+        reader: { ...createMemoryIndexStore().reader, get: () => Promise.reject(new Error('no index')) },
+      })
+      const other = createBrowser(lame)
+      await other.post('/app/sign-in', { email, password })
+      expect((await other.get('/app/keys')).text).to.include('leaked')
+      const key = made.ok ? made.value.key.id : ''
+      expect((await other.post('/app/keys', { action: 'revoke', key })).status).to.equal(303)
+      await lame.close()
     })
 
     it('say what is wrong with a form', async () => {
@@ -229,6 +308,9 @@ describe('pages', () => {
       const pages = [
         await browser.post('/app/keys', { action: 'create', kind: 'logs', name }),
         await browser.post('/app/keys', { action: 'create', kind: 'publishable', origins: attack }),
+        await browser.post('/app/connect', { what: 'traces', guide: 'node', name }),
+        await browser.post('/app/connect', { what: attack, guide: attack }),
+        await browser.get(`/app/usage?month=${encodeURIComponent(attack)}`),
         await browser.post('/app/keys', { action: attack, key: attack }),
         await browser.get('/app', { host: 'x', 'x-forwarded-host': attack.replaceAll(/[^\x20-\x7e]/g, '') }),
         await browser.get('/app/members'),
@@ -242,7 +324,8 @@ describe('pages', () => {
       ]
       for (const { text } of pages) {
         expect(text.includes(attack) && /[<>"']/.test(attack), attack).to.equal(false)
-        expect(text, attack).to.not.match(/<script|<img|<svg|<b>|<!--/i)
+        const own = '<script type="module" src="/app/connect.js"></script>'
+        expect(text.replace(own, ''), attack).to.not.match(/<script|<img|<svg|<b>|<!--/i)
       }
     }
   })

@@ -1,0 +1,120 @@
+import { expect } from 'chai'
+import type { WorkspaceId } from '#src/events/workspace-id.ts'
+import { valueOf } from '../directory/harness.ts'
+import { createBrowser, createPerson, openSite, password, type Browser, type Site } from './harness.ts'
+
+const email = 'ann@acme.example'
+
+describe('audit page', () => {
+  let site: Site
+  let browser: Browser
+  let workspace: WorkspaceId
+  let userId: string
+  beforeEach(async () => {
+    site = await openSite()
+    const made = await createPerson(site.directory, email, 'Acme')
+    workspace = made.workspace.id
+    userId = made.user.id
+    browser = createBrowser(site)
+    await browser.post('/app/sign-in', { email, password })
+  })
+  afterEach(async () => {
+    await site.close()
+    expect(site.failures).to.deep.equal([])
+  })
+
+  /** Who and what of each row, the newest first. */
+  const rowsOf = (text: string): readonly string[] =>
+    [...text.matchAll(/<tr>\s*<td class="time">[\s\S]*?<\/tr>/g)].map(([row]) =>
+      [...row.matchAll(/<td>([\s\S]*?)<\/td>/g)].map(([, cell = '']) => cell.trim()).join(': '),
+    )
+  const audit = async (who = browser) => rowsOf((await who.get('/app/audit')).text)
+
+  it('tells what was done in the workspace, by whom, the newest first', async () => {
+    const bob = valueOf(
+      await site.directory.createUser({ email: 'bob@acme.example', password, workspaceId: workspace }),
+    )
+    await browser.post('/app/keys', {
+      action: 'create',
+      kind: 'publishable',
+      name: 'shop',
+      origins: 'https://a.example',
+    })
+    const nameOf = (place: number): string => `pk_live_…${site.directory.keys(workspace)[place]?.last4} (shop)`
+    const key = site.directory.keys(workspace)[0]?.id ?? ''
+    await browser.post('/app/keys', { action: 'origins', key, origins: '' })
+    await browser.post('/app/keys', { action: 'rotate', key, hours: '24' })
+    await browser.post('/app/keys', { action: 'revoke', key })
+    await site.directory.changePlan(workspace, 'free')
+    await site.directory.recordExport({ workspaceId: workspace, userId, query: 'q=declined', format: 'csv' })
+    await createBrowser(site, '192.0.2.9').post('/app/sign-in', { email, password: 'a wrong password' })
+    const elsewhere = createBrowser(site, '192.0.2.7')
+    await elsewhere.post('/app/sign-in', { email, password })
+    await elsewhere.post('/app/sign-out', {})
+    await site.directory.removeMember({ workspaceId: workspace, userId: bob.id, by: userId })
+    expect(await audit()).to.deep.equal([
+      `${email}: bob@acme.example was removed.`,
+      `${email}: Signed out.`,
+      `${email}: Signed in from 192.0.2.7.`,
+      `${email}: A sign-in failed from 192.0.2.9.`,
+      `${email}: Logs were exported as csv: q=declined`,
+      'the operator: The plan was changed from pro to free.',
+      `${email}: The key ${nameOf(0)} was revoked.`,
+      `${email}: The key ${nameOf(0)} was rotated to ${nameOf(1)}; it works until 2026-11-22 00:00 UTC.`,
+      `${email}: The key ${nameOf(1)} was created.`,
+      `${email}: The key ${nameOf(0)} may be used from any page.`,
+      `${email}: The key ${nameOf(0)} was created.`,
+      'the operator: bob@acme.example became a member (member).',
+      `${email}: Signed in from 192.0.2.1.`,
+      `the operator: ${email} became a member (owner).`,
+      'the operator: The workspace was created with the plan pro.',
+    ])
+  })
+
+  it('is for owners: members are refused, and see no link to it', async () => {
+    await site.directory.createUser({ email: 'bob@acme.example', password, workspaceId: workspace })
+    const bob = createBrowser(site)
+    await bob.post('/app/sign-in', { email: 'bob@acme.example', password })
+    expect((await bob.get('/app/audit')).status).to.equal(403)
+    expect((await bob.get('/app')).text).to.not.include('/app/audit')
+    expect((await browser.get('/app')).text).to.include('/app/audit')
+  })
+
+  it('tells nothing of another workspace', async () => {
+    const { workspace: other } = await createPerson(site.directory, 'eve@other.example', 'Other')
+    await site.directory.createKey({ workspaceId: other.id, kind: 'logs', name: 'of the other' })
+    const eve = createBrowser(site)
+    await eve.post('/app/sign-in', { email: 'eve@other.example', password })
+    expect((await browser.get('/app/audit')).text)
+      .to.not.include('of the other')
+      .and.not.include('eve@')
+    expect(await audit(eve)).to.have.length(4)
+  })
+
+  it('goes on page by page, each deed once', async () => {
+    for (let n = 0; n < 120; n++) {
+      await site.directory.recordExport({ workspaceId: workspace, userId, query: `q=n${n}`, format: 'csv' })
+    }
+    const seen: string[] = []
+    let path: string | undefined = '/app/audit'
+    const sizes: number[] = []
+    while (path !== undefined) {
+      const { text } = await browser.get(path)
+      const rows = rowsOf(text)
+      sizes.push(rows.length)
+      seen.push(...rows)
+      path = /rel="next" href="([^"]*)"/.exec(text)?.[1]
+    }
+    expect(sizes).to.deep.equal([50, 50, 23])
+    const exports = seen.flatMap((row) => /q=n(\d+)$/.exec(row)?.[1] ?? [])
+    expect(exports.map(Number)).to.deep.equal(Array.from({ length: 120 }, (_, n) => 119 - n))
+  })
+
+  it('shows hostile text as text', async () => {
+    const attack = '<script>alert(1)</script>'
+    await site.directory.createKey({ workspaceId: workspace, kind: 'logs', name: attack })
+    await site.directory.recordExport({ workspaceId: workspace, userId, query: attack, format: 'csv' })
+    const { text } = await browser.get('/app/audit')
+    expect(text).to.include('&lt;script&gt;').and.not.include('<script>')
+  })
+})
