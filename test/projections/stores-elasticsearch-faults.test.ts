@@ -3,7 +3,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect } from 'chai'
 import { afterEach, before, beforeEach, describe, it } from 'mocha'
-import type { IndexReader, IndexWriter } from '#projections/index-store.ts'
+import type { Filter, IndexReader, IndexWriter } from '#projections/index-store.ts'
 import { createElasticsearchIndexReader } from '#projections/stores/elasticsearch/reader.ts'
 import { createElasticsearchIndexWriter } from '#projections/stores/elasticsearch/writer.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
@@ -251,6 +251,22 @@ describe('Elasticsearch, when things go wrong', () => {
       })
     expect((await failureOf(search('w'))).name).to.equal('TooBroadError')
     expect(await search('w29')).to.equal(1)
+  })
+
+  it('waits for the shards of an index that was made only just before', async () => {
+    const writer = await openWriter()
+    await writer.promote('fixture', index)
+    await write(writer, [lineEntry({ text: 'a word' }, 1)], 1)
+    const held = { 'index.routing.allocation.require.nowhere': 'yes' }
+    const name = dayIndex('lines', previousDay)
+    const mappings = { properties: { x_message: { type: 'text', analyzer: 'whitespace' } } }
+    const body = JSON.stringify({ settings: { ...held, 'index.number_of_replicas': 0 }, mappings })
+    await askElasticsearch(url, `/${name}?wait_for_active_shards=0`, { method: 'PUT', body })
+    const word: Filter = { kind: 'pattern', fields: ['message'], prefix: '', regex: 'w.*' }
+    const counts = Promise.all([count(makeReader()), makeReader().count(scopeOf('lines'), { filter: word })])
+    const released = JSON.stringify({ 'index.routing.allocation.require.nowhere': null })
+    await askElasticsearch(url, `/${name}/_settings`, { method: 'PUT', body: released })
+    expect(await counts).to.deep.equal([1, 1])
   })
 
   describe('freshness', () => {

@@ -5,10 +5,11 @@ import type { RegexNode } from '#src/lib/regex/regex-node.ts'
 import { TooBroadError, type Filter } from '../../index-store.ts'
 import { wholePattern } from '../pattern.ts'
 import { visible } from '../row.ts'
-import { objectsIn, textIn } from './answer-parts.ts'
+import { numberIn, objectIn, objectsIn, textIn } from './answer-parts.ts'
 import type { Elasticsearch } from './client.ts'
 import type { Expansions, PatternFilter } from './filter.ts'
 import { tokensField } from './mapping.ts'
+import { patiently } from './patience.ts'
 
 // Lucene's regular expressions know no Unicode properties, and ours are matched by one matcher everywhere. So the term dictionary
 // is asked for what a wider expression meets (exact within Latin-1, any character beyond), and that is matched by ours.
@@ -106,16 +107,16 @@ async function termsMet(
   field: string,
   max: number,
 ): Promise<ReadonlySet<string>> {
-  const { body } = await elasticsearch.send({
-    operation: 'expand a pattern in',
-    subject: indices,
-    method: 'POST',
-    path: `/${indices}/_validate/query`,
-    query: { rewrite: true, all_shards: true, ignore_unavailable: true, allow_no_indices: true },
-    body: { query: expansionQuery(pattern, field, max) },
+  const call = { operation: 'expand a pattern in', subject: indices, method: 'POST' } as const
+  const query = { rewrite: true, all_shards: true, ignore_unavailable: true, allow_no_indices: true }
+  const path = `/${indices}/_validate/query`
+  const body = { query: expansionQuery(pattern, field, max) }
+  const answer = await patiently(indices, async () => {
+    const { body: found } = await elasticsearch.send({ ...call, path, query, body })
+    return numberIn(objectIn(found['_shards'])['failed']) === 0 ? found : undefined
   })
   const met = new Set<string>()
-  for (const { explanation, valid } of objectsIn(body['explanations'])) {
+  for (const { explanation, valid } of objectsIn(answer['explanations'])) {
     if (valid !== true) throw new TooBroadError('the pattern is too complex')
     const terms = termsIn(textIn(explanation), field)
     if (terms.length > max) throw tooMany(max)

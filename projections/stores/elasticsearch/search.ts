@@ -11,6 +11,7 @@ import { documentOf } from './document.ts'
 import { and, type Query } from './filter.ts'
 import { bodyField, idField, numberField, positionField, timeField } from './mapping.ts'
 import { documentKey } from './names.ts'
+import { patiently } from './patience.ts'
 
 /** Where to look: a workspace in the days of one collection of the live build. */
 export type Target = Readonly<{ elasticsearch: Elasticsearch; indices: string; workspaceId: WorkspaceId }>
@@ -22,25 +23,31 @@ const pageMax = 2_000
 const tooManyTerms = /maxClauseCount|too_many/
 
 /** Asks one search; a part that cannot answer fails all of it. */
-export async function ask({ elasticsearch, indices, workspaceId }: Target, body: object): Promise<JsonObject> {
-  const answer = await elasticsearch.send({
+export function ask({ elasticsearch, indices, workspaceId }: Target, body: object): Promise<JsonObject> {
+  const query = {
+    routing: workspaceId,
+    ignore_unavailable: true,
+    allow_no_indices: true,
+    allow_partial_search_results: false,
+  }
+  const call = {
     operation: 'search',
     subject: indices,
     method: 'POST',
     path: `/${indices}/_search`,
-    query: {
-      routing: workspaceId,
-      ignore_unavailable: true,
-      allow_no_indices: true,
-      allow_partial_search_results: false,
-    },
+    query,
     body,
-    accept: [400],
+  } as const
+  return patiently(indices, async () => {
+    const answer = await elasticsearch.send({ ...call, accept: [400, 503] })
+    if (answer.status === 400) throw refusalOf(indices, reasonOf(answer.body))
+    return answer.status === 200 ? answer.body : undefined
   })
-  if (answer.status !== 400) return answer.body
-  const reason = reasonOf(answer.body)
-  if (tooManyTerms.test(reason)) throw new TooBroadError('the beginning of a phrase meets too many words')
-  throw new PermanentError({ operation: 'search', subject: indices, cause: new Error(reason) })
+}
+
+function refusalOf(indices: string, reason: string): Error {
+  if (tooManyTerms.test(reason)) return new TooBroadError('the beginning of a phrase meets too many words')
+  return new PermanentError({ operation: 'search', subject: indices, cause: new Error(reason) })
 }
 
 const source: readonly string[] = [idField, timeField, positionField, bodyField]

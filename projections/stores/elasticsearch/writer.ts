@@ -128,7 +128,7 @@ function createDayIndices({ elasticsearch, names }: Place, settings: IndexSettin
         const name = of(build, entry)
         if (!build.known.has(name)) missing.set(name, writtenOf(build, entry.collection).collection)
       }
-      for (const [name, collection] of missing) await create(build, name, collection)
+      await Promise.all([...missing].map(([name, collection]) => create(build, name, collection)))
     },
     async restore(build, name) {
       const found = [...build.collections.values()].find(({ collection }) =>
