@@ -23,6 +23,18 @@ export function isProcessGone(holder: string): boolean {
   }
 }
 
+const reportPauseMs = 10_000
+
+/** While the log is away every attempt fails: one in a while is told. */
+function createReporter(clock: Clock): (error: unknown) => void {
+  let toldAt = -Infinity
+  return (error) => {
+    if (clock() - toldAt < reportPauseMs) return
+    toldAt = clock()
+    console.error('what is reserved of span allowances could not be brought up to date, and is tried again:', error)
+  }
+}
+
 type AllowanceOptions = Readonly<{
   stream: Stream
   reader: IndexReader
@@ -42,6 +54,6 @@ export async function openAllowance({ stream, reader, clock, isGone }: Allowance
     limits,
     isGone,
     counted: createCountedSpans(reader),
-    onFailure: (error) => console.error('the span allowance could not be kept, and is tried again:', error),
+    onFailure: createReporter(clock),
   })
 }

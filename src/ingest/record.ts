@@ -35,7 +35,7 @@ const attemptsMax = 5
 
 const heldByOthers = refusal(
   'unavailable',
-  'The rest of the monthly span allowance is held by requests whose outcome is not known yet; send this one again.',
+  'The rest of the monthly span allowance is held by requests that are not decided yet; send this one again.',
   { retryAfterS: 1 },
 )
 

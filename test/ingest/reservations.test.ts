@@ -1,0 +1,302 @@
+import { expect } from 'chai'
+import { limits as allLimits } from '#src/config.ts'
+import {
+  decodeLedgerEvent,
+  ledgerAfter,
+  ledgerSubject,
+  reservationSubject,
+  type LedgerEntry,
+} from '#src/events/allowance.ts'
+import { beforeAll, noCounts } from '#src/events/envelope.ts'
+import { workspaceIdOf } from '#src/events/workspace-id.ts'
+import { resetDateOf, type Grant, type SpansAsked } from '#src/ingest/allowance.ts'
+import { beginLedgers } from '#src/ingest/begin-ledgers.ts'
+import { decideSpans } from '#src/ingest/decide-spans.ts'
+import {
+  createReservedAllowance,
+  type ReservedAllowance,
+  type ReservedAllowanceOptions,
+} from '#src/ingest/reserved-allowance.ts'
+import { createMemoryStream } from '#streams/memory/stream.ts'
+import { ConflictError, type Stream } from '#streams/stream.ts'
+import { makeEvent } from '#test/streams/make-event.ts'
+import { readAll, rejection } from '#test/streams/read-all.ts'
+import { createProcess, createWorld, type World } from './virtual-world.ts'
+
+const acme = workspaceIdOf('acme')
+
+describe('how many spans are reserved', () => {
+  const limits = { reservedSpansMax: 1_000, reservedShare: 8, reservedSpansMin: 10 }
+  const decide = (left: number, ...asked: number[]) =>
+    decideSpans({ limit: 10_000, spent: 10_000 - left, held: 0, asked }, limits)
+
+  it('is an eighth of what is left, at most and at least so many, and always what is asked for', () => {
+    expect(decide(10_000, 1)).to.deep.equal({ kind: 'reserve', spans: 1_000, whole: 1, isNear: false })
+    expect(decide(800, 1, 2)).to.deep.equal({ kind: 'reserve', spans: 100, whole: 2, isNear: false })
+    expect(decide(800, 300, 400)).to.deep.equal({ kind: 'reserve', spans: 700, whole: 2, isNear: false })
+    expect(decide(79, 1, 2)).to.deep.equal({ kind: 'reserve', spans: 3, whole: 2, isNear: true })
+    expect(decide(800, 500, 301)).to.deep.equal({ kind: 'reserve', spans: 500, whole: 1, isNear: true })
+  })
+
+  it('is what is left, once it is certain that no more comes free', () => {
+    expect(decide(7, 8)).to.deep.equal({ kind: 'rest', spans: 7 })
+    const standing = { limit: 100, spent: 60, held: 35, asked: [6] }
+    expect(decideSpans(standing, limits)).to.deep.equal({ kind: 'wait' })
+    expect(decideSpans({ ...standing, limit: 60 }, limits)).to.deep.equal({ kind: 'rest', spans: 0 })
+    expect(decideSpans({ ...standing, limit: null }, limits)).to.deep.include({ kind: 'reserve', spans: 1_000 })
+  })
+})
+
+describe('reservations', () => {
+  let world: World
+  let stream: Stream
+  let made: number
+  let gates: ReservedAllowance[]
+  beforeEach(() => {
+    world = createWorld()
+    stream = createMemoryStream({ partition: '0' })
+    made = 0
+    gates = []
+  })
+  afterEach(() => world.until(Promise.all(gates.map((gate) => gate.close()))))
+
+  const newId = (): string => (++made).toString(16).padStart(32, '0')
+  const start = (more: Partial<ReservedAllowanceOptions> = {}): ReservedAllowance => {
+    const gate = createReservedAllowance({
+      stream,
+      clock: world.now,
+      holder: `process-${++made}`,
+      newId,
+      timers: createProcess(world).timers,
+      random: () => 0.5,
+      limits: allLimits,
+      isGone: () => false,
+      counted: async () => undefined,
+      onFailure: () => undefined,
+      ...more,
+    })
+    gates.push(gate)
+    return gate
+  }
+  const asking = (spans: number, more: Partial<SpansAsked> = {}): SpansAsked => ({
+    workspaceId: acme,
+    spans,
+    limit: 50_000,
+    at: world.now(),
+    ...more,
+  })
+  const reserve = (
+    gate: ReservedAllowance,
+    spans: number,
+    more: Partial<SpansAsked> = {},
+  ): Promise<Grant | 'pending'> => {
+    const asked = asking(spans, more)
+    return world.until(Promise.resolve(gate.take(asked) ?? gate.reserve(asked)))
+  }
+  const granted = async (gate: ReservedAllowance, spans: number, more: Partial<SpansAsked> = {}): Promise<Grant> => {
+    const grant = await reserve(gate, spans, more)
+    expect(grant).not.to.equal('pending')
+    return grant as Grant
+  }
+  /** Stores the spans of a grant, as the recorder does. */
+  const spend = async (gate: ReservedAllowance, grant: Grant, name: string): Promise<void> => {
+    const counts = { ...noCounts, spans: grant.granted }
+    const event = makeEvent(name, { counts, reservation: grant.reservation, receivedAt: world.now() })
+    await stream.append([event], { subject: reservationSubject(grant.reservation), position: beforeAll })
+    gate.settle(grant, event.id)
+  }
+  const ledger = async (month = '2026-11') => ledgerAfter(await stream.last(ledgerSubject(acme, month)), stream.epoch)
+  const entries = async (): Promise<readonly (readonly [string, LedgerEntry])[]> =>
+    (await readAll(stream))
+      .filter(({ type }) => /^allowance\.(re|counted)/.test(type))
+      .map((event) => [event.type, decodeLedgerEvent(event)])
+
+  it('serve many requests by one event, which says month, limit and size', async () => {
+    const gate = start()
+    for (let request = 0; request < 100; request++) await spend(gate, await granted(gate, 50), `request-${request}`)
+    const [[type, entry] = ['', undefined], ...others] = await entries()
+    expect(others).to.deep.equal([])
+    expect([type, entry?.month]).to.deep.equal(['allowance.reserved', '2026-11'])
+    expect(entry?.reserved).to.deep.include({ spans: 6_250, limit: 50_000 })
+  })
+
+  it('are given back when they are not used, and on stop', async () => {
+    const gate = start()
+    await spend(gate, await granted(gate, 50), 'first')
+    await world.until(world.sleep(2_000))
+    expect(await ledger()).to.deep.equal({ spent: 50, open: [] })
+    await spend(gate, await granted(gate, 30), 'second')
+    expect((await ledger()).open).to.have.length(1)
+    await world.until(gate.close())
+    expect(await ledger()).to.deep.equal({ spent: 80, open: [] })
+    expect(await world.until(gate.reserve(asking(1)))).to.equal('pending')
+  })
+
+  it('are used for some seconds, however busy', async () => {
+    const gate = start({ limits: { ...allLimits, reservationIdleMs: 60_000 } })
+    const first = await granted(gate, 1, { limit: null })
+    await spend(gate, first, 'first')
+    await world.until(world.sleep(allLimits.reservationUseMs))
+    const second = await granted(gate, 1, { limit: null })
+    expect(second.reservation).not.to.equal(first.reservation)
+    await spend(gate, second, 'second')
+  })
+
+  it('keep the rest from others, who are told to come again, until they are given back', async () => {
+    const [one, other] = [start(), start()]
+    const grant = await granted(one, 90, { limit: 100 })
+    expect(await reserve(other, 20, { limit: 100 })).to.equal('pending')
+    expect(await granted(other, 10, { limit: 100 })).to.deep.include({ granted: 10, used: 90 })
+    const waiting = other.reserve(asking(20, { limit: 100 }))
+    one.release(grant)
+    expect(await world.until(waiting)).to.deep.include({ granted: 20, used: 10 })
+  })
+
+  it('leave the last to those who ask for more only when nobody holds anything', async () => {
+    const [one, other] = [start(), start()]
+    await spend(one, await granted(one, 95, { limit: 100 }), 'first')
+    await spend(other, await granted(other, 20, { limit: 100 }), 'cut')
+    expect(await granted(one, 1, { limit: 100 })).to.include({ granted: 0, reservation: '' })
+    expect(await ledger()).to.deep.equal({ spent: 100, open: [] })
+  })
+
+  it('are of the month of receipt', async () => {
+    const gate = start()
+    const last = Date.UTC(2026, 11, 1) - 1
+    const old = await granted(gate, 60, { limit: 100, at: last })
+    const young = await granted(gate, 60, { limit: 100, at: last + 1 })
+    await spend(gate, old, 'old')
+    await spend(gate, young, 'young')
+    await world.until(gate.close())
+    expect([(await ledger('2026-11')).spent, (await ledger('2026-12')).spent]).to.deep.equal([60, 60])
+    expect(resetDateOf('2026-12')).to.equal('2027-01-01')
+  })
+
+  it('follow a change of plan at once, also while they are open', async () => {
+    const gate = start()
+    await spend(gate, await granted(gate, 50), 'first')
+    const lower = await granted(gate, 20, { limit: 60 })
+    expect(lower).to.include({ granted: 10, used: 50 })
+    await spend(gate, lower, 'cut')
+    expect((await granted(gate, 1, { limit: 40 })).granted).to.equal(0)
+    const higher = await granted(gate, 20, { limit: 1_000_000 })
+    expect(higher).to.include({ granted: 20, used: 60 })
+    await spend(gate, higher, 'whole')
+  })
+
+  it('of workspaces are apart', async () => {
+    const gate = start()
+    for (const workspaceId of [acme, workspaceIdOf('globex')]) {
+      expect((await granted(gate, 100, { limit: 100, workspaceId })).granted).to.equal(100)
+    }
+  })
+
+  it('are taken back from who does not return, after counting what is in the log of them', async () => {
+    const [sleeper, other] = [
+      start({ timers: { every: () => () => undefined, pause: () => new Promise(() => {}) } }),
+      start(),
+    ]
+    const [stored, asleep] = [await granted(sleeper, 40, { limit: 100 }), await granted(sleeper, 50, { limit: 100 })]
+    await spend(sleeper, stored, 'stored')
+    await world.until(world.sleep(allLimits.reservationTermMs))
+    const grant = await granted(other, 60, { limit: 100 })
+    expect(grant).to.include({ granted: 60, used: 40 })
+    await spend(other, grant, 'theirs')
+    const ended = (await entries()).flatMap(([, entry]) => entry.ended)
+    expect(ended).to.deep.include({ id: stored.reservation, spent: 40 })
+    expect(await rejection(spend(sleeper, asleep, 'too late'))).to.be.instanceOf(ConflictError)
+    sleeper.doubt(asleep)
+    expect((await granted(sleeper, 50, { limit: 100 })).granted).to.equal(0)
+  })
+
+  it('are taken back at once from who is known to be gone, and when the clock was set back', async () => {
+    const gone = start({ holder: 'gone' })
+    await granted(gone, 90, { limit: 100 })
+    const grant = await granted(start({ isGone: (holder) => holder === 'gone' }), 90, { limit: 100 })
+    expect(grant.granted).to.equal(90)
+    const early = start({ clock: () => world.now() - 86_400_000 })
+    expect((await granted(early, 90, { limit: 100 })).granted).to.equal(90)
+    gates = [early]
+  })
+
+  it('of processes that are gone are taken back by a sweep, though nobody asks', async () => {
+    await granted(start(), 90, { limit: 100 })
+    gates = []
+    await world.until(start().sweep([acme, workspaceIdOf('globex')]))
+    await world.until(world.sleep(allLimits.reservationTermMs + 2_000))
+    expect(await ledger()).to.deep.equal({ spent: 0, open: [] })
+    expect((await entries()).at(-1)?.[0]).to.equal('allowance.reclaimed')
+  })
+
+  it('are counted from the beginning in a log that was moved', async () => {
+    const gate = start()
+    await spend(gate, await granted(gate, 40, { limit: 100 }), 'before the move')
+    const moved = createMemoryStream({ partition: '0' })
+    await moved.append(await readAll(stream))
+    stream = moved
+    gates = []
+    const next = start({ isGone: () => true })
+    expect(await granted(next, 100, { limit: 100 })).to.include({ granted: 60, used: 40 })
+  })
+
+  it('come to what counts, where the log holds a request twice', async () => {
+    let counts: number | undefined
+    const gate = start({ counted: async () => counts })
+    await spend(gate, await granted(gate, 100, { limit: 100 }), 'all')
+    expect((await granted(gate, 10, { limit: 100 })).granted).to.equal(0)
+    counts = 95
+    await world.until(world.sleep(2_000))
+    const grant = await granted(gate, 10, { limit: 100 })
+    expect(grant).to.include({ granted: 5, used: 95 })
+    await spend(gate, grant, 'the rest')
+    expect((await entries()).map(([type]) => type)).to.include('allowance.counted')
+  })
+
+  it('say where the count stood before, so that a mark is not passed unseen', async () => {
+    const [one, other] = [start(), start()]
+    await spend(one, await granted(one, 70, { limit: 100 }), 'first')
+    await spend(other, await granted(other, 15, { limit: 100 }), 'second')
+    expect(await granted(one, 1, { limit: 100 })).to.include({ used: 85, usedBefore: 70 })
+  })
+
+  it('are not made where too many are open', async () => {
+    const limits = { ...allLimits, reservationsOpenMax: 1 }
+    const [one, other] = [start({ limits }), start({ limits })]
+    await granted(one, 1)
+    expect(await reserve(other, 1)).to.equal('pending')
+  })
+
+  it('fail with the log, for those who wait, and go on with it', async () => {
+    let isDown = true
+    const whole = stream
+    stream = { ...whole, last: async (subject) => (isDown ? Promise.reject(new Error('down')) : whole.last(subject)) }
+    const gate = start()
+    const both = Promise.allSettled([gate.reserve(asking(1)), gate.reserve(asking(2))])
+    expect((await world.until(both)).map(({ status }) => status)).to.deep.equal(['rejected', 'rejected'])
+    isDown = false
+    expect((await granted(gate, 1)).granted).to.equal(1)
+  })
+
+  it('let only so many wait', async () => {
+    const gate = start({ limits: { ...allLimits, appendQueueEventsMax: 2 } })
+    const all = Promise.allSettled([1, 2, 3].map((spans) => gate.reserve(asking(spans))))
+    expect((await world.until(all)).map(({ status }) => status)).to.deep.equal(['fulfilled', 'fulfilled', 'rejected'])
+  })
+
+  describe('in a log from before there were any', () => {
+    const begin = (): Promise<void> => beginLedgers({ stream, clock: world.now, holder: 'first', newId })
+    const old = (name: string, spans: number, receivedAt = world.now()) =>
+      makeEvent(name, { receivedAt, counts: { ...noCounts, spans } })
+
+    it('begin with the spans of the month that it holds, once', async () => {
+      await stream.append([old('a', 30), old('b', 20), old('october', 7, Date.UTC(2026, 9, 31))])
+      await stream.append([makeEvent('c', { workspaceId: workspaceIdOf('globex'), counts: { ...noCounts, spans: 5 } })])
+      await Promise.all([begin(), begin()])
+      const head = await stream.head()
+      await begin()
+      expect(await stream.head()).to.equal(head)
+      expect(await ledger()).to.deep.equal({ spent: 50, open: [] })
+      expect(await granted(start(), 60, { limit: 100 })).to.include({ granted: 50, used: 50 })
+    })
+  })
+})

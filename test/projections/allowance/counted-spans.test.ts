@@ -1,0 +1,37 @@
+import { expect } from 'chai'
+import { createCountedSpans } from '#projections/allowance/counted-spans.ts'
+import { allowanceProjection } from '#projections/allowance/fold.ts'
+import { usageCollection, type UsageDocument } from '#projections/allowance/usage-document.ts'
+import { createMemoryIndexStore } from '#projections/stores/memory/store.ts'
+import { workspaceIdOf } from '#src/events/workspace-id.ts'
+
+const acme = workspaceIdOf('acme')
+const index = 'allowance-v1-001'
+
+describe('spans counted by the projection', () => {
+  const usage = (spans: number): UsageDocument => ({ month: '2026-11', total: { spans } }) as unknown as UsageDocument
+
+  it('are told up to a position that a living projector has reached, and else not', async () => {
+    const { writer, reader } = createMemoryIndexStore()
+    const counted = createCountedSpans(reader)
+    const ask = (position: number): Promise<number | undefined> => counted(acme, '2026-11', position)
+    expect(await ask(0), 'no index yet').to.equal(undefined)
+    await writer.open(index, allowanceProjection, 'epoch')
+    await writer.promote('allowance', index)
+    const entry = {
+      collection: usageCollection.name,
+      id: '2026-11',
+      day: '2026-11-21',
+      document: usage(7),
+      position: 4096,
+    }
+    await writer.write(index, [{ workspaceId: acme, entries: [entry] }], { epoch: 'epoch', position: 8192 })
+    const beat = (at: number) => writer.heartbeat(index, { position: 8192, head: 8192, at, caughtUpAt: at })
+    await beat(1_000)
+    expect(await ask(8192), 'what stands there may be of before a power cut').to.equal(undefined)
+    await beat(2_000)
+    expect(await ask(8192)).to.equal(7)
+    expect(await ask(8193)).to.equal(undefined)
+    expect(await counted(workspaceIdOf('globex'), '2026-11', 8192)).to.equal(0)
+  })
+})
