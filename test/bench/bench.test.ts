@@ -30,6 +30,7 @@ describe('bench', () => {
   describe('work that went wrong', () => {
     const answered = (...answers: readonly string[]): DriverAnswer => ({
       seconds: 1,
+      cpuSeconds: 0.5,
       latencies: new Float64Array(1),
       answers: new Map(answers.map((answer) => [answer, 1])),
       position: 1,

@@ -26,6 +26,8 @@ export type DriverTask = LoadTask | QueryTask
 
 export type DriverAnswer = Readonly<{
   seconds: number
+  /** CPU of the driver itself: beside a whole core of it the server's rate is the driver's. */
+  cpuSeconds: number
   /** Milliseconds from the request (or from when it was due, if that was earlier) to the whole answer, sorted. */
   latencies: Float64Array
   /** Answers by status and body (its beginning), with how many there were. */

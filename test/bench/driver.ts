@@ -11,6 +11,7 @@ const answersMax = 20
 const printable = (body: Buffer): string => body.toString('latin1', 0, 300).replace(/[^\x20-\x7e]+/g, '·')
 
 function createNotes(count: number) {
+  const begun = process.cpuUsage()
   const latencies = new Float64Array(count)
   const answers = new Map<string, number>()
   let position = 0
@@ -23,7 +24,10 @@ function createNotes(count: number) {
       else answers.set('others', (answers.get('others') ?? 0) + 1)
       position = Math.max(position, Number(/throughline-position: \w+\/(\d+)/i.exec(head)?.[1] ?? 0))
     },
-    answer: (seconds: number): DriverAnswer => ({ seconds, latencies: latencies.sort(), answers, position }),
+    answer: (seconds: number): DriverAnswer => {
+      const { user, system } = process.cpuUsage(begun)
+      return { seconds, cpuSeconds: (user + system) / 1e6, latencies: latencies.sort(), answers, position }
+    },
   }
 }
 

@@ -34,6 +34,8 @@ export const smallScale: Scale = {
 }
 
 export const recordsPerRequest = 500
+/** Many small requests: it is by how often code runs that V8 compiles it, and a server in use has long done so. */
+export const warmUpRecordsPerRequest = 10
 
 /** What each benchmark is run with. */
 export type BenchContext = Readonly<{
