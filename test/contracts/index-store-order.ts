@@ -69,6 +69,27 @@ export function orderClauses(use: () => OpenIndexStore): void {
       expect(before.filter((id) => !seen.includes(id))).to.deep.equal([])
     })
 
+    it('gives what two days hold at one place once, as it was written last', async () => {
+      const entries = [
+        thingEntry('a', { weight: 1 }, 1, { day: previousDay }),
+        thingEntry('b', { weight: 1, note: 'old' }, 2, { day: previousDay }),
+        thingEntry('b', { weight: 1, note: 'new' }, 3),
+        thingEntry('c', { weight: 1 }, 3),
+      ]
+      await write(use().writer, entries, 3)
+      for (const orderBy of ['timeNs', 'weight']) {
+        for (const limit of [1, 2, 10]) {
+          const hits = await walk(use().reader, 'things', { orderBy, direction: 'asc', limit })
+          const found = hits.map(({ id, document }) => [id, (document as { note: string }).note])
+          expect(found, `${orderBy} ${limit}`).to.deep.equal([
+            ['a', ''],
+            ['b', 'new'],
+            ['c', ''],
+          ])
+        }
+      }
+    })
+
     it('leaves out documents that lack the number ordered by', async () => {
       const weightless = thingEntry('none', { weight: null }, 1)
       await write(use().writer, [weightless, thingEntry('some', { weight: -3 }, 1)], 1)

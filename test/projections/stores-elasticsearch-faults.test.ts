@@ -161,8 +161,8 @@ describe('Elasticsearch, when things go wrong', () => {
     it('refuses to take the place of another log, and names the document', async () => {
       const writer = await openWriter()
       await write(writer, [thingEntry('t', { weight: 1 }, 5)], 5)
-      const place = `/${dayIndex('things')}/_doc/acme%2Ft?routing=acme&version=9&version_type=external`
-      await askElasticsearch(url, place, { method: 'PUT', body: '{"i":"t","t":0,"p":9,"e":"another","b":"{}"}' })
+      const place = `/${dayIndex('things')}/_doc/acme%2Ft?routing=acme&version=7&version_type=external`
+      await askElasticsearch(url, place, { method: 'PUT', body: '{"i":"t","t":0,"p":7,"e":"another","b":"{}"}' })
       const failure = await failureOf(write(writer, [thingEntry('t', { weight: 2 }, 7)], 7))
       expect(failure.name).to.equal('PermanentError')
       expect(failure.message).to.match(/acme\/t of .* \(another log's document/)
