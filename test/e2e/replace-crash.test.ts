@@ -132,6 +132,7 @@ describe(`${crashes} crashes of the worker under looping clients`, function () {
     await serves
     finish.resolve()
     const answer = await slow
+    expect(answer.status, answer.body).to.equal(200)
     expect(answer.connection).to.equal('close')
     expect(acceptedSpans(answer.body, 80)).to.equal(50)
     expect(acceptedSpans((await send('beyond', 10)).body, 10)).to.equal(0)
