@@ -43,9 +43,10 @@ export async function foldShares(
   const left: BuildTask[] = []
   await eachBuild(context, place.writer(), builds, async () => {})
   const reader = place.writer()
-  for (const build of builds) {
-    if (projectionNamed(context, build.projection) === undefined) continue
-    if ((await reader.checkpoint(build.index)).position < build.until) left.push(build)
+  for (const { projection, index, after, until } of builds) {
+    if (projectionNamed(context, projection) === undefined) continue
+    // Plain data, whatever else the caller's objects carry: it may cross to a thread.
+    if ((await reader.checkpoint(index)).position < until) left.push({ projection, index, after, until })
   }
   await reader.close()
   if (left.length === 0) return

@@ -9,7 +9,7 @@ import { foldShares } from './fold-shares.ts'
 import type { IndexName, IndexWriter } from './index-store.ts'
 import { moveReaders, type Moved } from './move-readers.ts'
 import type { Projection } from './projection.ts'
-import { begin, changeRoster, forget, giveUp, keepOn } from './roster.ts'
+import { begin, changeRoster, forget, giveUp, keepOn, nominate } from './roster.ts'
 import { withSeenEvents } from './seen-events.ts'
 import { verify, type Verdict } from './verify.ts'
 
@@ -151,6 +151,18 @@ async function catchUp(context: BuildContext, builds: readonly Begun[], options:
   return until
 }
 
+/** All at once: the projector then catches up with them together. */
+async function nominateAll({ index: place }: BuildContext, builds: readonly Begun[], verdicts: readonly Verdict[]) {
+  const writer = place.writer()
+  try {
+    for (const [at, { projection, index }] of builds.entries()) {
+      if (verdicts[at]?.equal === true) await changeRoster(writer, projection, nominate(index))
+    }
+  } finally {
+    await writer.close()
+  }
+}
+
 async function finish(
   context: BuildContext,
   build: Begun,
@@ -209,6 +221,7 @@ async function rebuildLocked(
   const verdicts = await verify(context, builds, { ...pace, ...of, onProgress: tell })
   await catchUp(context, builds, options)
   onProgress({ phase: 'move', position: until, from: 0, until })
+  await nominateAll(context, builds, verdicts)
   const done: Rebuilt[] = []
   for (const [at, build] of builds.entries()) {
     done.push(await finish(context, build, present(verdicts[at], 'a verdict for each build'), options))

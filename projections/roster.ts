@@ -30,15 +30,19 @@ export const nominate =
     return { ...roster, followed: [...without(roster, index), { index, as: 'candidate' }] }
   }
 
-/** Readers move to the build; the one they used is kept until then. */
+/** One build is kept for a time, the last that readers left: each costs as much as the live one. */
+const noLonger = (build: FollowedBuild): FollowedBuild =>
+  build.as === 'kept' && build.untilMs !== undefined ? { index: build.index, as: 'dropped' } : build
+
+/** Readers move to the build; the one they used is kept until then, one that was kept so before goes. */
 export const promoteTo =
-  (index: IndexName, keptUntilMs?: number): Change =>
+  (index: IndexName, keptUntilMs: number): Change =>
   (roster) => {
     const { live } = roster
     if (live === index) return undefined
-    const until = keptUntilMs === undefined ? {} : { untilMs: keptUntilMs }
-    const kept: readonly FollowedBuild[] = live === undefined ? [] : [{ index: live, as: 'kept', ...until }]
-    return { ...roster, live: index, followed: [...without(roster, index), ...kept] }
+    const others = without(roster, index).map(noLonger)
+    const kept: readonly FollowedBuild[] = live === undefined ? [] : [{ index: live, as: 'kept', untilMs: keptUntilMs }]
+    return { ...roster, live: index, followed: [...others, ...kept] }
   }
 
 /** Nobody folds the build any more, and it goes. The live one stays. */

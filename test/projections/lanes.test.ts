@@ -3,7 +3,7 @@ import type { IndexWriter } from '#projections/index-store.ts'
 import { keptMs } from '#projections/lanes.ts'
 import type { Projection } from '#projections/projection.ts'
 import type { ProjectionFailure } from '#projections/projector.ts'
-import { changeRoster, giveUp, nominate, promoteTo } from '#projections/roster.ts'
+import { changeRoster, giveUp, keepOn, nominate, promoteTo } from '#projections/roster.ts'
 import { withSeenEvents } from '#projections/seen-events.ts'
 import { createMemoryIndexStore, type MemoryIndexStore } from '#projections/stores/memory/store.ts'
 import { createMemoryStream } from '#streams/memory/stream.ts'
@@ -128,7 +128,33 @@ describe('builds beside the live one', () => {
     await run.until(({ at }) => at >= 1_003_000)
     expect(await store.writer.live('counting')).to.equal(first)
     expect(await totals(store.reader)).to.include({ fresh: 1 })
+    expect((await store.writer.builds('counting')).map(({ index }) => index)).to.deep.equal([first, second])
     expect(moves.filter((live, at) => live !== moves[at - 1])).to.deep.equal([first, second, first])
+    await run.stop()
+  })
+
+  it('are kept one at a time, but for those that somebody keeps', async () => {
+    const names = [1, 2, 3, 4].map((build) => `counting-v1-00${build}`)
+    const [a = '', b = '', c = '', d = ''] = names
+    for (const name of names) await store.writer.open(name, withSeenEvents(counting), stream.epoch)
+    const change = (next: Parameters<typeof changeRoster>[2]) => changeRoster(store.writer, 'counting', next)
+    await change(nominate(a))
+    await change(promoteTo(b, 2_000_000))
+    await change(keepOn(a))
+    await change(promoteTo(c, 2_000_000))
+    await change(promoteTo(d, 2_000_000))
+    expect(await store.writer.roster('counting')).to.deep.include({
+      live: d,
+      followed: [
+        { index: a, as: 'kept' },
+        { index: b, as: 'dropped' },
+        { index: c, as: 'kept', untilMs: 2_000_000 },
+      ],
+    })
+    await append(stream, numbered(2))
+    const run = start({ stream, writer: store.writer })
+    await run.until(await atHead(stream))
+    expect((await store.writer.builds('counting')).map(({ index }) => index)).to.deep.equal([a, c, d])
     await run.stop()
   })
 

@@ -54,7 +54,8 @@ const foldHere =
     for (const task of tasks) {
       const writer = writerOf(shareName(task.share))
       try {
-        await foldShare(task, {
+        // As a thread is given it.
+        await foldShare(structuredClone(task), {
           ...common,
           writer,
           onProgress: (position) => {

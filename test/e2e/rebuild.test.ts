@@ -1,0 +1,279 @@
+import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { DatabaseSync } from 'node:sqlite'
+import { expect } from 'chai'
+import type { JsonObject } from '#src/lib/json.ts'
+import { cli } from '../support/cli.ts'
+import { answerOf, at, listOf, signIn, untilIndexed, type Reader } from '../support/client.ts'
+import { createRandom } from '../support/index-fixture.ts'
+import { watchReading } from '../support/reading-watch.ts'
+import { newDataFolder, removeFolder, startServer, type Server } from '../support/server.ts'
+import { hex } from '../support/telemetry.ts'
+import { nowNs, sendingTo } from '../support/workspace.ts'
+
+const isSoak = process.env['SOAK'] === '1'
+const records = isSoak ? 1_000_000 : 10_000
+const perRequest = isSoak ? 500 : 100
+const kills = isSoak ? 20 : 3
+
+type Ran = Readonly<{ code: number | null; out: string; err: string }>
+
+describe('rebuild and verify, beside a running server', function () {
+  this.timeout(isSoak ? 3_600_000 : 240_000)
+  let server: Server
+  let reader: Reader
+  const argv = (...args: readonly string[]): string[] => ['src/main.ts', ...args, '--data', server.dataFolder]
+  const run = (...args: readonly string[]): Ran => {
+    const { status, stdout, stderr } = spawnSync(process.execPath, argv(...args), { encoding: 'utf8' })
+    return { code: status, out: stdout, err: stderr }
+  }
+  /** The last line is the answer; those before it tell of progress. */
+  const lastLine = ({ out }: Ran): JsonObject => JSON.parse(out.trimEnd().split('\n').at(-1) ?? '') as JsonObject
+  const start = (...args: readonly string[]): ChildProcess =>
+    spawn(process.execPath, argv(...args, '--json'), { stdio: ['ignore', 'pipe', 'inherit'] })
+  const verifyAll = (): JsonObject => {
+    const ran = run('verify', 'all', '--json')
+    expect(ran.code, `${ran.out}${ran.err}`).to.equal(0)
+    return lastLine(ran)
+  }
+  /** The build that readers use. */
+  const live = async (projection: string): Promise<string> => {
+    const found = listOf(await cli(server, 'builds'), 'builds').find(
+      ({ build, state }) => String(build).startsWith(`${projection}-v`) && state === 'live',
+    )
+    return String(found?.['build'])
+  }
+
+  before(async () => {
+    server = await startServer()
+    reader = await signIn(server.baseUrl, server.firstRun.sign_in)
+    await cli(server, 'workspace', 'plan', server.firstRun.workspace, 'unlimited')
+    const to = sendingTo(server, server.firstRun.keys)
+    for (let sent = 0; sent < records; sent += 2 * perRequest) {
+      const numbers = Array.from({ length: perRequest }, (_, n) => sent + n)
+      const traceId = (n: number): string => hex(32, 'rebuilt', Math.floor(n / 7))
+      await to.logs(
+        numbers.map((n) => ({ message: `order ${n} was stored`, service: `shop-${n % 3}`, trace_id: traceId(n), n })),
+      )
+      await to.spans(
+        numbers.map((n) => ({
+          traceId: traceId(n),
+          spanId: hex(16, 'span', n),
+          name: `GET /${n % 9}`,
+          startNs: nowNs(),
+        })),
+      )
+    }
+    await untilIndexed(server)
+  })
+  after(async () => {
+    await server.stop()
+    await removeFolder(server.dataFolder)
+  })
+
+  it('finds every index to be what the log says', () => {
+    const verdicts = listOf(verifyAll(), 'verdicts')
+    expect(verdicts.map(({ projection }) => projection)).to.deep.equal(['traces', 'logs', 'correlation', 'allowance'])
+    const entries = Number(at(listOf(verdicts[1] ?? {}, 'workspaces')[0], 'entries'))
+    expect(entries).to.equal(records / 2)
+  })
+
+  it('moves readers to new builds of all indexes, while writers write and readers see every record, once', async () => {
+    const before = await live('logs')
+    const watch = watchReading(server, reader, 900)
+    const rebuilding = start('rebuild', 'all')
+    const lines: string[] = []
+    createInterface({ input: rebuilding.stdout! }).on('line', (line) => lines.push(line))
+    const [code] = (await once(rebuilding, 'close')) as [number]
+    const seen = await watch.stop()
+    expect(code).to.equal(0)
+    expect(seen.faults).to.deep.equal([])
+    expect(seen.answers).to.be.above(10)
+    expect(seen.sent).to.be.above(10)
+    const answer = JSON.parse(lines.at(-1) ?? '') as JsonObject
+    expect(listOf(answer, 'rebuilt').map(({ outcome }) => outcome)).to.deep.equal(['moved', 'moved', 'moved', 'moved'])
+    expect(lines.slice(0, -1).every((line) => line.startsWith('{"progress":{"phase":'))).to.equal(true)
+    expect(await live('logs')).not.to.equal(before)
+    await untilIndexed(server)
+    verifyAll()
+    expect((await answerOf(reader, '/api/app/logs/search?q=order&limit=1'))['index']).to.include({ complete: true })
+  })
+
+  it('goes back to the build before at once, which has followed the log meanwhile', async () => {
+    const to = sendingTo(server, server.firstRun.keys)
+    await to.logs([{ message: 'after the rebuild', service: 'fresh' }])
+    await untilIndexed(server)
+    const before = await live('logs')
+    await cli(server, 'rollback', 'logs')
+    expect(await live('logs')).not.to.equal(before)
+    const { body } = await reader.get('/api/app/logs/search?service=fresh')
+    expect(listOf(body, 'logs')).to.have.length(1)
+    await cli(server, 'drop', before)
+    expect(listOf(await cli(server, 'builds'), 'builds').map(({ build }) => build)).not.to.include(before)
+    verifyAll()
+  })
+
+  it('goes on after kill -9, wherever that struck, and ends equal', async () => {
+    const random = createRandom(17)
+    for (let kill = 0; kill < kills; kill++) {
+      const rebuilding = start('rebuild', 'logs')
+      const phase = random.pick(['fold', 'verify', 'move'])
+      await new Promise<void>((resolve) => {
+        createInterface({ input: rebuilding.stdout! }).on('line', (line) => line.includes(phase) && resolve())
+      })
+      rebuilding.kill('SIGKILL')
+      await once(rebuilding, 'close')
+      expect(listOf((await reader.get('/api/app/logs/search?q=order&limit=10')).body, 'logs')).to.have.length(10)
+    }
+    const ran = run('rebuild', 'logs', '--json')
+    expect(ran.code, ran.err).to.equal(0)
+    verifyAll()
+    expect(readdirSync(join(server.dataFolder, 'scratch'))).to.deep.equal([])
+    const states = listOf(await cli(server, 'builds'), 'builds').map(({ state }) => String(state))
+    expect(states).not.to.include('building')
+  })
+
+  it('is refused while another rebuild of the index is under way, and only then', async () => {
+    const first = start('rebuild', 'traces', '--throttle', '20')
+    await once(first.stdout!, 'data')
+    const second = run('rebuild', 'traces')
+    expect([second.code, second.out]).to.deep.equal([1, ''])
+    expect(second.err).to.match(/rebuild traces \(another rebuild of it is under way/)
+    first.kill('SIGKILL')
+    await once(first, 'close')
+    const plan = listOf(lastLine(run('rebuild', 'traces', '--dry-run', '--json')), 'plans')[0]
+    expect(plan).to.include({ resumes: true })
+    const third = run('rebuild', 'traces', '--json')
+    expect(third.code, third.err).to.equal(0)
+    expect(listOf(lastLine(third), 'rebuilt')[0]).to.include({ resumed: true, outcome: 'moved' })
+  })
+
+  it('finds one changed byte and names the document, with exit code 1; rebuild of the workspace repairs it', async () => {
+    const build = await live('logs')
+    const workspace = String(listOf(await cli(server, 'workspace', 'list'), 'workspaces')[0]?.['id'])
+    const folder = join(server.dataFolder, 'index', build, workspace)
+    const file = readdirSync(folder).find((name) => name.endsWith('.db')) ?? ''
+    const database = new DatabaseSync(join(folder, file), { timeout: 5_000 })
+    const where = `WHERE row = (SELECT row FROM b_logs WHERE body LIKE '%order 14 was stored%')`
+    const id = String(database.prepare(`SELECT id FROM r_logs ${where}`).get()?.['id'])
+    database.exec(`UPDATE b_logs SET body = replace(body, 'order 14 was', 'order 14 wax') ${where}`)
+    database.close()
+    const text = run('verify', 'logs')
+    expect(text.code).to.equal(1)
+    expect(text.out).to.contain(id).and.to.contain('order 14 wax').and.to.contain('order 14 was')
+    const verdict = listOf(lastLine(run('verify', 'logs', '--json')), 'verdicts')[0] ?? {}
+    expect(verdict).to.include({ equal: false })
+    expect(listOf(verdict, 'differences').map((difference) => difference['id'])).to.deep.equal([id])
+    const repaired = run('rebuild', 'logs', '--workspace', workspace)
+    expect(repaired.code, repaired.err).to.equal(0)
+    verifyAll()
+  })
+
+  it('fails with exit code 2 when it cannot compare', () => {
+    const failed = run('verify', 'logs', '--workspace', 'nobody')
+    expect([failed.code, failed.out]).to.deep.equal([2, ''])
+    expect(run('verify', 'lags').code).to.equal(2)
+    expect(run('verify', 'lags').err).to.contain('did you mean logs?')
+  })
+})
+
+describe('replay', function () {
+  this.timeout(120_000)
+  let from: Server
+  let to: Server
+  before(async () => {
+    from = await startServer()
+    to = await startServer()
+    const sending = sendingTo(from, from.firstRun.keys)
+    for (let n = 0; n < 4; n++) {
+      await sending.logs([{ message: `line ${n} 支付`, service: 'replayed' }])
+      await sending.spans([{ traceId: hex(32, 'replayed', n), spanId: hex(16, n), startNs: nowNs() }])
+    }
+    await sending.rum({
+      meta: { session: { id: 's-1' } },
+      events: [{ name: 'click', timestamp: new Date().toISOString() }],
+    })
+    await untilIndexed(from)
+  })
+  after(async () => {
+    for (const { stop, dataFolder } of [from, to]) {
+      await stop()
+      await removeFolder(dataFolder)
+    }
+  })
+  const run = (environment: Readonly<Record<string, string>>, ...args: readonly string[]): Ran => {
+    const { status, stdout, stderr } = spawnSync(
+      process.execPath,
+      ['src/main.ts', 'replay', ...args, '--data', from.dataFolder],
+      { encoding: 'utf8', env: { ...process.env, ...environment } },
+    )
+    return { code: status, out: stdout, err: stderr }
+  }
+  const linesOf = ({ out }: Ran): readonly JsonObject[] =>
+    out
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line) as JsonObject)
+
+  it('shows the headers of events, by position, time, type and workspace', () => {
+    const all = linesOf(run({}))
+    const ofType = (type: string): number => all.filter((line) => line['type'] === type).length
+    expect([ofType('logs.received'), ofType('spans.received'), ofType('rum.received')]).to.deep.equal([4, 4, 1])
+    const positions = all.map(({ position }) => Number(position))
+    expect(positions).to.deep.equal(positions.toSorted((a, b) => a - b))
+    const [first = 0, second = 0] = positions
+    const range = linesOf(run({}, '--from', `0/${first}`, '--to', String(second)))
+    expect(range.map(({ position }) => position)).to.deep.equal([first, second])
+    const spans = linesOf(run({}, '--type', 'spans.received', '--workspace', from.firstRun.workspace))
+    expect(spans).to.deep.equal(all.filter(({ type }) => type === 'spans.received'))
+    expect(run({}, '--from', '2999-01-01T00:00Z').out).to.equal('')
+    expect(run({}, '--workspace', 'nobody').code).to.equal(1)
+    expect(run({}, '--type', 'logs.recieved').err).to.contain('did you mean logs.received?')
+  })
+
+  it('keeps events in a file that it reads back, and knows one that was cut or damaged', async () => {
+    const folder = await newDataFolder()
+    const file = join(folder, 'events')
+    const { readFile, writeFile } = await import('node:fs/promises')
+    expect(run({}, '--out', file).code).to.equal(0)
+    expect(linesOf(run({}, '--in', file))).to.deep.equal(linesOf(run({})))
+    expect(run({}, '--out', file).err).to.match(/must not be there yet/)
+    const text = await readFile(file, 'utf8')
+    await writeFile(file, text.slice(0, text.lastIndexOf('{"end"')))
+    expect(run({}, '--in', file).err).to.match(/it was cut/)
+    const payload = /"payload":"(.{8})/.exec(text)?.[1] ?? ''
+    await writeFile(file, text.replace(`"payload":"${payload}`, `"payload":"${payload.split('').reverse().join('')}`))
+    expect(run({}, '--in', file).err).to.match(/is damaged/)
+    await writeFile(file, 'something else\n')
+    expect(run({}, '--in', file).err).to.match(/was not written by throughline replay/)
+    await removeFolder(folder)
+  })
+
+  it('sends events to another installation, where they are found once, however often they are sent', async () => {
+    const { tracing, logs, publishable } = to.firstRun.keys
+    const keys = { TRACES_TOKEN: tracing, LOGS_TOKEN: logs, RUM_KEY: publishable }
+    expect(run(keys, '--to-url', to.baseUrl).err).to.contain('--to-url needs --workspace')
+    const args = ['--to-url', to.baseUrl, '--workspace', from.firstRun.workspace, '--json']
+    for (let time = 0; time < 2; time++) {
+      const ran = run(keys, ...args)
+      expect(ran.code, ran.err).to.equal(0)
+      expect(JSON.parse(ran.out)).to.deep.include({ events: 9 })
+    }
+    await untilIndexed(to)
+    const reader = await signIn(to.baseUrl, to.firstRun.sign_in)
+    const found = await answerOf(reader, '/api/app/logs/search?service=replayed')
+    expect(
+      listOf(found, 'logs')
+        .map(({ message }) => String(message))
+        .toSorted(),
+    ).to.deep.equal([0, 1, 2, 3].map((n) => `line ${n} 支付`))
+    const traces = listOf(await answerOf(reader, '/api/app/traces/search'), 'traces')
+    expect(traces.map(({ span_count }) => span_count)).to.deep.equal([1, 1, 1, 1])
+    const refused = run({ ...keys, LOGS_TOKEN: tracing }, ...args)
+    expect(refused.code).to.equal(1)
+    expect(refused.err).to.match(/send the event at \d+ to http\S+ \(it answers 40[13]/)
+  })
+})
