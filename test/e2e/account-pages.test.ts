@@ -1,0 +1,76 @@
+import { expect } from 'chai'
+import { cli } from '../support/cli.ts'
+import { listOf, post, signIn, untilIndexed, type Reader } from '../support/client.ts'
+import { removeFolder, startServer, type Server } from '../support/server.ts'
+
+const json = { 'content-type': 'application/json' }
+
+describe('pages about keys, usage and what was done, of a server', function () {
+  this.timeout(120_000)
+  let server: Server
+  let reader: Reader
+  before(async () => {
+    server = await startServer()
+    reader = await signIn(server.baseUrl, server.firstRun.sign_in)
+  })
+  after(async () => {
+    await server.stop()
+    await removeFolder(server.dataFolder)
+  })
+
+  const page = async (path: string): Promise<string> => {
+    const answer = await reader.raw(path, { headers: { accept: 'text/html' } })
+    expect(answer.status, path).to.equal(200)
+    return answer.text()
+  }
+  const submit = (path: string, fields: Readonly<Record<string, string>>): Promise<Response> =>
+    reader.raw(path, {
+      method: 'POST',
+      body: new URLSearchParams(fields),
+      headers: { accept: 'text/html' },
+      redirect: 'manual',
+    })
+  const log = (key: string): Promise<Response> =>
+    post(server, '/api/logs/v1/ingest', key, '{"message":"hello","service":"audited"}', json)
+
+  it('a rotated key works beside its successor until it is revoked', async () => {
+    const { keys } = await cli(server, 'key', 'list', '--workspace', server.firstRun.workspace)
+    const old = listOf({ keys: keys ?? [] }, 'keys').find(({ kind }) => kind === 'logs')
+    const key = String(old?.['id'])
+    const rotated = await submit('/app/keys', { action: 'rotate', key, hours: '1' })
+    const [, secret = ''] = /<pre>(lt_\w+)<\/pre>/.exec(await rotated.text()) ?? []
+    expect([(await log(server.firstRun.keys.logs)).status, (await log(secret)).status]).to.deep.equal([200, 200])
+    expect((await submit('/app/keys', { action: 'revoke', key })).status).to.equal(303)
+    expect([(await log(server.firstRun.keys.logs)).status, (await log(secret)).status]).to.deep.equal([401, 200])
+    await untilIndexed(server)
+    const [, row = ''] = /<code>lt_…[\s\S]*?<td>(\d{4}-[\s\S]*?)<\/tr>/.exec(await page('/app/keys')) ?? []
+    expect(row).to.match(/UTC<\/td>\s*<td>\d{4}-\d\d-\d\d \d\d:\d\d UTC/)
+  })
+
+  it('usage counts what was accepted, by service', async () => {
+    await untilIndexed(server)
+    expect(await page('/app/usage')).to.match(/<th scope="row">audited<\/th>\s*<td>0<\/td><td>3<\/td>/)
+  })
+
+  it('the audit has what pages, scripts and the command line did, also after a restart', async () => {
+    await (await reader.raw('/app/logs/export?q=hello')).text()
+    await cli(server, 'workspace', 'plan', server.firstRun.workspace, 'free')
+    const wanted = [
+      'The plan was changed from pro to free.',
+      'Logs were exported as ndjson: q=hello',
+      'was revoked.',
+      'was rotated to',
+      'Signed in from 127.0.0.1.',
+      'became a member (owner).',
+    ]
+    // The command line is another process: what it has done is followed, not waited for.
+    let text = await page('/app/audit')
+    while (!text.includes('from pro to free')) text = await page('/app/audit')
+    for (const deed of wanted) expect(text).to.include(deed)
+    await server.stop()
+    server = await startServer({ dataFolder: server.dataFolder })
+    reader = await signIn(server.baseUrl, server.firstRun.sign_in)
+    const again = await page('/app/audit')
+    for (const deed of wanted) expect(again).to.include(deed)
+  })
+})
