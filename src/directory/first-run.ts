@@ -32,9 +32,16 @@ function readFile(file: string): FirstRun | undefined {
   }
 }
 
-function publish(dataFolder: string, pending: string): void {
-  renameSync(pending, join(dataFolder, fileName))
+/** False when another process that has begun at the same time has done it already. */
+function publish(dataFolder: string, pending: string): boolean {
+  try {
+    renameSync(pending, join(dataFolder, fileName))
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+    return false
+  }
   syncFolder(dataFolder)
+  return true
 }
 
 /** The files that a crash left: the one whose keys are in the directory is the first run's; the others came to nothing. */
@@ -44,8 +51,7 @@ function settlePending(directory: Directory, dataFolder: string): FirstRun | und
     const file = join(dataFolder, name)
     const firstRun = readFile(file)
     if (firstRun !== undefined && directory.findKey(firstRun.keys.api) !== undefined) {
-      publish(dataFolder, file)
-      settled = firstRun
+      if (publish(dataFolder, file)) settled = firstRun
     } else if (!directory.isEmpty()) {
       // On an empty directory it may be another process's, which is about to append; on this one nobody can any more.
       rmSync(file, { force: true })

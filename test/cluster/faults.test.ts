@@ -1,0 +1,152 @@
+import { createServer, type AddressInfo } from 'node:net'
+import { once } from 'node:events'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import { cli } from '../support/cli.ts'
+import { listOf, signIn, untilIndexed } from '../support/client.ts'
+import { enginesTimeoutMs } from '../support/engines.ts'
+import type { FirstRun } from '../support/server.ts'
+import { sendingTo } from '../support/workspace.ts'
+import { createTestCluster, type RoleProcess, type TestCluster } from './cluster-process.ts'
+
+describe('a cluster whose processes are lost', function () {
+  this.timeout(120_000)
+  let test: TestCluster
+  let ingest: RoleProcess
+  let query: RoleProcess
+  let firstRun: FirstRun
+
+  const start = (role: string): Promise<RoleProcess> => test.start(role)
+  /** Sends so many records one by one, and waits until a search would find them. */
+  async function expectFolded(projectors: readonly RoleProcess[], ...names: readonly string[]): Promise<void> {
+    const send = sendingTo(ingest, firstRun.keys)
+    for (const message of names) await send.logs([{ message }])
+    await untilIndexed({ dataFolder: test.dataFolder, output: projectors.flatMap(({ lines }) => lines) })
+    const reader = await signIn(query.baseUrl, firstRun.sign_in)
+    const { body } = await reader.get('/api/app/logs/search?limit=1000')
+    const found = listOf(body, 'logs').map(({ message }) => String(message))
+    expect(found.length, 'nothing is there twice').to.equal(new Set(found).size)
+    expect(found).to.include.members(names)
+  }
+
+  before(async function () {
+    this.timeout(enginesTimeoutMs)
+    test = await createTestCluster()
+    ;[ingest, query] = await Promise.all([start('ingest'), start('query')])
+    await cli(test, 'first-run', '--base-url', ingest.baseUrl)
+    firstRun = JSON.parse(await readFile(join(test.dataFolder, 'first-run.json'), 'utf8')) as FirstRun
+  })
+  after(() => test.remove())
+
+  it('folds on with the projectors that are left, and with those that come', async () => {
+    const projectors = [await start('project'), await start('project')]
+    await expectFolded(projectors, 'by both')
+    await projectors[0]?.kill()
+    await expectFolded(projectors, 'by the one that is left', 'and again')
+    const third = await start('project')
+    await projectors[1]?.kill()
+    await expectFolded([third], 'by one that came later')
+    await third.stop()
+    const last = await start('project')
+    await expectFolded([last], 'after all were gone')
+    await last.stop()
+  })
+
+  it('takes in while nobody folds, and loses nothing of it', async () => {
+    await sendingTo(ingest, firstRun.keys).logs([{ message: 'while nobody folded' }])
+    await ingest.kill()
+    ingest = await start('ingest')
+    const projector = await start('project')
+    await expectFolded([projector], 'after a new process took in')
+    const reader = await signIn(query.baseUrl, firstRun.sign_in)
+    const { body } = await reader.get('/api/app/logs/search?q=nobody')
+    expect(listOf(body, 'logs')).to.have.length(1)
+  })
+})
+
+describe('a process of a cluster that cannot start', function () {
+  this.timeout(120_000)
+  let test: TestCluster
+  before(async function () {
+    this.timeout(enginesTimeoutMs)
+    test = await createTestCluster()
+  })
+  after(() => test.remove())
+
+  /** An address where nobody listens. */
+  async function freePort(): Promise<number> {
+    const server = createServer().listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const { port } = server.address() as AddressInfo
+    server.close()
+    await once(server, 'close')
+    return port
+  }
+  const withUrl = (name: string, change: (url: URL) => void): Record<string, string> => {
+    const url = new URL(test.cluster.environment[name] ?? '')
+    change(url)
+    return { [name]: String(url) }
+  }
+  const wrongPassword = (name: string) => withUrl(name, (url) => (url.password = 'wrong'))
+
+  const cases: readonly (readonly [
+    string,
+    string,
+    () => Record<string, string> | Promise<Record<string, string>>,
+    RegExp,
+  ])[] = [
+    [
+      'a wrong password of NATS',
+      'ingest',
+      () => wrongPassword('NATS_URL'),
+      /^throughline: connect to NATS at .*NATS_URL/,
+    ],
+    [
+      'a wrong password of Elasticsearch',
+      'query',
+      () => wrongPassword('ELASTICSEARCH_URL'),
+      /^throughline: .*Elasticsearch.*ELASTICSEARCH_URL/,
+    ],
+    [
+      'NATS that is not there',
+      'project',
+      async () => {
+        const port = await freePort()
+        return withUrl('NATS_URL', (url) => (url.port = String(port)))
+      },
+      /^throughline: connect to NATS at .*NATS_URL/,
+    ],
+    [
+      'Elasticsearch that is not there',
+      'project',
+      async () => {
+        const port = await freePort()
+        return withUrl('ELASTICSEARCH_URL', (url) => (url.port = String(port)))
+      },
+      /^throughline: .*Elasticsearch.*ELASTICSEARCH_URL/,
+    ],
+    [
+      'a log of which nobody knows that it is durable',
+      'ingest',
+      () => ({ NATS_SYNC_ALWAYS: '0' }),
+      /^throughline: .*NATS_SYNC_ALWAYS=1/,
+    ],
+  ]
+  for (const [what, role, environment, line] of cases) {
+    it(`says in one line what to do about ${what}`, async () => {
+      const outcome = await test.start(role, await environment()).then(() => 'started', String)
+      const said = outcome.split('\n').slice(1)
+      expect(said, outcome).to.have.length(1)
+      expect(said[0]).to.match(line)
+      expect(outcome).to.not.include('wrong@')
+    })
+  }
+
+  it('says so when it counts other partitions than the log has', async () => {
+    const first = await test.start('ingest')
+    await first.stop()
+    const outcome = await test.start('ingest', { PARTITIONS: '8' }).then(() => 'started', String)
+    expect(outcome.split('\n').slice(1).join('\n')).to.match(/^throughline: .*PARTITIONS.*$/)
+  })
+})

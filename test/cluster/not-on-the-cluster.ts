@@ -1,0 +1,13 @@
+/** Files of test/e2e that do not meet the cluster, each with its reason. All others do, as they stand. */
+export const notOnTheCluster: Readonly<Record<string, string>> = {
+  'readme.test.ts': 'runs the README’s commands, which start the embedded form',
+  'replace.test.ts': 'replaces the one worker of one parent; test/cluster/roles.test.ts does it role by role',
+  'replace-crash.test.ts':
+    'kills the one worker of one parent; test/cluster/faults.test.ts kills processes of each role',
+  'replace-parent.test.ts': 'is about the parent of the embedded form: its data folder, its lock, its port',
+}
+
+/** Files that take minutes there, because they wait for the index hundreds of times: with SOAK=1 only. */
+export const longOnTheCluster: Readonly<Record<string, string>> = {
+  'read-paging.test.ts': 'sends between any two pages of some 600 walks, and waits for the index each time',
+}
