@@ -41,9 +41,15 @@ type Names = readonly string[]
 
 async function removeStreams({ natsUrl, indexPrefix }: ClusterConfig): Promise<void> {
   const nats = await connectNats({ url: natsUrl })
-  const listed = await askApi(nats, 'STREAM.NAMES', { subject: `${indexPrefix}-*.>` })
-  const names = ('answer' in listed ? (listed.answer['streams'] as Names | null) : undefined) ?? []
-  for (const name of names) await askApi(nats, `STREAM.DELETE.${name}`)
+  // As many as one answer holds: other tests' streams are among them.
+  for (let offset = 0; ;) {
+    const listed = await askApi(nats, 'STREAM.NAMES', { offset })
+    const names = ('answer' in listed ? (listed.answer['streams'] as Names | null) : undefined) ?? []
+    const ours = names.filter((name) => name.startsWith(`${indexPrefix}-`))
+    for (const name of ours) await askApi(nats, `STREAM.DELETE.${name}`)
+    if (names.length === 0) break
+    offset += names.length - ours.length
+  }
   await nats.close()
 }
 
