@@ -10,6 +10,8 @@ import { about, readAsked, searchRefusal } from './search-parts.ts'
 import { nameOf, servicesOf, traceTable } from './trace-rows.ts'
 import { waterfall } from './waterfall.ts'
 
+const tracePath = '/app/trace/'
+
 type Trace = NonNullable<CorrelationAnswer['trace']>
 
 /** The same page with another part of one list. */
@@ -20,9 +22,10 @@ function more(address: string, cursor: string | null, words: string): Html {
 }
 
 function tracePart(trace: Trace, address: string): Html {
+  const isWholePage = address.startsWith(tracePath)
   const { summary, missing, next_cursor: next } = trace
   const duration = summary.duration_ns === null ? '' : `, ${formatDuration(BigInt(summary.duration_ns))}`
-  return html`<h2>Trace</h2>
+  return html`${isWholePage ? html`` : html`<h2>Trace</h2>`}
     <p>
       ${nameOf(summary)}<br />
       ${timeOf(summary.start)}${duration}, ${inWords(summary.span_count)} spans, ${inWords(summary.error_count)} errors,
@@ -125,7 +128,7 @@ async function sendTrace(ctx: Context, app: AppContext): Promise<void> {
   const { id: value } = ctx['params'] as { id: string }
   await sendFound(ctx, app, {
     title: 'Trace',
-    address: `/app/trace/${encodeURIComponent(value)}`,
+    address: `${tracePath}${encodeURIComponent(value)}`,
     name: 'trace_id',
     value,
   })
@@ -135,7 +138,7 @@ async function sendTrace(ctx: Context, app: AppContext): Promise<void> {
 export function createFindPageRoutes(app: AppContext): Route[] {
   const page = { method: 'GET', auth: 'session', signInPage: '/app/sign-in', refuse: refusePage } as const
   return [
-    { ...page, path: '/app/trace/:id', handler: (ctx) => sendTrace(ctx, app) },
+    { ...page, path: `${tracePath}:id`, handler: (ctx) => sendTrace(ctx, app) },
     { ...page, path: '/app/find', handler: (ctx) => sendFind(ctx, app) },
   ]
 }

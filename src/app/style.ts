@@ -12,10 +12,12 @@ body { margin: 0; font: 16px/1.5 system-ui, sans-serif }
 header, main { max-width: 75rem; margin: 0 auto; padding: 1rem }
 header { display: flex; flex-wrap: wrap; gap: .5rem 1.25rem; align-items: baseline; border-bottom: 1px solid var(--line) }
 header strong { margin-right: auto }
+header nav { display: flex; flex-wrap: wrap; gap: .25rem .75rem }
 h1 { font-size: 1.5rem }
 h2 { font-size: 1.15rem; margin-top: 2rem }
 table { width: 100%; border-collapse: collapse }
 th, td { padding: .4rem .5rem; border-bottom: 1px solid var(--line); text-align: left; vertical-align: top; overflow-wrap: anywhere }
+th[scope=col] { overflow-wrap: normal }
 code, pre, output { font: .9em/1.4 ui-monospace, monospace }
 pre { padding: .75rem; border: 1px solid var(--line); border-radius: .4rem; overflow-x: auto; white-space: pre-wrap; overflow-wrap: anywhere }
 form.stack { display: grid; gap: .75rem; max-width: 24rem }
@@ -46,12 +48,14 @@ tr.warn .level { color: #b45309 }
 tr.error .level, tr.fatal .level, .bad { color: var(--bad) }
 mark { background: #facc15; color: #000 }
 .mark { display: inline-block; padding: 0 .4rem; border: 1px solid var(--line); border-radius: .4rem; font-size: .85rem }
-.histogram { display: block; width: 100%; height: 5rem; margin: .5rem 0 }
-.bar { display: block; width: 100%; height: .5rem }
+.logs td:last-child { width: 75% }
+.histogram { display: block; width: 100%; height: 5rem; margin: .5rem 0; border-bottom: 1px solid var(--line) }
+.bar { display: block; width: 100%; min-width: 5rem; max-width: 12rem; height: .5rem; margin-top: .35rem }
 rect { fill: var(--accent) }
 rect.error, tr.error rect { fill: var(--bad) }
 .waterfall .timeline { width: 40% }
-.missing td { border-left: .25rem solid var(--bad) }
+.timeline .bar { max-width: none }
+.missing td:first-child { border-left: .25rem solid var(--bad) }
 caption { text-align: left; font-weight: bold; font-size: .85rem; padding-top: .5rem }
 .fields th { width: 30%; font-weight: normal; opacity: .75 }
 ${depths}

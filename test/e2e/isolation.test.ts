@@ -103,6 +103,26 @@ describe('two workspaces with equal ids', function () {
     }
   })
 
+  it('each sees its own data on the pages too', async () => {
+    const place = `workspace=${other.workspace}&workspaceId=${other.workspace}`
+    const searches = [`/app/logs?q=shared&${place}`, `/app/traces?${place}`, `/app/trace/${traceId}?${place}`]
+    const found = [
+      ...searches,
+      `/app/find?id=${sessionId}&${place}`,
+      '/app/usage',
+      '/app/keys',
+      '/app/audit',
+      '/app/members',
+    ]
+    for (const path of found) {
+      const answer = await mine.raw(path, { headers: { accept: 'text/html' } })
+      const text = await answer.text()
+      expect(answer.status, path).to.equal(200)
+      expect(text, path).to.not.include('canary-theirs').and.not.include(other.sign_in.email)
+      if (path.includes('?')) expect(text, path).to.include('canary-mine')
+    }
+  })
+
   it('the listing shows only the key’s workspace', async () => {
     for (const [key, own] of [
       [server.firstRun.keys.api, 'canary-mine'],
