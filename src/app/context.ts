@@ -6,6 +6,7 @@ import type { BodyBudget } from '#src/http/body.ts'
 import { requireSession } from '#src/http/session.ts'
 import type { Clock } from '#src/lib/clock.ts'
 import { present } from '#src/lib/assert.ts'
+import { inTime } from '#src/lib/in-time.ts'
 import type { Searches } from '#src/query/searches.ts'
 import { readUsageAt, type Usage } from '#projections/allowance/query.ts'
 import type { IndexReader } from '#projections/index-store.ts'
@@ -46,20 +47,16 @@ export const isOwner = (
   { workspaceId, userId }: Pick<Session, 'workspaceId' | 'userId'>,
 ): boolean => directory.members(workspaceId).some((member) => member.userId === userId && member.role === 'owner')
 
-/**
- * What the workspace has used this month; undefined where the index cannot say. A page is more than this figure: it is shown
- * without it then.
- */
+/** How long a page waits for a figure that it can do without: keys must be revocable while the index is out of reach. */
+export const figureTimeoutMs = 1_000
+
+/** What the workspace has used this month; undefined where the index cannot say so soon. */
 export async function readUsageNow(
   { readerOf, clock }: Pick<AppContext, 'readerOf' | 'clock'>,
   workspaceId: Session['workspaceId'],
 ): Promise<Usage | undefined> {
-  try {
-    const usage = await readUsageAt(readerOf(workspaceId), workspaceId, clock())
-    return usage.progress === undefined ? undefined : usage
-  } catch {
-    return undefined
-  }
+  const usage = await inTime(readUsageAt(readerOf(workspaceId), workspaceId, clock()), figureTimeoutMs)
+  return usage?.progress === undefined ? undefined : usage
 }
 
 export type SessionPage = Readonly<{

@@ -6,7 +6,16 @@ import { overlapMsUsual } from '#src/directory/rotate-key.ts'
 import { refusal, type Refusal } from '#src/events/refusal.ts'
 import type { Route } from '#src/http/route.ts'
 import { readKeyUse, type KeyUse } from '#projections/allowance/query.ts'
-import { formatMinute, notice, problem, sendSessionPage, sessionHere, type AppContext } from './context.ts'
+import { inTime } from '#src/lib/in-time.ts'
+import {
+  figureTimeoutMs,
+  formatMinute,
+  notice,
+  problem,
+  sendSessionPage,
+  sessionHere,
+  type AppContext,
+} from './context.ts'
 import { readForm } from './form.ts'
 import { html, type Html } from './html.ts'
 import { refusePage, seeOther } from './page.ts'
@@ -119,13 +128,13 @@ const shownOnce = ({ key, secret }: CreatedKey): Html =>
 
 type Shown = Readonly<{ created?: CreatedKey; notice?: string; problem?: string }>
 
-/** When keys were used; nothing where the index cannot say, because people must be able to revoke keys then too. */
+/** When keys were used, as far as the index can say so soon. */
 async function usesOf(app: AppContext, keys: readonly Key[]): Promise<ReadonlyMap<string, KeyUse>> {
   const [first] = keys
   if (first === undefined) return new Map()
   const { workspaceId } = first
   const ids = keys.map(({ id }) => id)
-  return readKeyUse(app.readerOf(workspaceId), workspaceId, ids).catch(() => new Map<string, KeyUse>())
+  return (await inTime(readKeyUse(app.readerOf(workspaceId), workspaceId, ids), figureTimeoutMs)) ?? new Map()
 }
 
 async function sendKeys(ctx: Context, app: AppContext, shown: Shown = {}): Promise<void> {
