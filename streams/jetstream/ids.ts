@@ -13,7 +13,7 @@ export type Found = Readonly<{ position: Position; header: EventHeader }>
 export type Sought = Readonly<{ found: Found | undefined; freeKey: string }>
 
 /** 128 bits: what the server keeps in memory for an hour, so short, and safe in a header whatever an id holds. */
-const keyOf = (id: EventId): string => hash('sha256', id, 'base64url').slice(0, 22)
+export const keyOf = (id: EventId): string => hash('sha256', id, 'base64url').slice(0, 22)
 
 /** The key for an id whose holder, at this sequence, is an hour or more apart. Whoever meets that holder makes the same. */
 const nextKey = (id: EventId, holder: number): string => `${keyOf(id)}.${holder}`

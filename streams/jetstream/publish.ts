@@ -4,10 +4,17 @@ import { PermanentError, TransientError } from '#src/lib/failure.ts'
 import { failureOf, parseAnswer, serverCodes, type ServerError } from './api.ts'
 import type { Headers, Nats } from './connect.ts'
 
-export type Expectation = Readonly<{ subject: string; sequence: number }>
+/** The sequence of the last message of a subject, or of the whole stream. */
+export type Expectation = Readonly<{ subject?: string; sequence: number }>
 
-/** A message for the log. `id`: the server takes it once within an hour. */
-export type Outgoing = Readonly<{ subject: string; data: Buffer; id?: string; expected?: Expectation }>
+/** A message for the log. `id`: the server takes it once within an hour. `fields`: headers beside those of this file. */
+export type Outgoing = Readonly<{
+  subject: string
+  data: Buffer
+  id?: string
+  expected?: Expectation
+  fields?: Headers
+}>
 
 /** What became of messages that go in one step. Only `stored` has written anything. */
 export type Published =
@@ -32,22 +39,27 @@ const idHeader = 'Nats-Msg-Id'
 
 const partCount = (data: Buffer, bytesMax: number): number => Math.max(1, Math.ceil(data.length / bytesMax))
 
+function expectationFields({ subject, sequence }: Expectation): Headers {
+  if (subject === undefined) return { 'Nats-Expected-Last-Sequence': String(sequence) }
+  return {
+    'Nats-Expected-Last-Subject-Sequence': String(sequence),
+    'Nats-Expected-Last-Subject-Sequence-Subject': subject,
+  }
+}
+
 /** An event too large for a message goes in several, `Throughline-Part: 2/3`, which are stored in one step. */
 function partsOf(
-  { subject, data, id, expected }: Outgoing,
+  { subject, data, id, expected, fields: given }: Outgoing,
   bytesMax: number,
 ): readonly (readonly [Headers, Outgoing])[] {
   const count = partCount(data, bytesMax)
   return Array.from({ length: count }, (_, index) => {
     const part = data.subarray(index * bytesMax, (index + 1) * bytesMax)
-    const fields: Record<string, string> = {}
+    const fields: Record<string, string> = { ...given }
     if (count > 1) fields[partHeader] = `${index + 1}/${count}`
     // The event stands where its last part does, so its id leads there.
     if (id !== undefined && index === count - 1) fields[idHeader] = id
-    if (expected !== undefined && index === 0) {
-      fields['Nats-Expected-Last-Subject-Sequence'] = String(expected.sequence)
-      fields['Nats-Expected-Last-Subject-Sequence-Subject'] = expected.subject
-    }
+    if (expected !== undefined && index === 0) Object.assign(fields, expectationFields(expected))
     return [fields, { subject, data: part }]
   })
 }

@@ -2,28 +2,37 @@ import type { RecordedEvent } from '#src/events/envelope.ts'
 import { PermanentError } from '#src/lib/failure.ts'
 import type { Received } from './connect.ts'
 import { decodeMessage } from './message.ts'
-import { partOf, readPart, type Part } from './publish.ts'
+import { readPart, type Part } from './publish.ts'
 import type { LogName, Subjects } from './subjects.ts'
 
+/** In messages that were copied from another log: that log's epoch and the position of the last event there, with a slash. */
+export const copiedHeader = 'Throughline-Copied'
+
 /** A message as the server has stored it. */
-export type Stored = Readonly<{ sequence: number; subject: string; part: Part; data: Uint8Array }>
+export type Stored = Readonly<{ sequence: number; subject: string; part: Part; copied: string; data: Uint8Array }>
 
 /** One that was asked for directly, from any copy of the log. */
 export const storedOf = (received: Received): Stored => ({
   sequence: Number(received.header('Nats-Sequence')),
   subject: received.header('Nats-Subject'),
   part: readPart(received.header),
+  copied: received.header(copiedHeader),
   data: received.data,
 })
 
 /** The one of the leader, whose headers come as one text. */
 export function storedByLeader(answer: Record<string, unknown>): Stored {
   const { message } = answer as { message: { subject: string; seq: number; hdrs?: string; data?: string } }
-  const fields = Buffer.from(message.hdrs ?? '', 'base64').toString()
+  const lines = Buffer.from(message.hdrs ?? '', 'base64')
+    .toString()
+    .split('\r\n')
+  const header = (name: string): string =>
+    lines.find((line) => line.startsWith(`${name}: `))?.slice(name.length + 2) ?? ''
   return {
     sequence: message.seq,
     subject: message.subject,
-    part: partOf(/^Throughline-Part: (.*)\r$/m.exec(fields)?.[1] ?? ''),
+    part: readPart(header),
+    copied: header(copiedHeader),
     data: Buffer.from(message.data ?? '', 'base64'),
   }
 }

@@ -1,0 +1,110 @@
+import { beforeAll, positionStep, type Position } from '#src/events/envelope.ts'
+import type { Clock } from '#src/lib/clock.ts'
+import { PermanentError, TransientError } from '#src/lib/failure.ts'
+import type { CopyTarget } from '../copy-log.ts'
+import { askApi, failureOf } from './api.ts'
+import type { Nats } from './connect.ts'
+import { copiesOf, stepsOf, type Copy, type CopyRules } from './copies.ts'
+import { lastSequence, streamInfo } from './provision.ts'
+import { createPublisher, type Outgoing } from './publish.ts'
+import { storedByLeader } from './stored.ts'
+import { createSubjects, logName, type LogName } from './subjects.ts'
+
+export type CopyTargetOptions = Readonly<{
+  /** `0`, `1`, … or `directoryPartition`; made by `provisionLogs`. */
+  partition: string
+  prefix?: string
+  /** Epoch of the log that is copied. */
+  source: string
+  /** Each event stands where it stood. */
+  keepsPositions: boolean
+  clock: Clock
+}>
+
+/** Where the stream ends: its last message, and where the last event of that stands in the log that is copied. */
+type Place = Readonly<{ sequence: number; position: Position }>
+
+/** What the last message of a stream says of where it is from; throws PermanentError when it is from anywhere else. */
+function positionOf(copied: string, { stream }: LogName, source: string): Position {
+  const [epoch, position] = copied.split('/')
+  if (epoch === source) return Number(position)
+  const what = copied === '' ? 'events that are no copies: a cluster has written to it' : 'the copy of another log'
+  const hint = 'copy to streams of your own (INDEX_PREFIX), or stop the cluster, remove its streams and begin again'
+  throw new PermanentError({ operation: 'copy to', subject: `stream ${stream}, which holds ${what}`, hint })
+}
+
+function withoutId(message: Outgoing): Outgoing {
+  const { id: _, ...rest } = message
+  return rest
+}
+
+/**
+ * The log of one partition as the target of a copy. Each message says what it is a copy of, so that the last one tells how far the
+ * copy is; and each step expects to be right behind that one, so that nothing comes twice, or between, whoever else writes.
+ */
+export async function openCopyTarget(nats: Nats, options: CopyTargetOptions): Promise<CopyTarget> {
+  const { partition, prefix, source, keepsPositions, clock } = options
+  const log = logName(partition, prefix)
+  const name = `stream ${log.stream}`
+  const epoch = (await streamInfo(nats, log.stream))?.config.metadata['epoch']
+  if (epoch === undefined) {
+    throw new PermanentError({ operation: 'copy to', subject: name, hint: 'it has not been made' })
+  }
+  const subjects = createSubjects(log, epoch)
+  const publisher = createPublisher(nats, name, async () => void (await lastSequence(nats, log, epoch)))
+
+  const place = async (): Promise<Place> => {
+    const sequence = await lastSequence(nats, log, epoch)
+    if (sequence === 0) return { sequence, position: beforeAll }
+    const asked = await askApi(nats, `STREAM.MSG.GET.${log.stream}`, { seq: sequence })
+    if ('error' in asked) throw failureOf(asked.error, 'read the last message of', name)
+    return { sequence, position: positionOf(storedByLeader(asked.answer).copied, log, source) }
+  }
+
+  function checkPlaces(step: readonly Copy[], { sequence }: Place): void {
+    const moved = step.find(
+      ({ message, position }, index) =>
+        publisher.messagesOf(message) !== 1 || position !== (sequence + index + 1) * positionStep,
+    )
+    if (moved === undefined) return
+    const hint = 'raise the server’s max_payload if it is large, and begin again with an empty stream'
+    throw new PermanentError({ operation: `copy position ${moved.position} to its place in`, subject: name, hint })
+  }
+
+  async function publish(step: readonly Copy[], { sequence }: Place): Promise<Place> {
+    const messages = step.map(({ message }, index) => (index === 0 ? { ...message, expected: { sequence } } : message))
+    let published = await publisher.publish(messages)
+    // Ids serve those who send again; what is stored here is settled by the sequence alone.
+    if (published.kind !== 'stored' && published.kind !== 'conflict') {
+      published = await publisher.publish(messages.map(withoutId))
+    }
+    if (published.kind === 'stored') {
+      return { sequence: published.sequence, position: step.at(-1)?.position ?? beforeAll }
+    }
+    throw new TransientError({ operation: 'copy to', subject: name, hint: 'another process has just written to it' })
+  }
+
+  return {
+    copied: async () => (await place()).position,
+    append: async (events) => {
+      if (events.length === 0) return
+      let end = await place()
+      const { position } = end
+      const rules: CopyRules = {
+        subjects,
+        source,
+        keepsPositions,
+        messageBytesMax: publisher.messageBytesMax(),
+        now: clock(),
+      }
+      const copies = copiesOf(
+        events.filter((event) => event.position > position),
+        rules,
+      )
+      for (const step of stepsOf(copies, publisher.messagesOf)) {
+        if (keepsPositions) checkPlaces(step, end)
+        end = await publish(step, end)
+      }
+    },
+  }
+}

@@ -1,0 +1,74 @@
+import { limits } from '#src/config.ts'
+import type { NewEvent } from '#src/events/envelope.ts'
+import { partitionNumber } from '#src/events/partition.ts'
+import type { CopiedLog } from '#streams/copy-log.ts'
+import { connectNats, type Nats } from '#streams/jetstream/connect.ts'
+import { openCopyTarget } from '#streams/jetstream/copy-target.ts'
+import { provisionLogs } from '#streams/jetstream/provision.ts'
+import { openJetStream, type JetStream } from '#streams/jetstream/stream.ts'
+import type { SqliteStream } from '#streams/sqlite/stream.ts'
+import { askServer, newPrefix, removeLogs, testProvision } from './jetstream-log.ts'
+import { makeLogFolder } from './log-folder.ts'
+import { noon } from './make-event.ts'
+
+export const partitions = 2
+/** Ten minutes after the events of `makeEvent` were received. */
+const now = noon + 600_000
+
+/** A SQLite log with these events, one call each. */
+export type SourceLog = Readonly<{ log: SqliteStream; remove(): Promise<void> }>
+
+export async function makeSource(events: readonly NewEvent[]): Promise<SourceLog> {
+  const folder = await makeLogFolder()
+  const log = await folder.open()
+  await Promise.all(events.map((event) => log.append([event])))
+  return {
+    log,
+    remove: async () => {
+      await log.close()
+      await folder.remove()
+    },
+  }
+}
+
+/** Streams of their own on a NATS server. */
+export type TargetLogs = Readonly<{
+  nats: Nats
+  logs: readonly JetStream[]
+  /** How a log is copied there, over this connection or another. */
+  copied(source: SqliteStream, over?: Nats): Promise<CopiedLog>
+  messages(): Promise<number>
+  remove(): Promise<void>
+}>
+
+export async function makeTargets(url: string): Promise<TargetLogs> {
+  const nats = await connectNats({ url, timeoutMs: 2_000 })
+  const prefix = newPrefix()
+  await provisionLogs(nats, { ...testProvision, partitions, prefix })
+  const names = Array.from({ length: partitions }, (_, index) => String(index))
+  const logs = await Promise.all(names.map((partition) => openJetStream(nats, { partition, prefix, limits })))
+  return {
+    nats,
+    logs,
+    copied: async (source, over = nats) => ({
+      source,
+      targets: await Promise.all(
+        names.map(async (partition, index) => {
+          const options = { partition, prefix, source: source.epoch, keepsPositions: false, clock: () => now }
+          return { ...(await openCopyTarget(over, options)), partition, log: logs[index] as JetStream }
+        }),
+      ),
+      targetsOf: ({ workspaceId }) => [partitionNumber(workspaceId, partitions)],
+      keepsPositions: false,
+    }),
+    messages: async () => {
+      const infos = await Promise.all(names.map((name) => askServer(nats, `STREAM.INFO.${prefix}-TELEMETRY_${name}`)))
+      return infos.reduce((sum, info) => sum + (info as { state: { messages: number } }).state.messages, 0)
+    },
+    remove: async () => {
+      await Promise.all(logs.map((log) => log.close()))
+      await removeLogs(nats, prefix, partitions)
+      await nats.close()
+    },
+  }
+}

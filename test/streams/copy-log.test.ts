@@ -1,0 +1,312 @@
+import { randomBytes } from 'node:crypto'
+import { expect } from 'chai'
+import { limits } from '#src/config.ts'
+import { positionStep, type NewEvent, type RecordedEvent } from '#src/events/envelope.ts'
+import { partitionNumber } from '#src/events/partition.ts'
+import { workspaceIdOf } from '#src/events/workspace-id.ts'
+import { PermanentError, TransientError } from '#src/lib/failure.ts'
+import { compareLogs } from '#streams/compare-logs.ts'
+import { copyLog, type CopiedLog } from '#streams/copy-log.ts'
+import { connectNats, type Nats } from '#streams/jetstream/connect.ts'
+import { openCopyTarget } from '#streams/jetstream/copy-target.ts'
+import { provisionLogs } from '#streams/jetstream/provision.ts'
+import { openJetStream } from '#streams/jetstream/stream.ts'
+import { startNats } from '../../infra/engines/nats.ts'
+import { enginesTimeoutMs, natsEngine } from '../support/engines.ts'
+import { makeSource, makeTargets, partitions, type SourceLog, type TargetLogs } from './copied-logs.ts'
+import { newPrefix, removeLogs, testProvision } from './jetstream-log.ts'
+import { makeEvent, noon } from './make-event.ts'
+import { readAll, rejection, stored, withoutPosition } from './read-all.ts'
+
+const hourMs = 3_600_000
+const workspaces = ['acme', 'beta', 'gamma', 'delta'].map(workspaceIdOf)
+const onProgress = (): void => undefined
+
+/** Of all workspaces in turn, received some hours ago and, the last of them, just now: in runs, alone, with and without identity. */
+function variedEvents(count: number): readonly NewEvent[] {
+  return Array.from({ length: count }, (_, index) => {
+    const workspaceId = workspaces[Math.floor(index / 7) % workspaces.length] as NewEvent['workspaceId']
+    const receivedAt = index > 0.9 * count ? noon : noon - 3 * hourMs + index
+    const isLine = index % 5 === 0
+    return makeEvent(`event-${index}`, {
+      workspaceId,
+      receivedAt,
+      identified: !isLine,
+      type: isLine ? 'logs.received' : 'spans.received',
+      ...(index % 11 === 0 ? { subject: `subject-${index % 3}` } : {}),
+      ...(index % 13 === 0 ? { reservation: 'r1', answer: '{"x":1}' } : {}),
+    })
+  })
+}
+
+async function expectCopied(source: SourceLog, { logs }: TargetLogs): Promise<void> {
+  const events = await readAll(source.log, 1_000)
+  for (const [partition, log] of logs.entries()) {
+    const copies = await readAll(log, 1_000)
+    const originals = events.filter(({ workspaceId }) => partitionNumber(workspaceId, partitions) === partition)
+    expect(copies.map(withoutPosition)).to.deep.equal(originals.map(withoutPosition))
+  }
+}
+
+const differing = async (log: CopiedLog) =>
+  (await compareLogs(log, onProgress)).filter(({ equal }) => !equal).map(({ workspaceId }) => workspaceId)
+
+describe('copying a log to JetStream', function () {
+  this.timeout(120_000)
+  let targets: TargetLogs
+  const sources: SourceLog[] = []
+
+  before(async function () {
+    this.timeout(enginesTimeoutMs)
+    await natsEngine()
+  })
+  beforeEach(async () => {
+    targets = await makeTargets(await natsEngine())
+  })
+  afterEach(async () => {
+    await targets.remove()
+    for (const source of sources.splice(0)) await source.remove()
+  })
+
+  async function sourceOf(events: readonly NewEvent[]): Promise<SourceLog> {
+    const source = await makeSource(events)
+    sources.push(source)
+    return source
+  }
+
+  it('gives each partition its workspaces, byte for byte and in order, and says that they are equal', async () => {
+    const large = makeEvent('large', { payload: randomBytes(2.5 * targets.nats.payloadBytesMax()) })
+    const source = await sourceOf([...variedEvents(2_500), large, ...variedEvents(10).slice(9)])
+    const copied = await targets.copied(source.log)
+    const told: number[] = []
+    const count = await copyLog(copied, { onProgress: (position, until) => told.push(position / until) })
+    expect(count).to.equal(2_501)
+    expect([told[0], told.at(-1)]).to.deep.equal([0, 1])
+    await expectCopied(source, targets)
+    const compared = await compareLogs(copied, onProgress)
+    expect(compared.map(({ workspaceId }) => workspaceId)).to.have.members(workspaces)
+    for (const { equal, later, source: tally, copy } of compared) {
+      expect([equal, later, copy]).to.deep.equal([true, 0, tally])
+    }
+    expect(await copyLog(copied, { onProgress }), 'again').to.equal(0)
+  })
+
+  it('puts neighbours of old events into shared messages', async () => {
+    const lines = Array.from({ length: 5_000 }, (_, index) => makeEvent(`${index}`, { receivedAt: noon - 2 * hourMs }))
+    const source = await sourceOf(lines)
+    await copyLog(await targets.copied(source.log), { onProgress })
+    await expectCopied(source, targets)
+    expect(await targets.messages()).to.be.below(10)
+  })
+
+  it('keeps ids that repeat after an hour, old and new, and knows those of the last hour', async () => {
+    const repeated = [-180, -90, 0].map((minutes) => makeEvent('again', { receivedAt: noon + minutes * 60_000 }))
+    const source = await sourceOf([...repeated, makeEvent('early', { receivedAt: noon + 60_000 })])
+    await copyLog(await targets.copied(source.log), { onProgress })
+    await expectCopied(source, targets)
+    const log = targets.logs[partitionNumber(workspaces[0] as NewEvent['workspaceId'], partitions)]
+    const copies = await readAll(log as NonNullable<typeof log>)
+    const retry = await log?.append([makeEvent('again', { receivedAt: noon + 30_000, answer: 'another' })])
+    expect(retry?.events.map(({ position, repeated: first }) => [position, first?.answer])).to.deep.equal([
+      [copies[2]?.position, undefined],
+    ])
+    expect(retry?.duplicates).to.equal(1)
+    const anew = await log?.append([makeEvent('again', { receivedAt: noon + 2 * hourMs })])
+    expect(anew?.duplicates).to.equal(0)
+  })
+
+  it('keeps what is expected of a subject', async () => {
+    const source = await sourceOf([
+      makeEvent('first', { subject: 'ledger', receivedAt: noon - 2 * hourMs }),
+      makeEvent('second', { subject: 'ledger', receivedAt: noon - 2 * hourMs }),
+      makeEvent('other', { receivedAt: noon - 2 * hourMs }),
+    ])
+    await copyLog(await targets.copied(source.log), { onProgress })
+    const log = targets.logs[partitionNumber(workspaces[0] as NewEvent['workspaceId'], partitions)]
+    const last = await log?.last('ledger')
+    expect(last?.id).to.equal('acme.traces.second')
+    const expected = { subject: 'ledger', position: last?.position ?? 0 }
+    await log?.append([makeEvent('third', { subject: 'ledger' })], expected)
+    expect((await rejection(log?.append([makeEvent('fourth')], expected) as Promise<unknown>)).name).to.equal(
+      'ConflictError',
+    )
+  })
+
+  describe('broken off', () => {
+    /** A connection that fails for good at the n-th message to a log: before it is sent, or after, which nobody tells. */
+    function failing(nats: Nats, failsAt: number, isSent: boolean): Nats {
+      let sent = 0
+      const fail = (): never => {
+        throw new TransientError({ operation: 'ask', subject: 'NATS', hint: 'the test has cut it off' })
+      }
+      return {
+        ...nats,
+        request: async (subject, data, fields) => {
+          if (sent >= failsAt) return fail()
+          if (subject.startsWith('$JS')) return nats.request(subject, data, fields)
+          if (++sent < failsAt) return nats.request(subject, data, fields)
+          if (isSent) await nats.request(subject, data, fields)
+          return fail()
+        },
+      }
+    }
+
+    it('at any message goes on where it was, never twice, however long after', async () => {
+      const source = await sourceOf(variedEvents(2_500))
+      for (const isSent of [false, true]) {
+        for (let failsAt = 1; ; failsAt++) {
+          const own = await makeTargets(await natsEngine())
+          const cut = await own.copied(source.log, failing(own.nats, failsAt, isSent))
+          const broken = await copyLog(cut, { onProgress, patienceMs: 0 }).then(
+            () => false,
+            () => true,
+          )
+          await copyLog(await own.copied(source.log), { onProgress })
+          await expectCopied(source, own)
+          await own.remove()
+          if (!broken) {
+            expect(failsAt).to.be.above(6)
+            break
+          }
+        }
+      }
+    })
+
+    it('and begun twice at once comes to the same', async () => {
+      const source = await sourceOf(variedEvents(5_000))
+      const copied = await Promise.all([0, 1, 2].map(() => targets.copied(source.log)))
+      await Promise.all(copied.map((each) => copyLog(each, { onProgress })))
+      await expectCopied(source, targets)
+    })
+
+    it('by a server that dies and comes again goes on by itself', async () => {
+      const server = await startNats()
+      const own = await makeTargets(server.url)
+      const source = await sourceOf(variedEvents(6_000))
+      let restarting: Promise<void> | undefined
+      const restart = async (): Promise<void> => {
+        await server.kill()
+        await server.start()
+      }
+      await copyLog(await own.copied(source.log), {
+        onProgress: (position) => {
+          if (position > 0) restarting ??= restart()
+        },
+      })
+      await restarting
+      await expectCopied(source, own)
+      await own.remove()
+      await server.remove()
+    })
+  })
+
+  describe('refuses', () => {
+    const old = { receivedAt: noon - 2 * hourMs }
+
+    it('a log that holds anything else, the copy of another log among it, and writes nothing there', async () => {
+      const source = await sourceOf(variedEvents(20))
+      const other = await sourceOf(variedEvents(30))
+      await copyLog(await targets.copied(other.log), { onProgress })
+      const before = await targets.messages()
+      const failure = await rejection(copyLog(await targets.copied(source.log), { onProgress }))
+      expect(failure).to.be.instanceOf(PermanentError)
+      expect(failure.message).to.include('which holds the copy of another log')
+      expect(await targets.messages()).to.equal(before)
+    })
+
+    it('a log that a cluster has written to, before or in between', async () => {
+      const source = await sourceOf(variedEvents(20))
+      for (const log of targets.logs) await log.append([makeEvent('of the cluster', old)])
+      const failure = await rejection(copyLog(await targets.copied(source.log), { onProgress }))
+      expect(failure).to.be.instanceOf(PermanentError)
+      expect(failure.message).to.include('a cluster has written to it')
+
+      const own = await makeTargets(await natsEngine())
+      const copied = await own.copied(source.log)
+      const between = copied.targets.map((target, index) => ({
+        ...target,
+        copied: async () => {
+          const position = await target.copied()
+          await own.logs[index]?.append([makeEvent('between', old)])
+          return position
+        },
+      }))
+      expect((await rejection(copyLog({ ...copied, targets: between }, { onProgress }))).message).to.include(
+        'a cluster has written to it',
+      )
+      expect(await own.messages()).to.equal(partitions)
+      await own.remove()
+    })
+  })
+
+  it('is different when anything is: an event missing, changed, of another order or workspace', async () => {
+    const events = variedEvents(60).map((event) => makeEvent(event.id, { workspaceId: event.workspaceId }))
+    const source = await sourceOf(events)
+    const copied = await targets.copied(source.log)
+    await copyLog(copied, { onProgress })
+    expect(await differing(copied)).to.deep.equal([])
+    const changed = makeEvent(events[0]?.id ?? '', { payload: Buffer.from('changed') })
+    const [first, second, ...rest] = events as [NewEvent, NewEvent, ...NewEvent[]]
+    const moved = { ...first, workspaceId: workspaceIdOf('beta') }
+    for (const [others, names] of [
+      [[changed, second, ...rest], ['acme']],
+      [[{ ...first, receivedAt: noon + 1 }, second, ...rest], ['acme']],
+      [[second, first, ...rest], ['acme']],
+      [
+        [moved, second, ...rest],
+        ['acme', 'beta'],
+      ],
+      [[...events, makeEvent('missing', { workspaceId: workspaceIdOf('beta') })], ['beta']],
+      [[...events, makeEvent('missing', { workspaceId: workspaceIdOf('zeta') })], ['zeta']],
+    ] as const) {
+      const other = await sourceOf(others)
+      expect(await differing({ ...copied, source: other.log })).to.have.members([...names])
+    }
+    const shorter = await sourceOf(events.slice(0, -1))
+    const compared = await compareLogs({ ...copied, source: shorter.log }, onProgress)
+    expect(compared.every(({ equal }) => equal)).to.equal(true)
+    expect(compared.reduce((sum, { later }) => sum + later, 0)).to.equal(1)
+  })
+})
+
+describe('copying a log whose positions are kept', function () {
+  this.timeout(60_000)
+
+  it('puts each event where it stood, and refuses one that cannot stand there', async () => {
+    const prefix = newPrefix()
+    const nats = await connectNats({ url: await natsEngine() })
+    await provisionLogs(nats, { ...testProvision, prefix })
+    const log = await openJetStream(nats, { partition: 'directory', prefix, limits })
+    const small = Array.from({ length: 1_300 }, (_, index) => makeEvent(`${index}`))
+    const source = await makeSource(small)
+    const options = {
+      partition: 'directory',
+      prefix,
+      source: source.log.epoch,
+      keepsPositions: true,
+      clock: () => noon,
+    }
+    const target = { ...(await openCopyTarget(nats, options)), partition: 'directory', log }
+    const copied = { source: source.log, targets: [target], targetsOf: () => [0], keepsPositions: true }
+    await copyLog(copied, { onProgress })
+    const places = async (of: { read: typeof log.read }): Promise<readonly (readonly [string, number])[]> => {
+      const events: RecordedEvent[] = []
+      for (let at = 0; ; at = events.at(-1)?.position ?? 0) {
+        const more = await of.read(at, 500)
+        if (more.length === 0) return events.map(({ id, position }) => [id, position] as const)
+        events.push(...more)
+      }
+    }
+    expect(await places(log)).to.deep.equal(await places(source.log))
+    expect((await log.head()) / positionStep).to.equal(1_300)
+    expect((await compareLogs(copied, onProgress)).map(({ equal }) => equal)).to.deep.equal([true])
+
+    await source.log.append([stored(makeEvent('large', { payload: randomBytes(nats.payloadBytesMax()) }))])
+    expect((await rejection(copyLog(copied, { onProgress }))).message).to.include('max_payload')
+    expect(await log.head()).to.equal(1_300 * positionStep)
+    await log.close()
+    await removeLogs(nats, prefix)
+    await nats.close()
+    await source.remove()
+  })
+})
