@@ -236,6 +236,26 @@ describe('pages', () => {
     })
   })
 
+  it('take no form from another site', async () => {
+    for (const path of ['/app/connect', '/app/keys']) {
+      const fields = { action: 'create', kind: 'logs', what: 'logs', guide: 'curl' }
+      const answer = await browser.post(path, fields, { 'sec-fetch-site': 'cross-site' })
+      expect(answer.status, path).to.equal(403)
+    }
+    expect(site.directory.keys(workspaceId)).to.deep.equal([])
+  })
+
+  it('tell nothing of what arrives by keys of another workspace', async () => {
+    const { workspace } = await createPerson(site.directory, 'eve@other.example', 'Other')
+    const made = await site.directory.createKey({ workspaceId: workspace.id, kind: 'logs', name: 'of the other' })
+    const foreign = made.ok ? made.value.key.id : ''
+    const own = await site.directory.createKey({ workspaceId, kind: 'api' })
+    for (const key of [foreign, own.ok ? own.value.key.id : '', 'k0']) {
+      expect((await browser.get(`/app/connect/${key}`)).status, key).to.equal(404)
+      expect((await browser.get(`/app/connect/${key}/arrival`)).status, key).to.equal(404)
+    }
+  })
+
   describe('password', () => {
     const change = (fields: Readonly<Record<string, string>>) =>
       browser.post('/app/password', {

@@ -1,0 +1,42 @@
+import { expect } from 'chai'
+import { auditedWorkspaces, createAuditTrail } from '#src/directory/audit-trail.ts'
+import type { DirectoryEvent } from '#src/events/directory.ts'
+import { workspaceIdOf } from '#src/events/workspace-id.ts'
+
+const acme = workspaceIdOf('acme')
+const other = workspaceIdOf('other')
+
+describe('audit trail', () => {
+  it('gives the positions of one workspace before a place, the newest first', () => {
+    const trail = createAuditTrail()
+    for (const position of [1, 4, 6, 9]) trail.note(acme, position)
+    trail.note(other, 5)
+    expect(trail.before(acme, Infinity, 10)).to.deep.equal([9, 6, 4, 1])
+    expect(trail.before(acme, 9, 2)).to.deep.equal([6, 4])
+    expect(trail.before(acme, 1, 2)).to.deep.equal([])
+    expect(trail.before(workspaceIdOf('new'), Infinity, 2)).to.deep.equal([])
+  })
+
+  it('keeps the last ten thousand, and not many more', () => {
+    const trail = createAuditTrail()
+    for (let position = 1; position <= 50_000; position++) trail.note(acme, position)
+    const kept = trail.before(acme, Infinity, 50_000)
+    expect(kept.length).to.be.within(10_000, 11_000)
+    expect(kept[0]).to.equal(50_000)
+  })
+
+  it('knows whose a deed is that names no workspace', () => {
+    const lookups = {
+      workspacesOfUser: (userId: string) => (userId === 'u1' ? [acme, other] : []),
+      workspaceOfSession: (session: string) => (session === 's1' ? acme : undefined),
+    }
+    const whose = (event: DirectoryEvent) => auditedWorkspaces(event, lookups)
+    const failed = { type: 'directory.signIn.failed', address: '192.0.2.1', count: 1 } as const
+    expect(whose({ ...failed, userId: 'u1' })).to.deep.equal([acme, other])
+    expect(whose({ ...failed, userId: null })).to.deep.equal([])
+    const ended = { type: 'directory.session.ended', userId: 'u1', reason: 'signedOut' } as const
+    expect(whose({ ...ended, session: 's1' })).to.deep.equal([acme])
+    expect(whose({ ...ended, session: 's2' })).to.deep.equal([])
+    expect(whose({ type: 'directory.session.continued', session: 's1' })).to.deep.equal([])
+  })
+})
