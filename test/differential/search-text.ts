@@ -1,0 +1,164 @@
+import type { Random } from '../support/index-fixture.ts'
+import { fieldNames, numbers, operations, sentence, services, sessionIds, spanIds, traceIds, words } from './pools.ts'
+
+const quoted = (text: string): string => `"${text.replaceAll(/["\\]/g, String.raw`\$&`)}"`
+
+const plainWord = (random: Random): string => random.pick(words)
+const piece = (random: Random): string => random.pick(words).replaceAll(/[\s"()|]/g, '')
+
+/** A word with something of it left open. */
+function wildcard(random: Random): string {
+  const characters = Array.from(piece(random))
+  const at = random.below(characters.length + 1)
+  const forms = [
+    () => `${characters.slice(0, at).join('')}*`,
+    () => `*${characters.slice(at).join('')}`,
+    () => `*${characters.slice(at, at + 3).join('')}*`,
+    () => characters.map((character, index) => (index === at ? '?' : character)).join(''),
+    () => `${characters.slice(0, 2).join('')}*${characters.slice(-2).join('')}`,
+  ]
+  return random.pick(forms)()
+}
+
+const regexes = [
+  ...[
+    '/time.*/',
+    '/[a-z]+out/',
+    '/v[0-9]/',
+    '/(paid|failed)/',
+    '/m.ller/',
+    '/\\d{3}/',
+    '/\\p{Lu}+/',
+    '/[^a-z0-9]+/',
+    '/支.*/',
+  ],
+  ...[
+    '/ord(er)?s?/',
+    '/.*/',
+    '/x{60,}/',
+    '/[\\u4e00-\\u9fff]/',
+    '/(/',
+    '/a{2000}/',
+    '/(?=x)/',
+    '/\\w+\\.\\w+/',
+    '/\\//',
+    '//',
+  ],
+]
+
+const spanNames = [
+  'http.response.status_code',
+  'url.path',
+  'operation',
+  'name',
+  'kind',
+  'status',
+  'duration',
+  'parent_span_id',
+  'region',
+]
+const narrowed = [
+  'resource.region',
+  'resource.service.name',
+  'scope.scope.name',
+  'event.exception.message',
+  'span.url.path',
+  'event.event.name',
+]
+const logNames = [
+  'level',
+  'service',
+  'message',
+  'msg',
+  'log',
+  'source',
+  'trace_id',
+  'span_id',
+  'session_id',
+  'context',
+  'session.id',
+  '@timestamp',
+]
+
+const fieldName = (random: Random): string => {
+  const name = random.pick(random.pick([fieldNames, fieldNames, spanNames, narrowed, logNames, logNames]))
+  if (!/^[\p{L}_@$][^\s:=#"()<>|!*?·]*$/u.test(name)) return quoted(name)
+  return random.chance(0.1) ? `@${name}` : random.chance(0.1) ? name.toUpperCase() : name
+}
+
+const quantity = (random: Random): string =>
+  random.chance(0.8) ? random.pick(numbers) : random.pick(['200ms', '1.5s', '1h30m', '10kb', '1MiB', '0', 'x'])
+
+const value = (random: Random): string =>
+  random.pick([
+    () => piece(random),
+    () => quoted(random.pick([...words, ...services, ...operations, ...sessionIds])),
+    () => quantity(random),
+    () =>
+      random.pick([...traceIds, ...spanIds, 'info', 'warn', 'error', 'rum', 'server', 'true', 'null', 'eu', '東京']),
+    () => quoted(sentence(random, 3)),
+  ])()
+
+/** What may stand behind a field's name. */
+function fieldClause(random: Random): string {
+  const name = fieldName(random)
+  const forms = [
+    () => `${name}:${value(random)}`,
+    () => `${name}:${value(random)}`,
+    () => `${name}=${value(random)}`,
+    () => `${name}!=${value(random)}`,
+    () => `${name}:*`,
+    () => `_exists_:${name}`,
+    () => `${name}:${wildcard(random)}`,
+    () => `${name}:${random.pick(regexes)}`,
+    () => `${name}${random.pick(['>', '>=', '<', '<='])}${quantity(random)}`,
+    () =>
+      `${name}:${random.pick(['[', '{'])}${quantity(random)} TO ${random.pick(['*', quantity(random)])}${random.pick([']', '}'])}`,
+    () => `${name}:(${value(random)} OR ${value(random)})`,
+    () => `${name}=(${value(random)} ${value(random)})`,
+  ]
+  return random.pick(forms)()
+}
+
+const levelClause = (random: Random): string =>
+  random.pick([
+    'level>=warn',
+    'level<error',
+    'level:[info TO error]',
+    'level:{debug TO *]',
+    'severity>warn',
+    'level:WARNING',
+    'level!=info',
+  ])
+
+function clause(random: Random): string {
+  const forms = [
+    () => plainWord(random),
+    () => plainWord(random),
+    () => quoted(sentence(random, 3)),
+    () => quoted(`${random.pick(words)} ${random.pick(words)}`),
+    () => wildcard(random),
+    () => random.pick(regexes),
+    () => fieldClause(random),
+    () => fieldClause(random),
+    () => fieldClause(random),
+    () => levelClause(random),
+  ]
+  return random.pick(forms)()
+}
+
+/** A search: any sentence of the language, and now and then one that is none. */
+export function searchText(random: Random, depth = 0): string {
+  if (depth > 2 || random.chance(0.45)) return clause(random)
+  const part = (): string => searchText(random, depth + 1)
+  const forms = [
+    () => `${part()} ${part()}`,
+    () => `${part()} ${random.pick(['OR', 'or', '||'])} ${part()}`,
+    () => `${part()} ${random.pick(['AND', 'and', '&&'])} ${part()}`,
+    () => `${random.pick(['-', '!', 'NOT ', 'not '])}${part()}`,
+    () => `(${part()})`,
+    () => `${part()} -${clause(random)}`,
+  ]
+  const made = random.pick(forms)()
+  return depth === 0 && random.chance(0.04) ? `${made}${random.pick([' |', ' | stats', '"', ' OR', ')', ' ('])}` : made
+}
