@@ -269,6 +269,17 @@ describe('Elasticsearch, when things go wrong', () => {
     expect(await counts).to.deep.equal([1, 1])
   })
 
+  it('waits for the shard of what stands beside the builds, when that was made only just before', async () => {
+    const settings = { 'index.routing.allocation.require.nowhere': 'yes', 'index.number_of_replicas': 0 }
+    const state = `${prefix}-state`
+    const body = JSON.stringify({ settings })
+    await askElasticsearch(url, `/${state}?wait_for_active_shards=0`, { method: 'PUT', body })
+    const progress = makeReader().progress('fixture')
+    const released = JSON.stringify({ 'index.routing.allocation.require.nowhere': null })
+    await askElasticsearch(url, `/${state}/_settings`, { method: 'PUT', body: released })
+    expect(await progress).to.equal(undefined)
+  })
+
   describe('freshness', () => {
     it('tells readers no position that they cannot find', async () => {
       let nowMs = 0

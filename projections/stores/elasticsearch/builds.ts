@@ -8,6 +8,7 @@ import { numberIn, objectIn, objectsIn, textIn, valuesIn } from './answer-parts.
 import type { Answer, Elasticsearch } from './client.ts'
 import { stateIndex, template, type IndexSettings } from './mapping.ts'
 import type { Names } from './names.ts'
+import { patiently } from './patience.ts'
 
 export type Shapes = Readonly<Record<string, CollectionShape>>
 
@@ -44,8 +45,11 @@ const path = (names: Names, kind: '_doc' | '_create' | '_update', id: string): s
 
 /** A document of the state index, as it is now, refreshed or not. */
 async function read({ elasticsearch, names }: Place, id: string): Promise<Answer | undefined> {
-  const call = { operation: 'read', subject: id, method: 'GET', path: path(names, '_doc', id), accept: [404] } as const
-  const answer = await elasticsearch.send(call)
+  const call = { operation: 'read', subject: id, method: 'GET', path: path(names, '_doc', id) } as const
+  const answer = await patiently(id, async () => {
+    const given = await elasticsearch.send({ ...call, accept: [404, 503] })
+    return given.status === 503 ? undefined : given
+  })
   return answer.status === 404 ? undefined : answer
 }
 
