@@ -13,7 +13,8 @@ import { createMemoryStream } from '#streams/memory/stream.ts'
 import type { Stream } from '#streams/stream.ts'
 import { makeEvent } from '#test/streams/make-event.ts'
 import { createRandom } from '#test/support/otlp.ts'
-import { createProcess, createWorld, reach, type Fault, type Process } from './virtual-world.ts'
+import { reach, type Fault } from '#test/support/reach.ts'
+import { createProcess, createWorld, type Process } from '#test/support/virtual-world.ts'
 
 export type Scenario = Readonly<{
   seed: number

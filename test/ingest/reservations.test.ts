@@ -21,7 +21,7 @@ import { createMemoryStream } from '#streams/memory/stream.ts'
 import { ConflictError, type Stream } from '#streams/stream.ts'
 import { makeEvent } from '#test/streams/make-event.ts'
 import { readAll, rejection } from '#test/streams/read-all.ts'
-import { createProcess, createWorld, type World } from './virtual-world.ts'
+import { createProcess, createWorld, type World } from '#test/support/virtual-world.ts'
 
 const acme = workspaceIdOf('acme')
 

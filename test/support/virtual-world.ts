@@ -1,14 +1,16 @@
-import { TransientError } from '#src/lib/failure.ts'
 import type { Timers } from '#src/lib/timers.ts'
-import type { Stream } from '#streams/stream.ts'
 
 type Task = { at: number; order: number; run: () => void }
+
+const stepsKept = 60
 
 /** Time that passes only when everything that is due has been done. Equal times go in the order of their making. */
 export function createWorld() {
   let tasks: Task[] = []
   let made = 0
   let now = Date.UTC(2026, 10, 21, 12)
+  let jumped = 0
+  const steps: string[] = []
   const after = (ms: number, run: () => void): (() => void) => {
     const task = { at: now + ms, order: ++made, run }
     tasks.push(task)
@@ -17,9 +19,20 @@ export function createWorld() {
     }
   }
   return {
-    now: () => Math.floor(now),
+    /** What clocks show. */
+    now: () => Math.floor(now + jumped),
+    /** All clocks are put forward; what is due is not due sooner. */
+    jump: (ms: number): void => {
+      jumped += ms
+    },
     after,
     sleep: (ms: number): Promise<void> => new Promise((resolve) => void after(ms, resolve)),
+    /** Keeps what was done, for whoever has to find out what went wrong. */
+    note(step: string): void {
+      steps.push(`${(now / 1_000).toFixed(3).slice(-8)} ${step}`)
+      if (steps.length > 2 * stepsKept) steps.splice(0, stepsKept)
+    },
+    lastSteps: (): readonly string[] => steps.slice(-stepsKept),
     /** Goes on until the promise is settled, and gives what it resolves with. */
     async until<T>(promise: Promise<T>): Promise<T> {
       let isOver = false
@@ -96,39 +109,3 @@ export function createProcess({ after, now }: World) {
   }
 }
 export type Process = ReturnType<typeof createProcess>
-
-/**
- * How a call to the log goes wrong. `late`: it fails, and what was asked is done long after. `twice`: an adapter that got no answer
- * asks again by itself.
- */
-export type Fault = 'before' | 'after' | 'late' | 'twice' | undefined
-export type Network = Readonly<{ delayMs: () => number; fault: () => Fault; lateMs: () => number }>
-
-/** The log as a process reaches it: nothing takes no time, and everything may go wrong. */
-export function reach(stream: Stream, world: World, process: Process, { delayMs, fault, lateMs }: Network): Stream {
-  const call = <T>(mayWrite: boolean, operation: () => Promise<T>): Promise<T> =>
-    new Promise((resolve, reject) => {
-      const wrong = fault()
-      const lost = (): void => reject(new TransientError({ operation: 'reach', subject: 'the log' }))
-      const fail = (): void => process.deliver(lost)
-      if (wrong === 'before' || wrong === 'late' || (wrong === 'after' && !mayWrite)) {
-        world.after(delayMs(), fail)
-        if (wrong === 'late' && mayWrite) world.after(lateMs(), () => void operation().catch(() => undefined))
-        return
-      }
-      world.after(delayMs(), () => {
-        const outcome = wrong === 'twice' ? operation().then(operation) : operation()
-        const answer = (): void => void outcome.then(resolve, reject)
-        outcome.catch(() => undefined)
-        world.after(delayMs(), wrong === 'after' ? fail : () => process.deliver(answer))
-      })
-    })
-  return {
-    ...stream,
-    append: (events, expected) => call(true, () => stream.append(events, expected)),
-    find: (ids, now) => call(false, () => stream.find(ids, now)),
-    last: (subject) => call(false, () => stream.last(subject)),
-    read: (after, max) => call(false, () => stream.read(after, max)),
-    head: () => call(false, () => stream.head()),
-  }
-}
