@@ -68,6 +68,9 @@ function takeSignals({ stop, replace }: Signals): void {
     if (hadTerminal && !hasTerminal()) stop('SIGHUP')
     else replace()
   })
+  // Started as part of a larger whole (infra/cluster), which is gone: nobody else would stop us.
+  process.on('disconnect', () => stop('disconnected'))
+  process.channel?.unref()
   // Whoever read what it prints may be gone.
   for (const output of [process.stdout, process.stderr]) output.on('error', () => undefined)
 }

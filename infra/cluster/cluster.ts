@@ -19,16 +19,24 @@ const processesMax = 16
 /** For answers that their clients read slowly. */
 const stopPatienceMs = 8_000
 
-const { values } = parseArgs({
-  options: {
-    ingest: { type: 'string', default: '2' },
-    project: { type: 'string', default: '2' },
-    query: { type: 'string', default: '2' },
-    port: { type: 'string', default: process.env['PORT'] ?? '8080' },
-    host: { type: 'string', default: process.env['HOST'] ?? '0.0.0.0' },
-    data: { type: 'string', default: './data/cluster' },
-  },
-})
+const options = {
+  ingest: { type: 'string', default: '2' },
+  project: { type: 'string', default: '2' },
+  query: { type: 'string', default: '2' },
+  port: { type: 'string', default: process.env['PORT'] ?? '8080' },
+  host: { type: 'string', default: process.env['HOST'] ?? '0.0.0.0' },
+  data: { type: 'string', default: './data/cluster' },
+} as const
+
+function readArguments() {
+  try {
+    return parseArgs({ options }).values
+  } catch (error) {
+    console.error(`cluster: ${error instanceof Error ? error.message.split('\n', 1)[0] : String(error)}`)
+    return process.exit(2)
+  }
+}
+const values = readArguments()
 
 /** What went wrong in one line, for who started us. */
 class Refusal extends Error {}
@@ -107,6 +115,9 @@ function showFirstRun(environment: NodeJS.ProcessEnv, baseUrl: string): void {
   const { status } = spawnSync(process.execPath, argv, { env: environment, stdio: ['ignore', 'inherit', 'inherit'] })
   if (status !== 0) throw new Refusal('the first run failed (see above)')
 }
+
+/** Whoever read what it prints may be gone. */
+for (const output of [process.stdout, process.stderr]) output.on('error', () => undefined)
 
 /** Starts everything; ends when a signal has come and all is stopped. */
 async function run(): Promise<void> {

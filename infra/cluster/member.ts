@@ -36,11 +36,13 @@ type Run = Readonly<{
 function startRun({ role, environment, print }: Options): Run {
   const child = spawn(process.execPath, ['src/main.ts', role, '--port', '0', '--host', '127.0.0.1'], {
     env: environment,
-    stdio: ['ignore', 'pipe', 'pipe'],
+    // It stops when this channel closes, however we end.
+    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
   })
   const up = Promise.withResolvers<void>()
   let address: string | undefined
   for (const output of [child.stdout, child.stderr]) {
+    if (output === null) continue
     createInterface({ input: output }).on('line', (line) => {
       const found = started.exec(line)
       if (found === null) return print(line)

@@ -1,0 +1,41 @@
+import { expect } from 'chai'
+import { bringCluster } from '../support/clusters.ts'
+import { enginesTimeoutMs } from '../support/engines.ts'
+import { newDataFolder, removeFolder } from '../support/server.ts'
+import { startProcess, type ServerProcess } from '../support/server-process.ts'
+
+describe('npm run cluster', function () {
+  this.timeout(enginesTimeoutMs)
+  let dataFolder: string
+  let running: ServerProcess
+  before(async () => {
+    dataFolder = await newDataFolder()
+    const { environment } = await bringCluster(dataFolder)
+    const argv = ['infra/cluster/cluster.ts', '--ingest', '1', '--project', '1', '--query', '1', '--data', dataFolder]
+    running = startProcess([...argv, '--port', '0', '--host', '127.0.0.1'], environment)
+    await running.printed(/^Throughline listening on http\S+ \(1 ingest, 1 project, 1 query\)/, 0)
+  })
+  after(async () => {
+    await running.kill()
+    await removeFolder(dataFolder)
+  })
+
+  it('takes its processes with it, however it ends', async () => {
+    // They hold its output: it is closed when the last of them is gone.
+    const gone = new Promise((resolve) => running.child.once('close', resolve))
+    running.child.kill('SIGKILL')
+    await gone
+  })
+
+  it('refuses what it does not understand in one line', async () => {
+    for (const [argv, said] of [
+      [['--ingest', '0'], /^cluster: --ingest is a number of processes from 1 to 16$/],
+      [['--querry', '2'], /^cluster: Unknown option '--querry'/],
+      [['--query', 'many'], /^cluster: --query is a number/],
+    ] as const) {
+      const outcome = startProcess(['infra/cluster/cluster.ts', ...argv], {})
+      const line = await outcome.printed(/./, 0)
+      expect(line).to.match(said)
+    }
+  })
+})
