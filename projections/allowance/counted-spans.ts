@@ -1,7 +1,7 @@
 import type { Position } from '#src/events/envelope.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import type { IndexReader } from '../index-store.ts'
-import { usageCollection, type UsageDocument } from './usage-document.ts'
+import { readUsage } from './query.ts'
 
 /**
  * Spans that count of a workspace's month, by the fold of all events up to a position and maybe of later ones; undefined when the
@@ -17,13 +17,12 @@ export function createCountedSpans(reader: IndexReader): CountedSpans {
   let firstBeat: number | undefined
   let isLive = false
   return async (workspaceId, month, position) => {
-    const progress = await reader.progress('allowance')
+    const usage = await readUsage(reader, workspaceId, month)
+    const { progress } = usage
     if (progress === undefined) return undefined
     firstBeat ??= progress.at
     isLive ||= progress.at !== firstBeat
     if (!isLive || progress.position < position) return undefined
-    const scope = { workspaceId, projection: 'allowance', collection: usageCollection.name }
-    const [usage] = await reader.get<UsageDocument>(scope, [month])
-    return usage?.document.total.spans ?? 0
+    return usage.spans
   }
 }

@@ -2,12 +2,12 @@ import type { TelemetryEventType } from '#src/events/envelope.ts'
 import type { DecodedEvent, Key, Projection } from '../projection.ts'
 import { dayOf } from '../projection.ts'
 import { addKeyUse, keyUseCollection, type KeyUse } from './key-use.ts'
-import type { RefusalCounts, RefusalDocument, UsageDocument } from './usage-document.ts'
-import { addUsage, monthOf, refusalCollection, refusalsOf, usageCollection } from './usage-document.ts'
+import type { RefusalCounts, RefusalDocument, UsageOfDay } from './usage-document.ts'
+import { addUsage, refusalCollection, refusalsOf, usageCollection } from './usage-document.ts'
 
-const usageKey = ({ event }: DecodedEvent): Key<UsageDocument> => ({
+const usageKey = ({ event }: DecodedEvent): Key<UsageOfDay> => ({
   collection: usageCollection,
-  id: monthOf(event.receivedAt),
+  id: dayOf(event.receivedAt),
 })
 
 function refusalKey({ event }: DecodedEvent, reason: string): Key<RefusalDocument> {
@@ -24,7 +24,7 @@ const refusalsIn = (event: DecodedEvent): RefusalCounts =>
 /** What a workspace has used and what it was refused, by month, day and key of receipt and by service; and when keys were used. */
 export const allowanceProjection: Projection = {
   name: 'allowance',
-  version: 2,
+  version: 3,
   handles: ['spans.received', 'logs.received', 'rum.received', 'spans.refused'],
   collections: { usage: usageCollection, refusals: refusalCollection, keyUse: keyUseCollection },
   needs: (event) => [

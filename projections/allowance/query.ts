@@ -1,15 +1,15 @@
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import type { IndexReader, Progress, Scope } from '../index-store.ts'
 import { keyUseCollection, type KeyUse } from './key-use.ts'
-import type { RefusalDocument, UsageDocument } from './usage-document.ts'
-import { dayStartNs, monthOf, refusalCollection, usageCollection } from './usage-document.ts'
+import type { RefusalDocument, UsageOfDay, UsageOfMonth } from './usage-document.ts'
+import { dayStartNs, daysOfMonthMax, monthOf, refusalCollection, sumUsage, usageCollection } from './usage-document.ts'
 
 export { monthOf } from './usage-document.ts'
 export type { RefusalDocument, ServiceTally, Tally } from './usage-document.ts'
 export type { FirstRecord, KeyUse } from './key-use.ts'
 
 /** What a workspace has used in a month (`2026-11`, UTC), and when the count starts anew (ms). */
-export type Usage = UsageDocument &
+export type Usage = UsageOfMonth &
   Readonly<{
     /** Spans accepted: what counts against the allowance. */
     spans: number
@@ -24,15 +24,21 @@ const scopeOf = (workspaceId: WorkspaceId, collection: string): Scope => ({
   collection,
 })
 
-const noTally = { requests: 0, spans: 0, logs: 0, rumEvents: 0, refusedSpans: 0, refusedRecords: 0, bytes: 0 }
+async function readDays(reader: IndexReader, workspaceId: WorkspaceId, month: string): Promise<readonly UsageOfDay[]> {
+  const hits = await reader.search<UsageOfDay>(scopeOf(workspaceId, usageCollection.name), {
+    filter: { kind: 'keyword', field: 'month', values: [month] },
+    orderBy: 'timeNs',
+    direction: 'asc',
+    limit: daysOfMonthMax,
+  })
+  return hits.map(({ document }) => document)
+}
 
 export async function readUsage(reader: IndexReader, workspaceId: WorkspaceId, month: string): Promise<Usage> {
   const progress = await reader.progress('allowance')
-  const [hit] = await reader.get<UsageDocument>(scopeOf(workspaceId, usageCollection.name), [month])
-  const none = { month, total: noTally, spanBytes: 0, refused: {}, byDay: {}, byKey: {}, byService: {} }
-  const document = hit?.document ?? none
+  const sum = sumUsage(month, await readDays(reader, workspaceId, month))
   const [year = 0, number = 0] = month.split('-').map(Number)
-  return { ...document, spans: document.total.spans, resetsAt: Date.UTC(year, number, 1), progress }
+  return { ...sum, spans: sum.total.spans, resetsAt: Date.UTC(year, number, 1), progress }
 }
 
 /** The usage of the month that a time (ms) falls in. */

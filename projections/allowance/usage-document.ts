@@ -22,19 +22,22 @@ export type RefusalCounts = Readonly<Record<string, number>>
 /** What came of one service. */
 export type ServiceTally = Readonly<{ spans: number; logs: number; rumEvents: number }>
 
-/** A month of a workspace (UTC, by receipt): counted from the headers of events, and by service from what they hold. */
-export type UsageDocument = Readonly<{
+type Used = Readonly<{
   month: string
   total: Tally
   /** Bytes of requests that held spans only: those of spans in mixed browser requests are not told apart. */
   spanBytes: number
   refused: RefusalCounts
-  byDay: Readonly<Record<string, Tally>>
-  /** By key id; `''`: no key, or one of more than 1,000 keys. */
+  /** By key id; `''`: no key, or one of more than 1,000 keys of a day. */
   byKey: Readonly<Record<string, Tally>>
-  /** By the service that records name; `''`: none, or one of more than 500. */
+  /** By the service that records name; `''`: none, or one of more than 500 of a day. */
   byService: Readonly<Record<string, ServiceTally>>
 }>
+
+/** A day of a workspace (UTC, by receipt): counted from the headers of events, and by service from what they hold. */
+export type UsageOfDay = Used & Readonly<{ day: string }>
+/** A month of a workspace: the sum of its days. */
+export type UsageOfMonth = Used & Readonly<{ byDay: Readonly<Record<string, Tally>> }>
 
 const keysMax = 1_000
 const servicesMax = 500
@@ -105,7 +108,7 @@ function servicesOf(event: DecodedEvent): ReadonlyMap<string, ServiceTally> {
 }
 
 /** One copy for the whole event, however many services it names. */
-function addServices(known: UsageDocument['byService'], event: DecodedEvent): UsageDocument['byService'] {
+function addServices(known: UsageOfDay['byService'], event: DecodedEvent): UsageOfDay['byService'] {
   const added = servicesOf(event)
   if (added.size === 0) return known
   const services = new Map(Object.entries(known))
@@ -121,42 +124,84 @@ function addServices(known: UsageDocument['byService'], event: DecodedEvent): Us
   return Object.fromEntries([...services].sort(([a], [b]) => (a < b ? -1 : 1)))
 }
 
-/** The month with one event more. */
-export function addUsage(
-  document: UsageDocument | undefined,
-  event: DecodedEvent,
-  refusals: RefusalCounts,
-): UsageDocument {
+/** The day with one event more. */
+export function addUsage(document: UsageOfDay | undefined, event: DecodedEvent, refusals: RefusalCounts): UsageOfDay {
   const header = event.event
-  const month = monthOf(header.receivedAt)
-  const known = document ?? { month, total: noTally, spanBytes: 0, refused: {}, byDay: {}, byKey: {}, byService: {} }
+  const [day, month] = [dayOf(header.receivedAt), monthOf(header.receivedAt)]
+  const known = document ?? { day, month, total: noTally, spanBytes: 0, refused: {}, byKey: {}, byService: {} }
   const tally = tallyOf(header)
   const keyId = header.keyId ?? ''
   const keyName = Object.hasOwn(known.byKey, keyId) || Object.keys(known.byKey).length < keysMax ? keyId : ''
   let { refused } = known
   for (const [reason, count] of Object.entries(refusals)) refused = addTo(refused, reason, (n) => (n ?? 0) + count)
   return {
+    day,
     month,
     total: add(known.total, tally),
     spanBytes: known.spanBytes + (holdsSpansOnly(header) ? header.counts.bytes : 0),
     refused,
-    byDay: addTo(known.byDay, dayOf(header.receivedAt), (day) => add(day, tally)),
     byKey: addTo(known.byKey, keyName, (key) => add(key, tally)),
     byService: addServices(known.byService, event),
+  }
+}
+
+/** Adds up what is kept by name, in text order of the names. */
+function sumByName<T>(records: readonly Readonly<Record<string, T>>[], plus: (a: T, b: T) => T) {
+  const sums = new Map<string, T>()
+  for (const record of records) {
+    for (const [name, value] of Object.entries(record)) {
+      const known = sums.get(name)
+      sums.set(name, known === undefined ? value : plus(known, value))
+    }
+  }
+  return Object.fromEntries([...sums].sort(([a], [b]) => (a < b ? -1 : 1)))
+}
+
+/** A month of the days of it that there are. */
+export function sumUsage(month: string, days: readonly UsageOfDay[]): UsageOfMonth {
+  return {
+    month,
+    total: days.reduce((sum, { total }) => add(sum, total), noTally),
+    spanBytes: days.reduce((sum, { spanBytes }) => sum + spanBytes, 0),
+    refused: sumByName(
+      days.map(({ refused }) => refused),
+      (a, b) => a + b,
+    ),
+    byDay: sumByName(
+      days.map(({ day, total }) => ({ [day]: total })),
+      add,
+    ),
+    byKey: sumByName(
+      days.map(({ byKey }) => byKey),
+      add,
+    ),
+    byService: sumByName(
+      days.map(({ byService }) => byService),
+      (a, b) => ({
+        spans: a.spans + b.spans,
+        logs: a.logs + b.logs,
+        rumEvents: a.rumEvents + b.rumEvents,
+      }),
+    ),
   }
 }
 
 /** Midnight, UTC, in nanoseconds. */
 export const dayStartNs = (day: string): bigint => BigInt(Date.parse(`${day}T00:00:00Z`)) * 1_000_000n
 
-/** One document a month: found on every later day of it. */
-export const usageCollection: Collection<UsageDocument> = {
+/**
+ * One document a day, under its day, whatever order the days come in: clocks of several processes differ, and a month that one
+ * document counted could be begun on two days and then be two.
+ */
+export const usageCollection: Collection<UsageOfDay> = {
   name: 'usage',
   kind: 'document',
-  lookbackDays: 31,
+  lookbackDays: 0,
   fields: { month: 'keyword', spans: 'number' },
-  searchable: ({ month, total }) => ({ timeNs: dayStartNs(`${month}-01`), fields: { month, spans: total.spans } }),
+  searchable: ({ day, month, total }) => ({ timeNs: dayStartNs(day), fields: { month, spans: total.spans } }),
 }
+/** Days of a month, with room for what nobody expects. */
+export const daysOfMonthMax = 62
 
 /** How often something was refused: on one day, of one key, for one reason. */
 export type RefusalDocument = Readonly<{

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { createCountedSpans } from '#projections/allowance/counted-spans.ts'
 import { allowanceProjection } from '#projections/allowance/fold.ts'
-import { usageCollection, type UsageDocument } from '#projections/allowance/usage-document.ts'
+import { usageCollection, type UsageOfDay } from '#projections/allowance/usage-document.ts'
 import { createMemoryIndexStore } from '#projections/stores/memory/store.ts'
 import { workspaceIdOf } from '#src/events/workspace-id.ts'
 
@@ -9,7 +9,15 @@ const acme = workspaceIdOf('acme')
 const index = 'allowance-v1-001'
 
 describe('spans counted by the projection', () => {
-  const usage = (spans: number): UsageDocument => ({ month: '2026-11', total: { spans } }) as unknown as UsageDocument
+  const usage = (spans: number): UsageOfDay => ({
+    day: '2026-11-21',
+    month: '2026-11',
+    total: { requests: 1, spans, logs: 0, rumEvents: 0, refusedSpans: 0, refusedRecords: 0, bytes: 1 },
+    spanBytes: 1,
+    refused: {},
+    byKey: {},
+    byService: {},
+  })
 
   it('are told up to a position that a living projector has reached, and else not', async () => {
     const { writer, reader } = createMemoryIndexStore()
@@ -20,7 +28,7 @@ describe('spans counted by the projection', () => {
     await writer.promote('allowance', index)
     const entry = {
       collection: usageCollection.name,
-      id: '2026-11',
+      id: '2026-11-21',
       day: '2026-11-21',
       document: usage(7),
       position: 4096,

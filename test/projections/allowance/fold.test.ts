@@ -125,13 +125,30 @@ describe('projections/allowance', () => {
     expect((await usage(store)).total.refusedSpans).to.equal(8)
   })
 
+  it('counts a month whose days come in any order', async () => {
+    const days = [22, 21, 22, 1, 30, 21]
+    const store = await harness.fold(
+      days.map((day, index) =>
+        event(index + 1, 'spans.received', { spans: 1 }, { receivedAt: Date.UTC(2026, 10, day) }),
+      ),
+    )
+    const { spans, byDay } = await usage(store)
+    expect(spans).to.equal(6)
+    expect(Object.entries(byDay).map(([day, tally]) => [day, tally.spans])).to.deep.equal([
+      ['2026-11-01', 1],
+      ['2026-11-21', 2],
+      ['2026-11-22', 2],
+      ['2026-11-30', 1],
+    ])
+  })
+
   it('bounds the keys of a month', async () => {
     const events = Array.from({ length: 1_003 }, (_, index) =>
       event(index + 1, 'spans.received', { spans: 1 }, { keyId: `key-${index}` }),
     )
     const store = createMemoryIndexStore()
-    await foldInto(store.writer, 'allowance-v2-001', allowanceProjection, [events])
-    await store.writer.promote('allowance', 'allowance-v2-001')
+    await foldInto(store.writer, 'allowance-v3-001', allowanceProjection, [events])
+    await store.writer.promote('allowance', 'allowance-v3-001')
     const { byKey, spans } = await usage(store)
     expect(spans).to.equal(1_003)
     expect(Object.keys(byKey)).to.have.length(1_001)
