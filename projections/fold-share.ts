@@ -6,6 +6,7 @@ import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { readCurrent } from '#streams/follow.ts'
 import type { Stream } from '#streams/stream.ts'
 import { inBatches } from './batches.ts'
+import { createDeadLetters } from './dead-letters.ts'
 import type { IndexName, IndexWriter } from './index-store.ts'
 import { openLane, type Lane } from './lane.ts'
 import type { DecodedEvent, Projection } from './projection.ts'
@@ -24,6 +25,8 @@ export type FoldTask = Readonly<{
   workspaces?: readonly WorkspaceId[]
   /** Events a second that this worker reads at most. */
   eventsPerSecondMax?: number
+  /** Only to compare with: an event that cannot be folded, and on which nobody has decided, ends it. */
+  compares?: boolean
 }>
 
 /** The name under which a worker's progress is kept: with other numbers of workers the shares are others. */
@@ -49,18 +52,22 @@ const heartbeatMs = 1_000
  * projections: so the work is parted by both, and one large workspace still has several workers.
  */
 function isMine({ number, of }: FoldTask['share'], place: number, workspaceId: WorkspaceId): boolean {
-  return (crc32(workspaceId) + place) % of === number
+  // Mixed, and cut from its upper bits: names that are alike, or of one partition, must not fall to one worker.
+  const mixed = Math.imul(crc32(workspaceId), 0x9e37_79b1) >>> 12
+  return (mixed + place) % of === number
 }
 
 type OpenLane = Readonly<{ lane: Lane; until: Position; takes: (workspaceId: WorkspaceId) => boolean }>
 
-async function openLanes(task: FoldTask, { stream, writer, clock, limits, ...given }: FoldShareOptions) {
+async function openLanes(task: FoldTask, given: FoldShareOptions) {
+  const { stream, clock } = given
+  const deadLetters = createDeadLetters({ stream, clock, decides: task.compares !== true })
   const wanted = task.workspaces && new Set(task.workspaces)
   const lanes: OpenLane[] = []
   for (const [place, projection] of given.projections.entries()) {
     const build = task.builds.find((one) => one.projection === projection.name)
     if (build === undefined) continue
-    const options = { writer, epoch: stream.epoch, clock, limits }
+    const options = { ...given, epoch: stream.epoch, deadLetters }
     const takes = (workspaceId: WorkspaceId): boolean =>
       isMine(task.share, place, workspaceId) && (wanted?.has(workspaceId) ?? true)
     lanes.push({ lane: await openLane(projection, build.index, options, build.after), until: build.until, takes })

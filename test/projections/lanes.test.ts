@@ -84,6 +84,29 @@ describe('builds beside the live one', () => {
     expect(store.dump(second)).to.deep.equal(store.dump(first))
   })
 
+  it('become the live one also while the log never rests', async () => {
+    await append(stream, numbered(21))
+    const before = start({ stream, writer: store.writer })
+    await before.until(await atHead(stream))
+    await before.stop()
+    await addCandidate(second)
+    let n = 100
+    const moved = Promise.withResolvers<void>()
+    const writer: IndexWriter = {
+      ...lookingAtRoster((live) => live === second && moved.resolve()),
+      async write(...given) {
+        // Something comes between the readings of any two groups.
+        if (n < 200) await append(stream, [['more']], n++)
+        await store.writer.write(...given)
+      },
+    }
+    await append(stream, [['more']], 99)
+    const after = start({ stream, writer })
+    await moved.promise
+    expect(n).to.be.below(200)
+    await after.stop()
+  })
+
   it('are folded on when readers have left them, for as long as they are kept, and go then', async () => {
     await append(stream, numbered(5))
     const run = start({ stream, writer: store.writer })

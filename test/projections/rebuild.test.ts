@@ -1,12 +1,12 @@
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
 import { expect } from 'chai'
 import type { BuildContext } from '#projections/build-place.ts'
+import type { Decoders } from '#projections/decoded-event.ts'
 import type { IndexReader, IndexWriter } from '#projections/index-store.ts'
 import { dropBuild, rollBack } from '#projections/move-readers.ts'
-import { planRebuild, rebuild, type RebuildProgress } from '#projections/rebuild.ts'
+import { planRebuild, rebuild, type RebuildOptions, type RebuildProgress } from '#projections/rebuild.ts'
 import { createMemoryIndexStore } from '#projections/stores/memory/store.ts'
 import { createSqliteIndexReader } from '#projections/stores/sqlite/reader.ts'
 import { createSqliteIndexWriter } from '#projections/stores/sqlite/writer.ts'
@@ -15,23 +15,12 @@ import { createMemoryStream } from '#streams/memory/stream.ts'
 import type { Stream } from '#streams/stream.ts'
 import { workspaceIdOf } from '#src/events/workspace-id.ts'
 import { memoryContext, sqliteContext } from '#test/support/build-context.ts'
-import { createRandom } from '#test/support/index-fixture.ts'
-import { counting, lineEvent, mirror } from '#test/support/line-projections.ts'
-import { atHead, start, totals } from '#test/support/projector-run.ts'
-
-const workspaces = ['acme', 'other', 'third']
-const words = ['alpha', 'beta', 'gamma delta', 'epsilon', '支付失败', 'path/to/file.ts:12']
-
-async function appendRandom(stream: Stream, from: number, to: number): Promise<void> {
-  const random = createRandom(from + 1)
-  for (let n = from; n < to; n++) {
-    const lines = Array.from({ length: 1 + random.below(4) }, () => random.pick(words))
-    await stream.append([lineEvent(n, lines, random.pick(workspaces))])
-  }
-}
+import { counting, lineDecoders, mirror } from '#test/support/line-projections.ts'
+import { start, totals } from '#test/support/projector-run.ts'
+import { appendRandom, foldLive, workspaces } from '#test/support/random-log.ts'
 
 type Place = Readonly<{
-  context: (stream: Stream, workers?: number) => BuildContext
+  context: (stream: Stream, workers?: number, decoders?: Decoders) => BuildContext
   writer: () => IndexWriter
   reader: () => IndexReader
   remove: () => void
@@ -41,7 +30,7 @@ const places: Readonly<Record<string, () => Place>> = {
   memory: () => {
     const store = createMemoryIndexStore()
     return {
-      context: (stream, workers = 2) => memoryContext({ stream, workers }, store),
+      context: (stream, workers = 2, decoders = lineDecoders) => memoryContext({ stream, workers, decoders }, store),
       writer: () => store.writer,
       reader: () => store.reader,
       remove: () => {},
@@ -51,21 +40,12 @@ const places: Readonly<Record<string, () => Place>> = {
     const folder = mkdtempSync(join(tmpdir(), 'throughline-rebuild-'))
     const limits = { indexFilesOpenMax: 8, patternExpansionsMax: 1_000 }
     return {
-      context: (stream, workers = 2) => sqliteContext({ stream, workers }, folder),
+      context: (stream, workers = 2, decoders = lineDecoders) => sqliteContext({ stream, workers, decoders }, folder),
       writer: () => createSqliteIndexWriter({ folder, limits }),
       reader: () => createSqliteIndexReader({ folder, limits }),
       remove: () => rmSync(folder, { recursive: true }),
     }
   },
-}
-
-/** Folds what the log holds into the live builds, as the server does, and stops. */
-async function foldLive(stream: Stream, writer: IndexWriter): Promise<void> {
-  const run = start({ stream, writer, projections: [counting, mirror] })
-  const wanted = await atHead(stream)
-  await run.until((heartbeat, index) => index.startsWith('mirror') && wanted(heartbeat))
-  await run.stop()
-  await writer.close()
 }
 
 const all = ['counting', 'mirror']
@@ -85,7 +65,7 @@ for (const [name, create] of Object.entries(places)) {
       place = create()
       context = place.context(stream)
       await appendRandom(stream, 1, 90)
-      await foldLive(stream, place.writer())
+      await foldLive(context)
     })
     afterEach(() => place.remove())
 
@@ -178,6 +158,25 @@ for (const [name, create] of Object.entries(places)) {
         expect(done).to.include({ resumed: true, outcome: 'moved', index: plan?.index })
         expect(done?.verdict.equal).to.equal(true)
       }
+    })
+
+    it('does not fold again what it had folded when it was cut short', async () => {
+      const counted = async (cut?: Readonly<{ signal: AbortSignal; onProgress: RebuildOptions['onProgress'] }>) => {
+        let opened = 0
+        const open: Decoders['open'] = (event) => (opened++, lineDecoders.open(event))
+        const { signal, onProgress } = cut ?? {}
+        const more = { ...(signal && { signal }), ...(onProgress && { onProgress }) }
+        await rebuild(place.context(stream, 1, { ...lineDecoders, open }), [counting], more).catch(() => {})
+        return opened
+      }
+      const whole = await counted()
+      const cut = new AbortController()
+      let left = 3
+      const onProgress = ({ phase }: RebuildProgress): void => {
+        if (phase === 'fold' && left-- === 0) cut.abort()
+      }
+      await counted({ signal: cut.signal, onProgress })
+      expect(await counted()).to.be.below(whole)
     })
 
     it('is refused while another rebuild of the projection is under way', async () => {
@@ -283,125 +282,3 @@ for (const [name, create] of Object.entries(places)) {
     })
   })
 }
-
-describe('verify finds', () => {
-  let folder: string
-  let stream: Stream
-  let context: BuildContext
-  const limits = { indexFilesOpenMax: 8, patternExpansionsMax: 1_000 }
-  beforeEach(async () => {
-    folder = mkdtempSync(join(tmpdir(), 'throughline-tampered-'))
-    stream = createMemoryStream({ partition: '0' })
-    context = sqliteContext({ stream }, folder)
-    await appendRandom(stream, 1, 80)
-    await foldLive(stream, createSqliteIndexWriter({ folder, limits }))
-  })
-  afterEach(() => rmSync(folder, { recursive: true }))
-
-  const fileOf = (workspace = 'acme'): string => {
-    const path = join(folder, 'counting-v1-001', workspace)
-    return join(
-      path,
-      readdirSync(path)
-        .filter((file) => file.endsWith('.db'))
-        .toSorted()[0] ?? '',
-    )
-  }
-  const tamper = (sql: string): void => {
-    const database = new DatabaseSync(fileOf())
-    database.exec(sql)
-    database.close()
-  }
-  const one = (sql: string): string => {
-    const database = new DatabaseSync(fileOf())
-    const found = database.prepare(sql).get()
-    database.close()
-    return String(Object.values(found ?? {})[0])
-  }
-  const verdictNow = async (): Promise<Verdict> =>
-    (await verify(context, await liveBuilds(context, ['counting'])))[0] as Verdict
-
-  const cases: Readonly<
-    Record<string, Readonly<{ sql: string; named: string; kind: string; has: readonly string[] }>>
-  > = {
-    'one changed byte of a document': {
-      sql: `UPDATE b_said SET body = replace(body, 'a', 'e') WHERE row = (SELECT row FROM r_said JOIN b_said USING (row) WHERE body LIKE '%alpha%' LIMIT 1)`,
-      named: `SELECT id FROM r_said JOIN b_said USING (row) WHERE body LIKE '%elphe%'`,
-      kind: 'entry',
-      has: ['indexed', 'expected'],
-    },
-    'one deleted document': {
-      sql: `DELETE FROM b_said WHERE row = (SELECT min(row) FROM r_said); DELETE FROM f_said WHERE rowid = (SELECT min(row) FROM r_said); DELETE FROM r_said WHERE row = (SELECT min(row) FROM r_said)`,
-      named: `SELECT min(id) FROM r_said`,
-      kind: 'entry',
-      has: ['expected'],
-    },
-    'one added document': {
-      sql: `INSERT INTO r_counters SELECT row + 1000, 'made up', time, position, created, terms, n_lines, k_name FROM r_counters LIMIT 1; INSERT INTO b_counters SELECT row + 1000, body FROM b_counters WHERE row + 1000 IN (SELECT row FROM r_counters WHERE id = 'made up')`,
-      named: `SELECT 'made up'`,
-      kind: 'entry',
-      has: ['indexed'],
-    },
-    'one number': {
-      sql: `UPDATE r_counters SET n_lines = n_lines + 1 WHERE id = 'beta'`,
-      named: `SELECT 'beta'`,
-      kind: 'entry',
-      has: ['indexed', 'expected'],
-    },
-    'the postings of one document': {
-      sql: `DELETE FROM f_counters WHERE rowid = (SELECT row FROM r_counters WHERE id = 'beta')`,
-      named: `SELECT 'beta'`,
-      kind: 'search',
-      has: ['expected'],
-    },
-  }
-  for (const [what, { sql, named, kind, has }] of Object.entries(cases)) {
-    it(`${what}, and names it with both sides; rebuild repairs it`, async () => {
-      const before = one(named)
-      tamper(sql)
-      const id = what === 'one deleted document' ? before : one(named)
-      const verdict = await verdictNow()
-      expect(verdict.equal).to.equal(false)
-      expect(verdict.workspaces.filter(({ different }) => different > 0).map((of) => of.workspaceId)).to.deep.equal([
-        'acme',
-      ])
-      const [difference] = verdict.differences
-      expect(difference).to.include({ workspaceId: 'acme', id, kind })
-      expect(Object.keys(difference ?? {}).filter((key) => ['indexed', 'expected'].includes(key))).to.have.members(has)
-      const [done] = await rebuild(context, [counting])
-      expect(done?.outcome).to.equal('moved')
-      expect((await verdictNow()).equal).to.equal(true)
-    })
-  }
-
-  it('a file that is gone, and one that nobody wrote', async () => {
-    rmSync(join(folder, 'counting-v1-001', 'other'), { recursive: true })
-    const verdict = await verdictNow()
-    expect(verdict.equal).to.equal(false)
-    const lost = verdict.workspaces.find(({ workspaceId }) => workspaceId === 'other')
-    expect(lost).to.include({ entries: 0 })
-    expect(lost?.different).to.be.above(10)
-    expect(verdict.differences).to.have.length(20)
-    expect(verdict.differences.every(({ workspaceId }) => workspaceId === 'other')).to.equal(true)
-  })
-
-  it('nothing wrong in an index whose projector was killed in the middle of a batch', async () => {
-    await appendRandom(stream, 100, 140)
-    const writer = createSqliteIndexWriter({ folder, limits })
-    let left = 4
-    const killed: IndexWriter = {
-      ...writer,
-      write: async (index, entries, checkpoint) => {
-        if (left-- > 0) return await writer.write(index, entries, checkpoint)
-        // One workspace's part of the batch is written, the others' are not.
-        await writer.write(index, entries.slice(0, 1), checkpoint)
-        throw new Error('killed')
-      },
-    }
-    await start({ stream, writer: killed, projections: [counting] }).ended.catch(() => {})
-    const verdict = await verdictNow()
-    expect(verdict.differences).to.deep.equal([])
-    expect(verdict.equal).to.equal(true)
-    await writer.close()
-  })
-})

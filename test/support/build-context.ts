@@ -69,9 +69,12 @@ const foldHere =
     }
   }
 
-/** Shares in memory: each with a checkpoint of its own. */
+const sharesOf = new WeakMap<MemoryIndexStore, Map<string, number>>()
+
+/** Shares in memory: each with a checkpoint of its own, kept as long as the store is. */
 function memoryPlace(common: Common, store: MemoryIndexStore): BuildPlace {
-  const shares = new Map<string, number>()
+  const shares = sharesOf.get(store) ?? new Map<string, number>()
+  sharesOf.set(store, shares)
   const writerOf = (share: string): IndexWriter => ({
     ...store.writer,
     heartbeat: async () => {},

@@ -1,0 +1,200 @@
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { expect } from 'chai'
+import type { BuildContext } from '#projections/build-place.ts'
+import type { IndexWriter } from '#projections/index-store.ts'
+import { rebuild } from '#projections/rebuild.ts'
+import { createSqliteIndexWriter } from '#projections/stores/sqlite/writer.ts'
+import { liveBuilds, verify, type Verdict } from '#projections/verify.ts'
+import { createMemoryStream } from '#streams/memory/stream.ts'
+import type { Stream } from '#streams/stream.ts'
+import { sqliteContext } from '#test/support/build-context.ts'
+import { counting, lineEvent } from '#test/support/line-projections.ts'
+import { start } from '#test/support/projector-run.ts'
+import { appendRandom, foldLive, workspaces } from '#test/support/random-log.ts'
+
+describe('verify finds', () => {
+  let folder: string
+  let stream: Stream
+  let context: BuildContext
+  const limits = { indexFilesOpenMax: 8, patternExpansionsMax: 1_000 }
+  beforeEach(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'throughline-tampered-'))
+    stream = createMemoryStream({ partition: '0' })
+    context = sqliteContext({ stream }, folder)
+    await appendRandom(stream, 1, 80)
+    await foldLive(context)
+  })
+  afterEach(() => rmSync(folder, { recursive: true }))
+
+  const fileOf = (workspace = 'acme'): string => {
+    const path = join(folder, 'counting-v1-001', workspace)
+    return join(
+      path,
+      readdirSync(path)
+        .filter((file) => file.endsWith('.db'))
+        .toSorted()[0] ?? '',
+    )
+  }
+  const tamper = (sql: string): void => {
+    const database = new DatabaseSync(fileOf())
+    database.exec(sql)
+    database.close()
+  }
+  const one = (sql: string): string => {
+    const database = new DatabaseSync(fileOf())
+    const found = database.prepare(sql).get()
+    database.close()
+    return String(Object.values(found ?? {})[0])
+  }
+  const verdictNow = async (): Promise<Verdict> =>
+    (await verify(context, await liveBuilds(context, ['counting'])))[0] as Verdict
+
+  const cases: Readonly<
+    Record<string, Readonly<{ sql: string; named: string; kind: string; has: readonly string[] }>>
+  > = {
+    'one changed byte of a document': {
+      sql: `UPDATE b_said SET body = replace(body, 'a', 'e') WHERE row = (SELECT row FROM r_said JOIN b_said USING (row) WHERE body LIKE '%alpha%' LIMIT 1)`,
+      named: `SELECT id FROM r_said JOIN b_said USING (row) WHERE body LIKE '%elphe%'`,
+      kind: 'entry',
+      has: ['indexed', 'expected'],
+    },
+    'one deleted document': {
+      sql: `DELETE FROM b_said WHERE row = (SELECT min(row) FROM r_said); DELETE FROM f_said WHERE rowid = (SELECT min(row) FROM r_said); DELETE FROM r_said WHERE row = (SELECT min(row) FROM r_said)`,
+      named: `SELECT min(id) FROM r_said`,
+      kind: 'entry',
+      has: ['expected'],
+    },
+    'one added document': {
+      sql: `INSERT INTO r_counters SELECT row + 1000, 'made up', time, position, created, terms, n_lines, k_name FROM r_counters LIMIT 1; INSERT INTO b_counters SELECT row + 1000, body FROM b_counters WHERE row + 1000 IN (SELECT row FROM r_counters WHERE id = 'made up')`,
+      named: `SELECT 'made up'`,
+      kind: 'entry',
+      has: ['indexed'],
+    },
+    'one number': {
+      sql: `UPDATE r_counters SET n_lines = n_lines + 1 WHERE id = 'beta'`,
+      named: `SELECT 'beta'`,
+      kind: 'entry',
+      has: ['indexed', 'expected'],
+    },
+    'the postings of one document': {
+      sql: `DELETE FROM f_counters WHERE rowid = (SELECT row FROM r_counters WHERE id = 'beta')`,
+      named: `SELECT 'beta'`,
+      kind: 'search',
+      has: ['expected'],
+    },
+  }
+  for (const [what, { sql, named, kind, has }] of Object.entries(cases)) {
+    it(`${what}, and names it with both sides; rebuild repairs it`, async () => {
+      const before = one(named)
+      tamper(sql)
+      const id = what === 'one deleted document' ? before : one(named)
+      const verdict = await verdictNow()
+      expect(verdict.equal).to.equal(false)
+      expect(verdict.workspaces.filter(({ different }) => different > 0).map((of) => of.workspaceId)).to.deep.equal([
+        'acme',
+      ])
+      const [difference] = verdict.differences
+      expect(difference).to.include({ workspaceId: 'acme', id, kind })
+      expect(Object.keys(difference ?? {}).filter((key) => ['indexed', 'expected'].includes(key))).to.have.members(has)
+      const [done] = await rebuild(context, [counting])
+      expect(done?.outcome).to.equal('moved')
+      expect((await verdictNow()).equal).to.equal(true)
+    })
+  }
+
+  it('a file that is gone, and one that nobody wrote', async () => {
+    rmSync(join(folder, 'counting-v1-001', 'other'), { recursive: true })
+    const verdict = await verdictNow()
+    expect(verdict.equal).to.equal(false)
+    const lost = verdict.workspaces.find(({ workspaceId }) => workspaceId === 'other')
+    expect(lost).to.include({ entries: 0 })
+    expect(lost?.different).to.be.above(10)
+    expect(verdict.differences).to.have.length(20)
+    expect(verdict.differences.every(({ workspaceId }) => workspaceId === 'other')).to.equal(true)
+  })
+
+  it('nothing wrong in an index whose projector is between two files of a batch', async () => {
+    const gate = Promise.withResolvers<void>()
+    let stopProjector = async (): Promise<void> => {}
+    let { clock } = context
+    /** The projector writes one workspace's part of a batch, and the others' when verify waits for it. */
+    const writeOneOf = async (workspaceId: string): Promise<void> => {
+      await stream.append(workspaces.map((workspace, n) => lineEvent(95 + n, ['late'], workspace)))
+      const writer = createSqliteIndexWriter({ folder, limits })
+      const written = Promise.withResolvers<void>()
+      const slow: IndexWriter = {
+        ...writer,
+        async write(index, entries, checkpoint) {
+          await writer.write(
+            index,
+            entries.filter((of) => of.workspaceId === workspaceId),
+            checkpoint,
+          )
+          written.resolve()
+          await gate.promise
+          await writer.write(
+            index,
+            entries.filter((of) => of.workspaceId !== workspaceId),
+            checkpoint,
+          )
+        },
+      }
+      const run = start({ stream, writer: slow, projections: [counting] })
+      ;({ clock } = run)
+      await written.promise
+      stopProjector = async () => {
+        gate.resolve()
+        await run.stop()
+        await writer.close()
+      }
+    }
+    let freezes = 0
+    const parts = (await context.index.audit().parts('counting-v1-001')).length
+    const hooked: BuildContext = {
+      ...context,
+      clock: () => clock(),
+      timers: { ...context.timers, pause: async (ms, signal) => (gate.resolve(), context.timers.pause(ms, signal)) },
+      index: {
+        ...context.index,
+        audit: () => {
+          const audit = context.index.audit()
+          return {
+            ...audit,
+            async freeze(index, part) {
+              // Each part is looked at once for its place, then they are compared one by one.
+              if (++freezes === parts + 1) await writeOneOf(part.workspaceId)
+              return audit.freeze(index, part)
+            },
+          }
+        },
+      },
+    }
+    const [verdict] = await verify(hooked, await liveBuilds(hooked, ['counting']))
+    await stopProjector()
+    expect(verdict?.differences).to.deep.equal([])
+    expect(verdict?.equal).to.equal(true)
+  })
+
+  it('nothing wrong in an index whose projector was killed in the middle of a batch', async () => {
+    await appendRandom(stream, 100, 140)
+    const writer = createSqliteIndexWriter({ folder, limits })
+    let left = 4
+    const killed: IndexWriter = {
+      ...writer,
+      write: async (index, entries, checkpoint) => {
+        if (left-- > 0) return await writer.write(index, entries, checkpoint)
+        // One workspace's part of the batch is written, the others' are not.
+        await writer.write(index, entries.slice(0, 1), checkpoint)
+        throw new Error('killed')
+      },
+    }
+    await start({ stream, writer: killed, projections: [counting] }).ended.catch(() => {})
+    const verdict = await verdictNow()
+    expect(verdict.differences).to.deep.equal([])
+    expect(verdict.equal).to.equal(true)
+    await writer.close()
+  })
+})
