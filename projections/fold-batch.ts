@@ -1,9 +1,32 @@
 import { assert } from '#src/lib/assert.ts'
+import { PermanentError } from '#src/lib/failure.ts'
+import type { RecordedEvent } from '#src/events/envelope.ts'
 import type { DocumentCache } from './documents.ts'
 import type { EntryKey } from './index-store.ts'
 import type { DecodedEvent, Entry, Projection } from './projection.ts'
 
 export type Load = (keys: readonly EntryKey[]) => Promise<readonly (readonly Entry[])[]>
+
+/** An event that a fold cannot take, now or later: it says so itself, by a PermanentError. */
+export class PoisonError extends Error {
+  override readonly name = 'PoisonError'
+  readonly event: RecordedEvent
+  readonly reason: PermanentError
+  constructor(event: RecordedEvent, reason: PermanentError) {
+    super(reason.message, { cause: reason })
+    this.event = event
+    this.reason = reason
+  }
+}
+
+/** What a projection makes of one event. Any other failure than a PermanentError may be the program's, and stays as it is. */
+function ofEvent<T>({ event }: DecodedEvent, task: () => T): T {
+  try {
+    return task()
+  } catch (error) {
+    throw error instanceof PermanentError ? new PoisonError(event, error) : error
+  }
+}
 
 /** Rounds of needs() and load; a projection names all its documents in two or three. */
 const roundsMax = 16
@@ -21,7 +44,12 @@ async function loadNeeds(
 ): Promise<void> {
   for (let round = 0; ; round++) {
     const missing = distinct(
-      events.flatMap((event) => cache.missing(event, projection.needs(event, cache.loaded(event)))),
+      events.flatMap((event) =>
+        cache.missing(
+          event,
+          ofEvent(event, () => projection.needs(event, cache.loaded(event))),
+        ),
+      ),
     )
     if (missing.length === 0) return
     assert(round < roundsMax, `${projection.name} names new documents after ${roundsMax} rounds`)
@@ -31,8 +59,8 @@ async function loadNeeds(
 
 /**
  * Folds events into the documents of the cache, in order, loading what they need: in bulk first, and again for an event whose
- * needs have changed through the events before it. Nothing is written; the changes wait in the cache. After a failure the
- * cache holds half an event and must not be used any more.
+ * needs have changed through the events before it. Nothing is written; the changes wait in the cache. After a failure, which is a
+ * PoisonError where one event is to blame, the cache holds half an event and must not be used any more.
  */
 export async function foldBatch(
   projection: Projection,
@@ -44,6 +72,6 @@ export async function foldBatch(
   await loadNeeds(projection, handled, cache, load)
   for (const event of handled) {
     await loadNeeds(projection, [event], cache, load)
-    projection.fold(event, cache.documents(event))
+    ofEvent(event, () => projection.fold(event, cache.documents(event)))
   }
 }

@@ -8,6 +8,8 @@ import { withSeenEvents } from './seen-events.ts'
 export type FoldSharesOptions = Readonly<{
   workspaces?: readonly WorkspaceId[]
   eventsPerSecondMax?: number
+  /** Only to compare with (fold-share.ts). */
+  compares?: boolean
   /** Hears the position that all workers have come to. */
   onProgress?: (position: Position) => void
   signal?: AbortSignal
@@ -37,7 +39,7 @@ export async function foldShares(
   context: BuildContext,
   place: BuildPlace,
   builds: readonly BuildTask[],
-  { workspaces, eventsPerSecondMax, onProgress = () => {}, signal }: FoldSharesOptions = {},
+  { workspaces, eventsPerSecondMax, compares, onProgress = () => {}, signal }: FoldSharesOptions = {},
 ): Promise<void> {
   const { workers, stream } = context
   const left: BuildTask[] = []
@@ -56,6 +58,7 @@ export async function foldShares(
       builds: left,
       share: { number, of: workers },
       ...(workspaces === undefined ? {} : { workspaces }),
+      ...(compares === undefined ? {} : { compares }),
       ...pace,
     }
   })

@@ -1,7 +1,8 @@
 import type { Clock } from '#src/lib/clock.ts'
-import type { Position } from '#src/events/envelope.ts'
+import type { Position, RecordedEvent } from '#src/events/envelope.ts'
+import { leftOut, type DeadLetters } from './dead-letters.ts'
 import { createDocumentCache, type CacheLimits } from './documents.ts'
-import { foldBatch } from './fold-batch.ts'
+import { foldBatch, PoisonError } from './fold-batch.ts'
 import type { IndexName, IndexWriter } from './index-store.ts'
 import type { DecodedEvent, Projection } from './projection.ts'
 import { withSeenEvents } from './seen-events.ts'
@@ -12,41 +13,79 @@ export type Lane = Readonly<{
   index: IndexName
   /** The last event that readers can find. */
   position(): Position
-  /** Folds and writes what of these events it has not had; after a failure it may be tried again. */
+  /**
+   * Folds and writes what of these events it has not had; after a failure it may be tried again. One that it cannot take becomes a
+   * dead letter, and the others are folded.
+   */
   fold(events: readonly DecodedEvent[], last: Position): Promise<void>
   /** Tells readers how far the index is. `head`: the log's, asked before. */
   heartbeat(head: Position): Promise<void>
 }>
 
-export type LaneOptions = Readonly<{ writer: IndexWriter; epoch: string; clock: Clock; limits: CacheLimits }>
+export type LaneOptions = Readonly<{
+  writer: IndexWriter
+  epoch: string
+  clock: Clock
+  limits: CacheLimits
+  decode: (event: RecordedEvent) => DecodedEvent
+  deadLetters: DeadLetters
+  /** Hears of each event that is left out for the first time. */
+  onDeadLetter?: (letter: LeftOut) => void
+}>
+
+/** An event that the folds of a projection's version leave out from now on, and why. */
+export type LeftOut = Readonly<{ projection: string; position: Position; reason: string }>
+
+/** The events as this projection folds them: those that were left out and are tried again come where that was decided. */
+async function withBrought(
+  projection: Projection,
+  events: readonly DecodedEvent[],
+  { decode, deadLetters }: LaneOptions,
+): Promise<readonly DecodedEvent[]> {
+  const folded: DecodedEvent[] = []
+  for (const one of events) {
+    const brought = one.event.type === 'deadletter.retried' && (await deadLetters.brought(projection, one.event))
+    folded.push(brought ? decode(brought) : one)
+  }
+  return folded
+}
 
 /** Opens a build of this log, and makes it where it is not there; what came up to `after` is then not in it. */
 export async function openLane(
   projection: Projection,
   index: IndexName,
-  { writer, epoch, clock, limits }: LaneOptions,
+  options: LaneOptions,
   after: Position = 0,
 ): Promise<Lane> {
+  const { writer, epoch, clock, limits, deadLetters, onDeadLetter = () => {} } = options
   const complete = withSeenEvents(projection)
   await writer.open(index, complete, epoch, after)
   let { position } = await writer.checkpoint(index)
   let cache = createDocumentCache(limits)
   let caughtUpAt = 0
+  let out = leftOut(await deadLetters.letters(projection))
+  const foldOnce = async (events: readonly DecodedEvent[], last: Position): Promise<void> => {
+    const wanted = events.filter(({ event }) => !out.has(event.position))
+    try {
+      await foldBatch(complete, wanted, cache, (keys) => writer.load(index, keys))
+      await writer.write(index, cache.takeChanged(), { epoch, position: last })
+    } catch (error) {
+      // Half an event may be in it: what is tried again begins with what is stored.
+      cache = createDocumentCache(limits)
+      if (!(error instanceof PoisonError)) throw error
+      out = await deadLetters.put(projection, error)
+      onDeadLetter({ projection: projection.name, position: error.event.position, reason: error.message })
+      await foldOnce(events, last)
+    }
+  }
   return {
     projection: projection.name,
     index,
     position: () => position,
     async fold(events, last) {
       if (last <= position) return
-      try {
-        const fresh = events.filter(({ event }) => event.position > position)
-        await foldBatch(complete, fresh, cache, (keys) => writer.load(index, keys))
-        await writer.write(index, cache.takeChanged(), { epoch, position: last })
-      } catch (error) {
-        // Half an event may be in it: what is tried again begins with what is stored.
-        cache = createDocumentCache(limits)
-        throw error
-      }
+      const fresh = events.filter(({ event }) => event.position > position)
+      await foldOnce(await withBrought(projection, fresh, options), last)
       position = last
       cache.trim()
     },

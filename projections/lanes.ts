@@ -6,7 +6,8 @@ import type { Stream } from '#streams/stream.ts'
 import { buildNumber, chooseBuild } from './build-name.ts'
 import type { CacheLimits } from './documents.ts'
 import type { IndexName, IndexWriter, Roster } from './index-store.ts'
-import { openLane, type Lane } from './lane.ts'
+import { createDeadLetters } from './dead-letters.ts'
+import { openLane, type Lane, type LeftOut } from './lane.ts'
 import type { DecodedEvent, Projection } from './projection.ts'
 import { changeRoster, expired, forget, giveUp, nominate, promoteTo } from './roster.ts'
 
@@ -22,6 +23,7 @@ export type LanesOptions = Readonly<{
   timers: Timers
   limits: CacheLimits
   onFailure: (failure: ProjectionFailure) => void
+  onDeadLetter?: (letter: LeftOut) => void
 }>
 
 const retryPauseMs = 1_000
@@ -82,8 +84,9 @@ const foldedWith = (roster: Roster): readonly IndexName[] => [
 ]
 
 /** What each roster says, put into effect. */
-function createRefresh({ stream, writer, clock, limits }: LanesOptions, state: State) {
-  const options = { writer, epoch: stream.epoch, clock, limits }
+function createRefresh(given: LanesOptions, state: State) {
+  const { stream, writer, clock } = given
+  const options = { ...given, epoch: stream.epoch, deadLetters: createDeadLetters({ stream, clock }) }
   const open = async (projection: Projection, index: IndexName): Promise<boolean> => {
     if (state.lanes.some((lane) => lane.index === index)) return false
     state.lanes.push(await openLane(projection, index, options))

@@ -6,7 +6,7 @@ import type { Stream } from '#streams/stream.ts'
 import { inBatches } from './batches.ts'
 import type { CacheLimits } from './documents.ts'
 import type { IndexWriter } from './index-store.ts'
-import type { Lane } from './lane.ts'
+import type { Lane, LeftOut } from './lane.ts'
 import { createLanes, type Lanes, type ProjectionFailure } from './lanes.ts'
 import type { DecodedEvent, Projection } from './projection.ts'
 
@@ -25,12 +25,14 @@ export type ProjectorOptions = Readonly<{
   limits: ProjectorLimits
   /** Hears of every failure, at once. */
   onFailure?: (failure: ProjectionFailure) => void
+  /** Hears of each event that a projection leaves out for the first time. */
+  onDeadLetter?: (letter: LeftOut) => void
 }>
 
 export type Projector = Readonly<{
   /**
-   * Follows the log until the signal aborts. A projection that fails on an event stops alone, reported and visible to readers
-   * as lag: nothing is skipped. Rejects when the log cannot be read, or when no projection is left, with its failure.
+   * Follows the log until the signal aborts. An event of which a fold itself says that it cannot take it becomes a dead letter. A
+   * projection that fails otherwise stops alone, reported and visible to readers as lag: nothing is skipped. Rejects when the log cannot be read, or when no projection is left, with its failure.
    */
   run(signal: AbortSignal): Promise<void>
 }>

@@ -4,6 +4,7 @@ import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { readCurrent } from '#streams/follow.ts'
 import { projectionNamed, type BuildContext, type BuildPlace } from './build-place.ts'
 import { compareParts, type Difference } from './compare.ts'
+import { createDeadLetters } from './dead-letters.ts'
 import { foldShares } from './fold-shares.ts'
 import type { Part } from './index-audit.ts'
 import type { IndexName, IndexWriter, StoredBuild } from './index-store.ts'
@@ -205,14 +206,16 @@ async function verifyIn(
       const { after = 0, checkpoint = 0 } = stored[at] ?? {}
       return { ...target, after, until: checkpoint }
     })
-    await foldShares(context, scratch, builds, options)
+    await foldShares(context, scratch, builds, { ...options, compares: true })
     scratchWriter = scratch.writer()
     const verdicts: Verdict[] = []
     for (const { projection, index, after, until } of builds) {
       const found = projectionNamed(context, projection)
       if (found === undefined) throw new PermanentError({ operation: 'verify', subject: projection })
-      const { stream, clock, limits } = context
-      const lane = await openLane(found, index, { writer: scratchWriter, epoch: stream.epoch, clock, limits }, after)
+      const { stream, clock, limits, decode } = context
+      const deadLetters = createDeadLetters({ stream, clock, decides: false })
+      const laneOptions = { writer: scratchWriter, epoch: stream.epoch, clock, limits, decode, deadLetters }
+      const lane = await openLane(found, index, laneOptions, after)
       const expected = createExpected(context, lane, takes)
       const target: Target = { context, projection, index, writer, indexed, expectedParts, expected, takes }
       const compared = await compareAll(target, namedMax)

@@ -14,6 +14,7 @@ import {
   noCounts,
   type AllowanceEventType,
   type Counts,
+  type DeadLetterEventType,
   type EventHeader,
   type EventType,
   type NewEvent,
@@ -43,7 +44,16 @@ export const allowanceEventTypes: readonly AllowanceEventType[] = [
   'allowance.closed',
   'allowance.began',
 ]
-const partitionTypes: ReadonlySet<string> = new Set([...telemetryEventTypes, ...allowanceEventTypes])
+export const deadLetterEventTypes: readonly DeadLetterEventType[] = [
+  'deadletter.put',
+  'deadletter.retried',
+  'deadletter.dropped',
+]
+const partitionTypes: ReadonlySet<string> = new Set([
+  ...telemetryEventTypes,
+  ...allowanceEventTypes,
+  ...deadLetterEventTypes,
+])
 const countNames = Object.keys(noCounts) as readonly (keyof Counts)[]
 
 const isEventType = (text: string): text is EventType =>

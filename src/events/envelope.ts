@@ -19,7 +19,9 @@ export type AllowanceEventType =
   | 'allowance.counted'
   | 'allowance.closed'
   | 'allowance.began'
-export type EventType = TelemetryEventType | AllowanceEventType | `directory.${string}`
+/** What becomes of events that a fold cannot take, in the same streams (dead-letter.ts). */
+export type DeadLetterEventType = 'deadletter.put' | 'deadletter.retried' | 'deadletter.dropped'
+export type EventType = TelemetryEventType | AllowanceEventType | DeadLetterEventType | `directory.${string}`
 
 /** `workspace.route.hash`: made by the server, so that no two workspaces can share one. */
 export type EventId = string

@@ -3,12 +3,14 @@ import { expect } from 'chai'
 import { decodeLedgerEvent } from '#src/events/allowance.ts'
 import {
   allowanceEventTypes,
+  deadLetterEventTypes,
   formatHeader,
   openPayload,
   parseHeader,
   sealEvent,
   telemetryEventTypes,
 } from '#src/events/codec.ts'
+import { decodeDeadLetterEvent } from '#src/events/dead-letter.ts'
 import { decodeDirectoryEvent, directoryEventTypes } from '#src/events/directory.ts'
 import type { EventHeader, RecordedEvent } from '#src/events/envelope.ts'
 import { createUpcast, currentSchemaVersion, upcast } from '#src/events/upcast.ts'
@@ -32,7 +34,8 @@ const recorded = ({ storedHeader, storedPayloadBase64 }: Golden): RecordedEvent 
 })
 
 describe('stored events of every version', () => {
-  const versions = [...telemetryEventTypes, ...allowanceEventTypes, ...directoryEventTypes].flatMap((type) =>
+  const types = [...telemetryEventTypes, ...allowanceEventTypes, ...deadLetterEventTypes, ...directoryEventTypes]
+  const versions = types.flatMap((type) =>
     Array.from({ length: currentSchemaVersion(type) }, (_, index) => ({ type, version: index + 1 })),
   )
 
@@ -55,6 +58,9 @@ describe('stored events of every version', () => {
       const current = upcast(event)
       expect([current.type, current.schemaVersion]).to.deep.equal([type, currentSchemaVersion(type)])
       if (type.startsWith('directory.')) expect(decodeDirectoryEvent(current).type).to.equal(type)
+      if (type.startsWith('deadletter.')) {
+        expect(decodeDeadLetterEvent(current)).to.deep.equal(JSON.parse(golden.decodedText ?? ''))
+      }
       if (/^allowance\.(reserved|returned|reclaimed|counted)$/.test(type)) {
         expect(decodeLedgerEvent(current)).to.deep.equal(JSON.parse(golden.decodedText ?? ''))
       }

@@ -177,18 +177,17 @@ describe('the projector', () => {
   it('ends with the failure when no projection is left', async () => {
     const stream = createMemoryStream({ partition: '0' })
     const store = createMemoryIndexStore()
-    const decoders: Decoders = {
-      ...lineDecoders,
-      open: () => {
-        throw new Error('checksum')
+    const failing: Projection = {
+      ...counting,
+      fold: () => {
+        throw new Error('cannot fold this')
       },
     }
     await append(stream, [['a']])
-    const failure: unknown = await start({ stream, writer: store.writer, decoders }).ended.catch(
+    const failure: unknown = await start({ stream, writer: store.writer, projections: [failing] }).ended.catch(
       (error: unknown) => error,
     )
-    expect(failure).to.be.instanceOf(PermanentError)
-    expect(String(failure)).to.match(/decode logs.received at 4096.*checksum/)
+    expect(String(failure)).to.equal('Error: cannot fold this')
     expect(await store.writer.checkpoint('counting-v1-001')).to.include({ position: 0 })
   })
 
