@@ -2,7 +2,18 @@ import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'nod
 import { encode, ExtData } from '@msgpack/msgpack'
 import { formatTimeNs } from '#src/lib/time.ts'
 import type { Random } from '../support/index-fixture.ts'
-import { anyText, anyTimeNs, fieldNames, numbers, sentence, services, sessionIds, spanIds, traceIds } from './pools.ts'
+import {
+  anySessionId,
+  anyText,
+  anyTimeNs,
+  anyTraceId,
+  fieldNames,
+  numbers,
+  sentence,
+  services,
+  spanIds,
+  statuses,
+} from './pools.ts'
 
 export type Body = Readonly<{ headers: Readonly<Record<string, string>>; bytes: Uint8Array }>
 
@@ -67,7 +78,7 @@ const levelValues = [
 ]
 
 function traceText(random: Random): readonly (readonly [string, string])[] {
-  const traceId = random.pick(traceIds)
+  const traceId = anyTraceId(random)
   const spanId = random.pick(spanIds)
   const forms: readonly (readonly (readonly [string, string])[])[] = [
     [
@@ -97,11 +108,16 @@ function logRecord(random: Random): string {
   if (random.chance(0.8))
     members.push([
       random.pick(['service', 'service.name', 'app']),
-      jsonText(random, random.chance(0.97) ? random.pick(services) : anyText(random)),
+      jsonText(
+        random,
+        random.chance(0.96) ? random.pick(services) : random.pick([anyText(random), 'long '.repeat(2_000)]),
+      ),
     ])
   if (random.chance(0.4)) members.push(...traceText(random))
   if (random.chance(0.3))
-    members.push([random.pick(['session_id', 'sessionId', 'session.id']), JSON.stringify(random.pick(sessionIds))])
+    members.push([random.pick(['session_id', 'sessionId', 'session.id']), JSON.stringify(anySessionId(random))])
+  if (random.chance(0.5)) members.push(['status', random.pick(statuses)])
+  if (random.chance(0.3)) members.push(['size', random.pick(numbers)])
   for (let more = random.below(6); more > 0; more--) members.push([random.pick(fieldNames), anyValue(random)])
   return objectOf(random.chance(0.2) ? members.reverse() : members)
 }

@@ -6,6 +6,7 @@ import type { Random } from '../support/index-fixture.ts'
 /** Everything that names its own time does so around here; times without one are those of arrival. */
 export const baseNs = 1_790_000_000_000_000_000n
 export const rangeNs = 7_200_000_000_000n
+export const minuteNs = 60_000_000_000n
 
 export const traceIds = Array.from({ length: 14 }, (_, number) => hex(32, 'trace', number))
 export const spanIds = Array.from({ length: 40 }, (_, number) => hex(16, 'span', number))
@@ -175,12 +176,25 @@ export const numbers = [
   ...['0.1000000000000000055511151231257827', '1234567890.123456789', '100.0'],
 ]
 
+/** Numbers that many records have, so that bounds of ranges meet them. */
+export const statuses = ['200', '404', '499', '500', '503']
+export const numberFields = ['status', 'size', 'http.response.status_code']
+
 const chunk = (random: Random): string => (random.chance(0.06) ? random.pick(oddities) : random.pick(words))
 
 export const sentence = (random: Random, most = 7): string =>
   Array.from({ length: 1 + random.below(most) }, () => chunk(random)).join(
     random.pick([' ', ' ', ' ', ', ', '=', '', '/']),
   )
+
+/** A trace and a session that many share: their answers have several pages. */
+export const anyTraceId = (random: Random): string => (random.chance(0.4) ? (traceIds[1] ?? '') : random.pick(traceIds))
+export const anySessionId = (random: Random): string =>
+  random.chance(0.4) ? (sessionIds[0] ?? '') : random.pick(sessionIds)
+
+/** Words that stand nowhere else: more than a pattern may meet. */
+export const rareWords = (from: number, count: number): string =>
+  Array.from({ length: count }, (_, number) => `rare${from + number}`).join(' ')
 
 /** A text as senders send it: mostly short, now and then empty, or beyond what a keyword, a token or a word may have. */
 export function anyText(random: Random): string {
@@ -197,7 +211,7 @@ export function anyTimeNs(random: Random): bigint {
   if (random.chance(0.05)) {
     return random.pick([0n, 1n, -1n, 1_000_000_000n, 4_102_444_800_000_000_000n, 9_223_372_036_854_775_807n])
   }
-  const unit = random.pick([1n, 1_000_000n, 1_000_000_000n, 60_000_000_000n])
+  const unit = random.pick([1n, 1_000_000n, 1_000_000_000n, minuteNs, minuteNs])
   const offset = BigInt(random.below(7_200_000)) * 1_000_000n + BigInt(random.below(1_000_000))
   return baseNs + offset - (offset % unit)
 }

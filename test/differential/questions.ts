@@ -1,6 +1,18 @@
 import { formatTimeNs } from '#src/lib/time.ts'
 import { createRandom, type Random } from '../support/index-fixture.ts'
-import { anyTimeNs, baseNs, operations, rangeNs, services, sessionIds, spanIds, traceIds } from './pools.ts'
+import {
+  anySessionId,
+  anyTimeNs,
+  anyTraceId,
+  baseNs,
+  minuteNs,
+  operations,
+  rangeNs,
+  services,
+  sessionIds,
+  spanIds,
+  traceIds,
+} from './pools.ts'
 import { searchText } from './search-text.ts'
 
 /** A question to a read endpoint, as its query string is typed but for a cursor. */
@@ -8,19 +20,20 @@ export type Question = Readonly<{ path: string; parameters: readonly (readonly [
 
 type Parameters = (readonly [string, string])[]
 
-/** Where telemetry names its own time: histograms end here, since the buckets of arrivals are of each server's own. */
+/** Mostly a moment at which something happened. */
 const time = (random: Random): string => {
-  const timeNs = anyTimeNs(random)
+  const timeNs = random.chance(0.7) ? baseNs + BigInt(random.below(120)) * minuteNs : anyTimeNs(random)
   return random.pick([formatTimeNs(timeNs), String(timeNs), String(timeNs / 1_000_000n)])
 }
 
-const cuts = (random: Random, to: boolean): Parameters => {
-  const from = random.pick(['', '', 'all', 'all', 'all', 'some', 'day'])
+/** `ends`: before telemetry that names no time, since the buckets of a histogram of arrivals are of each server's own. */
+const cuts = (random: Random, ends: boolean): Parameters => {
+  const from = random.pick(['', 'all', 'all', 'all', 'all', 'some', 'day'])
   const made: Parameters = []
   if (from === 'all') made.push(['from', '1970-01-01'])
   if (from === 'some') made.push(['from', time(random)])
   if (from === 'day') made.push(['from', random.pick(['1d', '-24h', 'now-1d', '1440m'])])
-  if (to || random.chance(0.3)) made.push(['to', random.chance(0.7) ? formatTimeNs(baseNs + rangeNs) : time(random)])
+  if (ends || random.chance(0.4)) made.push(['to', random.chance(0.4) ? formatTimeNs(baseNs + rangeNs) : time(random)])
   return made
 }
 
@@ -82,8 +95,8 @@ const listing = (random: Random): Question => ({
 function logConditions(random: Random): Parameters {
   return [
     ...some(random, 0.8, () => [['q', searchText(random)]]),
-    ...some(random, 0.15, () => [['level', random.pick(['info', 'warn,error', 'fatal', 'loud'])]]),
-    ...some(random, 0.15, () => [['service', random.pick([...services, 'CHECKOUT'])]]),
+    ...some(random, 0.1, () => [['level', random.pick(['info', 'warn,error', 'fatal', 'loud'])]]),
+    ...some(random, 0.1, () => [['service', random.pick([...services, 'CHECKOUT'])]]),
     ...some(random, 0.1, () => [['trace_id', mangled(random, random.pick(traceIds))]]),
     ...some(random, 0.1, () => [['session_id', random.pick(sessionIds)]]),
     ...some(random, 0.4, () => [['order', random.pick(['asc', 'desc'])]]),
@@ -126,12 +139,12 @@ const logExport = (random: Random): Question => ({
 })
 
 function correlation(random: Random, ids: readonly string[]): Question {
-  const traceId = random.pick(traceIds)
+  const traceId = anyTraceId(random)
   const spanId = random.pick(spanIds)
   const forms: readonly (() => readonly [string, string])[] = [
     () => ['trace_id', mangled(random, traceId)],
     () => ['traceparent', `00-${traceId}-${spanId}-01`],
-    () => ['session_id', random.pick([...sessionIds, 'unseen'])],
+    () => ['session_id', random.pick([anySessionId(random), anySessionId(random), 'unseen'])],
     () => ['span_id', mangled(random, spanId)],
     () => ['log_id', random.pick([...ids, 'nothing'])],
     () => ['id', random.pick([traceId, spanId, ...sessionIds, ...ids, '1234567890123456789'])],

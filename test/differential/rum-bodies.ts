@@ -2,7 +2,17 @@ import { formatTimeNs } from '#src/lib/time.ts'
 import type { Random } from '../support/index-fixture.ts'
 import { encodeJson } from '../support/otlp.ts'
 import type { Body } from './log-bodies.ts'
-import { anyText, anyTimeNs, fieldNames, sentence, services, sessionIds, spanIds, traceIds } from './pools.ts'
+import {
+  anySessionId,
+  anyText,
+  anyTimeNs,
+  anyTraceId,
+  fieldNames,
+  sentence,
+  services,
+  spanIds,
+  traceIds,
+} from './pools.ts'
 import { spanRequest } from './span-bodies.ts'
 
 type Members = Readonly<Record<string, unknown>>
@@ -14,7 +24,7 @@ const listOf = (random: Random, most: number, item: (random: Random) => unknown)
 
 const timestamp = (random: Random): string => formatTimeNs(anyTimeNs(random))
 const trace = (random: Random): Members =>
-  random.chance(0.5) ? { trace: { trace_id: random.pick(traceIds), span_id: random.pick(spanIds) } } : {}
+  random.chance(0.5) ? { trace: { trace_id: anyTraceId(random), span_id: random.pick(spanIds) } } : {}
 const context = (random: Random): Members => ({ [random.pick(fieldNames)]: anyText(random) })
 
 const log = (random: Random): Members => ({
@@ -51,7 +61,7 @@ const faro = (random: Random): Members => ({
   meta: {
     sdk: { name: 'faro-web', version: '2.12.1' },
     app: { name: random.pick(services), version: '1.4.0' },
-    ...(random.chance(0.9) ? { session: { id: random.pick(sessionIds) } } : {}),
+    ...(random.chance(0.9) ? { session: { id: anySessionId(random) } } : {}),
     page: { url: random.pick(['https://shop.example/cart?step=2', 'https://shop.example/支付']) },
     view: { name: 'cart' },
   },
@@ -63,7 +73,7 @@ const faro = (random: Random): Members => ({
 })
 
 const plain = (random: Random): Members => ({
-  session_id: random.pick(sessionIds),
+  session_id: anySessionId(random),
   service: random.pick(services),
   events: listOf(random, 6, (each) => ({
     type: each.pick(['click', 'view', 'error']),

@@ -1,9 +1,22 @@
 import type { Random } from '../support/index-fixture.ts'
-import { fieldNames, numbers, operations, sentence, services, sessionIds, spanIds, traceIds, words } from './pools.ts'
+import {
+  fieldNames,
+  numberFields,
+  numbers,
+  operations,
+  sentence,
+  services,
+  sessionIds,
+  spanIds,
+  statuses,
+  traceIds,
+  words,
+} from './pools.ts'
 
 const quoted = (text: string): string => `"${text.replaceAll(/["\\]/g, String.raw`\$&`)}"`
 
-const plainWord = (random: Random): string => random.pick(words)
+const plainWord = (random: Random): string =>
+  random.chance(0.03) ? random.pick(['many', 'rare7', 'rare*', 'rare1250']) : random.pick(words)
 const piece = (random: Random): string => random.pick(words).replaceAll(/[\s"()|]/g, '')
 
 /** A word with something of it left open. */
@@ -99,6 +112,15 @@ const value = (random: Random): string =>
     () => quoted(sentence(random, 3)),
   ])()
 
+/** Numbers between bounds, which are often among them. */
+function rangeClause(random: Random): string {
+  const name = random.chance(0.7) ? random.pick(numberFields) : fieldName(random)
+  const bound = (): string => (random.chance(0.5) ? random.pick(statuses) : quantity(random))
+  if (random.chance(0.5)) return `${name}${random.pick(['>', '>=', '<', '<='])}${bound()}`
+  const [open, close] = [random.pick(['[', '{']), random.pick([']', '}'])]
+  return `${name}:${open}${random.pick(['*', bound()])} TO ${random.pick(['*', bound(), bound()])}${close}`
+}
+
 /** What may stand behind a field's name. */
 function fieldClause(random: Random): string {
   const name = fieldName(random)
@@ -111,9 +133,6 @@ function fieldClause(random: Random): string {
     () => `_exists_:${name}`,
     () => `${name}:${wildcard(random)}`,
     () => `${name}:${random.pick(regexes)}`,
-    () => `${name}${random.pick(['>', '>=', '<', '<='])}${quantity(random)}`,
-    () =>
-      `${name}:${random.pick(['[', '{'])}${quantity(random)} TO ${random.pick(['*', quantity(random)])}${random.pick([']', '}'])}`,
     () => `${name}:(${value(random)} OR ${value(random)})`,
     () => `${name}=(${value(random)} ${value(random)})`,
   ]
@@ -142,14 +161,26 @@ function clause(random: Random): string {
     () => fieldClause(random),
     () => fieldClause(random),
     () => fieldClause(random),
+    () => rangeClause(random),
     () => levelClause(random),
   ]
   return random.pick(forms)()
 }
 
+/** As deep, or as long, as a search may be, and beyond. */
+function largeText(random: Random): string {
+  const size = 20 + random.below(20)
+  if (random.chance(0.5)) return Array.from({ length: size * 3 }, () => plainWord(random)).join(' OR ')
+  let text = plainWord(random)
+  for (let depth = 0; depth < size; depth++)
+    text = depth % 2 === 0 ? `(${text} ${clause(random)})` : `NOT (${text} OR ${clause(random)})`
+  return text
+}
+
 /** A search: any sentence of the language, and now and then one that is none. */
 export function searchText(random: Random, depth = 0): string {
-  if (depth > 2 || random.chance(0.45)) return clause(random)
+  if (depth === 0 && random.chance(0.02)) return largeText(random)
+  if (depth > 1 || random.chance(0.55)) return clause(random)
   const part = (): string => searchText(random, depth + 1)
   const forms = [
     () => `${part()} ${part()}`,

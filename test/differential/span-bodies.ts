@@ -14,14 +14,15 @@ import {
 } from '../support/otlp.ts'
 import type { Body } from './log-bodies.ts'
 import {
+  anySessionId,
   anyText,
   anyTimeNs,
+  anyTraceId,
   fieldNames,
   numbers,
   operations,
   sentence,
   services,
-  sessionIds,
   spanIds,
   traceIds,
 } from './pools.ts'
@@ -68,11 +69,11 @@ const link = (random: Random): MadeLink => ({
 function span(random: Random): MadeSpan {
   const startNs = anyTimeNs(random)
   const lengthNs = BigInt(random.below(3)) * BigInt(random.below(2_000_000_000))
-  const session: Bag = random.chance(0.3) ? [['session.id', { string: random.pick(sessionIds) }]] : []
+  const session: Bag = random.chance(0.3) ? [['session.id', { string: anySessionId(random) }]] : []
   const start = BigInt.asUintN(64, startNs)
   return {
     ...emptySpan,
-    traceId: random.chance(0.03) ? random.pick(['', '00'.repeat(16), 'ab']) : random.pick(traceIds),
+    traceId: random.chance(0.03) ? random.pick(['', '00'.repeat(16), 'ab']) : anyTraceId(random),
     spanId: random.chance(0.03) ? random.pick(['', '00'.repeat(8), 'ab']) : random.pick(spanIds),
     parentSpanId: random.chance(0.3) ? '' : random.pick(spanIds),
     traceState: random.pick(['', 'vendor=x']),

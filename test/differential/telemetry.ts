@@ -1,9 +1,10 @@
 import { readdirSync, readFileSync } from 'node:fs'
+import { formatTimeNs } from '#src/lib/time.ts'
 import type { FirstRun } from '../support/server.ts'
 import { createRandom, type Random } from '../support/index-fixture.ts'
-import { makeTraces } from '../support/otlp.ts'
+import { encodeProtobuf, makeTraces } from '../support/otlp.ts'
 import { logBody, type Body } from './log-bodies.ts'
-import { baseNs } from './pools.ts'
+import { baseNs, rareWords } from './pools.ts'
 import { rumBody } from './rum-bodies.ts'
 import { spanBody } from './span-bodies.ts'
 
@@ -53,12 +54,31 @@ const bodies: Readonly<Record<keyof typeof paths, (random: Random, number: numbe
   rum: rumBody,
 }
 
+/** What is rare, and too much for one page, one pattern or one document. */
+function wide(): readonly Sent[] {
+  const { spans, request } = makeTraces({ seed: 1, traces: 1, spansPerTrace: 1_200, startNs: baseNs })
+  const [first] = spans
+  const records = [0, 600].map((from) => ({ message: `many ${rareWords(from, 600)}`, timestamp: formatTimeNs(baseNs) }))
+  const named = {
+    message: 'many',
+    rare: rareWords(1_200, 900),
+    timestamp: formatTimeNs(baseNs),
+    trace_id: first?.traceId,
+  }
+  const json = { 'content-type': 'application/json' }
+  return [
+    sent('spans', { headers: { 'content-type': 'application/x-protobuf' }, bytes: encodeProtobuf(request) }, 'many'),
+    sent('logs', { headers: json, bytes: Buffer.from(JSON.stringify([...records, named])) }, 'many'),
+  ]
+}
+
 /** Requests of every kind and form in one order, some of them twice. */
 export function makeTelemetry(seed: number): readonly Sent[] {
   const random = createRandom(seed)
   const trees = makeTraces({ seed, traces: 20, spansPerTrace: 6, startNs: baseNs })
   const requests = [
     ...recorded(),
+    ...wide(),
     sent('spans', { headers: { 'content-type': 'application/x-protobuf' }, bytes: trees.protobuf }, 'trees'),
   ]
   for (const [kind, count] of [
