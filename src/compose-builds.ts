@@ -11,10 +11,10 @@ import { createSqliteIndexAudit } from '#projections/stores/sqlite/audit.ts'
 import { holdLock } from '#projections/stores/sqlite/hold-lock.ts'
 import { createScratchFolder } from '#projections/stores/sqlite/scratch-folder.ts'
 import { createSqliteIndexWriter } from '#projections/stores/sqlite/writer.ts'
-import { openSqliteStreamReader } from '#streams/sqlite/stream.ts'
 import type { OpenBuilds } from './cli/verb.ts'
 import { foldersOf } from './compose-folders.ts'
 import type { FoldThreadData } from './compose-fold-thread.ts'
+import { openLogBeside } from './compose-log-beside.ts'
 import { limits } from './config.ts'
 import { createClock } from './lib/clock.ts'
 import { systemTimers } from './lib/timers.ts'
@@ -79,7 +79,7 @@ function placeIn(folder: string, logFile: string): BuildPlace {
 export async function openBuilds(dataFolder: string): Promise<readonly OpenBuilds[]> {
   const { logFile, indexFolder } = foldersOf(dataFolder)
   if (!existsSync(logFile)) return []
-  const stream = await openSqliteStreamReader({ file: logFile, partition })
+  const stream = await openLogBeside({ file: logFile, partition })
   return [
     {
       stream,

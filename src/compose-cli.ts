@@ -2,24 +2,17 @@ import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { projections } from '#projections/registry.ts'
 import { createSqliteIndexReader } from '#projections/stores/sqlite/reader.ts'
-import { createSqliteStream, openSqliteStreamReader } from '#streams/sqlite/stream.ts'
+import { createSqliteStream } from '#streams/sqlite/stream.ts'
 import { runCli } from './cli/run-cli.ts'
 import type { CliServices } from './cli/verb.ts'
 import { openBuilds } from './compose-builds.ts'
 import { foldersOf } from './compose-folders.ts'
+import { limitsBeside, openLogBeside } from './compose-log-beside.ts'
 import { limits, plans, readClusterConfig, type ClusterConfig } from './config.ts'
 import { loadSecrets } from './directory/secrets.ts'
 import { PermanentError } from './lib/failure.ts'
 
 const common = { plans, limits, projections: projections.map(({ name }) => name) }
-
-/** The command line appends little at a time. */
-const streamLimits = {
-  appendQueueEventsMax: 64,
-  appendQueueBytesMax: 1_048_576,
-  appendBatchEventsMax: 64,
-  appendBatchBytesMax: 1_048_576,
-}
 
 /** The engines of a data folder, beside a server that may be running. */
 const embeddedServices: CliServices = {
@@ -31,12 +24,12 @@ const embeddedServices: CliServices = {
       throw new PermanentError({ operation: 'open', subject: `the data folder ${dataFolder}: nothing is in it`, hint })
     }
     const { pepper } = loadSecrets({ dataFolder, random: randomBytes })
-    const options = { file: directoryFile, partition: 'directory', thread: false, limits: streamLimits }
+    const options = { file: directoryFile, partition: 'directory', thread: false, limits: limitsBeside }
     return { stream: await createSqliteStream(options), pepper }
   },
   openLogs: async (dataFolder) => {
     const { logFile } = foldersOf(dataFolder)
-    return existsSync(logFile) ? [await openSqliteStreamReader({ file: logFile, partition: '0' })] : []
+    return existsSync(logFile) ? [await openLogBeside({ file: logFile, partition: '0' })] : []
   },
   openIndexes: async (dataFolder) => {
     const { indexFolder } = foldersOf(dataFolder)

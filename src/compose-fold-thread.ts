@@ -5,7 +5,7 @@ import { createDecoders } from '#projections/decoders.ts'
 import { foldShare, shareName, type FoldTask } from '#projections/fold-share.ts'
 import { projections } from '#projections/registry.ts'
 import { createSqliteIndexWriter } from '#projections/stores/sqlite/writer.ts'
-import { openSqliteStreamReader } from '#streams/sqlite/stream.ts'
+import { openLogBeside } from './compose-log-beside.ts'
 import { limits } from './config.ts'
 import { present } from './lib/assert.ts'
 import { createClock } from './lib/clock.ts'
@@ -22,7 +22,7 @@ const port = present(parentPort, 'a fold runs in a thread')
 const niceness = 10
 if (platform() === 'linux') setPriority(niceness)
 
-const stream = await openSqliteStreamReader({ file: logFile, partition })
+const stream = await openLogBeside({ file: logFile, partition })
 const writer = createSqliteIndexWriter({ folder, limits, share: shareName(task.share) })
 try {
   await foldShare(task, {

@@ -4,6 +4,7 @@ import { reportFailure } from './compose-failure.ts'
 import { limits } from './config.ts'
 import { createHttpApp } from './http/app.ts'
 import { createHttpServer, type HttpServer } from './http/server.ts'
+import { observeDeadLetters } from './operations/dead-letters.ts'
 import { observeIndexes } from './operations/index-lag.ts'
 import type { Metrics } from './operations/metrics.ts'
 import { createOperationsRoutes } from './operations/routes.ts'
@@ -12,12 +13,13 @@ type Options = Readonly<{ engines: Engines; metrics: Metrics; isReady: () => boo
 
 /** The listener for health and metrics of a worker, which does not listen yet. */
 export function createOperationsHttp({ engines, metrics, isReady }: Options): HttpServer {
-  const { readers, clock } = engines
+  const { readers, streams, clock } = engines
   observeIndexes(metrics, {
     indexes: readers.map((reader, partition) => ({ partition: String(partition), reader })),
     projections: projections.map(({ name }) => name),
     clock,
   })
+  observeDeadLetters(metrics, streams, projections)
   const routes = createOperationsRoutes({ metrics, isReady })
   const app = createHttpApp({ routes, random: Math.random, trustedProxies: 0, report: reportFailure })
   return createHttpServer(app.callback(), { limits })

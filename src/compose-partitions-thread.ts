@@ -58,6 +58,10 @@ async function fold(nats: Nats, partition: number, signal: AbortSignal): Promise
       const where = `${projection} of partition ${partition}`
       port.postMessage({ projection: where, reason: explain(error), retried } satisfies ProjectorMessage)
     },
+    onDeadLetter: (letter) => {
+      const where = `${letter.projection} of partition ${partition}`
+      port.postMessage({ ...letter, projection: where } satisfies ProjectorMessage)
+    },
   })
   try {
     await projector.run(signal)

@@ -5,7 +5,7 @@ import { createDecoders } from '#projections/decoders.ts'
 import { createProjector } from '#projections/projector.ts'
 import { projections } from '#projections/registry.ts'
 import { createSqliteIndexWriter } from '#projections/stores/sqlite/writer.ts'
-import { openSqliteStreamReader } from '#streams/sqlite/stream.ts'
+import { openLogBeside } from './compose-log-beside.ts'
 import type { ProjectorData, ProjectorMessage, ProjectorOrder } from './compose-projector.ts'
 import { limits } from './config.ts'
 import { present } from './lib/assert.ts'
@@ -29,7 +29,7 @@ const niceness = 10
 
 async function run(): Promise<void> {
   if (platform() === 'linux') setPriority(niceness)
-  const stream = await openSqliteStreamReader({ file: logFile, partition })
+  const stream = await openLogBeside({ file: logFile, partition })
   const writer = createSqliteIndexWriter({ folder: indexFolder, limits })
   const projector = createProjector({
     stream,
@@ -43,6 +43,7 @@ async function run(): Promise<void> {
       const reason = error instanceof Error ? (error.stack ?? error.message) : String(error)
       port.postMessage({ projection, reason, retried } satisfies ProjectorMessage)
     },
+    onDeadLetter: (letter) => port.postMessage(letter satisfies ProjectorMessage),
   })
   try {
     await projector.run(stopped.signal)

@@ -1,11 +1,20 @@
 import { Worker } from 'node:worker_threads'
+import type { LeftOut } from '#projections/lane.ts'
 
 /** What the embedded projector's thread is started with. */
 export type ProjectorData = Readonly<{ logFile: string; partition: string; indexFolder: string }>
 /** What it is told. */
 export type ProjectorOrder = 'start' | 'stop'
-/** What it says: why one of its projections has stopped, or is tried again. */
-export type ProjectorMessage = Readonly<{ projection: string; reason: string; retried: boolean }>
+/** What it says: why one of its projections has stopped, or is tried again; which event one leaves out. */
+export type ProjectorMessage = Readonly<{ projection: string; reason: string; retried: boolean }> | LeftOut
+
+function describe(message: ProjectorMessage): string {
+  const { projection, reason } = message
+  if ('position' in message) {
+    return `projection ${projection} leaves out the event at ${message.position} (see throughline dead-letters list): ${reason}`
+  }
+  return `projection ${projection} ${message.retried ? 'is tried again' : 'has stopped'}: ${reason}`
+}
 
 export type ProjectorThread = Readonly<{
   start(): void
@@ -26,9 +35,7 @@ export function createProjectorThread(program: string, data: object): ProjectorT
 
   const load = (): Worker => {
     const thread = new Worker(new URL(program, import.meta.url), { workerData: data, name: 'projector' })
-    thread.on('message', ({ projection, reason, retried }: ProjectorMessage) => {
-      console.error(`projection ${projection} ${retried ? 'is tried again' : 'has stopped'}: ${reason}`)
-    })
+    thread.on('message', (message: ProjectorMessage) => console.error(describe(message)))
     thread.on('error', (error) => console.error(`the projector has ended: ${error.message}`))
     thread.once('exit', () => {
       current = undefined

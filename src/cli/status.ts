@@ -1,11 +1,15 @@
+import { buildVersion } from '#projections/build-name.ts'
 import type { Progress } from '#projections/index-store.ts'
+import { deadLettersAfter, deadLettersSubject } from '#src/events/dead-letter.ts'
 import { ok } from '#src/lib/result.ts'
-import { table, type CliServices, type Verb } from './verb.ts'
+import { table, type CliServices, type LogReader, type Verb } from './verb.ts'
 
 /** Projectors write each second, even idle: one that has not for this long is not running. */
 const heartbeatMaxMs = 5_000
 
 type LogStatus = Readonly<{ partition: string; head: number }>
+/** Of each projection, by name. */
+type DeadLetterCounts = ReadonlyMap<string, number>
 type IndexStatus = Readonly<{
   projection: string
   partition: string
@@ -13,13 +17,15 @@ type IndexStatus = Readonly<{
   position: number
   lag: number | null
   state: 'complete' | 'behind' | 'not running' | 'not built'
+  /** Events that are not in the index, and on which nobody has decided. */
+  dead_letters: number
 }>
 
 function stateOf(
   progress: Progress | undefined,
   head: number,
   now: number,
-): Omit<IndexStatus, 'projection' | 'partition'> {
+): Omit<IndexStatus, 'projection' | 'partition' | 'dead_letters'> {
   if (progress === undefined) return { index: null, position: 0, lag: null, state: 'not built' }
   const { index, position, at } = progress
   const running = now - at <= heartbeatMaxMs
@@ -27,37 +33,65 @@ function stateOf(
   return { index, position, lag: Math.max(0, head - position), state: running ? state : 'not running' }
 }
 
-async function readLogs(services: CliServices, dataFolder: string): Promise<readonly LogStatus[]> {
+/** What the live builds leave out. */
+async function countDeadLetters(
+  log: LogReader,
+  progress: ReadonlyMap<string, Progress | undefined>,
+): Promise<DeadLetterCounts> {
+  const counts = new Map<string, number>()
+  for (const [name, of] of progress) {
+    if (of === undefined) continue
+    const newest = await log.last(deadLettersSubject({ name, version: buildVersion(name, of.index) }))
+    const open = deadLettersAfter(newest, log.epoch).filter(({ state }) => state === 'open')
+    counts.set(name, open.length)
+  }
+  return counts
+}
+
+async function readLogs(
+  services: CliServices,
+  dataFolder: string,
+  progress: readonly ReadonlyMap<string, Progress | undefined>[],
+): Promise<readonly Readonly<{ log: LogStatus; deadLetters: DeadLetterCounts }>[]> {
   const logs = await services.openLogs(dataFolder)
   try {
-    return await Promise.all(logs.map(async (log) => ({ partition: log.partition, head: await log.head() })))
+    return await Promise.all(
+      logs.map(async (log, number) => ({
+        log: { partition: log.partition, head: await log.head() },
+        deadLetters: await countDeadLetters(log, progress[number] ?? new Map()),
+      })),
+    )
   } finally {
     await Promise.all(logs.map((log) => log.close()))
   }
 }
 
-/** Of each partition, of each projection. */
+/** Of each partition, of each projection by name. */
 async function readProgress(
   services: CliServices,
   dataFolder: string,
-): Promise<readonly (readonly (Progress | undefined)[])[]> {
+): Promise<readonly ReadonlyMap<string, Progress | undefined>[]> {
   const indexes = await services.openIndexes(dataFolder)
   try {
     return await Promise.all(
-      indexes.map((index) => Promise.all(services.projections.map((name) => index.progress(name)))),
+      indexes.map(async (index) => {
+        const each = services.projections.map(async (name) => [name, await index.progress(name)] as const)
+        return new Map(await Promise.all(each))
+      }),
     )
   } finally {
     await Promise.all(indexes.map((index) => index.close()))
   }
 }
 
-const rowOf = ({ projection, partition, index, position, lag, state }: IndexStatus): readonly string[] => [
+const rowOf = ({ projection, partition, index, position, lag, state, ...rest }: IndexStatus): readonly string[] => [
   projection,
   partition,
   index ?? '',
   String(position),
   lag === null ? '' : String(lag),
   state,
+  String(rest.dead_letters),
 ]
 
 export const status: Verb = {
@@ -70,19 +104,23 @@ export const status: Verb = {
     const directory = await open()
     // Progress first: an index is then never shown ahead of the log.
     const progress = await readProgress(services, dataFolder)
-    const logs = await readLogs(services, dataFolder)
-    const indexes = services.projections.flatMap((projection, at) =>
-      logs.map(({ partition, head }, number): IndexStatus => {
-        return { projection, partition, ...stateOf(progress[number]?.[at], head, clock()) }
+    const logs = await readLogs(services, dataFolder, progress)
+    const indexes = services.projections.flatMap((projection) =>
+      logs.map(({ log: { partition, head }, deadLetters }, number): IndexStatus => {
+        const state = stateOf(progress[number]?.get(projection), head, clock())
+        return { projection, partition, ...state, dead_letters: deadLetters.get(projection) ?? 0 }
       }),
     )
     const workspaces = directory.workspaces().length
     return ok({
-      json: { directory: { position: directory.position(), workspaces }, logs, indexes },
+      json: { directory: { position: directory.position(), workspaces }, logs: logs.map(({ log }) => log), indexes },
       text: [
         `Directory at position ${directory.position()}, ${workspaces} workspaces.`,
-        ...logs.map(({ partition, head }) => `Log of partition ${partition} at position ${head}.`),
-        table([['PROJECTION', 'PARTITION', 'INDEX', 'POSITION', 'LAG', 'STATE'], ...indexes.map(rowOf)]),
+        ...logs.map(({ log: { partition, head } }) => `Log of partition ${partition} at position ${head}.`),
+        table([
+          ['PROJECTION', 'PARTITION', 'INDEX', 'POSITION', 'LAG', 'STATE', 'DEAD LETTERS'],
+          ...indexes.map(rowOf),
+        ]),
       ].join('\n'),
     })
   },

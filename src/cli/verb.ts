@@ -18,8 +18,8 @@ export type CliIo = Readonly<{
   env: Readonly<Record<string, string | undefined>>
 }>
 
-/** A log and an index of one partition, as far as the command line reads them. */
-export type LogReader = Pick<Stream, 'partition' | 'head' | 'close'>
+/** A log and an index of one partition, as far as the command line reads them; a log also takes decisions on dead letters. */
+export type LogReader = Stream
 export type IndexProgress = Pick<IndexReader, 'progress' | 'close'>
 
 /** The engines of a data folder, or of a cluster, and what else compose.ts knows. Everything opened here is closed by the command line. */
@@ -28,7 +28,7 @@ export type CliServices = Readonly<{
   limits: SessionLimits
   /** The directory's log, for appending beside running servers, and what keys the hashes of its keys. */
   openDirectory(dataFolder: string): Promise<Readonly<{ stream: Stream; pepper: string }>>
-  /** The telemetry logs, for reading, in order of the partitions; none where there are none yet. */
+  /** The telemetry logs, for reading and for decisions, in order of the partitions; none where there are none yet. */
   openLogs(dataFolder: string): Promise<readonly LogReader[]>
   /** Their indexes, for reading, in the same order; none where there are none yet. */
   openIndexes(dataFolder: string): Promise<readonly IndexProgress[]>

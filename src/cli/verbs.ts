@@ -1,4 +1,5 @@
 import { builds } from './builds.ts'
+import { deadLettersDrop, deadLettersList, deadLettersRetry, deadLettersShow } from './dead-letters.ts'
 import { drop } from './drop.ts'
 import { env } from './env.ts'
 import { firstRun } from './first-run.ts'
@@ -37,6 +38,10 @@ export const verbs: readonly Verb[] = [
   rebuild,
   rollback,
   drop,
+  deadLettersList,
+  deadLettersShow,
+  deadLettersRetry,
+  deadLettersDrop,
   replay,
   firstRun,
   env,

@@ -192,7 +192,7 @@ describe('command line', () => {
       const progress = new Map([
         ['traces', { index: 'traces-v2-001', position: 0, head: 0, at: Date.now(), caughtUpAt: Date.now() }],
       ])
-      const notBuilt = { index: null, position: 0, lag: null, state: 'not built' }
+      const notBuilt = { index: null, position: 0, lag: null, state: 'not built', dead_letters: 0 }
       const { out } = await run(['status', '--json'], { services: createServices(progress, ['0', '1']) })
       expect(JSON.parse(out)).to.deep.equal({
         directory: { position: 4_096, workspaces: 1 },
@@ -201,7 +201,15 @@ describe('command line', () => {
           { partition: '1', head: 0 },
         ],
         indexes: [
-          { projection: 'traces', partition: '0', index: 'traces-v2-001', position: 0, lag: 0, state: 'complete' },
+          {
+            projection: 'traces',
+            partition: '0',
+            index: 'traces-v2-001',
+            position: 0,
+            lag: 0,
+            state: 'complete',
+            dead_letters: 0,
+          },
           { projection: 'traces', partition: '1', ...notBuilt },
           { projection: 'logs', partition: '0', ...notBuilt },
           { projection: 'logs', partition: '1', ...notBuilt },

@@ -1,10 +1,14 @@
 import { expect } from 'chai'
+import { observeDeadLetters } from '#src/operations/dead-letters.ts'
 import { observeIndexes } from '#src/operations/index-lag.ts'
 import { createMetrics } from '#src/operations/metrics.ts'
 import { createStreamObserver } from '#src/operations/observed-stream.ts'
 import { createOperationsRoutes } from '#src/operations/routes.ts'
 import { noCounts } from '#src/events/envelope.ts'
-import { TransientError } from '#src/lib/failure.ts'
+import { present } from '#src/lib/assert.ts'
+import { PermanentError, TransientError } from '#src/lib/failure.ts'
+import { createDeadLetters } from '#projections/dead-letters.ts'
+import { PoisonError } from '#projections/fold-batch.ts'
 import type { IndexReader, Progress } from '#projections/index-store.ts'
 import { createMemoryStream } from '#streams/memory/stream.ts'
 import { makeEvent } from '../streams/make-event.ts'
@@ -45,6 +49,32 @@ waiting 3
     expect(text).to.include('# lost could not be read\n')
     expect(text).to.match(/^kept 1$/m)
     expect(text).to.not.match(/^lost/m)
+  })
+})
+
+describe('dead letters', () => {
+  it('are counted for each log and each index while nobody has decided on them', async () => {
+    const metrics = createMetrics()
+    const streams = ['0', '1'].map((partition) => createMemoryStream({ partition }))
+    observeDeadLetters(metrics, streams, [
+      { name: 'logs', version: 2 },
+      { name: 'traces', version: 1 },
+    ])
+    const [stream] = streams
+    const letters = createDeadLetters({ stream: present(stream, 'the first'), clock: () => 1 })
+    await stream?.append([makeEvent('one'), makeEvent('two'), makeEvent('three')])
+    const reason = new PermanentError({ operation: 'decode', subject: 'it' })
+    for (const event of (await stream?.read(0, 3)) ?? []) {
+      await letters.put({ name: 'logs', version: 2 }, new PoisonError(event, reason))
+    }
+    await letters.settle({ name: 'logs', version: 2 }, 4096, 'dropped')
+    const told = (await metrics.text()).split('\n').filter((line) => line.startsWith('throughline_dead_letters'))
+    expect(told).to.deep.equal([
+      'throughline_dead_letters{projection="logs",partition="0"} 2',
+      'throughline_dead_letters{projection="traces",partition="0"} 0',
+      'throughline_dead_letters{projection="logs",partition="1"} 0',
+      'throughline_dead_letters{projection="traces",partition="1"} 0',
+    ])
   })
 })
 

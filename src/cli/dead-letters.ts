@@ -1,0 +1,145 @@
+import { createDeadLetters, type DeadLetters } from '#projections/dead-letters.ts'
+import { projections } from '#projections/registry.ts'
+import { openPayload } from '#src/events/codec.ts'
+import type { DeadLetter } from '#src/events/dead-letter.ts'
+import { fail, ok } from '#src/lib/result.ts'
+import type { Refused } from '#src/directory/directory-writer.ts'
+import { isoTime, table, UsageError, type Outcome, type Verb, type VerbContext } from './verb.ts'
+
+type Found = Readonly<{
+  partition: string
+  projection: string
+  version: number
+  letter: DeadLetter
+  letters: DeadLetters
+}>
+
+/** Does it with the dead letters of all partitions, in the order of partitions and projections. */
+async function withLetters(
+  { services, dataFolder, clock }: VerbContext,
+  task: (found: readonly Found[]) => Promise<Outcome>,
+): Promise<Outcome> {
+  const logs = await services.openLogs(dataFolder)
+  try {
+    const found: Found[] = []
+    for (const stream of logs) {
+      const letters = createDeadLetters({ stream, clock })
+      for (const { name, version } of projections) {
+        const { partition } = stream
+        for (const letter of await letters.letters({ name, version })) {
+          found.push({ partition, projection: name, version, letter, letters })
+        }
+      }
+    }
+    return await task(found)
+  } finally {
+    await Promise.all(logs.map((log) => log.close()))
+  }
+}
+
+/** Those at the position that is named as acknowledgements name it: `0/4096`, or `4096` in partition 0. */
+function at(found: readonly Found[], name: string): readonly Found[] {
+  const [, partition = '0', digits] = /^(?:(\d+)\/)?(\d{1,15})$/.exec(name) ?? []
+  if (digits === undefined) throw new UsageError(`${JSON.stringify(name)} is no position, such as 0/4096`)
+  return found.filter((one) => one.partition === partition && one.letter.position === Number(digits))
+}
+
+const nothingAt = (name: string) =>
+  fail<Refused>({
+    code: 'unknown',
+    field: 'position',
+    detail: `There is no dead letter at ${name}; "throughline dead-letters list" shows them.`,
+  })
+
+async function letterJson({ partition, projection, letter, letters }: Found) {
+  const event = await letters.event(letter.position)
+  return {
+    position: `${partition}/${letter.position}`,
+    projection,
+    state: letter.state,
+    workspace: event?.workspaceId ?? null,
+    type: event?.type ?? null,
+    received_at: isoTime(event?.receivedAt ?? null),
+    reason: await letters.reason(letter),
+  }
+}
+
+export const deadLettersList: Verb = {
+  name: 'dead-letters list',
+  names: [],
+  usage: '',
+  about: 'lists the events that an index could not take and is without: where they stand in the log, and why',
+  options: {},
+  run: (given) =>
+    withLetters(given, async (found) => {
+      const all = await Promise.all(found.map(letterJson))
+      const rows = all.map((one) => [one.position, one.projection, one.state, one.workspace ?? '', one.reason])
+      const text = table([['POSITION', 'PROJECTION', 'STATE', 'WORKSPACE', 'REASON'], ...rows])
+      return ok({ json: { dead_letters: all }, text: all.length === 0 ? 'There are none.' : text })
+    }),
+}
+
+export const deadLettersShow: Verb = {
+  name: 'dead-letters show',
+  names: ['POSITION'],
+  usage: '',
+  about: 'shows one, with its bytes as they were received, unpacked',
+  options: {},
+  run: (given) => {
+    const [name = ''] = given.names
+    return withLetters(given, async (all) => {
+      const found = at(all, name)
+      const [first] = found
+      if (first === undefined) return nothingAt(name)
+      const event = await first.letters.event(first.letter.position)
+      const of = await Promise.all(found.map(letterJson))
+      if (event === undefined) {
+        return ok({ json: { dead_letters: of, event: null }, text: 'The log does not hold it any more.' })
+      }
+      const { payload: _, ...header } = event
+      const bytes = Buffer.from(openPayload(event))
+      const json = { dead_letters: of, event: header, payload_base64: bytes.toString('base64') }
+      const lines = of.map(({ projection, state, reason }) => `${projection}: ${state}: ${reason}`)
+      return ok({ json, text: [...lines, JSON.stringify(header), bytes.toString('utf8')].join('\n') })
+    })
+  },
+}
+
+function settle(name: string, as: 'retried' | 'dropped', about: string, done: string): Verb {
+  return {
+    name,
+    names: ['POSITION'],
+    usage: '',
+    about,
+    options: {},
+    run: (given) => {
+      const [position = ''] = given.names
+      return withLetters(given, async (all) => {
+        const found = at(all, position)
+        if (found.length === 0) return nothingAt(position)
+        const changed: string[] = []
+        for (const { projection, version, letter, letters } of found) {
+          const before = await letters.settle({ name: projection, version }, letter.position, as)
+          if (before !== undefined && before !== as && before !== 'retried') changed.push(projection)
+        }
+        const text =
+          changed.length === 0 ? 'Nothing has changed: that was decided before.' : `${done} (${changed.join(', ')}).`
+        return ok({ json: { position, [as]: changed }, text })
+      })
+    },
+  }
+}
+
+export const deadLettersRetry = settle(
+  'dead-letters retry',
+  'retried',
+  'has its index fold it after all, with the program as it is now; if that fails it is listed again, at a new position',
+  'It is folded when its index comes to this decision',
+)
+
+export const deadLettersDrop = settle(
+  'dead-letters drop',
+  'dropped',
+  'says that it may stay out: it is counted no more, and its bytes stay in the log',
+  'It stays out',
+)

@@ -1,0 +1,40 @@
+import { createSqliteStream, openSqliteStreamReader, type SqliteStream } from '#streams/sqlite/stream.ts'
+import type { LogFile } from '#streams/sqlite/database.ts'
+import { ConflictError, type Stream } from '#streams/stream.ts'
+
+/** Who writes beside the server appends little at a time. */
+export const limitsBeside = {
+  appendQueueEventsMax: 64,
+  appendQueueBytesMax: 1_048_576,
+  appendBatchEventsMax: 64,
+  appendBatchBytesMax: 1_048_576,
+}
+
+/**
+ * A log that another thread or process writes: for reading, and for the few decisions that its readers put into it. It is opened for
+ * writing by the first append.
+ */
+export async function openLogBeside(log: LogFile): Promise<Stream> {
+  const reader = await openSqliteStreamReader(log)
+  let writer: Promise<SqliteStream> | undefined
+  return {
+    ...reader,
+    append: async (...given) => {
+      writer ??= createSqliteStream({ ...log, thread: false, limits: limitsBeside })
+      try {
+        return await (await writer).append(...given)
+      } catch (error) {
+        if (error instanceof ConflictError) throw error
+        // What could not be opened is opened anew the next time; so is what an I/O error has broken.
+        const failed = writer
+        writer = undefined
+        await failed?.then((stream) => stream.close()).catch(() => undefined)
+        throw error
+      }
+    },
+    close: async () => {
+      await reader.close()
+      await (await writer?.catch(() => undefined))?.close()
+    },
+  }
+}
