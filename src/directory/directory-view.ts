@@ -6,6 +6,7 @@ import type { Clock } from '#src/lib/clock.ts'
 import { auditedWorkspaces, createAuditTrail, type AuditLookups, type AuditTrail } from './audit-trail.ts'
 import type { DirectoryView, Key, Member, MemberRole, Session, User, Workspace, WorkspacePlan } from './directory.ts'
 import { hashKey, isWellFormedKey, keyKindOf } from './keys.ts'
+import { createPepperCheck } from './pepper.ts'
 
 /** How many sessions one person may have at once (the oldest end), and addresses that are remembered as theirs. */
 const sessionsPerUserMax = 1_000
@@ -245,6 +246,7 @@ export function createDirectoryView({ plans, pepper, clock, limits }: Options): 
   const state = emptyState()
   const trail = createAuditTrail()
   const lookups = auditLookups(state)
+  const checkPepper = createPepperCheck(pepper)
   const memberOf = (workspaceId: string, userId: string): boolean =>
     state.workspaces.get(workspaceId)?.members.has(userId) ?? false
 
@@ -263,6 +265,7 @@ export function createDirectoryView({ plans, pepper, clock, limits }: Options): 
     apply: (recorded) => {
       const at = { at: recorded.receivedAt, position: recorded.position }
       const event = decodeDirectoryEvent(recorded)
+      checkPepper(event)
       for (const workspaceId of auditedWorkspaces(event, lookups)) trail.note(workspaceId, at.position)
       fold(state, event, at, { plans, limits })
       state.position = recorded.position

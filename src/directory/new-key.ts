@@ -4,6 +4,7 @@ import type { Key, KeyKind, KeyScope } from './directory.ts'
 import type { HeldView } from './directory-view.ts'
 import { refuse, type DirectoryWriter } from './directory-writer.ts'
 import { createKeySecret, defaultScopes, hashKey, keyLast4, keyPrefixes, type RandomBytes } from './keys.ts'
+import { pepperMark } from './pepper.ts'
 
 /** Live keys of one workspace. */
 const keysMax = 1_000
@@ -28,7 +29,8 @@ export function keyCreated(
 ): Readonly<{ event: Extract<DirectoryEvent, { type: 'directory.key.created' }>; secret: string }> {
   const secret = createKeySecret(kind, random)
   const shown = { kind, scopes: [...scopes], name, prefix: keyPrefixes[kind], last4: keyLast4(secret) }
-  const own = { workspaceId, keyId: newId('k'), origins: [...origins], hash: hashKey(pepper, secret), by }
+  const hashed = { hash: hashKey(pepper, secret), pepper: pepperMark(pepper) }
+  const own = { workspaceId, keyId: newId('k'), origins: [...origins], ...hashed, by }
   return { event: { type: 'directory.key.created', ...own, ...shown }, secret }
 }
 

@@ -36,6 +36,8 @@ const payloads = {
     last4: text,
     origins: z.array(text).readonly(),
     hash,
+    /** Of the pepper that keys `hash`. None in the oldest events. */
+    pepper: hash.optional(),
     by,
   }),
   'directory.key.revoked': z.object({ workspaceId, keyId: id, by }),

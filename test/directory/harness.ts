@@ -31,7 +31,7 @@ export const newStream = (): Stream => createMemoryStream({ partition: 'director
 
 /** A directory over a memory stream; give the same stream twice to have two processes. */
 export async function openDirectory(
-  given: Readonly<{ stream?: Stream; clock?: TestClock; plans?: Plans }> = {},
+  given: Readonly<{ stream?: Stream; clock?: TestClock; plans?: Plans; pepper?: string }> = {},
 ): Promise<Opened> {
   const stream = given.stream ?? newStream()
   const clock = given.clock ?? createTestClock()
@@ -40,7 +40,7 @@ export async function openDirectory(
     stream,
     clock,
     random: randomBytes,
-    pepper,
+    pepper: given.pepper ?? pepper,
     plans: given.plans ?? plans,
     limits,
     passwords,
