@@ -1,4 +1,5 @@
-import type { FrozenPart, Part, SearchItem } from './index-audit.ts'
+import type { Position } from '#src/events/envelope.ts'
+import type { Fingerprint, FrozenPart, Part, SearchItem } from './index-audit.ts'
 import type { DocumentId } from './projection.ts'
 
 export type Stored = Readonly<Record<string, string>>
@@ -11,8 +12,21 @@ export type Difference = Part &
   Readonly<{ collection: string; id: DocumentId; indexed?: Stored; expected?: Stored }> &
   (Readonly<{ kind: 'entry' }> | Readonly<{ kind: 'search'; item: string }>)
 
-/** `differences`: the first of them; `different`: all. */
-export type Comparison = Readonly<{ entries: number; different: number; differences: readonly Difference[] }>
+/**
+ * An entry of a part that is not `exact`, which cannot be judged where the part stands. With a `hash` it is right if the fold has it
+ * just so at the entry's own position; without, it is gone, and right if the fold has put another in its place by now.
+ */
+export type Later = Part &
+  Readonly<{ collection: string; id: DocumentId }> &
+  Readonly<{ hash: string; position: Position } | { hash?: never; position?: never }>
+
+/** `differences`: the first of them; `different`: all, but those that are to be judged `later`. */
+export type Comparison = Readonly<{
+  entries: number
+  different: number
+  differences: readonly Difference[]
+  later: readonly Later[]
+}>
 
 type Pair<T> = Readonly<{ name: string; indexed?: T; expected?: T }>
 
@@ -103,11 +117,32 @@ function createFindings({ indexed, expected, part }: Sides, namedMax: number) {
 }
 type Findings = ReturnType<typeof createFindings>
 
-async function compareEntries(sides: Sides, collection: string, findings: Findings): Promise<void> {
+/** Where the part holds more than it says, what later events may have done is judged later. Documents do not go away. */
+async function laterOf(
+  { part, indexed, expected }: Sides,
+  collection: string,
+  id: DocumentId,
+  is: Fingerprint | undefined,
+): Promise<Later | undefined> {
+  if (indexed.exact) return undefined
+  if (is === undefined) {
+    const isRecord = (await expected.entry(collection, id))?.created === undefined
+    return isRecord ? { ...part, collection, id } : undefined
+  }
+  const { hash, position } = is
+  return position > indexed.position ? { ...part, collection, id, hash, position } : undefined
+}
+
+async function compareEntries(sides: Sides, collection: string, findings: Findings): Promise<readonly Later[]> {
+  const later: Later[] = []
   const all = pairs(sides.indexed.fingerprints(collection), sides.expected.fingerprints(collection), ({ id }) => id)
   for await (const { name, indexed, expected } of all) {
-    if (indexed?.hash !== expected?.hash) await findings.entry(collection, name)
+    if (indexed?.hash === expected?.hash) continue
+    const postponed = await laterOf(sides, collection, name, indexed)
+    if (postponed === undefined) await findings.entry(collection, name)
+    else later.push(postponed)
   }
+  return later
 }
 
 /** Says which entries a term or count leads to, that should lead elsewhere; the item itself where it leads to none. */
@@ -138,12 +173,27 @@ export async function compareParts(sides: Sides, namedMax: number): Promise<Comp
   const is = new Map((await sides.indexed.digests()).map((digest) => [digest.collection, digest]))
   const should = new Map((await sides.expected.digests()).map((digest) => [digest.collection, digest]))
   const findings = createFindings(sides, namedMax)
+  const later: Later[] = []
   let entries = 0
   for (const collection of new Set([...is.keys(), ...should.keys()])) {
     const [a, b] = [is.get(collection), should.get(collection)]
     entries += a?.entries ?? 0
-    if (a?.content !== b?.content) await compareEntries(sides, collection, findings)
+    if (a?.content !== b?.content) later.push(...(await compareEntries(sides, collection, findings)))
     if ((a?.search ?? '') !== (b?.search ?? '')) await compareSearch(sides, collection, findings)
   }
-  return { entries, different: findings.count(), differences: findings.differences }
+  return { entries, different: findings.count(), differences: findings.differences, later }
+}
+
+/**
+ * Judges entries of a part that were left for later. The expected side stands at their own position, or, of those that are gone,
+ * where no event is left that may have been folded into the part.
+ */
+export async function compareLater(sides: Sides, later: readonly Later[], namedMax: number): Promise<Comparison> {
+  const findings = createFindings(sides, namedMax)
+  for (const { collection, id, hash } of later) {
+    const should = await sides.expected.fingerprint(collection, id)
+    const isReplaced = should === undefined || should.position > sides.indexed.position
+    if (hash === undefined ? !isReplaced : hash !== should?.hash) await findings.entry(collection, id)
+  }
+  return { entries: 0, different: findings.count(), differences: findings.differences, later: [] }
 }

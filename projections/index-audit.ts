@@ -1,7 +1,7 @@
 import type { Position } from '#src/events/envelope.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import type { IndexName } from './index-store.ts'
-import type { DocumentId } from './projection.ts'
+import type { DocumentId, Entry } from './projection.ts'
 
 /** What a build holds of a workspace under one day of receipt: read, compared and dropped together. */
 export type Part = Readonly<{ workspaceId: WorkspaceId; day: string }>
@@ -14,19 +14,28 @@ export type Part = Readonly<{ workspaceId: WorkspaceId; day: string }>
  */
 export type Digest = Readonly<{ collection: string; entries: number; content: string; search: string }>
 
-/** One entry, by a hash over all that is stored of it. */
-export type Fingerprint = Readonly<{ id: DocumentId; hash: string }>
+/** One entry, by a hash over all that is stored of it; and its position. */
+export type Fingerprint = Readonly<{ id: DocumentId; hash: string; position: Position }>
 
 /** One thing that searches go by beside the entries, and what it says: a term and a hash of its places, a minute and its count. */
 export type SearchItem = Readonly<{ name: string; value: string }>
 
 /** A part as it stood at one moment: writers go on beside it, until it is released. */
 export interface FrozenPart {
-  /** The part holds the fold of all events up to here and of none after; 0 for a part that is not there. */
+  /** The part holds the fold of all events up to here, and of none after if it is `exact`. 0, or where the build stands, for a part that is not there. */
   readonly position: Position
+  /**
+   * False where the engine cannot tell one write from the next. Then entries that later events were folded into are as they were
+   * after the last of these, at their own positions; and records that later events replaced may be gone.
+   */
+  readonly exact: boolean
   digests(): Promise<readonly Digest[]>
   /** In order of their ids (code points). */
+  entries(collection: string): AsyncIterable<Entry>
+  entry(collection: string, id: DocumentId): Promise<Entry | undefined>
+  /** In order of their ids (code points). */
   fingerprints(collection: string): AsyncIterable<Fingerprint>
+  fingerprint(collection: string, id: DocumentId): Promise<Fingerprint | undefined>
   /** In order of their names (code points). */
   searchItems(collection: string): AsyncIterable<SearchItem>
   /** The entries that a search item leads to, by id, and where in each. In order of their ids; empty for a count. */
@@ -40,6 +49,11 @@ export interface FrozenPart {
 export interface IndexAudit {
   /** The parts that a build holds, in no order. */
   parts(index: IndexName): Promise<readonly Part[]>
+  /**
+   * From now on, until it is released, the parts of this build are frozen as they stood at one moment, where the engine freezes a build
+   * as a whole; elsewhere each as it stands when it is frozen.
+   */
+  hold(index: IndexName): Promise<Readonly<{ release(): Promise<void> }>>
   /** One part at a time may be frozen. */
   freeze(index: IndexName, part: Part): Promise<FrozenPart>
   /** Copies a workspace's parts as they stand, positions and all, into a build that holds none of them yet. */

@@ -1,9 +1,9 @@
 import { PermanentError, TransientError } from '#src/lib/failure.ts'
-import type { Position } from '#src/events/envelope.ts'
+import type { Position, RecordedEvent } from '#src/events/envelope.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { readCurrent } from '#streams/follow.ts'
 import { projectionNamed, type BuildContext, type BuildPlace } from './build-place.ts'
-import { compareParts, type Difference } from './compare.ts'
+import { compareLater, compareParts, type Comparison, type Difference, type Later } from './compare.ts'
 import { createDeadLetters } from './dead-letters.ts'
 import { foldShares } from './fold-shares.ts'
 import type { Part } from './index-audit.ts'
@@ -54,17 +54,22 @@ async function storedBuild(writer: IndexWriter, projection: string, index: Index
 /** The fold of the log that an index is compared with: it goes on event by event, to where the index stands. */
 function createExpected(context: BuildContext, lane: Lane, takes: (workspaceId: WorkspaceId) => boolean) {
   const { stream, decode, limits } = context
+  /** Read, and not folded yet: it may be asked for one event after another. */
+  let ahead: readonly RecordedEvent[] = []
   return {
     position: () => lane.position(),
     async foldTo(position: Position): Promise<void> {
       while (lane.position() < position) {
-        const read = await readCurrent(stream, lane.position(), limits.projectorBatchEventsMax)
-        const events = read.filter((event) => event.position <= position)
-        const last = events.at(-1)?.position
-        if (last === undefined) {
+        if (ahead.length === 0) ahead = await readCurrent(stream, lane.position(), limits.projectorBatchEventsMax)
+        if (ahead.length === 0) {
           const hint = 'the index is ahead of the log: it follows another one, or the log has lost its tail'
           throw new PermanentError({ operation: 'verify', subject: `${lane.index} at position ${position}`, hint })
         }
+        const events = ahead.filter((event) => event.position <= position)
+        const last = events.at(-1)?.position
+        // No event stands there: the fold is as it was after the one before.
+        if (last === undefined) return
+        ahead = ahead.slice(events.length)
         const mine = events.filter(({ workspaceId }) => takes(workspaceId))
         await lane.fold(mine.map(decode), last)
       }
@@ -137,35 +142,82 @@ async function inOrder({ indexed, index }: Target, parts: readonly Part[]): Prom
   return placed.sort(([a], [b]) => a - b).map(([, part]) => part)
 }
 
-async function compareAll(target: Target, namedMax: number) {
-  const { indexed, expectedParts, index, takes } = target
-  const compared = new Set<string>()
+/** What was found so far, of all parts. */
+function createTally(namedMax: number) {
   const workspaces = new Map<WorkspaceId, { entries: number; different: number }>()
   const differences: Difference[] = []
+  const later: Later[] = []
+  return {
+    later,
+    namedMax: () => namedMax - differences.length,
+    add({ workspaceId }: Part, found: Comparison): void {
+      const { entries, different } = workspaces.get(workspaceId) ?? { entries: 0, different: 0 }
+      workspaces.set(workspaceId, { entries: entries + found.entries, different: different + found.different })
+      differences.push(...found.differences)
+      later.push(...found.later)
+    },
+    value: () => ({ workspaces: [...workspaces].map(([workspaceId, of]) => ({ workspaceId, ...of })), differences }),
+  }
+}
+type Tally = ReturnType<typeof createTally>
+
+type Sides = Awaited<ReturnType<typeof freezeBoth>>
+
+async function compared(sides: Sides, tally: Tally, compare: () => Promise<Comparison>): Promise<void> {
+  try {
+    tally.add(sides.part, await compare())
+  } finally {
+    await sides.expected.release()
+    await sides.indexed.release()
+  }
+}
+
+/**
+ * Judges what could not be judged where its part stands: the expected fold goes on, from one entry's position to the next one's, and
+ * to the head of the log at last.
+ */
+async function compareRest(target: Target, tally: Tally): Promise<void> {
+  const { context, indexed, expectedParts, expected, index } = target
+  const rest = tally.later.splice(0)
+  const head = await context.stream.head()
+  const placeOf = ({ position = head, ...part }: Later): string => `${position} ${nameOf(part)}`
+  const sorted = rest.toSorted((a, b) => (a.position ?? head) - (b.position ?? head))
+  for (const later of Map.groupBy(sorted, placeOf).values()) {
+    const [{ workspaceId, day, position = head }] = later as [Later]
+    // What is beyond the log is not as the log says.
+    if (position <= head) await expected.foldTo(position)
+    const part = { workspaceId, day }
+    const sides = {
+      part,
+      indexed: await indexed.freeze(index, part),
+      expected: await expectedParts.freeze(index, part),
+    }
+    await compared(sides, tally, () => compareLater(sides, later, tally.namedMax()))
+  }
+}
+
+async function compareAll(target: Target, namedMax: number) {
+  const { indexed, expectedParts, index, takes } = target
+  const seen = new Set<string>()
+  const tally = createTally(namedMax)
   const compare = async (parts: readonly Part[]): Promise<void> => {
-    const left = parts.filter((part) => takes(part.workspaceId) && !compared.has(nameOf(part)))
+    const left = parts.filter((part) => takes(part.workspaceId) && !seen.has(nameOf(part)))
     for (const part of await inOrder(target, left)) {
-      compared.add(nameOf(part))
+      seen.add(nameOf(part))
       const sides = await freezeBoth(target, part)
-      try {
-        const found = await compareParts(sides, namedMax - differences.length)
-        const of = workspaces.get(part.workspaceId) ?? { entries: 0, different: 0 }
-        const { entries, different } = of
-        workspaces.set(part.workspaceId, {
-          entries: entries + found.entries,
-          different: different + found.different,
-        })
-        differences.push(...found.differences)
-      } finally {
-        await sides.expected.release()
-        await sides.indexed.release()
-      }
+      await compared(sides, tally, () => compareParts(sides, tally.namedMax()))
     }
   }
-  await compare(await indexed.parts(index))
-  // What the log says is there and the index has no part of.
-  await compare(await expectedParts.parts(index))
-  return { workspaces: [...workspaces].map(([workspaceId, of]) => ({ workspaceId, ...of })), differences }
+  const held = await indexed.hold(index)
+  try {
+    await compare(await indexed.parts(index))
+    // What the log says is there and the index has no part of.
+    await compare(await expectedParts.parts(index))
+    await compareRest(target, tally)
+  } finally {
+    await held.release()
+  }
+  return tally.value()
 }
 
 /** The builds that readers use, of these projections. */
@@ -210,17 +262,17 @@ async function verifyIn(
     scratchWriter = scratch.writer()
     const verdicts: Verdict[] = []
     for (const { projection, index, after, until } of builds) {
-      const found = projectionNamed(context, projection)
-      if (found === undefined) throw new PermanentError({ operation: 'verify', subject: projection })
+      const fold = projectionNamed(context, projection)
+      if (fold === undefined) throw new PermanentError({ operation: 'verify', subject: projection })
       const { stream, clock, limits, decode } = context
       const deadLetters = createDeadLetters({ stream, clock, decides: false })
       const laneOptions = { writer: scratchWriter, epoch: stream.epoch, clock, limits, decode, deadLetters }
-      const lane = await openLane(found, index, laneOptions, after)
+      const lane = await openLane(fold, index, laneOptions, after)
       const expected = createExpected(context, lane, takes)
       const target: Target = { context, projection, index, writer, indexed, expectedParts, expected, takes }
-      const compared = await compareAll(target, namedMax)
-      const equal = compared.workspaces.every(({ different }) => different === 0)
-      verdicts.push({ projection, index, position: until, equal, ...compared })
+      const found = await compareAll(target, namedMax)
+      const equal = found.workspaces.every(({ different }) => different === 0)
+      verdicts.push({ projection, index, position: until, equal, ...found })
     }
     return verdicts
   } finally {

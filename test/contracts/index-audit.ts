@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import { after as afterAll, afterEach, beforeEach, describe, it } from 'mocha'
+import { stringifyJson } from '#src/lib/json.ts'
 import type { Digest, FrozenPart, IndexAudit, Part } from '#projections/index-audit.ts'
 
 import type { Entry } from '#projections/projection.ts'
@@ -63,8 +64,26 @@ export function indexAuditContract(name: string, create: () => Promise<AuditPlac
       for (const { remove } of places) await remove()
     })
 
-    const write = (entries: readonly Entry[], position: number, to = index, workspaceId = acme): Promise<void> =>
-      store.writer.write(to, [{ workspaceId, entries }], { epoch, position })
+    const write = async (
+      entries: readonly Entry[],
+      position: number,
+      to = index,
+      workspaceId = acme,
+    ): Promise<void> => {
+      await store.writer.write(to, [{ workspaceId, entries }], { epoch, position })
+      // An engine may say only then how far its files are.
+      await store.writer.heartbeat(to, { position, head: position, at: position, caughtUpAt: position })
+    }
+    /** In cuts of these sizes; all at once without. */
+    const writeAll = async (history: readonly Entry[], size = () => history.length, to = index): Promise<void> => {
+      for (let from = 0; from < history.length;) {
+        const batch = history.slice(from, from + size())
+        from += batch.length
+        // Of one document a batch holds the last form only, as a projector writes it.
+        const last = new Map(batch.map((entry) => [entry.id, entry]))
+        await write([...last.values()], from, to)
+      }
+    }
     const frozen = async <T>(build: string, look: (part: FrozenPart) => Promise<T>, part = today): Promise<T> => {
       const held = await store.audit.freeze(build, part)
       try {
@@ -100,14 +119,8 @@ export function indexAuditContract(name: string, create: () => Promise<AuditPlac
       it(`gives builds of one history equal digests, in whatever cuts they were written (seed ${seed})`, async () => {
         const random = createRandom(seed)
         const history = randomHistory(random)
-        for (const entry of history) await write([entry], entry.position)
-        for (let from = 0; from < history.length;) {
-          const batch = history.slice(from, from + 1 + random.below(9))
-          from += batch.length
-          // Of one document a batch holds the last form only, as a projector writes it.
-          const last = new Map(batch.map((entry) => [entry.id, entry]))
-          await write([...last.values()], from, second)
-        }
+        await writeAll(history, () => 1 + random.below(4))
+        await writeAll(history, () => 1 + random.below(20), second)
         expect(await digests(second)).to.deep.equal(await digests(index))
         for (const collection of ['lines', 'things']) {
           const prints = await frozen(index, (held) => collect(held.fingerprints(collection)))
@@ -164,6 +177,35 @@ export function indexAuditContract(name: string, create: () => Promise<AuditPlac
       expect(await frozen(index, (held) => held.stored('none', entry.id))).to.equal(undefined)
     })
 
+    it('gives the entries as they were written, in order of their ids', async () => {
+      const history = randomHistory(createRandom(5))
+      await writeAll(history)
+      for (const collection of ['lines', 'things']) {
+        const wanted = new Map(history.filter((entry) => entry.collection === collection).map((one) => [one.id, one]))
+        const entries = await frozen(index, (held) => collect(held.entries(collection)))
+        const ids = entries.map(({ id }) => id)
+        expect(ids).to.deep.equal([...wanted.keys()].toSorted())
+        const text = (entry: Entry | undefined) => stringifyJson([entry?.document, entry?.position, entry?.created])
+        expect(entries.map(text)).to.deep.equal(ids.map((id) => text(wanted.get(id))))
+        const prints = await frozen(index, (held) => collect(held.fingerprints(collection)))
+        expect(prints.map(({ id, position }) => [id, position])).to.deep.equal(
+          entries.map(({ id, position }) => [id, position]),
+        )
+        const [first] = entries
+        expect(await frozen(index, (held) => held.entry(collection, first?.id ?? ''))).to.deep.equal(first)
+        expect(await frozen(index, (held) => held.entry(collection, 'x'))).to.equal(undefined)
+      }
+    })
+
+    it('freezes parts that say where they stand while the build is held, and then again', async () => {
+      await write([lineEntry({}, 1)], 5)
+      const hold = await store.audit.hold(index)
+      const position = await frozen(index, async (held) => held.position)
+      await hold.release()
+      await write([lineEntry({}, 9)], 9)
+      expect([position, await frozen(index, async (held) => held.position)]).to.deep.equal([5, 9])
+    })
+
     it('stands still while it is frozen, at the position that it says', async () => {
       await write([lineEntry({}, 1)], 5)
       const held = await store.audit.freeze(index, today)
@@ -178,8 +220,7 @@ export function indexAuditContract(name: string, create: () => Promise<AuditPlac
     })
 
     it('copies a workspace as it stands, and nothing of another', async () => {
-      const history = randomHistory(createRandom(7))
-      for (const entry of history) await write([entry], entry.position)
+      await writeAll(randomHistory(createRandom(7)))
       await write([lineEntry({}, 99)], 99, index, other)
       await store.audit.copy(index, second, acme)
       await store.audit.copy(index, second, 'third' as typeof acme)

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -5,10 +6,14 @@ import { DatabaseSync } from 'node:sqlite'
 import { expect } from 'chai'
 import type { FrozenPart } from '#projections/index-audit.ts'
 import type { IndexWriter } from '#projections/index-store.ts'
+import { createElasticsearchIndexAudit } from '#projections/stores/elasticsearch/audit.ts'
+import { createElasticsearchIndexWriter } from '#projections/stores/elasticsearch/writer.ts'
 import { createMemoryIndexStore } from '#projections/stores/memory/store.ts'
 import { createSqliteIndexAudit } from '#projections/stores/sqlite/audit.ts'
 import { createSqliteIndexWriter } from '#projections/stores/sqlite/writer.ts'
 import { indexAuditContract } from '#test/contracts/index-audit.ts'
+import { removeIndices } from '#test/support/elasticsearch.ts'
+import { elasticsearchEngine, enginesTimeoutMs } from '#test/support/engines.ts'
 import { acme, day, epoch, fixture, index, lineEntry, thingEntry, write } from '#test/support/index-fixture.ts'
 
 const limits = { indexFilesOpenMax: 4 }
@@ -28,6 +33,26 @@ indexAuditContract('sqlite', async () => {
     }),
     remove: () => rm(folder, { recursive: true }),
   }
+})
+
+describe('Elasticsearch', () => {
+  let url = ''
+  before(async function () {
+    this.timeout(enginesTimeoutMs)
+    url = await elasticsearchEngine()
+  })
+
+  indexAuditContract('elasticsearch', async () => {
+    const prefix = `test-${randomBytes(6).toString('hex')}`
+    const place = { url, prefix, partition: 0 }
+    return {
+      open: async () => ({
+        writer: createElasticsearchIndexWriter({ ...place, refreshEveryMs: 0 }),
+        audit: createElasticsearchIndexAudit({ ...place, partitions: 1 }),
+      }),
+      remove: () => removeIndices(url, prefix),
+    }
+  })
 })
 
 describe('the SQLite audit', () => {

@@ -1,5 +1,5 @@
 import { PermanentError } from '#src/lib/failure.ts'
-import { isJsonObject, stringifyJson, type JsonObject } from '#src/lib/json.ts'
+import { isJsonObject, parseJson, stringifyJson, type JsonObject } from '#src/lib/json.ts'
 import type { Position } from '#src/events/envelope.ts'
 import type { FollowedBuild, Heartbeat, IndexName, Roster, StoredBuild } from '../../index-store.ts'
 import { isBuildOf } from '../builds.ts'
@@ -58,6 +58,19 @@ export async function readBuild(place: Place, index: IndexName): Promise<StoredB
   const answer = await read(place, buildId(index, place.partition))
   const source = answer && sourceOf(answer)
   return source && storedBuild(source)
+}
+
+/** How far one of several writers that share a build has come; 0 before it has said so. */
+export async function readShare(place: Place, index: IndexName, share: string): Promise<Position> {
+  const answer = await read(place, buildId(index, place.partition))
+  return numberIn(objectIn((answer && sourceOf(answer))?.['shares'])[share])
+}
+
+/** The collections of a build, by name; none where it is not there. */
+export async function readShapes(place: Place, index: IndexName): Promise<Shapes> {
+  const answer = await read(place, buildId(index, place.partition))
+  const source = answer && sourceOf(answer)
+  return source === undefined ? {} : (parseJson(textIn(source['shapes'])) as unknown as Shapes)
 }
 
 /** Makes the index that builds and rosters are kept in, and sees to it that no index of ours comes into being by itself. */

@@ -1,5 +1,6 @@
 import { parseJson, stringifyJson, type JsonObject } from '#src/lib/json.ts'
 import type { Position } from '#src/events/envelope.ts'
+import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import type { Collection, DocumentId, Entry } from '../../projection.ts'
 import { keywordTerm, rowOf, type CollectionShape, type Row } from '../row.ts'
 import { numberIn, textIn } from './answer-parts.ts'
@@ -14,6 +15,7 @@ import {
   positionField,
   timeField,
   tokensField,
+  workspaceField,
 } from './mapping.ts'
 
 /** A doc value may have 32,766 bytes; what is counted of a longer keyword is its beginning. It is found whole all the same. */
@@ -39,11 +41,19 @@ function indexedJson({ numbers, keywords, ids, tokens }: Row): string {
   return json
 }
 
+/** What a collection's documents are made by, in a build that follows a log. */
+export type DocumentForm = Readonly<{ shape: CollectionShape; collection: Collection; epoch: string }>
+
 /** The document that an entry is indexed as: JSON text, made once. */
-export function documentJson(shape: CollectionShape, collection: Collection, entry: Entry, epoch: string): string {
+export function documentJson(
+  { shape, collection, epoch }: DocumentForm,
+  workspaceId: WorkspaceId,
+  entry: Entry,
+): string {
   const { id, position, created, document } = entry
   const row = rowOf(shape, collection, entry)
-  const head = `{"${idField}":${JSON.stringify(id)},"${timeField}":${row.timeNs},"${positionField}":${position}`
+  const place = `"${idField}":${JSON.stringify(id)},"${workspaceField}":"${workspaceId}"`
+  const head = `{${place},"${timeField}":${row.timeNs},"${positionField}":${position}`
   const made = created === undefined ? '' : `,"${createdField}":${created}`
   const body = JSON.stringify(stringifyJson(document))
   return `${head},"${epochField}":${JSON.stringify(epoch)}${made}${indexedJson(row)},"${bodyField}":${body}}`

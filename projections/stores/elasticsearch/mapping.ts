@@ -1,5 +1,5 @@
 import { PermanentError } from '#src/lib/failure.ts'
-import type { Collection } from '../../projection.ts'
+import type { CollectionShape } from '../row.ts'
 
 /**
  * Fields of an indexed document. Unmapped ones are kept in `_source` only: the body (one string, so that its digits and
@@ -8,6 +8,8 @@ import type { Collection } from '../../projection.ts'
 export const timeField = 't'
 export const positionField = 'p'
 export const idField = 'i'
+/** Whose it is: `_routing` says so too, but cannot be listed. */
+export const workspaceField = 'w'
 export const bodyField = 'b'
 export const epochField = 'e'
 export const createdField = 'c'
@@ -27,8 +29,13 @@ const values: Property = { type: 'keyword', index: false }
 /** Split at blanks and nothing else, as the other stores do; with positions, for phrases; not ranked, so without norms. */
 const tokens: Property = { type: 'text', analyzer: 'whitespace', norms: false, index_options: 'positions' }
 
-function properties(collection: Collection): Readonly<Record<string, Property>> {
-  const all: Record<string, Property> = { [timeField]: long, [positionField]: long, [idField]: values }
+function properties(collection: Pick<CollectionShape, 'name' | 'fields'>): Readonly<Record<string, Property>> {
+  const all: Record<string, Property> = {
+    [timeField]: long,
+    [positionField]: long,
+    [idField]: values,
+    [workspaceField]: values,
+  }
   const { name, fields } = collection
   for (const [field, kind] of Object.entries(fields)) {
     if (!/^[A-Za-z][A-Za-z0-9_]*$/.test(field)) {
@@ -56,7 +63,7 @@ const replicas = ({ replicas: count }: IndexSettings): Readonly<Record<string, s
  * `gc_deletes`: how long a deletion is remembered against an older write that comes late. `max_regex_length`: of a pattern as
  * expand.ts writes it.
  */
-export function dayIndex(collection: Collection, settings: IndexSettings): object {
+export function dayIndex(collection: Pick<CollectionShape, 'name' | 'fields'>, settings: IndexSettings): object {
   return {
     settings: {
       number_of_shards: settings.shards,

@@ -12,6 +12,7 @@ import {
   prepareState,
   readBuild,
   readRoster,
+  readShare,
   updateBuild,
   writeRoster,
   type Place,
@@ -38,6 +39,11 @@ export type ElasticsearchWriterOptions = Readonly<{
   refreshEveryMs?: number
   /** Milliseconds of a clock that never goes back. */
   now?: () => number
+  /**
+   * The name of this writer's share of the work, where several writers fold one build, each its own workspaces. Its checkpoint
+   * is the share's; readers are told nothing.
+   */
+  share?: string
 }>
 
 type Written = Readonly<{ collection: Collection; shape: CollectionShape }>
@@ -71,6 +77,7 @@ type Options = Readonly<{
   settings: IndexSettings
   refreshEveryMs: number
   now: () => number
+  share: string | undefined
   /** Makes what builds and rosters are kept in, once. */
   prepare(): Promise<void>
 }>
@@ -88,14 +95,15 @@ function createPrepare(place: Place, settings: IndexSettings): () => Promise<voi
 
 async function openedBuild(
   place: Place,
-  { refreshEveryMs, now, prepare }: Options,
+  { refreshEveryMs, now, share, prepare }: Options,
   projection: Projection,
   { index, epoch, after }: Readonly<{ index: IndexName; epoch: string; after: Position }>,
 ): Promise<Build> {
   const collections = collectionsOf(projection)
   const shapes = Object.fromEntries([...collections].map(([name, { shape }]) => [name, shape]))
   await prepare()
-  const { checkpoint, heartbeat } = await openBuild(place, { index, epoch, after, shapes })
+  const { checkpoint: ofAll, heartbeat } = await openBuild(place, { index, epoch, after, shapes })
+  const checkpoint = share === undefined ? ofAll : Math.max(ofAll, await readShare(place, index, share))
   const known = new Set(await indicesOf(place, index))
   const { elasticsearch } = place
   const freshness = createFreshness({ elasticsearch, everyMs: refreshEveryMs, now }, heartbeat)
@@ -160,7 +168,7 @@ function* allOperations(
     for (const entry of mine) {
       const { collection, shape } = writtenOf(build, entry.collection)
       const place = { workspaceId, key: documentKey(workspaceId, entry.id), position: entry.position }
-      const document = documentJson(shape, collection, entry, build.epoch)
+      const document = documentJson({ shape, collection, epoch: build.epoch }, workspaceId, entry)
       yield { kind: 'index', index: days.of(build, entry), ...place, document }
       if (entry.replaces !== true) continue
       for (const day of daysReplaced(entry.day, shape.lookbackDays)) {
@@ -204,15 +212,27 @@ async function record(
   place: Place,
   build: Build,
   progress: Heartbeat,
-  { now, refreshEveryMs }: Options,
+  { now, refreshEveryMs, share }: Options,
 ): Promise<void> {
+  if (share !== undefined) {
+    if (!(await recordWritten(place, build, share))) throw dropped(build)
+    return
+  }
   const { told, toldAt, written: checkpoint, freshness } = build
   const heartbeat = freshness.capped(progress)
   const isNews = heartbeat.position > told.position || isComplete(heartbeat) !== isComplete(told)
   if (!isNews && now() - toldAt < refreshEveryMs) return
   const isThere = await updateBuild(place, build.index, { checkpoint, heartbeat })
-  if (!isThere) throw new PermanentError({ operation: 'update', subject: build.index, hint: 'the build was dropped' })
+  if (!isThere) throw dropped(build)
   Object.assign(build, { recorded: checkpoint, told: heartbeat, toldAt: now() })
+}
+
+/** Records how far what was written is durable, and tells readers nothing; false when the build is not there any more. */
+async function recordWritten(place: Place, build: Build, share: string | undefined): Promise<boolean> {
+  const { written: checkpoint, recorded, index } = build
+  if (checkpoint <= recorded) return true
+  build.recorded = checkpoint
+  return updateBuild(place, index, share === undefined ? { checkpoint } : { shares: { [share]: checkpoint } })
 }
 
 const rosterAttemptsMax = 20
@@ -240,6 +260,9 @@ function createRosters(place: Place, builds: ReadonlyMap<IndexName, Build>, prep
   }
 }
 
+const dropped = ({ index }: Build): PermanentError =>
+  new PermanentError({ operation: 'update', subject: index, hint: 'the build was dropped' })
+
 const notOpen = (index: IndexName): PermanentError =>
   new PermanentError({ operation: 'use', subject: index, hint: 'open it first' })
 
@@ -248,11 +271,20 @@ const otherLog = (index: IndexName): PermanentError =>
 
 /** The writing side in Elasticsearch, for one partition. */
 export function createElasticsearchIndexWriter(given: ElasticsearchWriterOptions): IndexWriter {
-  const { url, prefix, partition, shards = 1, replicas, refreshEveryMs = 500, now = () => performance.now() } = given
+  const {
+    url,
+    prefix,
+    partition,
+    shards = 1,
+    replicas,
+    refreshEveryMs = 500,
+    now = () => performance.now(),
+    share,
+  } = given
   const elasticsearch = connectElasticsearch(url)
   const place: Place = { elasticsearch, names: createNames(prefix), partition }
   const settings = { shards, replicas }
-  const options = { settings, refreshEveryMs, now, prepare: createPrepare(place, settings) }
+  const options = { settings, refreshEveryMs, now, share, prepare: createPrepare(place, settings) }
   const builds = new Map<IndexName, Build>()
   const days = createDayIndices(place, settings)
   const buildOf = (index: IndexName): Build => {
@@ -291,9 +323,7 @@ export function createElasticsearchIndexWriter(given: ElasticsearchWriterOptions
       await dropBuild(place, index)
     },
     async close() {
-      for (const build of builds.values()) {
-        if (build.written > build.recorded) await updateBuild(place, build.index, { checkpoint: build.written })
-      }
+      for (const build of builds.values()) await recordWritten(place, build, share)
       builds.clear()
       await elasticsearch.close()
     },

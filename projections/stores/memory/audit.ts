@@ -1,6 +1,6 @@
 import { stringifyJson } from '#src/lib/json.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
-import type { FrozenPart, IndexAudit, Part } from '../../index-audit.ts'
+import type { Fingerprint, FrozenPart, IndexAudit, Part } from '../../index-audit.ts'
 import type { IndexName } from '../../index-store.ts'
 import { createDigester, fingerprintOf } from '../digest.ts'
 import { compareText, type Row } from '../row.ts'
@@ -11,6 +11,12 @@ const textOfRow = ({ timeNs, numbers, keywords, tokens }: Row): string =>
   stringifyJson([timeNs, [...numbers], [...keywords], [...tokens]])
 
 const textOf = ({ entry, row }: StoredEntry): string => `${stringifyJson(entry)}\n${textOfRow(row)}`
+
+const printOf = (stored: StoredEntry): Fingerprint => ({
+  id: stored.entry.id,
+  hash: fingerprintOf(textOf(stored)),
+  position: stored.entry.position,
+})
 
 /** Every collection of a workspace, by the name of its place (`workspace/collection`). */
 function* placesOf(build: Build | undefined, workspaceId: string) {
@@ -32,6 +38,11 @@ function freezePart(build: Build | undefined, { workspaceId, day }: Part): Froze
   }
   return {
     position: held.size === 0 ? 0 : (build?.checkpoint.position ?? 0),
+    exact: true,
+    async *entries(collection) {
+      for (const { entry } of held.get(collection) ?? []) yield entry
+    },
+    entry: async (collection, id) => held.get(collection)?.find(({ entry }) => entry.id === id)?.entry,
     digests: async () =>
       [...held].map(([collection, entries]) => {
         const content = createDigester()
@@ -39,9 +50,11 @@ function freezePart(build: Build | undefined, { workspaceId, day }: Part): Froze
         return { collection, entries: entries.length, content: content.value(), search: '' }
       }),
     async *fingerprints(collection) {
-      for (const stored of held.get(collection) ?? []) {
-        yield { id: stored.entry.id, hash: fingerprintOf(textOf(stored)) }
-      }
+      for (const stored of held.get(collection) ?? []) yield printOf(stored)
+    },
+    async fingerprint(collection, id) {
+      const found = held.get(collection)?.find(({ entry }) => entry.id === id)
+      return found && printOf(found)
     },
     async *searchItems() {},
     async *entriesOf() {},
@@ -71,6 +84,7 @@ export function createMemoryAudit(builds: ReadonlyMap<IndexName, Build>): IndexA
       }
       return [...found.values()]
     },
+    hold: async () => ({ release: async () => {} }),
     freeze: async (index, part) => freezePart(builds.get(index), part),
     async copy(from, to, workspaceId) {
       const target = builds.get(to)

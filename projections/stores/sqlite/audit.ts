@@ -34,7 +34,11 @@ export function createSqliteIndexAudit({ folder }: Readonly<{ folder: string }>)
       workspacesOf(folder, index).flatMap((workspaceId) =>
         daysOf(folder, index, workspaceId).map((day) => ({ workspaceId, day })),
       ),
-    freeze: async (index, part) => freezeFile(fileOf(index, part), collectionsOf(folder, index), openDatabaseToAudit),
+    hold: async () => ({ release: async () => {} }),
+    freeze: async (index, part) => {
+      const file = { path: fileOf(index, part), day: part.day }
+      return freezeFile(file, collectionsOf(folder, index), openDatabaseToAudit)
+    },
     async copy(from, to, workspaceId) {
       if (!existsSync(workspaceFolder(folder, from, workspaceId))) return
       mkdirSync(workspaceFolder(folder, to, workspaceId), { recursive: true })

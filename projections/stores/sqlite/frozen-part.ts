@@ -1,9 +1,9 @@
 import { existsSync } from 'node:fs'
 import type { Digest, Fingerprint, FrozenPart, SearchItem } from '../../index-audit.ts'
-import { timeOfRecordId, type DocumentId } from '../../projection.ts'
+import { timeOfRecordId, type DocumentId, type Entry } from '../../projection.ts'
 import { createDigester, fingerprintOf } from '../digest.ts'
 import type { Columns, Database } from './database.ts'
-import { isSpilled, positionOf } from './day-writer.ts'
+import { isSpilled, positionOf, readEntry } from './day-writer.ts'
 import { layoutOf, msOf, msOfRow, type Tables } from './layout.ts'
 import { createPostings, type Postings } from './postings.ts'
 
@@ -75,16 +75,34 @@ function digestOf(database: Database, collection: string, held: Held): Digest {
 const rowAndBody = ({ rows, bodies }: Tables): string =>
   `SELECT r.*, b.body FROM ${rows} r LEFT JOIN ${bodies} b USING (row) WHERE r.row = ?`
 
+const printOf = (columns: Columns, held: Held): Fingerprint => ({
+  id: String(columns['id']),
+  hash: fingerprintOf(textOf(columns, held)),
+  position: Number(columns['position']),
+})
+
+/** A row and its body, by id; the first of several. */
+function columnsOf(database: Database, { tables }: Held, id: DocumentId): Columns | undefined {
+  const row = database.get(`SELECT row FROM ${tables.rows} WHERE id = ? ORDER BY row`, id)?.['row']
+  return typeof row === 'bigint' ? database.get(rowAndBody(tables), row) : undefined
+}
+
 function* fingerprintsOf(database: Database, held: Held): Generator<Fingerprint> {
-  for (const { row, id } of database.iterate(`SELECT row, id FROM ${held.tables.rows} ORDER BY id, row`)) {
+  for (const { row } of database.iterate(`SELECT row FROM ${held.tables.rows} ORDER BY id, row`)) {
     const columns = database.get(rowAndBody(held.tables), row as bigint)
-    if (columns !== undefined) yield { id: String(id), hash: fingerprintOf(textOf(columns, held)) }
+    if (columns !== undefined) yield printOf(columns, held)
   }
 }
 
-function storedOf(database: Database, { tables }: Held, id: DocumentId): Readonly<Record<string, string>> | undefined {
-  const row = database.get(`SELECT row FROM ${tables.rows} WHERE id = ? ORDER BY row`, id)?.['row']
-  const columns = typeof row === 'bigint' ? database.get(rowAndBody(tables), row) : undefined
+function* entriesOf(database: Database, { tables }: Held, day: string): Generator<Entry> {
+  for (const { id } of database.iterate(`SELECT id FROM ${tables.rows} ORDER BY id`)) {
+    const entry = readEntry(database, tables, String(id), day)
+    if (entry !== undefined) yield entry
+  }
+}
+
+function storedOf(database: Database, held: Held, id: DocumentId): Readonly<Record<string, string>> | undefined {
+  const columns = columnsOf(database, held, id)
   if (columns === undefined) return undefined
   return Object.fromEntries(Object.entries(columns).map(([name, value]) => [name, shown(value)]))
 }
@@ -104,8 +122,12 @@ function holdOf(database: Database, tables: Tables): Held {
 
 const nothing: FrozenPart = {
   position: 0,
+  exact: true,
+  async *entries() {},
+  entry: async () => undefined,
   digests: async () => [],
   async *fingerprints() {},
+  fingerprint: async () => undefined,
   async *searchItems() {},
   async *entriesOf() {},
   stored: async () => undefined,
@@ -113,7 +135,11 @@ const nothing: FrozenPart = {
 }
 
 /** One read transaction over a file, until it is released. `open` gives a connection that may make temporary tables. */
-export function freezeFile(path: string, collections: readonly Tables[], open: (path: string) => Database): FrozenPart {
+export function freezeFile(
+  { path, day }: Readonly<{ path: string; day: string }>,
+  collections: readonly Tables[],
+  open: (path: string) => Database,
+): FrozenPart {
   if (!existsSync(path)) return nothing
   const database = open(path)
   if (layoutOf(database) === 0n) {
@@ -138,10 +164,24 @@ export function freezeFile(path: string, collections: readonly Tables[], open: (
     })
   return {
     position,
+    exact: true,
+    async *entries(name) {
+      const held = heldOf(name)
+      if (held !== undefined) yield* entriesOf(database, held, day)
+    },
+    async entry(name, id) {
+      const held = heldOf(name)
+      return held && readEntry(database, held.tables, id, day)
+    },
     digests: async () => digests(),
     async *fingerprints(name) {
       const held = heldOf(name)
       if (held !== undefined) yield* fingerprintsOf(database, held)
+    },
+    async fingerprint(name, id) {
+      const held = heldOf(name)
+      const columns = held && columnsOf(database, held, id)
+      return held && columns && printOf(columns, held)
     },
     async *searchItems(name) {
       const held = heldOf(name)

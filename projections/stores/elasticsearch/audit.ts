@@ -1,0 +1,220 @@
+import { stringifyJson } from '#src/lib/json.ts'
+import { partitionNumber } from '#src/events/partition.ts'
+import { workspaceIdOf, type WorkspaceId } from '#src/events/workspace-id.ts'
+import type { Digest, Fingerprint, FrozenPart, IndexAudit, Part } from '../../index-audit.ts'
+import type { IndexName } from '../../index-store.ts'
+import type { DocumentId } from '../../projection.ts'
+import { createDigester } from '../digest.ts'
+import { numberIn, objectIn, objectsIn, textIn } from './answer-parts.ts'
+import { createIndex, type Place } from './builds.ts'
+import { writeAll, type Operation } from './bulk.ts'
+import { connectElasticsearch } from './client.ts'
+import { entryOf } from './document.ts'
+import { and, type Query } from './filter.ts'
+import { freezeBuild, type FrozenBuild } from './frozen-build.ts'
+import { dayIndex, idField, positionField, workspaceField, type IndexSettings } from './mapping.ts'
+import { createNames } from './names.ts'
+import { hashOf, shownText, textOf, type StoredText } from './stored-text.ts'
+
+export type ElasticsearchAuditOptions = Readonly<{
+  /** `http(s)://user:password@host:port`. */
+  url: string
+  /** Begins the names of all indices. */
+  prefix: string
+  /** Of which partition of the log the builds are, and how many there are. */
+  partition: number
+  partitions: number
+  shards?: number
+  replicas?: number
+}>
+
+const ofWorkspace = (workspaceId: WorkspaceId): Query => ({ term: { _routing: workspaceId } })
+
+/** By the id in the document: the key of one that somebody else has made may be another. */
+const ofId = (id: DocumentId): Query =>
+  id === '' ? { bool: { must_not: [{ exists: { field: idField } }] } } : { term: { [idField]: id } }
+
+const idOf = ({ source }: StoredText): DocumentId => textIn(source[idField])
+
+const printOf = (text: StoredText): Fingerprint => ({
+  id: idOf(text),
+  hash: hashOf(text),
+  position: numberIn(text.source[positionField]),
+})
+
+function freezePart(place: Place, build: FrozenBuild, index: IndexName, part: Part, release: () => Promise<void>) {
+  const { workspaceId, day } = part
+  async function* documents(collection: string, query?: Query): AsyncGenerator<StoredText> {
+    const name = place.names.day(index, collection, day)
+    const mine = ofWorkspace(workspaceId)
+    if (build.indices.has(name)) yield* build.documents(name, query === undefined ? mine : and([mine, query]))
+  }
+  const first = async (collection: string, id: DocumentId): Promise<StoredText | undefined> => {
+    for await (const text of documents(collection, ofId(id))) return text
+    return undefined
+  }
+  const digestOf = async (collection: string): Promise<Digest> => {
+    const content = createDigester()
+    let entries = 0
+    for await (const text of documents(collection)) {
+      content.add(textOf(text))
+      entries++
+    }
+    return { collection, entries, content: content.value(), search: '' }
+  }
+  const frozen: FrozenPart = {
+    position: build.position,
+    exact: false,
+    async *entries(collection) {
+      for await (const text of documents(collection)) yield entryOf(collection, idOf(text), day, text.source)
+    },
+    async entry(collection, id) {
+      const text = await first(collection, id)
+      return text && entryOf(collection, id, day, text.source)
+    },
+    async digests() {
+      const digests: Digest[] = []
+      for (const collection of Object.keys(build.shapes)) {
+        const digest = await digestOf(collection)
+        if (digest.entries > 0) digests.push(digest)
+      }
+      return digests
+    },
+    async *fingerprints(collection) {
+      for await (const text of documents(collection)) yield printOf(text)
+    },
+    async fingerprint(collection, id) {
+      const text = await first(collection, id)
+      return text && printOf(text)
+    },
+    // Terms and columns are made from the documents by Elasticsearch itself, which keeps checksums of both.
+    async *searchItems() {},
+    async *entriesOf() {},
+    async stored(collection, id) {
+      const text = await first(collection, id)
+      return text && shownText(text)
+    },
+    release,
+  }
+  return frozen
+}
+
+const placesAtOnce = 1_000
+
+/** Workspaces and the indices that hold something of them. */
+async function* placesOf(build: FrozenBuild): AsyncGenerator<Readonly<{ name: string; workspace: string }>> {
+  const sources = [{ name: { terms: { field: '_index' } } }, { workspace: { terms: { field: workspaceField } } }]
+  for (let after: object | undefined; ;) {
+    const composite = { size: placesAtOnce, sources, ...(after === undefined ? {} : { after }) }
+    const answer = await build.count({ aggs: { places: { composite } } })
+    const places = objectIn(objectIn(answer['aggregations'])['places'])
+    for (const { key } of objectsIn(places['buckets'])) {
+      yield { name: textIn(objectIn(key)['name']), workspace: textIn(objectIn(key)['workspace']) }
+    }
+    if (places['after_key'] === undefined) return
+    after = objectIn(places['after_key'])
+  }
+}
+
+/** What somebody else has made may name no workspace that there can be. */
+function workspaceIn(text: string): WorkspaceId | undefined {
+  try {
+    return workspaceIdOf(text)
+  } catch {
+    return undefined
+  }
+}
+
+const dayPattern = /-(\d{4})\.(\d\d)\.(\d\d)$/
+
+function dayIn(name: string): string | undefined {
+  const [, year, month, day] = dayPattern.exec(name) ?? []
+  return year === undefined ? undefined : `${year}-${month}-${day}`
+}
+
+async function partsOf(build: FrozenBuild, isMine: (workspaceId: WorkspaceId) => boolean): Promise<readonly Part[]> {
+  const parts = new Map<string, Part>()
+  for await (const { name, workspace } of placesOf(build)) {
+    const [workspaceId, day] = [workspaceIn(workspace), dayIn(name)]
+    if (workspaceId === undefined || day === undefined || !isMine(workspaceId)) continue
+    parts.set(`${workspaceId}/${day}`, { workspaceId, day })
+  }
+  return [...parts.values()]
+}
+
+type Copied = Readonly<{ from: IndexName; to: IndexName; workspaceId: WorkspaceId }>
+
+const operationsAtOnce = 1_000
+
+/** Copies what a workspace has in a build, index by index, with its versions. */
+async function copyDocuments(place: Place, build: FrozenBuild, copied: Copied, settings: IndexSettings): Promise<void> {
+  const { elasticsearch, names } = place
+  const { from, to, workspaceId } = copied
+  for (const shape of Object.values(build.shapes)) {
+    for (const name of build.indices) {
+      const day = dayIn(name)
+      if (day === undefined || name !== names.day(from, shape.name, day)) continue
+      const index = names.day(to, shape.name, day)
+      const restore = (): Promise<void> => createIndex(elasticsearch, index, dayIndex(shape, settings))
+      const write = async (operations: readonly Operation[]): Promise<void> => {
+        if (operations.length === 0) return
+        await restore()
+        await writeAll({ elasticsearch, epoch: build.epoch, restore }, operations)
+      }
+      let operations: Operation[] = []
+      for await (const { key, version, source } of build.documents(name, ofWorkspace(workspaceId))) {
+        const document = stringifyJson(source)
+        operations.push({ kind: 'index', index, key, workspaceId, position: version, document })
+        if (operations.length < operationsAtOnce) continue
+        await write(operations)
+        operations = []
+      }
+      await write(operations)
+    }
+  }
+}
+
+/** Reads the builds of one partition in Elasticsearch whole. */
+export function createElasticsearchIndexAudit(options: ElasticsearchAuditOptions): IndexAudit {
+  const { url, prefix, partition, partitions, shards = 1, replicas } = options
+  const elasticsearch = connectElasticsearch(url)
+  const place: Place = { elasticsearch, names: createNames(prefix), partition }
+  const isMine = (workspaceId: WorkspaceId): boolean => partitionNumber(workspaceId, partitions) === partition
+  const held = new Map<IndexName, FrozenBuild>()
+  const freeze = async (index: IndexName): Promise<FrozenBuild> => {
+    const build = held.get(index)
+    return build === undefined ? freezeBuild(place, index) : { ...build, release: async () => {} }
+  }
+  const frozen = async <T>(index: IndexName, task: (build: FrozenBuild) => Promise<T>): Promise<T> => {
+    const build = await freeze(index)
+    try {
+      return await task(build)
+    } finally {
+      await build.release()
+    }
+  }
+  return {
+    parts: (index) => frozen(index, (build) => partsOf(build, isMine)),
+    async hold(index) {
+      const build = await freezeBuild(place, index)
+      held.set(index, build)
+      return {
+        async release() {
+          held.delete(index)
+          await build.release()
+        },
+      }
+    },
+    async freeze(index, part) {
+      const build = await freeze(index)
+      return freezePart(place, build, index, part, () => build.release())
+    },
+    copy: (from, to, workspaceId) =>
+      frozen(from, (build) => copyDocuments(place, build, { from, to, workspaceId }, { shards, replicas })),
+    async close() {
+      for (const build of held.values()) await build.release()
+      held.clear()
+      await elasticsearch.close()
+    },
+  }
+}

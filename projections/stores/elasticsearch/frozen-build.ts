@@ -1,0 +1,107 @@
+import type { Json, JsonObject } from '#src/lib/json.ts'
+import type { Position } from '#src/events/envelope.ts'
+import type { IndexName } from '../../index-store.ts'
+import { numberIn, objectIn, objectsIn, textIn, valuesIn } from './answer-parts.ts'
+import { indicesOf, readBuild, readShapes, type Place, type Shapes } from './builds.ts'
+import { and, type Query } from './filter.ts'
+import { idField } from './mapping.ts'
+import { patiently } from './patience.ts'
+import type { StoredText } from './stored-text.ts'
+
+/** A build as it stood at one moment, with all that its record said before it. */
+export type FrozenBuild = Readonly<{
+  position: Position
+  epoch: string
+  shapes: Shapes
+  /** The days' indices that were there. */
+  indices: ReadonlySet<string>
+  /** Documents of one of them, by their ids (code points). */
+  documents(index: string, query: Query): AsyncGenerator<StoredText>
+  /** The answer of a search that finds nothing but aggregations; empty where no index is there. */
+  count(body: object): Promise<JsonObject>
+  release(): Promise<void>
+}>
+
+/** How long a moment is kept from one search of it to the next. */
+const keptFor = '10m'
+const pageMax = 500
+
+const documentIn = (hit: JsonObject): StoredText => ({
+  key: textIn(hit['_id']),
+  routing: textIn(hit['_routing']),
+  version: numberIn(hit['_version']),
+  source: objectIn(hit['_source']),
+})
+
+async function openMoment({ elasticsearch }: Place, index: IndexName, indices: readonly string[]): Promise<string> {
+  const path = `/${indices.join(',')}`
+  const call = { operation: 'freeze', subject: index, method: 'POST' } as const
+  await elasticsearch.send({ ...call, path: `${path}/_refresh` })
+  const query = { keep_alive: keptFor }
+  const opened = await patiently(index, async () => {
+    const answer = await elasticsearch.send({ ...call, path: `${path}/_pit`, query, accept: [503] })
+    return answer.status === 200 ? answer.body : undefined
+  })
+  return textIn(opened['id'])
+}
+
+/**
+ * Freezes all of a build at once. What its record says is written was written before: so after a refresh all of that is found, and
+ * perhaps more. The record is read first.
+ */
+export async function freezeBuild(place: Place, index: IndexName): Promise<FrozenBuild> {
+  const { elasticsearch } = place
+  const { epoch = '', checkpoint: position = 0 } = (await readBuild(place, index)) ?? {}
+  const shapes = await readShapes(place, index)
+  const indices = await indicesOf(place, index)
+  let moment = indices.length === 0 ? undefined : await openMoment(place, index, indices)
+  const search = async (body: object): Promise<JsonObject> => {
+    if (moment === undefined) return {}
+    const { body: answer } = await elasticsearch.send({
+      operation: 'read',
+      subject: index,
+      method: 'POST',
+      path: '/_search',
+      query: { allow_partial_search_results: false },
+      body: { ...body, track_total_hits: false, pit: { id: moment, keep_alive: keptFor } },
+    })
+    moment = textIn(answer['pit_id']) || moment
+    return answer
+  }
+  return {
+    position,
+    epoch,
+    shapes,
+    indices: new Set(indices),
+    async *documents(name, query) {
+      let after: readonly Json[] | undefined
+      do {
+        const answer = await search({
+          size: pageMax,
+          version: true,
+          query: and([{ term: { _index: name } }, query]),
+          // A document of another's making may have no id of ours.
+          sort: [{ [idField]: { order: 'asc', missing: '_first' } }, { _shard_doc: 'asc' }],
+          ...(after === undefined ? {} : { search_after: after }),
+        })
+        const hits = objectsIn(objectIn(answer['hits'])['hits'])
+        for (const hit of hits) yield documentIn(hit)
+        after = hits.length < pageMax ? undefined : valuesIn(hits.at(-1)?.['sort'])
+      } while (after !== undefined)
+    },
+    count: (body) => search({ ...body, size: 0 }),
+    async release() {
+      if (moment === undefined) return
+      const id = moment
+      moment = undefined
+      await elasticsearch.send({
+        operation: 'release',
+        subject: index,
+        method: 'DELETE',
+        path: '/_pit',
+        body: { id },
+        accept: [404],
+      })
+    },
+  }
+}
