@@ -6,7 +6,8 @@ import { createSqliteStream, type SqliteStream } from '#streams/sqlite/stream.ts
 import { isProcessGone, openAllowance } from './compose-allowance.ts'
 import { giveUp, type Engines } from './compose-engines.ts'
 import { foldersOf } from './compose-folders.ts'
-import { createProjectorThread, type ProjectorData } from './compose-projector.ts'
+import { createProjectorThread, type ProjectorData, type ProjectorThread } from './compose-projector.ts'
+import { createSampler, samplePace, type Sampler } from './compose-sampler.ts'
 import { limits, plans, type Config } from './config.ts'
 import { createDirectory, type Directory } from './directory/create-directory.ts'
 import { describeFirstRun, prepareFirstRun } from './directory/first-run.ts'
@@ -22,6 +23,18 @@ async function showFirstRun(directory: Directory, clock: Clock, dataFolder: stri
   const firstRun = await prepareFirstRun({ directory, dataFolder, baseUrl, random: randomBytes })
   if (firstRun !== undefined) console.log(describeFirstRun(firstRun, clock(), randomBytes))
 }
+
+/** Samples are taken where the projector runs, and only while it does. */
+const withSampler = (projector: ProjectorThread, sampler: Sampler): ProjectorThread => ({
+  start: () => {
+    projector.start()
+    sampler.start()
+  },
+  stop: async () => {
+    await sampler.stop()
+    await projector.stop()
+  },
+})
 
 /** Log, directory and indexes of a data folder, in SQLite: the log's writer, the projector and the queries run in threads. */
 export async function openEmbeddedEngines(config: Config): Promise<Engines> {
@@ -46,7 +59,8 @@ export async function openEmbeddedEngines(config: Config): Promise<Engines> {
     onStop: giveUp('the directory can no longer be followed'),
   })
   const data: ProjectorData = { logFile: folders.logFile, partition, indexFolder: folders.indexFolder }
-  const projector = createProjectorThread('compose-projector-thread.ts', data)
+  const sampler = createSampler({ dataFolder, ...samplePace })
+  const projector = withSampler(createProjectorThread('compose-projector-thread.ts', data), sampler)
   const reader = createSqliteQueryThread({ folder: folders.indexFolder, limits })
   const allowance = await openAllowance({ stream: telemetry, reader, clock, isGone: isProcessGone })
   return {
@@ -56,6 +70,7 @@ export async function openEmbeddedEngines(config: Config): Promise<Engines> {
     streams: [telemetry],
     readers: [reader],
     projector,
+    sampler,
     allowances: [allowance],
     sweep: () => void allowance.sweep(directory.workspaces().map(({ id }) => id)),
     greet: (baseUrl) => showFirstRun(directory, clock, dataFolder, baseUrl),

@@ -1,5 +1,6 @@
 import type { IndexReader } from '#projections/index-store.ts'
 import type { ProjectorThread } from './compose-projector.ts'
+import type { Sampler } from './compose-sampler.ts'
 import type { Directory } from './directory/create-directory.ts'
 import type { Secrets } from './directory/secrets.ts'
 import type { ReservedAllowance } from './ingest/reserved-allowance.ts'
@@ -14,6 +15,8 @@ export type Engines = Readonly<{
   streams: readonly Stream[]
   readers: readonly IndexReader[]
   projector: ProjectorThread
+  /** Compares a part of the indexes with the log from time to time, while the projector runs; where the engines can. */
+  sampler?: Sampler
   allowances: readonly ReservedAllowance[]
   /** Takes back, in its time, what processes that are gone have left of the span allowance. */
   sweep(): void

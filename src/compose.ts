@@ -3,6 +3,7 @@ import { createWorkerHttp, listenOn } from './compose-http.ts'
 import { createOperationsHttp } from './compose-operations.ts'
 import type { Config } from './config.ts'
 import type { HttpServer } from './http/server.ts'
+import { observeSamples } from './operations/index-samples.ts'
 import { createMetrics } from './operations/metrics.ts'
 
 /** Where the server listens: bound sockets that this process has inherited, and the address that others know it by. */
@@ -47,6 +48,8 @@ export async function composeServer(config: Config): Promise<WorkerServer> {
   const { projector } = engines
   const metrics = createMetrics()
   const http = createWorkerHttp(config, engines, metrics)
+  const { sampler } = engines
+  if (sampler !== undefined) observeSamples(metrics, (onSample) => sampler.listen(onSample), console.error)
   let isFolding = false
   let isServing = false
   const operations = createOperationsHttp({ engines, metrics, isReady: () => isServing })

@@ -1,0 +1,28 @@
+import type { Metrics } from './metrics.ts'
+
+/** What a sample of an index, compared with the log, found; or why it could not be taken. */
+export type IndexSample =
+  | Readonly<{ projection: string; index: string; workspaceId: string; entries: number; different: number }>
+  | Readonly<{ error: Error }>
+
+type Listen = (onSample: (sample: IndexSample) => void) => void
+
+/** Counts what samples find, and tells the operator of each that is not what the log says. */
+export function observeSamples(metrics: Metrics, listen: Listen, warn: (line: string) => void): void {
+  const samples = metrics.counter('throughline_index_samples_total', 'Workspaces of an index compared with the log.')
+  const entries = metrics.counter('throughline_index_sampled_entries_total', 'Entries compared with the log.')
+  listen((sample) => {
+    if ('error' in sample) {
+      samples({ outcome: 'failed' })
+      return warn(`an index could not be compared with the log: ${sample.error.message}`)
+    }
+    const { projection, index, workspaceId, different } = sample
+    samples({ projection, outcome: different === 0 ? 'equal' : 'different' })
+    entries({ projection, outcome: 'equal' }, sample.entries - Math.min(sample.entries, different))
+    if (different === 0) return
+    entries({ projection, outcome: 'different' }, different)
+    warn(
+      `${index} differs from the log at ${different} places of workspace ${workspaceId}: see throughline verify ${projection}`,
+    )
+  })
+}

@@ -1,0 +1,98 @@
+import { mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { expect } from 'chai'
+import { openBuilds } from '#src/compose-builds.ts'
+import { createSampler, type Sampled } from '#src/compose-sampler.ts'
+import { limits } from '#src/config.ts'
+import { sealEvent } from '#src/events/codec.ts'
+import { noCounts } from '#src/events/envelope.ts'
+import { workspaceIdOf } from '#src/events/workspace-id.ts'
+import { createMetrics } from '#src/operations/metrics.ts'
+import { observeSamples, type IndexSample } from '#src/operations/index-samples.ts'
+import { present } from '#src/lib/assert.ts'
+import { rebuild } from '#projections/rebuild.ts'
+import { createSqliteStream } from '#streams/sqlite/stream.ts'
+
+describe('samples of an index, compared with the log', function () {
+  this.timeout(120_000)
+  let dataFolder: string
+  before(async () => {
+    dataFolder = mkdtempSync(join(tmpdir(), 'throughline-sampler-'))
+    mkdirSync(join(dataFolder, 'log'))
+    const file = join(dataFolder, 'log', '0.db')
+    const stream = await createSqliteStream({ file, partition: '0', thread: false, limits })
+    const body = Buffer.from(JSON.stringify([{ message: 'one line', level: 'info' }]))
+    const header = {
+      id: `acme.logs.${'1'.repeat(32)}`,
+      type: 'logs.received',
+      schemaVersion: 1,
+      workspaceId: workspaceIdOf('acme'),
+      keyId: null,
+      receivedAt: Date.now(),
+      retentionClass: '7d',
+      identified: false,
+      counts: { ...noCounts, logs: 1 },
+      contentType: 'application/json',
+    } as const
+    await stream.append([sealEvent(header, body)])
+    await stream.close()
+    const context = present((await openBuilds(dataFolder))[0], 'builds')
+    await rebuild(
+      context,
+      context.projections.filter(({ name }) => name === 'logs'),
+    )
+    await context.close()
+  })
+  after(() => rmSync(dataFolder, { recursive: true }))
+
+  /** The first sample that is taken from now on. */
+  const firstSample = async (): Promise<Sampled> => {
+    const sampler = createSampler({ dataFolder, everyMs: 1, eventsPerSecondMax: 1_000 })
+    const found = Promise.withResolvers<Sampled>()
+    sampler.listen((sample) => ('error' in sample ? found.reject(sample.error) : found.resolve(sample)))
+    sampler.start()
+    try {
+      return await found.promise
+    } finally {
+      await sampler.stop()
+    }
+  }
+
+  it('are taken in a thread while it is started, and tell what is not what the log says', async () => {
+    const sample = await firstSample()
+    expect(sample).to.deep.include({ projection: 'logs', workspaceId: 'acme', entries: 1, different: 0 })
+    const folder = join(dataFolder, 'index', sample.index, 'acme')
+    const file = readdirSync(folder).find((name) => name.endsWith('.db')) ?? ''
+    const database = new DatabaseSync(join(folder, file))
+    database.exec(`UPDATE b_logs SET body = replace(body, 'one', 'two')`)
+    database.close()
+    expect(await firstSample()).to.deep.include({ entries: 1, different: 1 })
+  })
+
+  it('are counted, and told to the operator when they are not what the log says', async () => {
+    const metrics = createMetrics()
+    const lines: string[] = []
+    let tell: (sample: IndexSample) => void = () => {}
+    observeSamples(
+      metrics,
+      (onSample) => (tell = onSample),
+      (line) => lines.push(line),
+    )
+    const sample = { projection: 'logs', index: 'logs-v1-001', workspaceId: 'acme', entries: 5 }
+    tell({ ...sample, different: 0 })
+    tell({ ...sample, different: 2 })
+    tell({ error: new Error('no disk') })
+    const text = await metrics.text()
+    expect(text).to.include('throughline_index_samples_total{projection="logs",outcome="equal"} 1')
+    expect(text).to.include('throughline_index_samples_total{projection="logs",outcome="different"} 1')
+    expect(text).to.include('throughline_index_samples_total{outcome="failed"} 1')
+    expect(text).to.include('throughline_index_sampled_entries_total{projection="logs",outcome="equal"} 8')
+    expect(text).to.include('throughline_index_sampled_entries_total{projection="logs",outcome="different"} 2')
+    expect(lines).to.deep.equal([
+      'logs-v1-001 differs from the log at 2 places of workspace acme: see throughline verify logs',
+      'an index could not be compared with the log: no disk',
+    ])
+  })
+})
