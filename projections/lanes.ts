@@ -9,7 +9,7 @@ import type { IndexName, IndexWriter, Roster } from './index-store.ts'
 import { createDeadLetters } from './dead-letters.ts'
 import { openLane, type Lane, type LeftOut } from './lane.ts'
 import type { DecodedEvent, Projection } from './projection.ts'
-import { changeRoster, expired, forget, giveUp, nominate, promoteTo } from './roster.ts'
+import { changeRoster, claim, expired, followedAs, forget, giveUp, promoteTo } from './roster.ts'
 
 /** A projection that could not go on: `retried` when it is tried again by itself, else it stands until the process does. */
 export type ProjectionFailure = Readonly<{ projection: string; error: unknown; retried: boolean }>
@@ -139,6 +139,21 @@ function isDue({ lanes }: State, index: IndexName, live: IndexName | undefined, 
   return before === undefined ? lane.position() >= head : lane.position() === before.position()
 }
 
+/**
+ * Whether all that readers find in the live build is in this one. Another process may have folded the live one further than this
+ * one has: another projector, for a moment, or a rebuild of the first build there is.
+ */
+async function holdsAllOf(
+  { stream, writer }: LanesOptions,
+  lane: Lane | undefined,
+  live: IndexName | undefined,
+): Promise<boolean> {
+  if (lane === undefined) return false
+  const before = (await writer.builds(lane.projection)).find(({ index }) => index === live)
+  if (before === undefined || before.epoch !== stream.epoch) return true
+  return lane.position() >= Math.max(before.checkpoint, before.heartbeat.position)
+}
+
 /** Tasks of lanes and of projections: who fails stops alone. */
 function createTasks(given: LanesOptions, state: State) {
   const attempt = createAttempt(given)
@@ -176,11 +191,16 @@ export function createLanes(given: LanesOptions): Lanes {
     failure: () => state.failure,
     openAll: (signal) =>
       tasks.eachProjection(async (projection) => {
-        const index = await chooseBuild(writer, projection, stream.epoch)
-        // Made before it is named: readers must never be sent to a build that is not there.
-        await rosters.open(projection, index)
-        await changeRoster(writer, projection.name, nominate(index))
-        await rosters.refresh(projection)
+        const { name } = projection
+        for (;;) {
+          const index = await chooseBuild(writer, projection, stream.epoch)
+          // Made before it is named: readers must never be sent to a build that is not there.
+          await rosters.open(projection, index)
+          const { roster } = await changeRoster(writer, name, claim(index))
+          await rosters.refresh(projection)
+          // Unless a rebuild has taken the name meanwhile.
+          if (roster.live === index || followedAs(roster, index) === 'candidate') return
+        }
       }, signal),
     async refresh(signal) {
       let opened = false
@@ -205,7 +225,8 @@ export function createLanes(given: LanesOptions): Lanes {
         const due = roster?.followed.find(
           ({ index, as }) => as === 'candidate' && isDue(state, index, roster.live, head),
         )
-        if (due === undefined) return
+        const lane = state.lanes.find(({ index }) => index === due?.index)
+        if (due === undefined || !(await holdsAllOf(given, lane, roster?.live))) return
         const changed = await changeRoster(writer, name, promoteTo(due.index, clock() + keptMs))
         state.rosters.set(name, changed.roster)
       }, signal),

@@ -107,7 +107,8 @@ async function beginBuild(
   for (const old of stale) await discard(writer, name, old)
   const { live } = await writer.roster(name)
   if (!resumes) {
-    await changeRoster(writer, name, begin(index, workspaceId))
+    const { changed } = await changeRoster(writer, name, begin(index, workspaceId))
+    if (!changed) return beginBuild(context, writer, projection, options)
     await writer.open(index, withSeenEvents(projection), context.stream.epoch, from)
   }
   return { projection: name, fold: projection, index, after: from, until: from, former: live, resumed: resumes }

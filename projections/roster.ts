@@ -13,10 +13,11 @@ const without = (roster: Roster, index: IndexName): readonly FollowedBuild[] =>
 export const followedAs = (roster: Roster, index: IndexName): FollowedBuild['as'] | undefined =>
   roster.followed.find((build) => build.index === index)?.as
 
-/** A build that a rebuild begins. */
+/** A build that a rebuild begins. Not one that a projector has begun meanwhile under that name. */
 export const begin =
   (index: IndexName, workspaceId?: WorkspaceId): Change =>
   (roster) => {
+    if (roster.live === index || followedAs(roster, index) !== undefined) return undefined
     const of = workspaceId === undefined ? {} : { workspaceId }
     return { ...roster, followed: [...without(roster, index), { index, as: 'building', ...of }] }
   }
@@ -29,6 +30,12 @@ export const nominate =
     if (roster.live === undefined) return { ...roster, live: index, followed: without(roster, index) }
     return { ...roster, followed: [...without(roster, index), { index, as: 'candidate' }] }
   }
+
+/** A build that a projector has chosen, as `nominate`; not one that a rebuild has begun meanwhile under that name. */
+export const claim =
+  (index: IndexName): Change =>
+  (roster) =>
+    followedAs(roster, index) === undefined ? nominate(index)(roster) : undefined
 
 /** One build is kept for a time, the last that readers left: each costs as much as the live one. */
 const noLonger = (build: FollowedBuild): FollowedBuild =>

@@ -3,7 +3,7 @@ import type { IndexWriter } from '#projections/index-store.ts'
 import { keptMs } from '#projections/lanes.ts'
 import type { Projection } from '#projections/projection.ts'
 import type { ProjectionFailure } from '#projections/projector.ts'
-import { changeRoster, giveUp, keepOn, nominate, promoteTo } from '#projections/roster.ts'
+import { begin, changeRoster, giveUp, keepOn, nominate, promoteTo } from '#projections/roster.ts'
 import { withSeenEvents } from '#projections/seen-events.ts'
 import { createMemoryIndexStore, type MemoryIndexStore } from '#projections/stores/memory/store.ts'
 import { createMemoryStream } from '#streams/memory/stream.ts'
@@ -154,6 +154,64 @@ describe('builds beside the live one', () => {
     expect((await store.writer.builds('counting')).map(({ index }) => index)).to.deep.equal([first, second])
     expect(moves.filter((live, at) => live !== moves[at - 1])).to.deep.equal([first, second, first])
     await run.stop()
+  })
+
+  it('do not take readers back when another projector has folded the live one further', async () => {
+    await append(stream, numbered(4))
+    const before = start({ stream, writer: store.writer })
+    await before.until(await atHead(stream))
+    await before.stop()
+    await addCandidate(second)
+    // It began when the live build was not made yet: its lane knows nothing of what another has folded into it.
+    const behind: IndexWriter = {
+      ...store.writer,
+      checkpoint: async (index) => ({ ...(await store.writer.checkpoint(index)), position: 0 }),
+    }
+    const positions: number[] = []
+    const writer: IndexWriter = {
+      ...behind,
+      heartbeat: async (index, progress) => {
+        // The other one's are those that readers see.
+        if (index !== first) await store.writer.heartbeat(index, progress)
+      },
+      async changeRoster(projection, roster) {
+        if (roster.live === second) positions.push((await store.writer.checkpoint(second)).position)
+        return store.writer.changeRoster(projection, roster)
+      },
+    }
+    const oneByOne: Stream = { ...stream, read: (after) => stream.read(after, 1) }
+    const run = start({ stream: oneByOne, writer })
+    await run.until((_heartbeat, index) => index === second && positions.length > 0)
+    expect(positions).to.deep.equal([await stream.head()])
+    await run.stop()
+  })
+
+  it('are not folded by a projector that begins while a rebuild takes the name it has chosen', async () => {
+    await append(stream, numbered(3))
+    let taken = false
+    const writer: IndexWriter = {
+      ...store.writer,
+      async open(index, ...more) {
+        await store.writer.open(index, ...more)
+        if (taken) return
+        taken = true
+        await changeRoster(store.writer, 'counting', begin(index))
+      },
+    }
+    const run = start({ stream, writer })
+    await run.until(await atHead(stream))
+    expect(await store.writer.roster('counting')).to.deep.include({
+      live: second,
+      followed: [{ index: first, as: 'building' }],
+    })
+    await run.stop()
+  })
+
+  it('are not begun by a rebuild under the name of one that a projector has taken', async () => {
+    await changeRoster(store.writer, 'counting', nominate(first))
+    expect(await changeRoster(store.writer, 'counting', begin(first))).to.deep.include({ changed: false })
+    await changeRoster(store.writer, 'counting', nominate(second))
+    expect(await changeRoster(store.writer, 'counting', begin(second))).to.deep.include({ changed: false })
   })
 
   it('are kept one at a time, but for those that somebody keeps', async () => {
