@@ -1,0 +1,118 @@
+import { createDocumentCache } from '#projections/documents.ts'
+import { foldBatch } from '#projections/fold-batch.ts'
+import { readUsageAt } from '#projections/allowance/query.ts'
+import type { BuildContext } from '#projections/build-place.ts'
+import type { IndexReader } from '#projections/index-store.ts'
+import type { Projection } from '#projections/projection.ts'
+import { withSeenEvents } from '#projections/seen-events.ts'
+import { createMemoryIndexStore, type Dump, type MemoryIndexStore } from '#projections/stores/memory/store.ts'
+import { liveBuilds, verify } from '#projections/verify.ts'
+import { monthOf, ledgerAfter, ledgerSubject } from '#src/events/allowance.ts'
+import type { RecordedEvent } from '#src/events/envelope.ts'
+import { workspaceIdOf } from '#src/events/workspace-id.ts'
+import { stringifyJson } from '#src/lib/json.ts'
+import { isStored } from '#projections/traces/span-document.ts'
+import type { Stream } from '#streams/stream.ts'
+import { workspaces } from './requests.ts'
+import type { Sent } from './senders.ts'
+import { decode, type Stage } from './stage.ts'
+import { countNames, faultsOf } from './watcher.ts'
+
+const nameOf = (projection: Projection): string => `${projection.name}-v${projection.version}-001`
+
+async function readAll(log: Stream): Promise<readonly RecordedEvent[]> {
+  const events: RecordedEvent[] = []
+  for (;;) {
+    const read = await log.read(events.at(-1)?.position ?? 0, 1_000)
+    if (read.length === 0) return events
+    events.push(...read)
+  }
+}
+
+/** `fold(log)`: everything at once, from nothing, in memory. */
+export async function foldLog(log: Stream, projections: readonly Projection[]): Promise<MemoryIndexStore> {
+  const store = createMemoryIndexStore()
+  const events = (await readAll(log)).map(decode)
+  for (const projection of projections) {
+    const complete = withSeenEvents(projection)
+    const index = nameOf(projection)
+    await store.writer.open(index, complete, log.epoch)
+    const cache = createDocumentCache({ cachedDocumentsMax: 1e6, cachedBytesMax: 1e9 })
+    await foldBatch(complete, events, cache, (keys) => store.writer.load(index, keys))
+    await store.writer.write(index, cache.takeChanged(), { epoch: log.epoch, position: await log.head() })
+    await store.writer.promote(projection.name, index)
+  }
+  return store
+}
+
+const linesOf = (dump: Dump): readonly string[] => dump.map((item) => stringifyJson(item))
+
+/** The first thing that two dumps do not have alike. */
+function firstDifference(indexed: Dump, expected: Dump): string | undefined {
+  const [ours, theirs] = [linesOf(indexed), linesOf(expected)]
+  const at = Array.from({ length: Math.max(ours.length, theirs.length) }, (_, n) => n).find(
+    (n) => ours[n] !== theirs[n],
+  )
+  return at === undefined ? undefined : `indexed ${ours[at]}\nexpected ${theirs[at]}`
+}
+
+/** Every build that readers use is what the fold of the log is, byte for byte. */
+export async function compareWithFold(
+  { log, projections, violate, index }: Stage,
+  dump: (index: string) => Dump,
+): Promise<void> {
+  const oracle = await foldLog(log, projections)
+  const writer = index.open(async () => {})
+  for (const projection of projections) {
+    const live = (await writer.live(projection.name)) ?? ''
+    const difference = firstDifference(dump(live), oracle.dump(nameOf(projection)))
+    if (difference !== undefined) violate(`${live} is not the fold of the log: ${difference}`)
+  }
+}
+
+export async function compareByVerify({ projections, violate }: Stage, context: BuildContext): Promise<void> {
+  const names = projections.map(({ name }) => name)
+  for (const { index, equal, differences } of await verify(context, await liveBuilds(context, names))) {
+    if (!equal) violate(`verify says that ${index} is different: ${stringifyJson(differences[0] ?? null)}`)
+  }
+}
+
+type Name = Readonly<{ message?: string; spanId?: string }>
+
+async function namesIn(reader: IndexReader, projection: string, collection: string, workspace: string) {
+  const scope = { workspaceId: workspaceIdOf(workspace), projection, collection }
+  const query = { filter: { kind: 'all' }, orderBy: 'timeNs', direction: 'asc', limit: 100_000 } as const
+  const hits = await reader.search<Name>(scope, query)
+  return hits.map(({ document: { message, spanId } }) => message ?? spanId ?? '')
+}
+
+/** What senders were told is there, once, and the counts are those of what is there. */
+export async function compareWithTold(
+  stage: Stage,
+  sent: ReadonlyMap<string, Sent>,
+  spansPerMonth: number,
+): Promise<void> {
+  const { index, log, violate, world } = stage
+  for (const workspace of workspaces) {
+    const spans = await namesIn(index.reader, 'traces', 'spans', workspace)
+    const logs = await namesIn(index.reader, 'logs', 'logs', workspace)
+    const mine = [...sent.values()].filter(({ request }) => request.workspace === workspace)
+    for (const fault of faultsOf(countNames([...spans, ...logs]), mine, Infinity)) violate(`in the end ${fault}`)
+    const ofSpans = mine.filter(({ request }) => request.kind === 'spans')
+    const told = ofSpans.reduce((sum, one) => sum + (one.told?.accepted ?? 0), 0)
+    const demand = ofSpans.reduce((sum, { request }) => sum + request.records.length, 0)
+    const scope = { workspaceId: workspaceIdOf(workspace), projection: 'traces', collection: 'spans' }
+    const stored = await index.reader.count(scope, { filter: isStored })
+    const usage = await readUsageAt(index.reader, scope.workspaceId, world.now())
+    const newest = await log.last(ledgerSubject(scope.workspaceId, monthOf(world.now())))
+    const { spent, open } = ledgerAfter(newest, log.epoch)
+    const counted = { told, stored, used: usage.spans, open: open.length }
+    const right = Math.min(demand, spansPerMonth)
+    const expected = { told: right, stored: right, used: right, open: 0 }
+    if (stringifyJson(counted) !== stringifyJson(expected)) {
+      violate(`spans of ${workspace} are ${stringifyJson(counted)} and should be ${stringifyJson(expected)}`)
+    }
+    // The log may hold a request twice that is counted once.
+    if (spent < right) violate(`the ledger of ${workspace} says ${spent} of ${right} spans`)
+  }
+}

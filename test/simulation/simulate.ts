@@ -1,0 +1,194 @@
+import { projections } from '#projections/registry.ts'
+import { createMemoryStream } from '#streams/memory/stream.ts'
+import { startIngest } from './ingest.ts'
+import { contextOf, startOperator, type Locks } from './operator.ts'
+import { compareByVerify, compareWithFold, compareWithTold } from './oracle.ts'
+import { startProjector, type ProjectorProcess } from './projector-process.ts'
+import { createSenders, type Load } from './senders.ts'
+import { createTornIndex, type Chance, type Tearing, type TornIndex } from './simulated-index.ts'
+import { createStage, startMember, type Spoil, type Stage } from './stage.ts'
+import { startWatcher } from './watcher.ts'
+
+/** What one seed makes happen. */
+export type Scenario = Readonly<{
+  tearing: Tearing
+  spansPerMonth: number
+  /** How far all clocks are put forward each time; 0: not at all. */
+  jumpMs: number
+  load: Load
+}>
+
+export type Outcome = Readonly<{
+  /** What must not be; the first is what counts. */
+  violations: readonly string[]
+  /** What was done last, the first violation's steps where there is one. */
+  steps: readonly string[]
+  events: number
+  looks: number
+}>
+
+const minuteMs = 60_000
+const unlimited = 1e9
+
+/** A scenario by its seed alone. Repeats beyond the log's hour and a limit are apart: a repeat may then be answered otherwise. */
+export function scenarioOf(seed: number): Scenario {
+  const isNearLimit = seed % 3 === 0
+  return {
+    tearing: seed % 2 === 0 ? 'files' : 'documents',
+    spansPerMonth: isNearLimit ? 8 : unlimited,
+    jumpMs: isNearLimit ? 0 : 100 * minuteMs,
+    load: { senders: 3, requestsOfEach: 6, recordsMax: 4, repeats: 0.4 },
+  }
+}
+
+const dayMostMs = 20 * 60 * minuteMs
+const endsWithinMs = 20 * minuteMs
+
+/** Everything that lives at some moment, and what befalls it. */
+function createCast(stage: Stage, { spansPerMonth, jumpMs, tearing }: Scenario) {
+  const { chance, world, index } = stage
+  const { below } = chance
+  let [made, powerCuts, jumped] = [0, 0, 0]
+  const name = (what: string): string => `${what}-${++made}`
+  const newIngest = () => startIngest(stage, name('ingest'), spansPerMonth)
+  const newProjector = (): ProjectorProcess => startProjector(stage, name('projector'))
+  const ingests = [newIngest(), newIngest()]
+  const projectors = [newProjector()]
+  const locks: Locks = new Map()
+  let isOver = false
+  const newOperator = () => startOperator(stage, name('operator'), locks, () => isOver)
+  let operator = newOperator()
+
+  const replaceIngest = (): void => {
+    const at = below(ingests.length)
+    ingests[at]?.member.process.die()
+    ingests[at] = newIngest()
+  }
+  const replaceProjector = (): void => {
+    projectors.splice(below(projectors.length), 1)[0]?.member.process.die()
+    if (projectors.length === 0) projectors.push(newProjector())
+  }
+  const replaceOperator = (): void => {
+    operator.member.process.die()
+    operator = newOperator()
+  }
+  /** Another projector takes over while the one before only sleeps. */
+  const addZombie = (): void => {
+    for (const { member } of projectors) member.process.sleep(below(15_000))
+    projectors.push(newProjector())
+    if (projectors.length > 2) projectors.shift()?.member.process.die()
+  }
+  const cutPower = async (): Promise<void> => {
+    if (tearing === 'documents') return
+    world.note('power cut')
+    powerCuts++
+    for (const { member } of [...ingests, ...projectors.splice(0), operator]) member.process.die()
+    await index.cutPower()
+    for (const at of ingests.keys()) ingests[at] = newIngest()
+    projectors.push(newProjector())
+    operator = newOperator()
+  }
+  const jump = (): void => {
+    const by = below(jumpMs)
+    if (jumped + by > dayMostMs) return
+    jumped += by
+    world.jump(by)
+    world.note(`clocks go forward by ${by} ms`)
+  }
+  const troubles: readonly (() => void | Promise<void>)[] = [
+    replaceIngest,
+    () => ingests[below(ingests.length)]?.member.process.sleep(below(15_000)),
+    replaceProjector,
+    addZombie,
+    replaceOperator,
+    cutPower,
+    jump,
+  ]
+  return {
+    ingests,
+    projectors,
+    locks,
+    powerCuts: () => powerCuts,
+    async trouble(): Promise<void> {
+      while (!stage.isCalm()) {
+        await world.sleep(below(1_500))
+        if (chance.happens(0.5)) await troubles[below(troubles.length)]?.()
+      }
+    },
+    isOver: () => isOver,
+    /** The operator comes to an end, and one projector is left. */
+    async settle(): Promise<void> {
+      isOver = true
+      await operator.ended
+      for (const { member } of projectors.splice(0, projectors.length - 1)) member.process.die()
+    },
+  }
+}
+type Cast = ReturnType<typeof createCast>
+
+/** Until readers are told that every projection stands at the head. */
+async function untilFolded({ world, index, log, projections }: Stage): Promise<void> {
+  for (;;) {
+    const head = await log.head()
+    const progress = await Promise.all(projections.map(({ name }) => index.reader.progress(name)))
+    if (progress.every((each) => each?.position === head)) return
+    await world.sleep(500)
+  }
+}
+
+async function play(stage: Stage, scenario: Scenario, cast: Cast): Promise<Readonly<{ looks: number }>> {
+  const { world } = stage
+  const senders = createSenders(stage, cast.ingests, scenario.load)
+  let isOver = false
+  const watcher = startWatcher(stage, senders.sent, cast, () => isOver)
+  const troubled = cast.trouble()
+  await senders.run()
+  stage.calm()
+  await troubled
+  await cast.settle()
+  // What sleeps awakes, what is late arrives, what was left behind is taken back.
+  await world.sleep(60_000)
+  await Promise.all(cast.ingests.map(({ allowance }) => allowance.close()))
+  await untilFolded(stage)
+  isOver = true
+  await watcher.ended
+  await Promise.all(cast.projectors.map((projector) => projector.stop()))
+  await compareWithTold(stage, senders.sent, scenario.spansPerMonth)
+  return { looks: watcher.looks() }
+}
+
+type Options = Readonly<{ spoil?: Spoil; scenario?: Scenario }>
+
+/** Everything that one seed makes happen, to its end, and what was wrong with it. */
+export async function simulate(
+  seed: number,
+  { spoil = {}, scenario = scenarioOf(seed) }: Options = {},
+): Promise<Outcome> {
+  const violations: string[] = []
+  let steps: readonly string[] | undefined
+  let torn: TornIndex | undefined
+  const log = createMemoryStream({ partition: '0', epoch: 'simulated' })
+  const stage: Stage = createStage({
+    seed,
+    spoil,
+    log,
+    projections,
+    openIndex: (chance: Chance) => (torn = createTornIndex(scenario.tearing, chance, projections)),
+    violate: (what) => {
+      steps ??= stage.world.lastSteps()
+      violations.push(what)
+    },
+  })
+  const { world } = stage
+  const cast = createCast(stage, scenario)
+  const late = world.sleep(endsWithinMs).then(() => undefined)
+  const played = await world.until(Promise.race([play(stage, scenario, cast), late]))
+  if (played === undefined) stage.violate('it comes to no end')
+  else {
+    await compareWithFold(stage, (index) => torn?.dump(index) ?? [])
+    const context = contextOf(stage, startMember(stage, 'verifier'), new Map())
+    await world.until(compareByVerify(stage, context))
+  }
+  const events = (await log.head()) / 4_096
+  return { violations, steps: steps ?? world.lastSteps(), events, looks: played?.looks ?? 0 }
+}

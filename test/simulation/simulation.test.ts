@@ -1,0 +1,48 @@
+import { expect } from 'chai'
+import { canaries } from './canaries.ts'
+import { simulate, type Outcome } from './simulate.ts'
+
+const isSoak = process.env['SOAK'] === '1'
+const given = process.env['SEED']
+const range = (from: number, count: number): readonly number[] => Array.from({ length: count }, (_, n) => from + n)
+const seeds = given === undefined ? range(1, isSoak ? 10_000 : 200) : [Number(given)]
+/** Each canary must be found by one of so many. */
+const canarySeedsMax = 150
+/** Far above what a seed takes: a simulation that hangs is to fail. */
+const seedMs = 10_000
+
+function told(seed: number, { violations, steps }: Outcome): string {
+  return `seed ${seed}: ${violations.slice(0, 3).join('\n')}\n\nthe last steps:\n${steps.join('\n')}\n
+SEED=${seed} npm test -- --grep simulation`
+}
+
+describe('simulation', () => {
+  it(`comes to the fold of the log and to what senders were told (seeds ${seeds[0]} to ${seeds.at(-1)})`, async function () {
+    this.timeout(seeds.length * seedMs)
+    let [events, looks] = [0, 0]
+    for (const seed of seeds) {
+      const outcome = await simulate(seed)
+      if (outcome.violations.length > 0) expect.fail(told(seed, outcome))
+      events += outcome.events
+      looks += outcome.looks
+    }
+    expect(events / seeds.length, 'events of a seed').to.be.above(20)
+    expect(looks / seeds.length, 'looks of a reader').to.be.above(50)
+  })
+
+  it('does the same again for the same seed', async () => {
+    const [first, second] = [await simulate(17), await simulate(17)]
+    expect(second).to.deep.equal(first)
+  })
+
+  for (const [name, spoil] of Object.entries(canaries)) {
+    it(`finds a planted bug: ${name}`, async function () {
+      this.timeout(canarySeedsMax * seedMs)
+      for (const seed of range(1, canarySeedsMax)) {
+        const { violations } = await simulate(seed, { spoil: spoil() })
+        if (violations.length > 0) return
+      }
+      expect.fail(`none of ${canarySeedsMax} seeds finds it`)
+    })
+  }
+})
