@@ -3,8 +3,9 @@ import { existsSync } from 'node:fs'
 import { projections } from '#projections/registry.ts'
 import { createSqliteIndexReader } from '#projections/stores/sqlite/reader.ts'
 import { createSqliteStream } from '#streams/sqlite/stream.ts'
+import { moveLog } from './cli/move-log.ts'
 import { runCli } from './cli/run-cli.ts'
-import type { CliServices } from './cli/verb.ts'
+import type { CliServices, MoveRequest } from './cli/verb.ts'
 import { openBuilds } from './compose-builds.ts'
 import { foldersOf } from './compose-folders.ts'
 import { limitsBeside, openLogBeside } from './compose-log-beside.ts'
@@ -12,7 +13,13 @@ import { limits, plans, readClusterConfig, type ClusterConfig } from './config.t
 import { loadSecrets } from './directory/secrets.ts'
 import { PermanentError } from './lib/failure.ts'
 
-const common = { plans, limits, projections: projections.map(({ name }) => name) }
+const common = {
+  plans,
+  limits,
+  projections: projections.map(({ name }) => name),
+  /** Its drivers are loaded only here. */
+  openMove: async (request: MoveRequest) => (await import('./compose-move.ts')).openMove(request, process.env),
+}
 
 /** The engines of a data folder, beside a server that may be running. */
 const embeddedServices: CliServices = {
@@ -63,6 +70,7 @@ async function clusterServices(cluster: ClusterConfig): Promise<CliServices> {
 export async function composeCli(argv: readonly string[]): Promise<number> {
   // Who reads the answer may have seen enough: `throughline replay | head`.
   process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1))
-  const cluster = readClusterConfig(process.env)
+  // From the one form to the other: what there may be of a cluster yet is its log.
+  const cluster = argv[0] === moveLog.name ? undefined : readClusterConfig(process.env)
   return runCli(argv, process, cluster === undefined ? embeddedServices : await clusterServices(cluster))
 }

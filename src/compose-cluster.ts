@@ -9,7 +9,7 @@ import { openAllowance } from './compose-allowance.ts'
 import { giveUp, type Engines } from './compose-engines.ts'
 import type { PartitionsData } from './compose-partitions-thread.ts'
 import { createProjectorThread, type ProjectorThread } from './compose-projector.ts'
-import { limits, plans, type ClusterConfig, type Config } from './config.ts'
+import { limits, plans, type ClusterConfig, type Config, type LogConfig } from './config.ts'
 import { createDirectory, type Directory } from './directory/create-directory.ts'
 import { createPasswords } from './directory/passwords.ts'
 import { givenSecrets } from './directory/secrets.ts'
@@ -18,12 +18,12 @@ import { present } from './lib/assert.ts'
 import { createClock, type Clock } from './lib/clock.ts'
 
 /** The partitions' names, in order. */
-export const partitionNames = ({ partitions }: ClusterConfig): readonly string[] =>
+export const partitionNames = ({ partitions }: LogConfig): readonly string[] =>
   Array.from({ length: partitions }, (_, partition) => String(partition))
 
 /** Connects, and makes the logs where they are missing. Throws with one line that says what to do. */
-export async function connectLogs(cluster: ClusterConfig, name: string): Promise<Nats> {
-  const { natsUrl, partitions, natsReplicas, durability, allowLazyLog, indexPrefix } = cluster
+export async function connectLogs(config: LogConfig, name: string): Promise<Nats> {
+  const { natsUrl, partitions, natsReplicas, durability, allowLazyLog, indexPrefix } = config
   const nats = await connectNats({ url: natsUrl, name: `throughline ${name}` })
   try {
     await provisionLogs(nats, {
@@ -41,8 +41,11 @@ export async function connectLogs(cluster: ClusterConfig, name: string): Promise
   return nats
 }
 
-export const openLog = (nats: Nats, { indexPrefix }: ClusterConfig, partition: string): Promise<JetStream> =>
-  openJetStream(nats, { partition, prefix: indexPrefix, limits })
+export const openLog = (
+  nats: Nats,
+  { indexPrefix }: Pick<LogConfig, 'indexPrefix'>,
+  partition: string,
+): Promise<JetStream> => openJetStream(nats, { partition, prefix: indexPrefix, limits })
 
 /** What answers queries, a reader for each partition. Nothing is asked of Elasticsearch yet. */
 export const createReaders = ({ elasticsearchUrl, indexPrefix, partitions }: ClusterConfig): readonly IndexReader[] =>

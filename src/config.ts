@@ -129,10 +129,9 @@ const schema = z.object({
 })
 type Environment = z.output<typeof schema>
 
-/** The engines of a cluster, and what all of its processes must have in common. */
-export type ClusterConfig = Readonly<{
+/** The log of a cluster. */
+export type LogConfig = Readonly<{
   natsUrl: string
-  elasticsearchUrl: string
   /** Fixed when the log is made. */
   partitions: number
   /** How it is known that NATS syncs before it acknowledges; undefined: it is not. */
@@ -143,12 +142,18 @@ export type ClusterConfig = Readonly<{
   natsReplicas: number | undefined
   /** Tells this installation from others on the same engines. */
   indexPrefix: string
-  /** How often what was folded is made to be found, at most: sooner costs Elasticsearch more. */
-  indexRefreshMs: number
-  /** Keys the hashes of API keys. */
-  pepper: string
-  sessionKeys: readonly string[]
 }>
+
+/** The engines of a cluster, and what all of its processes must have in common. */
+export type ClusterConfig = LogConfig &
+  Readonly<{
+    elasticsearchUrl: string
+    /** How often what was folded is made to be found, at most: sooner costs Elasticsearch more. */
+    indexRefreshMs: number
+    /** Keys the hashes of API keys. */
+    pepper: string
+    sessionKeys: readonly string[]
+  }>
 
 export type Config = Readonly<{
   role: Role
@@ -203,6 +208,15 @@ function durabilityOf(data: Environment): ClusterConfig['durability'] {
   return data.NATS_SYNC_ALWAYS ? { stated: true } : undefined
 }
 
+const logOf = (data: Environment, natsUrl: string): LogConfig => ({
+  natsUrl,
+  partitions: data.PARTITIONS,
+  durability: durabilityOf(data),
+  allowLazyLog: data.ALLOW_LAZY_LOG,
+  natsReplicas: data.NATS_REPLICAS,
+  indexPrefix: data.INDEX_PREFIX,
+})
+
 /** What is asked of the engines; undefined when none are named. */
 function clusterOf(data: Environment): ClusterConfig | undefined {
   const { NATS_URL: natsUrl, ELASTICSEARCH_URL: elasticsearchUrl } = data
@@ -216,13 +230,8 @@ function clusterOf(data: Environment): ClusterConfig | undefined {
   if (data.SESSION_KEYS === undefined) throw missingSecret('SESSION_KEYS')
   if (data.KEY_PEPPER === undefined) throw missingSecret('KEY_PEPPER')
   return {
-    natsUrl,
+    ...logOf(data, natsUrl),
     elasticsearchUrl,
-    partitions: data.PARTITIONS,
-    durability: durabilityOf(data),
-    allowLazyLog: data.ALLOW_LAZY_LOG,
-    natsReplicas: data.NATS_REPLICAS,
-    indexPrefix: data.INDEX_PREFIX,
     indexRefreshMs: data.INDEX_REFRESH_MS,
     pepper: data.KEY_PEPPER,
     sessionKeys: data.SESSION_KEYS.split(','),
@@ -238,6 +247,13 @@ function tlsOf({ TLS_CERT: certFile, TLS_KEY: keyFile }: Environment): Config['t
 /** The cluster that the environment names, for the command line; undefined: the embedded form. Throws ConfigError. */
 export const readClusterConfig = (environment: NodeJS.ProcessEnv): ClusterConfig | undefined =>
   clusterOf(parseEnvironment(environment))
+
+/** The log that the environment names, whatever else of a cluster it names. Throws ConfigError. */
+export function readLogConfig(environment: NodeJS.ProcessEnv): LogConfig {
+  const data = parseEnvironment(environment)
+  if (data.NATS_URL === undefined) throw new ConfigError('NATS_URL is missing: nats://user:password@host:port')
+  return logOf(data, data.NATS_URL)
+}
 
 export const isRole = (word: string | undefined): word is Role => roles.some((role) => role === word)
 

@@ -4,10 +4,12 @@ import type { Plans, SessionLimits } from '#src/directory/directory-view.ts'
 import type { Key, Workspace } from '#src/directory/directory.ts'
 import type { Refused } from '#src/directory/directory-writer.ts'
 import type { RandomBytes } from '#src/directory/keys.ts'
+import type { Secrets } from '#src/directory/secrets.ts'
 import type { Clock } from '#src/lib/clock.ts'
 import { fail, type Result } from '#src/lib/result.ts'
 import type { BuildContext } from '#projections/build-place.ts'
 import type { IndexReader } from '#projections/index-store.ts'
+import type { CopiedLog } from '#streams/copy-log.ts'
 import type { Stream } from '#streams/stream.ts'
 
 /** What the command line is run with: the process's own, or a test's. */
@@ -34,6 +36,8 @@ export type CliServices = Readonly<{
   openIndexes(dataFolder: string): Promise<readonly IndexProgress[]>
   /** Their builds, to be rebuilt, compared, listed and dropped, in the same order; none where there is no log yet. */
   openBuilds(dataFolder: string): Promise<readonly OpenBuilds[]>
+  /** Both sides of a move from the embedded form to a cluster's log. Throws PermanentError while a server runs on the folder. */
+  openMove(request: MoveRequest): Promise<OpenMove>
   /** Ends what the engines are reached by, after all that was opened. */
   close(): Promise<void>
   /** Names of the projections, in the order in which `status` shows them. */
@@ -41,6 +45,16 @@ export type CliServices = Readonly<{
 }>
 
 export type OpenBuilds = BuildContext & Readonly<{ close(): Promise<void> }>
+
+/** `natsUrl`: where to; without it what the environment names. `verifyOnly`: nothing is made there. */
+export type MoveRequest = Readonly<{ dataFolder: string; natsUrl: string | undefined; verifyOnly: boolean }>
+/** A data folder, held against servers, and the log of a cluster. `secrets`: what the cluster is to be given. */
+export type OpenMove = Readonly<{
+  secrets: Secrets
+  telemetry: CopiedLog
+  directory: CopiedLog
+  close(): Promise<void>
+}>
 
 /** A mistake in how the command was written: told with the usage, exit code 2. */
 export class UsageError extends Error {

@@ -7,6 +7,7 @@ import { keyCreate } from './key-create.ts'
 import { keyList } from './key-list.ts'
 import { keyRevoke } from './key-revoke.ts'
 import { keyRotate } from './key-rotate.ts'
+import { moveLog } from './move-log.ts'
 import { rebuild } from './rebuild.ts'
 import { replay } from './replay.ts'
 import { rollback } from './rollback.ts'
@@ -43,6 +44,7 @@ export const verbs: readonly Verb[] = [
   deadLettersRetry,
   deadLettersDrop,
   replay,
+  moveLog,
   firstRun,
   env,
 ]

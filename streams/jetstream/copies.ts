@@ -1,4 +1,4 @@
-import type { Position, RecordedEvent } from '#src/events/envelope.ts'
+import type { RecordedEvent } from '#src/events/envelope.ts'
 import { repeatWindowMs } from '../stream.ts'
 import { keyOf } from './ids.ts'
 import { encodeMessage, eventsPerMessageMax, messageBytes, packEvent, type PackedEvent } from './message.ts'
@@ -6,8 +6,8 @@ import { messagesPerBatchMax, type Outgoing } from './publish.ts'
 import { copiedHeader } from './stored.ts'
 import type { Subjects } from './subjects.ts'
 
-/** A message of copies, and where the last of them stands in the log that they are from. */
-export type Copy = Readonly<{ message: Outgoing; position: Position }>
+/** A message of copies, and the last of the events that it holds, as that was recorded. */
+export type Copy = Readonly<{ message: Outgoing; last: RecordedEvent }>
 
 export type CopyRules = Readonly<{
   subjects: Subjects
@@ -27,8 +27,8 @@ type Bundle = { readonly packed: PackedEvent[]; bytes: number; last: RecordedEve
 const stepBytesMax = 8 * 1024 * 1024
 
 /**
- * Events as messages, in their order. Neighbours of one workspace and type share one; not those that others expect something of, by
- * their subject, and not those whose senders may still send them again: the server knows a message by one id, for an hour.
+ * Events as messages, in their order. Neighbours of one workspace and type, or of one subject, share a message: not those whose
+ * senders may still send them again, because the server knows a message by one id, for an hour.
  */
 export function copiesOf(
   events: readonly RecordedEvent[],
@@ -36,8 +36,7 @@ export function copiesOf(
 ): readonly Copy[] {
   const isRepeatable = ({ identified, receivedAt }: RecordedEvent): boolean =>
     identified && receivedAt > now - repeatWindowMs
-  const isAlone = (event: RecordedEvent): boolean =>
-    keepsPositions || event.subject !== undefined || isRepeatable(event)
+  const isAlone = (event: RecordedEvent): boolean => keepsPositions || isRepeatable(event)
   const bundles: Bundle[] = []
   for (const event of events) {
     const packed = packEvent(event)
@@ -64,7 +63,7 @@ export function copiesOf(
       fields: { [copiedHeader]: `${source}/${last.position}` },
       ...(isRepeatable(last) ? { id: keyOf(last.id) } : {}),
     },
-    position: last.position,
+    last,
   }))
 }
 

@@ -5,8 +5,10 @@ import type { CopyTarget } from '../copy-log.ts'
 import { askApi, failureOf } from './api.ts'
 import type { Nats } from './connect.ts'
 import { copiesOf, stepsOf, type Copy, type CopyRules } from './copies.ts'
+import { createIds } from './ids.ts'
+import { createMessageSource } from './message-source.ts'
 import { lastSequence, streamInfo } from './provision.ts'
-import { createPublisher, type Outgoing } from './publish.ts'
+import { createPublisher } from './publish.ts'
 import { storedByLeader } from './stored.ts'
 import { createSubjects, logName, type LogName } from './subjects.ts'
 
@@ -33,11 +35,6 @@ function positionOf(copied: string, { stream }: LogName, source: string): Positi
   throw new PermanentError({ operation: 'copy to', subject: `stream ${stream}, which holds ${what}`, hint })
 }
 
-function withoutId(message: Outgoing): Outgoing {
-  const { id: _, ...rest } = message
-  return rest
-}
-
 /**
  * The log of one partition as the target of a copy. Each message says what it is a copy of, so that the last one tells how far the
  * copy is; and each step expects to be right behind that one, so that nothing comes twice, or between, whoever else writes.
@@ -52,6 +49,7 @@ export async function openCopyTarget(nats: Nats, options: CopyTargetOptions): Pr
   }
   const subjects = createSubjects(log, epoch)
   const publisher = createPublisher(nats, name, async () => void (await lastSequence(nats, log, epoch)))
+  const ids = createIds(subjects, publisher, createMessageSource(nats, log, subjects))
 
   const place = async (): Promise<Place> => {
     const sequence = await lastSequence(nats, log, epoch)
@@ -63,25 +61,37 @@ export async function openCopyTarget(nats: Nats, options: CopyTargetOptions): Pr
 
   function checkPlaces(step: readonly Copy[], { sequence }: Place): void {
     const moved = step.find(
-      ({ message, position }, index) =>
-        publisher.messagesOf(message) !== 1 || position !== (sequence + index + 1) * positionStep,
+      ({ message, last }, index) =>
+        publisher.messagesOf(message) !== 1 || last.position !== (sequence + index + 1) * positionStep,
     )
     if (moved === undefined) return
     const hint = 'raise the server’s max_payload if it is large, and begin again with an empty stream'
-    throw new PermanentError({ operation: `copy position ${moved.position} to its place in`, subject: name, hint })
+    throw new PermanentError({ operation: `copy position ${moved.last.position} to its place in`, subject: name, hint })
   }
 
-  async function publish(step: readonly Copy[], { sequence }: Place): Promise<Place> {
+  /** The end after a step; undefined when an id of it is known. */
+  async function publish(step: readonly Copy[], { sequence }: Place): Promise<Place | undefined> {
     const messages = step.map(({ message }, index) => (index === 0 ? { ...message, expected: { sequence } } : message))
-    let published = await publisher.publish(messages)
-    // Ids serve those who send again; what is stored here is settled by the sequence alone.
-    if (published.kind !== 'stored' && published.kind !== 'conflict') {
-      published = await publisher.publish(messages.map(withoutId))
-    }
+    const published = await publisher.publish(messages)
     if (published.kind === 'stored') {
-      return { sequence: published.sequence, position: step.at(-1)?.position ?? beforeAll }
+      return { sequence: published.sequence, position: step.at(-1)?.last.position ?? beforeAll }
     }
+    if (published.kind !== 'conflict') return undefined
     throw new TransientError({ operation: 'copy to', subject: name, hint: 'another process has just written to it' })
+  }
+
+  /** One under an id that is free: the log had the id twice in this hour, by clocks that were set back. */
+  async function publishAnew(copy: Copy, end: Place): Promise<Place> {
+    const { freeKey } = await ids.seek(copy.last.id, copy.last.receivedAt)
+    const published = await publish([{ ...copy, message: { ...copy.message, id: freeKey } }], end)
+    if (published !== undefined) return published
+    throw new TransientError({ operation: 'copy to', subject: name, hint: 'its ids are being taken' })
+  }
+
+  async function publishApart(step: readonly Copy[], before: Place): Promise<Place> {
+    let end = before
+    for (const copy of step) end = (await publish([copy], end)) ?? (await publishAnew(copy, end))
+    return end
   }
 
   return {
@@ -103,7 +113,7 @@ export async function openCopyTarget(nats: Nats, options: CopyTargetOptions): Pr
       )
       for (const step of stepsOf(copies, publisher.messagesOf)) {
         if (keepsPositions) checkPlaces(step, end)
-        end = await publish(step, end)
+        end = (await publish(step, end)) ?? (await publishApart(step, end))
       }
     },
   }

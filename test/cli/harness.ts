@@ -42,6 +42,9 @@ export function createServices(
         close: async () => undefined,
       })),
     openBuilds: async () => [],
+    openMove: async () => {
+      throw new Error('these services have no cluster to move to')
+    },
     close: async () => undefined,
     projections: ['traces', 'logs'],
   }

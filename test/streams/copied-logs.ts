@@ -1,10 +1,13 @@
 import { limits } from '#src/config.ts'
-import type { NewEvent } from '#src/events/envelope.ts'
+import type { NewEvent, RecordedEvent } from '#src/events/envelope.ts'
 import { partitionNumber } from '#src/events/partition.ts'
 import type { CopiedLog } from '#streams/copy-log.ts'
 import { connectNats, type Nats } from '#streams/jetstream/connect.ts'
 import { openCopyTarget } from '#streams/jetstream/copy-target.ts'
 import { provisionLogs } from '#streams/jetstream/provision.ts'
+import { decodeMessage } from '#streams/jetstream/message.ts'
+import { storedByLeader } from '#streams/jetstream/stored.ts'
+import { logName } from '#streams/jetstream/subjects.ts'
 import { openJetStream, type JetStream } from '#streams/jetstream/stream.ts'
 import type { SqliteStream } from '#streams/sqlite/stream.ts'
 import { askServer, newPrefix, removeLogs, testProvision } from './jetstream-log.ts'
@@ -38,6 +41,8 @@ export type TargetLogs = Readonly<{
   /** How a log is copied there, over this connection or another. */
   copied(source: SqliteStream, over?: Nats): Promise<CopiedLog>
   messages(): Promise<number>
+  /** All messages as the server has them. */
+  stored(): Promise<readonly Readonly<{ subject: string; events: readonly RecordedEvent[] }>[]>
   remove(): Promise<void>
 }>
 
@@ -47,6 +52,16 @@ export async function makeTargets(url: string): Promise<TargetLogs> {
   await provisionLogs(nats, { ...testProvision, partitions, prefix })
   const names = Array.from({ length: partitions }, (_, index) => String(index))
   const logs = await Promise.all(names.map((partition) => openJetStream(nats, { partition, prefix, limits })))
+  const countOf = async (stream: string): Promise<number> => {
+    const info = (await askServer(nats, `STREAM.INFO.${stream}`)) as { state: { messages: number } }
+    return info.state.messages
+  }
+  const streams = names.map((partition) => logName(partition, prefix).stream)
+  const messageAt = async (stream: string, seq: number) => {
+    const answer = await askServer(nats, `STREAM.MSG.GET.${stream}`, { seq })
+    const { subject, data } = storedByLeader(answer)
+    return { subject, events: decodeMessage(data, seq, stream) }
+  }
   return {
     nats,
     logs,
@@ -62,8 +77,16 @@ export async function makeTargets(url: string): Promise<TargetLogs> {
       keepsPositions: false,
     }),
     messages: async () => {
-      const infos = await Promise.all(names.map((name) => askServer(nats, `STREAM.INFO.${prefix}-TELEMETRY_${name}`)))
-      return infos.reduce((sum, info) => sum + (info as { state: { messages: number } }).state.messages, 0)
+      const counts = await Promise.all(streams.map(countOf))
+      return counts.reduce((sum, count) => sum + count, 0)
+    },
+    stored: async () => {
+      const messages = []
+      for (const stream of streams) {
+        const count = await countOf(stream)
+        for (let seq = 1; seq <= count; seq++) messages.push(await messageAt(stream, seq))
+      }
+      return messages
     },
     remove: async () => {
       await Promise.all(logs.map((log) => log.close()))

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { expect } from 'chai'
 import { limits } from '#src/config.ts'
 import { positionStep, type NewEvent, type RecordedEvent } from '#src/events/envelope.ts'
-import { partitionNumber } from '#src/events/partition.ts'
+import { partitionNumber, partitionOf } from '#src/events/partition.ts'
 import { workspaceIdOf } from '#src/events/workspace-id.ts'
 import { PermanentError, TransientError } from '#src/lib/failure.ts'
 import { compareLogs } from '#streams/compare-logs.ts'
@@ -10,7 +10,7 @@ import { copyLog, type CopiedLog } from '#streams/copy-log.ts'
 import { connectNats, type Nats } from '#streams/jetstream/connect.ts'
 import { openCopyTarget } from '#streams/jetstream/copy-target.ts'
 import { provisionLogs } from '#streams/jetstream/provision.ts'
-import { openJetStream } from '#streams/jetstream/stream.ts'
+import { openJetStream, type JetStream } from '#streams/jetstream/stream.ts'
 import { startNats } from '../../infra/engines/nats.ts'
 import { enginesTimeoutMs, natsEngine } from '../support/engines.ts'
 import { makeSource, makeTargets, partitions, type SourceLog, type TargetLogs } from './copied-logs.ts'
@@ -68,6 +68,8 @@ describe('copying a log to JetStream', function () {
     for (const source of sources.splice(0)) await source.remove()
   })
 
+  const ofAcme = (): JetStream => partitionOf(targets.logs)(workspaceIdOf('acme'))
+
   async function sourceOf(events: readonly NewEvent[]): Promise<SourceLog> {
     const source = await makeSource(events)
     sources.push(source)
@@ -99,20 +101,40 @@ describe('copying a log to JetStream', function () {
     expect(await targets.messages()).to.be.below(10)
   })
 
+  it('puts each event on the subject that its workspace and type, or its own subject, have', async () => {
+    const source = await sourceOf(variedEvents(200))
+    await copyLog(await targets.copied(source.log), { onProgress })
+    let seen = 0
+    for (const { subject, events } of await targets.stored()) {
+      seen += events.length
+      for (const { subject: own, workspaceId, type } of events) {
+        expect(subject.endsWith(own === undefined ? `.${workspaceId}.${type}` : `._.${own}`), subject).to.equal(true)
+      }
+    }
+    expect(seen).to.equal(200)
+  })
+
   it('keeps ids that repeat after an hour, old and new, and knows those of the last hour', async () => {
-    const repeated = [-180, -90, 0].map((minutes) => makeEvent('again', { receivedAt: noon + minutes * 60_000 }))
-    const source = await sourceOf([...repeated, makeEvent('early', { receivedAt: noon + 60_000 })])
+    const at = (name: string, minutes: number) => makeEvent(name, { receivedAt: noon + minutes * 60_000 })
+    // The clock was set back between the two.
+    const twice = [at('twice', 40), at('twice', -25)]
+    const [line, next] = ['line', 'next'].map((name) => makeEvent(name, { identified: false })) as [NewEvent, NewEvent]
+    const again = [-180, -90, 0].map((minutes) => at('again', minutes))
+    const source = await sourceOf([...again, line, ...twice, at('line of a request', 0), next])
     await copyLog(await targets.copied(source.log), { onProgress })
     await expectCopied(source, targets)
-    const log = targets.logs[partitionNumber(workspaces[0] as NewEvent['workspaceId'], partitions)]
-    const copies = await readAll(log as NonNullable<typeof log>)
-    const retry = await log?.append([makeEvent('again', { receivedAt: noon + 30_000, answer: 'another' })])
-    expect(retry?.events.map(({ position, repeated: first }) => [position, first?.answer])).to.deep.equal([
+    const log = ofAcme()
+    const copies = await readAll(log)
+    const retry = await log.append([makeEvent('again', { receivedAt: noon + 30_000, answer: 'another' })])
+    expect(retry.events.map(({ position, repeated: first }) => [position, first?.answer])).to.deep.equal([
       [copies[2]?.position, undefined],
     ])
-    expect(retry?.duplicates).to.equal(1)
-    const anew = await log?.append([makeEvent('again', { receivedAt: noon + 2 * hourMs })])
-    expect(anew?.duplicates).to.equal(0)
+    expect(retry.duplicates).to.equal(1)
+    const [later, earlier] = await Promise.all([41, -24].map((minutes) => log.append([at('twice', minutes)])))
+    expect([later?.last, earlier?.last]).to.deep.equal([copies[4]?.position, copies[5]?.position])
+    expect((await log.append([at('line of a request', 1)]))?.last).to.equal(copies[6]?.position)
+    const anew = await log.append([makeEvent('again', { receivedAt: noon + 2 * hourMs })])
+    expect(anew.duplicates).to.equal(0)
   })
 
   it('keeps what is expected of a subject', async () => {
@@ -122,14 +144,12 @@ describe('copying a log to JetStream', function () {
       makeEvent('other', { receivedAt: noon - 2 * hourMs }),
     ])
     await copyLog(await targets.copied(source.log), { onProgress })
-    const log = targets.logs[partitionNumber(workspaces[0] as NewEvent['workspaceId'], partitions)]
-    const last = await log?.last('ledger')
+    const log = ofAcme()
+    const last = await log.last('ledger')
     expect(last?.id).to.equal('acme.traces.second')
     const expected = { subject: 'ledger', position: last?.position ?? 0 }
-    await log?.append([makeEvent('third', { subject: 'ledger' })], expected)
-    expect((await rejection(log?.append([makeEvent('fourth')], expected) as Promise<unknown>)).name).to.equal(
-      'ConflictError',
-    )
+    await log.append([makeEvent('third', { subject: 'ledger' })], expected)
+    expect((await rejection(log.append([makeEvent('fourth')], expected))).name).to.equal('ConflictError')
   })
 
   describe('broken off', () => {
@@ -277,7 +297,7 @@ describe('copying a log whose positions are kept', function () {
     const nats = await connectNats({ url: await natsEngine() })
     await provisionLogs(nats, { ...testProvision, prefix })
     const log = await openJetStream(nats, { partition: 'directory', prefix, limits })
-    const small = Array.from({ length: 1_300 }, (_, index) => makeEvent(`${index}`))
+    const small = Array.from({ length: 1_300 }, (_, index) => makeEvent(`${index}`, { receivedAt: noon - 2 * hourMs }))
     const source = await makeSource(small)
     const options = {
       partition: 'directory',

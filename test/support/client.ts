@@ -36,8 +36,8 @@ export async function answerOf(reader: Reader, path: string): Promise<JsonObject
   return body
 }
 
-/** Signs in as scripts do: a form POST that sets the cookie. */
-export async function signIn(baseUrl: string, account: FirstRun['sign_in']): Promise<Reader> {
+/** Signs in as scripts do, by a form POST; the cookie that it sets. */
+export async function cookieOf(baseUrl: string, account: FirstRun['sign_in']): Promise<string> {
   const response = await fetch(`${baseUrl}/app/sign-in`, {
     method: 'POST',
     body: new URLSearchParams(account),
@@ -45,8 +45,13 @@ export async function signIn(baseUrl: string, account: FirstRun['sign_in']): Pro
   })
   expect(response.status, 'sign-in').to.equal(303)
   const cookies = response.headers.getSetCookie().map((cookie) => cookie.split(';')[0])
-  return readerWith(baseUrl, { cookie: cookies.join('; ') })
+  return cookies.join('; ')
 }
+
+export const withCookie = (baseUrl: string, cookie: string): Reader => readerWith(baseUrl, { cookie })
+
+export const signIn = async (baseUrl: string, account: FirstRun['sign_in']): Promise<Reader> =>
+  withCookie(baseUrl, await cookieOf(baseUrl, account))
 
 export const withKey = (baseUrl: string, key: string): Reader => readerWith(baseUrl, { authorization: `Bearer ${key}` })
 

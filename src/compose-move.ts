@@ -1,0 +1,125 @@
+import { randomBytes } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import { connectNats, type Nats } from '#streams/jetstream/connect.ts'
+import { openCopyTarget } from '#streams/jetstream/copy-target.ts'
+import { streamInfo } from '#streams/jetstream/provision.ts'
+import { directoryPartition, logName } from '#streams/jetstream/subjects.ts'
+import type { CopiedLog } from '#streams/copy-log.ts'
+import { lockFolder } from '#streams/sqlite/lock.ts'
+import { openSqliteStreamReader } from '#streams/sqlite/stream.ts'
+import type { MoveRequest, OpenMove } from './cli/verb.ts'
+import { connectLogs, openLog, partitionNames } from './compose-cluster.ts'
+import { foldersOf } from './compose-folders.ts'
+import { readLogConfig, type LogConfig } from './config.ts'
+import { loadSecrets, type Secrets } from './directory/secrets.ts'
+import { directoryWorkspaceId } from './events/directory.ts'
+import { partitionNumber } from './events/partition.ts'
+import { createClock } from './lib/clock.ts'
+import { PermanentError } from './lib/failure.ts'
+
+type Closers = (() => unknown)[]
+
+async function closeAll(closers: Closers): Promise<void> {
+  for (const close of closers.reverse()) await close()
+}
+
+function checkFolder(dataFolder: string): void {
+  const { directoryFile, logFile } = foldersOf(dataFolder)
+  if (existsSync(directoryFile) && existsSync(logFile)) return
+  const hint = 'there is no log in it: name the data folder of an embedded server'
+  throw new PermanentError({ operation: 'move', subject: `the data folder ${dataFolder}`, hint })
+}
+
+/** With another pepper every key would be unknown in the cluster. */
+function checkPepper({ pepper }: Secrets, dataFolder: string, environment: NodeJS.ProcessEnv): void {
+  const given = environment['KEY_PEPPER']
+  if (given === undefined || given === pepper) return
+  const hint = `its keys would not be known: KEY_PEPPER must be the pepper of its secrets.json; unset it to be told`
+  throw new PermanentError({ operation: 'move', subject: `the data folder ${dataFolder}`, hint })
+}
+
+/** Only looks: what is compared must be there. */
+async function checkMade(nats: Nats, { indexPrefix }: LogConfig): Promise<void> {
+  const { stream } = logName(directoryPartition, indexPrefix)
+  if ((await streamInfo(nats, stream)) !== undefined) return
+  throw new PermanentError({ operation: 'compare', subject: `stream ${stream}`, hint: 'it is not there' })
+}
+
+async function connect(config: LogConfig, verifyOnly: boolean): Promise<Nats> {
+  if (verifyOnly) {
+    const nats = await connectNats({ url: config.natsUrl, name: 'throughline move-log' })
+    try {
+      await checkMade(nats, config)
+    } finally {
+      await nats.close()
+    }
+  }
+  return connectLogs(config, 'move-log')
+}
+
+type SourceLog = Readonly<{ file: string; partition: string; copies: readonly string[] }>
+type Place = Pick<CopiedLog, 'targetsOf' | 'keepsPositions'>
+
+async function openCopied(
+  nats: Nats,
+  { indexPrefix: prefix }: LogConfig,
+  { file, partition, copies }: SourceLog,
+  { targetsOf, keepsPositions }: Place,
+  closers: Closers,
+): Promise<CopiedLog> {
+  const source = await openSqliteStreamReader({ file, partition })
+  closers.push(() => source.close())
+  const clock = createClock()
+  const targets = []
+  for (const name of copies) {
+    const log = await openLog(nats, { indexPrefix: prefix }, name)
+    closers.push(() => log.close())
+    const options = { partition: name, prefix, source: source.epoch, keepsPositions, clock }
+    targets.push({ ...(await openCopyTarget(nats, options)), partition: name, log })
+  }
+  return { source, targets, targetsOf, keepsPositions }
+}
+
+/** Holds the data folder and opens both sides. What the settings lack is a ConfigError. */
+export async function openMove(request: MoveRequest, environment: NodeJS.ProcessEnv): Promise<OpenMove> {
+  const { dataFolder, natsUrl, verifyOnly } = request
+  const config = readLogConfig({ ...environment, ...(natsUrl === undefined ? {} : { NATS_URL: natsUrl }) })
+  checkFolder(dataFolder)
+  const closers: Closers = []
+  try {
+    const lock = lockFolder(dataFolder)
+    closers.push(() => lock.release())
+    const sessionKeys = environment['SESSION_KEYS']?.split(',')
+    const secrets = loadSecrets({ dataFolder, random: randomBytes, sessionKeys })
+    checkPepper(secrets, dataFolder, environment)
+    const nats = await connect(config, verifyOnly)
+    closers.push(() => nats.close())
+    const { directoryFile, logFile } = foldersOf(dataFolder)
+    const partitions = partitionNames(config)
+    const all = partitions.map((_, index) => index)
+    const telemetry = await openCopied(
+      nats,
+      config,
+      { file: logFile, partition: '0', copies: partitions },
+      {
+        keepsPositions: false,
+        // What is said of no workspace is said of the log, and holds in each partition.
+        targetsOf: ({ workspaceId }) =>
+          workspaceId === directoryWorkspaceId ? all : [partitionNumber(workspaceId, partitions.length)],
+      },
+      closers,
+    )
+    const directory = await openCopied(
+      nats,
+      config,
+      { file: directoryFile, partition: directoryPartition, copies: [directoryPartition] },
+      // Sessions say where their password was set, and cookies how far the directory was.
+      { keepsPositions: true, targetsOf: () => [0] },
+      closers,
+    )
+    return { secrets, telemetry, directory, close: () => closeAll(closers) }
+  } catch (error) {
+    await closeAll(closers)
+    throw error
+  }
+}
