@@ -76,11 +76,10 @@ function createDecide(stream: Stream, clock: Clock) {
       const said = { projection: of.name, version: of.version, epoch, position, ...reason, letters: standing }
       const before = newest?.position ?? beforeAll
       const { workspaceId } = event
+      const sealed = sealDeadLetterEvent(type, said, { workspaceId, at: clock(), before })
       try {
-        await stream.append([sealDeadLetterEvent(type, said, { workspaceId, at: clock(), before })], {
-          subject,
-          position: before,
-        })
+        const { last } = await stream.append([sealed], { subject, position: before })
+        return standing.map((letter) => ({ ...letter, put: letter.put ?? last }))
       } catch (error) {
         if (!(error instanceof ConflictError)) throw error
       }

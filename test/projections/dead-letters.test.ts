@@ -5,20 +5,26 @@ import { expect } from 'chai'
 import type { BuildContext } from '#projections/build-place.ts'
 import { createDeadLetters } from '#projections/dead-letters.ts'
 import type { Decoders } from '#projections/decoded-event.ts'
+import type { IndexReader, IndexWriter } from '#projections/index-store.ts'
 import type { ProjectionFailure } from '#projections/projector.ts'
 import { rebuild } from '#projections/rebuild.ts'
 import { createMemoryIndexStore } from '#projections/stores/memory/store.ts'
+import { createElasticsearchIndexReader } from '#projections/stores/elasticsearch/reader.ts'
+import { createElasticsearchIndexWriter } from '#projections/stores/elasticsearch/writer.ts'
 import { createSqliteIndexReader } from '#projections/stores/sqlite/reader.ts'
 import { createSqliteIndexWriter } from '#projections/stores/sqlite/writer.ts'
 import { liveBuilds, verify } from '#projections/verify.ts'
 import { deadLettersAfter, deadLettersSubject, decodeDeadLetterEvent } from '#src/events/dead-letter.ts'
-import type { RecordedEvent } from '#src/events/envelope.ts'
+import { positionStep, type RecordedEvent } from '#src/events/envelope.ts'
 import { PermanentError } from '#src/lib/failure.ts'
 import { createMemoryStream } from '#streams/memory/stream.ts'
 import type { Stream } from '#streams/stream.ts'
+import { makeJetStreamLog, newPrefix } from '#test/streams/jetstream-log.ts'
 import { makeLogFolder } from '#test/streams/log-folder.ts'
 import { readAll } from '#test/streams/read-all.ts'
 import { memoryContext, sqliteContext } from '#test/support/build-context.ts'
+import { removeIndices } from '#test/support/elasticsearch.ts'
+import { elasticsearchEngine, enginesTimeoutMs } from '#test/support/engines.ts'
 import { createRandom } from '#test/support/index-fixture.ts'
 import { counting, lineDecoders, lineEvent, mirror } from '#test/support/line-projections.ts'
 import { append, atHead, start, totals } from '#test/support/projector-run.ts'
@@ -68,6 +74,21 @@ const places = {
         await stream.close()
         await log.remove()
         rmSync(folder, { recursive: true })
+      },
+    }
+  },
+  jetstream: async () => {
+    const store = createMemoryIndexStore()
+    const log = await makeJetStreamLog()
+    const stream: Stream = await log.open()
+    return {
+      stream,
+      context: (given: Parameters<typeof memoryContext>[0]): BuildContext => memoryContext(given, store),
+      writer: () => store.writer,
+      reader: () => store.reader,
+      remove: async () => {
+        await stream.close()
+        await log.remove()
       },
     }
   },
@@ -268,6 +289,56 @@ for (const [name, create] of Object.entries(places)) {
     })
   })
 }
+
+/** A log in JetStream, written and read by others, and lines without identity: they share messages. */
+async function inSharedMessages(writer: IndexWriter, reader: IndexReader): Promise<void> {
+  const log = await makeJetStreamLog()
+  const [writing, stream] = [await log.open(), await log.open()]
+  const anonymous = (n: number, line: string) => ({ ...lineEvent(n, [line]), identified: false })
+  try {
+    const lines = ['a', 'poison', 'b', 'a', 'poison', 'c']
+    const appended = await Promise.all(lines.map((line, n) => writing.append([anonymous(n, line)])))
+    const messages = new Set(appended.map(({ last }) => Math.ceil(last / positionStep)))
+    expect(messages.size).to.be.below(lines.length)
+    const before = start({ stream, writer, decoders: failing })
+    await before.until(({ position }) => position >= (appended.at(-1)?.last ?? 0))
+    await before.stop()
+    expect(await totals(reader)).to.deep.equal({ a: 2, b: 1, c: 1 })
+    const positions = [1, 4].map((n) => appended[n]?.last)
+    expect((await lettersOf(stream)).map(({ position }) => position)).to.deep.equal(positions)
+    const [, second = 0] = positions
+    expect((await deadLetters(stream).event(second))?.id).to.equal(anonymous(4, 'poison').id)
+    await deadLetters(stream).settle(counting, second, 'retried')
+    const after = start({ stream, writer })
+    await after.until(await atHead(stream))
+    await after.stop()
+    expect(await totals(reader)).to.deep.equal({ a: 2, b: 1, c: 1, poison: 1 })
+  } finally {
+    await Promise.all([writing.close(), stream.close()])
+    await log.remove()
+  }
+}
+
+describe('dead letters among several events of a message', () => {
+  it('are left out and tried again alone', async () => {
+    const { writer, reader } = createMemoryIndexStore()
+    await inSharedMessages(writer, reader)
+  })
+
+  it('are so on Elasticsearch too', async function () {
+    this.timeout(enginesTimeoutMs)
+    const url = await elasticsearchEngine()
+    const connection = { url, prefix: newPrefix(), partition: 0 }
+    const writer = createElasticsearchIndexWriter({ ...connection, refreshEveryMs: 0 })
+    const reader = createElasticsearchIndexReader({ ...connection, limits })
+    try {
+      await inSharedMessages(writer, reader)
+    } finally {
+      await Promise.all([writer.close(), reader.close()])
+      await removeIndices(url, connection.prefix)
+    }
+  })
+})
 
 describe('dead letters', () => {
   it('of a log that this one was moved from are decided anew', async () => {
