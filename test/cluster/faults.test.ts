@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { createServer, type AddressInfo } from 'node:net'
 import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
@@ -142,6 +143,18 @@ describe('a process of a cluster that cannot start', function () {
       expect(outcome).to.not.include('wrong@')
     })
   }
+
+  it('says so when it has another pepper than the keys were made with', async () => {
+    await cli(test, 'first-run', '--base-url', 'http://x')
+    const KEY_PEPPER = randomBytes(32).toString('hex')
+    for (const role of ['ingest', 'project', 'query']) {
+      const outcome = await test.start(role, { KEY_PEPPER }).then(() => 'started', String)
+      const said = outcome.split('\n').slice(1)
+      expect(said, outcome).to.have.length(1)
+      expect(said[0]).to.match(/^throughline: open directory: check KEY_PEPPER .*start every process with that one/)
+    }
+    await (await test.start('ingest')).stop()
+  })
 
   it('says so when it counts other partitions than the log has', async () => {
     const first = await test.start('ingest')
