@@ -1,4 +1,5 @@
 import { bringCluster, type Cluster } from '../support/clusters.ts'
+import type { Engines } from '../support/engines.ts'
 import { newDataFolder, removeFolder } from '../support/server.ts'
 import { startProcess, type ServerProcess } from '../support/server-process.ts'
 
@@ -19,9 +20,10 @@ export type TestCluster = Readonly<{
   remove(): Promise<void>
 }>
 
-export async function createTestCluster(): Promise<TestCluster> {
+/** On the shared engines, if no others are given. */
+export async function createTestCluster(given?: Engines): Promise<TestCluster> {
   const dataFolder = await newDataFolder()
-  const cluster = await bringCluster(dataFolder)
+  const cluster = await bringCluster(dataFolder, given)
   const started: ServerProcess[] = []
   return {
     dataFolder,

@@ -1,13 +1,9 @@
 import { expect } from 'chai'
 import { plans } from '#src/config.ts'
-import { ledgerAfter, ledgerSubject, monthOf, type Ledger } from '#src/events/allowance.ts'
-import { partitionOf } from '#src/events/partition.ts'
-import { workspaceIdOf } from '#src/events/workspace-id.ts'
-import { driveAllowance } from '../support/allowance-driver.ts'
+import { driveAllowance, endOfLedger } from '../support/allowance-driver.ts'
 import { spansOf } from '../support/audit.ts'
 import { createSpanWorkspace } from '../support/cli.ts'
 import { untilIndexed } from '../support/client.ts'
-import { openInstallation } from '../support/installation.ts'
 import { startIngestWorker, type IngestWorker } from '../support/ingest-workers.ts'
 import { createRandom } from '../support/otlp.ts'
 import { removeFolder, startServer, type Server } from '../support/server.ts'
@@ -45,22 +41,6 @@ describe('four ingest processes on one log', function () {
     await removeFolder(server.dataFolder)
   })
 
-  /** The ledger once all that was reserved has ended. */
-  async function endOf(workspace: string): Promise<Ledger> {
-    const { logs, close } = await openInstallation(server)
-    const log = partitionOf(logs)(workspaceIdOf(workspace))
-    const subject = ledgerSubject(workspaceIdOf(workspace), monthOf(Date.now()))
-    for (;;) {
-      const head = await log.head()
-      const ledger = ledgerAfter(await log.last(subject), log.epoch)
-      if (ledger.open.length === 0) {
-        await close()
-        return ledger
-      }
-      await log.changed(head, new AbortController().signal)
-    }
-  }
-
   for (let seed = 1; seed <= seeds; seed++) {
     it(`spend the allowance to the span while they are killed (seed ${seed})`, async () => {
       const { workspace, key } = await createSpanWorkspace(server, `seed-${seed}`, 'free')
@@ -86,7 +66,7 @@ describe('four ingest processes on one log', function () {
       expect(driven.accepted, `of ${driven.sent} sent, ${driven.again} times again`).to.equal(spansMax)
       await untilIndexed(server)
       expect(await spansOf(server, workspace)).to.deep.equal({ counted: spansMax, found: spansMax })
-      expect((await endOf(workspace)).spent).to.equal(spansMax)
+      expect((await endOfLedger(server, workspace)).spent).to.equal(spansMax)
     })
   }
 })

@@ -1,8 +1,13 @@
 import http from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'
+import { ledgerAfter, ledgerSubject, monthOf, type Ledger } from '#src/events/allowance.ts'
+import { partitionOf } from '#src/events/partition.ts'
+import { workspaceIdOf } from '#src/events/workspace-id.ts'
 import { acceptedSpans, auditedSpans, otlpPath } from './audit.ts'
+import { openInstallation } from './installation.ts'
 import { createRandom } from './otlp.ts'
 import { sendOnce } from './sender.ts'
+import type { Server } from './server.ts'
 
 export type Drive = Readonly<{
   /** Addresses of ingest, whatever is behind them. */
@@ -59,4 +64,20 @@ export async function driveAllowance(drive: Drive): Promise<Driven> {
   await Promise.all(Array.from({ length: senders }, (_, number) => sender(number)))
   agent.destroy()
   return { accepted, sent, again, failures }
+}
+
+/** This month's ledger of a workspace, once all that was reserved has ended. */
+export async function endOfLedger({ dataFolder }: Pick<Server, 'dataFolder'>, workspace: string): Promise<Ledger> {
+  const { logs, close } = await openInstallation({ dataFolder })
+  const log = partitionOf(logs)(workspaceIdOf(workspace))
+  const subject = ledgerSubject(workspaceIdOf(workspace), monthOf(Date.now()))
+  for (;;) {
+    const head = await log.head()
+    const ledger = ledgerAfter(await log.last(subject), log.epoch)
+    if (ledger.open.length === 0) {
+      await close()
+      return ledger
+    }
+    await log.changed(head, new AbortController().signal)
+  }
 }

@@ -10,10 +10,10 @@ import { hex, otlpJson } from './telemetry.ts'
 
 export const otlpPath = '/api/traces/v1/otlp'
 export const logsPath = '/api/logs/v1/ingest'
-const service = 'audited'
+export const auditedService = 'audited'
 
 /** A log record that can be found again by its name. */
-export const auditedLog = (name: string): string => JSON.stringify({ message: name, service })
+export const auditedLog = (name: string): string => JSON.stringify({ message: name, service: auditedService })
 
 export const auditedTrace = (name: string): string => hex(32, name)
 
@@ -23,7 +23,7 @@ export const auditedSpans = (name: string, spans: number): string =>
     Array.from({ length: spans }, (_, index) => ({
       traceId: auditedTrace(name),
       spanId: hex(16, name, index),
-      service,
+      service: auditedService,
     })),
   )
 
@@ -40,7 +40,7 @@ async function findAll(reader: Reader, search: string, list: string): Promise<re
   const found: JsonObject[] = []
   let cursor: string | null = ''
   while (cursor !== null) {
-    const page: JsonObject = (await reader.get(`${search}&service=${service}&cursor=${cursor}`)).body
+    const page: JsonObject = (await reader.get(`${search}&service=${auditedService}&cursor=${cursor}`)).body
     found.push(...listOf(page, list))
     cursor = page['next_cursor'] as string | null
   }
@@ -62,8 +62,10 @@ export async function spansOf(
   return { counted: spans, found }
 }
 
+export type Audited = Pick<Server, 'baseUrl' | 'dataFolder' | 'firstRun' | 'output'>
+
 /** Fails unless what senders were told of is found, once, and nothing else is, and the count against the allowance is theirs. */
-export async function expectFound(server: Server, { logs, spans }: Told): Promise<void> {
+export async function expectFound(server: Audited, { logs, spans }: Told): Promise<void> {
   await untilIndexed(server)
   const reader = await signIn(server.baseUrl, server.firstRun.sign_in)
   const messages = await findAll(reader, '/api/app/logs/search?limit=1000', 'logs')

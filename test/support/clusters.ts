@@ -3,9 +3,9 @@ import { readClusterConfig, type ClusterConfig } from '#src/config.ts'
 import { present } from '#src/lib/assert.ts'
 import { askApi } from '#streams/jetstream/api.ts'
 import { connectNats } from '#streams/jetstream/connect.ts'
-import { engines } from './engines.ts'
+import { engines, type Engines } from './engines.ts'
 
-/** A cluster of a test: on the shared engines, under a name of its own. */
+/** A cluster of a test: on the shared engines or on its own, under a name of its own. */
 export type Cluster = Readonly<{
   /** What its processes and the command line are started with. */
   environment: Readonly<Record<string, string>>
@@ -17,9 +17,9 @@ const clusters = new Map<string, Cluster>()
 
 export const clusterAt = (dataFolder: string): Cluster | undefined => clusters.get(dataFolder)
 
-/** The cluster of a data folder, the same one each time. */
-export async function bringCluster(dataFolder: string): Promise<Cluster> {
-  const { natsUrl, elasticsearchUrl } = await engines()
+/** The cluster of a data folder, the same one each time; on these engines, if they are given. */
+export async function bringCluster(dataFolder: string, given?: Engines): Promise<Cluster> {
+  const { natsUrl, elasticsearchUrl } = given ?? (await engines())
   const secret = (): string => randomBytes(32).toString('hex')
   const environment = {
     NATS_URL: natsUrl,
