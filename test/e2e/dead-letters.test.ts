@@ -28,6 +28,29 @@ describe('dead letters of a running server', function () {
     const reader = await signIn(server.baseUrl, server.firstRun.sign_in)
     return listOf(await answerOf(reader, `/api/app/logs/search?q=${message}`), 'logs').length
   }
+  /** What no request can bring into the log: a payload that its own decoder refuses. Where it stands. */
+  const appendBroken = async (name: string): Promise<string> => {
+    const file = join(server.dataFolder, 'log', '0.db')
+    const stream = await createSqliteStream({ file, partition: '0', thread: false, limits })
+    const event = sealEvent(
+      {
+        id: `${server.firstRun.workspace}.logs.${name}`,
+        type: 'logs.received',
+        schemaVersion: 1,
+        workspaceId: workspaceIdOf(server.firstRun.workspace),
+        keyId: null,
+        receivedAt: Date.now(),
+        retentionClass: '7d',
+        identified: true,
+        counts: { ...noCounts, logs: 1 },
+        contentType: 'application/json',
+      },
+      Buffer.from(broken),
+    )
+    const { last } = await stream.append([event])
+    await stream.close()
+    return `0/${last}`
+  }
   /** The last line is the answer; those before it tell of progress. */
   const lastLine = async (...args: readonly string[]): Promise<JsonObject> => {
     const argv = ['src/main.ts', ...args, '--json', '--data', server.dataFolder]
@@ -39,31 +62,7 @@ describe('dead letters of a running server', function () {
   before(async () => {
     server = await startServer()
     expect(await log('before')).to.equal(1)
-    // What no request can bring into the log: a payload that its own decoder refuses.
-    const stream = await createSqliteStream({
-      file: join(server.dataFolder, 'log', '0.db'),
-      partition: '0',
-      thread: false,
-      limits,
-    })
-    const event = sealEvent(
-      {
-        id: `${server.firstRun.workspace}.logs.poison`,
-        type: 'logs.received',
-        schemaVersion: 1,
-        workspaceId: workspaceIdOf(server.firstRun.workspace),
-        keyId: null,
-        receivedAt: Date.now(),
-        retentionClass: 'free',
-        identified: true,
-        counts: { ...noCounts, logs: 1 },
-        contentType: 'application/json',
-      },
-      Buffer.from(broken),
-    )
-    const { last } = await stream.append([event])
-    await stream.close()
-    position = `0/${last}`
+    position = await appendBroken('first')
   })
   after(async () => {
     await server.stop()
@@ -110,5 +109,15 @@ describe('dead letters of a running server', function () {
     const again = await cli(server, 'dead-letters', 'show', String(letters[1]?.['position']))
     expect(Buffer.from(String(again['payload_base64']), 'base64').toString()).to.equal(broken)
     expect(new Set(await verifyAll())).to.deep.equal(new Set([true]))
+  })
+
+  it('are decided by the workers of a rebuild where no server runs', async () => {
+    await server.stop()
+    const second = await appendBroken('second')
+    const rebuilt = await lastLine('rebuild', 'logs')
+    expect(listOf(rebuilt, 'rebuilt').map((one) => one['outcome'])).to.deep.equal(['moved'])
+    const letters = listOf(await cli(server, 'dead-letters', 'list'), 'dead_letters')
+    const last = letters.findLast((one) => one['projection'] === 'logs')
+    expect(last).to.deep.include({ position: second, state: 'open' })
   })
 })
