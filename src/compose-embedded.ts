@@ -7,7 +7,7 @@ import { isProcessGone, openAllowance } from './compose-allowance.ts'
 import { giveUp, type Engines } from './compose-engines.ts'
 import { foldersOf } from './compose-folders.ts'
 import { createProjectorThread, type ProjectorData, type ProjectorThread } from './compose-projector.ts'
-import { createSampler, samplePace, type Sampler } from './compose-sampler.ts'
+import { createSampler, type Sampler } from './compose-sampler.ts'
 import { limits, plans, type Config } from './config.ts'
 import { createDirectory, type Directory } from './directory/create-directory.ts'
 import { describeFirstRun, prepareFirstRun } from './directory/first-run.ts'
@@ -59,7 +59,11 @@ export async function openEmbeddedEngines(config: Config): Promise<Engines> {
     onStop: giveUp('the directory can no longer be followed'),
   })
   const data: ProjectorData = { logFile: folders.logFile, partition, indexFolder: folders.indexFolder }
-  const sampler = createSampler({ dataFolder, ...samplePace })
+  const sampler = createSampler({
+    dataFolder,
+    everyMs: limits.sampleEveryMs,
+    eventsPerSecondMax: limits.sampledEventsPerSecondMax,
+  })
   const projector = withSampler(createProjectorThread('compose-projector-thread.ts', data), sampler)
   const reader = createSqliteQueryThread({ folder: folders.indexFolder, limits })
   const allowance = await openAllowance({ stream: telemetry, reader, clock, isGone: isProcessGone })

@@ -12,9 +12,6 @@ export type Sampled = Readonly<{
 export type SamplerData = Readonly<{ dataFolder: string; eventsPerSecondMax: number }>
 export type SamplerOptions = SamplerData & Readonly<{ everyMs: number }>
 
-/** One workspace of one index an hour, at so many events a second: nobody waits for it. */
-export const samplePace = { everyMs: 3_600_000, eventsPerSecondMax: 2_000 } as const
-
 export type Sampler = Readonly<{
   start(): void
   /** Resolves when no sample is under way any more. */

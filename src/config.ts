@@ -43,6 +43,9 @@ export const limits = {
   indexFilesOpenMax: 256,
   projectorBatchEventsMax: 512,
   projectorBatchRecordsMax: 10_000,
+  /** How often a workspace of one index is compared with the log, and how many events a second are folded for that. */
+  sampleEveryMs: 3_600_000,
+  sampledEventsPerSecondMax: 2_000,
   /** Documents that a projector keeps loaded between batches, for each projection: how many, and about how many bytes. */
   cachedDocumentsMax: 50_000,
   cachedBytesMax: 64 * 1024 * 1024,
