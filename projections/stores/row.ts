@@ -19,7 +19,7 @@ export type Row = Readonly<{
   timeNs: bigint
   /** Within int64; a fraction is cut off. */
   numbers: ReadonlyMap<string, bigint>
-  /** As the document has them: facets show these. */
+  /** As the document has them: facets show these (countedValues). */
   keywords: ReadonlyMap<string, readonly string[]>
   ids: ReadonlyMap<string, readonly string[]>
   /** Tokens with single blanks between. */
@@ -76,6 +76,16 @@ function textOf(name: string, value: FieldValue): string | readonly string[] {
   if (typeof value !== 'number' && typeof value !== 'bigint') return value
   throw new Error(`${name} is a text field and cannot hold a number`)
 }
+
+/** Beyond so many characters a keyword is counted by its beginning: what engines sort and count by ends somewhere. */
+const countedCharactersMax = 8_000
+
+const counted = (value: string): string =>
+  value.length <= countedCharactersMax ? value : `${value.slice(0, countedCharactersMax).toWellFormed()}…`
+
+/** The values of a keyword field as histograms and facets count and show them. They are found whole all the same. */
+export const countedValues = (values: readonly string[]): readonly string[] =>
+  values.some((value) => value.length > countedCharactersMax) ? [...new Set(values.map(counted))] : values
 
 /** The distinct values of a keyword field. */
 function valuesOf(value: string | readonly string[]): readonly string[] {

@@ -211,6 +211,31 @@ export function filterClauses(use: () => OpenIndexStore): void {
     })
   })
 
+  describe('a keyword of any length', () => {
+    it('is found whole, and counted by its beginning', async () => {
+      const long = 'a'.repeat(8_000)
+      const services = [[`${long}x`, `${long}y`], [`${long}y`], [long], [`${'é'.repeat(7_999)}𝒳`]]
+      await write(
+        use().writer,
+        services.map((service, n) => lineEntry({ service }, n + 1)),
+        services.length,
+      )
+      const found = (value: string) => ids('lines', { kind: 'keyword', field: 'service', values: [value] })
+      expect(await found(`${long}X`)).to.deep.equal([lineEntry({}, 1).id])
+      expect(await found(`${long}y`)).to.have.members([1, 2].map((position) => lineEntry({}, position).id))
+      expect(await found(`${long}…`)).to.deep.equal([])
+      const expected = [
+        { value: `${long}…`, count: 2 },
+        { value: long, count: 1 },
+        { value: `${'é'.repeat(7_999)}\ufffd…`, count: 1 },
+      ]
+      const facets = await use().reader.facets(scopeOf('lines'), { filter: everything }, ['service'], 5)
+      expect(facets).to.deep.equal([{ field: 'service', values: expected }])
+      const [bucket] = await use().reader.histogram(scopeOf('lines'), { filter: everything }, minuteNs, 'service')
+      expect(bucket?.by).to.deep.equal(Object.fromEntries(expected.map(({ value, count }) => [value, count])))
+    })
+  })
+
   describe('any filter', () => {
     for (const seed of [1, 2, 3]) {
       it(`answers as the plain evaluation does (seed ${seed})`, async () => {

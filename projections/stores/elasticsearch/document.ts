@@ -2,7 +2,7 @@ import { parseJson, stringifyJson, type JsonObject } from '#src/lib/json.ts'
 import type { Position } from '#src/events/envelope.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import type { Collection, DocumentId, Entry } from '../../projection.ts'
-import { keywordTerm, rowOf, type CollectionShape, type Row } from '../row.ts'
+import { countedValues, keywordTerm, rowOf, type CollectionShape, type Row } from '../row.ts'
 import { numberIn, textIn } from './answer-parts.ts'
 import {
   bodyField,
@@ -18,12 +18,6 @@ import {
   workspaceField,
 } from './mapping.ts'
 
-/** A doc value may have 32,766 bytes; what is counted of a longer keyword is its beginning. It is found whole all the same. */
-const countedTextMax = 8_000
-
-const countable = (value: string): string =>
-  value.length <= countedTextMax ? value : `${value.slice(0, countedTextMax).toWellFormed()}…`
-
 const textList = (values: readonly string[]): string =>
   values.length === 1 ? JSON.stringify(values[0]) : JSON.stringify(values)
 
@@ -31,7 +25,7 @@ function indexedJson({ numbers, keywords, ids, tokens }: Row): string {
   let json = ''
   const terms: string[] = []
   for (const [field, values] of keywords) {
-    if (values.length > 0) json += `,"${countedField(field)}":${textList(values.map(countable))}`
+    if (values.length > 0) json += `,"${countedField(field)}":${textList(countedValues(values))}`
     for (const value of values) terms.push(keywordTerm(field, value))
   }
   for (const [field, values] of ids) for (const value of values) terms.push(keywordTerm(field, value))

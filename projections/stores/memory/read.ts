@@ -11,7 +11,7 @@ import {
 import type { Entry } from '../../projection.ts'
 import { compareSort } from '../order.ts'
 import { createCounter, topValues } from '../counts.ts'
-import { floorTo, type Row } from '../row.ts'
+import { countedValues, floorTo, type Row } from '../row.ts'
 import { match, tokenTest } from './match.ts'
 
 /** An entry with what is indexed of it. */
@@ -75,7 +75,7 @@ export function searchIn<D extends object>(entries: readonly StoredEntry[], quer
 
 export function histogramOf(entries: readonly StoredEntry[], stepNs: bigint, by: string): readonly Bucket[] {
   const counter = createCounter()
-  for (const { row } of entries) counter.add(floorTo(row.timeNs, stepNs), row.keywords.get(by) ?? [], 1)
+  for (const { row } of entries) counter.add(floorTo(row.timeNs, stepNs), countedValues(row.keywords.get(by) ?? []), 1)
   return counter.buckets()
 }
 
@@ -87,7 +87,7 @@ export function facetsOf(
   return fields.map((field) => {
     const counts = new Map<string, number>()
     for (const { row } of entries) {
-      for (const value of row.keywords.get(field) ?? []) counts.set(value, (counts.get(value) ?? 0) + 1)
+      for (const value of countedValues(row.keywords.get(field) ?? [])) counts.set(value, (counts.get(value) ?? 0) + 1)
     }
     return topValues(field, counts, valuesMax)
   })

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import { parseJson, stringifyJson } from '#src/lib/json.ts'
 import type { Position } from '#src/events/envelope.ts'
 import { timeOfRecordId, type Collection, type DocumentId, type Entry } from '../../projection.ts'
-import { compareText, floorTo, keywordTerm, rowOf, type Row } from '../row.ts'
+import { compareText, countedValues, floorTo, keywordTerm, rowOf, type Row } from '../row.ts'
 import { transaction, type Columns, type Database, type Value } from './database.ts'
 import {
   firstRow,
@@ -48,8 +48,10 @@ function createMinutes(database: Database, { tables }: Written) {
 }
 type Minutes = ReturnType<typeof createMinutes>
 
-const countedOf = ({ tables }: Written, form: Row): string =>
-  formatKeywords(form.keywords.get(tables.shape.histogramBy ?? '') ?? []) ?? ''
+const countedText = ({ keywords }: Row, field: string): string | null =>
+  formatKeywords(countedValues(keywords.get(field) ?? []))
+
+const countedOf = ({ tables }: Written, form: Row): string => countedText(form, tables.shape.histogramBy ?? '') ?? ''
 
 /** What FTS5 holds of a row, column by column. */
 function termsOf({ tables }: Written, { tokens, keywords, ids }: Row): readonly (string | null)[] {
@@ -140,7 +142,7 @@ function createInserter(database: Database, written: Written): Inserter {
     const values: Value[] = [row, entry.id, form.timeNs, entry.position]
     if (isDocument) values.push(entry.created ?? 0, hashed)
     values.push(...numbers.map((field) => form.numbers.get(field) ?? null))
-    values.push(...keywords.map((field) => formatKeywords(form.keywords.get(field) ?? [])))
+    values.push(...keywords.map((field) => countedText(form, field)))
     database.run(insertRow, ...values)
     database.run(insertBody, row, stringifyJson(entry.document))
     // Postings that read the same as before need not be written again.
