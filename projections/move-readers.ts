@@ -1,6 +1,7 @@
 import { PermanentError } from '#src/lib/failure.ts'
 import type { BuildContext } from './build-place.ts'
 import { buildVersion } from './build-name.ts'
+import { foldShares } from './fold-shares.ts'
 import type { IndexName, IndexWriter, StoredBuild } from './index-store.ts'
 import { keptMs } from './lanes.ts'
 import { changeRoster, followedAs, forget, giveUp, nominate, promoteTo } from './roster.ts'
@@ -25,9 +26,20 @@ async function isLiveFolded({ clock }: BuildContext, writer: IndexWriter, projec
   return isFolded(found, clock())
 }
 
+/** Folds a build to where readers are in the live one, if it is behind. */
+async function catchUpWithLive(context: BuildContext, writer: IndexWriter, projection: string, index: IndexName) {
+  const stored = await writer.builds(projection)
+  const live = await writer.live(projection)
+  const [before, next] = [live, index].map((name) => stored.find((build) => build.index === name))
+  if (before === undefined || next === undefined || before.epoch !== context.stream.epoch) return
+  const until = Math.max(before.checkpoint, before.heartbeat.position)
+  if (next.checkpoint >= until) return
+  await foldShares(context, context.index, [{ projection, index, after: next.after, until }])
+}
+
 /**
  * Readers move to a build that stands near the log's head. The projector that folds the live one does it, between two batches, when both
- * stand at one place: no reader takes a step back. Where none runs, nobody reads, and it is done here.
+ * stand at one place: no reader takes a step back. Where none runs, or is not seen to, it is done here, once nothing is missing.
  */
 export async function moveReaders(
   context: BuildContext,
@@ -41,6 +53,7 @@ export async function moveReaders(
     const { live } = await writer.roster(name)
     if (live === index) return 'moved'
     if (!(await isLiveFolded(context, writer, name))) {
+      await catchUpWithLive(context, writer, name, index)
       await changeRoster(writer, name, promoteTo(index, context.clock() + keptMs))
       return 'moved'
     }

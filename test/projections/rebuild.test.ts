@@ -16,7 +16,7 @@ import type { Stream } from '#streams/stream.ts'
 import { workspaceIdOf } from '#src/events/workspace-id.ts'
 import { memoryContext, sqliteContext } from '#test/support/build-context.ts'
 import { counting, lineDecoders, mirror } from '#test/support/line-projections.ts'
-import { start, totals } from '#test/support/projector-run.ts'
+import { atHead, start, totals } from '#test/support/projector-run.ts'
 import { appendRandom, foldLive, workspaces } from '#test/support/random-log.ts'
 
 type Place = Readonly<{
@@ -220,6 +220,27 @@ for (const [name, create] of Object.entries(places)) {
       expect(await rollBack(context, counting)).to.deep.equal({ index: 'counting-v1-002', former: 'counting-v1-001' })
       const failure = await rollBack(context, mirror).catch((error: unknown) => error)
       expect(String(failure)).to.match(/roll back mirror \(no earlier build of it is kept\)/)
+    })
+
+    it('folds what the build before has missed, before it goes back to it', async () => {
+      await rebuild(context, [counting])
+      await appendRandom(stream, 300, 320)
+      await withWriter(async (writer) => {
+        const roster = async (projection: string) => ({ ...(await writer.roster(projection)), followed: [] })
+        const run = start({ stream, writer: { ...writer, roster } })
+        await run.until(await atHead(stream))
+        await run.stop()
+      })
+      const found = async () => {
+        const reader = place.reader()
+        const lines = await totals(reader)
+        await reader.close()
+        return lines
+      }
+      const before = await found()
+      await rollBack(context, counting)
+      expect(await live()).to.equal('counting-v1-001')
+      expect(await found()).to.deep.equal(before)
     })
 
     it('does not go back to a build that this program cannot fold', async () => {
