@@ -38,12 +38,12 @@ function checkpointAhead(): Spoil {
   }))
 }
 
-/** Readers move to a build as soon as it is a candidate. */
+/** Readers move to a build as soon as it is begun. */
 function promotedAtOnce({ revision, live, followed }: Roster): Roster {
-  const candidate = followed.find(({ as }) => as === 'candidate')
-  if (candidate === undefined || live === undefined) return { revision, live, followed }
-  const others = followed.filter((build) => build !== candidate)
-  return { revision, live: candidate.index, followed: [...others, { index: live, as: 'kept' }] }
+  const begun = followed.find(({ as }) => as === 'building')
+  if (begun === undefined || live === undefined) return { revision, live, followed }
+  const others = followed.filter((build) => build !== begun)
+  return { revision, live: begun.index, followed: [...others, { index: live, as: 'kept' }] }
 }
 
 const promotionTooSoon = (): Spoil =>

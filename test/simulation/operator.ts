@@ -7,7 +7,6 @@ import { rebuild } from '#projections/rebuild.ts'
 import { PermanentError, TransientError } from '#src/lib/failure.ts'
 import { workspaceIdOf } from '#src/events/workspace-id.ts'
 import { workspaces } from './requests.ts'
-import { createTornIndex } from './simulated-index.ts'
 import { decode, foldLimits, startMember, type Member, type Stage } from './stage.ts'
 
 type Common = Omit<BuildContext, 'index' | 'scratch'>
@@ -64,9 +63,9 @@ export function contextOf(stage: Stage, member: Member, locks: Locks): BuildCont
     ...common,
     index: placeOf(common, member),
     scratch: async () => {
-      const aside = createTornIndex('files', chance, projections)
+      const aside = stage.index.aside()
       const writer = (share?: string): IndexWriter => aside.open(async () => {}, share)
-      return { ...placeOf(common, { writer, audit: aside.audit }), remove: async () => aside.remove() }
+      return { ...placeOf(common, { writer, audit: aside.audit }), remove: () => aside.remove() }
     },
   }
 }
@@ -111,7 +110,7 @@ export function startOperator(stage: Stage, name: string, locks: Locks, isOver: 
           error instanceof TransientError || (error instanceof PermanentError && expected.test(error.message))
         if (!known) stage.violate(`${name} fails: ${String(error)}`)
       }
-      await stage.world.sleep(1_000 + stage.chance.below(4_000))
+      await stage.world.sleep(stage.chance.below(3_000))
     }
   }
   return { member, ended: Promise.race([run(), member.process.died]) }

@@ -1,11 +1,12 @@
 import { projections } from '#projections/registry.ts'
+import { positionStep } from '#src/events/envelope.ts'
 import { createMemoryStream } from '#streams/memory/stream.ts'
 import { startIngest } from './ingest.ts'
 import { contextOf, startOperator, type Locks } from './operator.ts'
 import { compareByVerify, compareWithFold, compareWithTold } from './oracle.ts'
 import { startProjector, type ProjectorProcess } from './projector-process.ts'
 import { createSenders, type Load } from './senders.ts'
-import { createTornIndex, type Chance, type Tearing, type TornIndex } from './simulated-index.ts'
+import { createTornIndex, type Chance, type SimulatedIndex, type Tearing, type TornIndex } from './simulated-index.ts'
 import { createStage, startMember, type Spoil, type Stage } from './stage.ts'
 import { startWatcher } from './watcher.ts'
 
@@ -15,6 +16,8 @@ export type Scenario = Readonly<{
   spansPerMonth: number
   /** How far all clocks are put forward each time; 0: not at all. */
   jumpMs: number
+  /** Two projectors at once, for a time. */
+  zombies: boolean
   load: Load
 }>
 
@@ -37,6 +40,7 @@ export function scenarioOf(seed: number): Scenario {
     tearing: seed % 2 === 0 ? 'files' : 'documents',
     spansPerMonth: isNearLimit ? 8 : unlimited,
     jumpMs: isNearLimit ? 0 : 100 * minuteMs,
+    zombies: true,
     load: { senders: 3, requestsOfEach: 6, recordsMax: 4, repeats: 0.4 },
   }
 }
@@ -45,7 +49,7 @@ const dayMostMs = 20 * 60 * minuteMs
 const endsWithinMs = 20 * minuteMs
 
 /** Everything that lives at some moment, and what befalls it. */
-function createCast(stage: Stage, { spansPerMonth, jumpMs, tearing }: Scenario) {
+function createCast(stage: Stage, { spansPerMonth, jumpMs, tearing, zombies }: Scenario) {
   const { chance, world, index } = stage
   const { below } = chance
   let [made, powerCuts, jumped] = [0, 0, 0]
@@ -99,7 +103,7 @@ function createCast(stage: Stage, { spansPerMonth, jumpMs, tearing }: Scenario) 
     replaceIngest,
     () => ingests[below(ingests.length)]?.member.process.sleep(below(15_000)),
     replaceProjector,
-    addZombie,
+    zombies ? addZombie : replaceProjector,
     replaceOperator,
     cutPower,
     jump,
@@ -157,38 +161,35 @@ async function play(stage: Stage, scenario: Scenario, cast: Cast): Promise<Reado
   return { looks: watcher.looks() }
 }
 
-type Options = Readonly<{ spoil?: Spoil; scenario?: Scenario }>
+/** What is on trial: an index in memory, unless another is given. */
+type Options = Readonly<{ spoil?: Spoil; scenario?: Scenario; openIndex?: (chance: Chance) => SimulatedIndex }>
+
+/** The end: nothing lives any more, and what is there is compared with what should be. */
+async function judge(stage: Stage): Promise<void> {
+  const { world, index } = stage
+  if ('dump' in index) await compareWithFold(stage, (name) => (index as TornIndex).dump(name))
+  const context = contextOf(stage, startMember(stage, 'verifier'), new Map())
+  await world.until(compareByVerify(stage, context))
+}
 
 /** Everything that one seed makes happen, to its end, and what was wrong with it. */
-export async function simulate(
-  seed: number,
-  { spoil = {}, scenario = scenarioOf(seed) }: Options = {},
-): Promise<Outcome> {
+export async function simulate(seed: number, options: Options = {}): Promise<Outcome> {
+  const { spoil = {}, scenario = scenarioOf(seed) } = options
+  const openIndex = options.openIndex ?? ((chance: Chance) => createTornIndex(scenario.tearing, chance, projections))
   const violations: string[] = []
   let steps: readonly string[] | undefined
-  let torn: TornIndex | undefined
   const log = createMemoryStream({ partition: '0', epoch: 'simulated' })
-  const stage: Stage = createStage({
-    seed,
-    spoil,
-    log,
-    projections,
-    openIndex: (chance: Chance) => (torn = createTornIndex(scenario.tearing, chance, projections)),
-    violate: (what) => {
-      steps ??= stage.world.lastSteps()
-      violations.push(what)
-    },
-  })
-  const { world } = stage
-  const cast = createCast(stage, scenario)
-  const late = world.sleep(endsWithinMs).then(() => undefined)
-  const played = await world.until(Promise.race([play(stage, scenario, cast), late]))
-  if (played === undefined) stage.violate('it comes to no end')
-  else {
-    await compareWithFold(stage, (index) => torn?.dump(index) ?? [])
-    const context = contextOf(stage, startMember(stage, 'verifier'), new Map())
-    await world.until(compareByVerify(stage, context))
+  const violate = (what: string): void => {
+    steps ??= stage.world.lastSteps()
+    violations.push(what)
   }
-  const events = (await log.head()) / 4_096
+  const stage: Stage = createStage({ seed, spoil, log, projections, openIndex, violate })
+  const { world, index } = stage
+  const late = world.sleep(endsWithinMs).then(() => undefined)
+  const played = await world.until(Promise.race([play(stage, scenario, createCast(stage, scenario)), late]))
+  if (played === undefined) violate('it comes to no end')
+  else await judge(stage)
+  const events = (await log.head()) / positionStep
+  await index.remove()
   return { violations, steps: steps ?? world.lastSteps(), events, looks: played?.looks ?? 0 }
 }

@@ -20,7 +20,9 @@ export type SimulatedIndex = Readonly<{
   reader: IndexReader
   /** Everything that was not synced may be lost, of each file another part. Writers that are open do nothing any more. */
   cutPower(): Promise<void>
-  remove(): void
+  /** An empty one of the same kind, which nothing befalls. */
+  aside(): SimulatedIndex
+  remove(): Promise<void>
 }>
 
 /**
@@ -163,7 +165,8 @@ function createWriter(
     inner()
     const build = disk.builds.get(index)
     if (build === undefined) return
-    if (share === undefined) build.safe = written
+    // Of two writers the one that is behind does not take back what the other has made sure of.
+    if (share === undefined) build.safe = Math.max(build.safe, written)
     else build.shares.set(share, written)
     known.safe = written
   }
@@ -275,6 +278,7 @@ export function createTornIndex(tearing: Tearing, chance: Chance, projections: r
     reader: createReader(disk),
     cutPower: disk.cutPower,
     dump: (index) => disk.store().dump(index),
-    remove: () => {},
+    aside: () => createTornIndex(tearing, chance, projections),
+    remove: async () => {},
   }
 }

@@ -1,15 +1,26 @@
 import { expect } from 'chai'
 import { canaries } from './canaries.ts'
-import { simulate, type Outcome } from './simulate.ts'
+import { scenarioOf, simulate, type Outcome, type Scenario } from './simulate.ts'
+import { createSqliteSimulatedIndex } from './sqlite-index.ts'
 
 const isSoak = process.env['SOAK'] === '1'
 const given = process.env['SEED']
 const range = (from: number, count: number): readonly number[] => Array.from({ length: count }, (_, n) => from + n)
 const seeds = given === undefined ? range(1, isSoak ? 10_000 : 200) : [Number(given)]
+const sqliteSeeds = given === undefined ? range(1, isSoak ? 100 : 3) : seeds
 /** Each canary must be found by one of so many. */
 const canarySeedsMax = 150
 /** Far above what a seed takes: a simulation that hangs is to fail. */
 const seedMs = 10_000
+const sqliteSeedMs = 120_000
+
+/** There one projector folds at a time: who starts processes sees to that (src/compose-supervisor.ts). */
+const sqliteScenarioOf = (seed: number): Scenario => ({
+  ...scenarioOf(seed),
+  tearing: 'files',
+  zombies: false,
+  load: { senders: 2, requestsOfEach: 4, recordsMax: 3, repeats: 0.4 },
+})
 
 function told(seed: number, { violations, steps }: Outcome): string {
   return `seed ${seed}: ${violations.slice(0, 3).join('\n')}\n\nthe last steps:\n${steps.join('\n')}\n
@@ -28,6 +39,15 @@ describe('simulation', () => {
     }
     expect(events / seeds.length, 'events of a seed').to.be.above(20)
     expect(looks / seeds.length, 'looks of a reader').to.be.above(50)
+  })
+
+  it(`comes to the same on SQLite files (seeds ${sqliteSeeds[0]} to ${sqliteSeeds.at(-1)})`, async function () {
+    this.timeout(sqliteSeeds.length * sqliteSeedMs)
+    for (const seed of sqliteSeeds) {
+      const outcome = await simulate(seed, { scenario: sqliteScenarioOf(seed), openIndex: createSqliteSimulatedIndex })
+      if (outcome.violations.length > 0) expect.fail(told(seed, outcome))
+      expect(outcome.looks).to.be.above(20)
+    }
   })
 
   it('does the same again for the same seed', async () => {
