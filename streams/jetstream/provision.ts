@@ -72,6 +72,22 @@ async function createOrGet(nats: Nats, log: LogName, wanted: Wanted): Promise<St
   }
 }
 
+/**
+ * Asks again while nobody leads: an election takes seconds, and until it is over the servers say that they are not available, or
+ * nothing at all. For who begins: who is at work already has others to wait for it.
+ */
+export async function untilLed<Answer>(ask: () => Promise<Answer>): Promise<Answer> {
+  const started = performance.now()
+  for (;;) {
+    try {
+      return await ask()
+    } catch (error) {
+      if (!(error instanceof TransientError) || performance.now() - started > electionTimeoutMs) throw error
+    }
+    await sleep(electionPauseMs)
+  }
+}
+
 /** Throws when JetStream is not there for this user. */
 async function accountBytes(nats: Nats): Promise<number | undefined> {
   const started = performance.now()
@@ -102,9 +118,12 @@ function bytesMaxFor(partitions: number, storageBytes: number | undefined): numb
 /**
  * Makes the streams of all partitions and of the directory where they are missing, and looks at those that are there.
  * Throws PermanentError with a hint on a log that could lose acknowledged events, unless `allowLazyLog`, and on one that
- * this program cannot work with, in any case; TransientError when NATS does not answer.
+ * this program cannot work with, in any case; TransientError when NATS does not answer for half a minute.
  */
-export async function provisionLogs(nats: Nats, options: ProvisionOptions): Promise<void> {
+export const provisionLogs = (nats: Nats, options: ProvisionOptions): Promise<void> =>
+  untilLed(() => provision(nats, options))
+
+async function provision(nats: Nats, options: ProvisionOptions): Promise<void> {
   const { partitions, prefix, allowLazyLog, warn } = options
   const accountStorage = await accountBytes(nats)
   const { doubts, storageBytes } = await examineDurability(nats, options.proof)

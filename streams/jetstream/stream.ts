@@ -7,7 +7,7 @@ import type { Nats } from './connect.ts'
 import { createIds } from './ids.ts'
 import { eventsPerMessageMax, messageBytes, packEvent, type PackedEvent } from './message.ts'
 import { createMessageSource } from './message-source.ts'
-import { lastSequence, streamInfo } from './provision.ts'
+import { lastSequence, streamInfo, untilLed } from './provision.ts'
 import { createPublisher } from './publish.ts'
 import { createRead, headOf } from './reader.ts'
 import { storedSubject } from './stream-config.ts'
@@ -89,7 +89,7 @@ function createAppends(
 export async function openJetStream(nats: Nats, { partition, prefix, limits }: JetStreamOptions): Promise<JetStream> {
   const log = logName(partition, prefix)
   const name = `stream ${log.stream}`
-  const info = await streamInfo(nats, log.stream)
+  const info = await untilLed(() => streamInfo(nats, log.stream))
   const epoch = info?.config.metadata['epoch']
   if (info === undefined || epoch === undefined) {
     throw new PermanentError({
