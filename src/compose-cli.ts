@@ -49,19 +49,17 @@ const embeddedServices: CliServices = {
 /** The engines of a cluster. Its drivers are loaded only here. */
 async function clusterServices(cluster: ClusterConfig): Promise<CliServices> {
   const { connectLogs, createReaders, openLog, partitionNames } = await import('./compose-cluster.ts')
+  const { openClusterBuilds } = await import('./compose-cluster-builds.ts')
   const { directoryPartition } = await import('#streams/jetstream/subjects.ts')
   let connected: ReturnType<typeof connectLogs> | undefined
-  const open = async (partition: string) =>
-    openLog(await (connected ??= connectLogs(cluster, 'cli')), cluster, partition)
+  const nats = () => (connected ??= connectLogs(cluster, 'cli'))
+  const open = async (partition: string) => openLog(await nats(), cluster, partition)
   return {
     ...common,
     openDirectory: async () => ({ stream: await open(directoryPartition), pepper: cluster.pepper }),
     openLogs: () => Promise.all(partitionNames(cluster).map(open)),
     openIndexes: async () => createReaders(cluster),
-    openBuilds: async () => {
-      const hint = 'of a cluster they cannot be rebuilt or compared yet; a new build begins with a raised version'
-      throw new PermanentError({ operation: 'open', subject: 'the builds', hint })
-    },
+    openBuilds: async (dataFolder) => openClusterBuilds(await nats(), cluster, dataFolder),
     close: async () => (await connected?.catch(() => undefined))?.close(),
   }
 }

@@ -4,8 +4,7 @@ import { createDecoder } from '#projections/decoded-event.ts'
 import { createDecoders } from '#projections/decoders.ts'
 import { foldShare, shareName, type FoldTask } from '#projections/fold-share.ts'
 import { projections } from '#projections/registry.ts'
-import { createSqliteIndexWriter } from '#projections/stores/sqlite/writer.ts'
-import { openLogBeside } from './compose-log-beside.ts'
+import { openLogIn, openSharedWriter, type IndexPlace, type LogPlace } from './compose-places.ts'
 import { limits } from './config.ts'
 import { present } from './lib/assert.ts'
 import { createClock } from './lib/clock.ts'
@@ -13,17 +12,17 @@ import { systemTimers } from './lib/timers.ts'
 
 // One worker of a rebuild, or of a fold that is compared with. It says how far it is, position by position, and ends.
 
-export type FoldThreadData = Readonly<{ logFile: string; partition: string; folder: string; task: FoldTask }>
+export type FoldThreadData = Readonly<{ log: LogPlace; index: IndexPlace; task: FoldTask }>
 
-const { logFile, partition, folder, task } = workerData as FoldThreadData
+const { log, index, task } = workerData as FoldThreadData
 const port = present(parentPort, 'a fold runs in a thread')
 
 /** On Linux a priority is a thread's own: a server beside it keeps the processors that it needs. */
 const niceness = 10
 if (platform() === 'linux') setPriority(niceness)
 
-const stream = await openLogBeside({ file: logFile, partition })
-const writer = createSqliteIndexWriter({ folder, limits, share: shareName(task.share) })
+const stream = await openLogIn(log)
+const writer = await openSharedWriter(index, shareName(task.share))
 try {
   await foldShare(task, {
     stream,

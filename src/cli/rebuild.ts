@@ -37,7 +37,11 @@ const eventsOf = ({ from, head }: RebuildPlan): number => Math.max(0, Math.round
 
 async function plan(given: VerbContext, options: RebuildOptions) {
   const plans = (
-    await withBuilds(given, (context) => planRebuild(context, projectionsNamed(context, given.names[0] ?? ''), options))
+    await withBuilds(
+      given,
+      (context) => planRebuild(context, projectionsNamed(context, given.names[0] ?? ''), options),
+      options.workspaceId,
+    )
   ).flat()
   const rows = plans.map((one) => [
     one.projection,
@@ -90,7 +94,8 @@ export const rebuild: Verb = {
       ...(throttle === undefined ? {} : { eventsPerSecondMax: throttle }),
     }
     if (given.options['dry-run'] === true) return plan(given, options)
-    const done = (await withBuilds(given, (context) => rebuildPartition(given, context, options))).flat()
+    const rebuildOne = (context: OpenBuilds) => rebuildPartition(given, context, options)
+    const done = (await withBuilds(given, rebuildOne, workspaceId)).flat()
     const text = done.length === 0 ? 'There is no log yet.' : done.map(rebuiltText).join('\n')
     const failed = done.some(({ outcome }) => outcome === 'different')
     return ok({ json: { rebuilt: done.map(rebuiltJson) }, text, exitCode: failed ? 1 : 0 })

@@ -1,17 +1,25 @@
 import type { Projection } from '#projections/projection.ts'
+import { partitionNumber } from '#src/events/partition.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { nearest } from '#src/lib/nearest.ts'
 import { optional, UsageError, type Given, type OpenBuilds, type VerbContext } from './verb.ts'
 
-/** Does it for the builds of each partition, in their order; none where there is no log yet. */
+/**
+ * Does it for the builds of each partition, in their order, or only for the partition that a workspace is in; for none where
+ * there is no log yet.
+ */
 export async function withBuilds<T>(
   { services, dataFolder }: VerbContext,
   task: (builds: OpenBuilds) => Promise<T>,
+  workspaceId?: WorkspaceId,
 ): Promise<readonly T[]> {
   const partitions = await services.openBuilds(dataFolder)
   try {
     const done: T[] = []
-    for (const builds of partitions) done.push(await task(builds))
+    const one = workspaceId === undefined ? undefined : partitionNumber(workspaceId, partitions.length)
+    for (const [partition, builds] of partitions.entries()) {
+      if (one === undefined || one === partition) done.push(await task(builds))
+    }
     return done
   } finally {
     await Promise.all(partitions.map((builds) => builds.close()))

@@ -2,6 +2,9 @@ import { TransientError } from '#src/lib/failure.ts'
 import { askApi, failureOf, parseAnswer, serverCodes, type ServerError } from './api.ts'
 import type { Nats } from './connect.ts'
 
+/** A partition by its number, or anything else that one process at a time may work on, by a name of letters, digits and `-`. */
+export type Leased = number | string
+
 /** Where processes say that they are there and which partitions are theirs. What is not said again expires. */
 export type LeaseBoard = Readonly<{
   /** Says that this process is there. */
@@ -9,12 +12,12 @@ export type LeaseBoard = Readonly<{
   leave(id: string): Promise<void>
   /** Those who are there. */
   members(): Promise<readonly string[]>
-  /** Takes a partition that nobody holds; its revision, or undefined when somebody does. */
-  take(partition: number, id: string): Promise<number | undefined>
+  /** Takes what nobody holds; its revision, or undefined when somebody does. */
+  take(leased: Leased, id: string): Promise<number | undefined>
   /** Renews a lease by its revision; the next one, or undefined when it is lost. */
-  renew(partition: number, id: string, revision: number): Promise<number | undefined>
+  renew(leased: Leased, id: string, revision: number): Promise<number | undefined>
   /** Gives a lease back, unless it is lost. */
-  giveBack(partition: number, revision: number): Promise<void>
+  giveBack(leased: Leased, revision: number): Promise<void>
 }>
 
 export type LeaseBoardOptions = Readonly<{
@@ -80,7 +83,7 @@ export async function createLeaseBoard(options: LeaseBoardOptions): Promise<Leas
     const { data = '', seq } = read.answer['message'] as Readonly<{ data?: string; seq: number }>
     return { holder: Buffer.from(data, 'base64').toString(), revision: seq }
   }
-  const leaseOf = (partition: number): string => `${root}.partition.${partition}`
+  const leaseOf = (leased: Leased): string => `${root}.partition.${leased}`
 
   return {
     attend: async (id) => {
@@ -96,13 +99,13 @@ export async function createLeaseBoard(options: LeaseBoardOptions): Promise<Leas
       const { subjects } = info.answer['state'] as Readonly<{ subjects?: Readonly<Record<string, number>> | null }>
       return Object.keys(subjects ?? {}).map((subject) => subject.slice(members.length))
     },
-    take: async (partition, id) => {
-      const { holder, revision } = await last(leaseOf(partition))
-      return holder === '' ? post(leaseOf(partition), id, revision) : undefined
+    take: async (leased, id) => {
+      const { holder, revision } = await last(leaseOf(leased))
+      return holder === '' ? post(leaseOf(leased), id, revision) : undefined
     },
-    renew: (partition, id, revision) => post(leaseOf(partition), id, revision),
-    giveBack: async (partition, revision) => {
-      await post(leaseOf(partition), '', revision)
+    renew: (leased, id, revision) => post(leaseOf(leased), id, revision),
+    giveBack: async (leased, revision) => {
+      await post(leaseOf(leased), '', revision)
     },
   }
 }

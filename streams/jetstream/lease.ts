@@ -4,8 +4,8 @@ import type { LeaseBoard } from './lease-board.ts'
 /** A lease that is not renewed for this long is free for others. */
 export const leaseTtlMs = 5_000
 /** Of that time: when a lease is renewed, and how long before its end its holder stops, however slow the answers are. */
-const renewAfter = 0.3
-const stopBefore = 0.2
+export const renewAfter = 0.3
+export const stopBefore = 0.2
 
 export type LeaseOptions = Readonly<{
   board: LeaseBoard

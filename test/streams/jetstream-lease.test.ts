@@ -4,6 +4,7 @@ import { setTimeout } from 'node:timers/promises'
 import { expect } from 'chai'
 import { askApi } from '#streams/jetstream/api.ts'
 import { connectNats, type Nats } from '#streams/jetstream/connect.ts'
+import { holdLease } from '#streams/jetstream/hold-lease.ts'
 import { holdPartitions, shareOf } from '#streams/jetstream/lease.ts'
 import { createLeaseBoard, type LeaseBoard } from '#streams/jetstream/lease-board.ts'
 import { natsEngine } from '../support/engines.ts'
@@ -146,6 +147,52 @@ describe('leases of partitions, on NATS', function () {
     await board.giveBack(0, again)
     expect(await board.take(0, 'c'), 'taken when it was given back').to.be.greaterThan(again)
     await nats.close()
+  })
+
+  describe('of one thing', () => {
+    const name = 'rebuild-logs-0'
+    const connected = async (): Promise<Nats> => {
+      const nats = await connectNats({ url })
+      ending.push(() => nats.close())
+      return nats
+    }
+
+    it('are held by one process, until it lets go', async () => {
+      const board = await boardOn(await connected())
+      const lost: string[] = []
+      const hold = (id: string) => holdLease({ board, name, id, ttlMs, onLost: () => lost.push(id) })
+      const first = await hold('first')
+      expect(await hold('second')).to.equal(undefined)
+      // Longer than a lease that nobody renews.
+      await setTimeout(ttlMs * 1.5)
+      expect(await hold('second')).to.equal(undefined)
+      await first?.release()
+      const second = await hold('second')
+      expect(second).to.not.equal(undefined)
+      await second?.release()
+      expect(lost).to.deep.equal([])
+    })
+
+    it('say once that they are lost, and come free, when NATS does not hear of them any more', async () => {
+      const nats = await connected()
+      const board = await boardOn(nats)
+      const lost = Promise.withResolvers<void>()
+      let times = 0
+      const onLost = (): void => {
+        times++
+        lost.resolve()
+      }
+      const deaf: LeaseBoard = { ...board, renew: () => new Promise(() => {}) }
+      expect(await holdLease({ board: deaf, name, id: 'first', ttlMs, onLost })).to.not.equal(undefined)
+      await lost.promise
+      let second = await holdLease({ board, name, id: 'second', ttlMs, onLost })
+      while (second === undefined) {
+        await setTimeout(20)
+        second = await holdLease({ board, name, id: 'second', ttlMs, onLost })
+      }
+      await second.release()
+      expect(times).to.equal(1)
+    })
   })
 })
 

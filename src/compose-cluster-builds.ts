@@ -1,0 +1,103 @@
+import { randomBytes } from 'node:crypto'
+import { availableParallelism } from 'node:os'
+import { join } from 'node:path'
+import type { BuildContext, BuildPlace } from '#projections/build-place.ts'
+import { createDecoder } from '#projections/decoded-event.ts'
+import { createDecoders } from '#projections/decoders.ts'
+import { projections } from '#projections/registry.ts'
+import { withSeenEvents } from '#projections/seen-events.ts'
+import { createElasticsearchIndexAudit } from '#projections/stores/elasticsearch/audit.ts'
+import { createExpectedAudit } from '#projections/stores/elasticsearch/expected.ts'
+import { createElasticsearchIndexWriter } from '#projections/stores/elasticsearch/writer.ts'
+import { createSqliteIndexAudit } from '#projections/stores/sqlite/audit.ts'
+import { createScratchFolder } from '#projections/stores/sqlite/scratch-folder.ts'
+import { createSqliteIndexWriter } from '#projections/stores/sqlite/writer.ts'
+import type { Nats } from '#streams/jetstream/connect.ts'
+import { holdLease } from '#streams/jetstream/hold-lease.ts'
+import { createLeaseBoard } from '#streams/jetstream/lease-board.ts'
+import { leaseTtlMs } from '#streams/jetstream/lease.ts'
+import type { Stream } from '#streams/stream.ts'
+import type { OpenBuilds } from './cli/verb.ts'
+import { openLog, partitionNames } from './compose-cluster.ts'
+import { foldInThreads } from './compose-fold-threads.ts'
+import type { ClusterPlace } from './compose-places.ts'
+import { limits, type ClusterConfig } from './config.ts'
+import { createClock } from './lib/clock.ts'
+import { systemTimers } from './lib/timers.ts'
+
+/** The builds of a partition, as a cluster has them. */
+function indexPlace(place: ClusterPlace): BuildPlace {
+  const { elasticsearchUrl: url, indexPrefix: prefix, partitions, indexRefreshMs: refreshEveryMs } = place.cluster
+  const partition = Number(place.partition)
+  return {
+    writer: () => createElasticsearchIndexWriter({ url, prefix, partition, refreshEveryMs }),
+    audit: () => createElasticsearchIndexAudit({ url, prefix, partition, partitions }),
+    fold: foldInThreads(place, place),
+  }
+}
+
+/**
+ * Builds that are only compared with, in files beside this process: Elasticsearch does the work of no second fold, and an index is
+ * not compared with what it has made itself.
+ */
+function scratchPlace(place: ClusterPlace, folder: string, epoch: string): BuildPlace {
+  const projectionOf = (index: string) => {
+    const found = projections.find(({ name }) => index.startsWith(`${name}-v`))
+    return found && withSeenEvents(found)
+  }
+  return {
+    writer: () => createSqliteIndexWriter({ folder, limits }),
+    audit: () => createExpectedAudit(createSqliteIndexAudit({ folder }), projectionOf, epoch),
+    fold: foldInThreads(place, { folder }),
+  }
+}
+
+/** From one moment to the next another process may hold it: what is done goes on at the next call, so this one just ends. */
+function loseLease(): never {
+  console.error(
+    'throughline: NATS could not be reached for too long, another process may rebuild it now; run this again',
+  )
+  process.exit(1)
+}
+
+function createLock(nats: Nats, { cluster, partition }: ClusterPlace): BuildContext['lock'] {
+  const replicas = cluster.natsReplicas ?? (nats.server().cluster ? 3 : 1)
+  return async (projection) => {
+    const board = await createLeaseBoard({ nats, prefix: cluster.indexPrefix, ttlMs: leaseTtlMs, replicas })
+    const id = randomBytes(8).toString('hex')
+    const name = `rebuild-${projection}-${partition}`
+    return holdLease({ board, name, id, ttlMs: leaseTtlMs, onLost: loseLease })
+  }
+}
+
+function contextOf(nats: Nats, stream: Stream, place: ClusterPlace, dataFolder: string): OpenBuilds {
+  return {
+    stream,
+    projections,
+    decode: createDecoder(createDecoders(limits)),
+    clock: createClock(),
+    timers: systemTimers,
+    limits,
+    workers: Math.max(2, availableParallelism()),
+    index: indexPlace(place),
+    scratch: async () => {
+      const { folder, remove } = createScratchFolder(join(dataFolder, 'scratch'))
+      return { ...scratchPlace(place, folder, stream.epoch), remove: async () => remove() }
+    },
+    lock: createLock(nats, place),
+    close: () => stream.close(),
+  }
+}
+
+/** The builds of a cluster, partition by partition, beside the processes that run. `dataFolder`: where there is room for a while. */
+export function openClusterBuilds(
+  nats: Nats,
+  cluster: ClusterConfig,
+  dataFolder: string,
+): Promise<readonly OpenBuilds[]> {
+  return Promise.all(
+    partitionNames(cluster).map(async (partition) =>
+      contextOf(nats, await openLog(nats, cluster, partition), { cluster, partition }, dataFolder),
+    ),
+  )
+}

@@ -1,0 +1,40 @@
+import type { IndexWriter } from '#projections/index-store.ts'
+import { createSqliteIndexWriter } from '#projections/stores/sqlite/writer.ts'
+import type { Stream } from '#streams/stream.ts'
+import { openLogBeside } from './compose-log-beside.ts'
+import { limits, type ClusterConfig } from './config.ts'
+
+// Logs and indexes by where they are: plain data, which a thread can be given. The drivers of a cluster are loaded only for one.
+
+export type ClusterPlace = Readonly<{ cluster: ClusterConfig; partition: string }>
+export type LogPlace = Readonly<{ file: string; partition: string }> | ClusterPlace
+export type IndexPlace = Readonly<{ folder: string }> | ClusterPlace
+
+/** A log that others write, over a connection of its own. */
+export async function openLogIn(place: LogPlace): Promise<Stream> {
+  if ('file' in place) return openLogBeside(place)
+  const { connectNats } = await import('#streams/jetstream/connect.ts')
+  const { openJetStream } = await import('#streams/jetstream/stream.ts')
+  const { cluster, partition } = place
+  const nats = await connectNats({ url: cluster.natsUrl, name: 'throughline fold' })
+  const stream = await openJetStream(nats, { partition, prefix: cluster.indexPrefix, limits })
+  return {
+    ...stream,
+    close: async () => {
+      await stream.close()
+      await nats.close()
+    },
+  }
+}
+
+/** Nobody reads a build that several writers share: it is refreshed as a whole when they are done. */
+const refreshSharedEveryMs = 60_000
+
+/** A writer of one share of a build. */
+export async function openSharedWriter(place: IndexPlace, share: string): Promise<IndexWriter> {
+  if ('folder' in place) return createSqliteIndexWriter({ folder: place.folder, limits, share })
+  const { createElasticsearchIndexWriter } = await import('#projections/stores/elasticsearch/writer.ts')
+  const { elasticsearchUrl: url, indexPrefix: prefix } = place.cluster
+  const partition = Number(place.partition)
+  return createElasticsearchIndexWriter({ url, prefix, partition, refreshEveryMs: refreshSharedEveryMs, share })
+}

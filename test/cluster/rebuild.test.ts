@@ -1,0 +1,149 @@
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { expect } from 'chai'
+import type { JsonObject } from '#src/lib/json.ts'
+import { cli } from '../support/cli.ts'
+import { at, listOf, signIn, untilIndexed, type Reader } from '../support/client.ts'
+import { askElasticsearch } from '../support/elasticsearch.ts'
+import { enginesTimeoutMs } from '../support/engines.ts'
+import { watchReading } from '../support/reading-watch.ts'
+import { runProgram } from '../support/run-program.ts'
+import type { FirstRun } from '../support/server.ts'
+import { hex } from '../support/telemetry.ts'
+import { nowNs, sendingTo } from '../support/workspace.ts'
+import { createTestCluster, type RoleProcess, type TestCluster } from './cluster-process.ts'
+
+const isSoak = process.env['SOAK'] === '1'
+const records = isSoak ? 1_000_000 : 10_000
+const perRequest = isSoak ? 500 : 250
+
+type Ran = Readonly<{ code: number | null; out: string; err: string }>
+
+describe('rebuild and verify, beside a running cluster', function () {
+  this.timeout(isSoak ? 7_200_000 : 300_000)
+  let test: TestCluster
+  let server: RoleProcess
+  let firstRun: FirstRun
+  let reader: Reader
+
+  const argv = (...args: readonly string[]): string[] => ['src/main.ts', ...args, '--data', test.dataFolder]
+  const env = (): NodeJS.ProcessEnv => ({ ...process.env, ...test.cluster.environment })
+  const run = (...args: readonly string[]): Ran => {
+    const { status, stdout, stderr } = spawnSync(process.execPath, argv(...args), {
+      encoding: 'utf8',
+      env: env(),
+    })
+    return { code: status, out: stdout, err: stderr }
+  }
+  /** The last line is the answer; those before it tell of progress. */
+  const lastLine = (out: string): JsonObject => JSON.parse(out.trimEnd().split('\n').at(-1) ?? '') as JsonObject
+  const verified = (name: string): readonly JsonObject[] => {
+    const ran = run('verify', name, '--json')
+    expect(ran.code, `${ran.out}${ran.err}`).to.equal(0)
+    return listOf(lastLine(ran.out), 'verdicts')
+  }
+  /** Names of builds; partitions have them alike. */
+  const buildsOf = async (projection: string, state: string): Promise<readonly string[]> => {
+    const found = listOf(await cli(test, 'builds'), 'builds').filter(
+      (build) => String(build['build']).startsWith(`${projection}-v`) && build['state'] === state,
+    )
+    return [...new Set(found.map(({ build }) => String(build)))]
+  }
+  const untilRead = (): Promise<void> => untilIndexed({ dataFolder: test.dataFolder, output: server.lines })
+
+  before(async function () {
+    this.timeout(enginesTimeoutMs)
+    test = await createTestCluster()
+    server = await test.start('all')
+    await runProgram(process.execPath, argv('first-run', '--base-url', server.baseUrl), test.cluster)
+    firstRun = JSON.parse(await readFile(join(test.dataFolder, 'first-run.json'), 'utf8')) as FirstRun
+    reader = await signIn(server.baseUrl, firstRun.sign_in)
+    await cli(test, 'workspace', 'plan', firstRun.workspace, 'unlimited')
+    const to = sendingTo(server, firstRun.keys)
+    for (let sent = 0; sent < records; sent += 2 * perRequest) {
+      const numbers = Array.from({ length: perRequest }, (_, n) => sent + n)
+      const traceId = (n: number): string => hex(32, 'rebuilt', Math.floor(n / 7))
+      const messages = numbers.map((n) => ({ message: `order ${n} was stored`, trace_id: traceId(n), n }))
+      const spans = numbers.map((n) => ({ traceId: traceId(n), spanId: hex(16, 'span', n), startNs: nowNs() }))
+      await Promise.all([to.logs(messages), to.spans(spans)])
+    }
+    await untilRead()
+  })
+  after(() => test.remove())
+
+  it('finds every index to be what the log says', () => {
+    const logs = verified('all').filter(({ projection }) => projection === 'logs')
+    const entries = logs.flatMap((verdict) => listOf(verdict, 'workspaces').map((of) => Number(at(of, 'entries'))))
+    expect(entries).to.deep.equal([records / 2])
+  })
+
+  it('moves readers to new builds of all indexes, while writers write and readers see every record, once', async () => {
+    const watch = watchReading({ ...server, firstRun }, reader, 900)
+    const rebuilding = spawn(process.execPath, argv('rebuild', 'all', '--json'), {
+      stdio: ['ignore', 'pipe', 'inherit'],
+      env: env(),
+    })
+    const [out, [code]] = await Promise.all([text(rebuilding.stdout), once(rebuilding, 'close')])
+    const verifying = spawn(process.execPath, argv('verify', 'all', '--json'), {
+      stdio: ['ignore', 'pipe', 'inherit'],
+      env: env(),
+    })
+    const [verdicts, [verifiedCode]] = await Promise.all([text(verifying.stdout), once(verifying, 'close')])
+    const seen = await watch.stop()
+    expect(code, out).to.equal(0)
+    expect(verifiedCode, verdicts).to.equal(0)
+    expect(seen.faults).to.deep.equal([])
+    expect(Math.min(seen.answers, seen.sent)).to.be.above(10)
+    expect(new Set(listOf(lastLine(out), 'rebuilt').map(({ outcome }) => outcome))).to.deep.equal(new Set(['moved']))
+    await untilRead()
+    verified('all')
+  })
+
+  it('goes back to the build before at once, and drops the one that readers have left', async () => {
+    const before = await buildsOf('logs', 'live')
+    const kept = await buildsOf('logs', 'kept')
+    await cli(test, 'rollback', 'logs')
+    expect(await buildsOf('logs', 'live')).to.deep.equal(kept)
+    expect(await buildsOf('logs', 'kept')).to.deep.equal(before)
+    await cli(test, 'drop', before[0] ?? '')
+    expect(await buildsOf('logs', 'kept')).to.deep.equal([])
+    verified('logs')
+  })
+
+  it('finds a document that was changed, one that was deleted and one that was added; rebuild repairs it', async () => {
+    const { indexPrefix, elasticsearchUrl } = test.cluster.config
+    const ask = (path: string, method = 'GET', body?: object) =>
+      askElasticsearch(elasticsearchUrl, path, {
+        method,
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      })
+    const days = `/${indexPrefix}-${(await buildsOf('logs', 'live'))[0] ?? ''}-logs-*`
+    const query = { bool: { must_not: { match: { x_message: 'tracked' } } } }
+    const found = (await ask(`${days}/_search`, 'POST', { size: 3, sort: ['p', 'i'], query })) as JsonObject
+    const [changed, deleted, copied] = listOf(found['hits'] as JsonObject, 'hits') as [
+      JsonObject,
+      JsonObject,
+      JsonObject,
+    ]
+    const path = (hit: JsonObject, id = String(hit['_id'])) =>
+      `/${String(hit['_index'])}/_doc/${encodeURIComponent(id)}?routing=${String(hit['_routing'])}`
+    const source = (hit: JsonObject) => hit['_source'] as JsonObject
+    await ask(path(changed), 'PUT', { ...source(changed), b: String(source(changed)['b']).replace('stored', 'storep') })
+    await ask(path(deleted), 'DELETE')
+    await ask(path(copied, 'made up'), 'PUT', { ...source(copied), i: 'made up' })
+    const told = run('verify', 'logs')
+    expect(told.code, told.err).to.equal(1)
+    expect(told.out).to.contain('storep').and.to.contain('made up')
+    const verdicts = listOf(lastLine(run('verify', 'logs', '--json').out), 'verdicts')
+    const named = verdicts.flatMap((verdict) => listOf(verdict, 'differences').map(({ id }) => String(id)))
+    expect(named.toSorted()).to.deep.equal(
+      [source(changed)['i'], source(deleted)['i'], 'made up'].map(String).toSorted(),
+    )
+    const repaired = run('rebuild', 'logs', '--workspace', firstRun.workspace)
+    expect(repaired.code, repaired.err).to.equal(0)
+    verified('logs')
+  })
+})

@@ -1,0 +1,156 @@
+import { randomBytes } from 'node:crypto'
+import { expect } from 'chai'
+import { afterEach, before, beforeEach, describe, it } from 'mocha'
+import type { FrozenPart, IndexAudit, Part } from '#projections/index-audit.ts'
+import type { IndexWriter } from '#projections/index-store.ts'
+import type { Entry } from '#projections/projection.ts'
+import { createElasticsearchIndexAudit } from '#projections/stores/elasticsearch/audit.ts'
+import { createExpectedAudit } from '#projections/stores/elasticsearch/expected.ts'
+import { createElasticsearchIndexWriter } from '#projections/stores/elasticsearch/writer.ts'
+import { createMemoryIndexStore } from '#projections/stores/memory/store.ts'
+import { partitionNumber } from '#src/events/partition.ts'
+import { askElasticsearch, removeIndices } from '#test/support/elasticsearch.ts'
+import { elasticsearchEngine, enginesTimeoutMs } from '#test/support/engines.ts'
+import { acme, day, epoch, fixture, index, lineEntry, other, thingEntry } from '#test/support/index-fixture.ts'
+
+const today: Part = { workspaceId: acme, day }
+const entries: readonly Entry[] = [
+  lineEntry({ level: 'WARN', service: ['Cart', 'a"b'], size: -7, text: 'paid 支付 x=1' }, 1),
+  lineEntry({ text: 'two', timeNs: 9_007_199_254_740_993n }, 2),
+  thingEntry('t', { weight: 9_007_199_254_740_993n, note: '\ud800', tags: ['a', 'b'] }, 2),
+  thingEntry('u'.repeat(600), { weight: 12n, note: '' }, 3, { created: 1 }),
+]
+
+describe('the audit of Elasticsearch', () => {
+  let url = ''
+  let prefix = ''
+  let writer: IndexWriter
+  let audit: IndexAudit
+  before(async function () {
+    this.timeout(enginesTimeoutMs)
+    url = await elasticsearchEngine()
+  })
+  const writerOf = (more: Partial<Parameters<typeof createElasticsearchIndexWriter>[0]> = {}): IndexWriter =>
+    createElasticsearchIndexWriter({ url, prefix, partition: 0, refreshEveryMs: 0, ...more })
+  const auditOf = (partition: number, partitions: number): IndexAudit =>
+    createElasticsearchIndexAudit({ url, prefix, partition, partitions })
+  beforeEach(async () => {
+    prefix = `test-${randomBytes(6).toString('hex')}`
+    writer = writerOf()
+    audit = auditOf(0, 1)
+    await writer.open(index, fixture, epoch)
+  })
+  afterEach(async () => {
+    await audit.close()
+    await writer.close()
+    await removeIndices(url, prefix)
+  })
+  const write = (position: number, written: readonly Entry[], workspaceId = acme): Promise<void> =>
+    writer.write(index, [{ workspaceId, entries: written }], { epoch, position })
+
+  async function look<T>(of: IndexAudit, task: (part: FrozenPart) => Promise<T>): Promise<T> {
+    const part = await of.freeze(index, today)
+    try {
+      return await task(part)
+    } finally {
+      await part.release()
+    }
+  }
+  const shown = (of: IndexAudit, name: string) =>
+    look(of, async (part) => {
+      const prints: unknown[] = []
+      const stored: unknown[] = []
+      for await (const print of part.fingerprints(name)) {
+        prints.push(print)
+        stored.push(await part.stored(name, print.id))
+      }
+      return { prints, stored }
+    })
+
+  it('finds what is told by another engine to be expected', async () => {
+    await write(3, entries)
+    const store = createMemoryIndexStore()
+    await store.writer.open(index, fixture, epoch)
+    await store.writer.write(index, [{ workspaceId: acme, entries }], { epoch, position: 3 })
+    const expected = createExpectedAudit(store.audit, () => fixture, epoch)
+    const digests = await look(audit, (part) => part.digests())
+    expect(digests.map((digest) => digest.entries)).to.deep.equal([2, 2])
+    expect(await look(expected, (part) => part.digests())).to.deep.equal(digests)
+    for (const name of ['lines', 'things']) expect(await shown(expected, name)).to.deep.equal(await shown(audit, name))
+  })
+
+  const body = (change: object) => ({ method: 'PUT', body: JSON.stringify(change) })
+  const tampered: Readonly<Record<string, (path: string, source: Record<string, unknown>) => Promise<unknown>>> = {
+    'one written again as it was': (path, source) => askElasticsearch(url, path, body(source)),
+    'a field that is not looked at': (path, source) => askElasticsearch(url, path, body({ ...source, more: 1 })),
+    'another workspace in it': (path, source) => askElasticsearch(url, path, body({ ...source, w: 'other' })),
+    'one that is gone': (path) => askElasticsearch(url, path, { method: 'DELETE' }),
+    'the same under another key': (path, source) =>
+      askElasticsearch(url, path.replace('_doc/', '_doc/x'), body({ ...source })),
+    'one without an id': (path, { i: _id, ...source }) =>
+      askElasticsearch(url, path.replace('_doc/', '_doc/x'), body(source)),
+  }
+  for (const [what, tamper] of Object.entries(tampered)) {
+    it(`sees a document that was changed behind the writer: ${what}`, async () => {
+      await write(3, entries)
+      const name = `${prefix}-${index}-lines-${day.replaceAll('-', '.')}`
+      const before = await look(audit, (part) => part.digests())
+      const found = await askElasticsearch(url, `/${name}/_search?size=1`)
+      const hit = (found['hits'] as { hits: readonly Record<string, unknown>[] }).hits[0] ?? {}
+      const path = `/${name}/_doc/${encodeURIComponent(String(hit['_id']))}?routing=${acme}`
+      await tamper(path, hit['_source'] as Record<string, unknown>)
+      expect(await look(audit, (part) => part.digests())).not.to.deep.equal(before)
+    })
+  }
+
+  it('knows the parts of its own partition', async () => {
+    await write(1, [lineEntry({}, 1)])
+    await write(2, [lineEntry({}, 2)], other)
+    const found: string[][] = []
+    for (const partition of [0, 1, 2, 3, 4, 5, 6]) {
+      const one = auditOf(partition, 7)
+      found.push((await one.parts(index)).map(({ workspaceId }) => workspaceId))
+      await one.close()
+    }
+    const wanted = found.map((_, partition) => [acme, other].filter((each) => partitionNumber(each, 7) === partition))
+    expect(found).to.deep.equal(wanted)
+  })
+
+  it('keeps the moment at which it is held, for all parts', async () => {
+    await write(1, [lineEntry({}, 1)])
+    await writer.heartbeat(index, { position: 1, head: 1, at: 1, caughtUpAt: 1 })
+    const held = await audit.hold(index)
+    await write(2, [lineEntry({}, 2), lineEntry({}, 3, { day: '2026-11-22' })])
+    await writer.heartbeat(index, { position: 2, head: 2, at: 2, caughtUpAt: 2 })
+    expect(await audit.parts(index)).to.deep.equal([today])
+    expect(await look(audit, async (part) => [part.position, (await part.digests())[0]?.entries])).to.deep.equal([1, 1])
+    await held.release()
+    expect(await audit.parts(index)).to.have.length(2)
+    expect(await look(audit, async (part) => [part.position, (await part.digests())[0]?.entries])).to.deep.equal([2, 2])
+  })
+
+  it('says no more than what its record said before', async () => {
+    await write(7, [lineEntry({}, 7)])
+    expect(await look(audit, async ({ position, exact }) => [position, exact])).to.deep.equal([0, false])
+  })
+
+  describe('several writers of one build', () => {
+    it('keep each the progress of its share, and tell readers nothing', async () => {
+      const [zero, one] = [writerOf({ share: '0 of 2' }), writerOf({ share: '1 of 2' })]
+      for (const each of [zero, one]) await each.open(index, fixture, epoch)
+      await zero.write(index, [{ workspaceId: acme, entries: [lineEntry({}, 4)] }], { epoch, position: 4 })
+      await zero.heartbeat(index, { position: 4, head: 9, at: 1, caughtUpAt: 0 })
+      await one.write(index, [{ workspaceId: other, entries: [lineEntry({}, 5)] }], { epoch, position: 5 })
+      for (const each of [zero, one]) await each.close()
+      const positions: number[] = []
+      for (const share of ['0 of 2', '1 of 2', '0 of 3', undefined]) {
+        const again = writerOf(share === undefined ? {} : { share })
+        await again.open(index, fixture, epoch)
+        positions.push((await again.checkpoint(index)).position)
+        await again.close()
+      }
+      expect(positions).to.deep.equal([4, 5, 0, 0])
+      expect((await writer.builds('fixture'))[0]).to.deep.include({ checkpoint: 0 })
+    })
+  })
+})
