@@ -103,20 +103,20 @@ describe('a cluster on three NATS servers', function () {
     const lost = servers.nodes.filter((node) => node !== left)
     await Promise.all(lost.map((node) => node.kill()))
     const alone = await connectNats({ url: left?.url ?? '', timeoutMs: 500 })
-    let asked = 0
+    const asked: string[] = []
     const counted: Nats = {
       ...alone,
       request: (...request) => {
-        asked++
+        asked.push(request[0])
         return alone.request(...request)
       },
     }
     const opening = openJetStream(counted, { partition: directoryPartition, prefix, limits })
     const untilAskedAgain = async (): Promise<void> => {
-      while (asked < 3) await pause(5)
+      while (asked.length < 3) await pause(5)
     }
     await Promise.race([opening, untilAskedAgain()])
-    expect(asked, 'while nobody could answer').to.equal(3)
+    expect(asked, 'while nobody could answer').to.have.length.at.least(3)
     await Promise.all(lost.map((node) => node.start()))
     const log = await opening
     expect(await log.head()).to.be.above(0)
