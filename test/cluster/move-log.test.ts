@@ -244,14 +244,16 @@ describe('throughline move-log', function () {
   })
 
   it('is killed again and again, and comes to the whole of it, once', async () => {
+    const endings: unknown[] = []
     for (let seen = 0, round = 0; round < 4; round++) {
       const child = startMove(environment, ...to())
       const ended = once(child, 'close')
       while (child.exitCode === null && (await messages()) <= seen) await nextTurn()
       child.kill('SIGKILL')
-      await ended
+      endings.push((await ended)[1])
       seen = await messages()
     }
+    expect(endings).to.include('SIGKILL')
     const done = await move(environment, ...to())
     expect(done.code, done.err).to.equal(0)
     const { equal, workspaces } = lastLine(done) as unknown as {
