@@ -87,6 +87,23 @@ export async function rollBack(
   }
 }
 
+export const noSuchBuild = (index: IndexName): PermanentError =>
+  new PermanentError({ operation: 'drop', subject: index, hint: 'there is no such build' })
+
+const isKnown = async (writer: IndexWriter, { name }: Projection, index: IndexName): Promise<boolean> =>
+  (await writer.builds(name)).some((build) => build.index === index) ||
+  followedAs(await writer.roster(name), index) !== undefined
+
+/** Whether a build is there, or is to be. */
+export async function knowsBuild(context: BuildContext, projection: Projection, index: IndexName): Promise<boolean> {
+  const writer = context.index.writer()
+  try {
+    return await isKnown(writer, projection, index)
+  } finally {
+    await writer.close()
+  }
+}
+
 /** Removes a build that readers do not use. Whoever folds it lets go of it first. */
 export async function dropBuild(context: BuildContext, projection: Projection, index: IndexName): Promise<void> {
   const { name } = projection
@@ -96,8 +113,7 @@ export async function dropBuild(context: BuildContext, projection: Projection, i
   const writer = context.index.writer()
   try {
     if ((await writer.live(name)) === index) throw refuse('readers use it: rebuild, or roll back, and drop it then')
-    const isThere = (await writer.builds(name)).some((build) => build.index === index)
-    if (!isThere && followedAs(await writer.roster(name), index) === undefined) throw refuse('there is no such build')
+    if (!(await isKnown(writer, projection, index))) throw noSuchBuild(index)
     await changeRoster(writer, name, giveUp(index))
     while (await isLiveFolded(context, writer, name)) {
       if (followedAs(await writer.roster(name), index) === undefined) return

@@ -1,4 +1,4 @@
-import { dropBuild } from '#projections/move-readers.ts'
+import { dropBuild, knowsBuild, noSuchBuild } from '#projections/move-readers.ts'
 import { ok } from '#src/lib/result.ts'
 import type { Verb } from './verb.ts'
 import { projectionOf, withBuilds } from './with-builds.ts'
@@ -11,7 +11,14 @@ export const drop: Verb = {
   options: {},
   run: async (given) => {
     const [index = ''] = given.names
-    await withBuilds(given, (context) => dropBuild(context, projectionOf(context, index), index))
+    const found = await withBuilds(given, async (context) => {
+      const projection = projectionOf(context, index)
+      // Partitions number their builds each for itself: some may not have got to this one.
+      if (!(await knowsBuild(context, projection, index))) return false
+      await dropBuild(context, projection, index)
+      return true
+    })
+    if (!found.includes(true)) throw noSuchBuild(index)
     return ok({ json: { dropped: index }, text: `${index} is gone.` })
   },
 }
