@@ -3,10 +3,11 @@ export const notOnTheCluster: Readonly<Record<string, string>> = {
   'readme.test.ts': 'runs the README’s commands, which start the embedded form',
   'replace.test.ts': 'replaces the one worker of one parent; test/cluster/roles.test.ts does it role by role',
   'replace-crash.test.ts':
-    'kills the one worker of one parent; test/cluster/faults.test.ts kills processes of a cluster',
+    'kills the one worker of one parent; test/cluster/chaos.test.ts kills processes of a cluster',
   'crash.test.ts':
-    'starts an installation anew 20 times in four minutes; test/cluster/faults.test.ts kills its processes',
-  'allowance.test.ts': 'starts four workers on the log of a data folder; test/cluster/roles.test.ts spends one at two',
+    'starts an installation anew 20 times in four minutes; test/cluster/chaos.test.ts kills its processes',
+  'allowance.test.ts':
+    'starts four workers on the log of a data folder; test/cluster/chaos.test.ts does it with four processes',
   'rebuild.test.ts': 'rebuilds, compares and damages the files of a data folder',
   'replace-parent.test.ts': 'is about the parent of the embedded form: its data folder, its lock, its port',
 }
