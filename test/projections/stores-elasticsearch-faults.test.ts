@@ -359,6 +359,23 @@ describe('Elasticsearch, when things go wrong', () => {
       expect(await zero.checkpoint(index)).to.deep.equal({ epoch, position: 0 })
     })
 
+    it('lose nothing when one begins a build that the last of the others is removing', async () => {
+      const zero = await openWriter()
+      await zero.write(index, [{ workspaceId: acme, entries }], { epoch, position: 1 })
+      // It has said so, and looked whether others have the build; it has not removed the indices yet.
+      const record = `/${prefix}-state/_update/${encodeURIComponent(`build:${index}:0`)}`
+      await askElasticsearch(url, record, { method: 'POST', body: JSON.stringify({ doc: { dropped: true } }) })
+      const one = makeWriter({ partition: 1 })
+      const failure = await failureOf(one.open(index, fixture, epoch))
+      expect([failure.name, failure.message.includes('removing it')]).to.deep.equal(['TransientError', true])
+      expect(await indicesWith(url, prefix)).to.deep.equal([`${prefix}-state`])
+      await one.open(index, fixture, epoch)
+      await zero.drop(index)
+      await one.write(index, [{ workspaceId: other, entries }], { epoch, position: 1 })
+      await one.promote('fixture', index)
+      expect(await count(makeReader(1), 'lines', other)).to.equal(1)
+    })
+
     it('stops who still writes progress of a build that was dropped', async () => {
       const [owner, other] = [await openWriter(), await openWriter()]
       await owner.drop(index)

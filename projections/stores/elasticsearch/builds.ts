@@ -1,4 +1,4 @@
-import { PermanentError } from '#src/lib/failure.ts'
+import { PermanentError, TransientError } from '#src/lib/failure.ts'
 import { isJsonObject, parseJson, stringifyJson, type JsonObject } from '#src/lib/json.ts'
 import type { Position } from '#src/events/envelope.ts'
 import type { FollowedBuild, Heartbeat, IndexName, Roster, StoredBuild } from '../../index-store.ts'
@@ -107,12 +107,27 @@ export async function openBuild(place: Place, { index, epoch, after, shapes }: N
   const fresh = { index, partition, epoch, after, checkpoint: after, heartbeat, shapes: stringifyJson(shapes) }
   const call = { operation: 'open', subject: index, method: 'PUT', path: path(names, '_create', id) } as const
   const { status } = await elasticsearch.send({ ...call, body: { kind: 'build', ...fresh }, accept: [409] })
-  if (status !== 409) return storedBuild(fresh)
+  if (status !== 409) {
+    await refuseLeftover(place, index)
+    return storedBuild(fresh)
+  }
   const answer = await read(place, id)
   const source = (answer && sourceOf(answer)) ?? {}
   const refusal = refusalOf(source, epoch, shapes)
   if (refusal !== undefined) throw new PermanentError({ operation: 'open', subject: index, hint: refusal })
   return storedBuild(source)
+}
+
+/**
+ * Where all other partitions have dropped a build, the last of them may be removing its indices just now, and did not see the
+ * record that was made only after it had looked. So the removal is done to its end first.
+ */
+async function refuseLeftover(place: Place, index: IndexName): Promise<void> {
+  const all = await allBuilds(place)
+  const others = all.filter((source) => source['index'] === index && source['partition'] !== place.partition)
+  if (others.length === 0 || others.some((source) => source['dropped'] !== true)) return
+  await dropBuild(place, index)
+  throw new TransientError({ operation: 'open', subject: index, hint: 'another partition was just removing it' })
 }
 
 /** Changes the record of a build; false when it is not there any more: a dropped build does not come back. */
