@@ -7,7 +7,7 @@ import type { Role } from '../../infra/cluster/member.ts'
 import { plans } from '#src/config.ts'
 import type { DirectoryEventType } from '#src/events/directory.ts'
 import { beforeAll } from '#src/events/envelope.ts'
-import { driveAllowance, endOfLedger } from '../support/allowance-driver.ts'
+import { driveAllowance, endOfLedger, untilKeyIsKnown } from '../support/allowance-driver.ts'
 import { expectFound, logsPath, spansOf, type Told } from '../support/audit.ts'
 import { cli, createSpanWorkspace } from '../support/cli.ts'
 import { at, signIn, untilIndexed } from '../support/client.ts'
@@ -205,6 +205,8 @@ describe('a cluster under load', function () {
 
   async function spend(seed: number): Promise<void> {
     const { workspace, key } = await createSpanWorkspace(fleet, `seed-${seed}`, 'free')
+    const addresses = fleet.places('ingest').map((place) => place.process().baseUrl)
+    await untilKeyIsKnown(addresses, key)
     const random = createRandom(seed)
     const killed: Promise<void>[] = []
     let nextKill = 20

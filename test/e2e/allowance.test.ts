@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { plans } from '#src/config.ts'
-import { driveAllowance, endOfLedger } from '../support/allowance-driver.ts'
+import { driveAllowance, endOfLedger, untilKeyIsKnown } from '../support/allowance-driver.ts'
 import { spansOf } from '../support/audit.ts'
 import { createSpanWorkspace } from '../support/cli.ts'
 import { untilIndexed } from '../support/client.ts'
@@ -44,11 +44,13 @@ describe('four ingest processes on one log', function () {
   for (let seed = 1; seed <= seeds; seed++) {
     it(`spend the allowance to the span while they are killed (seed ${seed})`, async () => {
       const { workspace, key } = await createSpanWorkspace(server, `seed-${seed}`, 'free')
+      const urls = [server.baseUrl, ...workers.map(({ url }) => url)]
+      await untilKeyIsKnown(urls, key)
       const random = createRandom(seed)
       const killed: Promise<void>[] = []
       let nextKill = 20
       const driven = await driveAllowance({
-        urls: [server.baseUrl, ...workers.map(({ url }) => url)],
+        urls,
         key,
         seed,
         senders: 16,

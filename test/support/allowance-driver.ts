@@ -28,6 +28,14 @@ export type Driven = Readonly<{ accepted: number; sent: number; again: number; f
 /** After these OTLP senders send again. */
 const retryable = new Set([429, 502, 503, 504])
 
+/** Waits until a key that was just made is known at each of these addresses: a request without spans is let in. */
+export async function untilKeyIsKnown(urls: readonly string[], key: string): Promise<void> {
+  const post = { path: otlpPath, key, body: auditedSpans('', 0), agent: false } as const
+  for (const baseUrl of urls) {
+    while ((await sendOnce({ baseUrl }, post)).status === 401) await pause(20)
+  }
+}
+
 /** Senders that repeat a request, byte for byte and to any address, until it is answered. */
 export async function driveAllowance(drive: Drive): Promise<Driven> {
   const { urls, key, seed, senders, spansMax, demand, onAnswer } = drive
