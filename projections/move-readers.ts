@@ -50,8 +50,16 @@ export async function moveReaders(
   const { name, version } = projection
   await changeRoster(writer, name, nominate(index))
   for (;;) {
-    const { live } = await writer.roster(name)
+    const roster = await writer.roster(name)
+    const { live } = roster
     if (live === index) return 'moved'
+    const as = followedAs(roster, index)
+    if (as === undefined || as === 'dropped') {
+      const hint = 'it was dropped meanwhile'
+      throw new PermanentError({ operation: 'move readers to', subject: index, hint })
+    }
+    // Readers have been there, and went on to another that was to come as well.
+    if (as === 'kept') await changeRoster(writer, name, nominate(index))
     if (!(await isLiveFolded(context, writer, name))) {
       await catchUpWithLive(context, writer, name, index)
       await changeRoster(writer, name, promoteTo(index, context.clock() + keptMs))

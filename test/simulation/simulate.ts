@@ -123,6 +123,8 @@ function createCast(stage: Stage, { spansPerMonth, jumpMs, tearing, zombies }: S
     /** The operator comes to an end, and one projector is left. */
     async settle(): Promise<void> {
       isOver = true
+      // What is left of a ledger is found by who starts, unless the log is away just then.
+      ingests.push(newIngest())
       await operator.ended
       for (const { member } of projectors.splice(0, projectors.length - 1)) member.process.die()
     },
