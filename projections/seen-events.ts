@@ -14,7 +14,14 @@ export const seenEvents: Collection<SeenEvent> = {
   searchable: ({ firsts }) => ({ timeNs: BigInt(firsts[0]?.[1] ?? 0) * 1_000_000n, fields: {} }),
 }
 
-const keyOf = ({ event }: DecodedEvent): Key<SeenEvent> => ({ collection: seenEvents, id: event.id })
+/**
+ * A request that was refused, whole or in part, keeps its id when it comes again and more of it is allowed: only an event of as
+ * many records is the same one. What both hold of it is told apart record by record.
+ */
+function keyOf({ event: { id, type, counts } }: DecodedEvent): Key<SeenEvent> {
+  const { spans, logs, rumEvents } = counts
+  return { collection: seenEvents, id: `${id}/${type}/${spans}.${logs}.${rumEvents}` }
+}
 
 /** Later entries of the list are what a replay finds: only what stands before this event counts. */
 function isRepeat(seen: SeenEvent | undefined, { event }: DecodedEvent): boolean {
@@ -24,8 +31,9 @@ function isRepeat(seen: SeenEvent | undefined, { event }: DecodedEvent): boolean
 }
 
 /**
- * The projection with the rule of identified events: one whose id was folded at an earlier position less than 24 hours before
- * (by `receivedAt`) is left out. The log refuses repeats for an hour only; senders retry for longer.
+ * The projection with the rule of identified events: one whose like (same id, type and number of records) was folded at an
+ * earlier position less than 24 hours before (by `receivedAt`) is left out. The log refuses repeats for an hour only; senders
+ * retry for longer.
  */
 export function withSeenEvents(projection: Projection): Projection {
   return {

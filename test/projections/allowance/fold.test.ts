@@ -92,6 +92,17 @@ describe('projections/allowance', () => {
     expect([total.spans, total.logs, total.requests]).to.deep.equal([5, 2, 3])
   })
 
+  it('counts what is allowed of a request later, when it had been refused', async () => {
+    const id = 'acme.traces.raised'
+    const later = Date.UTC(2026, 10, 21, 20)
+    const store = await harness.fold([
+      event(1, 'spans.refused', { refused: 5 }, { id }),
+      event(2, 'spans.received', { spans: 5 }, { id, receivedAt: later }),
+      event(3, 'spans.received', { spans: 5 }, { id, receivedAt: later + 3_600_000 }),
+    ])
+    expect((await usage(store)).total.spans).to.equal(5)
+  })
+
   it('keeps workspaces apart', async () => {
     const store = await harness.fold([
       event(1, 'spans.received', { spans: 5 }),
@@ -147,8 +158,8 @@ describe('projections/allowance', () => {
       event(index + 1, 'spans.received', { spans: 1 }, { keyId: `key-${index}` }),
     )
     const store = createMemoryIndexStore()
-    await foldInto(store.writer, 'allowance-v3-001', allowanceProjection, [events])
-    await store.writer.promote('allowance', 'allowance-v3-001')
+    await foldInto(store.writer, 'allowance-v4-001', allowanceProjection, [events])
+    await store.writer.promote('allowance', 'allowance-v4-001')
     const { byKey, spans } = await usage(store)
     expect(spans).to.equal(1_003)
     expect(Object.keys(byKey)).to.have.length(1_001)

@@ -24,7 +24,7 @@ const carried = (key: Json): Json => parseJson(stringifyJson(key))
 /** A log that goes on: events folded as they come, with the heartbeat that readers go by. */
 function createGrowingLog() {
   const store = createMemoryIndexStore()
-  const index = 'logs-v2-001'
+  const index = 'logs-v3-001'
   return {
     store,
     async append(event: DecodedEvent): Promise<void> {
