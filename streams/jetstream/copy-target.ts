@@ -100,13 +100,8 @@ export async function openCopyTarget(nats: Nats, options: CopyTargetOptions): Pr
       if (events.length === 0) return
       let end = await place()
       const { position } = end
-      const rules: CopyRules = {
-        subjects,
-        source,
-        keepsPositions,
-        messageBytesMax: publisher.messageBytesMax(),
-        now: clock(),
-      }
+      const messageBytesMax = publisher.messageBytesMax()
+      const rules: CopyRules = { subjects, source, keepsPositions, messageBytesMax, now: clock() }
       const copies = copiesOf(
         events.filter((event) => event.position > position),
         rules,

@@ -23,7 +23,7 @@ async function poll() {
   } catch {
     // The server or the network is away for a moment: the next turn asks again.
   }
-  if (Date.now() < endsAt) setTimeout(poll, pollMs)
+  if (Date.now() < endsAt) setTimeout(() => void poll(), pollMs)
 }
 
 if (place !== null && place.dataset.state !== 'arrived') void poll()

@@ -25,13 +25,13 @@ async function poll() {
   } catch {
     // The server or the network is away for a moment: the next turn asks for all that has come since.
   }
-  if (timer !== undefined) timer = setTimeout(poll, pollMs)
+  if (timer !== undefined) timer = setTimeout(() => void poll(), pollMs)
 }
 
 function start() {
   button.textContent = 'Stop following'
   button.setAttribute('aria-pressed', 'true')
-  timer = setTimeout(poll, 0)
+  timer = setTimeout(() => void poll(), 0)
 }
 
 function stop() {
