@@ -8,6 +8,8 @@ export const notOnTheCluster: Readonly<Record<string, string>> = {
     'starts an installation anew 20 times in four minutes; test/cluster/chaos.test.ts kills its processes',
   'allowance.test.ts':
     'starts four workers on the log of a data folder; test/cluster/chaos.test.ts does it with four processes',
+  'dead-letters.test.ts':
+    'spoils the log of a data folder; test/projections/dead-letters.test.ts meets the engines of a cluster',
   'rebuild.test.ts': 'damages the files of a data folder; test/cluster/rebuild.test.ts rebuilds and compares',
   'replace-parent.test.ts': 'is about the parent of the embedded form: its data folder, its lock, its port',
 }

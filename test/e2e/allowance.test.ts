@@ -3,12 +3,14 @@ import { plans } from '#src/config.ts'
 import { driveAllowance, endOfLedger, untilKeyIsKnown } from '../support/allowance-driver.ts'
 import { spansOf } from '../support/audit.ts'
 import { createSpanWorkspace } from '../support/cli.ts'
-import { untilIndexed } from '../support/client.ts'
+import { post, untilIndexed } from '../support/client.ts'
 import { startIngestWorker, type IngestWorker } from '../support/ingest-workers.ts'
 import { createRandom } from '../support/otlp.ts'
+import { runProgram } from '../support/run-program.ts'
 import { removeFolder, startServer, type Server } from '../support/server.ts'
+import { hex, otlpJson } from '../support/telemetry.ts'
 
-const seeds = process.env['SOAK'] === '1' ? 50 : 1
+const seeds = process.env['SOAK'] === '1' ? 50 : 5
 const spansMax = plans['free']?.spansPerMonth ?? 0
 const killsMax = 6
 
@@ -71,4 +73,29 @@ describe('four ingest processes on one log', function () {
       expect((await endOfLedger(server, workspace)).spent).to.equal(spansMax)
     })
   }
+
+  it('have counted what a rebuilt index counts: distinct spans, and those that came again', async () => {
+    const { workspace, key } = await createSpanWorkspace(server, 'counted again', 'free')
+    await untilKeyIsKnown([server.baseUrl], key)
+    const send = async (name: string, spans: number, service: string): Promise<void> => {
+      const sketches = Array.from({ length: spans }, (_, n) => ({
+        traceId: hex(32, 'counted', name),
+        spanId: hex(16, n),
+        service,
+      }))
+      const json = { 'content-type': 'application/json' }
+      expect((await post(server, '/api/traces/v1/otlp', key, otlpJson(sketches), json)).status).to.equal(200)
+    }
+    await send('a', 70, 'first')
+    await send('b', 30, 'first')
+    // Another request with the same spans: they count again, and are shown as repeated.
+    await send('a', 50, 'second')
+    await untilIndexed(server)
+    const before = await spansOf(server, workspace)
+    expect(before).to.deep.equal({ counted: 150, found: 100 })
+    const { dataFolder } = server
+    const argv = ['src/main.ts', 'rebuild', 'allowance', '--json', '--data', dataFolder]
+    await runProgram(process.execPath, argv, { environment: {} })
+    expect(await spansOf(server, workspace)).to.deep.equal(before)
+  })
 })

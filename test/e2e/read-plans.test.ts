@@ -1,10 +1,31 @@
 import { expect } from 'chai'
+import { present } from '#src/lib/assert.ts'
 import type { JsonObject } from '#src/lib/json.ts'
 import { cli, createTenant, type Tenant } from '../support/cli.ts'
-import { answerOf, listOf, signIn, untilIndexed, withKey, type Reader } from '../support/client.ts'
+import { answerOf, listOf, post, signIn, untilIndexed, withKey, type Reader } from '../support/client.ts'
 import { removeFolder, startServer, type Server } from '../support/server.ts'
-import { hex } from '../support/telemetry.ts'
+import { hex, otlpJson } from '../support/telemetry.ts'
 import { sendingTo } from '../support/workspace.ts'
+
+const json = { 'content-type': 'application/json' }
+
+/** The plans, and what each includes. */
+const plans: ReadonlyMap<string, readonly string[]> = new Map([
+  ['free', ['logs', 'tracing']],
+  ['pro', ['logs', 'tracing', 'api_access']],
+  ['unlimited', ['logs', 'tracing', 'api_access']],
+  ['logs-only', ['logs', 'api_access']],
+  ['tracing-only', ['tracing']],
+])
+
+/** The endpoints that read, and what each needs, in the order in which they are asked for. */
+const reads: readonly (readonly [path: string, needed: readonly string[]])[] = [
+  ['/api/app/traces/search', ['tracing']],
+  ['/api/app/logs/search', ['logs']],
+  ['/app/logs/export', ['logs']],
+  ['/api/app/correlation?session_id=s', []],
+  ['/api/v1/traces', ['tracing', 'api_access']],
+]
 
 describe('what a plan includes', function () {
   this.timeout(120_000)
@@ -14,7 +35,7 @@ describe('what a plan includes', function () {
 
   before(async () => {
     server = await startServer()
-    for (const plan of ['free', 'pro', 'logs-only', 'tracing-only']) {
+    for (const plan of plans.keys()) {
       const tenant = await createTenant(server, `w-${plan}`, plan)
       const session = await signIn(server.baseUrl, tenant.sign_in)
       tenants.set(plan, { tenant, session, api: withKey(server.baseUrl, tenant.keys.api) })
@@ -35,34 +56,20 @@ describe('what a plan includes', function () {
     await removeFolder(server.dataFolder)
   })
 
-  /** The feature that is lacking; '' for an answer. */
-  const table: readonly (readonly [plan: string, path: string, feature: string])[] = [
-    ['free', '/api/app/traces/search', ''],
-    ['free', '/api/app/logs/search', ''],
-    ['free', '/app/logs/export', ''],
-    ['free', '/api/app/correlation?session_id=s', ''],
-    ['free', '/api/v1/traces', 'api_access'],
-    ['pro', '/api/app/traces/search', ''],
-    ['pro', '/api/v1/traces', ''],
-    ['logs-only', '/api/app/traces/search', 'tracing'],
-    ['logs-only', '/api/app/logs/search', ''],
-    ['logs-only', '/app/logs/export', ''],
-    ['logs-only', '/api/app/correlation?session_id=s', ''],
-    ['logs-only', '/api/v1/traces', 'tracing'],
-    ['tracing-only', '/api/app/traces/search', ''],
-    ['tracing-only', '/api/app/logs/search', 'logs'],
-    ['tracing-only', '/app/logs/export', 'logs'],
-    ['tracing-only', '/api/app/correlation?session_id=s', ''],
-    ['tracing-only', '/api/v1/traces', 'api_access'],
-  ]
-  for (const [plan, path, feature] of table) {
-    it(`${plan}: ${path} ${feature === '' ? 'is answered' : `needs ${feature}`}`, async () => {
-      const { session, api } = tenants.get(plan) ?? {}
-      const response = await (path.startsWith('/api/v1') ? api : session)?.raw(path)
-      const body = response?.status === 200 ? {} : ((await response?.json()) as JsonObject)
-      const expected = feature === '' ? [200, undefined, undefined] : [403, 'entitlement_required', feature]
-      expect([response?.status, body['code'], body['feature']]).to.deep.equal(expected)
-    })
+  const keysOf = (plan: string): Tenant['keys'] =>
+    present(tenants.get(plan), `a workspace of the plan ${plan}`).tenant.keys
+
+  for (const [plan, features] of plans) {
+    for (const [path, needed] of reads) {
+      const lacking = needed.find((feature) => !features.includes(feature))
+      it(`${plan}: ${path} ${lacking === undefined ? 'is answered' : `needs ${lacking}`}`, async () => {
+        const { session, api } = tenants.get(plan) ?? {}
+        const response = await (path.startsWith('/api/v1') ? api : session)?.raw(path)
+        const body = response?.status === 200 ? {} : ((await response?.json()) as JsonObject)
+        const expected = lacking === undefined ? [200, undefined, undefined] : [403, 'entitlement_required', lacking]
+        expect([response?.status, body['code'], body['feature']]).to.deep.equal(expected)
+      })
+    }
   }
 
   it('leaves out of a correlation what the plan does not include, and names it', async () => {
@@ -95,11 +102,12 @@ describe('what a plan includes', function () {
   })
 
   it('tells of spans that were refused for lack of allowance', async () => {
-    const { tenant, session } = tenants.get('free') as { tenant: Tenant; session: Reader }
+    const tenant = await createTenant(server, 'used-up', 'free')
+    const session = await signIn(server.baseUrl, tenant.sign_in)
     const send = sendingTo(server, tenant.keys)
     const big = hex(32, 'over the allowance')
-    // 50,000 a month, of which one was used before: these leave nine.
-    for (const [request, count] of [10_000, 10_000, 10_000, 10_000, 9_990].entries()) {
+    // 50,000 a month: these leave nine.
+    for (const [request, count] of [10_000, 10_000, 10_000, 10_000, 9_991].entries()) {
       await send.spans(
         Array.from({ length: count }, (_, n) => ({
           traceId: hex(32, 'filler', request, Math.floor(n / 50)),
@@ -127,4 +135,39 @@ describe('what a plan includes', function () {
     const found = await answerOf(session, '/api/app/traces/search?has=missing_spans')
     expect(listOf(found, 'traces').map(({ trace_id: id }) => id)).to.deep.equal([big])
   })
+
+  // Last, so that the tests before find only what they look for.
+  const taken = { traceId: hex(32, 'matrix'), spanId: hex(16, 1) }
+  for (const [plan, features] of plans) {
+    it(`${plan}: spans are ${features.includes('tracing') ? 'taken' : 'refused'}`, async () => {
+      const keys = keysOf(plan)
+      const response = await post(server, '/api/traces/v1/otlp', keys.tracing, otlpJson([taken]), json)
+      const expected = features.includes('tracing') ? [200, false] : [403, true]
+      expect([response.status, /tracing/.test(await response.text())]).to.deep.equal(expected)
+    })
+
+    it(`${plan}: logs are ${features.includes('logs') ? 'taken' : 'refused'}`, async () => {
+      const response = await post(server, '/api/logs/v1/ingest', keysOf(plan).logs, '{"message":"m"}', json)
+      const { code, feature } = (await response.json()) as JsonObject
+      const expected = features.includes('logs') ? [200, undefined, undefined] : [403, 'entitlement_required', 'logs']
+      expect([response.status, code, feature]).to.deep.equal(expected)
+    })
+
+    it(`${plan}: of browser telemetry the parts are taken that it includes`, async () => {
+      const span = JSON.parse(otlpJson([taken])) as JsonObject
+      const timestamp = new Date().toISOString()
+      const body = {
+        meta: { session: { id: 'matrix' } },
+        events: [{ name: 'click', timestamp }],
+        logs: [{ message: 'm', level: 'info', timestamp }],
+        traces: span,
+      }
+      const response = await post(server, '/api/rum/v1/ingest', keysOf(plan).publishable, JSON.stringify(body), json)
+      const refused = ['tracing', 'logs'].filter((feature) => !features.includes(feature)).length
+      expect([response.status, await response.json()]).to.deep.equal([
+        202,
+        { accepted: 3 - refused, rejected: refused },
+      ])
+    })
+  }
 })

@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import { readUsageAt } from '#projections/allowance/query.ts'
+import { isStored } from '#projections/traces/span-document.ts'
 import { workspaceIdOf } from '#src/events/workspace-id.ts'
 import { parseJson, type JsonObject } from '#src/lib/json.ts'
 import { cli } from './cli.ts'
@@ -57,7 +58,7 @@ export async function spansOf(
   const index = indexOf(workspaceId)
   const { spans } = await readUsageAt(index, workspaceId, Date.now())
   const scope = { workspaceId, projection: 'traces', collection: 'spans' }
-  const found = await index.count(scope, { filter: { kind: 'all' } })
+  const found = await index.count(scope, { filter: isStored })
   await close()
   return { counted: spans, found }
 }
