@@ -3,16 +3,18 @@ import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { BenchFailure } from './bench-server.ts'
+import { benchAllowance } from './allowance.ts'
 import { benchIngest } from './ingest.ts'
 import { benchProject } from './project.ts'
 import { formatJson, formatTable, type Section } from './report.ts'
 import { fullScale, smallScale, type BenchContext } from './scale.ts'
 import { benchSearch } from './search.ts'
 
-// `npm run bench -- ingest|project|search [--small] [--json]`: figures of the real server, each beside its floor from the same
+// `npm run bench -- allowance|ingest|project|search [--small] [--json]`: figures of the real server, each beside its floor from the same
 // run. No figure fails a run; wrong work does: an answer that is no success, a record that no index counts.
 
 const benches: Readonly<Record<string, (context: BenchContext) => Promise<readonly Section[]>>> = {
+  allowance: benchAllowance,
   ingest: benchIngest,
   project: benchProject,
   search: benchSearch,

@@ -4,9 +4,9 @@ import { fileURLToPath } from 'node:url'
 import type { DriverAnswer, DriverTask } from './driver-task.ts'
 
 /** Starts a program of this folder as a process that takes and gives messages. */
-export function startProgram(name: string): ChildProcess {
+export function startProgram(name: string, ...argv: readonly string[]): ChildProcess {
   const env = { ...process.env, NODE_OPTIONS: '' }
-  return fork(fileURLToPath(new URL(name, import.meta.url)), { serialization: 'advanced', env })
+  return fork(fileURLToPath(new URL(name, import.meta.url)), argv, { serialization: 'advanced', env })
 }
 
 /** The next message of a program; rejects when it ends first. */
