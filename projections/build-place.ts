@@ -1,12 +1,9 @@
-import type { Clock } from '#src/lib/clock.ts'
-import type { Timers } from '#src/lib/timers.ts'
-import type { Position, RecordedEvent } from '#src/events/envelope.ts'
-import type { Stream } from '#streams/stream.ts'
+import type { Position } from '#src/events/envelope.ts'
 import type { FoldTask } from './fold-share.ts'
+import type { Folding } from './folding.ts'
 import type { IndexAudit } from './index-audit.ts'
 import type { IndexWriter } from './index-store.ts'
-import type { DecodedEvent, Projection } from './projection.ts'
-import type { ProjectorLimits } from './projector.ts'
+import type { Projection } from './projection.ts'
 
 /** Hears how far each of the workers is, by its number. */
 export type ShareProgress = (share: number, position: Position) => void
@@ -20,21 +17,16 @@ export type BuildPlace = Readonly<{
 }>
 
 /** What rebuild, verify and what goes with them need of a partition. Only composition makes one. */
-export type BuildContext = Readonly<{
-  stream: Stream
-  projections: readonly Projection[]
-  decode: (event: RecordedEvent) => DecodedEvent
-  clock: Clock
-  timers: Timers
-  limits: ProjectorLimits
-  /** How many workers fold at once. */
-  workers: number
-  index: BuildPlace
-  /** An empty place beside it; `remove` takes away all that is in it. */
-  scratch(): Promise<BuildPlace & Readonly<{ remove(): Promise<void> }>>
-  /** Held by one process at a time, for a projection; undefined when another holds it. It ends with the process. */
-  lock(projection: string): Promise<Readonly<{ release(): Promise<void> }> | undefined>
-}>
+export type BuildContext = Folding &
+  Readonly<{
+    /** How many workers fold at once. */
+    workers: number
+    index: BuildPlace
+    /** An empty place beside it; `remove` takes away all that is in it. */
+    scratch(): Promise<BuildPlace & Readonly<{ remove(): Promise<void> }>>
+    /** Held by one process at a time, for a projection; undefined when another holds it. It ends with the process. */
+    lock(projection: string): Promise<Readonly<{ release(): Promise<void> }> | undefined>
+  }>
 
 export const projectionNamed = ({ projections }: BuildContext, name: string): Projection | undefined =>
   projections.find((projection) => projection.name === name)

@@ -1,16 +1,13 @@
 import { crc32 } from 'node:zlib'
-import type { Clock } from '#src/lib/clock.ts'
-import type { Timers } from '#src/lib/timers.ts'
-import type { Position, RecordedEvent } from '#src/events/envelope.ts'
+import type { Position } from '#src/events/envelope.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { readCurrent } from '#streams/follow.ts'
-import type { Stream } from '#streams/stream.ts'
 import { inBatches } from './batches.ts'
 import { createDeadLetters } from './dead-letters.ts'
+import { heartbeatMs, type Folding } from './folding.ts'
 import type { IndexName, IndexWriter } from './index-store.ts'
 import { openLane, type Lane } from './lane.ts'
-import type { DecodedEvent, Projection } from './projection.ts'
-import type { ProjectorLimits } from './projector.ts'
+import type { DecodedEvent } from './projection.ts'
 
 /** A build to be folded, from after one position to another. */
 export type BuildTask = Readonly<{ projection: string; index: IndexName; after: Position; until: Position }>
@@ -32,20 +29,13 @@ export type FoldTask = Readonly<{
 /** The name under which a worker's progress is kept: with other numbers of workers the shares are others. */
 export const shareName = ({ number, of }: FoldTask['share']): string => `${number} of ${of}`
 
-export type FoldShareOptions = Readonly<{
-  stream: Stream
-  /** One that keeps this share's progress by itself. */
-  writer: IndexWriter
-  projections: readonly Projection[]
-  decode: (event: RecordedEvent) => DecodedEvent
-  clock: Clock
-  timers: Timers
-  limits: ProjectorLimits
-  /** Hears how far the worker is, batch by batch. */
-  onProgress?: (position: Position) => void
-}>
-
-const heartbeatMs = 1_000
+export type FoldShareOptions = Folding &
+  Readonly<{
+    /** One that keeps this share's progress by itself. */
+    writer: IndexWriter
+    /** Hears how far the worker is, batch by batch. */
+    onProgress?: (position: Position) => void
+  }>
 
 /**
  * Whether a projection's fold of a workspace falls to a share. Folds of two workspaces have nothing in common, nor have two

@@ -1,30 +1,22 @@
-import type { Clock } from '#src/lib/clock.ts'
 import { TransientError } from '#src/lib/failure.ts'
-import type { Timers } from '#src/lib/timers.ts'
 import type { Position, RecordedEvent } from '#src/events/envelope.ts'
-import type { Stream } from '#streams/stream.ts'
 import { buildNumber, chooseBuild } from './build-name.ts'
-import type { CacheLimits } from './documents.ts'
+import type { Folding } from './folding.ts'
 import type { IndexName, IndexWriter, Roster } from './index-store.ts'
 import { createDeadLetters } from './dead-letters.ts'
 import { openLane, type Lane, type LeftOut } from './lane.ts'
-import type { DecodedEvent, Projection } from './projection.ts'
+import type { Projection } from './projection.ts'
 import { changeRoster, claim, expired, followedAs, forget, giveUp, promoteTo } from './roster.ts'
 
 /** A projection that could not go on: `retried` when it is tried again by itself, else it stands until the process does. */
 export type ProjectionFailure = Readonly<{ projection: string; error: unknown; retried: boolean }>
 
-export type LanesOptions = Readonly<{
-  stream: Stream
-  writer: IndexWriter
-  projections: readonly Projection[]
-  decode: (event: RecordedEvent) => DecodedEvent
-  clock: Clock
-  timers: Timers
-  limits: CacheLimits
-  onFailure: (failure: ProjectionFailure) => void
-  onDeadLetter?: (letter: LeftOut) => void
-}>
+export type LanesOptions = Folding &
+  Readonly<{
+    writer: IndexWriter
+    onFailure: (failure: ProjectionFailure) => void
+    onDeadLetter?: (letter: LeftOut) => void
+  }>
 
 const retryPauseMs = 1_000
 /** How long the build that readers have left is folded on, so that going back is instant and not stale. */

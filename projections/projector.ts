@@ -1,33 +1,21 @@
-import type { Clock } from '#src/lib/clock.ts'
-import type { Timers } from '#src/lib/timers.ts'
-import type { Position, RecordedEvent } from '#src/events/envelope.ts'
+import type { Position } from '#src/events/envelope.ts'
 import { readCurrent } from '#streams/follow.ts'
-import type { Stream } from '#streams/stream.ts'
 import { inBatches } from './batches.ts'
-import type { CacheLimits } from './documents.ts'
+import { heartbeatMs, type Folding } from './folding.ts'
 import type { IndexWriter } from './index-store.ts'
 import type { Lane, LeftOut } from './lane.ts'
 import { createLanes, type Lanes, type ProjectionFailure } from './lanes.ts'
-import type { DecodedEvent, Projection } from './projection.ts'
 
 export type { ProjectionFailure } from './lanes.ts'
 
-export type ProjectorLimits = CacheLimits &
-  Readonly<{ projectorBatchEventsMax: number; projectorBatchRecordsMax: number }>
-
-export type ProjectorOptions = Readonly<{
-  stream: Stream
-  writer: IndexWriter
-  projections: readonly Projection[]
-  decode: (event: RecordedEvent) => DecodedEvent
-  clock: Clock
-  timers: Timers
-  limits: ProjectorLimits
-  /** Hears of every failure, at once. */
-  onFailure?: (failure: ProjectionFailure) => void
-  /** Hears of each event that a projection leaves out for the first time. */
-  onDeadLetter?: (letter: LeftOut) => void
-}>
+export type ProjectorOptions = Folding &
+  Readonly<{
+    writer: IndexWriter
+    /** Hears of every failure, at once. */
+    onFailure?: (failure: ProjectionFailure) => void
+    /** Hears of each event that a projection leaves out for the first time. */
+    onDeadLetter?: (letter: LeftOut) => void
+  }>
 
 export type Projector = Readonly<{
   /**
@@ -36,8 +24,6 @@ export type Projector = Readonly<{
    */
   run(signal: AbortSignal): Promise<void>
 }>
-
-const heartbeatMs = 1_000
 
 /** Runs tasks one after the other: heartbeats and batches of one writer do not overlap. */
 function createTurns(): (task: () => Promise<void>) => Promise<void> {

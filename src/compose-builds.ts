@@ -2,20 +2,16 @@ import { existsSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import type { BuildPlace } from '#projections/build-place.ts'
-import { createDecoder } from '#projections/decoded-event.ts'
-import { createDecoders } from '#projections/decoders.ts'
-import { projections } from '#projections/registry.ts'
 import { createSqliteIndexAudit } from '#projections/stores/sqlite/audit.ts'
 import { holdLock } from '#projections/stores/sqlite/hold-lock.ts'
 import { createScratchFolder } from '#projections/stores/sqlite/scratch-folder.ts'
 import { createSqliteIndexWriter } from '#projections/stores/sqlite/writer.ts'
 import type { OpenBuilds } from './cli/verb.ts'
+import { createFolding } from './compose-folding.ts'
 import { foldInThreads } from './compose-fold-threads.ts'
 import { foldersOf } from './compose-folders.ts'
 import { openLogBeside } from './compose-log-beside.ts'
 import { limits } from './config.ts'
-import { createClock } from './lib/clock.ts'
-import { systemTimers } from './lib/timers.ts'
 
 const partition = '0'
 
@@ -35,11 +31,7 @@ export async function openBuilds(dataFolder: string): Promise<readonly OpenBuild
   return [
     {
       stream,
-      projections,
-      decode: createDecoder(createDecoders(limits)),
-      clock: createClock(),
-      timers: systemTimers,
-      limits,
+      ...createFolding(),
       workers: Math.max(2, availableParallelism()),
       index: placeIn(indexFolder, logFile),
       scratch: async () => {

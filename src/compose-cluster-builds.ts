@@ -2,8 +2,6 @@ import { randomBytes } from 'node:crypto'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import type { BuildContext, BuildPlace } from '#projections/build-place.ts'
-import { createDecoder } from '#projections/decoded-event.ts'
-import { createDecoders } from '#projections/decoders.ts'
 import { projections } from '#projections/registry.ts'
 import { withSeenEvents } from '#projections/seen-events.ts'
 import { createElasticsearchIndexAudit } from '#projections/stores/elasticsearch/audit.ts'
@@ -18,12 +16,11 @@ import { createLeaseBoard } from '#streams/jetstream/lease-board.ts'
 import { leaseTtlMs } from '#streams/jetstream/lease.ts'
 import type { Stream } from '#streams/stream.ts'
 import type { OpenBuilds } from './cli/verb.ts'
+import { createFolding } from './compose-folding.ts'
 import { openLog, partitionNames } from './compose-cluster.ts'
 import { foldInThreads } from './compose-fold-threads.ts'
 import type { ClusterPlace } from './compose-places.ts'
 import { limits, type ClusterConfig } from './config.ts'
-import { createClock } from './lib/clock.ts'
-import { systemTimers } from './lib/timers.ts'
 
 /** The builds of a partition, as a cluster has them. */
 function indexPlace(place: ClusterPlace): BuildPlace {
@@ -61,9 +58,9 @@ function loseLease(): never {
 }
 
 function createLock(nats: Nats, { cluster, partition }: ClusterPlace): BuildContext['lock'] {
-  const replicas = cluster.natsReplicas ?? (nats.server().cluster ? 3 : 1)
+  const { indexPrefix: prefix, natsReplicas: replicas } = cluster
   return async (projection) => {
-    const board = await createLeaseBoard({ nats, prefix: cluster.indexPrefix, ttlMs: leaseTtlMs, replicas })
+    const board = await createLeaseBoard({ nats, prefix, ttlMs: leaseTtlMs, replicas })
     const id = randomBytes(8).toString('hex')
     const name = `rebuild-${projection}-${partition}`
     return holdLease({ board, name, id, ttlMs: leaseTtlMs, onLost: loseLease })
@@ -73,11 +70,7 @@ function createLock(nats: Nats, { cluster, partition }: ClusterPlace): BuildCont
 function contextOf(nats: Nats, stream: Stream, place: ClusterPlace, dataFolder: string): OpenBuilds {
   return {
     stream,
-    projections,
-    decode: createDecoder(createDecoders(limits)),
-    clock: createClock(),
-    timers: systemTimers,
-    limits,
+    ...createFolding(),
     workers: Math.max(2, availableParallelism()),
     index: indexPlace(place),
     scratch: async () => {

@@ -1,20 +1,16 @@
 import { randomBytes } from 'node:crypto'
 import { parentPort, workerData } from 'node:worker_threads'
-import { createDecoder } from '#projections/decoded-event.ts'
-import { createDecoders } from '#projections/decoders.ts'
 import { createProjector } from '#projections/projector.ts'
-import { projections } from '#projections/registry.ts'
 import { createElasticsearchIndexWriter } from '#projections/stores/elasticsearch/writer.ts'
 import { connectNats, type Nats } from '#streams/jetstream/connect.ts'
 import { createLeaseBoard } from '#streams/jetstream/lease-board.ts'
 import { holdPartitions, leaseTtlMs } from '#streams/jetstream/lease.ts'
 import { openJetStream } from '#streams/jetstream/stream.ts'
 import { explain } from './compose-failure.ts'
+import { createFolding } from './compose-folding.ts'
 import type { ProjectorMessage, ProjectorOrder } from './compose-projector.ts'
 import { limits, type ClusterConfig } from './config.ts'
 import { present } from './lib/assert.ts'
-import { createClock } from './lib/clock.ts'
-import { systemTimers } from './lib/timers.ts'
 
 // The thread that folds this process's share of the partitions. It begins when it is told to start, and ends, its leases given
 // back, when it is told to stop, or when it cannot go on.
@@ -34,13 +30,14 @@ port.on('message', (order: ProjectorOrder) => {
 })
 
 /** All partitions may be this process's at times: together they keep as much loaded as one would. */
-const shared = {
-  ...limits,
-  cachedDocumentsMax: Math.ceil(limits.cachedDocumentsMax / partitions),
-  cachedBytesMax: Math.ceil(limits.cachedBytesMax / partitions),
+const folding = {
+  ...createFolding(),
+  limits: {
+    ...limits,
+    cachedDocumentsMax: Math.ceil(limits.cachedDocumentsMax / partitions),
+    cachedBytesMax: Math.ceil(limits.cachedBytesMax / partitions),
+  },
 }
-const clock = createClock()
-const decode = createDecoder(createDecoders(limits))
 
 /** Folds one partition until its lease ends. */
 async function fold(nats: Nats, partition: number, signal: AbortSignal): Promise<void> {
@@ -49,11 +46,7 @@ async function fold(nats: Nats, partition: number, signal: AbortSignal): Promise
   const projector = createProjector({
     stream,
     writer,
-    projections,
-    decode,
-    clock,
-    timers: systemTimers,
-    limits: shared,
+    ...folding,
     onFailure: ({ projection, error, retried }) => {
       const where = `${projection} of partition ${partition}`
       port.postMessage({ projection: where, reason: explain(error), retried } satisfies ProjectorMessage)
@@ -74,8 +67,7 @@ async function fold(nats: Nats, partition: number, signal: AbortSignal): Promise
 async function run(): Promise<void> {
   const nats = await connectNats({ url: cluster.natsUrl, name })
   try {
-    const replicas = cluster.natsReplicas ?? (nats.server().cluster ? 3 : 1)
-    const board = await createLeaseBoard({ nats, prefix, ttlMs: leaseTtlMs, replicas })
+    const board = await createLeaseBoard({ nats, prefix, ttlMs: leaseTtlMs, replicas: cluster.natsReplicas })
     await holdPartitions(
       {
         board,

@@ -1,16 +1,11 @@
-import { platform, setPriority } from 'node:os'
 import { parentPort, workerData } from 'node:worker_threads'
-import { createDecoder } from '#projections/decoded-event.ts'
-import { createDecoders } from '#projections/decoders.ts'
 import { createProjector } from '#projections/projector.ts'
-import { projections } from '#projections/registry.ts'
 import { createSqliteIndexWriter } from '#projections/stores/sqlite/writer.ts'
+import { createFolding, giveWay } from './compose-folding.ts'
 import { openLogBeside } from './compose-log-beside.ts'
 import type { ProjectorData, ProjectorMessage, ProjectorOrder } from './compose-projector.ts'
 import { limits } from './config.ts'
 import { present } from './lib/assert.ts'
-import { createClock } from './lib/clock.ts'
-import { systemTimers } from './lib/timers.ts'
 
 // The thread that folds the log into the indexes. It opens them when it is told to start, because another process may be at them
 // until then, and ends when it is told to stop, or when it cannot go on.
@@ -24,21 +19,14 @@ port.on('message', (order: ProjectorOrder) => {
   told.resolve()
 })
 
-/** On Linux a priority is a thread's own: a projector that catches up leaves the processors to those who wait for an ack. */
-const niceness = 10
-
 async function run(): Promise<void> {
-  if (platform() === 'linux') setPriority(niceness)
+  giveWay()
   const stream = await openLogBeside({ file: logFile, partition })
   const writer = createSqliteIndexWriter({ folder: indexFolder, limits })
   const projector = createProjector({
     stream,
     writer,
-    projections,
-    decode: createDecoder(createDecoders(limits)),
-    clock: createClock(),
-    timers: systemTimers,
-    limits,
+    ...createFolding(),
     onFailure: ({ projection, error, retried }) => {
       const reason = error instanceof Error ? (error.stack ?? error.message) : String(error)
       port.postMessage({ projection, reason, retried } satisfies ProjectorMessage)

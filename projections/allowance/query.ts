@@ -1,10 +1,11 @@
+import { monthEnd, monthOf } from '#src/events/allowance.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import type { IndexReader, Progress, Scope } from '../index-store.ts'
 import { keyUseCollection, type KeyUse } from './key-use.ts'
 import type { RefusalDocument, UsageOfDay, UsageOfMonth } from './usage-document.ts'
-import { dayStartNs, daysOfMonthMax, monthOf, refusalCollection, sumUsage, usageCollection } from './usage-document.ts'
+import { dayStartNs, daysOfMonthMax, refusalCollection, sumUsage, usageCollection } from './usage-document.ts'
 
-export { monthOf } from './usage-document.ts'
+export { monthOf } from '#src/events/allowance.ts'
 export type { RefusalDocument, ServiceTally, Tally } from './usage-document.ts'
 export type { FirstRecord, KeyUse } from './key-use.ts'
 
@@ -37,8 +38,7 @@ async function readDays(reader: IndexReader, workspaceId: WorkspaceId, month: st
 export async function readUsage(reader: IndexReader, workspaceId: WorkspaceId, month: string): Promise<Usage> {
   const progress = await reader.progress('allowance')
   const sum = sumUsage(month, await readDays(reader, workspaceId, month))
-  const [year = 0, number = 0] = month.split('-').map(Number)
-  return { ...sum, spans: sum.total.spans, resetsAt: Date.UTC(year, number, 1), progress }
+  return { ...sum, spans: sum.total.spans, resetsAt: monthEnd(month), progress }
 }
 
 /** The usage of the month that a time (ms) falls in. */

@@ -1,3 +1,4 @@
+import { monthOf } from '#src/events/allowance.ts'
 import type { EventHeader, TelemetryEventType } from '#src/events/envelope.ts'
 import type { RefusedSpan } from '#src/events/telemetry.ts'
 import type { Collection, DecodedEvent } from '../projection.ts'
@@ -42,8 +43,6 @@ export type UsageOfMonth = Used & Readonly<{ byDay: Readonly<Record<string, Tall
 const keysMax = 1_000
 const servicesMax = 500
 const serviceCharactersMax = 128
-
-export const monthOf = (ms: number): string => new Date(ms).toISOString().slice(0, 7)
 
 /** What one event adds. */
 export function tallyOf({ type, counts }: EventHeader): Tally {

@@ -10,6 +10,12 @@ import type { WorkspaceId } from './workspace-id.ts'
 export type Month = string
 export const monthOf = (ms: number): Month => new Date(ms).toISOString().slice(0, 7)
 
+/** Where the next month begins, ms: then the allowance starts anew. */
+export function monthEnd(month: Month): number {
+  const [year = 0, number = 0] = month.split('-').map(Number)
+  return Date.UTC(year, number, 1)
+}
+
 const count = z.number().int().nonnegative()
 const name = z.string().min(1).max(64)
 

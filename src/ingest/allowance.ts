@@ -1,12 +1,9 @@
-import type { Month } from '#src/events/allowance.ts'
+import { monthEnd, type Month } from '#src/events/allowance.ts'
 import type { EventId } from '#src/events/envelope.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 
 /** The day on which the month's allowance starts anew, `2026-12-01`. */
-export function resetDateOf(month: Month): string {
-  const [year = 0, number = 0] = month.split('-').map(Number)
-  return new Date(Date.UTC(year, number, 1)).toISOString().slice(0, 10)
-}
+export const resetDateOf = (month: Month): string => new Date(monthEnd(month)).toISOString().slice(0, 10)
 
 /** `limit`: spans a month by the plan at this moment; null: no limit. `at`: time of receipt, ms. */
 export type SpansAsked = Readonly<{ workspaceId: WorkspaceId; spans: number; limit: number | null; at: number }>

@@ -38,6 +38,10 @@ export type Nats = Readonly<{
   close(): Promise<void>
 }>
 
+/** How many copies a stream has: as asked, else three where the server is one of a cluster. */
+export const replicasOn = (nats: Pick<Nats, 'server'>, asked: number | undefined): number =>
+  asked ?? (nats.server().cluster ? 3 : 1)
+
 const timeoutMsDefault = 5_000
 /** Atomic batches came with 2.12. */
 const versionMin = [2, 12] as const

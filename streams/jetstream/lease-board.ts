@@ -1,6 +1,6 @@
 import { TransientError } from '#src/lib/failure.ts'
 import { askApi, failureOf, parseAnswer, serverCodes, type ServerError } from './api.ts'
-import type { Nats } from './connect.ts'
+import { replicasOn, type Nats } from './connect.ts'
 
 /** A partition by its number, or anything else that one process at a time may work on, by a name of letters, digits and `-`. */
 export type Leased = number | string
@@ -25,7 +25,8 @@ export type LeaseBoardOptions = Readonly<{
   /** As `logName` takes it. */
   prefix: string
   ttlMs: number
-  replicas: number
+  /** As the log's. */
+  replicas?: number | undefined
 }>
 
 const subjectOfFailure = 'the leases of partitions'
@@ -40,7 +41,7 @@ async function provision({ nats, ttlMs, replicas }: LeaseBoardOptions, stream: s
     subjects: [`${root}.>`],
     description: 'Which projector folds which partition of the log',
     storage: 'file',
-    num_replicas: replicas,
+    num_replicas: replicasOn(nats, replicas),
     max_msgs_per_subject: 1,
     max_age: ttlMs * nsPerMs,
     duplicate_window: ttlMs * nsPerMs,

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { PermanentError, TransientError } from '#src/lib/failure.ts'
 import { askApi, failureOf, serverCodes, type ServerError } from './api.ts'
-import type { Nats } from './connect.ts'
+import { replicasOn, type Nats } from './connect.ts'
 import { examineDurability, type DurabilityProof } from './durability.ts'
 import { configOf, lossesOf, misfitsOf, type StreamConfig, type Wanted } from './stream-config.ts'
 import { directoryPartition, logName, type LogName } from './subjects.ts'
@@ -136,7 +136,7 @@ async function provision(nats: Nats, options: ProvisionOptions): Promise<void> {
   }
   // Before anything is made there.
   refuseLazy()
-  const replicas = options.replicas ?? (nats.server().cluster ? 3 : 1)
+  const replicas = replicasOn(nats, options.replicas)
   const bytesMax = options.bytesMax ?? bytesMaxFor(partitions, accountStorage ?? storageBytes)
   const names = [...Array.from({ length: partitions }, (_, index) => String(index)), directoryPartition]
   for (const partition of names) {

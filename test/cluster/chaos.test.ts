@@ -4,17 +4,15 @@ import { startElasticsearch } from '../../infra/engines/elasticsearch.ts'
 import { startTogether, type Engine } from '../../infra/engines/engine.ts'
 import { startNats } from '../../infra/engines/nats.ts'
 import type { Role } from '../../infra/cluster/member.ts'
-import { plans } from '#src/config.ts'
 import type { DirectoryEventType } from '#src/events/directory.ts'
 import { beforeAll } from '#src/events/envelope.ts'
-import { driveAllowance, endOfLedger, untilKeyIsKnown } from '../support/allowance-driver.ts'
-import { expectFound, logsPath, spansOf, type Told } from '../support/audit.ts'
-import { cli, createSpanWorkspace } from '../support/cli.ts'
+import { expectSpentToTheSpan } from '../support/allowance-driver.ts'
+import { expectFound, logsPath, type Told } from '../support/audit.ts'
+import { cli } from '../support/cli.ts'
 import { at, signIn, untilIndexed } from '../support/client.ts'
 import { enginesTimeoutMs } from '../support/engines.ts'
 import { openInstallation } from '../support/installation.ts'
 import { startLoad, type Load } from '../support/load.ts'
-import { createRandom } from '../support/otlp.ts'
 import { createFleet, type Fleet, type Place } from './fleet.ts'
 import { openLeases, type Lease } from './leases.ts'
 
@@ -29,9 +27,7 @@ const some = 60
 const hearMsMax = 1_000
 const refusalsInARow = 20
 
-const spansMax = plans['free']?.spansPerMonth ?? 0
 const seeds = isLong ? 50 : 1
-const killsMax = 6
 
 describe('a cluster under load', function () {
   // A minute each in the short form; starting an engine takes minutes where many others work.
@@ -204,37 +200,13 @@ describe('a cluster under load', function () {
   })
 
   async function spend(seed: number): Promise<void> {
-    const { workspace, key } = await createSpanWorkspace(fleet, `seed-${seed}`, 'free')
-    const addresses = fleet.places('ingest').map((place) => place.process().baseUrl)
-    await untilKeyIsKnown(addresses, key)
-    const random = createRandom(seed)
-    const killed: Promise<void>[] = []
-    let nextKill = 20
-    const kill = async (place: Place, before: Promise<void> | undefined): Promise<void> => {
-      await before
-      await place.kill()
-      await place.refill()
+    let last: Promise<void> = Promise.resolve()
+    const kill = (process: number): Promise<void> => {
+      const place = fleet.places('ingest')[process] as Place
+      last = last.then(() => place.kill()).then(() => place.refill())
+      return last
     }
-    const driven = await driveAllowance({
-      urls: [fleet.baseUrl],
-      key,
-      seed,
-      senders: 16,
-      spansMax: 512,
-      demand: spansMax * 1.2,
-      onAnswer: (answers) => {
-        if (answers < nextKill || killed.length >= killsMax) return
-        nextKill = answers + 10 + Math.floor(random() * 40)
-        const place = fleet.places('ingest')[Math.floor(random() * 4)] as Place
-        killed.push(kill(place, killed.at(-1)))
-      },
-    })
-    await Promise.all(killed)
-    expect(driven.failures).to.deep.equal([])
-    expect(killed.length, 'kills').to.be.at.least(3)
-    expect(driven.accepted, `of ${driven.sent} sent, ${driven.again} times again`).to.equal(spansMax)
-    await untilIndexed(fleet)
-    expect(await spansOf(fleet, workspace)).to.deep.equal({ counted: spansMax, found: spansMax })
-    expect((await endOfLedger(fleet, workspace)).spent).to.equal(spansMax)
+    const processes = fleet.places('ingest').map((place) => place.process().baseUrl)
+    await expectSpentToTheSpan({ server: fleet, urls: [fleet.baseUrl], processes, seed, kill })
   }
 })

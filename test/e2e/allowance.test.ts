@@ -1,18 +1,14 @@
 import { expect } from 'chai'
-import { plans } from '#src/config.ts'
-import { driveAllowance, endOfLedger, untilKeyIsKnown } from '../support/allowance-driver.ts'
+import { expectSpentToTheSpan, untilKeyIsKnown } from '../support/allowance-driver.ts'
 import { spansOf } from '../support/audit.ts'
 import { createSpanWorkspace } from '../support/cli.ts'
 import { post, untilIndexed } from '../support/client.ts'
 import { startIngestWorker, type IngestWorker } from '../support/ingest-workers.ts'
-import { createRandom } from '../support/otlp.ts'
 import { runProgram } from '../support/run-program.ts'
 import { removeFolder, startServer, type Server } from '../support/server.ts'
 import { hex, otlpJson } from '../support/telemetry.ts'
 
 const seeds = process.env['SOAK'] === '1' ? 50 : 5
-const spansMax = plans['free']?.spansPerMonth ?? 0
-const killsMax = 6
 
 describe('four ingest processes on one log', function () {
   this.timeout(60_000 + seeds * 60_000)
@@ -45,32 +41,9 @@ describe('four ingest processes on one log', function () {
 
   for (let seed = 1; seed <= seeds; seed++) {
     it(`spend the allowance to the span while they are killed (seed ${seed})`, async () => {
-      const { workspace, key } = await createSpanWorkspace(server, `seed-${seed}`, 'free')
       const urls = [server.baseUrl, ...workers.map(({ url }) => url)]
-      await untilKeyIsKnown(urls, key)
-      const random = createRandom(seed)
-      const killed: Promise<void>[] = []
-      let nextKill = 20
-      const driven = await driveAllowance({
-        urls,
-        key,
-        seed,
-        senders: 16,
-        spansMax: 512,
-        demand: spansMax * 1.2,
-        onAnswer: (answers) => {
-          if (answers < nextKill || killed.length >= killsMax) return
-          nextKill = answers + 10 + Math.floor(random() * 40)
-          killed.push((workers[Math.floor(random() * 4)] ?? first).crash())
-        },
-      })
-      await Promise.all(killed)
-      expect(driven.failures).to.deep.equal([])
-      expect(killed.length, 'kills').to.be.at.least(3)
-      expect(driven.accepted, `of ${driven.sent} sent, ${driven.again} times again`).to.equal(spansMax)
-      await untilIndexed(server)
-      expect(await spansOf(server, workspace)).to.deep.equal({ counted: spansMax, found: spansMax })
-      expect((await endOfLedger(server, workspace)).spent).to.equal(spansMax)
+      const kill = (process: number): Promise<void> => (workers[process] ?? first).crash()
+      await expectSpentToTheSpan({ server, urls, processes: urls, seed, kill })
     })
   }
 

@@ -1,9 +1,13 @@
 import http from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'
+import { expect } from 'chai'
+import { plans } from '#src/config.ts'
 import { ledgerAfter, ledgerSubject, monthOf, type Ledger } from '#src/events/allowance.ts'
 import { partitionOf } from '#src/events/partition.ts'
 import { workspaceIdOf } from '#src/events/workspace-id.ts'
-import { acceptedSpans, auditedSpans, otlpPath } from './audit.ts'
+import { acceptedSpans, auditedSpans, otlpPath, spansOf } from './audit.ts'
+import { createSpanWorkspace } from './cli.ts'
+import { untilIndexed } from './client.ts'
 import { openInstallation } from './installation.ts'
 import { createRandom } from './otlp.ts'
 import { sendOnce } from './sender.ts'
@@ -37,7 +41,7 @@ export async function untilKeyIsKnown(urls: readonly string[], key: string): Pro
 }
 
 /** Senders that repeat a request, byte for byte and to any address, until it is answered. */
-export async function driveAllowance(drive: Drive): Promise<Driven> {
+async function driveAllowance(drive: Drive): Promise<Driven> {
   const { urls, key, seed, senders, spansMax, demand, onAnswer } = drive
   const random = createRandom(seed)
   const below = (max: number): number => Math.floor(random() * max)
@@ -74,8 +78,48 @@ export async function driveAllowance(drive: Drive): Promise<Driven> {
   return { accepted, sent, again, failures }
 }
 
+const killsMax = 6
+
+/** A workspace with the free plan's allowance, and what takes its spans. */
+export type Spending = Readonly<{
+  server: Pick<Server, 'dataFolder'> & Partial<Pick<Server, 'output'>>
+  /** Where senders send. */
+  urls: readonly string[]
+  /** Every process behind these: a new key must be known at each. */
+  processes: readonly string[]
+  seed: number
+  /** Ends one of four processes, by its number, and has another in its place. */
+  kill(process: number): Promise<void>
+}>
+
+/**
+ * Sixteen senders ask for more than the month allows while processes are killed: what they were told, what is counted, what is
+ * found and what the ledger says must all be the allowance, to the span.
+ */
+export async function expectSpentToTheSpan({ server, urls, processes, seed, kill }: Spending): Promise<void> {
+  const limit = plans['free']?.spansPerMonth ?? 0
+  const { workspace, key } = await createSpanWorkspace(server, `seed-${seed}`, 'free')
+  await untilKeyIsKnown(processes, key)
+  const random = createRandom(seed)
+  const killed: Promise<void>[] = []
+  let nextKill = 20
+  const onAnswer = (answers: number): void => {
+    if (answers < nextKill || killed.length >= killsMax) return
+    nextKill = answers + 10 + Math.floor(random() * 40)
+    killed.push(kill(Math.floor(random() * 4)))
+  }
+  const driven = await driveAllowance({ urls, key, seed, senders: 16, spansMax: 512, demand: limit * 1.2, onAnswer })
+  await Promise.all(killed)
+  expect(driven.failures).to.deep.equal([])
+  expect(killed.length, 'kills').to.be.at.least(3)
+  expect(driven.accepted, `of ${driven.sent} sent, ${driven.again} times again`).to.equal(limit)
+  await untilIndexed(server)
+  expect(await spansOf(server, workspace)).to.deep.equal({ counted: limit, found: limit })
+  expect((await endOfLedger(server, workspace)).spent).to.equal(limit)
+}
+
 /** This month's ledger of a workspace, once all that was reserved has ended. */
-export async function endOfLedger({ dataFolder }: Pick<Server, 'dataFolder'>, workspace: string): Promise<Ledger> {
+async function endOfLedger({ dataFolder }: Pick<Server, 'dataFolder'>, workspace: string): Promise<Ledger> {
   const { logs, close } = await openInstallation({ dataFolder })
   const log = partitionOf(logs)(workspaceIdOf(workspace))
   const subject = ledgerSubject(workspaceIdOf(workspace), monthOf(Date.now()))

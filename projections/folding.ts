@@ -1,0 +1,21 @@
+import type { Clock } from '#src/lib/clock.ts'
+import type { Timers } from '#src/lib/timers.ts'
+import type { RecordedEvent } from '#src/events/envelope.ts'
+import type { Stream } from '#streams/stream.ts'
+import type { CacheLimits } from './documents.ts'
+import type { DecodedEvent, Projection } from './projection.ts'
+
+export type FoldLimits = CacheLimits & Readonly<{ projectorBatchEventsMax: number; projectorBatchRecordsMax: number }>
+
+/** What every fold of a log goes by, wherever it writes: a projector, a worker of a rebuild, what is compared with. */
+export type Folding = Readonly<{
+  stream: Stream
+  projections: readonly Projection[]
+  decode: (event: RecordedEvent) => DecodedEvent
+  clock: Clock
+  timers: Timers
+  limits: FoldLimits
+}>
+
+/** How often readers are told how far an index is. */
+export const heartbeatMs = 1_000

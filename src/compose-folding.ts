@@ -1,0 +1,24 @@
+import { platform, setPriority } from 'node:os'
+import { createDecoder } from '#projections/decoded-event.ts'
+import { createDecoders } from '#projections/decoders.ts'
+import type { Folding } from '#projections/folding.ts'
+import { projections } from '#projections/registry.ts'
+import { limits } from './config.ts'
+import { createClock } from './lib/clock.ts'
+import { systemTimers } from './lib/timers.ts'
+
+/** What this program folds by; the log is the caller's. */
+export const createFolding = (): Omit<Folding, 'stream'> => ({
+  projections,
+  decode: createDecoder(createDecoders(limits)),
+  clock: createClock(),
+  timers: systemTimers,
+  limits,
+})
+
+const niceness = 10
+
+/** On Linux a priority is a thread's own: one that folds leaves the processors to those who wait for an answer. */
+export function giveWay(): void {
+  if (platform() === 'linux') setPriority(niceness)
+}
