@@ -10,7 +10,7 @@ import { createElasticsearchIndexWriter } from '#projections/stores/elasticsearc
 import { createSqliteIndexAudit } from '#projections/stores/sqlite/audit.ts'
 import { createScratchFolder } from '#projections/stores/sqlite/scratch-folder.ts'
 import { createSqliteIndexWriter } from '#projections/stores/sqlite/writer.ts'
-import type { Nats } from '#streams/jetstream/connect.ts'
+import { connectNats, type Nats } from '#streams/jetstream/connect.ts'
 import { holdLease } from '#streams/jetstream/hold-lease.ts'
 import { createLeaseBoard } from '#streams/jetstream/lease-board.ts'
 import { leaseTtlMs } from '#streams/jetstream/lease.ts'
@@ -79,6 +79,20 @@ function contextOf(nats: Nats, stream: Stream, place: ClusterPlace, dataFolder: 
     },
     lock: createLock(nats, place),
     close: () => stream.close(),
+  }
+}
+
+/** The builds of one partition, reached by a connection of their own. `dataFolder`: where there is room for a while. */
+export async function openPartitionBuilds(place: ClusterPlace, dataFolder: string): Promise<OpenBuilds> {
+  const { cluster, partition } = place
+  const nats = await connectNats({ url: cluster.natsUrl, name: 'throughline builds' })
+  const builds = contextOf(nats, await openLog(nats, cluster, partition), place, dataFolder)
+  return {
+    ...builds,
+    close: async () => {
+      await builds.close()
+      await nats.close()
+    },
   }
 }
 

@@ -1,4 +1,7 @@
 import { randomBytes } from 'node:crypto'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import type { IndexReader } from '#projections/index-store.ts'
 import { createElasticsearchIndexReader } from '#projections/stores/elasticsearch/reader.ts'
 import { connectNats, type Nats } from '#streams/jetstream/connect.ts'
@@ -9,6 +12,7 @@ import { openAllowance } from './compose-allowance.ts'
 import { giveUp, type Engines } from './compose-engines.ts'
 import type { PartitionsData } from './compose-partitions-thread.ts'
 import { createProjectorThread, type ProjectorThread } from './compose-projector.ts'
+import { createSampler, withSampler, type Sampler } from './compose-sampler.ts'
 import { limits, plans, type ClusterConfig, type Config, type LogConfig } from './config.ts'
 import { createDirectory, type Directory } from './directory/create-directory.ts'
 import { createPasswords } from './directory/passwords.ts'
@@ -65,8 +69,32 @@ const openDirectory = (stream: JetStream, clock: Clock, { pepper }: ClusterConfi
     onStop: giveUp('the directory can no longer be followed'),
   })
 
-/** Folds nothing. */
-const noProjector: ProjectorThread = { start: () => undefined, stop: async () => undefined }
+type Projector = Readonly<{ projector: ProjectorThread; sampler: Sampler | undefined; close(): Promise<void> }>
+
+const noProjector: Projector = {
+  projector: { start: () => undefined, stop: async () => undefined, folded: () => [] },
+  sampler: undefined,
+  close: async () => undefined,
+}
+
+/** Folds this process's share of the partitions, and takes samples of it. */
+function createProjector({ role, sampleEveryMs: everyMs }: Config, cluster: ClusterConfig): Projector {
+  const data: PartitionsData = { cluster, name: `throughline ${role} projector` }
+  const thread = createProjectorThread('compose-partitions-thread.ts', data)
+  // Nobody else may read what is compared there.
+  const dataFolder = mkdtempSync(join(tmpdir(), 'throughline-samples-'))
+  const places = () => thread.folded().map((partition) => ({ dataFolder, partition, cluster }))
+  const sampler = createSampler({ places, everyMs, eventsPerSecondMax: limits.sampledEventsPerSecondMax })
+  const projector = withSampler(thread, sampler)
+  return {
+    projector,
+    sampler,
+    close: async () => {
+      await projector.stop()
+      rmSync(dataFolder, { recursive: true, force: true })
+    },
+  }
+}
 
 /** The logs of all partitions, the directory and the indexes of a cluster, as far as this role needs them. */
 export async function openClusterEngines(config: Config, cluster: ClusterConfig): Promise<Engines> {
@@ -94,8 +122,7 @@ export async function openClusterEngines(config: Config, cluster: ClusterConfig)
   )
   // Who cannot answer or fold without it says so at once.
   if (role !== 'ingest') await readers[0]?.progress('logs')
-  const data: PartitionsData = { cluster, name: `throughline ${role} projector` }
-  const projector = folds ? createProjectorThread('compose-partitions-thread.ts', data) : noProjector
+  const { projector, sampler, close: closeProjector } = folds ? createProjector(config, cluster) : noProjector
   return {
     clock,
     secrets,
@@ -103,6 +130,7 @@ export async function openClusterEngines(config: Config, cluster: ClusterConfig)
     streams,
     readers,
     projector,
+    sampler,
     allowances,
     sweep: () => {
       const workspaceIds = directory.workspaces().map(({ id }) => id)
@@ -114,7 +142,7 @@ export async function openClusterEngines(config: Config, cluster: ClusterConfig)
     greet: async () => undefined,
     close: async () => {
       await Promise.all(allowances.map((allowance) => allowance.close()))
-      await projector.stop()
+      await closeProjector()
       await Promise.all(readers.map((reader) => reader.close()))
       await directory.close()
       await Promise.all([directoryStream, ...streams].map((stream) => stream.close()))

@@ -6,8 +6,8 @@ import { createSqliteStream, type SqliteStream } from '#streams/sqlite/stream.ts
 import { isProcessGone, openAllowance } from './compose-allowance.ts'
 import { giveUp, type Engines } from './compose-engines.ts'
 import { foldersOf } from './compose-folders.ts'
-import { createProjectorThread, type ProjectorData, type ProjectorThread } from './compose-projector.ts'
-import { createSampler, type Sampler } from './compose-sampler.ts'
+import { createProjectorThread, type ProjectorData } from './compose-projector.ts'
+import { createSampler, withSampler } from './compose-sampler.ts'
 import { limits, plans, type Config } from './config.ts'
 import { createDirectory, type Directory } from './directory/create-directory.ts'
 import { describeFirstRun, prepareFirstRun } from './directory/first-run.ts'
@@ -24,21 +24,9 @@ async function showFirstRun(directory: Directory, clock: Clock, dataFolder: stri
   if (firstRun !== undefined) console.log(describeFirstRun(firstRun, clock(), randomBytes))
 }
 
-/** Samples are taken where the projector runs, and only while it does. */
-const withSampler = (projector: ProjectorThread, sampler: Sampler): ProjectorThread => ({
-  start: () => {
-    projector.start()
-    sampler.start()
-  },
-  stop: async () => {
-    await sampler.stop()
-    await projector.stop()
-  },
-})
-
 /** Log, directory and indexes of a data folder, in SQLite: the log's writer, the projector and the queries run in threads. */
 export async function openEmbeddedEngines(config: Config): Promise<Engines> {
-  const { dataFolder, sessionKeys } = config
+  const { dataFolder, sessionKeys, sampleEveryMs: everyMs } = config
   const folder = joinFolder(dataFolder)
   const folders = foldersOf(dataFolder)
   const secrets = loadSecrets({ dataFolder, random: randomBytes, sessionKeys })
@@ -59,12 +47,10 @@ export async function openEmbeddedEngines(config: Config): Promise<Engines> {
     onStop: giveUp('the directory can no longer be followed'),
   })
   const data: ProjectorData = { logFile: folders.logFile, partition, indexFolder: folders.indexFolder }
-  const sampler = createSampler({
-    dataFolder,
-    everyMs: limits.sampleEveryMs,
-    eventsPerSecondMax: limits.sampledEventsPerSecondMax,
-  })
-  const projector = withSampler(createProjectorThread('compose-projector-thread.ts', data), sampler)
+  const thread = createProjectorThread('compose-projector-thread.ts', data)
+  const places = () => thread.folded().map((each) => ({ dataFolder, partition: each }))
+  const sampler = createSampler({ places, everyMs, eventsPerSecondMax: limits.sampledEventsPerSecondMax })
+  const projector = withSampler(thread, sampler)
   const reader = createSqliteQueryThread({ folder: folders.indexFolder, limits })
   const allowance = await openAllowance({ stream: telemetry, reader, clock, isGone: isProcessGone })
   return {

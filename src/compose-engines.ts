@@ -15,8 +15,8 @@ export type Engines = Readonly<{
   streams: readonly Stream[]
   readers: readonly IndexReader[]
   projector: ProjectorThread
-  /** Compares a part of the indexes with the log from time to time, while the projector runs; where the engines can. */
-  sampler?: Sampler
+  /** Compares a part of the indexes with the log from time to time, while the projector runs; none where nothing is folded. */
+  sampler: Sampler | undefined
   allowances: readonly ReservedAllowance[]
   /** Takes back, in its time, what processes that are gone have left of the span allowance. */
   sweep(): void

@@ -1,4 +1,4 @@
-import { platform, setPriority } from 'node:os'
+import { getPriority, platform, setPriority } from 'node:os'
 import { createDecoder } from '#projections/decoded-event.ts'
 import { createDecoders } from '#projections/decoders.ts'
 import type { Folding } from '#projections/folding.ts'
@@ -18,7 +18,10 @@ export const createFolding = (): Omit<Folding, 'stream'> => ({
 
 const niceness = 10
 
-/** On Linux a priority is a thread's own: one that folds leaves the processors to those who wait for an answer. */
+/**
+ * On Linux a priority is a thread's own: one that folds leaves the processors to those who wait for an answer. One that has its maker's,
+ * and gives way to more, keeps it: nobody but root may raise it again.
+ */
 export function giveWay(): void {
-  if (platform() === 'linux') setPriority(niceness)
+  if (platform() === 'linux' && getPriority() < niceness) setPriority(niceness)
 }

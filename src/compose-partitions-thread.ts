@@ -56,9 +56,13 @@ async function fold(nats: Nats, partition: number, signal: AbortSignal): Promise
       port.postMessage({ ...letter, projection: where } satisfies ProjectorMessage)
     },
   })
+  const tell = (isFolded: boolean): void =>
+    port.postMessage({ partition: String(partition), isFolded } satisfies ProjectorMessage)
   try {
+    tell(true)
     await projector.run(signal)
   } finally {
+    tell(false)
     await writer.close()
     await stream.close()
   }

@@ -34,6 +34,7 @@ async function run(): Promise<void> {
     onDeadLetter: (letter) => port.postMessage(letter satisfies ProjectorMessage),
   })
   try {
+    port.postMessage({ partition, isFolded: true } satisfies ProjectorMessage)
     await projector.run(stopped.signal)
   } finally {
     await writer.close()

@@ -5,10 +5,12 @@ import type { LeftOut } from '#projections/lane.ts'
 export type ProjectorData = Readonly<{ logFile: string; partition: string; indexFolder: string }>
 /** What it is told. */
 export type ProjectorOrder = 'start' | 'stop'
-/** What it says: why one of its projections has stopped, or is tried again; which event one leaves out. */
-export type ProjectorMessage = Readonly<{ projection: string; reason: string; retried: boolean }> | LeftOut
+/** What the operator hears: why one of its projections has stopped, or is tried again; which event one leaves out. */
+type ProjectorTrouble = Readonly<{ projection: string; reason: string; retried: boolean }> | LeftOut
+/** What it says: that, and which partition it begins or ceases to fold. */
+export type ProjectorMessage = ProjectorTrouble | Readonly<{ partition: string; isFolded: boolean }>
 
-function describe(message: ProjectorMessage): string {
+function describe(message: ProjectorTrouble): string {
   const { projection, reason } = message
   if ('position' in message) {
     return `projection ${projection} leaves out the event at ${message.position} (see throughline dead-letters list): ${reason}`
@@ -20,6 +22,8 @@ export type ProjectorThread = Readonly<{
   start(): void
   /** Resolves when it has let go of the indexes. It may be started again. */
   stop(): Promise<void>
+  /** The partitions that it folds now. */
+  folded(): readonly string[]
 }>
 
 const restartPauseMs = 1_000
@@ -32,13 +36,20 @@ export function createProjectorThread(program: string, data: object): ProjectorT
   let isRunning = false
   let restart: NodeJS.Timeout | undefined
   let current: Worker | undefined
+  const folded = new Set<string>()
 
+  const hear = (message: ProjectorMessage): void => {
+    if (!('isFolded' in message)) return console.error(describe(message))
+    if (message.isFolded) folded.add(message.partition)
+    else folded.delete(message.partition)
+  }
   const load = (): Worker => {
     const thread = new Worker(new URL(program, import.meta.url), { workerData: data, name: 'projector' })
-    thread.on('message', (message: ProjectorMessage) => console.error(describe(message)))
+    thread.on('message', hear)
     thread.on('error', (error) => console.error(`the projector has ended: ${error.message}`))
     thread.once('exit', () => {
       current = undefined
+      folded.clear()
       if (isRunning) restart = setTimeout(run, restartPauseMs)
     })
     current = thread
@@ -64,5 +75,6 @@ export function createProjectorThread(program: string, data: object): ProjectorT
         tell(thread, 'stop')
       })
     },
+    folded: () => [...folded],
   }
 }

@@ -129,6 +129,7 @@ const schema = z.object({
     .default('throughline'),
   INDEX_REFRESH_MS: z.coerce.number().int().min(1).max(60_000).default(500),
   KEY_PEPPER: secret.optional(),
+  INDEX_SAMPLE_MS: z.coerce.number().int().min(100).max(604_800_000).default(limits.sampleEveryMs),
 })
 type Environment = z.output<typeof schema>
 
@@ -166,6 +167,8 @@ export type Config = Readonly<{
   /** Of the embedded form. */
   dataFolder: string
   baseUrl: string | undefined
+  /** How often each index is sampled. */
+  sampleEveryMs: number
   trustedProxies: number
   tls: Readonly<{ certFile: string; keyFile: string }> | undefined
   sessionKeys: readonly string[] | undefined
@@ -281,6 +284,7 @@ export function readConfig(environment: NodeJS.ProcessEnv, argv: readonly string
     operationsPort: data.OPERATIONS_PORT,
     dataFolder: data.THROUGHLINE_DATA ?? './data',
     baseUrl: data.BASE_URL,
+    sampleEveryMs: data.INDEX_SAMPLE_MS,
     trustedProxies: data.TRUSTED_PROXIES,
     tls: tlsOf(data),
     sessionKeys: data.SESSION_KEYS?.split(','),

@@ -2,8 +2,15 @@ import type { Metrics } from './metrics.ts'
 
 /** What a sample of an index, compared with the log, found; or why it could not be taken. */
 export type IndexSample =
-  | Readonly<{ projection: string; index: string; workspaceId: string; entries: number; different: number }>
-  | Readonly<{ error: Error }>
+  | Readonly<{
+      projection: string
+      index: string
+      partition: string
+      workspaceId: string
+      entries: number
+      different: number
+    }>
+  | Readonly<{ partition: string; error: Error }>
 
 type Listen = (onSample: (sample: IndexSample) => void) => void
 
@@ -13,14 +20,15 @@ export function observeSamples(metrics: Metrics, listen: Listen, warn: (line: st
   const entries = metrics.counter('throughline_index_sampled_entries_total', 'Entries compared with the log.')
   listen((sample) => {
     if ('error' in sample) {
-      samples({ outcome: 'failed' })
-      return warn(`an index could not be compared with the log: ${sample.error.message}`)
+      const { partition, error } = sample
+      samples({ partition, outcome: 'failed' })
+      return warn(`an index of partition ${partition} could not be compared with the log: ${error.message}`)
     }
-    const { projection, index, workspaceId, different } = sample
-    samples({ projection, outcome: different === 0 ? 'equal' : 'different' })
-    entries({ projection, outcome: 'equal' }, sample.entries - Math.min(sample.entries, different))
+    const { projection, index, partition, workspaceId, different } = sample
+    samples({ projection, partition, outcome: different === 0 ? 'equal' : 'different' })
+    entries({ projection, partition, outcome: 'equal' }, sample.entries - Math.min(sample.entries, different))
     if (different === 0) return
-    entries({ projection, outcome: 'different' }, different)
+    entries({ projection, partition, outcome: 'different' }, different)
     warn(
       `${index} differs from the log at ${different} places of workspace ${workspaceId}: see throughline verify ${projection}`,
     )

@@ -14,6 +14,7 @@ import { observeSamples, type IndexSample } from '#src/operations/index-samples.
 import { present } from '#src/lib/assert.ts'
 import { rebuild } from '#projections/rebuild.ts'
 import { createSqliteStream } from '#streams/sqlite/stream.ts'
+import { startProcess } from '../support/server-process.ts'
 
 describe('samples of an index, compared with the log', function () {
   this.timeout(120_000)
@@ -49,7 +50,11 @@ describe('samples of an index, compared with the log', function () {
 
   /** The first sample that is taken from now on. */
   const firstSample = async (): Promise<Sampled> => {
-    const sampler = createSampler({ dataFolder, everyMs: 1, eventsPerSecondMax: 1_000 })
+    const sampler = createSampler({
+      places: () => [{ dataFolder, partition: '0' }],
+      everyMs: 1,
+      eventsPerSecondMax: 1_000,
+    })
     const found = Promise.withResolvers<Sampled>()
     sampler.listen((sample) => ('error' in sample ? found.reject(sample.error) : found.resolve(sample)))
     sampler.start()
@@ -62,13 +67,26 @@ describe('samples of an index, compared with the log', function () {
 
   it('are taken in a thread while it is started, and tell what is not what the log says', async () => {
     const sample = await firstSample()
-    expect(sample).to.deep.include({ projection: 'logs', workspaceId: 'acme', entries: 1, different: 0 })
+    expect(sample).to.deep.include({
+      projection: 'logs',
+      partition: '0',
+      workspaceId: 'acme',
+      entries: 1,
+      different: 0,
+    })
     const folder = join(dataFolder, 'index', sample.index, 'acme')
     const file = readdirSync(folder).find((name) => name.endsWith('.db')) ?? ''
     const database = new DatabaseSync(join(folder, file))
     database.exec(`UPDATE b_logs SET body = replace(body, 'one', 'two')`)
     database.close()
     expect(await firstSample()).to.deep.include({ entries: 1, different: 1 })
+  })
+
+  it('are taken by the server of what it folds', async () => {
+    const argv = ['src/main.ts', '--port', '0', '--host', '127.0.0.1']
+    const server = startProcess(argv, { THROUGHLINE_DATA: dataFolder, INDEX_SAMPLE_MS: '100' })
+    await server.printed(/^logs-v\d+-\d+ differs from the log at 1 places of workspace acme:/, 0)
+    await server.stop()
   })
 
   it('are counted, and told to the operator when they are not what the log says', async () => {
@@ -80,19 +98,23 @@ describe('samples of an index, compared with the log', function () {
       (onSample) => (tell = onSample),
       (line) => lines.push(line),
     )
-    const sample = { projection: 'logs', index: 'logs-v1-001', workspaceId: 'acme', entries: 5 }
+    const sample = { projection: 'logs', index: 'logs-v1-001', partition: '3', workspaceId: 'acme', entries: 5 }
     tell({ ...sample, different: 0 })
     tell({ ...sample, different: 2 })
-    tell({ error: new Error('no disk') })
+    tell({ partition: '2', error: new Error('no disk') })
     const text = await metrics.text()
-    expect(text).to.include('throughline_index_samples_total{projection="logs",outcome="equal"} 1')
-    expect(text).to.include('throughline_index_samples_total{projection="logs",outcome="different"} 1')
-    expect(text).to.include('throughline_index_samples_total{outcome="failed"} 1')
-    expect(text).to.include('throughline_index_sampled_entries_total{projection="logs",outcome="equal"} 8')
-    expect(text).to.include('throughline_index_sampled_entries_total{projection="logs",outcome="different"} 2')
+    expect(text).to.include('throughline_index_samples_total{projection="logs",partition="3",outcome="equal"} 1')
+    expect(text).to.include('throughline_index_samples_total{projection="logs",partition="3",outcome="different"} 1')
+    expect(text).to.include('throughline_index_samples_total{partition="2",outcome="failed"} 1')
+    expect(text).to.include(
+      'throughline_index_sampled_entries_total{projection="logs",partition="3",outcome="equal"} 8',
+    )
+    expect(text).to.include(
+      'throughline_index_sampled_entries_total{projection="logs",partition="3",outcome="different"} 2',
+    )
     expect(lines).to.deep.equal([
       'logs-v1-001 differs from the log at 2 places of workspace acme: see throughline verify logs',
-      'an index could not be compared with the log: no disk',
+      'an index of partition 2 could not be compared with the log: no disk',
     ])
   })
 })

@@ -1,0 +1,72 @@
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
+import { expect } from 'chai'
+import { partitionNumber } from '#src/events/partition.ts'
+import { workspaceIdOf } from '#src/events/workspace-id.ts'
+import type { JsonObject } from '#src/lib/json.ts'
+import { cli } from '../support/cli.ts'
+import { listOf, untilIndexed } from '../support/client.ts'
+import { askElasticsearch } from '../support/elasticsearch.ts'
+import { enginesTimeoutMs } from '../support/engines.ts'
+import type { FirstRun } from '../support/server.ts'
+import { sendingTo } from '../support/workspace.ts'
+import { createTestCluster, type RoleProcess, type TestCluster } from './cluster-process.ts'
+
+describe('samples of a cluster’s indexes, compared with the log', function () {
+  this.timeout(240_000)
+  let test: TestCluster
+  let projectors: readonly RoleProcess[]
+  let partition: number
+
+  /** What a process says of its samples of the logs: how many were so. */
+  async function sampled({ operationsUrl }: RoleProcess, outcome: string): Promise<number> {
+    const figures = await (await fetch(`${operationsUrl}/metrics`)).text()
+    const labels = `{projection="logs",partition="${partition}",outcome="${outcome}"}`
+    const line = figures.split('\n').find((each) => each.startsWith(`throughline_index_samples_total${labels} `))
+    return Number(line?.split(' ').at(-1) ?? 0)
+  }
+  /** Waits until one of them has taken another sample with this outcome; which. */
+  async function untilSampled(outcome: string, processes: readonly RoleProcess[]): Promise<RoleProcess> {
+    const before = await Promise.all(processes.map((each) => sampled(each, outcome)))
+    for (;;) {
+      for (const [at, each] of processes.entries()) if ((await sampled(each, outcome)) > (before[at] ?? 0)) return each
+      await setTimeout(50)
+    }
+  }
+
+  before(async function () {
+    this.timeout(enginesTimeoutMs)
+    test = await createTestCluster()
+    const often = { INDEX_SAMPLE_MS: '100' }
+    const starting = ['ingest', 'project', 'project'].map((role) => test.start(role, often))
+    const [ingest, ...rest] = (await Promise.all(starting)) as [RoleProcess, ...RoleProcess[]]
+    projectors = rest
+    await cli(test, 'first-run', '--base-url', ingest.baseUrl)
+    const firstRun = JSON.parse(await readFile(join(test.dataFolder, 'first-run.json'), 'utf8')) as FirstRun
+    const { id } = listOf(await cli(test, 'workspace', 'list'), 'workspaces')[0] ?? {}
+    partition = partitionNumber(workspaceIdOf(String(id)), test.cluster.config.partitions)
+    await sendingTo(ingest, firstRun.keys).logs([{ message: 'stored as it was sent' }])
+    await untilIndexed({ dataFolder: test.dataFolder, output: ingest.lines })
+  })
+  after(() => test.remove())
+
+  it('are taken by whoever folds the partition, and shown when they are not what the log says', async () => {
+    const { indexPrefix, elasticsearchUrl } = test.cluster.config
+    const days = `/${indexPrefix}-logs-v*-logs-*`
+    const found = (await askElasticsearch(elasticsearchUrl, `${days}/_search`, { method: 'GET' })) as JsonObject
+    const [hit] = listOf(found['hits'] as JsonObject, 'hits') as [JsonObject]
+    const source = hit['_source'] as JsonObject
+    const path = `/${String(hit['_index'])}/_doc/${encodeURIComponent(String(hit['_id']))}`
+    await askElasticsearch(elasticsearchUrl, `${path}?routing=${String(hit['_routing'])}`, {
+      method: 'PUT',
+      body: JSON.stringify({ ...source, b: String(source['b']).replace('sent', 'felt') }),
+    })
+    const finder = await untilSampled('different', projectors)
+    expect(finder.lines.join('\n')).to.match(/^logs-v\d+-001 differs from the log at 1 places of workspace/m)
+    await finder.kill()
+    const others = projectors.filter((each) => each !== finder)
+    await untilSampled('different', others)
+    expect(others.flatMap(({ lines }) => lines).join('\n')).not.to.include('could not be compared')
+  })
+})
