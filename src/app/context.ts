@@ -87,3 +87,6 @@ export const formatMinute = (ms: number): string => `${new Date(ms).toISOString(
 
 /** `12,345`. */
 export const inWords = (count: number): string => count.toLocaleString('en')
+
+/** `1 span`, `12,345 spans`. */
+export const counted = (count: number, noun: string): string => `${inWords(count)} ${noun}${count === 1 ? '' : 's'}`

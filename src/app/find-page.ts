@@ -1,7 +1,7 @@
 import type { Context } from 'koa'
 import type { Route } from '#src/http/route.ts'
 import type { CorrelationAnswer } from '#src/query/searches.ts'
-import { inWords, sendSessionPage, sessionHere, type AppContext } from './context.ts'
+import { counted, inWords, sendSessionPage, sessionHere, type AppContext } from './context.ts'
 import { fieldTable, formatDuration, timeOf } from './format.ts'
 import { html, type Html } from './html.ts'
 import { logTable } from './log-rows.ts'
@@ -28,8 +28,9 @@ function tracePart(trace: Trace, address: string): Html {
   return html`${isWholePage ? html`` : html`<h2>Trace</h2>`}
     <p>
       ${nameOf(summary)}<br />
-      ${timeOf(summary.start)}${duration}, ${inWords(summary.span_count)} spans, ${inWords(summary.error_count)} errors,
-      ${inWords(missing.length)} known to be missing. <code>${summary.trace_id}</code>
+      ${timeOf(summary.start)}${duration}, ${counted(summary.span_count, 'span')},
+      ${counted(summary.error_count, 'error')}, ${inWords(missing.length)} known to be missing.
+      <code>${summary.trace_id}</code>
     </p>
     <p>${servicesOf(summary)}</p>
     ${waterfall(trace)}${more(address, next, 'More spans')}`

@@ -1,3 +1,4 @@
+import { formatMinute } from './context.ts'
 import { html, type Html } from './html.ts'
 
 /** One bar: how many, and how many of them are errors. */
@@ -45,6 +46,7 @@ export function histogram(given: Given): Html {
       /></a>`
     })
   return html`<svg class="histogram" viewBox="0 0 ${width} ${height}" preserveAspectRatio="none" aria-label="Over time">
-    ${drawn}
-  </svg>`
+      ${drawn}
+    </svg>
+    <p class="axis note"><span>${formatMinute(startMs)}</span> <span>${formatMinute(endMs)}</span></p>`
 }

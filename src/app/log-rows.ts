@@ -37,7 +37,7 @@ function rowOf(log: ShownLog): Html {
   return html`<tr class="${level ?? 'none'}">
     <td class="time">${timeOf(timestamp)}</td>
     <td class="level">${level ?? ''}</td>
-    <td>${service ?? ''}</td>
+    <td class="service">${service ?? ''}</td>
     <td>
       <details>
         <summary>${marked(log, summaryCharactersMax)}</summary>

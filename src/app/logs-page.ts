@@ -4,7 +4,7 @@ import { levels } from '#src/events/telemetry.ts'
 import type { Route } from '#src/http/route.ts'
 import type { LogSearchAnswer } from '#src/query/searches.ts'
 import { tailScript } from './assets.ts'
-import { inWords, sendSessionPage, sessionHere, type AppContext } from './context.ts'
+import { counted, sendSessionPage, sessionHere, type AppContext } from './context.ts'
 import { histogram } from './histogram.ts'
 import { html, type Html } from './html.ts'
 import { logRows, logTable, type Tail } from './log-rows.ts'
@@ -89,7 +89,7 @@ function resultsOf(asked: Asked, answer: LogSearchAnswer, nowMs: number): Html {
   const drawn = { bars, stepMs: found?.step_ms ?? 0, range, nowMs, path, conditions: asked.conditions }
   return html`${about(answer)}${found === undefined ? html`` : histogram(drawn)}
     <p class="row">
-      ${count === undefined ? html`` : html`<strong>${inWords(count)} records</strong>`}
+      ${count === undefined ? html`` : html`<strong>${counted(count, 'record')}</strong>`}
       ${tail === undefined ? html`` : html`<button type="button" data-tail-button hidden aria-pressed="false">Follow</button>`}
       ${exportLinks(asked)}
     </p>

@@ -33,11 +33,13 @@ const links = [
 ] as const
 const ownerLinks = [['/app/audit', 'Audit']] as const
 
-function navigation({ email }: Session, { workspace, isOwner = false }: Page): Html {
+function navigation({ email }: Session, { title, workspace, isOwner = false }: Page): Html {
   const shown = isOwner ? [...links, ...ownerLinks] : links
+  const linkTo = ([path, name]: (typeof shown)[number]): Html =>
+    name === title ? html`<a href="${path}" aria-current="page">${name}</a> ` : html`<a href="${path}">${name}</a> `
   return html`<strong>Throughline</strong>
     <a href="/app/workspace">${workspace?.name ?? ''}</a>
-    <nav aria-label="Pages">${shown.map(([path, name]) => html`<a href="${path}">${name}</a> `)}</nav>
+    <nav aria-label="Pages">${shown.map(linkTo)}</nav>
     <form method="post" action="/app/sign-out">
       <span class="note">${email}</span> <button class="quiet" type="submit">Sign out</button>
     </form>`

@@ -13,6 +13,8 @@ header, main { max-width: 75rem; margin: 0 auto; padding: 1rem }
 header { display: flex; flex-wrap: wrap; gap: .5rem 1.25rem; align-items: baseline; border-bottom: 1px solid var(--line) }
 header strong { margin-right: auto }
 header nav { display: flex; flex-wrap: wrap; gap: .25rem .75rem }
+a { color: var(--accent) }
+nav a { text-decoration: none }
 h1 { font-size: 1.5rem }
 h2 { font-size: 1.15rem; margin-top: 2rem }
 table { width: 100%; border-collapse: collapse }
@@ -33,7 +35,7 @@ button.danger { background: var(--bad); border-color: var(--bad) }
 .note { opacity: .75; font-size: .9rem }
 fieldset { border: 1px solid var(--line); border-radius: .4rem; display: grid; gap: .3rem }
 .tabs { display: flex; flex-wrap: wrap; gap: 1rem; margin-bottom: 1rem }
-[aria-current] { font-weight: bold; text-decoration: none }
+[aria-current] { color: inherit; font-weight: bold; text-decoration: none }
 .steps > li { margin-bottom: 1rem }
 details { margin: .5rem 0 }
 summary { cursor: pointer }
@@ -49,7 +51,9 @@ tr.error .level, tr.fatal .level, .bad { color: var(--bad) }
 mark { background: #facc15; color: #000 }
 .mark { display: inline-block; padding: 0 .4rem; border: 1px solid var(--line); border-radius: .4rem; font-size: .85rem }
 .logs td:last-child { width: 75% }
-.histogram { display: block; width: 100%; height: 5rem; margin: .5rem 0; border-bottom: 1px solid var(--line) }
+.logs .service { min-width: 8rem }
+.histogram { display: block; width: 100%; height: 5rem; margin: .5rem 0 0; border-bottom: 1px solid var(--line) }
+.axis { display: flex; justify-content: space-between; margin: 0 0 .75rem }
 .bar { display: block; width: 100%; min-width: 5rem; max-width: 12rem; height: .5rem; margin-top: .35rem }
 rect { fill: var(--accent) }
 rect.error, tr.error rect { fill: var(--bad) }

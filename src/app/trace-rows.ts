@@ -1,5 +1,5 @@
 import type { TraceSearchAnswer } from '#src/query/searches.ts'
-import { inWords } from './context.ts'
+import { counted, inWords } from './context.ts'
 import { formatDuration, timeOf } from './format.ts'
 import { html, type Html } from './html.ts'
 
@@ -9,9 +9,9 @@ export type ShownTrace = TraceSearchAnswer['traces'][number]
 function marksOf(trace: ShownTrace): readonly Html[] {
   const { error_count: errors, missing_parent_count: missing, rejected_span_count: rejected } = trace
   const marks: Html[] = []
-  if (errors > 0) marks.push(html`<span class="mark bad">${inWords(errors)} errors</span> `)
-  if (missing > 0) marks.push(html`<span class="mark bad">${inWords(missing)} parents missing</span> `)
-  if (rejected > 0) marks.push(html`<span class="mark bad">${inWords(rejected)} spans rejected</span> `)
+  if (errors > 0) marks.push(html`<span class="mark bad">${counted(errors, 'error')}</span> `)
+  if (missing > 0) marks.push(html`<span class="mark bad">${counted(missing, 'parent')} missing</span> `)
+  if (rejected > 0) marks.push(html`<span class="mark bad">${counted(rejected, 'span')} rejected</span> `)
   if (trace.repeated_count > 0) marks.push(html`<span class="mark">${inWords(trace.repeated_count)} repeated</span> `)
   if (trace.has_logs) marks.push(html`<span class="mark">logs</span> `)
   if (trace.has_rum) marks.push(html`<span class="mark">browser</span> `)
@@ -51,7 +51,7 @@ function rowOf(trace: ShownTrace, longest: bigint): Html {
         <rect x="0" y="0" width="${shareOf(trace, longest)}" height="8" />
       </svg>
     </td>
-    <td>${inWords(trace.span_count)} spans ${marksOf(trace)}</td>
+    <td>${counted(trace.span_count, 'span')} ${marksOf(trace)}</td>
   </tr>`
 }
 

@@ -66,7 +66,7 @@ describe('search pages', () => {
       const { status, text } = await browser.get('/app/logs?q=declined')
       expect(status).to.equal(200)
       expect(text).to.include('payment <mark>declined</mark> for order 7').and.not.include('all is well')
-      expect(text).to.include('<strong>1 records</strong>')
+      expect(text).to.include('<strong>1 record</strong>')
       expect(linkNamed(text, 'Trace')).to.equal(`/app/trace/${traceIdOf('t')}`)
       expect(linkNamed(text, 'Session')).to.equal('/app/find?id=s%201')
       expect(text).to.match(/amount<\/th>\s*<td>12</)
@@ -141,7 +141,7 @@ describe('search pages', () => {
         .to.match(/<strong>checkout<\/strong> POST \/orders/)
         .and.include('100 ms')
         .and.include('1 errors')
-      expect(text).to.include('root span not received').and.include('1 parents missing')
+      expect(text).to.include('root span not received').and.include('1 parent missing')
       expect(text).to.include(`/app/trace/${traceIdOf('u')}`)
       const failed = (await browser.get('/app/traces?status=error&min_duration=20ms')).text
       expect(failed).to.include(traceIdOf('t')).and.not.include(traceIdOf('u'))
