@@ -5,11 +5,21 @@ import {
   deadLettersSubject,
   decodeDeadLetterEvent,
   isDeadLetterDecision,
+  reasonIn,
   sealDeadLetterEvent,
+  sealExplanation,
   type DeadLetter,
   type FoldVersion,
 } from '#src/events/dead-letter.ts'
-import { beforeAll, type DeadLetterEventType, type Position, type RecordedEvent } from '#src/events/envelope.ts'
+import { directoryWorkspaceId } from '#src/events/directory.ts'
+import {
+  beforeAll,
+  type DeadLetterEventType,
+  type NewEvent,
+  type Position,
+  type RecordedEvent,
+} from '#src/events/envelope.ts'
+import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { readCurrent } from '#streams/follow.ts'
 import { ConflictError, type Stream } from '#streams/stream.ts'
 import type { PoisonError } from './fold-batch.ts'
@@ -41,15 +51,33 @@ export type DeadLetters = Readonly<{
   event(position: Position): Promise<RecordedEvent | undefined>
   /** Why an event was left out. */
   reason(letter: DeadLetter): Promise<string>
+  /** Forgets the letters whose events the log does not hold any more, after the erasure of their workspace. */
+  forgetGone(of: FoldVersion, erasure: RecordedEvent): Promise<void>
 }>
 
-type Change = Readonly<{ type: DeadLetterEventType; position: Position; reason?: string }>
+/** `reason`: of what is put. `gone`: positions of which nothing is to be said any more. */
+type Change = Readonly<{
+  type: Exclude<DeadLetterEventType, 'deadletter.explained'>
+  position: Position
+  reason?: string
+  gone?: ReadonlySet<Position>
+}>
 
 const stateAfter = {
   'deadletter.put': 'open',
   'deadletter.retried': 'retried',
   'deadletter.dropped': 'dropped',
 } as const
+
+/** How all stand after a change; `put`: where it is said why. */
+function standingAfter(letters: readonly DeadLetter[], change: Change, put: Position): readonly DeadLetter[] {
+  const { type, position, gone } = change
+  if (type === 'deadletter.erased') return letters.filter((letter) => gone?.has(letter.position) !== true)
+  const before = letters.find((letter) => letter.position === position)
+  const others = letters.filter((letter) => letter !== before)
+  const now = { position, state: stateAfter[type], put: before?.put ?? put }
+  return [...others, now].sort((a, b) => a.position - b.position)
+}
 
 /** Positions that folds leave out; a retry changes nothing of that, it brings the event again. */
 export const leftOut = (letters: readonly DeadLetter[]): ReadonlySet<Position> =>
@@ -58,9 +86,11 @@ export const leftOut = (letters: readonly DeadLetter[]): ReadonlySet<Position> =
 /** Writes a decision, unless `decide` sees that there is none to make; decided again when somebody else was faster. */
 function createDecide(stream: Stream, clock: Clock) {
   const { epoch } = stream
+  /** Before its decision: who reads that finds why. */
+  const explain = async (event: NewEvent): Promise<Position> => (await stream.append([event])).last
   return async (
     of: FoldVersion,
-    event: RecordedEvent,
+    workspaceId: WorkspaceId,
     decide: (letters: readonly DeadLetter[]) => Change | undefined,
   ): Promise<readonly DeadLetter[]> => {
     const subject = deadLettersSubject(of)
@@ -69,17 +99,16 @@ function createDecide(stream: Stream, clock: Clock) {
       const letters = deadLettersAfter(newest, epoch)
       const change = decide(letters)
       if (change === undefined) return letters
-      const { type, position, ...reason } = change
-      const put = letters.find((letter) => letter.position === position)?.put ?? null
-      const others = letters.filter((letter) => letter.position !== position)
-      const standing = [...others, { position, state: stateAfter[type], put }].sort((a, b) => a.position - b.position)
-      const said = { projection: of.name, version: of.version, epoch, position, ...reason, letters: standing }
+      const { type, position, reason } = change
       const before = newest?.position ?? beforeAll
-      const { workspaceId } = event
-      const sealed = sealDeadLetterEvent(type, said, { workspaceId, at: clock(), before })
+      const said = { projection: of.name, version: of.version, epoch, position }
+      const place = { workspaceId, at: clock(), before }
+      const put = reason === undefined ? beforeAll : await explain(sealExplanation({ ...said, reason }, place))
+      const standing = standingAfter(letters, change, put)
       try {
-        const { last } = await stream.append([sealed], { subject, position: before })
-        return standing.map((letter) => ({ ...letter, put: letter.put ?? last }))
+        const sealed = sealDeadLetterEvent(type, { ...said, letters: standing }, place)
+        await stream.append([sealed], { subject, position: before })
+        return standing
       } catch (error) {
         if (!(error instanceof ConflictError)) throw error
       }
@@ -111,8 +140,8 @@ export function createDeadLetters({
     letters,
     event: origin,
     put: async (of, { event, reason }) => {
-      const { position } = event
-      const known = await decide(of, event, (now) => {
+      const { position, workspaceId } = event
+      const known = await decide(of, workspaceId, (now) => {
         if (now.some((letter) => letter.position === position)) return undefined
         if (!decides) throw reason
         if (now.length >= lettersMax) {
@@ -134,7 +163,7 @@ export function createDeadLetters({
       const event = await at(position)
       if (event === undefined) return undefined
       let before: DeadLetter['state'] | undefined
-      await decide(of, event, (now) => {
+      await decide(of, event.workspaceId, (now) => {
         const state = now.find((letter) => letter.position === position)?.state
         before ??= state
         // What is tried again is folded where it is: it cannot be dropped, nor be tried twice.
@@ -145,7 +174,19 @@ export function createDeadLetters({
     },
     reason: async ({ put }) => {
       const event = await at(put)
-      return (event && decodeDeadLetterEvent(event).reason) ?? ''
+      return event === undefined ? '' : reasonIn(event)
+    },
+    forgetGone: async (of, erasure) => {
+      const found = await Promise.all(
+        (await letters(of)).map(async ({ position }) => ((await origin(position)) === undefined ? [position] : [])),
+      )
+      const gone = new Set(found.flat())
+      // Of no workspace: it outlasts every one that it is about.
+      await decide(of, directoryWorkspaceId, (now) =>
+        now.some(({ position }) => gone.has(position))
+          ? { type: 'deadletter.erased', position: erasure.position, gone }
+          : undefined,
+      )
     },
   }
 }

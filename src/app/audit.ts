@@ -30,6 +30,7 @@ type Deeds = { [Type in DirectoryEvent['type']]: (event: Fact<Type>, names: Name
 const deeds: Deeds = {
   'directory.workspace.created': ({ plan }) => `The workspace was created with the plan ${plan}.`,
   'directory.workspace.planChanged': ({ from, plan }) => `The plan was changed from ${from} to ${plan}.`,
+  'directory.workspace.erased': () => 'The workspace was erased.',
   'directory.user.created': ({ email }) => `The account ${email} was created.`,
   'directory.user.passwordChanged': () => 'The password was changed.',
   'directory.member.added': ({ userId, role }, { person }) => `${person(userId)} became a member (${role}).`,

@@ -38,7 +38,7 @@ const retryMaxMs = 2_000
  * it rejects as the stream does.
  */
 export interface Directory extends DirectoryReads, WorkspaceCommands, UserCommands, KeyCommands, SessionCommands {
-  /** True when there is no workspace yet: a new installation. */
+  /** True when there was no workspace yet: a new installation. */
   isEmpty(): boolean
   /** A workspace, its owner and its keys in one step; refused when there is anything already. */
   createInstallation(wanted: WantedInstallation, keep: KeepSecrets): Promise<Result<Installation, Refused>>
@@ -176,7 +176,7 @@ export async function createDirectory(options: Options): Promise<Directory> {
     ...users,
     ...createKeyCommands(writer, pepper),
     ...createSessionCommands(writer, limits),
-    isEmpty: () => view.workspaces().length === 0,
+    isEmpty: () => view.workspaces().length + view.erasedWorkspaces().length === 0,
     createInstallation: (wanted, keep) => createInstallation(writer, { pepper, passwords }, wanted, keep),
     audit: (workspaceId, { before = Infinity, limit }) =>
       readAudit({ stream, trail: view.trail }, workspaceId, { before, limit }),

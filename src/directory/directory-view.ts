@@ -35,6 +35,8 @@ export interface DirectoryReads extends DirectoryView {
   workspaces(): readonly Workspace[]
   /** By name, in any case, or else by id. */
   workspaceNamed(nameOrId: string): Workspace | undefined
+  /** Workspaces that were erased, in order; they are none of `workspaces`. */
+  erasedWorkspaces(): readonly ErasedWorkspace[]
   key(id: string): Key | undefined
   user(id: string): User | undefined
   /** By e-mail address in any case. */
@@ -47,6 +49,9 @@ export interface DirectoryReads extends DirectoryView {
   /** When the session was last recorded to be in use, ms; undefined when it is none. */
   sessionSeenAt(id: string): number | undefined
 }
+
+/** A workspace that is no more. `position`: of the event that says so. */
+export type ErasedWorkspace = Readonly<{ id: WorkspaceId; name: string; position: Position }>
 
 export interface HeldView extends DirectoryReads {
   readonly trail: AuditTrail
@@ -70,6 +75,7 @@ type State = {
   position: Position
   workspaces: Map<string, HeldWorkspace>
   workspaceIdsByName: Map<string, WorkspaceId>
+  erased: Map<WorkspaceId, ErasedWorkspace>
   keys: Map<string, Key>
   keyIdsByHash: Map<string, string>
   users: Map<string, HeldUser>
@@ -176,6 +182,26 @@ function createWorkspace(state: State, event: Fact<'directory.workspace.created'
   state.workspaceIdsByName.set(name.toLowerCase(), workspaceId)
 }
 
+/** Everything of it that lets somebody in ends here: keys, sessions, memberships. */
+function eraseWorkspace(state: State, event: Fact<'directory.workspace.erased'>, { at, position }: At): void {
+  const { workspaceId, name } = event
+  const held = state.workspaces.get(workspaceId)
+  // Of two processes that erase it at once the later event is the one that who takes its name comes after.
+  if (held !== undefined || state.erased.has(workspaceId)) {
+    state.erased.set(workspaceId, { id: workspaceId, name, position })
+  }
+  if (held === undefined) return
+  state.workspaces.delete(workspaceId)
+  state.workspaceIdsByName.delete(name.toLowerCase())
+  for (const keyId of held.keyIds) changeKey(state, { keyId, workspaceId }, { revokedAt: at })
+  for (const userId of held.members.keys()) {
+    const of = state.users.get(userId)
+    if (of === undefined) continue
+    of.user = { ...of.user, workspaceIds: of.user.workspaceIds.filter((id) => id !== workspaceId) }
+    for (const hash of of.sessions) if (state.sessions.get(hash)?.workspaceId === workspaceId) endSession(state, hash)
+  }
+}
+
 function continueSession(state: State, hash: string, at: number): void {
   const session = state.sessions.get(hash)
   if (session !== undefined) session.lastSeenAt = Math.max(session.lastSeenAt, at)
@@ -194,6 +220,7 @@ const folds: Folds = {
     const held = state.workspaces.get(event.workspaceId)
     if (held !== undefined) held.workspace = { ...held.workspace, plan: planNamed(plans, event.plan) }
   },
+  'directory.workspace.erased': eraseWorkspace,
   'directory.user.created': createUser,
   'directory.user.passwordChanged': changePassword,
   'directory.member.added': changeMember,
@@ -226,6 +253,7 @@ function emptyState(): State {
     position: beforeAll,
     workspaces: new Map(),
     workspaceIdsByName: new Map(),
+    erased: new Map(),
     keys: new Map(),
     keyIdsByHash: new Map(),
     users: new Map(),
@@ -238,6 +266,20 @@ const auditLookups = (state: State): AuditLookups => ({
   workspacesOfUser: (userId) => state.users.get(userId)?.user.workspaceIds ?? [],
   workspaceOfSession: (session) => state.sessions.get(session)?.workspaceId,
 })
+
+function workspaceReads(
+  state: State,
+): Pick<HeldView, 'workspace' | 'workspaces' | 'erasedWorkspaces' | 'workspaceNamed'> {
+  return {
+    workspace: (id) => state.workspaces.get(id)?.workspace,
+    workspaces: () => [...state.workspaces.values()].map(({ workspace }) => workspace),
+    erasedWorkspaces: () => [...state.erased.values()],
+    workspaceNamed: (nameOrId) => {
+      const id = state.workspaceIdsByName.get(normalName(nameOrId).toLowerCase()) ?? nameOrId
+      return state.workspaces.get(id)?.workspace
+    },
+  }
+}
 
 type Options = Readonly<{ plans: Plans; pepper: string; clock: Clock; limits: SessionLimits }>
 
@@ -270,12 +312,7 @@ export function createDirectoryView({ plans, pepper, clock, limits }: Options): 
       fold(state, event, at, { plans, limits })
       state.position = recorded.position
     },
-    workspace: (id) => state.workspaces.get(id)?.workspace,
-    workspaces: () => [...state.workspaces.values()].map(({ workspace }) => workspace),
-    workspaceNamed: (nameOrId) => {
-      const id = state.workspaceIdsByName.get(normalName(nameOrId).toLowerCase()) ?? nameOrId
-      return state.workspaces.get(id)?.workspace
-    },
+    ...workspaceReads(state),
     findKey: (secret) => {
       if (!isWellFormedKey(secret)) return undefined
       const key = state.keys.get(state.keyIdsByHash.get(hashKey(pepper, secret)) ?? '')

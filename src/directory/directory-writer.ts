@@ -20,8 +20,15 @@ export type DirectoryWriter = Readonly<{
   newId: (letter: string) => string
   /** All in one step; resolves when they are durable and the view has followed. Rejects with what the stream rejects with. */
   write: (events: readonly DirectoryEvent[]) => Promise<Position>
-  /** The same, but writes nothing and is false when another process was first with `subject`. */
-  writeFirst: (events: readonly DirectoryEvent[], subject: string) => Promise<Result<Position, 'conflict'>>
+  /**
+   * The same, but writes nothing and is false when another process was first with `subject`, after `position` where it was used
+   * before.
+   */
+  writeFirst: (
+    events: readonly DirectoryEvent[],
+    subject: string,
+    position?: Position,
+  ) => Promise<Result<Position, 'conflict'>>
 }>
 
 type Options = Readonly<{
@@ -40,10 +47,13 @@ const isConflict = (error: unknown): boolean => error instanceof Error && error.
 
 export function createDirectoryWriter(options: Options): DirectoryWriter {
   const { stream, view, clock, random, followed, followTimeoutMs } = options
-  async function append(events: readonly DirectoryEvent[], subject?: string): Promise<Position> {
+  async function append(
+    events: readonly DirectoryEvent[],
+    expected?: Parameters<Stream['append']>[1],
+  ): Promise<Position> {
     const at = clock()
     const sealed = events.map((event) => sealDirectoryEvent(event, at, hex(random(16))))
-    const { last } = await stream.append(sealed, subject === undefined ? undefined : { subject, position: beforeAll })
+    const { last } = await stream.append(sealed, expected)
     if (!(await followed(last, followTimeoutMs))) {
       const hint = 'it is written; this process is slow to follow'
       throw new TransientError({ operation: 'follow', subject: 'directory', hint })
@@ -56,9 +66,9 @@ export function createDirectoryWriter(options: Options): DirectoryWriter {
     clock,
     newId: (letter) => letter + hex(random(8)),
     write: (events) => append(events),
-    writeFirst: async (events, subject) => {
+    writeFirst: async (events, subject, position = beforeAll) => {
       try {
-        return ok(await append(events, subject))
+        return ok(await append(events, { subject, position }))
       } catch (error) {
         if (isConflict(error)) return fail('conflict')
         throw error

@@ -1,18 +1,24 @@
 import { directoryWorkspaceId, uniqueSubject, type DirectoryEvent } from '#src/events/directory.ts'
+import { beforeAll, type Position } from '#src/events/envelope.ts'
 import { workspaceIdOf, type WorkspaceId } from '#src/events/workspace-id.ts'
 import { present } from '#src/lib/assert.ts'
 import { ok, type Result } from '#src/lib/result.ts'
 import type { Workspace } from './directory.ts'
-import { normalName, type Plans } from './directory-view.ts'
+import { normalName, type ErasedWorkspace, type Plans } from './directory-view.ts'
 import { refuse, type DirectoryWriter, type Refused } from './directory-writer.ts'
 
 const nameCharactersMax = 80
 
 export interface WorkspaceCommands {
-  /** Names are unique, in any case. */
+  /** Names are unique, in any case; that of one that was erased is free again. */
   createWorkspace(wanted: Readonly<{ name: string; plan: string }>): Promise<Result<Workspace, Refused>>
   /** Holds at once in every process; usage above a new, lower limit is kept. */
   changePlan(id: WorkspaceId, plan: string): Promise<Result<Workspace, Refused>>
+  /**
+   * Ends it for good, in every process within a second: nobody gets in by its keys or sees it any more. What it holds is then erased
+   * from log and indexes (projections/erase-workspace.ts). Idempotent.
+   */
+  eraseWorkspace(id: WorkspaceId, by?: string | null): Promise<Result<ErasedWorkspace, Refused>>
 }
 
 const hasControlCharacters = (text: string): boolean => /\p{Cc}/u.test(text)
@@ -38,6 +44,13 @@ export function createWorkspaceCommands(writer: DirectoryWriter, plans: Plans): 
   const unknownPlan = (plan: string) =>
     refuse('unknown', 'plan', `There is no plan ${JSON.stringify(plan)}; known: ${Object.keys(plans).join(', ')}.`)
 
+  const erased = (id: WorkspaceId): ErasedWorkspace | undefined => view.erasedWorkspaces().find((one) => one.id === id)
+  /** Where the last workspace of this name was erased. */
+  const freeSince = (name: string): Position => {
+    const former = view.erasedWorkspaces().filter((one) => one.name.toLowerCase() === name.toLowerCase())
+    return Math.max(beforeAll, ...former.map(({ position }) => position))
+  }
+
   return {
     createWorkspace: async (wanted) => {
       const name = normalName(wanted.name)
@@ -47,7 +60,7 @@ export function createWorkspaceCommands(writer: DirectoryWriter, plans: Plans): 
       const taken = refuse('exists', 'name', `There is a workspace ${JSON.stringify(name)} already.`)
       if (view.workspaceNamed(name) !== undefined || name.toLowerCase() === directoryWorkspaceId) return taken
       const event = workspaceCreated(writer, name, wanted.plan)
-      const written = await writeFirst([event], uniqueSubject('workspace', name.toLowerCase()))
+      const written = await writeFirst([event], uniqueSubject('workspace', name.toLowerCase()), freeSince(name))
       return written.ok ? ok(present(view.workspace(event.workspaceId), 'a created workspace is in the view')) : taken
     },
     changePlan: async (id, plan) => {
@@ -58,6 +71,14 @@ export function createWorkspaceCommands(writer: DirectoryWriter, plans: Plans): 
         await write([{ type: 'directory.workspace.planChanged', workspaceId: id, plan, from: workspace.plan.name }])
       }
       return ok(view.workspace(id) ?? workspace)
+    },
+    eraseWorkspace: async (id, by = null) => {
+      const workspace = view.workspace(id)
+      if (workspace !== undefined) {
+        await write([{ type: 'directory.workspace.erased', workspaceId: id, name: workspace.name, by }])
+      }
+      const found = erased(id)
+      return found === undefined ? refuse('unknown', 'workspace', 'There is no such workspace.') : ok(found)
     },
   }
 }

@@ -52,7 +52,8 @@ export type LedgerEventType = Exclude<AllowanceEventType, 'allowance.closed' | '
 /** Subject of a month's ledger. */
 export const ledgerSubject = (workspaceId: WorkspaceId, month: Month): string => `allowance.${workspaceId}.${month}`
 /** Subject of one reservation. Spans are spent of it only while no event is on it. */
-export const reservationSubject = (reservation: string): string => `reservation.${reservation}`
+export const reservationSubject = (workspaceId: WorkspaceId, reservation: string): string =>
+  `reservation.${workspaceId}.${reservation}`
 
 type Place = Readonly<{ workspaceId: WorkspaceId; at: number; subject: string }>
 
@@ -92,7 +93,7 @@ export function sealLedgerEvent(
 
 /** The event that ends a reservation for its holder, wherever that is; one and the same whoever writes it. */
 export function sealClosing(reservation: string, { workspaceId, at }: Omit<Place, 'subject'>): NewEvent {
-  const subject = reservationSubject(reservation)
+  const subject = reservationSubject(workspaceId, reservation)
   return seal('allowance.closed', `${reservation}.closed`, { workspaceId, at, subject }, { reservation })
 }
 

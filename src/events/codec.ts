@@ -19,6 +19,7 @@ import {
   type EventType,
   type NewEvent,
   type TelemetryEventType,
+  type WorkspaceEventType,
 } from './envelope.ts'
 import { workspaceIdOf } from './workspace-id.ts'
 
@@ -48,11 +49,15 @@ export const deadLetterEventTypes: readonly DeadLetterEventType[] = [
   'deadletter.put',
   'deadletter.retried',
   'deadletter.dropped',
+  'deadletter.explained',
+  'deadletter.erased',
 ]
+export const workspaceEventTypes: readonly WorkspaceEventType[] = ['workspace.erased']
 const partitionTypes: ReadonlySet<string> = new Set([
   ...telemetryEventTypes,
   ...allowanceEventTypes,
   ...deadLetterEventTypes,
+  ...workspaceEventTypes,
 ])
 const countNames = Object.keys(noCounts) as readonly (keyof Counts)[]
 

@@ -7,11 +7,11 @@ import type { WorkspaceId } from './workspace-id.ts'
 
 const place = z.number().int().nonnegative()
 const states = ['open', 'retried', 'dropped'] as const
-/** `put`: the event that says why it was left out; null in that event itself. */
+/** `put`: the event that says why it was left out; null in that event itself, as programs before `deadletter.explained` wrote it. */
 const standing = z.object({ position: place, state: z.enum(states), put: place.nullable() })
 
 /**
- * Every decision says what was decided of one event (`position`) for the folds of one version of a projection, and how all of their
+ * Every decision says what was decided of one event (`position`; `erased`: of all that are gone with the workspace of an erasure) for the folds of one version of a projection, and how all of their
  * dead letters stand after it (`letters`), so that the newest one is all that a reader has to read. Schema version 1.
  */
 const decision = z.object({
@@ -20,10 +20,19 @@ const decision = z.object({
   /** Positions are of this epoch of the log. */
   epoch: z.string().min(1),
   position: place,
-  /** Why no fold of this version can take it; only where it is put. */
+  /** Why no fold of this version can take it; only in an old put. */
   reason: z.string().optional(),
   letters: z.array(standing).readonly(),
 })
+
+/**
+ * Why no fold of a version can take an event. It may quote what its sender sent, so it is an event of its own, without a subject: it is
+ * erased with its workspace, and the decisions, which stand in one row for all workspaces, go on without it. Schema version 1.
+ */
+const explanation = decision.pick({ projection: true, version: true, epoch: true, position: true }).extend({
+  reason: z.string(),
+})
+export type DeadLetterExplanation = Readonly<z.output<typeof explanation>>
 
 export type DeadLetterDecision = Readonly<z.output<typeof decision>>
 /**
@@ -40,20 +49,15 @@ const reasonCharactersMax = 500
 /** Subject of all decisions for the folds of one version. */
 export const deadLettersSubject = ({ name, version }: FoldVersion): string => `deadletters.${name}.v${version}`
 
-/**
- * The event as the log takes it, one and the same whoever writes it after the same decision. `workspaceId`: of the event that it
- * is about. `before`: where the last decision stands. `at` in ms.
- */
-export function sealDeadLetterEvent(
+type DecisionPlace = Readonly<{ workspaceId: WorkspaceId; at: number; before: Position }>
+type Said = Readonly<{ projection: string; version: number; epoch: string; position: Position }>
+
+function seal(
   type: DeadLetterEventType,
-  given: DeadLetterDecision,
-  { workspaceId, at, before }: Readonly<{ workspaceId: WorkspaceId; at: number; before: Position }>,
+  said: Said,
+  { workspaceId, at, before, subject }: DecisionPlace & Readonly<{ subject?: string }>,
 ): NewEvent {
-  const { projection, version, epoch, position, reason } = given
-  const checked = decision.parse({
-    ...given,
-    ...(reason === undefined ? {} : { reason: reason.slice(0, reasonCharactersMax) }),
-  })
+  const { projection, version, epoch, position } = said
   return sealEvent(
     {
       id: `${workspaceId}.${type}.${projection}-v${version}-${epoch}-${position}-${before}`,
@@ -64,26 +68,55 @@ export function sealDeadLetterEvent(
       receivedAt: at,
       retentionClass: 'deadletter',
       identified: true,
-      subject: deadLettersSubject({ name: projection, version }),
+      ...(subject === undefined ? {} : { subject }),
       counts: noCounts,
       contentType: 'application/json',
     },
-    Buffer.from(JSON.stringify(checked)),
+    Buffer.from(JSON.stringify(said)),
   )
 }
 
-export const isDeadLetterDecision = ({ type }: RecordedEvent): boolean => type.startsWith('deadletter.')
+/**
+ * The event as the log takes it, one and the same whoever writes it after the same decision. `workspaceId`: of the event that it
+ * is about. `before`: where the last decision stands. `at` in ms.
+ */
+export function sealDeadLetterEvent(
+  type: Exclude<DeadLetterEventType, 'deadletter.explained'>,
+  given: DeadLetterDecision,
+  place: DecisionPlace,
+): NewEvent {
+  const { projection: name, version } = given
+  return seal(type, decision.parse(given), { ...place, subject: deadLettersSubject({ name, version }) })
+}
 
-/** What a decision says. A type or version that this program does not know is a PermanentError. */
-export function decodeDeadLetterEvent(recorded: RecordedEvent): DeadLetterDecision {
+/** The event that says why; like its decision one and the same whoever writes it. */
+export function sealExplanation(given: DeadLetterExplanation, place: DecisionPlace): NewEvent {
+  const reason = given.reason.slice(0, reasonCharactersMax)
+  return seal('deadletter.explained', explanation.parse({ ...given, reason }), place)
+}
+
+/** Why, by the event that a dead letter names for it; '' where that says nothing. */
+export function reasonIn(recorded: RecordedEvent): string {
+  return (recorded.type === 'deadletter.explained' ? explained(recorded) : decodeDeadLetterEvent(recorded)).reason ?? ''
+}
+
+export const isDeadLetterDecision = ({ type }: RecordedEvent): boolean =>
+  type.startsWith('deadletter.') && type !== 'deadletter.explained'
+
+function decode<T>(recorded: RecordedEvent, schema: z.ZodType<T>): T {
   const event = upcast(recorded)
   try {
-    return decision.parse(JSON.parse(Buffer.from(openPayload(event)).toString('utf8')))
+    return schema.parse(JSON.parse(Buffer.from(openPayload(event)).toString('utf8')))
   } catch (cause) {
     const subject = `${event.type} at ${event.position}`
     throw new PermanentError({ operation: 'read dead letter', subject, hint: 'the log is damaged', cause })
   }
 }
+
+/** What a decision says. A type or version that this program does not know is a PermanentError. */
+export const decodeDeadLetterEvent = (recorded: RecordedEvent): DeadLetterDecision => decode(recorded, decision)
+
+const explained = (recorded: RecordedEvent): DeadLetterExplanation => decode(recorded, explanation)
 
 /** The dead letters after the newest decision, in the log of this epoch: positions of a log that it was moved from mean nothing here. */
 export function deadLettersAfter(newest: RecordedEvent | undefined, epoch: string): readonly DeadLetter[] {

@@ -21,6 +21,8 @@ const by = id.nullable()
 const payloads = {
   'directory.workspace.created': z.object({ workspaceId, name: text, plan: text }),
   'directory.workspace.planChanged': z.object({ workspaceId, plan: text, from: text }),
+  /** It is over: nothing of it is valid, its data goes, and its name may be used again. */
+  'directory.workspace.erased': z.object({ workspaceId, name: text, by }),
   'directory.user.created': z.object({ userId: id, email: text, passwordHash: hash }),
   /** Ends every session of the user but `keptSession`. */
   'directory.user.passwordChanged': z.object({ userId: id, passwordHash: hash, keptSession: hash.nullable() }),
@@ -89,7 +91,8 @@ export function uniqueSubject(kind: 'workspace' | 'email', value: string): strin
 }
 
 function subjectOf(event: DirectoryEvent): string | undefined {
-  if (event.type === 'directory.workspace.created') return uniqueSubject('workspace', event.name.toLowerCase())
+  if (event.type === 'directory.workspace.created' || event.type === 'directory.workspace.erased')
+    return uniqueSubject('workspace', event.name.toLowerCase())
   if (event.type === 'directory.user.created') return uniqueSubject('email', event.email)
   return undefined
 }

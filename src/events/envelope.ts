@@ -20,8 +20,20 @@ export type AllowanceEventType =
   | 'allowance.closed'
   | 'allowance.began'
 /** What becomes of events that a fold cannot take, in the same streams (dead-letter.ts). */
-export type DeadLetterEventType = 'deadletter.put' | 'deadletter.retried' | 'deadletter.dropped'
-export type EventType = TelemetryEventType | AllowanceEventType | DeadLetterEventType | `directory.${string}`
+export type DeadLetterEventType =
+  | 'deadletter.put'
+  | 'deadletter.retried'
+  | 'deadletter.dropped'
+  | 'deadletter.explained'
+  | 'deadletter.erased'
+/** What becomes of a whole workspace, in the same streams (erasure.ts). */
+export type WorkspaceEventType = 'workspace.erased'
+export type EventType =
+  | TelemetryEventType
+  | AllowanceEventType
+  | DeadLetterEventType
+  | WorkspaceEventType
+  | `directory.${string}`
 
 /** `workspace.route.hash`: made by the server, so that no two workspaces can share one. */
 export type EventId = string

@@ -125,12 +125,15 @@ export function checkCredential(
   if (leaked !== undefined) return fail(leaked)
   const key = directory.findKey(secret)
   const workspace = key === undefined ? undefined : directory.workspace(key.workspaceId)
+  // First: the keys of a workspace that was erased are revoked.
+  if (key !== undefined && key.revokedAt !== null) {
+    return fail(refusal('revoked_credential', 'This key has been revoked.'))
+  }
   if (key === undefined || workspace === undefined) {
     return fail(
       refusal('invalid_credential', `This key is not known. ${rules[surface].path} takes ${rules[surface].wants}.`),
     )
   }
-  if (key.revokedAt !== null) return fail(refusal('revoked_credential', 'This key has been revoked.'))
   if (!key.scopes.includes(rules[surface].scope)) return fail(wrongKind(surface, key))
   const refused = checkOrigin(surface, key, origin) ?? checkEntitlement(workspace, rules[surface].features)
   if (refused !== undefined) return fail(refused)

@@ -71,7 +71,7 @@ export function createMonthLedger(options: LedgerOptions, workspaceId: Workspace
       return last
     },
     close: async ({ id, since }) => {
-      const ofReservation = reservationSubject(id)
+      const ofReservation = reservationSubject(workspaceId, id)
       try {
         const closing = sealClosing(id, { workspaceId, at: clock() })
         await stream.append([closing], { subject: ofReservation, position: beforeAll })

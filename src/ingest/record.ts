@@ -46,16 +46,18 @@ export function createRecorder({ stream, gate }: Readonly<{ stream: Stream; gate
     return { grant: nothingGranted(0), position: earlier.position, repeated: earlier }
   }
 
-  const append = async (events: readonly NewEvent[], { reservation }: Grant): Promise<Recorded> => {
-    const subject = reservationSubject(reservation)
-    const expected = reservation === '' ? undefined : { subject, position: beforeAll }
+  const append = async (events: readonly NewEvent[], expected?: Parameters<Stream['append']>[1]): Promise<Recorded> => {
     const { events: appended, last } = await stream.append(events, expected)
     const { position, repeated } = present(appended[0], 'each event has its place')
     return repeated === undefined ? { position: last } : { position, repeated }
   }
 
   /** The spans of a grant, from being granted to what became of them. Undefined: the log takes nothing of its reservation. */
-  const spend = async ({ id }: Receipt, grant: Grant, make: MakeEvents): Promise<RecordedSpans | undefined> => {
+  const spend = async (
+    { id, credential }: Receipt,
+    grant: Grant,
+    make: MakeEvents,
+  ): Promise<RecordedSpans | undefined> => {
     let isUnknown = false
     try {
       const events = await make(grant)
@@ -66,7 +68,8 @@ export function createRecorder({ stream, gate }: Readonly<{ stream: Stream; gate
       isUnknown = true
       const { reservation } = grant
       const spent = events.map((event) => (event.counts.spans > 0 ? { ...event, reservation } : event))
-      const recorded = await append(spent, grant)
+      const subject = reservationSubject(credential.workspaceId, reservation)
+      const recorded = await append(spent, reservation === '' ? undefined : { subject, position: beforeAll })
       const under = recorded.repeated === undefined ? reservation : recorded.repeated.reservation
       // Also by a copy of the request, or by an attempt of the log's own that came through: it counts once.
       if (under === reservation) gate.settle(grant, id)
@@ -82,7 +85,7 @@ export function createRecorder({ stream, gate }: Readonly<{ stream: Stream; gate
 
   return {
     partition: stream.partition,
-    record: async (make) => append([await make()], nothingGranted(0)),
+    record: async (make) => append([await make()]),
     recordSpans: async (receipt, { valid, isPartial }, make) => {
       const { credential, receivedAt } = receipt
       const { workspaceId, workspace } = credential

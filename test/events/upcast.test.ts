@@ -9,8 +9,9 @@ import {
   parseHeader,
   sealEvent,
   telemetryEventTypes,
+  workspaceEventTypes,
 } from '#src/events/codec.ts'
-import { decodeDeadLetterEvent } from '#src/events/dead-letter.ts'
+import { decodeDeadLetterEvent, reasonIn } from '#src/events/dead-letter.ts'
 import { decodeDirectoryEvent, directoryEventTypes } from '#src/events/directory.ts'
 import type { EventHeader, RecordedEvent } from '#src/events/envelope.ts'
 import { createUpcast, currentSchemaVersion, upcast } from '#src/events/upcast.ts'
@@ -34,7 +35,13 @@ const recorded = ({ storedHeader, storedPayloadBase64 }: Golden): RecordedEvent 
 })
 
 describe('stored events of every version', () => {
-  const types = [...telemetryEventTypes, ...allowanceEventTypes, ...deadLetterEventTypes, ...directoryEventTypes]
+  const types = [
+    ...telemetryEventTypes,
+    ...allowanceEventTypes,
+    ...deadLetterEventTypes,
+    ...workspaceEventTypes,
+    ...directoryEventTypes,
+  ]
   const versions = types.flatMap((type) =>
     Array.from({ length: currentSchemaVersion(type) }, (_, index) => ({ type, version: index + 1 })),
   )
@@ -58,7 +65,9 @@ describe('stored events of every version', () => {
       const current = upcast(event)
       expect([current.type, current.schemaVersion]).to.deep.equal([type, currentSchemaVersion(type)])
       if (type.startsWith('directory.')) expect(decodeDirectoryEvent(current).type).to.equal(type)
-      if (type.startsWith('deadletter.')) {
+      if (type === 'deadletter.explained') {
+        expect(reasonIn(current)).to.equal('decode logs.received at 8192: unexpected end of input')
+      } else if (type.startsWith('deadletter.')) {
         expect(decodeDeadLetterEvent(current)).to.deep.equal(JSON.parse(golden.decodedText ?? ''))
       }
       if (/^allowance\.(reserved|returned|reclaimed|counted)$/.test(type)) {

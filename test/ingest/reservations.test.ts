@@ -102,7 +102,7 @@ describe('reservations', () => {
   const spend = async (gate: ReservedAllowance, grant: Grant, name: string): Promise<void> => {
     const counts = { ...noCounts, spans: grant.granted }
     const event = makeEvent(name, { counts, reservation: grant.reservation, receivedAt: world.now() })
-    await stream.append([event], { subject: reservationSubject(grant.reservation), position: beforeAll })
+    await stream.append([event], { subject: reservationSubject(acme, grant.reservation), position: beforeAll })
     gate.settle(grant, event.id)
   }
   const ledger = async (month = '2026-11') => ledgerAfter(await stream.last(ledgerSubject(acme, month)), stream.epoch)

@@ -14,7 +14,12 @@ import { createElasticsearchIndexWriter } from '#projections/stores/elasticsearc
 import { createSqliteIndexReader } from '#projections/stores/sqlite/reader.ts'
 import { createSqliteIndexWriter } from '#projections/stores/sqlite/writer.ts'
 import { liveBuilds, verify } from '#projections/verify.ts'
-import { deadLettersAfter, deadLettersSubject, decodeDeadLetterEvent } from '#src/events/dead-letter.ts'
+import {
+  deadLettersAfter,
+  deadLettersSubject,
+  decodeDeadLetterEvent,
+  isDeadLetterDecision,
+} from '#src/events/dead-letter.ts'
 import { positionStep, type RecordedEvent } from '#src/events/envelope.ts'
 import { PermanentError } from '#src/lib/failure.ts'
 import { createMemoryStream } from '#streams/memory/stream.ts'
@@ -44,7 +49,7 @@ const failingOn = (...poison: readonly string[]): Decoders => ({
 const failing = failingOn('poison')
 
 const decisions = async (stream: Stream): Promise<readonly RecordedEvent[]> =>
-  (await readAll(stream)).filter(({ type }) => type.startsWith('deadletter.'))
+  (await readAll(stream)).filter(isDeadLetterDecision)
 const lettersOf = async (stream: Stream, name = 'counting') =>
   deadLettersAfter(await stream.last(deadLettersSubject({ name, version: 1 })), stream.epoch)
 const deadLetters = (stream: Stream) => createDeadLetters({ stream, clock: () => 5 })
@@ -149,9 +154,10 @@ for (const [name, create] of Object.entries(places)) {
         projection: 'counting',
         version: 1,
         position: 2 * 4096,
-        reason: 'decode logs.received at 8192: cannot read poison',
       })
-      expect(await lettersOf(stream)).to.deep.equal([{ position: 8192, state: 'open', put: put?.position }])
+      const why = (await readAll(stream)).find(({ type }) => type === 'deadletter.explained')
+      expect(why).to.deep.include({ workspaceId: 'acme' }).and.not.have.property('subject')
+      expect(await lettersOf(stream)).to.deep.equal([{ position: 8192, state: 'open', put: why?.position }])
       const [letter] = await deadLetters(stream).letters(counting)
       expect(letter && (await deadLetters(stream).reason(letter))).to.equal(
         'decode logs.received at 8192: cannot read poison',
