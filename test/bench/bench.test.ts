@@ -1,8 +1,10 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { expect } from 'chai'
-import { checkAnswers } from './bench-server.ts'
+import { checkAnswers } from './bench-client.ts'
 import type { DriverAnswer } from './driver-task.ts'
 import { createProtobufWriter } from './protobuf-writer.ts'
-import { usedBetween, type Usage } from './process-usage.ts'
+import { cpuOfStat, cpuSeconds, usedBetween, type Usage } from './process-usage.ts'
 import { parseAnswer } from './raw-client.ts'
 import { formatJson, formatTable, percentile, type Section } from './report.ts'
 
@@ -108,6 +110,30 @@ describe('bench', () => {
     const before = usage(['1/1', 'ingest', 2], ['1/2', 'project', 5])
     const after = usage(['1/1', 'ingest', 3], ['1/2', 'project', 5.5], ['1/3', 'ingest', 0.25])
     expect(usedBetween(before, after)).to.deep.equal({ ingest: 1.25, project: 0.5, query: 0, runtime: 0 })
+  })
+
+  describe('CPU of a process', () => {
+    it('is its own in user and system mode, and that of children that have ended', () => {
+      // Fields 14 to 17 of proc_pid_stat(5), here 1,200, 34, 500 and 66 ticks; the name may hold anything.
+      const stat = '4711 (odd) name (x) S 1 4711 4711 0 -1 4194304 9 8 7 6 1200 34 500 66 20 0 12 0 99 1000 200'
+      expect(cpuOfStat(stat)).to.equal(18)
+    })
+
+    it('counts what it has started', async () => {
+      const spin = 'while (process.cpuUsage().user < 200_000) Math.sqrt(2)'
+      const parent = `require('node:child_process').spawnSync(process.execPath, ['-e', ${JSON.stringify(spin)}])`
+      const child = spawn(process.execPath, ['-e', `${parent}; console.log('spun'); setInterval(() => {}, 1000)`])
+      try {
+        await once(child.stdout, 'data')
+        expect(cpuSeconds(child.pid ?? 0)).to.be.at.least(0.1)
+      } finally {
+        child.kill('SIGKILL')
+      }
+    })
+
+    it('cannot be told of one that is gone', () => {
+      expect(() => cpuSeconds(2 ** 30)).to.throw('does not run')
+    })
   })
 
   it('writes protobuf with lengths of one and more bytes', () => {

@@ -2,33 +2,47 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { BenchFailure } from './bench-server.ts'
+import { BenchFailure } from './bench-client.ts'
 import { benchAllowance } from './allowance.ts'
+import { benchClusterIngest } from './cluster-ingest.ts'
+import { benchClusterProject } from './cluster-project.ts'
 import { benchIngest } from './ingest.ts'
 import { benchProject } from './project.ts'
 import { formatJson, formatTable, type Section } from './report.ts'
 import { fullScale, smallScale, type BenchContext } from './scale.ts'
 import { benchSearch } from './search.ts'
 
-// `npm run bench -- allowance|ingest|project|search [--small] [--json]`: figures of the real server, each beside its floor from the same
+// `npm run bench -- allowance|ingest|project|search [--cluster] [--small] [--json]`: figures of the real server, each beside its floor from the same
 // run. No figure fails a run; wrong work does: an answer that is no success, a record that no index counts.
 
-const benches: Readonly<Record<string, (context: BenchContext) => Promise<readonly Section[]>>> = {
+type Bench = (context: BenchContext) => Promise<readonly Section[]>
+
+const benches: Readonly<Record<string, Bench>> = {
   allowance: benchAllowance,
   ingest: benchIngest,
   project: benchProject,
   search: benchSearch,
 }
-const usage = `usage: npm run bench -- ${Object.keys(benches).join('|')} [--small] [--json] [--seed N]`
+/** The same of a cluster, on engines of its own. */
+const clusterBenches: Readonly<Record<string, Bench>> = {
+  ingest: benchClusterIngest,
+  project: benchClusterProject,
+}
+const usage = `usage: npm run bench -- ${Object.keys(benches).join('|')} [--cluster] [--small] [--json] [--seed N]`
 const recordsBeginBeforeMs = 3_600_000
 
 function readArguments() {
   const { values, positionals } = parseArgs({
-    options: { small: { type: 'boolean' }, json: { type: 'boolean' }, seed: { type: 'string' } },
+    options: {
+      cluster: { type: 'boolean' },
+      small: { type: 'boolean' },
+      json: { type: 'boolean' },
+      seed: { type: 'string' },
+    },
     allowPositionals: true,
   })
   const [name = '', ...others] = positionals
-  const bench = benches[name]
+  const bench = (values.cluster === true ? clusterBenches : benches)[name]
   if (bench === undefined || others.length > 0) throw new Error(usage)
   return { ...values, name, bench }
 }
@@ -42,11 +56,12 @@ function argumentsOrExit(): ReturnType<typeof readArguments> {
   }
 }
 
-const { small = false, json = false, seed, name, bench } = argumentsOrExit()
+const { cluster = false, small = false, json = false, seed, name, bench } = argumentsOrExit()
 const size = small ? smallScale : fullScale
 const scale = { ...size, ...(seed === undefined ? {} : { seed: Number(seed) }) }
 // The server under test must not depend on what the developer's shell happens to hold.
-for (const name of ['PORT', 'HOST', 'BASE_URL', 'THROUGHLINE_DATA', 'SESSION_KEYS']) delete process.env[name]
+for (const name of ['PORT', 'HOST', 'BASE_URL', 'THROUGHLINE_DATA', 'SESSION_KEYS', 'NATS_URL', 'ELASTICSEARCH_URL'])
+  delete process.env[name]
 
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => process.exit(1))
 const folder = mkdtempSync(join(tmpdir(), 'throughline-bench-'))
@@ -55,7 +70,7 @@ let failed = false
 try {
   const say = (text: string): void => console.error(`${new Date().toISOString().slice(11, 19)}  ${text}`)
   const sections = await bench({ scale, folder, startMs: Date.now() - recordsBeginBeforeMs, say })
-  const head = { bench: name, small, seed: scale.seed, node: process.version, cores: availableParallelism() }
+  const head = { bench: name, cluster, small, seed: scale.seed, node: process.version, cores: availableParallelism() }
   console.log(json ? formatJson(head, sections) : formatTable(sections))
   if (small && !json) console.log('\nSmall: enough to show that it works; the figures are mostly warm-up.')
 } catch (error) {

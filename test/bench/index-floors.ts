@@ -104,3 +104,21 @@ export const floorOfLogIndex = (bodies: Bodies): IndexLeast =>
       document: logDocument(record),
     }),
   })
+
+/** Decodes every body as the folds do, and nothing else. */
+function floorOfDecoding(bodies: Bodies, decode: (body: Buffer) => unknown): Least {
+  const watch = createStopwatch()
+  const reader = openBodies(bodies)
+  for (let index = 0; index < bodyCount(bodies); index++) {
+    const sent = reader.read(index)
+    watch.time(() => decode(bodies.headers['content-encoding'] === 'gzip' ? gunzipSync(sent) : sent))
+  }
+  reader.close()
+  return watch.least(bodies.records, bodies.rawBytes)
+}
+
+export const floorOfSpanDecoding = (bodies: Bodies): Least =>
+  floorOfDecoding(bodies, (body) => decodeSpans(body, 'application/x-protobuf', limits))
+
+export const floorOfLogDecoding = (bodies: Bodies): Least =>
+  floorOfDecoding(bodies, (body) => decodeLogs(body, 'application/json', { receivedAt: 0, limits }))

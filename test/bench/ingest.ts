@@ -1,5 +1,6 @@
 import { join } from 'node:path'
-import { expectCount, totalCpu, withServer, type BenchServer, type Cost, type Sizes } from './bench-server.ts'
+import { expectCount, type Kind } from './bench-client.ts'
+import { totalCpu, withServer, type BenchServer, type Cost, type Sizes } from './bench-server.ts'
 import type { Bodies } from './bodies.ts'
 import { startDriver, type Driver } from './drive.ts'
 import type { DriverAnswer } from './driver-task.ts'
@@ -19,7 +20,6 @@ import { atLeast, atMost, percentile, type Floor, type Row, type Section } from 
 import { recordsPerRequest, warmUpRecordsPerRequest, warmUpSeed, type BenchContext } from './scale.ts'
 import { makeSpanCorpus } from './span-corpus.ts'
 
-type Kind = 'traces' | 'logs'
 /** One kind of request: its bodies, others to warm up with, and its floors but for the bare server's. */
 type Input = Readonly<{ kind: Kind; noun: string; bodies: Bodies; warmUp: Bodies; least: LeastOf }>
 type LeastOf = Readonly<{ reading: Least; packing: Least; storing: Least }>

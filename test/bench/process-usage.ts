@@ -55,6 +55,22 @@ function purposeOf(name: string): Purpose {
 /** `getconf CLK_TCK`, which is 100 on every Linux that Node runs on. */
 const ticksPerSecond = 100
 
+/**
+ * CPU seconds that a `stat` file of a process tells: of all its threads, those that have ended included, and of children that have
+ * ended. Source: utime, stime, cutime and cstime of proc_pid_stat(5).
+ */
+export const cpuOfStat = (text: string): number =>
+  statFields(text)
+    .slice(11, 15)
+    .reduce((ticks, field) => ticks + Number(field), 0) / ticksPerSecond
+
+/** CPU seconds of a process and of all that it has started, since they began. Linux only. */
+export function cpuSeconds(root: number): number {
+  const stats = processTree(root).flatMap((pid) => read(`/proc/${pid}/stat`) ?? [])
+  if (stats.length === 0) throw new Error(`process ${root} does not run, or there is no /proc`)
+  return stats.reduce((sum, stat) => sum + cpuOfStat(stat), 0)
+}
+
 /** Nanoseconds on a CPU where the kernel counts them, else clock ticks. Source: Documentation/scheduler/sched-stats. */
 function secondsOf(task: string): number {
   const schedstat = read(`${task}/schedstat`)

@@ -1,5 +1,6 @@
 import { join } from 'node:path'
-import { BenchFailure, expectCount, withServer, type Cost, type Sizes } from './bench-server.ts'
+import { BenchFailure, expectCount, type Kind } from './bench-client.ts'
+import { withServer, type Cost, type Sizes } from './bench-server.ts'
 import { bodyCount, type Bodies } from './bodies.ts'
 import { startDriver, type Driver } from './drive.ts'
 import type { DriverAnswer } from './driver-task.ts'
@@ -10,7 +11,6 @@ import { atMost, percentile, type Row, type Section } from './report.ts'
 import { recordsPerRequest, warmUpSeed, type BenchContext } from './scale.ts'
 import { makeSpanCorpus } from './span-corpus.ts'
 
-type Kind = 'traces' | 'logs'
 type Input = Readonly<{ kind: Kind; noun: string; bodies: Bodies; warmUp: Bodies; paced: Bodies; least: IndexLeast }>
 type Make = (name: string, seed: number, records: number, perRequest: number) => Bodies
 

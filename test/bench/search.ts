@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { isJsonObject, type Json, type JsonObject } from '#src/lib/json.ts'
-import { BenchFailure, expectCount, withServer, type BenchServer } from './bench-server.ts'
+import { BenchFailure, expectCount, type BenchClient } from './bench-client.ts'
+import { withServer } from './bench-server.ts'
 import { startDriver, type Driver } from './drive.ts'
 import { startBareServer } from './floors.ts'
 import { makeLogCorpus, type LogFacts } from './log-corpus.ts'
@@ -97,7 +98,7 @@ function logFigures({ logs }: Facts, from: number): readonly Figure[] {
 }
 
 /** What counting says must be what was sent, before anything is timed. */
-async function checkAll(server: BenchServer, { spans, logs }: Facts, from: number, figures: readonly Figure[]) {
+async function checkAll(server: BenchClient, { spans, logs }: Facts, from: number, figures: readonly Figure[]) {
   expectCount('spans', await server.countSpans(from), spans.spans)
   expectCount('logs', await server.countLogs(from), logs.records)
   for (const { q, matches } of [...logs.words, ...logs.phrases]) {
@@ -115,11 +116,11 @@ async function checkAll(server: BenchServer, { spans, logs }: Facts, from: numbe
 /** Latencies over HTTP, one search at a time, after one round that is not counted. */
 async function timeQueries(
   driver: Driver,
-  { server, cookie }: BenchServer,
+  { baseUrl, cookie }: BenchClient,
   paths: readonly string[],
   atLeast: number,
 ): Promise<Float64Array> {
-  const task = { kind: 'query', url: server.baseUrl, cookie, paths } as const
+  const task = { kind: 'query', url: baseUrl, cookie, paths } as const
   const rounds = Math.max(1, Math.ceil(atLeast / paths.length))
   await driver.run({ ...task, rounds: Math.min(rounds, 20) })
   const { answers, latencies } = await driver.run({ ...task, rounds })
@@ -131,7 +132,7 @@ async function timeQueries(
 
 type Floors = Readonly<{ traces: Float64Array; logs: Float64Array; bare: Float64Array }>
 
-async function measureFloors(driver: Driver, server: BenchServer, from: number, queries: number): Promise<Floors> {
+async function measureFloors(driver: Driver, server: BenchClient, from: number, queries: number): Promise<Floors> {
   const nothing = 'nosuchwordanywhere'
   const traces = await timeQueries(
     driver,
