@@ -12,26 +12,28 @@ export const limitsBeside = {
 
 /**
  * A log that another thread or process writes: for reading, and for the few decisions that its readers put into it. It is opened for
- * writing by the first append.
+ * writing by the first of them, and where it is cut.
  */
 export async function openLogBeside(log: LogFile): Promise<Stream> {
   const reader = await openSqliteStreamReader(log)
   let writer: Promise<SqliteStream> | undefined
+  const write = async <T>(task: (stream: SqliteStream) => Promise<T>): Promise<T> => {
+    writer ??= createSqliteStream({ ...log, thread: false, limits: limitsBeside })
+    try {
+      return await task(await writer)
+    } catch (error) {
+      if (error instanceof ConflictError) throw error
+      // What could not be opened is opened anew the next time; so is what an I/O error has broken.
+      const failed = writer
+      writer = undefined
+      await failed?.then((stream) => stream.close()).catch(() => undefined)
+      throw error
+    }
+  }
   return {
     ...reader,
-    append: async (...given) => {
-      writer ??= createSqliteStream({ ...log, thread: false, limits: limitsBeside })
-      try {
-        return await (await writer).append(...given)
-      } catch (error) {
-        if (error instanceof ConflictError) throw error
-        // What could not be opened is opened anew the next time; so is what an I/O error has broken.
-        const failed = writer
-        writer = undefined
-        await failed?.then((stream) => stream.close()).catch(() => undefined)
-        throw error
-      }
-    },
+    append: (...given) => write((stream) => stream.append(...given)),
+    cut: (upTo) => write((stream) => stream.cut(upTo)),
     close: async () => {
       await reader.close()
       await (await writer?.catch(() => undefined))?.close()

@@ -22,6 +22,18 @@ export function lostTail(partition: string, after: Position, head: Position): Pe
   })
 }
 
+/** A reader stands before the first event that a log still holds, and has not had what was cut. */
+export function cutBefore(partition: string, after: Position, first: Position): PermanentError {
+  return new PermanentError({
+    operation: `read after position ${after}`,
+    subject: `of stream ${partition}`,
+    hint: `it begins at ${first} by now: events that this reader has not had were cut; rebuild it from the beginning`,
+  })
+}
+
+/** The first event that a log still holds; `receivedAt` in ms. `isCut`: there were others before it. */
+export type FirstEvent = Readonly<{ position: Position; receivedAt: number; isCut: boolean }>
+
 /**
  * How far apart, by `receivedAt`, two events of one id may be for the second to be a repeat of the first; at this distance,
  * in either direction, it is a new event. In ms.
@@ -65,12 +77,21 @@ export interface Stream {
   /**
    * Events after `after`, in order, at most `max` (and at most about 8 MiB of payload, but at least one); an empty answer
    * means caught up. Rejects with PermanentError on a failed checksum or a hole that nothing explains, once all before it
-   * has been read, and when `after` lies beyond the head: the log has lost its tail.
+   * has been read, and when `after` lies beyond the head: the log has lost its tail. Where the log was cut, `beforeAll` is before
+   * the first event that it still holds; any other `after` from which a cut event would come next rejects with PermanentError.
    */
   read(after: Position, max: number): Promise<readonly RecordedEvent[]>
   /** Resolves when there may be an event after `after`, or when the signal aborts; never rejects. */
   changed(after: Position, signal: AbortSignal): Promise<void>
   /** Position of the last event; `beforeAll` when there is none. */
   head(): Promise<Position>
+  /** The first event that the log still holds; undefined when it holds none. */
+  first(): Promise<FirstEvent | undefined>
+  /**
+   * Cuts off the beginning, for good: all events at or below `upTo` are gone for every reader at once, but never the last event of
+   * the log, nor one that shares its message with an event that stays. Positions are not used again, and appends go on
+   * meanwhile. When it is broken off, calling it again does the rest.
+   */
+  cut(upTo: Position): Promise<void>
   close(): Promise<void>
 }

@@ -3,6 +3,7 @@ import { TransientError } from '#src/lib/failure.ts'
 import { readBytesMax } from '../stream.ts'
 import { askApi, failureOf, serverCodes } from './api.ts'
 import type { Nats } from './connect.ts'
+import type { Part } from './publish.ts'
 import { assemble, damageAt, eventsOf, storedByLeader, storedOf, type Run, type Stored } from './stored.ts'
 import type { LogName, Subjects } from './subjects.ts'
 
@@ -14,6 +15,8 @@ export type MessageSource = Readonly<{
   has(sequence: number): Promise<boolean>
   /** The events of the message that ends at a sequence, none where it was purged; asks the leader. */
   message(sequence: number): Promise<readonly RecordedEvent[]>
+  /** Which part of an event the message there is, of how many; undefined where there is none. Asks the leader. */
+  part(sequence: number): Promise<Part | undefined>
   /** The newest message of a subject, as the server writes subjects; asks the leader. */
   lastOf(subject: string): Promise<readonly RecordedEvent[]>
 }>
@@ -65,6 +68,7 @@ export function createMessageSource(nats: Nats, log: LogName, subjects: Subjects
       const last = await ofLeader({ seq: sequence })
       return last === undefined ? [] : whole(last)
     },
+    part: async (sequence) => (await ofLeader({ seq: sequence }))?.part,
     lastOf: async (subject) => {
       const last = await ofLeader({ last_by_subj: subject })
       return last === undefined ? [] : whole(last)

@@ -31,7 +31,10 @@ const epochBytes = 10
 const electionTimeoutMs = 30_000
 const electionPauseMs = 250
 
-type StreamInfo = Readonly<{ config: StreamConfig; state: Readonly<{ last_seq: number }> }>
+type StreamInfo = Readonly<{
+  config: StreamConfig
+  state: Readonly<{ first_seq: number; last_seq: number; messages: number }>
+}>
 
 const infoOf = (answer: Record<string, unknown>): StreamInfo => answer as unknown as StreamInfo
 
@@ -156,14 +159,22 @@ async function provision(nats: Nats, options: ProvisionOptions): Promise<void> {
   if (problems.length > 0) warn?.(`acknowledged events may be lost: ${problems.join('; ')}`)
 }
 
-/** Sequence of the last message of a log. Throws PermanentError when the log was made anew, TransientError when it is gone. */
-export async function lastSequence(nats: Nats, log: LogName, epoch: string): Promise<number> {
+/** Sequences of the first and of the last message; `first` is beyond `last` where there is none. */
+export type Ends = Readonly<{ first: number; last: number }>
+
+/** Where a log begins and ends now. Throws PermanentError when the log was made anew, TransientError when it is gone. */
+export async function endsOf(nats: Nats, log: LogName, epoch: string): Promise<Ends> {
   const info = await streamInfo(nats, log.stream)
   const subject = `stream ${log.stream}`
   if (info === undefined) {
     throw new TransientError({ operation: 'look at', subject, hint: 'it is not there: has it been removed?' })
   }
-  if (info.config.metadata['epoch'] === epoch) return info.state.last_seq
+  const { first_seq: first, last_seq: last, messages } = info.state
+  if (info.config.metadata['epoch'] === epoch) return { first: messages === 0 ? last + 1 : first, last }
   const hint = 'it was made anew and is another log: start this process again, and rebuild the readers'
   throw new PermanentError({ operation: 'look at', subject, hint })
 }
+
+/** Sequence of the last message of a log. Throws as `endsOf`. */
+export const lastSequence = async (nats: Nats, log: LogName, epoch: string): Promise<number> =>
+  (await endsOf(nats, log, epoch)).last

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeAll, positionStep, type Position, type RecordedEvent } from '#src/events/envelope.ts'
 import { TransientError } from '#src/lib/failure.ts'
-import { lostTail, readBytesMax, type Stream } from '../stream.ts'
+import { cutBefore, lostTail, readBytesMax, type Stream } from '../stream.ts'
 import type { Nats } from './connect.ts'
 import { sequenceAfter } from './message.ts'
 import type { MessageSource } from './message-source.ts'
@@ -28,12 +28,12 @@ function countWithin(events: readonly RecordedEvent[], max: number): number {
 /** Events that came with those that were given: messages hold more events than a reader asks for, and are read whole. */
 type Ahead = Readonly<{ after: Position; events: readonly RecordedEvent[] }>
 
-/** `read` of the port. */
+/** `read` of the port. `begin` tells the sequence with which the log begins now. */
 export function createRead(
   nats: Nats,
   log: LogName,
   source: MessageSource,
-  head: () => Promise<Position>,
+  { head, begin }: Readonly<{ head: () => Promise<Position>; begin: () => Promise<number> }>,
 ): Stream['read'] {
   /**
    * What it means that nothing whole was found at a sequence: true when the reader has caught up, false when the copy that
@@ -49,6 +49,17 @@ export function createRead(
     return false
   }
 
+  /**
+   * Where to read on when something else was found at a sequence: at the log's first message, when the log was cut up to there and
+   * the reader is one that begins. Undefined when the log should hold that sequence.
+   */
+  async function beginAfterCut(after: Position, sequence: number): Promise<number | undefined> {
+    const first = await begin()
+    if (first <= sequence) return undefined
+    if (after === beforeAll) return first
+    throw cutBefore(log.partition, after, headOf(first))
+  }
+
   let ahead: Ahead = { after: beforeAll, events: [] }
   const give = (events: readonly RecordedEvent[], max: number): readonly RecordedEvent[] => {
     const given = events.slice(0, countWithin(events, max))
@@ -58,12 +69,17 @@ export function createRead(
 
   return async (after, max) => {
     if (ahead.after === after && ahead.events.length > 0) return give(ahead.events, max)
-    const first = sequenceAfter(after)
+    let first = sequenceAfter(after)
     const started = performance.now()
     for (;;) {
       const { events, damage, next } = await source.run(first, Math.max(1, Math.min(max, messagesPerReadMax)))
       const fresh = events.filter(({ position }) => position > after)
       if (fresh.length > 0) return give(fresh, max)
+      const begun = damage !== undefined && next === first ? await beginAfterCut(after, first) : undefined
+      if (begun !== undefined) {
+        first = begun
+        continue
+      }
       if (damage !== undefined) throw damage
       const patient = performance.now() - started < catchUpTimeoutMs
       if (await hasCaughtUp(after, next, patient)) return []

@@ -4,10 +4,11 @@ import type { Appended, Stream } from '../stream.ts'
 import { createAppendCall, type AppendCall, type Expected } from './append-call.ts'
 import { createAppendShared, type AppendShared, type SharedLimits } from './append-shared.ts'
 import type { Nats } from './connect.ts'
+import { cutLog, firstOf } from './cut.ts'
 import { createIds } from './ids.ts'
 import { eventsPerMessageMax, messageBytes, packEvent, type PackedEvent } from './message.ts'
 import { createMessageSource } from './message-source.ts'
-import { lastSequence, streamInfo, untilLed } from './provision.ts'
+import { endsOf, lastSequence, streamInfo, untilLed } from './provision.ts'
 import { createPublisher } from './publish.ts'
 import { createRead, headOf } from './reader.ts'
 import { storedSubject } from './stream-config.ts'
@@ -103,7 +104,8 @@ export async function openJetStream(nats: Nats, { partition, prefix, limits }: J
   const waker = createWaker(nats, storedSubject(log), head)
   const publisher = createPublisher(nats, name, async () => void (await lastSequence(nats, log, epoch)))
   const source = createMessageSource(nats, log, subjects)
-  const read = createRead(nats, log, source, waker.head)
+  const begin = async (): Promise<number> => (await endsOf(nats, log, epoch)).first
+  const read = createRead(nats, log, source, { head: waker.head, begin })
   const ids = createIds(subjects, publisher, source)
   const appends = createAppends(name, limits, {
     shared: createAppendShared(subjects, publisher, limits),
@@ -111,8 +113,9 @@ export async function openJetStream(nats: Nats, { partition, prefix, limits }: J
     messageBytesMax: publisher.messageBytesMax,
   })
   let closing: Promise<void> | undefined
-  const checkOpen = (operation: string): void => {
+  const whileOpen = async <T>(operation: string, task: () => Promise<T>): Promise<T> => {
     if (closing !== undefined) throw new TransientError({ operation, subject: name, hint: 'it is closed' })
+    return task()
   }
   const close = async (): Promise<void> => {
     await appends.settled()
@@ -121,32 +124,28 @@ export async function openJetStream(nats: Nats, { partition, prefix, limits }: J
   return {
     partition,
     epoch,
-    append: async (events, expected) => {
-      checkOpen('append to')
-      const appended = await appends.append(events, expected)
-      waker.wake(appended.last)
-      return appended
-    },
-    find: async (eventIds, now) => {
-      checkOpen('search')
-      const sought = await Promise.all(eventIds.map((id) => ids.seek(id, now)))
-      const found = sought.flatMap(({ found: each }) => (each === undefined ? [] : [each]))
-      return new Map(found.map(({ header, position }) => [header.id, { ...header, position }]))
-    },
-    last: async (subject) => {
-      checkOpen('read the last event of')
-      const events = await source.lastOf(subjects.ofSubject(subject))
-      return events.findLast((event) => event.subject === subject)
-    },
-    read: async (after, max) => {
-      checkOpen('read')
-      return read(after, max)
-    },
+    append: (events, expected) =>
+      whileOpen('append to', async () => {
+        const appended = await appends.append(events, expected)
+        waker.wake(appended.last)
+        return appended
+      }),
+    find: (eventIds, now) =>
+      whileOpen('search', async () => {
+        const sought = await Promise.all(eventIds.map((id) => ids.seek(id, now)))
+        const found = sought.flatMap(({ found: each }) => (each === undefined ? [] : [each]))
+        return new Map(found.map(({ header, position }) => [header.id, { ...header, position }]))
+      }),
+    last: (subject) =>
+      whileOpen('read the last event of', async () => {
+        const events = await source.lastOf(subjects.ofSubject(subject))
+        return events.findLast((event) => event.subject === subject)
+      }),
+    read: (after, max) => whileOpen('read', () => read(after, max)),
     changed: waker.wait,
-    head: async () => {
-      checkOpen('ask the head of')
-      return head()
-    },
+    head: () => whileOpen('ask the head of', head),
+    first: () => whileOpen('ask the first event of', () => firstOf(nats, log, epoch, source)),
+    cut: (upTo) => whileOpen('cut', () => cutLog(nats, log, epoch, { source, upTo })),
     statistics: appends.statistics,
     close: () => (closing ??= close()),
   }

@@ -12,11 +12,13 @@ import {
 import { PermanentError, TransientError } from '#src/lib/failure.ts'
 import {
   ConflictError,
+  cutBefore,
   lostTail,
   readBytesMax,
   repeatWindowMs,
   type Appended,
   type AppendedEvent,
+  type FirstEvent,
   type Stream,
 } from '../stream.ts'
 import { createWaiters } from '../waiters.ts'
@@ -47,12 +49,16 @@ type Log = Readonly<{
   within(id: EventId, at: number): RecordedEvent | undefined
   last(subject: string): RecordedEvent | undefined
   read(after: Position, max: number): readonly RecordedEvent[]
+  first(): FirstEvent | undefined
+  cut(upTo: Position): void
 }>
 
 function createLog(partition: string): Log {
   const log: RecordedEvent[] = []
   const byId = new Map<EventId, RecordedEvent[]>()
   const subjects = new Map<string, RecordedEvent>()
+  /** How many events were cut. */
+  let gone = 0
 
   const head = (): Position => log.at(-1)?.position ?? beforeAll
   const within = (id: EventId, at: number): RecordedEvent | undefined =>
@@ -69,6 +75,13 @@ function createLog(partition: string): Log {
     byId.set(event.id, [...(byId.get(event.id) ?? []), recorded])
     if (event.subject !== undefined) subjects.set(event.subject, recorded)
     return { position: recorded.position }
+  }
+
+  function forget(event: RecordedEvent): void {
+    const others = (byId.get(event.id) ?? []).filter((other) => other !== event)
+    if (others.length > 0) byId.set(event.id, others)
+    else byId.delete(event.id)
+    if (event.subject !== undefined && subjects.get(event.subject) === event) subjects.delete(event.subject)
   }
 
   return {
@@ -94,20 +107,29 @@ function createLog(partition: string): Log {
     },
     read: (after, max) => {
       if (sequenceOf(after) > sequenceOf(head())) throw lostTail(partition, after, head())
+      if (after !== beforeAll && sequenceOf(after) < gone) throw cutBefore(partition, after, (gone + 1) * positionStep)
       const events: RecordedEvent[] = []
       let bytes = 0
-      // Positions are the steps 1, 2, 3 …: the event after step n stands at index n.
-      for (const event of log.slice(sequenceOf(after), sequenceOf(after) + max)) {
+      // Positions are the steps 1, 2, 3 …: the event after step n stands at index n, less those that were cut.
+      const start = Math.max(0, sequenceOf(after) - gone)
+      for (const event of log.slice(start, start + max)) {
         bytes += event.payload.length
         if (bytes > readBytesMax && events.length > 0) break
         events.push(copyOf(event))
       }
       return events
     },
+    first: () => log[0] && { position: log[0].position, receivedAt: log[0].receivedAt, isCut: gone > 0 },
+    cut: (upTo) => {
+      const count = Math.min(sequenceOf(upTo) - gone, log.length - 1)
+      if (count <= 0) return
+      log.splice(0, count).forEach(forget)
+      gone += count
+    },
   }
 }
 
-/** A log that lives and dies with its process: for tests and simulations. It keeps everything and forgets no id. */
+/** A log that lives and dies with its process: for tests and simulations. It keeps what is not cut, and forgets no id of it. */
 export function createMemoryStream({ partition, epoch = randomUUID() }: MemoryStreamOptions): Stream {
   const log = createLog(partition)
   const waiters = createWaiters(log.head)
@@ -142,6 +164,14 @@ export function createMemoryStream({ partition, epoch = randomUUID() }: MemorySt
     head: async () => {
       checkOpen('ask the head of')
       return log.head()
+    },
+    first: async () => {
+      checkOpen('ask the first event of')
+      return log.first()
+    },
+    cut: async (upTo) => {
+      checkOpen('cut')
+      log.cut(upTo)
     },
     close: async () => {
       closed = true

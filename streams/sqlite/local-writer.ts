@@ -1,3 +1,4 @@
+import type { Position } from '#src/events/envelope.ts'
 import { present } from '#src/lib/assert.ts'
 import { freeBytes } from '#src/lib/free-bytes.ts'
 import { createAnnouncer, type Announcer } from './waker.ts'
@@ -9,6 +10,8 @@ export interface RemoteWriter {
   /** Takes the group's bytes for itself: the caller has them no more. */
   commit(group: Group): Promise<readonly Outcome[]>
   broken(): Promise<boolean>
+  /** One step; see `LogWriter.cut`. */
+  cut(upTo: Position): Promise<boolean>
   close(): Promise<void>
 }
 
@@ -33,6 +36,10 @@ export function createLocalWriter(options: LogWriterOptions): RemoteWriter {
       } finally {
         freeBytes(group.payloads)
       }
+    },
+    cut: async (upTo) => {
+      setImmediate(() => open?.writer.tidy())
+      return present(open, 'a writer is opened first').writer.cut(upTo)
     },
     broken: async () => open?.writer.broken() ?? false,
     close: async () => {

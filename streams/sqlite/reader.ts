@@ -10,7 +10,8 @@ import {
   type RecordedEvent,
 } from '#src/events/envelope.ts'
 import { PermanentError } from '#src/lib/failure.ts'
-import { lostTail, readBytesMax } from '../stream.ts'
+import { cutBefore, lostTail, readBytesMax, type FirstEvent } from '../stream.ts'
+import { createCutMark } from './cut.ts'
 import { failureOf, openForReading, type LogFile } from './database.ts'
 import { createIdLookup } from './ids.ts'
 
@@ -21,6 +22,7 @@ export type LogReader = Readonly<{
   find(ids: readonly EventId[], now: number): ReadonlyMap<EventId, EventHeader & Readonly<{ position: Position }>>
   last(subject: string): RecordedEvent | undefined
   head(): Position
+  first(): FirstEvent | undefined
   close(): void
 }>
 
@@ -40,10 +42,12 @@ function eventOf(row: Record<string, SQLOutputValue>, seq: number, file: string)
   return event
 }
 
-function createRead(database: DatabaseSync, { file, partition }: LogFile, head: () => Position): LogReader['read'] {
+type Places = Readonly<{ head(): Position; cut(): number }>
+
+function createRead(database: DatabaseSync, { file, partition }: LogFile, places: Places): LogReader['read'] {
   const select = database.prepare('SELECT seq, crc, header, payload FROM events WHERE seq > ? ORDER BY seq LIMIT ?')
-  return (after, max) => {
-    const sequence = Math.floor(after / positionStep)
+  const { head, cut } = places
+  const readAfter = (sequence: number, max: number): readonly RecordedEvent[] => {
     const events: RecordedEvent[] = []
     let bytes = 0
     for (const row of select.iterate(sequence, max)) {
@@ -58,8 +62,21 @@ function createRead(database: DatabaseSync, { file, partition }: LogFile, head: 
         throw error
       }
     }
-    if (events.length === 0 && max > 0 && head() < sequence * positionStep) throw lostTail(partition, after, head())
     return events
+  }
+  return function read(after, max) {
+    const gone = cut()
+    const sequence = Math.floor(after / positionStep)
+    if (after !== beforeAll && sequence < gone) throw cutBefore(partition, after, (gone + 1) * positionStep)
+    try {
+      const events = readAfter(Math.max(sequence, gone), max)
+      if (events.length === 0 && max > 0 && head() < sequence * positionStep) throw lostTail(partition, after, head())
+      return events
+    } catch (error) {
+      // It was cut between the look at the mark and the look at the rows.
+      if (cut() !== gone) return read(after, max)
+      throw error
+    }
   }
 }
 
@@ -81,10 +98,21 @@ export function createLogReader(log: LogFile, busyTimeoutMs: number): LogReader 
     const value = selectHead.get()?.['head']
     return typeof value === 'number' ? value * positionStep : beforeAll
   }
-  const read = createRead(database, log, head)
+  const cut = createCutMark(database)
+  const selectFirst = database.prepare(
+    'SELECT seq, crc, header, payload FROM events WHERE seq > ? ORDER BY seq LIMIT 1',
+  )
+  const first = (): FirstEvent | undefined => {
+    const row = selectFirst.get(cut())
+    if (row === undefined) return undefined
+    const { position, receivedAt } = eventOf(row, Number(row['seq']), log.file)
+    return { position, receivedAt, isCut: position > positionStep }
+  }
+  const read = createRead(database, log, { head, cut })
   return {
     epoch,
     head: () => guard('ask the head of log', head),
+    first: () => guard('read log', first),
     read: (after, max) => guard('read log', () => read(after, max)),
     find: (ids, now) =>
       guard('search log', () => {
@@ -98,7 +126,7 @@ export function createLogReader(log: LogFile, busyTimeoutMs: number): LogReader 
     last: (subject) =>
       guard('search log', () => {
         const row = selectLast.get(subject)
-        return row === undefined ? undefined : eventOf(row, Number(row['seq']), log.file)
+        return row === undefined || Number(row['seq']) <= cut() ? undefined : eventOf(row, Number(row['seq']), log.file)
       }),
     close: () => database.close(),
   }

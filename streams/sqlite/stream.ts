@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import type { Position } from '#src/events/envelope.ts'
 import { PermanentError, TransientError } from '#src/lib/failure.ts'
@@ -33,11 +34,13 @@ export type SqliteStream = Stream & Readonly<{ statistics(): AppendStatistics }>
 const pollMsDefault = 150
 const busyTimeoutMsDefault = 2_000
 const checkpointBytesDefault = 8 * 1024 * 1024
+/** How long cutting rests after each step, by what the step took. */
+const pausePerStep = 4
 
 function startThread(options: LogWriterOptions): RemoteWriter {
   const worker = new Worker(new URL('thread.ts', import.meta.url), { workerData: options, name: 'log-writer' })
-  const remote = createRemote<RemoteWriter>(worker, `the writer of ${options.file}`, (_method, [group]) =>
-    group === undefined ? [] : [(group as Group).payloads.buffer as ArrayBuffer],
+  const remote = createRemote<RemoteWriter>(worker, `the writer of ${options.file}`, (method, [group]) =>
+    method === 'commit' ? [(group as Group).payloads.buffer as ArrayBuffer] : [],
   )
   const stop = async (): Promise<void> => void (await worker.terminate())
   return {
@@ -51,6 +54,7 @@ function startThread(options: LogWriterOptions): RemoteWriter {
     },
     commit: (group) => remote.commit(group),
     broken: () => remote.broken(),
+    cut: (upTo) => remote.cut(upTo),
     close: async () => {
       try {
         await remote.close()
@@ -61,7 +65,7 @@ function startThread(options: LogWriterOptions): RemoteWriter {
   }
 }
 
-type Reads = Pick<Stream, 'partition' | 'epoch' | 'find' | 'last' | 'read' | 'changed' | 'head'> &
+type Reads = Pick<Stream, 'partition' | 'epoch' | 'find' | 'last' | 'read' | 'changed' | 'head' | 'first'> &
   Readonly<{ close(): void }>
 
 /** The reading half, over a connection in the calling thread. */
@@ -81,6 +85,7 @@ function createReads({ file, partition, ...options }: SqliteStreamReaderOptions)
     read: async (after, max) => open('read').read(after, max),
     changed: waker.wait,
     head: async (): Promise<Position> => open('ask the head of').head(),
+    first: async () => open('ask the first event of').first(),
     close: () => {
       if (closed) return
       closed = true
@@ -90,17 +95,18 @@ function createReads({ file, partition, ...options }: SqliteStreamReaderOptions)
   }
 }
 
-/** Reads a log that this or another thread or process writes. Its `append` rejects with PermanentError. */
+/** Reads a log that this or another thread or process writes. Its `append` and `cut` reject with PermanentError. */
 export async function openSqliteStreamReader(options: SqliteStreamReaderOptions): Promise<Stream> {
   const reads = createReads(options)
+  const refuse = (operation: string): PermanentError =>
+    new PermanentError({ operation, subject: options.file, hint: 'it was opened for reading only' })
   return {
     ...reads,
     append: async () => {
-      throw new PermanentError({
-        operation: 'append to',
-        subject: options.file,
-        hint: 'it was opened for reading only',
-      })
+      throw refuse('append to')
+    },
+    cut: async () => {
+      throw refuse('cut')
     },
     close: async () => reads.close(),
   }
@@ -133,9 +139,10 @@ export async function createSqliteStream(options: SqliteStreamOptions): Promise<
   const reads = await openBoth(writer, () => createReads(options))
   let told = false
 
-  const queue = createAppendQueue(`stream ${partition}`, limits, async (group) => {
+  /** What the writer does, and who is told when it can write no more. */
+  const watched = async <T>(done: Promise<T>): Promise<T> => {
     try {
-      return await writer.commit(group)
+      return await done
     } catch (error) {
       // A thread that has ended cannot say so itself.
       const broken = await writer.broken().catch(() => true)
@@ -145,7 +152,8 @@ export async function createSqliteStream(options: SqliteStreamOptions): Promise<
       }
       throw error
     }
-  })
+  }
+  const queue = createAppendQueue(`stream ${partition}`, limits, (group) => watched(writer.commit(group)))
 
   let closing: Promise<void> | undefined
   const close = async (): Promise<void> => {
@@ -158,6 +166,14 @@ export async function createSqliteStream(options: SqliteStreamOptions): Promise<
     ...reads,
     append: queue.append,
     statistics: queue.statistics,
+    cut: async (upTo) => {
+      for (;;) {
+        const begun = performance.now()
+        if (!(await watched(writer.cut(upTo)))) return
+        // Appends of every process have their turn in between.
+        await pause(pausePerStep * (performance.now() - begun))
+      }
+    },
     close: () => (closing ??= close()),
   }
 }

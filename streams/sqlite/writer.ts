@@ -3,6 +3,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import { beforeAll, positionStep, type EventId, type Position } from '#src/events/envelope.ts'
 import { PermanentError, TransientError } from '#src/lib/failure.ts'
 import type { Appended, AppendedEvent } from '../stream.ts'
+import { createCut, type Cut } from './cut.ts'
 import { failureOf, isHarmless, openForWriting, type LogFile } from './database.ts'
 import { createIdLookup, createIdTable, type Found } from './ids.ts'
 import { rowCrc } from './reader.ts'
@@ -38,6 +39,11 @@ export type LogWriter = Readonly<{
    */
   commit(group: Group): readonly Outcome[]
   broken(): boolean
+  /**
+   * One step of cutting off what is at or below a position, in a transaction; false when nothing is left to do. Throws as `commit`
+   * does.
+   */
+  cut(upTo: Position): boolean
   /** Moves what was committed from the WAL into the database, when enough has come together. Not for the way of an ack. */
   tidy(): void
   close(): void
@@ -57,6 +63,7 @@ type Statements = Readonly<{
   insert(seq: number, event: PackedEvent, payload: Uint8Array): void
   lookup(id: EventId, at: number): Found | undefined
   forget(at: number, max: number): void
+  cut: Cut
 }>
 
 function prepare(database: DatabaseSync): Statements {
@@ -66,6 +73,7 @@ function prepare(database: DatabaseSync): Statements {
   const headOfSubject = database.prepare('SELECT max(seq) AS seq FROM events WHERE subject = ?')
   const insert = database.prepare('INSERT INTO events (seq, crc, subject, header, payload) VALUES (?, ?, ?, ?, ?)')
   const ids = createIdTable(database)
+  const cut = createCut(database)
   const sequence = (row: Record<string, unknown> | undefined): number =>
     typeof row?.['seq'] === 'number' ? row['seq'] : 0
   return {
@@ -76,13 +84,17 @@ function prepare(database: DatabaseSync): Statements {
       if (database.isTransaction) database.exec('ROLLBACK')
     },
     head: () => sequence(head.get()),
-    headOfSubject: (subject) => sequence(headOfSubject.get(subject)) * positionStep,
+    headOfSubject: (subject) => {
+      const seq = sequence(headOfSubject.get(subject))
+      return seq > cut.mark() ? seq * positionStep : beforeAll
+    },
     insert: (seq, event, payload) => {
       insert.run(seq, rowCrc(seq, event.header), event.subject, event.header, payload)
       ids.remember(event.id, event.receivedAt, seq)
     },
     lookup: createIdLookup(database),
     forget: ids.forget,
+    cut,
   }
 }
 
@@ -182,16 +194,13 @@ export function createLogWriter(options: LogWriterOptions, announce: (head: Posi
   const stopped = (): TransientError =>
     new TransientError({ operation: 'append to log', subject: file, cause: failure, hint: 'stopped: open it anew' })
 
-  function commit(group: Group): readonly Outcome[] {
+  function inTransaction<T>(task: () => T): T {
     if (failure !== undefined) throw stopped()
     try {
       statements.begin()
-      const { outcomes, head, written } = writeGroup(group, statements)
+      const done = task()
       statements.commit()
-      if (written === 0) return outcomes
-      untidyBytes += group.payloads.length + written * overheadBytes
-      announce(head * positionStep)
-      return outcomes
+      return done
     } catch (error) {
       const failed = fail(error)
       try {
@@ -201,6 +210,24 @@ export function createLogWriter(options: LogWriterOptions, announce: (head: Posi
       }
       throw failed
     }
+  }
+
+  function commit(group: Group): readonly Outcome[] {
+    const { outcomes, head, written } = inTransaction(() => writeGroup(group, statements))
+    if (written === 0) return outcomes
+    untidyBytes += group.payloads.length + written * overheadBytes
+    announce(head * positionStep)
+    return outcomes
+  }
+
+  function cut(upTo: Position): boolean {
+    const removed = inTransaction(() => {
+      // The last event stays: sequences go on from it.
+      statements.cut.set(Math.min(Math.floor(upTo / positionStep), statements.head() - 1))
+      return statements.cut.sweep()
+    })
+    untidyBytes += removed * overheadBytes
+    return removed > 0
   }
 
   function tidy(): void {
@@ -214,5 +241,5 @@ export function createLogWriter(options: LogWriterOptions, announce: (head: Posi
     }
   }
 
-  return { epoch, commit, broken: () => failure !== undefined, tidy, close: () => database.close() }
+  return { epoch, commit, cut, broken: () => failure !== undefined, tidy, close: () => database.close() }
 }

@@ -6,6 +6,7 @@ import { PermanentError, TransientError } from '#src/lib/failure.ts'
 import { ConflictError, readBytesMax, repeatWindowMs, type Stream } from '#streams/stream.ts'
 import { makeEvent, makeEvents, noon } from '#test/streams/make-event.ts'
 import { idsOf, readAll, rejection, stored, withoutPosition } from '#test/streams/read-all.ts'
+import { cutClauses } from './stream-cut.ts'
 import { subjectClauses } from './stream-subjects.ts'
 
 /** What an adapter's test gives to the contract: one log, and ways to get at what it has stored. */
@@ -185,6 +186,12 @@ export function streamContract(name: string, { durable, create }: StreamContract
     })
 
     subjectClauses(() => stream)
+    const reopened = async (): Promise<Stream> => {
+      await stream.close()
+      stream = await underTest.open()
+      return stream
+    }
+    cutClauses(() => stream, durable ? reopened : undefined)
 
     describe('find', () => {
       it('gives header and position of the ids within the hour before now, and leaves the rest out', async () => {
@@ -313,16 +320,11 @@ export function streamContract(name: string, { durable, create }: StreamContract
     if (durable) durableClauses()
 
     function durableClauses(): void {
-      const reopen = async (): Promise<void> => {
-        await stream.close()
-        stream = await underTest.open()
-      }
-
       it('keeps events, positions, epoch, ids and subjects over a reopening', async () => {
         const { last } = await stream.append([makeEvent('kept', { subject: 'order-1' })])
         const before = await readAll(stream)
         const { epoch } = stream
-        await reopen()
+        await reopened()
         expect(await readAll(stream)).to.deep.equal(before)
         expect([stream.epoch, await stream.head()]).to.deep.equal([epoch, last])
         expect((await stream.last('order-1'))?.position).to.equal(last)
@@ -337,7 +339,7 @@ export function streamContract(name: string, { durable, create }: StreamContract
         it(`does not give a subject’s newest event with a damaged ${part}`, async () => {
           await stream.append([makeEvent('first'), makeEvent('spoilt', { subject: 'order-1' })])
           await underTest.damage?.[part](1)
-          await reopen()
+          await reopened()
           expect(await rejection(stream.last('order-1'))).to.be.instanceOf(PermanentError)
         })
       }
@@ -346,7 +348,7 @@ export function streamContract(name: string, { durable, create }: StreamContract
         it(`gives what is whole before a damaged ${part}, and rejects at the damage`, async () => {
           const { events } = await stream.append(makeEvents(3))
           await underTest.damage?.[part](1)
-          await reopen()
+          await reopened()
           expect(idsOf(await stream.read(beforeEvents, 10))).to.deep.equal(['acme.traces.event-0'])
           const failure = await rejection(stream.read(events[0]?.position ?? 0, 10))
           expect(failure).to.be.instanceOf(PermanentError)

@@ -252,6 +252,22 @@ describe('the JetStream log', function () {
       expect(await stream.head()).to.equal(end)
     })
 
+    it('is cut off whole, or stays whole, and stays when it is the last', async () => {
+      await stream.append([makeEvent('before')])
+      const { last } = await stream.append([makeLarge('large', bytes)])
+      const middle = last - 4096
+      await stream.cut(middle)
+      expect(idsOf(await readAll(stream))).to.deep.equal(['acme.traces.large'])
+      await stream.cut(last)
+      expect(await stream.first()).to.deep.include({ position: last, isCut: true })
+      await stream.append([makeEvent('after')])
+      await stream.cut(middle)
+      expect(idsOf(await readAll(other))).to.deep.equal(['acme.traces.large', 'acme.traces.after'])
+      await stream.cut(last)
+      expect(idsOf(await readAll(other))).to.deep.equal(['acme.traces.after'])
+      expect(await messages()).to.equal(1)
+    })
+
     it('goes with others of its call, or not at all', async () => {
       const calls = [
         [makeLarge('large', bytes), makeEvent('beside')],
@@ -290,10 +306,10 @@ describe('the JetStream log', function () {
       expect(idsOf(await stream.read(2 * 4096, 10))).to.deep.equal(['acme.traces.after'])
     })
 
-    it('is found when messages were purged: from the start, and up to the end', async () => {
+    it('is found when messages were purged: from the start by who has not had them, and up to the end', async () => {
       await stream.append(makeEvents(4))
       await log.ask(`STREAM.PURGE.${log.name}`, { seq: 3 })
-      expect((await rejection(stream.read(0, 10))).message).to.match(/missing/)
+      expect((await rejection(stream.read(4096, 10))).message).to.match(/were cut/)
       expect(await stream.read(2 * 4096, 10)).to.have.length(2)
       await log.ask(`STREAM.PURGE.${log.name}`)
       const failure = await rejection(other.read(3 * 4096, 10))

@@ -5,7 +5,7 @@ import { limits } from '#src/config.ts'
 import { PermanentError, TransientError } from '#src/lib/failure.ts'
 import { openForWriting } from '#streams/sqlite/database.ts'
 import { openSqliteStreamReader } from '#streams/sqlite/stream.ts'
-import { readAll, rejection } from './read-all.ts'
+import { idsOf, readAll, rejection } from './read-all.ts'
 import { leaveHotJournal } from '#test/support/hot-journal.ts'
 import { makeLogFolder, type LogFolder } from './log-folder.ts'
 import { makeEvent, makeEvents, noon } from './make-event.ts'
@@ -214,6 +214,40 @@ describe('the sqlite stream', () => {
     await stream.close()
   })
 
+  describe('cutting off its beginning', () => {
+    const rows = (): number => {
+      const database = new DatabaseSync(log.file, { timeout: 2_000 })
+      const found = database.prepare('SELECT count(*) AS count FROM events').get()
+      database.close()
+      return Number(found?.['count'])
+    }
+
+    it('removes more than one step does, and a hole behind the cut is still found', async () => {
+      const stream = await log.open()
+      const { events } = await stream.append(makeEvents(1_300))
+      await stream.cut(events[1_289]?.position ?? 0)
+      expect([rows(), (await readAll(stream)).length]).to.deep.equal([10, 10])
+      log.sql('DELETE FROM events WHERE seq = 1291')
+      expect((await rejection(stream.read(0, 10))).message).to.contain('missing: the next one is 1292')
+      await stream.close()
+    })
+
+    it('is whole for readers when it was broken off, and the rest is done by the next one', async () => {
+      const stream = await log.open()
+      const { events } = await stream.append(makeEvents(4).map((event) => ({ ...event, subject: event.id })))
+      log.sql("INSERT INTO meta (name, value) VALUES ('cut', '2')")
+      expect(idsOf(await readAll(stream))).to.deep.equal(['acme.traces.event-2', 'acme.traces.event-3'])
+      expect(await stream.first()).to.deep.include({ position: events[2]?.position, isCut: true })
+      expect(await stream.last('acme.traces.event-1')).to.equal(undefined)
+      const anew = [makeEvent('anew', { subject: 'acme.traces.event-1' })]
+      await stream.append(anew, { subject: 'acme.traces.event-1', position: 0 })
+      expect(rows()).to.equal(5)
+      await stream.cut(0)
+      expect(rows()).to.equal(3)
+      await stream.close()
+    })
+  })
+
   describe('a reader', () => {
     it('hears at once of what another thread writes', async () => {
       const stream = await log.open({ thread: true, ...noPolling })
@@ -230,6 +264,7 @@ describe('the sqlite stream', () => {
       await (await log.open()).close()
       const reader = await openSqliteStreamReader({ file: log.file, partition: '0' })
       expect(await rejection(reader.append([makeEvent('one')]))).to.be.instanceOf(PermanentError)
+      expect(await rejection(reader.cut(0))).to.be.instanceOf(PermanentError)
       await reader.close()
       expect(await rejection(reader.head())).to.be.instanceOf(TransientError)
     })

@@ -1,0 +1,46 @@
+import { positionStep, type Position } from '#src/events/envelope.ts'
+import type { FirstEvent } from '../stream.ts'
+import { askApi, failureOf } from './api.ts'
+import type { Nats } from './connect.ts'
+import type { MessageSource } from './message-source.ts'
+import { endsOf } from './provision.ts'
+import type { LogName } from './subjects.ts'
+
+const whole = { index: 1, count: 1 }
+
+/** `cut` of the port: the server purges up to a sequence, in one step, and goes on counting from the last. */
+export async function cutLog(
+  nats: Nats,
+  log: LogName,
+  epoch: string,
+  { source, upTo }: Readonly<{ source: MessageSource; upTo: Position }>,
+): Promise<void> {
+  const { first, last } = await endsOf(nats, log, epoch)
+  let sequence = Math.min(Math.floor(upTo / positionStep), last)
+  if (sequence < first) return
+  const { index, count } = (await source.part(sequence)) ?? whole
+  // Events of several messages go whole, or not at all; and the last event stays.
+  if (index < count) sequence -= index
+  else if (sequence === last) sequence -= count
+  if (sequence < first) return
+  const asked = await askApi(nats, `STREAM.PURGE.${log.stream}`, { seq: sequence + 1 })
+  if ('error' in asked) throw failureOf(asked.error, 'cut', `stream ${log.stream}`)
+}
+
+/** `first` of the port. */
+export async function firstOf(
+  nats: Nats,
+  log: LogName,
+  epoch: string,
+  source: MessageSource,
+): Promise<FirstEvent | undefined> {
+  for (;;) {
+    const { first, last } = await endsOf(nats, log, epoch)
+    if (first > last) return undefined
+    const { events, damage } = await source.run(first, 1)
+    const [event] = events
+    if (event !== undefined) return { position: event.position, receivedAt: event.receivedAt, isCut: first > 1 }
+    // Unless it was cut just now, it cannot be read.
+    if ((await endsOf(nats, log, epoch)).first === first) throw damage
+  }
+}

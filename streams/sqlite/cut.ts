@@ -1,0 +1,56 @@
+import type { DatabaseSync } from 'node:sqlite'
+
+/**
+ * Where a log's beginning was cut off: the last sequence that is gone, in `meta`. It is set first, so that all of it is gone for
+ * every reader at once; the rows go afterwards, some at a time, because appends wait for whoever writes.
+ */
+export type Cut = Readonly<{
+  /** The last sequence that is gone; 0: none. */
+  mark(): number
+  /** Moves the mark up to a sequence, if it is below. */
+  set(seq: number): void
+  /** Removes rows at or below the mark, as many as one transaction should; how many. */
+  sweep(): number
+}>
+
+/** What one step removes at most: it is one transaction, and so one sync. */
+const stepRowsMax = 512
+const stepBytesMax = 8 * 1024 * 1024
+
+const markSql = "SELECT CAST(value AS INTEGER) AS seq FROM meta WHERE name = 'cut'"
+
+export function createCutMark(database: DatabaseSync): Cut['mark'] {
+  const select = database.prepare(markSql)
+  return () => {
+    const seq = select.get()?.['seq']
+    return typeof seq === 'number' ? seq : 0
+  }
+}
+
+export function createCut(database: DatabaseSync): Cut {
+  const mark = createCutMark(database)
+  const write = database.prepare(
+    `INSERT INTO meta (name, value) VALUES ('cut', ?) ON CONFLICT DO UPDATE SET value = excluded.value`,
+  )
+  const select = database.prepare(
+    'SELECT seq, length(payload) AS bytes FROM events WHERE seq <= ? ORDER BY seq LIMIT ?',
+  )
+  const remove = database.prepare('DELETE FROM events WHERE seq <= ?')
+  return {
+    mark,
+    set: (seq) => {
+      if (seq > mark()) write.run(String(seq))
+    },
+    sweep: () => {
+      let [last, rows, bytes] = [0, 0, 0]
+      for (const row of select.iterate(mark(), stepRowsMax)) {
+        bytes += Number(row['bytes'])
+        if (rows > 0 && bytes > stepBytesMax) break
+        last = Number(row['seq'])
+        rows++
+      }
+      if (rows > 0) remove.run(last)
+      return rows
+    },
+  }
+}
