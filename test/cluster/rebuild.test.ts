@@ -1,14 +1,17 @@
-import { spawn, spawnSync } from 'node:child_process'
+import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { createInterface } from 'node:readline'
 import { text } from 'node:stream/consumers'
+import { setTimeout } from 'node:timers/promises'
 import { expect } from 'chai'
 import type { JsonObject } from '#src/lib/json.ts'
 import { cli } from '../support/cli.ts'
 import { at, listOf, signIn, untilIndexed, type Reader } from '../support/client.ts'
 import { askElasticsearch } from '../support/elasticsearch.ts'
 import { enginesTimeoutMs } from '../support/engines.ts'
+import { createRandom } from '../support/index-fixture.ts'
 import { watchReading } from '../support/reading-watch.ts'
 import { runProgram } from '../support/run-program.ts'
 import type { FirstRun } from '../support/server.ts'
@@ -19,6 +22,7 @@ import { createTestCluster, type RoleProcess, type TestCluster } from './cluster
 const isSoak = process.env['SOAK'] === '1'
 const records = isSoak ? 1_000_000 : 10_000
 const perRequest = isSoak ? 500 : 250
+const kills = isSoak ? 20 : 3
 
 type Ran = Readonly<{ code: number | null; out: string; err: string }>
 
@@ -52,6 +56,31 @@ describe('rebuild and verify, beside a running cluster', function () {
     )
     return [...new Set(found.map(({ build }) => String(build)))]
   }
+  const start = (...args: readonly string[]): ChildProcess =>
+    spawn(process.execPath, argv(...args, '--json'), { stdio: ['ignore', 'pipe', 'pipe'], env: env() })
+  /** Beside what else this process does. */
+  async function finished(...args: readonly string[]): Promise<Ran> {
+    const child = start(...args)
+    const [out, err, [code]] = await Promise.all([text(child.stdout!), text(child.stderr!), once(child, 'close')])
+    return { code: code as number | null, out, err }
+  }
+  const underWay = /another rebuild of it is under way/
+  /** Runs a rebuild until it has told so much of its progress, and for a moment more; whether it was killed on its way. */
+  async function killRebuild(linesTold: number, momentMs: number): Promise<boolean> {
+    const rebuilding = start('rebuild', 'logs')
+    const [out, err] = [createInterface({ input: rebuilding.stdout! }), text(rebuilding.stderr!)]
+    const closed = once(rebuilding, 'close')
+    let told = 0
+    const isTold = new Promise<void>((resolve) => out.on('line', () => ++told === linesTold && resolve()))
+    await Promise.race([isTold, closed])
+    await Promise.race([setTimeout(momentMs), closed])
+    rebuilding.kill('SIGKILL')
+    await closed
+    // What one that was killed held is free when its lease has expired.
+    if (underWay.test(await err)) return killRebuild(linesTold, momentMs)
+    expect(await err).to.equal('')
+    return rebuilding.signalCode === 'SIGKILL'
+  }
   const untilRead = (): Promise<void> => untilIndexed({ dataFolder: test.dataFolder, output: server.lines })
 
   before(async function () {
@@ -82,22 +111,16 @@ describe('rebuild and verify, beside a running cluster', function () {
 
   it('moves readers to new builds of all indexes, while writers write and readers see every record, once', async () => {
     const watch = watchReading({ ...server, firstRun }, reader, 900)
-    const rebuilding = spawn(process.execPath, argv('rebuild', 'all', '--json'), {
-      stdio: ['ignore', 'pipe', 'inherit'],
-      env: env(),
-    })
-    const [out, [code]] = await Promise.all([text(rebuilding.stdout), once(rebuilding, 'close')])
-    const verifying = spawn(process.execPath, argv('verify', 'all', '--json'), {
-      stdio: ['ignore', 'pipe', 'inherit'],
-      env: env(),
-    })
-    const [verdicts, [verifiedCode]] = await Promise.all([text(verifying.stdout), once(verifying, 'close')])
+    const rebuilt = await finished('rebuild', 'all')
+    const compared = await finished('verify', 'all')
     const seen = await watch.stop()
-    expect(code, out).to.equal(0)
-    expect(verifiedCode, verdicts).to.equal(0)
+    expect(rebuilt.code, rebuilt.err).to.equal(0)
+    expect(compared.code, `${compared.out}${compared.err}`).to.equal(0)
     expect(seen.faults).to.deep.equal([])
     expect(Math.min(seen.answers, seen.sent)).to.be.above(10)
-    expect(new Set(listOf(lastLine(out), 'rebuilt').map(({ outcome }) => outcome))).to.deep.equal(new Set(['moved']))
+    expect(new Set(listOf(lastLine(rebuilt.out), 'rebuilt').map(({ outcome }) => outcome))).to.deep.equal(
+      new Set(['moved']),
+    )
     await untilRead()
     verified('all')
   })
@@ -111,6 +134,28 @@ describe('rebuild and verify, beside a running cluster', function () {
     await cli(test, 'drop', before[0] ?? '')
     expect(await buildsOf('logs', 'kept')).to.deep.equal([])
     verified('logs')
+  })
+
+  it('goes on after kill -9, at whatever moment, and readers see every record, once', async () => {
+    const random = createRandom(23)
+    const watch = watchReading({ ...server, firstRun }, reader, 900, 'watched')
+    let killed = 0
+    // A partition tells of three phases; what goes on where it was killed tells of fewer, and may end before.
+    for (let kill = 0; kill < kills; kill++) {
+      const isKilled = await killRebuild(1 + random.below(9), random.below(1_000))
+      killed += Number(isKilled)
+    }
+    let ran: Ran
+    do ran = await finished('rebuild', 'logs')
+    while (underWay.test(ran.err))
+    const seen = await watch.stop()
+    expect(ran.code, ran.err).to.equal(0)
+    expect(killed, 'rebuilds killed on their way').to.be.at.least(1)
+    expect(seen.faults).to.deep.equal([])
+    expect(Math.min(seen.answers, seen.sent)).to.be.above(10)
+    await untilRead()
+    verified('logs')
+    expect(await buildsOf('logs', 'building')).to.deep.equal([])
   })
 
   it('finds a document that was changed, one that was deleted and one that was added; rebuild repairs it', async () => {

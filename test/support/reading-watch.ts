@@ -4,9 +4,14 @@ import type { Server } from './server.ts'
 
 /**
  * A sender of single log records and a reader that knows which of them were acknowledged, at which position: each answer must
- * hold every record that its index had reached, once.
+ * hold every record that its index had reached, once. Nobody else sends for that service.
  */
-export function watchReading(server: Pick<Server, 'baseUrl' | 'firstRun'>, reader: Reader, sentMax: number) {
+export function watchReading(
+  server: Pick<Server, 'baseUrl' | 'firstRun'>,
+  reader: Reader,
+  sentMax: number,
+  service = 'tracked',
+) {
   const to = sendingTo(server, server.firstRun.keys)
   const acked = new Map<string, number>()
   const faults: string[] = []
@@ -16,7 +21,7 @@ export function watchReading(server: Pick<Server, 'baseUrl' | 'firstRun'>, reade
   async function send(): Promise<void> {
     while (!stopped.signal.aborted && acked.size < sentMax) {
       const name = `tracked ${acked.size}`
-      const ack = await to.logs([{ message: name, service: 'tracked', level: 'info' }])
+      const ack = await to.logs([{ message: name, service, level: 'info' }])
       acked.set(name, positionOf(ack))
     }
   }
@@ -24,7 +29,7 @@ export function watchReading(server: Pick<Server, 'baseUrl' | 'firstRun'>, reade
     let furthest = 0
     while (!stopped.signal.aborted) {
       const known = [...acked]
-      const { body } = await reader.get('/api/app/logs/search?service=tracked&limit=1000')
+      const { body } = await reader.get(`/api/app/logs/search?service=${service}&limit=1000`)
       const position = Number(at(body, 'index', 'position'))
       const names = listOf(body, 'logs').map((log) => String(log['message']))
       const found = new Set(names)
