@@ -79,6 +79,12 @@ export interface IndexWriter {
   changeRoster(projection: string, roster: Roster): Promise<boolean>
   /** The builds of the projection that are stored, of every version, in order of their names. */
   builds(projection: string): Promise<readonly StoredBuild[]>
+  /**
+   * Removes what the build holds of a workspace from events at or below `position`, its erasure; what was written from later ones
+   * stays. Resolves when it is durable; readers then find nothing of it, and meet no error meanwhile. Of two who do it, or when it
+   * was broken off, again changes nothing.
+   */
+  eraseWorkspace(index: IndexName, workspaceId: WorkspaceId, position: Position): Promise<void>
   /** Removes a build and all that it holds, whole or not at all; one that is not there is no failure. */
   drop(index: IndexName): Promise<void>
   close(): Promise<void>

@@ -1,5 +1,6 @@
 import type { Clock } from '#src/lib/clock.ts'
 import type { Position, RecordedEvent } from '#src/events/envelope.ts'
+import { isErasure } from '#src/events/erasure.ts'
 import { leftOut, type DeadLetters } from './dead-letters.ts'
 import { createDocumentCache, type CacheLimits } from './documents.ts'
 import { foldBatch, PoisonError } from './fold-batch.ts'
@@ -15,7 +16,7 @@ export type Lane = Readonly<{
   position(): Position
   /**
    * Folds and writes what of these events it has not had; after a failure it may be tried again. One that it cannot take becomes a
-   * dead letter, and the others are folded.
+   * dead letter, and the others are folded. What stands before the erasure of a workspace is gone from the build after it.
    */
   fold(events: readonly DecodedEvent[], last: Position): Promise<void>
   /** Tells readers how far the index is. `head`: the log's, asked before. */
@@ -64,6 +65,18 @@ export async function openLane(
   let cache = createDocumentCache(limits)
   let caughtUpAt = 0
   let out = leftOut(await deadLetters.letters(projection))
+  /** Up to the next erasure, that, and so on: what stands before it is in the index, and then is not. */
+  const foldParts = async (events: readonly DecodedEvent[], last: Position): Promise<void> => {
+    const at = events.findIndex(({ event }) => isErasure(event))
+    const erasure = events[at]?.event
+    if (erasure === undefined) return foldOnce(events, last)
+    const { workspaceId, position } = erasure
+    // A place where no event is: an erasure that was broken off is met again.
+    if (at > 0) await foldOnce(events.slice(0, at), position - 1)
+    await writer.eraseWorkspace(index, workspaceId, position)
+    cache = createDocumentCache(limits)
+    await foldParts(events.slice(at + 1), last)
+  }
   const foldOnce = async (events: readonly DecodedEvent[], last: Position): Promise<void> => {
     const wanted = events.filter(({ event }) => !out.has(event.position))
     try {
@@ -85,7 +98,7 @@ export async function openLane(
     async fold(events, last) {
       if (last <= position) return
       const fresh = events.filter(({ event }) => event.position > position)
-      await foldOnce(await withBrought(projection, fresh, options), last)
+      await foldParts(await withBrought(projection, fresh, options), last)
       position = last
       cache.trim()
     },

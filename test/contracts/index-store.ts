@@ -20,6 +20,7 @@ import {
   type Thing,
 } from '#test/support/index-fixture.ts'
 import { buildClauses } from './index-builds.ts'
+import { erasureClauses } from './index-erasures.ts'
 import { filterClauses } from './index-store-filters.ts'
 import { orderClauses } from './index-store-order.ts'
 
@@ -300,6 +301,7 @@ export function indexStoreContract(name: string, create: () => Promise<IndexStor
     })
 
     buildClauses(() => store)
+    erasureClauses(() => store, reopen)
     orderClauses(() => store)
     filterClauses(() => store)
   })

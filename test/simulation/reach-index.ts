@@ -18,6 +18,8 @@ export function reachWriter(writer: IndexWriter, call: Call): IndexWriter {
     changeRoster: (projection, roster) =>
       call(`roster ${JSON.stringify(roster)}`, 'prompt', () => writer.changeRoster(projection, roster)),
     builds: (projection) => call(`builds ${projection}`, 'none', () => writer.builds(projection)),
+    eraseWorkspace: (index, workspaceId, position) =>
+      call(`erase ${workspaceId} in ${index}`, 'prompt', () => writer.eraseWorkspace(index, workspaceId, position)),
     drop: (index) => call(`drop ${index}`, 'prompt', () => writer.drop(index)),
     close: () => writer.close(),
   }

@@ -10,6 +10,7 @@ import type {
 import type { Entry, Projection } from '#projections/projection.ts'
 import { createMemoryIndexStore, type Dump } from '#projections/stores/memory/store.ts'
 import type { Position } from '#src/events/envelope.ts'
+import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { PermanentError, TransientError } from '#src/lib/failure.ts'
 
 /** An index as the simulation needs it: writers of several processes, and what a power cut leaves. */
@@ -41,6 +42,7 @@ type Build = Readonly<{ projection: Projection; epoch: string; after: Position }
   safe: Position
   shares: Map<string, Position>
 }
+type Erasure = Readonly<{ index: IndexName; workspaceId: WorkspaceId; position: Position }>
 /** A build as one writer knows it. */
 type Opened = { written: Position; safe: Position; syncedAt: number }
 
@@ -74,6 +76,7 @@ function createDisk(chance: Chance, projections: readonly string[]) {
   let store = createMemoryIndexStore()
   let generation = 0
   let ops: Op[] = []
+  const erasures: Erasure[] = []
   const builds = new Map<IndexName, Build>()
   const keep = (index: IndexName, piece: WorkspaceEntries, position: Position, isSynced: boolean): void => {
     const [first] = piece.entries
@@ -100,6 +103,12 @@ function createDisk(chance: Chance, projections: readonly string[]) {
     sync(index: IndexName): void {
       for (const op of ops) if (op.index === index) op.isSynced = true
     },
+    erase(erasure: Erasure): void {
+      erasures.push(erasure)
+      const { index, workspaceId, position } = erasure
+      const isGone = (op: Op): boolean => op.index === index && op.piece.workspaceId === workspaceId
+      ops = ops.filter((op) => !isGone(op) || op.position > position)
+    },
     drop(index: IndexName): void {
       ops = ops.filter((op) => op.index !== index)
       builds.delete(index)
@@ -121,6 +130,9 @@ function createDisk(chance: Chance, projections: readonly string[]) {
       for (const op of ops) {
         op.isSynced = true
         await store.writer.write(op.index, [op.piece], { epoch: '', position: 0 })
+      }
+      for (const { index, workspaceId, position } of erasures) {
+        if (builds.has(index)) await store.writer.eraseWorkspace(index, workspaceId, position)
       }
       for (const [name, roster] of rosters) await store.writer.changeRoster(name, { ...roster, revision: 0 })
     },
@@ -211,6 +223,11 @@ function createWriter(
         ...build,
         checkpoint: disk.builds.get(build.index)?.safe ?? 0,
       })),
+    async eraseWorkspace(index, workspaceId, position) {
+      openedOf(index)
+      await inner().eraseWorkspace(index, workspaceId, position)
+      disk.erase({ index, workspaceId, position })
+    },
     async drop(index) {
       opened.delete(index)
       await inner().drop(index)

@@ -83,6 +83,11 @@ function tornWriter({ folder, snapshots, between, share }: Open, builds: Map<Ind
       await inner.heartbeat(index, progress)
       if ((await inner.checkpoint(index)).position !== position) begin(index)
     },
+    async eraseWorkspace(index, workspaceId, position) {
+      await inner.eraseWorkspace(index, workspaceId, position)
+      // Its files are gone for good.
+      snapshots.forget(`${index}/${workspaceId}`)
+    },
     async drop(index) {
       await inner.drop(index)
       builds.delete(index)

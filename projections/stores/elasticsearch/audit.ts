@@ -10,7 +10,7 @@ import { createIndex, type Place } from './builds.ts'
 import { writeAll, type Operation } from './bulk.ts'
 import { connectElasticsearch } from './client.ts'
 import { entryOf } from './document.ts'
-import { and, type Query } from './filter.ts'
+import { and, ofWorkspace, type Query } from './filter.ts'
 import { freezeBuild, type FrozenBuild } from './frozen-build.ts'
 import { dayIndex, idField, positionField, workspaceField, type IndexSettings } from './mapping.ts'
 import { createNames } from './names.ts'
@@ -27,8 +27,6 @@ export type ElasticsearchAuditOptions = Readonly<{
   shards?: number
   replicas?: number
 }>
-
-const ofWorkspace = (workspaceId: WorkspaceId): Query => ({ term: { _routing: workspaceId } })
 
 /** By the id in the document: the key of one that somebody else has made may be another. */
 const ofId = (id: DocumentId): Query =>

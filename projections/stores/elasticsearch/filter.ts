@@ -1,4 +1,5 @@
 import { stringifyJson } from '#src/lib/json.ts'
+import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import type { Filter, Selection } from '../../index-store.ts'
 import { clampInt64, compareText, keywordTerm, visible } from '../row.ts'
 import { keywordsField, numberField, positionField, timeField, tokensField } from './mapping.ts'
@@ -25,6 +26,9 @@ export function or(parts: readonly Query[]): Query {
   if (only === undefined) return none
   return parts.length === 1 ? only : { bool: { should: parts } }
 }
+
+/** All documents of a workspace. */
+export const ofWorkspace = (workspaceId: WorkspaceId): Query => ({ term: { _routing: workspaceId } })
 
 const packed = (query: Query): Query => ({
   wrapper: { query: Buffer.from(stringifyJson(query)).toString('base64') },
@@ -126,9 +130,9 @@ function rangeQuery({ fields, prefix: given, from, to }: Filter & { kind: 'token
 }
 
 /** Which documents of a workspace. What is routed alike lies together, so the routing is asked for too. */
-export function selectionQuery(workspaceId: string, selection: Selection, expansions: Expansions): Query {
+export function selectionQuery(workspaceId: WorkspaceId, selection: Selection, expansions: Expansions): Query {
   const { filter, fromNs, toNs, upTo, since } = selection
-  const parts: Query[] = [{ term: { _routing: workspaceId } }]
+  const parts: Query[] = [ofWorkspace(workspaceId)]
   if (fromNs !== undefined || toNs !== undefined) {
     parts.push(between(timeField, fromNs, toNs === undefined ? undefined : toNs - 1n))
   }

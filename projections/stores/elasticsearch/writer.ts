@@ -1,7 +1,8 @@
 import { PermanentError, TransientError } from '#src/lib/failure.ts'
 import type { Position } from '#src/events/envelope.ts'
 import type { EntryKey, Heartbeat, IndexName, IndexWriter, Roster, WorkspaceEntries } from '../../index-store.ts'
-import { dayBefore, daysReplaced, type Collection, type Entry, type Projection } from '../../projection.ts'
+import { dayBefore } from '#src/lib/day.ts'
+import { daysReplaced, type Collection, type Entry, type Projection } from '../../projection.ts'
 import { shapeOf, type CollectionShape } from '../row.ts'
 import {
   createIndex,
@@ -20,6 +21,7 @@ import {
 import { writeAll, type Operation } from './bulk.ts'
 import { connectElasticsearch } from './client.ts'
 import { documentJson, entryOf, entrySource } from './document.ts'
+import { eraseDocuments } from './erase.ts'
 import { lookUp, type DocumentPlace } from './look-up.ts'
 import { dayIndex, type IndexSettings } from './mapping.ts'
 import { createNames, documentKey } from './names.ts'
@@ -318,6 +320,7 @@ export function createElasticsearchIndexWriter(given: ElasticsearchWriterOptions
       await record(place, build, progress, options)
     },
     ...createRosters(place, builds, options.prepare),
+    eraseWorkspace: (index, workspaceId, position) => eraseDocuments(place, buildOf(index), { workspaceId, position }),
     async drop(index) {
       builds.delete(index)
       await dropBuild(place, index)

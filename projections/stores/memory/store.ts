@@ -16,14 +16,8 @@ import type {
   StoredBuild,
   WorkspaceEntries,
 } from '../../index-store.ts'
-import {
-  dayBefore,
-  daysReplaced,
-  type Collection,
-  type DocumentId,
-  type Entry,
-  type Projection,
-} from '../../projection.ts'
+import { dayBefore } from '#src/lib/day.ts'
+import { daysReplaced, type Collection, type DocumentId, type Entry, type Projection } from '../../projection.ts'
 import { isBuildOf } from '../builds.ts'
 import { rowOf, shapeOf, type CollectionShape } from '../row.ts'
 import { createMemoryAudit } from './audit.ts'
@@ -36,6 +30,8 @@ export type Build = {
   progress: Progress
   /** By workspace and collection, then by day and id. */
   stored: Map<string, Map<string, StoredEntry>>
+  /** What of a workspace comes up to here was erased, and is not written again by who comes late. */
+  erased: Map<WorkspaceId, Position>
 }
 
 /** Everything an index holds, in a fixed order: what two runs of the same events must have alike. */
@@ -63,6 +59,7 @@ function openBuild(index: IndexName, projection: Projection, epoch: string, afte
     checkpoint: { epoch, position: after },
     progress: { index, position: after, head: after, at: 0, caughtUpAt: 0 },
     stored: new Map(),
+    erased: new Map(),
   }
 }
 
@@ -76,6 +73,7 @@ function removeReplaced(entries: Map<string, StoredEntry>, entry: Entry, lookbac
 function writeEntry(build: Build, workspaceId: WorkspaceId, entry: Entry): void {
   const known = build.collections.get(entry.collection)
   if (known === undefined) throw new PermanentError({ operation: 'write', subject: `collection ${entry.collection}` })
+  if (entry.position <= (build.erased.get(workspaceId) ?? 0)) return
   const place = placeOf(workspaceId, entry.collection)
   const entries = build.stored.get(place) ?? new Map<string, StoredEntry>()
   build.stored.set(place, entries)
@@ -150,6 +148,14 @@ function createWriter(builds: Map<IndexName, Build>, rosters: Rosters): IndexWri
       const build = buildOf(index)
       for (const of of entries) for (const entry of of.entries) writeEntry(build, of.workspaceId, entry)
       if (checkpoint.position > build.checkpoint.position) build.checkpoint = checkpoint
+    },
+    async eraseWorkspace(index, workspaceId, position) {
+      const { stored, erased } = buildOf(index)
+      erased.set(workspaceId, Math.max(erased.get(workspaceId) ?? 0, position))
+      for (const [place, entries] of stored) {
+        if (!place.startsWith(placeOf(workspaceId, ''))) continue
+        for (const [name, { entry }] of entries) if (entry.position <= position) entries.delete(name)
+      }
     },
     checkpoint: async (index) => builds.get(index)?.checkpoint ?? { epoch: '', position: 0 },
     async heartbeat(index, progress) {

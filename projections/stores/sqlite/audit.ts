@@ -15,8 +15,11 @@ function workspacesOf(folder: string, index: IndexName): readonly WorkspaceId[] 
   return folders.map(({ name }) => workspaceIdOf(name))
 }
 
-const daysOf = (folder: string, index: IndexName, workspaceId: WorkspaceId): readonly string[] =>
-  readdirSync(workspaceFolder(folder, index, workspaceId)).flatMap((name) => dayOfFile(name) ?? [])
+/** None where the workspace was erased meanwhile. */
+function daysOf(folder: string, index: IndexName, workspaceId: WorkspaceId): readonly string[] {
+  const path = workspaceFolder(folder, index, workspaceId)
+  return existsSync(path) ? readdirSync(path).flatMap((name) => dayOfFile(name) ?? []) : []
+}
 
 function collectionsOf(folder: string, index: IndexName): readonly Tables[] {
   const database = openMetaToRead(folder, index)

@@ -1,10 +1,11 @@
-import { existsSync, readdirSync, renameSync, rmSync } from 'node:fs'
-import { join } from 'node:path'
+import { existsSync, readdirSync, renameSync, rmdirSync, rmSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { TransientError } from '#src/lib/failure.ts'
 import type { IndexName, StoredBuild } from '../../index-store.ts'
 import { isBuildOf } from '../builds.ts'
 import { buildFolder, droppedFolder, isDropped } from './layout.ts'
 import { openMetaToRead, readMeta } from './meta.ts'
+import { syncFolder } from './sync-files.ts'
 
 function storedBuild(folder: string, index: IndexName): StoredBuild | undefined {
   const database = openMetaToRead(folder, index)
@@ -31,6 +32,20 @@ export function dropBuild(folder: string, index: IndexName): void {
     rmSync(going, { recursive: true, force: true })
   } catch (cause) {
     throw new TransientError({ operation: 'drop', subject: index, cause })
+  }
+}
+
+/** Removes files of a workspace's folder, and the folder when nothing is left in it, so that a power cut does not bring them back. */
+export function removeDays(folder: string, files: readonly string[]): void {
+  try {
+    for (const file of files) for (const name of [file, `${file}-wal`, `${file}-shm`]) rmSync(name, { force: true })
+    if (!existsSync(folder)) return
+    syncFolder(folder)
+    if (readdirSync(folder).length > 0) return
+    rmdirSync(folder)
+    syncFolder(dirname(folder))
+  } catch (cause) {
+    throw new TransientError({ operation: 'remove', subject: folder, cause })
   }
 }
 

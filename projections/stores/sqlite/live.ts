@@ -44,6 +44,10 @@ export function writeLive(database: Database, projection: string, index: IndexNa
   )
 }
 
+/** The build is another from now on, though its name is the same: readers open its files anew. */
+export const renewLive = (database: Database, index: IndexName): void =>
+  database.run('UPDATE live SET revision = revision + 1 WHERE build = ?', index)
+
 export function readRoster(database: Database, projection: string): Roster {
   const row = database.get(
     'SELECT build, revision, builds FROM live LEFT JOIN followed USING (projection) WHERE projection = ?',

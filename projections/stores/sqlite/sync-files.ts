@@ -2,6 +2,9 @@ import { closeSync, fsyncSync, openSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { TransientError } from '#src/lib/failure.ts'
 
+/** Makes what was made or removed in a folder last. */
+export const syncFolder = (folder: string): void => syncPath(folder)
+
 function syncPath(path: string): void {
   let handle: number
   try {

@@ -4,13 +4,14 @@ import { PermanentError } from '#src/lib/failure.ts'
 import type { Position } from '#src/events/envelope.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import type { Checkpoint, EntryKey, IndexName, IndexWriter, WorkspaceEntries } from '../../index-store.ts'
-import { dayBefore, daysReplaced, type Collection, type Entry, type Projection } from '../../projection.ts'
+import { dayBefore } from '#src/lib/day.ts'
+import { daysReplaced, type Collection, type Entry, type Projection } from '../../projection.ts'
 import { shapeOf } from '../row.ts'
 import { openDatabase, transaction, type Database } from './database.ts'
-import { readEntry, writeDay, type DayChanges, type Replaced, type Written } from './day-writer.ts'
-import { dropBuild, removeDropped, storedBuilds } from './build-folders.ts'
+import { positionOf, readEntry, writeDay, type DayChanges, type Replaced, type Written } from './day-writer.ts'
+import { dropBuild, removeDays, removeDropped, storedBuilds } from './build-folders.ts'
 import { buildFolder, dayOfFile, layOutDay, layoutOf, tablesOf, workspaceFolder, type Shapes } from './layout.ts'
-import { openLive, readLive, readRoster, writeLive, writeRoster } from './live.ts'
+import { openLive, readLive, readRoster, renewLive, writeLive, writeRoster } from './live.ts'
 import { openMeta, openMetaToRead, readMeta, readShare, writeProgress, writeSafe, writeShare } from './meta.ts'
 import { createOpenFiles } from './open-files.ts'
 import { syncDatabases } from './sync-files.ts'
@@ -124,6 +125,7 @@ function prepareDay(database: Database, { index, epoch, shapes }: Build): boolea
 
 type Files = Readonly<{
   open(build: Build, workspaceId: WorkspaceId, day: string): Database
+  close(path: string): void
   /** Those within a folder that is about to go. */
   closeWithin(folder: string): void
   closeAll(): void
@@ -154,6 +156,7 @@ function createFiles(folder: string, openMax: number, builds: ReadonlyMap<IndexN
       if (database === undefined) throw new PermanentError({ operation: 'open', subject: path })
       return database
     },
+    close: files.close,
     closeWithin: (folder) => files.closeWithin(folder),
     closeAll: files.closeAll,
   }
@@ -186,6 +189,31 @@ function writeEntries(
     build.unsynced.add(database.path)
     writeDay(database, build.collections, changes, position)
   }
+}
+
+/**
+ * Removes the files of a workspace but those that were written after its erasure. Readers that have one open see nothing of that: its
+ * name is gone, and at their next query they open the build anew.
+ */
+function eraseFiles(
+  folder: string,
+  files: Files,
+  build: Build,
+  { workspaceId, position }: Readonly<{ workspaceId: WorkspaceId; position: Position }>,
+): void {
+  const gone: string[] = []
+  for (const day of daysOf(folder, build, workspaceId)) {
+    const database = files.open(build, workspaceId, day)
+    if (positionOf(database) > position) continue
+    const { path } = database
+    // Not put on the disk before it goes.
+    build.unsynced.delete(path)
+    build.created.delete(path)
+    files.close(path)
+    gone.push(path)
+  }
+  build.days.delete(workspaceId)
+  removeDays(workspaceFolder(folder, build.index, workspaceId), gone)
 }
 
 /** The checkpoint of a build that is not open, or not there. */
@@ -246,6 +274,10 @@ export function createSqliteIndexWriter({
     roster: async (projection) => readRoster(live, projection),
     changeRoster: async (projection, roster) => writeRoster(live, projection, roster),
     builds: async (projection) => storedBuilds(folder, projection),
+    async eraseWorkspace(index, workspaceId, position) {
+      eraseFiles(folder, files, buildOf(index), { workspaceId, position })
+      renewLive(live, index)
+    },
     async drop(index) {
       builds.get(index)?.meta.close()
       builds.delete(index)
