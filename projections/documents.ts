@@ -2,16 +2,8 @@ import { assert } from '#src/lib/assert.ts'
 import type { Position } from '#src/events/envelope.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import type { EntryKey, WorkspaceEntries } from './index-store.ts'
-import {
-  dayOf,
-  type DecodedEvent,
-  type DocumentId,
-  type Documents,
-  type Entry,
-  type Key,
-  dayBefore,
-  daysReplaced,
-} from './projection.ts'
+import { dayBefore, dayOf } from '#src/lib/day.ts'
+import { type DecodedEvent, type DocumentId, type Documents, type Entry, type Key, daysReplaced } from './projection.ts'
 
 /** The entries of one id, by day. `asked`: the days of events for which the store has been asked already. */
 type Slot = { entries: Map<string, Entry>; asked: Set<string>; bytes: number }

@@ -1,5 +1,8 @@
 import type { Position, RecordedEvent, TelemetryEventType } from '#src/events/envelope.ts'
+import { dayBefore } from '#src/lib/day.ts'
 import type { LogRecord, RefusedSpan, RumEvent, Span } from '#src/events/telemetry.ts'
+
+export { dayBefore, dayOf } from '#src/lib/day.ts'
 
 export type DocumentId = string
 
@@ -73,6 +76,8 @@ export interface Projection {
   readonly version: number
   readonly handles: readonly TelemetryEventType[]
   readonly collections: Readonly<Record<string, Collection<never>>>
+  /** So many days of receipt are kept whatever the workspace's plan. */
+  readonly keptDaysMin?: number
   /**
    * The documents that folding this event reads or updates, as far as can be told from those loaded; asked again after
    * each load until it names no new one. Records that are put need not be named.
@@ -109,25 +114,6 @@ export function timeOfRecordId(id: DocumentId): bigint | undefined {
   if (!/^[0-9a-f]{16}-/.test(id)) return undefined
   return BigInt.asIntN(64, BigInt(`0x${id.slice(0, 16)}`) - (1n << 63n))
 }
-
-const dayMs = 86_400_000
-/** Asked for each record, of a few days in all. */
-const daysKnown = new Map<number, string>()
-const daysKnownMax = 1_000
-
-/** UTC day of a millisecond time, `2026-11-21`. */
-export function dayOf(ms: number): string {
-  const number = Math.floor(ms / dayMs)
-  const known = daysKnown.get(number)
-  if (known !== undefined) return known
-  if (daysKnown.size >= daysKnownMax) daysKnown.clear()
-  const day = new Date(number * dayMs).toISOString().slice(0, 10)
-  daysKnown.set(number, day)
-  return day
-}
-
-/** The UTC day that stands so many days before this one. */
-export const dayBefore = (day: string, days: number): string => dayOf(Date.parse(day) - days * dayMs)
 
 /** Days on which an earlier record of an id is looked for: the look-back, and the day after, for clocks that differ. */
 export function daysReplaced(day: string, lookbackDays: number): readonly string[] {

@@ -6,7 +6,11 @@ import type { Stream } from './stream.ts'
  * The events after `after`, in order, at most `max`, in the current version of their types; none: caught up. Rejects with what
  * `read` rejects with, and with PermanentError at an event that only a newer program knows, once all before it has been read.
  */
-export async function readCurrent(stream: Stream, after: Position, max: number): Promise<readonly RecordedEvent[]> {
+export async function readCurrent(
+  stream: Pick<Stream, 'read'>,
+  after: Position,
+  max: number,
+): Promise<readonly RecordedEvent[]> {
   const events: RecordedEvent[] = []
   for (const event of await stream.read(after, max)) {
     try {

@@ -2,7 +2,7 @@ import { monthOf } from '#src/events/allowance.ts'
 import type { EventHeader, TelemetryEventType } from '#src/events/envelope.ts'
 import type { RefusedSpan } from '#src/events/telemetry.ts'
 import type { Collection, DecodedEvent } from '../projection.ts'
-import { dayOf } from '../projection.ts'
+import { dayOf } from '#src/lib/day.ts'
 
 /** What was taken and what was not, in numbers. Bytes are of payloads as decoded. */
 export type Tally = Readonly<{

@@ -1,6 +1,7 @@
 import type { RefusedSpan, SharedAttributes } from '#src/events/telemetry.ts'
 import { present } from '#src/lib/assert.ts'
-import { dayOf, type DecodedEvent, type Documents, type Key, type Projection } from '../projection.ts'
+import { dayOf } from '#src/lib/day.ts'
+import type { DecodedEvent, Documents, Key, Projection } from '../projection.ts'
 import { timeOfSortable } from './sortable-time.ts'
 import { attributeSets, spanDocument, spanRecordId, spans, type SupersededSpan } from './span-document.ts'
 import { emptyTrace, traces, type TraceDocument } from './trace-document.ts'

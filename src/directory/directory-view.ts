@@ -4,16 +4,18 @@ import { beforeAll, type Position, type RecordedEvent } from '#src/events/envelo
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import type { Clock } from '#src/lib/clock.ts'
 import { auditedWorkspaces, createAuditTrail, type AuditLookups, type AuditTrail } from './audit-trail.ts'
-import type { DirectoryView, Key, Member, MemberRole, Session, User, Workspace, WorkspacePlan } from './directory.ts'
+import type { DirectoryView, Key, Member, MemberRole, Session, User, Workspace } from './directory.ts'
 import { hashKey, isWellFormedKey, keyKindOf } from './keys.ts'
 import { createPepperCheck } from './pepper.ts'
+import { planNamed, withPlan, type Plans } from './plans.ts'
+
+export type { Plans } from './plans.ts'
 
 /** How many sessions one person may have at once (the oldest end), and addresses that are remembered as theirs. */
 const sessionsPerUserMax = 1_000
 const addressesPerUserMax = 10
 
 export type SessionLimits = Readonly<{ sessionIdleMs: number; sessionAbsoluteMs: number }>
-export type Plans = Readonly<Record<string, WorkspacePlan>>
 
 type HeldWorkspace = {
   workspace: Workspace
@@ -65,11 +67,6 @@ export const sessionHashOf = (id: string): string => createHash('sha256').update
 /** Addresses are compared in this form: without blanks around, in lower case (mail systems tell no cases apart). */
 export const normalEmail = (email: string): string => email.trim().normalize('NFC').toLowerCase()
 export const normalName = (name: string): string => name.trim().normalize('NFC')
-
-/** A plan that is no longer in the table gives nothing: shut, not open. */
-const unknownPlan = (name: string): WorkspacePlan => ({ name, features: [], spansPerMonth: 0, retentionDays: 7 })
-const planNamed = (plans: Plans, name: string): WorkspacePlan =>
-  (Object.hasOwn(plans, name) ? plans[name] : undefined) ?? unknownPlan(name)
 
 type State = {
   position: Position
@@ -216,9 +213,9 @@ const onlyForTheAudit = (): void => undefined
 
 const folds: Folds = {
   'directory.workspace.created': (state, event, at, { plans }) => createWorkspace(state, event, at, plans),
-  'directory.workspace.planChanged': (state, event, _at, { plans }) => {
+  'directory.workspace.planChanged': (state, event, { at }, { plans }) => {
     const held = state.workspaces.get(event.workspaceId)
-    if (held !== undefined) held.workspace = { ...held.workspace, plan: planNamed(plans, event.plan) }
+    if (held !== undefined) held.workspace = withPlan(held.workspace, planNamed(plans, event.plan), at)
   },
   'directory.workspace.erased': eraseWorkspace,
   'directory.user.created': createUser,

@@ -1,4 +1,5 @@
 import type { Position } from '#src/events/envelope.ts'
+import type { PastPlan } from '#src/events/retention.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 
 export type Feature = 'logs' | 'tracing' | 'api_access'
@@ -11,7 +12,14 @@ export type WorkspacePlan = Readonly<{
   spansPerMonth: number | null
   retentionDays: number
 }>
-export type Workspace = Readonly<{ id: WorkspaceId; name: string; plan: WorkspacePlan; createdAt: number }>
+export type Workspace = Readonly<{
+  id: WorkspaceId
+  name: string
+  plan: WorkspacePlan
+  /** Plans that it had before, the oldest first; what they let go stays gone. */
+  formerPlans?: readonly PastPlan[]
+  createdAt: number
+}>
 
 /** A key as everybody may see it: never the secret, only its prefix and last 4. */
 export type Key = Readonly<{

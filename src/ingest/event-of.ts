@@ -10,6 +10,7 @@ import {
   type TelemetryEventType,
 } from '#src/events/envelope.ts'
 import { refusal, type Refusal } from '#src/events/refusal.ts'
+import { retentionClassOf } from '#src/events/retention.ts'
 import type { RefusedSpan } from '#src/events/telemetry.ts'
 import type { Body } from '#src/http/body.ts'
 import { fail, ok, type Result } from '#src/lib/result.ts'
@@ -57,7 +58,7 @@ function headerOf(receipt: Receipt, type: TelemetryEventType, counts: Partial<Co
     workspaceId: credential.workspaceId,
     keyId: credential.keyId,
     receivedAt,
-    retentionClass: `${credential.workspace.plan.retentionDays}d`,
+    retentionClass: retentionClassOf(credential.workspace.plan.retentionDays),
     identified,
     counts: { ...noCounts, ...counts },
     ...(answer === undefined ? {} : { answer }),

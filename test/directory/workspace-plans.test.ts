@@ -1,0 +1,32 @@
+import { expect } from 'chai'
+import { plans } from '#src/config.ts'
+import { keepingOf, longestKeeping } from '#src/directory/plans.ts'
+import { createWorkspacePlans } from '#src/directory/workspace-plans.ts'
+import { createWorkspace, day, newStream, openDirectory, valueOf } from './harness.ts'
+
+describe('the plans that retention goes by', () => {
+  it('are those of the directory, past and present, whenever they are read', async () => {
+    const stream = newStream()
+    const { directory, clock } = await openDirectory({ stream })
+    const workspacePlans = createWorkspacePlans(stream, plans)
+    expect([...(await workspacePlans.read())]).to.deep.equal([])
+    const { id } = await createWorkspace(directory, 'Acme', 'free')
+    const other = await createWorkspace(directory, 'Other', 'pro')
+    expect((await workspacePlans.read()).get(id)).to.deep.equal({ retentionDays: 7, formerPlans: [] })
+    clock.advance(2 * day)
+    const until = clock()
+    valueOf(await directory.changePlan(id, 'pro'))
+    const read = await workspacePlans.read()
+    expect(read.get(id)).to.deep.equal({ retentionDays: 30, formerPlans: [{ retentionDays: 7, until }] })
+    for (const workspace of directory.workspaces()) {
+      expect(read.get(workspace.id), workspace.name).to.deep.equal(keepingOf(workspace))
+    }
+    expect(read.size).to.equal(2)
+    expect(read.get(other.id)?.retentionDays).to.equal(30)
+    await directory.close()
+  })
+
+  it('are the longest of the table where nothing is known', () => {
+    expect(longestKeeping(plans).retentionDays).to.equal(30)
+  })
+})
