@@ -219,7 +219,7 @@ export function createLanes(given: LanesOptions): Lanes {
         )
         const lane = state.lanes.find(({ index }) => index === due?.index)
         if (due === undefined || !(await holdsAllOf(given, lane, roster?.live))) return
-        const changed = await changeRoster(writer, name, promoteTo(due.index, clock() + keptMs))
+        const changed = await changeRoster(writer, name, promoteTo(due.index, roster?.live, clock() + keptMs))
         state.rosters.set(name, changed.roster)
       }, signal),
   }

@@ -26,10 +26,11 @@ async function isLiveFolded({ clock }: BuildContext, writer: IndexWriter, projec
   return isFolded(found, clock())
 }
 
+type Move = Readonly<{ projection: string; index: IndexName; live: IndexName | undefined }>
+
 /** Folds a build to where readers are in the live one, if it is behind. */
-async function catchUpWithLive(context: BuildContext, writer: IndexWriter, projection: string, index: IndexName) {
+async function catchUpWithLive(context: BuildContext, writer: IndexWriter, { projection, index, live }: Move) {
   const stored = await writer.builds(projection)
-  const live = await writer.live(projection)
   const [before, next] = [live, index].map((name) => stored.find((build) => build.index === name))
   if (before === undefined || next === undefined || before.epoch !== context.stream.epoch) return
   const until = Math.max(before.checkpoint, before.heartbeat.position)
@@ -61,9 +62,10 @@ export async function moveReaders(
     // Readers have been there, and went on to another that was to come as well.
     if (as === 'kept') await changeRoster(writer, name, nominate(index))
     if (!(await isLiveFolded(context, writer, name))) {
-      await catchUpWithLive(context, writer, name, index)
-      await changeRoster(writer, name, promoteTo(index, context.clock() + keptMs))
-      return 'moved'
+      await catchUpWithLive(context, writer, { projection: name, index, live })
+      const { changed } = await changeRoster(writer, name, promoteTo(index, live, context.clock() + keptMs))
+      if (changed) return 'moved'
+      continue
     }
     if (buildVersion(name, live ?? '') !== version) return 'waits'
     await context.timers.pause(pollMs, new AbortController().signal)

@@ -41,12 +41,15 @@ export const claim =
 const noLonger = (build: FollowedBuild): FollowedBuild =>
   build.as === 'kept' && build.untilMs !== undefined ? { index: build.index, as: 'dropped' } : build
 
-/** Readers move to the build; the one they used is kept until then, one that was kept so before goes. */
+/**
+ * Readers move from a build to this one, unless they have gone elsewhere meanwhile; the one they used is kept until then, one that was
+ * kept so before goes.
+ */
 export const promoteTo =
-  (index: IndexName, keptUntilMs: number): Change =>
+  (index: IndexName, from: IndexName | undefined, keptUntilMs: number): Change =>
   (roster) => {
     const { live } = roster
-    if (live === index) return undefined
+    if (live === index || live !== from) return undefined
     const others = without(roster, index).map(noLonger)
     const kept: readonly FollowedBuild[] = live === undefined ? [] : [{ index: live, as: 'kept', untilMs: keptUntilMs }]
     return { ...roster, live: index, followed: [...others, ...kept] }

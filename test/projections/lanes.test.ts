@@ -114,7 +114,7 @@ describe('builds beside the live one', () => {
     await run.stop()
     await addCandidate(second)
     const untilMs = 1_002_000
-    await changeRoster(store.writer, 'counting', promoteTo(second, untilMs))
+    await changeRoster(store.writer, 'counting', promoteTo(second, first, untilMs))
     const again = start({ stream, writer: store.writer })
     await append(stream, numbered(5), 50)
     const head = await stream.head()
@@ -220,10 +220,12 @@ describe('builds beside the live one', () => {
     for (const name of names) await store.writer.open(name, withSeenEvents(counting), stream.epoch)
     const change = (next: Parameters<typeof changeRoster>[2]) => changeRoster(store.writer, 'counting', next)
     await change(nominate(a))
-    await change(promoteTo(b, 2_000_000))
+    await change(promoteTo(b, a, 2_000_000))
     await change(keepOn(a))
-    await change(promoteTo(c, 2_000_000))
-    await change(promoteTo(d, 2_000_000))
+    await change(promoteTo(c, b, 2_000_000))
+    // Whoever compared with a build that readers have left since does not move them.
+    expect(await change(promoteTo(d, b, 2_000_000))).to.deep.include({ changed: false })
+    await change(promoteTo(d, c, 2_000_000))
     expect(await store.writer.roster('counting')).to.deep.include({
       live: d,
       followed: [
