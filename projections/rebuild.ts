@@ -1,5 +1,5 @@
 import { present } from '#src/lib/assert.ts'
-import { PermanentError } from '#src/lib/failure.ts'
+import { PermanentError, TransientError } from '#src/lib/failure.ts'
 import type { Position } from '#src/events/envelope.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { nextBuild } from './build-name.ts'
@@ -95,6 +95,26 @@ async function discard(writer: IndexWriter, projection: string, index: IndexName
   await changeRoster(writer, projection, forget(index))
 }
 
+/** Of partitions that share an index another may just be removing a build of this name, which the next attempt does not meet. */
+const openAttemptsMax = 5
+const openPauseMs = 1_000
+
+async function openNew(
+  { stream, timers }: BuildContext,
+  writer: IndexWriter,
+  projection: Projection,
+  { index, after, signal }: Readonly<{ index: IndexName; after: Position; signal: AbortSignal | undefined }>,
+): Promise<void> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await writer.open(index, withSeenEvents(projection), stream.epoch, after)
+    } catch (error) {
+      if (!(error instanceof TransientError) || attempt === openAttemptsMax || signal?.aborted === true) throw error
+    }
+    await timers.pause(openPauseMs, signal ?? new AbortController().signal)
+  }
+}
+
 async function beginBuild(
   context: BuildContext,
   writer: IndexWriter,
@@ -103,13 +123,13 @@ async function beginBuild(
 ): Promise<Begun> {
   const { index, resumes, stale } = await findBuild(context, writer, projection, options)
   const { name } = projection
-  const { from = 0, workspaceId } = options
+  const { from = 0, workspaceId, signal } = options
   for (const old of stale) await discard(writer, name, old)
   const { live } = await writer.roster(name)
   if (!resumes) {
     const { changed } = await changeRoster(writer, name, begin(index, workspaceId))
     if (!changed) return beginBuild(context, writer, projection, options)
-    await writer.open(index, withSeenEvents(projection), context.stream.epoch, from)
+    await openNew(context, writer, projection, { index, after: from, signal })
   }
   return { projection: name, fold: projection, index, after: from, until: from, former: live, resumed: resumes }
 }

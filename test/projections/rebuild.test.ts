@@ -14,6 +14,7 @@ import { liveBuilds, verify, type Verdict } from '#projections/verify.ts'
 import { createMemoryStream } from '#streams/memory/stream.ts'
 import type { Stream } from '#streams/stream.ts'
 import { workspaceIdOf } from '#src/events/workspace-id.ts'
+import { TransientError } from '#src/lib/failure.ts'
 import { memoryContext, sqliteContext } from '#test/support/build-context.ts'
 import { counting, lineDecoders, mirror } from '#test/support/line-projections.ts'
 import { atHead, start, totals } from '#test/support/projector-run.ts'
@@ -177,6 +178,28 @@ for (const [name, create] of Object.entries(places)) {
       }
       await counted({ signal: cut.signal, onProgress })
       expect(await counted()).to.be.below(whole)
+    })
+
+    it('begins its build again when something passes that is in its way', async () => {
+      const pauses: number[] = []
+      let failures = 2
+      const timers = { ...context.timers, pause: async (ms: number) => void pauses.push(ms) }
+      const writer = (): IndexWriter => {
+        const made = place.writer()
+        const open: IndexWriter['open'] = async (index, ...given) => {
+          const isNew = !(await made.builds('counting')).some((build) => build.index === index)
+          if (isNew && failures-- > 0) throw new TransientError({ operation: 'open', subject: index })
+          return made.open(index, ...given)
+        }
+        return { ...made, open }
+      }
+      const hindered: BuildContext = { ...context, timers, index: { ...context.index, writer } }
+      const [done] = await rebuild(hindered, [counting])
+      expect([done?.outcome, await live()]).to.deep.equal(['moved', 'counting-v1-002'])
+      expect(pauses.slice(0, 2)).to.deep.equal([1_000, 1_000])
+      failures = Number.POSITIVE_INFINITY
+      const failure = await rebuild(hindered, [counting]).catch((error: unknown) => error)
+      expect(failure).to.be.instanceOf(TransientError)
     })
 
     it('is refused while another rebuild of the projection is under way', async () => {
