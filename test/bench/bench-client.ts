@@ -29,7 +29,7 @@ export type BenchClient = Readonly<{
   countSpans(sinceMs: number): Promise<number>
 }>
 
-const lookEveryMs = 50
+const lookEveryMsDefault = 50
 const absentTrace = 'ffffffffffffffffffffffffffffffff'
 
 /** The cookie of a new session. */
@@ -84,7 +84,10 @@ const searches = [
   `/api/app/correlation?trace_id=${absentTrace}`,
 ]
 
-async function waitFor(baseUrl: string, cookie: string, position: number): Promise<void> {
+async function waitFor(
+  { baseUrl, cookie, lookEveryMs = lookEveryMsDefault }: ClientOptions,
+  position: number,
+): Promise<void> {
   for (const search of searches) {
     for (;;) {
       const response = await fetch(baseUrl + search, { headers: { cookie } })
@@ -122,9 +125,16 @@ export function createPost(baseUrl: string, keys: Readonly<Record<Kind, readonly
   }
 }
 
-export type ClientOptions = Readonly<{ baseUrl: string; cookie: string; post: BenchClient['post'] }>
+export type ClientOptions = Readonly<{
+  baseUrl: string
+  cookie: string
+  post: BenchClient['post']
+  /** How often `indexed` looks. */
+  lookEveryMs?: number
+}>
 
-export function createBenchClient({ baseUrl, cookie, post }: ClientOptions): BenchClient {
+export function createBenchClient(options: ClientOptions): BenchClient {
+  const { baseUrl, cookie, post } = options
   const get = createGet(baseUrl, cookie)
   return {
     baseUrl,
@@ -135,7 +145,7 @@ export function createBenchClient({ baseUrl, cookie, post }: ClientOptions): Ben
       const bodies = await Promise.all(searches.slice(0, 2).map(get))
       return Math.min(...bodies.map(({ index }) => (isJsonObject(index) ? Number(index['position']) : 0)))
     },
-    indexed: (position) => waitFor(baseUrl, cookie, position),
+    indexed: (position) => waitFor(options, position),
     async countLogs(sinceMs) {
       return Number((await get(`/api/app/logs/search?limit=1&include=count&from=${sinceMs}`))['count'])
     },

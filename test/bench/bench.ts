@@ -6,13 +6,15 @@ import { BenchFailure } from './bench-client.ts'
 import { benchAllowance } from './allowance.ts'
 import { benchClusterIngest } from './cluster-ingest.ts'
 import { benchClusterProject } from './cluster-project.ts'
+import { benchClusterSearch } from './cluster-search.ts'
 import { benchIngest } from './ingest.ts'
 import { benchProject } from './project.ts'
+import { benchClusterRebuild, benchRebuild } from './rebuild.ts'
 import { formatJson, formatTable, type Section } from './report.ts'
 import { fullScale, smallScale, type BenchContext } from './scale.ts'
 import { benchSearch } from './search.ts'
 
-// `npm run bench -- allowance|ingest|project|search [--cluster] [--small] [--json]`: figures of the real server, each beside its floor from the same
+// `npm run bench -- allowance|ingest|project|rebuild|search [--cluster] [--small] [--json]`: figures of the real server, each beside its floor from the same
 // run. No figure fails a run; wrong work does: an answer that is no success, a record that no index counts.
 
 type Bench = (context: BenchContext) => Promise<readonly Section[]>
@@ -21,12 +23,15 @@ const benches: Readonly<Record<string, Bench>> = {
   allowance: benchAllowance,
   ingest: benchIngest,
   project: benchProject,
+  rebuild: benchRebuild,
   search: benchSearch,
 }
 /** The same of a cluster, on engines of its own. */
 const clusterBenches: Readonly<Record<string, Bench>> = {
   ingest: benchClusterIngest,
   project: benchClusterProject,
+  rebuild: benchClusterRebuild,
+  search: benchClusterSearch,
 }
 const usage = `usage: npm run bench -- ${Object.keys(benches).join('|')} [--cluster] [--small] [--json] [--seed N]`
 const recordsBeginBeforeMs = 3_600_000

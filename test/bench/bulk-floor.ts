@@ -52,43 +52,41 @@ function linesOf(hit: JsonObject): string {
   return `${stringifyJson(action)}\n${stringifyJson(source ?? {})}\n`
 }
 
-/** The documents of all these indexes, or an even part of them, as bodies of bulk requests. */
-async function readBodies(ask: Ask, indexes: readonly string[], parts: number) {
-  const path = `/${indexes.join(',')}/_pit?keep_alive=5m`
-  const { id } = await ask({ method: 'POST', path })
+/** Bodies of bulk requests, cut as the writer cuts them. */
+function createBodies() {
   const bodies: string[] = []
   let [lines, characters, documents] = [[] as string[], 0, 0]
-  for (let after: Json | undefined; ;) {
-    const answer = await ask({
-      method: 'POST',
-      path: '/_search',
-      body: {
-        size: pageSize,
-        pit: { id },
-        sort: ['_shard_doc'],
-        version: true,
-        track_total_hits: false,
-        ...(parts === 1 ? {} : { slice: { id: 0, max: parts } }),
-        ...(after === undefined ? {} : { search_after: after }),
-      },
-    })
-    const hits = listAt(objectAt(answer, 'hits'), 'hits')
-    for (const hit of hits) {
-      const text = linesOf(hit)
-      if (characters + text.length > requestCharactersMax && lines.length > 0) {
-        bodies.push(lines.join(''))
-        lines = []
-        characters = 0
-      }
+  const cut = (): void => {
+    if (lines.length > 0) bodies.push(lines.join(''))
+    ;[lines, characters] = [[], 0]
+  }
+  return {
+    add(text: string): void {
+      if (characters + text.length > requestCharactersMax) cut()
       lines.push(text)
       characters += text.length
       documents++
-    }
+    },
+    take() {
+      cut()
+      return { bodies, documents }
+    },
+  }
+}
+
+/** The documents of an index, or one of so many even parts of them. */
+async function* readIndex(ask: Ask, index: string, parts: number): AsyncGenerator<JsonObject> {
+  const { id } = await ask({ method: 'POST', path: `/${index}/_pit?keep_alive=5m` })
+  const slice = parts === 1 ? {} : { slice: { id: 0, max: parts } }
+  const query = { size: pageSize, pit: { id }, sort: ['_shard_doc'], version: true, track_total_hits: false, ...slice }
+  for (let after: Json | undefined; ;) {
+    const page = after === undefined ? query : { ...query, search_after: after }
+    const hits = listAt(objectAt(await ask({ method: 'POST', path: '/_search', body: page }), 'hits'), 'hits')
+    yield* hits
     after = hits.at(-1)?.['sort']
     if (after === undefined) break
   }
   await ask({ method: 'DELETE', path: '/_pit', body: { id } })
-  return { bodies: [...bodies, lines.join('')], documents }
 }
 
 async function postAll(ask: Ask, bodies: readonly string[]): Promise<void> {
@@ -121,8 +119,13 @@ export async function floorOfBulk(cluster: Cluster, records: number): Promise<Bu
     await ask({ method: 'POST', path: `/${indexes.join(',')}/_refresh` })
     const { count } = await ask({ method: 'GET', path: `/${indexes.join(',')}/_count` })
     const all = Number(count)
-    const { bodies, documents } = await readBodies(ask, indexes, Math.ceil(all / documentsMax))
-    for (const index of indexes) await makeCopy(ask, index)
+    const made = createBodies()
+    for (const index of indexes) {
+      // One shard each, so that a slice is a part of it, not all or nothing.
+      for await (const hit of readIndex(ask, index, Math.ceil(all / documentsMax))) made.add(linesOf(hit))
+      await makeCopy(ask, index)
+    }
+    const { bodies, documents } = made.take()
     const copies = indexes.map(copyOf).join(',')
     const { cost } = await cluster.measure(async () => {
       await postAll(ask, bodies)

@@ -130,71 +130,91 @@ async function timeQueries(
   return latencies
 }
 
-type Floors = Readonly<{ traces: Float64Array; logs: Float64Array; bare: Float64Array }>
+/** What a figure stands beside: milliseconds, sorted. */
+type Beside = Readonly<{ name: string; latencies: Float64Array }>
+/** The floors of searches, once for all that are of logs or of traces. */
+type Floors = Readonly<{ traces: readonly Beside[]; logs: readonly Beside[] }>
 
 async function measureFloors(driver: Driver, server: BenchClient, from: number, queries: number): Promise<Floors> {
   const nothing = 'nosuchwordanywhere'
-  const traces = await timeQueries(
-    driver,
-    server,
-    [`/api/app/traces/search?${parameters({ service: nothing, from })}`],
-    queries,
-  )
-  const logs = await timeQueries(driver, server, [`/api/app/logs/search?${parameters({ q: nothing, from })}`], queries)
-  const bare = await startBareServer()
+  const name = 'a search that finds nothing'
+  const time = async (path: string): Promise<Beside> => ({
+    name,
+    latencies: await timeQueries(driver, server, [path], queries),
+  })
+  const traces = await time(`/api/app/traces/search?${parameters({ service: nothing, from })}`)
+  const logs = await time(`/api/app/logs/search?${parameters({ q: nothing, from })}`)
+  const bareServer = await startBareServer()
   try {
-    await bare.get(driver, 200)
-    return { traces, logs, bare: (await bare.get(driver, queries)).latencies }
+    await bareServer.get(driver, 200)
+    const bare = { name: 'bare node:http GET', latencies: (await bareServer.get(driver, queries)).latencies }
+    return { traces: [traces, bare], logs: [logs, bare] }
   } finally {
-    bare.stop()
+    bareServer.stop()
   }
 }
 
-function rowsOf({ figure, p50Max, isLog }: Figure, found: Float64Array, floors: Floors): readonly Row[] {
+function rowsOf({ figure, p50Max }: Figure, found: Float64Array, beside: readonly Beside[]): readonly Row[] {
   const row = (name: string, part: number): Row => {
-    const beside: readonly Floor[] = [
-      { name: 'a search that finds nothing', value: percentile(isLog ? floors.logs : floors.traces, part) },
-      { name: 'bare node:http GET', value: percentile(floors.bare, part) },
-    ]
-    return { figure: `${figure}: ${name}`, unit: 'ms', measured: percentile(found, part), floors: beside }
+    const floors = beside.map(({ name, latencies }): Floor => ({ name, value: percentile(latencies, part) }))
+    return { figure: `${figure}: ${name}`, unit: 'ms', measured: percentile(found, part), floors }
   }
   return [{ ...row('p50', 0.5), ...(p50Max === undefined ? {} : atMost(p50Max)) }, row('p99', 0.99)]
 }
 
+/** What is asked of a server, and a floor of its own for each figure, where its engine can be asked without it. */
+export type SearchStage = Readonly<{
+  driver: Driver
+  server: BenchClient
+  of: string
+  hasTargets: boolean
+  engine?: (paths: readonly string[], atLeast: number) => Promise<Beside>
+}>
+
+/** Stores traces and logs, and times the same searches in them, whatever the server's form. */
+export async function searchSection(
+  { scale, folder, say, ...context }: BenchContext,
+  { driver, server, of, hasTargets, engine }: SearchStage,
+): Promise<Section> {
+  const startMs = context.startMs - durationMs
+  say('making traces and logs')
+  const all = { seed: scale.seed, startMs, durationMs, recordsPerRequest }
+  const traces = makeSpanCorpus(join(folder, 'spans'), {
+    ...all,
+    spans: scale.spans,
+    spansPerRequest: recordsPerRequest,
+  })
+  const logsOf = { ...all, records: scale.logs, traces: traces.facts.traces }
+  const logs = makeLogCorpus(join(folder, 'logs'), logsOf)
+  const facts = { spans: traces.facts, logs: logs.facts }
+  const figures = [...traceFigures(facts, startMs), ...logFigures(facts, startMs)]
+  say('storing them, and waiting for the indexes')
+  const last = await server.post(driver, 'traces', { bodies: traces.bodies, connections })
+  const lastLog = await server.post(driver, 'logs', { bodies: logs.bodies, connections })
+  await server.indexed(Math.max(last.position, lastLog.position))
+  say('checking what is found')
+  await checkAll(server, facts, startMs, figures)
+  const floors = await measureFloors(driver, server, startMs, scale.queries)
+  const rows: Row[] = []
+  for (const { p50Max, ...figure } of figures) {
+    say(figure.figure)
+    const paths = figure.queries.map(({ path }) => path)
+    const found = await timeQueries(driver, server, paths, scale.queries)
+    const own = engine === undefined ? [] : [await engine(paths, scale.queries)]
+    const shown = hasTargets && p50Max !== undefined ? { ...figure, p50Max } : figure
+    rows.push(...rowsOf(shown, found, [...own, ...(figure.isLog ? floors.logs : floors.traces)]))
+  }
+  const title = `${of} over HTTP, one at a time, in ${facts.spans.spans} spans and ${facts.logs.records} logs`
+  return { title, rows }
+}
+
 /** What a search takes, over HTTP, one at a time, beside nothing else. */
 export async function benchSearch(context: BenchContext): Promise<readonly Section[]> {
-  const { scale, folder, say } = context
-  const startMs = context.startMs - durationMs
   const driver = startDriver()
   try {
-    say('making traces and logs')
-    const of = { seed: scale.seed, startMs, durationMs }
-    const traces = makeSpanCorpus(join(folder, 'spans'), {
-      ...of,
-      spans: scale.spans,
-      spansPerRequest: recordsPerRequest,
-    })
-    const logsOf = { ...of, records: scale.logs, recordsPerRequest, traces: traces.facts.traces }
-    const logs = makeLogCorpus(join(folder, 'logs'), logsOf)
-    const facts = { spans: traces.facts, logs: logs.facts }
-    const figures = [...traceFigures(facts, startMs), ...logFigures(facts, startMs)]
-    return await withServer(async (server) => {
-      say('storing them, and waiting for the indexes')
-      const last = await server.post(driver, 'traces', { bodies: traces.bodies, connections })
-      const lastLog = await server.post(driver, 'logs', { bodies: logs.bodies, connections })
-      await server.indexed(Math.max(last.position, lastLog.position))
-      say('checking what is found')
-      await checkAll(server, facts, startMs, figures)
-      const floors = await measureFloors(driver, server, startMs, scale.queries)
-      const rows: Row[] = []
-      for (const figure of figures) {
-        say(figure.figure)
-        const paths = figure.queries.map(({ path }) => path)
-        rows.push(...rowsOf(figure, await timeQueries(driver, server, paths, scale.queries), floors))
-      }
-      const title = `Searches over HTTP, one at a time, in ${facts.spans.spans} spans and ${facts.logs.records} logs`
-      return [{ title, rows }]
-    })
+    return await withServer(async (server) => [
+      await searchSection(context, { driver, server, of: 'Searches', hasTargets: true }),
+    ])
   } finally {
     driver.stop()
   }
