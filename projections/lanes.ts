@@ -101,6 +101,13 @@ function createRefresh(given: LanesOptions, state: State) {
   return {
     /** False when it is open already. */
     open,
+    /** Opens it anew where it has been removed since: a rebuild had taken the same name for a while, and has given it up. */
+    reopenIfGone: async (projection: Projection, index: IndexName): Promise<void> => {
+      if ((await writer.builds(projection.name)).some((build) => build.index === index)) return
+      state.lanes = state.lanes.filter((lane) => lane.index !== index)
+      await writer.drop(index)
+      await open(projection, index)
+    },
     /** True when it has opened a lane. */
     refresh: async (projection: Projection): Promise<boolean> => {
       const roster = await dropGone(projection, await writer.roster(projection.name))
@@ -188,7 +195,8 @@ export function createLanes(given: LanesOptions): Lanes {
           const index = await chooseBuild(writer, projection, stream.epoch)
           // Made before it is named: readers must never be sent to a build that is not there.
           await rosters.open(projection, index)
-          const { roster } = await changeRoster(writer, name, claim(index))
+          const { roster, changed } = await changeRoster(writer, name, claim(index))
+          if (changed) await rosters.reopenIfGone(projection, index)
           await rosters.refresh(projection)
           // Unless a rebuild has taken the name meanwhile.
           if (roster.live === index || followedAs(roster, index) === 'candidate') return

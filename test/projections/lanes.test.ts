@@ -3,7 +3,7 @@ import type { IndexWriter } from '#projections/index-store.ts'
 import { keptMs } from '#projections/lanes.ts'
 import type { Projection } from '#projections/projection.ts'
 import type { ProjectionFailure } from '#projections/projector.ts'
-import { begin, changeRoster, giveUp, keepOn, nominate, promoteTo } from '#projections/roster.ts'
+import { begin, changeRoster, forget, giveUp, keepOn, nominate, promoteTo } from '#projections/roster.ts'
 import { withSeenEvents } from '#projections/seen-events.ts'
 import { createMemoryIndexStore, type MemoryIndexStore } from '#projections/stores/memory/store.ts'
 import { createMemoryStream } from '#streams/memory/stream.ts'
@@ -204,6 +204,27 @@ describe('builds beside the live one', () => {
       live: second,
       followed: [{ index: first, as: 'building' }],
     })
+    await run.stop()
+  })
+
+  it('are made anew where a rebuild had taken the name meanwhile, and has given it up', async () => {
+    await append(stream, numbered(3))
+    let taken = false
+    const writer: IndexWriter = {
+      ...store.writer,
+      async open(index, ...more) {
+        await store.writer.open(index, ...more)
+        if (taken) return
+        taken = true
+        for (const change of [begin, giveUp]) await changeRoster(store.writer, 'counting', change(index))
+        await store.writer.drop(index)
+        await changeRoster(store.writer, 'counting', forget(index))
+      },
+    }
+    const run = start({ stream, writer })
+    await run.until(await atHead(stream))
+    expect(await store.writer.roster('counting')).to.deep.include({ live: first, followed: [] })
+    expect((await store.writer.builds('counting')).map(({ index }) => index)).to.deep.equal([first])
     await run.stop()
   })
 
