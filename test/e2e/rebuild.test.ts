@@ -15,7 +15,8 @@ import { hex } from '../support/telemetry.ts'
 import { nowNs, sendingTo } from '../support/workspace.ts'
 
 const isSoak = process.env['SOAK'] === '1'
-const records = isSoak ? 1_000_000 : 10_000
+/** Half of them spans, half of them logs. */
+const records = isSoak ? 2_000_000 : 10_000
 const perRequest = isSoak ? 500 : 100
 const kills = isSoak ? 20 : 3
 
