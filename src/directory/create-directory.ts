@@ -5,6 +5,7 @@ import { PermanentError, TransientError } from '#src/lib/failure.ts'
 import type { Result } from '#src/lib/result.ts'
 import { follow } from '#streams/follow.ts'
 import type { Stream } from '#streams/stream.ts'
+import { createCatchUp } from './catch-up.ts'
 import {
   createDirectoryView,
   type DirectoryReads,
@@ -13,6 +14,7 @@ import {
   type SessionLimits,
 } from './directory-view.ts'
 import { createDirectoryWriter, type Refused } from './directory-writer.ts'
+import type { FollowedView } from './directory.ts'
 import {
   createInstallation,
   type Installation,
@@ -37,7 +39,8 @@ const retryMaxMs = 2_000
  * process appends, and the commands that append. A command resolves when its events are durable and this view shows them;
  * it rejects as the stream does.
  */
-export interface Directory extends DirectoryReads, WorkspaceCommands, UserCommands, KeyCommands, SessionCommands {
+export interface Directory
+  extends FollowedView, DirectoryReads, WorkspaceCommands, UserCommands, KeyCommands, SessionCommands {
   /** True when there was no workspace yet: a new installation. */
   isEmpty(): boolean
   /** A workspace, its owner and its keys in one step; refused when there is anything already. */
@@ -181,6 +184,7 @@ export async function createDirectory(options: Options): Promise<Directory> {
     audit: (workspaceId, { before = Infinity, limit }) =>
       readAudit({ stream, trail: view.trail }, workspaceId, { before, limit }),
     followed,
+    caughtUp: createCatchUp({ stream, followed }),
     close: () => close(),
   }
 }

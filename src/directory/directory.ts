@@ -62,3 +62,12 @@ export interface DirectoryView {
   keys(workspaceId: WorkspaceId): readonly Key[]
   session(id: string): Session | undefined
 }
+
+/** A view that follows its log. */
+export interface FollowedView extends DirectoryView {
+  /**
+   * True as soon as the view shows all that was in the log when it was asked; false when that cannot be told, after some seconds at
+   * most. For what would be refused for good otherwise. Those who ask share a look at the log, however many and often.
+   */
+  caughtUp(): Promise<boolean>
+}

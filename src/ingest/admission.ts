@@ -1,24 +1,28 @@
 import type { Context } from 'koa'
 import type { Limits } from '#src/config.ts'
-import type { DirectoryView, Key } from '#src/directory/directory.ts'
+import type { FollowedView, Key } from '#src/directory/directory.ts'
+import { isWellFormedKey } from '#src/directory/keys.ts'
 import { refusal, type Refusal } from '#src/events/refusal.ts'
 import { createTokenBuckets, rateLimited, setRateLimit } from '#src/http/limits.ts'
 import { presentedKeys } from '#src/http/presented-key.ts'
 import type { Clock } from '#src/lib/clock.ts'
 import { fail, type Result } from '#src/lib/result.ts'
-import { checkCredential, type Credential, type Surface } from './credential.ts'
+import { checkCredential, type Credential, type Presented, type Surface } from './credential.ts'
 
 const bucketsMax = 100_000
 
+/** Neither yes nor no: whoever made the key sees it refused for good only when it is known not to be there. */
+const notKnown = refusal('unavailable', 'Whether this key is known cannot be told now. Send the request again.')
+
 export type AdmissionOptions = Readonly<{
-  directory: DirectoryView
+  directory: FollowedView
   limits: Limits
   clock: Clock
   onExposed: (key: Key) => void
 }>
 
 /** Lets a request in or refuses it, by its headers alone. */
-export type Admission = (ctx: Context, surface: Surface) => Result<Credential, Refusal>
+export type Admission = (ctx: Context, surface: Surface) => Promise<Result<Credential, Refusal>>
 
 /** Credential first, then the rates of its key and of its workspace. */
 export function createAdmission({ directory, limits, clock, onExposed }: AdmissionOptions): Admission {
@@ -49,11 +53,20 @@ export function createAdmission({ directory, limits, clock, onExposed }: Admissi
     return surface === 'logs' ? refusal('overloaded', rateLimited(ofWorkspace).detail) : rateLimited(ofWorkspace)
   }
 
-  return (ctx, surface) => {
+  const check = async (surface: Surface, presented: Presented): Promise<Result<Credential, Refusal>> => {
+    const credential = checkCredential(surface, presented, { directory, onExposed })
+    if (credential.ok || credential.error.code !== 'invalid_credential') return credential
+    // Senders drop their data for good on 401, and the key may have been made elsewhere a moment ago.
+    if (!isWellFormedKey(presented.keys[0] ?? '')) return credential
+    if (!(await directory.caughtUp())) return fail(notKnown)
+    return checkCredential(surface, presented, { directory, onExposed })
+  }
+
+  return async (ctx, surface) => {
     const origin = ctx.get('Origin')
     const keys = presentedKeys(ctx, { fromQuery: surface === 'rum' })
     const presented = { keys, origin: origin === '' ? undefined : origin }
-    const credential = checkCredential(surface, presented, { directory, onExposed })
+    const credential = await check(surface, presented)
     if (!credential.ok) return credential
     const refused = checkRate(ctx, surface, credential.value)
     return refused === undefined ? credential : fail(refused)

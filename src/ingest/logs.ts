@@ -39,7 +39,7 @@ async function store(ctx: Context, context: IngestContext, received: Received): 
 }
 
 async function ingestLogs(ctx: Context, context: IngestContext): Promise<Refusal | undefined> {
-  const credential = context.admit(ctx, 'logs')
+  const credential = await context.admit(ctx, 'logs')
   if (!credential.ok) return credential.error
   const options = { surface: 'logs', encodings, identifiedWithoutKey: false } as const
   return withBody(ctx, context, credential.value, options, (received) => store(ctx, context, received))

@@ -108,7 +108,7 @@ async function store(
 }
 
 async function ingestSpans(ctx: Context, context: IngestContext): Promise<Refusal | undefined> {
-  const credential = context.admit(ctx, 'traces')
+  const credential = await context.admit(ctx, 'traces')
   if (!credential.ok) return credential.error
   const contentType = parseOtlpContentType(ctx.get('Content-Type'))
   if (contentType === undefined) return unsupportedType(ctx.get('Content-Type'))

@@ -1,6 +1,6 @@
 import type { Stream } from '#streams/stream.ts'
 import type { Limits } from '#src/config.ts'
-import type { DirectoryView, Key } from '#src/directory/directory.ts'
+import type { FollowedView, Key } from '#src/directory/directory.ts'
 import { partitionOf } from '#src/events/partition.ts'
 import { createBodyBudget, type BodyBudget } from '#src/http/body.ts'
 import type { Route } from '#src/http/route.ts'
@@ -17,7 +17,7 @@ import { createRumRoutes } from './rum.ts'
 export type IngestPartition = Readonly<{ stream: Stream; gate: AllowanceGate }>
 
 export type IngestOptions = Readonly<{
-  directory: DirectoryView
+  directory: FollowedView
   /** In order of their numbers. */
   partitions: readonly IngestPartition[]
   limits: Limits

@@ -105,7 +105,7 @@ async function store(
 
 async function ingestRum(ctx: Context, context: IngestContext): Promise<Refusal | undefined> {
   allowOrigin(ctx)
-  const credential = context.admit(ctx, 'rum')
+  const credential = await context.admit(ctx, 'rum')
   if (!credential.ok) {
     if (credential.error.code === 'origin_not_allowed') denyOrigin(ctx)
     return credential.error

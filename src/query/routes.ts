@@ -17,7 +17,7 @@ import { createSearches, type Searches } from './searches.ts'
 export type QueryOptions = QueryContext &
   Readonly<{
     /** Lets a request to the public listing in by its workspace API key, and sets its `RateLimit` headers. */
-    admitListing: (ctx: Context) => Result<Readonly<{ workspaceId: WorkspaceId }>, Refusal>
+    admitListing: (ctx: Context) => Promise<Result<Readonly<{ workspaceId: WorkspaceId }>, Refusal>>
     /** The audit entry of an export; durable when it resolves. */
     recordExport: (exported: Readonly<{ session: Session; query: string }>) => Promise<void>
     /** Shared with the pages; ones of their own if not given. */
@@ -56,7 +56,7 @@ export function createQueryRoutes(options: QueryOptions): readonly Route[] {
     path: '/api/v1/traces',
     auth: 'key',
     handler: async (ctx) => {
-      const admitted = admitListing(ctx)
+      const admitted = await admitListing(ctx)
       if (!admitted.ok) return admitted.error
       const result = await searches.listing(admitted.value.workspaceId, ctx.querystring)
       return result.ok ? sendAnswer(ctx, result.value) : result.error

@@ -119,7 +119,7 @@ describe('the read routes over a store that a test holds back', () => {
       cursors: createCursors('secret'),
       clock: () => nowMs,
       limits: { ...limits, queriesPerWorkspaceAtOnce: 2, exportsPerWorkspaceAtOnce: 2 },
-      admitListing: (ctx) =>
+      admitListing: async (ctx) =>
         ctx.get('authorization') === '' ? fail(refusal('missing_credential', 'no key')) : ok({ workspaceId: acme }),
       recordExport: async ({ query }) => {
         if (query.includes('unrecorded')) throw fault

@@ -1,17 +1,19 @@
 import { randomBytes } from 'node:crypto'
 import { plans } from '#src/config.ts'
-import type { DirectoryView, Key, KeyKind, Workspace, WorkspacePlan } from '#src/directory/directory.ts'
+import type { FollowedView, Key, KeyKind, Workspace, WorkspacePlan } from '#src/directory/directory.ts'
 import { createKeySecret, defaultScopes, isWellFormedKey, keyPrefixes } from '#src/directory/keys.ts'
 import { beforeAll } from '#src/events/envelope.ts'
 import { workspaceIdOf, type WorkspaceId } from '#src/events/workspace-id.ts'
 
 export type FakeDirectory = Readonly<{
-  view: DirectoryView
+  view: FollowedView
   addWorkspace(id: string, plan?: WorkspacePlan): WorkspaceId
   setPlan(id: string, plan: WorkspacePlan): void
-  /** The secret of a new key. */
-  addKey(workspaceId: WorkspaceId, kind: KeyKind, more?: Partial<Key>): string
+  /** The secret of a new key: this one, or any. */
+  addKey(workspaceId: WorkspaceId, kind: KeyKind, more?: Partial<Key>, secret?: string): string
   revoke(secret: string): void
+  /** What the view does when it is asked to catch up; true at once if it is told nothing. */
+  whenBehind(catchUp: () => Promise<boolean>): void
   /** How many secrets were looked up. */
   lookups(): number
 }>
@@ -21,6 +23,7 @@ export function createFakeDirectory(): FakeDirectory {
   const workspaces = new Map<string, Workspace>()
   const keys = new Map<string, Key>()
   let lookups = 0
+  let catchUp = async (): Promise<boolean> => true
   const planOf = (plan: WorkspacePlan | undefined): WorkspacePlan => plan ?? (plans['pro'] as WorkspacePlan)
   return {
     view: {
@@ -33,7 +36,9 @@ export function createFakeDirectory(): FakeDirectory {
       },
       keys: (workspaceId) => [...keys.values()].filter((key) => key.workspaceId === workspaceId),
       session: () => undefined,
+      caughtUp: () => catchUp(),
     },
+    whenBehind: (given) => void (catchUp = given),
     addWorkspace: (text, plan) => {
       const id = workspaceIdOf(text)
       workspaces.set(id, { id, name: text, plan: planOf(plan), createdAt: 0 })
@@ -43,8 +48,7 @@ export function createFakeDirectory(): FakeDirectory {
       const workspace = workspaces.get(id)
       if (workspace !== undefined) workspaces.set(id, { ...workspace, plan })
     },
-    addKey: (workspaceId, kind, more = {}) => {
-      const secret = createKeySecret(kind, randomBytes)
+    addKey: (workspaceId, kind, more = {}, secret = createKeySecret(kind, randomBytes)) => {
       keys.set(secret, {
         id: `key-${keys.size + 1}`,
         workspaceId,
