@@ -51,10 +51,12 @@ export function visible(text: string): string {
 /** The term by which a value of a keyword field is found: whole, case folded, one token. */
 export const keywordTerm = (field: string, value: string): string => visible(wholeToken(field, value))
 
-const oddBlanks = /^ | $| {2}/
+// oxlint-disable-next-line no-control-regex
+const untidy = /[\u0000-\u001f\u007f]|^ | $| {2}/
 
+/** Nearly every text is tidy: it is looked through once. */
 const tidy = (text: string): string =>
-  visible(oddBlanks.test(text) ? text.replace(/ +/g, ' ').replace(/^ | $/g, '') : text)
+  untidy.test(text) ? visible(text.replace(/ +/g, ' ').replace(/^ | $/g, '')) : text.toWellFormed()
 
 /** The tokens of a `tokens` field, several values with the sentinel between. */
 function tokenText(value: string | readonly string[]): string {
