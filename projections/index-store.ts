@@ -42,6 +42,12 @@ export type StoredBuild = Readonly<{
   heartbeat: Heartbeat
 }>
 
+/**
+ * The days of receipt that are kept. `of`: the first of a workspace. `all`: a day that is none later than any of these, for engines
+ * that keep a day of all workspaces together.
+ */
+export type KeptDays = Readonly<{ of(workspaceId: WorkspaceId): string; all: string }>
+
 /** The writing side: one projector owns an index of one partition at a time. Contract: test/contracts/index-store.ts. */
 export interface IndexWriter {
   /**
@@ -85,6 +91,11 @@ export interface IndexWriter {
    * was broken off, again changes nothing.
    */
   eraseWorkspace(index: IndexName, workspaceId: WorkspaceId, position: Position): Promise<void>
+  /**
+   * Removes the days of a build that are not kept, each whole: readers find all of a day or nothing of it, and meet no error
+   * meanwhile. How many went. It need not be open. When it was broken off, calling it again does the rest.
+   */
+  dropDays(index: IndexName, kept: KeptDays): Promise<number>
   /** Removes a build and all that it holds, whole or not at all; one that is not there is no failure. */
   drop(index: IndexName): Promise<void>
   close(): Promise<void>
@@ -116,7 +127,13 @@ export class TooBroadError extends Error {
 }
 
 /** Which documents: always inside one workspace. */
-export type Scope = Readonly<{ workspaceId: WorkspaceId; projection: string; collection: string }>
+export type Scope = Readonly<{
+  workspaceId: WorkspaceId
+  projection: string
+  collection: string
+  /** Only what is kept under this day of receipt or a later one: what is before it may be there still, or be gone. */
+  fromDay?: string
+}>
 
 /** Place in an order: the value ordered by (`timeNs` or a number field) and the id that settles ties. */
 export type SortKey = Readonly<{ value: bigint; id: DocumentId }>

@@ -22,6 +22,7 @@ import {
 import { buildClauses } from './index-builds.ts'
 import { erasureClauses } from './index-erasures.ts'
 import { filterClauses } from './index-store-filters.ts'
+import { retentionClauses } from './index-retention.ts'
 import { orderClauses } from './index-store-order.ts'
 
 export type OpenIndexStore = Readonly<{ writer: IndexWriter; reader: IndexReader }>
@@ -302,6 +303,7 @@ export function indexStoreContract(name: string, create: () => Promise<IndexStor
 
     buildClauses(() => store)
     erasureClauses(() => store, reopen)
+    retentionClauses(() => store, reopen)
     orderClauses(() => store)
     filterClauses(() => store)
   })

@@ -20,6 +20,7 @@ export function reachWriter(writer: IndexWriter, call: Call): IndexWriter {
     builds: (projection) => call(`builds ${projection}`, 'none', () => writer.builds(projection)),
     eraseWorkspace: (index, workspaceId, position) =>
       call(`erase ${workspaceId} in ${index}`, 'prompt', () => writer.eraseWorkspace(index, workspaceId, position)),
+    dropDays: (index, kept) => call(`drop days of ${index}`, 'prompt', () => writer.dropDays(index, kept)),
     drop: (index) => call(`drop ${index}`, 'prompt', () => writer.drop(index)),
     close: () => writer.close(),
   }

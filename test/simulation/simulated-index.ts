@@ -228,6 +228,7 @@ function createWriter(
       await inner().eraseWorkspace(index, workspaceId, position)
       disk.erase({ index, workspaceId, position })
     },
+    dropDays: async (index, kept) => inner().dropDays(index, kept),
     async drop(index) {
       opened.delete(index)
       await inner().drop(index)

@@ -13,7 +13,7 @@ import { entryOf } from './document.ts'
 import { and, ofWorkspace, type Query } from './filter.ts'
 import { freezeBuild, type FrozenBuild } from './frozen-build.ts'
 import { dayIndex, idField, positionField, workspaceField, type IndexSettings } from './mapping.ts'
-import { createNames } from './names.ts'
+import { createNames, dayIn } from './names.ts'
 import { hashOf, shownText, textOf, type StoredText } from './stored-text.ts'
 
 export type ElasticsearchAuditOptions = Readonly<{
@@ -121,13 +121,6 @@ function workspaceIn(text: string): WorkspaceId | undefined {
   } catch {
     return undefined
   }
-}
-
-const dayPattern = /-(\d{4})\.(\d\d)\.(\d\d)$/
-
-function dayIn(name: string): string | undefined {
-  const [, year, month, day] = dayPattern.exec(name) ?? []
-  return year === undefined ? undefined : `${year}-${month}-${day}`
 }
 
 async function partsOf(build: FrozenBuild, isMine: (workspaceId: WorkspaceId) => boolean): Promise<readonly Part[]> {

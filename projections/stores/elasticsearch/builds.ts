@@ -7,7 +7,7 @@ import type { CollectionShape } from '../row.ts'
 import { numberIn, objectIn, objectsIn, textIn, valuesIn } from './answer-parts.ts'
 import type { Answer, Elasticsearch } from './client.ts'
 import { stateIndex, template, type IndexSettings } from './mapping.ts'
-import type { Names } from './names.ts'
+import { dayIn, type Names } from './names.ts'
 import { patiently } from './patience.ts'
 
 export type Shapes = Readonly<Record<string, CollectionShape>>
@@ -180,6 +180,19 @@ export async function dropBuild(place: Place, index: IndexName): Promise<void> {
   for (const source of parts) {
     await elasticsearch.send({ ...remove, path: path(names, '_doc', buildId(index, numberIn(source['partition']))) })
   }
+}
+
+/**
+ * Partitions share the indices of days too: each says from which day on it needs them, and those that nobody needs go. How many went.
+ */
+export async function dropIndicesBefore(place: Place, index: IndexName, day: string): Promise<readonly string[]> {
+  if (!(await updateBuild(place, index, { keptFrom: day }))) return []
+  const parts = (await allBuilds(place)).filter((source) => source['index'] === index && source['dropped'] !== true)
+  const first = parts.map((source) => textIn(source['keptFrom'])).reduce((a, b) => (a < b ? a : b), day)
+  const gone = (await indicesOf(place, index)).filter((name) => (dayIn(name) ?? first) < first)
+  const remove = { operation: 'drop', subject: index, method: 'DELETE', accept: [404] } as const
+  for (const name of gone) await place.elasticsearch.send({ ...remove, path: `/${name}` })
+  return gone
 }
 
 /** The days' indices of a build that are there, by name. */

@@ -9,6 +9,7 @@ import { numberIn, objectIn, objectsIn, textIn } from './answer-parts.ts'
 import type { Elasticsearch } from './client.ts'
 import type { Expansions, PatternFilter } from './filter.ts'
 import { tokensField } from './mapping.ts'
+import { dayIn } from './names.ts'
 import { patiently } from './patience.ts'
 
 // Lucene's regular expressions know no Unicode properties, and ours are matched by one matcher everywhere. So the term dictionary
@@ -100,9 +101,12 @@ export type ExpansionLimits = Readonly<{ patternExpansionsMax: number }>
 
 const tooMany = (max: number): TooBroadError => new TooBroadError(`the pattern meets more than ${max} words`)
 
+/** Indices, and the first day of those that count. */
+export type ExpandedIn = Readonly<{ indices: string; fromDay: string | undefined }>
+
 async function termsMet(
   elasticsearch: Elasticsearch,
-  indices: string,
+  { indices, fromDay = '' }: ExpandedIn,
   pattern: PatternFilter,
   field: string,
   max: number,
@@ -116,7 +120,8 @@ async function termsMet(
     return numberIn(objectIn(found['_shards'])['failed']) === 0 ? found : undefined
   })
   const met = new Set<string>()
-  for (const { explanation, valid } of objectsIn(answer['explanations'])) {
+  for (const { index, explanation, valid } of objectsIn(answer['explanations'])) {
+    if ((dayIn(textIn(index)) ?? '') < fromDay) continue
     if (valid !== true) throw new TooBroadError('the pattern is too complex')
     const terms = termsIn(textIn(explanation), field)
     if (terms.length > max) throw tooMany(max)
@@ -127,14 +132,14 @@ async function termsMet(
 
 async function expand(
   elasticsearch: Elasticsearch,
-  indices: string,
+  where: ExpandedIn,
   pattern: PatternFilter,
   { patternExpansionsMax: max }: ExpansionLimits,
 ): Promise<ReadonlyMap<string, readonly string[]>> {
   const matcher = wholePattern(pattern.regex)
   const prefix = visible(pattern.prefix)
   const fields = [...new Set(pattern.fields)].map(async (field) => {
-    const met = await termsMet(elasticsearch, indices, pattern, field, max)
+    const met = await termsMet(elasticsearch, where, pattern, field, max)
     return [field, [...met].filter((term) => term.startsWith(prefix) && matcher.test(term))] as const
   })
   const terms = new Map((await Promise.all(fields)).filter(([, matching]) => matching.length > 0))
@@ -145,12 +150,12 @@ async function expand(
 /** What the patterns of a filter meet in these indices. Throws TooBroadError when one meets too much. */
 export async function expandPatterns(
   elasticsearch: Elasticsearch,
-  indices: string,
+  where: ExpandedIn,
   filter: Filter,
   limits: ExpansionLimits,
 ): Promise<Expansions> {
   const all = patternsOf(filter).map(
-    async (pattern) => [pattern, await expand(elasticsearch, indices, pattern, limits)] as const,
+    async (pattern) => [pattern, await expand(elasticsearch, where, pattern, limits)] as const,
   )
   return new Map(await Promise.all(all))
 }

@@ -2,6 +2,7 @@ import { stringifyJson } from '#src/lib/json.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import type { Filter, Selection } from '../../index-store.ts'
 import { clampInt64, compareText, keywordTerm, visible } from '../row.ts'
+import { daysFrom } from './names.ts'
 import { keywordsField, numberField, positionField, timeField, tokensField } from './mapping.ts'
 
 /** A query in Elasticsearch's terms. */
@@ -128,6 +129,10 @@ function rangeQuery({ fields, prefix: given, from, to }: Filter & { kind: 'token
   const upper = lte !== undefined ? { lte } : after === undefined ? {} : { lt: after }
   return or(fields.map((field) => ({ range: { [tokensField(field)]: { gte, ...upper } } })))
 }
+
+/** All documents of a collection's day and of those after it. `days`: what the names of its indices begin with. */
+export const daysQuery = (days: string, fromDay: string): Query =>
+  or(daysFrom(fromDay).map((day) => ({ prefix: { _index: `${days}${day}` } })))
 
 /** Which documents of a workspace. What is routed alike lies together, so the routing is asked for too. */
 export function selectionQuery(workspaceId: WorkspaceId, selection: Selection, expansions: Expansions): Query {

@@ -31,6 +31,25 @@ export function createNames(prefix: string): Names {
   }
 }
 
+const dayPattern = /-(\d{4})\.(\d\d)\.(\d\d)$/
+
+/** The day of a day's index; undefined for any other name. */
+export function dayIn(name: string): string | undefined {
+  const [, year, month, day] = dayPattern.exec(name) ?? []
+  return year === undefined ? undefined : `${year}-${month}-${day}`
+}
+
+const digitsAbove = (digit: string): readonly string[] => '0123456789'.split('').filter((other) => other > digit)
+
+/** Beginnings that the names of a day and of all later ones have, and no others: the day's own, and each digit of it raised. */
+export function daysFrom(first: string): readonly string[] {
+  const day = first.replaceAll('-', '.')
+  const later = day
+    .split('')
+    .flatMap((digit, at) => (digit === '.' ? [] : digitsAbove(digit).map((above) => day.slice(0, at) + above)))
+  return [day, ...later]
+}
+
 const idBytesMax = 512
 
 /** `_id` of a document: one index holds all workspaces. What is longer than Elasticsearch takes is told by its hash. */

@@ -4,7 +4,7 @@ import { readBuild, readRoster } from './builds.ts'
 import { connectElasticsearch } from './client.ts'
 import { bucketsOf, countIn, countingBody, facetOf, facetsBody, histogramBody, isRough, shardValues } from './counts.ts'
 import { expandPatterns } from './expand.ts'
-import { selectionQuery, type Query } from './filter.ts'
+import { and, daysQuery, selectionQuery, type Query } from './filter.ts'
 import { createNames } from './names.ts'
 import { ask, find, searchPages, type Target } from './search.ts'
 
@@ -33,9 +33,12 @@ export function createElasticsearchIndexReader(options: ElasticsearchReaderOptio
   const names = createNames(prefix)
   const place = { elasticsearch, names, partition }
   /** Where the scope is now; undefined before the first promotion. Asked each time: readers move in one step. */
-  const targetOf = async ({ workspaceId, projection, collection }: Scope): Promise<Target | undefined> => {
+  const targetOf = async ({ workspaceId, projection, collection, fromDay }: Scope): Promise<Target | undefined> => {
     const { live } = await readRoster(place, projection)
-    return live === undefined ? undefined : { elasticsearch, indices: names.days(live, collection), workspaceId }
+    if (live === undefined) return undefined
+    const indices = names.days(live, collection)
+    const days = fromDay === undefined ? undefined : daysQuery(indices.slice(0, -1), fromDay)
+    return { elasticsearch, indices, workspaceId, days }
   }
   const selected = async <T>(
     scope: Scope,
@@ -45,8 +48,15 @@ export function createElasticsearchIndexReader(options: ElasticsearchReaderOptio
   ): Promise<T> => {
     const target = await targetOf(scope)
     if (target === undefined) return nothing
-    const expansions = await expandPatterns(elasticsearch, target.indices, selection.filter, limits)
-    return task(target, selectionQuery(scope.workspaceId, selection, expansions))
+    const { indices, days } = target
+    const expansions = await expandPatterns(
+      elasticsearch,
+      { indices, fromDay: scope.fromDay },
+      selection.filter,
+      limits,
+    )
+    const query = selectionQuery(scope.workspaceId, selection, expansions)
+    return task(target, days === undefined ? query : and([query, days]))
   }
   return {
     async progress(projection) {

@@ -14,7 +14,13 @@ import { documentKey } from './names.ts'
 import { patiently } from './patience.ts'
 
 /** Where to look: a workspace in the days of one collection of the live build. */
-export type Target = Readonly<{ elasticsearch: Elasticsearch; indices: string; workspaceId: WorkspaceId }>
+export type Target = Readonly<{
+  elasticsearch: Elasticsearch
+  indices: string
+  workspaceId: WorkspaceId
+  /** Which of the indices, by their days; undefined: all. */
+  days: Query | undefined
+}>
 
 /** Elasticsearch gives at most 10,000 hits at once; a page of bodies is to be smaller. */
 const pageMax = 2_000
@@ -39,7 +45,8 @@ export function ask({ elasticsearch, indices, workspaceId }: Target, body: objec
     body,
   } as const
   return patiently(indices, async () => {
-    const answer = await elasticsearch.send({ ...call, accept: [400, 503] })
+    // 404: one of the indices was dropped just now.
+    const answer = await elasticsearch.send({ ...call, accept: [400, 404, 503] })
     if (answer.status === 400) throw refusalOf(indices, reasonOf(answer.body))
     return answer.status === 200 ? answer.body : undefined
   })
@@ -126,13 +133,16 @@ export async function searchPages<D extends object>(
 const idsAtOnce = 500
 
 /** The body of a look-up by id: the newest day of each. Names of days sort as the days do. */
-export function idsBody(workspaceId: WorkspaceId, ids: readonly DocumentId[]): object {
+export function idsBody(
+  { workspaceId, days }: Pick<Target, 'workspaceId' | 'days'>,
+  ids: readonly DocumentId[],
+): object {
   const values = ids.map((id) => documentKey(workspaceId, id))
   return {
     size: ids.length,
     track_total_hits: false,
     _source: source,
-    query: and([{ term: { _routing: workspaceId } }, { ids: { values } }]),
+    query: and([{ term: { _routing: workspaceId } }, { ids: { values } }, ...(days === undefined ? [] : [days])]),
     collapse: { field: idField },
     sort: [{ _index: 'desc' }],
   }
@@ -144,7 +154,7 @@ export async function find<D extends object>(target: Target, asked: readonly Doc
   const hits = new Map<DocumentId, Hit<D>>()
   for (let start = 0; start < ids.length; start += idsAtOnce) {
     const some = ids.slice(start, start + idsAtOnce)
-    for (const { source: from } of foundIn(await ask(target, idsBody(target.workspaceId, some)))) {
+    for (const { source: from } of foundIn(await ask(target, idsBody(target, some)))) {
       const hit = hitOf<D>({ source: from, sort: [from[timeField] ?? 0] })
       hits.set(hit.id, hit)
     }

@@ -7,6 +7,7 @@ import { shapeOf, type CollectionShape } from '../row.ts'
 import {
   createIndex,
   dropBuild,
+  dropIndicesBefore,
   indicesOf,
   listBuilds,
   openBuild,
@@ -321,6 +322,11 @@ export function createElasticsearchIndexWriter(given: ElasticsearchWriterOptions
     },
     ...createRosters(place, builds, options.prepare),
     eraseWorkspace: (index, workspaceId, position) => eraseDocuments(place, buildOf(index), { workspaceId, position }),
+    async dropDays(index, { all }) {
+      const gone = await dropIndicesBefore(place, index, all)
+      for (const name of gone) builds.get(index)?.known.delete(name)
+      return gone.length
+    },
     async drop(index) {
       builds.delete(index)
       await dropBuild(place, index)

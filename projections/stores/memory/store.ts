@@ -9,6 +9,7 @@ import type {
   IndexName,
   IndexReader,
   IndexWriter,
+  KeptDays,
   Progress,
   Roster,
   Scope,
@@ -113,6 +114,18 @@ function createBuilds(builds: Map<IndexName, Build>, rosters: Rosters) {
         .sort(([a], [b]) => (a < b ? -1 : 1))
         .map(stored),
     drop: async (index: IndexName) => void builds.delete(index),
+    async dropDays(index: IndexName, kept: KeptDays) {
+      const dropped = new Set<string>()
+      for (const [place, entries] of builds.get(index)?.stored ?? []) {
+        const workspaceId = place.split('/', 1)[0] as WorkspaceId
+        for (const [name, { entry }] of entries) {
+          if (entry.day >= kept.of(workspaceId)) continue
+          entries.delete(name)
+          dropped.add(`${workspaceId}/${entry.day}`)
+        }
+      }
+      return dropped.size
+    },
   }
 }
 
@@ -171,8 +184,9 @@ function createWriter(builds: Map<IndexName, Build>, rosters: Rosters): IndexWri
 
 function createReader(builds: ReadonlyMap<IndexName, Build>, rosters: Rosters, expansionsMax: number): IndexReader {
   const liveOf = (projection: string): Build | undefined => builds.get(rosters.get(projection)?.live ?? '')
-  const entriesOf = ({ workspaceId, projection, collection }: Scope): readonly StoredEntry[] => {
-    return [...(liveOf(projection)?.stored.get(placeOf(workspaceId, collection))?.values() ?? [])]
+  const entriesOf = ({ workspaceId, projection, collection, fromDay = '' }: Scope): readonly StoredEntry[] => {
+    const all = liveOf(projection)?.stored.get(placeOf(workspaceId, collection))?.values() ?? []
+    return [...all].filter(({ entry }) => entry.day >= fromDay)
   }
   const selected = (scope: Scope, selection: Selection): readonly StoredEntry[] => {
     const entries = entriesOf(scope)

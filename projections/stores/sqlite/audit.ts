@@ -1,19 +1,13 @@
 import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { workspaceIdOf, type WorkspaceId } from '#src/events/workspace-id.ts'
+import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import type { IndexAudit, Part } from '../../index-audit.ts'
 import type { IndexName } from '../../index-store.ts'
+import { workspacesIn } from './build-folders.ts'
 import { openDatabaseToAudit } from './database.ts'
 import { freezeFile } from './frozen-part.ts'
-import { buildFolder, dayOfFile, tablesOf, workspaceFolder, type Tables } from './layout.ts'
+import { dayOfFile, tablesOf, workspaceFolder, type Tables } from './layout.ts'
 import { openMetaToRead, readMeta } from './meta.ts'
-
-function workspacesOf(folder: string, index: IndexName): readonly WorkspaceId[] {
-  const path = buildFolder(folder, index)
-  if (!existsSync(path)) return []
-  const folders = readdirSync(path, { withFileTypes: true }).filter((entry) => entry.isDirectory())
-  return folders.map(({ name }) => workspaceIdOf(name))
-}
 
 /** None where the workspace was erased meanwhile. */
 function daysOf(folder: string, index: IndexName, workspaceId: WorkspaceId): readonly string[] {
@@ -34,7 +28,7 @@ export function createSqliteIndexAudit({ folder }: Readonly<{ folder: string }>)
     join(workspaceFolder(folder, index, workspaceId), `${day}.db`)
   return {
     parts: async (index) =>
-      workspacesOf(folder, index).flatMap((workspaceId) =>
+      workspacesIn(folder, index).flatMap((workspaceId) =>
         daysOf(folder, index, workspaceId).map((day) => ({ workspaceId, day })),
       ),
     hold: async () => ({ release: async () => {} }),

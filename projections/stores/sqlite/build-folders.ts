@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, renameSync, rmdirSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { TransientError } from '#src/lib/failure.ts'
+import { workspaceIdOf, type WorkspaceId } from '#src/events/workspace-id.ts'
 import type { IndexName, StoredBuild } from '../../index-store.ts'
 import { isBuildOf } from '../builds.ts'
 import { buildFolder, droppedFolder, isDropped } from './layout.ts'
@@ -21,6 +22,14 @@ export function storedBuilds(folder: string, projection: string): readonly Store
     .filter((name) => isBuildOf(projection, name))
     .sort()
     .flatMap((index) => storedBuild(folder, index) ?? [])
+}
+
+/** The workspaces that a build has folders of. */
+export function workspacesIn(folder: string, index: IndexName): readonly WorkspaceId[] {
+  const path = buildFolder(folder, index)
+  if (!existsSync(path)) return []
+  const folders = readdirSync(path, { withFileTypes: true }).filter((entry) => entry.isDirectory())
+  return folders.map(({ name }) => workspaceIdOf(name))
 }
 
 /** Removes a build's folder. It gets another name first, so that one whose removal was cut short is no build any more. */

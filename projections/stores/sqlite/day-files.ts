@@ -93,8 +93,10 @@ function openDays(
   const tables = build.collections.get(scope.collection)
   if (tables === undefined) return []
   const path = workspaceFolder(folder, build.index, scope.workspaceId)
+  const { fromDay = '' } = scope
   const days = namesIn(path).flatMap((name) => dayOfFile(name) ?? [])
   return days
+    .filter((day) => day >= fromDay)
     .sort()
     .reverse()
     .flatMap((day) => {

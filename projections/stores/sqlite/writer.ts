@@ -10,6 +10,7 @@ import { shapeOf } from '../row.ts'
 import { openDatabase, transaction, type Database } from './database.ts'
 import { positionOf, readEntry, writeDay, type DayChanges, type Replaced, type Written } from './day-writer.ts'
 import { dropBuild, removeDays, removeDropped, storedBuilds } from './build-folders.ts'
+import { dropDays } from './drop-days.ts'
 import { buildFolder, dayOfFile, layOutDay, layoutOf, tablesOf, workspaceFolder, type Shapes } from './layout.ts'
 import { openLive, readLive, readRoster, renewLive, writeLive, writeRoster } from './live.ts'
 import { openMeta, openMetaToRead, readMeta, readShare, writeProgress, writeSafe, writeShare } from './meta.ts'
@@ -191,6 +192,13 @@ function writeEntries(
   }
 }
 
+/** Closes a file that is about to go: it is not put on the disk before. */
+function letGo(files: Files, build: Build | undefined, path: string): void {
+  build?.unsynced.delete(path)
+  build?.created.delete(path)
+  files.close(path)
+}
+
 /**
  * Removes the files of a workspace but those that were written after its erasure. Readers that have one open see nothing of that: its
  * name is gone, and at their next query they open the build anew.
@@ -205,12 +213,8 @@ function eraseFiles(
   for (const day of daysOf(folder, build, workspaceId)) {
     const database = files.open(build, workspaceId, day)
     if (positionOf(database) > position) continue
-    const { path } = database
-    // Not put on the disk before it goes.
-    build.unsynced.delete(path)
-    build.created.delete(path)
-    files.close(path)
-    gone.push(path)
+    letGo(files, build, database.path)
+    gone.push(database.path)
   }
   build.days.delete(workspaceId)
   removeDays(workspaceFolder(folder, build.index, workspaceId), gone)
@@ -277,6 +281,16 @@ export function createSqliteIndexWriter({
     async eraseWorkspace(index, workspaceId, position) {
       eraseFiles(folder, files, buildOf(index), { workspaceId, position })
       renewLive(live, index)
+    },
+    async dropDays(index, kept) {
+      const build = builds.get(index)
+      const dropped = dropDays(folder, index, kept, (workspaceId, day, path) => {
+        build?.days.get(workspaceId)?.delete(day)
+        letGo(files, build, path)
+      })
+      // Readers close what they have open of it.
+      if (dropped > 0) renewLive(live, index)
+      return dropped
     },
     async drop(index) {
       builds.get(index)?.meta.close()

@@ -1,0 +1,57 @@
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import type { WorkspaceId } from '#src/events/workspace-id.ts'
+import type { IndexName, KeptDays } from '../../index-store.ts'
+import { removeDays, workspacesIn } from './build-folders.ts'
+import { openDatabase } from './database.ts'
+import { workspaceFolder } from './layout.ts'
+
+/** Files of days; of one whose removal was broken off perhaps only those beside it. */
+const dayPattern = /^(\d{4}-\d\d-\d\d)\.db(?:-wal|-shm)?$/
+
+const isDamaged = (error: unknown): boolean => error instanceof Error && error.name === 'PermanentError'
+
+/**
+ * Moves what only the WAL holds into the file: a reader that has just opened it, and meets it without its WAL, has all of it. One
+ * that cannot be read any more has nothing to keep together.
+ */
+function settle(path: string): void {
+  try {
+    const database = openDatabase(path, { readOnly: false, synchronous: 'NORMAL' })
+    try {
+      database.get('PRAGMA wal_checkpoint(TRUNCATE)')
+    } finally {
+      database.close()
+    }
+  } catch (error) {
+    if (!isDamaged(error)) throw error
+  }
+}
+
+/**
+ * Removes the files of days that are not kept, of all workspaces of a build; how many days went. `letGo` is told of each before it
+ * goes.
+ */
+export function dropDays(
+  folder: string,
+  index: IndexName,
+  kept: KeptDays,
+  letGo: (workspaceId: WorkspaceId, day: string, path: string) => void,
+): number {
+  let dropped = 0
+  for (const workspaceId of workspacesIn(folder, index)) {
+    const own = workspaceFolder(folder, index, workspaceId)
+    const first = kept.of(workspaceId)
+    const names = readdirSync(own)
+    const days = new Set(names.flatMap((name) => dayPattern.exec(name)?.[1] ?? []).filter((day) => day < first))
+    const paths = [...days].map((day) => join(own, `${day}.db`))
+    for (const day of days) {
+      const path = join(own, `${day}.db`)
+      letGo(workspaceId, day, path)
+      if (names.includes(`${day}.db`)) settle(path)
+    }
+    if (paths.length > 0) removeDays(own, paths)
+    dropped += paths.length
+  }
+  return dropped
+}
