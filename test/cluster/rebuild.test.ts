@@ -171,7 +171,7 @@ describe('rebuild and verify, beside a running cluster', function () {
     const traceId = hex(32, 'beside it')
     await to.logs([{ message: 'refused by its index', service: 'refused', trace_id: traceId }])
     await to.spans([{ traceId, spanId: hex(16, 'beside it'), startNs: nowNs() }])
-    expect(await stopped).to.match(/ at \d+ \(.*rebuild the projection.*\): Elasticsearch answered 400 /)
+    expect(await stopped).to.match(/ at \d+: Elasticsearch answered 400 .*\(.*rebuild the projection/)
     const findTrace = async () =>
       listOf((await reader.get(`/api/app/traces/search?trace_id=${traceId}`)).body, 'traces')
     while ((await findTrace()).length === 0) await setTimeout(50)

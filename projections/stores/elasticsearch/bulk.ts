@@ -73,7 +73,9 @@ function outcomeOf(operation: Operation, item: JsonObject): Outcome {
   const isLost = reason.startsWith('index_not_found_exception')
   if (status === 404) return operation.kind === 'delete' ? 'done' : isLost ? 'lost' : 'again'
   const cause = new Error(`Elasticsearch answered ${status} ${reason}`)
-  throw new PermanentError({ operation: 'index', subject: subjectOf(operation), cause })
+  const subject = `${subjectOf(operation)} at ${operation.position}`
+  const hint = 'if its mapping is not as it was made: rebuild the projection, which makes new indices'
+  throw new PermanentError({ operation: 'index', subject, hint, cause })
 }
 
 async function post(elasticsearch: Elasticsearch, { lines, operations }: Batch): Promise<readonly Outcome[]> {
