@@ -12,7 +12,7 @@ export const limitsBeside = {
 
 /**
  * A log that another thread or process writes: for reading, and for the few decisions that its readers put into it. It is opened for
- * writing by the first of them, and where it is cut.
+ * writing by the first of them, and where it is cut or something is erased.
  */
 export async function openLogBeside(log: LogFile): Promise<Stream> {
   const reader = await openSqliteStreamReader(log)
@@ -34,6 +34,7 @@ export async function openLogBeside(log: LogFile): Promise<Stream> {
     ...reader,
     append: (...given) => write((stream) => stream.append(...given)),
     cut: (upTo) => write((stream) => stream.cut(upTo)),
+    erase: (workspaceId, upTo) => write((stream) => stream.erase(workspaceId, upTo)),
     close: async () => {
       await reader.close()
       await (await writer?.catch(() => undefined))?.close()

@@ -1,4 +1,5 @@
 import { PermanentError } from '#src/lib/failure.ts'
+import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import type { EventHeader, EventId, NewEvent, Position, RecordedEvent } from '#src/events/envelope.ts'
 
 /** What became of one appended event: its place, or the header of the event that already had its id. */
@@ -76,7 +77,7 @@ export interface Stream {
   last(subject: string): Promise<RecordedEvent | undefined>
   /**
    * Events after `after`, in order, at most `max` (and at most about 8 MiB of payload, but at least one); an empty answer
-   * means caught up. Rejects with PermanentError on a failed checksum or a hole that nothing explains, once all before it
+   * means caught up. What was erased is passed over. Rejects with PermanentError on a failed checksum or a hole that nothing explains, once all before it
    * has been read, and when `after` lies beyond the head: the log has lost its tail. Where the log was cut, `beforeAll` is before
    * the first event that it still holds; any other `after` from which a cut event would come next rejects with PermanentError.
    */
@@ -93,5 +94,17 @@ export interface Stream {
    * meanwhile. When it is broken off, calling it again does the rest.
    */
   cut(upTo: Position): Promise<void>
+  /**
+   * Erases what the log holds of a workspace at or below `upTo`, for good: payloads, headers and ids, but not the events that say that
+   * it was erased (`workspace.erased`), one of which must stand at `upTo` or beyond. Positions of all others stay, and appends go on
+   * meanwhile. Events whose subject does not name the workspace as its second word may stay: nothing of a sender is in them. When it is
+   * broken off, or rejects, calling it again does the rest.
+   */
+  erase(workspaceId: WorkspaceId, upTo: Position): Promise<void>
+  /**
+   * Whether the log holds anything of a workspace but that it was erased: that was broken off, or who had not heard of it has appended
+   * since. Of one that never was erased it may be said without a look.
+   */
+  isLeft(workspaceId: WorkspaceId): Promise<boolean>
   close(): Promise<void>
 }

@@ -3,7 +3,7 @@ import type { FirstEvent } from '../stream.ts'
 import { askApi, failureOf } from './api.ts'
 import type { Nats } from './connect.ts'
 import type { MessageSource } from './message-source.ts'
-import { endsOf } from './provision.ts'
+import { endsOf, noteCut } from './provision.ts'
 import type { LogName } from './subjects.ts'
 
 const whole = { index: 1, count: 1 }
@@ -23,6 +23,7 @@ export async function cutLog(
   if (index < count) sequence -= index
   else if (sequence === last) sequence -= count
   if (sequence < first) return
+  await noteCut(nats, log, sequence)
   const asked = await askApi(nats, `STREAM.PURGE.${log.stream}`, { seq: sequence + 1 })
   if ('error' in asked) throw failureOf(asked.error, 'cut', `stream ${log.stream}`)
 }
@@ -35,11 +36,11 @@ export async function firstOf(
   source: MessageSource,
 ): Promise<FirstEvent | undefined> {
   for (;;) {
-    const { first, last } = await endsOf(nats, log, epoch)
+    const { first, last, cut } = await endsOf(nats, log, epoch)
     if (first > last) return undefined
     const { events, damage } = await source.run(first, 1)
     const [event] = events
-    if (event !== undefined) return { position: event.position, receivedAt: event.receivedAt, isCut: first > 1 }
+    if (event !== undefined) return { position: event.position, receivedAt: event.receivedAt, isCut: cut > 0 }
     // Unless it was cut just now, it cannot be read.
     if ((await endsOf(nats, log, epoch)).first === first) throw damage
   }

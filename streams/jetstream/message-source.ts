@@ -11,7 +11,7 @@ import type { LogName, Subjects } from './subjects.ts'
 export type MessageSource = Readonly<{
   /** A run from a sequence of at most so many messages, from any copy of the log, with one whole event at least if it can be. */
   run(first: number, max: number): Promise<Run>
-  /** Whether the leader has a message there. */
+  /** Whether the leader has a message there, or what was there was erased. */
   has(sequence: number): Promise<boolean>
   /** The events of the message that ends at a sequence, none where it was purged; asks the leader. */
   message(sequence: number): Promise<readonly RecordedEvent[]>
@@ -52,18 +52,35 @@ export function createMessageSource(nats: Nats, log: LogName, subjects: Subjects
     return eventsOf(parts, last.sequence, log)
   }
 
+  /** Up to here what is missing was purged with its workspace. It only grows, and is asked for where something is missing. */
+  let erased = 0
+  async function isErased(sequence: number): Promise<boolean> {
+    if (sequence <= erased) return true
+    const newest = await ofLeader({ last_by_subj: subjects.ofErasures })
+    erased = Math.max(erased, (newest?.sequence ?? 0) - 1)
+    return sequence <= erased
+  }
+
+  async function assembled(messages: readonly Stored[], first: number): Promise<Run> {
+    for (;;) {
+      const run = assemble(messages, { first, erased, log, subjects })
+      if (run.hole === undefined || !(await isErased(run.hole))) return run
+    }
+  }
+
   return {
     run: async (first, max) => {
       const messages: Stored[] = []
       for (;;) {
-        const more = await fetch(first + messages.length, max)
+        const last = messages.at(-1)?.sequence
+        const more = await fetch(last === undefined ? first : last + 1, max)
         messages.push(...more)
-        const run = assemble(messages, first, log, subjects)
+        const run = await assembled(messages, first)
         // An event may be larger than what one answer holds.
         if (more.length === 0 || !run.incomplete || run.events.length > 0) return run
       }
     },
-    has: async (sequence) => (await ofLeader({ seq: sequence })) !== undefined,
+    has: async (sequence) => (await ofLeader({ seq: sequence })) !== undefined || (await isErased(sequence)),
     message: async (sequence) => {
       const last = await ofLeader({ seq: sequence })
       return last === undefined ? [] : whole(last)

@@ -159,8 +159,8 @@ async function provision(nats: Nats, options: ProvisionOptions): Promise<void> {
   if (problems.length > 0) warn?.(`acknowledged events may be lost: ${problems.join('; ')}`)
 }
 
-/** Sequences of the first and of the last message; `first` is beyond `last` where there is none. */
-export type Ends = Readonly<{ first: number; last: number }>
+/** Sequences of the first and of the last message; `first` is beyond `last` where there is none. `cut`: the last that was cut off. */
+export type Ends = Readonly<{ first: number; last: number; cut: number }>
 
 /** Where a log begins and ends now. Throws PermanentError when the log was made anew, TransientError when it is gone. */
 export async function endsOf(nats: Nats, log: LogName, epoch: string): Promise<Ends> {
@@ -170,9 +170,19 @@ export async function endsOf(nats: Nats, log: LogName, epoch: string): Promise<E
     throw new TransientError({ operation: 'look at', subject, hint: 'it is not there: has it been removed?' })
   }
   const { first_seq: first, last_seq: last, messages } = info.state
-  if (info.config.metadata['epoch'] === epoch) return { first: messages === 0 ? last + 1 : first, last }
+  const { epoch: found, cut = '0' } = info.config.metadata
+  if (found === epoch) return { first: messages === 0 ? last + 1 : first, last, cut: Number(cut) }
   const hint = 'it was made anew and is another log: start this process again, and rebuild the readers'
   throw new PermanentError({ operation: 'look at', subject, hint })
+}
+
+/** Notes in the stream itself where the log is cut off: what is missing at its beginning may have been erased. */
+export async function noteCut(nats: Nats, { stream }: LogName, sequence: number): Promise<void> {
+  const info = await streamInfo(nats, stream)
+  if (info === undefined || Number(info.config.metadata['cut'] ?? '0') >= sequence) return
+  const metadata = { ...info.config.metadata, cut: String(sequence) }
+  const asked = await askApi(nats, `STREAM.UPDATE.${stream}`, { ...info.config, metadata })
+  if ('error' in asked) throw failureOf(asked.error, 'cut', `stream ${stream}`)
 }
 
 /** Sequence of the last message of a log. Throws as `endsOf`. */

@@ -5,7 +5,8 @@ import { cutBefore, lostTail, readBytesMax, type Stream } from '../stream.ts'
 import type { Nats } from './connect.ts'
 import { sequenceAfter } from './message.ts'
 import type { MessageSource } from './message-source.ts'
-import { damageAt } from './stored.ts'
+import type { Ends } from './provision.ts'
+import { damageAt, type Run } from './stored.ts'
 import type { LogName } from './subjects.ts'
 
 const messagesPerReadMax = 1_024
@@ -28,12 +29,12 @@ function countWithin(events: readonly RecordedEvent[], max: number): number {
 /** Events that came with those that were given: messages hold more events than a reader asks for, and are read whole. */
 type Ahead = Readonly<{ after: Position; events: readonly RecordedEvent[] }>
 
-/** `read` of the port. `begin` tells the sequence with which the log begins now. */
+/** `read` of the port. `ends` tells where the log begins and ends now. */
 export function createRead(
   nats: Nats,
   log: LogName,
   source: MessageSource,
-  { head, begin }: Readonly<{ head: () => Promise<Position>; begin: () => Promise<number> }>,
+  { head, ends }: Readonly<{ head: () => Promise<Position>; ends: () => Promise<Ends> }>,
 ): Stream['read'] {
   /**
    * What it means that nothing whole was found at a sequence: true when the reader has caught up, false when the copy that
@@ -54,10 +55,17 @@ export function createRead(
    * the reader is one that begins. Undefined when the log should hold that sequence.
    */
   async function beginAfterCut(after: Position, sequence: number): Promise<number | undefined> {
-    const first = await begin()
-    if (first <= sequence) return undefined
+    const { first, cut } = await ends()
+    if (first <= sequence || cut < sequence) return undefined
     if (after === beforeAll) return first
     throw cutBefore(log.partition, after, headOf(first))
+  }
+
+  async function runFrom(after: Position, first: number, max: number): Promise<Run> {
+    const run = await source.run(first, Math.max(1, Math.min(max, messagesPerReadMax)))
+    // What is missing there was erased; and may have been cut off before.
+    if (run.begins > first && after !== beforeAll) await beginAfterCut(after, first)
+    return run
   }
 
   let ahead: Ahead = { after: beforeAll, events: [] }
@@ -72,7 +80,7 @@ export function createRead(
     let first = sequenceAfter(after)
     const started = performance.now()
     for (;;) {
-      const { events, damage, next } = await source.run(first, Math.max(1, Math.min(max, messagesPerReadMax)))
+      const { events, damage, next } = await runFrom(after, first, max)
       const fresh = events.filter(({ position }) => position > after)
       if (fresh.length > 0) return give(fresh, max)
       const begun = damage !== undefined && next === first ? await beginAfterCut(after, first) : undefined

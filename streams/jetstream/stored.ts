@@ -47,8 +47,21 @@ export function eventsOf(parts: readonly Stored[], sequence: number, log: LogNam
   return decodeMessage(data, sequence, log.stream)
 }
 
-/** What a run of messages holds: whole events up to `next`, the sequence of what is damaged, missing or not all here. */
-export type Run = Readonly<{ events: readonly RecordedEvent[]; damage: unknown; next: number; incomplete: boolean }>
+/**
+ * What a run of messages holds: whole events up to `next`, the sequence of what is damaged, missing or not all here. `begins`: where
+ * the first of the messages stands. `hole`: the last sequence of what is missing, where nothing else is wrong.
+ */
+export type Run = Readonly<{
+  events: readonly RecordedEvent[]
+  damage: unknown
+  next: number
+  incomplete: boolean
+  begins: number
+  hole: number | undefined
+}>
+
+/** Of a log from a sequence on. Up to `erased` messages may be missing: they were purged with their workspace. */
+export type RunOf = Readonly<{ first: number; erased: number; log: LogName; subjects: Subjects }>
 
 /** Why this message cannot be the one of a sequence, after so many parts of an event. */
 function flaw(message: Stored, sequence: number, parts: number, subjects: Subjects): string | undefined {
@@ -57,24 +70,35 @@ function flaw(message: Stored, sequence: number, parts: number, subjects: Subjec
   return message.part.index === parts + 1 ? undefined : 'parts of its event are missing'
 }
 
-/** Puts messages together that should stand in a row from `first`. */
-export function assemble(messages: readonly Stored[], first: number, log: LogName, subjects: Subjects): Run {
+/** Puts messages together that should stand in a row from `first`, but for what was erased. */
+export function assemble(messages: readonly Stored[], { first, erased, log, subjects }: RunOf): Run {
   const events: RecordedEvent[] = []
+  const begins = messages[0]?.sequence ?? first
   let parts: Stored[] = []
   let next = first
-  for (const [index, message] of messages.entries()) {
-    const sequence = first + index
+  const end = (damage: unknown, hole?: number): Run => ({
+    events,
+    damage,
+    next,
+    incomplete: damage === undefined && parts.length > 0,
+    begins,
+    hole,
+  })
+  for (const message of messages) {
+    if (parts.length === 0 && message.sequence - 1 <= erased) next = Math.max(next, message.sequence)
+    const sequence = next + parts.length
     const wrong = flaw(message, sequence, parts.length, subjects)
-    if (wrong !== undefined) return { events, damage: damageAt(sequence, log, wrong), next, incomplete: false }
+    const isHole = parts.length === 0 && message.sequence > sequence
+    if (wrong !== undefined) return end(damageAt(sequence, log, wrong), isHole ? message.sequence - 1 : undefined)
     parts.push(message)
     if (parts.length < message.part.count) continue
     try {
       events.push(...eventsOf(parts, sequence, log))
     } catch (damage) {
-      return { events, damage, next, incomplete: false }
+      return end(damage)
     }
     parts = []
     next = sequence + 1
   }
-  return { events, damage: undefined, next, incomplete: parts.length > 0 }
+  return end(undefined)
 }

@@ -5,6 +5,7 @@ import { createAppendCall, type AppendCall, type Expected } from './append-call.
 import { createAppendShared, type AppendShared, type SharedLimits } from './append-shared.ts'
 import type { Nats } from './connect.ts'
 import { cutLog, firstOf } from './cut.ts'
+import { eraseFrom, isLeftIn } from './erase.ts'
 import { createIds } from './ids.ts'
 import { eventsPerMessageMax, messageBytes, packEvent, type PackedEvent } from './message.ts'
 import { createMessageSource } from './message-source.ts'
@@ -104,8 +105,7 @@ export async function openJetStream(nats: Nats, { partition, prefix, limits }: J
   const waker = createWaker(nats, storedSubject(log), head)
   const publisher = createPublisher(nats, name, async () => void (await lastSequence(nats, log, epoch)))
   const source = createMessageSource(nats, log, subjects)
-  const begin = async (): Promise<number> => (await endsOf(nats, log, epoch)).first
-  const read = createRead(nats, log, source, { head: waker.head, begin })
+  const read = createRead(nats, log, source, { head: waker.head, ends: () => endsOf(nats, log, epoch) })
   const ids = createIds(subjects, publisher, source)
   const appends = createAppends(name, limits, {
     shared: createAppendShared(subjects, publisher, limits),
@@ -146,6 +146,8 @@ export async function openJetStream(nats: Nats, { partition, prefix, limits }: J
     head: () => whileOpen('ask the head of', head),
     first: () => whileOpen('ask the first event of', () => firstOf(nats, log, epoch, source)),
     cut: (upTo) => whileOpen('cut', () => cutLog(nats, log, epoch, { source, upTo })),
+    erase: (workspaceId, upTo) => whileOpen('erase from', () => eraseFrom(nats, log, subjects, { workspaceId, upTo })),
+    isLeft: (workspaceId) => whileOpen('search', () => isLeftIn(nats, log, subjects, workspaceId)),
     statistics: appends.statistics,
     close: () => (closing ??= close()),
   }

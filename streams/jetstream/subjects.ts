@@ -1,5 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { NewEvent } from '#src/events/envelope.ts'
+import { erasuresSubject } from '#src/events/erasure.ts'
+import type { WorkspaceId } from '#src/events/workspace-id.ts'
 
 /**
  * Where a log lies on the server. Its subjects hold its epoch, so that who still writes to a log that was made anew reaches
@@ -46,6 +48,10 @@ export type Subjects = Readonly<{
   ofEvent(event: NewEvent): string
   /** Of all events that say this subject, of whichever workspace. */
   ofSubject(subject: string): string
+  /** Wildcards of all that is of a workspace alone, but that it was erased. */
+  ofWorkspace(workspaceId: WorkspaceId): readonly string[]
+  /** Wildcard of what says that a workspace was erased. */
+  ofErasures: string
   /** Whether a stored message is of this log. */
   holds(subject: string): boolean
 }>
@@ -57,6 +63,8 @@ export function createSubjects({ root }: LogName, epoch: string): Subjects {
     ofSubject,
     ofEvent: ({ subject, workspaceId, type }) =>
       subject === undefined ? `${base}${workspaceId}.${type}` : ofSubject(subject),
+    ofWorkspace: (workspaceId) => [`${base}_.*.${workspaceId}.>`, `${base}${workspaceId}.>`],
+    ofErasures: `${base}_.${erasuresSubject}.>`,
     holds: (subject) => subject.startsWith(base),
   }
 }

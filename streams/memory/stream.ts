@@ -9,6 +9,8 @@ import {
   type Position,
   type RecordedEvent,
 } from '#src/events/envelope.ts'
+import { isErasure } from '#src/events/erasure.ts'
+import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { PermanentError, TransientError } from '#src/lib/failure.ts'
 import {
   ConflictError,
@@ -51,18 +53,62 @@ type Log = Readonly<{
   read(after: Position, max: number): readonly RecordedEvent[]
   first(): FirstEvent | undefined
   cut(upTo: Position): void
+  erase(workspaceId: WorkspaceId, upTo: Position): void
+  isLeft(workspaceId: WorkspaceId): boolean
 }>
 
-function createLog(partition: string): Log {
-  const log: RecordedEvent[] = []
+/** The events, and what finds them; an erased one leaves its place. */
+function createPlaces() {
+  const log: (RecordedEvent | undefined)[] = []
   const byId = new Map<EventId, RecordedEvent[]>()
   const subjects = new Map<string, RecordedEvent>()
   /** How many events were cut. */
   let gone = 0
+  const kept = (): RecordedEvent[] => log.filter((event) => event !== undefined)
 
-  const head = (): Position => log.at(-1)?.position ?? beforeAll
-  const within = (id: EventId, at: number): RecordedEvent | undefined =>
-    byId.get(id)?.findLast((event) => Math.abs(at - event.receivedAt) < repeatWindowMs)
+  function forget(event: RecordedEvent): void {
+    const others = (byId.get(event.id) ?? []).filter((other) => other !== event)
+    if (others.length > 0) byId.set(event.id, others)
+    else byId.delete(event.id)
+    const { subject } = event
+    if (subject === undefined || subjects.get(subject) !== event) return
+    const before = kept().findLast((other) => other.subject === subject && other !== event)
+    if (before === undefined) subjects.delete(subject)
+    else subjects.set(subject, before)
+  }
+  return {
+    log,
+    kept,
+    head: (): Position => (gone + log.length) * positionStep,
+    gone: () => gone,
+    within: (id: EventId, at: number): RecordedEvent | undefined =>
+      byId.get(id)?.findLast((event) => Math.abs(at - event.receivedAt) < repeatWindowMs),
+    last: (subject: string) => subjects.get(subject),
+    add(event: RecordedEvent): void {
+      log.push(event)
+      byId.set(event.id, [...(byId.get(event.id) ?? []), event])
+      if (event.subject !== undefined) subjects.set(event.subject, event)
+    },
+    cut(count: number): void {
+      const cut = log.splice(0, count)
+      gone += count
+      for (const event of cut) if (event !== undefined) forget(event)
+    },
+    erase(isErased: (event: RecordedEvent) => boolean): void {
+      for (const [index, event] of log.entries()) {
+        if (event === undefined || !isErased(event)) continue
+        log[index] = undefined
+        forget(event)
+      }
+    },
+  }
+}
+
+function createLog(partition: string): Log {
+  const places = createPlaces()
+  const { log, kept, head, gone, within, last } = places
+  const isOf = (workspaceId: WorkspaceId, event: RecordedEvent): boolean =>
+    event.workspaceId === workspaceId && !isErasure(event)
 
   function write(event: NewEvent): AppendedEvent {
     const first = within(event.id, event.receivedAt)
@@ -71,31 +117,18 @@ function createLog(partition: string): Log {
       return { position, repeated }
     }
     const recorded = { ...event, payload: new Uint8Array(event.payload), position: head() + positionStep }
-    log.push(recorded)
-    byId.set(event.id, [...(byId.get(event.id) ?? []), recorded])
-    if (event.subject !== undefined) subjects.set(event.subject, recorded)
+    places.add(recorded)
     return { position: recorded.position }
-  }
-
-  function forget(event: RecordedEvent): void {
-    const others = (byId.get(event.id) ?? []).filter((other) => other !== event)
-    if (others.length > 0) byId.set(event.id, others)
-    else byId.delete(event.id)
-    if (event.subject !== undefined && subjects.get(event.subject) === event) subjects.delete(event.subject)
   }
 
   return {
     head,
     within,
-    last: (subject) => subjects.get(subject),
+    last,
     append: (events, expected) => {
       checkEvents(events)
       const retry = events.every((event) => within(event.id, event.receivedAt) !== undefined)
-      if (
-        expected !== undefined &&
-        !retry &&
-        (subjects.get(expected.subject)?.position ?? beforeAll) !== expected.position
-      ) {
+      if (expected !== undefined && !retry && (last(expected.subject)?.position ?? beforeAll) !== expected.position) {
         throw new ConflictError(expected.subject, expected.position)
       }
       const written = events.map(write)
@@ -107,25 +140,31 @@ function createLog(partition: string): Log {
     },
     read: (after, max) => {
       if (sequenceOf(after) > sequenceOf(head())) throw lostTail(partition, after, head())
-      if (after !== beforeAll && sequenceOf(after) < gone) throw cutBefore(partition, after, (gone + 1) * positionStep)
+      if (after !== beforeAll && sequenceOf(after) < gone())
+        throw cutBefore(partition, after, (gone() + 1) * positionStep)
       const events: RecordedEvent[] = []
       let bytes = 0
       // Positions are the steps 1, 2, 3 …: the event after step n stands at index n, less those that were cut.
-      const start = Math.max(0, sequenceOf(after) - gone)
-      for (const event of log.slice(start, start + max)) {
+      const start = Math.max(0, sequenceOf(after) - gone())
+      for (let index = start; index < log.length && events.length < max; index++) {
+        const event = log[index]
+        if (event === undefined) continue
         bytes += event.payload.length
         if (bytes > readBytesMax && events.length > 0) break
         events.push(copyOf(event))
       }
       return events
     },
-    first: () => log[0] && { position: log[0].position, receivedAt: log[0].receivedAt, isCut: gone > 0 },
-    cut: (upTo) => {
-      const count = Math.min(sequenceOf(upTo) - gone, log.length - 1)
-      if (count <= 0) return
-      log.splice(0, count).forEach(forget)
-      gone += count
+    first: () => {
+      const [event] = kept()
+      return event && { position: event.position, receivedAt: event.receivedAt, isCut: gone() > 0 }
     },
+    cut: (upTo) => {
+      const count = Math.min(sequenceOf(upTo) - gone(), log.length - 1)
+      if (count > 0) places.cut(count)
+    },
+    erase: (workspaceId, upTo) => places.erase((event) => isOf(workspaceId, event) && event.position <= upTo),
+    isLeft: (workspaceId) => kept().some((event) => isOf(workspaceId, event)),
   }
 }
 
@@ -172,6 +211,14 @@ export function createMemoryStream({ partition, epoch = randomUUID() }: MemorySt
     cut: async (upTo) => {
       checkOpen('cut')
       log.cut(upTo)
+    },
+    erase: async (workspaceId, upTo) => {
+      checkOpen('erase from')
+      log.erase(workspaceId, upTo)
+    },
+    isLeft: async (workspaceId) => {
+      checkOpen('search')
+      return log.isLeft(workspaceId)
     },
     close: async () => {
       closed = true

@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { checkHeader, formatHeader } from '#src/events/codec.ts'
 import { beforeAll, type NewEvent } from '#src/events/envelope.ts'
+import { isErasure } from '#src/events/erasure.ts'
 import { PermanentError, TransientError } from '#src/lib/failure.ts'
 import { ConflictError, type Appended, type Stream } from '../stream.ts'
 import type { Group, Outcome, PackedCall } from './writer.ts'
@@ -36,8 +37,18 @@ function pack(events: readonly NewEvent[], expected: Expected | undefined): Pack
     expected: expected ?? null,
     events: events.map((event) => {
       checkHeader(event)
-      const { id, receivedAt, subject = null, crc, payload } = event
-      return { id, receivedAt, subject, crc, header: formatHeader(event), bytes: payload.length }
+      const { id, workspaceId, receivedAt, subject = null, crc, payload } = event
+      const isErasing = isErasure(event)
+      return {
+        id,
+        workspaceId,
+        isErasing,
+        receivedAt,
+        subject,
+        crc,
+        header: formatHeader(event),
+        bytes: payload.length,
+      }
     }),
   }
 }

@@ -142,6 +142,8 @@ export function openForWriting(log: LogFile, busyTimeoutMs: number): LogDatabase
     const made = withPatience(() => isLog(database, log.file), busyTimeoutMs)
     makeDurable(database, log.file, busyTimeoutMs)
     if (!made) createSchema(database, log)
+    // Where it costs no more I/O nothing is left behind in pages that are used on: what is erased must be nowhere.
+    database.exec('PRAGMA secure_delete = FAST')
     // Checkpoints are the writer's, off the way of acknowledgements.
     database.exec('PRAGMA wal_autocheckpoint = 0; PRAGMA journal_size_limit = 67108864; PRAGMA cache_size = -16384')
   })

@@ -36,12 +36,15 @@ export function createIdLookup(database: DatabaseSync): (id: EventId, at: number
 
 export type IdTable = Readonly<{
   remember(id: EventId, receivedAt: number, seq: number): void
+  /** The event at this sequence never was. */
+  remove(id: EventId, receivedAt: number, seq: number): void
   /** Forgets at most `max` ids that no event received at `at` or later can repeat. */
   forget(at: number, max: number): void
 }>
 
 export function createIdTable(database: DatabaseSync): IdTable {
   const insert = database.prepare('INSERT INTO ids (bucket, hash, seq) VALUES (?, ?, ?)')
+  const removeOne = database.prepare('DELETE FROM ids WHERE bucket = ? AND hash = ? AND seq = ?')
   const remove = database.prepare(
     `DELETE FROM ids WHERE (bucket, hash, seq) IN
      (SELECT bucket, hash, seq FROM ids WHERE bucket < ? ORDER BY bucket, hash, seq LIMIT ?)`,
@@ -51,6 +54,9 @@ export function createIdTable(database: DatabaseSync): IdTable {
   return {
     remember: (id, receivedAt, seq) => {
       insert.run(bucketOf(receivedAt), hashOf(id), seq)
+    },
+    remove: (id, receivedAt, seq) => {
+      removeOne.run(bucketOf(receivedAt), hashOf(id), seq)
     },
     // One bucket more than needed is kept, for requests that were received a little earlier and arrive later.
     forget: (at, max) => {

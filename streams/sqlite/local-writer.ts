@@ -1,6 +1,7 @@
 import type { Position } from '#src/events/envelope.ts'
 import { present } from '#src/lib/assert.ts'
 import { freeBytes } from '#src/lib/free-bytes.ts'
+import type { ErasureStep } from './erase.ts'
 import { createAnnouncer, type Announcer } from './waker.ts'
 import { createLogWriter, type Group, type LogWriter, type LogWriterOptions, type Outcome } from './writer.ts'
 
@@ -12,6 +13,8 @@ export interface RemoteWriter {
   broken(): Promise<boolean>
   /** One step; see `LogWriter.cut`. */
   cut(upTo: Position): Promise<boolean>
+  /** One step; see `LogWriter.erase`. */
+  erase(step: ErasureStep): Promise<number | undefined>
   close(): Promise<void>
 }
 
@@ -40,6 +43,10 @@ export function createLocalWriter(options: LogWriterOptions): RemoteWriter {
     cut: async (upTo) => {
       setImmediate(() => open?.writer.tidy())
       return present(open, 'a writer is opened first').writer.cut(upTo)
+    },
+    erase: async (step) => {
+      setImmediate(() => open?.writer.tidy())
+      return present(open, 'a writer is opened first').writer.erase(step)
     },
     broken: async () => open?.writer.broken() ?? false,
     close: async () => {

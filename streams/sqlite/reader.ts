@@ -1,4 +1,3 @@
-import { crc32 } from 'node:zlib'
 import type { DatabaseSync, SQLOutputValue } from 'node:sqlite'
 import { crcHolds, parseHeader } from '#src/events/codec.ts'
 import {
@@ -9,11 +8,14 @@ import {
   type Position,
   type RecordedEvent,
 } from '#src/events/envelope.ts'
+import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { PermanentError } from '#src/lib/failure.ts'
 import { cutBefore, lostTail, readBytesMax, type FirstEvent } from '../stream.ts'
 import { createCutMark } from './cut.ts'
 import { failureOf, openForReading, type LogFile } from './database.ts'
+import { createIsLeft } from './erase.ts'
 import { createIdLookup } from './ids.ts'
+import { rowCrc } from './row.ts'
 
 /** Reads of a log over a connection of its own, in the calling thread: the writer never makes it wait. */
 export type LogReader = Readonly<{
@@ -23,20 +25,19 @@ export type LogReader = Readonly<{
   last(subject: string): RecordedEvent | undefined
   head(): Position
   first(): FirstEvent | undefined
+  isLeft(workspaceId: WorkspaceId): boolean
   close(): void
 }>
 
-/** What `events.crc` holds: a row that was changed, or moved, does not match. */
-export const rowCrc = (seq: number, header: string): number => crc32(`${seq} ${header}`)
-
-/** The event of a row. Throws PermanentError when it is not what was written at this place. */
-function eventOf(row: Record<string, SQLOutputValue>, seq: number, file: string): RecordedEvent {
+/** The event of a row, undefined where it was erased. Throws PermanentError when it is not what was written at this place. */
+function eventOf(row: Record<string, SQLOutputValue>, seq: number, file: string): RecordedEvent | undefined {
   const damage = (hint: string): PermanentError =>
     new PermanentError({ operation: `read event ${seq} of log`, subject: file, hint })
   if (row['seq'] !== seq) throw damage(`it is missing: the next one is ${String(row['seq'])}`)
   const { crc, header, payload } = row
   if (typeof header !== 'string' || !(payload instanceof Uint8Array)) throw damage('its row is damaged')
   if (crc !== rowCrc(seq, header)) throw damage('the checksum of its header does not match')
+  if (header === '' && payload.length === 0) return undefined
   const event = { ...parseHeader(header), payload, position: seq * positionStep }
   if (!crcHolds(event)) throw damage('the checksum of its payload does not match')
   return event
@@ -45,17 +46,20 @@ function eventOf(row: Record<string, SQLOutputValue>, seq: number, file: string)
 type Places = Readonly<{ head(): Position; cut(): number }>
 
 function createRead(database: DatabaseSync, { file, partition }: LogFile, places: Places): LogReader['read'] {
-  const select = database.prepare('SELECT seq, crc, header, payload FROM events WHERE seq > ? ORDER BY seq LIMIT ?')
+  const select = database.prepare('SELECT seq, crc, header, payload FROM events WHERE seq > ? ORDER BY seq')
   const { head, cut } = places
   const readAfter = (sequence: number, max: number): readonly RecordedEvent[] => {
     const events: RecordedEvent[] = []
     let bytes = 0
-    for (const row of select.iterate(sequence, max)) {
+    let seq = sequence
+    for (const row of max > 0 ? select.iterate(sequence) : []) {
       try {
-        const event = eventOf(row, sequence + events.length + 1, file)
+        const event = eventOf(row, ++seq, file)
+        if (event === undefined) continue
         bytes += event.payload.length
         if (bytes > readBytesMax && events.length > 0) break
         events.push(event)
+        if (events.length === max) break
       } catch (error) {
         // What is whole before the damage is given first; the next read begins at the damage and says so.
         if (events.length > 0) break
@@ -99,20 +103,24 @@ export function createLogReader(log: LogFile, busyTimeoutMs: number): LogReader 
     return typeof value === 'number' ? value * positionStep : beforeAll
   }
   const cut = createCutMark(database)
-  const selectFirst = database.prepare(
-    'SELECT seq, crc, header, payload FROM events WHERE seq > ? ORDER BY seq LIMIT 1',
-  )
+  const selectFirst = database.prepare('SELECT seq, crc, header, payload FROM events WHERE seq > ? ORDER BY seq')
   const first = (): FirstEvent | undefined => {
-    const row = selectFirst.get(cut())
-    if (row === undefined) return undefined
-    const { position, receivedAt } = eventOf(row, Number(row['seq']), log.file)
-    return { position, receivedAt, isCut: position > positionStep }
+    const gone = cut()
+    for (const row of selectFirst.iterate(gone)) {
+      const event = eventOf(row, Number(row['seq']), log.file)
+      if (event === undefined) continue
+      const { position, receivedAt } = event
+      return { position, receivedAt, isCut: gone > 0 }
+    }
+    return undefined
   }
   const read = createRead(database, log, { head, cut })
+  const isLeft = createIsLeft(database)
   return {
     epoch,
     head: () => guard('ask the head of log', head),
     first: () => guard('read log', first),
+    isLeft: (workspaceId) => guard('search log', () => isLeft(workspaceId)),
     read: (after, max) => guard('read log', () => read(after, max)),
     find: (ids, now) =>
       guard('search log', () => {

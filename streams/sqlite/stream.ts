@@ -55,6 +55,7 @@ function startThread(options: LogWriterOptions): RemoteWriter {
     commit: (group) => remote.commit(group),
     broken: () => remote.broken(),
     cut: (upTo) => remote.cut(upTo),
+    erase: (step) => remote.erase(step),
     close: async () => {
       try {
         await remote.close()
@@ -65,7 +66,7 @@ function startThread(options: LogWriterOptions): RemoteWriter {
   }
 }
 
-type Reads = Pick<Stream, 'partition' | 'epoch' | 'find' | 'last' | 'read' | 'changed' | 'head' | 'first'> &
+type Reads = Pick<Stream, 'partition' | 'epoch' | 'find' | 'last' | 'read' | 'changed' | 'head' | 'first' | 'isLeft'> &
   Readonly<{ close(): void }>
 
 /** The reading half, over a connection in the calling thread. */
@@ -86,6 +87,7 @@ function createReads({ file, partition, ...options }: SqliteStreamReaderOptions)
     changed: waker.wait,
     head: async (): Promise<Position> => open('ask the head of').head(),
     first: async () => open('ask the first event of').first(),
+    isLeft: async (workspaceId) => open('search').isLeft(workspaceId),
     close: () => {
       if (closed) return
       closed = true
@@ -95,7 +97,7 @@ function createReads({ file, partition, ...options }: SqliteStreamReaderOptions)
   }
 }
 
-/** Reads a log that this or another thread or process writes. Its `append` and `cut` reject with PermanentError. */
+/** Reads a log that this or another thread or process writes. Its `append`, `cut` and `erase` reject with PermanentError. */
 export async function openSqliteStreamReader(options: SqliteStreamReaderOptions): Promise<Stream> {
   const reads = createReads(options)
   const refuse = (operation: string): PermanentError =>
@@ -108,7 +110,20 @@ export async function openSqliteStreamReader(options: SqliteStreamReaderOptions)
     cut: async () => {
       throw refuse('cut')
     },
+    erase: async () => {
+      throw refuse('erase from')
+    },
     close: async () => reads.close(),
+  }
+}
+
+/** Takes step after step while there are more. */
+async function stepByStep(step: () => Promise<boolean>): Promise<void> {
+  for (;;) {
+    const begun = performance.now()
+    if (!(await step())) return
+    // Appends of every process have their turn in between.
+    await pause(pausePerStep * (performance.now() - begun))
   }
 }
 
@@ -166,13 +181,13 @@ export async function createSqliteStream(options: SqliteStreamOptions): Promise<
     ...reads,
     append: queue.append,
     statistics: queue.statistics,
-    cut: async (upTo) => {
-      for (;;) {
-        const begun = performance.now()
-        if (!(await watched(writer.cut(upTo)))) return
-        // Appends of every process have their turn in between.
-        await pause(pausePerStep * (performance.now() - begun))
-      }
+    cut: (upTo) => stepByStep(() => watched(writer.cut(upTo))),
+    erase: async (workspaceId, upTo) => {
+      let after: number | undefined = 0
+      await stepByStep(async () => {
+        after = await watched(writer.erase({ workspaceId, upTo, after: after ?? 0 }))
+        return after !== undefined
+      })
     },
     close: () => (closing ??= close()),
   }

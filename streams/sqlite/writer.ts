@@ -1,16 +1,21 @@
 import { crc32 } from 'node:zlib'
 import type { DatabaseSync } from 'node:sqlite'
 import { beforeAll, positionStep, type EventId, type Position } from '#src/events/envelope.ts'
+import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { PermanentError, TransientError } from '#src/lib/failure.ts'
 import type { Appended, AppendedEvent } from '../stream.ts'
 import { createCut, type Cut } from './cut.ts'
 import { failureOf, isHarmless, openForWriting, type LogFile } from './database.ts'
 import { createIdLookup, createIdTable, type Found } from './ids.ts'
-import { rowCrc } from './reader.ts'
+import { createErase, type Erase, type ErasureStep } from './erase.ts'
+import { rowCrc } from './row.ts'
 
 /** An event on its way to the writer: what it must know, the header as text, and how many bytes of payload are its. */
 export type PackedEvent = Readonly<{
   id: EventId
+  workspaceId: WorkspaceId
+  /** Says that its workspace is erased. */
+  isErasing: boolean
   receivedAt: number
   subject: string | null
   header: string
@@ -44,6 +49,8 @@ export type LogWriter = Readonly<{
    * does.
    */
   cut(upTo: Position): boolean
+  /** One step of erasing, in a transaction; where to go on, undefined when all of it is gone from the files too. Throws as `commit` does. */
+  erase(step: ErasureStep): number | undefined
   /** Moves what was committed from the WAL into the database, when enough has come together. Not for the way of an ack. */
   tidy(): void
   close(): void
@@ -64,6 +71,7 @@ type Statements = Readonly<{
   lookup(id: EventId, at: number): Found | undefined
   forget(at: number, max: number): void
   cut: Cut
+  erase: Erase
 }>
 
 function prepare(database: DatabaseSync): Statements {
@@ -95,6 +103,7 @@ function prepare(database: DatabaseSync): Statements {
     lookup: createIdLookup(database),
     forget: ids.forget,
     cut,
+    erase: createErase(database, ids),
   }
 }
 
@@ -135,17 +144,20 @@ function writeCall(
   payloads: readonly Uint8Array[],
   found: readonly (Found | undefined)[],
   head: number,
-  { lookup, insert }: Statements,
+  { lookup, insert, erase }: Statements,
 ): Appended {
   let seq = head
   const written = new Set<EventId>()
+  const workspaces = new Set<WorkspaceId>()
   const places = events.map((event, index): AppendedEvent => {
     const first = found[index] ?? (written.has(event.id) ? lookup(event.id, event.receivedAt) : undefined)
     if (first !== undefined) return { position: first.position, repeated: first.header }
     insert(++seq, event, payloads[index] as Uint8Array)
     written.add(event.id)
+    if (!event.isErasing) workspaces.add(event.workspaceId)
     return { position: seq * positionStep }
   })
+  for (const workspaceId of workspaces) erase.appended(workspaceId)
   return {
     last: places.reduce((last, { position }) => Math.max(last, position), beforeAll),
     duplicates: events.length - (seq - head),
@@ -175,6 +187,16 @@ function writeGroup(
   // As many again as were written, so that forgetting keeps up, and bounded, so that no commit waits for it long.
   if (head > before) statements.forget(oldest, 256 + 2 * (head - before))
   return { outcomes, head, written: head - before }
+}
+
+function emptyWal(database: DatabaseSync, file: string): void {
+  const context = { operation: 'empty the WAL of log', subject: file, hint: 'readers hold it: try again' }
+  try {
+    const { busy } = database.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get() ?? {}
+    if (busy !== 0) throw new TransientError(context)
+  } catch (cause) {
+    throw isHarmless(cause) ? new TransientError({ ...context, cause }) : cause
+  }
 }
 
 /** The one writer of a log in this process. Blocks while it syncs: run it in a thread where there are others to serve. */
@@ -230,6 +252,21 @@ export function createLogWriter(options: LogWriterOptions, announce: (head: Posi
     return removed > 0
   }
 
+  /** What is freed is overwritten, and the WAL, which has it from before, emptied. */
+  function erase(step: ErasureStep): number | undefined {
+    database.exec('PRAGMA secure_delete = ON')
+    try {
+      const next = inTransaction(() => statements.erase.step(step))
+      untidyBytes += overheadBytes
+      if (next !== undefined) return next
+      emptyWal(database, file)
+      inTransaction(() => statements.erase.finish(step))
+      return undefined
+    } finally {
+      database.exec('PRAGMA secure_delete = FAST')
+    }
+  }
+
   function tidy(): void {
     if (untidyBytes < checkpointBytes || failure !== undefined) return
     try {
@@ -241,5 +278,5 @@ export function createLogWriter(options: LogWriterOptions, announce: (head: Posi
     }
   }
 
-  return { epoch, commit, cut, broken: () => failure !== undefined, tidy, close: () => database.close() }
+  return { epoch, commit, cut, erase, broken: () => failure !== undefined, tidy, close: () => database.close() }
 }

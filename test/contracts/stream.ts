@@ -7,6 +7,7 @@ import { ConflictError, readBytesMax, repeatWindowMs, type Stream } from '#strea
 import { makeEvent, makeEvents, noon } from '#test/streams/make-event.ts'
 import { idsOf, readAll, rejection, stored, withoutPosition } from '#test/streams/read-all.ts'
 import { cutClauses } from './stream-cut.ts'
+import { eraseClauses } from './stream-erase.ts'
 import { subjectClauses } from './stream-subjects.ts'
 
 /** What an adapter's test gives to the contract: one log, and ways to get at what it has stored. */
@@ -192,6 +193,7 @@ export function streamContract(name: string, { durable, create }: StreamContract
       return stream
     }
     cutClauses(() => stream, durable ? reopened : undefined)
+    eraseClauses(() => stream, durable ? reopened : undefined)
 
     describe('find', () => {
       it('gives header and position of the ids within the hour before now, and leaves the rest out', async () => {

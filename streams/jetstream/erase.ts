@@ -1,0 +1,35 @@
+import { positionStep, type Position } from '#src/events/envelope.ts'
+import type { WorkspaceId } from '#src/events/workspace-id.ts'
+import { askApi, failureOf } from './api.ts'
+import type { Nats } from './connect.ts'
+import type { LogName, Subjects } from './subjects.ts'
+
+/** `erase` of the port: the server purges the workspace's subjects up to a sequence, each in one step, and leaves holes. */
+export async function eraseFrom(
+  nats: Nats,
+  log: LogName,
+  subjects: Subjects,
+  { workspaceId, upTo }: Readonly<{ workspaceId: WorkspaceId; upTo: Position }>,
+): Promise<void> {
+  const seq = Math.floor(upTo / positionStep) + 1
+  for (const filter of subjects.ofWorkspace(workspaceId)) {
+    const asked = await askApi(nats, `STREAM.PURGE.${log.stream}`, { filter, seq })
+    if ('error' in asked) throw failureOf(asked.error, 'erase from', `stream ${log.stream}`)
+  }
+}
+
+/** `isLeft` of the port, by what the server counts under the workspace's subjects. */
+export async function isLeftIn(
+  nats: Nats,
+  log: LogName,
+  subjects: Subjects,
+  workspaceId: WorkspaceId,
+): Promise<boolean> {
+  for (const filter of subjects.ofWorkspace(workspaceId)) {
+    const asked = await askApi(nats, `STREAM.INFO.${log.stream}`, { subjects_filter: filter })
+    if ('error' in asked) throw failureOf(asked.error, 'search', `stream ${log.stream}`)
+    const { state } = asked.answer as { state?: { subjects?: Readonly<Record<string, number>> } }
+    if (Object.keys(state?.subjects ?? {}).length > 0) return true
+  }
+  return false
+}

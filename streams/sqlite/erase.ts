@@ -1,0 +1,114 @@
+import type { DatabaseSync } from 'node:sqlite'
+import { parseHeader } from '#src/events/codec.ts'
+import { positionStep, type EventHeader, type Position } from '#src/events/envelope.ts'
+import { isErasure } from '#src/events/erasure.ts'
+import type { WorkspaceId } from '#src/events/workspace-id.ts'
+import type { IdTable } from './ids.ts'
+import { rowCrc } from './row.ts'
+
+/** What is to be erased, and how far it has been looked for: the sequence of the last row; 0: nowhere yet. */
+export type ErasureStep = Readonly<{ workspaceId: WorkspaceId; upTo: Position; after: number }>
+
+/**
+ * Rows of an erased workspace stay, with their sequence and nothing else, so that a row that is missing is still damage. Beside them
+ * `meta` says of each erased workspace how it stands, `left` or `clean`: whoever appends an event of one that is clean makes it `left` in the
+ * same transaction, so nobody has to look for what came late.
+ */
+export type Erase = Readonly<{
+  /** Erases what one transaction should; where to go on, undefined at the end. */
+  step(step: ErasureStep): number | undefined
+  /** Says that nothing is left, unless something is. */
+  finish(step: ErasureStep): void
+  /** An event of the workspace is being appended. */
+  appended(workspaceId: WorkspaceId): void
+}>
+
+/** What one step looks at, and what it erases, at most: appends wait for whoever writes. */
+const stepRowsMax = 4_096
+const stepErasedMax = 256
+const stepBytesMax = 8 * 1024 * 1024
+
+const clean = 'clean'
+const left = 'left'
+const markName = (workspaceId: WorkspaceId): string => `erased.${workspaceId}`
+/** While it is under way, by whom: of two at once the later says how it ends. */
+const underWay = ({ upTo }: ErasureStep): string => `up to ${upTo}`
+
+export function createIsLeft(database: DatabaseSync): (workspaceId: WorkspaceId) => boolean {
+  const select = database.prepare('SELECT value FROM meta WHERE name = ?')
+  return (workspaceId) => select.get(markName(workspaceId))?.['value'] !== clean
+}
+
+function createMarks(database: DatabaseSync) {
+  const write = database.prepare(
+    'INSERT INTO meta (name, value) VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value',
+  )
+  const change = database.prepare('UPDATE meta SET value = ? WHERE name = ? AND value = ?')
+  const soil = database.prepare('UPDATE meta SET value = ? WHERE name = ? AND value <> ?')
+  return {
+    begin: (step: ErasureStep): void => void write.run(markName(step.workspaceId), underWay(step)),
+    end: (step: ErasureStep): void => void change.run(clean, markName(step.workspaceId), underWay(step)),
+    soil: (workspaceId: WorkspaceId): void => void soil.run(left, markName(workspaceId), left),
+  }
+}
+
+type Row = Readonly<{ seq: number; bytes: number; event: EventHeader }>
+
+/** As many rows as one step erases, but at least one. */
+function takeSome(all: Iterable<Row>): Readonly<{ rows: readonly Row[]; isCutShort: boolean }> {
+  const rows: Row[] = []
+  let bytes = 0
+  for (const row of all) {
+    bytes += row.bytes
+    if (rows.length > 0 && (rows.length === stepErasedMax || bytes > stepBytesMax)) return { rows, isCutShort: true }
+    rows.push(row)
+  }
+  return { rows, isCutShort: false }
+}
+
+const sequenceOf = (row: Record<string, unknown> | undefined, none: number): number =>
+  typeof row?.['seq'] === 'number' ? row['seq'] : none
+
+export function createErase(database: DatabaseSync, ids: IdTable): Erase {
+  const marks = createMarks(database)
+  // The text is only a first look, which spares the parsing of what is of others.
+  const select = database.prepare(
+    `SELECT seq, header, length(payload) AS bytes FROM events
+     WHERE seq > ? AND seq <= ? AND instr(header, ?) > 0 ORDER BY seq`,
+  )
+  const tombstone = database.prepare(
+    `UPDATE events SET crc = ?, subject = NULL, header = '', payload = x'' WHERE seq = ?`,
+  )
+  const first = database.prepare('SELECT min(seq) AS seq FROM events')
+  const head = database.prepare('SELECT max(seq) AS seq FROM events')
+
+  function* rowsOf(workspaceId: WorkspaceId, after: number, upTo: number): Generator<Row> {
+    for (const { seq, header, bytes } of select.iterate(after, upTo, `"workspaceId":"${workspaceId}"`)) {
+      const event = parseHeader(String(header))
+      if (event.workspaceId === workspaceId && !isErasure(event))
+        yield { seq: Number(seq), bytes: Number(bytes), event }
+    }
+  }
+  return {
+    step(step) {
+      const { workspaceId, upTo } = step
+      const last = Math.floor(upTo / positionStep)
+      if (step.after === 0) marks.begin(step)
+      const after = Math.max(step.after, sequenceOf(first.get(), 1) - 1)
+      const until = Math.min(last, after + stepRowsMax)
+      const { rows, isCutShort } = takeSome(rowsOf(workspaceId, after, until))
+      for (const { seq, event } of rows) {
+        tombstone.run(rowCrc(seq, ''), seq)
+        ids.remove(event.id, event.receivedAt, seq)
+      }
+      const done = isCutShort ? (rows.at(-1)?.seq ?? until) : until
+      return done >= last ? undefined : done
+    },
+    finish(step) {
+      const from = Math.floor(step.upTo / positionStep)
+      const [late] = rowsOf(step.workspaceId, from, sequenceOf(head.get(), from))
+      if (late === undefined) marks.end(step)
+    },
+    appended: marks.soil,
+  }
+}

@@ -1,0 +1,90 @@
+import { readFileSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import { sealErasure } from '#src/events/erasure.ts'
+import { noCounts, type NewEvent } from '#src/events/envelope.ts'
+import { crcOf } from '#src/events/codec.ts'
+import { workspaceIdOf } from '#src/events/workspace-id.ts'
+import { makeLogFolder, type LogFolder } from './log-folder.ts'
+import { makeEvent, noon } from './make-event.ts'
+import { idsOf, readAll } from './read-all.ts'
+
+const acme = workspaceIdOf('acme')
+const globex = workspaceIdOf('globex')
+const secret = 'the-word-that-must-go'
+
+describe('what is erased from a log in SQLite', () => {
+  let log: LogFolder
+  beforeEach(async () => {
+    log = await makeLogFolder()
+  })
+  afterEach(() => log.remove())
+
+  /** Not packed, so that its bytes can be looked for; some larger than a page. */
+  function withBytes(name: string, bytes: number, workspaceId = acme): NewEvent {
+    const payload = Buffer.from(`${secret} `.repeat(Math.ceil(bytes / (secret.length + 1))))
+    const event = makeEvent(name, { workspaceId, answer: `${name} ${workspaceId} ${secret}`, counts: noCounts })
+    return { ...event, encoding: '', payload, crc: crcOf(payload) }
+  }
+  const filesWith = (text: string): readonly string[] =>
+    readdirSync(log.folder).filter((name) => readFileSync(join(log.folder, name)).includes(text))
+
+  it('is in no file any more, the WAL included, while the log stays open', async () => {
+    const stream = await log.open({ thread: true })
+    // More than one step, through a checkpoint of the WAL and back into it.
+    for (let index = 0; index < 700; index++) {
+      await stream.append([withBytes(`event-${index}`, index % 100 === 0 ? 300_000 : 200)])
+      await stream.append([makeEvent(`other-${index}`, { workspaceId: globex })])
+    }
+    expect(filesWith(secret)).to.have.length.above(0)
+    const upTo = (await stream.append([sealErasure(acme, { at: noon, unique: 'one' })])).last
+    await stream.erase(acme, upTo)
+    expect(filesWith(secret)).to.deep.equal([])
+    expect(filesWith('acme.traces')).to.deep.equal([])
+    expect(await readAll(stream)).to.have.length(701)
+    await stream.close()
+  })
+
+  it('keeps its places: one that is missing is damage, and so is one that was changed', async () => {
+    const stream = await log.open()
+    await stream.append([withBytes('one', 10), makeEvent('two', { workspaceId: globex }), withBytes('three', 10)])
+    const upTo = (await stream.append([sealErasure(acme, { at: noon, unique: 'one' })])).last
+    await stream.erase(acme, upTo)
+    expect(idsOf(await readAll(stream))).to.deep.equal(['globex.traces.two', 'acme.workspace.one'])
+    await stream.close()
+    for (const damage of ['DELETE FROM events WHERE seq = 3', `UPDATE events SET crc = 1 WHERE seq = 3`]) {
+      const copy = await log.open()
+      log.sql(damage)
+      await readAll(copy).then(
+        () => expect.fail('it was read'),
+        (error: Error) => expect(error.message).to.match(/it is missing|does not match/),
+      )
+      await copy.close()
+    }
+  })
+
+  it('is told to be left by what another process appends', async () => {
+    const stream = await log.open()
+    const beside = await log.open()
+    await stream.append([withBytes('one', 10)])
+    const upTo = (await stream.append([sealErasure(acme, { at: noon, unique: 'one' })])).last
+    await stream.erase(acme, upTo)
+    expect(await beside.isLeft(acme)).to.equal(false)
+    await beside.append([withBytes('late', 10)])
+    expect(await stream.isLeft(acme)).to.equal(true)
+    await beside.close()
+    await stream.close()
+  })
+
+  it('is left when the erasing of one of two is broken off', async () => {
+    const stream = await log.open()
+    await stream.append([withBytes('one', 10)])
+    const first = (await stream.append([sealErasure(acme, { at: noon, unique: 'one' })])).last
+    await stream.append([withBytes('late', 10)])
+    await stream.erase(acme, first)
+    expect(await stream.isLeft(acme)).to.equal(true)
+    await stream.erase(acme, await stream.head())
+    expect(await stream.isLeft(acme)).to.equal(false)
+    await stream.close()
+  })
+})
