@@ -159,11 +159,14 @@ async function handleConnect(ctx: Context, app: AppContext): Promise<Refusal | v
   return sendSessionPage(ctx, app, { title: 'Connect', body, status: 400 })
 }
 
-/** A key of the session's own workspace that something can be connected with. */
-function keyHere(ctx: Context, app: AppContext): Readonly<{ key: Key; connection: Connection }> | undefined {
+/** A key of the session's own workspace that something can be connected with. Another process may have made it just now. */
+async function keyHere(
+  ctx: Context,
+  { directory }: AppContext,
+): Promise<Readonly<{ key: Key; connection: Connection }> | undefined> {
   const { workspaceId } = sessionHere(ctx)
   const { key: id } = ctx['params'] as { key: string }
-  const key = app.directory.key(id)
+  const key = directory.key(id) ?? ((await directory.caughtUp()) ? directory.key(id) : undefined)
   const connection = key === undefined ? undefined : connectionOf(key)
   return key?.workspaceId !== workspaceId || connection === undefined ? undefined : { key, connection }
 }
@@ -172,7 +175,7 @@ const noKey = refusal('not_found', 'There is no such key.')
 
 /** The same question without the secret: for a reload, and for browsers without scripts. */
 async function sendArrivalPage(ctx: Context, app: AppContext): Promise<Refusal | void> {
-  const found = keyHere(ctx, app)
+  const found = await keyHere(ctx, app)
   if (found === undefined) return noKey
   const { key, connection } = found
   const arrival = await readArrival(app, connection, key)
@@ -184,7 +187,7 @@ async function sendArrivalPage(ctx: Context, app: AppContext): Promise<Refusal |
 }
 
 async function sendArrival(ctx: Context, app: AppContext): Promise<Refusal | void> {
-  const found = keyHere(ctx, app)
+  const found = await keyHere(ctx, app)
   if (found === undefined) return noKey
   ctx.set('Cache-Control', 'no-store')
   ctx.body = await readArrival(app, found.connection, found.key)

@@ -1,8 +1,10 @@
+import { setTimeout } from 'node:timers/promises'
 import { expect } from 'chai'
 import { createMemoryIndexStore } from '#projections/stores/memory/store.ts'
 import { noCounts } from '#src/events/envelope.ts'
 import { givenEvent } from '#test/support/fold-harness.ts'
-import { openDirectory } from '../directory/harness.ts'
+import type { Stream } from '#streams/stream.ts'
+import { newStream, openDirectory, valueOf } from '../directory/harness.ts'
 import { createBrowser, createPerson, openSite, password, type Browser, type Site } from './harness.ts'
 
 const email = 'ann@acme.example'
@@ -23,6 +25,16 @@ const everyPage = [
   ...['/app', '/app/traces', '/app/logs', '/app/find', '/app/connect', '/app/usage', '/app/keys'],
   ...['/app/members', '/app/password', '/app/workspace', '/app/audit'],
 ]
+
+/** A log whose readers get what is there a moment later: a process that follows it is behind by that. */
+const slowToRead = (stream: Stream): Stream => ({
+  ...stream,
+  read: async (after, max) => {
+    const events = await stream.read(after, max)
+    await setTimeout(100)
+    return events
+  },
+})
 
 describe('pages', () => {
   let site: Site
@@ -243,6 +255,19 @@ describe('pages', () => {
       expect(answer.status, path).to.equal(403)
     }
     expect(site.directory.keys(workspaceId)).to.deep.equal([])
+  })
+
+  it('tell what arrives by a key that another process made just now', async () => {
+    const stream = newStream()
+    const [here, there] = [await openDirectory({ stream: slowToRead(stream) }), await openDirectory({ stream })]
+    const behind = await openSite({ opened: here })
+    const { workspace } = await createPerson(there.directory, email, 'Acme')
+    const visitor = createBrowser(behind)
+    while ((await visitor.post('/app/sign-in', { email, password })).status !== 303);
+    const made = valueOf(await there.directory.createKey({ workspaceId: workspace.id, kind: 'logs' }))
+    expect((await visitor.get(`/app/connect/${made.key.id}/arrival`)).status).to.equal(200)
+    await behind.close()
+    await there.directory.close()
   })
 
   it('tell nothing of what arrives by keys of another workspace', async () => {

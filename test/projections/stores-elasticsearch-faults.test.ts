@@ -135,7 +135,7 @@ describe('Elasticsearch, when things go wrong', () => {
       const id = 'i'.repeat(40_000)
       const failure = await failureOf(write(writer, [thingEntry(id, {}, 1), lineEntry({}, 1)], 1))
       expect(failure.name).to.equal('PermanentError')
-      expect(failure.message).to.match(/ acme\/#\S+ of \S+ at 1 \(.*rebuild the projection/)
+      expect(failure.message).to.match(/ acme\/#\S+ of \S+ at 1: .*\(.*rebuild the projection/)
       expect(failure.message).to.contain(dayIndex('things'))
       await write(writer, [lineEntry({}, 1)], 2)
       await writer.promote('fixture', index)
