@@ -1,5 +1,6 @@
 import { PermanentError, TransientError } from '#src/lib/failure.ts'
-import type { Position, RecordedEvent } from '#src/events/envelope.ts'
+import { beforeAll, type Position, type RecordedEvent } from '#src/events/envelope.ts'
+import { erasureSubject } from '#src/events/erasure.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { readCurrent } from '#streams/follow.ts'
 import { projectionNamed, type BuildContext, type BuildPlace } from './build-place.ts'
@@ -104,9 +105,15 @@ async function awaitReached(target: Target, position: Position): Promise<void> {
   }
 }
 
+/** Where the log says last that a workspace was erased; `beforeAll` where it never was. */
+async function erasedAt({ context }: Target, workspaceId: WorkspaceId): Promise<Position> {
+  return (await context.stream.last(erasureSubject(workspaceId)))?.position ?? beforeAll
+}
+
 /**
  * Freezes a part and brings the expected fold to where it stands. A part that stands behind the fold is right only when the
- * whole index has come to there without touching it.
+ * whole index has come to there without touching it. Undefined for a part of a workspace that was erased from the log, as long as the
+ * index has not come to there: it may hold all of it, some of it or nothing.
  */
 async function freezeBoth(target: Target, part: Part) {
   const { indexed, expectedParts, expected, index } = target
@@ -114,6 +121,13 @@ async function freezeBoth(target: Target, part: Part) {
     const at = expected.position()
     const reached = await hasReached(target, at)
     const frozen = await indexed.freeze(index, part)
+    const erased = await erasedAt(target, part.workspaceId)
+    if (erased > Math.max(at, frozen.position)) {
+      await frozen.release()
+      if (!frozen.exact || !(await hasReached(target, erased))) return undefined
+      await expected.foldTo(erased)
+      continue
+    }
     if (frozen.position < at && !reached) {
       await frozen.release()
       await awaitReached(target, at)
@@ -161,7 +175,7 @@ function createTally(namedMax: number) {
 }
 type Tally = ReturnType<typeof createTally>
 
-type Sides = Awaited<ReturnType<typeof freezeBoth>>
+type Sides = Exclude<Awaited<ReturnType<typeof freezeBoth>>, undefined>
 
 async function compared(sides: Sides, tally: Tally, compare: () => Promise<Comparison>): Promise<void> {
   try {
@@ -178,7 +192,11 @@ async function compared(sides: Sides, tally: Tally, compare: () => Promise<Compa
  */
 async function compareRest(target: Target, tally: Tally): Promise<void> {
   const { context, indexed, expectedParts, expected, index } = target
-  const rest = tally.later.splice(0)
+  const rest: Later[] = []
+  for (const later of tally.later.splice(0)) {
+    // Erased since it was compared.
+    if ((await erasedAt(target, later.workspaceId)) <= expected.position()) rest.push(later)
+  }
   const head = await context.stream.head()
   const placeOf = ({ position = head, ...part }: Later): string => `${position} ${nameOf(part)}`
   const sorted = rest.toSorted((a, b) => (a.position ?? head) - (b.position ?? head))
@@ -205,7 +223,7 @@ async function compareAll(target: Target, namedMax: number) {
     for (const part of await inOrder(target, left)) {
       seen.add(nameOf(part))
       const sides = await freezeBoth(target, part)
-      await compared(sides, tally, () => compareParts(sides, tally.namedMax()))
+      if (sides !== undefined) await compared(sides, tally, () => compareParts(sides, tally.namedMax()))
     }
   }
   const held = await indexed.hold(index)

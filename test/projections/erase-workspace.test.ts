@@ -1,0 +1,198 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { randomBytes } from 'node:crypto'
+import { expect } from 'chai'
+import type { BuildContext } from '#projections/build-place.ts'
+import { createDeadLetters } from '#projections/dead-letters.ts'
+import type { Decoders } from '#projections/decoded-event.ts'
+import { eraseWorkspace } from '#projections/erase-workspace.ts'
+import type { IndexWriter } from '#projections/index-store.ts'
+import { rebuild } from '#projections/rebuild.ts'
+import { createMemoryIndexStore } from '#projections/stores/memory/store.ts'
+import { liveBuilds, verify } from '#projections/verify.ts'
+import { sealErasure } from '#src/events/erasure.ts'
+import type { NewEvent } from '#src/events/envelope.ts'
+import { workspaceIdOf } from '#src/events/workspace-id.ts'
+import { createMemoryStream } from '#streams/memory/stream.ts'
+import type { Stream } from '#streams/stream.ts'
+import { readAll } from '#test/streams/read-all.ts'
+import { memoryContext, sqliteContext } from '#test/support/build-context.ts'
+import { counting, lineDecoders, lineEvent, mirror } from '#test/support/line-projections.ts'
+import { start } from '#test/support/projector-run.ts'
+
+const acme = workspaceIdOf('acme')
+const projections = [counting, mirror]
+
+/** A program that cannot read an event with this line. */
+const failing: Decoders = {
+  ...lineDecoders,
+  logs: (...given) => {
+    const logs = lineDecoders.logs(...given)
+    if (logs.some(({ message }) => message.startsWith('poison'))) throw new Error(`cannot read ${logs[0]?.message}`)
+    return logs
+  },
+}
+
+const places = {
+  memory: () => ({ make: memoryContext, place: createMemoryIndexStore(), remove: () => {} }),
+  sqlite: () => {
+    const folder = mkdtempSync(join(tmpdir(), 'throughline-erase-'))
+    return { make: sqliteContext, place: folder, remove: () => rmSync(folder, { recursive: true }) }
+  },
+}
+
+for (const [name, create] of Object.entries(places)) {
+  describe(`a workspace that is erased, ${name}`, () => {
+    let stream: Stream
+    let context: BuildContext
+    let remove: () => void
+    let appended = 0
+
+    beforeEach(async () => {
+      stream = createMemoryStream({ partition: '0' })
+      const { make, place, remove: tidy } = create()
+      context = make({ stream, projections }, place as never)
+      remove = tidy
+      await append('acme', 6)
+      await append('globex', 6)
+      await append('acme', 3)
+    })
+    afterEach(() => remove())
+
+    const append = async (workspace: string, count: number, line = 'alpha beta'): Promise<void> => {
+      const events: NewEvent[] = Array.from({ length: count }, () => lineEvent(++appended, [line], workspace))
+      await stream.append(events)
+    }
+    const erase = (): Promise<boolean> =>
+      eraseWorkspace({ stream, projections, clock: () => 5, newId: () => randomBytes(16).toString('hex') }, acme)
+    /** A projector follows the log to its head. */
+    const fold = async (
+      decoders = lineDecoders,
+      wrap = (writer: IndexWriter): IndexWriter => writer,
+    ): Promise<void> => {
+      const writer = context.index.writer()
+      const run = start({ stream, writer: wrap(writer), projections, decoders })
+      for (let head = -1; head !== (await stream.head());) {
+        head = await stream.head()
+        for (const { name } of projections) {
+          do run.tick()
+          while ((await behind(writer, name, head)) && (await run.until(() => true)))
+        }
+      }
+      await run.stop()
+      await writer.close()
+    }
+    const behind = async (writer: IndexWriter, projection: string, head: number): Promise<boolean> => {
+      const builds = await writer.builds(projection)
+      return builds.length === 0 || builds.some(({ heartbeat }) => heartbeat.position < head)
+    }
+    /** Workspaces of which the builds hold anything, and whether they are what the log says. */
+    const state = async () => {
+      const builds = await liveBuilds(context, ['counting', 'mirror'])
+      const audit = context.index.audit()
+      const held = new Set<string>()
+      for (const { index } of builds) for (const { workspaceId } of await audit.parts(index)) held.add(workspaceId)
+      const verdicts = await verify(context, builds)
+      return { held: [...held].sort(), equal: verdicts.map(({ equal }) => equal) }
+    }
+    const gone = { held: ['globex'], equal: [true, true] }
+
+    it('is in no build any more, and each is still what the log says; a new one too', async () => {
+      await fold()
+      expect(await state()).to.deep.equal({ held: ['acme', 'globex'], equal: [true, true] })
+      expect(await erase()).to.equal(true)
+      await fold()
+      expect(await state()).to.deep.equal(gone)
+      await append('globex', 2)
+      await fold()
+      const rebuilt = await rebuild(context, projections)
+      expect(rebuilt.map(({ outcome }) => outcome)).to.deep.equal(['moved', 'moved'])
+      expect(await state()).to.deep.equal(gone)
+    })
+
+    it('is not there for a fold that comes to it later', async () => {
+      await erase()
+      await append('globex', 2)
+      await fold()
+      expect(await state()).to.deep.equal(gone)
+    })
+
+    it('goes where its events stand in one batch with its erasure', async () => {
+      await append('acme', 1)
+      await stream.append([sealErasure(acme, { at: 5, unique: 'cut short' })])
+      await append('globex', 1)
+      await fold()
+      expect(await state(), 'its events are still in the log, before the erasure').to.deep.equal(gone)
+      expect(await erase()).to.equal(true)
+      await fold()
+      expect(
+        (await readAll(stream)).filter(({ workspaceId }) => workspaceId === acme).map(({ type }) => type),
+      ).to.deep.equal(['workspace.erased', 'workspace.erased'])
+      expect(await state()).to.deep.equal(gone)
+    })
+
+    it('is erased again when more of it came, and nothing happens when it did not', async () => {
+      await erase()
+      await append('acme', 2, 'late')
+      await fold()
+      expect((await state()).held).to.deep.equal(['acme', 'globex'])
+      await erase()
+      await fold()
+      expect(await state()).to.deep.equal(gone)
+      const head = await stream.head()
+      expect(await erase()).to.equal(true)
+      expect(await stream.head()).to.equal(head)
+    })
+
+    it('is not judged until the index has come to its erasure, and is then', async () => {
+      await fold()
+      await erase()
+      expect((await state()).equal, 'the log has nothing of it, the index all').to.deep.equal([true, true])
+      await fold(lineDecoders, (writer) => ({ ...writer, eraseWorkspace: async () => {} }))
+      const { held, equal } = await state()
+      expect([held, equal], 'a store that keeps it is found out').to.deep.equal([
+        ['acme', 'globex'],
+        [false, false],
+      ])
+    })
+
+    it('goes from a build that is kept, too', async () => {
+      await fold()
+      await rebuild(context, [counting], { keep: true })
+      await erase()
+      await fold()
+      const writer = context.index.writer()
+      const builds = (await writer.builds('counting')).map(({ index }) => index)
+      await writer.close()
+      expect(builds).to.have.length(2)
+      for (const index of builds) {
+        const [verdict] = await verify(context, [{ projection: 'counting', index }])
+        expect(verdict?.equal, index).to.equal(true)
+      }
+      const parts = await Promise.all(builds.map((index) => context.index.audit().parts(index)))
+      expect(new Set(parts.flat().map(({ workspaceId }) => workspaceId))).to.deep.equal(new Set(['globex']))
+    })
+
+    it('takes the dead letters about it along, and what they quote; those of others stay', async () => {
+      await append('acme', 1, 'poison secret')
+      await append('globex', 1, 'poison other')
+      await fold(failing)
+      const letters = createDeadLetters({ stream, clock: () => 5 })
+      const before = await letters.letters(counting)
+      expect(before).to.have.length(2)
+      await erase()
+      await fold(failing)
+      const after = await letters.letters(counting)
+      expect(after).to.deep.equal(before.slice(1))
+      expect(String(await Promise.all(after.map((letter) => letters.reason(letter))))).to.match(/poison other/)
+      const texts = (await readAll(stream)).map(({ payload }) => Buffer.from(payload).toString())
+      expect(texts.filter((text) => text.includes('secret'))).to.deep.equal([])
+      expect(texts.filter((text) => text.includes('cannot read poison other'))).to.have.length(2)
+      expect((await state()).held).to.deep.equal(['globex'])
+      const head = await stream.head()
+      await erase()
+      expect(await stream.head(), 'nothing is decided twice').to.equal(head)
+    })
+  })
+}
