@@ -303,6 +303,32 @@ describe('Elasticsearch, when things go wrong', () => {
       expect([await count(reader), after?.position, after?.caughtUpAt]).to.deep.equal([2, 2, 2])
     })
 
+    it('shows less often what comes late anyway, and at once what stands at the head', async () => {
+      let nowMs = 0
+      const writer = await openWriter({ refreshEveryMs: 1_000, now: () => nowMs })
+      await writer.promote('fixture', index)
+      const reader = makeReader()
+      const fold = async (position: number, head: number): Promise<number> => {
+        await write(writer, [lineEntry({}, position)], position)
+        await writer.heartbeat(index, { position, head, at: position, caughtUpAt: 0 })
+        return count(reader)
+      }
+      expect(await fold(1, 1)).to.equal(1)
+      // Its events have waited for 20 seconds, so they may wait for five more; however late, for ten at most.
+      expect(await fold(2, 8)).to.equal(1)
+      nowMs = 20_000
+      expect(await fold(3, 8)).to.equal(3)
+      nowMs += 4_999
+      expect(await fold(4, 8)).to.equal(3)
+      nowMs += 5_001
+      expect(await fold(5, 8)).to.equal(5)
+      nowMs = 1_000_000
+      expect(await fold(6, 8)).to.equal(6)
+      nowMs += 9_999
+      expect(await fold(7, 8)).to.equal(6)
+      expect(await fold(8, 8)).to.equal(8)
+    })
+
     it('shows all of a build before readers move to it, and what an earlier owner left', async () => {
       const rarely = { refreshEveryMs: 1e9, now: () => 0 }
       const writer = await openWriter(rarely)

@@ -1,4 +1,5 @@
 import { TransientError } from '#src/lib/failure.ts'
+import type { Position } from '#src/events/envelope.ts'
 import type { Heartbeat } from '../../index-store.ts'
 import { numberIn, objectIn } from './answer-parts.ts'
 import type { Elasticsearch } from './client.ts'
@@ -7,8 +8,8 @@ import type { Elasticsearch } from './client.ts'
 export type Freshness = Readonly<{
   /** This index is written to. */
   wrote(index: string): void
-  /** Makes all that was written searchable, unless it was done only just before. */
-  refresh(): Promise<void>
+  /** Makes all that was written searchable, unless it was done only just before. `progress`: how far the index is now. */
+  refresh(progress?: Pick<Heartbeat, 'position' | 'head'>): Promise<void>
   /** The same, at once. */
   refreshNow(): Promise<void>
   /** Progress as readers may be told it: no further than what they can find. */
@@ -17,21 +18,47 @@ export type Freshness = Readonly<{
 
 /** A refresh may take a tenth of the time: short pauses while little is written, longer ones under load. */
 const pauseOfRefresh = 9
+/** An index that is behind by so long is refreshed each quarter of that: readers see it a quarter later than they do anyway. */
+const pauseOfLag = 0.25
+const pauseOfLagMsMax = 10_000
+
+/**
+ * How long the index takes to come to what the log holds, in ms; 0 while it stands at the head. From what it is told: when
+ * the head was where, and when the index came there.
+ */
+function createLag(now: () => number) {
+  let aim: Readonly<{ head: Position; at: number }> | undefined
+  let last = 0
+  return {
+    tell({ position, head }: Pick<Heartbeat, 'position' | 'head'>): void {
+      if (position >= head) {
+        aim = undefined
+        last = 0
+      } else if (aim === undefined || position >= aim.head) {
+        last = aim === undefined ? 0 : now() - aim.at
+        aim = { head, at: now() }
+      }
+    },
+    ms: (): number => (aim === undefined ? 0 : Math.max(last, now() - aim.at)),
+  }
+}
 
 export type RefreshOptions = Readonly<{ elasticsearch: Elasticsearch; everyMs: number; now: () => number }>
 
 /**
- * Elasticsearch shows what was written after a refresh, which costs the same for one document as for some thousands: so it is
- * not done with each batch, but at most each `everyMs`.
+ * Elasticsearch shows what was written after a refresh, which costs the same for one document as for some thousands, and
+ * leaves a segment that has to be merged: so it is not done with each batch, but at most each `everyMs`, and less often by an
+ * index that is far behind.
  */
 export function createFreshness({ elasticsearch, everyMs, now }: RefreshOptions, start: Heartbeat): Freshness {
   const dirty = new Set<string>()
   let shown = start
-  let notBefore = -Infinity
+  const lag = createLag(now)
+  let [beganAt, tookMs] = [-Infinity, 0]
   const refreshNow = async (): Promise<void> => {
     if (dirty.size === 0) return
     const indices = [...dirty]
-    const began = now()
+    const start = now()
     const { body } = await elasticsearch.send({
       operation: 'refresh',
       subject: `${indices.length} indices`,
@@ -43,14 +70,20 @@ export function createFreshness({ elasticsearch, everyMs, now }: RefreshOptions,
       throw new TransientError({ operation: 'refresh', subject: `${indices.length} indices` })
     }
     for (const index of indices) dirty.delete(index)
-    const ended = now()
-    notBefore = ended + Math.max(everyMs - (ended - began), everyMs === 0 ? 0 : (ended - began) * pauseOfRefresh)
+    beganAt = start
+    tookMs = now() - start
+  }
+  const notBefore = (): number => {
+    if (everyMs === 0) return -Infinity
+    const behind = Math.min(lag.ms() * pauseOfLag, pauseOfLagMsMax)
+    return beganAt + Math.max(everyMs, tookMs + Math.max(tookMs * pauseOfRefresh, behind))
   }
   return {
     wrote: (index) => void dirty.add(index),
     refreshNow,
-    async refresh() {
-      if (now() >= notBefore) await refreshNow()
+    async refresh(progress) {
+      if (progress !== undefined) lag.tell(progress)
+      if (now() >= notBefore()) await refreshNow()
     },
     capped(progress) {
       if (dirty.size === 0) shown = progress

@@ -317,7 +317,7 @@ export function createElasticsearchIndexWriter(given: ElasticsearchWriterOptions
     },
     async heartbeat(index, progress) {
       const build = buildOf(index)
-      await build.freshness.refresh()
+      await build.freshness.refresh(progress)
       await record(place, build, progress, options)
     },
     ...createRosters(place, builds, options.prepare),
