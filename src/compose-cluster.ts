@@ -10,6 +10,7 @@ import { openJetStream, type JetStream } from '#streams/jetstream/stream.ts'
 import { directoryPartition } from '#streams/jetstream/subjects.ts'
 import { openAllowance } from './compose-allowance.ts'
 import { giveUp, type Engines } from './compose-engines.ts'
+import { withEraser } from './compose-eraser.ts'
 import type { PartitionsData } from './compose-partitions-thread.ts'
 import { createProjectorThread, type ProjectorThread } from './compose-projector.ts'
 import { createSampler, withSampler, type Sampler } from './compose-sampler.ts'
@@ -78,14 +79,18 @@ const noProjector: Projector = {
 }
 
 /** Folds this process's share of the partitions, and takes samples of it. */
-function createProjector({ role, sampleEveryMs: everyMs }: Config, cluster: ClusterConfig): Projector {
+function createProjector(
+  { role, sampleEveryMs: everyMs }: Config,
+  cluster: ClusterConfig,
+  erasing: Parameters<typeof withEraser>[1],
+): Projector {
   const data: PartitionsData = { cluster, name: `throughline ${role} projector` }
   const thread = createProjectorThread('compose-partitions-thread.ts', data)
   // Nobody else may read what is compared there.
   const dataFolder = mkdtempSync(join(tmpdir(), 'throughline-samples-'))
   const places = () => thread.folded().map((partition) => ({ dataFolder, partition, cluster }))
   const sampler = createSampler({ places, everyMs, eventsPerSecondMax: limits.sampledEventsPerSecondMax })
-  const projector = withSampler(thread, sampler)
+  const projector = withEraser(withSampler(thread, sampler), erasing)
   return {
     projector,
     sampler,
@@ -122,7 +127,9 @@ export async function openClusterEngines(config: Config, cluster: ClusterConfig)
   )
   // Who cannot answer or fold without it says so at once.
   if (role !== 'ingest') await readers[0]?.progress('logs')
-  const { projector, sampler, close: closeProjector } = folds ? createProjector(config, cluster) : noProjector
+  const openOne = (partition: string): Promise<JetStream> => openLog(nats, cluster, partition)
+  const erasing = { directory, partitions: cluster.partitions, openLog: openOne, clock }
+  const { projector, sampler, close: closeProjector } = folds ? createProjector(config, cluster, erasing) : noProjector
   return {
     clock,
     secrets,

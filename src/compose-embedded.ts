@@ -5,6 +5,7 @@ import { joinFolder } from '#streams/sqlite/lock.ts'
 import { createSqliteStream, type SqliteStream } from '#streams/sqlite/stream.ts'
 import { isProcessGone, openAllowance } from './compose-allowance.ts'
 import { giveUp, type Engines } from './compose-engines.ts'
+import { lent, withEraser } from './compose-eraser.ts'
 import { foldersOf } from './compose-folders.ts'
 import { createProjectorThread, type ProjectorData } from './compose-projector.ts'
 import { createSampler, withSampler } from './compose-sampler.ts'
@@ -50,7 +51,8 @@ export async function openEmbeddedEngines(config: Config): Promise<Engines> {
   const thread = createProjectorThread('compose-projector-thread.ts', data)
   const places = () => thread.folded().map((each) => ({ dataFolder, partition: each }))
   const sampler = createSampler({ places, everyMs, eventsPerSecondMax: limits.sampledEventsPerSecondMax })
-  const projector = withSampler(thread, sampler)
+  const sampled = withSampler(thread, sampler)
+  const projector = withEraser(sampled, { directory, partitions: 1, openLog: async () => lent(telemetry), clock })
   const reader = createSqliteQueryThread({ folder: folders.indexFolder, limits })
   const allowance = await openAllowance({ stream: telemetry, reader, clock, isGone: isProcessGone })
   return {

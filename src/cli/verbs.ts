@@ -18,6 +18,7 @@ import { userPassword } from './user-password.ts'
 import type { Verb } from './verb.ts'
 import { verify } from './verify.ts'
 import { workspaceCreate } from './workspace-create.ts'
+import { workspaceErase } from './workspace-erase.ts'
 import { workspaceList } from './workspace-list.ts'
 import { workspacePlan } from './workspace-plan.ts'
 
@@ -26,6 +27,7 @@ export const verbs: readonly Verb[] = [
   workspaceCreate,
   workspacePlan,
   workspaceList,
+  workspaceErase,
   userCreate,
   userAdd,
   userPassword,

@@ -1,0 +1,158 @@
+import { randomBytes } from 'node:crypto'
+import { eraseWorkspace } from '#projections/erase-workspace.ts'
+import { heartbeatMaxMs } from '#projections/verify.ts'
+import type { Directory } from '#src/directory/create-directory.ts'
+import { erasureSubject, isErasure } from '#src/events/erasure.ts'
+import type { Position } from '#src/events/envelope.ts'
+import type { WorkspaceId } from '#src/events/workspace-id.ts'
+import { fail, ok } from '#src/lib/result.ts'
+import { readCurrent } from '#streams/follow.ts'
+import {
+  optional,
+  unknownWorkspace,
+  UsageError,
+  type OpenBuilds,
+  type Outcome,
+  type Verb,
+  type VerbContext,
+} from './verb.ts'
+import { withBuilds } from './with-builds.ts'
+
+type Named = Readonly<{ id: WorkspaceId; name: string }>
+
+const eventsAtOnce = 256
+/** So long every process takes at most to refuse the keys of a workspace that is no more. */
+const refusedAfterMs = 1_000
+const patienceMs = 60_000
+const pollMs = 100
+
+/** Also one that is no more: what was broken off is done by doing it again. */
+function workspaceOf(directory: Directory, name: string): Named | undefined {
+  const erased = directory.erasedWorkspaces().filter((one) => one.id === name || one.name === name)
+  return directory.workspaceNamed(name) ?? erased.at(-1)
+}
+
+/** What the log of its partition holds of it. */
+async function countEvents({ stream }: OpenBuilds, { id }: Named) {
+  const counts = { events: 0, bytes: 0, spans: 0, logs: 0, rum_events: 0 }
+  const head = await stream.head()
+  for (let position: Position = 0; position < head;) {
+    const events = await readCurrent(stream, position, eventsAtOnce)
+    for (const event of events) {
+      if (event.workspaceId !== id || isErasure(event)) continue
+      counts.events++
+      counts.bytes += event.payload.length
+      counts.spans += event.counts.spans
+      counts.logs += event.counts.logs
+      counts.rum_events += event.counts.rumEvents
+    }
+    position = events.at(-1)?.position ?? head
+  }
+  return counts
+}
+
+/** Builds that hold anything of it, and for how many days. */
+async function buildsWith({ index, projections }: OpenBuilds, { id }: Named) {
+  const [writer, audit] = [index.writer(), index.audit()]
+  try {
+    const found: { build: string; days: number }[] = []
+    for (const { name } of projections) {
+      for (const { index: build } of await writer.builds(name)) {
+        const days = (await audit.parts(build)).filter(({ workspaceId }) => workspaceId === id).length
+        if (days > 0) found.push({ build, days })
+      }
+    }
+    return found
+  } finally {
+    await audit.close()
+    await writer.close()
+  }
+}
+
+async function preview(context: VerbContext, workspace: Named): Promise<Outcome> {
+  const look = async (builds: OpenBuilds) => ({
+    ...(await countEvents(builds, workspace)),
+    builds: await buildsWith(builds, workspace),
+  })
+  const [found] = await withBuilds(context, look, workspace.id)
+  const none = { events: 0, bytes: 0, spans: 0, logs: 0, rum_events: 0, builds: [] }
+  const { builds, ...counts } = found ?? none
+  const held = builds.map(({ build, days }) => `  ${build}, ${days} ${days === 1 ? 'day' : 'days'}`)
+  const text = [
+    `Workspace ${workspace.name} (${workspace.id}) would be erased for good, with its keys and memberships:`,
+    `  ${counts.events} events of the log, ${counts.bytes} bytes as stored: ${counts.spans} spans, ${counts.logs} logs, ${counts.rum_events} browser events`,
+    ...held,
+    `Nothing was changed. To erase it: throughline workspace erase ${workspace.name} --confirm ${workspace.name}`,
+  ]
+  const json = { workspace: workspace.id, name: workspace.name, erased: false, ...counts, builds }
+  return ok({ json, text: text.join('\n'), exitCode: 1 })
+}
+
+/** Builds of its partition, and whether each has come to the erasure; waits for those that are being folded. */
+async function awaitBuilds({ index, projections, stream, clock, timers }: OpenBuilds, erasure: Position) {
+  const writer = index.writer()
+  try {
+    for (const until = clock() + patienceMs; ;) {
+      const builds = (await Promise.all(projections.map(({ name }) => writer.builds(name)))).flat()
+      const mine = builds.filter(({ epoch }) => epoch === stream.epoch)
+      const isLive = ({ heartbeat }: (typeof mine)[number]): boolean => clock() - heartbeat.at <= heartbeatMaxMs
+      const told = mine.map((build) => {
+        const position = isLive(build) ? Math.max(build.checkpoint, build.heartbeat.position) : build.checkpoint
+        return { build: build.index, erased: position >= erasure, isLive: isLive(build) }
+      })
+      const waits = told.some(({ erased, isLive }) => !erased && isLive)
+      if (!waits || clock() > until) return told.map(({ build, erased }) => ({ build, erased }))
+      await timers.pause(pollMs, new AbortController().signal)
+    }
+  } finally {
+    await writer.close()
+  }
+}
+
+async function eraseIn(builds: OpenBuilds, { id }: Named) {
+  const { stream, projections, clock } = builds
+  const newId = (): string => randomBytes(16).toString('hex')
+  const isGone = await eraseWorkspace({ stream, projections, clock, newId }, id)
+  const erasure = await stream.last(erasureSubject(id))
+  return { isGone, builds: erasure === undefined ? [] : await awaitBuilds(builds, erasure.position) }
+}
+
+async function erase(context: VerbContext, directory: Directory, workspace: Named): Promise<Outcome> {
+  if (directory.workspace(workspace.id) !== undefined) {
+    const ended = await directory.eraseWorkspace(workspace.id)
+    if (!ended.ok) return ended
+    await new Promise((resolve) => void setTimeout(resolve, refusedAfterMs))
+  }
+  const [done] = await withBuilds(context, (builds) => eraseIn(builds, workspace), workspace.id)
+  const { isGone, builds } = done ?? { isGone: true, builds: [] }
+  if (!isGone) {
+    const detail = `More of ${workspace.name} comes all the time: run this again, or leave it to the server.`
+    return fail({ code: 'exists', field: 'workspace', detail })
+  }
+  const pending = builds.filter(({ erased }) => !erased).map(({ build }) => build)
+  const rest =
+    pending.length === 0
+      ? ''
+      : `\nWhat these hold of it goes when they are folded on (start the server; finish or drop a rebuild): ${pending.join(', ')}.`
+  const json = { workspace: workspace.id, name: workspace.name, erased: true, builds, pending }
+  return ok({ json, text: `Workspace ${workspace.name} (${workspace.id}) is erased.${rest}` })
+}
+
+export const workspaceErase: Verb = {
+  name: 'workspace erase',
+  names: ['NAME'],
+  usage: '[--confirm NAME]',
+  about: 'erases a workspace from directory, log and indexes for good; without --confirm only says what would go',
+  options: { confirm: { type: 'string' } },
+  run: async (context) => {
+    const [name = ''] = context.names
+    const confirmed = optional(context, 'confirm')
+    if (confirmed !== undefined && confirmed !== name) {
+      throw new UsageError(`--confirm ${confirmed} is not ${name}: nothing was changed`)
+    }
+    const directory = await context.directory()
+    const workspace = workspaceOf(directory, name)
+    if (workspace === undefined) return unknownWorkspace(name)
+    return confirmed === undefined ? preview(context, workspace) : erase(context, directory, workspace)
+  },
+}

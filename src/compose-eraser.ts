@@ -1,0 +1,128 @@
+import { randomBytes } from 'node:crypto'
+import { eraseWorkspace } from '#projections/erase-workspace.ts'
+import { projections } from '#projections/registry.ts'
+import type { Stream } from '#streams/stream.ts'
+import { explain } from './compose-failure.ts'
+import type { ProjectorThread } from './compose-projector.ts'
+import type { Directory } from './directory/create-directory.ts'
+import { partitionNumber } from './events/partition.ts'
+import { present } from './lib/assert.ts'
+import type { Clock } from './lib/clock.ts'
+import { systemTimers, type Timers } from './lib/timers.ts'
+
+export type EraserOptions = Readonly<{
+  directory: Pick<Directory, 'erasedWorkspaces'>
+  /** The partitions that are this process's to look after now. */
+  folded: () => readonly string[]
+  partitions: number
+  openLog: (partition: string) => Promise<Stream>
+  clock: Clock
+  timers?: Timers
+  onFailure?: (error: unknown) => void
+}>
+
+/** While nothing changes, how often it is looked whether more of an erased workspace came, and how soon a failure is tried again. */
+const lookEveryMs = 60_000
+const retryMs = 5_000
+const tickMs = 500
+
+const report = (error: unknown): void =>
+  console.error(`a workspace could not be erased, and is tried again: ${explain(error)}`)
+
+/** What the directory says is erased goes from the logs that this process folds. A log stays open once it was needed. */
+function createSweep({ directory, folded, partitions, openLog, clock }: EraserOptions) {
+  const logs = new Map<string, Promise<Stream>>()
+  const logOf = async (partition: string): Promise<Stream> => {
+    const opened = logs.get(partition) ?? openLog(partition)
+    logs.set(partition, opened)
+    try {
+      return await opened
+    } catch (error) {
+      logs.delete(partition)
+      throw error
+    }
+  }
+  const newId = (): string => randomBytes(16).toString('hex')
+  return {
+    /** False when more is to be done soon. */
+    async run(): Promise<boolean> {
+      const mine = new Set(folded())
+      let isClean = true
+      for (const { id } of directory.erasedWorkspaces()) {
+        const partition = String(partitionNumber(id, partitions))
+        if (!mine.has(partition)) continue
+        isClean = (await eraseWorkspace({ stream: await logOf(partition), projections, clock, newId }, id)) && isClean
+      }
+      return isClean
+    },
+    async close(): Promise<void> {
+      for (const log of logs.values()) await (await log.catch(() => undefined))?.close()
+      logs.clear()
+    },
+  }
+}
+
+/**
+ * Erases from the logs what the directory says is no more: at the start, when the directory or this process's share of the partitions
+ * changes, and once a minute, for what a process that had not heard of it has appended. So what a command line was killed at is done.
+ */
+export function createEraser(options: EraserOptions): Readonly<{ start(): void; stop(): Promise<void> }> {
+  const { directory, folded, clock, timers = systemTimers, onFailure = report } = options
+  const sweep = createSweep(options)
+  let running: Promise<void> | undefined
+  let stopTicking: (() => void) | undefined
+  /** What there was to do when it was last done, or tried. */
+  let tried = ''
+  let dueAt = 0
+
+  const run = async (): Promise<void> => {
+    let isClean = false
+    try {
+      isClean = await sweep.run()
+    } catch (error) {
+      onFailure(error)
+    }
+    dueAt = clock() + (isClean ? lookEveryMs : retryMs)
+  }
+  const tick = (): void => {
+    const what = `${directory.erasedWorkspaces().length} ${folded().join()}`
+    if (running !== undefined || (what === tried && clock() < dueAt)) return
+    tried = what
+    running = run().finally(() => {
+      running = undefined
+    })
+  }
+  return {
+    start: () => {
+      stopTicking ??= timers.every(tickMs, tick)
+    },
+    stop: async () => {
+      stopTicking?.()
+      stopTicking = undefined
+      await running
+      await sweep.close()
+    },
+  }
+}
+
+/** A projector beside which what is erased goes from its logs. */
+export function withEraser(projector: ProjectorThread, options: Omit<EraserOptions, 'folded'>): ProjectorThread {
+  const eraser = createEraser({ ...options, folded: projector.folded })
+  return {
+    ...projector,
+    start: () => {
+      projector.start()
+      eraser.start()
+    },
+    stop: async () => {
+      await eraser.stop()
+      await projector.stop()
+    },
+  }
+}
+
+/** A log that somebody else closes. */
+export const lent = (stream: Stream | undefined): Stream => ({
+  ...present(stream, 'each partition has a log'),
+  close: async () => undefined,
+})
