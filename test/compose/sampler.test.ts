@@ -1,11 +1,14 @@
+import { randomBytes } from 'node:crypto'
 import { mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { expect } from 'chai'
 import { openBuilds } from '#src/compose-builds.ts'
+import { foldersOf } from '#src/compose-folders.ts'
 import { createSampler, type Sampled } from '#src/compose-sampler.ts'
 import { limits } from '#src/config.ts'
+import { loadSecrets } from '#src/directory/secrets.ts'
 import { sealEvent } from '#src/events/codec.ts'
 import { noCounts } from '#src/events/envelope.ts'
 import { workspaceIdOf } from '#src/events/workspace-id.ts'
@@ -21,9 +24,12 @@ describe('samples of an index, compared with the log', function () {
   let dataFolder: string
   before(async () => {
     dataFolder = mkdtempSync(join(tmpdir(), 'throughline-sampler-'))
-    mkdirSync(join(dataFolder, 'log'))
-    const file = join(dataFolder, 'log', '0.db')
-    const stream = await createSqliteStream({ file, partition: '0', thread: false, limits })
+    const { logFolder, logFile, directoryFile } = foldersOf(dataFolder)
+    mkdirSync(logFolder)
+    loadSecrets({ dataFolder, random: randomBytes })
+    const directory = await createSqliteStream({ file: directoryFile, partition: 'directory', thread: false, limits })
+    await directory.close()
+    const stream = await createSqliteStream({ file: logFile, partition: '0', thread: false, limits })
     const body = Buffer.from(JSON.stringify([{ message: 'one line', level: 'info' }]))
     const header = {
       id: `acme.logs.${'1'.repeat(32)}`,
