@@ -45,9 +45,10 @@ export function projectionOf({ projections }: OpenBuilds, index: string): Projec
   return found
 }
 
-/** A workspace by name or id; undefined when there is none. */
-export async function workspaceNamed({ directory }: VerbContext, name: string): Promise<WorkspaceId | undefined> {
-  return (await directory()).workspaceNamed(name)?.id
+/** A workspace by name or id, by its id also one that was erased; undefined when there is none. */
+export async function workspaceNamed(context: VerbContext, name: string): Promise<WorkspaceId | undefined> {
+  const directory = await context.directory()
+  return directory.workspaceNamed(name)?.id ?? directory.erasedWorkspaces().find(({ id }) => id === name)?.id
 }
 
 /** A position as acknowledgements show it: `0/4096`, or `4096`. */

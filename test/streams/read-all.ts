@@ -20,7 +20,7 @@ export async function rejection(promise: Promise<unknown>): Promise<Error> {
 }
 
 /** All events of a stream, read in small steps. */
-export async function readAll(stream: Stream, max = 100): Promise<readonly RecordedEvent[]> {
+export async function readAll(stream: Pick<Stream, 'read'>, max = 100): Promise<readonly RecordedEvent[]> {
   const all: RecordedEvent[] = []
   for (;;) {
     const events = await stream.read(all.at(-1)?.position ?? beforeEvents, max)
