@@ -49,10 +49,10 @@ async function sendAs(server: Server, keys: Keys, word: string): Promise<void> {
 
 /** Goes on sending small logs until it is told to stop; the statuses it met. A connection that fails is none. */
 function keepSending(server: () => Server, key: string, word: string) {
-  let isOver = false
+  const over = new AbortController()
   const statuses: number[] = []
   const run = async (): Promise<void> => {
-    while (!isOver) {
+    while (!over.signal.aborted) {
       const body = JSON.stringify({ message: `${word} load` })
       const answer = await post(server(), '/api/logs/v1/ingest', key, body, json).catch(() => undefined)
       if (answer !== undefined) statuses.push(answer.status)
@@ -63,7 +63,7 @@ function keepSending(server: () => Server, key: string, word: string) {
   return {
     statuses,
     async end(): Promise<void> {
-      isOver = true
+      over.abort()
       await ended
     },
   }

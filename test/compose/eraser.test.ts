@@ -1,0 +1,107 @@
+import { expect } from 'chai'
+import { createEraser, lent } from '#src/compose-eraser.ts'
+import { isErasure } from '#src/events/erasure.ts'
+import { partitionNumber } from '#src/events/partition.ts'
+import { workspaceIdOf, type WorkspaceId } from '#src/events/workspace-id.ts'
+import { createMemoryStream } from '#streams/memory/stream.ts'
+import type { Stream } from '#streams/stream.ts'
+import { createManualTime } from '../support/projector-run.ts'
+import { makeEvent } from '../streams/make-event.ts'
+import { idsOf, readAll } from '../streams/read-all.ts'
+
+const partitions = 2
+const acme = workspaceIdOf('acme')
+/** One that falls to the other partition. */
+const far = Array.from({ length: 50 }, (_, n) => workspaceIdOf(`far-${n}`)).find(
+  (id) => partitionNumber(id, partitions) !== partitionNumber(acme, partitions),
+) as WorkspaceId
+
+describe('the eraser of a process that folds', () => {
+  let logs: readonly Stream[]
+  let erased: { id: WorkspaceId; name: string; position: number }[]
+  let mine: string[]
+  let failures: unknown[]
+  let opened: string[]
+  let isAway: boolean
+  let time: ReturnType<typeof createManualTime>
+  let eraser: ReturnType<typeof createEraser>
+
+  const logOf = (id: WorkspaceId): Stream => logs[partitionNumber(id, partitions)] as Stream
+  const append = (id: WorkspaceId, name: string) => logOf(id).append([makeEvent(name, { workspaceId: id })])
+  const left = async (id: WorkspaceId): Promise<string[]> =>
+    idsOf((await readAll(logOf(id))).filter((event) => !isErasure(event)))
+  /** What it does at the next ticks, to its end: it stops only then. */
+  const tick = async (times = 1): Promise<void> => {
+    for (let n = 0; n < times; n++) {
+      time.tick()
+      await eraser.stop()
+      eraser.start()
+    }
+  }
+
+  beforeEach(async () => {
+    logs = ['0', '1'].map((partition) => createMemoryStream({ partition }))
+    ;[erased, mine, failures, opened, isAway] = [[], ['0', '1'], [], [], false]
+    time = createManualTime()
+    eraser = createEraser({
+      directory: { erasedWorkspaces: () => erased },
+      folded: () => mine,
+      partitions,
+      openLog: async (partition) => {
+        if (isAway) throw new Error('the log is away')
+        opened.push(partition)
+        return lent(logs[Number(partition)])
+      },
+      clock: time.clock,
+      timers: time.timers,
+      onFailure: (error) => failures.push(error),
+    })
+    await append(acme, 'one')
+    await append(far, 'one')
+    eraser.start()
+  })
+  afterEach(() => eraser.stop())
+
+  it('opens no log while nothing is erased', async () => {
+    await tick(3)
+    expect(opened).to.deep.equal([])
+  })
+
+  it('erases what the directory says is no more, as soon as it says so', async () => {
+    await tick()
+    erased.push({ id: acme, name: 'acme', position: 1 })
+    await tick()
+    expect([await left(acme), await left(far)]).to.deep.equal([[], [`${far}.traces.one`]])
+  })
+
+  it('leaves the partitions of others alone, until they are its own', async () => {
+    mine = [String(partitionNumber(far, partitions))]
+    erased.push({ id: acme, name: 'acme', position: 1 }, { id: far, name: 'far', position: 2 })
+    await tick()
+    expect([await left(acme), await left(far)]).to.deep.equal([['acme.traces.one'], []])
+    mine = ['0', '1']
+    await tick()
+    expect(await left(acme)).to.deep.equal([])
+  })
+
+  it('erases what comes late within a minute, and looks no sooner', async () => {
+    erased.push({ id: acme, name: 'acme', position: 1 })
+    await tick()
+    await append(acme, 'late')
+    await tick(30)
+    expect(await left(acme)).to.deep.equal(['acme.traces.late'])
+    await tick(31)
+    expect(await left(acme)).to.deep.equal([])
+    expect((await readAll(logOf(acme))).filter(isErasure)).to.have.length(2)
+  })
+
+  it('says what failed, and tries again in seconds', async () => {
+    isAway = true
+    erased.push({ id: acme, name: 'acme', position: 1 })
+    await tick(3)
+    expect(failures).to.have.length(1)
+    isAway = false
+    await tick(6)
+    expect(await left(acme)).to.deep.equal([])
+  })
+})
