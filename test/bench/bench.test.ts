@@ -1,10 +1,12 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { expect } from 'chai'
+import { startProcess } from '#test/support/server-process.ts'
 import { checkAnswers } from './bench-client.ts'
 import type { DriverAnswer } from './driver-task.ts'
 import { createProtobufWriter } from './protobuf-writer.ts'
 import { cpuOfStat, cpuSeconds, usedBetween, type Usage } from './process-usage.ts'
+import { usedByPhase } from './phases.ts'
 import { parseAnswer } from './raw-client.ts'
 import { formatJson, formatTable, percentile, type Section } from './report.ts'
 
@@ -133,6 +135,30 @@ describe('bench', () => {
 
     it('cannot be told of one that is gone', () => {
       expect(() => cpuSeconds(2 ** 30)).to.throw('does not run')
+    })
+  })
+
+  describe('what a verb uses in its phases', () => {
+    const follow = (program: string) => {
+      let asked = 0
+      const verb = startProcess(['-e', program], {})
+      return usedByPhase(verb, () => ({ seconds: asked++ }))
+    }
+    const say = (line: object): string => `console.log(${JSON.stringify(JSON.stringify(line))});`
+
+    it('is told from one line of progress to the next, by phase', async () => {
+      const lines = ['fold', 'fold', 'verify', 'fold', 'move'].map((phase) => say({ progress: { phase } }))
+      const phases = await follow([...lines, say({ rebuilt: [] })].join(''))
+      expect([...phases]).to.deep.equal([
+        ['start', { seconds: 1 }],
+        ['fold', { seconds: 3 }],
+        ['verify', { seconds: 1 }],
+      ])
+    })
+
+    it('is nothing when it fails', async () => {
+      const failure = await follow(`console.log('no log'); process.exitCode = 2`).catch((error: unknown) => error)
+      expect(String(failure)).to.match(/ended with 2:\nno log$/)
     })
   })
 

@@ -21,7 +21,8 @@ export function addUsed(total: Used | undefined, before: Used, after: Used): Use
 
 /**
  * Follows a verb that tells its progress line by line to its end: what was used in each of its phases, from the line that says
- * that it begins to the one that says that another does. `read` is asked at each line.
+ * that it begins to the one that says that another does. `read` is asked at each line; of the last phase nothing is told, because
+ * nothing can be asked of a process that has ended.
  */
 export async function usedByPhase(verb: ServerProcess, read: () => Used): Promise<ReadonlyMap<string, Used>> {
   const phases = new Map<string, Used>()
