@@ -2,7 +2,7 @@ import type { Context } from 'koa'
 import type { Limits } from '#src/config.ts'
 import type { FollowedView, Key } from '#src/directory/directory.ts'
 import { isWellFormedKey } from '#src/directory/keys.ts'
-import { refusal, type Refusal } from '#src/events/refusal.ts'
+import { refusal, type Refusal, type RefusalCode } from '#src/events/refusal.ts'
 import { createTokenBuckets, rateLimited, setRateLimit } from '#src/http/limits.ts'
 import { presentedKeys } from '#src/http/presented-key.ts'
 import type { Clock } from '#src/lib/clock.ts'
@@ -11,8 +11,9 @@ import { checkCredential, type Credential, type Presented, type Surface } from '
 
 const bucketsMax = 100_000
 
-/** Neither yes nor no: whoever made the key sees it refused for good only when it is known not to be there. */
-const notKnown = refusal('unavailable', 'Whether this key is known cannot be told now. Send the request again.')
+/** What another process may have changed a moment ago: a key made, a plan given a feature. Senders drop their data for good on both. */
+const passing: ReadonlySet<RefusalCode> = new Set(['invalid_credential', 'entitlement_required'])
+const notKnown = refusal('unavailable', 'Whether this key may be used cannot be told now. Send the request again.')
 
 export type AdmissionOptions = Readonly<{
   directory: FollowedView
@@ -55,8 +56,7 @@ export function createAdmission({ directory, limits, clock, onExposed }: Admissi
 
   const check = async (surface: Surface, presented: Presented): Promise<Result<Credential, Refusal>> => {
     const credential = checkCredential(surface, presented, { directory, onExposed })
-    if (credential.ok || credential.error.code !== 'invalid_credential') return credential
-    // Senders drop their data for good on 401, and the key may have been made elsewhere a moment ago.
+    if (credential.ok || !passing.has(credential.error.code)) return credential
     if (!isWellFormedKey(presented.keys[0] ?? '')) return credential
     if (!(await directory.caughtUp())) return fail(notKnown)
     return checkCredential(surface, presented, { directory, onExposed })

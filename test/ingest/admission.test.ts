@@ -1,9 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import { expect } from 'chai'
+import { plans } from '#src/config.ts'
 import { createKeySecret } from '#src/directory/keys.ts'
+import { present } from '#src/lib/assert.ts'
 import { startIngest, type TestIngest } from '#test/support/ingest.ts'
 
-describe('a key that this process does not know', () => {
+describe('a key that this process does not know, or not all of', () => {
   let ingest: TestIngest
   let asked: number
   beforeEach(async () => {
@@ -40,6 +42,17 @@ describe('a key that this process does not know', () => {
     expect(answer.json).to.include({ status: 503, code: 'unavailable' })
     expect(Number(answer.headers.get('retry-after'))).to.be.within(1, 4)
     expect(asked).to.equal(2)
+  })
+
+  it('may do what its plan was given elsewhere a moment ago', async () => {
+    await ingest.server.close()
+    ingest = await startIngest({ plan: { features: [] } })
+    expect((await send(ingest.keys.logs)).json).to.include({ status: 403, code: 'entitlement_required' })
+    ingest.directory.whenBehind(async () => {
+      ingest.directory.setPlan('acme', present(plans['pro'], 'a plan with logs'))
+      return true
+    })
+    expect((await send(ingest.keys.logs)).status).to.equal(200)
   })
 
   it('is refused without a look when it can be none, or has been revoked', async () => {
