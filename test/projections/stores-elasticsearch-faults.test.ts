@@ -204,6 +204,19 @@ describe('Elasticsearch, when things go wrong', () => {
       expect(mapping).to.contain('"analyzer":"whitespace"')
     })
 
+    it('writes once more what was lost of a request, as it was', async () => {
+      const writer = await openWriter()
+      await writer.promote('fixture', index)
+      await write(writer, [lineEntry({}, 1), thingEntry('t', {}, 1)], 1)
+      await askElasticsearch(url, `/${dayIndex('things')}`, { method: 'DELETE' })
+      const lost = [thingEntry('u', { note: '支付失败 Müller' }, 3), thingEntry('v', { note: 'plain' }, 5)] as const
+      const kept = [lineEntry({ text: 'für' }, 2), lineEntry({ text: '支付' }, 4)] as const
+      await write(writer, [kept[0], lost[0], kept[1], lost[1]], 5)
+      const keys = lost.map(({ id }) => ({ workspaceId: acme, collection: 'things', id, day }))
+      expect(await writer.load(index, keys)).to.deep.equal(lost.map((entry) => [entry]))
+      expect(await count(makeReader())).to.equal(3)
+    })
+
     it('lets no index of ours come into being by itself', async () => {
       await openWriter()
       await askElasticsearch(url, `/${dayIndex('lines')}/_doc`, { method: 'POST', body: '{"t":1}' })

@@ -24,8 +24,8 @@ export type BulkOptions = Readonly<{
   pause?: (ms: number) => Promise<unknown>
 }>
 
-/** Characters of a request's body, and requests under way at once. */
-const bodyCharactersMax = 4 * 1024 * 1024
+/** Bytes of a request's body, unless one document alone is larger, and requests under way at once. */
+const bodyBytesMax = 4 * 1024 * 1024
 const requestsAtOnce = 2
 /** Tries of what was refused for want of room, the pauses between them twice as long each time. */
 const triesMax = 6
@@ -37,33 +37,47 @@ function linesOf({ kind, index, key, workspaceId, position, document }: Operatio
   return kind === 'delete' ? action : `${action}${document}\n`
 }
 
-type Batch = Readonly<{ operations: readonly Operation[]; lines: string }>
+/** What is known of an operation whose lines are written: these are bytes `start` to `end` of the body. */
+type Written = Omit<Operation, 'document'> & Readonly<{ start: number; end: number }>
+type Batch = Readonly<{ operations: readonly Written[]; body: Buffer }>
 
-function* inBatches(operations: Iterable<Operation>): Generator<Batch> {
-  let batch: Operation[] = []
-  let lines: string[] = []
-  let characters = 0
-  for (const operation of operations) {
-    const text = linesOf(operation)
-    if (characters + text.length > bodyCharactersMax && batch.length > 0) {
-      yield { operations: batch, lines: lines.join('') }
-      batch = []
-      lines = []
-      characters = 0
+/** Of UTF-8 for a UTF-16 unit. */
+const bytesPerUnitMax = 3
+
+/**
+ * Cuts operations into bodies, each written into a room that is given. Documents go into bytes as soon as they are made:
+ * as texts, megabytes of them would be moved by the garbage collector until their request is answered.
+ */
+function createBatches(given: Iterable<Operation>) {
+  const operations = given[Symbol.iterator]()
+  let current = operations.next()
+  /** The next batch; undefined when there is none. When it is settled the room may be used again. */
+  return (room: Buffer): Batch | undefined => {
+    const written: Written[] = []
+    let body = room
+    let end = 0
+    for (; current.done !== true; current = operations.next()) {
+      const { kind, index, key, workspaceId, position } = current.value
+      const lines = linesOf(current.value)
+      const bytesMax = lines.length * bytesPerUnitMax
+      if (end + bytesMax > body.length) {
+        if (written.length > 0) break
+        body = Buffer.allocUnsafe(bytesMax)
+      }
+      const start = end
+      end += body.write(lines, start)
+      written.push({ kind, index, key, workspaceId, position, start, end })
     }
-    batch.push(operation)
-    lines.push(text)
-    characters += text.length
+    return written.length === 0 ? undefined : { operations: written, body: body.subarray(0, end) }
   }
-  if (batch.length > 0) yield { operations: batch, lines: lines.join('') }
 }
 
 /** What became of an operation. `again`: there was no room for it. `conflict`: a version at or above ours was there. */
 type Outcome = 'done' | 'again' | 'conflict' | 'lost'
 
-const subjectOf = ({ index, key }: Operation): string => `${key} of ${index}`
+const subjectOf = ({ index, key }: Written): string => `${key} of ${index}`
 
-function outcomeOf(operation: Operation, item: JsonObject): Outcome {
+function outcomeOf(operation: Written, item: JsonObject): Outcome {
   const result = objectIn(item[operation.kind])
   const status = numberIn(result['status'])
   if (status >= 200 && status < 300) return 'done'
@@ -78,7 +92,7 @@ function outcomeOf(operation: Operation, item: JsonObject): Outcome {
   throw new PermanentError({ operation: 'index', subject, hint, cause })
 }
 
-async function post(elasticsearch: Elasticsearch, { lines, operations }: Batch): Promise<readonly Outcome[]> {
+async function post(elasticsearch: Elasticsearch, { body: lines, operations }: Batch): Promise<readonly Outcome[]> {
   const { status, body } = await elasticsearch.send({
     operation: 'write',
     subject: `${operations.length} documents`,
@@ -98,7 +112,7 @@ async function post(elasticsearch: Elasticsearch, { lines, operations }: Batch):
  * A conflict is a success when what is stored is as new as ours and of the same log: the batch came again, or another
  * projector was faster. What is not there was deleted by a later event.
  */
-async function checkConflicts({ elasticsearch, epoch }: BulkOptions, conflicts: readonly Operation[]): Promise<void> {
+async function checkConflicts({ elasticsearch, epoch }: BulkOptions, conflicts: readonly Written[]): Promise<void> {
   const stored = await lookUp(elasticsearch, conflicts, [epochField])
   for (const [place, operation] of conflicts.entries()) {
     const document = stored[place]
@@ -110,13 +124,24 @@ async function checkConflicts({ elasticsearch, epoch }: BulkOptions, conflicts: 
   }
 }
 
+/** Some operations of a batch as one of their own. */
+function onlyThese({ body }: Batch, operations: readonly Written[]): Batch {
+  let length = 0
+  const moved = operations.map((operation) => {
+    const [start, end] = [length, length + operation.end - operation.start]
+    length = end
+    return { ...operation, start, end }
+  })
+  return { operations: moved, body: Buffer.concat(operations.map(({ start, end }) => body.subarray(start, end))) }
+}
+
 /** Writes one batch until all of it is in, or for as long as is worth it. */
 async function settle(options: BulkOptions, batch: Batch): Promise<void> {
   const { elasticsearch, restore, pause = sleep } = options
   let open = batch
   for (let tries = 1; ; tries++) {
     const outcomes = await post(elasticsearch, open)
-    const having = (wanted: Outcome): readonly Operation[] =>
+    const having = (wanted: Outcome): readonly Written[] =>
       open.operations.filter((_, place) => outcomes[place] === wanted)
     await checkConflicts(options, having('conflict'))
     const lost = having('lost')
@@ -128,19 +153,26 @@ async function settle(options: BulkOptions, batch: Batch): Promise<void> {
       throw new TransientError({ operation: 'write to Elasticsearch', subject: `${left.length} documents`, hint })
     }
     await pause(firstPauseMs * 2 ** tries)
-    open = { operations: left, lines: left.map(linesOf).join('') }
+    open = onlyThese(open, left)
   }
 }
 
+/** Rooms for bodies that nobody uses just now: made once, because each would count toward the next full garbage collection. */
+const rooms: Buffer[] = []
+const roomsMax = 8
+
 /** Writes all, some requests at once; in no order, which the versions make good. Resolves when all of it is durable. */
 export async function writeAll(options: BulkOptions, operations: Iterable<Operation>): Promise<void> {
-  const batches = inBatches(operations)
+  const nextBatch = createBatches(operations)
   let failed = false
   const work = async (): Promise<void> => {
-    for (const batch of batches) {
+    const room = rooms.pop() ?? Buffer.allocUnsafeSlow(bodyBytesMax)
+    for (let batch = nextBatch(room); batch !== undefined; batch = nextBatch(room)) {
       await settle(options, batch)
-      if (failed) return
+      if (failed) break
     }
+    // After a failure its request may still be on the way: then nobody gets it again.
+    if (rooms.length < roomsMax) rooms.push(room)
   }
   // Nothing of it may still be under way when the caller hears of a failure and tries again.
   const ended = await Promise.allSettled(

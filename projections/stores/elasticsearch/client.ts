@@ -3,7 +3,7 @@ import { PermanentError, TransientError } from '#src/lib/failure.ts'
 import { isJsonObject, parseJson, stringifyJson, type JsonObject } from '#src/lib/json.ts'
 import { objectIn, objectsIn, textIn } from './answer-parts.ts'
 
-/** One request. `body` is written as JSON; `lines` is NDJSON as it stands. */
+/** One request. `body` is written as JSON; `lines` is NDJSON as it stands, as text or as its bytes. */
 export type Call = Readonly<{
   /** What it is for, in words: failures say it. */
   operation: string
@@ -12,7 +12,7 @@ export type Call = Readonly<{
   path: string
   query?: Readonly<Record<string, string | number | boolean>>
   body?: unknown
-  lines?: string
+  lines?: string | Buffer
   /** Statuses that are answers, not failures. */
   accept?: readonly number[]
 }>
