@@ -1,4 +1,5 @@
 import type { Position } from '#src/events/envelope.ts'
+import type { FirstDay } from './first-days.ts'
 import type { FoldTask } from './fold-share.ts'
 import type { Folding } from './folding.ts'
 import type { IndexAudit } from './index-audit.ts'
@@ -24,6 +25,8 @@ export type BuildContext = Folding &
     index: BuildPlace
     /** An empty place beside it; `remove` takes away all that is in it. */
     scratch(): Promise<BuildPlace & Readonly<{ remove(): Promise<void> }>>
+    /** The first days of receipt that readers see, by the plans of now. */
+    firstDays(): Promise<FirstDay>
     /** Held by one process at a time, for a projection; undefined when another holds it. It ends with the process. */
     lock(projection: string): Promise<Readonly<{ release(): Promise<void> }> | undefined>
   }>

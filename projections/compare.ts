@@ -1,5 +1,6 @@
 import type { Position } from '#src/events/envelope.ts'
 import type { Fingerprint, FrozenPart, Part, SearchItem } from './index-audit.ts'
+import type { Horizon } from './horizon.ts'
 import type { DocumentId } from './projection.ts'
 
 export type Stored = Readonly<Record<string, string>>
@@ -77,7 +78,7 @@ async function* pairs<T>(
 type WrongItem = Pair<SearchItem>
 const nameOf = ({ name }: SearchItem): string => name
 
-type Sides = Readonly<{ part: Part; indexed: FrozenPart; expected: FrozenPart }>
+type Sides = Readonly<{ part: Part; indexed: FrozenPart; expected: FrozenPart; horizon: Horizon }>
 
 /** How many ids are known as different already, so that their terms are not named again. */
 const knownMax = 10_000
@@ -85,6 +86,8 @@ const knownMax = 10_000
 function createFindings({ indexed, expected, part }: Sides, namedMax: number) {
   const differences: Difference[] = []
   const known = new Set<DocumentId>()
+  /** Entries that are not judged. */
+  const excused = new Set<DocumentId>()
   let different = 0
   const sidesOf = async (collection: string, id: DocumentId) => {
     const [is, should] = [await indexed.stored(collection, id), await expected.stored(collection, id)]
@@ -93,7 +96,9 @@ function createFindings({ indexed, expected, part }: Sides, namedMax: number) {
   return {
     differences,
     count: () => different,
-    knows: (id: DocumentId): boolean => known.has(id),
+    knows: (id: DocumentId): boolean => known.has(id) || excused.has(id),
+    excuse: (id: DocumentId): void => void excused.add(id),
+    hasExcused: (): boolean => excused.size > 0,
     async entry(collection: string, id: DocumentId): Promise<void> {
       different++
       if (known.size < knownMax) known.add(id)
@@ -138,6 +143,10 @@ async function compareEntries(sides: Sides, collection: string, findings: Findin
   const all = pairs(sides.indexed.fingerprints(collection), sides.expected.fingerprints(collection), ({ id }) => id)
   for await (const { name, indexed, expected } of all) {
     if (indexed?.hash === expected?.hash) continue
+    if (await sides.horizon.isUnsure(sides.part.workspaceId, collection, name)) {
+      findings.excuse(name)
+      continue
+    }
     const postponed = await laterOf(sides, collection, name, indexed)
     if (postponed === undefined) await findings.entry(collection, name)
     else later.push(postponed)
@@ -155,7 +164,9 @@ async function nameEntries(sides: Sides, collection: string, item: WrongItem, fi
     if (entry.indexed?.value === entry.expected?.value || findings.knows(entry.name)) continue
     findings.search(collection, entry.name, name, entry.indexed?.value, entry.expected?.value)
   }
-  if (led === 0) findings.search(collection, '', name, item.indexed?.value, item.expected?.value)
+  // What leads to no entry is a count: of all, also of those that are not judged.
+  if (led === 0 && !findings.hasExcused())
+    findings.search(collection, '', name, item.indexed?.value, item.expected?.value)
 }
 
 async function compareSearch(sides: Sides, collection: string, findings: Findings): Promise<void> {
@@ -175,7 +186,10 @@ export async function compareParts(sides: Sides, namedMax: number): Promise<Comp
   const findings = createFindings(sides, namedMax)
   const later: Later[] = []
   let entries = 0
-  for (const collection of new Set([...is.keys(), ...should.keys()])) {
+  const told = [...new Set([...is.keys(), ...should.keys()])].filter((name) =>
+    sides.horizon.isTold(name, sides.part.day),
+  )
+  for (const collection of told) {
     const [a, b] = [is.get(collection), should.get(collection)]
     entries += a?.entries ?? 0
     if (a?.content !== b?.content) later.push(...(await compareEntries(sides, collection, findings)))
@@ -190,10 +204,11 @@ export async function compareParts(sides: Sides, namedMax: number): Promise<Comp
  */
 export async function compareLater(sides: Sides, later: readonly Later[], namedMax: number): Promise<Comparison> {
   const findings = createFindings(sides, namedMax)
-  for (const { collection, id, hash } of later) {
+  for (const { collection, id, hash, workspaceId } of later) {
     const should = await sides.expected.fingerprint(collection, id)
     const isReplaced = should === undefined || should.position > sides.indexed.position
-    if (hash === undefined ? !isReplaced : hash !== should?.hash) await findings.entry(collection, id)
+    const isRight = hash === undefined ? isReplaced : hash === should?.hash
+    if (!isRight && !(await sides.horizon.isUnsure(workspaceId, collection, id))) await findings.entry(collection, id)
   }
   return { entries: 0, different: findings.count(), differences: findings.differences, later: [] }
 }

@@ -117,6 +117,14 @@ function createDecide(stream: Stream, clock: Clock) {
   }
 }
 
+async function eventAt(stream: Stream, position: Position): Promise<RecordedEvent | undefined> {
+  const first = await stream.first()
+  // What was cut is gone, with the decisions on it.
+  if (first === undefined || position < first.position) return undefined
+  const [event] = await readCurrent(stream, position - 1, 1)
+  return event?.position === position ? event : undefined
+}
+
 /** `decides`: whether events may be left out on which nobody has decided; false for who only compares. */
 export function createDeadLetters({
   stream,
@@ -124,10 +132,7 @@ export function createDeadLetters({
   decides = true,
 }: Readonly<{ stream: Stream; clock: Clock; decides?: boolean }>): DeadLetters {
   const decide = createDecide(stream, clock)
-  const at = async (position: Position): Promise<RecordedEvent | undefined> => {
-    const [event] = await readCurrent(stream, position - 1, 1)
-    return event?.position === position ? event : undefined
-  }
+  const at = (position: Position): Promise<RecordedEvent | undefined> => eventAt(stream, position)
   const letters = async (of: FoldVersion): Promise<readonly DeadLetter[]> =>
     deadLettersAfter(await stream.last(deadLettersSubject(of)), stream.epoch)
   const origin = async (position: Position): Promise<RecordedEvent | undefined> => {

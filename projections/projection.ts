@@ -34,6 +34,8 @@ export type Collection<Document extends object = object> = Readonly<{
   /** How many days of receipt before the event's own a document is looked for; 0: each day has its own. */
   lookbackDays: number
   fields: Fields
+  /** The document of another collection that one of these belongs to: it begins anew where that does. */
+  belongsTo?(id: DocumentId): Readonly<{ collection: string; id: DocumentId }>
   /** Counts per minute of record time, kept by this keyword (wide histograms without touching records). */
   histogramBy?: string
   searchable(document: Document): Searchable

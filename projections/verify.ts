@@ -6,7 +6,9 @@ import { readCurrent } from '#streams/follow.ts'
 import { projectionNamed, type BuildContext, type BuildPlace } from './build-place.ts'
 import { compareLater, compareParts, type Comparison, type Difference, type Later } from './compare.ts'
 import { createDeadLetters } from './dead-letters.ts'
+import type { BuildTask } from './fold-share.ts'
 import { foldShares } from './fold-shares.ts'
+import { createHorizon, type Horizon } from './horizon.ts'
 import type { Part } from './index-audit.ts'
 import type { IndexName, IndexWriter, StoredBuild } from './index-store.ts'
 import { openLane, type Lane } from './lane.ts'
@@ -32,6 +34,8 @@ export type Verdict = Readonly<{
   workspaces: readonly WorkspaceVerdict[]
   /** The first of them. */
   differences: readonly Difference[]
+  /** Where the log was cut: from which day of receipt on each collection was compared. */
+  comparedFrom?: Readonly<Record<string, string>>
 }>
 
 const namedMaxDefault = 20
@@ -88,6 +92,7 @@ type Target = Readonly<{
   expectedParts: ReturnType<BuildPlace['audit']>
   expected: Expected
   takes: (workspaceId: WorkspaceId) => boolean
+  horizon: Horizon
 }>
 
 async function hasReached({ context, writer, projection, index }: Target, position: Position): Promise<boolean> {
@@ -135,7 +140,7 @@ async function freezeBoth(target: Target, part: Part) {
     }
     try {
       await expected.foldTo(frozen.position)
-      return { part, indexed: frozen, expected: await expectedParts.freeze(index, part) }
+      return { part, indexed: frozen, expected: await expectedParts.freeze(index, part), horizon: target.horizon }
     } catch (error) {
       await frozen.release()
       throw error
@@ -209,6 +214,7 @@ async function compareRest(target: Target, tally: Tally): Promise<void> {
       part,
       indexed: await indexed.freeze(index, part),
       expected: await expectedParts.freeze(index, part),
+      horizon: target.horizon,
     }
     await compared(sides, tally, () => compareLater(sides, later, tally.namedMax()))
   }
@@ -219,7 +225,9 @@ async function compareAll(target: Target, namedMax: number) {
   const seen = new Set<string>()
   const tally = createTally(namedMax)
   const compare = async (parts: readonly Part[]): Promise<void> => {
-    const left = parts.filter((part) => takes(part.workspaceId) && !seen.has(nameOf(part)))
+    const left = parts.filter(
+      (part) => takes(part.workspaceId) && target.horizon.isSeen(part) && !seen.has(nameOf(part)),
+    )
     for (const part of await inOrder(target, left)) {
       seen.add(nameOf(part))
       const sides = await freezeBoth(target, part)
@@ -258,6 +266,16 @@ export async function liveBuilds(
 
 type Builds = readonly Readonly<{ projection: string; index: IndexName }>[]
 
+/** What is folded of each build to compare with. One that began at a place which the log was cut beyond begins with what is left. */
+async function tasksOf({ stream }: BuildContext, writer: IndexWriter, targets: Builds): Promise<readonly BuildTask[]> {
+  const first = (await stream.first())?.position ?? beforeAll
+  const stored = await Promise.all(targets.map(({ projection, index }) => storedBuild(writer, projection, index)))
+  return targets.map(({ projection, index }, at) => {
+    const { after = 0, checkpoint = 0 } = stored[at] ?? {}
+    return { projection, index, after: after < first ? beforeAll : after, until: checkpoint }
+  })
+}
+
 async function verifyIn(
   context: BuildContext,
   scratch: BuildPlace,
@@ -268,15 +286,14 @@ async function verifyIn(
   const wanted = workspaces && new Set(workspaces)
   const takes = (workspaceId: WorkspaceId): boolean => wanted?.has(workspaceId) ?? true
   const writer = context.index.writer()
-  const [indexed, expectedParts] = [context.index.audit(), scratch.audit()]
+  const [indexed, expectedParts, earlierParts] = [context.index.audit(), scratch.audit(), scratch.audit()]
   let scratchWriter: IndexWriter | undefined
   try {
-    const stored = await Promise.all(targets.map(({ projection, index }) => storedBuild(writer, projection, index)))
-    const builds = targets.map((target, at) => {
-      const { after = 0, checkpoint = 0 } = stored[at] ?? {}
-      return { ...target, after, until: checkpoint }
-    })
+    const builds = await tasksOf(context, writer, targets)
     await foldShares(context, scratch, builds, { ...options, compares: true })
+    // Where the log begins now: with what was folded, or later, if it was cut meanwhile.
+    const first = await context.stream.first()
+    const firstDay = await context.firstDays()
     scratchWriter = scratch.writer()
     const verdicts: Verdict[] = []
     for (const { projection, index, after, until } of builds) {
@@ -287,14 +304,18 @@ async function verifyIn(
       const laneOptions = { writer: scratchWriter, epoch: stream.epoch, clock, limits, decode, deadLetters }
       const lane = await openLane(fold, index, laneOptions, after)
       const expected = createExpected(context, lane, takes)
-      const target: Target = { context, projection, index, writer, indexed, expectedParts, expected, takes }
+      const horizon = createHorizon({ projection: fold, index, first, firstDay, expected: earlierParts })
+      const target: Target = { context, projection, index, writer, indexed, expectedParts, expected, takes, horizon }
       const found = await compareAll(target, namedMax)
+      const { comparedFrom } = horizon
       const equal = found.workspaces.every(({ different }) => different === 0)
-      verdicts.push({ projection, index, position: until, equal, ...found })
+      const from = comparedFrom === undefined ? {} : { comparedFrom }
+      verdicts.push({ projection, index, position: until, equal, ...found, ...from })
     }
     return verdicts
   } finally {
-    await Promise.all([indexed.close(), expectedParts.close(), writer.close(), scratchWriter?.close()])
+    const parts = [indexed, expectedParts, earlierParts]
+    await Promise.all([...parts.map((audit) => audit.close()), writer.close(), scratchWriter?.close()])
   }
 }
 

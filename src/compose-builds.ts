@@ -6,11 +6,13 @@ import { createSqliteIndexAudit } from '#projections/stores/sqlite/audit.ts'
 import { holdLock } from '#projections/stores/sqlite/hold-lock.ts'
 import { createScratchFolder } from '#projections/stores/sqlite/scratch-folder.ts'
 import { createSqliteIndexWriter } from '#projections/stores/sqlite/writer.ts'
+import { openSqliteStreamReader } from '#streams/sqlite/stream.ts'
 import type { OpenBuilds } from './cli/verb.ts'
 import { createFolding } from './compose-folding.ts'
 import { foldInThreads } from './compose-fold-threads.ts'
 import { foldersOf } from './compose-folders.ts'
 import { openLogBeside } from './compose-log-beside.ts'
+import { readFirstDays } from './compose-retention.ts'
 import { limits } from './config.ts'
 
 const partition = '0'
@@ -25,13 +27,16 @@ function placeIn(folder: string, logFile: string): BuildPlace {
 
 /** The builds of a data folder, beside a server that may be running; none where there is no log yet. */
 export async function openBuilds(dataFolder: string): Promise<readonly OpenBuilds[]> {
-  const { logFile, indexFolder } = foldersOf(dataFolder)
+  const { logFile, indexFolder, directoryFile } = foldersOf(dataFolder)
   if (!existsSync(logFile)) return []
   const stream = await openLogBeside({ file: logFile, partition })
+  const folding = createFolding()
+  const openDirectory = () => openSqliteStreamReader({ file: directoryFile, partition: 'directory' })
   return [
     {
       stream,
-      ...createFolding(),
+      ...folding,
+      firstDays: () => readFirstDays(openDirectory, folding.clock),
       workers: Math.max(2, availableParallelism()),
       index: placeIn(indexFolder, logFile),
       scratch: async () => {

@@ -14,12 +14,14 @@ import { connectNats, type Nats } from '#streams/jetstream/connect.ts'
 import { holdLease } from '#streams/jetstream/hold-lease.ts'
 import { createLeaseBoard } from '#streams/jetstream/lease-board.ts'
 import { leaseTtlMs } from '#streams/jetstream/lease.ts'
+import { directoryPartition } from '#streams/jetstream/subjects.ts'
 import type { Stream } from '#streams/stream.ts'
 import type { OpenBuilds } from './cli/verb.ts'
 import { createFolding } from './compose-folding.ts'
 import { openLog, partitionNames } from './compose-cluster.ts'
 import { foldInThreads } from './compose-fold-threads.ts'
 import type { ClusterPlace } from './compose-places.ts'
+import { readFirstDays } from './compose-retention.ts'
 import { limits, type ClusterConfig } from './config.ts'
 
 /** The builds of a partition, as a cluster has them. */
@@ -68,9 +70,12 @@ function createLock(nats: Nats, { cluster, partition }: ClusterPlace): BuildCont
 }
 
 function contextOf(nats: Nats, stream: Stream, place: ClusterPlace, dataFolder: string): OpenBuilds {
+  const folding = createFolding()
+  const openDirectory = () => openLog(nats, place.cluster, directoryPartition)
   return {
     stream,
-    ...createFolding(),
+    ...folding,
+    firstDays: () => readFirstDays(openDirectory, folding.clock),
     workers: Math.max(2, availableParallelism()),
     index: indexPlace(place),
     scratch: async () => {

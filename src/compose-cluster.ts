@@ -13,6 +13,7 @@ import { giveUp, type Engines } from './compose-engines.ts'
 import { withEraser } from './compose-eraser.ts'
 import type { PartitionsData } from './compose-partitions-thread.ts'
 import { createProjectorThread, type ProjectorThread } from './compose-projector.ts'
+import { retainedReaders } from './compose-retention.ts'
 import { createSampler, withSampler, type Sampler } from './compose-sampler.ts'
 import { limits, plans, type ClusterConfig, type Config, type LogConfig } from './config.ts'
 import { createDirectory, type Directory } from './directory/create-directory.ts'
@@ -73,7 +74,7 @@ const openDirectory = (stream: JetStream, clock: Clock, { pepper }: ClusterConfi
 type Projector = Readonly<{ projector: ProjectorThread; sampler: Sampler | undefined; close(): Promise<void> }>
 
 const noProjector: Projector = {
-  projector: { start: () => undefined, stop: async () => undefined, folded: () => [] },
+  projector: { start: () => undefined, stop: async () => undefined, folded: () => [], daysDropped: () => 0 },
   sampler: undefined,
   close: async () => undefined,
 }
@@ -135,7 +136,7 @@ export async function openClusterEngines(config: Config, cluster: ClusterConfig)
     secrets,
     directory,
     streams,
-    readers,
+    readers: retainedReaders(readers, directory, clock),
     projector,
     sampler,
     allowances,

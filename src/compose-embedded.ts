@@ -8,6 +8,7 @@ import { giveUp, type Engines } from './compose-engines.ts'
 import { lent, withEraser } from './compose-eraser.ts'
 import { foldersOf } from './compose-folders.ts'
 import { createProjectorThread, type ProjectorData } from './compose-projector.ts'
+import { retainedReaders } from './compose-retention.ts'
 import { createSampler, withSampler } from './compose-sampler.ts'
 import { limits, plans, type Config } from './config.ts'
 import { createDirectory, type Directory } from './directory/create-directory.ts'
@@ -47,7 +48,8 @@ export async function openEmbeddedEngines(config: Config): Promise<Engines> {
     passwords: createPasswords({ random: randomBytes }),
     onStop: giveUp('the directory can no longer be followed'),
   })
-  const data: ProjectorData = { logFile: folders.logFile, partition, indexFolder: folders.indexFolder }
+  const { logFile, indexFolder, directoryFile } = folders
+  const data: ProjectorData = { logFile, partition, indexFolder, directoryFile }
   const thread = createProjectorThread('compose-projector-thread.ts', data)
   const places = () => thread.folded().map((each) => ({ dataFolder, partition: each }))
   const sampler = createSampler({ places, everyMs, eventsPerSecondMax: limits.sampledEventsPerSecondMax })
@@ -60,7 +62,7 @@ export async function openEmbeddedEngines(config: Config): Promise<Engines> {
     secrets,
     directory,
     streams: [telemetry],
-    readers: [reader],
+    readers: retainedReaders([reader], directory, clock),
     projector,
     sampler,
     allowances: [allowance],

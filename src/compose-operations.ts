@@ -7,19 +7,21 @@ import { createHttpServer, type HttpServer } from './http/server.ts'
 import { observeDeadLetters } from './operations/dead-letters.ts'
 import { observeIndexes } from './operations/index-lag.ts'
 import type { Metrics } from './operations/metrics.ts'
+import { observeRetention } from './operations/retention.ts'
 import { createOperationsRoutes } from './operations/routes.ts'
 
 type Options = Readonly<{ engines: Engines; metrics: Metrics; isReady: () => boolean }>
 
 /** The listener for health and metrics of a worker, which does not listen yet. */
 export function createOperationsHttp({ engines, metrics, isReady }: Options): HttpServer {
-  const { readers, streams, clock } = engines
+  const { readers, streams, clock, projector } = engines
   observeIndexes(metrics, {
     indexes: readers.map((reader, partition) => ({ partition: String(partition), reader })),
     projections: projections.map(({ name }) => name),
     clock,
   })
   observeDeadLetters(metrics, streams, projections)
+  observeRetention(metrics, streams, projector.daysDropped)
   const routes = createOperationsRoutes({ metrics, isReady })
   const app = createHttpApp({ routes, random: Math.random, trustedProxies: 0, report: reportFailure })
   return createHttpServer(app.callback(), { limits })

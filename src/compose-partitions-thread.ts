@@ -6,9 +6,11 @@ import { connectNats, type Nats } from '#streams/jetstream/connect.ts'
 import { createLeaseBoard } from '#streams/jetstream/lease-board.ts'
 import { holdPartitions, leaseTtlMs } from '#streams/jetstream/lease.ts'
 import { openJetStream } from '#streams/jetstream/stream.ts'
+import { directoryPartition } from '#streams/jetstream/subjects.ts'
 import { explain } from './compose-failure.ts'
 import { createFolding } from './compose-folding.ts'
 import type { ProjectorMessage, ProjectorOrder } from './compose-projector.ts'
+import { retainPartition } from './compose-retention.ts'
 import { limits, type ClusterConfig } from './config.ts'
 import { present } from './lib/assert.ts'
 
@@ -58,13 +60,26 @@ async function fold(nats: Nats, partition: number, signal: AbortSignal): Promise
   })
   const tell = (isFolded: boolean): void =>
     port.postMessage({ partition: String(partition), isFolded } satisfies ProjectorMessage)
+  const directory = await openJetStream(nats, { partition: directoryPartition, prefix, limits })
+  const where = String(partition)
+  const stopRetaining = retainPartition(
+    { stream, writer, directory },
+    {
+      onRetained: ({ dropped: daysDropped, cutTo }) =>
+        port.postMessage({ partition: where, daysDropped, cutTo } satisfies ProjectorMessage),
+      onFailure: (error) =>
+        port.postMessage({ partition: where, notRetained: explain(error) } satisfies ProjectorMessage),
+    },
+  )
   try {
     tell(true)
     await projector.run(signal)
   } finally {
     tell(false)
+    stopRetaining()
     await writer.close()
     await stream.close()
+    await directory.close()
   }
 }
 

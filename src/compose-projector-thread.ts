@@ -1,15 +1,18 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { createProjector } from '#projections/projector.ts'
 import { createSqliteIndexWriter } from '#projections/stores/sqlite/writer.ts'
+import { openSqliteStreamReader } from '#streams/sqlite/stream.ts'
+import { explain } from './compose-failure.ts'
 import { createFolding, giveWay } from './compose-folding.ts'
 import { openLogBeside } from './compose-log-beside.ts'
 import type { ProjectorData, ProjectorMessage, ProjectorOrder } from './compose-projector.ts'
+import { retainPartition } from './compose-retention.ts'
 import { limits } from './config.ts'
 import { present } from './lib/assert.ts'
 
 // The thread that folds the log into the indexes. It opens them when it is told to start, because another process may be at them
 // until then, and ends when it is told to stop, or when it cannot go on.
-const { logFile, partition, indexFolder } = workerData as ProjectorData
+const { logFile, partition, indexFolder, directoryFile } = workerData as ProjectorData
 const port = present(parentPort, 'the projector runs in a thread')
 
 const stopped = new AbortController()
@@ -33,12 +36,23 @@ async function run(): Promise<void> {
     },
     onDeadLetter: (letter) => port.postMessage(letter satisfies ProjectorMessage),
   })
+  const directory = await openSqliteStreamReader({ file: directoryFile, partition: 'directory' })
+  const stopRetaining = retainPartition(
+    { stream, writer, directory },
+    {
+      onRetained: ({ dropped: daysDropped, cutTo }) =>
+        port.postMessage({ partition, daysDropped, cutTo } satisfies ProjectorMessage),
+      onFailure: (error) => port.postMessage({ partition, notRetained: explain(error) } satisfies ProjectorMessage),
+    },
+  )
   try {
     port.postMessage({ partition, isFolded: true } satisfies ProjectorMessage)
     await projector.run(stopped.signal)
   } finally {
+    stopRetaining()
     await writer.close()
     await stream.close()
+    await directory.close()
   }
 }
 

@@ -2,13 +2,22 @@ import { Worker } from 'node:worker_threads'
 import type { LeftOut } from '#projections/lane.ts'
 
 /** What the embedded projector's thread is started with. */
-export type ProjectorData = Readonly<{ logFile: string; partition: string; indexFolder: string }>
+export type ProjectorData = Readonly<{
+  logFile: string
+  partition: string
+  indexFolder: string
+  directoryFile: string
+}>
 /** What it is told. */
 export type ProjectorOrder = 'start' | 'stop'
 /** What the operator hears: why one of its projections has stopped, or is tried again; which event one leaves out. */
 type ProjectorTrouble = Readonly<{ projection: string; reason: string; retried: boolean }> | LeftOut
-/** What it says: that, and which partition it begins or ceases to fold. */
-export type ProjectorMessage = ProjectorTrouble | Readonly<{ partition: string; isFolded: boolean }>
+/** What it says: that, which partition it begins or ceases to fold, and what a turn of retention has done there or why it could not. */
+export type ProjectorMessage =
+  | ProjectorTrouble
+  | Readonly<{ partition: string; isFolded: boolean }>
+  | Readonly<{ partition: string; daysDropped: number; cutTo: number | undefined }>
+  | Readonly<{ partition: string; notRetained: string }>
 
 function describe(message: ProjectorTrouble): string {
   const { projection, reason } = message
@@ -24,6 +33,8 @@ export type ProjectorThread = Readonly<{
   stop(): Promise<void>
   /** The partitions that it folds now. */
   folded(): readonly string[]
+  /** How many days of indexes it has dropped. */
+  daysDropped(): number
 }>
 
 const restartPauseMs = 1_000
@@ -37,8 +48,19 @@ export function createProjectorThread(program: string, data: object): ProjectorT
   let restart: NodeJS.Timeout | undefined
   let current: Worker | undefined
   const folded = new Set<string>()
+  let dropped = 0
 
   const hear = (message: ProjectorMessage): void => {
+    if ('notRetained' in message) {
+      const { partition, notRetained } = message
+      return console.error(
+        `what partition ${partition} no longer keeps could not be removed, and is tried again: ${notRetained}`,
+      )
+    }
+    if ('daysDropped' in message) {
+      dropped += message.daysDropped
+      return
+    }
     if (!('isFolded' in message)) return console.error(describe(message))
     if (message.isFolded) folded.add(message.partition)
     else folded.delete(message.partition)
@@ -76,5 +98,6 @@ export function createProjectorThread(program: string, data: object): ProjectorT
       })
     },
     folded: () => [...folded],
+    daysDropped: () => dropped,
   }
 }

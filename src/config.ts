@@ -46,6 +46,11 @@ export const limits = {
   /** How often a workspace of one index is compared with the log, and how many events a second are folded for that. */
   sampleEveryMs: 3_600_000,
   sampledEventsPerSecondMax: 2_000,
+  /** How often days are dropped and logs are cut that nobody keeps any more. */
+  retentionEveryMs: 3_600_000,
+  /** Days that an event stays in the log whatever its plan, because a month's allowance is told by it; and how much longer than its plan. */
+  logDaysMin: 31,
+  logDaysMore: 7,
   /** Documents that a projector keeps loaded between batches, for each projection: how many, and about how many bytes. */
   cachedDocumentsMax: 50_000,
   cachedBytesMax: 64 * 1024 * 1024,

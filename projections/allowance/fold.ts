@@ -25,6 +25,8 @@ const refusalsIn = (event: DecodedEvent): RefusalCounts =>
 export const allowanceProjection: Projection = {
   name: 'allowance',
   version: 4,
+  // A month is to be told whole, a week after its end too.
+  keptDaysMin: 38,
   handles: ['spans.received', 'logs.received', 'rum.received', 'spans.refused'],
   collections: { usage: usageCollection, refusals: refusalCollection, keyUse: keyUseCollection },
   needs: (event) => [

@@ -215,6 +215,7 @@ export const parts: Collection<TracePart> = {
   name: 'parts',
   kind: 'document',
   lookbackDays: 7,
+  belongsTo: (id) => ({ collection: 'traces', id: id.split('/', 1)[0] ?? '' }),
   fields: { trace_id: 'id', refused_span_id: 'id' },
   searchable: ({ traceId, refused }) => ({
     timeNs: 0n,

@@ -58,7 +58,9 @@ function wantedOf(given: VerbContext, workspaceId: WorkspaceId | undefined): Wan
 /** The log of a partition as it stands now, in order. */
 async function* eventsOf({ stream }: OpenBuilds, { after, until }: Wanted): AsyncGenerator<PlacedEvent> {
   const head = Math.min(await stream.head(), until)
-  for (let position = Math.max(0, after); position < head;) {
+  const first = await stream.first()
+  // What was cut cannot be shown: it begins with what is left.
+  for (let position = after < (first?.position ?? 0) ? 0 : after; position < head;) {
     const events = await readCurrent(stream, position, eventsAtOnce)
     for (const event of events) if (event.position <= head) yield { partition: stream.partition, event }
     const last = events.at(-1)

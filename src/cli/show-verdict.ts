@@ -34,25 +34,44 @@ function linesOf(difference: Difference): readonly string[] {
   ]
 }
 
+/** From which day on, where the log was cut: most collections from one, those whose documents reach further back from a later one. */
+function fromText(comparedFrom: Verdict['comparedFrom']): string {
+  const days = Object.entries(comparedFrom ?? {}).toSorted(([, a], [, b]) => (a < b ? -1 : 1))
+  const [first] = days
+  if (first === undefined) return ''
+  const later = days.filter(([, day]) => day > first[1]).map(([collection, day]) => `${collection} from ${day}`)
+  return ` Compared from ${[first[1], ...later].join(', ')} on: the log was cut before.`
+}
+
 /** A verdict for people: one line when all is well, else the first differences with both sides. */
-export function verdictText({ index, position, equal, workspaces, differences }: Verdict): string {
+export function verdictText({ index, position, equal, workspaces, differences, comparedFrom }: Verdict): string {
   const entries = workspaces.reduce((sum, of) => sum + of.entries, 0)
   const different = workspaces.reduce((sum, of) => sum + of.different, 0)
   const counted = `${workspaces.length} workspaces, ${entries.toLocaleString('en')} entries`
-  if (equal) return `${index} is what the log says, at position ${position}: ${counted}.`
+  const from = fromText(comparedFrom)
+  if (equal) return `${index} is what the log says, at position ${position}: ${counted}.${from}`
   const more = different > differences.length ? [`  … and ${different - differences.length} more`] : []
   return [
-    `${index} differs from the log at ${different.toLocaleString('en')} places, at position ${position}: ${counted}.`,
+    `${index} differs from the log at ${different.toLocaleString('en')} places, at position ${position}: ${counted}.${from}`,
     ...differences.flatMap(linesOf),
     ...more,
   ].join('\n')
 }
 
-export const verdictJson = ({ projection, index, position, equal, workspaces, differences }: Verdict) => ({
+export const verdictJson = ({
   projection,
   index,
   position,
   equal,
+  workspaces,
+  differences,
+  comparedFrom,
+}: Verdict) => ({
+  projection,
+  index,
+  position,
+  equal,
+  ...(comparedFrom === undefined ? {} : { compared_from: comparedFrom }),
   workspaces: workspaces.map(({ workspaceId, entries, different }) => ({ workspace: workspaceId, entries, different })),
   differences: differences.map(({ workspaceId, ...difference }) => ({ workspace: workspaceId, ...difference })),
 })

@@ -53,6 +53,7 @@ export function contextOf(stage: Stage, member: Member, locks: Locks): BuildCont
     timers: member.process.timers,
     limits: foldLimits,
     workers: 1 + chance.below(3),
+    firstDays: async () => () => '',
     lock: async (name) => {
       if (locks.get(name)?.process.isAlive() === true) return undefined
       locks.set(name, member)

@@ -3,6 +3,7 @@ import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { BuildContext, BuildPlace } from '#projections/build-place.ts'
 import { createDecoder, type Decoders } from '#projections/decoded-event.ts'
+import type { FirstDay } from '#projections/first-days.ts'
 import { foldShare, shareName } from '#projections/fold-share.ts'
 import type { IndexWriter } from '#projections/index-store.ts'
 import type { Projection } from '#projections/projection.ts'
@@ -19,6 +20,8 @@ type Given = Readonly<{
   decoders?: Decoders
   workers?: number
   clock?: () => number
+  /** Without it everything is kept. */
+  firstDay?: FirstDay
 }>
 type Common = Omit<BuildContext, 'index' | 'scratch'>
 
@@ -39,6 +42,7 @@ function commonOf({ stream, projections = [counting, mirror], decoders = lineDec
     timers: systemTimers,
     limits,
     workers: given.workers ?? 2,
+    firstDays: async () => given.firstDay ?? (() => ''),
     lock: async (name) => {
       if (held.has(name)) return undefined
       held.add(name)

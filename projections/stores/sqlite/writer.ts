@@ -199,6 +199,13 @@ function letGo(files: Files, build: Build | undefined, path: string): void {
   files.close(path)
 }
 
+const letGoOfDays =
+  (files: Files, build: Build | undefined) =>
+  (workspaceId: WorkspaceId, day: string, path: string): void => {
+    build?.days.get(workspaceId)?.delete(day)
+    letGo(files, build, path)
+  }
+
 /**
  * Removes the files of a workspace but those that were written after its erasure. Readers that have one open see nothing of that: its
  * name is gone, and at their next query they open the build anew.
@@ -230,6 +237,17 @@ function checkpointOnDisk(folder: string, index: IndexName): Checkpoint {
 
 const otherLog = (index: IndexName): PermanentError =>
   new PermanentError({ operation: 'open', subject: index, hint: 'it follows another log: start a new build' })
+
+/** Which builds there are and which of them readers use. */
+const createRosters = (
+  folder: string,
+  live: Database,
+): Pick<IndexWriter, 'live' | 'roster' | 'changeRoster' | 'builds'> => ({
+  live: async (projection) => readLive(live, projection),
+  roster: async (projection) => readRoster(live, projection),
+  changeRoster: async (projection, roster) => writeRoster(live, projection, roster),
+  builds: async (projection) => storedBuilds(folder, projection),
+})
 
 /** The writing side in a folder of SQLite files. It blocks while it works: run it in a thread of its own. */
 export function createSqliteIndexWriter({
@@ -274,20 +292,13 @@ export function createSqliteIndexWriter({
       buildOf(index)
       writeLive(live, projection, index)
     },
-    live: async (projection) => readLive(live, projection),
-    roster: async (projection) => readRoster(live, projection),
-    changeRoster: async (projection, roster) => writeRoster(live, projection, roster),
-    builds: async (projection) => storedBuilds(folder, projection),
+    ...createRosters(folder, live),
     async eraseWorkspace(index, workspaceId, position) {
       eraseFiles(folder, files, buildOf(index), { workspaceId, position })
       renewLive(live, index)
     },
     async dropDays(index, kept) {
-      const build = builds.get(index)
-      const dropped = dropDays(folder, index, kept, (workspaceId, day, path) => {
-        build?.days.get(workspaceId)?.delete(day)
-        letGo(files, build, path)
-      })
+      const dropped = dropDays(folder, index, kept, letGoOfDays(files, builds.get(index)))
       // Readers close what they have open of it.
       if (dropped > 0) renewLive(live, index)
       return dropped

@@ -1,0 +1,52 @@
+import { firstDayKept, type Keeping } from '#src/events/retention.ts'
+import type { WorkspaceId } from '#src/events/workspace-id.ts'
+import { dayBefore } from '#src/lib/day.ts'
+import type { IndexReader, KeptDays, Scope } from './index-store.ts'
+import type { Projection } from './projection.ts'
+import { withSeenEvents } from './seen-events.ts'
+
+/** How long the records of each workspace are kept, also of one that is not known yet; `all`: of every one that there may be. */
+export type Keepings = Readonly<{ of(workspaceId: WorkspaceId): Keeping; all: readonly Keeping[] }>
+
+/** The first day of receipt of which readers see anything: of a workspace, in a projection. */
+export type FirstDay = (workspaceId: WorkspaceId, projection: string) => string
+
+/** By the plans of now and the time of now: asked again it may be another day. */
+export const firstDayBy =
+  (projections: readonly Projection[], keepingOf: Keepings['of'], clock: () => number): FirstDay =>
+  (workspaceId, name) => {
+    const projection = projections.find((one) => one.name === name)
+    return firstDayKept(keepingOf(workspaceId), clock(), projection?.keptDaysMin)
+  }
+
+/** How far back an event may find documents to be folded into. */
+const reachOf = (projection: Projection): number =>
+  Math.max(...Object.values(withSeenEvents(projection).collections).map(({ lookbackDays }) => lookbackDays))
+
+/**
+ * What an index goes on to need once all that was received by a time (ms) is folded: what readers see, and what events of today may
+ * still find, with a day between, for clocks that differ and for readers on their way.
+ */
+export function daysNeeded(projection: Projection, keepings: Keepings, at: number): KeptDays {
+  const daysMin = Math.max(projection.keptDaysMin ?? 0, reachOf(projection))
+  const firstOf = (keeping: Keeping): string => dayBefore(firstDayKept(keeping, at, daysMin), 1)
+  const [earliest = ''] = keepings.all.map(firstOf).sort()
+  return {
+    of: (workspaceId) => firstOf(keepings.of(workspaceId)),
+    all: earliest,
+  }
+}
+
+/** A reader that shows nothing of days before the first, whatever is still there: all engines then answer alike. */
+export function withFirstDays(reader: IndexReader, firstDay: FirstDay): IndexReader {
+  const from = (scope: Scope): Scope => ({ ...scope, fromDay: firstDay(scope.workspaceId, scope.projection) })
+  return {
+    progress: (projection) => reader.progress(projection),
+    get: (scope, ids) => reader.get(from(scope), ids),
+    search: (scope, query) => reader.search(from(scope), query),
+    count: (scope, selection) => reader.count(from(scope), selection),
+    histogram: (scope, ...asked) => reader.histogram(from(scope), ...asked),
+    facets: (scope, ...asked) => reader.facets(from(scope), ...asked),
+    close: () => reader.close(),
+  }
+}

@@ -1,0 +1,73 @@
+import type { WorkspaceId } from '#src/events/workspace-id.ts'
+import { dayBefore, dayOf } from '#src/lib/day.ts'
+import type { FirstEvent } from '#streams/stream.ts'
+import type { FirstDay } from './first-days.ts'
+import type { IndexAudit, Part } from './index-audit.ts'
+import type { IndexName } from './index-store.ts'
+import type { DocumentId, Projection } from './projection.ts'
+import { seenEvents, withSeenEvents } from './seen-events.ts'
+
+/**
+ * What of an index can be compared with a fold of what is left of the log, days of receipt.
+ *
+ * A part that readers do not see any more may be there or be gone. And where the log was cut, a document may have been begun by an
+ * event that the fold does not meet: so documents are compared from a day on whose events find none of before the cut. One that goes on
+ * from day to day may stand in another phase of its look-back there: the fold has one of its id in the days before, and it is not judged,
+ * nor is what belongs to it.
+ */
+export type Horizon = Readonly<{
+  isSeen(part: Part): boolean
+  /** Whether the collection is compared in a part of this day. */
+  isTold(collection: string, day: string): boolean
+  /** Whether an entry on a later day may rightly be another than the fold has it. */
+  isUnsure(workspaceId: WorkspaceId, collection: string, id: DocumentId): Promise<boolean>
+  /** By collection, from which day on it is compared; undefined where the log was not cut. */
+  comparedFrom: Readonly<Record<string, string>> | undefined
+}>
+
+type Given = Readonly<{
+  projection: Projection
+  index: IndexName
+  first: FirstEvent | undefined
+  firstDay: FirstDay
+  /** The fold that the index is compared with. */
+  expected: Pick<IndexAudit, 'freeze'>
+}>
+
+const daysBetween = (from: string, to: string): readonly string[] => {
+  const days: string[] = []
+  for (let day = from; day < to; day = dayBefore(day, -1)) days.push(day)
+  return days
+}
+
+export function createHorizon({ projection, index, first, firstDay, expected }: Given): Horizon {
+  const isSeen = ({ workspaceId, day }: Part): boolean => day >= firstDay(workspaceId, projection.name)
+  if (first?.isCut !== true) {
+    return { isSeen, isTold: () => true, isUnsure: async () => false, comparedFrom: undefined }
+  }
+  const cutDay = dayOf(first.receivedAt)
+  const collections = Object.values(withSeenEvents(projection).collections)
+  // The day of the cut is in the log in part; and whether an event counts goes by those that were seen before it.
+  const fromOf = ({ lookbackDays }: { lookbackDays: number }): string =>
+    dayBefore(cutDay, -1 - Math.max(lookbackDays, seenEvents.lookbackDays))
+  const from = new Map(collections.map((collection) => [collection.name, fromOf(collection)]))
+  const ownerOf = (collection: string, id: DocumentId) =>
+    collections.find(({ name }) => name === collection)?.belongsTo?.(id) ?? { collection, id }
+  return {
+    isSeen,
+    isTold: (collection, day) => day >= (from.get(collection) ?? ''),
+    isUnsure: async (workspaceId, ofCollection, ofId) => {
+      const { collection, id } = ownerOf(ofCollection, ofId)
+      for (const day of daysBetween(cutDay, from.get(collection) ?? cutDay)) {
+        const part = await expected.freeze(index, { workspaceId, day })
+        try {
+          if ((await part.entry(collection, id)) !== undefined) return true
+        } finally {
+          await part.release()
+        }
+      }
+      return false
+    },
+    comparedFrom: Object.fromEntries(from),
+  }
+}

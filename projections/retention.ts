@@ -1,0 +1,165 @@
+import { ConflictError, type Stream } from '#streams/stream.ts'
+import { sealBeginning } from '#src/events/allowance.ts'
+import { beforeAll, type Position, type RecordedEvent } from '#src/events/envelope.ts'
+import { daysOfClass } from '#src/events/retention.ts'
+import type { Clock } from '#src/lib/clock.ts'
+import { dayBefore, dayOf } from '#src/lib/day.ts'
+import type { Timers } from '#src/lib/timers.ts'
+import { daysNeeded, type Keepings } from './first-days.ts'
+import type { IndexName, IndexWriter } from './index-store.ts'
+import type { Projection } from './projection.ts'
+import { followedAs } from './roster.ts'
+
+export type RetentionLimits = Readonly<{
+  retentionEveryMs: number
+  /** An event stays in the log for the days of its plan, at least so many, and so many more than that. */
+  logDaysMin: number
+  logDaysMore: number
+  projectorBatchEventsMax: number
+}>
+export type RetentionOptions = Readonly<{
+  stream: Stream
+  writer: Pick<IndexWriter, 'builds' | 'roster' | 'dropDays'>
+  projections: readonly Projection[]
+  clock: Clock
+  timers: Timers
+  limits: RetentionLimits
+  /** How long the records of each workspace are kept, by the directory as it is when this is asked. */
+  keepings(): Promise<Keepings>
+}>
+
+/** What one turn has done: how many days of indexes went, and up to where the log was cut, if it was. */
+export type Retained = Readonly<{ dropped: number; cutTo: Position | undefined }>
+
+type Build = Readonly<{ projection: Projection; index: IndexName; checkpoint: Position; isFolded: boolean }>
+
+const pollMs = 1_000
+/** So often is looked whether builds have come to where the log stood. */
+const pollsMax = 60
+
+/** The builds of this log that are not about to go. `isFolded`: a projector follows the log with it. */
+async function buildsOf({ stream, writer, projections }: RetentionOptions): Promise<readonly Build[]> {
+  const found: Build[] = []
+  for (const projection of projections) {
+    const roster = await writer.roster(projection.name)
+    for (const { index, epoch, checkpoint } of await writer.builds(projection.name)) {
+      const as = followedAs(roster, index)
+      if (epoch !== stream.epoch || as === 'dropped') continue
+      found.push({
+        projection,
+        index,
+        checkpoint,
+        isFolded: roster.live === index || as === 'candidate' || as === 'kept',
+      })
+    }
+  }
+  return found
+}
+
+/** Waits for what is folded to come to a position; not for ever: what is behind is left for the next turn. */
+async function buildsAt(options: RetentionOptions, position: Position, signal: AbortSignal): Promise<readonly Build[]> {
+  for (let poll = 1; ; poll++) {
+    const builds = await buildsOf(options)
+    const isThere = builds.every(({ isFolded, checkpoint }) => !isFolded || checkpoint >= position)
+    if (isThere || poll === pollsMax || signal.aborted) return builds
+    await options.timers.pause(pollMs, signal)
+  }
+}
+
+/** Drops days of builds that have folded all that was received until now: no event of today finds anything on them. */
+async function dropDays(options: RetentionOptions, signal: AbortSignal): Promise<number> {
+  const { stream, writer, clock, keepings } = options
+  const now = clock()
+  const head = await stream.head()
+  const kept = await keepings()
+  let dropped = 0
+  for (const { projection, index, checkpoint } of await buildsAt(options, head, signal)) {
+    if (signal.aborted) return dropped
+    if (checkpoint >= head) dropped += await writer.dropDays(index, daysNeeded(projection, kept, now))
+  }
+  return dropped
+}
+
+/** The end of the longest beginning of the log whose events are all older than they have to be. */
+async function endOfOld({ stream, limits }: RetentionOptions, now: number, signal: AbortSignal): Promise<Position> {
+  const { logDaysMin, logDaysMore, projectorBatchEventsMax } = limits
+  const today = dayOf(now)
+  const isOld = ({ retentionClass, receivedAt }: RecordedEvent): boolean =>
+    dayOf(receivedAt) < dayBefore(today, Math.max(daysOfClass(retentionClass), logDaysMin) + logDaysMore)
+  for (let position = beforeAll; ;) {
+    const events = await stream.read(position, projectorBatchEventsMax)
+    for (const event of events) {
+      if (!isOld(event)) return position
+      position = event.position
+    }
+    if (events.length === 0 || signal.aborted) return position
+  }
+}
+
+/** That no span is stored without a reservation is to be said in what is left of the log: who finds it nowhere reads all of it. */
+async function sayBeginningAgain({ stream, clock }: RetentionOptions, upTo: Position): Promise<void> {
+  const began = sealBeginning(clock())
+  const said = await stream.last(began.subject)
+  if (said === undefined || said.position > upTo) return
+  try {
+    await stream.append([began], { subject: began.subject, position: said.position })
+  } catch (error) {
+    // Somebody else has said it.
+    if (!(error instanceof ConflictError)) throw error
+  }
+}
+
+/** Whatever is stored of the log can be folded on: nothing goes that a build has not had. */
+async function hadByAll(options: RetentionOptions): Promise<Position> {
+  const builds = await buildsOf(options)
+  const isBuilt = options.projections.every((projection) => builds.some((build) => build.projection === projection))
+  return isBuilt ? Math.min(...builds.map(({ checkpoint }) => checkpoint)) : beforeAll
+}
+
+async function cutLog(options: RetentionOptions, signal: AbortSignal): Promise<Position | undefined> {
+  const { stream, clock } = options
+  const before = await stream.first()
+  const old = await endOfOld(options, clock(), signal)
+  if (before === undefined || signal.aborted) return undefined
+  await sayBeginningAgain(options, old)
+  const upTo = Math.min(old, await hadByAll(options))
+  // Also where there is nothing new: a cut that was broken off has left something.
+  if (!signal.aborted) await stream.cut(upTo)
+  return upTo >= before.position ? upTo : undefined
+}
+
+/**
+ * One turn of retention for a partition: days of its indexes that nobody sees or needs any more are dropped, then the beginning of
+ * its log is cut. It may be broken off anywhere; the next turn does the rest.
+ */
+export async function applyRetention(
+  options: RetentionOptions,
+  signal: AbortSignal = new AbortController().signal,
+): Promise<Retained> {
+  const dropped = await dropDays(options, signal)
+  const cutTo = signal.aborted ? undefined : await cutLog(options, signal)
+  return { dropped, cutTo }
+}
+
+export type RetentionEvents = Readonly<{ onRetained(retained: Retained): void; onFailure(error: unknown): void }>
+
+/**
+ * Takes a turn now and then each hour, until what is answered is called, beside the projector that owns the partition and writes by the
+ * same writer. A turn that fails is told, and taken again in its time; one that is under way at the end breaks off at its next step.
+ */
+export function startRetention(options: RetentionOptions, { onRetained, onFailure }: RetentionEvents): () => void {
+  const stopped = new AbortController()
+  const { signal } = stopped
+  const run = async (): Promise<void> => {
+    while (!signal.aborted) {
+      try {
+        onRetained(await applyRetention(options, signal))
+      } catch (error) {
+        if (!signal.aborted) onFailure(error)
+      }
+      await options.timers.pause(options.limits.retentionEveryMs, signal)
+    }
+  }
+  void run()
+  return () => stopped.abort()
+}

@@ -1,0 +1,69 @@
+import { firstDayBy, withFirstDays, type FirstDay, type Keepings } from '#projections/first-days.ts'
+import type { IndexReader, IndexWriter } from '#projections/index-store.ts'
+import { projections } from '#projections/registry.ts'
+import { startRetention, type RetentionEvents } from '#projections/retention.ts'
+import type { Stream } from '#streams/stream.ts'
+import { limits, plans } from './config.ts'
+import type { Directory } from './directory/create-directory.ts'
+import { keepingOf, longestKeeping } from './directory/plans.ts'
+import { createWorkspacePlans } from './directory/workspace-plans.ts'
+import { createClock, type Clock } from './lib/clock.ts'
+import { systemTimers } from './lib/timers.ts'
+
+/** Of a workspace of which the directory says nothing yet. */
+const unknown = longestKeeping(plans)
+
+/** How long records are kept, read from the directory's stream each time it is asked. */
+function createKeepings(directory: Pick<Stream, 'read'>): () => Promise<Keepings> {
+  const workspacePlans = createWorkspacePlans(directory, plans)
+  return async () => {
+    const known = await workspacePlans.read()
+    return { of: (id) => known.get(id) ?? unknown, all: known.size === 0 ? [unknown] : [...known.values()] }
+  }
+}
+
+/** The first days that readers see, by a directory that is opened for this question. */
+export async function readFirstDays(openDirectory: () => Promise<Stream>, clock: Clock): Promise<FirstDay> {
+  const directory = await openDirectory()
+  try {
+    const { of } = await createKeepings(directory)()
+    return firstDayBy(projections, of, clock)
+  } finally {
+    await directory.close()
+  }
+}
+
+/** Readers that show of each workspace what its plan keeps. */
+export function retainedReaders(
+  readers: readonly IndexReader[],
+  directory: Pick<Directory, 'workspace'>,
+  clock: Clock,
+): readonly IndexReader[] {
+  const firstDay = firstDayBy(
+    projections,
+    (id) => {
+      const workspace = directory.workspace(id)
+      return workspace === undefined ? unknown : keepingOf(workspace)
+    },
+    clock,
+  )
+  return readers.map((reader) => withFirstDays(reader, firstDay))
+}
+
+/** Retention of one partition, by who folds it; until what is answered is called. */
+export const retainPartition = (
+  { stream, writer, directory }: Readonly<{ stream: Stream; writer: IndexWriter; directory: Pick<Stream, 'read'> }>,
+  events: RetentionEvents,
+): (() => void) =>
+  startRetention(
+    {
+      stream,
+      writer,
+      projections,
+      clock: createClock(),
+      timers: systemTimers,
+      limits,
+      keepings: createKeepings(directory),
+    },
+    events,
+  )
