@@ -79,6 +79,7 @@ export function erasureClauses(given: () => OpenIndexStore, reopen: () => Promis
 
     it('keeps what later events have made, also when it is erased again up to the same place', async () => {
       await fill()
+      expect((await seen()).count, 'readers have its files open').to.equal(2)
       await given().writer.eraseWorkspace(index, acme, 7)
       const late = lineEntry({ text: 'late', timeNs: noonNs + 5n }, 9)
       await write(given().writer, [late], 9)

@@ -9,6 +9,7 @@ import type { Decoders } from '#projections/decoded-event.ts'
 import { eraseWorkspace } from '#projections/erase-workspace.ts'
 import type { IndexWriter } from '#projections/index-store.ts'
 import { rebuild } from '#projections/rebuild.ts'
+import { withSeenEvents } from '#projections/seen-events.ts'
 import { createMemoryIndexStore } from '#projections/stores/memory/store.ts'
 import { liveBuilds, verify } from '#projections/verify.ts'
 import { sealErasure } from '#src/events/erasure.ts'
@@ -50,6 +51,7 @@ for (const [name, create] of Object.entries(places)) {
     let appended = 0
 
     beforeEach(async () => {
+      appended = 0
       stream = createMemoryStream({ partition: '0' })
       const { make, place, remove: tidy } = create()
       context = make({ stream, projections }, place as never)
@@ -130,6 +132,18 @@ for (const [name, create] of Object.entries(places)) {
         (await readAll(stream)).filter(({ workspaceId }) => workspaceId === acme).map(({ type }) => type),
       ).to.deep.equal(['workspace.erased', 'workspace.erased'])
       expect(await state()).to.deep.equal(gone)
+    })
+
+    it('is forgotten by the fold that has it loaded: what comes late begins anew', async () => {
+      await stream.append([sealErasure(acme, { at: 5, unique: 'between' })])
+      await append('acme', 2)
+      await fold()
+      const writer = context.index.writer()
+      await writer.open('counting-v1-001', withSeenEvents(counting), stream.epoch)
+      const key = { workspaceId: acme, collection: 'counters', id: 'alpha beta', day: '2026-11-21' }
+      const [found] = await writer.load('counting-v1-001', [key])
+      await writer.close()
+      expect(found?.map(({ document }) => document)).to.deep.equal([{ name: 'alpha beta', lines: 2 }])
     })
 
     it('is erased again when more of it came, and nothing happens when it did not', async () => {
