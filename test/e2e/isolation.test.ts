@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { createTenant, type Tenant } from '../support/cli.ts'
-import { listOf, post, signIn, untilIndexed, withKey, type Reader } from '../support/client.ts'
+import { getComplete, listOf, post, signIn, untilIndexed, withKey, type Reader } from '../support/client.ts'
 import { removeFolder, startServer, type Server } from '../support/server.ts'
 import { hex, otlpJson } from '../support/telemetry.ts'
 
@@ -146,9 +146,9 @@ describe('two workspaces with equal ids', function () {
     }
     const ids = (await theirs.get('/api/app/logs/search?q=shared&limit=10')).body
     for (const log of listOf(ids, 'logs')) {
-      expect((await mine.get(`/api/app/correlation?log_id=${String(log['id'])}`)).status).to.equal(404)
+      expect((await getComplete(mine, `/api/app/correlation?log_id=${String(log['id'])}`)).status).to.equal(404)
     }
-    expect((await mine.get(`/api/app/correlation?span_id=${hex(16, 'canary-theirs')}`)).status).to.equal(404)
+    expect((await getComplete(mine, `/api/app/correlation?span_id=${hex(16, 'canary-theirs')}`)).status).to.equal(404)
   })
 
   it('knows a session cookie only with its signature', async () => {

@@ -4,7 +4,7 @@ import type { Browser } from 'playwright-core'
 import type { JsonObject } from '#src/lib/json.ts'
 import { launchChromium, serveSite, type Site } from '../support/browser.ts'
 import { cli } from '../support/cli.ts'
-import { at, listOf, signIn, untilIndexed, type Reader } from '../support/client.ts'
+import { at, getComplete, listOf, signIn, untilIndexed, type Reader } from '../support/client.ts'
 import { expectSpan, type SentSpan } from '../support/sent-span.ts'
 import { removeFolder, startServer, type Server } from '../support/server.ts'
 
@@ -62,7 +62,7 @@ describe('browsers without Faro', function () {
       expect(sent).to.have.length(3)
       await untilIndexed(server)
       for (const { traceId } of sent) {
-        expect((await reader.get(`/api/app/correlation?trace_id=${traceId}`)).status, path).to.equal(404)
+        expect((await getComplete(reader, `/api/app/correlation?trace_id=${traceId}`)).status, path).to.equal(404)
       }
     }
     const keys = listOf(await cli(server, 'key', 'list', '--workspace', server.firstRun.workspace), 'keys')

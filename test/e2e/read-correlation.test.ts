@@ -1,7 +1,16 @@
 import { expect } from 'chai'
 import type { Json, JsonObject } from '#src/lib/json.ts'
 import { formatTimeNs } from '#src/lib/time.ts'
-import { answerOf, at, listOf, signIn, untilIndexed, type Reader } from '../support/client.ts'
+import {
+  answerOf,
+  at,
+  completeAnswerOf,
+  getComplete,
+  listOf,
+  signIn,
+  untilIndexed,
+  type Reader,
+} from '../support/client.ts'
 import { removeFolder, startServer, type Server } from '../support/server.ts'
 import { hex } from '../support/telemetry.ts'
 import { minutesAgoNs, msNs, secondNs, sendingTo, type Sending } from '../support/workspace.ts'
@@ -74,9 +83,9 @@ describe('GET /api/app/correlation', () => {
   let server: Server
   let reader: Reader
   let send: Sending
-  const about = (id: string): Promise<JsonObject> => answerOf(reader, `/api/app/correlation?${id}`)
+  const about = (id: string): Promise<JsonObject> => completeAnswerOf(reader, `/api/app/correlation?${id}`)
   const refused = async (query: string): Promise<JsonObject & Readonly<{ status: number }>> => {
-    const { status, body } = await reader.get(`/api/app/correlation?${query}`)
+    const { status, body } = await getComplete(reader, `/api/app/correlation?${query}`)
     return { ...body, status }
   }
   const itemsOf = (body: JsonObject, part: string): readonly JsonObject[] => listOf(body[part] as JsonObject, 'items')

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { parseJson, type Json, type JsonObject } from '#src/lib/json.ts'
 import { formatTimeNs } from '#src/lib/time.ts'
-import { answerOf, at, listOf, signIn, untilIndexed, type Reader } from '../support/client.ts'
+import { at, completeAnswerOf, listOf, signIn, untilIndexed, type Reader } from '../support/client.ts'
 import { removeFolder, startServer, type Server } from '../support/server.ts'
 import { hex } from '../support/telemetry.ts'
 import { minutesAgoNs, secondNs, sendingTo, type Sending } from '../support/workspace.ts'
@@ -33,7 +33,7 @@ describe('GET /api/app/logs/search', () => {
   let server: Server
   let reader: Reader
   let send: Sending
-  const search = (query: string): Promise<JsonObject> => answerOf(reader, `/api/app/logs/search?${query}`)
+  const search = (query: string): Promise<JsonObject> => completeAnswerOf(reader, `/api/app/logs/search?${query}`)
   const namesIn = (body: JsonObject): string[] =>
     listOf(body, 'logs').map(({ message }) => String(message).split(' ')[0] ?? '')
   const found = async (query: string): Promise<string[]> => namesIn(await search(query))

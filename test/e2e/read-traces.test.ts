@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import type { JsonObject } from '#src/lib/json.ts'
 import { formatTimeNs } from '#src/lib/time.ts'
-import { answerOf, at, listOf, signIn, untilIndexed, type Reader } from '../support/client.ts'
+import { at, completeAnswerOf, listOf, signIn, untilIndexed, type Reader } from '../support/client.ts'
 import { removeFolder, startServer, type Server } from '../support/server.ts'
 import { hex } from '../support/telemetry.ts'
 import { minutesAgoNs, msNs, secondNs, sendingTo } from '../support/workspace.ts'
@@ -109,7 +109,7 @@ async function sendAll(server: Server): Promise<void> {
 describe('GET /api/app/traces/search', () => {
   let server: Server
   let reader: Reader
-  const search = (query: string): Promise<JsonObject> => answerOf(reader, `/api/app/traces/search?${query}`)
+  const search = (query: string): Promise<JsonObject> => completeAnswerOf(reader, `/api/app/traces/search?${query}`)
   const found = async (query: string): Promise<(Name | undefined)[]> =>
     listOf(await search(query), 'traces').map((trace) => nameOf.get(String(trace['trace_id'])))
   const traceIn = async (query: string): Promise<JsonObject> => listOf(await search(query), 'traces')[0] ?? {}

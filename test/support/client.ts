@@ -29,12 +29,32 @@ function readerWith(baseUrl: string, headers: Readonly<Record<string, string>>):
   }
 }
 
-/** The body of an answer that must be a success. */
-export async function answerOf(reader: Reader, path: string): Promise<JsonObject> {
-  const { status, body } = await reader.get(path)
+type Got = Awaited<ReturnType<Reader['get']>>
+
+function bodyOf({ status, body }: Got, path: string): JsonObject {
   expect(status, status === 200 ? path : `${path}: ${stringifyJson(body)}`).to.equal(200)
   return body
 }
+
+/** The body of an answer that must be a success. */
+export const answerOf = async (reader: Reader, path: string): Promise<JsonObject> =>
+  bodyOf(await reader.get(path), path)
+
+/**
+ * An answer whose index says that it is complete. It was, when the test had waited for it; but a projector that a busy machine has not
+ * let write for five seconds is not known to be there.
+ */
+export async function getComplete(reader: Reader, path: string): Promise<Got> {
+  for (;;) {
+    const answer = await reader.get(path)
+    if (at(answer.body, 'index', 'complete') !== false) return answer
+    await setTimeout(pollMs)
+  }
+}
+
+/** The body of one that must be a success. */
+export const completeAnswerOf = async (reader: Reader, path: string): Promise<JsonObject> =>
+  bodyOf(await getComplete(reader, path), path)
 
 /** Signs in as scripts do, by a form POST; the cookie that it sets. */
 export async function cookieOf(baseUrl: string, account: FirstRun['sign_in']): Promise<string> {
