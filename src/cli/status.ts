@@ -7,7 +7,12 @@ import { table, type CliServices, type LogReader, type Verb } from './verb.ts'
 /** Projectors write each second, even idle: one that has not for this long is not running. */
 const heartbeatMaxMs = 5_000
 
-type LogStatus = Readonly<{ partition: string; head: number }>
+/** `first`: the first event that the log still holds; null when it holds none. */
+type LogStatus = Readonly<{
+  partition: string
+  head: number
+  first: Readonly<{ position: number; received_at: string }> | null
+}>
 /** Of each projection, by name. */
 type DeadLetterCounts = ReadonlyMap<string, number>
 type IndexStatus = Readonly<{
@@ -48,6 +53,19 @@ async function countDeadLetters(
   return counts
 }
 
+async function statusOf(log: LogReader): Promise<LogStatus> {
+  const first = await log.first()
+  return {
+    partition: log.partition,
+    head: await log.head(),
+    first:
+      first === undefined ? null : { position: first.position, received_at: new Date(first.receivedAt).toISOString() },
+  }
+}
+
+const logText = ({ partition, head, first }: LogStatus): string =>
+  `Log of partition ${partition} at position ${head}${first === null ? '' : `, kept from ${first.received_at} on`}.`
+
 async function readLogs(
   services: CliServices,
   dataFolder: string,
@@ -57,7 +75,7 @@ async function readLogs(
   try {
     return await Promise.all(
       logs.map(async (log, number) => ({
-        log: { partition: log.partition, head: await log.head() },
+        log: await statusOf(log),
         deadLetters: await countDeadLetters(log, progress[number] ?? new Map()),
       })),
     )
@@ -116,7 +134,7 @@ export const status: Verb = {
       json: { directory: { position: directory.position(), workspaces }, logs: logs.map(({ log }) => log), indexes },
       text: [
         `Directory at position ${directory.position()}, ${workspaces} workspaces.`,
-        ...logs.map(({ log: { partition, head } }) => `Log of partition ${partition} at position ${head}.`),
+        ...logs.map(({ log }) => logText(log)),
         table([
           ['PROJECTION', 'PARTITION', 'INDEX', 'POSITION', 'LAG', 'STATE', 'DEAD LETTERS'],
           ...indexes.map(rowOf),

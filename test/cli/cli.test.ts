@@ -197,8 +197,8 @@ describe('command line', () => {
       expect(JSON.parse(out)).to.deep.equal({
         directory: { position: 4_096, workspaces: 1 },
         logs: [
-          { partition: '0', head: 0 },
-          { partition: '1', head: 0 },
+          { partition: '0', head: 0, first: null },
+          { partition: '1', head: 0, first: null },
         ],
         indexes: [
           {

@@ -6,7 +6,7 @@ import { rebuild } from '#projections/rebuild.ts'
 import { liveBuilds, verify, type Verdict } from '#projections/verify.ts'
 import { beginLedgers } from '#src/ingest/begin-ledgers.ts'
 import { createMonthLedger } from '#src/ingest/ledger.ts'
-import { sealLedgerEvent } from '#src/events/allowance.ts'
+import { sealClosing, sealLedgerEvent } from '#src/events/allowance.ts'
 import { beforeAll as beforeEvents } from '#src/events/envelope.ts'
 import { dayOf } from '#src/lib/day.ts'
 import type { IndexWriter } from '#projections/index-store.ts'
@@ -233,17 +233,19 @@ function retentionSuite(
       const [hit] = await world.reader.search(place, query)
       // The log's first record of those that are seen, once more on another day.
       const damage = async (day: string): Promise<void> => {
-        const position = await stream.head()
+        // An event that is folded into nothing, so that the batch is a later one.
+        const { last: position } = await stream.append([sealClosing(day, { workspaceId: free, at: world.clock() })])
         const entry = { collection: 'logs', id: `${hit?.id}${day}`, day, document: hit?.document ?? {}, position }
         const batch = [{ workspaceId: free, entries: [entry] }]
-        await writer().write(buildNamed('logs'), batch, { epoch: stream.epoch, position: position + 1 })
+        await writer().write(buildNamed('logs'), batch, { epoch: stream.epoch, position })
       }
       await damage(ago(8))
       expectEqual(await verifyAll(world))
       await damage(ago(7))
       const wrong = (await verifyAll(world)).filter(({ equal }) => !equal)
       expect(wrong.map(({ projection }) => projection)).to.deep.equal(['logs'])
-      expect(wrong[0]?.differences.map(({ day, workspaceId }) => [workspaceId, day])).to.deep.equal([[free, ago(7)]])
+      const places = wrong[0]?.differences.map(({ day, workspaceId }) => `${workspaceId} ${day}`)
+      expect([...new Set(places)]).to.deep.equal([`${free} ${ago(7)}`])
     })
 
     it('under a smaller plan less is seen at once, and goes', async () => {

@@ -7,6 +7,10 @@ import type { FirstDay } from '#projections/first-days.ts'
 import { foldShare, shareName } from '#projections/fold-share.ts'
 import type { IndexWriter } from '#projections/index-store.ts'
 import type { Projection } from '#projections/projection.ts'
+import { withSeenEvents } from '#projections/seen-events.ts'
+import { createElasticsearchIndexAudit } from '#projections/stores/elasticsearch/audit.ts'
+import { createExpectedAudit } from '#projections/stores/elasticsearch/expected.ts'
+import { createElasticsearchIndexWriter } from '#projections/stores/elasticsearch/writer.ts'
 import { createMemoryIndexStore, type MemoryIndexStore } from '#projections/stores/memory/store.ts'
 import { createSqliteIndexAudit } from '#projections/stores/sqlite/audit.ts'
 import { createSqliteIndexWriter } from '#projections/stores/sqlite/writer.ts'
@@ -122,6 +126,35 @@ export function sqliteContext(given: Given, folder: string): BuildContext {
     scratch: async () => {
       const path = mkdtempSync(join(folder, 'scratch-'))
       return { ...sqlitePlace(common, path), remove: () => rm(path, { recursive: true }) }
+    },
+  }
+}
+
+/** The same over indices of Elasticsearch; what they are compared with is in files of a folder. */
+export function elasticsearchContext(
+  given: Given,
+  { url, prefix, folder }: Readonly<{ url: string; prefix: string; folder: string }>,
+): BuildContext {
+  const common = commonOf(given)
+  const place = { url, prefix, partition: 0 }
+  const writer = (share?: string): IndexWriter =>
+    createElasticsearchIndexWriter({ ...place, refreshEveryMs: 0, ...(share === undefined ? {} : { share }) })
+  const projectionOf = (index: string): Projection | undefined => {
+    const found = common.projections.find(({ name }) => index.startsWith(`${name}-v`))
+    return found && withSeenEvents(found)
+  }
+  return {
+    ...common,
+    index: {
+      writer: () => writer(),
+      audit: () => createElasticsearchIndexAudit({ ...place, partitions: 1 }),
+      fold: foldHere(common, writer),
+    },
+    scratch: async () => {
+      const path = mkdtempSync(join(folder, 'scratch-'))
+      const files = sqlitePlace(common, path)
+      const audit = () => createExpectedAudit(files.audit(), projectionOf, given.stream.epoch)
+      return { ...files, audit, remove: () => rm(path, { recursive: true }) }
     },
   }
 }
