@@ -359,7 +359,7 @@ describe('dead letters', () => {
     await append(moved, [['first']], 50)
     for (const { position: _, ...event } of await readAll(old)) await moved.append([event])
     const after = start({ stream: moved, writer: store.writer, decoders: failing })
-    await after.until(({ position }, name) => name !== index && position >= 7 * 4096)
+    await after.until(({ position }, name) => name !== index && position >= 9 * 4096)
     await after.stop()
     expect((await lettersOf(moved)).map(({ position, state }) => [position / 4096, state])).to.deep.equal([[3, 'open']])
     expect(await totals(store.reader)).to.deep.equal({ first: 1, a: 1, b: 1 })
