@@ -56,11 +56,15 @@ async function buildsOf({ stream, writer, projections }: RetentionOptions): Prom
   return found
 }
 
+const areAllBuilt = ({ projections }: RetentionOptions, builds: readonly Build[]): boolean =>
+  projections.every((projection) => builds.some((build) => build.projection === projection))
+
 /** Waits for what is folded to come to a position; not for ever: what is behind is left for the next turn. */
 async function buildsAt(options: RetentionOptions, position: Position, signal: AbortSignal): Promise<readonly Build[]> {
   for (let poll = 1; ; poll++) {
     const builds = await buildsOf(options)
-    const isThere = builds.every(({ isFolded, checkpoint }) => !isFolded || checkpoint >= position)
+    const isThere =
+      areAllBuilt(options, builds) && builds.every((build) => !build.isFolded || build.checkpoint >= position)
     if (isThere || poll === pollsMax || signal.aborted) return builds
     await options.timers.pause(pollMs, signal)
   }
@@ -112,8 +116,7 @@ async function sayBeginningAgain({ stream, clock }: RetentionOptions, upTo: Posi
 /** Whatever is stored of the log can be folded on: nothing goes that a build has not had. */
 async function hadByAll(options: RetentionOptions): Promise<Position> {
   const builds = await buildsOf(options)
-  const isBuilt = options.projections.every((projection) => builds.some((build) => build.projection === projection))
-  return isBuilt ? Math.min(...builds.map(({ checkpoint }) => checkpoint)) : beforeAll
+  return areAllBuilt(options, builds) ? Math.min(...builds.map(({ checkpoint }) => checkpoint)) : beforeAll
 }
 
 async function cutLog(options: RetentionOptions, signal: AbortSignal): Promise<Position | undefined> {

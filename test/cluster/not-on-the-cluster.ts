@@ -10,6 +10,8 @@ export const notOnTheCluster: Readonly<Record<string, string>> = {
     'starts four workers on the log of a data folder; test/cluster/chaos.test.ts does it with four processes',
   'dead-letters.test.ts':
     'spoils the log of a data folder; test/projections/dead-letters.test.ts meets the engines of a cluster',
+  'retention.test.ts':
+    'fills the log of a data folder before it starts; test/cluster/retention.test.ts meets the engines',
   'rebuild.test.ts': 'damages the files of a data folder; test/cluster/rebuild.test.ts rebuilds and compares',
   'replace-parent.test.ts': 'is about the parent of the embedded form: its data folder, its lock, its port',
 }

@@ -1,0 +1,80 @@
+import { mkdir, readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import { limits } from '#src/config.ts'
+import { sealEvent } from '#src/events/codec.ts'
+import { noCounts } from '#src/events/envelope.ts'
+import { workspaceIdOf } from '#src/events/workspace-id.ts'
+import { dayBefore, dayOf } from '#src/lib/day.ts'
+import type { JsonObject } from '#src/lib/json.ts'
+import { createSqliteStream } from '#streams/sqlite/stream.ts'
+import { cli } from '../support/cli.ts'
+import { at, listOf } from '../support/client.ts'
+import { runProgram } from '../support/run-program.ts'
+import { newDataFolder, removeFolder, startServer, type Server } from '../support/server.ts'
+import { sendingTo } from '../support/workspace.ts'
+
+const workspaceId = workspaceIdOf('old')
+const daysAgo = [60, 39, 38, 32, 31, 30, 1, 0]
+
+describe('a server on a log of sixty days', function () {
+  this.timeout(180_000)
+  let server: Server
+  let today: string
+  const ago = (days: number): string => dayBefore(today, days)
+
+  before(async () => {
+    const dataFolder = await newDataFolder()
+    await mkdir(join(dataFolder, 'log'))
+    const file = join(dataFolder, 'log', '0.db')
+    const stream = await createSqliteStream({ file, partition: '0', thread: false, limits })
+    const now = Date.now()
+    today = dayOf(now)
+    for (const days of daysAgo) {
+      const event = sealEvent(
+        {
+          id: `old.logs.${days}`,
+          type: 'logs.received',
+          schemaVersion: 1,
+          workspaceId,
+          keyId: 'key-1',
+          receivedAt: now - days * 86_400_000,
+          retentionClass: '30d',
+          identified: true,
+          counts: { ...noCounts, logs: 1 },
+          contentType: 'application/json',
+        },
+        Buffer.from(JSON.stringify([{ message: `${days} days ago` }])),
+      )
+      await stream.append([event])
+    }
+    await stream.close()
+    server = await startServer({ dataFolder })
+  })
+  after(async () => {
+    await server.stop()
+    await removeFolder(server.dataFolder)
+  })
+
+  it('drops what nobody sees, cuts what nobody keeps, and goes on', async () => {
+    const keptFrom = async (): Promise<string> => {
+      const [log] = listOf(await cli(server, 'status'), 'logs')
+      return log === undefined ? '' : String(at(log, 'first', 'received_at')).slice(0, 10)
+    }
+    // A turn of retention begins with the projector.
+    while ((await keptFrom()) < ago(38));
+    expect(await keptFrom()).to.equal(ago(38))
+    const files = await readdir(join(server.dataFolder, 'index', 'logs-v3-001', workspaceId))
+    const days = new Set(files.map((file) => file.slice(0, 10)))
+    expect([...days].sort()).to.deep.equal([31, 30, 1, 0].map(ago))
+    expect((await sendingTo(server, server.firstRun.keys).logs([{ message: 'new' }])).status).to.be.below(300)
+    const argv = ['src/main.ts', 'verify', 'all', '--json', '--data', server.dataFolder]
+    // The last line is the answer; those before it tell of progress.
+    const answer = JSON.parse((await runProgram(process.execPath, argv)).at(-1) ?? '') as JsonObject
+    const verdicts = listOf(answer, 'verdicts')
+    expect(verdicts.map(({ equal }) => equal)).to.deep.equal(verdicts.map(() => true))
+    expect(at(verdicts.find(({ projection }) => projection === 'logs') ?? {}, 'compared_from', 'logs')).to.equal(
+      ago(36),
+    )
+  })
+})
