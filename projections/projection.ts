@@ -2,8 +2,6 @@ import type { Position, RecordedEvent, TelemetryEventType } from '#src/events/en
 import { dayBefore } from '#src/lib/day.ts'
 import type { LogRecord, RefusedSpan, RumEvent, Span } from '#src/events/telemetry.ts'
 
-export { dayBefore, dayOf } from '#src/lib/day.ts'
-
 export type DocumentId = string
 
 /**
