@@ -1,10 +1,12 @@
 import { randomBytes } from 'node:crypto'
-import { before, describe } from 'mocha'
+import { expect } from 'chai'
+import { before, describe, it } from 'mocha'
 import { createElasticsearchIndexReader } from '#projections/stores/elasticsearch/reader.ts'
 import { createElasticsearchIndexWriter } from '#projections/stores/elasticsearch/writer.ts'
 import { indexStoreContract } from '#test/contracts/index-store.ts'
 import { elasticsearchEngine, enginesTimeoutMs } from '#test/support/engines.ts'
-import { removeIndices } from '#test/support/elasticsearch.ts'
+import { indicesWith, removeIndices } from '#test/support/elasticsearch.ts'
+import { epoch, fixture, index, lineEntry, write } from '#test/support/index-fixture.ts'
 
 const limits = { patternExpansionsMax: 1_000 }
 
@@ -24,6 +26,30 @@ describe('Elasticsearch', () => {
         reader: createElasticsearchIndexReader({ ...place, limits }),
       }),
       remove: () => removeIndices(url, prefix),
+    }
+  })
+
+  it('drops a day that partitions share when none of them needs it', async function () {
+    this.timeout(60_000)
+    const prefix = `test-${randomBytes(6).toString('hex')}`
+    const writers = [0, 1].map((partition) =>
+      createElasticsearchIndexWriter({ url, prefix, partition, refreshEveryMs: 0 }),
+    )
+    const drop = (partition: number, first: string) =>
+      writers[partition]?.dropDays(index, { of: () => first, all: first })
+    try {
+      for (const writer of writers) await writer.open(index, fixture, epoch)
+      const days = ['2026-11-09', '2026-11-10', '2026-11-20']
+      const entries = days.map((each, at) => lineEntry({}, at + 1, { day: each }))
+      for (const writer of writers) await write(writer, entries, 3)
+      expect(await drop(0, '2026-11-20'), 'the other one has not said so').to.equal(0)
+      expect(await drop(1, '2026-11-10')).to.equal(1)
+      const left = (await indicesWith(url, `${prefix}-${index}-lines-`)).map((name) => name.slice(-10))
+      expect(left.sort()).to.deep.equal(['2026.11.10', '2026.11.20'])
+      expect(await drop(1, '2026-11-20')).to.equal(1)
+    } finally {
+      for (const writer of writers) await writer.close()
+      await removeIndices(url, prefix)
     }
   })
 })
