@@ -87,9 +87,12 @@ function createProjector(
 ): Projector {
   const data: PartitionsData = { cluster, name: `throughline ${role} projector` }
   const thread = createProjectorThread('compose-partitions-thread.ts', data)
-  // Nobody else may read what is compared there.
-  const dataFolder = mkdtempSync(join(tmpdir(), 'throughline-samples-'))
-  const places = () => thread.folded().map((partition) => ({ dataFolder, partition, cluster }))
+  let room: string | undefined
+  const places = () => {
+    // Nobody else may read what is compared there. Made when it is needed first: who is killed before leaves nothing.
+    const dataFolder = (room ??= mkdtempSync(join(tmpdir(), 'throughline-samples-')))
+    return thread.folded().map((partition) => ({ dataFolder, partition, cluster }))
+  }
   const sampler = createSampler({ places, everyMs, eventsPerSecondMax: limits.sampledEventsPerSecondMax })
   const projector = withEraser(withSampler(thread, sampler), erasing)
   return {
@@ -97,7 +100,7 @@ function createProjector(
     sampler,
     close: async () => {
       await projector.stop()
-      rmSync(dataFolder, { recursive: true, force: true })
+      if (room !== undefined) rmSync(room, { recursive: true, force: true })
     },
   }
 }
