@@ -120,11 +120,11 @@ function createCast(stage: Stage, { spansPerMonth, jumpMs, tearing, zombies }: S
       }
     },
     isOver: () => isOver,
+    /** What is left of a ledger is found by who starts. */
+    startLast: (): void => void ingests.push(newIngest()),
     /** The operator comes to an end, and one projector is left. */
     async settle(): Promise<void> {
       isOver = true
-      // What is left of a ledger is found by who starts, unless the log is away just then.
-      ingests.push(newIngest())
       await operator.ended
       for (const { member } of projectors.splice(0, projectors.length - 1)) member.process.die()
     },
@@ -152,7 +152,9 @@ async function play(stage: Stage, scenario: Scenario, cast: Cast): Promise<Reado
   stage.calm()
   await troubled
   await cast.settle()
-  // What sleeps awakes, what is late arrives, what was left behind is taken back.
+  // What sleeps awakes, and what is late arrives; then what was left behind is taken back.
+  await world.sleep(60_000)
+  cast.startLast()
   await world.sleep(60_000)
   await Promise.all(cast.ingests.map(({ allowance }) => allowance.close()))
   await untilFolded(stage)
