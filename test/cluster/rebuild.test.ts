@@ -1,4 +1,4 @@
-import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
+import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -6,6 +6,8 @@ import { createInterface } from 'node:readline'
 import { text } from 'node:stream/consumers'
 import { setTimeout } from 'node:timers/promises'
 import { expect } from 'chai'
+import { partitionNumber } from '#src/events/partition.ts'
+import { workspaceIdOf } from '#src/events/workspace-id.ts'
 import type { JsonObject } from '#src/lib/json.ts'
 import { cli } from '../support/cli.ts'
 import { at, listOf, signIn, untilIndexed, type Reader } from '../support/client.ts'
@@ -13,7 +15,7 @@ import { askElasticsearch } from '../support/elasticsearch.ts'
 import { enginesTimeoutMs } from '../support/engines.ts'
 import { createRandom } from '../support/index-fixture.ts'
 import { watchReading } from '../support/reading-watch.ts'
-import { runProgram } from '../support/run-program.ts'
+import { runProgram, runVerb, type Ran } from '../support/run-program.ts'
 import type { FirstRun } from '../support/server.ts'
 import { hex } from '../support/telemetry.ts'
 import { nowNs, sendingTo } from '../support/workspace.ts'
@@ -25,8 +27,6 @@ const records = isSoak ? 2_000_000 : 10_000
 const perRequest = isSoak ? 500 : 250
 const kills = isSoak ? 20 : 3
 
-type Ran = Readonly<{ code: number | null; out: string; err: string }>
-
 describe('rebuild and verify, beside a running cluster', function () {
   this.timeout(isSoak ? 7_200_000 : 300_000)
   let test: TestCluster
@@ -36,35 +36,29 @@ describe('rebuild and verify, beside a running cluster', function () {
 
   const argv = (...args: readonly string[]): string[] => ['src/main.ts', ...args, '--data', test.dataFolder]
   const env = (): NodeJS.ProcessEnv => ({ ...process.env, ...test.cluster.environment })
-  const run = (...args: readonly string[]): Ran => {
-    const { status, stdout, stderr } = spawnSync(process.execPath, argv(...args), {
-      encoding: 'utf8',
-      env: env(),
-    })
-    return { code: status, out: stdout, err: stderr }
-  }
+  const run = (...args: readonly string[]): Promise<Ran> => runVerb(argv(...args), env())
   /** The last line is the answer; those before it tell of progress. */
   const lastLine = (out: string): JsonObject => JSON.parse(out.trimEnd().split('\n').at(-1) ?? '') as JsonObject
-  const verified = (name: string): readonly JsonObject[] => {
-    const ran = run('verify', name, '--json')
+  const verified = async (name: string): Promise<readonly JsonObject[]> => {
+    const ran = await run('verify', name, '--json')
     expect(ran.code, `${ran.out}${ran.err}`).to.equal(0)
     return listOf(lastLine(ran.out), 'verdicts')
   }
-  /** Names of builds; partitions have them alike. */
+  /** Names of builds in the partition of the workspace; others may have others, where a rebuild was broken off. */
   const buildsOf = async (projection: string, state: string): Promise<readonly string[]> => {
+    const [workspace] = listOf(await cli(test, 'workspace', 'list'), 'workspaces')
+    const id = workspaceIdOf(String(workspace?.['id']))
+    const partition = String(partitionNumber(id, test.cluster.config.partitions))
     const found = listOf(await cli(test, 'builds'), 'builds').filter(
-      (build) => String(build['build']).startsWith(`${projection}-v`) && build['state'] === state,
+      (build) =>
+        String(build['build']).startsWith(`${projection}-v`) &&
+        build['state'] === state &&
+        build['partition'] === partition,
     )
-    return [...new Set(found.map(({ build }) => String(build)))]
+    return found.map(({ build }) => String(build))
   }
   const start = (...args: readonly string[]): ChildProcess =>
     spawn(process.execPath, argv(...args, '--json'), { stdio: ['ignore', 'pipe', 'pipe'], env: env() })
-  /** Beside what else this process does. */
-  async function finished(...args: readonly string[]): Promise<Ran> {
-    const child = start(...args)
-    const [out, err, [code]] = await Promise.all([text(child.stdout!), text(child.stderr!), once(child, 'close')])
-    return { code: code as number | null, out, err }
-  }
   const underWay = /another rebuild of it is under way/
   /** Runs a rebuild until it has told so much of its progress, and for a moment more; whether it was killed on its way. */
   async function killRebuild(linesTold: number, momentMs: number): Promise<boolean> {
@@ -104,16 +98,16 @@ describe('rebuild and verify, beside a running cluster', function () {
   })
   after(() => test.remove())
 
-  it('finds every index to be what the log says', () => {
-    const logs = verified('all').filter(({ projection }) => projection === 'logs')
+  it('finds every index to be what the log says', async () => {
+    const logs = (await verified('all')).filter(({ projection }) => projection === 'logs')
     const entries = logs.flatMap((verdict) => listOf(verdict, 'workspaces').map((of) => Number(at(of, 'entries'))))
     expect(entries).to.deep.equal([records / 2])
   })
 
   it('moves readers to new builds of all indexes, while writers write and readers see every record, once', async () => {
     const watch = watchReading({ ...server, firstRun }, reader, 900)
-    const rebuilt = await finished('rebuild', 'all')
-    const compared = await finished('verify', 'all')
+    const rebuilt = await run('rebuild', 'all', '--json')
+    const compared = await run('verify', 'all', '--json')
     const seen = await watch.stop()
     expect(rebuilt.code, rebuilt.err).to.equal(0)
     expect(compared.code, `${compared.out}${compared.err}`).to.equal(0)
@@ -123,7 +117,7 @@ describe('rebuild and verify, beside a running cluster', function () {
       new Set(['moved']),
     )
     await untilRead()
-    verified('all')
+    await verified('all')
   })
 
   it('goes back to the build before at once, and drops the one that readers have left', async () => {
@@ -134,7 +128,7 @@ describe('rebuild and verify, beside a running cluster', function () {
     expect(await buildsOf('logs', 'kept')).to.deep.equal(before)
     await cli(test, 'drop', before[0] ?? '')
     expect(await buildsOf('logs', 'kept')).to.deep.equal([])
-    verified('logs')
+    await verified('logs')
   })
 
   it('goes on after kill -9, at whatever moment, and readers see every record, once', async () => {
@@ -147,7 +141,7 @@ describe('rebuild and verify, beside a running cluster', function () {
       killed += Number(isKilled)
     }
     let ran: Ran
-    do ran = await finished('rebuild', 'logs')
+    do ran = await run('rebuild', 'logs', '--json')
     while (underWay.test(ran.err))
     const seen = await watch.stop()
     expect(ran.code, ran.err).to.equal(0)
@@ -155,7 +149,7 @@ describe('rebuild and verify, beside a running cluster', function () {
     expect(seen.faults).to.deep.equal([])
     expect(Math.min(seen.answers, seen.sent)).to.be.above(10)
     await untilRead()
-    verified('logs')
+    await verified('logs')
     expect(await buildsOf('logs', 'building')).to.deep.equal([])
   })
 
@@ -178,11 +172,11 @@ describe('rebuild and verify, beside a running cluster', function () {
     const findLog = async () => listOf((await reader.get('/api/app/logs/search?service=refused')).body, 'logs')
     expect(await findLog()).to.have.length(0)
     expect(listOf(await cli(test, 'dead-letters', 'list'), 'dead_letters')).to.deep.equal([])
-    const repaired = await finished('rebuild', 'logs')
+    const repaired = await run('rebuild', 'logs', '--json')
     expect(repaired.code, repaired.err).to.equal(0)
     await untilRead()
     expect(await findLog()).to.have.length(1)
-    verified('logs')
+    await verified('logs')
   })
 
   it('finds a document that was changed, one that was deleted and one that was added; rebuild repairs it', async () => {
@@ -206,16 +200,16 @@ describe('rebuild and verify, beside a running cluster', function () {
     await ask(path(changed), 'PUT', { ...source(changed), b: String(source(changed)['b']).replace('stored', 'storep') })
     await ask(path(deleted), 'DELETE')
     await ask(path(copied, 'made up'), 'PUT', { ...source(copied), i: 'made up' })
-    const told = run('verify', 'logs')
+    const told = await run('verify', 'logs')
     expect(told.code, told.err).to.equal(1)
     expect(told.out).to.contain('storep').and.to.contain('made up')
-    const verdicts = listOf(lastLine(run('verify', 'logs', '--json').out), 'verdicts')
+    const verdicts = listOf(lastLine((await run('verify', 'logs', '--json')).out), 'verdicts')
     const named = verdicts.flatMap((verdict) => listOf(verdict, 'differences').map(({ id }) => String(id)))
     expect(named.toSorted()).to.deep.equal(
       [source(changed)['i'], source(deleted)['i'], 'made up'].map(String).toSorted(),
     )
-    const repaired = run('rebuild', 'logs', '--workspace', firstRun.workspace)
+    const repaired = await run('rebuild', 'logs', '--workspace', firstRun.workspace)
     expect(repaired.code, repaired.err).to.equal(0)
-    verified('logs')
+    await verified('logs')
   })
 })

@@ -10,6 +10,7 @@ import { cli } from '../support/cli.ts'
 import { answerOf, at, listOf, signIn, untilIndexed, type Reader } from '../support/client.ts'
 import { createRandom } from '../support/index-fixture.ts'
 import { watchReading } from '../support/reading-watch.ts'
+import { runVerb, type Ran } from '../support/run-program.ts'
 import { newDataFolder, removeFolder, startServer, type Server } from '../support/server.ts'
 import { hex } from '../support/telemetry.ts'
 import { nowNs, sendingTo } from '../support/workspace.ts'
@@ -20,23 +21,18 @@ const records = isSoak ? 2_000_000 : 10_000
 const perRequest = isSoak ? 500 : 100
 const kills = isSoak ? 20 : 3
 
-type Ran = Readonly<{ code: number | null; out: string; err: string }>
-
 describe('rebuild and verify, beside a running server', function () {
   this.timeout(isSoak ? 3_600_000 : 240_000)
   let server: Server
   let reader: Reader
   const argv = (...args: readonly string[]): string[] => ['src/main.ts', ...args, '--data', server.dataFolder]
-  const run = (...args: readonly string[]): Ran => {
-    const { status, stdout, stderr } = spawnSync(process.execPath, argv(...args), { encoding: 'utf8' })
-    return { code: status, out: stdout, err: stderr }
-  }
+  const run = (...args: readonly string[]): Promise<Ran> => runVerb(argv(...args))
   /** The last line is the answer; those before it tell of progress. */
   const lastLine = ({ out }: Ran): JsonObject => JSON.parse(out.trimEnd().split('\n').at(-1) ?? '') as JsonObject
   const start = (...args: readonly string[]): ChildProcess =>
     spawn(process.execPath, argv(...args, '--json'), { stdio: ['ignore', 'pipe', 'inherit'] })
-  const verifyAll = (): JsonObject => {
-    const ran = run('verify', 'all', '--json')
+  const verifyAll = async (): Promise<JsonObject> => {
+    const ran = await run('verify', 'all', '--json')
     expect(ran.code, `${ran.out}${ran.err}`).to.equal(0)
     return lastLine(ran)
   }
@@ -75,8 +71,8 @@ describe('rebuild and verify, beside a running server', function () {
     await removeFolder(server.dataFolder)
   })
 
-  it('finds every index to be what the log says', () => {
-    const verdicts = listOf(verifyAll(), 'verdicts')
+  it('finds every index to be what the log says', async () => {
+    const verdicts = listOf(await verifyAll(), 'verdicts')
     expect(verdicts.map(({ projection }) => projection)).to.deep.equal(['traces', 'logs', 'correlation', 'allowance'])
     const entries = Number(at(listOf(verdicts[1] ?? {}, 'workspaces')[0], 'entries'))
     expect(entries).to.equal(records / 2)
@@ -99,7 +95,7 @@ describe('rebuild and verify, beside a running server', function () {
     expect(lines.slice(0, -1).every((line) => line.startsWith('{"progress":{"phase":'))).to.equal(true)
     expect(await live('logs')).not.to.equal(before)
     await untilIndexed(server)
-    verifyAll()
+    await verifyAll()
     expect((await answerOf(reader, '/api/app/logs/search?q=order&limit=1'))['index']).to.include({ complete: true })
   })
 
@@ -114,7 +110,7 @@ describe('rebuild and verify, beside a running server', function () {
     expect(listOf(body, 'logs')).to.have.length(1)
     await cli(server, 'drop', before)
     expect(listOf(await cli(server, 'builds'), 'builds').map(({ build }) => build)).not.to.include(before)
-    verifyAll()
+    await verifyAll()
   })
 
   it('goes on after kill -9, wherever that struck, and ends equal', async () => {
@@ -135,9 +131,9 @@ describe('rebuild and verify, beside a running server', function () {
       expect(listOf((await reader.get('/api/app/logs/search?q=order&limit=10')).body, 'logs')).to.have.length(10)
     }
     expect(killed, 'rebuilds killed on their way').to.be.at.least(1)
-    const ran = run('rebuild', 'logs', '--json')
+    const ran = await run('rebuild', 'logs', '--json')
     expect(ran.code, ran.err).to.equal(0)
-    verifyAll()
+    await verifyAll()
     expect(readdirSync(join(server.dataFolder, 'scratch'))).to.deep.equal([])
     const states = listOf(await cli(server, 'builds'), 'builds').map(({ state }) => String(state))
     expect(states).not.to.include('building')
@@ -146,14 +142,14 @@ describe('rebuild and verify, beside a running server', function () {
   it('is refused while another rebuild of the index is under way, and only then', async () => {
     const first = start('rebuild', 'traces', '--throttle', '20')
     await once(first.stdout!, 'data')
-    const second = run('rebuild', 'traces')
+    const second = await run('rebuild', 'traces')
     expect([second.code, second.out]).to.deep.equal([1, ''])
     expect(second.err).to.match(/rebuild traces \(another rebuild of it is under way/)
     first.kill('SIGKILL')
     await once(first, 'close')
-    const plan = listOf(lastLine(run('rebuild', 'traces', '--dry-run', '--json')), 'plans')[0]
+    const plan = listOf(lastLine(await run('rebuild', 'traces', '--dry-run', '--json')), 'plans')[0]
     expect(plan).to.include({ resumes: true })
-    const third = run('rebuild', 'traces', '--json')
+    const third = await run('rebuild', 'traces', '--json')
     expect(third.code, third.err).to.equal(0)
     expect(listOf(lastLine(third), 'rebuilt')[0]).to.include({ resumed: true, outcome: 'moved' })
   })
@@ -168,22 +164,22 @@ describe('rebuild and verify, beside a running server', function () {
     const id = String(database.prepare(`SELECT id FROM r_logs ${where}`).get()?.['id'])
     database.exec(`UPDATE b_logs SET body = replace(body, 'order 14 was', 'order 14 wax') ${where}`)
     database.close()
-    const text = run('verify', 'logs')
+    const text = await run('verify', 'logs')
     expect(text.code).to.equal(1)
     expect(text.out).to.contain(id).and.to.contain('order 14 wax').and.to.contain('order 14 was')
-    const verdict = listOf(lastLine(run('verify', 'logs', '--json')), 'verdicts')[0] ?? {}
+    const verdict = listOf(lastLine(await run('verify', 'logs', '--json')), 'verdicts')[0] ?? {}
     expect(verdict).to.include({ equal: false })
     expect(listOf(verdict, 'differences').map((difference) => difference['id'])).to.deep.equal([id])
-    const repaired = run('rebuild', 'logs', '--workspace', workspace)
+    const repaired = await run('rebuild', 'logs', '--workspace', workspace)
     expect(repaired.code, repaired.err).to.equal(0)
-    verifyAll()
+    await verifyAll()
   })
 
-  it('fails with exit code 2 when it cannot compare', () => {
-    const failed = run('verify', 'logs', '--workspace', 'nobody')
+  it('fails with exit code 2 when it cannot compare', async () => {
+    const failed = await run('verify', 'logs', '--workspace', 'nobody')
     expect([failed.code, failed.out]).to.deep.equal([2, ''])
-    expect(run('verify', 'lags').code).to.equal(2)
-    expect(run('verify', 'lags').err).to.contain('did you mean logs?')
+    expect((await run('verify', 'lags')).code).to.equal(2)
+    expect((await run('verify', 'lags')).err).to.contain('did you mean logs?')
   })
 })
 

@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
+import { text } from 'node:stream/consumers'
 import { expect } from 'chai'
 
 /** What a program reads on its standard input, and variables beside our own. */
@@ -24,3 +25,13 @@ export async function runProgram(
 
 export const runNode = (file: string, ...args: readonly string[]): Promise<string[]> =>
   runProgram(process.execPath, [`test/e2e/programs/${file}`, ...args])
+
+export type Ran = Readonly<{ code: number | null; out: string; err: string }>
+
+/** Runs our command line to its end, however it ends. This process goes on meanwhile: its connections live. */
+export async function runVerb(argv: readonly string[], env: NodeJS.ProcessEnv = process.env): Promise<Ran> {
+  const child = spawn(process.execPath, argv, { stdio: ['ignore', 'pipe', 'pipe'], env })
+  const ended = new Promise<number | null>((resolve) => child.once('close', resolve))
+  const [out, err, code] = await Promise.all([text(child.stdout), text(child.stderr), ended])
+  return { code, out, err }
+}
