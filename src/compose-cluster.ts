@@ -12,9 +12,9 @@ import { openAllowance } from './compose-allowance.ts'
 import { giveUp, type Engines } from './compose-engines.ts'
 import { withEraser } from './compose-eraser.ts'
 import type { PartitionsData } from './compose-partitions-thread.ts'
-import { createProjectorThread, type ProjectorThread } from './compose-projector.ts'
+import { createProjectorThread, withBeside, type ProjectorThread } from './compose-projector.ts'
 import { retainedReaders } from './compose-retention.ts'
-import { createSampler, withSampler, type Sampler } from './compose-sampler.ts'
+import { createSampler, type Sampler } from './compose-sampler.ts'
 import { limits, plans, type ClusterConfig, type Config, type LogConfig } from './config.ts'
 import { createDirectory, type Directory } from './directory/create-directory.ts'
 import { createPasswords } from './directory/passwords.ts'
@@ -94,7 +94,7 @@ function createProjector(
     return thread.folded().map((partition) => ({ dataFolder, partition, cluster }))
   }
   const sampler = createSampler({ places, everyMs, eventsPerSecondMax: limits.sampledEventsPerSecondMax })
-  const projector = withEraser(withSampler(thread, sampler), erasing)
+  const projector = withEraser(withBeside(thread, sampler), erasing)
   return {
     projector,
     sampler,

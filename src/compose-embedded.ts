@@ -7,9 +7,9 @@ import { isProcessGone, openAllowance } from './compose-allowance.ts'
 import { giveUp, type Engines } from './compose-engines.ts'
 import { lent, withEraser } from './compose-eraser.ts'
 import { foldersOf } from './compose-folders.ts'
-import { createProjectorThread, type ProjectorData } from './compose-projector.ts'
+import { createProjectorThread, withBeside, type ProjectorData } from './compose-projector.ts'
 import { retainedReaders } from './compose-retention.ts'
-import { createSampler, withSampler } from './compose-sampler.ts'
+import { createSampler } from './compose-sampler.ts'
 import { limits, plans, type Config } from './config.ts'
 import { createDirectory, type Directory } from './directory/create-directory.ts'
 import { describeFirstRun, prepareFirstRun } from './directory/first-run.ts'
@@ -53,7 +53,7 @@ export async function openEmbeddedEngines(config: Config): Promise<Engines> {
   const thread = createProjectorThread('compose-projector-thread.ts', data)
   const places = () => thread.folded().map((each) => ({ dataFolder, partition: each }))
   const sampler = createSampler({ places, everyMs, eventsPerSecondMax: limits.sampledEventsPerSecondMax })
-  const sampled = withSampler(thread, sampler)
+  const sampled = withBeside(thread, sampler)
   const projector = withEraser(sampled, { directory, partitions: 1, openLog: async () => lent(telemetry), clock })
   const reader = createSqliteQueryThread({ folder: folders.indexFolder, limits })
   const allowance = await openAllowance({ stream: telemetry, reader, clock, isGone: isProcessGone })

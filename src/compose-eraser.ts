@@ -3,7 +3,7 @@ import { eraseWorkspace } from '#projections/erase-workspace.ts'
 import { projections } from '#projections/registry.ts'
 import type { Stream } from '#streams/stream.ts'
 import { explain } from './compose-failure.ts'
-import type { ProjectorThread } from './compose-projector.ts'
+import { withBeside, type ProjectorThread } from './compose-projector.ts'
 import type { Directory } from './directory/create-directory.ts'
 import { partitionNumber } from './events/partition.ts'
 import { present } from './lib/assert.ts'
@@ -106,20 +106,8 @@ export function createEraser(options: EraserOptions): Readonly<{ start(): void; 
 }
 
 /** A projector beside which what is erased goes from its logs. */
-export function withEraser(projector: ProjectorThread, options: Omit<EraserOptions, 'folded'>): ProjectorThread {
-  const eraser = createEraser({ ...options, folded: projector.folded })
-  return {
-    ...projector,
-    start: () => {
-      projector.start()
-      eraser.start()
-    },
-    stop: async () => {
-      await eraser.stop()
-      await projector.stop()
-    },
-  }
-}
+export const withEraser = (projector: ProjectorThread, options: Omit<EraserOptions, 'folded'>): ProjectorThread =>
+  withBeside(projector, createEraser({ ...options, folded: projector.folded }))
 
 /** A log that somebody else closes. */
 export const lent = (stream: Stream | undefined): Stream => ({

@@ -16,12 +16,13 @@ export const createFolding = (): Omit<Folding, 'stream'> => ({
   limits,
 })
 
-const niceness = 10
+/** Of what folds for readers; of what nobody waits for. */
+export const niceness = { folding: 10, checking: 19 } as const
 
 /**
  * On Linux a priority is a thread's own: one that folds leaves the processors to those who wait for an answer. One that has its maker's,
  * and gives way to more, keeps it: nobody but root may raise it again.
  */
-export function giveWay(): void {
-  if (platform() === 'linux' && getPriority() < niceness) setPriority(niceness)
+export function giveWay(to: number = niceness.folding): void {
+  if (platform() === 'linux' && getPriority() < to) setPriority(to)
 }

@@ -58,24 +58,14 @@ async function fold(nats: Nats, partition: number, signal: AbortSignal): Promise
       port.postMessage({ ...letter, projection: where } satisfies ProjectorMessage)
     },
   })
-  const tell = (isFolded: boolean): void =>
-    port.postMessage({ partition: String(partition), isFolded } satisfies ProjectorMessage)
+  const tell = (message: ProjectorMessage): void => port.postMessage(message)
   const directory = await openJetStream(nats, { partition: directoryPartition, prefix, limits })
-  const where = String(partition)
-  const stopRetaining = retainPartition(
-    { stream, writer, directory },
-    {
-      onRetained: ({ dropped: daysDropped, cutTo }) =>
-        port.postMessage({ partition: where, daysDropped, cutTo } satisfies ProjectorMessage),
-      onFailure: (error) =>
-        port.postMessage({ partition: where, notRetained: explain(error) } satisfies ProjectorMessage),
-    },
-  )
+  const stopRetaining = retainPartition({ stream, writer, directory }, tell)
   try {
-    tell(true)
+    tell({ partition: stream.partition, isFolded: true })
     await projector.run(signal)
   } finally {
-    tell(false)
+    tell({ partition: stream.partition, isFolded: false })
     stopRetaining()
     await writer.close()
     await stream.close()

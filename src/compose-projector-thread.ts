@@ -2,7 +2,6 @@ import { parentPort, workerData } from 'node:worker_threads'
 import { createProjector } from '#projections/projector.ts'
 import { createSqliteIndexWriter } from '#projections/stores/sqlite/writer.ts'
 import { openSqliteStreamReader } from '#streams/sqlite/stream.ts'
-import { explain } from './compose-failure.ts'
 import { createFolding, giveWay } from './compose-folding.ts'
 import { openLogBeside } from './compose-log-beside.ts'
 import type { ProjectorData, ProjectorMessage, ProjectorOrder } from './compose-projector.ts'
@@ -37,16 +36,10 @@ async function run(): Promise<void> {
     onDeadLetter: (letter) => port.postMessage(letter satisfies ProjectorMessage),
   })
   const directory = await openSqliteStreamReader({ file: directoryFile, partition: 'directory' })
-  const stopRetaining = retainPartition(
-    { stream, writer, directory },
-    {
-      onRetained: ({ dropped: daysDropped, cutTo }) =>
-        port.postMessage({ partition, daysDropped, cutTo } satisfies ProjectorMessage),
-      onFailure: (error) => port.postMessage({ partition, notRetained: explain(error) } satisfies ProjectorMessage),
-    },
-  )
+  const tell = (message: ProjectorMessage): void => port.postMessage(message)
+  const stopRetaining = retainPartition({ stream, writer, directory }, tell)
   try {
-    port.postMessage({ partition, isFolded: true } satisfies ProjectorMessage)
+    tell({ partition, isFolded: true })
     await projector.run(stopped.signal)
   } finally {
     stopRetaining()

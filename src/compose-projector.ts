@@ -16,7 +16,7 @@ type ProjectorTrouble = Readonly<{ projection: string; reason: string; retried: 
 export type ProjectorMessage =
   | ProjectorTrouble
   | Readonly<{ partition: string; isFolded: boolean }>
-  | Readonly<{ partition: string; daysDropped: number; cutTo: number | undefined }>
+  | Readonly<{ daysDropped: number }>
   | Readonly<{ partition: string; notRetained: string }>
 
 function describe(message: ProjectorTrouble): string {
@@ -101,3 +101,19 @@ export function createProjectorThread(program: string, data: object): ProjectorT
     daysDropped: () => dropped,
   }
 }
+
+/** What is done beside a projector, where it runs and only while it does. */
+export const withBeside = (
+  projector: ProjectorThread,
+  beside: Readonly<{ start(): void; stop(): Promise<void> }>,
+): ProjectorThread => ({
+  ...projector,
+  start: () => {
+    projector.start()
+    beside.start()
+  },
+  stop: async () => {
+    await beside.stop()
+    await projector.stop()
+  },
+})

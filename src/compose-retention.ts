@@ -1,8 +1,10 @@
 import { firstDayBy, withFirstDays, type FirstDay, type Keepings } from '#projections/first-days.ts'
 import type { IndexReader, IndexWriter } from '#projections/index-store.ts'
 import { projections } from '#projections/registry.ts'
-import { startRetention, type RetentionEvents } from '#projections/retention.ts'
+import { startRetention } from '#projections/retention.ts'
 import type { Stream } from '#streams/stream.ts'
+import { explain } from './compose-failure.ts'
+import type { ProjectorMessage } from './compose-projector.ts'
 import { limits, plans } from './config.ts'
 import type { Directory } from './directory/create-directory.ts'
 import { keepingOf, longestKeeping } from './directory/plans.ts'
@@ -50,10 +52,10 @@ export function retainedReaders(
   return readers.map((reader) => withFirstDays(reader, firstDay))
 }
 
-/** Retention of one partition, by who folds it; until what is answered is called. */
+/** Retention of one partition, by the thread that folds it, which tells of it; until what is answered is called. */
 export const retainPartition = (
   { stream, writer, directory }: Readonly<{ stream: Stream; writer: IndexWriter; directory: Pick<Stream, 'read'> }>,
-  events: RetentionEvents,
+  tell: (message: ProjectorMessage) => void,
 ): (() => void) =>
   startRetention(
     {
@@ -65,5 +67,8 @@ export const retainPartition = (
       limits,
       keepings: createKeepings(directory),
     },
-    events,
+    {
+      onRetained: ({ dropped }) => tell({ daysDropped: dropped }),
+      onFailure: (error) => tell({ partition: stream.partition, notRetained: explain(error) }),
+    },
   )

@@ -1,16 +1,17 @@
 import { randomInt } from 'node:crypto'
-import { platform, setPriority } from 'node:os'
 import { parentPort, workerData } from 'node:worker_threads'
 import { verifySample } from '#projections/sample.ts'
 import type { OpenBuilds } from './cli/verb.ts'
-import type { Sampled, SampleData, SamplePlace } from './compose-sampler.ts'
+import { giveWay, niceness } from './compose-folding.ts'
+import type { SampleData, SamplePlace } from './compose-sampler.ts'
 import { present } from './lib/assert.ts'
+import type { Sampled } from './operations/index-samples.ts'
 
 // One sample of an index compared with the log, in a thread of the lowest priority. It says what it found, and ends.
 
 const { place, eventsPerSecondMax } = workerData as SampleData
 const port = present(parentPort, 'a sample is taken in a thread')
-if (platform() === 'linux') setPriority(19)
+giveWay(niceness.checking)
 
 /** Only the drivers of one form are loaded. */
 async function open({ cluster, partition, dataFolder }: SamplePlace): Promise<OpenBuilds | undefined> {

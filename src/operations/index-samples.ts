@@ -1,16 +1,16 @@
 import type { Metrics } from './metrics.ts'
 
-/** What a sample of an index, compared with the log, found; or why it could not be taken. */
-export type IndexSample =
-  | Readonly<{
-      projection: string
-      index: string
-      partition: string
-      workspaceId: string
-      entries: number
-      different: number
-    }>
-  | Readonly<{ partition: string; error: Error }>
+/** What a sample of an index found: how many entries of a workspace were compared, and how many were not what the log says. */
+export type Sampled = Readonly<{
+  projection: string
+  index: string
+  partition: string
+  workspaceId: string
+  entries: number
+  different: number
+}>
+/** `error`: why it could not be taken. */
+export type IndexSample = Sampled | Readonly<{ partition: string; error: Error }>
 
 type Listen = (onSample: (sample: IndexSample) => void) => void
 
