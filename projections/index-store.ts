@@ -17,6 +17,11 @@ export type Checkpoint = Readonly<{ epoch: string; position: Position }>
  */
 export type Heartbeat = Readonly<{ position: Position; head: Position; at: number; caughtUpAt: number }>
 
+/** Projectors write a heartbeat each second, even idle: a build whose last is older than this (ms) is folded by nobody. */
+const heartbeatMaxMs = 5_000
+
+export const isFolded = ({ at }: Pick<Heartbeat, 'at'>, nowMs: number): boolean => nowMs - at <= heartbeatMaxMs
+
 /**
  * A build beside the live one. `building`: a rebuild folds it, nobody else (`workspaceId`: all others were copied).
  * `candidate`: the projector folds it, and readers move to it when it stands where the live one does. `kept`: readers used it;

@@ -2,11 +2,10 @@ import { PermanentError } from '#src/lib/failure.ts'
 import type { BuildContext } from './build-place.ts'
 import { buildVersion } from './build-name.ts'
 import { foldShares } from './fold-shares.ts'
-import type { IndexName, IndexWriter, StoredBuild } from './index-store.ts'
+import { isFolded, type IndexName, type IndexWriter } from './index-store.ts'
 import { keptMs } from './lanes.ts'
 import { changeRoster, followedAs, forget, giveUp, nominate, promoteTo } from './roster.ts'
 import type { Projection } from './projection.ts'
-import { heartbeatMaxMs } from './verify.ts'
 
 const pollMs = 100
 
@@ -16,14 +15,10 @@ const pollMs = 100
  */
 export type Moved = 'moved' | 'waits'
 
-/** Whether a projector folds the build: it writes each second, even idle. */
-const isFolded = (build: StoredBuild | undefined, nowMs: number): boolean =>
-  build !== undefined && nowMs - build.heartbeat.at <= heartbeatMaxMs
-
 async function isLiveFolded({ clock }: BuildContext, writer: IndexWriter, projection: string): Promise<boolean> {
   const live = await writer.live(projection)
   const found = (await writer.builds(projection)).find(({ index }) => index === live)
-  return isFolded(found, clock())
+  return found !== undefined && isFolded(found.heartbeat, clock())
 }
 
 type Move = Readonly<{ projection: string; index: IndexName; live: IndexName | undefined }>

@@ -1,11 +1,8 @@
 import { buildVersion } from '#projections/build-name.ts'
-import type { Progress } from '#projections/index-store.ts'
+import { isFolded, type Progress } from '#projections/index-store.ts'
 import { deadLettersAfter, deadLettersSubject } from '#src/events/dead-letter.ts'
 import { ok } from '#src/lib/result.ts'
 import { table, type CliServices, type LogReader, type Verb } from './verb.ts'
-
-/** Projectors write each second, even idle: one that has not for this long is not running. */
-const heartbeatMaxMs = 5_000
 
 /** `first`: the first event that the log still holds; null when it holds none. */
 type LogStatus = Readonly<{
@@ -32,8 +29,8 @@ function stateOf(
   now: number,
 ): Omit<IndexStatus, 'projection' | 'partition' | 'dead_letters'> {
   if (progress === undefined) return { index: null, position: 0, lag: null, state: 'not built' }
-  const { index, position, at } = progress
-  const running = now - at <= heartbeatMaxMs
+  const { index, position } = progress
+  const running = isFolded(progress, now)
   const state = position >= head ? 'complete' : 'behind'
   return { index, position, lag: Math.max(0, head - position), state: running ? state : 'not running' }
 }

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { eraseWorkspace } from '#projections/erase-workspace.ts'
-import { heartbeatMaxMs } from '#projections/verify.ts'
+import { isFolded, type StoredBuild } from '#projections/index-store.ts'
 import type { Directory } from '#src/directory/create-directory.ts'
 import { erasureSubject, isErasure } from '#src/events/erasure.ts'
 import type { Position } from '#src/events/envelope.ts'
@@ -24,6 +24,8 @@ const eventsAtOnce = 256
 /** So long every process takes at most to refuse the keys of a workspace that is no more. */
 const refusedAfterMs = 1_000
 const patienceMs = 60_000
+/** When whoever folded a build was lost, another has taken it over by then. */
+const takeoverMs = 15_000
 const pollMs = 100
 
 /** Also one that is no more: what was broken off is done by doing it again. */
@@ -88,20 +90,23 @@ async function preview(context: VerbContext, workspace: Named): Promise<Outcome>
   return ok({ json, text: text.join('\n'), exitCode: 1 })
 }
 
-/** Builds of its partition, and whether each has come to the erasure; waits for those that are being folded. */
+/** How far a build is, and whether it may come further soon. */
+function standingOf({ index, checkpoint, heartbeat }: StoredBuild, erasure: Position, nowMs: number) {
+  const position = isFolded(heartbeat, nowMs) ? Math.max(checkpoint, heartbeat.position) : checkpoint
+  const erased = position >= erasure
+  return { build: index, erased, waits: !erased && nowMs - heartbeat.at <= takeoverMs }
+}
+
+/** Builds of its partition, and whether each has come to the erasure; waits for those that are being folded, or lately were. */
 async function awaitBuilds({ index, projections, stream, clock, timers }: OpenBuilds, erasure: Position) {
   const writer = index.writer()
   try {
     for (const until = clock() + patienceMs; ;) {
       const builds = (await Promise.all(projections.map(({ name }) => writer.builds(name)))).flat()
       const mine = builds.filter(({ epoch }) => epoch === stream.epoch)
-      const isLive = ({ heartbeat }: (typeof mine)[number]): boolean => clock() - heartbeat.at <= heartbeatMaxMs
-      const told = mine.map((build) => {
-        const position = isLive(build) ? Math.max(build.checkpoint, build.heartbeat.position) : build.checkpoint
-        return { build: build.index, erased: position >= erasure, isLive: isLive(build) }
-      })
-      const waits = told.some(({ erased, isLive }) => !erased && isLive)
-      if (!waits || clock() > until) return told.map(({ build, erased }) => ({ build, erased }))
+      const told = mine.map((build) => standingOf(build, erasure, clock()))
+      const isDone = !told.some(({ waits }) => waits) || clock() > until
+      if (isDone) return told.map(({ build, erased }) => ({ build, erased }))
       await timers.pause(pollMs, new AbortController().signal)
     }
   } finally {

@@ -1,15 +1,13 @@
-import type { IndexReader, Progress } from '#projections/index-store.ts'
+import { isFolded, type IndexReader, type Progress } from '#projections/index-store.ts'
 import type { Clock } from '#src/lib/clock.ts'
 import type { Metrics, Sample } from './metrics.ts'
 
 type Index = Readonly<{ partition: string; reader: IndexReader }>
 type Options = Readonly<{ indexes: readonly Index[]; projections: readonly string[]; clock: Clock }>
 
-/** A projector writes each second, even idle: one that has not for this long is gone, and its index falls behind. */
-const heartbeatMaxMs = 5_000
-
-function lagS({ position, head, at, caughtUpAt }: Progress, now: number): number {
-  return position >= head && now - at <= heartbeatMaxMs ? 0 : Math.max(0, now - caughtUpAt) / 1_000
+function lagS(progress: Progress, now: number): number {
+  const isCurrent = progress.position >= progress.head && isFolded(progress, now)
+  return isCurrent ? 0 : Math.max(0, now - progress.caughtUpAt) / 1_000
 }
 
 /** How far each index is, as its projector last said: asked of the index when the figures are. */

@@ -7,7 +7,7 @@ import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import type { Clock } from '#src/lib/clock.ts'
 import type { Result } from '#src/lib/result.ts'
 import { ok } from '#src/lib/result.ts'
-import type { IndexReader, Progress } from '#projections/index-store.ts'
+import { isFolded, type IndexReader, type Progress } from '#projections/index-store.ts'
 import type { AnswerOf, indexState as indexStateSchema } from './answer-parts.ts'
 import type { Binding, Cursors, Place } from './cursor.ts'
 import { parseQuery } from './language/parse-query.ts'
@@ -26,17 +26,14 @@ export type QueryContext = Readonly<{
 /** An answered request: its JSON body. */
 export type Answered<Body extends object = object> = Promise<Result<Body, Refusal>>
 
-/** A heartbeat older than this means that nobody is folding: not complete. */
-const heartbeatMaxMs = 5_000
-
 export type IndexState = AnswerOf<typeof indexStateSchema>
 
 /** How far the index had followed the log. An index that was never built is at 0 and not complete. */
 export function indexState(progress: Progress | undefined, nowMs: number): IndexState {
   if (progress === undefined) return { position: 0, head: 0, lag_ms: 0, complete: false }
-  const { position, head, at } = progress
+  const { position, head } = progress
   const caughtUp = position >= head
-  const fresh = nowMs - at <= heartbeatMaxMs
+  const fresh = isFolded(progress, nowMs)
   const lagMs = caughtUp && fresh ? 0 : Math.max(0, Math.round(nowMs - progress.caughtUpAt))
   return { position, head, lag_ms: lagMs, complete: caughtUp && fresh }
 }
