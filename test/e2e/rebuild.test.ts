@@ -22,7 +22,7 @@ const perRequest = isSoak ? 500 : 100
 const kills = isSoak ? 20 : 3
 
 describe('rebuild and verify, beside a running server', function () {
-  this.timeout(isSoak ? 3_600_000 : 240_000)
+  this.timeout(isSoak ? 7_200_000 : 240_000)
   let server: Server
   let reader: Reader
   const argv = (...args: readonly string[]): string[] => ['src/main.ts', ...args, '--data', server.dataFolder]
