@@ -3,6 +3,7 @@ import { normalEmail } from '#src/directory/directory-view.ts'
 import type { User } from '#src/directory/directory.ts'
 import type { Refusal } from '#src/events/refusal.ts'
 import { refusal } from '#src/events/refusal.ts'
+import { TransientError } from '#src/lib/failure.ts'
 import { setRefusal } from '#src/http/errors.ts'
 import type { Route } from '#src/http/route.ts'
 import { sessionOf, signIn, signOut } from '#src/http/session.ts'
@@ -71,6 +72,10 @@ async function handleSignIn(ctx: Context, app: AppContext): Promise<Refusal | vo
   const email = normalEmail(form.value.get('email') ?? '').slice(0, 254)
   const next = localPath(form.value.get('next'))
   const password = (form.value.get('password') ?? '').slice(0, 4_096)
+  // The account may be new, or its password, by another process's hand. For all alike: it must not tell which accounts exist.
+  if (!(await app.directory.caughtUp())) {
+    throw new TransientError({ operation: 'sign in', subject: 'a person', hint: 'the directory cannot be told' })
+  }
   const result = await checkSignIn(app, { email, password, address: ctx.ip })
   if ('waitS' in result) {
     const isThrottled = result.waitS > 0

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { createServer, request, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { setTimeout } from 'node:timers/promises'
 import { createAppRoutes, type AppOptions } from '#src/app/routes.ts'
 import type { Directory } from '#src/directory/create-directory.ts'
 import { createSessionStore } from '#src/directory/session-store.ts'
@@ -13,6 +14,7 @@ import type { IndexReader } from '#projections/index-store.ts'
 import type { DecodedEvent } from '#projections/projection.ts'
 import { projections } from '#projections/registry.ts'
 import { createMemoryIndexStore } from '#projections/stores/memory/store.ts'
+import type { Stream } from '#streams/stream.ts'
 import { foldIntoStore, indexOf } from '#test/projections/traces/every-store.ts'
 import { limits, openDirectory, type Opened } from '../directory/harness.ts'
 
@@ -159,6 +161,16 @@ export function createBrowser({ url }: Pick<Site, 'url'>, from = '192.0.2.1'): B
 }
 
 export const password = 'a long password'
+
+/** A log whose readers get what is there a moment later: a process that follows it is behind by that. */
+export const slowToRead = (stream: Stream): Stream => ({
+  ...stream,
+  read: async (after, max) => {
+    const events = await stream.read(after, max)
+    await setTimeout(100)
+    return events
+  },
+})
 
 /** A person with a workspace of their own. */
 export async function createPerson(directory: Directory, email: string, workspaceName: string) {

@@ -1,11 +1,9 @@
-import { setTimeout } from 'node:timers/promises'
 import { expect } from 'chai'
 import { createMemoryIndexStore } from '#projections/stores/memory/store.ts'
 import { noCounts } from '#src/events/envelope.ts'
 import { givenEvent } from '#test/support/fold-harness.ts'
-import type { Stream } from '#streams/stream.ts'
 import { newStream, openDirectory, valueOf } from '../directory/harness.ts'
-import { createBrowser, createPerson, openSite, password, type Browser, type Site } from './harness.ts'
+import { createBrowser, createPerson, openSite, password, slowToRead, type Browser, type Site } from './harness.ts'
 
 const email = 'ann@acme.example'
 const attacks = [
@@ -25,16 +23,6 @@ const everyPage = [
   ...['/app', '/app/traces', '/app/logs', '/app/find', '/app/connect', '/app/usage', '/app/keys'],
   ...['/app/members', '/app/password', '/app/workspace', '/app/audit'],
 ]
-
-/** A log whose readers get what is there a moment later: a process that follows it is behind by that. */
-const slowToRead = (stream: Stream): Stream => ({
-  ...stream,
-  read: async (after, max) => {
-    const events = await stream.read(after, max)
-    await setTimeout(100)
-    return events
-  },
-})
 
 describe('pages', () => {
   let site: Site
@@ -263,7 +251,7 @@ describe('pages', () => {
     const behind = await openSite({ opened: here })
     const { workspace } = await createPerson(there.directory, email, 'Acme')
     const visitor = createBrowser(behind)
-    while ((await visitor.post('/app/sign-in', { email, password })).status !== 303);
+    await visitor.post('/app/sign-in', { email, password })
     const made = valueOf(await there.directory.createKey({ workspaceId: workspace.id, kind: 'logs' }))
     expect((await visitor.get(`/app/connect/${made.key.id}/arrival`)).status).to.equal(200)
     await behind.close()

@@ -1,6 +1,16 @@
 import { expect } from 'chai'
-import { limits, openDirectory } from '../directory/harness.ts'
-import { createBrowser, createPerson, openSite, password, type Answer, type Browser, type Site } from './harness.ts'
+import { TransientError } from '#src/lib/failure.ts'
+import { limits, newStream, openDirectory } from '../directory/harness.ts'
+import {
+  createBrowser,
+  createPerson,
+  openSite,
+  password,
+  slowToRead,
+  type Answer,
+  type Browser,
+  type Site,
+} from './harness.ts'
 
 const email = 'ann@acme.example'
 
@@ -53,6 +63,30 @@ describe('sign-in', () => {
     }
     expect(await isSignedIn()).to.equal(true)
     expect((await browser.get('/app')).text).to.include('Acme')
+  })
+
+  it('knows whom another process has made an account for just now', async () => {
+    const stream = newStream()
+    const [here, there] = [await openDirectory({ stream: slowToRead(stream) }), await openDirectory({ stream })]
+    const behind = await openSite({ opened: here })
+    await createPerson(there.directory, email, 'Acme')
+    expect((await signIn(createBrowser(behind))).status).to.equal(303)
+    await behind.close()
+    await there.directory.close()
+  })
+
+  it('says to come back, and nothing of the password, while it cannot be told who there is', async () => {
+    const stream = newStream()
+    let isAway = false
+    const away = new TransientError({ operation: 'read', subject: 'it' })
+    const head = (): ReturnType<typeof stream.head> => (isAway ? Promise.reject(away) : stream.head())
+    const alone = await openSite({ opened: await openDirectory({ stream: { ...stream, head } }) })
+    isAway = true
+    for (const fields of [{}, { email: 'bob@acme.example' }]) {
+      const answer = await signIn(createBrowser(alone), fields)
+      expect([answer.status, Number(answer.headers.get('retry-after')) > 0]).to.deep.equal([503, true])
+    }
+    await alone.close()
   })
 
   it('takes the address in any case and with blanks around', async () => {

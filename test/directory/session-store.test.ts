@@ -30,7 +30,8 @@ describe('session store', () => {
     expect(await store.get(id, position)).to.equal(undefined)
   })
 
-  it('in a process that is behind the cookie waits until it has followed', async () => {
+  /** A process that reads nothing more of the log until it is let. */
+  async function openBehind(): Promise<Readonly<{ late: Opened; letRead: () => void }>> {
     const gate = Promise.withResolvers<void>()
     let isBehind = false
     const late = await openDirectory({
@@ -44,12 +45,28 @@ describe('session store', () => {
       },
     })
     isBehind = true
+    return { late, letRead: gate.resolve }
+  }
+
+  it('in a process that is behind the cookie waits until it has followed', async () => {
+    const { late, letRead } = await openBehind()
     const { position } = await startSession()
     const store = createSessionStore(late.directory)
     expect(await store.get(id, 0), 'without a position').to.equal(undefined)
     const found = store.get(id, position)
-    gate.resolve()
+    letRead()
     expect((await found)?.id).to.equal(id)
+    await late.directory.close()
+  })
+
+  it('signs nobody out in a process that is slow to follow: it cannot be told there yet', async () => {
+    const { late, letRead } = await openBehind()
+    const { position } = await startSession()
+    const store = createSessionStore(late.directory)
+    const failure = await store.get(id, position).catch((error: Error) => error)
+    expect(failure).to.include({ name: 'TransientError' })
+    letRead()
+    expect((await store.get(id, position))?.id).to.equal(id)
     await late.directory.close()
   })
 
