@@ -5,7 +5,8 @@ import { DemoError } from './demo-error.ts'
 /** A visit to the shop's page by a real browser: its session, and the traces of its orders. */
 export type Visit = Readonly<{ session: string; traceIds: readonly string[] }>
 
-const patienceMs = 20_000
+/** With each step: a browser on a machine that is busy starting services takes its time. */
+const patienceMs = 60_000
 
 /** Orders with a card, by the page's own form; the trace and the session that the receipt names. */
 async function order(page: Page, card: string): Promise<Readonly<{ traceId: string; session: string }>> {
@@ -25,7 +26,7 @@ export async function visitPage(url: string): Promise<Visit> {
   }
   // Root may not use Chromium's sandbox, and the only page it opens is the shop's.
   const args = process.getuid?.() === 0 ? ['--no-sandbox'] : []
-  const browser = await chromium.launch({ executablePath, args })
+  const browser = await chromium.launch({ executablePath, args, timeout: patienceMs })
   try {
     const page = await browser.newPage()
     page.setDefaultTimeout(patienceMs)

@@ -1,11 +1,11 @@
 import { expect } from 'chai'
 import type { Browser } from 'playwright-core'
-import { launchChromium, serveSite, type Site } from '../support/browser.ts'
+import { launchChromium, openTab, serveSite, type Site } from '../support/browser.ts'
 import { at, listOf, signIn, untilIndexed, type Reader } from '../support/client.ts'
 import { removeFolder, startServer, type Server } from '../support/server.ts'
 
 describe('the browser SDK in Chromium', function () {
-  this.timeout(120_000)
+  this.timeout(300_000)
   let server: Server
   let shop: Site
   let browser: Browser
@@ -25,7 +25,7 @@ describe('the browser SDK in Chromium', function () {
   })
 
   it('Faro delivers logs, errors, events, measurements and spans, joined by session and trace', async () => {
-    const tab = await browser.newPage()
+    const tab = await openTab(browser)
     const answered: number[] = []
     tab.on('response', (response) => {
       if (response.url().includes('/api/rum/') && response.request().method() === 'POST')
@@ -47,9 +47,9 @@ describe('the browser SDK in Chromium', function () {
       'checkout click',
       'inside the span',
     ]) {
-      while (!sent().includes(needed)) await tab.waitForEvent('request', { timeout: 20_000 })
+      while (!sent().includes(needed)) await tab.waitForEvent('request')
     }
-    while (answered.length < bodies.length) await tab.waitForEvent('response', { timeout: 20_000 })
+    while (answered.length < bodies.length) await tab.waitForEvent('response')
     await tab.close()
     expect(new Set(answered)).to.deep.equal(new Set([202]))
     await untilIndexed(server)
@@ -76,7 +76,7 @@ describe('the browser SDK in Chromium', function () {
   })
 
   it('a browser may not hold a secret: no CORS for logs and traces', async () => {
-    const tab = await browser.newPage()
+    const tab = await openTab(browser)
     await tab.goto(shop.page('none.js'))
     const { keys } = server.firstRun
     for (const [path, key] of [

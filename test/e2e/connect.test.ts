@@ -8,7 +8,7 @@ import { expect } from 'chai'
 import { build } from 'esbuild'
 import type { Browser } from 'playwright-core'
 import { bringPython } from '../../infra/launch/python.ts'
-import { launchChromium } from '../support/browser.ts'
+import { complaintsOf, launchChromium, openTab } from '../support/browser.ts'
 import { cli, createTenant } from '../support/cli.ts'
 import { listOf, post, signIn, untilIndexed, type Reader } from '../support/client.ts'
 import { follow, stepsIn, type ShownStep } from '../support/follow-guide.ts'
@@ -19,7 +19,7 @@ type Connected = Readonly<{ page: string; secret: string; arrival: string }>
 type Arrival = Readonly<{ state: string; text: string; link: Readonly<{ path: string; text: string }> }>
 
 describe('the connect flow', function () {
-  this.timeout(120_000)
+  this.timeout(300_000)
   let server: Server
   let reader: Reader
   let browser: Browser
@@ -54,11 +54,8 @@ describe('the connect flow', function () {
     guide: string,
     act: (steps: readonly ShownStep[]) => Promise<unknown>,
   ): Promise<Readonly<{ text: string; found: string }>> {
-    const context = await browser.newContext({ baseURL: server.baseUrl })
-    const tab = await context.newPage()
-    const complaints: string[] = []
-    tab.on('console', (message) => message.type() === 'error' && complaints.push(message.text()))
-    tab.on('pageerror', (error) => complaints.push(error.message))
+    const tab = await openTab(browser, { baseURL: server.baseUrl })
+    const complaints = complaintsOf(tab)
     await tab.goto('/app/connect')
     await tab.getByLabel('E-mail').fill(server.firstRun.sign_in.email)
     await tab.getByLabel('Password').fill(server.firstRun.sign_in.password)
@@ -82,7 +79,7 @@ describe('the connect flow', function () {
     await tab.getByRole('heading', { level: 1 }).waitFor()
     const found = await tab.locator('main').innerText()
     expect(complaints).to.deep.equal([])
-    await context.close()
+    await tab.context().close()
     return { text, found }
   }
 
@@ -106,7 +103,7 @@ describe('the connect flow', function () {
         )
       })
       await new Promise<void>((resolve) => site?.listen(0, '127.0.0.1', resolve))
-      const tab = await browser.newPage()
+      const tab = await openTab(browser)
       await tab.goto(`http://127.0.0.1:${(site.address() as AddressInfo).port}/`)
     })
     site?.close()

@@ -2,7 +2,7 @@ import { setTimeout } from 'node:timers/promises'
 import { expect } from 'chai'
 import type { Browser } from 'playwright-core'
 import type { JsonObject } from '#src/lib/json.ts'
-import { launchChromium, serveSite, type Site } from '../support/browser.ts'
+import { launchChromium, openTab, serveSite, type Site } from '../support/browser.ts'
 import { cli } from '../support/cli.ts'
 import { at, getComplete, listOf, signIn, untilIndexed, type Reader } from '../support/client.ts'
 import { expectSpan, type SentSpan } from '../support/sent-span.ts'
@@ -12,7 +12,7 @@ type OtelFacts = Readonly<{ recorded: readonly string[]; outcome: string }>
 const pollMs = 10
 
 describe('browsers without Faro', function () {
-  this.timeout(120_000)
+  this.timeout(300_000)
   let server: Server
   let site: Site
   let browser: Browser
@@ -37,7 +37,7 @@ describe('browsers without Faro', function () {
     key: string,
     settings: Readonly<Record<string, string>> = {},
   ): Promise<{ sent: readonly SentSpan[]; outcome: string }> {
-    const tab = await browser.newPage()
+    const tab = await openTab(browser)
     await tab.goto(site.page('otel-page.js', { url: server.baseUrl + path, key, ...settings }))
     const facts = await tab.evaluate(() => (globalThis as unknown as { facts: Promise<OtelFacts> }).facts)
     await tab.close()
@@ -71,7 +71,7 @@ describe('browsers without Faro', function () {
 
   it('a beacon of a page that is left: text/plain, the key in the address', async () => {
     const session = 'beacon-session'
-    const tab = await browser.newPage()
+    const tab = await openTab(browser)
     const url = `${server.baseUrl}/api/rum/v1/ingest`
     const address = site.page('beacon-page.js', { url, key: server.firstRun.keys.publishable, session })
     await tab.goto(address)

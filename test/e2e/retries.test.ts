@@ -3,7 +3,7 @@ import type { Browser } from 'playwright-core'
 import { readUsageAt } from '#projections/allowance/query.ts'
 import { workspaceIdOf } from '#src/events/workspace-id.ts'
 import type { JsonObject } from '#src/lib/json.ts'
-import { launchChromium, serveSite, type Site } from '../support/browser.ts'
+import { launchChromium, openTab, serveSite, type Site } from '../support/browser.ts'
 import { cli } from '../support/cli.ts'
 import { at, listOf, signIn, untilIndexed, type Reader } from '../support/client.ts'
 import { createFlakyProxy, type Fault } from '../support/flaky-proxy.ts'
@@ -19,7 +19,7 @@ type Facts = Readonly<{ session: string; traceId: string; spanId: string }>
 const pushed = ['basket opened', 'payment widget failed', 'purchase', 'total_ms', 'checkout click', 'inside the span']
 
 describe('senders behind a failing network', function () {
-  this.timeout(120_000)
+  this.timeout(300_000)
   let server: Server
   let site: Site
   let browser: Browser
@@ -67,7 +67,7 @@ describe('senders behind a failing network', function () {
 
   async function expectFaro(fault: Fault): Promise<void> {
     const proxy = await createFlakyProxy(server.baseUrl, fault)
-    const tab = await browser.newPage()
+    const tab = await openTab(browser)
     const url = `${proxy.baseUrl}/api/rum/v1/ingest`
     await tab.goto(site.page('faro-page.js', { url, key: server.firstRun.keys.publishable }))
     const facts = await tab.evaluate(() => (globalThis as unknown as { facts: Facts }).facts)

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
-import type { Browser, BrowserContext, Page } from 'playwright-core'
-import { launchChromium } from '../support/browser.ts'
+import type { Browser, Page } from 'playwright-core'
+import { complaintsOf, launchChromium, openTab } from '../support/browser.ts'
 import { post } from '../support/client.ts'
 import { removeFolder, startServer, type Server } from '../support/server.ts'
 
@@ -8,21 +8,19 @@ const attack = '<img src=x onerror="document.title=\'owned\'"><script>document.t
 const traceId = '5b8efff798038103d269b633813fc60c'
 
 describe('search pages in a browser', function () {
-  this.timeout(60_000)
+  this.timeout(300_000)
   let server: Server
   let browser: Browser
-  let context: BrowserContext
   let tab: Page
-  const complaints: string[] = []
+  let complaints: readonly string[]
+  const dialogs: string[] = []
 
   before(async () => {
     server = await startServer()
     browser = await launchChromium()
-    context = await browser.newContext({ baseURL: server.baseUrl })
-    tab = await context.newPage()
-    tab.on('console', (message) => message.type() === 'error' && complaints.push(message.text()))
-    tab.on('pageerror', (error) => complaints.push(error.message))
-    tab.on('dialog', (dialog) => complaints.push(dialog.message()))
+    tab = await openTab(browser, { baseURL: server.baseUrl })
+    complaints = complaintsOf(tab)
+    tab.on('dialog', (dialog) => dialogs.push(dialog.message()))
     await tab.goto('/app/logs')
     await tab.getByLabel('E-mail').fill(server.firstRun.sign_in.email)
     await tab.getByLabel('Password').fill(server.firstRun.sign_in.password)
@@ -34,7 +32,7 @@ describe('search pages in a browser', function () {
     await removeFolder(server.dataFolder)
   })
   afterEach(async () => {
-    expect(complaints).to.deep.equal([])
+    expect([...complaints, ...dialogs]).to.deep.equal([])
     expect(await tab.title()).to.not.equal('owned')
   })
 
@@ -90,17 +88,19 @@ describe('search pages in a browser', function () {
   })
 
   it('work without scripts', async () => {
-    const plain = await browser.newContext({
+    const page = await openTab(browser, {
       baseURL: server.baseUrl,
       javaScriptEnabled: false,
-      storageState: await context.storageState(),
+      storageState: await tab.context().storageState(),
     })
-    const page = await plain.newPage()
     await page.goto('/app/logs')
     await page.getByRole('searchbox').fill('declined')
     await page.getByRole('button', { name: 'Search', exact: true }).click()
+    // A click is done when the page that it leads to has begun to come.
+    await page.locator('mark', { hasText: 'declined' }).waitFor()
+    await page.waitForLoadState()
     expect(await page.locator('summary', { hasText: 'payment declined' }).count()).to.equal(1)
     expect(await page.getByRole('button', { name: 'Follow' }).count()).to.equal(0)
-    await plain.close()
+    await page.context().close()
   })
 })

@@ -1,15 +1,29 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { build } from 'esbuild'
-import { chromium, type Browser } from 'playwright-core'
+import { chromium, type Browser, type BrowserContextOptions, type Page } from 'playwright-core'
 
 // Chromium would look for its maker's servers at every start; a test needs none of them.
 const quiet = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking']
 const quieter = ['--disable-component-update', '--disable-sync']
 
+/** No limit of its own on anything: a test has one. */
+const timeout = 0
+
 /** The Chromium that infra/launch/browser.ts brought. */
 export const launchChromium = (): Promise<Browser> =>
-  chromium.launch({ executablePath: process.env['CHROMIUM'] ?? '/usr/bin/chromium', args: [...quiet, ...quieter] })
+  chromium.launch({
+    executablePath: process.env['CHROMIUM'] ?? '/usr/bin/chromium',
+    args: [...quiet, ...quieter],
+    timeout,
+  })
+
+/** A tab of a person who was never here before, and who waits for what a page is to show, however busy the machine is. */
+export async function openTab(browser: Browser, options: BrowserContextOptions = {}): Promise<Page> {
+  const context = await browser.newContext(options)
+  context.setDefaultTimeout(timeout)
+  return context.newPage()
+}
 
 export type Site = Readonly<{
   /** The address of the page that runs a script, which reads `settings` from its own address. */
@@ -41,4 +55,14 @@ export async function serveSite(...programs: readonly string[]): Promise<Site> {
     page: (script, settings = {}) => `${origin}/page/${script}?${new URLSearchParams(settings).toString()}`,
     close: () => server.close(),
   }
+}
+
+/** What goes wrong in a tab from now on, for its operator's eyes. That a busy server says "come back" is nothing: pages do. */
+export function complaintsOf(tab: Page): readonly string[] {
+  const complaints: string[] = []
+  tab.on('console', (message) => {
+    if (message.type() === 'error' && !/status of 503/.test(message.text())) complaints.push(message.text())
+  })
+  tab.on('pageerror', (error) => complaints.push(error.message))
+  return complaints
 }
