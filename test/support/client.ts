@@ -1,13 +1,29 @@
 import { setTimeout } from 'node:timers/promises'
 import { expect } from 'chai'
+import { TransientError } from '#src/lib/failure.ts'
 import type { Json, JsonObject } from '#src/lib/json.ts'
 import { parseJson, stringifyJson } from '#src/lib/json.ts'
 import { projections } from '#projections/registry.ts'
-import type { IndexReader } from '#projections/index-store.ts'
+import type { IndexReader, Progress } from '#projections/index-store.ts'
 import { openInstallation } from './installation.ts'
 import { isCluster, type FirstRun, type Server } from './server.ts'
 
-/** A browser session or an API key, as a client of the read endpoints. */
+const pollMs = isCluster ? 50 : 5
+/** So long a test comes back; then it takes 503 for the answer. */
+const patienceMs = 60_000
+
+/** Asks again while the answer is 503, as senders and readers do: a busy machine makes a server say that it cannot just now. */
+async function untilServed(ask: () => Promise<Response>): Promise<Response> {
+  const since = performance.now()
+  for (;;) {
+    const response = await ask()
+    if (response.status !== 503 || performance.now() - since > patienceMs) return response
+    await response.body?.cancel()
+    await setTimeout(pollMs)
+  }
+}
+
+/** A browser session or an API key, as a client of the read endpoints that comes back when it is told to. */
 export type Reader = Readonly<{
   get(path: string): Promise<Readonly<{ status: number; headers: Headers; body: JsonObject }>>
   raw(path: string, init?: RequestInit): Promise<Response>
@@ -15,7 +31,9 @@ export type Reader = Readonly<{
 
 function readerWith(baseUrl: string, headers: Readonly<Record<string, string>>): Reader {
   const raw = (path: string, init: RequestInit = {}): Promise<Response> =>
-    fetch(baseUrl + path, { ...init, headers: { ...headers, ...(init.headers as Record<string, string>) } })
+    untilServed(() =>
+      fetch(baseUrl + path, { ...init, headers: { ...headers, ...(init.headers as Record<string, string>) } }),
+    )
   return {
     raw,
     get: async (path) => {
@@ -58,11 +76,10 @@ export const completeAnswerOf = async (reader: Reader, path: string): Promise<Js
 
 /** Signs in as scripts do, by a form POST; the cookie that it sets. */
 export async function cookieOf(baseUrl: string, account: FirstRun['sign_in']): Promise<string> {
-  const response = await fetch(`${baseUrl}/app/sign-in`, {
-    method: 'POST',
-    body: new URLSearchParams(account),
-    redirect: 'manual',
-  })
+  const body = new URLSearchParams(account)
+  const response = await untilServed(() =>
+    fetch(`${baseUrl}/app/sign-in`, { method: 'POST', body, redirect: 'manual' }),
+  )
   expect(response.status, 'sign-in').to.equal(303)
   const cookies = response.headers.getSetCookie().map((cookie) => cookie.split(';')[0])
   return cookies.join('; ')
@@ -82,12 +99,20 @@ export function positionOf(response: Response): number {
   return Number(position)
 }
 
-const pollMs = isCluster ? 50 : 5
+/** What an index says of itself; nothing where a cluster has just begun, whose state cannot be read yet. */
+async function progressOf(index: IndexReader, projection: string): Promise<Progress | undefined> {
+  try {
+    return await index.progress(projection)
+  } catch (error) {
+    if (error instanceof TransientError) return undefined
+    throw error
+  }
+}
 
 /** Waits until the indexes of one partition have followed its log to a position. */
 async function untilAt(index: IndexReader, head: number, output: readonly string[]): Promise<void> {
   for (const { name } of projections) {
-    while (((await index.progress(name))?.position ?? 0) < head) {
+    while (((await progressOf(index, name))?.position ?? 0) < head) {
       const stopped = output.findIndex((line) => line.includes('has stopped'))
       expect(stopped, output.slice(stopped).join('\n')).to.equal(-1)
       await setTimeout(pollMs)
@@ -109,8 +134,17 @@ export async function untilIndexed({
   await close()
 }
 
-/** Posts and expects success; the answer and its position. */
-export async function post(
+/** Posts, and again while it is told to come back, as senders do; the answer. */
+export const post = (
+  server: Pick<Server, 'baseUrl'>,
+  path: string,
+  key: string,
+  body: string | Uint8Array,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<Response> => untilServed(() => postOnce(server, path, key, body, headers))
+
+/** Posts, and takes the answer that comes. */
+export async function postOnce(
   server: Pick<Server, 'baseUrl'>,
   path: string,
   key: string,
