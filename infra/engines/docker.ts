@@ -3,7 +3,7 @@ import { getContainerRuntimeClient, type GenericContainer } from 'testcontainers
 import type { Engine } from './engine.ts'
 import { answers, type Probe } from './probe.ts'
 
-const startTimeoutMs = 120_000
+const startTimeoutMs = 300_000
 const stopTimeoutSeconds = 60
 
 async function untilReady(name: string, probe: Probe): Promise<void> {

@@ -2,7 +2,7 @@ import { createDaemon, type Launch } from './daemon.ts'
 import type { Engine } from './engine.ts'
 import { answers, type Probe } from './probe.ts'
 
-const startTimeoutMs = 120_000
+const startTimeoutMs = 300_000
 
 export type NativeEngine = Readonly<{ name: string; url: string; launch: (folder: string) => Launch; probe: Probe }>
 

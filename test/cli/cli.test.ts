@@ -334,5 +334,5 @@ describe('command line', () => {
     expect(await serverSees((directory) => directory.authenticate('ann@acme.example', password))).to.not.equal(
       undefined,
     )
-  }).timeout(20_000)
+  }).timeout(300_000)
 })

@@ -12,7 +12,7 @@ import { sendingTo } from '../support/workspace.ts'
 import { createTestCluster, type RoleProcess, type TestCluster } from './cluster-process.ts'
 
 describe('a cluster whose processes are lost', function () {
-  this.timeout(120_000)
+  this.timeout(600_000)
   let test: TestCluster
   let ingest: RoleProcess
   let query: RoleProcess
@@ -67,7 +67,7 @@ describe('a cluster whose processes are lost', function () {
 })
 
 describe('a process of a cluster that cannot start', function () {
-  this.timeout(120_000)
+  this.timeout(600_000)
   let test: TestCluster
   before(async function () {
     this.timeout(enginesTimeoutMs)

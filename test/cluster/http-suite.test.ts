@@ -8,7 +8,8 @@ import { engines, enginesTimeoutMs } from '../support/engines.ts'
 import { longOnTheCluster, notOnTheCluster } from './not-on-the-cluster.ts'
 
 const isLong = process.env['SOAK'] === '1'
-const fileTimeoutMs = isLong ? 1_800_000 : 600_000
+/** Of a file; its own mocha has the project's timeout for each test. */
+const fileTimeoutMs = 1_800_000
 const all = globSync('test/e2e/*.test.ts').sort()
 const isMet = (name: string): boolean =>
   !Object.hasOwn(notOnTheCluster, name) && (isLong || !Object.hasOwn(longOnTheCluster, name))
@@ -34,7 +35,7 @@ describe('the HTTP test suite, on the cluster', () => {
   for (const file of all.filter((each) => isMet(basename(each)))) {
     it(file, async function () {
       this.timeout(fileTimeoutMs)
-      const argv = ['node_modules/mocha/bin/mocha.js', '--timeout', '60000', '--exit', '--reporter', 'dot', file]
+      const argv = ['node_modules/mocha/bin/mocha.js', '--exit', '--reporter', 'dot', file]
       const child = spawn(process.execPath, argv, { env: environment, stdio: ['ignore', 'pipe', 'pipe'] })
       const [out, errors, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')])
       expect(code, `${out}\n${errors}`).to.equal(0)

@@ -139,7 +139,7 @@ async function move(environment: NodeJS.ProcessEnv, ...argv: readonly string[]):
 const lastLine = ({ out }: Ran): JsonObject => JSON.parse(out.trim().split('\n').at(-1) ?? '') as JsonObject
 
 describe('throughline move-log', function () {
-  this.timeout(300_000)
+  this.timeout(600_000)
   let dataFolder: string
   let tenants: Tenants
   let cluster: Cluster

@@ -23,7 +23,7 @@ const some = 40
 type Replicas = Readonly<{ leader: string; others: readonly Readonly<{ name: string; current: boolean }>[] }>
 
 describe('a cluster on three NATS servers', function () {
-  this.timeout(300_000 * rounds)
+  this.timeout(600_000 * rounds)
   let servers: NatsCluster
   let fleet: Fleet
   let nats: Nats

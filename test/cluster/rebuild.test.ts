@@ -28,7 +28,7 @@ const perRequest = isSoak ? 500 : 250
 const kills = isSoak ? 20 : 3
 
 describe('rebuild and verify, beside a running cluster', function () {
-  this.timeout(isSoak ? 7_200_000 : 300_000)
+  this.timeout(isSoak ? 7_200_000 : 600_000)
   let test: TestCluster
   let server: RoleProcess
   let firstRun: FirstRun

@@ -14,7 +14,7 @@ import { sendingTo } from '../support/workspace.ts'
 import { createTestCluster, type RoleProcess, type TestCluster } from './cluster-process.ts'
 
 describe('samples of a cluster’s indexes, compared with the log', function () {
-  this.timeout(240_000)
+  this.timeout(600_000)
   let test: TestCluster
   let projectors: readonly RoleProcess[]
   let partition: number

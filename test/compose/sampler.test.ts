@@ -21,7 +21,7 @@ import { createSqliteStream } from '#streams/sqlite/stream.ts'
 import { startProcess } from '../support/server-process.ts'
 
 describe('samples of an index, compared with the log', function () {
-  this.timeout(120_000)
+  this.timeout(300_000)
   let dataFolder: string
   before(async () => {
     dataFolder = mkdtempSync(join(tmpdir(), 'throughline-sampler-'))

@@ -6,7 +6,7 @@ import { removeFolder, startServer, type Server } from '../support/server.ts'
 const json = { 'content-type': 'application/json' }
 
 describe('pages about keys, usage and what was done, of a server', function () {
-  this.timeout(120_000)
+  this.timeout(300_000)
   let server: Server
   let reader: Reader
   before(async () => {

@@ -11,7 +11,7 @@ import { hex, otlpJson } from '../support/telemetry.ts'
 const seeds = process.env['SOAK'] === '1' ? 50 : 5
 
 describe('four ingest processes on one log', function () {
-  this.timeout(60_000 + seeds * 60_000)
+  this.timeout(300_000 + seeds * 60_000)
 
   let server: Server
   let workers: readonly IngestWorker[]

@@ -40,7 +40,7 @@ function delivery(sender: number, request: number): Delivery {
 }
 
 describe('kill -9 under load', function () {
-  this.timeout(240_000)
+  this.timeout(600_000)
   let server: Server
   let gone = false
   const acknowledged = new Set<string>()

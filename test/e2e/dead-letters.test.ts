@@ -15,7 +15,7 @@ import { sendingTo } from '../support/workspace.ts'
 const broken = '[{"message":"half a batch"'
 
 describe('dead letters of a running server', function () {
-  this.timeout(120_000)
+  this.timeout(300_000)
   let server: Server
   let position: string
   const counts = async (): Promise<Readonly<Record<string, unknown>>> => {

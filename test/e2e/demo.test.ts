@@ -11,7 +11,7 @@ const servicesOf = (correlation: JsonObject): Set<unknown> =>
   new Set((at(correlation, 'trace', 'spans') as readonly JsonObject[]).map((span) => span['service']))
 
 describe('npm run demo', function () {
-  this.timeout(120_000)
+  this.timeout(300_000)
   let server: Server
   let reader: Reader
   let output: string

@@ -70,7 +70,7 @@ function keepSending(server: () => Server, key: string, word: string) {
 }
 
 describe('a workspace that is erased', function () {
-  this.timeout(300_000)
+  this.timeout(600_000)
   let dataFolder: string
   let server: Server
   let mine: Reader

@@ -50,7 +50,7 @@ const cursorIn = (body: object): string[] =>
   [...JSON.stringify(body).matchAll(/"(?:next|prev)_cursor":"([^"]+)"/g)].map(([, cursor]) => cursor ?? '')
 
 describe('two workspaces with equal ids', function () {
-  this.timeout(120_000)
+  this.timeout(300_000)
   let server: Server
   let mine: Reader
   let theirs: Reader

@@ -22,7 +22,7 @@ const jsonLines = (lines: readonly string[]): readonly JsonObject[] =>
   parseLines(lines.filter((line) => line.startsWith('{')))
 
 describe('further real senders, found again with equal content', function () {
-  this.timeout(120_000)
+  this.timeout(300_000)
   let server: Server
   let reader: Reader
 

@@ -55,7 +55,7 @@ function codeOf(body: Json): string | undefined {
 }
 
 describe('real answers and the OpenAPI document', function () {
-  this.timeout(120_000)
+  this.timeout(300_000)
   let server: Server
   let session: Reader
   let limited: Reader

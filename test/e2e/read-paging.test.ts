@@ -31,7 +31,7 @@ const walks: readonly Walked[] = [
 ]
 
 describe('paging', function () {
-  this.timeout(180_000)
+  this.timeout(300_000)
   let server: Server
   let reader: Reader
   let send: Sending

@@ -28,7 +28,7 @@ const reads: readonly (readonly [path: string, needed: readonly string[]])[] = [
 ]
 
 describe('what a plan includes', function () {
-  this.timeout(120_000)
+  this.timeout(300_000)
   let server: Server
   const tenants = new Map<string, Readonly<{ tenant: Tenant; session: Reader; api: Reader }>>()
   const traceId = hex(32, 'entitled')

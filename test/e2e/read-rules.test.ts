@@ -15,7 +15,7 @@ const sessionPaths = [
 ] as const
 
 describe('rules of all read endpoints', function () {
-  this.timeout(120_000)
+  this.timeout(300_000)
   let server: Server
   let session: Reader
   let api: Reader

@@ -34,7 +34,7 @@ async function shell(commands: readonly string[], environment: Readonly<Record<s
 }
 
 describe('README', function () {
-  this.timeout(180_000)
+  this.timeout(300_000)
 
   const under = (heading: string): string[] =>
     blocks.filter((block) => block.heading === heading).map(({ command }) => command)

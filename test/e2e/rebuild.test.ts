@@ -22,7 +22,7 @@ const perRequest = isSoak ? 500 : 100
 const kills = isSoak ? 20 : 3
 
 describe('rebuild and verify, beside a running server', function () {
-  this.timeout(isSoak ? 7_200_000 : 240_000)
+  this.timeout(isSoak ? 7_200_000 : 600_000)
   let server: Server
   let reader: Reader
   const argv = (...args: readonly string[]): string[] => ['src/main.ts', ...args, '--data', server.dataFolder]
@@ -184,7 +184,7 @@ describe('rebuild and verify, beside a running server', function () {
 })
 
 describe('replay', function () {
-  this.timeout(120_000)
+  this.timeout(300_000)
   let from: Server
   let to: Server
   before(async () => {

@@ -25,7 +25,7 @@ const acksBetween = (crash: number): number => 30 + ((crash * 37) % 61)
 const cutOff = /ECONNRESET|EPIPE|socket hang up/
 
 describe(`${crashes} crashes of the worker under looping clients`, function () {
-  this.timeout(240_000)
+  this.timeout(300_000)
 
   let server: Server
   const told: Told = { logs: new Set(), spans: new Map() }

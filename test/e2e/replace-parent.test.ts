@@ -8,7 +8,7 @@ import { sendOnce, type Post, type Posted } from '../support/sender.ts'
 import { newDataFolder, removeFolder, startServer, type Server } from '../support/server.ts'
 
 describe('the parent of the worker', function () {
-  this.timeout(60_000)
+  this.timeout(300_000)
   let server: Server
   const send = (name: string, until?: Post['until']): Promise<Posted> =>
     sendOnce(server, {

@@ -28,7 +28,7 @@ const smallRequest = 11
 type Workspace = Readonly<{ workspace: string; key: string }>
 
 describe(`${replacements} planned replacements under looping clients`, function () {
-  this.timeout(isSoak ? 900_000 : 180_000)
+  this.timeout(isSoak ? 900_000 : 600_000)
 
   let server: Server
   const workspaces: Workspace[] = []

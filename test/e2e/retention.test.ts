@@ -18,7 +18,7 @@ const workspaceId = workspaceIdOf('old')
 const daysAgo = [60, 39, 38, 32, 31, 30, 1, 0]
 
 describe('a server on a log of sixty days', function () {
-  this.timeout(180_000)
+  this.timeout(300_000)
   let server: Server
   let today: string
   const ago = (days: number): string => dayBefore(today, days)

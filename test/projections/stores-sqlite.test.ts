@@ -122,7 +122,7 @@ describe('the SQLite index', () => {
   }
 
   it('comes to the same index after its process was killed at any moment', async function () {
-    this.timeout(60_000)
+    this.timeout(300_000)
     const random = createRandom(5)
     const log = await createCrashLog()
     const events = await log.read(0, 1_000)
@@ -145,7 +145,7 @@ describe('the SQLite index', () => {
   })
 
   it('comes to the same index after a power cut took from each file another part of what was not synced', async function () {
-    this.timeout(60_000)
+    this.timeout(300_000)
     const random = createRandom(6)
     const log = await createCrashLog()
     const events = await log.read(0, 1_000)

@@ -7,7 +7,7 @@ import { joinFolder, lockFolder } from '#streams/sqlite/lock.ts'
 import { startProgram } from './programs/child.ts'
 
 describe('the lock on the data folder', function () {
-  this.timeout(30_000)
+  this.timeout(300_000)
   let folder: string
   beforeEach(async () => {
     folder = await mkdtemp(join(tmpdir(), 'throughline-lock-'))

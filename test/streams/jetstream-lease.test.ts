@@ -22,7 +22,7 @@ type Holder = Readonly<{
 }>
 
 describe('leases of partitions, on NATS', function () {
-  this.timeout(60_000)
+  this.timeout(300_000)
   let url: string
   let prefix: string
   let ending: (() => Promise<void>)[]

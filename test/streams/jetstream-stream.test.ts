@@ -25,7 +25,7 @@ function makeLarge(name: string, bytes: number, fields: Partial<NewEvent> = {}):
 }
 
 describe('the JetStream log', function () {
-  this.timeout(60_000)
+  this.timeout(300_000)
   let log: JetStreamLog
   let stream: JetStream
   /** Another process, as far as the server can tell. */

@@ -6,7 +6,7 @@ import { makeEvent, makeEvents } from './make-event.ts'
 import { startProgram } from './programs/child.ts'
 
 describe('the sqlite stream after a crash', function () {
-  this.timeout(60_000)
+  this.timeout(300_000)
   let log: LogFolder
   beforeEach(async () => {
     log = await makeLogFolder()

@@ -272,7 +272,7 @@ describe('the sqlite stream', () => {
 
   describe('beside another process', () => {
     it('sees what that one appends, and shares the file with it', async function () {
-      this.timeout(30_000)
+      this.timeout(300_000)
       const stream = await log.open({ thread: true })
       const heard = stream.changed(0, never())
       const child = startProgram('append.ts', [log.file, 'theirs', '50', 'here'])

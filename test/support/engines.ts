@@ -27,4 +27,4 @@ export async function engines(): Promise<Engines> {
   return { natsUrl, elasticsearchUrl }
 }
 
-export const enginesTimeoutMs = 300_000
+export const enginesTimeoutMs = 600_000

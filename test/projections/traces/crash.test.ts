@@ -134,7 +134,7 @@ describe('traces: a crash between the writes of one batch', () => {
           }
         }
         expect(tried).to.be.greaterThan(7)
-      }).timeout(30_000)
+      }).timeout(300_000)
     }
   }
 })
@@ -204,6 +204,6 @@ describe('traces: any events and any crash', () => {
       const stored = store.dump(index).filter(({ entry }) => entry.collection === 'spans')
       const found = stored.map(({ entry }) => entry.document as SpanRecord).filter((span) => !isSuperseded(span))
       expect(found).to.have.length((plainSums(events) as { spanCount: number }).spanCount)
-    }).timeout(30_000)
+    }).timeout(300_000)
   }
 })
