@@ -180,9 +180,16 @@ type Tally = ReturnType<typeof createTally>
 
 type Sides = Exclude<Awaited<ReturnType<typeof freezeBoth>>, undefined>
 
-async function compared(sides: Sides, tally: Tally, compare: () => Promise<Comparison>): Promise<void> {
+/** Asked again: plans are changed, days pass, and of what readers do not see any more some may be gone. */
+async function isStillSeen({ context, projection }: Target, { workspaceId, day }: Part): Promise<boolean> {
+  const firstDay = await context.firstDays()
+  return day >= firstDay(workspaceId, projection)
+}
+
+async function compared(target: Target, sides: Sides, tally: Tally, compare: () => Promise<Comparison>): Promise<void> {
   try {
-    tally.add(sides.part, await compare())
+    const found = await compare()
+    if (found.different === 0 || (await isStillSeen(target, sides.part))) tally.add(sides.part, found)
   } finally {
     await sides.expected.release()
     await sides.indexed.release()
@@ -214,7 +221,7 @@ async function compareRest(target: Target, tally: Tally): Promise<void> {
       expected: await expectedParts.freeze(index, part),
       horizon: target.horizon,
     }
-    await compared(sides, tally, () => compareLater(sides, later, tally.namedMax()))
+    await compared(target, sides, tally, () => compareLater(sides, later, tally.namedMax()))
   }
 }
 
@@ -229,7 +236,7 @@ async function compareAll(target: Target, namedMax: number) {
     for (const part of await inOrder(target, left)) {
       seen.add(nameOf(part))
       const sides = await freezeBoth(target, part)
-      if (sides !== undefined) await compared(sides, tally, () => compareParts(sides, tally.namedMax()))
+      if (sides !== undefined) await compared(target, sides, tally, () => compareParts(sides, tally.namedMax()))
     }
   }
   const held = await indexed.hold(index)

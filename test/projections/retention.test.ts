@@ -9,6 +9,8 @@ import { createMonthLedger } from '#src/ingest/ledger.ts'
 import { sealClosing, sealLedgerEvent } from '#src/events/allowance.ts'
 import { beforeAll as beforeEvents } from '#src/events/envelope.ts'
 import { dayOf } from '#src/lib/day.ts'
+import { firstDayBy, type FirstDay } from '#projections/first-days.ts'
+import type { IndexAudit } from '#projections/index-audit.ts'
 import type { IndexWriter } from '#projections/index-store.ts'
 import type { Stream } from '#streams/stream.ts'
 import { readAll } from '#test/streams/read-all.ts'
@@ -97,7 +99,7 @@ function retentionSuite(
   isLived: (daysAgo: number) => boolean = () => true,
 ): void {
   describe(`sixty days of a free and a pro workspace: ${title}`, function () {
-    this.timeout(120_000)
+    this.timeout(300_000)
     let world: World
 
     const live = async (from: number, to: number, each: () => Promise<unknown> = async () => undefined) => {
@@ -246,6 +248,37 @@ function retentionSuite(
       expect(wrong.map(({ projection }) => projection)).to.deep.equal(['logs'])
       const places = wrong[0]?.differences.map(({ day, workspaceId }) => `${workspaceId} ${day}`)
       expect([...new Set(places)]).to.deep.equal([`${free} ${ago(7)}`])
+    })
+
+    it('what goes under a smaller plan while it is compared is not judged', async () => {
+      await live(45, 0, world.retain)
+      const { context } = world
+      let proDays = 30
+      const firstDays = async (): Promise<FirstDay> => {
+        const known = proDays
+        return firstDayBy(projections, (id) => ({ retentionDays: id === free ? 7 : known }), world.clock)
+      }
+      let isChanged = false
+      const change = async (): Promise<void> => {
+        if (isChanged) return
+        isChanged = true
+        proDays = 7
+        world.setPlan(pro, 7)
+        expect((await world.retain()).dropped).to.be.greaterThan(0)
+      }
+      const audit = (): IndexAudit => {
+        const own = context.index.audit()
+        const freeze: IndexAudit['freeze'] = async (...asked) => {
+          await change()
+          return own.freeze(...asked)
+        }
+        return { ...own, freeze }
+      }
+      const changing = { ...context, firstDays, index: { ...context.index, audit } }
+      const logs = [{ projection: 'logs', index: buildNamed('logs') }]
+      const [verdict] = await verify(changing, logs)
+      expect([isChanged, verdict?.differences, verdict?.equal]).to.deep.equal([true, [], true])
+      expect(verdict?.workspaces.map(({ entries }) => entries > 0)).to.deep.equal([true, true])
     })
 
     it('under a smaller plan less is seen at once, and goes', async () => {

@@ -11,6 +11,7 @@ import { createMemoryIndexStore } from '#projections/stores/memory/store.ts'
 import { partitionNumber } from '#src/events/partition.ts'
 import { askElasticsearch, removeIndices } from '#test/support/elasticsearch.ts'
 import { elasticsearchEngine, enginesTimeoutMs } from '#test/support/engines.ts'
+import { startRecordingProxy } from '#test/support/recording-proxy.ts'
 import { acme, day, epoch, fixture, index, lineEntry, other, thingEntry } from '#test/support/index-fixture.ts'
 
 const today: Part = { workspaceId: acme, day }
@@ -127,6 +128,68 @@ describe('the audit of Elasticsearch', () => {
     await held.release()
     expect(await audit.parts(index)).to.have.length(2)
     expect(await look(audit, async (part) => [part.position, (await part.digests())[0]?.entries])).to.deep.equal([2, 2])
+  })
+
+  describe('while days are dropped', () => {
+    const yesterday: Part = { workspaceId: acme, day: '2026-11-20' }
+    const dropYesterday = (): Promise<number> => writer.dropDays(index, { of: () => day, all: day })
+    beforeEach(async () => {
+      await write(1, [lineEntry({}, 1, { day: yesterday.day }), thingEntry('t', {}, 1, { day: yesterday.day })])
+      await write(2, [lineEntry({}, 2)])
+    })
+
+    it('a build that is held has the other days on', async () => {
+      const held = await audit.hold(index)
+      const before = await look(audit, (part) => part.digests())
+      expect(await dropYesterday()).to.equal(2)
+      expect(await look(audit, (part) => part.digests())).to.deep.equal(before)
+      const gone = await audit.freeze(index, yesterday)
+      expect(await gone.digests()).to.deep.equal([])
+      await gone.release()
+      expect(await audit.parts(index)).to.deep.equal([today])
+      await held.release()
+    })
+
+    it('a walk through a day goes on, and one through a day that goes ends', async () => {
+      await write(
+        3,
+        Array.from({ length: 600 }, (_, size) => lineEntry({ size }, 3 + size)),
+      )
+      await write(
+        700,
+        Array.from({ length: 600 }, (_, size) => lineEntry({ size }, 700 + size, { day: yesterday.day })),
+      )
+      for (const [part, entries] of [
+        [yesterday, 500],
+        [today, 601],
+      ] as const) {
+        if (part === today) await write(2_000, [lineEntry({}, 2_000, { day: yesterday.day })])
+        const frozen = await audit.freeze(index, part)
+        let walked = 0
+        for await (const _ of frozen.entries('lines')) if (++walked === 1) await dropYesterday()
+        await frozen.release()
+        expect(walked).to.equal(entries)
+      }
+    })
+
+    for (const step of ['_refresh', '_pit', '_search']) {
+      it(`a workspace is erased from the days that are left, also when one goes right before ${step}`, async () => {
+        let isDue = false
+        const proxy = await startRecordingProxy(url, async (line) => {
+          if (!isDue || !line.includes(step)) return
+          isDue = false
+          await dropYesterday()
+        })
+        const behind = writerOf({ url: proxy.url })
+        await behind.open(index, fixture, epoch)
+        isDue = true
+        await behind.eraseWorkspace(index, acme, 10)
+        expect(isDue, 'it was dropped meanwhile').to.equal(false)
+        expect(await audit.parts(index)).to.deep.equal([])
+        await behind.close()
+        await proxy.close()
+      })
+    }
   })
 
   it('says no more than what its record said before', async () => {

@@ -8,8 +8,11 @@ export type RecordingProxy = Readonly<{
   close(): Promise<void>
 }>
 
-/** Stands before an HTTP server and writes down what it is asked. */
-export async function startRecordingProxy(target: string): Promise<RecordingProxy> {
+/** Stands before an HTTP server and writes down what it is asked. `before`: what happens before a request (`GET /path`) is passed on. */
+export async function startRecordingProxy(
+  target: string,
+  before: (line: string) => Promise<unknown> = async () => undefined,
+): Promise<RecordingProxy> {
   const { origin, username, password } = new URL(target)
   let requests: string[] = []
   const server = createServer((incoming, answer) => {
@@ -25,7 +28,10 @@ export async function startRecordingProxy(target: string): Promise<RecordingProx
         reply.pipe(answer)
       })
       outgoing.on('error', () => answer.destroy())
-      outgoing.end(body)
+      void before(line).then(
+        () => outgoing.end(body),
+        () => answer.destroy(),
+      )
     })
   }).listen(0, '127.0.0.1')
   await new Promise((resolve) => server.once('listening', resolve))

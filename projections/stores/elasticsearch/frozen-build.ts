@@ -1,8 +1,10 @@
+import { TransientError } from '#src/lib/failure.ts'
 import type { Json, JsonObject } from '#src/lib/json.ts'
 import type { Position } from '#src/events/envelope.ts'
 import type { IndexName } from '../../index-store.ts'
 import { numberIn, objectIn, objectsIn, textIn, valuesIn } from './answer-parts.ts'
 import { indicesOf, readBuild, readShapes, type Place, type Shapes } from './builds.ts'
+import { reasonOf } from './client.ts'
 import { and, type Query } from './filter.ts'
 import { idField } from './mapping.ts'
 import { patiently } from './patience.ts'
@@ -33,11 +35,13 @@ const documentIn = (hit: JsonObject): StoredText => ({
   source: objectIn(hit['_source']),
 })
 
+/** Of days that are dropped meanwhile nothing is in it. */
 async function openMoment({ elasticsearch }: Place, index: IndexName, indices: readonly string[]): Promise<string> {
   const path = `/${indices.join(',')}`
   const call = { operation: 'freeze', subject: index, method: 'POST' } as const
-  await elasticsearch.send({ ...call, path: `${path}/_refresh` })
-  const query = { keep_alive: keptFor }
+  const those = { ignore_unavailable: true, allow_no_indices: true }
+  await elasticsearch.send({ ...call, path: `${path}/_refresh`, query: those })
+  const query = { ...those, keep_alive: keptFor }
   const opened = await patiently(index, async () => {
     const answer = await elasticsearch.send({ ...call, path: `${path}/_pit`, query, accept: [503] })
     return answer.status === 200 ? answer.body : undefined
@@ -45,9 +49,13 @@ async function openMoment({ elasticsearch }: Place, index: IndexName, indices: r
   return textIn(opened['id'])
 }
 
+/** How often a build is frozen again that loses days: one turn of retention may drop several. */
+const momentsMax = 10
+
 /**
  * Freezes all of a build at once. What its record says is written was written before: so after a refresh all of that is found, and
- * perhaps more. The record is read first.
+ * perhaps more. The record is read first. When a day is dropped no search of the moment is answered any more: then the rest is frozen
+ * again, which holds as much, and perhaps more.
  */
 export async function freezeBuild(place: Place, index: IndexName): Promise<FrozenBuild> {
   const { elasticsearch } = place
@@ -55,18 +63,30 @@ export async function freezeBuild(place: Place, index: IndexName): Promise<Froze
   const shapes = await readShapes(place, index)
   const indices = await indicesOf(place, index)
   let moment = indices.length === 0 ? undefined : await openMoment(place, index, indices)
+  const release = async (): Promise<void> => {
+    if (moment === undefined) return
+    const id = moment
+    moment = undefined
+    const call = { operation: 'release', subject: index, method: 'DELETE', path: '/_pit' } as const
+    await elasticsearch.send({ ...call, body: { id }, accept: [404] })
+  }
   const search = async (body: object): Promise<JsonObject> => {
-    if (moment === undefined) return {}
-    const { body: answer } = await elasticsearch.send({
-      operation: 'read',
-      subject: index,
-      method: 'POST',
-      path: '/_search',
-      query: { allow_partial_search_results: false },
-      body: { ...body, track_total_hits: false, pit: { id: moment, keep_alive: keptFor } },
-    })
-    moment = textIn(answer['pit_id']) || moment
-    return answer
+    const call = { operation: 'read', subject: index, method: 'POST', path: '/_search' } as const
+    const query = { allow_partial_search_results: false }
+    for (let moments = 1; moment !== undefined; moments++) {
+      const pit = { id: moment, keep_alive: keptFor }
+      const asked = { ...call, query, body: { ...body, track_total_hits: false, pit }, accept: [404] }
+      const { status, body: answer } = await elasticsearch.send(asked)
+      if (status === 200) {
+        moment = textIn(answer['pit_id']) || moment
+        return answer
+      }
+      const cause = new Error(reasonOf(answer))
+      if (moments === momentsMax) throw new TransientError({ operation: 'read', subject: index, cause })
+      await release()
+      moment = await openMoment(place, index, indices)
+    }
+    return {}
   }
   return {
     position,
@@ -90,18 +110,6 @@ export async function freezeBuild(place: Place, index: IndexName): Promise<Froze
       } while (after !== undefined)
     },
     count: (body) => search({ ...body, size: 0 }),
-    async release() {
-      if (moment === undefined) return
-      const id = moment
-      moment = undefined
-      await elasticsearch.send({
-        operation: 'release',
-        subject: index,
-        method: 'DELETE',
-        path: '/_pit',
-        body: { id },
-        accept: [404],
-      })
-    },
+    release,
   }
 }
