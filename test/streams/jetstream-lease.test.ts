@@ -10,6 +10,8 @@ import { createLeaseBoard, type LeaseBoard } from '#streams/jetstream/lease-boar
 import { natsEngine } from '../support/engines.ts'
 
 const ttlMs = 1_000
+/** Of leases that must not expire because this process stands still for a moment. */
+const longTtlMs = 4_000
 const partitions = 4
 
 type Holder = Readonly<{
@@ -26,12 +28,17 @@ describe('leases of partitions, on NATS', function () {
   let url: string
   let prefix: string
   let ending: (() => Promise<void>)[]
+  /** By partition, who works on it; and what two have worked on at once. */
+  let atWork: Map<number, Set<string>>
+  let overlaps: string[]
   before(async () => {
     url = await natsEngine()
   })
   beforeEach(() => {
     prefix = `t${randomUUID()}`
     ending = []
+    atWork = new Map()
+    overlaps = []
   })
   afterEach(async () => {
     for (const end of ending) await end()
@@ -40,7 +47,8 @@ describe('leases of partitions, on NATS', function () {
     await nats.close()
   })
 
-  const boardOn = (nats: Nats): Promise<LeaseBoard> => createLeaseBoard({ nats, prefix, ttlMs, replicas: 1 })
+  const boardOn = (nats: Nats, ms = ttlMs): Promise<LeaseBoard> =>
+    createLeaseBoard({ nats, prefix, ttlMs: ms, replicas: 1 })
 
   /** Never aborted: what does not end when it is told to. */
   const forEver = new AbortController().signal
@@ -54,10 +62,14 @@ describe('leases of partitions, on NATS', function () {
     const stopped = new AbortController()
     const run = async (partition: number, signal: AbortSignal): Promise<void> => {
       if (fails()) throw new Error('it cannot work')
+      const here = atWork.get(partition) ?? new Set()
+      atWork.set(partition, here.add(id))
+      if (here.size > 1) overlaps.push(`${partition}: ${[...here].join(' and ')}`)
       works.add(partition)
       const until = obeys ? signal : forEver
       if (!until.aborted) await Promise.race([once(until, 'abort'), once(stopped.signal, 'abort')])
       works.delete(partition)
+      here.delete(id)
     }
     const held = holdPartitions({ board, id, partitions, ttlMs, run, onFailure: () => undefined }, stopped.signal)
     const stop = async (): Promise<void> => {
@@ -110,9 +122,8 @@ describe('leases of partitions, on NATS', function () {
     const other = await startHolder('b')
     await untilShared([lost, 2], [other, 2])
     await lost.cutOff()
-    while (lost.works.size > 0) await setTimeout(5)
-    expect(other.works.size, 'while the lost one may still have been at work').to.equal(2)
     await untilShared([lost, 0], [other, 4])
+    expect(overlaps, 'two at work on one').to.deep.equal([])
   })
 
   it('takes over from one that is lost and goes on all the same', async () => {
@@ -128,12 +139,12 @@ describe('leases of partitions, on NATS', function () {
     let failures = 0
     const first = await startHolder('a', { fails: () => ++failures <= 4 })
     await untilShared([first, 4])
-    expect(failures).to.equal(8)
+    expect(failures).to.be.at.least(8)
   })
 
   it('knows when a lease is no longer its own', async () => {
     const nats = await connectNats({ url })
-    const board = await boardOn(nats)
+    const board = await boardOn(nats, longTtlMs)
     const revision = (await board.take(0, 'a')) ?? 0
     expect(await board.take(0, 'b'), 'taken twice').to.equal(undefined)
     const renewed = (await board.renew(0, 'a', revision)) ?? 0
@@ -158,13 +169,13 @@ describe('leases of partitions, on NATS', function () {
     }
 
     it('are held by one process, until it lets go', async () => {
-      const board = await boardOn(await connected())
+      const board = await boardOn(await connected(), longTtlMs)
       const lost: string[] = []
-      const hold = (id: string) => holdLease({ board, name, id, ttlMs, onLost: () => lost.push(id) })
+      const hold = (id: string) => holdLease({ board, name, id, ttlMs: longTtlMs, onLost: () => lost.push(id) })
       const first = await hold('first')
       expect(await hold('second')).to.equal(undefined)
       // Longer than a lease that nobody renews.
-      await setTimeout(ttlMs * 1.5)
+      await setTimeout(longTtlMs * 1.5)
       expect(await hold('second')).to.equal(undefined)
       await first?.release()
       const second = await hold('second')
