@@ -28,7 +28,8 @@ const directoryBytesMax = 1024 ** 3
 /** Of what the server may store, all streams together take so much at most: the rest is for its own files. */
 const storageShare = 0.8
 const epochBytes = 10
-const electionTimeoutMs = 30_000
+/** An election takes some seconds, and servers that have only just begun on a busy machine some more. */
+const electionTimeoutMs = 60_000
 const electionPauseMs = 250
 
 type StreamInfo = Readonly<{

@@ -102,7 +102,7 @@ describe('a cluster on three NATS servers', function () {
     const left = servers.nodes[(leader + 1) % nodesCount]
     const lost = servers.nodes.filter((node) => node !== left)
     await Promise.all(lost.map((node) => node.kill()))
-    const alone = await connectNats({ url: left?.url ?? '', timeoutMs: 500 })
+    const alone = await connectNats({ url: left?.url ?? '', timeoutMs: 2_000 })
     const asked: string[] = []
     const counted: Nats = {
       ...alone,

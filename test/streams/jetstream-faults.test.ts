@@ -95,7 +95,7 @@ describe('the JetStream log when its server hangs', function () {
   this.timeout(300_000)
   it('says in the end that the outcome is unknown, takes no more than its queue holds, and stores each id once', async () => {
     const server = await startPlainNats('jetstream { store_dir: "$FOLDER/store", sync_interval: always }')
-    const nats = await connectNats({ url: server.url, timeoutMs: 500 })
+    const nats = await connectNats({ url: server.url, timeoutMs: 2_000 })
     await provisionLogs(nats, testProvision)
     const stream = await openJetStream(nats, { partition: '0', limits: { ...limits, appendQueueEventsMax: 100 } })
     const events = makeEvents(300)
