@@ -8,7 +8,6 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { parseEnv } from 'node:util'
 import { expect } from 'chai'
 import { formatTimeNs } from '#src/lib/time.ts'
-import { TransientError } from '#src/lib/failure.ts'
 import { stringifyJson, type JsonObject } from '#src/lib/json.ts'
 import { askApi } from '#streams/jetstream/api.ts'
 import { connectNats, type Nats } from '#streams/jetstream/connect.ts'
@@ -107,19 +106,6 @@ async function answersOf(reader: Reader, paths: readonly string[]): Promise<read
     answers.push(JSON.parse(stringifyJson(body), withoutPlaces) as JsonObject)
   }
   return answers
-}
-
-/** Of a cluster that has just begun, whose state cannot be read yet. */
-async function untilFolded(server: Running): Promise<void> {
-  const folded = (): Promise<true | undefined> =>
-    untilIndexed(server).then(
-      () => true,
-      (error: unknown) => {
-        if (!(error instanceof TransientError)) throw error
-        return undefined
-      },
-    )
-  while ((await folded()) === undefined) await nextTurn()
 }
 
 type Ran = Readonly<{ code: number; out: string; err: string }>
@@ -295,7 +281,7 @@ describe('throughline move-log', function () {
       const given = { ...cluster.environment, ...parseEnv(readFileSync(join(dataFolder, 'cluster.env'), 'utf8')) }
       const counts = ['--ingest', '2', '--project', '2', '--query', '2', '--data', dataFolder]
       server = await start(dataFolder, ['infra/cluster/cluster.ts', ...counts], given)
-      await untilFolded(server)
+      await untilIndexed(server)
     })
     after(() => server.program.stop())
 

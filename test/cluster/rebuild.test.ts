@@ -174,7 +174,8 @@ describe('rebuild and verify, beside a running cluster', function () {
     expect(listOf(await cli(test, 'dead-letters', 'list'), 'dead_letters')).to.deep.equal([])
     const repaired = await run('rebuild', 'logs', '--json')
     expect(repaired.code, repaired.err).to.equal(0)
-    await untilRead()
+    // What the server says of the stop stays said.
+    await untilIndexed(test)
     expect(await findLog()).to.have.length(1)
     await verified('logs')
   })

@@ -7,7 +7,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { expect } from 'chai'
 import type { JsonObject } from '#src/lib/json.ts'
 import { cli } from '../support/cli.ts'
-import { answerOf, at, listOf, signIn, untilIndexed, type Reader } from '../support/client.ts'
+import { answerOf, at, completeAnswerOf, listOf, signIn, untilIndexed, type Reader } from '../support/client.ts'
 import { createRandom } from '../support/index-fixture.ts'
 import { watchReading } from '../support/reading-watch.ts'
 import { runVerb, type Ran } from '../support/run-program.ts'
@@ -96,7 +96,8 @@ describe('rebuild and verify, beside a running server', function () {
     expect(await live('logs')).not.to.equal(before)
     await untilIndexed(server)
     await verifyAll()
-    expect((await answerOf(reader, '/api/app/logs/search?q=order&limit=1'))['index']).to.include({ complete: true })
+    const found = await completeAnswerOf(reader, '/api/app/logs/search?q=order&limit=1')
+    expect(found['index']).to.include({ complete: true })
   })
 
   it('goes back to the build before at once, which has followed the log meanwhile', async () => {

@@ -1,4 +1,4 @@
-import { at, listOf, positionOf, type Reader } from './client.ts'
+import { answerOf, at, listOf, positionOf, type Reader } from './client.ts'
 import { sendingTo } from './workspace.ts'
 import type { Server } from './server.ts'
 
@@ -29,7 +29,7 @@ export function watchReading(
     let furthest = 0
     while (!stopped.signal.aborted) {
       const known = [...acked]
-      const { body } = await reader.get(`/api/app/logs/search?service=${service}&limit=1000`)
+      const body = await answerOf(reader, `/api/app/logs/search?service=${service}&limit=1000`)
       const position = Number(at(body, 'index', 'position'))
       const names = listOf(body, 'logs').map((log) => String(log['message']))
       const found = new Set(names)
