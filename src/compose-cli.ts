@@ -7,7 +7,7 @@ import { moveLog } from './cli/move-log.ts'
 import { runCli } from './cli/run-cli.ts'
 import type { CliServices, MoveRequest } from './cli/verb.ts'
 import { openBuilds } from './compose-builds.ts'
-import { foldersOf } from './compose-folders.ts'
+import { foldersOf, type Folders } from './compose-folders.ts'
 import { limitsBeside, openLogBeside } from './compose-log-beside.ts'
 import { limits, plans, readClusterConfig, type ClusterConfig } from './config.ts'
 import { loadSecrets } from './directory/secrets.ts'
@@ -21,28 +21,35 @@ const common = {
   openMove: async (request: MoveRequest) => (await import('./compose-move.ts')).openMove(request, process.env),
 }
 
+/** The files of a data folder. A verb that found nothing in the wrong folder would say that all is well: it throws PermanentError. */
+function filesOf(dataFolder: string): Folders {
+  const folders = foldersOf(dataFolder)
+  if (existsSync(folders.directoryFile)) return folders
+  const hint = 'start the server there first (npm start), or name its folder with --data'
+  throw new PermanentError({ operation: 'open', subject: `the data folder ${dataFolder}: nothing is in it`, hint })
+}
+
 /** The engines of a data folder, beside a server that may be running. */
 const embeddedServices: CliServices = {
   ...common,
   openDirectory: async (dataFolder) => {
-    const { directoryFile } = foldersOf(dataFolder)
-    if (!existsSync(directoryFile)) {
-      const hint = 'start the server there first (npm start), or name its folder with --data'
-      throw new PermanentError({ operation: 'open', subject: `the data folder ${dataFolder}: nothing is in it`, hint })
-    }
+    const { directoryFile } = filesOf(dataFolder)
     const { pepper } = loadSecrets({ dataFolder, random: randomBytes })
     const options = { file: directoryFile, partition: 'directory', thread: false, limits: limitsBeside }
     return { stream: await createSqliteStream(options), pepper }
   },
   openLogs: async (dataFolder) => {
-    const { logFile } = foldersOf(dataFolder)
+    const { logFile } = filesOf(dataFolder)
     return existsSync(logFile) ? [await openLogBeside({ file: logFile, partition: '0' })] : []
   },
   openIndexes: async (dataFolder) => {
-    const { indexFolder } = foldersOf(dataFolder)
+    const { indexFolder } = filesOf(dataFolder)
     return existsSync(indexFolder) ? [createSqliteIndexReader({ folder: indexFolder, limits })] : []
   },
-  openBuilds,
+  openBuilds: async (dataFolder) => {
+    filesOf(dataFolder)
+    return openBuilds(dataFolder)
+  },
   close: async () => undefined,
 }
 

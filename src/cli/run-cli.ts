@@ -10,7 +10,6 @@ import { verbs } from './verbs.ts'
 const common: ParseArgsOptionsConfig = {
   data: { type: 'string' },
   json: { type: 'boolean' },
-  help: { type: 'boolean', short: 'h' },
 }
 
 const usageOf = ({ name, names, usage }: Verb): string => ['throughline', name, ...names, usage].join(' ').trimEnd()
@@ -133,7 +132,16 @@ function tell(outcome: Outcome, asJson: boolean, io: CliIo, failureCode = 1): nu
   return failureCode
 }
 
-const isHelp = (word: string | undefined): boolean => word === undefined || ['help', '--help', '-h'].includes(word)
+const isHelpFlag = (word: string): boolean => word === '--help' || word === '-h'
+const isHelp = (word: string | undefined): boolean => word === undefined || word === 'help' || isHelpFlag(word)
+
+/** What `--help` behind some words is about: the verb that they name, or those that begin with the first of them. */
+function verbsAskedAbout(argv: readonly string[]): readonly Verb[] {
+  if (!argv.some(isHelpFlag)) return []
+  const [first = '', second = ''] = argv
+  const named = verbs.filter(({ name }) => name === `${first} ${second}`)
+  return named.length > 0 ? named : verbs.filter(({ name }) => name.split(' ', 1)[0] === first)
+}
 
 /**
  * Runs a verb; `argv` without node and the script. The exit code: 0 done, 1 refused or failed, 2 written wrongly. Answers go
@@ -145,14 +153,16 @@ export async function runCli(argv: readonly string[], io: CliIo, services: CliSe
     io.stdout.write(helpText(asked.length > 0 ? asked : verbs))
     return 0
   }
+  // Before anything else is read: who asks how a verb is written has not written it yet.
+  const asked = verbsAskedAbout(argv)
+  if (asked.length > 0) {
+    io.stdout.write(helpText(asked))
+    return 0
+  }
   let verb: Verb | undefined
   try {
     verb = findVerb(argv)
     const given = parseGiven(verb, argv.slice(verb.name.split(' ').length))
-    if (given.options['help'] === true) {
-      io.stdout.write(helpText([verb]))
-      return 0
-    }
     const outcome = await runVerb(verb, given, io, services)
     return tell(outcome, given.options['json'] === true, io, verb.failureCode)
   } catch (error) {

@@ -1,8 +1,9 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect } from 'chai'
+import { verbs } from '#src/cli/verbs.ts'
 import type { Workspace } from '#src/directory/directory.ts'
 import { createInstallation, createServices, type Installation } from './harness.ts'
 
@@ -299,6 +300,18 @@ describe('command line', () => {
       expect(existsSync(nowhere)).to.equal(false)
     })
 
+    it('of the folder are failures of every verb that looks into it', () => {
+      const empty = join(installation.dataFolder, 'empty')
+      mkdirSync(empty)
+      const looks = ['verify all', 'rebuild logs', 'rollback logs', 'builds', 'status', 'dead-letters list', 'replay']
+      for (const verb of looks) {
+        const { status, stdout, stderr } = runMain([...verb.split(' '), '--data', empty])
+        expect(stderr, verb).to.match(/^throughline: open the data folder .*nothing is in it \(.*--data\)\n$/)
+        expect([status, stdout], verb).to.deep.equal([verb === 'verify all' ? 2 : 1, ''])
+      }
+      expect(readdirSync(empty)).to.deep.equal([])
+    }).timeout(300_000)
+
     it('of the settings of a cluster are told in one line', () => {
       const { status, stderr } = runMain(['workspace', 'list'], { NATS_URL: 'nats://127.0.0.1:1' })
       expect(status).to.equal(2)
@@ -319,6 +332,21 @@ describe('command line', () => {
     expect((await run(['key', 'create', '--help'])).out)
       .to.include('--origin')
       .and.not.include('key revoke')
+  })
+
+  it('helps behind any verb, whatever else is missing, and behind the first word of some', async () => {
+    for (const { name } of verbs) {
+      for (const flag of ['--help', '-h']) {
+        const { code, out, err } = await run([...name.split(' '), flag])
+        expect([code, err], `${name} ${flag}`).to.deep.equal([0, ''])
+        expect(out.match(/^ {2}throughline /gm), `${name} ${flag}`).to.have.length(1)
+        expect(out).to.include(`throughline ${name}`)
+      }
+    }
+    const { code, out } = await run(['user', '--help'])
+    expect(code).to.equal(0)
+    expect(out).to.include('user create').and.include('user password').and.not.include('key create')
+    expect((await run(['dance', '--help'])).err).to.include('there is no verb "dance"')
   })
 
   it('works as a process of its own, beside a running one, and ends although its input stays open', async () => {
