@@ -13,7 +13,7 @@ import {
   type AppContext,
 } from './context.ts'
 import { html, type Html } from './html.ts'
-import { refusePage } from './page.ts'
+import { refusePage, seeOther } from './page.ts'
 
 const featureNames = { logs: 'logs', tracing: 'tracing', api_access: 'API access' } as const
 
@@ -123,6 +123,8 @@ function sendMembers(ctx: Context, app: AppContext): Promise<void> {
 export function createOverviewRoutes(app: AppContext): Route[] {
   const page = { method: 'GET', auth: 'session', signInPage: '/app/sign-in', refuse: refusePage } as const
   return [
+    // The address that the server says it listens on, opened as it is.
+    { method: 'GET', path: '/', auth: 'public', handler: (ctx) => seeOther(ctx, '/app') },
     { ...page, path: '/app', handler: (ctx) => sendOverview(ctx, app) },
     { ...page, path: '/app/members', handler: (ctx) => sendMembers(ctx, app) },
   ]

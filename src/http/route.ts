@@ -21,7 +21,7 @@ export type Route = Readonly<{
    */
   auth: (typeof auths)[number]
   handler: (ctx: Context) => Refusal | void | Promise<Refusal | void>
-  /** Sends refusals of this path, failures and 405 among them, in a form of its own. */
+  /** Sends refusals of this path, failures and 405 among them, in a form of its own, and 404 of what lies under it. */
   refuse?: (ctx: Context, refused: Refusal) => void
   /** `session` routes that are pages: a signed-out browser navigation goes to sign-in instead of 401. */
   signInPage?: string
@@ -60,6 +60,12 @@ async function run(ctx: Context, route: Route): Promise<void> {
 }
 
 const nameOf = ({ method, path }: Readonly<{ method: string; path: string }>): string => `${method} ${path}`
+
+/** How an address where nothing is gets refused: in the form of the longest path that it lies under. */
+function refuserAbove(routes: readonly Route[], address: string): NonNullable<Route['refuse']> {
+  const above = routes.filter(({ path }) => address.startsWith(`${path}/`))
+  return above.sort((a, b) => b.path.length - a.path.length)[0]?.refuse ?? sendProblem
+}
 
 /** A path that is no pattern: it stands for itself. */
 const plainPath = /^[\w./-]+$/
@@ -107,7 +113,7 @@ export function createRouter(routes: readonly Route[], session?: Middleware): Mi
     const layer = matched.pathAndMethod[0] ?? matched.path[0]
     const route = routeOfLayer.get(layer)
     if (layer === undefined || route === undefined) {
-      return sendProblem(ctx, refusal('not_found', `There is nothing at ${ctx.path}.`))
+      return refuserAbove(routes, ctx.path)(ctx, refusal('not_found', `There is nothing at ${ctx.path}.`))
     }
     routeOf.set(ctx, route)
     if (!matched.route) {

@@ -57,6 +57,29 @@ describe('pages', () => {
     expect((await stranger.get('/app/sign-in?next=%2Fapp%2Fkeys')).text).to.include('name="next" value="/app/keys"')
   })
 
+  it('begin at the bare address of the server', async () => {
+    for (const someone of [browser, createBrowser(site)]) {
+      const answer = await someone.get('/')
+      expect([answer.status, answer.location]).to.deep.equal([303, '/app'])
+    }
+  })
+
+  it('say so as a page where there is none, and to programs as a problem document', async () => {
+    for (const path of ['/app/nowhere', '/app/trace/a/b', '/app/%E0%A4%A']) {
+      const answer = await browser.get(path)
+      expect(answer.status, path).to.equal(404)
+      expect(answer.headers.get('content-type'), path).to.equal('text/html; charset=utf-8')
+      expect(answer.text, path).to.include(`There is nothing at ${path}.`)
+      const program = await browser.get(path, { accept: '*/*' })
+      expect([program.status, program.headers.get('content-type')], path).to.deep.equal([
+        404,
+        'application/problem+json',
+      ])
+    }
+    // Some programs name text/html among all that they accept: no address of the API answers with a page.
+    expect((await browser.get('/api/nowhere')).headers.get('content-type')).to.equal('application/problem+json')
+  })
+
   it('have one style sheet, and nothing from elsewhere', async () => {
     const sheet = await browser.get('/app/style.css')
     expect(sheet.headers.get('content-type')).to.include('text/css')

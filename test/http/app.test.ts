@@ -106,6 +106,12 @@ describe('http application', () => {
     expect(problem['request_id']).to.equal(response.headers.get('x-request-id'))
   })
 
+  it('answers an unknown path under a route in the form of that route', async () => {
+    const response = await ask('/passing/by')
+    expect([response.status, await response.text()]).to.deep.equal([404, 'own form: not_found'])
+    expect((await ask('/passingby')).headers.get('content-type')).to.equal('application/problem+json')
+  })
+
   for (const method of ['GET', 'OPTIONS', 'DELETE']) {
     it(`answers ${method} where only POST is known with 405 and Allow`, async () => {
       const response = await ask('/secret', { method })
