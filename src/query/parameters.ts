@@ -29,7 +29,8 @@ export const parsedText = <Value>(parse: (given: string) => Value | undefined, w
 export const listOf = <Item extends z.ZodType>(item: Item, max: number) => z.array(item).min(1).max(max).optional()
 
 /** A whole number between two bounds. */
-export const countOf = (min: number, max: number) => z.number('not a whole number').int().min(min).max(max)
+export const countOf = (min: number, max: number) =>
+  z.number(`not a whole number from ${min} to ${max}`).int().min(min).max(max)
 
 /** `limit`: 1 to a maximum. */
 export const limitOf = (max: number, usual: number) =>

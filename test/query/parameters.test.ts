@@ -63,6 +63,13 @@ describe('query parameters', () => {
     })
   }
 
+  it('names the bounds of a number that is outside of them', () => {
+    for (const search of ['limit=0', 'limit=201', 'limit=1.5', 'limit=twenty']) {
+      const result = readParameters(search, schema)
+      expect(result.ok ? '' : result.error.detail, search).to.equal('limit: not a whole number from 1 to 200')
+    }
+  })
+
   it('fingerprints a query by what it asks, not by order, page or page size', () => {
     expect(queryFingerprint('a=1&b=2&cursor=x&limit=5')).to.equal(queryFingerprint('b=2&a=1'))
     expect(queryFingerprint('a=1&workspace=w&b=')).to.equal(queryFingerprint('a=1'))
