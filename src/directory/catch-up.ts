@@ -1,13 +1,17 @@
 import { setTimeout as pause } from 'node:timers/promises'
+import type { Position } from '#src/events/envelope.ts'
 import { inTime } from '#src/lib/in-time.ts'
 import type { Stream } from '#streams/stream.ts'
-import type { Directory } from './create-directory.ts'
 
 /** How long a look at the log may take, and the view then; and the least time from one look to the next. */
 const timeoutMs = 1_000
 const pauseMs = 50
 
-type Options = Readonly<{ stream: Pick<Stream, 'head'>; followed: Directory['followed'] }>
+type Options = Readonly<{
+  stream: Pick<Stream, 'head'>
+  /** Whether the view has come to a position within so many milliseconds. */
+  followed: (position: Position, timeoutMs: number) => Promise<boolean>
+}>
 
 /**
  * Looks where the log ends and waits until the view is there. Who asks while others wait shares their look, so whoever asks, and

@@ -5,7 +5,7 @@ import type { IndexName } from '../../index-store.ts'
 import { createDigester, fingerprintOf } from '../digest.ts'
 import { compareText, type Row } from '../row.ts'
 import type { StoredEntry } from './read.ts'
-import type { Build } from './store.ts'
+import type { Build } from './build.ts'
 
 const textOfRow = ({ timeNs, numbers, keywords, tokens }: Row): string =>
   stringifyJson([timeNs, [...numbers], [...keywords], [...tokens]])

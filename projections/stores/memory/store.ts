@@ -1,16 +1,13 @@
 import { PermanentError } from '#src/lib/failure.ts'
 import { parseJson, stringifyJson } from '#src/lib/json.ts'
-import type { Position } from '#src/events/envelope.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import type { IndexAudit } from '../../index-audit.ts'
 import type {
-  Checkpoint,
   Hit,
   IndexName,
   IndexReader,
   IndexWriter,
   KeptDays,
-  Progress,
   Roster,
   Scope,
   Selection,
@@ -18,22 +15,12 @@ import type {
   WorkspaceEntries,
 } from '../../index-store.ts'
 import { dayBefore } from '#src/lib/day.ts'
-import { daysReplaced, type Collection, type DocumentId, type Entry, type Projection } from '../../projection.ts'
+import { daysReplaced, type DocumentId, type Entry } from '../../projection.ts'
 import { isBuildOf } from '../builds.ts'
-import { rowOf, shapeOf, type CollectionShape } from '../row.ts'
+import { rowOf } from '../row.ts'
 import { createMemoryAudit } from './audit.ts'
+import { openBuild, type Build } from './build.ts'
 import { facetsOf, histogramOf, hitOf, isSelected, refuseTooBroad, searchIn, type StoredEntry } from './read.ts'
-
-export type Build = {
-  collections: ReadonlyMap<string, Readonly<{ collection: Collection; shape: CollectionShape }>>
-  after: Position
-  checkpoint: Checkpoint
-  progress: Progress
-  /** By workspace and collection, then by day and id. */
-  stored: Map<string, Map<string, StoredEntry>>
-  /** What of a workspace comes up to here was erased, and is not written again by who comes late. */
-  erased: Map<WorkspaceId, Position>
-}
 
 /** Everything an index holds, in a fixed order: what two runs of the same events must have alike. */
 export type Dump = readonly Readonly<{ workspaceId: string; entry: Entry }>[]
@@ -49,20 +36,6 @@ const placeOf = (workspaceId: WorkspaceId, collection: string): string => `${wor
 
 /** A document as it comes back from any store: through its JSON. */
 const stored = (entry: Entry): Entry => ({ ...entry, document: parseJson(stringifyJson(entry.document)) as object })
-
-function openBuild(index: IndexName, projection: Projection, epoch: string, after: Position): Build {
-  const collections = Object.values(projection.collections) as unknown as readonly Collection[]
-  return {
-    collections: new Map(
-      collections.map((collection) => [collection.name, { collection, shape: shapeOf(collection) }]),
-    ),
-    after,
-    checkpoint: { epoch, position: after },
-    progress: { index, position: after, head: after, at: 0, caughtUpAt: 0 },
-    stored: new Map(),
-    erased: new Map(),
-  }
-}
 
 function removeReplaced(entries: Map<string, StoredEntry>, entry: Entry, lookbackDays: number): void {
   for (const day of daysReplaced(entry.day, lookbackDays)) {

@@ -3,7 +3,7 @@ import { parseQuantity } from '#src/events/quantity.ts'
 import type { Bound } from '#src/events/query-tree.ts'
 import type { Level } from '#src/events/telemetry.ts'
 import { levels } from '#src/events/telemetry.ts'
-import type { Parse } from './parse-query.ts'
+import type { Parse } from './parse.ts'
 import type { Part } from './tree.ts'
 import { takeQuoted } from './words.ts'
 

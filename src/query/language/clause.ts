@@ -1,7 +1,7 @@
 import { words } from '#src/events/tokens.ts'
 import { wildcardShapes } from '#src/events/wildcard.ts'
 import { takeComparison, takeRange } from './bounds.ts'
-import type { FieldContext, Parse } from './parse-query.ts'
+import type { FieldContext, Parse } from './parse.ts'
 import { checkRegex } from './check-regex.ts'
 import type { Part } from './tree.ts'
 import { negatePart } from './tree.ts'

@@ -1,17 +1,14 @@
-import type { Limits } from '#src/config.ts'
 import type { QueryTree } from '#src/events/query-tree.ts'
 import type { Result } from '#src/lib/result.ts'
 import { fail, ok } from '#src/lib/result.ts'
 import { parseClause } from './clause.ts'
+import type { Parse, QueryLimits } from './parse.ts'
 import { printQuery } from './print-query.ts'
-import type { Reader } from './reader.ts'
-import { createReader } from './reader.ts'
+import { createReader, type Reader } from './reader.ts'
 import type { QuerySyntaxRefusal } from './refuse.ts'
 import { QueryStop } from './refuse.ts'
 import type { Part } from './tree.ts'
 import { joinParts, negatePart } from './tree.ts'
-
-export type QueryLimits = Pick<Limits, 'queryCharactersMax' | 'queryTermsMax' | 'queryDepthMax'>
 
 export type ParsedQuery = Readonly<{
   tree: QueryTree
@@ -20,21 +17,6 @@ export type ParsedQuery = Readonly<{
   /** What of the text was left out, or is understood otherwise than it may look. */
   warnings: readonly string[]
 }>
-
-/** Where the parse stands. `field` is the field of the group that it is in: `field:(a OR b)`. */
-export type Parse = Readonly<{
-  reader: Reader
-  limits: QueryLimits
-  field: FieldContext | undefined
-  /** Parentheses and negations around this place. */
-  depth: number
-  warn(message: string): void
-  /** Counts a condition that begins at this position. */
-  countTerm(position: number): void
-  /** The expression in the parentheses that open here. */
-  parenthesized(parse: Parse): Part
-}>
-export type FieldContext = Readonly<{ name: string; exact: boolean }>
 
 const termsExpected = ['a word', '"a phrase"', 'field:value', '(', 'NOT']
 const warningsMax = 20
