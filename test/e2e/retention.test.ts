@@ -10,6 +10,7 @@ import type { JsonObject } from '#src/lib/json.ts'
 import { createSqliteStream } from '#streams/sqlite/stream.ts'
 import { cli } from '../support/cli.ts'
 import { at, listOf } from '../support/client.ts'
+import { untilDayLasts } from '../support/day.ts'
 import { runProgram } from '../support/run-program.ts'
 import { newDataFolder, removeFolder, startServer, type Server } from '../support/server.ts'
 import { sendingTo } from '../support/workspace.ts'
@@ -18,12 +19,13 @@ const workspaceId = workspaceIdOf('old')
 const daysAgo = [60, 39, 38, 32, 31, 30, 1, 0]
 
 describe('a server on a log of sixty days', function () {
-  this.timeout(300_000)
+  this.timeout(600_000)
   let server: Server
   let today: string
   const ago = (days: number): string => dayBefore(today, days)
 
   before(async () => {
+    await untilDayLasts(240_000)
     const dataFolder = await newDataFolder()
     await mkdir(join(dataFolder, 'log'))
     const file = join(dataFolder, 'log', '0.db')
