@@ -26,13 +26,14 @@ export const isFolded = ({ at }: Pick<Heartbeat, 'at'>, nowMs: number): boolean 
  * A build beside the live one. `building`: a rebuild folds it, nobody else (`workspaceId`: all others were copied).
  * `candidate`: the projector folds it, and readers move to it when it stands where the live one does. `kept`: readers used it;
  * it is folded on, so that they can go back, until then (ms; without: until somebody says otherwise). `dropped`: it goes as soon as
- * who folds it has let go.
+ * who folds it has let go. `heldSinceMs`: since when the log is not cut because the build, which nobody folds, has not had its beginning.
  */
 export type FollowedBuild = Readonly<{
   index: IndexName
   as: 'building' | 'candidate' | 'kept' | 'dropped'
   untilMs?: number
   workspaceId?: WorkspaceId
+  heldSinceMs?: number
 }>
 
 /** Which builds of a projection are folded, and which of them readers use. `revision` grows with each change, from 0. */

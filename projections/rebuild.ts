@@ -2,14 +2,14 @@ import { present } from '#src/lib/assert.ts'
 import { PermanentError, TransientError } from '#src/lib/failure.ts'
 import type { Position } from '#src/events/envelope.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
-import { nextBuild } from './build-name.ts'
+import { buildNumber, nextBuild } from './build-name.ts'
 import type { BuildContext } from './build-place.ts'
 import type { BuildTask } from './fold-share.ts'
 import { foldShares } from './fold-shares.ts'
 import type { IndexName, IndexWriter } from './index-store.ts'
 import { moveReaders, type Moved } from './move-readers.ts'
 import type { Projection } from './projection.ts'
-import { begin, changeRoster, forget, giveUp, keepOn, nominate } from './roster.ts'
+import { begin, changeRoster, forget, giveUp, holding, keepOn, nominate } from './roster.ts'
 import { withSeenEvents } from './seen-events.ts'
 import { verify, type Verdict } from './verify.ts'
 
@@ -81,7 +81,9 @@ async function findBuild(
   const resumable = begun.find(({ index, workspaceId: of }) => {
     const build = stored.find((one) => one.index === index)
     // A copy may have been cut short: such a build is made anew.
-    return of === undefined && workspaceId === undefined && build?.epoch === stream.epoch && build.after === from
+    if (of !== undefined || workspaceId !== undefined || build?.epoch !== stream.epoch) return false
+    // One of another version is folded by another fold.
+    return build.after === from && buildNumber(projection, index) !== undefined
   })
   const index = resumable?.index ?? (await nextBuild(writer, projection))
   const stale = begun.map((build) => build.index).filter((name) => name !== resumable?.index)
@@ -130,6 +132,9 @@ async function beginBuild(
     const { changed } = await changeRoster(writer, name, begin(index, workspaceId))
     if (!changed) return beginBuild(context, writer, projection, options)
     await openNew(context, writer, projection, { index, after: from, signal })
+  } else {
+    // Retention counts anew for how long it is left.
+    await changeRoster(writer, name, holding(index, undefined))
   }
   return { projection: name, fold: projection, index, after: from, until: from, former: live, resumed: resumes }
 }

@@ -6,20 +6,22 @@ import type { Clock } from '#src/lib/clock.ts'
 import { dayBefore, dayOf } from '#src/lib/day.ts'
 import type { Timers } from '#src/lib/timers.ts'
 import { daysNeeded, type Keepings } from './first-days.ts'
-import type { IndexName, IndexWriter } from './index-store.ts'
+import { isFolded, type IndexName, type IndexWriter } from './index-store.ts'
 import type { Projection } from './projection.ts'
-import { followedAs } from './roster.ts'
+import { changeRoster, followedAs, giveUp, holding } from './roster.ts'
 
 export type RetentionLimits = Readonly<{
   retentionEveryMs: number
   /** An event stays in the log for the days of its plan, at least so many, and so many more than that. */
   logDaysMin: number
   logDaysMore: number
+  /** So long it stays for a build that nobody folds and readers do not use, and which has not had it. */
+  logDaysHeldMax: number
   projectorBatchEventsMax: number
 }>
 export type RetentionOptions = Readonly<{
   stream: Stream
-  writer: Pick<IndexWriter, 'builds' | 'roster' | 'dropDays'>
+  writer: Pick<IndexWriter, 'builds' | 'roster' | 'changeRoster' | 'dropDays'>
   projections: readonly Projection[]
   clock: Clock
   timers: Timers
@@ -28,21 +30,39 @@ export type RetentionOptions = Readonly<{
   keepings(): Promise<Keepings>
 }>
 
-/** What one turn has done: how many days of indexes went, and up to where the log was cut, if it was. */
-export type Retained = Readonly<{ dropped: number; cutTo: Position | undefined }>
+/**
+ * What one turn has done: how many days of indexes went, and up to where the log was cut, if it was. `heldBy`: builds because of which
+ * that was not further. `givenUp`: those that have kept it for too long, and go.
+ */
+export type Retained = Readonly<{
+  dropped: number
+  cutTo: Position | undefined
+  heldBy: readonly IndexName[]
+  givenUp: readonly IndexName[]
+}>
 
-type Build = Readonly<{ projection: Projection; index: IndexName; checkpoint: Position; isFolded: boolean }>
+type Build = Readonly<{
+  projection: Projection
+  index: IndexName
+  checkpoint: Position
+  isFolded: boolean
+  /** Nobody folds it, and readers do not use it. */
+  isLeft: boolean
+  heldSinceMs: number | undefined
+}>
+
+const dayMs = 86_400_000
 
 const pollMs = 1_000
 /** So often is looked whether builds have come to where the log stood. */
 const pollsMax = 60
 
 /** The builds of this log that are not about to go. `isFolded`: a projector follows the log with it. */
-async function buildsOf({ stream, writer, projections }: RetentionOptions): Promise<readonly Build[]> {
+async function buildsOf({ stream, writer, projections, clock }: RetentionOptions): Promise<readonly Build[]> {
   const found: Build[] = []
   for (const projection of projections) {
     const roster = await writer.roster(projection.name)
-    for (const { index, epoch, checkpoint } of await writer.builds(projection.name)) {
+    for (const { index, epoch, checkpoint, heartbeat } of await writer.builds(projection.name)) {
       const as = followedAs(roster, index)
       if (epoch !== stream.epoch || as === 'dropped') continue
       found.push({
@@ -50,6 +70,8 @@ async function buildsOf({ stream, writer, projections }: RetentionOptions): Prom
         index,
         checkpoint,
         isFolded: roster.live === index || as === 'candidate' || as === 'kept',
+        isLeft: roster.live !== index && !isFolded(heartbeat, clock()),
+        heldSinceMs: roster.followed.find((one) => one.index === index)?.heldSinceMs,
       })
     }
   }
@@ -113,22 +135,51 @@ async function sayBeginningAgain({ stream, clock }: RetentionOptions, upTo: Posi
   }
 }
 
-/** Whatever is stored of the log can be folded on: nothing goes that a build has not had. */
-async function hadByAll(options: RetentionOptions): Promise<Position> {
-  const builds = await buildsOf(options)
-  return areAllBuilt(options, builds) ? Math.min(...builds.map(({ checkpoint }) => checkpoint)) : beforeAll
+type Kept = Readonly<{ upTo: Position; builds: readonly Build[]; givenUp: readonly IndexName[] }>
+
+/**
+ * The builds that may still be folded on from where they are. One that has kept the log from being cut for too long, and that nobody
+ * folds or reads, is given up: who folds the others removes it. Since when it does is noted in the roster.
+ */
+async function letGoOfLeft(options: RetentionOptions, old: Position): Promise<Pick<Kept, 'builds' | 'givenUp'>> {
+  const { writer, clock, limits } = options
+  const builds: Build[] = []
+  const givenUp: IndexName[] = []
+  for (const build of await buildsOf(options)) {
+    const { projection, index, isLeft, checkpoint, heldSinceMs } = build
+    const since = isLeft && checkpoint < old ? (heldSinceMs ?? clock()) : undefined
+    const isOver = since !== undefined && clock() - since >= limits.logDaysHeldMax * dayMs
+    const change = isOver ? giveUp(index) : holding(index, since)
+    const { roster } = await changeRoster(writer, projection.name, change)
+    if (followedAs(roster, index) === 'dropped') givenUp.push(index)
+    else builds.push(build)
+  }
+  return { builds, givenUp }
 }
 
-async function cutLog(options: RetentionOptions, signal: AbortSignal): Promise<Position | undefined> {
+/** How far the log may be cut. Whatever is stored of it can be folded on: nothing goes that a build has not had. */
+async function keptFor(options: RetentionOptions, old: Position): Promise<Kept> {
+  const { builds, givenUp } = await letGoOfLeft(options, old)
+  const had = areAllBuilt(options, builds) ? Math.min(...builds.map(({ checkpoint }) => checkpoint)) : beforeAll
+  return { upTo: Math.min(old, had), builds, givenUp }
+}
+
+const nothingCut = { cutTo: undefined, heldBy: [], givenUp: [] } as const
+
+async function cutLog(options: RetentionOptions, signal: AbortSignal): Promise<Omit<Retained, 'dropped'>> {
   const { stream, clock } = options
   const before = await stream.first()
   const old = await endOfOld(options, clock(), signal)
-  if (before === undefined || signal.aborted) return undefined
+  if (before === undefined || signal.aborted) return nothingCut
   await sayBeginningAgain(options, old)
-  const upTo = Math.min(old, await hadByAll(options))
+  const { upTo, builds, givenUp } = await keptFor(options, old)
   // Also where there is nothing new: a cut that was broken off has left something.
   if (!signal.aborted) await stream.cut(upTo)
-  return upTo >= before.position ? upTo : undefined
+  return {
+    cutTo: upTo >= before.position ? upTo : undefined,
+    heldBy: builds.flatMap(({ index, checkpoint }) => (checkpoint < old ? [index] : [])),
+    givenUp,
+  }
 }
 
 /**
@@ -140,8 +191,7 @@ export async function applyRetention(
   signal: AbortSignal = new AbortController().signal,
 ): Promise<Retained> {
   const dropped = await dropDays(options, signal)
-  const cutTo = signal.aborted ? undefined : await cutLog(options, signal)
-  return { dropped, cutTo }
+  return { dropped, ...(signal.aborted ? nothingCut : await cutLog(options, signal)) }
 }
 
 export type RetentionEvents = Readonly<{ onRetained(retained: Retained): void; onFailure(error: unknown): void }>

@@ -77,6 +77,21 @@ export const forget =
   (roster) =>
     followedAs(roster, index) === undefined ? undefined : { ...roster, followed: without(roster, index) }
 
+/** Since when (ms) the log is not cut because of this build; undefined: it is no more. One that has no name here counts as a rebuild's. */
+export const holding =
+  (index: IndexName, sinceMs: number | undefined): Change =>
+  (roster) => {
+    const build = roster.followed.find((one) => one.index === index)
+    if (build?.heldSinceMs === sinceMs || roster.live === index) return undefined
+    const { heldSinceMs: _, ...rest } = build ?? { index, as: 'building' as const }
+    const marked = sinceMs === undefined ? rest : { ...rest, heldSinceMs: sinceMs }
+    const { followed } = roster
+    return {
+      ...roster,
+      followed: build === undefined ? [...followed, marked] : followed.map((one) => (one === build ? marked : one)),
+    }
+  }
+
 /** Kept builds whose time is over. */
 export const expired = ({ followed }: Roster, nowMs: number): readonly FollowedBuild[] =>
   followed.filter(({ as, untilMs }) => as === 'kept' && untilMs !== undefined && untilMs <= nowMs)

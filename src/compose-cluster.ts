@@ -74,7 +74,13 @@ const openDirectory = (stream: JetStream, clock: Clock, { pepper }: ClusterConfi
 type Projector = Readonly<{ projector: ProjectorThread; sampler: Sampler | undefined; close(): Promise<void> }>
 
 const noProjector: Projector = {
-  projector: { start: () => undefined, stop: async () => undefined, folded: () => [], daysDropped: () => 0 },
+  projector: {
+    start: () => undefined,
+    stop: async () => undefined,
+    folded: () => [],
+    daysDropped: () => 0,
+    buildsHolding: () => 0,
+  },
   sampler: undefined,
   close: async () => undefined,
 }

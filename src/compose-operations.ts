@@ -21,7 +21,7 @@ export function createOperationsHttp({ engines, metrics, isReady }: Options): Ht
     clock,
   })
   observeDeadLetters(metrics, streams, projections)
-  observeRetention(metrics, streams, projector.daysDropped)
+  observeRetention(metrics, streams, projector)
   const routes = createOperationsRoutes({ metrics, isReady })
   const app = createHttpApp({ routes, random: Math.random, trustedProxies: 0, report: reportFailure })
   return createHttpServer(app.callback(), { limits })

@@ -16,7 +16,13 @@ type ProjectorTrouble = Readonly<{ projection: string; reason: string; retried: 
 export type ProjectorMessage =
   | ProjectorTrouble
   | Readonly<{ partition: string; isFolded: boolean }>
-  | Readonly<{ daysDropped: number }>
+  | Readonly<{
+      partition: string
+      daysDropped: number
+      /** Builds because of which its log is not cut as far as it might be; those that are given up for that. */
+      heldBy: readonly string[]
+      givenUp: readonly string[]
+    }>
   | Readonly<{ partition: string; notRetained: string }>
 
 function describe(message: ProjectorTrouble): string {
@@ -35,9 +41,34 @@ export type ProjectorThread = Readonly<{
   folded(): readonly string[]
   /** How many days of indexes it has dropped. */
   daysDropped(): number
+  /** How many builds keep logs from being cut, of those that it folds. */
+  buildsHolding(): number
 }>
 
 const restartPauseMs = 1_000
+
+/** Which builds keep logs from being cut, partition by partition; the operator hears of it when that changes. */
+function createHolding() {
+  const held = new Map<string, readonly string[]>()
+  return {
+    hear({
+      partition,
+      heldBy,
+      givenUp,
+    }: Readonly<{ partition: string; heldBy: readonly string[]; givenUp: readonly string[] }>): void {
+      const before = held.get(partition) ?? []
+      held.set(partition, heldBy)
+      for (const build of givenUp)
+        console.error(`${build} of partition ${partition} has not been folded for long and goes`)
+      if (heldBy.length === 0 || heldBy.join() === before.join()) return
+      console.error(
+        `the log of partition ${partition} is kept for longer than it need be: ${heldBy.join(', ')} has not had its beginning (see throughline builds)`,
+      )
+    },
+    clear: (partition?: string): void => void (partition === undefined ? held.clear() : held.delete(partition)),
+    count: (): number => [...held.values()].reduce((sum, { length }) => sum + length, 0),
+  }
+}
 
 /**
  * A projector in a thread of its own: `program` is a file beside this one, which gets `data`. It is loaded at once and waits to be started. One that ends is started again after a
@@ -49,6 +80,7 @@ export function createProjectorThread(program: string, data: object): ProjectorT
   let current: Worker | undefined
   const folded = new Set<string>()
   let dropped = 0
+  const holding = createHolding()
 
   const hear = (message: ProjectorMessage): void => {
     if ('notRetained' in message) {
@@ -59,11 +91,15 @@ export function createProjectorThread(program: string, data: object): ProjectorT
     }
     if ('daysDropped' in message) {
       dropped += message.daysDropped
-      return
+      return holding.hear(message)
     }
     if (!('isFolded' in message)) return console.error(describe(message))
-    if (message.isFolded) folded.add(message.partition)
-    else folded.delete(message.partition)
+    if (message.isFolded) {
+      folded.add(message.partition)
+      return
+    }
+    folded.delete(message.partition)
+    holding.clear(message.partition)
   }
   const load = (): Worker => {
     const thread = new Worker(new URL(program, import.meta.url), { workerData: data, name: 'projector' })
@@ -72,6 +108,7 @@ export function createProjectorThread(program: string, data: object): ProjectorT
     thread.once('exit', () => {
       current = undefined
       folded.clear()
+      holding.clear()
       if (isRunning) restart = setTimeout(run, restartPauseMs)
     })
     current = thread
@@ -99,6 +136,7 @@ export function createProjectorThread(program: string, data: object): ProjectorT
     },
     folded: () => [...folded],
     daysDropped: () => dropped,
+    buildsHolding: holding.count,
   }
 }
 

@@ -68,7 +68,8 @@ export const retainPartition = (
       keepings: createKeepings(directory),
     },
     {
-      onRetained: ({ dropped }) => tell({ daysDropped: dropped }),
+      onRetained: ({ dropped, heldBy, givenUp }) =>
+        tell({ partition: stream.partition, daysDropped: dropped, heldBy, givenUp }),
       onFailure: (error) => tell({ partition: stream.partition, notRetained: explain(error) }),
     },
   )

@@ -51,6 +51,8 @@ export const limits = {
   /** Days that an event stays in the log whatever its plan, because a month's allowance is told by it; and how much longer than its plan. */
   logDaysMin: 31,
   logDaysMore: 7,
+  /** Days that the log is not cut for a build that nobody folds, before that build is given up. */
+  logDaysHeldMax: 14,
   /** Documents that a projector keeps loaded between batches, for each projection: how many, and about how many bytes. */
   cachedDocumentsMax: 50_000,
   cachedBytesMax: 64 * 1024 * 1024,

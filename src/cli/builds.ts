@@ -10,7 +10,7 @@ const stateOf = (roster: Roster, index: string): string =>
 function buildJson(roster: Roster, build: StoredBuild, partition: string, head: number) {
   const { index, after, checkpoint, heartbeat } = build
   const position = Math.max(checkpoint, heartbeat.position)
-  const untilMs = roster.followed.find((one) => one.index === index)?.untilMs
+  const { untilMs, heldSinceMs } = roster.followed.find((one) => one.index === index) ?? {}
   return {
     build: index,
     partition,
@@ -19,6 +19,7 @@ function buildJson(roster: Roster, build: StoredBuild, partition: string, head: 
     lag: Math.max(0, head - position),
     after,
     kept_until: isoTime(untilMs ?? null),
+    log_held_since: isoTime(heldSinceMs ?? null),
   }
 }
 
@@ -41,7 +42,8 @@ export const builds: Verb = {
   name: 'builds',
   names: [],
   usage: '',
-  about: 'lists the builds of each index: which readers use, which are kept to go back to, how far each is',
+  about:
+    'lists the builds of each index: which readers use, which are kept to go back to, how far each is, and for which that nobody folds the log is not cut',
   options: {},
   run: async (given) => {
     const all = (await withBuilds(given, buildsOf)).flat()
@@ -52,8 +54,9 @@ export const builds: Verb = {
       String(one.position),
       String(one.lag),
       one.kept_until ?? '',
+      one.log_held_since ?? '',
     ])
-    const text = table([['BUILD', 'PARTITION', 'STATE', 'POSITION', 'LAG', 'KEPT UNTIL'], ...rows])
+    const text = table([['BUILD', 'PARTITION', 'STATE', 'POSITION', 'LAG', 'KEPT UNTIL', 'LOG HELD SINCE'], ...rows])
     return ok({ json: { builds: all }, text })
   },
 }

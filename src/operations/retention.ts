@@ -2,9 +2,11 @@ import type { Stream } from '#streams/stream.ts'
 import type { Metrics, Sample } from './metrics.ts'
 
 type Log = Pick<Stream, 'partition' | 'first'>
+/** What retention has done here, and what keeps it from more. */
+type Done = Readonly<{ daysDropped(): number; buildsHolding(): number }>
 
-/** Where each log begins, which is asked of it when the figure is; and what this process has dropped of indexes. */
-export function observeRetention(metrics: Metrics, logs: readonly Log[], daysDropped: () => number): void {
+/** Where each log begins, which is asked of it when the figure is; what this process has dropped of indexes, and what keeps it from cutting. */
+export function observeRetention(metrics: Metrics, logs: readonly Log[], { daysDropped, buildsHolding }: Done): void {
   const firsts = async (valueOf: (first: Readonly<{ position: number; receivedAt: number }>) => number) => {
     const samples = logs.map(async ({ partition, first }): Promise<readonly Sample[]> => {
       const found = await first()
@@ -21,4 +23,9 @@ export function observeRetention(metrics: Metrics, logs: readonly Log[], daysDro
   metrics.gauge('throughline_index_days_dropped', 'Days of indexes that this process has dropped.', () => [
     { labels: {}, value: daysDropped() },
   ])
+  metrics.gauge(
+    'throughline_log_holding_builds',
+    'Builds because of which logs that this process folds are not cut as far as they might be.',
+    () => [{ labels: {}, value: buildsHolding() }],
+  )
 }

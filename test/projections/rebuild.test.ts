@@ -7,6 +7,7 @@ import type { Decoders } from '#projections/decoded-event.ts'
 import type { IndexReader, IndexWriter } from '#projections/index-store.ts'
 import { dropBuild, rollBack } from '#projections/move-readers.ts'
 import { planRebuild, rebuild, type RebuildOptions, type RebuildProgress } from '#projections/rebuild.ts'
+import { begin, changeRoster, holding } from '#projections/roster.ts'
 import { createMemoryIndexStore } from '#projections/stores/memory/store.ts'
 import { createSqliteIndexReader } from '#projections/stores/sqlite/reader.ts'
 import { createSqliteIndexWriter } from '#projections/stores/sqlite/writer.ts'
@@ -178,6 +179,36 @@ for (const [name, create] of Object.entries(places)) {
       }
       await counted({ signal: cut.signal, onProgress })
       expect(await counted()).to.be.below(whole)
+    })
+
+    it('does not go on with a build of another version, and removes it', async () => {
+      const older = 'counting-v0-001'
+      const writer = place.writer()
+      await writer.open(older, counting, stream.epoch)
+      await changeRoster(writer, 'counting', begin(older))
+      const [plan] = await planRebuild(context, [counting])
+      expect(plan).to.include({ index: 'counting-v1-002', resumes: false })
+      const [done] = await rebuild(context, [counting])
+      expect(done).to.include({ index: 'counting-v1-002', resumed: false, outcome: 'moved' })
+      expect((await writer.builds('counting')).map(({ index }) => index)).not.to.include(older)
+      await writer.close()
+    })
+
+    it('is left for as long again from when it goes on', async () => {
+      const ended = new AbortController()
+      const onProgress = ({ phase }: RebuildProgress): void => void (phase === 'fold' && ended.abort())
+      await rebuild(context, [counting], { onProgress, signal: ended.signal }).catch(() => undefined)
+      const writer = place.writer()
+      const [begun] = (await writer.roster('counting')).followed
+      await changeRoster(writer, 'counting', holding(begun?.index ?? '', 1))
+      const marks: (number | undefined)[] = []
+      const look = async (): Promise<unknown> =>
+        marks.push((await writer.roster('counting')).followed.find(({ as }) => as === 'building')?.heldSinceMs)
+      await look()
+      const looking = { ...context, index: { ...context.index, fold: async () => void (await look()) } }
+      await rebuild(looking, [counting]).catch(() => undefined)
+      expect(marks).to.deep.equal([1, undefined])
+      await writer.close()
     })
 
     it('begins its build again when something passes that is in its way', async () => {

@@ -7,7 +7,6 @@ import { liveBuilds, verify, type Verdict } from '#projections/verify.ts'
 import { beginLedgers } from '#src/ingest/begin-ledgers.ts'
 import { createMonthLedger } from '#src/ingest/ledger.ts'
 import { sealClosing, sealLedgerEvent } from '#src/events/allowance.ts'
-import { beforeAll as beforeEvents } from '#src/events/envelope.ts'
 import { dayOf } from '#src/lib/day.ts'
 import { firstDayBy, type FirstDay } from '#projections/first-days.ts'
 import type { IndexAudit } from '#projections/index-audit.ts'
@@ -186,7 +185,12 @@ function retentionSuite(
       await expectRetained(world)
       expect((await ledgersForNewcomer(world)).standing).to.deep.equal([4_711, 4_711])
       expectEqual(await verifyAll(world))
-      expect(await world.retain(), 'there is nothing left to do').to.deep.equal({ dropped: 0, cutTo: undefined })
+      expect(await world.retain(), 'there is nothing left to do').to.deep.equal({
+        dropped: 0,
+        cutTo: undefined,
+        heldBy: [],
+        givenUp: [],
+      })
     })
 
     it('a day ends at midnight, UTC', async () => {
@@ -201,30 +205,6 @@ function retentionSuite(
       await world.retain()
       expect((await daysHeld(world, buildNamed('logs'), free))[0]).to.equal(ago(7))
       expect(dayOf((await world.stream.first())?.receivedAt ?? 0)).to.equal(ago(37))
-    })
-
-    it('a build that is behind is left as it is, and what it has not had stays in the log', async () => {
-      await live(60, 50)
-      const { writer, context, stream } = world
-      const [logs] = projections.filter(({ name }) => name === 'logs')
-      if (logs === undefined) throw new Error('there are logs')
-      const behind = buildName(logs, 7)
-      await writer().open(behind, logs, stream.epoch)
-      await writer().write(behind, [], { epoch: stream.epoch, position: beforeEvents })
-      await live(49, 0, world.retain)
-      expect(dayOf((await stream.first())?.receivedAt ?? 0)).to.equal(ago(60))
-      expectEqual(
-        await verify(
-          context,
-          await liveBuilds(
-            context,
-            projections.map(({ name }) => name),
-          ),
-        ),
-      )
-      await writer().drop(behind)
-      await world.retain()
-      await expectRetained(world)
     })
 
     it('says what is wrong on a day that is seen, and only there', async () => {

@@ -1,0 +1,87 @@
+import { expect } from 'chai'
+import { buildName } from '#projections/build-name.ts'
+import type { IndexName } from '#projections/index-store.ts'
+import type { Projection } from '#projections/projection.ts'
+import { projections } from '#projections/registry.ts'
+import type { Retained } from '#projections/retention.ts'
+import { changeRoster, followedAs, keepOn, promoteTo } from '#projections/roster.ts'
+import { beforeAll as beforeEvents, type Position } from '#src/events/envelope.ts'
+import { dayOf } from '#src/lib/day.ts'
+import { ago, createWorld, memoryPlace, type World } from '#test/support/retention-world.ts'
+
+const logs = projections.find(({ name }) => name === 'logs') as Projection
+const left: IndexName = buildName(logs, 7)
+
+describe('what of the log a build has not had', () => {
+  let world: World
+  let turns: Retained[]
+
+  const firstDay = async (): Promise<string> => dayOf((await world.stream.first())?.receivedAt ?? 0)
+  const roster = () => world.writer().roster('logs')
+  const heldSince = async (): Promise<number | undefined> =>
+    (await roster()).followed.find(({ index }) => index === left)?.heldSinceMs
+  const live = async (from: number, to: number): Promise<void> => {
+    for (let daysAgo = from; daysAgo >= to; daysAgo--) {
+      await world.liveOn(ago(daysAgo))
+      turns.push(await world.retain())
+    }
+  }
+  const folded = (position: Position): Promise<void> =>
+    world.writer().write(left, [], { epoch: world.stream.epoch, position })
+  const givenUp = (): readonly IndexName[] => turns.flatMap((turn) => turn.givenUp)
+
+  beforeEach(async () => {
+    world = createWorld(memoryPlace())
+    turns = []
+    await live(60, 50)
+    await world.writer().open(left, logs, world.stream.epoch)
+    await folded(beforeEvents)
+  })
+  afterEach(() => world.close())
+
+  it('stays for two weeks where nobody folds or reads the build, and then both go', async () => {
+    await live(49, 22)
+    expect([await heldSince(), turns.at(-1)?.heldBy]).to.deep.equal([undefined, []])
+    await live(21, 8)
+    expect(await firstDay()).to.equal(ago(60))
+    expect(dayOf((await heldSince()) ?? 0)).to.equal(ago(21))
+    expect(turns.at(-1)).to.deep.include({ cutTo: undefined, heldBy: [left], givenUp: [] })
+    await live(7, 0)
+    expect(givenUp()).to.deep.equal([left])
+    expect(followedAs(await roster(), left)).to.equal('dropped')
+    expect([await firstDay(), turns.at(-1)?.heldBy]).to.deep.equal([ago(38), []])
+  })
+
+  it('does not stay for one that has had it; the two weeks begin anew where it is left again', async () => {
+    await live(49, 14)
+    expect(await heldSince()).to.be.a('number')
+    await folded(await world.stream.head())
+    turns.push(await world.retain())
+    expect([await heldSince(), await firstDay()]).to.deep.equal([undefined, ago(52)])
+    await live(13, 0)
+    expect([givenUp(), await firstDay()]).to.deep.equal([[], ago(38)])
+  })
+
+  it('stays for one that is being folded, however slowly', async () => {
+    for (let daysAgo = 49; daysAgo >= 0; daysAgo--) {
+      await world.liveOn(ago(daysAgo))
+      await world.writer().heartbeat(left, { position: 0, head: 1, at: world.clock(), caughtUpAt: 0 })
+      turns.push(await world.retain())
+    }
+    expect([await firstDay(), givenUp()]).to.deep.equal([ago(60), []])
+    expect(turns.at(-1)?.heldBy).to.deep.equal([left])
+  })
+
+  it('stays as long as readers use it, whoever folds it, and goes with it two weeks after they have left', async () => {
+    const before = (await roster()).live
+    await changeRoster(world.writer(), 'logs', promoteTo(left, before, Infinity))
+    await live(49, 10)
+    expect([await firstDay(), givenUp(), turns.at(-1)?.heldBy]).to.deep.equal([ago(60), [], [left]])
+    if (before === undefined) throw new Error('readers had a build')
+    await changeRoster(world.writer(), 'logs', promoteTo(before, left, Infinity))
+    await changeRoster(world.writer(), 'logs', keepOn(left))
+    await live(9, -5)
+    expect(followedAs(await roster(), left)).to.equal('dropped')
+    expect(await firstDay()).to.equal(ago(33))
+  })
+})
