@@ -5,7 +5,7 @@ import { createElasticsearchIndexWriter } from '#projections/stores/elasticsearc
 import { connectNats, type Nats } from '#streams/jetstream/connect.ts'
 import { createLeaseBoard } from '#streams/jetstream/lease-board.ts'
 import { holdPartitions, leaseTtlMs } from '#streams/jetstream/lease.ts'
-import { openJetStream } from '#streams/jetstream/stream.ts'
+import { openJetStream, type JetStream } from '#streams/jetstream/stream.ts'
 import { directoryPartition } from '#streams/jetstream/subjects.ts'
 import { explain } from './compose-failure.ts'
 import { createFolding } from './compose-folding.ts'
@@ -41,25 +41,20 @@ const folding = {
   },
 }
 
-/** Folds one partition until its lease ends. */
-async function fold(nats: Nats, partition: number, signal: AbortSignal): Promise<void> {
-  const stream = await openJetStream(nats, { partition: String(partition), prefix, limits })
+const tell = (message: ProjectorMessage): void => port.postMessage(message)
+
+type Logs = Readonly<{ stream: JetStream; directory: JetStream }>
+
+async function foldLog({ stream, directory }: Logs, partition: number, signal: AbortSignal): Promise<void> {
   const writer = createElasticsearchIndexWriter({ url, prefix, partition, refreshEveryMs })
   const projector = createProjector({
     stream,
     writer,
     ...folding,
-    onFailure: ({ projection, error, retried }) => {
-      const where = `${projection} of partition ${partition}`
-      port.postMessage({ projection: where, reason: explain(error), retried } satisfies ProjectorMessage)
-    },
-    onDeadLetter: (letter) => {
-      const where = `${letter.projection} of partition ${partition}`
-      port.postMessage({ ...letter, projection: where } satisfies ProjectorMessage)
-    },
+    onFailure: ({ projection, error, retried }) =>
+      tell({ projection: `${projection} of partition ${partition}`, reason: explain(error), retried }),
+    onDeadLetter: (letter) => tell({ ...letter, projection: `${letter.projection} of partition ${partition}` }),
   })
-  const tell = (message: ProjectorMessage): void => port.postMessage(message)
-  const directory = await openJetStream(nats, { partition: directoryPartition, prefix, limits })
   const stopRetaining = retainPartition({ stream, writer, directory }, tell)
   try {
     tell({ partition: stream.partition, isFolded: true })
@@ -68,8 +63,21 @@ async function fold(nats: Nats, partition: number, signal: AbortSignal): Promise
     tell({ partition: stream.partition, isFolded: false })
     stopRetaining()
     await writer.close()
+  }
+}
+
+/** Folds one partition until its lease ends. The connection stays: what is opened over it is closed, whichever step fails. */
+async function fold(nats: Nats, partition: number, signal: AbortSignal): Promise<void> {
+  const stream = await openJetStream(nats, { partition: String(partition), prefix, limits })
+  try {
+    const directory = await openJetStream(nats, { partition: directoryPartition, prefix, limits })
+    try {
+      await foldLog({ stream, directory }, partition, signal)
+    } finally {
+      await directory.close()
+    }
+  } finally {
     await stream.close()
-    await directory.close()
   }
 }
 
