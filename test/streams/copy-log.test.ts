@@ -1,9 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import { expect } from 'chai'
 import { limits } from '#src/config.ts'
+import { erasureSubject, sealErasure } from '#src/events/erasure.ts'
 import { positionStep, type NewEvent, type RecordedEvent } from '#src/events/envelope.ts'
 import { partitionNumber, partitionOf } from '#src/events/partition.ts'
-import { workspaceIdOf } from '#src/events/workspace-id.ts'
+import { workspaceIdOf, type WorkspaceId } from '#src/events/workspace-id.ts'
 import { PermanentError, TransientError } from '#src/lib/failure.ts'
 import { compareLogs } from '#streams/compare-logs.ts'
 import { copyLog, type CopiedLog } from '#streams/copy-log.ts'
@@ -150,6 +151,49 @@ describe('copying a log to JetStream', function () {
     const expected = { subject: 'ledger', position: last?.position ?? 0 }
     await log.append([makeEvent('third', { subject: 'ledger' })], expected)
     expect((await rejection(log.append([makeEvent('fourth')], expected))).name).to.equal('ConflictError')
+  })
+
+  it('copies what is left of a log that was cut, and from which workspaces were erased', async () => {
+    const source = await sourceOf(variedEvents(2_500))
+    const { log } = source
+    const erased: WorkspaceId[] = []
+    const erase = async (name: string): Promise<void> => {
+      const workspaceId = workspaceIdOf(name)
+      const { last } = await log.append([sealErasure(workspaceId, { at: noon, unique: name.padEnd(32, '0') })])
+      await log.erase(workspaceId, last)
+      erased.push(workspaceId)
+    }
+    await erase('beta')
+    for (const event of variedEvents(60)) await log.append([{ ...event, id: `${event.id}-again` }])
+    await log.cut(600 * positionStep)
+    await erase('delta')
+    const left = await readAll(log, 1_000)
+    expect([await log.first().then((first) => first?.isCut), left.length]).to.satisfy(
+      ([isCut, count]: [boolean, number]) => isCut && count > 700 && count < 1_500,
+    )
+    const copied = await targets.copied(log)
+    const told: number[] = []
+    expect(await copyLog(copied, { onProgress: (position, until) => told.push(position / until) })).to.equal(
+      left.length,
+    )
+    expect([told[0], told.at(-1)]).to.deep.equal([0, 1])
+    await expectCopied(source, targets)
+    expect(await differing(copied)).to.deep.equal([])
+    expect(await copyLog(copied, { onProgress }), 'again').to.equal(0)
+    for (const workspaceId of erased) {
+      const copy = partitionOf(targets.logs)(workspaceId)
+      expect((await copy.last(erasureSubject(workspaceId)))?.workspaceId).to.equal(workspaceId)
+      // What came again after it was erased is there still.
+      expect(await copy.isLeft(workspaceId)).to.equal(workspaceId === workspaceIdOf('beta'))
+    }
+    for (const copy of targets.logs)
+      expect((await copy.first())?.isCut, 'it is all that this log ever held').to.equal(false)
+    // What the log lost after it was copied, the copy still holds: that is no copy.
+    await erase('gamma')
+    await copyLog(copied, { onProgress })
+    expect(await differing(copied)).to.deep.equal([workspaceIdOf('gamma')])
+    await log.cut(2_000 * positionStep)
+    expect(await differing(copied)).to.include(workspaceIdOf('acme'))
   })
 
   describe('broken off', () => {
