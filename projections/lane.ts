@@ -51,6 +51,12 @@ async function withBrought(
   return folded
 }
 
+/** When a build last stood at its log's head, as it was left; for one that never did: now, from when its lag is counted then. */
+async function caughtUpBefore(writer: IndexWriter, projection: string, index: IndexName, now: number): Promise<number> {
+  const build = (await writer.builds(projection)).find((one) => one.index === index)
+  return build === undefined || build.heartbeat.caughtUpAt === 0 ? now : build.heartbeat.caughtUpAt
+}
+
 /** Opens a build of this log, and makes it where it is not there; what came up to `after` is then not in it. */
 export async function openLane(
   projection: Projection,
@@ -63,7 +69,7 @@ export async function openLane(
   await writer.open(index, complete, epoch, after)
   let { position } = await writer.checkpoint(index)
   let cache = createDocumentCache(limits)
-  let caughtUpAt = 0
+  let caughtUpAt = await caughtUpBefore(writer, projection.name, index, clock())
   let out = leftOut(await deadLetters.letters(projection))
   /** Up to the next erasure, that, and so on: what stands before it is in the index, and then is not. */
   const foldParts = async (events: readonly DecodedEvent[], last: Position): Promise<void> => {

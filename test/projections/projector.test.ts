@@ -76,6 +76,32 @@ describe('the projector', () => {
     await run.stop()
   })
 
+  it('tells since when it is behind, across a start; an index that never stood at the head, from then on', async () => {
+    const stream = createMemoryStream({ partition: '0' })
+    const store = createMemoryIndexStore()
+    const behind: number[] = []
+    const writer: IndexWriter = {
+      ...store.writer,
+      heartbeat: async (index, heartbeat) => {
+        if (heartbeat.position < heartbeat.head) behind.push(heartbeat.caughtUpAt)
+        return store.writer.heartbeat(index, heartbeat)
+      },
+    }
+    await append(stream, [['a']])
+    const first = start({ stream, writer })
+    const begun = first.clock()
+    await first.until(await atHead(stream))
+    expect(behind.splice(0)).to.deep.equal([begun])
+    first.tick()
+    const { at } = await first.until((heartbeat) => heartbeat.at > begun)
+    await first.stop()
+    await append(stream, [['b']], 2)
+    const second = start({ stream, writer })
+    await second.until(await atHead(stream))
+    expect(behind).to.deep.equal([at])
+    await second.stop()
+  })
+
   it('writes no more records at once than a batch may hold, but whole events', async () => {
     const stream = createMemoryStream({ partition: '0' })
     const store = createMemoryIndexStore()
