@@ -1,9 +1,10 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
+import { createSecureContext } from 'node:tls'
 import { createAppRoutes } from './app/routes.ts'
 import type { Engines } from './compose-engines.ts'
 import { reportFailure } from './compose-failure.ts'
-import { limits, type Config } from './config.ts'
+import { ConfigError, limits, type Config } from './config.ts'
 import type { Key } from './directory/directory.ts'
 import { createSessionStore } from './directory/session-store.ts'
 import { partitionOf } from './events/partition.ts'
@@ -81,6 +82,17 @@ function routesOf(config: Config, engines: Engines, metrics: Metrics): readonly 
   ]
 }
 
+/** The files that TLS is served from. Throws ConfigError when they cannot be read, or do not belong together. */
+function readTls({ certFile, keyFile }: NonNullable<Config['tls']>): Readonly<{ cert: Buffer; key: Buffer }> {
+  try {
+    const files = { cert: readFileSync(certFile), key: readFileSync(keyFile) }
+    createSecureContext(files)
+    return files
+  } catch (error) {
+    throw new ConfigError(`TLS_CERT and TLS_KEY: ${error instanceof Error ? error.message : String(error)}`)
+  }
+}
+
 /** The HTTP server of a worker, which does not listen yet. */
 export function createWorkerHttp(config: Config, engines: Engines, metrics: Metrics): HttpServer {
   const { secrets, directory } = engines
@@ -100,9 +112,8 @@ export function createWorkerHttp(config: Config, engines: Engines, metrics: Metr
     report: reportFailure,
     observe: ({ method, route, status }) => answered({ method, route, status: String(status) }),
   })
-  const { tls } = config
-  const files = tls === undefined ? {} : { tls: { cert: readFileSync(tls.certFile), key: readFileSync(tls.keyFile) } }
-  return createHttpServer(app.callback(), { limits, ...files })
+  const tls = config.tls === undefined ? {} : { tls: readTls(config.tls) }
+  return createHttpServer(app.callback(), { limits, ...tls })
 }
 
 /** Listens on a bound socket that this process has inherited. */

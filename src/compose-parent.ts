@@ -4,6 +4,7 @@ import { createSupervisor, describeEnding, WorkerEnded, type SupervisorEvent } f
 import { startWorkerProcess } from './compose-worker-process.ts'
 import type { Config } from './config.ts'
 import { bindSocket } from './http/listening-socket.ts'
+import { PermanentError } from './lib/failure.ts'
 
 function urlOf(host: string, port: number, isSecure: boolean): string {
   const name = ['0.0.0.0', '::'].includes(host) ? 'localhost' : host.includes(':') ? `[${host}]` : host
@@ -90,7 +91,12 @@ function after(ms: number, task: () => void): () => void {
 /** Of two embedded servers one has the data folder. */
 function lockData({ dataFolder, cluster }: Config): Readonly<{ release(): void }> {
   if (cluster !== undefined) return { release: () => undefined }
-  mkdirSync(dataFolder, { recursive: true, mode: 0o700 })
+  try {
+    mkdirSync(dataFolder, { recursive: true, mode: 0o700 })
+  } catch (cause) {
+    const hint = 'this user must be able to make it; or choose another with --data'
+    throw new PermanentError({ operation: 'make the data folder', subject: dataFolder, hint, cause })
+  }
   return lockFolder(dataFolder)
 }
 

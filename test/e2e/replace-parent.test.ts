@@ -126,4 +126,19 @@ describe('the parent of the worker', function () {
     expect(wrong).to.include('server ended (2)').and.to.include('TRUSTED_PROXIES')
     await removeFolder(dataFolder)
   })
+
+  it('names a file that is not what it should be, in one line', async () => {
+    const noCertificate = secretsFile()
+    for (const file of [noCertificate, join(server.dataFolder, 'nowhere.pem')]) {
+      const dataFolder = await newDataFolder()
+      const environment = { TLS_CERT: file, TLS_KEY: file }
+      const outcome = await startServer({ dataFolder, environment }).catch(String)
+      expect(outcome).to.include('server ended (2)').and.to.include('TLS_CERT and TLS_KEY: ')
+      expect(outcome).not.to.include(' at ')
+      await removeFolder(dataFolder)
+    }
+    const outcome = await startServer({ dataFolder: join(noCertificate, 'data') }).catch(String)
+    expect(outcome).to.include('server ended (1)').and.to.include(`make the data folder ${noCertificate}`)
+    expect(outcome).not.to.include(' at ')
+  })
 })
