@@ -27,7 +27,7 @@ const store = async (connection: NatsConnection, replicas: number, bodies: reado
 }
 
 const stored = async (connection: NatsConnection): Promise<string[]> => {
-  const manager = await connection.jetstreamManager({ timeout: 1_000 })
+  const manager = await connection.jetstreamManager()
   const { state } = await manager.streams.info('KEPT')
   const bodies: string[] = []
   for (let seq = state.first_seq; seq <= state.last_seq; seq++) {
