@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { copyFileSync, cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { copyFileSync, cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -82,6 +82,25 @@ describe('the SQLite index', () => {
     return writer
   }
   const dayFile = (): string => join(folder, index, 'acme', `${day}.db`)
+
+  it('answers from all other files after it met a damaged one', async () => {
+    const writer = await openFixture()
+    await write(writer, [lineEntry({}, 1)], 1)
+    await write(writer, [lineEntry({}, 2)], 2, other)
+    await writer.close()
+    open.splice(0)
+    const damaged = readFileSync(dayFile())
+    writeFileSync(dayFile(), damaged.fill(0xa5, 4_096))
+    const reader = readerIn(folder)
+    const look = (workspaceId: typeof acme) =>
+      reader.count(scopeOf('lines', workspaceId), { filter: everything }).catch((error: unknown) => error)
+    for (let round = 0; round < 2; round++) {
+      const failure = await look(acme)
+      expect(failure).to.be.instanceOf(PermanentError)
+      expect(String(failure)).to.match(/: read .*malformed/)
+      expect(await look(other)).to.equal(1)
+    }
+  })
 
   /** All that readers can find, of both workspaces. */
   const contents = async (reader: IndexReader) => {

@@ -117,6 +117,19 @@ export function createDayFiles(folder: string, openMax: number): DayFiles {
     (database) => inUse.has(database),
   )
   const live = createLive(folder, (index) => files.closeWithin(buildFolder(folder, index)))
+  /** Ends all reading, so that the next task can begin whatever became of this one. */
+  const endReading = (): void => {
+    const ended = [...inUse]
+    inUse.clear()
+    for (const database of ended) {
+      try {
+        database.exec('COMMIT')
+      } catch {
+        // It has failed, which the task was told; whoever asks for the file again opens it anew.
+        files.close(database.path)
+      }
+    }
+  }
   return {
     live: (projection) => live.find(projection),
     withDays(scope, task) {
@@ -132,8 +145,7 @@ export function createDayFiles(folder: string, openMax: number): DayFiles {
           }),
         )
       } finally {
-        for (const database of inUse) database.exec('COMMIT')
-        inUse.clear()
+        endReading()
       }
     },
     close() {
