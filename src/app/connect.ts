@@ -6,6 +6,7 @@ import { keyKindNames } from '#src/directory/keys.ts'
 import { refusal, type Refusal } from '#src/events/refusal.ts'
 import type { Route } from '#src/http/route.ts'
 import { present } from '#src/lib/assert.ts'
+import { TransientError } from '#src/lib/failure.ts'
 import { readKeyUse } from '#projections/allowance/query.ts'
 import { arrivalOf, type Arrival } from './arrival.ts'
 import { connectScript } from './assets.ts'
@@ -166,7 +167,10 @@ async function keyHere(
 ): Promise<Readonly<{ key: Key; connection: Connection }> | undefined> {
   const { workspaceId } = sessionHere(ctx)
   const { key: id } = ctx['params'] as { key: string }
-  const key = directory.key(id) ?? ((await directory.caughtUp()) ? directory.key(id) : undefined)
+  if (directory.key(id) === undefined && !(await directory.caughtUp())) {
+    throw new TransientError({ operation: 'find', subject: 'a key', hint: 'the directory cannot be told' })
+  }
+  const key = directory.key(id)
   const connection = key === undefined ? undefined : connectionOf(key)
   return key?.workspaceId !== workspaceId || connection === undefined ? undefined : { key, connection }
 }

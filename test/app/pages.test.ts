@@ -281,6 +281,21 @@ describe('pages', () => {
     await there.directory.close()
   })
 
+  it('say to come back, not that a key is unknown, while it cannot be told', async () => {
+    const stream = newStream()
+    let isAway = false
+    const head = (): ReturnType<typeof stream.head> => (isAway ? Promise.reject(new Error('away')) : stream.head())
+    const alone = await openSite({ opened: await openDirectory({ stream: { ...stream, head } }) })
+    await createPerson(alone.directory, email, 'Acme')
+    const visitor = createBrowser(alone)
+    await visitor.post('/app/sign-in', { email, password })
+    const unknown = '/app/connect/k0000000000000000/arrival'
+    expect((await visitor.get(unknown)).status).to.equal(404)
+    isAway = true
+    expect((await visitor.get(unknown)).status).to.equal(503)
+    await alone.close()
+  })
+
   it('tell nothing of what arrives by keys of another workspace', async () => {
     const { workspace } = await createPerson(site.directory, 'eve@other.example', 'Other')
     const made = await site.directory.createKey({ workspaceId: workspace.id, kind: 'logs', name: 'of the other' })
