@@ -7,14 +7,26 @@ import { text } from 'node:stream/consumers'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { parseEnv } from 'node:util'
 import { expect } from 'chai'
+import { workspaceIdOf } from '#src/events/workspace-id.ts'
 import { formatTimeNs } from '#src/lib/time.ts'
 import { stringifyJson, type JsonObject } from '#src/lib/json.ts'
 import { askApi } from '#streams/jetstream/api.ts'
 import { connectNats, type Nats } from '#streams/jetstream/connect.ts'
 import { cli, createTenant, type Tenant } from '../support/cli.ts'
-import { cookieOf, post, signIn, untilIndexed, withCookie, withKey, type Reader } from '../support/client.ts'
+import {
+  at,
+  cookieOf,
+  listOf,
+  post,
+  signIn,
+  untilIndexed,
+  withCookie,
+  withKey,
+  type Reader,
+} from '../support/client.ts'
 import { bringCluster, type Cluster } from '../support/clusters.ts'
 import { engines, enginesTimeoutMs } from '../support/engines.ts'
+import { makeOldLog } from '../support/old-log.ts'
 import { startProcess, type ServerProcess } from '../support/server-process.ts'
 import { newDataFolder, removeFolder, type FirstRun, type Server } from '../support/server.ts'
 import { hex, otlpJson } from '../support/telemetry.ts'
@@ -27,9 +39,11 @@ const json = { 'content-type': 'application/json' }
 /** More than is copied at once. */
 const lines = 1_200
 const freeSpans = 50_000
+const dayMs = 86_400_000
+const longAgo = workspaceIdOf('long-ago')
 
 type Running = Pick<Server, 'baseUrl' | 'dataFolder'> & Readonly<{ program: ServerProcess }>
-type Tenants = Readonly<{ first: FirstRun; acme: Tenant; free: Tenant }>
+type Tenants = Readonly<{ first: FirstRun; acme: Tenant; free: Tenant; gone: Tenant }>
 
 async function start(dataFolder: string, argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<Running> {
   const started = startProcess([...argv, '--port', '0', '--host', '127.0.0.1'], environment)
@@ -81,6 +95,18 @@ async function sendAll(server: Running, { first, acme, free }: Tenants): Promise
   expect(refused).to.have.nested.property('partialSuccess.rejectedSpans', '10')
 }
 
+/** Some of the log is gone before it is moved: its beginning, and a workspace. */
+async function loseSome(server: Running, { gone }: Tenants): Promise<void> {
+  await sendingTo(server, gone.keys).logs([{ message: 'not to be moved' }])
+  await sendingTo(server, gone.keys).spans(spansOf('gone', 60))
+  const erased = await cli(server, 'workspace', 'erase', 'gone', '--confirm', 'gone')
+  expect(erased).to.have.property('pending').that.deep.equals([])
+  const isCut = async (): Promise<boolean> =>
+    Date.parse(String(at(listOf(await cli(server, 'status'), 'logs')[0] ?? {}, 'first', 'received_at'))) >
+    Date.now() - dayMs
+  while (!(await isCut())) await nextTurn()
+}
+
 const range = `from=${timeAt(-60)}&to=${timeAt(3_600)}`
 const asked = [
   `/api/app/traces/search?${range}&limit=50&include=facets`,
@@ -110,17 +136,22 @@ async function answersOf(reader: Reader, paths: readonly string[]): Promise<read
 
 type Ran = Readonly<{ code: number; out: string; err: string }>
 
-function startMove(environment: NodeJS.ProcessEnv, ...argv: readonly string[]): ChildProcess {
+function startCli(environment: NodeJS.ProcessEnv, ...argv: readonly string[]): ChildProcess {
   const env = { ...process.env, ...environment }
-  return spawn(process.execPath, ['src/main.ts', 'move-log', ...argv], { env, stdio: ['ignore', 'pipe', 'pipe'] })
+  return spawn(process.execPath, ['src/main.ts', ...argv], { env, stdio: ['ignore', 'pipe', 'pipe'] })
 }
 
-async function move(environment: NodeJS.ProcessEnv, ...argv: readonly string[]): Promise<Ran> {
-  const child = startMove(environment, ...argv)
+async function run(environment: NodeJS.ProcessEnv, ...argv: readonly string[]): Promise<Ran> {
+  const child = startCli(environment, ...argv)
   const outputs = [child.stdout, child.stderr].map((output) => text(output as NonNullable<typeof output>))
   const [[code], out, err] = await Promise.all([once(child, 'close'), ...outputs])
   return { code: code as number, out: out ?? '', err: err ?? '' }
 }
+
+const startMove = (environment: NodeJS.ProcessEnv, ...argv: readonly string[]): ChildProcess =>
+  startCli(environment, 'move-log', ...argv)
+const move = (environment: NodeJS.ProcessEnv, ...argv: readonly string[]): Promise<Ran> =>
+  run(environment, 'move-log', ...argv)
 
 const lastLine = ({ out }: Ran): JsonObject => JSON.parse(out.trim().split('\n').at(-1) ?? '') as JsonObject
 
@@ -149,17 +180,20 @@ describe('throughline move-log', function () {
     this.timeout(enginesTimeoutMs)
     await engines()
     dataFolder = await newDataFolder()
+    await makeOldLog(dataFolder, longAgo, [60, 50, 45])
     const server = await start(dataFolder, ['src/main.ts'], { THROUGHLINE_DATA: dataFolder })
     const first = JSON.parse(await readFile(join(dataFolder, 'first-run.json'), 'utf8')) as FirstRun
     tenants = {
       first,
       acme: await createTenant(server, 'acme', 'pro'),
       free: await createTenant(server, 'free', 'free'),
+      gone: await createTenant(server, 'gone', 'pro'),
     }
     const extra = await cli(server, 'key', 'create', '--workspace', tenants.acme.workspace, '--kind', 'logs')
     revoked = String(extra['secret'])
     await cli(server, 'key', 'revoke', String(extra['id']))
     await sendAll(server, tenants)
+    await loseSome(server, tenants)
     await untilIndexed(server)
     cookie = await cookieOf(server.baseUrl, first.sign_in)
     const { session, api } = await readers(server)
@@ -256,6 +290,10 @@ describe('throughline move-log', function () {
     for (const { source, copy, later } of workspaces) expect([copy, later]).to.deep.equal([source, 0])
     const acme = workspaces.find(({ workspace, log }) => workspace === tenants.acme.workspace && log === 'telemetry')
     expect(acme?.source.events).to.be.at.least(lines + 1)
+    const ofLog = workspaces.filter(({ log }) => log === 'telemetry').map(({ workspace }) => workspace)
+    expect(ofLog, 'what was cut is nowhere').not.to.include(longAgo)
+    const gone = workspaces.find(({ workspace, log }) => workspace === tenants.gone.workspace && log === 'telemetry')
+    expect(gone?.source.events, 'of one that was erased only that it was').to.equal(1)
     const again = await move(environment, ...to())
     expect([again.code, lastLine(again)['copied']]).to.deep.equal([0, 0])
     expect((await move(environment, ...to('--verify-only'))).code).to.equal(0)
@@ -294,6 +332,21 @@ describe('throughline move-log', function () {
       ]
       for (const [index, answer] of now.entries()) expect(answer).to.deep.equal(answers[index])
       expect(await (await session.raw(exportPath)).text()).to.equal(exported)
+    })
+
+    it('holds in its indexes what the moved log says, and nothing of the workspace that was erased', async () => {
+      const { status } = await post(server, '/api/logs/v1/ingest', tenants.gone.keys.logs, keyedLog, json)
+      expect(status).to.equal(401)
+      const environmentOf = {
+        ...cluster.environment,
+        ...parseEnv(readFileSync(join(dataFolder, 'cluster.env'), 'utf8')),
+      }
+      const verified = await run(environmentOf, 'verify', 'all', '--json')
+      expect(verified.code, verified.err).to.equal(0)
+      const verdicts = listOf(lastLine(verified), 'verdicts')
+      const entries = verdicts.flatMap((verdict) => listOf(verdict, 'workspaces')).map(({ workspace }) => workspace)
+      expect(entries).to.include(tenants.acme.workspace)
+      expect(entries).not.to.include(tenants.gone.workspace)
     })
 
     it('knows what was sent within the hour, and takes more with the same keys but not with a revoked one', async () => {

@@ -1,16 +1,13 @@
-import { mkdir, readdir } from 'node:fs/promises'
+import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { limits } from '#src/config.ts'
-import { sealEvent } from '#src/events/codec.ts'
-import { noCounts } from '#src/events/envelope.ts'
 import { workspaceIdOf } from '#src/events/workspace-id.ts'
 import { dayBefore, dayOf } from '#src/lib/day.ts'
 import type { JsonObject } from '#src/lib/json.ts'
-import { createSqliteStream } from '#streams/sqlite/stream.ts'
 import { cli } from '../support/cli.ts'
 import { at, listOf } from '../support/client.ts'
 import { untilDayLasts } from '../support/day.ts'
+import { makeOldLog } from '../support/old-log.ts'
 import { runProgram } from '../support/run-program.ts'
 import { newDataFolder, removeFolder, startServer, type Server } from '../support/server.ts'
 import { sendingTo } from '../support/workspace.ts'
@@ -27,30 +24,8 @@ describe('a server on a log of sixty days', function () {
   before(async () => {
     await untilDayLasts(240_000)
     const dataFolder = await newDataFolder()
-    await mkdir(join(dataFolder, 'log'))
-    const file = join(dataFolder, 'log', '0.db')
-    const stream = await createSqliteStream({ file, partition: '0', thread: false, limits })
-    const now = Date.now()
-    today = dayOf(now)
-    for (const days of daysAgo) {
-      const event = sealEvent(
-        {
-          id: `old.logs.${days}`,
-          type: 'logs.received',
-          schemaVersion: 1,
-          workspaceId,
-          keyId: 'key-1',
-          receivedAt: now - days * 86_400_000,
-          retentionClass: '30d',
-          identified: true,
-          counts: { ...noCounts, logs: 1 },
-          contentType: 'application/json',
-        },
-        Buffer.from(JSON.stringify([{ message: `${days} days ago` }])),
-      )
-      await stream.append([event])
-    }
-    await stream.close()
+    today = dayOf(Date.now())
+    await makeOldLog(dataFolder, workspaceId, daysAgo)
     server = await startServer({ dataFolder })
   })
   after(async () => {

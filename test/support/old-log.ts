@@ -1,0 +1,38 @@
+import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { limits } from '#src/config.ts'
+import { sealEvent } from '#src/events/codec.ts'
+import { noCounts } from '#src/events/envelope.ts'
+import type { WorkspaceId } from '#src/events/workspace-id.ts'
+import { createSqliteStream } from '#streams/sqlite/stream.ts'
+
+/** Gives a new data folder a log that was begun long ago: a line of this workspace received so many days before now each. */
+export async function makeOldLog(
+  dataFolder: string,
+  workspaceId: WorkspaceId,
+  daysAgo: readonly number[],
+): Promise<void> {
+  await mkdir(join(dataFolder, 'log'))
+  const file = join(dataFolder, 'log', '0.db')
+  const stream = await createSqliteStream({ file, partition: '0', thread: false, limits })
+  const now = Date.now()
+  for (const days of daysAgo) {
+    const event = sealEvent(
+      {
+        id: `${workspaceId}.logs.${days}`,
+        type: 'logs.received',
+        schemaVersion: 1,
+        workspaceId,
+        keyId: 'key-1',
+        receivedAt: now - days * 86_400_000,
+        retentionClass: '30d',
+        identified: true,
+        counts: { ...noCounts, logs: 1 },
+        contentType: 'application/json',
+      },
+      Buffer.from(JSON.stringify([{ message: `${days} days ago` }])),
+    )
+    await stream.append([event])
+  }
+  await stream.close()
+}
