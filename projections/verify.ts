@@ -180,16 +180,20 @@ type Tally = ReturnType<typeof createTally>
 
 type Sides = Exclude<Awaited<ReturnType<typeof freezeBoth>>, undefined>
 
-/** Asked again: plans are changed, days pass, and of what readers do not see any more some may be gone. */
-async function isStillSeen({ context, projection }: Target, { workspaceId, day }: Part): Promise<boolean> {
-  const firstDay = await context.firstDays()
-  return day >= firstDay(workspaceId, projection)
+/**
+ * Whether what was found of a part counts. Asked when it differs: plans are changed and days pass, and of what readers do not see any
+ * more some may be gone; and a workspace may be erased from the log while the fold is still to come to where the part stands.
+ */
+async function isStillTold(target: Target, { workspaceId, day }: Part): Promise<boolean> {
+  const firstDay = await target.context.firstDays()
+  const isSeen = day >= firstDay(workspaceId, target.projection)
+  return isSeen && (await erasedAt(target, workspaceId)) <= target.expected.position()
 }
 
 async function compared(target: Target, sides: Sides, tally: Tally, compare: () => Promise<Comparison>): Promise<void> {
   try {
     const found = await compare()
-    if (found.different === 0 || (await isStillSeen(target, sides.part))) tally.add(sides.part, found)
+    if (found.different === 0 || (await isStillTold(target, sides.part))) tally.add(sides.part, found)
   } finally {
     await sides.expected.release()
     await sides.indexed.release()

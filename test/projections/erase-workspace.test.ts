@@ -7,6 +7,7 @@ import type { BuildContext } from '#projections/build-place.ts'
 import { createDeadLetters } from '#projections/dead-letters.ts'
 import type { Decoders } from '#projections/decoded-event.ts'
 import { eraseWorkspace } from '#projections/erase-workspace.ts'
+import type { IndexAudit } from '#projections/index-audit.ts'
 import type { IndexWriter } from '#projections/index-store.ts'
 import { rebuild } from '#projections/rebuild.ts'
 import { withSeenEvents } from '#projections/seen-events.ts'
@@ -99,6 +100,34 @@ for (const [name, create] of Object.entries(places)) {
       return { held: [...held].sort(), equal: verdicts.map(({ equal }) => equal) }
     }
     const gone = { held: ['globex'], equal: [true, true] }
+
+    it('is not judged when it goes from the log while the fold comes to where the index stands', async () => {
+      await fold()
+      const [build] = await liveBuilds(context, ['counting'])
+      let steps: (() => Promise<unknown>)[] = []
+      const next = async (): Promise<void> => void (await steps.shift()?.())
+      const read: Stream['read'] = async (...asked) => {
+        await next()
+        return stream.read(...asked)
+      }
+      const audit = (): IndexAudit => {
+        const own = context.index.audit()
+        const hold: IndexAudit['hold'] = async (...asked) => {
+          // The index goes on; then the log is read up to there.
+          for (const workspace of ['acme', 'globex', 'acme']) await append(workspace, 2)
+          await fold()
+          steps = [erase]
+          return own.hold(...asked)
+        }
+        return { ...own, hold }
+      }
+      const changing = { ...context, stream: { ...stream, read }, index: { ...context.index, audit } }
+      const [verdict] = await verify(changing, build === undefined ? [] : [build])
+      expect([verdict?.differences, verdict?.equal, steps]).to.deep.equal([[], true, []])
+      expect(verdict?.workspaces.map(({ workspaceId }) => workspaceId as string)).to.deep.equal(['globex'])
+      await fold()
+      expect(await state()).to.deep.equal(gone)
+    })
 
     it('is in no build any more, and each is still what the log says; a new one too', async () => {
       await fold()
