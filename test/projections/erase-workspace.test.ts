@@ -124,7 +124,7 @@ for (const [name, create] of Object.entries(places)) {
       const changing = { ...context, stream: { ...stream, read }, index: { ...context.index, audit } }
       const [verdict] = await verify(changing, build === undefined ? [] : [build])
       expect([verdict?.differences, verdict?.equal, steps]).to.deep.equal([[], true, []])
-      expect(verdict?.workspaces.map(({ workspaceId }) => workspaceId as string)).to.deep.equal(['globex'])
+      expect(verdict?.workspaces.map(({ workspaceId }) => workspaceId)).to.deep.equal(['globex'])
       await fold()
       expect(await state()).to.deep.equal(gone)
     })
