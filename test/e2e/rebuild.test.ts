@@ -141,7 +141,7 @@ describe('rebuild and verify, beside a running server', function () {
   })
 
   it('is refused while another rebuild of the index is under way, and only then', async () => {
-    const first = start('rebuild', 'traces', '--throttle', '20')
+    const first = start('rebuild', 'traces', '--throttle', '2')
     await once(first.stdout!, 'data')
     const second = await run('rebuild', 'traces')
     expect([second.code, second.out]).to.deep.equal([1, ''])
