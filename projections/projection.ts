@@ -9,7 +9,8 @@ export type DocumentId = string
  * - `keyword`: a string or strings, matched whole, case folded; can be counted by value (facets).
  * - `id`: as `keyword`, but never counted by value: nearly every document has another one.
  * - `number`: number or bigint (int64), by range; a collection can be ordered by it.
- * - `tokens`: a text of tokens with blanks between (events/tokens.ts): words, phrases, prefixes, patterns, ranges.
+ * - `tokens`: a text of tokens as events/tokens.ts makes them, with single blanks between: words, phrases, prefixes, patterns, ranges.
+ *   It is stored as it is, so what is no token of that file (a control character, half a surrogate pair) may not be in it.
  */
 export type FieldKind = 'keyword' | 'id' | 'number' | 'tokens'
 export type Fields = Readonly<Record<string, FieldKind>>

@@ -49,23 +49,11 @@ export function visible(text: string): string {
 }
 
 /** The term by which a value of a keyword field is found: whole, case folded, one token. */
-export const keywordTerm = (field: string, value: string): string => visible(wholeToken(field, value))
-
-// oxlint-disable-next-line no-control-regex
-const untidy = /[\u0000-\u001f\u007f]|^ | $| {2}/
-
-/** Nearly every text is tidy: it is looked through once. */
-const tidy = (text: string): string =>
-  untidy.test(text) ? visible(text.replace(/ +/g, ' ').replace(/^ | $/g, '')) : text.toWellFormed()
+export const keywordTerm = wholeToken
 
 /** The tokens of a `tokens` field, several values with the sentinel between. */
-function tokenText(value: string | readonly string[]): string {
-  if (typeof value === 'string') return tidy(value)
-  return value
-    .map(tidy)
-    .filter((text) => text !== '')
-    .join(` ${sentinel} `)
-}
+const tokenText = (value: string | readonly string[]): string =>
+  typeof value === 'string' ? value : value.filter((text) => text !== '').join(` ${sentinel} `)
 
 type FieldValue = string | readonly string[] | number | bigint
 

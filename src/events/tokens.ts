@@ -17,6 +17,8 @@ const asciiWord = /[a-z0-9]+/g
 // oxlint-disable-next-line no-control-regex
 const onlyAscii = /^[\x00-\x7f]*$/
 const onlyPrintableAscii = /^[ -~]*$/
+/** Printable, without blanks and capitals: most identifiers and numbers. */
+const wholeAlready = /^[!-@[-~]*$/
 const letterOrDigit = /^[\p{L}\p{N}\p{M}]$/u
 
 /** Stands between two values, so that a phrase does not cross them; no user text can make it. */
@@ -86,6 +88,7 @@ export const wordToken = (field: string, word: string): string => `${fieldToken(
  * some of them, and a NUL would end an engine's text).
  */
 export function wholeText(value: string): string {
+  if (wholeAlready.test(value)) return value
   if (onlyPrintableAscii.test(value)) return value.toLowerCase().trim().replaceAll(' ', '\u00a0')
   return foldCase(value.toWellFormed())
     .trim()

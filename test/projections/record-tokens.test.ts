@@ -1,0 +1,65 @@
+import { expect } from 'chai'
+import { fieldTokens } from '#projections/record-tokens.ts'
+import { words } from '#src/events/tokens.ts'
+import { keywordTerm } from '#projections/stores/row.ts'
+import { createRandom } from '../support/index-fixture.ts'
+
+const pieces = [
+  ...[
+    'a',
+    'Zz',
+    '7',
+    ' ',
+    '  ',
+    '\t',
+    '\n',
+    '\u0000',
+    '\u001f',
+    '\u007f',
+    '\u0085',
+    '\u00a0',
+    '\u00b7',
+    '=',
+    '#',
+    '@',
+    '~',
+  ],
+  ...[
+    'é',
+    'e\u0301',
+    'İ',
+    'ς',
+    '支付',
+    'ไทย',
+    '\u200d',
+    '\u2028',
+    '\u3000',
+    '\ud83d\ude00',
+    '\ud800',
+    '\udc00',
+    '-',
+    '/',
+    '"',
+  ],
+]
+
+/** What stores rely on: they keep such a text as it is, and engines split it at its blanks. */
+function expectTidy(text: string, of: string): void {
+  expect(text.isWellFormed(), of).to.equal(true)
+  expect(text, of).to.match(/^\P{Cc}*$/u)
+  expect(text, of).not.to.match(/^ | $| {2}/)
+}
+
+describe('the tokens of a record', () => {
+  it('are a text with single blanks between, without a control character or half a character, whatever the record holds', () => {
+    const random = createRandom(7)
+    const made = (): string => Array.from({ length: random.below(8) }, () => random.pick(pieces)).join('')
+    for (let round = 0; round < 5_000; round++) {
+      const [name, value, long] = [made(), made(), made().repeat(40)]
+      const record = { [name]: value, message: long, nested: { [value]: [value, long, 1.5, true, null] } }
+      const { values, fields } = fieldTokens(record, { message: long })
+      for (const text of [values, fields, words(long).join(' '), keywordTerm('service', value)])
+        expectTidy(text, JSON.stringify(record))
+    }
+  })
+})
