@@ -26,7 +26,8 @@ export interface KeyCommands {
 
 /** `https://shop.example`, `http://localhost:3000`: scheme, host and port as a browser sends them (RFC 6454 §6.2). */
 export function parseOrigin(text: string): string | undefined {
-  if (!URL.canParse(text)) return undefined
+  // A URL may have a star in its host. No browser sends one, so a key bound to it would be refused everywhere.
+  if (!URL.canParse(text) || text.includes('*')) return undefined
   const url = new URL(text)
   const isOrigin = /^https?:$/.test(url.protocol) && (text === url.origin || text === `${url.origin}/`)
   return isOrigin ? url.origin : undefined
@@ -40,7 +41,7 @@ function checkOrigins(kind: KeyKind, origins: readonly string[]): Result<readonl
   const parsed = origins.map((text) => parseOrigin(text.trim().toLowerCase()))
   const wrong = parsed.indexOf(undefined)
   if (wrong >= 0) {
-    const detail = `${JSON.stringify(origins[wrong])} is not an origin; an origin looks like https://shop.example.`
+    const detail = `${JSON.stringify(origins[wrong])} is not an origin; an origin looks like https://shop.example, and stands for itself alone.`
     return refuse('invalid', 'origins', detail)
   }
   return ok([...new Set(parsed.filter((origin) => origin !== undefined))])

@@ -263,6 +263,7 @@ describe('directory', () => {
         'https://shop.example/path',
         'null',
         '*',
+        'https://*.shop.example',
         'ftp://x.example',
         'javascript:alert(1)',
       ]) {
