@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { createTenant, type Tenant } from '../support/cli.ts'
-import { getComplete, listOf, post, signIn, untilIndexed, withKey, type Reader } from '../support/client.ts'
+import { cookieOf, getComplete, listOf, post, signIn, untilIndexed, withKey, type Reader } from '../support/client.ts'
 import { removeFolder, startServer, type Server } from '../support/server.ts'
 import { hex, otlpJson } from '../support/telemetry.ts'
 
@@ -152,19 +152,10 @@ describe('two workspaces with equal ids', function () {
   })
 
   it('knows a session cookie only with its signature', async () => {
-    const [name] = (await signInCookie(server)).split('=')
+    const [name] = (await cookieOf(server.baseUrl, server.firstRun.sign_in)).split('=')
     for (const cookie of [`${name}=${other.workspace}`, `${name}=x; ${name}.sig=x`, `workspace=${other.workspace}`]) {
       const answer = await fetch(`${server.baseUrl}/api/app/logs/search`, { headers: { cookie } })
       expect(answer.status).to.equal(401)
     }
   })
 })
-
-async function signInCookie(server: Server): Promise<string> {
-  const answer = await fetch(`${server.baseUrl}/app/sign-in`, {
-    method: 'POST',
-    body: new URLSearchParams(server.firstRun.sign_in),
-    redirect: 'manual',
-  })
-  return answer.headers.getSetCookie()[0] ?? ''
-}

@@ -5,7 +5,7 @@ import type { IncomingMessage } from 'node:http'
 import { expect } from 'chai'
 import { parseJson, type Json, type JsonObject } from '#src/lib/json.ts'
 import { formatTimeNs } from '#src/lib/time.ts'
-import { answerOf, listOf, signIn, untilIndexed, type Reader } from '../support/client.ts'
+import { answerOf, cookieOf, listOf, signIn, untilIndexed, type Reader } from '../support/client.ts'
 import { openInstallation } from '../support/installation.ts'
 import { removeFolder, startServer, type Server } from '../support/server.ts'
 import { hex } from '../support/telemetry.ts'
@@ -217,10 +217,14 @@ describe('GET /app/logs/export', () => {
 
   /** A request whose answer is not unpacked. */
   async function rawGet(path: string, headers: Readonly<Record<string, string>>): Promise<IncomingMessage> {
-    const cookie = await cookieOf(server)
-    const request = get(server.baseUrl + path, { headers: { cookie, ...headers } })
-    const [response] = (await once(request, 'response')) as [IncomingMessage]
-    return response
+    const cookie = await cookieOf(server.baseUrl, server.firstRun.sign_in)
+    for (;;) {
+      const request = get(server.baseUrl + path, { headers: { cookie, ...headers } })
+      const [response] = (await once(request, 'response')) as [IncomingMessage]
+      // A process that cannot tell yet who signed in at another one says to come back.
+      if (response.statusCode !== 503) return response
+      response.resume()
+    }
   }
 
   it('is one snapshot: what arrives while it is read is not in it', async () => {
@@ -362,18 +366,6 @@ async function bytesOf(response: IncomingMessage): Promise<Buffer> {
   const chunks: Buffer[] = []
   for await (const chunk of response) chunks.push(chunk as Buffer)
   return Buffer.concat(chunks)
-}
-
-async function cookieOf(server: Server): Promise<string> {
-  const response = await fetch(`${server.baseUrl}/app/sign-in`, {
-    method: 'POST',
-    body: new URLSearchParams(server.firstRun.sign_in),
-    redirect: 'manual',
-  })
-  return response.headers
-    .getSetCookie()
-    .map((cookie) => cookie.split(';')[0])
-    .join('; ')
 }
 
 /** The audit entries of exports, as the directory's log holds them. */

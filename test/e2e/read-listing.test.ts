@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import type { JsonObject } from '#src/lib/json.ts'
 import { formatTimeNs } from '#src/lib/time.ts'
 import { cli } from '../support/cli.ts'
-import { answerOf, listOf, signIn, untilIndexed, withKey, type Reader } from '../support/client.ts'
+import { answerOf, listOf, signIn, untilIndexed, untilServed, withKey, type Reader } from '../support/client.ts'
 import { removeFolder, startServer, type Server } from '../support/server.ts'
 import { hex } from '../support/telemetry.ts'
 import { minutesAgoNs, msNs, secondNs, sendingTo } from '../support/workspace.ts'
@@ -140,7 +140,7 @@ describe('GET /api/v1/traces', () => {
 
   describe('by its key', () => {
     const asked = async (headers: Readonly<Record<string, string>>) => {
-      const response = await fetch(`${server.baseUrl}/api/v1/traces`, { headers })
+      const response = await untilServed(() => fetch(`${server.baseUrl}/api/v1/traces`, { headers }))
       return { status: response.status, headers: response.headers, body: (await response.json()) as JsonObject }
     }
 

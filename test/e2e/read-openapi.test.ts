@@ -6,7 +6,7 @@ import { parseJson, stringifyJson, type Json, type JsonObject } from '#src/lib/j
 import { createOpenApiDocument } from '#src/openapi/document.ts'
 import { operations, type Operation } from '#src/openapi/operations.ts'
 import { createTenant, type Tenant } from '../support/cli.ts'
-import { answerOf, at, listOf, signIn, untilIndexed, withKey, type Reader } from '../support/client.ts'
+import { answerOf, at, listOf, signIn, untilIndexed, untilServed, withKey, type Reader } from '../support/client.ts'
 import { removeFolder, startServer, type Server } from '../support/server.ts'
 import { hex, otlpJson } from '../support/telemetry.ts'
 import { sendingTo } from '../support/workspace.ts'
@@ -73,7 +73,7 @@ describe('real answers and the OpenAPI document', function () {
     checkedIds.add(id)
   }
   const post = (path: string, init: Omit<RequestInit, 'method'>): Promise<Response> =>
-    fetch(server.baseUrl + path, { method: 'POST', ...init })
+    untilServed(() => fetch(server.baseUrl + path, { method: 'POST', ...init }))
 
   before(async () => {
     server = await startServer()

@@ -13,7 +13,7 @@ const pollMs = isCluster ? 50 : 5
 const patienceMs = 60_000
 
 /** Asks again while the answer is 503, as senders and readers do: a busy machine makes a server say that it cannot just now. */
-async function untilServed(ask: () => Promise<Response>): Promise<Response> {
+export async function untilServed(ask: () => Promise<Response>): Promise<Response> {
   const since = performance.now()
   for (;;) {
     const response = await ask()
