@@ -15,7 +15,7 @@ import { askElasticsearch } from '../support/elasticsearch.ts'
 import { enginesTimeoutMs } from '../support/engines.ts'
 import { createRandom } from '../support/index-fixture.ts'
 import { watchReading } from '../support/reading-watch.ts'
-import { runProgram, runVerb, type Ran } from '../support/run-program.ts'
+import { runProgram, runVerb, runVerbAgain, saysToRunAgain, type Ran } from '../support/run-program.ts'
 import type { FirstRun } from '../support/server.ts'
 import { hex } from '../support/telemetry.ts'
 import { nowNs, sendingTo } from '../support/workspace.ts'
@@ -37,6 +37,7 @@ describe('rebuild and verify, beside a running cluster', function () {
   const argv = (...args: readonly string[]): string[] => ['src/main.ts', ...args, '--data', test.dataFolder]
   const env = (): NodeJS.ProcessEnv => ({ ...process.env, ...test.cluster.environment })
   const run = (...args: readonly string[]): Promise<Ran> => runVerb(argv(...args), env())
+  const rebuild = (...args: readonly string[]): Promise<Ran> => runVerbAgain(argv('rebuild', ...args), env())
   /** The last line is the answer; those before it tell of progress. */
   const lastLine = (out: string): JsonObject => JSON.parse(out.trimEnd().split('\n').at(-1) ?? '') as JsonObject
   const verified = async (name: string): Promise<readonly JsonObject[]> => {
@@ -59,7 +60,6 @@ describe('rebuild and verify, beside a running cluster', function () {
   }
   const start = (...args: readonly string[]): ChildProcess =>
     spawn(process.execPath, argv(...args, '--json'), { stdio: ['ignore', 'pipe', 'pipe'], env: env() })
-  const underWay = /another rebuild of it is under way/
   /** Runs a rebuild until it has told so much of its progress, and for a moment more; whether it was killed on its way. */
   async function killRebuild(linesTold: number, momentMs: number): Promise<boolean> {
     const rebuilding = start('rebuild', 'logs')
@@ -72,7 +72,7 @@ describe('rebuild and verify, beside a running cluster', function () {
     rebuilding.kill('SIGKILL')
     const [code] = (await closed) as [number | null]
     // What one that was killed held is free when its lease has expired.
-    if (underWay.test(await err)) return killRebuild(linesTold, momentMs)
+    if (saysToRunAgain.test(await err)) return killRebuild(linesTold, momentMs)
     expect([code ?? 0, await err]).to.deep.equal([0, ''])
     return rebuilding.signalCode === 'SIGKILL'
   }
@@ -106,7 +106,7 @@ describe('rebuild and verify, beside a running cluster', function () {
 
   it('moves readers to new builds of all indexes, while writers write and readers see every record, once', async () => {
     const watch = watchReading({ ...server, firstRun }, reader, 900)
-    const rebuilt = await run('rebuild', 'all', '--json')
+    const rebuilt = await rebuild('all', '--json')
     const compared = await run('verify', 'all', '--json')
     const seen = await watch.stop()
     expect(rebuilt.code, rebuilt.err).to.equal(0)
@@ -140,9 +140,7 @@ describe('rebuild and verify, beside a running cluster', function () {
       const isKilled = await killRebuild(1 + random.below(9), random.below(1_000))
       killed += Number(isKilled)
     }
-    let ran: Ran
-    do ran = await run('rebuild', 'logs', '--json')
-    while (underWay.test(ran.err))
+    const ran = await rebuild('logs', '--json')
     const seen = await watch.stop()
     expect(ran.code, ran.err).to.equal(0)
     expect(killed, 'rebuilds killed on their way').to.be.at.least(1)
@@ -172,7 +170,7 @@ describe('rebuild and verify, beside a running cluster', function () {
     const findLog = async () => listOf((await reader.get('/api/app/logs/search?service=refused')).body, 'logs')
     expect(await findLog()).to.have.length(0)
     expect(listOf(await cli(test, 'dead-letters', 'list'), 'dead_letters')).to.deep.equal([])
-    const repaired = await run('rebuild', 'logs', '--json')
+    const repaired = await rebuild('logs', '--json')
     expect(repaired.code, repaired.err).to.equal(0)
     // What the server says of the stop stays said.
     await untilIndexed(test)
@@ -209,7 +207,7 @@ describe('rebuild and verify, beside a running cluster', function () {
     expect(named.toSorted()).to.deep.equal(
       [source(changed)['i'], source(deleted)['i'], 'made up'].map(String).toSorted(),
     )
-    const repaired = await run('rebuild', 'logs', '--workspace', firstRun.workspace)
+    const repaired = await rebuild('logs', '--workspace', firstRun.workspace)
     expect(repaired.code, repaired.err).to.equal(0)
     await verified('logs')
   })

@@ -35,3 +35,14 @@ export async function runVerb(argv: readonly string[], env: NodeJS.ProcessEnv = 
   const [out, err, code] = await Promise.all([text(child.stdout), text(child.stderr), ended])
   return { code, out, err }
 }
+
+/** What a rebuild says whose lease has run out, because the machine stood still, or is another's for a moment more. */
+export const saysToRunAgain = /run this again|another rebuild of it is under way/
+
+/** Runs a verb as `runVerb` does, and again as long as it says that it should be. */
+export async function runVerbAgain(argv: readonly string[], env: NodeJS.ProcessEnv): Promise<Ran> {
+  for (;;) {
+    const ran = await runVerb(argv, env)
+    if (!saysToRunAgain.test(ran.err)) return ran
+  }
+}
