@@ -177,15 +177,20 @@ export async function createSqliteStream(options: SqliteStreamOptions): Promise<
     reads.close()
     await writer.close()
   }
+  /** A step of many: a writer that was closed between two of them is not broken. */
+  const step = async <T>(operation: string, task: () => Promise<T>): Promise<T> => {
+    if (closing === undefined) return watched(task())
+    throw new TransientError({ operation, subject: `stream ${partition}`, hint: 'it is closed' })
+  }
   return {
     ...reads,
     append: queue.append,
     statistics: queue.statistics,
-    cut: (upTo) => stepByStep(() => watched(writer.cut(upTo))),
+    cut: (upTo) => stepByStep(() => step('cut', () => writer.cut(upTo))),
     erase: async (workspaceId, upTo) => {
       let after: number | undefined = 0
       await stepByStep(async () => {
-        after = await watched(writer.erase({ workspaceId, upTo, after: after ?? 0 }))
+        after = await step('erase from', () => writer.erase({ workspaceId, upTo, after: after ?? 0 }))
         return after !== undefined
       })
     },

@@ -7,7 +7,7 @@ import { crcOf } from '#src/events/codec.ts'
 import { workspaceIdOf } from '#src/events/workspace-id.ts'
 import { makeLogFolder, type LogFolder } from './log-folder.ts'
 import { makeEvent, noon } from './make-event.ts'
-import { idsOf, readAll } from './read-all.ts'
+import { idsOf, readAll, rejection } from './read-all.ts'
 
 const acme = workspaceIdOf('acme')
 const globex = workspaceIdOf('globex')
@@ -62,6 +62,25 @@ describe('what is erased from a log in SQLite', () => {
       await copy.close()
     }
   })
+
+  for (const thread of [true, false]) {
+    it(`is gone after another try when the log is closed under it, which is not broken, ${thread ? 'with' : 'without'} a thread`, async () => {
+      const broken: Error[] = []
+      const stream = await log.open({ thread, onBroken: (error) => broken.push(error) })
+      const events = Array.from({ length: 1_500 }, (_, index) => withBytes(`event-${index}`, 10))
+      await stream.append(events)
+      const upTo = (await stream.append([sealErasure(acme, { at: noon, unique: 'one' })])).last
+      const steps = [stream.erase(acme, upTo), stream.cut(upTo)].map(rejection)
+      await stream.close()
+      for (const error of await Promise.all(steps)) expect(error.name).to.equal('TransientError')
+      expect(broken).to.deep.equal([])
+      const again = await log.open()
+      expect(await again.isLeft(acme)).to.equal(true)
+      await again.erase(acme, upTo)
+      expect([await again.isLeft(acme), idsOf(await readAll(again))]).to.deep.equal([false, ['acme.workspace.one']])
+      await again.close()
+    })
+  }
 
   it('is told to be left by what another process appends', async () => {
     const stream = await log.open()
