@@ -8,6 +8,7 @@ import type { Directory } from './directory/create-directory.ts'
 import { partitionNumber } from './events/partition.ts'
 import { present } from './lib/assert.ts'
 import type { Clock } from './lib/clock.ts'
+import { inTime } from './lib/in-time.ts'
 import { systemTimers, type Timers } from './lib/timers.ts'
 
 export type EraserOptions = Readonly<{
@@ -25,12 +26,14 @@ export type EraserOptions = Readonly<{
 const lookEveryMs = 60_000
 const retryMs = 5_000
 const tickMs = 500
+/** Of a long log it takes minutes, and may be broken off anywhere: nobody who is to end waits for that. */
+const endPatienceMs = 1_000
 
 const report = (error: unknown): void =>
   console.error(`a workspace could not be erased, and is tried again: ${explain(error)}`)
 
 /** What the directory says is erased goes from the logs that this process folds. A log stays open once it was needed. */
-function createSweep({ directory, folded, partitions, openLog, clock }: EraserOptions) {
+function createSweep({ directory, folded, partitions, openLog, clock }: EraserOptions, isLeft: () => boolean) {
   const logs = new Map<string, Promise<Stream>>()
   const logOf = async (partition: string): Promise<Stream> => {
     const opened = logs.get(partition) ?? openLog(partition)
@@ -49,6 +52,7 @@ function createSweep({ directory, folded, partitions, openLog, clock }: EraserOp
       const mine = new Set(folded())
       let isClean = true
       for (const { id } of directory.erasedWorkspaces()) {
+        if (isLeft()) return false
         const partition = String(partitionNumber(id, partitions))
         if (!mine.has(partition)) continue
         isClean = (await eraseWorkspace({ stream: await logOf(partition), projections, clock, newId }, id)) && isClean
@@ -68,9 +72,11 @@ function createSweep({ directory, folded, partitions, openLog, clock }: EraserOp
  */
 export function createEraser(options: EraserOptions): Readonly<{ start(): void; stop(): Promise<void> }> {
   const { directory, folded, clock, timers = systemTimers, onFailure = report } = options
-  const sweep = createSweep(options)
   let running: Promise<void> | undefined
   let stopTicking: (() => void) | undefined
+  /** What is under way is of no interest any more. */
+  let isLeft = false
+  const sweep = createSweep(options, () => isLeft)
   /** What there was to do when it was last done, or tried. */
   let tried = ''
   let dueAt = 0
@@ -80,7 +86,7 @@ export function createEraser(options: EraserOptions): Readonly<{ start(): void; 
     try {
       isClean = await sweep.run()
     } catch (error) {
-      onFailure(error)
+      if (!isLeft) onFailure(error)
     }
     dueAt = clock() + (isClean ? lookEveryMs : retryMs)
   }
@@ -94,12 +100,14 @@ export function createEraser(options: EraserOptions): Readonly<{ start(): void; 
   }
   return {
     start: () => {
+      isLeft = false
       stopTicking ??= timers.every(tickMs, tick)
     },
     stop: async () => {
       stopTicking?.()
       stopTicking = undefined
-      await running
+      if (running !== undefined) await inTime(running, endPatienceMs)
+      isLeft = true
       await sweep.close()
     },
   }

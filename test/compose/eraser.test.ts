@@ -95,6 +95,26 @@ describe('the eraser of a process that folds', () => {
     expect((await readAll(logOf(acme))).filter(isErasure)).to.have.length(2)
   })
 
+  it('does not keep a process from ending, and does the rest when it is started again', async () => {
+    const log = logOf(acme) as { erase: Stream['erase'] }
+    const { erase } = log
+    const begun = Promise.withResolvers<void>()
+    const broken = Promise.withResolvers<void>()
+    log.erase = () => {
+      begun.resolve()
+      return broken.promise
+    }
+    erased.push({ id: acme, name: 'acme', position: 1 }, { id: far, name: 'far', position: 2 })
+    time.tick()
+    await begun.promise
+    await eraser.stop()
+    broken.reject(new Error('its log was closed'))
+    log.erase = erase
+    eraser.start()
+    await tick(12)
+    expect([await left(acme), await left(far)]).to.deep.equal([[], []])
+  })
+
   it('says what failed, and tries again in seconds', async () => {
     isAway = true
     erased.push({ id: acme, name: 'acme', position: 1 })
