@@ -136,14 +136,13 @@ describe('rebuild and verify, beside a running cluster', function () {
     const watch = watchReading({ ...server, firstRun }, reader, 900, 'watched')
     let killed = 0
     // A partition tells of three phases; what goes on where it was killed tells of fewer, and may end before.
-    for (let kill = 0; kill < kills; kill++) {
+    for (let kill = 0; kill < kills || killed === 0; kill++) {
       const isKilled = await killRebuild(1 + random.below(9), random.below(1_000))
       killed += Number(isKilled)
     }
     const ran = await rebuild('logs', '--json')
     const seen = await watch.stop()
     expect(ran.code, ran.err).to.equal(0)
-    expect(killed, 'rebuilds killed on their way').to.be.at.least(1)
     expect(seen.faults).to.deep.equal([])
     expect(Math.min(seen.answers, seen.sent)).to.be.above(10)
     await untilRead()

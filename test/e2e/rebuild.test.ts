@@ -117,7 +117,7 @@ describe('rebuild and verify, beside a running server', function () {
   it('goes on after kill -9, wherever that struck, and ends equal', async () => {
     const random = createRandom(17)
     let killed = 0
-    for (let kill = 0; kill < kills; kill++) {
+    for (let kill = 0; kill < kills || killed === 0; kill++) {
       const rebuilding = start('rebuild', 'logs')
       const phase = random.pick(['fold', 'verify', 'move'])
       const closed = once(rebuilding, 'close')
@@ -131,7 +131,6 @@ describe('rebuild and verify, beside a running server', function () {
       if (rebuilding.signalCode === 'SIGKILL') killed++
       expect(listOf((await reader.get('/api/app/logs/search?q=order&limit=10')).body, 'logs')).to.have.length(10)
     }
-    expect(killed, 'rebuilds killed on their way').to.be.at.least(1)
     const ran = await run('rebuild', 'logs', '--json')
     expect(ran.code, ran.err).to.equal(0)
     await verifyAll()
