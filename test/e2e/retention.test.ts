@@ -1,9 +1,15 @@
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
+import { logsProjection } from '#projections/logs/fold.ts'
+import { withSeenEvents } from '#projections/seen-events.ts'
+import { createSqliteIndexWriter } from '#projections/stores/sqlite/writer.ts'
+import { limits } from '#src/config.ts'
+import { foldersOf } from '#src/compose-folders.ts'
 import { workspaceIdOf } from '#src/events/workspace-id.ts'
 import { dayBefore, dayOf } from '#src/lib/day.ts'
 import type { JsonObject } from '#src/lib/json.ts'
+import { openSqliteStreamReader } from '#streams/sqlite/stream.ts'
 import { cli } from '../support/cli.ts'
 import { at, listOf } from '../support/client.ts'
 import { untilDayLasts } from '../support/day.ts'
@@ -53,5 +59,41 @@ describe('a server on a log of sixty days', function () {
     expect(at(verdicts.find(({ projection }) => projection === 'logs') ?? {}, 'compared_from', 'logs')).to.equal(
       ago(36),
     )
+  })
+})
+
+describe('a server on a log that a build has not had, which nobody folds', function () {
+  this.timeout(300_000)
+  const left = 'logs-v3-007'
+  let server: Server
+
+  before(async () => {
+    const dataFolder = await newDataFolder()
+    await makeOldLog(dataFolder, workspaceId, daysAgo)
+    const { logFile, indexFolder } = foldersOf(dataFolder)
+    const log = await openSqliteStreamReader({ file: logFile, partition: '0' })
+    const writer = createSqliteIndexWriter({ folder: indexFolder, limits })
+    await writer.open(left, withSeenEvents(logsProjection), log.epoch)
+    await writer.close()
+    await log.close()
+    server = await startServer({ dataFolder })
+  })
+  after(async () => {
+    await server.stop()
+    await removeFolder(server.dataFolder)
+  })
+
+  it('keeps the log for it, says since when, and cuts it when the build is gone', async () => {
+    const firstPosition = async (): Promise<unknown> =>
+      at(listOf(await cli(server, 'status'), 'logs')[0] ?? {}, 'first', 'position')
+    const heldSince = async (): Promise<unknown> =>
+      listOf(await cli(server, 'builds'), 'builds').find(({ build }) => build === left)?.['log_held_since']
+    while (typeof (await heldSince()) !== 'string');
+    expect(await firstPosition()).to.equal(4_096)
+    await cli(server, 'drop', left)
+    await server.stop()
+    server = await startServer({ dataFolder: server.dataFolder })
+    while ((await firstPosition()) === 4_096);
+    expect(await heldSince()).to.equal(undefined)
   })
 })
