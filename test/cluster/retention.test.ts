@@ -90,7 +90,12 @@ describe('retention on JetStream and Elasticsearch', function () {
     await world.retain()
     await expectRetained(1)
     expect(await daysOf('allowance', 'usage', 1)).to.deep.equal(world.lived(ago(39)))
-    expect(await world.retain(), 'there is nothing left to do').to.deep.equal({ dropped: 0, cutTo: undefined })
+    expect(await world.retain(), 'there is nothing left to do').to.deep.equal({
+      dropped: 0,
+      cutTo: undefined,
+      heldBy: [],
+      givenUp: [],
+    })
     await expectEqual()
 
     world.moveTo(`${ago(0)}T13:00:00Z`)
