@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto'
-import { mkdirSync } from 'node:fs'
+import { existsSync, mkdirSync } from 'node:fs'
 import { createSqliteQueryThread } from '#projections/stores/sqlite/query-thread.ts'
 import { joinFolder } from '#streams/sqlite/lock.ts'
 import { createSqliteStream, type SqliteStream } from '#streams/sqlite/stream.ts'
 import { isProcessGone, openAllowance } from './compose-allowance.ts'
 import { giveUp, type Engines } from './compose-engines.ts'
 import { lent, withEraser } from './compose-eraser.ts'
-import { foldersOf } from './compose-folders.ts'
+import { foldersOf, type Folders } from './compose-folders.ts'
 import { createProjectorThread, withBeside, type ProjectorData } from './compose-projector.ts'
 import { retainedReaders } from './compose-retention.ts'
 import { createSampler } from './compose-sampler.ts'
@@ -16,6 +16,7 @@ import { describeFirstRun, prepareFirstRun } from './directory/first-run.ts'
 import { createPasswords } from './directory/passwords.ts'
 import { loadSecrets } from './directory/secrets.ts'
 import { createClock, type Clock } from './lib/clock.ts'
+import { PermanentError } from './lib/failure.ts'
 
 /** The one partition of an embedded log. */
 const partition = '0'
@@ -26,6 +27,24 @@ async function showFirstRun(directory: Directory, clock: Clock, dataFolder: stri
   if (firstRun !== undefined) console.log(describeFirstRun(firstRun, clock(), randomBytes))
 }
 
+/**
+ * Opens the log and the directory. One of them without the other is half of an installation: what is begun anew beside it would hide that
+ * the rest is gone. A first start makes the log first, and nothing is in it before the directory is there.
+ */
+async function openLogs({ logFile, directoryFile }: Folders): Promise<readonly [SqliteStream, SqliteStream]> {
+  const refuse = (subject: string, found: string): PermanentError => {
+    const hint = `it is gone, and ${found} is there: put it back from a backup, or begin with another data folder`
+    return new PermanentError({ operation: 'start', subject, hint })
+  }
+  const open = (file: string, name: string): Promise<SqliteStream> =>
+    createSqliteStream({ file, partition: name, thread: true, limits, onBroken: giveUp(`the log ${file}`) })
+  const hasDirectory = existsSync(directoryFile)
+  if (hasDirectory && !existsSync(logFile)) throw refuse(logFile, 'the directory of its workspaces')
+  const telemetry = await open(logFile, partition)
+  if (!hasDirectory && (await telemetry.head()) > 0) throw refuse(directoryFile, 'a log of its workspaces')
+  return [telemetry, await open(directoryFile, 'directory')]
+}
+
 /** Log, directory and indexes of a data folder, in SQLite: the log's writer, the projector and the queries run in threads. */
 export async function openEmbeddedEngines(config: Config): Promise<Engines> {
   const { dataFolder, sessionKeys, sampleEveryMs: everyMs } = config
@@ -34,10 +53,7 @@ export async function openEmbeddedEngines(config: Config): Promise<Engines> {
   const secrets = loadSecrets({ dataFolder, random: randomBytes, sessionKeys })
   const clock = createClock()
   mkdirSync(folders.logFolder, { recursive: true })
-  const open = (file: string, name: string): Promise<SqliteStream> =>
-    createSqliteStream({ file, partition: name, thread: true, limits, onBroken: giveUp(`the log ${file}`) })
-  const telemetry = await open(folders.logFile, partition)
-  const directoryStream = await open(folders.directoryFile, 'directory')
+  const [telemetry, directoryStream] = await openLogs(folders)
   const directory = await createDirectory({
     stream: directoryStream,
     clock,

@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { readFile, writeFile } from 'node:fs/promises'
+import { readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { expect } from 'chai'
@@ -124,6 +124,27 @@ describe('the parent of the worker', function () {
     other.close()
     const wrong = await startServer({ dataFolder, environment: { TRUSTED_PROXIES: 'many' } }).catch(String)
     expect(wrong).to.include('server ended (2)').and.to.include('TRUSTED_PROXIES')
+    await removeFolder(dataFolder)
+  })
+
+  it('begins no new installation beside half of one', async () => {
+    const dataFolder = await newDataFolder()
+    const first = await startServer({ dataFolder })
+    const { keys } = first.firstRun
+    await first.stop()
+    for (const name of ['directory.db', 'log']) {
+      await rename(join(dataFolder, name), join(dataFolder, `${name}.away`))
+      const outcome = await startServer({ dataFolder }).catch(String)
+      expect(outcome)
+        .to.include('server ended (1)')
+        .and.to.include(`start ${join(dataFolder, name)}`)
+      expect(outcome).not.to.include(' at ')
+      await rm(join(dataFolder, name), { recursive: true, force: true })
+      await rename(join(dataFolder, `${name}.away`), join(dataFolder, name))
+    }
+    const again = await startServer({ dataFolder })
+    expect(again.firstRun.keys).to.deep.equal(keys)
+    await again.stop()
     await removeFolder(dataFolder)
   })
 

@@ -1,6 +1,8 @@
+import { randomBytes } from 'node:crypto'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { limits } from '#src/config.ts'
+import { loadSecrets } from '#src/directory/secrets.ts'
 import { sealEvent } from '#src/events/codec.ts'
 import { noCounts } from '#src/events/envelope.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
@@ -35,4 +37,8 @@ export async function makeOldLog(
     await stream.append([event])
   }
   await stream.close()
+  // A log without secrets and a directory would be half of an installation.
+  loadSecrets({ dataFolder, random: randomBytes, sessionKeys: undefined })
+  const directory = join(dataFolder, 'directory.db')
+  await (await createSqliteStream({ file: directory, partition: 'directory', thread: false, limits })).close()
 }
