@@ -54,6 +54,10 @@ export type StoredBuild = Readonly<{
  */
 export type KeptDays = Readonly<{ of(workspaceId: WorkspaceId): string; all: string }>
 
+/** The position that all parts of a build have reached: what is durable, or what a running projector says. */
+export const reachedBy = ({ checkpoint, heartbeat }: StoredBuild, nowMs: number): Position =>
+  isFolded(heartbeat, nowMs) ? Math.max(checkpoint, heartbeat.position) : checkpoint
+
 /** The writing side: one projector owns an index of one partition at a time. Contract: test/contracts/index-store.ts. */
 export interface IndexWriter {
   /**

@@ -3,12 +3,12 @@ import { sealBeginning } from '#src/events/allowance.ts'
 import { beforeAll, type Position, type RecordedEvent } from '#src/events/envelope.ts'
 import { daysOfClass } from '#src/events/retention.ts'
 import type { Clock } from '#src/lib/clock.ts'
-import { dayBefore, dayOf } from '#src/lib/day.ts'
+import { dayBefore, dayMs, dayOf } from '#src/lib/day.ts'
 import type { Timers } from '#src/lib/timers.ts'
 import { daysNeeded, type Keepings } from './first-days.ts'
 import { isFolded, type IndexName, type IndexWriter } from './index-store.ts'
 import type { Projection } from './projection.ts'
-import { changeRoster, followedAs, giveUp, holding } from './roster.ts'
+import { changeRoster, followedAs, followedBuild, giveUp, holding } from './roster.ts'
 
 export type RetentionLimits = Readonly<{
   retentionEveryMs: number
@@ -51,8 +51,6 @@ type Build = Readonly<{
   heldSinceMs: number | undefined
 }>
 
-const dayMs = 86_400_000
-
 const pollMs = 1_000
 /** So often is looked whether builds have come to where the log stood. */
 const pollsMax = 60
@@ -71,7 +69,7 @@ async function buildsOf({ stream, writer, projections, clock }: RetentionOptions
         checkpoint,
         isFolded: roster.live === index || as === 'candidate' || as === 'kept',
         isLeft: roster.live !== index && !isFolded(heartbeat, clock()),
-        heldSinceMs: roster.followed.find((one) => one.index === index)?.heldSinceMs,
+        heldSinceMs: followedBuild(roster, index)?.heldSinceMs,
       })
     }
   }

@@ -9,9 +9,13 @@ const attemptsMax = 100
 const without = (roster: Roster, index: IndexName): readonly FollowedBuild[] =>
   roster.followed.filter((build) => build.index !== index)
 
+/** What the roster says of a build beside the live one; undefined when it is not followed. */
+export const followedBuild = ({ followed }: Roster, index: IndexName): FollowedBuild | undefined =>
+  followed.find((build) => build.index === index)
+
 /** How a build is followed; undefined when it is not. */
 export const followedAs = (roster: Roster, index: IndexName): FollowedBuild['as'] | undefined =>
-  roster.followed.find((build) => build.index === index)?.as
+  followedBuild(roster, index)?.as
 
 /** A build that a rebuild begins. Not one that a projector has begun meanwhile under that name. */
 export const begin =
@@ -81,7 +85,7 @@ export const forget =
 export const holding =
   (index: IndexName, sinceMs: number | undefined): Change =>
   (roster) => {
-    const build = roster.followed.find((one) => one.index === index)
+    const build = followedBuild(roster, index)
     if (build?.heldSinceMs === sinceMs || roster.live === index) return undefined
     const { heldSinceMs: _, ...rest } = build ?? { index, as: 'building' as const }
     const marked = sinceMs === undefined ? rest : { ...rest, heldSinceMs: sinceMs }

@@ -10,7 +10,7 @@ import type { BuildTask } from './fold-share.ts'
 import { foldShares } from './fold-shares.ts'
 import { createHorizon, type Horizon } from './horizon.ts'
 import type { Part } from './index-audit.ts'
-import { isFolded, type IndexName, type IndexWriter, type StoredBuild } from './index-store.ts'
+import { reachedBy, type IndexName, type IndexWriter, type StoredBuild } from './index-store.ts'
 import { openLane, type Lane } from './lane.ts'
 
 export type VerifyOptions = Readonly<{
@@ -41,11 +41,6 @@ export type Verdict = Readonly<{
 const namedMaxDefault = 20
 const patienceMs = 30_000
 const pollMs = 100
-
-/** The position that all parts of a build have reached: what is durable, or what a running projector says. */
-function reachedBy({ checkpoint, heartbeat }: StoredBuild, nowMs: number): Position {
-  return isFolded(heartbeat, nowMs) ? Math.max(checkpoint, heartbeat.position) : checkpoint
-}
 
 async function storedBuild(writer: IndexWriter, projection: string, index: IndexName): Promise<StoredBuild> {
   const found = (await writer.builds(projection)).find((build) => build.index === index)

@@ -1,6 +1,6 @@
 import type { Usage } from '#projections/allowance/query.ts'
+import { dayMs } from '#src/lib/day.ts'
 
-const dayMs = 86_400_000
 const hourMs = 3_600_000
 /** So many days, today among them, say how fast spans come: a month that began slowly is not held back by it. */
 const paceDays = 7

@@ -1,5 +1,5 @@
 import type { Roster, StoredBuild } from '#projections/index-store.ts'
-import { followedAs } from '#projections/roster.ts'
+import { followedAs, followedBuild } from '#projections/roster.ts'
 import { ok } from '#src/lib/result.ts'
 import { isoTime, table, type OpenBuilds, type Verb } from './verb.ts'
 import { withBuilds } from './with-builds.ts'
@@ -10,7 +10,7 @@ const stateOf = (roster: Roster, index: string): string =>
 function buildJson(roster: Roster, build: StoredBuild, partition: string, head: number) {
   const { index, after, checkpoint, heartbeat } = build
   const position = Math.max(checkpoint, heartbeat.position)
-  const { untilMs, heldSinceMs } = roster.followed.find((one) => one.index === index) ?? {}
+  const { untilMs, heldSinceMs } = followedBuild(roster, index) ?? {}
   return {
     build: index,
     partition,

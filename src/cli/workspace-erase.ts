@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { eraseWorkspace } from '#projections/erase-workspace.ts'
-import { isFolded, type StoredBuild } from '#projections/index-store.ts'
+import { reachedBy, type StoredBuild } from '#projections/index-store.ts'
 import type { Directory } from '#src/directory/create-directory.ts'
 import { erasureSubject, isErasure } from '#src/events/erasure.ts'
 import type { Position } from '#src/events/envelope.ts'
@@ -91,10 +91,9 @@ async function preview(context: VerbContext, workspace: Named): Promise<Outcome>
 }
 
 /** How far a build is, and whether it may come further soon. */
-function standingOf({ index, checkpoint, heartbeat }: StoredBuild, erasure: Position, nowMs: number) {
-  const position = isFolded(heartbeat, nowMs) ? Math.max(checkpoint, heartbeat.position) : checkpoint
-  const erased = position >= erasure
-  return { build: index, erased, waits: !erased && nowMs - heartbeat.at <= takeoverMs }
+function standingOf(build: StoredBuild, erasure: Position, nowMs: number) {
+  const erased = reachedBy(build, nowMs) >= erasure
+  return { build: build.index, erased, waits: !erased && nowMs - build.heartbeat.at <= takeoverMs }
 }
 
 /** Builds of its partition, and whether each has come to the erasure; waits for those that are being folded, or lately were. */

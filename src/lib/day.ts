@@ -1,4 +1,4 @@
-const dayMs = 86_400_000
+export const dayMs = 86_400_000
 /** Asked for each record, of a few days in all. */
 const daysKnown = new Map<number, string>()
 const daysKnownMax = 1_000

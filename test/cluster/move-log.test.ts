@@ -3,7 +3,6 @@ import { once } from 'node:events'
 import { readFileSync, statSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { text } from 'node:stream/consumers'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { parseEnv } from 'node:util'
 import { expect } from 'chai'
@@ -27,6 +26,7 @@ import {
 import { bringCluster, type Cluster } from '../support/clusters.ts'
 import { engines, enginesTimeoutMs } from '../support/engines.ts'
 import { makeOldLog } from '../support/old-log.ts'
+import { runVerb, type Ran } from '../support/run-program.ts'
 import { startProcess, type ServerProcess } from '../support/server-process.ts'
 import { newDataFolder, removeFolder, type FirstRun, type Server } from '../support/server.ts'
 import { hex, otlpJson } from '../support/telemetry.ts'
@@ -134,22 +134,14 @@ async function answersOf(reader: Reader, paths: readonly string[]): Promise<read
   return answers
 }
 
-type Ran = Readonly<{ code: number; out: string; err: string }>
+const run = (environment: NodeJS.ProcessEnv, ...argv: readonly string[]): Promise<Ran> =>
+  runVerb(['src/main.ts', ...argv], { ...process.env, ...environment })
 
-function startCli(environment: NodeJS.ProcessEnv, ...argv: readonly string[]): ChildProcess {
+function startMove(environment: NodeJS.ProcessEnv, ...argv: readonly string[]): ChildProcess {
   const env = { ...process.env, ...environment }
-  return spawn(process.execPath, ['src/main.ts', ...argv], { env, stdio: ['ignore', 'pipe', 'pipe'] })
+  return spawn(process.execPath, ['src/main.ts', 'move-log', ...argv], { env, stdio: ['ignore', 'pipe', 'pipe'] })
 }
 
-async function run(environment: NodeJS.ProcessEnv, ...argv: readonly string[]): Promise<Ran> {
-  const child = startCli(environment, ...argv)
-  const outputs = [child.stdout, child.stderr].map((output) => text(output as NonNullable<typeof output>))
-  const [[code], out, err] = await Promise.all([once(child, 'close'), ...outputs])
-  return { code: code as number, out: out ?? '', err: err ?? '' }
-}
-
-const startMove = (environment: NodeJS.ProcessEnv, ...argv: readonly string[]): ChildProcess =>
-  startCli(environment, 'move-log', ...argv)
 const move = (environment: NodeJS.ProcessEnv, ...argv: readonly string[]): Promise<Ran> =>
   run(environment, 'move-log', ...argv)
 

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { mkdir } from 'node:fs/promises'
-import { join } from 'node:path'
+import { foldersOf } from '#src/compose-folders.ts'
 import { limits } from '#src/config.ts'
 import { loadSecrets } from '#src/directory/secrets.ts'
 import { sealEvent } from '#src/events/codec.ts'
@@ -14,9 +14,9 @@ export async function makeOldLog(
   workspaceId: WorkspaceId,
   daysAgo: readonly number[],
 ): Promise<void> {
-  await mkdir(join(dataFolder, 'log'))
-  const file = join(dataFolder, 'log', '0.db')
-  const stream = await createSqliteStream({ file, partition: '0', thread: false, limits })
+  const { logFolder, logFile, directoryFile } = foldersOf(dataFolder)
+  await mkdir(logFolder)
+  const stream = await createSqliteStream({ file: logFile, partition: '0', thread: false, limits })
   const now = Date.now()
   for (const days of daysAgo) {
     const event = sealEvent(
@@ -39,6 +39,5 @@ export async function makeOldLog(
   await stream.close()
   // A log without secrets and a directory would be half of an installation.
   loadSecrets({ dataFolder, random: randomBytes, sessionKeys: undefined })
-  const directory = join(dataFolder, 'directory.db')
-  await (await createSqliteStream({ file: directory, partition: 'directory', thread: false, limits })).close()
+  await (await createSqliteStream({ file: directoryFile, partition: 'directory', thread: false, limits })).close()
 }
