@@ -1,4 +1,5 @@
 import type { Bucket, IndexReader, Scope, Selection } from './index-store.ts'
+import { compareText, floorTo } from './stores/row.ts'
 
 const bucketsMax = 100
 const minuteMs = 60_000
@@ -23,29 +24,85 @@ export function histogramStepMs(fromNs: bigint, toNs: bigint): number {
   return stepsMs.find((step) => rangeMs / step <= bucketsMax) ?? stepsMs.at(-1) ?? dayMs
 }
 
-/** A bound that the request leaves open is where the records that match begin or end. */
+const stepNsOf = (stepMs: number): bigint => BigInt(stepMs) * 1_000_000n
+
+/** The time of the first or last record; undefined when there is none. */
 async function edgeNs(
   reader: IndexReader,
   scope: Scope,
   selection: Selection,
   direction: 'asc' | 'desc',
-): Promise<bigint> {
+): Promise<bigint | undefined> {
   const [hit] = await reader.search(scope, { ...selection, orderBy: 'timeNs', direction, limit: 1 })
-  return hit?.timeNs ?? 0n
+  return hit?.timeNs
 }
 
-/** Counts over record time. Buckets without a record are left out. */
-export type CountsOverTime = Readonly<{ stepMs: number; buckets: readonly Bucket[] }>
+/** `andLater`: the bucket has no end. Only the last one may. */
+export type CountedBucket = Bucket & Readonly<{ andLater?: true }>
 
-/** Counts of the selection over time, in all and by a keyword, in steps that suit its range. */
-export async function countOverTime(
+/** Counts over record time. Buckets without a record are left out. */
+export type CountsOverTime = Readonly<{ stepMs: number; buckets: readonly CountedBucket[] }>
+
+/**
+ * What is to be counted. `farNs`: where the selection has no end, records dated from then on do not say how wide buckets are,
+ * unless there are no others; undefined: all do.
+ */
+export type CountedOverTime = Readonly<{ scope: Scope; selection: Selection; by: string; farNs: bigint | undefined }>
+
+type Span = Readonly<{ fromNs: bigint; toNs: bigint }>
+
+/** A bound that the request leaves open is where the records that match begin or end. */
+async function spanOf(reader: IndexReader, scope: Scope, selection: Selection): Promise<Span> {
+  const fromNs = selection.fromNs ?? (await edgeNs(reader, scope, selection, 'asc')) ?? 0n
+  const toNs = selection.toNs ?? (await edgeNs(reader, scope, selection, 'desc')) ?? 0n
+  return { fromNs, toNs: toNs > fromNs ? toNs : fromNs }
+}
+
+/** Where the span of what is dated before `farNs` ends, when something is dated later as well. */
+async function nearEndNs(
   reader: IndexReader,
-  scope: Scope,
-  selection: Selection,
-  by: string,
-): Promise<CountsOverTime> {
-  const fromNs = selection.fromNs ?? (await edgeNs(reader, scope, selection, 'asc'))
-  const toNs = selection.toNs ?? (await edgeNs(reader, scope, selection, 'desc'))
-  const stepMs = histogramStepMs(fromNs, toNs > fromNs ? toNs : fromNs)
-  return { stepMs, buckets: await reader.histogram(scope, selection, BigInt(stepMs) * 1_000_000n, by) }
+  { scope, selection, farNs }: CountedOverTime,
+  { fromNs, toNs }: Span,
+): Promise<bigint | undefined> {
+  if (farNs === undefined || selection.toNs !== undefined || toNs < farNs || fromNs >= farNs) return undefined
+  return edgeNs(reader, scope, { ...selection, toNs: farNs }, 'desc')
+}
+
+/** One bucket that begins where the step of its first record does, and has no end. */
+async function countLater(
+  reader: IndexReader,
+  { scope, selection, by }: CountedOverTime,
+  stepMs: number,
+): Promise<CountedBucket | undefined> {
+  const firstNs = await edgeNs(reader, scope, selection, 'asc')
+  if (firstNs === undefined) return undefined
+  const lastNs = (await edgeNs(reader, scope, selection, 'desc')) ?? firstNs
+  const parts = await reader.histogram(scope, selection, stepNsOf(histogramStepMs(firstNs, lastNs)), by)
+  const values = new Map<string, number>()
+  for (const [value, count] of parts.flatMap((part) => Object.entries(part.by))) {
+    values.set(value, (values.get(value) ?? 0) + count)
+  }
+  return {
+    startNs: floorTo(firstNs, stepNsOf(stepMs)),
+    total: parts.reduce((sum, { total }) => sum + total, 0),
+    by: Object.fromEntries([...values].sort(([a], [b]) => compareText(a, b))),
+    andLater: true,
+  }
+}
+
+/**
+ * Counts of the selection over time, in all and by a keyword, in steps that suit its range. One record of a clock that is wrong
+ * by years would make them so wide that all others fall into one: what is far is counted in one bucket of its own.
+ */
+export async function countOverTime(reader: IndexReader, counted: CountedOverTime): Promise<CountsOverTime> {
+  const { scope, selection, by } = counted
+  const span = await spanOf(reader, scope, selection)
+  const nearNs = await nearEndNs(reader, counted, span)
+  const stepMs = histogramStepMs(span.fromNs, nearNs ?? span.toNs)
+  const stepNs = stepNsOf(stepMs)
+  if (nearNs === undefined) return { stepMs, buckets: await reader.histogram(scope, selection, stepNs, by) }
+  const endNs = floorTo(nearNs, stepNs) + stepNs
+  const buckets = await reader.histogram(scope, { ...selection, toNs: endNs }, stepNs, by)
+  const later = await countLater(reader, { ...counted, selection: { ...selection, fromNs: endNs } }, stepMs)
+  return { stepMs, buckets: later === undefined ? buckets : [...buckets, later] }
 }

@@ -1,17 +1,27 @@
 import { formatTimeNs } from '#src/lib/time.ts'
-import { countOverTime } from '../histogram.ts'
-import type { IndexReader, Scope, Selection } from '../index-store.ts'
+import { countOverTime, type CountedOverTime } from '../histogram.ts'
+import type { IndexReader } from '../index-store.ts'
 
-/** Counts over record time. Buckets without a record are left out. */
+/** Counts over record time. Buckets without a record are left out. `and_later`: the last one, which has no end. */
 export type LogHistogram = Readonly<{
   step_ms: number
-  buckets: readonly Readonly<{ time: string; total: number; by_level: Readonly<Record<string, number>> }>[]
+  buckets: readonly Readonly<{
+    time: string
+    total: number
+    by_level: Readonly<Record<string, number>>
+    and_later?: true
+  }>[]
 }>
 
-export async function logHistogram(reader: IndexReader, scope: Scope, selection: Selection): Promise<LogHistogram> {
-  const { stepMs, buckets } = await countOverTime(reader, scope, selection, 'level')
+export async function logHistogram(reader: IndexReader, counted: Omit<CountedOverTime, 'by'>): Promise<LogHistogram> {
+  const { stepMs, buckets } = await countOverTime(reader, { ...counted, by: 'level' })
   return {
     step_ms: stepMs,
-    buckets: buckets.map(({ startNs, total, by }) => ({ time: formatTimeNs(startNs), total, by_level: by })),
+    buckets: buckets.map(({ startNs, total, by, andLater }) => ({
+      time: formatTimeNs(startNs),
+      total,
+      by_level: by,
+      ...(andLater === undefined ? {} : { and_later: andLater }),
+    })),
   }
 }

@@ -24,6 +24,8 @@ export type LogRequest = LogFilters &
     before?: number
     afterCount?: number
     include?: readonly ('histogram' | 'facets' | 'count')[]
+    /** Of the histogram: see CountedOverTime. */
+    farNs?: bigint
   }>
 
 export type LogPage = Readonly<{
@@ -126,10 +128,10 @@ async function included(
   reader: IndexReader,
   scope: Scope,
   selection: Selection,
-  { include = [] }: LogRequest,
+  { include = [], farNs }: LogRequest,
 ): Promise<Pick<LogPage, 'histogram' | 'facets' | 'count'>> {
   const [histogram, facets, count] = await Promise.all([
-    include.includes('histogram') ? logHistogram(reader, scope, selection) : undefined,
+    include.includes('histogram') ? logHistogram(reader, { scope, selection, farNs }) : undefined,
     include.includes('facets') ? reader.facets(scope, selection, facetFields, facetValuesMax) : undefined,
     include.includes('count') ? reader.count(scope, selection) : undefined,
   ])

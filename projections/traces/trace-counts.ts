@@ -10,7 +10,8 @@ import type { TraceFilters, TraceRequest } from './trace-request.ts'
 export type TraceHistogram = Readonly<{
   of: 'traces' | 'spans'
   step_ms: number
-  buckets: readonly Readonly<{ time: string; total: number; errors: number }>[]
+  /** `and_later`: the last one, which has no end. */
+  buckets: readonly Readonly<{ time: string; total: number; errors: number; and_later?: true }>[]
 }>
 
 /** Null where conditions on traces are met by too many to be counted span by span. */
@@ -28,15 +29,21 @@ function countedOf(workspaceId: WorkspaceId, { spans, traces }: TraceFilters, { 
   return { of, scope: tracesScope(workspaceId, of), selection: { filter, ...range } }
 }
 
-async function histogramOf(reader: IndexReader, { of, scope, selection }: Counted): Promise<TraceHistogram> {
-  const { stepMs, buckets } = await countOverTime(reader, scope, selection, of === 'traces' ? 'has' : 'status')
+async function histogramOf(
+  reader: IndexReader,
+  { of, scope, selection }: Counted,
+  farNs: bigint | undefined,
+): Promise<TraceHistogram> {
+  const by = of === 'traces' ? 'has' : 'status'
+  const { stepMs, buckets } = await countOverTime(reader, { scope, selection, by, farNs })
   return {
     of,
     step_ms: stepMs,
-    buckets: buckets.map(({ startNs, total, by }) => ({
+    buckets: buckets.map(({ startNs, total, by, andLater }) => ({
       time: formatTimeNs(startNs),
       total,
       errors: by['error'] ?? 0,
+      ...(andLater === undefined ? {} : { and_later: andLater }),
     })),
   }
 }
@@ -48,13 +55,15 @@ export async function countTraces(
   filters: TraceFilters,
   request: TraceRequest,
 ): Promise<TraceCounts> {
-  const { include = [] } = request
+  const { include = [], farNs } = request
   const uncountable = filters.spans !== undefined && filters.tracesAreNarrowed
   const counted = countedOf(workspaceId, filters, request)
   const fields = ['service', 'operation', ...(counted.of === 'traces' ? ['has'] : ['kind', 'status'])]
   const facets = () => reader.facets(counted.scope, counted.selection, fields, facetValuesMax)
   return {
-    ...(include.includes('histogram') ? { histogram: uncountable ? null : await histogramOf(reader, counted) } : {}),
+    ...(include.includes('histogram')
+      ? { histogram: uncountable ? null : await histogramOf(reader, counted, farNs) }
+      : {}),
     ...(include.includes('facets') ? { facets: uncountable ? null : await facets() } : {}),
   }
 }

@@ -38,6 +38,8 @@ export type TraceRequest = TraceConditions &
     limit: number
     after?: WalkKey
     include?: readonly ('histogram' | 'facets')[]
+    /** Of the histogram: see CountedOverTime. */
+    farNs?: bigint
   }>
 
 /**

@@ -1,8 +1,8 @@
 import { formatMinute } from './context.ts'
 import { html, type Html } from './html.ts'
 
-/** One bar: how many, and how many of them are errors. */
-export type Bar = Readonly<{ time: string; total: number; errors: number }>
+/** One bar: how many, and how many of them are errors. `and_later`: it has no end, and is told in words. */
+export type Bar = Readonly<{ time: string; total: number; errors: number; and_later?: true | undefined }>
 
 type Given = Readonly<{
   bars: readonly Bar[]
@@ -16,16 +16,30 @@ type Given = Readonly<{
 
 const [width, height] = [1_000, 100]
 
-function addressOf({ path, conditions }: Given, fromMs: number, toMs: number): string {
+function addressOf({ path, conditions }: Given, fromMs: number, toMs: number | undefined): string {
   const search = new URLSearchParams(conditions)
   search.set('from', new Date(fromMs).toISOString())
-  search.set('to', new Date(toMs).toISOString())
+  if (toMs !== undefined) search.set('to', new Date(toMs).toISOString())
   return `${path}?${search.toString()}`
+}
+
+/** When a bar is, how many it counts, and how many of them are errors. */
+const wordsOf = ({ time, total, errors }: Bar): string =>
+  `${time.slice(0, 19).replace('T', ' ')}: ${total}${errors > 0 ? `, ${errors} errors` : ''}`
+
+function laterLink(given: Given): Html {
+  const later = given.bars.find(({ and_later: isLater }) => isLater === true)
+  if (later === undefined) return html``
+  const address = addressOf(given, Date.parse(later.time), undefined)
+  return html`<p class="note">
+    ${later.total} dated far in the future: <a href="${address}">from ${formatMinute(Date.parse(later.time))} on</a>
+  </p>`
 }
 
 /** Counts over time as bars, each a link to its own time. Nothing where nothing was found. */
 export function histogram(given: Given): Html {
-  const { bars, stepMs, range, nowMs } = given
+  const { stepMs, range, nowMs } = given
+  const bars = given.bars.filter(({ and_later: isLater }) => isLater === undefined)
   const [first, last] = [bars[0], bars.at(-1)]
   if (first === undefined || last === undefined) return html``
   const startMs = Math.min(range.from === null ? Infinity : Date.parse(range.from), Date.parse(first.time))
@@ -34,13 +48,13 @@ export function histogram(given: Given): Html {
   const scale = width / (endMs - startMs)
   const drawn = bars
     .filter(({ total }) => total > 0)
-    .map(({ time, total, errors }) => {
-      const atMs = Date.parse(time)
+    .map((bar) => {
+      const { total, errors } = bar
+      const atMs = Date.parse(bar.time)
       const [x, barWidth] = [(atMs - startMs) * scale, Math.max(1, stepMs * scale - 1)]
       const [tall, red] = [(total / most) * height, (errors / most) * height]
-      const words = `${time.slice(0, 19).replace('T', ' ')}: ${total}${errors > 0 ? `, ${errors} errors` : ''}`
       return html`<a href="${addressOf(given, atMs, atMs + stepMs)}"
-        ><title>${words}</title>
+        ><title>${wordsOf(bar)}</title>
         <rect x="${x}" y="${height - tall}" width="${barWidth}" height="${tall}" />
         <rect class="error" x="${x}" y="${height - red}" width="${barWidth}" height="${red}"
       /></a>`
@@ -48,5 +62,6 @@ export function histogram(given: Given): Html {
   return html`<svg class="histogram" viewBox="0 0 ${width} ${height}" preserveAspectRatio="none" aria-label="Over time">
       ${drawn}
     </svg>
-    <p class="axis note"><span>${formatMinute(startMs)}</span> <span>${formatMinute(endMs)}</span></p>`
+    <p class="axis note"><span>${formatMinute(startMs)}</span> <span>${formatMinute(endMs)}</span></p>
+    ${laterLink(given)}`
 }

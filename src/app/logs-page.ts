@@ -83,8 +83,8 @@ function resultsOf(asked: Asked, answer: LogSearchAnswer, nowMs: number): Html {
   const { logs, count, range } = answer
   const tail = tailOf(asked, answer)
   const found = answer.histogram
-  const bars = (found?.buckets ?? []).map(({ time, total, by_level: byLevel }) => {
-    return { time, total, errors: (byLevel.error ?? 0) + (byLevel.fatal ?? 0) }
+  const bars = (found?.buckets ?? []).map(({ by_level: byLevel, ...bar }) => {
+    return { ...bar, errors: (byLevel.error ?? 0) + (byLevel.fatal ?? 0) }
   })
   const drawn = { bars, stepMs: found?.step_ms ?? 0, range, nowMs, path, conditions: asked.conditions }
   return html`${about(answer)}${found === undefined ? html`` : histogram(drawn)}

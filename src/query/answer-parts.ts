@@ -56,6 +56,11 @@ export const facets = z
   .array(z.object({ field: z.string(), values: z.array(z.object({ value: z.string(), count })) }))
   .meta({ id: 'Facets', description: 'The most frequent values of some fields, at most 20 each.' })
 
+export const andLater = z.literal(true).optional().meta({
+  description:
+    'The last bucket of a range without an end: all that is dated then or later, when some of it is more than a day ahead of the clock.',
+})
+
 export const level = z.enum(levels)
 
 export const logItem = z

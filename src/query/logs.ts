@@ -9,6 +9,7 @@ import { fail, ok } from '#src/lib/result.ts'
 import type { LogFilters, LogRequest } from '#projections/logs/query.ts'
 import { searchLogs } from '#projections/logs/query.ts'
 import {
+  andLater,
   count,
   cursor,
   facets,
@@ -23,7 +24,7 @@ import {
 import type { Answered, QueryContext, Walk, Where } from './context.ts'
 import { defined, indexState, resolveWalk, understand } from './context.ts'
 import { countOf, invalidParameter, limitOf, listOf, readParameters, shared, text } from './parameters.ts'
-import { rangeAnswer } from './time-range.ts'
+import { farFutureNs, rangeAnswer } from './time-range.ts'
 
 /** The filters that log search and export share (CONTRACT §7, §8). */
 export const logFilters = {
@@ -70,7 +71,14 @@ export const logSearchAnswer = z
     histogram: z
       .object({
         step_ms: count,
-        buckets: z.array(z.object({ time: timestamp, total: count, by_level: z.partialRecord(level, count) })),
+        buckets: z.array(
+          z.object({
+            time: timestamp,
+            total: count,
+            by_level: z.partialRecord(level, count),
+            and_later: andLater,
+          }),
+        ),
       })
       .optional(),
     facets: facets.optional(),
@@ -145,6 +153,7 @@ export async function answerLogSearch(
     ...prepared.value.filters,
     ...sides.value,
     ...defined({ after: walk.place?.key, include }),
+    farNs: farFutureNs(context.clock()),
     limit,
   })
   const { logs, next, prev, progress, ...included } = page

@@ -78,6 +78,11 @@ export function resolveRange(given: Bounds, byId: boolean, nowMs: number): Resul
   return ok({ ...(fromNs === undefined ? {} : { fromNs }), ...(toNs === undefined ? {} : { toNs }) })
 }
 
+/**
+ * Where `to` is open, dates from then on are far: of no clock that is merely ahead, and of no time zone that was taken for another.
+ */
+export const farFutureNs = (nowMs: number): bigint => BigInt(Math.trunc(nowMs)) * msNs + dayNs
+
 /** The range as answers show it; null where it is open. */
 export const rangeAnswer = ({ fromNs, toNs }: Range): Readonly<{ from: string | null; to: string | null }> => ({
   from: fromNs === undefined ? null : formatTimeNs(fromNs),

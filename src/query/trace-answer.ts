@@ -1,5 +1,17 @@
 import { z } from 'zod'
-import { count, cursor, facets, indexState, int64, query, range, spanId, timestamp, traceId } from './answer-parts.ts'
+import {
+  andLater,
+  count,
+  cursor,
+  facets,
+  indexState,
+  int64,
+  query,
+  range,
+  spanId,
+  timestamp,
+  traceId,
+} from './answer-parts.ts'
 
 export const spanKinds = ['unspecified', 'internal', 'server', 'client', 'producer', 'consumer'] as const
 export const spanStatuses = ['ok', 'error', 'unset'] as const
@@ -46,7 +58,7 @@ const histogram = z
       description: 'What is counted: traces, each at its start, or the spans that meet the conditions on spans.',
     }),
     step_ms: count,
-    buckets: z.array(z.object({ time: timestamp, total: count, errors: count })),
+    buckets: z.array(z.object({ time: timestamp, total: count, errors: count, and_later: andLater })),
   })
   .nullable()
   .meta({ id: 'TraceHistogram', description: 'Null where too many traces meet `has` or `session_id` to be counted.' })

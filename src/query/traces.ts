@@ -10,7 +10,7 @@ import type { AnswerOf } from './answer-parts.ts'
 import type { Answered, QueryContext, Walk, Where } from './context.ts'
 import { defined, indexState, resolveWalk, understand } from './context.ts'
 import { duration, invalidParameter, limitOf, listOf, readParameters, shared, text } from './parameters.ts'
-import { rangeAnswer } from './time-range.ts'
+import { farFutureNs, rangeAnswer } from './time-range.ts'
 import { spanKinds, spanStatuses, type traceSearchAnswer } from './trace-answer.ts'
 
 /** The filters that trace search and the public listing share (CONTRACT §5, §10). */
@@ -71,6 +71,7 @@ function prepare(context: QueryContext, where: Where, given: Given): Result<Prep
     ...range,
     order: given.order,
     limit: given.limit,
+    farNs: farFutureNs(context.clock()),
   }
   return ok({ walk: walk.value, query: { normalized, warnings }, request })
 }

@@ -3,6 +3,7 @@ import { expect } from 'chai'
 import { z } from 'zod'
 import { limits } from '#src/config.ts'
 import { parseJson, stringifyJson, type Json, type JsonObject } from '#src/lib/json.ts'
+import { formatTimeNs } from '#src/lib/time.ts'
 import { createOpenApiDocument } from '#src/openapi/document.ts'
 import { operations, type Operation } from '#src/openapi/operations.ts'
 import { createTenant, type Tenant } from '../support/cli.ts'
@@ -12,6 +13,7 @@ import { hex, otlpJson } from '../support/telemetry.ts'
 import { sendingTo } from '../support/workspace.ts'
 
 const traceId = hex(32, 'documented')
+const farNs = 4_102_444_800_000_000_000n
 const document = createOpenApiDocument('0.0.0')
 
 /** A schema of the document as something that checks: its references stay within its own definitions. */
@@ -91,6 +93,7 @@ describe('real answers and the OpenAPI document', function () {
         links: [{ traceId: hex(32, 'other'), spanId: hex(16, 'other') }],
       },
       { ...span, spanId: hex(16, 2), parentSpanId: hex(16, 'missing') },
+      { ...span, traceId: hex(32, 'far'), spanId: hex(16, 3), startNs: farNs },
     ])
     await send.logs([
       {
@@ -101,6 +104,7 @@ describe('real answers and the OpenAPI document', function () {
         big: 9007199254740993n,
       },
       { message: 'documented too', session_id: 's' },
+      { message: 'documented of a clock that is wrong by years', timestamp: formatTimeNs(farNs) },
     ])
     await send.rum({
       meta: { app: { name: 'shop' }, session: { id: 's' }, page: { url: 'https://shop.example/' } },
