@@ -20,8 +20,7 @@ import { rebuild } from '#projections/rebuild.ts'
 import { createSqliteStream } from '#streams/sqlite/stream.ts'
 import { startProcess } from '../support/server-process.ts'
 
-describe('samples of an index, compared with the log', function () {
-  this.timeout(300_000)
+describe('samples of an index, compared with the log', () => {
   let dataFolder: string
   before(async () => {
     dataFolder = mkdtempSync(join(tmpdir(), 'throughline-sampler-'))

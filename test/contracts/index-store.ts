@@ -34,8 +34,7 @@ const minuteNs = 60_000_000_000n
 
 /** The contract of IndexWriter and IndexReader (projections/index-store.ts): every adapter passes it. */
 export function indexStoreContract(name: string, create: () => Promise<IndexStorePlace>): void {
-  describe(`index store: ${name}`, function () {
-    this.timeout(300_000)
+  describe(`index store: ${name}`, () => {
     let place: IndexStorePlace
     let store: OpenIndexStore
     const places: IndexStorePlace[] = []

@@ -5,8 +5,7 @@ import { removeFolder, startServer, type Server } from '../support/server.ts'
 
 const json = { 'content-type': 'application/json' }
 
-describe('pages about keys, usage and what was done, of a server', function () {
-  this.timeout(300_000)
+describe('pages about keys, usage and what was done, of a server', () => {
   let server: Server
   let reader: Reader
   before(async () => {

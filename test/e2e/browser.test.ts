@@ -4,8 +4,7 @@ import { launchChromium, openTab, serveSite, type Site } from '../support/browse
 import { at, listOf, signIn, untilIndexed, type Reader } from '../support/client.ts'
 import { removeFolder, startServer, type Server } from '../support/server.ts'
 
-describe('the browser SDK in Chromium', function () {
-  this.timeout(300_000)
+describe('the browser SDK in Chromium', () => {
   let server: Server
   let shop: Site
   let browser: Browser

@@ -18,8 +18,7 @@ import { removeFolder, startServer, type Server } from '../support/server.ts'
 type Connected = Readonly<{ page: string; secret: string; arrival: string }>
 type Arrival = Readonly<{ state: string; text: string; link: Readonly<{ path: string; text: string }> }>
 
-describe('the connect flow', function () {
-  this.timeout(300_000)
+describe('the connect flow', () => {
   let server: Server
   let reader: Reader
   let browser: Browser

@@ -14,8 +14,7 @@ import { sendingTo } from '../support/workspace.ts'
 
 const broken = '[{"message":"half a batch"'
 
-describe('dead letters of a running server', function () {
-  this.timeout(300_000)
+describe('dead letters of a running server', () => {
   let server: Server
   let position: string
   const counts = async (): Promise<Readonly<Record<string, unknown>>> => {

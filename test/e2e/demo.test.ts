@@ -10,8 +10,7 @@ const services = ['web', 'orders', 'payments']
 const servicesOf = (correlation: JsonObject): Set<unknown> =>
   new Set((at(correlation, 'trace', 'spans') as readonly JsonObject[]).map((span) => span['service']))
 
-describe('npm run demo', function () {
-  this.timeout(300_000)
+describe('npm run demo', () => {
   let server: Server
   let reader: Reader
   let output: string

@@ -49,8 +49,7 @@ async function sendAs(server: Server, keys: Tenant['keys'], canary: string): Pro
 const cursorIn = (body: object): string[] =>
   [...JSON.stringify(body).matchAll(/"(?:next|prev)_cursor":"([^"]+)"/g)].map(([, cursor]) => cursor ?? '')
 
-describe('two workspaces with equal ids', function () {
-  this.timeout(300_000)
+describe('two workspaces with equal ids', () => {
   let server: Server
   let mine: Reader
   let theirs: Reader

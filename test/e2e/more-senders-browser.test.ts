@@ -11,8 +11,7 @@ import { removeFolder, startServer, type Server } from '../support/server.ts'
 type OtelFacts = Readonly<{ recorded: readonly string[]; outcome: string }>
 const pollMs = 10
 
-describe('browsers without Faro', function () {
-  this.timeout(300_000)
+describe('browsers without Faro', () => {
   let server: Server
   let site: Site
   let browser: Browser

@@ -21,8 +21,7 @@ const parseLines = (lines: readonly string[]): readonly JsonObject[] =>
 const jsonLines = (lines: readonly string[]): readonly JsonObject[] =>
   parseLines(lines.filter((line) => line.startsWith('{')))
 
-describe('further real senders, found again with equal content', function () {
-  this.timeout(300_000)
+describe('further real senders, found again with equal content', () => {
   let server: Server
   let reader: Reader
 

@@ -56,8 +56,7 @@ function codeOf(body: Json): string | undefined {
   return info === undefined ? undefined : String(info['reason']).toLowerCase()
 }
 
-describe('real answers and the OpenAPI document', function () {
-  this.timeout(300_000)
+describe('real answers and the OpenAPI document', () => {
   let server: Server
   let session: Reader
   let limited: Reader

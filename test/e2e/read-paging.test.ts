@@ -30,8 +30,7 @@ const walks: readonly Walked[] = [
   },
 ]
 
-describe('paging', function () {
-  this.timeout(300_000)
+describe('paging', () => {
   let server: Server
   let reader: Reader
   let send: Sending

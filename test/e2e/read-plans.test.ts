@@ -36,8 +36,7 @@ const reads: readonly (readonly [path: string, needed: readonly string[]])[] = [
   ['/api/v1/traces', ['tracing', 'api_access']],
 ]
 
-describe('what a plan includes', function () {
-  this.timeout(300_000)
+describe('what a plan includes', () => {
   let server: Server
   const tenants = new Map<string, Readonly<{ tenant: Tenant; session: Reader; api: Reader }>>()
   const traceId = hex(32, 'entitled')

@@ -14,8 +14,7 @@ const sessionPaths = [
   '/app/logs/export',
 ] as const
 
-describe('rules of all read endpoints', function () {
-  this.timeout(300_000)
+describe('rules of all read endpoints', () => {
   let server: Server
   let session: Reader
   let api: Reader

@@ -33,9 +33,7 @@ async function shell(commands: readonly string[], environment: Readonly<Record<s
   return printed
 }
 
-describe('README', function () {
-  this.timeout(300_000)
-
+describe('README', () => {
   const under = (heading: string): string[] =>
     blocks.filter((block) => block.heading === heading).map(({ command }) => command)
 

@@ -184,7 +184,6 @@ describe('rebuild and verify, beside a running server', function () {
 })
 
 describe('replay', function () {
-  this.timeout(300_000)
   let from: Server
   let to: Server
   before(async () => {

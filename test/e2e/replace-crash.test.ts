@@ -24,9 +24,7 @@ const acksBetween = (crash: number): number => 30 + ((crash * 37) % 61)
 /** What a connection says when the process at its other end is killed. That nobody listens is not among it. */
 const cutOff = /ECONNRESET|EPIPE|socket hang up/
 
-describe(`${crashes} crashes of the worker under looping clients`, function () {
-  this.timeout(300_000)
-
+describe(`${crashes} crashes of the worker under looping clients`, () => {
   let server: Server
   const told: Told = { logs: new Set(), spans: new Map() }
   const failures: string[] = []

@@ -7,8 +7,7 @@ import { auditedLog, expectFound, logsPath } from '../support/audit.ts'
 import { sendOnce, type Post, type Posted } from '../support/sender.ts'
 import { newDataFolder, removeFolder, startServer, type Server } from '../support/server.ts'
 
-describe('the parent of the worker', function () {
-  this.timeout(300_000)
+describe('the parent of the worker', () => {
   let server: Server
   const send = (name: string, until?: Post['until']): Promise<Posted> =>
     sendOnce(server, {

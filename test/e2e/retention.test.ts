@@ -63,7 +63,6 @@ describe('a server on a log of sixty days', function () {
 })
 
 describe('a server on a log that a build has not had, which nobody folds', function () {
-  this.timeout(300_000)
   const left = 'logs-v3-007'
   let server: Server
 

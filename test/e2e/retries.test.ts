@@ -18,8 +18,7 @@ type Facts = Readonly<{ session: string; traceId: string; spanId: string }>
 /** What the page of faro-page.js pushes, each in a body of its own or not. */
 const pushed = ['basket opened', 'payment widget failed', 'purchase', 'total_ms', 'checkout click', 'inside the span']
 
-describe('senders behind a failing network', function () {
-  this.timeout(300_000)
+describe('senders behind a failing network', () => {
   let server: Server
   let site: Site
   let browser: Browser

@@ -97,8 +97,7 @@ function retentionSuite(
   open: () => Promise<Place> | Place,
   isLived: (daysAgo: number) => boolean = () => true,
 ): void {
-  describe(`sixty days of a free and a pro workspace: ${title}`, function () {
-    this.timeout(300_000)
+  describe(`sixty days of a free and a pro workspace: ${title}`, () => {
     let world: World
 
     const live = async (from: number, to: number, each: () => Promise<unknown> = async () => undefined) => {

@@ -224,7 +224,6 @@ describe('Elasticsearch, when things go wrong', () => {
     })
 
     it('says that there is no room, and writes when there is again', async function () {
-      this.timeout(300_000)
       const writer = await openWriter()
       await writer.promote('fixture', index)
       await write(writer, [lineEntry({}, 1)], 1)

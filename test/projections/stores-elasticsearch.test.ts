@@ -30,7 +30,6 @@ describe('Elasticsearch', () => {
   })
 
   it('drops a day that partitions share when none of them needs it', async function () {
-    this.timeout(300_000)
     const prefix = `test-${randomBytes(6).toString('hex')}`
     const writers = [0, 1].map((partition) =>
       createElasticsearchIndexWriter({ url, prefix, partition, refreshEveryMs: 0 }),

@@ -140,8 +140,7 @@ describe('the SQLite index', () => {
     return await contents(reader)
   }
 
-  it('comes to the same index after its process was killed at any moment', async function () {
-    this.timeout(300_000)
+  it('comes to the same index after its process was killed at any moment', async () => {
     const random = createRandom(5)
     const log = await createCrashLog()
     const events = await log.read(0, 1_000)
@@ -169,8 +168,7 @@ describe('the SQLite index', () => {
     expect(await contents(readerIn(folder))).to.deep.equal(await expectedContents(events))
   })
 
-  it('comes to the same index after a power cut took from each file another part of what was not synced', async function () {
-    this.timeout(300_000)
+  it('comes to the same index after a power cut took from each file another part of what was not synced', async () => {
     const random = createRandom(6)
     const log = await createCrashLog()
     const events = await log.read(0, 1_000)

@@ -53,7 +53,6 @@ const differing = async (log: CopiedLog) =>
   (await compareLogs(log, onProgress)).filter(({ equal }) => !equal).map(({ workspaceId }) => workspaceId)
 
 describe('copying a log to JetStream', function () {
-  this.timeout(300_000)
   let targets: TargetLogs
   const sources: SourceLog[] = []
 
@@ -334,8 +333,6 @@ describe('copying a log to JetStream', function () {
 })
 
 describe('copying a log whose positions are kept', function () {
-  this.timeout(300_000)
-
   it('puts each event where it stood, and refuses one that cannot stand there', async () => {
     const prefix = newPrefix()
     const nats = await connectNats({ url: await natsEngine() })

@@ -6,8 +6,7 @@ import { PermanentError } from '#src/lib/failure.ts'
 import { joinFolder, lockFolder } from '#streams/sqlite/lock.ts'
 import { startProgram } from './programs/child.ts'
 
-describe('the lock on the data folder', function () {
-  this.timeout(300_000)
+describe('the lock on the data folder', () => {
   let folder: string
   beforeEach(async () => {
     folder = await mkdtemp(join(tmpdir(), 'throughline-lock-'))

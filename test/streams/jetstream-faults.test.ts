@@ -17,7 +17,6 @@ import { readAll, rejection } from './read-all.ts'
 const never = (): AbortSignal => new AbortController().signal
 
 describe('the JetStream log when its server fails', function () {
-  this.timeout(300_000)
   let server: Engine
   let connections: readonly Nats[]
   let streams: readonly JetStream[]
@@ -92,7 +91,6 @@ describe('the JetStream log when its server fails', function () {
 })
 
 describe('the JetStream log when its server hangs', function () {
-  this.timeout(300_000)
   it('says in the end that the outcome is unknown, takes no more than its queue holds, and stores each id once', async () => {
     const server = await startPlainNats('jetstream { store_dir: "$FOLDER/store", sync_interval: always }')
     const nats = await connectNats({ url: server.url, timeoutMs: 2_000 })
@@ -120,7 +118,6 @@ describe('the JetStream log when its server hangs', function () {
 })
 
 describe('the JetStream log of three servers', function () {
-  this.timeout(300_000)
   let cluster: NatsCluster
   let connections: readonly Nats[]
   let streams: readonly JetStream[]

@@ -23,8 +23,7 @@ type Holder = Readonly<{
   cutOff(): Promise<void>
 }>
 
-describe('leases of partitions, on NATS', function () {
-  this.timeout(300_000)
+describe('leases of partitions, on NATS', () => {
   let url: string
   let prefix: string
   let ending: (() => Promise<void>)[]

@@ -14,7 +14,6 @@ import { startPlainNats } from './plain-nats.ts'
 import { rejection } from './read-all.ts'
 
 describe('connecting to NATS', function () {
-  this.timeout(300_000)
   before(async function () {
     this.timeout(enginesTimeoutMs)
     await natsEngine()
@@ -82,7 +81,6 @@ describe('connecting to NATS', function () {
 })
 
 describe('provisioning the logs', function () {
-  this.timeout(300_000)
   let nats: Nats
   let prefix: string
   before(async function () {

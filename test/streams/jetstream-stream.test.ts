@@ -25,7 +25,6 @@ function makeLarge(name: string, bytes: number, fields: Partial<NewEvent> = {}):
 }
 
 describe('the JetStream log', function () {
-  this.timeout(300_000)
   let log: JetStreamLog
   let stream: JetStream
   /** Another process, as far as the server can tell. */

@@ -5,8 +5,7 @@ import { makeLogFolder, type LogFolder } from './log-folder.ts'
 import { makeEvent, makeEvents } from './make-event.ts'
 import { startProgram } from './programs/child.ts'
 
-describe('the sqlite stream after a crash', function () {
-  this.timeout(300_000)
+describe('the sqlite stream after a crash', () => {
   let log: LogFolder
   beforeEach(async () => {
     log = await makeLogFolder()

@@ -271,8 +271,7 @@ describe('the sqlite stream', () => {
   })
 
   describe('beside another process', () => {
-    it('sees what that one appends, and shares the file with it', async function () {
-      this.timeout(300_000)
+    it('sees what that one appends, and shares the file with it', async () => {
       const stream = await log.open({ thread: true })
       const heard = stream.changed(0, never())
       const child = startProgram('append.ts', [log.file, 'theirs', '50', 'here'])
