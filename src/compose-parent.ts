@@ -38,9 +38,12 @@ function describeStart({ role, dataFolder, cluster }: Config, { place, operation
   return operationsUrl === undefined ? what : `Health and metrics on ${operationsUrl}\n${what}`
 }
 
-function describe(event: SupervisorEvent): string {
+function describe(event: SupervisorEvent, { workerSilenceMs }: Config): string {
   if (event.kind === 'ended') return `worker ${event.pid} has answered its last request and ended`
   if (event.kind === 'crashed') return `worker ${event.pid} ended unexpectedly (${describeEnding(event.ending)})`
+  if (event.kind === 'hangs') {
+    return `worker ${event.pid} has given no answer for ${workerSilenceMs / 1_000} s and is killed`
+  }
   if (event.kind === 'serves') {
     if (event.instead === undefined) return `worker ${event.pid} serves`
     return `worker ${event.pid} has taken over from ${event.instead}`
@@ -112,12 +115,13 @@ export async function composeParent(config: Config, argv: readonly string[]): Pr
   const supervisor = createSupervisor({
     startWorker: (id) => startWorkerProcess(id, { argv, place: sockets.place }),
     report: (event) => {
-      if (event.kind === 'crashed' || event.kind === 'failed') console.error(describe(event))
-      else console.log(describe(event))
+      const isBad = event.kind === 'crashed' || event.kind === 'hangs' || event.kind === 'failed'
+      console[isBad ? 'error' : 'log'](describe(event, config))
       if (isUp || event.kind !== 'serves') return
       isUp = true
       console.log(describeStart(config, sockets))
     },
+    silenceMs: config.workerSilenceMs,
     after,
   })
   let isStopping = false

@@ -1,3 +1,5 @@
+import { watch, type Watched } from './compose-watch.ts'
+
 /** How a worker ended. `error`: it could not even be started. */
 export type Ending = Readonly<{ code: number | null; signal: NodeJS.Signals | null; error?: Error }>
 
@@ -14,33 +16,38 @@ export class WorkerEnded extends Error {
 }
 
 /** A worker as its supervisor sees it. What the orders mean is said at WorkerServer in compose.ts. */
-export type SupervisedWorker = Readonly<{
-  id: number
-  pid: number
-  /** Rejects with WorkerEnded when it ends before. */
-  ready: Promise<void>
-  ended: Promise<Ending>
-  /** Rejects with WorkerEnded when it ends before. */
-  takeOver(): Promise<void>
-  /** Resolves when it has let go, or has ended. */
-  letGo(): Promise<void>
-  resume(): void
-  resign(): void
-  stop(patienceMs: number): void
-  kill(): void
-}>
+export type SupervisedWorker = Watched &
+  Readonly<{
+    id: number
+    pid: number
+    /** Rejects with WorkerEnded when it ends before. */
+    ready: Promise<void>
+    ended: Promise<Ending>
+    /** Rejects with WorkerEnded when it ends before. */
+    takeOver(): Promise<void>
+    /** Resolves when it has let go, or has ended. */
+    letGo(): Promise<void>
+    resume(): void
+    resign(): void
+    stop(patienceMs: number): void
+    kill(): void
+  }>
 
 export type SupervisorEvent =
   | Readonly<{ kind: 'serves'; pid: number; instead: number | undefined }>
   /** A worker that others have replaced has answered all of its own. */
   | Readonly<{ kind: 'ended'; pid: number }>
   | Readonly<{ kind: 'crashed'; pid: number; ending: Ending }>
+  /** It gave no answer for too long, and is killed: its end is not told again. */
+  | Readonly<{ kind: 'hangs'; pid: number }>
   /** A new worker could not take over. `serving`: the one that goes on. */
   | Readonly<{ kind: 'failed'; reason: string; serving: number | undefined }>
 
 export type SupervisorOptions = Readonly<{
   startWorker: (id: number) => SupervisedWorker
   report: (event: SupervisorEvent) => void
+  /** So long a worker that serves, or has served, may give no answer, ms; 0: for ever. One that starts is not asked. */
+  silenceMs: number
   /** Runs the task after `ms`; the answer cancels it. */
   after: (ms: number, task: () => void) => () => void
 }>
@@ -68,10 +75,11 @@ const restartPauseMinMs = 100
 const restartPauseMaxMs = 5_000
 
 /** The workers there are, and which of them serves. */
-function createCrew({ startWorker, report, after }: SupervisorOptions, onLost: () => void) {
+function createCrew({ startWorker, report, silenceMs, after }: SupervisorOptions, onLost: () => void) {
   // In the order of their start.
   const workers = new Map<number, SupervisedWorker>()
   const replaced = new Set<SupervisedWorker>()
+  const hanging = new Set<SupervisedWorker>()
   let started = 0
   let serving: SupervisedWorker | undefined
   let isStopping = false
@@ -84,13 +92,21 @@ function createCrew({ startWorker, report, after }: SupervisorOptions, onLost: (
       endedWell &&= ending.code === 0
       return
     }
+    const { pid } = worker
+    const isTold = hanging.delete(worker)
     if (worker === serving) {
       serving = undefined
-      report({ kind: 'crashed', pid: worker.pid, ending })
+      if (!isTold) report({ kind: 'crashed', pid, ending })
       return onLost()
     }
-    if (!wasReplaced) return
-    report(ending.code === 0 ? { kind: 'ended', pid: worker.pid } : { kind: 'crashed', pid: worker.pid, ending })
+    if (!wasReplaced || isTold) return
+    report(ending.code === 0 ? { kind: 'ended', pid } : { kind: 'crashed', pid, ending })
+  }
+  const killHanging = (worker: SupervisedWorker): void => {
+    if (isStopping) return
+    hanging.add(worker)
+    report({ kind: 'hangs', pid: worker.pid })
+    worker.kill()
   }
   const stop = (worker: SupervisedWorker, patienceMs: number): void => {
     worker.stop(patienceMs)
@@ -112,6 +128,8 @@ function createCrew({ startWorker, report, after }: SupervisorOptions, onLost: (
     /** From now on this one serves; the others may end as soon as they have nothing left to answer. */
     serve: (worker: SupervisedWorker): void => {
       serving = worker
+      const endWatch = watch(worker, { silenceMs, after, onSilence: () => killHanging(worker) })
+      void worker.ended.then(endWatch)
       for (const other of workers.values()) {
         if (other === worker) continue
         replaced.add(other)

@@ -45,6 +45,7 @@ export function startWorkerProcess(id: number, options: WorkerProcessOptions): S
   const ended = endingOf(child)
   const waiting = new Map<Said, (message: FromWorker) => void>()
   let turns = 0
+  let answers: number | undefined
 
   const tell = (message: ToWorker): void => {
     // The answer to what does not arrive is the worker's end.
@@ -58,6 +59,8 @@ export function startWorkerProcess(id: number, options: WorkerProcessOptions): S
     return Promise.race([message, failed])
   }
   child.on('message', (message: FromWorker) => {
+    if (message.kind === 'here') answers = (answers ?? 0) + 1
+    if (message.kind === 'ready' && message.answers === true) answers = 0
     // Given up meanwhile, and asked again since.
     if (message.kind === 'letGo' && message.turn !== turns) return
     waiting.get(message.kind)?.(message)
@@ -83,6 +86,8 @@ export function startWorkerProcess(id: number, options: WorkerProcessOptions): S
     resume: () => tell({ kind: 'resume' }),
     resign: () => tell({ kind: 'resign' }),
     stop: (patienceMs) => tell({ kind: 'stop', patienceMs }),
+    ask: () => tell({ kind: 'ask' }),
+    answers: () => answers,
     kill: () => void child.kill('SIGKILL'),
   }
 }

@@ -25,6 +25,8 @@ async function serve(server: WorkerServer, message: ToWorker): Promise<void> {
     case 'letGo':
       await server.letGo()
       return send({ kind: 'letGo', turn: message.turn })
+    case 'ask':
+      return send({ kind: 'here' })
     case 'resume':
       return server.resume()
     case 'resign':
@@ -53,4 +55,4 @@ try {
 } catch (error) {
   end(error)
 }
-send({ kind: 'ready' })
+send({ kind: 'ready', answers: true })

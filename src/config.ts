@@ -11,6 +11,8 @@ export const limits = {
   bodyTimeoutMs: 10_000,
   headersTimeoutMs: 10_000,
   keepAliveTimeoutMs: 90_000,
+  /** A worker process that gives its parent no answer for so long is killed and replaced. */
+  workerSilenceMs: 30_000,
   /** Bytes of bodies held at once by all requests of a process: above it, 503. */
   bodiesInFlightBytesMax: 256 * 1024 * 1024,
   recordsPerBatchMax: 10_000,
@@ -136,6 +138,13 @@ const schema = z.object({
     .default('throughline'),
   INDEX_REFRESH_MS: z.coerce.number().int().min(1).max(60_000).default(500),
   KEY_PEPPER: secret.optional(),
+  /** 0: for ever, as for a worker that is looked at in a debugger. */
+  WORKER_SILENCE_MS: z.coerce
+    .number()
+    .int()
+    .max(3_600_000)
+    .refine((ms) => ms === 0 || ms >= 1_000, 'is 0 or at least 1000')
+    .default(limits.workerSilenceMs),
   INDEX_SAMPLE_MS: z.coerce.number().int().min(100).max(604_800_000).default(limits.sampleEveryMs),
 })
 type Environment = z.output<typeof schema>
@@ -176,6 +185,8 @@ export type Config = Readonly<{
   baseUrl: string | undefined
   /** How often each index is sampled. */
   sampleEveryMs: number
+  /** How long a worker process may give its parent no answer; 0: for ever. */
+  workerSilenceMs: number
   trustedProxies: number
   tls: Readonly<{ certFile: string; keyFile: string }> | undefined
   sessionKeys: readonly string[] | undefined
@@ -292,6 +303,7 @@ export function readConfig(environment: NodeJS.ProcessEnv, argv: readonly string
     dataFolder: data.THROUGHLINE_DATA ?? './data',
     baseUrl: data.BASE_URL,
     sampleEveryMs: data.INDEX_SAMPLE_MS,
+    workerSilenceMs: data.WORKER_SILENCE_MS,
     trustedProxies: data.TRUSTED_PROXIES,
     tls: tlsOf(data),
     sessionKeys: data.SESSION_KEYS?.split(','),

@@ -2,6 +2,7 @@
 export const notOnTheCluster: Readonly<Record<string, string>> = {
   'readme.test.ts': 'runs the README’s commands, which start the embedded form',
   'replace.test.ts': 'replaces the one worker of one parent; test/cluster/roles.test.ts does it role by role',
+  'replace-hung.test.ts': 'stops the one worker of one parent; the parent of every role is the same program',
   'replace-crash.test.ts':
     'kills the one worker of one parent; test/cluster/chaos.test.ts kills processes of a cluster',
   'crash.test.ts':

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { ConfigError, readConfig } from '#src/config.ts'
+import { ConfigError, limits, readConfig } from '#src/config.ts'
 
 const secret = 'k3'.repeat(16)
 const engines = {
@@ -27,6 +27,12 @@ describe('configuration', () => {
     expect(config).to.include({ role: 'all', port: 8080, dataFolder: './data', operationsPort: undefined })
     expect(config.cluster).to.equal(undefined)
     expect(readConfig({}, ['all']).role).to.equal('all')
+  })
+
+  it('says how long a worker may give no answer: for ever, with 0', () => {
+    expect(readConfig({}).workerSilenceMs).to.equal(limits.workerSilenceMs)
+    expect(readConfig({ WORKER_SILENCE_MS: '0' }).workerSilenceMs).to.equal(0)
+    expect(readConfig({}, ['--worker-silence-ms', '5000']).workerSilenceMs).to.equal(5_000)
   })
 
   it('is a cluster where both engines are named', () => {
@@ -80,6 +86,12 @@ describe('configuration', () => {
       /^ELASTICSEARCH_URL: is http/,
     ],
     ['a prefix that no index may have', { ...cluster, INDEX_PREFIX: 'Überall' }, [], /^INDEX_PREFIX: /],
+    [
+      'a worker that may hardly be silent',
+      { WORKER_SILENCE_MS: '500' },
+      [],
+      /^WORKER_SILENCE_MS: is 0 or at least 1000/,
+    ],
     ['half of TLS', { TLS_CERT: 'c' }, [], /^TLS_CERT and TLS_KEY/],
     ['an unknown flag', {}, ['--prot', '1'], /^unknown flag --prot; known: .*--port/],
     ['a flag without its value', {}, ['--port'], /^--port needs a value/],

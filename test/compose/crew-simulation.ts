@@ -14,6 +14,9 @@ export type Step = 'boot' | 'takeOver' | 'letGo'
 export type Reaction = Readonly<{ does: 'ok' | 'crash' | 'hang'; ms: number }>
 export type Script = (worker: number, step: Step) => Reaction
 
+/** As the program has it. */
+export const silenceMs = 30_000
+
 export const promptly: Script = () => ({ does: 'ok', ms: 10 })
 
 /** Runs what is due at a virtual time, in its order. */
@@ -32,6 +35,10 @@ function createClock() {
   return {
     after,
     now: () => now,
+    /** All are asleep: what is due meanwhile is late. */
+    sleep: (ms: number): void => {
+      now += ms
+    },
     /** Until nothing is due any more before the time is over. */
     async run(ms: number): Promise<void> {
       const until = now + ms
@@ -40,7 +47,7 @@ function createClock() {
         const due = tasks.filter(({ at }) => at <= until).sort((a, b) => a.at - b.at || a.order - b.order)[0]
         if (due === undefined) break
         tasks = tasks.filter((each) => each !== due)
-        now = due.at
+        now = Math.max(now, due.at)
         due.run()
       }
       now = until
@@ -56,6 +63,8 @@ export type SimulatedWorker = Readonly<{
   isOwner(): boolean
   isAlive(): boolean
   crash(): void
+  /** Does nothing any more, whatever it is told. */
+  hang(): void
   /** Ends as a worker that has answered its last request. */
   finish(): void
 }>
@@ -65,6 +74,7 @@ export type Simulation = Readonly<{
   workers: SimulatedWorker[]
   reports: SupervisorEvent[]
   run(ms: number): Promise<void>
+  sleep(ms: number): void
   /** Of `supervisor.run()`. */
   outcome: Promise<boolean | Error>
   owners(): readonly number[]
@@ -73,13 +83,16 @@ export type Simulation = Readonly<{
 
 type Clock = ReturnType<typeof createClock>
 
+type Setting = Readonly<{ clock: Clock; script: Script; knowsTheQuestion: boolean; onChange: () => void }>
+
 function createWorker(
   id: number,
-  { clock, script, onChange }: Readonly<{ clock: Clock; script: Script; onChange: () => void }>,
+  { clock, script, knowsTheQuestion, onChange }: Setting,
 ): Readonly<{ simulated: SimulatedWorker; supervised: SupervisedWorker }> {
   const end = Promise.withResolvers<Ending>()
   const orders: string[] = []
-  const state = { isAlive: true, isOwner: false, mayResume: false, turn: 0 }
+  const state = { isAlive: true, isReady: false, isHanging: false, isOwner: false, mayResume: false, turn: 0 }
+  let answers = 0
 
   const ends = (ending: Ending): void => {
     if (!state.isAlive) return
@@ -94,6 +107,7 @@ function createWorker(
     const reaction = new Promise<void>((resolve) => {
       if (does === 'hang') return
       clock.after(ms, () => {
+        if (state.isHanging) return
         if (does === 'crash') crash()
         else if (state.isAlive) resolve()
       })
@@ -106,7 +120,9 @@ function createWorker(
   const told = (order: string): void => {
     if (state.isAlive) orders.push(order)
   }
-  const ready = react('boot')
+  const ready = react('boot').then(() => {
+    state.isReady = true
+  })
   ready.catch(() => undefined)
   const supervised: SupervisedWorker = {
     id,
@@ -143,8 +159,18 @@ function createWorker(
     },
     stop: () => {
       told('stop')
-      clock.after(5, () => ends({ code: 0, signal: null }))
+      clock.after(5, () => {
+        if (!state.isHanging) ends({ code: 0, signal: null })
+      })
     },
+    ask: () => {
+      // As it is: told anything before it is ready, a worker ends.
+      if (!state.isReady) return crash()
+      clock.after(1, () => {
+        if (!state.isHanging) answers++
+      })
+    },
+    answers: () => (knowsTheQuestion ? answers : undefined),
     kill: crash,
   }
   const simulated: SimulatedWorker = {
@@ -153,13 +179,21 @@ function createWorker(
     isOwner: () => state.isOwner,
     isAlive: () => state.isAlive,
     crash,
-    finish: () => ends({ code: 0, signal: null }),
+    hang: () => {
+      state.isHanging = true
+    },
+    finish: () => {
+      if (!state.isHanging) ends({ code: 0, signal: null })
+    },
   }
   return { simulated, supervised }
 }
 
-/** The real supervisor over workers that do what a script says. That two fold the log fails at once. */
-export function simulate(script: Script = promptly): Simulation {
+/**
+ * The real supervisor over workers that do what a script says. That two fold the log fails at once. Workers of a program from before
+ * do not know the question whether they are there.
+ */
+export function simulate(script: Script = promptly, knowsTheQuestion = true): Simulation {
   const clock = createClock()
   const workers: SimulatedWorker[] = []
   const reports: SupervisorEvent[] = []
@@ -171,11 +205,12 @@ export function simulate(script: Script = promptly): Simulation {
   }
   const supervisor = createSupervisor({
     startWorker: (id) => {
-      const { simulated, supervised } = createWorker(id, { clock, script, onChange })
+      const { simulated, supervised } = createWorker(id, { clock, script, knowsTheQuestion, onChange })
       workers.push(simulated)
       return supervised
     },
     report: (event) => reports.push(event),
+    silenceMs,
     after: clock.after,
   })
   return {
@@ -187,6 +222,7 @@ export function simulate(script: Script = promptly): Simulation {
       await clock.run(ms)
       expect(violation).to.equal(undefined)
     },
+    sleep: clock.sleep,
     owners,
     kinds: () => reports.map(({ kind }) => kind),
   }

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { WorkerEnded } from '#src/compose-supervisor.ts'
-import { promptly, simulate, type Reaction, type Script, type Simulation } from './crew-simulation.ts'
+import { promptly, silenceMs, simulate, type Reaction, type Script, type Simulation } from './crew-simulation.ts'
 
 const except =
   (exceptions: Readonly<Record<string, Reaction['does']>>): Script =>
@@ -99,6 +99,70 @@ describe('the supervisor of workers', () => {
     expect(simulation.kinds()).to.deep.equal(['serves', 'serves', 'crashed', 'serves'])
     expect(ordersOf(simulation, 1).slice(3)).to.deep.equal(['letGo', 'resign'])
     expect(simulation.owners()).to.deep.equal([3])
+  })
+
+  it('kills the worker when it gives no answer, says so once, and starts another', async () => {
+    const simulation = await started()
+    await simulation.run(10 * silenceMs)
+    expect(simulation.kinds()).to.deep.equal(['serves'])
+    simulation.workers[0]?.hang()
+    await simulation.run(0.9 * silenceMs)
+    expect(simulation.kinds()).to.deep.equal(['serves'])
+    await simulation.run(0.3 * silenceMs)
+    expect(simulation.reports.slice(1)).to.deep.equal([
+      { kind: 'hangs', pid: 1_001 },
+      { kind: 'serves', pid: 1_002, instead: undefined },
+    ])
+    expect([simulation.owners(), aliveOf(simulation)]).to.deep.equal([[2], [2]])
+    simulation.workers[1]?.hang()
+    await simulation.run(1.2 * silenceMs)
+    expect(simulation.owners()).to.deep.equal([3])
+  })
+
+  it('kills a replaced worker that gives no answer, and leaves alone the one that serves', async () => {
+    const simulation = await started()
+    simulation.supervisor.replace()
+    await simulation.run(1_000)
+    simulation.workers[0]?.hang()
+    await simulation.run(1.2 * silenceMs)
+    expect(simulation.kinds()).to.deep.equal(['serves', 'serves', 'hangs'])
+    expect([simulation.owners(), aliveOf(simulation)]).to.deep.equal([[2], [2]])
+  })
+
+  it('does not take a sleep of the machine for silence', async () => {
+    const simulation = await started()
+    for (let times = 0; times < 50; times++) {
+      simulation.sleep(8 * 3_600_000)
+      await simulation.run(0)
+      await simulation.run(((times * 7) % 11) * 500)
+    }
+    expect(simulation.kinds()).to.deep.equal(['serves'])
+  })
+
+  it('asks no worker that is still starting, however long it takes', async () => {
+    const simulation = await started((worker, step) => ({
+      does: 'ok',
+      ms: step === 'boot' && worker === 2 ? 100_000 : 10,
+    }))
+    simulation.workers[0]?.crash()
+    await simulation.run(101_000)
+    expect(simulation.kinds()).to.deep.equal(['serves', 'crashed', 'serves'])
+    expect(simulation.owners()).to.deep.equal([2])
+  })
+
+  it('leaves alone a worker of a program from before, which does not know the question', async () => {
+    const simulation = simulate(promptly, false)
+    await simulation.run(10 * silenceMs)
+    expect([simulation.kinds(), simulation.owners()]).to.deep.equal([['serves'], [1]])
+  })
+
+  it('says nothing of a worker that hangs when it is to stop, and ends it all the same', async () => {
+    const simulation = await started()
+    simulation.workers[0]?.hang()
+    await simulation.run(0.8 * silenceMs)
+    simulation.supervisor.stop()
+    await simulation.run(60_000)
+    expect([await simulation.outcome, simulation.kinds()]).to.deep.equal([false, ['serves']])
   })
 
   it('kills a replaced worker that does not let go when nobody serves', async () => {
@@ -209,6 +273,7 @@ describe('the supervisor of workers', () => {
         const some = alive[roll(alive.length)]
         if (roll(2) === 0) simulation.supervisor.replace()
         else if (roll(3) === 0) some?.crash()
+        else if (roll(4) === 0) some?.hang()
         else if (some?.orders.includes('resign') === true) some.finish()
         await simulation.run(roll(2) === 0 ? roll(60) : roll(40_000))
       }

@@ -1,0 +1,41 @@
+/** A process that can be asked whether its event loop turns. */
+export type Watched = Readonly<{
+  /** It answers when its event loop comes to it. */
+  ask(): void
+  /** How many times it has answered; undefined: a program from before, which does not know the question. */
+  answers(): number | undefined
+}>
+
+export type WatchOptions = Readonly<{
+  /** So long may it give no answer, ms; 0: for ever. */
+  silenceMs: number
+  after: (ms: number, task: () => void) => () => void
+  onSilence: () => void
+}>
+
+const asksPerSilence = 10
+
+/**
+ * Calls `onSilence`, once, when so many questions in a row have had no answer. What is counted are our own turns, not time: who was
+ * asleep, with the machine or in a debugger, has asked once, however long that was. Calling what is returned
+ * ends it.
+ */
+export function watch(watched: Watched, { silenceMs, after, onSilence }: WatchOptions): () => void {
+  let heard = watched.answers()
+  if (silenceMs === 0 || heard === undefined) return () => {}
+  let unanswered = 0
+  let cancel = (): void => {}
+  const ask = (): void => {
+    watched.ask()
+    cancel = after(silenceMs / asksPerSilence, look)
+  }
+  const look = (): void => {
+    const answers = watched.answers()
+    unanswered = answers === heard ? unanswered + 1 : 0
+    heard = answers
+    if (unanswered < asksPerSilence) ask()
+    else onSilence()
+  }
+  ask()
+  return () => cancel()
+}
