@@ -12,23 +12,64 @@ function revive(error: Readonly<{ name: string; message: string }>): Error {
   return Object.assign(new Error(error.message), { name: error.name })
 }
 
-/** Answers the calls that `createRemote` sends through the other end of a port. Arguments and results are cloned. */
-export function serveRemote(port: Port, target: object): void {
-  port.on('message', (message: Call) => {
-    const method = (target as Record<string, ((...args: readonly unknown[]) => unknown) | undefined>)[message.method]
-    Promise.resolve()
-      .then(() => {
-        if (method === undefined) throw new Error(`no such method: ${message.method}`)
-        return method.apply(target, [...message.args])
-      })
-      .then(
-        (value) => port.postMessage({ call: message.call, value } satisfies Answer),
-        (error: unknown) => {
-          const { name, message: text } = error instanceof Error ? error : new Error(String(error))
-          port.postMessage({ call: message.call, error: { name, message: text } } satisfies Answer)
-        },
-      )
-  })
+/**
+ * Sends what is given in one turn of the event loop as one message: each wakes the other thread, which costs more than what it
+ * says. `refused` hears of an item that cannot be sent; the others are.
+ */
+function createOutbox<Item>(
+  port: Port,
+  transferOf: (item: Item) => readonly Transferable[],
+  refused: (item: Item, error: unknown) => void,
+): (item: Item) => void {
+  let waiting: Item[] = []
+  const send = (items: readonly Item[]): void => {
+    try {
+      port.postMessage(items, items.flatMap(transferOf))
+    } catch (error) {
+      const [only, ...others] = items
+      if (only === undefined) return
+      if (others.length === 0) refused(only, error)
+      else for (const item of items) send([item])
+    }
+  }
+  const flush = (): void => {
+    const items = waiting
+    waiting = []
+    send(items)
+  }
+  return (item) => {
+    // Not a microtask: it runs when all of these have, so that what they ask goes together.
+    if (waiting.push(item) === 1) process.nextTick(flush)
+  }
+}
+
+function describeError(error: unknown): NonNullable<Answer['error']> {
+  const { name, message } = error instanceof Error ? error : new Error(String(error))
+  return { name, message }
+}
+
+/**
+ * Answers the calls that `createRemote` sends through the other end of a port. Arguments and results are cloned. Calls that came
+ * together are begun in their order, within `together`, which must call what it is given once, before it returns.
+ */
+export function serveRemote(port: Port, target: object, together = (begin: () => void): void => begin()): void {
+  const post = createOutbox<Answer>(
+    port,
+    () => [],
+    ({ call }, error) => post({ call, error: describeError(error) }),
+  )
+  const begin = async ({ method: name, args }: Call): Promise<unknown> => {
+    const method = (target as Record<string, ((...args: readonly unknown[]) => unknown) | undefined>)[name]
+    if (method === undefined) throw new Error(`no such method: ${name}`)
+    return await method.apply(target, [...args])
+  }
+  const answer = (call: Call): void => {
+    begin(call).then(
+      (value) => post({ call: call.call, value }),
+      (error: unknown) => post({ call: call.call, error: describeError(error) }),
+    )
+  }
+  port.on('message', (calls: readonly Call[]) => together(() => calls.forEach(answer)))
 }
 
 /**
@@ -41,7 +82,7 @@ export function createRemote<T extends object>(
   name: string,
   transferOf: (method: string, args: readonly unknown[]) => readonly Transferable[] = () => [],
 ): T {
-  const waiting = new Map<number, { resolve: (value: unknown) => void; reject: (error: Error) => void }>()
+  const waiting = new Map<number, { resolve: (value: unknown) => void; reject: (error: unknown) => void }>()
   let calls = 0
   let ended: Error | undefined
   const end = (cause?: unknown): void => {
@@ -49,12 +90,21 @@ export function createRemote<T extends object>(
     for (const { reject } of waiting.values()) reject(ended)
     waiting.clear()
   }
-  port.on('message', (answer: Answer) => {
-    const call = waiting.get(answer.call)
-    waiting.delete(answer.call)
-    if (answer.error === undefined) call?.resolve(answer.value)
-    else call?.reject(revive(answer.error))
-  })
+  const settle = ({ call: number, value, error }: Answer): void => {
+    const call = waiting.get(number)
+    waiting.delete(number)
+    if (error === undefined) call?.resolve(value)
+    else call?.reject(revive(error))
+  }
+  const post = createOutbox<Call>(
+    port,
+    ({ method, args }) => transferOf(method, args),
+    ({ call }, error) => {
+      waiting.get(call)?.reject(error)
+      waiting.delete(call)
+    },
+  )
+  port.on('message', (answers: readonly Answer[]) => answers.forEach(settle))
   port.on('error', end)
   port.on('exit', end)
   port.on('close', end)
@@ -66,7 +116,7 @@ export function createRemote<T extends object>(
           if (ended !== undefined) return reject(ended)
           const call = ++calls
           waiting.set(call, { resolve, reject })
-          port.postMessage({ call, method, args } satisfies Call, transferOf(method, args))
+          post({ call, method, args })
         })
     },
   })
