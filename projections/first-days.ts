@@ -41,6 +41,7 @@ export function daysNeeded(projection: Projection, keepings: Keepings, at: numbe
 export function withFirstDays(reader: IndexReader, firstDay: FirstDay): IndexReader {
   const from = (scope: Scope): Scope => ({ ...scope, fromDay: firstDay(scope.workspaceId, scope.projection) })
   return {
+    ...(reader.answersInOrder === true ? { answersInOrder: true } : {}),
     progress: (projection) => reader.progress(projection),
     get: (scope, ids) => reader.get(from(scope), ids),
     search: (scope, query) => reader.search(from(scope), query),

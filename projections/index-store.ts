@@ -188,6 +188,8 @@ export type Facet = Readonly<{ field: string; values: readonly Readonly<{ value:
  * live build by the projection's name. Contract: test/contracts/index-store.ts.
  */
 export interface IndexReader {
+  /** Of what is asked at once each answer is as new as the one before it: nobody need wait for one to ask the next. */
+  readonly answersInOrder?: boolean
   progress(projection: string): Promise<Progress | undefined>
   /** By id, wherever they are; the newest where several days hold one. Missing ids are left out. */
   get<Document extends object>(scope: Scope, ids: readonly DocumentId[]): Promise<readonly Hit<Document>[]>

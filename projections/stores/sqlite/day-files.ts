@@ -7,20 +7,30 @@ import { dayCollection, type DayCollection } from './day-query.ts'
 import { buildFolder, dayOfFile, layoutOf, livePath, tablesOf, workspaceFolder, type Tables } from './layout.ts'
 import { readLiveRevision } from './live.ts'
 import { openMetaToRead, readMeta } from './meta.ts'
-import { createOpenFiles, type OpenFiles } from './open-files.ts'
+import { createOpenFiles } from './open-files.ts'
 
 /** A build as readers see it. */
 export type LiveBuild = Readonly<{ index: IndexName; meta: Database; collections: ReadonlyMap<string, Tables> }>
 
 /** The files of one folder, opened for reading as they are asked for. */
 export type DayFiles = Readonly<{
-  live(projection: string): LiveBuild | undefined
+  /** What was read before it may be older, what is read after it is not. */
+  liveNow(projection: string): LiveBuild | undefined
   /** The files of a scope that hold anything, newest day first. `task` may use them until it returns: they stay open. */
   withDays<T>(scope: Scope, task: (days: readonly DayCollection[]) => T): T
+  /** All that `task` reads of one file is of one moment, and the folders are looked through once. */
+  together(task: () => void): void
   close(): void
 }>
 
 const readOnly = { readOnly: true, synchronous: 'NORMAL' } as const
+
+/**
+ * Pages kept of each file that is open, kilobytes: a term is looked up in many places of a big file. Only so many files keep that
+ * many, the others SQLite's 2 MB.
+ */
+const roomyCacheKb = 16_384
+const roomyFilesMax = 16
 
 /** Undefined when there is no such file yet, or it is only just being made. */
 function openIfThere(path: string): Database | undefined {
@@ -83,73 +93,130 @@ function createLive(folder: string, onChange: (index: IndexName) => void) {
   }
 }
 
-function openDays(
-  files: OpenFiles,
-  folder: string,
-  scope: Scope,
-  build: LiveBuild,
-  use: (file: Database) => void,
-): DayCollection[] {
+/** What is known of the files while a task lasts; `open` begins to read a file. */
+type Reading = Readonly<{
+  live(projection: string): LiveBuild | undefined
+  namesIn(folder: string): readonly string[]
+  open(path: string): Database | undefined
+}>
+
+function openDays(reading: Reading, folder: string, scope: Scope, build: LiveBuild): DayCollection[] {
   const tables = build.collections.get(scope.collection)
   if (tables === undefined) return []
   const path = workspaceFolder(folder, build.index, scope.workspaceId)
   const { fromDay = '' } = scope
-  const days = namesIn(path).flatMap((name) => dayOfFile(name) ?? [])
+  const days = reading.namesIn(path).flatMap((name) => dayOfFile(name) ?? [])
   return days
     .filter((day) => day >= fromDay)
     .sort()
     .reverse()
     .flatMap((day) => {
-      const file = join(path, `${day}.db`)
-      const database = files.use(file, () => openIfThere(file))
-      if (database === undefined) return []
-      use(database)
-      return dayCollection(database, tables) ?? []
+      const database = reading.open(join(path, `${day}.db`))
+      return database === undefined ? [] : (dayCollection(database, tables) ?? [])
     })
 }
 
-/** At most `openMax` files stay open between two tasks; one task may open more. */
-export function createDayFiles(folder: string, openMax: number): DayFiles {
+/** The answers of `find`, each looked for once. */
+function once<T>(find: (name: string) => T): (name: string) => T {
+  const known = new Map<string, T>()
+  return (name) => {
+    if (!known.has(name)) known.set(name, find(name))
+    return known.get(name) as T
+  }
+}
+
+/** The open files. At most `openMax` stay open between two tasks; one task may open more. */
+function createConnections(openMax: number) {
   const inUse = new Set<Database>()
+  const roomy = new Set<string>()
   const files = createOpenFiles(
     openMax,
-    () => {},
+    ({ path }) => roomy.delete(path),
     (database) => inUse.has(database),
   )
-  const live = createLive(folder, (index) => files.closeWithin(buildFolder(folder, index)))
-  /** Ends all reading, so that the next task can begin whatever became of this one. */
-  const endReading = (): void => {
-    const ended = [...inUse]
-    inUse.clear()
-    for (const database of ended) {
-      try {
-        database.exec('COMMIT')
-      } catch {
-        // It has failed, which the task was told; whoever asks for the file again opens it anew.
-        files.close(database.path)
-      }
-    }
+  const giveRoom = (database: Database): void => {
+    if (roomy.size >= roomyFilesMax || roomy.has(database.path)) return
+    roomy.add(database.path)
+    database.get(`PRAGMA cache_size = -${roomyCacheKb}`)
   }
   return {
-    live: (projection) => live.find(projection),
+    isReading: () => inUse.size > 0,
+    /** Begins to read a file, once until `endReading`: what is read of it is of one moment. */
+    read(path: string): Database | undefined {
+      const database = files.use(path, () => openIfThere(path))
+      if (database === undefined) return undefined
+      inUse.add(database)
+      database.exec('BEGIN')
+      giveRoom(database)
+      return database
+    },
+    /** Ends all reading, so that the next task can begin whatever became of this one. */
+    endReading(): void {
+      const ended = [...inUse]
+      inUse.clear()
+      for (const database of ended) {
+        try {
+          database.exec('COMMIT')
+        } catch {
+          // It has failed, which the task was told; whoever asks for the file again opens it anew.
+          files.close(database.path)
+        }
+      }
+    },
+    closeWithin: (path: string): void => files.closeWithin(path),
+    close: (): void => files.closeAll(),
+  }
+}
+
+export function createDayFiles(folder: string, openMax: number): DayFiles {
+  const connections = createConnections(openMax)
+  const live = createLive(folder, (index) => connections.closeWithin(buildFolder(folder, index)))
+  let reading: Reading | undefined
+  let hasRead = false
+  let isHeld = false
+  const begin = (): Reading => ({
+    live: once((projection) => live.find(projection)),
+    namesIn: once(namesIn),
+    open: once((path) => connections.read(path)),
+  })
+  const end = (): void => {
+    reading = undefined
+    hasRead = false
+    connections.endReading()
+  }
+  return {
+    liveNow(projection) {
+      if (hasRead) end()
+      if (!isHeld) return live.find(projection)
+      reading ??= begin()
+      return reading.live(projection)
+    },
     withDays(scope, task) {
-      assert(inUse.size === 0, 'one task at a time reads the files')
-      const build = live.find(scope.projection)
-      if (build === undefined) return task([])
+      assert(isHeld || !connections.isReading(), 'one task at a time reads the files')
+      let isDone = false
       try {
-        // What is read of one file is of one moment: one read transaction for the whole task.
-        return task(
-          openDays(files, folder, scope, build, (database) => {
-            inUse.add(database)
-            database.exec('BEGIN')
-          }),
-        )
+        reading ??= begin()
+        hasRead = true
+        const build = reading.live(scope.projection)
+        const result = task(build === undefined ? [] : openDays(reading, folder, scope, build))
+        isDone = true
+        return result
       } finally {
-        endReading()
+        if (!isHeld || !isDone) end()
+      }
+    },
+    together(task) {
+      assert(!isHeld, 'one task at a time reads the files')
+      isHeld = true
+      try {
+        task()
+      } finally {
+        isHeld = false
+        end()
       }
     },
     close() {
-      files.closeAll()
+      connections.close()
       live.close()
     },
   }

@@ -18,13 +18,14 @@ const withErrors = async <T>(answer: Promise<T>): Promise<T> => {
 }
 
 /**
- * A reader whose queries run in a thread of their own, one after the other, so that none stops the event loop. A thread that
- * has ended fails every call with TransientError.
+ * A reader whose queries run in a thread of their own, one after the other, so that none stops the event loop. What is asked at
+ * once is read of each file as it was at one moment. A thread that has ended fails every call with TransientError.
  */
 export function createSqliteQueryThread(options: SqliteReaderOptions): IndexReader {
   const worker = new Worker(new URL('query-worker.ts', import.meta.url), { workerData: options, name: 'query' })
   const remote = createRemote<TextReader>(worker, 'the query thread')
   return withDocuments({
+    answersInOrder: true,
     progress: (projection) => withErrors(remote.progress(projection)),
     get: (scope, ids) => withErrors(remote.get(scope, ids)),
     search: (scope, query) => withErrors(remote.search(scope, query)),

@@ -5,4 +5,5 @@ import { createSqliteTextReader, type SqliteReaderOptions } from './reader.ts'
 
 /** The thread behind createSqliteQueryThread: it answers the calls of an IndexReader. */
 const options = workerData as SqliteReaderOptions
-serveRemote(present(parentPort, 'a parent port'), createSqliteTextReader(options))
+const reader = createSqliteTextReader(options)
+serveRemote(present(parentPort, 'a parent port'), reader, reader.together)

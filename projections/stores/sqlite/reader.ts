@@ -1,7 +1,7 @@
 import type { Bucket, Facet, IndexQuery, IndexReader, Scope, Selection } from '../../index-store.ts'
 import { timeOfRecordId, type DocumentId } from '../../projection.ts'
 import { createCounter, topValues } from '../counts.ts'
-import { createDayFiles } from './day-files.ts'
+import { createDayFiles, type DayFiles } from './day-files.ts'
 import {
   countByKeyword,
   countRows,
@@ -28,13 +28,29 @@ export type SqliteReaderOptions = Readonly<{
   patternScanTermsMax?: number
 }>
 
-function bodyOf({ database, tables }: DayCollection, row: bigint): string {
-  return String(database.get(`SELECT body FROM ${tables.bodies} WHERE row = ?`, row)?.['body'])
+type Found = Placed<DayCollection>
+
+/** The bodies of one file's rows, by row: asking for each by itself costs more than reading it. */
+function bodiesOf({ database, tables }: DayCollection, found: readonly Found[]): ReadonlyMap<unknown, unknown> {
+  const rows = `[${found.map(({ place }) => place.row).join(',')}]`
+  const sql = `SELECT b.row, b.body FROM json_each(?) j CROSS JOIN ${tables.bodies} b ON b.row = j.value`
+  return new Map(database.all(sql, rows).map(({ row, body }) => [row, body]))
 }
 
-function hitOf({ of, place }: Placed<DayCollection>): TextHit {
-  const { timeNs, position, sort } = place
-  return { id: sort.id, timeNs, position, sort, document: bodyOf(of, place.row) }
+function hitsOf(found: readonly Found[]): readonly TextHit[] {
+  const bodies = new Map<DayCollection, ReadonlyMap<unknown, unknown>>()
+  for (const { of } of found) {
+    if (bodies.has(of)) continue
+    const ofDay = found.filter((one) => one.of === of)
+    bodies.set(of, bodiesOf(of, ofDay))
+  }
+  return found.map(({ of, place: { row, timeNs, position, sort } }) => ({
+    id: sort.id,
+    timeNs,
+    position,
+    sort,
+    document: String(bodies.get(of)?.get(row)),
+  }))
 }
 
 /** A file's rows in the order asked for: a walk where the rowids tell it, else sorted by SQLite. */
@@ -73,20 +89,21 @@ function mayHoldId(day: DayCollection, id: DocumentId): boolean {
 }
 
 function findAll(days: readonly DayCollection[], ids: readonly DocumentId[]): readonly TextHit[] {
-  return [...new Set(ids)].flatMap((id) => {
+  const found = [...new Set(ids)].flatMap((id) => {
     for (const day of days) {
       const place = mayHoldId(day, id) ? findPlace(day, id) : undefined
-      if (place !== undefined) return [hitOf({ of: day, place })]
+      if (place !== undefined) return [{ of: day, place }]
     }
     return []
   })
+  return hitsOf(found)
 }
 
 function search(days: readonly DayCollection[], query: IndexQuery, limits: ExpansionLimits): readonly TextHit[] {
   const sources = days
     .filter((day) => mayHold(day, query) && orderColumn(day.tables, query.orderBy) !== undefined)
     .map((day) => sourceOf(day, query, limits))
-  return mergeRows(sources, query, query.limit).map((placed) => hitOf(placed))
+  return hitsOf(mergeRows(sources, query, query.limit))
 }
 
 function count(day: DayCollection, selection: Selection, limits: ExpansionLimits): number {
@@ -114,16 +131,20 @@ function facet(
   return topValues(field, counts, valuesMax)
 }
 
+export type SqliteTextReader = TextReader & Readonly<{ together: DayFiles['together'] }>
+
 /** The reading side of a folder of SQLite files, with documents as they are stored. It blocks while it works. */
-export function createSqliteTextReader(options: SqliteReaderOptions): TextReader {
+export function createSqliteTextReader(options: SqliteReaderOptions): SqliteTextReader {
   const { folder, limits, patternScanTermsMax = 2_000_000 } = options
   const files = createDayFiles(folder, limits.indexFilesOpenMax)
   const expansion: ExpansionLimits = { patternExpansionsMax: limits.patternExpansionsMax, patternScanTermsMax }
   const selected = <T>(scope: Scope, selection: Selection, task: (days: readonly DayCollection[]) => T): T =>
     files.withDays(scope, (days) => task(days.filter((day) => mayHold(day, selection))))
   return {
+    answersInOrder: true,
+    together: (task) => files.together(task),
     async progress(projection) {
-      const build = files.live(projection)
+      const build = files.liveNow(projection)
       return build && { index: build.index, ...readProgress(build.meta) }
     },
     get: async (scope, ids) => files.withDays(scope, (days) => findAll(days, ids)),
