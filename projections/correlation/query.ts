@@ -1,4 +1,5 @@
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
+import { askInOrder } from '../ask-in-order.ts'
 import { join, negate } from '../field-query.ts'
 import type { Filter, Hit, IndexReader, Progress, Scope } from '../index-store.ts'
 import type { LogDocument } from '../logs/log-document.ts'
@@ -118,13 +119,19 @@ async function readRecords<D extends object, Item>(
 
 type Summaries = Readonly<{ all: readonly TraceSummary[]; page: Part<TraceSummary> }>
 
-/** Summaries of the traces, newest first; a page goes on behind the place of the last one. */
-async function readSummaries(read: Read, traceIds: ReadonlySet<string>): Promise<Summaries> {
+/** Summaries of the traces, newest first; a page goes on behind the place of the last one. `known` has been read already. */
+async function readSummaries(
+  read: Read,
+  traceIds: ReadonlySet<string>,
+  known: TraceSummary | undefined,
+): Promise<Summaries> {
   const { reader, workspaceId, request } = read
-  const { traces } = await readTraces(reader, workspaceId, [...traceIds])
+  const others = [...traceIds].filter((traceId) => traceId !== known?.trace_id)
+  const { traces } = await readTraces(reader, workspaceId, others)
+  const summaries = [...traces.values()].map((trace) => traceSummary(trace))
   const limit = request.limits?.traces ?? defaults.traces
   const place = (trace: TraceSummary): string => `${trace.start ?? ''}/${trace.trace_id}`
-  const all = [...traces.values()].map((trace) => traceSummary(trace)).sort((a, b) => (place(a) < place(b) ? 1 : -1))
+  const all = [...(known === undefined ? [] : [known]), ...summaries].sort((a, b) => (place(a) < place(b) ? 1 : -1))
   const after = request.after?.traces
   const rest = after === undefined ? all : all.filter((trace) => place(trace) < after.id)
   const items = rest.slice(0, limit)
@@ -133,17 +140,21 @@ async function readSummaries(read: Read, traceIds: ReadonlySet<string>): Promise
   return { all, page: { items, next, truncated: last !== undefined } }
 }
 
-/** The trace asked for, else the newest that holds a span. */
-async function readMainTrace({ reader, workspaceId, request }: Read, anchor: Anchor, { all }: Summaries) {
-  const asked = all.find(({ trace_id: traceId }) => anchor.traceIds.has(traceId))
-  const main = asked ?? all.find(({ span_count: spans }) => spans > 0)
-  if (main === undefined) return null
+/** A trace with a page of its spans; null for one that nobody has seen. */
+async function readSpans({ reader, workspaceId, request }: Read, traceId: string) {
   const after = request.after?.spans
   const page = { limit: request.limits?.spans ?? defaults.spans, ...(after === undefined ? {} : { after }) }
-  const trace = await readTrace(reader, workspaceId, main.trace_id, page)
+  const trace = await readTrace(reader, workspaceId, traceId, page)
   if (trace === undefined) return null
   const { progress: _progress, ...shown } = trace
   return shown
+}
+
+/** The trace asked for, else the newest that holds a span. */
+async function readMainTrace(read: Read, anchor: Anchor, { all }: Summaries) {
+  const asked = all.find(({ trace_id: traceId }) => anchor.traceIds.has(traceId))
+  const main = asked ?? all.find(({ span_count: spans }) => spans > 0)
+  return main === undefined ? null : readSpans(read, main.trace_id)
 }
 
 /** How the shown records hang together with what was asked. */
@@ -163,21 +174,14 @@ function isFound(anchor: Anchor, parts: readonly Readonly<{ items: readonly unkn
   return itself > 0 || links.sessions.size > 0 || parts.some(({ items }) => items.length > 0)
 }
 
-/**
- * Everything that shares an identifier with what was asked (CONTRACT §6): a trace gives its spans, its logs, its browser
- * events and its sessions; a session gives all its traces, and through them their logs. Nothing is joined by time.
- */
-export async function correlate(
-  reader: IndexReader,
-  workspaceId: WorkspaceId,
-  request: CorrelationRequest,
-): Promise<Correlation> {
-  const read = { reader, workspaceId, request }
-  const progress = await slowest(reader)
-  const anchor = await findAnchor(reader, workspaceId, request.id)
+const omits = ({ request }: Read, part: OmittablePart): boolean => request.omit?.includes(part) === true
+
+/** How the records of an answer hang together, and those records. */
+async function readLinked(read: Read, anchor: Anchor) {
+  const { reader, workspaceId } = read
   const links = await readLinks(reader, workspaceId, anchor)
   const filter = recordFilter(anchor, links)
-  const [logs, rumEvents, traces] = await Promise.all([
+  const [logs, rumEvents] = await Promise.all([
     readRecords<LogDocument, LogItem>(read, 'logs', {
       scope: scopeOf(workspaceId, 'logs', 'logs'),
       filter,
@@ -190,14 +194,42 @@ export async function correlate(
       item: rumEventItem,
       itself: [...anchor.rumEvents.values()],
     }),
-    readSummaries(read, new Set([...anchor.traceIds, ...links.traces])),
   ])
-  const omits = (part: OmittablePart): boolean => request.omit?.includes(part) === true
-  const trace = omits('traces') ? null : await readMainTrace(read, anchor, traces)
+  return { links, logs, rumEvents }
+}
+
+/** All parts of an answer. A trace that is asked for alone is read while its records are: it will be the one that is shown. */
+async function readParts(read: Read) {
+  const { reader, workspaceId, request } = read
+  const anchor = await findAnchor(reader, workspaceId, request.id)
+  const [only, ...more] = omits(read, 'traces') ? [] : anchor.traceIds
+  const [asked, { links, logs, rumEvents }] = await askInOrder(reader, [
+    async () => (only === undefined || more.length > 0 ? null : readSpans(read, only)),
+    () => readLinked(read, anchor),
+  ])
+  const traces = await readSummaries(read, new Set([...anchor.traceIds, ...links.traces]), asked?.summary)
+  const trace = asked ?? (omits(read, 'traces') ? null : await readMainTrace(read, anchor, traces))
+  return { anchor, links, logs, rumEvents, traces, trace }
+}
+
+/**
+ * Everything that shares an identifier with what was asked (CONTRACT §6): a trace gives its spans, its logs, its browser
+ * events and its sessions; a session gives all its traces, and through them their logs. Nothing is joined by time.
+ */
+export async function correlate(
+  reader: IndexReader,
+  workspaceId: WorkspaceId,
+  request: CorrelationRequest,
+): Promise<Correlation> {
+  const read = { reader, workspaceId, request }
+  const [progress, { anchor, links, logs, rumEvents, traces, trace }] = await askInOrder(reader, [
+    () => slowest(reader),
+    () => readParts(read),
+  ])
   const shown = {
     trace,
-    traces: omits('traces') ? null : traces.page,
-    logs: omits('logs') ? null : logs,
+    traces: omits(read, 'traces') ? null : traces.page,
+    logs: omits(read, 'logs') ? null : logs,
     rum_events: rumEvents,
   }
   const how = [

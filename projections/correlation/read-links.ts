@@ -32,8 +32,10 @@ export async function readLinks(reader: IndexReader, workspaceId: WorkspaceId, a
     const hits = await reader.search<LinkDocument>(scopeOf(workspaceId, 'correlation', 'links'), query)
     return hits.map(({ document }) => document)
   }
-  const ofSessions = await search(isOneOf('session_id', anchor.sessionIds))
-  const ofTraces = await search(isOneOf('trace_id', anchor.traceIds))
+  const [ofSessions, ofTraces] = await Promise.all([
+    search(isOneOf('session_id', anchor.sessionIds)),
+    search(isOneOf('trace_id', anchor.traceIds)),
+  ])
   const traces = new Set<string>()
   const sessions = new Map<string, Set<LinkDocument['by']>>()
   const how = new Map<string, Join>()

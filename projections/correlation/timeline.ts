@@ -33,10 +33,10 @@ function recordEntries(kind: 'log' | 'rum_event', records: Items<Readonly<{ id: 
 
 /** All items of an answer in order of time. */
 export function timelineOf(shown: Shown): readonly TimelineEntry[] {
-  const order = ({ time, kind, ref }: TimelineEntry): string => `${time}/${kind}/${ref}`
-  return [
+  const entries = [
     ...traceEntries(shown),
     ...recordEntries('log', shown.logs),
     ...recordEntries('rum_event', shown.rum_events),
-  ].sort((a, b) => (order(a) < order(b) ? -1 : 1))
+  ].map((entry) => ({ entry, order: `${entry.time}/${entry.kind}/${entry.ref}` }))
+  return entries.sort((a, b) => (a.order < b.order ? -1 : 1)).map(({ entry }) => entry)
 }

@@ -1,9 +1,10 @@
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
+import { askInOrder } from '../ask-in-order.ts'
 import type { IndexReader, Progress } from '../index-store.ts'
 import { createSpanSearch } from './span-search.ts'
 import { traceSummary, tracesScope, type TraceSummary } from './trace-answer.ts'
 import { countTraces, type TraceCounts } from './trace-counts.ts'
-import { traceFilters, type TraceRequest, type WalkKey } from './trace-request.ts'
+import { traceFilters, walkKeyOf, type TraceRequest, type WalkKey } from './trace-request.ts'
 import { walkByNumber, walkSpans, walkTraces } from './walk-traces.ts'
 
 export { readTrace } from './read-trace.ts'
@@ -28,6 +29,32 @@ async function lastPosition(reader: IndexReader, workspaceId: WorkspaceId): Prom
   return last?.position ?? 0
 }
 
+async function findTraces(
+  reader: IndexReader,
+  workspaceId: WorkspaceId,
+  request: TraceRequest,
+): Promise<Omit<TracePage, 'progress'>> {
+  const filters = await traceFilters(reader, workspaceId, request)
+  const counts = await countTraces(reader, workspaceId, filters, request)
+  const walk = { reader, workspaceId, request }
+  const spans = filters.spans === undefined ? undefined : createSpanSearch(reader, workspaceId, filters.spans, request)
+  const byTime = request.order === 'newest' || request.order === 'oldest'
+  const [since, { traces, next, matched }] = await askInOrder(reader, [
+    async () => request.after?.since ?? (await lastPosition(reader, workspaceId)),
+    () => {
+      if (spans === undefined) return walkTraces(walk, filters.traces, undefined)
+      return (byTime ? walkSpans : walkByNumber)(walk, filters, spans)
+    },
+  ])
+  const direction = request.order === 'oldest' ? 'asc' : 'desc'
+  const others = traces.map(({ traceId }) => traceId).filter((traceId) => !matched.has(traceId))
+  const searched = others.length === 0 ? undefined : await spans?.matchedIn(others, direction)
+  const summaries = traces.map((trace) =>
+    traceSummary(trace, matched.get(trace.traceId) ?? searched?.get(trace.traceId)),
+  )
+  return { traces: summaries, next: next === null ? null : walkKeyOf(next, since), ...counts }
+}
+
 /**
  * Traces that hold at least one stored span and meet the conditions (CONTRACT §5). With conditions on spans, newest and
  * oldest go by the start of the newest (oldest) span that meets them; without, by the start of the trace. Rejects with
@@ -38,22 +65,9 @@ export async function searchTraces(
   workspaceId: WorkspaceId,
   request: TraceRequest,
 ): Promise<TracePage> {
-  const progress = await reader.progress('traces')
-  const filters = await traceFilters(reader, workspaceId, request)
-  const counts = await countTraces(reader, workspaceId, filters, request)
-  const since = request.after?.since ?? (await lastPosition(reader, workspaceId))
-  const walk = { reader, workspaceId, request, since }
-  if (filters.spans === undefined) {
-    const { traces, next } = await walkTraces(walk, filters.traces, undefined)
-    return { traces: traces.map((trace) => traceSummary(trace)), next, progress, ...counts }
-  }
-  const spans = createSpanSearch(reader, workspaceId, filters.spans, request)
-  const byTime = request.order === 'newest' || request.order === 'oldest'
-  const { traces, next } = await (byTime ? walkSpans : walkByNumber)(walk, filters, spans)
-  const direction = request.order === 'oldest' ? 'asc' : 'desc'
-  const matched = await spans.matchedIn(
-    traces.map(({ traceId }) => traceId),
-    direction,
-  )
-  return { traces: traces.map((trace) => traceSummary(trace, matched.get(trace.traceId))), next, progress, ...counts }
+  const [progress, found] = await askInOrder(reader, [
+    () => reader.progress('traces'),
+    () => findTraces(reader, workspaceId, request),
+  ])
+  return { ...found, progress }
 }

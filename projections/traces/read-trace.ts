@@ -1,6 +1,7 @@
 import type { Attributes, RefusalReason, SharedAttributes, SpanKind, SpanStatus } from '#src/events/telemetry.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { formatTimeNs } from '#src/lib/time.ts'
+import { askInOrder } from '../ask-in-order.ts'
 import type { IndexReader, Progress } from '../index-store.ts'
 import { createSpanSearch, inTraces } from './span-search.ts'
 import type { SpanDocument } from './span-document.ts'
@@ -156,17 +157,20 @@ export async function readTrace(
   traceId: string,
   page: Readonly<{ limit: number; after?: WalkKey }>,
 ): Promise<TraceRead | undefined> {
-  const progress = await reader.progress('traces')
-  const trace = (await readTraces(reader, workspaceId, [traceId])).traces.get(traceId)
-  if (trace === undefined) return undefined
   const search = createSpanSearch(reader, workspaceId, inTraces([traceId]), {})
   const after = page.after === undefined ? undefined : sortKeyOf(page.after)
-  const hits = await search.search({ kind: 'all' }, { limit: page.limit + 1, direction: 'asc', after })
+  const [progress, { traces }, hits, parts] = await askInOrder(reader, [
+    () => reader.progress('traces'),
+    () => readTraces(reader, workspaceId, [traceId]),
+    () => search.search({ kind: 'all' }, { limit: page.limit + 1, direction: 'asc', after }),
+    () => readParts(reader, workspaceId, traceId),
+  ])
+  const trace = traces.get(traceId)
+  if (trace === undefined) return undefined
   const shown = hits.slice(0, page.limit)
   const last = hits.length > page.limit ? shown.at(-1) : undefined
   const spans = shown.map(({ document }) => document)
   const sets = await readSets(reader, workspaceId, spans)
-  const parts = await readParts(reader, workspaceId, traceId)
   const repeats = new Map(parts.flatMap((part) => [...rowsOf(part)].map(({ spanId, repeats }) => [spanId, repeats])))
   const missing = missingSpans(parts, progress === undefined || progress.position < progress.head)
   return {

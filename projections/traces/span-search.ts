@@ -2,6 +2,7 @@ import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { join, negate } from '../field-query.ts'
 import type { Filter, Hit, IndexReader, SortKey } from '../index-store.ts'
 import { matchedSpan, tracesScope, type MatchedSpan } from './trace-answer.ts'
+import type { TraceDocument } from './trace-document.ts'
 import { isStored, traceIdOfSpanRecord, type SpanDocument } from './span-document.ts'
 
 export type Direction = 'asc' | 'desc'
@@ -13,6 +14,41 @@ const matchedSpansMax = 3
 
 export const inTraces = (traceIds: readonly string[]): Filter =>
   traceIds.length === 0 ? { kind: 'none' } : { kind: 'keyword', field: 'trace_id', values: traceIds }
+
+/** A trace at its first matching span; `spans`: its first three as far as `until`, undefined: to the end. */
+export type FoundSpans = Readonly<{
+  traceId: string
+  sort: SortKey
+  spans: Hit<SpanDocument>[]
+  until: SortKey | undefined
+}>
+
+/** The first matching spans of a trace; undefined where there may be more than the walk has come to. */
+export function matchedOf(
+  { spans, until }: FoundSpans,
+  { startNs, lastStartNs }: TraceDocument['summary'],
+  direction: Direction,
+): readonly MatchedSpan[] | undefined {
+  const end = direction === 'desc' ? startNs : lastStartNs
+  const isBeyond = (time: bigint): boolean =>
+    end !== null && (direction === 'desc' ? time < BigInt(end) : time > BigInt(end))
+  const isWhole = spans.length === matchedSpansMax || until === undefined || isBeyond(until.value)
+  return isWhole ? spans.map(({ document }) => matchedSpan(document)) : undefined
+}
+
+/** The traces of a page of spans, in their order; `last` is where the next page begins. */
+function byTrace(hits: readonly Hit<SpanDocument>[], limit: number) {
+  const traces = new Map<string, FoundSpans>()
+  const last = hits.at(-1)?.sort
+  const isEnd = hits.length < limit
+  for (const hit of hits) {
+    const traceId = traceIdOfSpanRecord(hit.id)
+    const found = traces.get(traceId) ?? { traceId, sort: hit.sort, spans: [], until: isEnd ? undefined : last }
+    if (found.spans.length < matchedSpansMax) found.spans.push(hit)
+    traces.set(traceId, found)
+  }
+  return { found: [...traces.values()], last, isEnd }
+}
 
 /** Spans that meet a filter within a time range, by start. */
 export function createSpanSearch(reader: IndexReader, workspaceId: WorkspaceId, filter: Filter, range: TimeRange) {
@@ -81,16 +117,9 @@ export function createSpanSearch(reader: IndexReader, workspaceId: WorkspaceId, 
       return found
     },
 
-    /** The next spans, the first of each trace only, leaving some traces out. */
+    /** The traces of the next spans, at the first that each has, leaving some traces out. */
     async nextTraces(leftOut: readonly string[], page: SpanPage) {
-      const hits = await search(negate(inTraces(leftOut)), page)
-      const firsts = new Map<string, SortKey>()
-      for (const { id, sort } of hits) {
-        const traceId = traceIdOfSpanRecord(id)
-        if (!firsts.has(traceId)) firsts.set(traceId, sort)
-      }
-      const found = [...firsts].map(([traceId, sort]) => ({ traceId, sort }))
-      return { firsts: found, last: hits.at(-1)?.sort, isEnd: hits.length < page.limit }
+      return byTrace(await search(negate(inTraces(leftOut)), page), page.limit)
     },
   }
 }

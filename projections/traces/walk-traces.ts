@@ -1,21 +1,19 @@
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
+import { askInOrder } from '../ask-in-order.ts'
 import { join } from '../field-query.ts'
 import type { Filter, Hit, IndexReader, SortKey } from '../index-store.ts'
 import { traceIdOfSpanRecord } from './span-document.ts'
-import { inTraces, type Direction, type SpanSearch } from './span-search.ts'
-import { readTraces, tracesScope } from './trace-answer.ts'
+import { inTraces, matchedOf, type Direction, type FoundSpans, type SpanSearch } from './span-search.ts'
+import { readTraces, tracesScope, type MatchedSpan } from './trace-answer.ts'
 import type { TraceDocument } from './trace-document.ts'
-import {
-  sortKeyOf,
-  walkKeyOf,
-  type TraceFilters,
-  type TraceOrder,
-  type TraceRequest,
-  type WalkKey,
-} from './trace-request.ts'
+import { sortKeyOf, type TraceFilters, type TraceOrder, type TraceRequest } from './trace-request.ts'
 
-/** What a walk found: traces in order, and where to go on; `next` is null at the end. */
-export type WalkedPage = Readonly<{ traces: readonly TraceDocument[]; next: WalkKey | null }>
+/** What a walk found: traces in order, and where to go on; `next` is null at the end. `matched`: as far as it has met them. */
+export type WalkedPage = Readonly<{
+  traces: readonly TraceDocument[]
+  next: SortKey | null
+  matched: ReadonlyMap<string, readonly MatchedSpan[]>
+}>
 
 /** Index pages looked through for one page of an answer: beyond them the page is answered short, with a cursor. */
 const stepsMax = 50
@@ -33,7 +31,7 @@ const orders: Readonly<Record<TraceOrder, Readonly<{ orderBy: string; direction:
   errors: { orderBy: 'error_count', direction: 'desc' },
 }
 
-type Walk = Readonly<{ reader: IndexReader; workspaceId: WorkspaceId; request: TraceRequest; since: number }>
+type Walk = Readonly<{ reader: IndexReader; workspaceId: WorkspaceId; request: TraceRequest }>
 
 /** A trace is in the range when a span of it may be: it began before the end, and its newest span began after the start. */
 function rangeOf({ fromNs, toNs }: TraceRequest): Readonly<{ filter: Filter; fromNs?: bigint; toNs?: bigint }> {
@@ -48,15 +46,15 @@ function rangeOf({ fromNs, toNs }: TraceRequest): Readonly<{ filter: Filter; fro
  * A trace that gets an earlier span moves towards the pages to come. One that changed since the walk began and has a span
  * newer than the cursor may have been listed already, so it is left out.
  */
-function mayBeListed({ request, since }: Walk, { document, position }: Hit<TraceDocument>): boolean {
-  if (request.after === undefined || request.order !== 'newest' || position <= since) return false
+function mayBeListed({ request }: Walk, { document, position }: Hit<TraceDocument>): boolean {
+  if (request.after === undefined || request.order !== 'newest' || position <= request.after.since) return false
   return BigInt(document.summary.lastStartNs ?? 0) >= BigInt(request.after.value)
 }
 
 type Found = Readonly<{ traceId: string; sort: SortKey }>
 
 /** Gathers what a walk finds, each trace once, until there is one more than the page holds. */
-function createPage({ request, since }: Walk) {
+function createPage({ request }: Walk) {
   const found = new Map<string, SortKey>()
   let last: SortKey | undefined
   return {
@@ -69,8 +67,7 @@ function createPage({ request, since }: Walk) {
       return false
     },
     traceIds: (): readonly string[] => [...found.keys()],
-    lastKey: (): WalkKey | null => (last === undefined ? null : walkKeyOf(last, since)),
-    keyAt: (place: SortKey | undefined): WalkKey | null => (place === undefined ? null : walkKeyOf(place, since)),
+    last: (): SortKey | null => last ?? null,
   }
 }
 
@@ -101,8 +98,10 @@ export async function walkTraces(walk: Walk, filter: Filter, spans: SpanSearch |
   /** The hits that list their trace: of several documents of one trace only the first in this order does. */
   async function admit(hits: readonly Hit<TraceDocument>[]): Promise<readonly Found[]> {
     const ids = hits.map(({ document }) => document.traceId)
-    const matching = await spans?.tracesWith(ids, 'desc')
-    const { traces, continued } = await readTraces(reader, workspaceId, ids)
+    const [matching, { traces, continued }] = await askInOrder(reader, [
+      async () => spans?.tracesWith(ids, 'desc'),
+      () => readTraces(reader, workspaceId, ids),
+    ])
     const admitted: Found[] = []
     for (const hit of hits) {
       const { traceId, generation } = hit.document
@@ -116,18 +115,19 @@ export async function walkTraces(walk: Walk, filter: Filter, spans: SpanSearch |
   }
 
   const page = createPage(walk)
-  const answer = (next: WalkKey | null): WalkedPage => ({
+  const answer = (next: SortKey | null): WalkedPage => ({
     traces: page.traceIds().flatMap((traceId) => known.get(traceId) ?? []),
     next,
+    matched: new Map(),
   })
   let place = startOf(walk)
   for (let step = 0; step < stepsMax; step++) {
     const hits = await search({ kind: 'all' }, request.limit + 1, place)
-    for (const found of await admit(hits)) if (page.add(found)) return answer(page.lastKey())
+    for (const found of await admit(hits)) if (page.add(found)) return answer(page.last())
     if (hits.length <= request.limit) return answer(null)
     place = hits.at(-1)?.sort
   }
-  return answer(page.keyAt(place))
+  return answer(place ?? null)
 }
 
 /** Those of the traces that meet the conditions on traces. */
@@ -155,28 +155,39 @@ export async function walkSpans(walk: Walk, filters: TraceFilters, spans: SpanSe
   const start = startOf(walk)
   const leftOut = start === undefined ? [] : [traceIdOfSpanRecord(start.id)]
 
-  async function admit(firsts: readonly Found[]): Promise<readonly Found[]> {
-    const ids = firsts.map(({ traceId }) => traceId)
+  async function admit(found: readonly FoundSpans[]): Promise<readonly FoundSpans[]> {
+    const ids = found.map(({ traceId }) => traceId)
     const before = start === undefined ? undefined : await spans.tracesWith(ids, back, start)
     const met = filters.tracesAreNarrowed ? await thatMeet(walk, filters.traces, ids) : undefined
-    return firsts.filter(({ traceId }) => before?.has(traceId) !== true && met?.has(traceId) !== false)
+    return found.filter(({ traceId }) => before?.has(traceId) !== true && met?.has(traceId) !== false)
   }
 
   const page = createPage(walk)
-  const answer = async (next: WalkKey | null): Promise<WalkedPage> => {
-    const { traces } = await readTraces(reader, workspaceId, page.traceIds())
-    return { traces: page.traceIds().flatMap((traceId) => traces.get(traceId) ?? []), next }
+  const known = new Map<string, FoundSpans>()
+  const answer = async (next: SortKey | null): Promise<WalkedPage> => {
+    const { traces: read } = await readTraces(reader, workspaceId, page.traceIds())
+    const traces = page.traceIds().flatMap((traceId) => read.get(traceId) ?? [])
+    const matched = new Map<string, readonly MatchedSpan[]>()
+    for (const { traceId, summary } of traces) {
+      const found = known.get(traceId)
+      const spans = found && matchedOf(found, summary, direction)
+      if (spans !== undefined) matched.set(traceId, spans)
+    }
+    return { traces, next, matched }
   }
   let place = start
   for (let step = 0; step < stepsMax && leftOut.length < leftOutMax; step++) {
-    const limit = Math.max(50, request.limit * 4)
-    const { firsts, last, isEnd } = await spans.nextTraces(leftOut, { limit, direction, after: place })
-    for (const found of await admit(firsts)) if (page.add(found)) return answer(page.lastKey())
+    const limit = step === 0 ? request.limit * 2 + 10 : Math.max(50, request.limit * 4)
+    const { found, last, isEnd } = await spans.nextTraces(leftOut, { limit, direction, after: place })
+    for (const one of await admit(found)) {
+      if (page.add(one)) return answer(page.last())
+      known.set(one.traceId, one)
+    }
     if (isEnd) return answer(null)
-    for (const { traceId } of firsts) leftOut.push(traceId)
+    for (const { traceId } of found) leftOut.push(traceId)
     place = last
   }
-  return answer(page.keyAt(place))
+  return answer(place ?? null)
 }
 
 /** Traces with conditions on spans, ordered by a number of the trace. */

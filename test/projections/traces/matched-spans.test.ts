@@ -1,0 +1,50 @@
+import { expect } from 'chai'
+import { tracesProjection } from '#projections/traces/fold.ts'
+import { searchTraces } from '#projections/traces/query.ts'
+import { workspaceIdOf } from '#src/events/workspace-id.ts'
+import { givenEvent } from '#test/support/fold-harness.ts'
+import { describeOnEveryStore, foldIntoStore } from './every-store.ts'
+import { givenSpan, spanIdOf } from './given.ts'
+
+describeOnEveryStore('traces: the spans of a search that match', (newStore) => {
+  const wanted = { name: 'wanted' }
+  const others = Array.from({ length: 40 }, (_, n) => ({
+    id: `other ${n}`,
+    trace: `other ${n}`,
+    atMs: 100 + n,
+    ...wanted,
+  }))
+  /** One trace has matching spans before those of all others and behind them, and spans that do not match beyond. */
+  const spread = [
+    { id: 'early', trace: 'spread', atMs: 50, ...wanted },
+    { id: 'late', trace: 'spread', atMs: 200, ...wanted },
+    { id: 'first', trace: 'spread', atMs: 0 },
+    { id: 'last', trace: 'spread', atMs: 250 },
+  ]
+  /** One has all its spans at one end, and more than are shown. */
+  const near = Array.from({ length: 5 }, (_, n) => ({ id: `near ${n}`, trace: 'near', atMs: 300 + n, ...wanted }))
+
+  for (const [order, expected] of [
+    [
+      'newest',
+      [
+        ['near 4', 'near 3', 'near 2'],
+        ['late', 'early'],
+      ],
+    ],
+    ['oldest', [['early', 'late'], ['other 0']]],
+  ] as const) {
+    it(`are the first of each trace, however far apart, ${order} first`, async () => {
+      const store = newStore()
+      const spans = [...others, ...spread, ...near].map(givenSpan)
+      await foldIntoStore(store, tracesProjection, [givenEvent('spans.received', 1, { spans })])
+      const { traces } = await searchTraces(store.reader, workspaceIdOf('acme'), {
+        operation: 'wanted',
+        order,
+        limit: 2,
+      })
+      const ids = expected.map((spans) => spans.map((id) => spanIdOf(id)))
+      expect(traces.map(({ matched_spans: spans }) => spans.map(({ span_id: id }) => id))).to.deep.equal(ids)
+    })
+  }
+})
