@@ -1,6 +1,6 @@
-import type { Engines } from './compose-engines.ts'
-import { createWorkerHttp, listenOn } from './compose-http.ts'
-import { createOperationsHttp } from './compose-operations.ts'
+import type { Engines } from './compose/engines.ts'
+import { createWorkerHttp, listenOn } from './compose/http.ts'
+import { createOperationsHttp } from './compose/operations.ts'
 import type { Config } from './config.ts'
 import type { HttpServer } from './http/server.ts'
 import { observeSamples } from './operations/index-samples.ts'
@@ -38,8 +38,8 @@ export type WorkerServer = Readonly<{
 /** The engines that the settings name; only their drivers are loaded. */
 async function openEngines(config: Config): Promise<Engines> {
   const { cluster } = config
-  if (cluster === undefined) return (await import('./compose-embedded.ts')).openEmbeddedEngines(config)
-  return (await import('./compose-cluster.ts')).openClusterEngines(config, cluster)
+  if (cluster === undefined) return (await import('./compose/embedded.ts')).openEmbeddedEngines(config)
+  return (await import('./compose/cluster.ts')).openClusterEngines(config, cluster)
 }
 
 /** HTTP in the main thread; the log's writer, the projector and the queries in threads. */

@@ -1,14 +1,14 @@
-import { exitCodeOf, explain } from './compose-failure.ts'
+import { exitCodeOf, explain } from './compose/failure.ts'
 import { isRole, readConfig } from './config.ts'
 
 /** A role, `--port 1` or nothing: the server. A verb: the command line. The exit code. */
 async function main(argv: readonly string[]): Promise<number> {
   const [verb] = argv
   if (verb === undefined || isRole(verb) || (verb.startsWith('--') && verb !== '--help')) {
-    const { composeParent } = await import('./compose-parent.ts')
+    const { composeParent } = await import('./compose/processes/parent.ts')
     return composeParent(readConfig(process.env, argv), argv)
   }
-  const { composeCli } = await import('./compose-cli.ts')
+  const { composeCli } = await import('./compose/cli.ts')
   return composeCli(argv)
 }
 

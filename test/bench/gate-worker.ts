@@ -1,7 +1,7 @@
 import { nothingGranted } from '#src/ingest/allowance.ts'
 import type { ReservedAllowance } from '#src/ingest/reserved-allowance.ts'
-import { openEmbeddedEngines } from '#src/compose-embedded.ts'
-import { createWorkerHttp } from '#src/compose-http.ts'
+import { openEmbeddedEngines } from '#src/compose/embedded.ts'
+import { createWorkerHttp } from '#src/compose/http.ts'
 import { readConfig } from '#src/config.ts'
 import { createMetrics } from '#src/operations/metrics.ts'
 

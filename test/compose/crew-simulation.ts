@@ -6,7 +6,7 @@ import {
   type SupervisedWorker,
   type Supervisor,
   type SupervisorEvent,
-} from '#src/compose-supervisor.ts'
+} from '#src/compose/processes/supervisor.ts'
 
 /** What is asked of a worker and answered later: a script decides how, for each worker by its number. */
 export type Step = 'boot' | 'takeOver' | 'letGo'

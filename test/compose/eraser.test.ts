@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { createEraser, lent } from '#src/compose-eraser.ts'
+import { createEraser, lent } from '#src/compose/threads/eraser.ts'
 import { isErasure } from '#src/events/erasure.ts'
 import { partitionNumber } from '#src/events/partition.ts'
 import { workspaceIdOf, type WorkspaceId } from '#src/events/workspace-id.ts'

@@ -4,7 +4,7 @@ import { expect } from 'chai'
 
 /** What the priority of a thread is once it has given way, which began with that of its maker. */
 async function priorityAfter(ofItsMaker: number): Promise<number> {
-  const folding = new URL('../../src/compose-folding.ts', import.meta.url).href
+  const folding = new URL('../../src/compose/threads/folding.ts', import.meta.url).href
   const program = `
     const { getPriority, setPriority } = await import('node:os')
     const { parentPort } = await import('node:worker_threads')

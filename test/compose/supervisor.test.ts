@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { WorkerEnded } from '#src/compose-supervisor.ts'
+import { WorkerEnded } from '#src/compose/processes/supervisor.ts'
 import { promptly, silenceMs, simulate, type Reaction, type Script, type Simulation } from './crew-simulation.ts'
 
 const except =

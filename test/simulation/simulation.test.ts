@@ -19,7 +19,7 @@ const canarySeedsMax = 150
 const seedMs = 10_000
 const sqliteSeedMs = 120_000
 
-/** There one projector folds at a time: who starts processes sees to that (src/compose-supervisor.ts). */
+/** There one projector folds at a time: who starts processes sees to that (src/compose/processes/supervisor.ts). */
 const sqliteScenarioOf = (seed: number): Scenario => ({
   ...scenarioOf(seed),
   tearing: 'files',

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { mkdir } from 'node:fs/promises'
-import { foldersOf } from '#src/compose-folders.ts'
+import { foldersOf } from '#src/compose/folders.ts'
 import { limits } from '#src/config.ts'
 import { loadSecrets } from '#src/directory/secrets.ts'
 import { sealEvent } from '#src/events/codec.ts'

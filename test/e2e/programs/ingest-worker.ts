@@ -1,5 +1,5 @@
-import { openEmbeddedEngines } from '#src/compose-embedded.ts'
-import { createWorkerHttp } from '#src/compose-http.ts'
+import { openEmbeddedEngines } from '#src/compose/embedded.ts'
+import { createWorkerHttp } from '#src/compose/http.ts'
 import { readConfig } from '#src/config.ts'
 import { createMetrics } from '#src/operations/metrics.ts'
 

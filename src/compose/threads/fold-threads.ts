@@ -1,7 +1,7 @@
 import { Worker } from 'node:worker_threads'
 import type { BuildPlace } from '#projections/build-place.ts'
-import type { FoldThreadData } from './compose-fold-thread.ts'
-import type { IndexPlace, LogPlace } from './compose-places.ts'
+import type { FoldThreadData } from './fold-thread.ts'
+import type { IndexPlace, LogPlace } from '../places.ts'
 
 /** One worker, until it has folded its share or is stopped. */
 async function foldInThread(
@@ -10,7 +10,7 @@ async function foldInThread(
   signal: AbortSignal,
 ): Promise<void> {
   const name = `fold ${data.task.share.number}`
-  const worker = new Worker(new URL('compose-fold-thread.ts', import.meta.url), { workerData: data, name })
+  const worker = new Worker(new URL('fold-thread.ts', import.meta.url), { workerData: data, name })
   const stop = (): void => void worker.terminate()
   signal.addEventListener('abort', stop, { once: true })
   if (signal.aborted) stop()

@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads'
-import type { ClusterPlace } from './compose-places.ts'
-import type { IndexSample } from './operations/index-samples.ts'
+import type { ClusterPlace } from '../places.ts'
+import type { IndexSample } from '../../operations/index-samples.ts'
 
 /** A partition whose indexes are compared. `dataFolder`: where there is room for a while; embedded, where they are too. */
 export type SamplePlace = Readonly<{ dataFolder: string; partition: string }> & Partial<Pick<ClusterPlace, 'cluster'>>
@@ -33,7 +33,7 @@ export function createSampler({ places, everyMs, eventsPerSecondMax }: SamplerOp
   const takeOne = (place: SamplePlace): Promise<void> =>
     new Promise((resolve) => {
       const workerData: SampleData = { place, eventsPerSecondMax }
-      const thread = new Worker(new URL('compose-sample-thread.ts', import.meta.url), { workerData, name: 'sample' })
+      const thread = new Worker(new URL('sample-thread.ts', import.meta.url), { workerData, name: 'sample' })
       current = thread
       thread.on('message', tell)
       thread.on('error', (error: Error) => tell({ partition: place.partition, error }))

@@ -3,20 +3,20 @@ import { existsSync, mkdirSync } from 'node:fs'
 import { createSqliteQueryThread } from '#projections/stores/sqlite/query-thread.ts'
 import { joinFolder } from '#streams/sqlite/lock.ts'
 import { createSqliteStream, type SqliteStream } from '#streams/sqlite/stream.ts'
-import { isProcessGone, openAllowance } from './compose-allowance.ts'
-import { giveUp, type Engines } from './compose-engines.ts'
-import { lent, withEraser } from './compose-eraser.ts'
-import { foldersOf, type Folders } from './compose-folders.ts'
-import { createProjectorThread, withBeside, type ProjectorData } from './compose-projector.ts'
-import { retainedReaders } from './compose-retention.ts'
-import { createSampler } from './compose-sampler.ts'
-import { limits, plans, type Config } from './config.ts'
-import { createDirectory, type Directory } from './directory/create-directory.ts'
-import { describeFirstRun, prepareFirstRun } from './directory/first-run.ts'
-import { createPasswords } from './directory/passwords.ts'
-import { loadSecrets } from './directory/secrets.ts'
-import { createClock, type Clock } from './lib/clock.ts'
-import { PermanentError } from './lib/failure.ts'
+import { isProcessGone, openAllowance } from './allowance.ts'
+import { giveUp, type Engines } from './engines.ts'
+import { lent, withEraser } from './threads/eraser.ts'
+import { foldersOf, type Folders } from './folders.ts'
+import { createProjectorThread, withBeside, type ProjectorData } from './threads/projector.ts'
+import { retainedReaders } from './threads/retention.ts'
+import { createSampler } from './threads/sampler.ts'
+import { limits, plans, type Config } from '../config.ts'
+import { createDirectory, type Directory } from '../directory/create-directory.ts'
+import { describeFirstRun, prepareFirstRun } from '../directory/first-run.ts'
+import { createPasswords } from '../directory/passwords.ts'
+import { loadSecrets } from '../directory/secrets.ts'
+import { createClock, type Clock } from '../lib/clock.ts'
+import { PermanentError } from '../lib/failure.ts'
 
 /** The one partition of an embedded log. */
 const partition = '0'
@@ -66,7 +66,7 @@ export async function openEmbeddedEngines(config: Config): Promise<Engines> {
   })
   const { logFile, indexFolder, directoryFile } = folders
   const data: ProjectorData = { logFile, partition, indexFolder, directoryFile }
-  const thread = createProjectorThread('compose-projector-thread.ts', data)
+  const thread = createProjectorThread('projector-thread.ts', data)
   const places = () => thread.folded().map((each) => ({ dataFolder, partition: each }))
   const sampler = createSampler({ places, everyMs, eventsPerSecondMax: limits.sampledEventsPerSecondMax })
   const sampled = withBeside(thread, sampler)

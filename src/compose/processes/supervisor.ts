@@ -1,4 +1,4 @@
-import { watch, type Watched } from './compose-watch.ts'
+import { watch, type Watched } from './watch.ts'
 
 /** How a worker ended. `error`: it could not even be started. */
 export type Ending = Readonly<{ code: number | null; signal: NodeJS.Signals | null; error?: Error }>

@@ -3,22 +3,22 @@ import { existsSync } from 'node:fs'
 import { projections } from '#projections/registry.ts'
 import { createSqliteIndexReader } from '#projections/stores/sqlite/reader.ts'
 import { createSqliteStream } from '#streams/sqlite/stream.ts'
-import { moveLog } from './cli/move-log.ts'
-import { runCli } from './cli/run-cli.ts'
-import type { CliServices, MoveRequest } from './cli/verb.ts'
-import { openBuilds } from './compose-builds.ts'
-import { foldersOf, type Folders } from './compose-folders.ts'
-import { limitsBeside, openLogBeside } from './compose-log-beside.ts'
-import { limits, plans, readClusterConfig, type ClusterConfig } from './config.ts'
-import { loadSecrets } from './directory/secrets.ts'
-import { PermanentError } from './lib/failure.ts'
+import { moveLog } from '../cli/move-log.ts'
+import { runCli } from '../cli/run-cli.ts'
+import type { CliServices, MoveRequest } from '../cli/verb.ts'
+import { openBuilds } from './builds.ts'
+import { foldersOf, type Folders } from './folders.ts'
+import { limitsBeside, openLogBeside } from './threads/log-beside.ts'
+import { limits, plans, readClusterConfig, type ClusterConfig } from '../config.ts'
+import { loadSecrets } from '../directory/secrets.ts'
+import { PermanentError } from '../lib/failure.ts'
 
 const common = {
   plans,
   limits,
   projections: projections.map(({ name }) => name),
   /** Its drivers are loaded only here. */
-  openMove: async (request: MoveRequest) => (await import('./compose-move.ts')).openMove(request, process.env),
+  openMove: async (request: MoveRequest) => (await import('./move.ts')).openMove(request, process.env),
 }
 
 /** The files of a data folder. A verb that found nothing in the wrong folder would say that all is well: it throws PermanentError. */
@@ -55,8 +55,8 @@ const embeddedServices: CliServices = {
 
 /** The engines of a cluster. Its drivers are loaded only here. */
 async function clusterServices(cluster: ClusterConfig): Promise<CliServices> {
-  const { connectLogs, createReaders, openLog, partitionNames } = await import('./compose-cluster.ts')
-  const { openClusterBuilds } = await import('./compose-cluster-builds.ts')
+  const { connectLogs, createReaders, openLog, partitionNames } = await import('./cluster.ts')
+  const { openClusterBuilds } = await import('./cluster-builds.ts')
   const { directoryPartition } = await import('#streams/jetstream/subjects.ts')
   let connected: ReturnType<typeof connectLogs> | undefined
   const nats = () => (connected ??= connectLogs(cluster, 'cli'))

@@ -8,20 +8,20 @@ import { connectNats, type Nats } from '#streams/jetstream/connect.ts'
 import { provisionLogs } from '#streams/jetstream/provision.ts'
 import { openJetStream, type JetStream } from '#streams/jetstream/stream.ts'
 import { directoryPartition } from '#streams/jetstream/subjects.ts'
-import { openAllowance } from './compose-allowance.ts'
-import { giveUp, type Engines } from './compose-engines.ts'
-import { withEraser } from './compose-eraser.ts'
-import type { PartitionsData } from './compose-partitions-thread.ts'
-import { createProjectorThread, withBeside, type ProjectorThread } from './compose-projector.ts'
-import { retainedReaders } from './compose-retention.ts'
-import { createSampler, type Sampler } from './compose-sampler.ts'
-import { limits, plans, type ClusterConfig, type Config, type LogConfig } from './config.ts'
-import { createDirectory, type Directory } from './directory/create-directory.ts'
-import { createPasswords } from './directory/passwords.ts'
-import { givenSecrets } from './directory/secrets.ts'
-import { partitionNumber } from './events/partition.ts'
-import { present } from './lib/assert.ts'
-import { createClock, type Clock } from './lib/clock.ts'
+import { openAllowance } from './allowance.ts'
+import { giveUp, type Engines } from './engines.ts'
+import { withEraser } from './threads/eraser.ts'
+import type { PartitionsData } from './threads/partitions-thread.ts'
+import { createProjectorThread, withBeside, type ProjectorThread } from './threads/projector.ts'
+import { retainedReaders } from './threads/retention.ts'
+import { createSampler, type Sampler } from './threads/sampler.ts'
+import { limits, plans, type ClusterConfig, type Config, type LogConfig } from '../config.ts'
+import { createDirectory, type Directory } from '../directory/create-directory.ts'
+import { createPasswords } from '../directory/passwords.ts'
+import { givenSecrets } from '../directory/secrets.ts'
+import { partitionNumber } from '../events/partition.ts'
+import { present } from '../lib/assert.ts'
+import { createClock, type Clock } from '../lib/clock.ts'
 
 /** The partitions' names, in order. */
 export const partitionNames = ({ partitions }: LogConfig): readonly string[] =>
@@ -92,7 +92,7 @@ function createProjector(
   erasing: Parameters<typeof withEraser>[1],
 ): Projector {
   const data: PartitionsData = { cluster, name: `throughline ${role} projector` }
-  const thread = createProjectorThread('compose-partitions-thread.ts', data)
+  const thread = createProjectorThread('partitions-thread.ts', data)
   let room: string | undefined
   const places = () => {
     // Nobody else may read what is compared there. Made when it is needed first: who is killed before leaves nothing.

@@ -1,8 +1,8 @@
 import { fork, type ChildProcess } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
-import type { Place } from './compose.ts'
-import type { FromWorker, ToWorker } from './compose-messages.ts'
-import { WorkerEnded, type Ending, type SupervisedWorker } from './compose-supervisor.ts'
+import type { Place } from '../../compose.ts'
+import type { FromWorker, ToWorker } from './messages.ts'
+import { WorkerEnded, type Ending, type SupervisedWorker } from './supervisor.ts'
 
 export type WorkerProcessOptions = Readonly<{
   /** Of the command line, which the worker reads as the parent has. */
@@ -22,7 +22,7 @@ const placeInWorker = ({ fd, operationsFd, baseUrl }: Place): Place => ({
 })
 
 function spawnWorker({ argv, place }: WorkerProcessOptions): ChildProcess {
-  return fork(fileURLToPath(new URL('compose-worker.ts', import.meta.url)), argv, {
+  return fork(fileURLToPath(new URL('worker.ts', import.meta.url)), argv, {
     stdio: ['ignore', 'inherit', 'inherit', 'ipc', place.fd ?? 'ignore', place.operationsFd ?? 'ignore'],
   })
 }

@@ -7,12 +7,12 @@ import { createLeaseBoard } from '#streams/jetstream/lease-board.ts'
 import { holdPartitions, leaseTtlMs } from '#streams/jetstream/lease.ts'
 import { openJetStream, type JetStream } from '#streams/jetstream/stream.ts'
 import { directoryPartition } from '#streams/jetstream/subjects.ts'
-import { explain } from './compose-failure.ts'
-import { createFolding } from './compose-folding.ts'
-import type { ProjectorMessage, ProjectorOrder } from './compose-projector.ts'
-import { retainPartition } from './compose-retention.ts'
-import { limits, type ClusterConfig } from './config.ts'
-import { present } from './lib/assert.ts'
+import { explain } from '../failure.ts'
+import { createFolding } from './folding.ts'
+import type { ProjectorMessage, ProjectorOrder } from './projector.ts'
+import { retainPartition } from './retention.ts'
+import { limits, type ClusterConfig } from '../../config.ts'
+import { present } from '../../lib/assert.ts'
 
 // The thread that folds this process's share of the partitions. It begins when it is told to start, and ends, its leases given
 // back, when it is told to stop, or when it cannot go on.

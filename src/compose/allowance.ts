@@ -2,11 +2,11 @@ import { randomBytes } from 'node:crypto'
 import { createCountedSpans } from '#projections/allowance/counted-spans.ts'
 import type { IndexReader } from '#projections/index-store.ts'
 import type { Stream } from '#streams/stream.ts'
-import { limits } from './config.ts'
-import { beginLedgers } from './ingest/begin-ledgers.ts'
-import { createReservedAllowance, type ReservedAllowance } from './ingest/reserved-allowance.ts'
-import type { Clock } from './lib/clock.ts'
-import { systemTimers } from './lib/timers.ts'
+import { limits } from '../config.ts'
+import { beginLedgers } from '../ingest/begin-ledgers.ts'
+import { createReservedAllowance, type ReservedAllowance } from '../ingest/reserved-allowance.ts'
+import type { Clock } from '../lib/clock.ts'
+import { systemTimers } from '../lib/timers.ts'
 
 const newId = (): string => randomBytes(16).toString('hex')
 

@@ -1,9 +1,9 @@
-import { composeServer, type WorkerServer } from './compose.ts'
-import { exitCodeOf, explain } from './compose-failure.ts'
-import type { FromWorker, ToWorker } from './compose-messages.ts'
-import { readConfig } from './config.ts'
+import { composeServer, type WorkerServer } from '../../compose.ts'
+import { exitCodeOf, explain } from '../failure.ts'
+import type { FromWorker, ToWorker } from './messages.ts'
+import { readConfig } from '../../config.ts'
 
-// A worker process of a server: its parent (compose-parent.ts) tells it what to do, and it ends with it.
+// A worker process of a server: its parent (parent.ts) tells it what to do, and it ends with it.
 
 function end(error: unknown): never {
   console.error(`throughline: ${explain(error)}`)
