@@ -2,11 +2,14 @@ import type { Context } from 'koa'
 import type { Route } from '#src/http/route.ts'
 import type { CorrelationAnswer } from '#src/query/searches.ts'
 import { counted, inWords, sendSessionPage, sessionHere, type AppContext } from './context.ts'
-import { fieldTable, formatDuration, timeOf } from './format.ts'
+import { fieldTable } from './field-table.ts'
+import { formatDuration, timeOf } from './format.ts'
 import { html, type Html } from './html.ts'
+import { createLogLinksAround } from './log-links.ts'
 import { logTable } from './log-rows.ts'
 import { refusePage } from './page.ts'
 import { about, readAsked, searchRefusal } from './search-parts.ts'
+import { serviceColours } from './service-colours.ts'
 import { nameOf, servicesOf, traceTable } from './trace-rows.ts'
 import { waterfall } from './waterfall.ts'
 
@@ -21,9 +24,10 @@ function more(address: string, cursor: string | null, words: string): Html {
   return html`<p><a rel="next" href="${address}${joint}cursor=${encodeURIComponent(cursor)}">${words}</a></p>`
 }
 
-function tracePart(trace: Trace, address: string): Html {
+function tracePart(trace: Trace, address: string, nowMs: number): Html {
   const isWholePage = address.startsWith(tracePath)
   const { summary, missing, next_cursor: next } = trace
+  const colourOf = serviceColours(summary.services.map(({ name }) => name))
   const duration = summary.duration_ns === null ? '' : `, ${formatDuration(BigInt(summary.duration_ns))}`
   return html`${isWholePage ? html`` : html`<h2>Trace</h2>`}
     <p>
@@ -32,8 +36,8 @@ function tracePart(trace: Trace, address: string): Html {
       ${counted(summary.error_count, 'error')}, ${inWords(missing.length)} known to be missing.
       <code>${summary.trace_id}</code>
     </p>
-    <p>${servicesOf(summary)}</p>
-    ${waterfall(trace)}${more(address, next, 'More spans')}`
+    <p>${servicesOf(summary, colourOf)}</p>
+    ${waterfall(trace, colourOf, nowMs)}${more(address, next, 'More spans')}`
 }
 
 /** All traces found, unless the one shown is the only one. */
@@ -45,10 +49,10 @@ function tracesPart({ trace, traces }: CorrelationAnswer, address: string): Html
     ${traceTable(items)}${more(address, traces.next_cursor, 'More traces')}`
 }
 
-function logsPart({ logs }: CorrelationAnswer, address: string): Html {
+function logsPart({ logs }: CorrelationAnswer, address: string, nowMs: number): Html {
   if (logs === undefined) return html``
   return html`<h2>Logs</h2>
-    ${logs.items.length === 0 ? html`<p>None share an identifier with this.</p>` : logTable(logs.items)}
+    ${logs.items.length === 0 ? html`<p>None share an identifier with this.</p>` : logTable(logs.items, createLogLinksAround(nowMs))}
     ${more(address, logs.next_cursor, 'More logs')}`
 }
 
@@ -94,12 +98,12 @@ function sessionsPart({ sessions }: CorrelationAnswer): Html {
     </ul>`
 }
 
-function bodyOf(answer: CorrelationAnswer, address: string): Html {
+function bodyOf(answer: CorrelationAnswer, address: string, nowMs: number): Html {
   const { trace, omitted, index } = answer
   const left = omitted.length === 0 ? html`` : html`<p class="notice">The plan leaves out: ${omitted.join(', ')}.</p>`
   const range = { from: null, to: null }
   return html`${about({ query: { normalized: '', warnings: [] }, range, index })}${left}
-  ${trace == null ? html`` : tracePart(trace, address)}${tracesPart(answer, address)}${logsPart(answer, address)}
+  ${trace == null ? html`` : tracePart(trace, address, nowMs)}${tracesPart(answer, address)}${logsPart(answer, address, nowMs)}
   ${browserPart(answer, address)}${sessionsPart(answer)}`
 }
 
@@ -110,7 +114,7 @@ async function sendFound(ctx: Context, app: AppContext, { title, address, name, 
   const cursor = readAsked(ctx).cursors.at(-1)
   if (cursor !== undefined) search.set('cursor', cursor)
   const result = await app.searches.correlation(sessionHere(ctx).workspaceId, search.toString())
-  if (result.ok) return sendSessionPage(ctx, app, { title, body: bodyOf(result.value, address) })
+  if (result.ok) return sendSessionPage(ctx, app, { title, body: bodyOf(result.value, address, app.clock()) })
   await sendSessionPage(ctx, app, { title, ...searchRefusal(ctx, result.error, '') })
 }
 

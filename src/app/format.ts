@@ -1,4 +1,3 @@
-import { stringifyJson } from '#src/lib/json.ts'
 import { html, type Html } from './html.ts'
 
 /** `2026-11-21T12:00:00.123456789Z` as a time that people read; the exact one is in its tip. */
@@ -28,46 +27,3 @@ export function cut(text: string, charactersMax: number): string {
   if (text.length <= charactersMax) return text
   return `${text.slice(0, charactersMax).toWellFormed()} … (${(text.length - charactersMax).toLocaleString('en')} more characters)`
 }
-
-/** What a page shows of one value, and of all fields of one record: a page of a hundred records must stay one. */
-const valueCharactersMax = 2_000
-const recordCharactersMax = 32_000
-
-/** Free fields as rows of name and value; values other than text are shown as JSON. */
-export function fieldRows(fields: Readonly<Record<string, unknown>>): readonly Html[] {
-  const rows: Html[] = []
-  let left = recordCharactersMax
-  for (const [name, value] of Object.entries(fields)) {
-    if (left <= 0) {
-      const more = Object.keys(fields).length - rows.length
-      rows.push(
-        html`<tr>
-          <th scope="row">…</th>
-          <td>${more} more fields: the search API and the export have them all.</td>
-        </tr>`,
-      )
-      break
-    }
-    const text = cut(typeof value === 'string' ? value : stringifyJson(value), valueCharactersMax)
-    left -= name.length + text.length
-    rows.push(
-      html`<tr>
-        <th scope="row">${name}</th>
-        <td>${text}</td>
-      </tr>`,
-    )
-  }
-  return rows
-}
-
-export const fieldTable = (caption: string, fields: Readonly<Record<string, unknown>>): Html =>
-  Object.keys(fields).length === 0
-    ? html``
-    : html`<table class="fields">
-        <caption>
-          ${caption}
-        </caption>
-        <tbody>
-          ${fieldRows(fields)}
-        </tbody>
-      </table>`

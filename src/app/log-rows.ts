@@ -1,8 +1,12 @@
 import type { CorrelationAnswer, LogSearchAnswer } from '#src/query/searches.ts'
-import { cut, fieldTable, timeOf } from './format.ts'
+import { fieldTable } from './field-table.ts'
+import { cut, timeOf } from './format.ts'
 import { html, type Html } from './html.ts'
+import type { LinksOf } from './value-links.ts'
 
 type Item = NonNullable<CorrelationAnswer['logs']>['items'][number]
+/** The links beside the fields of a record. */
+export type LogLinks = (log: ShownLog) => LinksOf
 /** A log record; found by a search, it says where its message met it. */
 export type ShownLog = Item & Partial<Pick<LogSearchAnswer['logs'][number], 'highlights'>>
 
@@ -31,7 +35,7 @@ const linksOf = ({ id, trace_id: traceId, session_id: sessionId }: Item): Html =
     ${sessionId === null ? html`` : html`<a href="/app/find?id=${encodeURIComponent(sessionId)}">Session</a>`}
   </p>`
 
-function rowOf(log: ShownLog): Html {
+function rowOf(log: ShownLog, linksFor: LogLinks): Html {
   const { timestamp, level, service, message, fields } = log
   const rest = message.length > summaryCharactersMax ? html`<pre>${marked(log, messageCharactersMax)}</pre>` : html``
   return html`<tr class="${level ?? 'none'}">
@@ -41,19 +45,20 @@ function rowOf(log: ShownLog): Html {
     <td>
       <details>
         <summary>${marked(log, summaryCharactersMax)}</summary>
-        ${rest}${linksOf(log)}${fieldTable('Fields', fields)}
+        ${rest}${linksOf(log)}${fieldTable('Fields', fields, linksFor(log))}
       </details>
     </td>
   </tr>`
 }
 
-export const logRows = (logs: readonly ShownLog[]): Html => html`${logs.map(rowOf)}`
+export const logRows = (logs: readonly ShownLog[], linksFor: LogLinks): Html =>
+  html`${logs.map((log) => rowOf(log, linksFor))}`
 
 /** Where rows that arrive later come from, and from which point on. */
 export type Tail = Readonly<{ address: string; cursor: string }>
 
-export function logTable(logs: readonly ShownLog[], tail?: Tail): Html {
-  const rows = logRows(logs)
+export function logTable(logs: readonly ShownLog[], linksFor: LogLinks, tail?: Tail): Html {
+  const rows = logRows(logs, linksFor)
   return html`<table class="logs">
     <thead>
       <tr>

@@ -5,9 +5,11 @@ import type { Route } from '#src/http/route.ts'
 import type { LogSearchAnswer } from '#src/query/searches.ts'
 import { tailScript } from './assets.ts'
 import { counted, sendSessionPage, sessionHere, type AppContext } from './context.ts'
+import { facetRow } from './facets.ts'
 import { histogram } from './histogram.ts'
 import { html, type Html } from './html.ts'
-import { logRows, logTable, type Tail } from './log-rows.ts'
+import { createLogLinks, createLogLinksAround } from './log-links.ts'
+import { logRows, logTable, type LogLinks, type Tail } from './log-rows.ts'
 import { refusePage } from './page.ts'
 import {
   about,
@@ -25,6 +27,11 @@ import {
 
 const path = '/app/logs'
 const limit = '100'
+
+const facetGroups = [
+  { title: 'Level', name: 'level', repeats: true, charactersMax: 5 },
+  { title: 'Service', name: 'service', charactersMax: 256 },
+] as const
 
 function formOf({ conditions }: Asked, facets: LogSearchAnswer['facets']): Html {
   const given = (name: string): string => conditions.get(name) ?? ''
@@ -79,22 +86,30 @@ function exportLinks({ conditions }: Asked): Html {
   return html`<a href="${address('ndjson')}">Export as NDJSON</a> <a href="${address('csv')}">Export as CSV</a>`
 }
 
+/** Links into the search that is shown; where that is only the neighbours of a record, into one of the record's time. */
+function linksOf({ conditions }: Asked, { query }: Pick<LogSearchAnswer, 'query'>, nowMs: number): LogLinks {
+  if (conditions.has('around')) return createLogLinksAround(nowMs)
+  return createLogLinks({ path, conditions, normalized: query.normalized })
+}
+
 function resultsOf(asked: Asked, answer: LogSearchAnswer, nowMs: number): Html {
+  const { conditions } = asked
   const { logs, count, range } = answer
   const tail = tailOf(asked, answer)
   const found = answer.histogram
   const bars = (found?.buckets ?? []).map(({ by_level: byLevel, ...bar }) => {
     return { ...bar, errors: (byLevel.error ?? 0) + (byLevel.fatal ?? 0) }
   })
-  const drawn = { bars, stepMs: found?.step_ms ?? 0, range, nowMs, path, conditions: asked.conditions }
+  const drawn = { bars, stepMs: found?.step_ms ?? 0, range, nowMs, path, conditions }
   return html`${about(answer)}${found === undefined ? html`` : histogram(drawn)}
+    ${conditions.has('around') ? html`` : facetRow({ path, conditions, groups: facetGroups, facets: answer.facets, noun: 'records' })}
     <p class="row">
       ${count === undefined ? html`` : html`<strong>${counted(count, 'record')}</strong>`}
       ${tail === undefined ? html`` : html`<button type="button" data-tail-button hidden aria-pressed="false">Follow</button>`}
       ${exportLinks(asked)}
     </p>
-    ${logs.length === 0 ? html`<p>No log record fits.</p>` : html``} ${logTable(logs, tail)}
-    ${pager(path, asked, answer.next_cursor)}`
+    ${logs.length === 0 ? html`<p>No log record fits.</p>` : html``}
+    ${logTable(logs, linksOf(asked, answer, nowMs), tail)} ${pager(path, asked, answer.next_cursor)}`
 }
 
 async function sendLogs(ctx: Context, app: AppContext): Promise<void> {
@@ -117,8 +132,9 @@ async function sendRows(ctx: Context, app: AppContext): Promise<Refusal | void> 
   const result = await app.searches.logs(sessionHere(ctx).workspaceId, ctx.querystring)
   if (!result.ok) return result.error
   const { logs, prev_cursor: cursor } = result.value
+  const links = linksOf(readAsked(ctx), result.value, app.clock())
   ctx.set('Cache-Control', 'no-store')
-  ctx.body = { cursor, rows: logs.length === 0 ? '' : logRows(logs).markup }
+  ctx.body = { cursor, rows: logs.length === 0 ? '' : logRows(logs, links).markup }
 }
 
 /** Log search as a page, and its live tail. */

@@ -1,3 +1,5 @@
+import { colours } from './service-colours.ts'
+
 /** Depth beyond which spans are drawn no further to the right. */
 export const depthMax = 24
 const depths = Array.from(
@@ -5,8 +7,19 @@ const depths = Array.from(
   (_, depth) => `td.d${depth} { padding-left: ${0.5 + depth * 0.75}rem }`,
 ).join('\n')
 
+/** A service's colour: of its bars, and of an edge beside its name. */
+const serviceFills = colours
+  .map(
+    (colour, place) =>
+      `rect.s${place} { fill: ${colour} } .mark.s${place}, strong.s${place} { border-left: .35rem solid ${colour} }`,
+  )
+  .join('\n')
+
 /** The only style sheet, at /app/style.css: our pages have no inline styles, so that the content policy can forbid them. */
-export const style = `:root { color-scheme: light dark; --line: #8884; --accent: #2563eb; --bad: #b91c1c }
+export const style = `:root { color-scheme: light dark; --line: #8884; --accent: #2563eb; --on-accent: #fff; --bad: #b91c1c; --warn: #b45309 }
+@media (prefers-color-scheme: dark) {
+  :root { --accent: #8ab4ff; --on-accent: #000; --bad: #ff8a80; --warn: #f0a860 }
+}
 * { box-sizing: border-box }
 body { margin: 0; font: 16px/1.5 system-ui, sans-serif }
 header, main { max-width: 75rem; margin: 0 auto; padding: 1rem }
@@ -27,7 +40,7 @@ form.row { display: flex; flex-wrap: wrap; gap: .5rem; align-items: end }
 label { display: grid; gap: .2rem; font-size: .9rem }
 label.check { display: flex; align-items: center; gap: .4rem }
 input, select, button { font: inherit; padding: .4rem .6rem; border: 1px solid var(--line); border-radius: .4rem }
-button { cursor: pointer; background: var(--accent); border-color: var(--accent); color: #fff }
+button { cursor: pointer; background: var(--accent); border-color: var(--accent); color: var(--on-accent) }
 button.quiet { background: none; border: 0; padding: 0; color: inherit; text-decoration: underline }
 button.danger { background: var(--bad); border-color: var(--bad) }
 .problem { padding: .6rem .75rem; border-left: .25rem solid var(--bad) }
@@ -39,6 +52,7 @@ fieldset { border: 1px solid var(--line); border-radius: .4rem; display: grid; g
 .steps > li { margin-bottom: 1rem }
 details { margin: .5rem 0 }
 summary { cursor: pointer }
+summary strong { padding-left: .3rem }
 form.search { display: flex; flex-wrap: wrap; gap: .5rem; align-items: end; margin-bottom: 1rem }
 .wide { flex: 1 1 100% }
 fieldset.row { display: flex; flex-wrap: wrap; gap: .75rem }
@@ -46,7 +60,7 @@ p.row { display: flex; flex-wrap: wrap; gap: 1rem; align-items: baseline }
 .time { white-space: nowrap; font-variant-numeric: tabular-nums }
 .logs td, .waterfall td { padding: .15rem .5rem; font-size: .9rem }
 .logs details, .waterfall details { margin: 0 }
-tr.warn .level { color: #b45309 }
+tr.warn .level { color: var(--warn) }
 tr.error .level, tr.fatal .level, .bad { color: var(--bad) }
 mark { background: #facc15; color: #000 }
 .mark { display: inline-block; padding: 0 .4rem; border: 1px solid var(--line); border-radius: .4rem; font-size: .85rem }
@@ -55,12 +69,25 @@ mark { background: #facc15; color: #000 }
 .histogram { display: block; width: 100%; height: 5rem; margin: .5rem 0 0; border-bottom: 1px solid var(--line) }
 .axis { display: flex; justify-content: space-between; margin: 0 0 .75rem }
 .bar { display: block; width: 100%; min-width: 5rem; max-width: 12rem; height: .5rem; margin-top: .35rem }
+.facets ul { list-style: none; margin: 0 0 .75rem; padding: 0; display: grid; gap: .35rem; font-size: .9rem }
+.facets li { display: flex; flex-wrap: wrap; gap: .35rem; align-items: baseline }
+.facets strong { min-width: 5rem }
+.facets a { text-decoration: none; overflow-wrap: anywhere }
+.facets a[aria-current] { border-color: currentColor }
+.facets small { opacity: .75 }
 rect { fill: var(--accent) }
-rect.error, tr.error rect { fill: var(--bad) }
+rect.error { fill: var(--bad) }
 .waterfall .timeline { width: 40% }
 .timeline .bar { max-width: none }
+td.timeline { background: linear-gradient(to right, var(--line) 1px, transparent 1px) content-box; background-size: 25% 100% }
+.ticks { display: grid; grid-template-columns: repeat(4, 1fr); font-size: .85rem; font-weight: normal; white-space: nowrap }
+.ticks > span { border-left: 1px solid var(--line); padding-left: .2rem; display: flex; gap: .3rem; justify-content: space-between }
+@media (max-width: 45rem) { .ticks { display: none } }
+.missing td { border-style: dashed }
 .missing td:first-child { border-left: .25rem solid var(--bad) }
 caption { text-align: left; font-weight: bold; font-size: .85rem; padding-top: .5rem }
+.fields td span { margin-left: .6rem; font-size: .8rem; white-space: nowrap }
 .fields th { width: 30%; font-weight: normal; opacity: .75 }
 ${depths}
+${serviceFills}
 `

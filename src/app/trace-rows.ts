@@ -2,6 +2,7 @@ import type { TraceSearchAnswer } from '#src/query/searches.ts'
 import { counted, inWords } from './context.ts'
 import { formatDuration, timeOf } from './format.ts'
 import { html, type Html } from './html.ts'
+import { serviceColours, type ColourOf } from './service-colours.ts'
 
 export type ShownTrace = TraceSearchAnswer['traces'][number]
 
@@ -24,10 +25,14 @@ export const nameOf = ({ root, span_count: spans }: ShownTrace): Html => {
   return spans === 0 ? html`<em>no span received</em>` : html`<em>root span not received</em>`
 }
 
-export const servicesOf = ({ services }: ShownTrace): Html =>
+/** The services of a trace in their colours, with how many spans each has, and how many of them are errors. */
+export const servicesOf = ({ services }: ShownTrace, colourOf: ColourOf): Html =>
   html`${services.map(
     ({ name, span_count: spans, error_count: errors }) =>
-      html`<span class="${errors > 0 ? 'mark bad' : 'mark'}">${name} ${inWords(spans)}</span> `,
+      html`<span class="mark ${colourOf(name)}"
+        >${name}
+        ${inWords(spans)}${errors > 0 ? html`, <span class="bad">${counted(errors, 'error')}</span>` : html``}</span
+      > `,
   )}`
 
 const durationOf = ({ duration_ns: ns }: ShownTrace): bigint => BigInt(ns ?? 0)
@@ -36,7 +41,7 @@ const durationOf = ({ duration_ns: ns }: ShownTrace): bigint => BigInt(ns ?? 0)
 const shareOf = (trace: ShownTrace, longest: bigint): number =>
   longest <= 0n ? 0 : Number((durationOf(trace) * 1_000n) / longest)
 
-function rowOf(trace: ShownTrace, longest: bigint): Html {
+function rowOf(trace: ShownTrace, longest: bigint, colourOf: ColourOf): Html {
   const matched = trace.matched_spans.map(
     ({ service, operation, duration_ns: ns }) =>
       html`<br /><span class="note">${service} ${operation} ${formatDuration(BigInt(ns))}</span>`,
@@ -44,7 +49,7 @@ function rowOf(trace: ShownTrace, longest: bigint): Html {
   return html`<tr>
     <td class="time">${timeOf(trace.start)}</td>
     <td><a href="/app/trace/${trace.trace_id}">${nameOf(trace)}</a>${matched}</td>
-    <td>${servicesOf(trace)}</td>
+    <td>${servicesOf(trace, colourOf)}</td>
     <td>
       ${trace.duration_ns === null ? '–' : formatDuration(durationOf(trace))}
       <svg class="bar" viewBox="0 0 1000 8" preserveAspectRatio="none" aria-hidden="true">
@@ -57,6 +62,7 @@ function rowOf(trace: ShownTrace, longest: bigint): Html {
 
 export function traceTable(traces: readonly ShownTrace[]): Html {
   const longest = traces.reduce((most, trace) => (durationOf(trace) > most ? durationOf(trace) : most), 0n)
+  const colourOf = serviceColours(traces.flatMap(({ services }) => services.map(({ name }) => name)))
   return html`<table>
     <thead>
       <tr>
@@ -68,7 +74,7 @@ export function traceTable(traces: readonly ShownTrace[]): Html {
       </tr>
     </thead>
     <tbody>
-      ${traces.map((trace) => rowOf(trace, longest))}
+      ${traces.map((trace) => rowOf(trace, longest, colourOf))}
     </tbody>
   </table>`
 }

@@ -2,6 +2,7 @@ import type { Context } from 'koa'
 import type { Route } from '#src/http/route.ts'
 import type { TraceSearchAnswer } from '#src/query/searches.ts'
 import { sendSessionPage, sessionHere, type AppContext } from './context.ts'
+import { facetRow } from './facets.ts'
 import { histogram } from './histogram.ts'
 import { html, type Html } from './html.ts'
 import { refusePage } from './page.ts'
@@ -43,6 +44,19 @@ const having = [
   ['missing_spans', 'missing spans'],
 ] as const
 
+const facetGroups = [
+  { title: 'Service', name: 'service', charactersMax: 256 },
+  { title: 'Operation', name: 'operation', charactersMax: 1_024 },
+  { title: 'Status', name: 'status', charactersMax: 5 },
+  {
+    title: 'With',
+    name: 'has',
+    repeats: true,
+    charactersMax: 20,
+    words: (value: string) => having.find(([name]) => name === value)?.[1],
+  },
+] as const
+
 function formOf({ conditions }: Asked, facets: TraceSearchAnswer['facets']): Html {
   const given = (name: string): string => conditions.get(name) ?? ''
   const has = conditions.getAll('has').flatMap((value) => value.split(','))
@@ -71,11 +85,13 @@ function formOf({ conditions }: Asked, facets: TraceSearchAnswer['facets']): Htm
 }
 
 function resultsOf(asked: Asked, answer: TraceSearchAnswer, nowMs: number): Html {
-  const { traces, range } = answer
+  const { traces, range, facets } = answer
+  const { conditions } = asked
   const found = answer.histogram ?? undefined
-  const drawn = { stepMs: found?.step_ms ?? 0, range, nowMs, path, conditions: asked.conditions }
+  const drawn = { stepMs: found?.step_ms ?? 0, range, nowMs, path, conditions }
   return html`${about(answer)} ${found === undefined ? html`` : html`<p class="note">${found.of} over time</p>`}
   ${found === undefined ? html`` : histogram({ ...drawn, bars: found.buckets })}
+  ${facetRow({ path, conditions, groups: facetGroups, facets, noun: found?.of ?? 'traces' })}
   ${traces.length === 0 ? html`<p>No trace fits.</p>` : traceTable(traces)}${pager(path, asked, answer.next_cursor)}`
 }
 

@@ -1,9 +1,14 @@
 import { parseRfc3339Ns } from '#src/lib/time.ts'
 import type { CorrelationAnswer } from '#src/query/searches.ts'
-import { fieldTable, formatDuration, timeOf } from './format.ts'
+import { fieldTable } from './field-table.ts'
+import { formatDuration, timeOf } from './format.ts'
 import { html, type Html } from './html.ts'
+import type { ColourOf } from './service-colours.ts'
+import { createSpanLinks, noSpanLinks, type SpanLinks } from './span-links.ts'
 import { spanTree, type MissingSpan, type ShownSpan, type TreeRow } from './span-tree.ts'
 import { depthMax } from './style.ts'
+import { timeAxis } from './time-axis.ts'
+import type { LinksOf } from './value-links.ts'
 
 type Trace = NonNullable<CorrelationAnswer['trace']>
 
@@ -15,8 +20,14 @@ const reasons: Readonly<Record<MissingSpan['reason'], string>> = {
   rejected_entitlement: 'it was rejected: the plan did not include it',
 }
 
+/** A page of a thousand spans must stay one: so far, values have links. */
+const linkedCharactersMax = 3_000_000
+
 /** Where a span lies in its trace, in thousandths. */
 type Scale = (span: ShownSpan) => Readonly<{ x: number; width: number }>
+
+/** How spans are drawn. */
+type Drawn = Readonly<{ scale: Scale; colourOf: ColourOf }>
 
 function scaleOf({ start, duration_ns: duration }: Trace['summary']): Scale {
   const startNs = parseRfc3339Ns(start ?? '') ?? 0n
@@ -29,11 +40,11 @@ function scaleOf({ start, duration_ns: duration }: Trace['summary']): Scale {
   }
 }
 
-function eventRows({ events, links }: ShownSpan): Html {
+function eventRows({ events, links }: ShownSpan, linksOf: LinksOf): Html {
   return html`${events.map(
     ({ time, name, attributes }) =>
       html`<p>${timeOf(time)} ${name}</p>
-        ${fieldTable('Attributes of the event', attributes)}`,
+        ${fieldTable('Attributes of the event', attributes, linksOf)}`,
   )}${links.map(
     ({ trace_id: traceId, span_id: spanId, attributes }) =>
       html`<p>
@@ -43,21 +54,23 @@ function eventRows({ events, links }: ShownSpan): Html {
   )}`
 }
 
-function detailsOf(span: ShownSpan): Html {
+function detailsOf(span: ShownSpan, linksOf: SpanLinks): Html {
   const { status, kind, repeated, cuts } = span
   const facts = {
     span: span.span_id,
+    service: span.service,
+    operation: span.name,
     start: span.start,
     kind,
     status: status.message === '' ? status.code : `${status.code}: ${status.message}`,
     ...(repeated > 0 ? { repeated: `came again ${repeated} times` } : {}),
     ...(cuts.length > 0 ? { changed: cuts.join('; ') } : {}),
   }
-  return html`${fieldTable('Span', facts)}${fieldTable('Attributes', span.attributes)}${eventRows(span)}
-  ${fieldTable('Resource', span.resource.attributes)}`
+  return html`${fieldTable('Span', facts, linksOf('facts'))}${fieldTable('Attributes', span.attributes, linksOf('span'))}
+  ${eventRows(span, linksOf('event'))}${fieldTable('Resource', span.resource.attributes, linksOf('resource'))}`
 }
 
-function spanRow(row: Extract<TreeRow, { kind: 'span' }>, scale: Scale): Html {
+function spanRow(row: Extract<TreeRow, { kind: 'span' }>, { scale, colourOf }: Drawn, linksOf: SpanLinks): Html {
   const { span, depth, parentIsElsewhere } = row
   const { x, width } = scale(span)
   const isError = span.status.code === 'error'
@@ -65,14 +78,16 @@ function spanRow(row: Extract<TreeRow, { kind: 'span' }>, scale: Scale): Html {
     <td class="d${Math.min(depth, depthMax)}">
       <details>
         <summary>
-          <strong>${span.service}</strong> ${span.name}${isError ? html` <span class="mark bad">error</span>` : html``}
+          <strong class="${colourOf(span.service)}">${span.service}</strong>
+          ${span.name}${isError ? html` <span class="mark bad">error</span>` : html``}
         </summary>
-        ${parentIsElsewhere ? html`<p class="note">Its parent is on another page.</p>` : html``}${detailsOf(span)}
+        ${parentIsElsewhere ? html`<p class="note">Its parent is on another page.</p>` : html``}${detailsOf(span, linksOf)}
       </details>
     </td>
     <td class="timeline">
       <svg class="bar" viewBox="0 0 1000 8" preserveAspectRatio="none" aria-hidden="true">
-        <rect x="${x}" y="0" width="${width}" height="8" />
+        <rect class="${colourOf(span.service)}" x="${x}" y="0" width="${width}" height="8" />
+        ${isError ? html`<rect class="error" x="${x}" y="5" width="${width}" height="3" />` : html``}
       </svg>
     </td>
     <td class="time">${formatDuration(BigInt(span.duration_ns))}</td>
@@ -84,24 +99,33 @@ const missingRow = ({ depth, missing }: Extract<TreeRow, { kind: 'missing' }>): 
     <td class="d${Math.min(depth, depthMax)}">
       <em>Span <code>${missing.span_id}</code> is missing: ${reasons[missing.reason]}.</em>
     </td>
-    <td></td>
+    <td class="timeline"><span class="note">not known</span></td>
     <td class="time">–</td>
   </tr>`
 
 /** The spans of a trace under their parents and over time; those that are missing are shown as that, and nothing is made up. */
-export function waterfall(trace: Trace): Html {
-  const scale = scaleOf(trace.summary)
-  const rows = spanTree(trace).map((row) => (row.kind === 'span' ? spanRow(row, scale) : missingRow(row)))
-  return html`<table class="waterfall">
-    <thead>
-      <tr>
-        <th scope="col">Span</th>
-        <th scope="col">When</th>
-        <th scope="col">Duration</th>
-      </tr>
-    </thead>
-    <tbody>
-      ${rows}
-    </tbody>
-  </table>`
+export function waterfall(trace: Trace, colourOf: ColourOf, nowMs: number): Html {
+  const drawn = { scale: scaleOf(trace.summary), colourOf }
+  let characters = 0
+  const rows = spanTree(trace).map((row) => {
+    if (row.kind === 'missing') return missingRow(row)
+    const isLinked = characters < linkedCharactersMax
+    const shown = spanRow(row, drawn, isLinked ? createSpanLinks(row.span, nowMs) : noSpanLinks)
+    characters += shown.markup.length
+    return shown
+  })
+  const isCut = characters > linkedCharactersMax
+  return html`${isCut ? html`<p class="note">So many spans: values of the last ones have no links.</p>` : html``}
+    <table class="waterfall">
+      <thead>
+        <tr>
+          <th scope="col">Span</th>
+          <th scope="col" class="timeline">When ${timeAxis(BigInt(trace.summary.duration_ns ?? 0))}</th>
+          <th scope="col">Duration</th>
+        </tr>
+      </thead>
+      <tbody>
+        ${rows}
+      </tbody>
+    </table>`
 }

@@ -57,6 +57,23 @@ describe('search pages in a browser', function () {
     expect(await tab.getByRole('row', { name: 'order 7' }).isVisible()).to.equal(true)
   })
 
+  it('narrow a search by a value, and by the most frequent ones, and take that away again', async () => {
+    const late = { message: 'parcel late', service: 'shipping' }
+    await sendLogs({ ...late, level: 'error', order: 7 }, { ...late, level: 'warn', order: 8 })
+    await searchUntil('parcel', 'parcel late')
+    await tab.locator('tr.warn summary', { hasText: 'parcel late' }).click()
+    await tab.getByRole('link', { name: 'only logs with order: 8', exact: true }).click()
+    await tab.getByText('Searched: parcel AND order=8').waitFor()
+    expect(await tab.getByRole('searchbox').inputValue()).to.equal('parcel AND order=8')
+    expect(await tab.locator('.logs details').count()).to.equal(1)
+    await searchUntil('parcel', 'parcel late')
+    const narrow = tab.getByRole('navigation', { name: 'Narrow the search' })
+    await narrow.getByRole('link', { name: 'error 1' }).click()
+    await narrow.getByRole('link', { name: 'error 1 ✕' }).click()
+    await narrow.getByRole('link', { name: 'warn 1' }).waitFor()
+    expect(await tab.locator('.logs details').count()).to.equal(2)
+  })
+
   it('follow what arrives', async () => {
     await tab.goto('/app/logs?service=follow')
     await tab.getByRole('button', { name: 'Follow' }).click()

@@ -1,0 +1,139 @@
+import { expect } from 'chai'
+import type { WorkspaceId } from '#src/events/workspace-id.ts'
+import { present } from '#src/lib/assert.ts'
+import { givenEvent } from '#test/support/fold-harness.ts'
+import { givenLog, givenSpan, noonNs, traceIdOf } from '#test/projections/traces/given.ts'
+import { linksOfPage } from '#test/support/page-links.ts'
+import { createTestClock, openDirectory } from '../directory/harness.ts'
+import { createBrowser, createPerson, openSite, password, type Browser, type Site } from './harness.ts'
+
+const email = 'ann@acme.example'
+const noonMs = Number(noonNs / 1_000_000n)
+const odd = 'a "b" & <c>, d'
+
+describe('the most frequent values above search results', () => {
+  let site: Site
+  let browser: Browser
+  let workspace: WorkspaceId
+  beforeEach(async () => {
+    site = await openSite({ opened: await openDirectory({ clock: createTestClock(noonMs + 3_600_000) }) })
+    workspace = (await createPerson(site.directory, email, 'Acme')).workspace.id
+    browser = createBrowser(site)
+    await browser.post('/app/sign-in', { email, password })
+  })
+  afterEach(async () => {
+    await site.close()
+    expect(site.failures).to.deep.equal([])
+  })
+
+  const logs = (n: number, ...records: readonly Parameters<typeof givenLog>[0][]) =>
+    givenEvent(
+      'logs.received',
+      n,
+      { logs: records.map((record, ordinal) => givenLog({ ...record, ordinal })) },
+      { workspace },
+    )
+  const spans = (n: number, ...given: readonly Parameters<typeof givenSpan>[0][]) =>
+    givenEvent('spans.received', n, { spans: given.map(givenSpan) }, { workspace })
+
+  const open = async (address: string): Promise<string> => {
+    const { status, text } = await browser.get(address)
+    expect(status, address).to.equal(200)
+    return text
+  }
+  const rowOf = (text: string): string => /<nav class="facets"[\s\S]*?<\/nav>/.exec(text)?.[0] ?? ''
+  const namesIn = (text: string): readonly string[] => linksOfPage(rowOf(text)).map(({ name }) => name)
+  const follow = (text: string, name: string): Promise<string> =>
+    open(
+      present(
+        linksOfPage(rowOf(text)).find((link) => link.name === name),
+        name,
+      ).address,
+    )
+
+  it('narrow a log search, say what it is narrowed to, and take that away', async () => {
+    await site.index(
+      logs(
+        1,
+        { message: 'one', level: 'error', service: odd },
+        { message: 'two', level: 'error' },
+        { message: 'three', level: 'warn' },
+        { message: 'four', level: 'info', service: null },
+        { message: 'five other', level: 'info' },
+      ),
+    )
+    const all = await open('/app/logs?q=-other')
+    expect(namesIn(all)).to.have.members(['error 2', 'warn 1', 'info 1', 'checkout 2', `${odd} 1`])
+    const errors = await follow(all, 'error 2')
+    expect(namesIn(errors)).to.have.members(['error 2 ✕', 'checkout 1', `${odd} 1`])
+    expect(errors).to.include('<strong>2 records</strong>').and.include('value="-other"')
+    const both = await follow(errors, `${odd} 1`)
+    expect(namesIn(both)).to.deep.equal(['error 1 ✕', `${odd} 1 ✕`])
+    expect(both)
+      .to.match(/<summary>one<\/summary>/)
+      .and.include('<strong>1 record</strong>')
+    expect(namesIn(await follow(both, 'error 1 ✕'))).to.have.members([`${odd} 1 ✕`, 'error 1'])
+    expect(namesIn(await follow(await follow(both, `${odd} 1 ✕`), 'error 2 ✕'))).to.have.members(namesIn(all))
+  })
+
+  it('take away one of several levels', async () => {
+    await site.index(logs(1, { level: 'error' }, { level: 'warn' }, { level: 'info' }))
+    for (const conditions of ['level=error&level=warn', 'level=error,warn']) {
+      const text = await open(`/app/logs?${conditions}`)
+      expect(namesIn(text), conditions).to.deep.equal(['error 1 ✕', 'warn 1 ✕', 'checkout 2'])
+      expect(namesIn(await follow(text, 'warn 1 ✕')), conditions).to.deep.equal(['error 1 ✕', 'checkout 1'])
+    }
+  })
+
+  it('stay to be taken away where nothing is counted', async () => {
+    const records = Array.from({ length: 150 }, (_, n) => ({ message: `n${n}`, level: 'warn' as const }))
+    await site.index(logs(1, ...records))
+    expect(namesIn(await open('/app/logs?service=nobody&level=warn'))).to.deep.equal(['warn ✕', 'nobody ✕'])
+    const first = await open('/app/logs?level=warn')
+    const next = /rel="next" href="([^"]*)"/.exec(first)?.[1]?.replaceAll('&amp;', '&') ?? ''
+    const second = await open(next)
+    expect(namesIn(second)).to.deep.equal(['warn ✕'])
+    expect(await follow(second, 'warn ✕')).to.include('<strong>150 records</strong>')
+    expect(rowOf(await open('/app/logs?q=nothing'))).to.equal('')
+  })
+
+  it('narrow a trace search by service, operation, status and what traces have', async () => {
+    await site.index(
+      spans(
+        1,
+        { id: 'a', name: 'POST /orders' },
+        { id: 'b', parent: 'a', name: 'charge', service: 'payments', status: 'error' },
+        { trace: 'u', id: 'c', name: 'GET /orders' },
+        { trace: 'v', id: 'd', parent: 'lost', name: 'consume', service: 'worker' },
+      ),
+    )
+    const all = await open('/app/traces')
+    const ofTraces = ['checkout 2', 'payments 1', 'worker 1', 'POST /orders 1', 'GET /orders 1']
+    expect(namesIn(all)).to.have.members([...ofTraces, 'errors 1', 'missing spans 1'])
+    expect(rowOf(all)).to.include('by number of traces')
+    const shown = (text: string): readonly boolean[] =>
+      ['t', 'u', 'v'].map((trace) => text.includes(`href="/app/trace/${traceIdOf(trace)}"`))
+    expect(shown(await follow(all, 'errors 1'))).to.deep.equal([true, false, false])
+    expect(shown(await follow(all, 'missing spans 1'))).to.deep.equal([false, false, true])
+    expect(shown(await follow(all, 'GET /orders 1'))).to.deep.equal([false, true, false])
+    const payments = await follow(all, 'payments 1')
+    expect(namesIn(payments)).to.deep.equal(['payments 1 ✕', 'charge 1', 'error 1'])
+    expect(rowOf(payments)).to.include('by number of spans')
+    const failed = await follow(await follow(payments, 'error 1'), 'charge 1')
+    expect(namesIn(failed)).to.deep.equal(['payments 1 ✕', 'charge 1 ✕', 'error 1 ✕'])
+    expect(shown(failed)).to.deep.equal([true, false, false])
+    expect(namesIn(await open('/app/traces?has=error,logs'))).to.deep.equal(['errors ✕', 'logs ✕'])
+    expect(namesIn(await follow(await open('/app/traces?has=error,logs'), 'logs ✕'))).to.include('errors 1 ✕')
+  })
+
+  it('are few, short, and none that a search does not take', async () => {
+    const services = ['s'.repeat(100), 't'.repeat(300), ...Array.from({ length: 15 }, (_, n) => `service ${n}`)]
+    await site.index(
+      logs(1, ...services.flatMap((service, index) => Array.from({ length: 20 - index }, () => ({ service })))),
+    )
+    const [, ...names] = namesIn(await open('/app/logs'))
+    expect(names).to.have.length(8)
+    expect(names[0]).to.equal(`${'s'.repeat(60)} … (40 more characters) 20`)
+    expect(names.slice(1)).to.deep.equal(Array.from({ length: 7 }, (_, n) => `service ${n} ${18 - n}`))
+  })
+})

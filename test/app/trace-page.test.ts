@@ -1,0 +1,135 @@
+import { expect } from 'chai'
+import { colours, serviceColours } from '#src/app/service-colours.ts'
+import { style } from '#src/app/style.ts'
+import type { WorkspaceId } from '#src/events/workspace-id.ts'
+import { givenEvent } from '#test/support/fold-harness.ts'
+import { givenSpan, noonNs, spanIdOf, traceIdOf } from '#test/projections/traces/given.ts'
+import { createTestClock, openDirectory } from '../directory/harness.ts'
+import { createBrowser, createPerson, openSite, password, type Browser, type Site } from './harness.ts'
+
+const email = 'ann@acme.example'
+const noonMs = Number(noonNs / 1_000_000n)
+
+/** WCAG 2.2, "relative luminance", of `#rrggbb` or `#rgb`. */
+function luminanceOf(colour: string): number {
+  const digits = (colour.length === 4 ? colour.replaceAll(/\w/g, '$&$&') : colour).slice(1)
+  const [red = 0, green = 0, blue = 0] = [0, 2, 4].map((at) => {
+    const share = Number.parseInt(digits.slice(at, at + 2), 16) / 255
+    return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4
+  })
+  return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+}
+function contrastOf(one: string, other: string): number {
+  const [dark = 0, light = 0] = [luminanceOf(one), luminanceOf(other)].sort((a, b) => a - b)
+  return (light + 0.05) / (dark + 0.05)
+}
+
+/** What pages are painted on: white, and what Chromium has for a dark scheme; other browsers' is darker or little lighter. */
+const [lightPage, darkPage] = ['#ffffff', '#121212']
+
+describe('colours of the pages', () => {
+  it('of services stand out from a light and a dark page', () => {
+    for (const colour of colours) {
+      for (const page of [lightPage, darkPage]) expect(contrastOf(colour, page), colour).to.be.at.least(3)
+    }
+  })
+
+  it('of text can be read on a light and on a dark page', () => {
+    const [light = '', dark = ''] = [...style.matchAll(/:root \{([^}]*)\}/g)].map(([, text = '']) => text)
+    for (const [scheme, page] of [
+      [light, lightPage],
+      [dark, darkPage],
+    ] as const) {
+      const valueOf = (name: string): string => new RegExp(`--${name}: (#[0-9a-f]+)`).exec(scheme)?.[1] ?? ''
+      for (const name of ['accent', 'bad', 'warn']) {
+        expect(contrastOf(valueOf(name), page), `${name} on ${page}`).to.be.at.least(4.5)
+      }
+      expect(contrastOf(valueOf('on-accent'), valueOf('accent')), page).to.be.at.least(4.5)
+      expect(contrastOf(valueOf('on-accent'), valueOf('bad')), page).to.be.at.least(4.5)
+    }
+  })
+
+  it('are one for a service, whatever others there are, as far as they reach', () => {
+    const names = Array.from({ length: 200 }, (_, n) => `service ${n}`)
+    const alone = new Map(names.map((name) => [name, serviceColours([name])(name)]))
+    for (let start = 0; start + colours.length <= names.length; start += 7) {
+      const some = names.slice(start, start + colours.length)
+      const colourOf = serviceColours(some)
+      expect(new Set(some.map(colourOf)).size, 'no two alike').to.equal(colours.length)
+      const reversed = serviceColours([...some].reverse())
+      expect(some.map(reversed)).to.deep.equal(some.map(colourOf))
+      // Who is the first by name to have a colour by its name alone, keeps it.
+      const kept = [...some]
+        .sort((a, b) => (a < b ? -1 : 1))
+        .filter((name, at, all) => {
+          return all.findIndex((other) => alone.get(other) === alone.get(name)) === at
+        })
+      for (const name of kept) expect(colourOf(name), name).to.equal(alone.get(name))
+    }
+    expect(new Set(names.map(serviceColours(names)))).to.have.property('size', colours.length)
+    expect(serviceColours([])('unheard of')).to.match(/^s\d$/)
+  })
+})
+
+describe('the page of a trace', () => {
+  let site: Site
+  let browser: Browser
+  let workspace: WorkspaceId
+  beforeEach(async () => {
+    site = await openSite({ opened: await openDirectory({ clock: createTestClock(noonMs + 3_600_000) }) })
+    workspace = (await createPerson(site.directory, email, 'Acme')).workspace.id
+    browser = createBrowser(site)
+    await browser.post('/app/sign-in', { email, password })
+  })
+  afterEach(async () => {
+    await site.close()
+    expect(site.failures).to.deep.equal([])
+  })
+
+  async function pageOf(...given: readonly Parameters<typeof givenSpan>[0][]): Promise<string> {
+    await site.index(givenEvent('spans.received', 1, { spans: given.map(givenSpan) }, { workspace }))
+    return (await browser.get(`/app/trace/${traceIdOf('t')}`)).text.replaceAll(/\s+/g, ' ')
+  }
+  const ticksOf = (text: string): readonly string[] =>
+    [...(/<div class="ticks"[\s\S]*?<\/div>/.exec(text)?.[0] ?? '').matchAll(/>([^<>\s][^<>]*)</g)].map(
+      ([, tick = '']) => tick.trim(),
+    )
+
+  it('has an axis of time above its bars, in four even steps', async () => {
+    expect(
+      ticksOf(await pageOf({ id: 'a', forMs: 100 }, { id: 'b', parent: 'a', atMs: 100, forMs: 1_700 })),
+    ).to.deep.equal(['0', '450 ms', '900 ms', '1.35 s', '1.80 s'])
+  })
+
+  it('has none where no time passed', async () => {
+    const text = await pageOf({ id: 'a', forMs: 0 })
+    expect(text).to.include('</strong> operation a').and.include('<rect')
+    expect(ticksOf(text)).to.deep.equal([])
+  })
+
+  it('draws spans in the colour of their service, errors with a mark beside it, and nothing for what is missing', async () => {
+    const text = await pageOf(
+      { id: 'a', forMs: 100 },
+      { id: 'b', parent: 'a', service: 'payments', status: 'error' },
+      { id: 'c', parent: 'lost', atMs: 20 },
+    )
+    const colourOf = serviceColours(['checkout', 'payments'])
+    const rows = text.split('<tr class="').slice(1)
+    const rowOf = (words: string): string => rows.find((row) => row.includes(words)) ?? ''
+    const barsIn = (row: string): readonly string[] =>
+      [...row.matchAll(/<rect class="(\w+)"/g)].map(([, name = '']) => name)
+    expect(barsIn(rowOf('</strong> operation a'))).to.deep.equal([colourOf('checkout')])
+    expect(barsIn(rowOf('</strong> operation b'))).to.deep.equal([colourOf('payments'), 'error'])
+    expect(rowOf('</strong> operation b')).to.include('<span class="mark bad">error</span>')
+    const missing = rowOf(`Span <code>${spanIdOf('lost')}</code> is missing`)
+    expect(missing)
+      .to.match(/^missing"/)
+      .and.include('not known')
+      .and.not.include('<rect')
+    expect(text).to.match(new RegExp(`<span class="mark ${colourOf('checkout')}"\\s*>checkout 2</span`))
+    expect(text).to.match(
+      new RegExp(`<span class="mark ${colourOf('payments')}"\\s*>payments 1, <span class="bad">1 error</span></span`),
+    )
+    for (const service of ['checkout', 'payments']) expect(style).to.include(`rect.${colourOf(service)} { fill: #`)
+  })
+})
