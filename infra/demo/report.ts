@@ -32,24 +32,21 @@ export function describeMade(made: Readonly<Record<ServiceName, Made>>): string 
   return `Sent ${sum('spans')} spans (${each}) and ${sum('logs')} log lines`
 }
 
-/** Searches that show what has just been sent: what each finds, and its address. */
+/** Pages that show what has just been sent: what is on each, and its address. */
 function searches(baseUrl: string, purchases: readonly Purchase[], visit: Visit | undefined): [string, string][] {
-  const app = `${baseUrl}/api/app`
+  const app = `${baseUrl}/app`
   const failed = purchases.find(({ status }) => status === 502)
   const slowest = [...purchases].sort((a, b) => b.durationMs - a.durationMs)[0]
   const found: [string, string][] = [
-    ['slowest checkouts', `${app}/traces/search?service=web&operation=POST+%2Fapi%2Fcheckout&order=longest`],
-    [
-      'warnings and errors',
-      `${app}/logs/search?q=${encodeURIComponent('level>=warn service:(web OR orders OR payments)')}`,
-    ],
+    ['slowest checkouts', `${app}/traces?service=web&operation=POST+%2Fapi%2Fcheckout&order=longest`],
+    ['warnings and errors', `${app}/logs?q=${encodeURIComponent('level>=warn service:(web OR orders OR payments)')}`],
   ]
   if (failed !== undefined) {
-    found.unshift(['failed payments', `${app}/traces/search?service=payments&status=error`])
-    found.push(['one failure, all of it', `${app}/correlation?trace_id=${failed.traceId}`])
+    found.unshift(['failed payments', `${app}/traces?service=payments&status=error`])
+    found.push(['one failure, all of it', `${app}/trace/${failed.traceId}`])
   }
-  if (slowest !== undefined) found.push(['one shopper', `${app}/correlation?session_id=${slowest.session}`])
-  if (visit !== undefined) found.push(['the browser visit', `${app}/correlation?session_id=${visit.session}`])
+  if (slowest !== undefined) found.push(['one shopper', `${app}/find?id=${encodeURIComponent(slowest.session)}`])
+  if (visit !== undefined) found.push(['the browser visit', `${app}/find?id=${encodeURIComponent(visit.session)}`])
   return found
 }
 

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import type { JsonObject } from '#src/lib/json.ts'
-import { at, listOf, signIn, untilIndexed, type Reader } from '../support/client.ts'
+import { answerOf, at, listOf, signIn, untilIndexed, type Reader } from '../support/client.ts'
 import { runProgram } from '../support/run-program.ts'
 import { removeFolder, startServer, type Server } from '../support/server.ts'
 
@@ -27,13 +27,34 @@ describe('npm run demo', () => {
     await removeFolder(server.dataFolder)
   })
 
-  /** What stands behind an address that the demo prints under a name. */
-  async function behind(name: string): Promise<JsonObject> {
-    const [, url = ''] = new RegExp(`^ +${name} +(http\\S+)$`, 'm').exec(output) ?? []
-    const { status, body } = await reader.get(url.slice(server.baseUrl.length))
-    expect(status, `${name}: ${url}\n${output}`).to.equal(200)
-    return body
+  /** Addresses of the app's pages that the demo has printed, under their names. */
+  const addresses = (): ReadonlyMap<string, string> =>
+    new Map(
+      [...output.matchAll(/^ {2}(\S.*?) {2,}(http\S+)$/gm)].map(([, name = '', url = '']) => [
+        name,
+        url.slice(server.baseUrl.length),
+      ]),
+    )
+  /** What the API answers to the question of a page. */
+  const questionOf = (address: string): string =>
+    address
+      .replace(/^\/app\/(traces|logs)\?/, '/api/app/$1/search?')
+      .replace('/app/trace/', '/api/app/correlation?trace_id=')
+      .replace('/app/find?', '/api/app/correlation?')
+
+  type Behind = Readonly<{ page: string; answer: JsonObject }>
+  /** What stands behind an address that the demo prints under a name: the page, and the same as data. */
+  async function behind(name: string): Promise<Behind> {
+    const address = addresses().get(name) ?? ''
+    expect(address, `${name}\n${output}`).to.match(/^\/app\/(traces|logs|trace|find)\b/)
+    const response = await reader.raw(address, { headers: { accept: 'text/html' } })
+    expect(response.status, address).to.equal(200)
+    return { page: await response.text(), answer: await answerOf(reader, questionOf(address)) }
   }
+  /** The traces that a page leads to, in its order. */
+  const tracesOn = (page: string): readonly string[] =>
+    [...page.matchAll(/<td><a href="\/app\/trace\/([0-9a-f]{32})"/g)].map(([, id = '']) => id)
+  const idsOf = (traces: readonly JsonObject[]): readonly unknown[] => traces.map((trace) => trace['trace_id'])
 
   async function expectJoined(correlation: JsonObject): Promise<void> {
     const spans = at(correlation, 'trace', 'spans') as readonly JsonObject[]
@@ -67,9 +88,14 @@ describe('npm run demo', () => {
   })
 
   it('leads to the failure: one trace over three services, the thrown error, and the log lines of its spans', async () => {
-    const failed = listOf(await behind('failed payments'), 'traces')
+    const payments = await behind('failed payments')
+    const failed = listOf(payments.answer, 'traces')
     expect(failed).to.have.length(1)
-    const correlation = await behind('one failure, all of it')
+    expect(tracesOn(payments.page)).to.deep.equal(idsOf(failed))
+    const { page, answer: correlation } = await behind('one failure, all of it')
+    for (const words of [...services, 'redeem gift card', 'SyntaxError', 'request failed'])
+      expect(page).to.include(words)
+    expect(page).to.include('0 known to be missing')
     expect(at(correlation, 'trace', 'summary', 'trace_id')).to.equal(failed[0]?.['trace_id'])
     expect(servicesOf(correlation)).to.deep.equal(new Set(services))
     await expectJoined(correlation)
@@ -82,8 +108,9 @@ describe('npm run demo', () => {
   })
 
   it('leads from a shopper to all of the visit', async () => {
-    const correlation = await behind('one shopper')
-    const traces = listOf(at(correlation, 'traces') as JsonObject, 'items')
+    const { page, answer } = await behind('one shopper')
+    const traces = listOf(at(answer, 'traces') as JsonObject, 'items')
+    expect(tracesOn(page)).to.deep.equal(idsOf(traces))
     expect(traces.map((trace) => at(trace, 'root', 'operation'))).to.have.members([
       'GET /api/products',
       'POST /api/checkout',
@@ -91,7 +118,7 @@ describe('npm run demo', () => {
   })
 
   it('leads from the browser: page, services and log lines in one trace, and the session beside them', async () => {
-    const visit = await behind('the browser visit')
+    const { page, answer: visit } = await behind('the browser visit')
     const names = listOf(at(visit, 'rum_events') as JsonObject, 'items').map((event) => event['name'])
     expect(names.filter((name) => name === 'checkout')).to.have.length(2)
     const [, session, paid] = /^Browser: session (\S+), orders in ([0-9a-f]{32})/m.exec(output) ?? []
@@ -99,6 +126,8 @@ describe('npm run demo', () => {
     expect(servicesOf(body)).to.deep.equal(new Set(['shop-page', ...services]))
     await expectJoined(body)
     expect(JSON.stringify(at(body, 'sessions'))).to.include(session)
+    expect(tracesOn(page)).to.include(paid)
+    for (const words of ['Browser events', 'checkout failed: not a card number']) expect(page).to.include(words)
     const refused = listOf(at(visit, 'logs') as JsonObject, 'items').filter((log) => log['service'] === 'shop-page')
     expect(refused.map((log) => log['message'])).to.satisfy((messages: string[]) =>
       messages.some((message) => message.includes('checkout failed: not a card number')),
@@ -106,12 +135,23 @@ describe('npm run demo', () => {
   })
 
   it('every address that it prints shows something', async () => {
-    const slowest = listOf(await behind('slowest checkouts'), 'traces').map((trace) =>
-      BigInt(String(trace['duration_ns'])),
-    )
+    expect([...addresses().keys()].sort()).to.deep.equal([
+      'failed payments',
+      'one failure, all of it',
+      'one shopper',
+      'slowest checkouts',
+      'the browser visit',
+      'warnings and errors',
+    ])
+    const checkouts = await behind('slowest checkouts')
+    const traces = listOf(checkouts.answer, 'traces')
+    expect(tracesOn(checkouts.page)).to.deep.equal(idsOf(traces))
+    const slowest = traces.map((trace) => BigInt(String(trace['duration_ns'])))
     expect(slowest).to.have.length.at.least(5)
     expect([...slowest].sort((a, b) => Number(b - a))).to.deep.equal(slowest)
-    const warned = listOf(await behind('warnings and errors'), 'logs')
+    const { page, answer } = await behind('warnings and errors')
+    const warned = listOf(answer, 'logs')
+    expect(page).to.include(`<strong>${warned.length} records</strong>`)
     expect(new Set(warned.map((log) => log['level']))).to.deep.equal(new Set(['warn', 'error']))
   })
 })
