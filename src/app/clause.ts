@@ -5,7 +5,7 @@ export type Condition = Readonly<{ field: string; operator: '=' | ':'; text: str
 
 const plainName = /^[A-Za-z_](?:[\w.-]*\w)?$/
 const plainText = /^[\p{L}\p{N}_][\p{L}\p{N}\p{M}_.-]*$/u
-const takenNames: ReadonlySet<string> = new Set(['and', 'or', 'not', 'AND', 'OR', 'NOT', '_exists_'])
+const takenNames: ReadonlySet<string> = new Set(['and', 'or', 'not', 'AND', 'OR', 'NOT'])
 
 const quoted = (text: string): string => `"${text.replace(/["\\]/g, '\\$&')}"`
 

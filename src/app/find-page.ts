@@ -9,13 +9,16 @@ import { createLogLinksAround } from './log-links.ts'
 import { logTable } from './log-rows.ts'
 import { refusePage } from './page.ts'
 import { about, readAsked, searchRefusal } from './search-parts.ts'
-import { serviceColours } from './service-colours.ts'
-import { nameOf, servicesOf, traceTable } from './trace-rows.ts'
+import type { ColourOf } from './service-colours.ts'
+import { coloursOf, nameOf, servicesOf, traceTable } from './trace-rows.ts'
 import { waterfall } from './waterfall.ts'
 
 const tracePath = '/app/trace/'
 
 type Trace = NonNullable<CorrelationAnswer['trace']>
+
+/** How a page shows its parts: its own address, the colours of all services on it, and the time. */
+type Shown = Readonly<{ address: string; colourOf: ColourOf; nowMs: number }>
 
 /** The same page with another part of one list. */
 function more(address: string, cursor: string | null, words: string): Html {
@@ -24,10 +27,9 @@ function more(address: string, cursor: string | null, words: string): Html {
   return html`<p><a rel="next" href="${address}${joint}cursor=${encodeURIComponent(cursor)}">${words}</a></p>`
 }
 
-function tracePart(trace: Trace, address: string, nowMs: number): Html {
+function tracePart(trace: Trace, { address, colourOf, nowMs }: Shown): Html {
   const isWholePage = address.startsWith(tracePath)
   const { summary, missing, next_cursor: next } = trace
-  const colourOf = serviceColours(summary.services.map(({ name }) => name))
   const duration = summary.duration_ns === null ? '' : `, ${formatDuration(BigInt(summary.duration_ns))}`
   return html`${isWholePage ? html`` : html`<h2>Trace</h2>`}
     <p>
@@ -41,22 +43,22 @@ function tracePart(trace: Trace, address: string, nowMs: number): Html {
 }
 
 /** All traces found, unless the one shown is the only one. */
-function tracesPart({ trace, traces }: CorrelationAnswer, address: string): Html {
+function tracesPart({ trace, traces }: CorrelationAnswer, { address, colourOf }: Shown): Html {
   const items = traces?.items ?? []
   if (traces === undefined || (items.length === 1 && trace?.summary.trace_id === items[0]?.trace_id)) return html``
   if (items.length === 0) return html``
   return html`<h2>Traces</h2>
-    ${traceTable(items)}${more(address, traces.next_cursor, 'More traces')}`
+    ${traceTable(items, colourOf)}${more(address, traces.next_cursor, 'More traces')}`
 }
 
-function logsPart({ logs }: CorrelationAnswer, address: string, nowMs: number): Html {
+function logsPart({ logs }: CorrelationAnswer, { address, nowMs }: Shown): Html {
   if (logs === undefined) return html``
   return html`<h2>Logs</h2>
     ${logs.items.length === 0 ? html`<p>None share an identifier with this.</p>` : logTable(logs.items, createLogLinksAround(nowMs))}
     ${more(address, logs.next_cursor, 'More logs')}`
 }
 
-function browserPart({ rum_events: events }: CorrelationAnswer, address: string): Html {
+function browserPart({ rum_events: events }: CorrelationAnswer, { address }: Shown): Html {
   if (events.items.length === 0) return html``
   const rows = events.items.map(
     ({ timestamp, type, name, url, fields }) =>
@@ -99,12 +101,14 @@ function sessionsPart({ sessions }: CorrelationAnswer): Html {
 }
 
 function bodyOf(answer: CorrelationAnswer, address: string, nowMs: number): Html {
-  const { trace, omitted, index } = answer
+  const { trace, traces, omitted, index } = answer
+  const found = [...(trace == null ? [] : [trace.summary]), ...(traces?.items ?? [])]
+  const shown = { address, nowMs, colourOf: coloursOf(found) }
   const left = omitted.length === 0 ? html`` : html`<p class="notice">The plan leaves out: ${omitted.join(', ')}.</p>`
   const range = { from: null, to: null }
   return html`${about({ query: { normalized: '', warnings: [] }, range, index })}${left}
-  ${trace == null ? html`` : tracePart(trace, address, nowMs)}${tracesPart(answer, address)}${logsPart(answer, address, nowMs)}
-  ${browserPart(answer, address)}${sessionsPart(answer)}`
+  ${trace == null ? html`` : tracePart(trace, shown)}${tracesPart(answer, shown)}${logsPart(answer, shown)}
+  ${browserPart(answer, shown)}${sessionsPart(answer)}`
 }
 
 type Wanted = Readonly<{ title: string; address: string; name: 'id' | 'trace_id'; value: string }>

@@ -102,7 +102,7 @@ function resultsOf(asked: Asked, answer: LogSearchAnswer, nowMs: number): Html {
   })
   const drawn = { bars, stepMs: found?.step_ms ?? 0, range, nowMs, path, conditions }
   return html`${about(answer)}${found === undefined ? html`` : histogram(drawn)}
-    ${conditions.has('around') ? html`` : facetRow({ path, conditions, groups: facetGroups, facets: answer.facets, noun: 'records' })}
+    ${facetRow({ path, conditions, groups: facetGroups, facets: answer.facets, noun: 'records' })}
     <p class="row">
       ${count === undefined ? html`` : html`<strong>${counted(count, 'record')}</strong>`}
       ${tail === undefined ? html`` : html`<button type="button" data-tail-button hidden aria-pressed="false">Follow</button>`}

@@ -80,10 +80,10 @@ rect.error { fill: var(--bad) }
 .waterfall .timeline { width: 40% }
 .timeline .bar { max-width: none }
 td.timeline { background: linear-gradient(to right, var(--line) 1px, transparent 1px) content-box; background-size: 25% 100% }
-.ticks { display: grid; grid-template-columns: repeat(4, 1fr); font-size: .85rem; font-weight: normal; white-space: nowrap }
-.ticks > span { border-left: 1px solid var(--line); padding-left: .2rem; display: flex; gap: .3rem; justify-content: space-between }
+.ticks { display: grid; grid-template-columns: repeat(4, minmax(0, 1fr)); font-size: .8rem; font-weight: normal; white-space: nowrap }
+.ticks > span { border-left: 1px solid var(--line); padding-left: .2rem; display: flex; gap: .2rem; justify-content: space-between }
 @media (max-width: 45rem) { .ticks { display: none } }
-.missing td { border-style: dashed }
+.missing td.timeline { background: repeating-linear-gradient(135deg, var(--line) 0 1px, transparent 1px 8px) }
 .missing td:first-child { border-left: .25rem solid var(--bad) }
 caption { text-align: left; font-weight: bold; font-size: .85rem; padding-top: .5rem }
 .fields td span { margin-left: .6rem; font-size: .8rem; white-space: nowrap }

@@ -60,9 +60,12 @@ function rowOf(trace: ShownTrace, longest: bigint, colourOf: ColourOf): Html {
   </tr>`
 }
 
-export function traceTable(traces: readonly ShownTrace[]): Html {
+/** Colours for all services of these traces. */
+export const coloursOf = (traces: readonly ShownTrace[]): ColourOf =>
+  serviceColours(traces.flatMap(({ services }) => services.map(({ name }) => name)))
+
+export function traceTable(traces: readonly ShownTrace[], colourOf: ColourOf): Html {
   const longest = traces.reduce((most, trace) => (durationOf(trace) > most ? durationOf(trace) : most), 0n)
-  const colourOf = serviceColours(traces.flatMap(({ services }) => services.map(({ name }) => name)))
   return html`<table>
     <thead>
       <tr>

@@ -19,7 +19,7 @@ import {
   serviceSuggestions,
   type Asked,
 } from './search-parts.ts'
-import { traceTable } from './trace-rows.ts'
+import { coloursOf, traceTable } from './trace-rows.ts'
 
 const path = '/app/traces'
 const limit = '50'
@@ -92,7 +92,7 @@ function resultsOf(asked: Asked, answer: TraceSearchAnswer, nowMs: number): Html
   return html`${about(answer)} ${found === undefined ? html`` : html`<p class="note">${found.of} over time</p>`}
   ${found === undefined ? html`` : histogram({ ...drawn, bars: found.buckets })}
   ${facetRow({ path, conditions, groups: facetGroups, facets, noun: found?.of ?? 'traces' })}
-  ${traces.length === 0 ? html`<p>No trace fits.</p>` : traceTable(traces)}${pager(path, asked, answer.next_cursor)}`
+  ${traces.length === 0 ? html`<p>No trace fits.</p>` : traceTable(traces, coloursOf(traces))}${pager(path, asked, answer.next_cursor)}`
 }
 
 async function sendTraces(ctx: Context, app: AppContext): Promise<void> {

@@ -122,8 +122,13 @@ describe('the most frequent values above search results', () => {
     const failed = await follow(await follow(payments, 'error 1'), 'charge 1')
     expect(namesIn(failed)).to.deep.equal(['payments 1 ✕', 'charge 1 ✕', 'error 1 ✕'])
     expect(shown(failed)).to.deep.equal([true, false, false])
-    expect(namesIn(await open('/app/traces?has=error,logs'))).to.deep.equal(['errors ✕', 'logs ✕'])
-    expect(namesIn(await follow(await open('/app/traces?has=error,logs'), 'logs ✕'))).to.include('errors 1 ✕')
+    await site.index(logs(2, { trace: 't' }))
+    const withErrors = await follow(await open('/app/traces'), 'errors 1')
+    expect(namesIn(await follow(withErrors, 'logs 1'))).to.include.members(['errors 1 ✕', 'logs 1 ✕'])
+    expect(namesIn(await open('/app/traces?has=error,missing_spans'))).to.deep.equal(['errors ✕', 'missing spans ✕'])
+    expect(namesIn(await follow(await open('/app/traces?has=error,missing_spans'), 'missing spans ✕'))).to.include(
+      'errors 1 ✕',
+    )
   })
 
   it('are few, short, and none that a search does not take', async () => {

@@ -105,6 +105,13 @@ describe('links beside values', () => {
     expect(await follow(linkIn(text, 'f: x y', 'not'))).to.include('<strong>0 records</strong>')
   })
 
+  it('are about all of a search, also where an expression hides that it is one of two', async () => {
+    await site.index(logs(1, { message: 'ax', fields: { f: 'v' } }, { message: 'cd', fields: { f: 'w' } }))
+    const text = await follow(`/app/logs?q=${encodeURIComponent('/a"?x/ or /c"?d/')}`)
+    expect(searchIn(linkIn(text, 'f: v')).get('q')).to.equal('(/a"?x/ OR /c"?d/) AND f=v')
+    expect(await follow(linkIn(text, 'f: v'))).to.include('<strong>1 record</strong>')
+  })
+
   it('are not there where a search compares what the field does not say', async () => {
     await site.index(
       logs(1, {
@@ -164,6 +171,7 @@ describe('links beside values', () => {
     const links = valueLinksOf(await follow(around)).filter(({ verb, words }) => verb === 'only' && words === 'f: x')
     const [today, long] = await Promise.all(links.map(({ address }) => follow(address)))
     expect([today?.includes('of today'), long?.includes('of old')]).to.deep.equal([true, true])
+    for (const { address } of links) expect([...searchIn(address).keys()]).to.not.include('around')
     const recent = linkIn(await follow(`/app/trace/${traceIdOf('t')}`), 'g: y')
     expect([...searchIn(recent)]).to.deep.equal([['q', 'g=y']])
   })
