@@ -132,4 +132,24 @@ describe('the page of a trace', () => {
     )
     for (const service of ['checkout', 'payments']) expect(style).to.include(`rect.${colourOf(service)} { fill: #`)
   })
+
+  it('has one colour for a service, beside a list of traces with others too', async () => {
+    const names = Array.from({ length: 20 }, (_, n) => `service ${n + 10}`)
+    const alike = (name: string): string | undefined =>
+      names.find((other) => other < name && serviceColours([other])(other) === serviceColours([name])(name))
+    const service = names.find((name) => alike(name) !== undefined) ?? ''
+    const session = { sessionId: 's 1' }
+    const spans = [
+      { ...session, id: 'a', service: alike(service) ?? '' },
+      { ...session, trace: 'u', id: 'b', service, atMs: 10 },
+    ]
+    await site.index(givenEvent('spans.received', 1, { spans: spans.map(givenSpan) }, { workspace }))
+    const { text: page } = await browser.get('/app/find?id=s%201')
+    const text = page.replaceAll(/\s+/g, ' ')
+    const chips = [...text.matchAll(/<span class="mark (s\d)" ?>([^<]*) 1</g)].filter(([, , name]) => name === service)
+    const bars = [...text.matchAll(/<rect class="(s\d)"/g)]
+    const expected = serviceColours(spans.map((span) => span.service))(service)
+    expect([...chips, ...bars].map(([, colour]) => colour)).to.deep.equal([expected, expected, expected])
+    expect(expected).to.not.equal(serviceColours([service])(service))
+  })
 })
