@@ -16,6 +16,7 @@ export const jsonSchema: z.ZodType = z.lazy(() =>
     description: text.optional(),
     default: z.unknown().optional(),
     enum: z.array(z.string()).min(1).optional(),
+    const: z.boolean().optional(),
     pattern: text.optional(),
     minLength: z.number().optional(),
     maxLength: z.number().optional(),
