@@ -1,9 +1,11 @@
+import { wholeToken } from '#src/events/tokens.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { askInOrder } from '../ask-in-order.ts'
 import { join, negate } from '../field-query.ts'
-import type { Filter, Hit, IndexReader, Progress, Scope } from '../index-store.ts'
+import type { Filter, Hit, IndexQuery, IndexReader, Progress, Scope } from '../index-store.ts'
 import type { LogDocument } from '../logs/log-document.ts'
 import { logItem, type LogItem } from '../logs/log-item.ts'
+import { compareText } from '../stores/row.ts'
 import { readTrace, type TraceRead } from '../traces/read-trace.ts'
 import { readTraces, traceSummary, type TraceSummary } from '../traces/trace-answer.ts'
 import { sortKeyOf, walkKeyOf, type WalkKey } from '../traces/trace-request.ts'
@@ -80,32 +82,61 @@ async function slowest(reader: IndexReader): Promise<Progress | undefined> {
 }
 
 /**
- * Records that belong to what was found: those that name one of its traces or sessions; of sessions that are only linked to a
- * trace asked for, just the records that name no other trace.
+ * Records that belong to what was found: those that name one of its traces or sessions (`named`); of sessions that are only `linked`
+ * to a trace asked for, just the records that name no other trace.
  */
-function recordFilter({ traceIds, sessionIds, spanIds }: Anchor, { traces, sessions, others }: Links): Filter {
-  const parts = [
+type Belonging = Readonly<{ named: Filter; linked: Filter; others: readonly string[] }>
+
+function belongingTo({ traceIds, sessionIds, spanIds }: Anchor, { traces, sessions, others }: Links): Belonging {
+  const named = [
     isOneOf('trace_id', new Set([...traceIds, ...traces])),
     isOneOf('session_id', sessionIds),
     isOneOf('span_id', spanIds),
   ]
-  if (others !== undefined) {
-    parts.push(join('and', [isOneOf('session_id', sessions.keys()), negate(isOneOf('trace_id', others))]))
-  }
-  return join('or', parts)
+  const onlyLinked = [...sessions.keys()].filter((session) => !sessionIds.has(session))
+  const linked = isOneOf('session_id', others === undefined ? [] : onlyLinked)
+  return { named: join('or', named), linked, others: others ?? [] }
 }
 
-async function readRecords<D extends object, Item>(
+type Ordered = Pick<IndexQuery, 'after' | 'limit'>
+type Linkable = Readonly<{ traceId: string | null }>
+const traceTerm = (traceId: string): string => wholeToken('trace_id', traceId)
+
+/**
+ * The first of these records by time. An index would look each of the other traces up, and a session may have many; but most sessions
+ * have few records, which say themselves what they name.
+ */
+async function findBelonging<D extends Linkable>(
+  reader: IndexReader,
+  scope: Scope,
+  { named, linked, others }: Belonging,
+  page: Ordered,
+): Promise<readonly Hit<D>[]> {
+  const search = (filter: Filter): Promise<readonly Hit<D>[]> =>
+    reader.search<D>(scope, { filter, orderBy: 'timeNs', direction: 'asc', ...page })
+  const [ofNamed, ofLinked] = await Promise.all([search(named), linked.kind === 'none' ? [] : search(linked)])
+  if (ofLinked.length >= page.limit) {
+    return search(join('or', [named, join('and', [linked, negate(isOneOf('trace_id', others))])]))
+  }
+  const elsewhere = new Set(others.map(traceTerm))
+  const found = new Map(ofNamed.map((hit) => [hit.id, hit]))
+  for (const hit of ofLinked) {
+    const { traceId } = hit.document
+    if (traceId === null || !elsewhere.has(traceTerm(traceId))) found.set(hit.id, hit)
+  }
+  const byPlace = (a: Hit, b: Hit): number =>
+    a.sort.value === b.sort.value ? compareText(a.id, b.id) : a.sort.value < b.sort.value ? -1 : 1
+  return [...found.values()].sort(byPlace).slice(0, page.limit)
+}
+
+async function readRecords<D extends Linkable, Item>(
   { reader, request }: Read,
   part: 'logs' | 'rum_events',
-  from: Readonly<{ scope: Scope; filter: Filter; item: (hit: Hit<D>) => Item; itself: readonly Hit<D>[] }>,
+  from: Readonly<{ scope: Scope; belonging: Belonging; item: (hit: Hit<D>) => Item; itself: readonly Hit<D>[] }>,
 ): Promise<Part<Item>> {
   const limit = request.limits?.[part] ?? defaults[part]
   const after = request.after?.[part]
-  const hits = await reader.search<D>(from.scope, {
-    filter: from.filter,
-    orderBy: 'timeNs',
-    direction: 'asc',
+  const hits = await findBelonging<D>(reader, from.scope, from.belonging, {
     limit: limit + 1,
     ...(after === undefined ? {} : { after: sortKeyOf(after) }),
   })
@@ -180,17 +211,17 @@ const omits = ({ request }: Read, part: OmittablePart): boolean => request.omit?
 async function readLinked(read: Read, anchor: Anchor) {
   const { reader, workspaceId } = read
   const links = await readLinks(reader, workspaceId, anchor)
-  const filter = recordFilter(anchor, links)
+  const belonging = belongingTo(anchor, links)
   const [logs, rumEvents] = await Promise.all([
     readRecords<LogDocument, LogItem>(read, 'logs', {
       scope: scopeOf(workspaceId, 'logs', 'logs'),
-      filter,
+      belonging,
       item: (hit) => logItem(hit),
       itself: [...anchor.logs.values()],
     }),
     readRecords<RumEventDocument, RumEventItem>(read, 'rum_events', {
       scope: scopeOf(workspaceId, 'correlation', 'rumEvents'),
-      filter,
+      belonging,
       item: rumEventItem,
       itself: [...anchor.rumEvents.values()],
     }),

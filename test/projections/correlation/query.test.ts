@@ -267,3 +267,46 @@ describeOnEveryStore('correlation: lookups', (newStore) => {
     expect(rest.trace?.spans.map(({ span_id }) => span_id)).to.deep.equal([spanIdOf('db')])
   })
 })
+
+describeOnEveryStore('correlation: records of a session that is linked to a trace', (newStore) => {
+  const named = { mine: 'main', other: 'other', third: 'third', nobody: undefined } as const
+  /** By turns, in pairs of one time. */
+  const logs = Array.from({ length: 16 }, (_, ordinal) => {
+    const whose = (['nobody', 'other', 'mine', 'third'] as const)[ordinal % 4] ?? 'nobody'
+    const trace = named[whose]
+    const sessionId = whose === 'mine' ? {} : { sessionId: 'visit' }
+    const timeNs = at(Math.floor(ordinal / 2))
+    return {
+      whose,
+      log: givenLog({ ordinal, message: `${whose} ${ordinal}`, timeNs, ...sessionId, ...(trace && { trace }) }),
+    }
+  })
+  const expected = logs.flatMap(({ whose, log }) => (whose === 'mine' || whose === 'nobody' ? [log.message] : []))
+  let reader: IndexReader
+
+  before(async () => {
+    const spans = [givenSpan({ trace: 'main', id: 'main', sessionId: 'visit' })]
+    const events = [
+      givenEvent('spans.received', 1, { spans }),
+      givenEvent('logs.received', 2, { logs: logs.map(({ log }) => log) }),
+    ]
+    reader = await readerOf(newStore, events)
+  })
+
+  for (const limit of [1, 2, 3, 8, 11, 12, 50]) {
+    it(`are those that name no other trace, in pages of ${limit}`, async () => {
+      const found: string[] = []
+      let after: CorrelationRequest['after'] = {}
+      for (;;) {
+        const id = { kind: 'trace_id', value: traceIdOf('main') } as const
+        const page = await correlate(reader, acme, { id, limits: { logs: limit }, after })
+        found.push(...messages(page))
+        expect(messages(page).length).to.be.at.most(limit)
+        const next = page.logs?.next ?? null
+        if (next === null) break
+        after = { logs: next }
+      }
+      expect(found).to.deep.equal(expected)
+    })
+  }
+})
