@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto'
 import { createCountedSpans } from '#projections/allowance/counted-spans.ts'
 import type { IndexReader } from '#projections/index-store.ts'
+import { limits } from '#src/config.ts'
+import { beginLedgers } from '#src/ingest/begin-ledgers.ts'
+import { createReservedAllowance, type ReservedAllowance } from '#src/ingest/reserved-allowance.ts'
+import type { Clock } from '#src/lib/clock.ts'
+import { systemTimers } from '#src/lib/timers.ts'
 import type { Stream } from '#streams/stream.ts'
-import { limits } from '../config.ts'
-import { beginLedgers } from '../ingest/begin-ledgers.ts'
-import { createReservedAllowance, type ReservedAllowance } from '../ingest/reserved-allowance.ts'
-import type { Clock } from '../lib/clock.ts'
-import { systemTimers } from '../lib/timers.ts'
 
 const newId = (): string => randomBytes(16).toString('hex')
 

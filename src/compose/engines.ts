@@ -1,10 +1,10 @@
 import type { IndexReader } from '#projections/index-store.ts'
-import type { ProjectorThread } from './threads/projector.ts'
-import type { Sampler } from './threads/sampler.ts'
-import type { Directory } from '../directory/create-directory.ts'
-import type { Secrets } from '../directory/secrets.ts'
-import type { ReservedAllowance } from '../ingest/reserved-allowance.ts'
-import type { Clock } from '../lib/clock.ts'
+import type { ProjectorThread } from '#src/compose/threads/projector.ts'
+import type { Sampler } from '#src/compose/threads/sampler.ts'
+import type { Directory } from '#src/directory/create-directory.ts'
+import type { Secrets } from '#src/directory/secrets.ts'
+import type { ReservedAllowance } from '#src/ingest/reserved-allowance.ts'
+import type { Clock } from '#src/lib/clock.ts'
 import type { Stream } from '#streams/stream.ts'
 
 /** What a server works with, whichever engines are behind it. Lists are in order of the partitions. */

@@ -1,6 +1,6 @@
-import { ConfigError } from '../config.ts'
-import type { RequestFailure } from '../http/app.ts'
-import { PermanentError, TransientError } from '../lib/failure.ts'
+import { ConfigError } from '#src/config.ts'
+import type { RequestFailure } from '#src/http/app.ts'
+import { PermanentError, TransientError } from '#src/lib/failure.ts'
 
 /** A failure that the operator can act on is told in its own words; anything else with its stack. */
 export function explain(error: unknown): string {

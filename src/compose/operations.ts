@@ -1,14 +1,14 @@
 import { projections } from '#projections/registry.ts'
+import { limits } from '#src/config.ts'
+import { createHttpApp } from '#src/http/app.ts'
+import { createHttpServer, type HttpServer } from '#src/http/server.ts'
+import { observeDeadLetters } from '#src/operations/dead-letters.ts'
+import { observeIndexes } from '#src/operations/index-lag.ts'
+import type { Metrics } from '#src/operations/metrics.ts'
+import { observeRetention } from '#src/operations/retention.ts'
+import { createOperationsRoutes } from '#src/operations/routes.ts'
 import type { Engines } from './engines.ts'
 import { reportFailure } from './failure.ts'
-import { limits } from '../config.ts'
-import { createHttpApp } from '../http/app.ts'
-import { createHttpServer, type HttpServer } from '../http/server.ts'
-import { observeDeadLetters } from '../operations/dead-letters.ts'
-import { observeIndexes } from '../operations/index-lag.ts'
-import type { Metrics } from '../operations/metrics.ts'
-import { observeRetention } from '../operations/retention.ts'
-import { createOperationsRoutes } from '../operations/routes.ts'
 
 type Options = Readonly<{ engines: Engines; metrics: Metrics; isReady: () => boolean }>
 

@@ -1,8 +1,8 @@
 import type { IndexWriter } from '#projections/index-store.ts'
 import { createSqliteIndexWriter } from '#projections/stores/sqlite/writer.ts'
+import { openLogBeside } from '#src/compose/threads/log-beside.ts'
+import { limits, type ClusterConfig } from '#src/config.ts'
 import type { Stream } from '#streams/stream.ts'
-import { openLogBeside } from './threads/log-beside.ts'
-import { limits, type ClusterConfig } from '../config.ts'
 
 // Logs and indexes by where they are: plain data, which a thread can be given. The drivers of a cluster are loaded only for one.
 

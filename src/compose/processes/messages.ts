@@ -1,4 +1,4 @@
-import type { Place } from '../../compose.ts'
+import type { Place } from '#src/compose.ts'
 
 /** What the parent tells a worker process. What each means is said at WorkerServer in compose.ts. */
 export type ToWorker =

@@ -1,10 +1,10 @@
 import { closeSync, mkdirSync, openSync } from 'node:fs'
+import type { Config } from '#src/config.ts'
+import { bindSocket } from '#src/http/listening-socket.ts'
+import { PermanentError } from '#src/lib/failure.ts'
 import { lockFolder } from '#streams/sqlite/lock.ts'
 import { createSupervisor, describeEnding, WorkerEnded, type SupervisorEvent } from './supervisor.ts'
 import { startWorkerProcess } from './worker-process.ts'
-import type { Config } from '../../config.ts'
-import { bindSocket } from '../../http/listening-socket.ts'
-import { PermanentError } from '../../lib/failure.ts'
 
 function urlOf(host: string, port: number, isSecure: boolean): string {
   const name = ['0.0.0.0', '::'].includes(host) ? 'localhost' : host.includes(':') ? `[${host}]` : host

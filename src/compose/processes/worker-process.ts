@@ -1,6 +1,6 @@
 import { fork, type ChildProcess } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
-import type { Place } from '../../compose.ts'
+import type { Place } from '#src/compose.ts'
 import type { FromWorker, ToWorker } from './messages.ts'
 import { WorkerEnded, type Ending, type SupervisedWorker } from './supervisor.ts'
 

@@ -1,7 +1,7 @@
-import { composeServer, type WorkerServer } from '../../compose.ts'
-import { exitCodeOf, explain } from '../failure.ts'
+import { composeServer, type WorkerServer } from '#src/compose.ts'
+import { exitCodeOf, explain } from '#src/compose/failure.ts'
+import { readConfig } from '#src/config.ts'
 import type { FromWorker, ToWorker } from './messages.ts'
-import { readConfig } from '../../config.ts'
 
 // A worker process of a server: its parent (parent.ts) tells it what to do, and it ends with it.
 

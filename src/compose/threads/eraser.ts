@@ -1,15 +1,15 @@
 import { randomBytes } from 'node:crypto'
 import { eraseWorkspace } from '#projections/erase-workspace.ts'
 import { projections } from '#projections/registry.ts'
+import { explain } from '#src/compose/failure.ts'
+import type { Directory } from '#src/directory/create-directory.ts'
+import { partitionNumber } from '#src/events/partition.ts'
+import { present } from '#src/lib/assert.ts'
+import type { Clock } from '#src/lib/clock.ts'
+import { inTime } from '#src/lib/in-time.ts'
+import { systemTimers, type Timers } from '#src/lib/timers.ts'
 import type { Stream } from '#streams/stream.ts'
-import { explain } from '../failure.ts'
 import { withBeside, type ProjectorThread } from './projector.ts'
-import type { Directory } from '../../directory/create-directory.ts'
-import { partitionNumber } from '../../events/partition.ts'
-import { present } from '../../lib/assert.ts'
-import type { Clock } from '../../lib/clock.ts'
-import { inTime } from '../../lib/in-time.ts'
-import { systemTimers, type Timers } from '../../lib/timers.ts'
 
 export type EraserOptions = Readonly<{
   directory: Pick<Directory, 'erasedWorkspaces'>

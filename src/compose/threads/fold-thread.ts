@@ -1,8 +1,8 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { foldShare, shareName, type FoldTask } from '#projections/fold-share.ts'
+import { openLogIn, openSharedWriter, type IndexPlace, type LogPlace } from '#src/compose/places.ts'
+import { present } from '#src/lib/assert.ts'
 import { createFolding, giveWay } from './folding.ts'
-import { openLogIn, openSharedWriter, type IndexPlace, type LogPlace } from '../places.ts'
-import { present } from '../../lib/assert.ts'
 
 // One worker of a rebuild, or of a fold that is compared with. It says how far it is, position by position, and ends.
 

@@ -1,7 +1,7 @@
 import { Worker } from 'node:worker_threads'
 import type { BuildPlace } from '#projections/build-place.ts'
+import type { IndexPlace, LogPlace } from '#src/compose/places.ts'
 import type { FoldThreadData } from './fold-thread.ts'
-import type { IndexPlace, LogPlace } from '../places.ts'
 
 /** One worker, until it has folded its share or is stopped. */
 async function foldInThread(

@@ -3,9 +3,9 @@ import { createDecoder } from '#projections/decoded-event.ts'
 import { createDecoders } from '#projections/decoders.ts'
 import type { Folding } from '#projections/folding.ts'
 import { projections } from '#projections/registry.ts'
-import { limits } from '../../config.ts'
-import { createClock } from '../../lib/clock.ts'
-import { systemTimers } from '../../lib/timers.ts'
+import { limits } from '#src/config.ts'
+import { createClock } from '#src/lib/clock.ts'
+import { systemTimers } from '#src/lib/timers.ts'
 
 /** What this program folds by; the log is the caller's. */
 export const createFolding = (): Omit<Folding, 'stream'> => ({

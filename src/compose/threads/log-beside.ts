@@ -1,5 +1,5 @@
-import { createSqliteStream, openSqliteStreamReader, type SqliteStream } from '#streams/sqlite/stream.ts'
 import type { LogFile } from '#streams/sqlite/database.ts'
+import { createSqliteStream, openSqliteStreamReader, type SqliteStream } from '#streams/sqlite/stream.ts'
 import { ConflictError, type Stream } from '#streams/stream.ts'
 
 /** Who writes beside the server appends little at a time. */

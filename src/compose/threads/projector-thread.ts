@@ -1,13 +1,13 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { createProjector } from '#projections/projector.ts'
 import { createSqliteIndexWriter } from '#projections/stores/sqlite/writer.ts'
+import { limits } from '#src/config.ts'
+import { present } from '#src/lib/assert.ts'
 import { openSqliteStreamReader } from '#streams/sqlite/stream.ts'
 import { createFolding, giveWay } from './folding.ts'
 import { openLogBeside } from './log-beside.ts'
 import type { ProjectorData, ProjectorMessage, ProjectorOrder } from './projector.ts'
 import { retainPartition } from './retention.ts'
-import { limits } from '../../config.ts'
-import { present } from '../../lib/assert.ts'
 
 // The thread that folds the log into the indexes. It opens them when it is told to start, because another process may be at them
 // until then, and ends when it is told to stop, or when it cannot go on.

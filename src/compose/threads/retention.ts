@@ -2,15 +2,15 @@ import { firstDayBy, withFirstDays, type FirstDay, type Keepings } from '#projec
 import type { IndexReader, IndexWriter } from '#projections/index-store.ts'
 import { projections } from '#projections/registry.ts'
 import { startRetention } from '#projections/retention.ts'
+import { explain } from '#src/compose/failure.ts'
+import { limits, plans } from '#src/config.ts'
+import type { Directory } from '#src/directory/create-directory.ts'
+import { keepingOf, longestKeeping } from '#src/directory/plans.ts'
+import { createWorkspacePlans } from '#src/directory/workspace-plans.ts'
+import { createClock, type Clock } from '#src/lib/clock.ts'
+import { systemTimers } from '#src/lib/timers.ts'
 import type { Stream } from '#streams/stream.ts'
-import { explain } from '../failure.ts'
 import type { ProjectorMessage } from './projector.ts'
-import { limits, plans } from '../../config.ts'
-import type { Directory } from '../../directory/create-directory.ts'
-import { keepingOf, longestKeeping } from '../../directory/plans.ts'
-import { createWorkspacePlans } from '../../directory/workspace-plans.ts'
-import { createClock, type Clock } from '../../lib/clock.ts'
-import { systemTimers } from '../../lib/timers.ts'
 
 /** Of a workspace of which the directory says nothing yet. */
 const unknown = longestKeeping(plans)

@@ -1,11 +1,11 @@
 import { randomInt } from 'node:crypto'
 import { parentPort, workerData } from 'node:worker_threads'
 import { verifySample } from '#projections/sample.ts'
-import type { OpenBuilds } from '../../cli/verb.ts'
+import type { OpenBuilds } from '#src/cli/verb.ts'
+import { present } from '#src/lib/assert.ts'
+import type { Sampled } from '#src/operations/index-samples.ts'
 import { giveWay, niceness } from './folding.ts'
 import type { SampleData, SamplePlace } from './sampler.ts'
-import { present } from '../../lib/assert.ts'
-import type { Sampled } from '../../operations/index-samples.ts'
 
 // One sample of an index compared with the log, in a thread of the lowest priority. It says what it found, and ends.
 
@@ -15,8 +15,8 @@ giveWay(niceness.checking)
 
 /** Only the drivers of one form are loaded. */
 async function open({ cluster, partition, dataFolder }: SamplePlace): Promise<OpenBuilds | undefined> {
-  if (cluster === undefined) return (await (await import('../builds.ts')).openBuilds(dataFolder))[0]
-  return (await import('../cluster-builds.ts')).openPartitionBuilds({ cluster, partition }, dataFolder)
+  if (cluster === undefined) return (await (await import('#src/compose/builds.ts')).openBuilds(dataFolder))[0]
+  return (await import('#src/compose/cluster-builds.ts')).openPartitionBuilds({ cluster, partition }, dataFolder)
 }
 
 const context = await open(place)
