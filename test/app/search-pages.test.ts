@@ -1,20 +1,9 @@
 import { expect } from 'chai'
-import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { givenEvent } from '#test/support/fold-harness.ts'
-import {
-  givenLog,
-  givenRumEvent,
-  givenSpan,
-  msNs,
-  noonNs,
-  spanIdOf,
-  traceIdOf,
-} from '#test/projections/traces/given.ts'
-import { createTestClock, openDirectory } from '../directory/harness.ts'
-import { createBrowser, createPerson, openSite, password, type Browser, type Site } from './harness.ts'
+import { givenRumEvent, msNs, noonNs, spanIdOf, traceIdOf } from '#test/projections/traces/given.ts'
+import { createBrowser, createPerson, password } from './harness.ts'
+import { eachSignedIn, type SignedIn } from './signed-in.ts'
 
-const email = 'ann@acme.example'
-const noonMs = Number(noonNs / 1_000_000n)
 const attack = '<img src=x onerror=alert(1)>"\'</td><script>alert(2)</script>'
 
 /** The markup without what stands in quoted attribute values, where `<` and `>` are escaped and harmless. */
@@ -24,29 +13,14 @@ const linkNamed = (text: string, name: string): string | undefined =>
   new RegExp(`<a[^>]*href="([^"]*)"[^>]*>${name}</a>`).exec(text)?.[1]?.replaceAll('&amp;', '&')
 
 describe('search pages', () => {
-  let site: Site
-  let browser: Browser
-  let workspace: WorkspaceId
-  beforeEach(async () => {
-    site = await openSite({ opened: await openDirectory({ clock: createTestClock(noonMs + 3_600_000) }) })
-    workspace = (await createPerson(site.directory, email, 'Acme')).workspace.id
-    browser = createBrowser(site)
-    await browser.post('/app/sign-in', { email, password })
+  let browser: SignedIn['browser']
+  let logs: SignedIn['logs']
+  let site: SignedIn['site']
+  let spans: SignedIn['spans']
+  let workspace: SignedIn['workspace']
+  eachSignedIn((signedIn) => {
+    ;({ browser, logs, site, spans, workspace } = signedIn)
   })
-  afterEach(async () => {
-    await site.close()
-    expect(site.failures).to.deep.equal([])
-  })
-
-  const logs = (n: number, ...records: readonly Parameters<typeof givenLog>[0][]) =>
-    givenEvent(
-      'logs.received',
-      n,
-      { logs: records.map((record, ordinal) => givenLog({ ...record, ordinal })) },
-      { workspace },
-    )
-  const spans = (n: number, ...given: readonly Parameters<typeof givenSpan>[0][]) =>
-    givenEvent('spans.received', n, { spans: given.map(givenSpan) }, { workspace })
 
   describe('logs', () => {
     it('are found, with what was searched marked, their fields and their trace', async () => {

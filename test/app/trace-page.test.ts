@@ -1,14 +1,8 @@
 import { expect } from 'chai'
 import { colours, serviceColours } from '#src/app/service-colours.ts'
 import { style } from '#src/app/style.ts'
-import type { WorkspaceId } from '#src/events/workspace-id.ts'
-import { givenEvent } from '#test/support/fold-harness.ts'
-import { givenSpan, noonNs, spanIdOf, traceIdOf } from '#test/projections/traces/given.ts'
-import { createTestClock, openDirectory } from '../directory/harness.ts'
-import { createBrowser, createPerson, openSite, password, type Browser, type Site } from './harness.ts'
-
-const email = 'ann@acme.example'
-const noonMs = Number(noonNs / 1_000_000n)
+import { spanIdOf, traceIdOf, type givenSpan } from '#test/projections/traces/given.ts'
+import { eachSignedIn, type SignedIn } from './signed-in.ts'
 
 /** WCAG 2.2, "relative luminance", of `#rrggbb` or `#rgb`. */
 function luminanceOf(colour: string): number {
@@ -72,22 +66,15 @@ describe('colours of the pages', () => {
 })
 
 describe('the page of a trace', () => {
-  let site: Site
-  let browser: Browser
-  let workspace: WorkspaceId
-  beforeEach(async () => {
-    site = await openSite({ opened: await openDirectory({ clock: createTestClock(noonMs + 3_600_000) }) })
-    workspace = (await createPerson(site.directory, email, 'Acme')).workspace.id
-    browser = createBrowser(site)
-    await browser.post('/app/sign-in', { email, password })
-  })
-  afterEach(async () => {
-    await site.close()
-    expect(site.failures).to.deep.equal([])
+  let browser: SignedIn['browser']
+  let site: SignedIn['site']
+  let spans: SignedIn['spans']
+  eachSignedIn((signedIn) => {
+    ;({ browser, site, spans } = signedIn)
   })
 
   async function pageOf(...given: readonly Parameters<typeof givenSpan>[0][]): Promise<string> {
-    await site.index(givenEvent('spans.received', 1, { spans: given.map(givenSpan) }, { workspace }))
+    await site.index(spans(1, ...given))
     return (await browser.get(`/app/trace/${traceIdOf('t')}`)).text.replaceAll(/\s+/g, ' ')
   }
   const ticksOf = (text: string): readonly string[] =>
@@ -139,16 +126,16 @@ describe('the page of a trace', () => {
       names.find((other) => other < name && serviceColours([other])(other) === serviceColours([name])(name))
     const service = names.find((name) => alike(name) !== undefined) ?? ''
     const session = { sessionId: 's 1' }
-    const spans = [
+    const two = [
       { ...session, id: 'a', service: alike(service) ?? '' },
       { ...session, trace: 'u', id: 'b', service, atMs: 10 },
     ]
-    await site.index(givenEvent('spans.received', 1, { spans: spans.map(givenSpan) }, { workspace }))
+    await site.index(spans(1, ...two))
     const { text: page } = await browser.get('/app/find?id=s%201')
     const text = page.replaceAll(/\s+/g, ' ')
     const chips = [...text.matchAll(/<span class="mark (s\d)" ?>([^<]*) 1</g)].filter(([, , name]) => name === service)
     const bars = [...text.matchAll(/<rect class="(s\d)"/g)]
-    const expected = serviceColours(spans.map((span) => span.service))(service)
+    const expected = serviceColours(two.map((span) => span.service))(service)
     expect([...chips, ...bars].map(([, colour]) => colour)).to.deep.equal([expected, expected, expected])
     expect(expected).to.not.equal(serviceColours([service])(service))
   })

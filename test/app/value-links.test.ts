@@ -1,40 +1,19 @@
 import { expect } from 'chai'
-import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { present } from '#src/lib/assert.ts'
-import { givenEvent } from '#test/support/fold-harness.ts'
-import { givenLog, givenSpan, noonNs, traceIdOf } from '#test/projections/traces/given.ts'
+import { noonNs, traceIdOf } from '#test/projections/traces/given.ts'
 import { valueLinksOf } from '#test/support/page-links.ts'
-import { createTestClock, openDirectory } from '../directory/harness.ts'
-import { createBrowser, createPerson, openSite, password, type Browser, type Site } from './harness.ts'
+import { eachSignedIn, type SignedIn } from './signed-in.ts'
 
-const email = 'ann@acme.example'
-const noonMs = Number(noonNs / 1_000_000n)
 const dayNs = 86_400_000_000_000n
 
 describe('links beside values', () => {
-  let site: Site
-  let browser: Browser
-  let workspace: WorkspaceId
-  beforeEach(async () => {
-    site = await openSite({ opened: await openDirectory({ clock: createTestClock(noonMs + 3_600_000) }) })
-    workspace = (await createPerson(site.directory, email, 'Acme')).workspace.id
-    browser = createBrowser(site)
-    await browser.post('/app/sign-in', { email, password })
+  let browser: SignedIn['browser']
+  let logs: SignedIn['logs']
+  let site: SignedIn['site']
+  let spans: SignedIn['spans']
+  eachSignedIn((signedIn) => {
+    ;({ browser, logs, site, spans } = signedIn)
   })
-  afterEach(async () => {
-    await site.close()
-    expect(site.failures).to.deep.equal([])
-  })
-
-  const logs = (n: number, ...records: readonly Parameters<typeof givenLog>[0][]) =>
-    givenEvent(
-      'logs.received',
-      n,
-      { logs: records.map((record, ordinal) => givenLog({ ...record, ordinal })) },
-      { workspace },
-    )
-  const spans = (n: number, ...given: readonly Parameters<typeof givenSpan>[0][]) =>
-    givenEvent('spans.received', n, { spans: given.map(givenSpan) }, { workspace })
 
   /** Where a link of a page leads. */
   const linkIn = (text: string, words: string, verb = 'only'): string =>

@@ -19,9 +19,7 @@ const spansPerRequest = 7
 /** What a connection says when the process at its other end is killed. That nobody listens is not among it. */
 const cutOff = /ECONNRESET|EPIPE|socket hang up/
 
-describe('a worker that gives no answer, under looping clients', function () {
-  this.timeout(300_000)
-
+describe('a worker that gives no answer, under looping clients', () => {
   let server: Server
   let told: Told
   let over: AbortController

@@ -7,8 +7,7 @@ import { removeFolder, startServer, type Server } from '../support/server.ts'
 const attack = '<img src=x onerror="document.title=\'owned\'"><script>document.title="owned"</script>'
 const traceId = '5b8efff798038103d269b633813fc60c'
 
-describe('search pages in a browser', function () {
-  this.timeout(300_000)
+describe('search pages in a browser', () => {
   let server: Server
   let browser: Browser
   let tab: Page
