@@ -1,6 +1,7 @@
 import { numberOf, parseQuantity } from '#src/events/quantity.ts'
 import type { Bound, QueryTree } from '#src/events/query-tree.ts'
 import {
+  bareName,
   fieldToken,
   foldCase,
   numberToken,
@@ -98,11 +99,19 @@ export function leafFilter(leaf: QueryLeaf, schema: FieldSchema): Filter {
 const phrase = (fields: readonly string[], tokens: readonly string[], prefix = false): Filter =>
   tokens.length === 0 ? none : { kind: 'phrase', fields, tokens, ...(prefix ? { prefix } : {}) }
 
-const bareName = (field: string): string => foldCase(field.replace(/^@+(?=[^@])/, ''))
-
 function own<T>(table: Readonly<Record<string, T>> | undefined, field: string): T | undefined {
   const name = bareName(field)
   return table !== undefined && Object.hasOwn(table, name) ? table[name] : undefined
+}
+
+/** What a search compares under a name in place of the fields that bear it; `number`: no text is compared. */
+export type OwnField = KeywordField | 'number'
+
+export function ownField(
+  { keywords, numbers }: Pick<FieldSchema, 'keywords' | 'numbers'>,
+  name: string,
+): OwnField | undefined {
+  return own(keywords, name) ?? (own(numbers, name) === undefined ? undefined : 'number')
 }
 
 /** The `tokens` field of plain words that a name means. */

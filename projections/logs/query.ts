@@ -1,9 +1,10 @@
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import type { Json } from '#src/lib/json.ts'
 import { createHighlighter } from '../highlight.ts'
+import { ownField, type OwnField } from '../field-query.ts'
 import type { Facet, Hit, IndexReader, Progress, Scope, Selection } from '../index-store.ts'
 import { logHistogram, type LogHistogram } from './histogram.ts'
-import type { LogDocument } from './log-document.ts'
+import { logSchema, type LogDocument } from './log-document.ts'
 import type { FoundLog, LogItem } from './log-item.ts'
 import { logItem } from './log-item.ts'
 import type { LogFilters } from './log-selection.ts'
@@ -13,6 +14,11 @@ import { placeOf, readPlace, tailPlace, type ArrivalPlace, type LogPlace } from 
 export type { FoundLog, LogItem } from './log-item.ts'
 export type { LogFilters } from './log-selection.ts'
 export { exportLogs, type LogExport } from './export-logs.ts'
+
+export type { OwnField } from '../field-query.ts'
+
+/** What a search of logs compares under a name. */
+export const ownLogField = (name: string): OwnField | undefined => ownField(logSchema, name)
 
 export type LogRequest = LogFilters &
   Readonly<{

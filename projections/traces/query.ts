@@ -1,6 +1,8 @@
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { askInOrder } from '../ask-in-order.ts'
+import { ownField, type OwnField } from '../field-query.ts'
 import type { IndexReader, Progress } from '../index-store.ts'
+import { spanFields } from './span-filter.ts'
 import { createSpanSearch } from './span-search.ts'
 import { traceSummary, tracesScope, type TraceSummary } from './trace-answer.ts'
 import { countTraces, type TraceCounts } from './trace-counts.ts'
@@ -13,6 +15,9 @@ export type { MatchedSpan, TraceSummary } from './trace-answer.ts'
 export type { TraceHistogram } from './trace-counts.ts'
 export type { TraceMark } from './trace-document.ts'
 export type { TraceConditions, TraceOrder, TraceRequest, WalkKey } from './trace-request.ts'
+
+/** What a search of spans compares under a name. */
+export const ownSpanField = (name: string): OwnField | undefined => ownField(spanFields, name)
 
 /** A page of traces; `next` is null at the end. A page may be short and still have a next one. */
 export type TracePage = TraceCounts &

@@ -18,7 +18,7 @@ const traceId = (text: string): string => parseTraceId(text) ?? asIs(text)
 const spanId = (text: string): string => parseSpanId(text) ?? asIs(text)
 
 /** A span's own fields beside its attributes; `service` and `operation` are in its tokens too. */
-const spanFields: Pick<FieldSchema, 'keywords' | 'numbers'> = {
+export const spanFields: Pick<FieldSchema, 'keywords' | 'numbers'> = {
   keywords: {
     service: { field: 'service' },
     operation: { field: 'operation' },

@@ -1,6 +1,7 @@
 import { inWords } from './context.ts'
 import { cut } from './format.ts'
 import { html, type Html } from './html.ts'
+import { listed } from './search-parts.ts'
 
 /** A parameter of a search that its most frequent values can be chosen for. */
 type Group = Readonly<{
@@ -30,9 +31,8 @@ type Given = Readonly<{
 const shownMax = 8
 const valueCharactersMax = 60
 
-/** The values chosen. Parameters that repeat also take a list. */
 const chosenOf = (conditions: URLSearchParams, { name, repeats = false }: Group): readonly string[] =>
-  conditions.getAll(name).flatMap((value) => (repeats ? value.split(',').filter(Boolean) : [value]))
+  repeats ? listed(conditions, name) : conditions.getAll(name)
 
 function addressOf({ path, conditions }: Given, { name }: Group, values: readonly string[]): string {
   const search = new URLSearchParams(conditions)

@@ -1,7 +1,6 @@
-import { parseSpanId, parseTraceId } from '#src/events/ids.ts'
-import { levelOfWord } from '#src/events/level-word.ts'
 import type { LogSearchAnswer } from '#src/query/searches.ts'
-import { bareName, besideOwn, canBeNamed, oneLine, type Condition, type Own } from './clause.ts'
+import { ownLogField } from '#projections/logs/query.ts'
+import { besideOwn, canBeNamed, oneLine, type Condition, type OwnValues } from './clause.ts'
 import { conditionsAround, createNarrow, type Search } from './narrow.ts'
 import { createValueLinks, type LinksOf } from './value-links.ts'
 
@@ -10,42 +9,27 @@ type Log = Pick<
   'timestamp' | 'level' | 'service' | 'trace_id' | 'span_id' | 'session_id'
 >
 
-/** What a search compares under these names. */
-function ownOf(name: string, log: Log): Own | undefined {
-  switch (name) {
-    case 'level':
-      return { value: log.level, canonical: levelOfWord }
-    case 'service':
-      return { value: log.service }
-    case 'source':
-      return { value: null }
-    case 'session_id':
-      return { value: log.session_id }
-    case 'trace_id':
-    case 'traceid':
-    case 'trace.id':
-      return { value: log.trace_id, canonical: parseTraceId }
-    case 'span_id':
-    case 'spanid':
-    case 'span.id':
-      return { value: log.span_id, canonical: parseSpanId }
-    default:
-      return undefined
-  }
-}
+const ownValues = (log: Log): OwnValues => ({
+  level: log.level,
+  service: log.service,
+  trace_id: log.trace_id,
+  span_id: log.span_id,
+  session_id: log.session_id,
+})
 
-/** What finds this record by a value of one of its fields. A record may be of another level, say, than its field `level` says. */
-function conditionOf(log: Log, field: string, value: string): Condition | undefined {
+/** What finds a record by a value of one of its fields. A record may be of another level, say, than its field `level` says. */
+function conditionOf(own: OwnValues, field: string, value: string): Condition | undefined {
   if (!canBeNamed(field)) return undefined
-  const condition = { field: oneLine(field), operator: '=', text: oneLine(value) } as const
-  return besideOwn(condition, ownOf(bareName(field), log))
+  return besideOwn({ field: oneLine(field), operator: '=', text: oneLine(value) }, ownLogField(field), own)
 }
 
 /** The links beside the fields of log records: into the search that is shown. */
 export function createLogLinks(search: Search): (log: Log) => LinksOf {
   const narrow = createNarrow(search)
-  return (log) =>
-    createValueLinks({ narrow, noun: 'logs', conditionOf: (field, text) => conditionOf(log, field, text) })
+  return (log) => {
+    const own = ownValues(log)
+    return createValueLinks({ narrow, noun: 'logs', conditionOf: (field, text) => conditionOf(own, field, text) })
+  }
 }
 
 /** The links where no search is shown: into one of the record's time. */

@@ -16,6 +16,7 @@ import {
   checkbox,
   choice,
   field,
+  listed,
   pager,
   rangeFields,
   readAsked,
@@ -35,7 +36,7 @@ const facetGroups = [
 
 function formOf({ conditions }: Asked, facets: LogSearchAnswer['facets']): Html {
   const given = (name: string): string => conditions.get(name) ?? ''
-  const asked = conditions.getAll('level').flatMap((value) => value.split(','))
+  const asked = listed(conditions, 'level')
   return html`<form class="search" method="get" action="${path}" role="search">
     <label class="wide"
       >Search

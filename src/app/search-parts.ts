@@ -17,6 +17,10 @@ export function readAsked(ctx: Context): Asked {
   return { conditions, cursors }
 }
 
+/** The values of a condition that may be given more than once, or as a list. */
+export const listed = (conditions: URLSearchParams, name: string): readonly string[] =>
+  conditions.getAll(name).flatMap((value) => value.split(',').filter(Boolean))
+
 /** The query string that the search is asked with. */
 export function searchOf({ conditions, cursors }: Asked, more: Readonly<Record<string, string>>): string {
   const search = new URLSearchParams(conditions)

@@ -1,5 +1,6 @@
-import { parseSpanId, parseTraceId } from '#src/events/ids.ts'
-import { bareName, besideOwn, canBeNamed, oneLine, type Condition, type Own } from './clause.ts'
+import { bareName } from '#src/events/tokens.ts'
+import { ownSpanField } from '#projections/traces/query.ts'
+import { besideOwn, canBeNamed, oneLine, type Condition, type OwnValues } from './clause.ts'
 import { conditionsAround, createNarrow } from './narrow.ts'
 import type { ShownSpan } from './span-tree.ts'
 import { createValueLinks, noLinks, type LinksOf } from './value-links.ts'
@@ -7,40 +8,16 @@ import { createValueLinks, noLinks, type LinksOf } from './value-links.ts'
 /** Whose attributes they are. */
 type Owner = 'span' | 'event' | 'resource'
 
-const oneOf =
-  (...words: readonly string[]) =>
-  (text: string): string | undefined =>
-    words.find((word) => word === text.trim().toLowerCase())
-
-const kindOf = oneOf('unspecified', 'internal', 'server', 'client', 'producer', 'consumer')
-const statusOf = oneOf('unset', 'ok', 'error')
-
-/** What a search of spans compares under these names. */
-function ownOf(name: string, span: ShownSpan): Own | undefined {
-  switch (name) {
-    case 'service':
-      return { value: span.service }
-    case 'operation':
-      return { value: span.name }
-    case 'kind':
-      return { value: span.kind, canonical: kindOf }
-    case 'status':
-      return { value: span.status.code, canonical: statusOf }
-    case 'trace_id':
-      return { value: span.trace_id, canonical: (text) => parseTraceId(text) ?? text.trim() }
-    case 'span_id':
-      return { value: span.span_id, canonical: (text) => parseSpanId(text) ?? text.trim() }
-    case 'parent_span_id':
-      return { value: span.parent_span_id, canonical: (text) => parseSpanId(text) ?? text.trim() }
-    case 'session_id':
-      return { value: span.session_id, canonical: (text) => text.trim() }
-    case 'duration':
-    case 'duration_ns':
-      return { value: null, canonical: (text) => text }
-    default:
-      return undefined
-  }
-}
+const ownValues = (span: ShownSpan): OwnValues => ({
+  service: span.service,
+  operation: span.name,
+  kind: span.kind,
+  status: span.status.code,
+  trace_id: span.trace_id,
+  span_id: span.span_id,
+  parent_span_id: span.parent_span_id,
+  session_id: span.session_id,
+})
 
 /** What finds this span by an attribute. */
 function conditionOf(span: ShownSpan, owner: Owner, field: string, value: string): Condition | undefined {
@@ -50,9 +27,9 @@ function conditionOf(span: ShownSpan, owner: Owner, field: string, value: string
   if (owner === 'resource' && field === 'service.name' && condition.text === span.service) {
     return { ...condition, field: 'service' }
   }
-  const name = bareName(field)
-  const own = ownOf(name, span)
-  return own === undefined || owner === 'span' ? besideOwn(condition, own) : { ...condition, field: `${owner}.${name}` }
+  const own = ownSpanField(field)
+  if (own === undefined || owner === 'span') return besideOwn(condition, own, ownValues(span))
+  return { ...condition, field: `${owner}.${bareName(field)}` }
 }
 
 /** The links beside what a span has, by whose it is. */

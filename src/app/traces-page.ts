@@ -11,6 +11,7 @@ import {
   checkbox,
   choice,
   field,
+  listed,
   pager,
   rangeFields,
   readAsked,
@@ -59,7 +60,7 @@ const facetGroups = [
 
 function formOf({ conditions }: Asked, facets: TraceSearchAnswer['facets']): Html {
   const given = (name: string): string => conditions.get(name) ?? ''
-  const has = conditions.getAll('has').flatMap((value) => value.split(','))
+  const has = listed(conditions, 'has')
   return html`<form class="search" method="get" action="${path}" role="search">
     <label class="wide"
       >Search attributes

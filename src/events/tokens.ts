@@ -75,9 +75,14 @@ export function fieldToken(field: string): string {
   return made
 }
 
+/** `@field` is `field`. */
+export const withoutMark = (field: string): string => field.replace(/^@+(?=[^@])/, '')
+
+/** A field's name as searches compare it with names of their own. */
+export const bareName = (field: string): string => foldCase(withoutMark(field))
+
 function makeFieldToken(field: string): string {
-  const bare = field.replace(/^@+(?=[^@])/, '')
-  return cut(foldCase(bare.toWellFormed()).replace(/[\s\p{Cc}\u00b7=#]/gu, '_'), fieldLengthMax)
+  return cut(foldCase(withoutMark(field).toWellFormed()).replace(/[\s\p{Cc}\u00b7=#]/gu, '_'), fieldLengthMax)
 }
 
 /** `field=word`: a word of a value of that field. */

@@ -14,6 +14,8 @@ import { answerLogSearch, type logSearchAnswer } from './logs.ts'
 import type { traceListingAnswer, traceSearchAnswer } from './trace-answer.ts'
 import { answerTraceSearch } from './traces.ts'
 
+export { printQuery } from './language/print-query.ts'
+
 export type TraceSearchAnswer = AnswerOf<typeof traceSearchAnswer>
 export type CorrelationAnswer = AnswerOf<typeof correlationAnswer>
 export type LogSearchAnswer = AnswerOf<typeof logSearchAnswer>

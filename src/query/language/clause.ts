@@ -1,4 +1,4 @@
-import { words } from '#src/events/tokens.ts'
+import { withoutMark, words } from '#src/events/tokens.ts'
 import { wildcardShapes } from '#src/events/wildcard.ts'
 import { takeComparison, takeRange } from './bounds.ts'
 import type { FieldContext, Parse } from './parse.ts'
@@ -71,7 +71,7 @@ function regexPart(parse: Parse, regex: Readonly<{ source: string; start: number
 /** `field` and what its operator asks of it. */
 function parseField(parse: Parse, name: string, operator: string, start: number): Part {
   const { reader } = parse
-  const field = name.replace(/^@+(?=[^@])/, '')
+  const field = withoutMark(name)
   if (field.trim() === '') return reader.stop('the name of the field is empty', ['a field name'], start)
   reader.blanks()
   if (/^[<>]/.test(operator)) return takeComparison(parse, field, operator)
@@ -92,7 +92,7 @@ function parseExists(parse: Parse): Part {
   const name = takeQuoted(reader) ?? takeWord(reader, false)?.text
   if (name === undefined) return reader.stop('a field name is expected', ['a field name'])
   parse.countTerm(start)
-  return { kind: 'exists', field: name.replace(/^@+(?=[^@])/, '') }
+  return { kind: 'exists', field: withoutMark(name) }
 }
 
 /** A value of a field: what may follow `field:` and `field=`. */
