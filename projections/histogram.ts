@@ -68,15 +68,14 @@ async function nearEndNs(
   return edgeNs(reader, scope, { ...selection, toNs: farNs }, 'desc')
 }
 
-/** One bucket that begins where the step of its first record does, and has no end. */
+/** One bucket that begins where the step of its first record does, and has no end. `lastNs`: of its last record. */
 async function countLater(
   reader: IndexReader,
   { scope, selection, by }: CountedOverTime,
-  stepMs: number,
+  { stepMs, lastNs }: Readonly<{ stepMs: number; lastNs: bigint }>,
 ): Promise<CountedBucket | undefined> {
   const firstNs = await edgeNs(reader, scope, selection, 'asc')
   if (firstNs === undefined) return undefined
-  const lastNs = (await edgeNs(reader, scope, selection, 'desc')) ?? firstNs
   const parts = await reader.histogram(scope, selection, stepNsOf(histogramStepMs(firstNs, lastNs)), by)
   const values = new Map<string, number>()
   for (const [value, count] of parts.flatMap((part) => Object.entries(part.by))) {
@@ -103,6 +102,7 @@ export async function countOverTime(reader: IndexReader, counted: CountedOverTim
   if (nearNs === undefined) return { stepMs, buckets: await reader.histogram(scope, selection, stepNs, by) }
   const endNs = floorTo(nearNs, stepNs) + stepNs
   const buckets = await reader.histogram(scope, { ...selection, toNs: endNs }, stepNs, by)
-  const later = await countLater(reader, { ...counted, selection: { ...selection, fromNs: endNs } }, stepMs)
+  const beyond = { ...counted, selection: { ...selection, fromNs: endNs } }
+  const later = await countLater(reader, beyond, { stepMs, lastNs: span.toNs })
   return { stepMs, buckets: later === undefined ? buckets : [...buckets, later] }
 }

@@ -5,7 +5,7 @@ import { join, negate } from '../field-query.ts'
 import type { Filter, Hit, IndexQuery, IndexReader, Progress, Scope } from '../index-store.ts'
 import type { LogDocument } from '../logs/log-document.ts'
 import { logItem, type LogItem } from '../logs/log-item.ts'
-import { compareText } from '../stores/row.ts'
+import { compareSort } from '../stores/order.ts'
 import { readTrace, type TraceRead } from '../traces/read-trace.ts'
 import { readTraces, traceSummary, type TraceSummary } from '../traces/trace-answer.ts'
 import { sortKeyOf, walkKeyOf, type WalkKey } from '../traces/trace-request.ts'
@@ -124,9 +124,7 @@ async function findBelonging<D extends Linkable>(
     const { traceId } = hit.document
     if (traceId === null || !elsewhere.has(traceTerm(traceId))) found.set(hit.id, hit)
   }
-  const byPlace = (a: Hit, b: Hit): number =>
-    a.sort.value === b.sort.value ? compareText(a.id, b.id) : a.sort.value < b.sort.value ? -1 : 1
-  return [...found.values()].sort(byPlace).slice(0, page.limit)
+  return [...found.values()].sort((a, b) => compareSort(a.sort, b.sort)).slice(0, page.limit)
 }
 
 async function readRecords<D extends Linkable, Item>(

@@ -7,11 +7,10 @@ type Reviver = (this: unknown, key: string, value: unknown, context: Context) =>
 const parseWithSource = JSON.parse as (text: string, reviver?: Reviver) => unknown
 const { rawJSON } = JSON as unknown as { rawJSON: (text: string) => unknown }
 
-/** A number literal with 16 or more digits before the point: only then, or for a huge exponent, is the slow, exact way needed. */
-const longInteger = /(?:^|[:[,\s])-?\d{16}/
+/** A number literal with 16 or more digits before the point, or a huge exponent: only then is the slow, exact way needed. */
+const longInteger = /(?:^|[:[,\s])-?(?:\d{16}|\d+(?:\.\d+)?[eE]\+?\d{3})/
 /** The same for somebody who also asks for the digits of long fractions. */
-const longNumber = /(?:^|[:[,\s])-?\d[\d.]{14}/
-const hugeExponent = /(?:^|[:[,\s])-?\d+(?:\.\d+)?[eE]\+?\d{3}/
+const longNumber = /(?:^|[:[,\s])-?(?:\d[\d.]{14}|\d+(?:\.\d+)?[eE]\+?\d{3})/
 
 /**
  * Parses JSON text; integers that a double cannot hold come back as bigint, and a literal beyond the range of a double
@@ -20,7 +19,7 @@ const hugeExponent = /(?:^|[:[,\s])-?\d+(?:\.\d+)?[eE]\+?\d{3}/
  */
 export function parseJson(text: string, onFraction?: (holder: object, key: string, source: string) => void): Json {
   const long = onFraction === undefined ? longInteger : longNumber
-  if (!long.test(text) && !hugeExponent.test(text)) return JSON.parse(text) as Json
+  if (!long.test(text)) return JSON.parse(text) as Json
   return parseWithSource(text, function (this: unknown, key, value, context) {
     if (typeof value !== 'number' || Number.isSafeInteger(value)) return value
     const source = context.source ?? ''

@@ -10,9 +10,6 @@ export type TextReader = Omit<IndexReader, 'get' | 'search'> &
     search(scope: Scope, query: IndexQuery): Promise<readonly TextHit[]>
   }>
 
-/** Digits that a double may not hold. Documents are written by us: no number of theirs is beyond its range. */
-const longInteger = /[:[,]-?\d{16}/
-
 /** Parsed when first asked for: many hits are only wanted for their place. */
 function hitOf<D extends object>({ id, timeNs, position, sort, document: text }: TextHit): Hit<D> {
   let parsed: D | undefined
@@ -22,7 +19,7 @@ function hitOf<D extends object>({ id, timeNs, position, sort, document: text }:
     position,
     sort,
     get document() {
-      return (parsed ??= (longInteger.test(text) ? parseJson(text) : JSON.parse(text)) as D)
+      return (parsed ??= parseJson(text) as D)
     },
   }
 }
