@@ -53,8 +53,10 @@ type Span = Readonly<{ fromNs: bigint; toNs: bigint }>
 
 /** A bound that the request leaves open is where the records that match begin or end. */
 async function spanOf(reader: IndexReader, scope: Scope, selection: Selection): Promise<Span> {
-  const fromNs = selection.fromNs ?? (await edgeNs(reader, scope, selection, 'asc')) ?? 0n
-  const toNs = selection.toNs ?? (await edgeNs(reader, scope, selection, 'desc')) ?? 0n
+  const [fromNs = 0n, toNs = 0n] = await Promise.all([
+    selection.fromNs ?? edgeNs(reader, scope, selection, 'asc'),
+    selection.toNs ?? edgeNs(reader, scope, selection, 'desc'),
+  ])
   return { fromNs, toNs: toNs > fromNs ? toNs : fromNs }
 }
 

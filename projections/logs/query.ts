@@ -1,5 +1,6 @@
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import type { Json } from '#src/lib/json.ts'
+import { askInOrder } from '../ask-in-order.ts'
 import { createHighlighter } from '../highlight.ts'
 import { ownField, type OwnField } from '../field-query.ts'
 import type { Facet, Hit, IndexReader, Progress, Scope, Selection } from '../index-store.ts'
@@ -53,19 +54,24 @@ const facetValuesMax = 20
 export async function searchLogs(reader: IndexReader, workspaceId: WorkspaceId, request: LogRequest): Promise<LogPage> {
   const scope = logsScope(workspaceId)
   const selection = logSelection(request)
-  // Read first: what the page does not show and was there by then cannot be missed by who follows from here.
-  const progress = await reader.progress('logs')
   const place = readPlace(request.after)
-  const found = await findPage(reader, scope, selection, request, place, progress)
+  // How far first: what the page does not show and was there by then cannot be missed by who follows from here.
+  const [progress, found, more] = await askInOrder(reader, [
+    () => reader.progress('logs'),
+    () => findPage(reader, scope, selection, request, place),
+    () => included(reader, scope, selection, request),
+  ])
   const highlight = createHighlighter(request.query ?? { kind: 'all' }, 'message')
   const logs = found.hits.map((hit) => ({
     ...logItem(hit, request.fields),
     highlights: highlight(hit.document.message),
   }))
-  return { logs, next: found.next, prev: found.prev, progress, ...(await included(reader, scope, selection, request)) }
+  const prev = found.prev ?? tailPlace(progress?.position ?? 0)
+  return { logs, next: found.next, prev, progress, ...more }
 }
 
-type Found = Readonly<{ hits: readonly Hit<LogDocument>[]; next: Json; prev: Json }>
+/** `prev` is there when the page itself followed by arrival. */
+type Found = Readonly<{ hits: readonly Hit<LogDocument>[]; next: Json; prev?: Json }>
 
 async function findPage(
   reader: IndexReader,
@@ -73,21 +79,19 @@ async function findPage(
   selection: Selection,
   request: LogRequest,
   place: LogPlace | undefined,
-  progress: Progress | undefined,
 ): Promise<Found> {
   if (place?.kind === 'arrival') return findArrived(reader, scope, selection, request, place)
-  const prev = tailPlace(progress?.position ?? 0)
   if (place === undefined && request.around !== undefined) {
-    return { ...(await findAround(reader, scope, selection, request, request.around)), prev }
+    return findAround(reader, scope, selection, request, request.around)
   }
   const page = { ...selection, orderBy: 'timeNs', direction: request.order, limit: request.limit + 1 }
   const after = place === undefined ? {} : { after: place.key }
   const hits = await reader.search<LogDocument>(scope, { ...page, ...after })
-  return { ...cut(hits, request.limit), prev }
+  return cut(hits, request.limit)
 }
 
 /** The first `limit` of one more than asked for: whether there are more. */
-function cut(hits: readonly Hit<LogDocument>[], limit: number): Pick<Found, 'hits' | 'next'> {
+function cut(hits: readonly Hit<LogDocument>[], limit: number): Found {
   const page = hits.slice(0, limit)
   const last = page.at(-1)
   return { hits: page, next: hits.length > limit && last !== undefined ? placeOf(last) : null }
@@ -116,7 +120,7 @@ async function findAround(
   selection: Selection,
   request: LogRequest,
   id: string,
-): Promise<Pick<Found, 'hits' | 'next'>> {
+): Promise<Found> {
   const [middle] = await reader.get<LogDocument>(scope, [id])
   if (middle === undefined) return { hits: [], next: null }
   const after = { value: middle.timeNs, id: middle.id }
@@ -124,7 +128,10 @@ async function findAround(
     reader.search<LogDocument>(scope, { ...selection, orderBy: 'timeNs', direction, after, limit: limit + 1 })
   const limits = { desc: request.before ?? 0, asc: request.afterCount ?? 0 }
   const opposite = request.order === 'asc' ? 'desc' : 'asc'
-  const [ahead, behind] = [await side(request.order, limits[request.order]), await side(opposite, limits[opposite])]
+  const [ahead, behind] = await askInOrder(reader, [
+    () => side(request.order, limits[request.order]),
+    () => side(opposite, limits[opposite]),
+  ])
   const { hits, next } = cut(ahead, limits[request.order])
   const shown = [...behind.slice(0, limits[opposite]).reverse(), middle, ...hits]
   return { hits: shown, next: ahead.length > 0 && next === null && hits.length === 0 ? placeOf(middle) : next }
