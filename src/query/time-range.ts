@@ -38,16 +38,26 @@ function parseRelativeNs(text: string, nowNs: bigint): bigint | undefined {
 }
 
 /**
- * A point in time as `from` and `to` take it: RFC 3339, a date, Unix s / ms / µs / ns, or relative to now (`15m`, `-1h`,
- * `now-2d`). Nanoseconds since the Unix epoch; undefined when it is none of these, or not within the years 1 to 9999. A `+`
- * that a query string turned into a blank is understood.
+ * RFC 3339, and what people write of it, which is UTC, as all times that we show: `2026-11-21`, `2026-11-21 12:00`,
+ * `2026-11-21T12:00:00.123`, `2026-11-21 12:00 UTC`.
+ */
+function parseWrittenNs(text: string): bigint | undefined {
+  const [, date, minute = 'T00:00', second = ':00'] =
+    /^(\d{4}-\d\d-\d\d)(?:([T ]\d\d:\d\d)(:\d\d(?:\.\d{1,20})?)?)?(?: ?UTC)?$/i.exec(text) ?? []
+  return parseRfc3339Ns(date === undefined ? text.replace(/ (?=\d\d:\d\d$)/, '+') : `${date}${minute}${second}Z`)
+}
+
+/**
+ * A point in time as `from` and `to` take it: RFC 3339 (also without a zone, which is UTC), a date, Unix s / ms / µs / ns, or
+ * relative to now (`15m`, `-1h`, `now-2d`). Nanoseconds since the Unix epoch; undefined when it is none of these, or not within
+ * the years 1 to 9999. A `+` that a query string turned into a blank is understood.
  */
 export function parseTimeNs(text: string, nowMs: number): bigint | undefined {
   const given = text.trim().replace(/^now (?=\d)/, 'now+')
   const ns =
     parseUnixNs(given) ??
     parseRelativeNs(given, BigInt(Math.trunc(nowMs)) * msNs) ??
-    parseRfc3339Ns(/^\d{4}-\d\d-\d\d$/.test(given) ? `${given}T00:00:00Z` : given.replace(/ (?=\d\d:\d\d$)/, '+'))
+    parseWrittenNs(given)
   return ns === undefined || ns < earliestNs || ns > latestNs ? undefined : ns
 }
 
