@@ -96,11 +96,26 @@ function unknownParameter(name: string, known: readonly string[]): Readonly<{ ok
   return fail(refusal('unknown_parameter', message, { errors: [{ path: name, message }] }))
 }
 
+/** Words that are chosen from are lower case; senders know many of them in capitals (`ERROR`, `SERVER`). */
+const ofChoice = (kind: unknown, word: string): string => (kind instanceof z.ZodEnum ? word.toLowerCase() : word)
+
 /** The texts of a parameter in the form that its schema takes: a list, a number, or the text itself. */
 function given(kind: unknown, texts: readonly string[]): unknown {
-  if (kind instanceof z.ZodArray) return texts.flatMap((value) => value.split(',')).filter(Boolean)
+  if (kind instanceof z.ZodArray) {
+    const items = texts.flatMap((value) => value.split(',')).filter(Boolean)
+    return items.map((item) => ofChoice(kind.element, item))
+  }
   const [only = ''] = texts
-  return kind instanceof z.ZodNumber && /^\d{1,9}$/.test(only) ? Number(only) : only
+  return kind instanceof z.ZodNumber && /^\d{1,9}$/.test(only) ? Number(only) : ofChoice(kind, only)
+}
+
+/** What is wrong with a value, in the words of who gave it. */
+function messageOf(issue: z.core.$ZodIssue): string {
+  if (issue.code === 'invalid_value') return `not one of ${issue.values.map(String).join(', ')}`
+  if (issue.code === 'too_big' && issue.origin === 'string') return `longer than ${issue.maximum} characters`
+  if (issue.code === 'too_big' && issue.origin === 'array') return `more than ${issue.maximum} are given`
+  if (issue.code === 'too_small' && issue.origin === 'array') return 'nothing is named'
+  return issue.message
 }
 
 /**
@@ -121,7 +136,10 @@ export function readParameters<Shape extends z.ZodRawShape>(
   }
   const parsed = schema.safeParse(Object.fromEntries(values))
   if (parsed.success) return ok(parsed.data)
-  return refuseAll(parsed.error.issues.map(({ path, message }) => ({ path: path.join('.'), message })))
+  // The path is a parameter and perhaps a place in its list, which is for nobody to count.
+  return refuseAll(
+    parsed.error.issues.map((issue) => ({ path: String(issue.path[0] ?? ''), message: messageOf(issue) })),
+  )
 }
 
 /** The parameters as typed, without those that may change from page to page: what a cursor is bound to. */

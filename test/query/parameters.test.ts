@@ -70,6 +70,25 @@ describe('query parameters', () => {
     }
   })
 
+  it('says what is wrong with a value, and what could stand there', () => {
+    expect(refused('level=loud')[1]).to.equal('level: not one of info, error')
+    expect(refused('level=info,loud')[1]).to.equal('level: not one of info, error')
+    expect(refused('level=info&level=info&level=info')[1]).to.equal('level: more than 2 are given')
+    expect(refused('level=,')[1]).to.equal('level: nothing is named')
+    expect(refused('service=123456789')[1]).to.equal('service: longer than 8 characters')
+  })
+
+  it('takes a choice in any case', () => {
+    expect(readParameters('level=INFO,Error', schema))
+      .to.have.nested.property('value.level')
+      .deep.equal(['info', 'error'])
+    const one = readParameters(
+      'order=DESC&service=DESC',
+      z.object({ order: z.enum(['desc']).optional(), service: text(8) }),
+    )
+    expect(one).to.deep.equal({ ok: true, value: { order: 'desc', service: 'DESC' } })
+  })
+
   it('fingerprints a query by what it asks, not by order, page or page size', () => {
     expect(queryFingerprint('a=1&b=2&cursor=x&limit=5')).to.equal(queryFingerprint('b=2&a=1'))
     expect(queryFingerprint('a=1&workspace=w&b=')).to.equal(queryFingerprint('a=1'))
