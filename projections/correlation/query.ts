@@ -2,7 +2,7 @@ import { wholeToken } from '#src/events/tokens.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { askInOrder } from '../ask-in-order.ts'
 import { join, negate } from '../field-query.ts'
-import type { Filter, Hit, IndexQuery, IndexReader, Progress, Scope } from '../index-store.ts'
+import type { Filter, Hit, IndexReader, Progress, Scope } from '../index-store.ts'
 import type { LogDocument } from '../logs/log-document.ts'
 import { logItem, type LogItem } from '../logs/log-item.ts'
 import { compareSort } from '../stores/order.ts'
@@ -11,7 +11,7 @@ import { readTraces, traceSummary, type TraceSummary } from '../traces/trace-ans
 import { sortKeyOf, walkKeyOf, type WalkKey } from '../traces/trace-request.ts'
 import { findAnchor, isOneOf, scopeOf, type Anchor, type CorrelationId, type Join } from './anchor.ts'
 import type { LinkDocument } from './link-document.ts'
-import { readLinks, type Links } from './read-links.ts'
+import { readLinks, readOtherTraces, type Links, type OtherTraces } from './read-links.ts'
 import { rumEventItem, type RumEventDocument, type RumEventItem } from './rum-event-document.ts'
 import { timelineOf, type TimelineEntry } from './timeline.ts'
 
@@ -83,40 +83,45 @@ async function slowest(reader: IndexReader): Promise<Progress | undefined> {
 
 /**
  * Records that belong to what was found: those that name one of its traces or sessions (`named`); of sessions that are only `linked`
- * to a trace asked for, just the records that name no other trace.
+ * to a trace asked for, just the records that name none of the `others`.
  */
-type Belonging = Readonly<{ named: Filter; linked: Filter; others: readonly string[] }>
+type Belonging = Readonly<{ named: Filter; linked: Filter; others: Promise<OtherTraces> }>
 
-function belongingTo({ traceIds, sessionIds, spanIds }: Anchor, { traces, sessions, others }: Links): Belonging {
-  const named = [
+const namedBy = ({ traceIds, sessionIds, spanIds }: Anchor, traces: ReadonlySet<string>): Filter =>
+  join('or', [
     isOneOf('trace_id', new Set([...traceIds, ...traces])),
     isOneOf('session_id', sessionIds),
     isOneOf('span_id', spanIds),
-  ]
-  const onlyLinked = [...sessions.keys()].filter((session) => !sessionIds.has(session))
-  const linked = isOneOf('session_id', others === undefined ? [] : onlyLinked)
-  return { named: join('or', named), linked, others: others ?? [] }
-}
+  ])
 
-type Ordered = Pick<IndexQuery, 'after' | 'limit'>
 type Linkable = Readonly<{ traceId: string | null }>
 const traceTerm = (traceId: string): string => wholeToken('trace_id', traceId)
+
+/** One kind of record, by time, behind the place of a page. */
+function createRecordSearch<D extends Linkable>({ reader, request }: Read, part: 'logs' | 'rum_events', scope: Scope) {
+  const limit = request.limits?.[part] ?? defaults[part]
+  const after = request.after?.[part]
+  const page = { limit: limit + 1, ...(after === undefined ? {} : { after: sortKeyOf(after) }) }
+  const search = async (filter: Filter): Promise<readonly Hit<D>[]> =>
+    filter.kind === 'none' ? [] : reader.search<D>(scope, { filter, orderBy: 'timeNs', direction: 'asc', ...page })
+  return { limit, isFirst: after === undefined, search }
+}
+type RecordSearch<D extends Linkable> = ReturnType<typeof createRecordSearch<D>>
 
 /**
  * The first of these records by time. An index would look each of the other traces up, and a session may have many; but most sessions
  * have few records, which say themselves what they name.
  */
 async function findBelonging<D extends Linkable>(
-  reader: IndexReader,
-  scope: Scope,
-  { named, linked, others }: Belonging,
-  page: Ordered,
+  { search, limit }: RecordSearch<D>,
+  belonging: Belonging,
+  named: Promise<readonly Hit<D>[]>,
 ): Promise<readonly Hit<D>[]> {
-  const search = (filter: Filter): Promise<readonly Hit<D>[]> =>
-    reader.search<D>(scope, { filter, orderBy: 'timeNs', direction: 'asc', ...page })
-  const [ofNamed, ofLinked] = await Promise.all([search(named), linked.kind === 'none' ? [] : search(linked)])
-  if (ofLinked.length >= page.limit) {
-    return search(join('or', [named, join('and', [linked, negate(isOneOf('trace_id', others))])]))
+  const [ofNamed, ofLinked, others] = await Promise.all([named, search(belonging.linked), belonging.others])
+  if (others === undefined) return ofNamed
+  if (ofLinked.length > limit) {
+    const linked = join('and', [belonging.linked, negate(isOneOf('trace_id', others))])
+    return search(join('or', [belonging.named, linked]))
   }
   const elsewhere = new Set(others.map(traceTerm))
   const found = new Map(ofNamed.map((hit) => [hit.id, hit]))
@@ -124,25 +129,20 @@ async function findBelonging<D extends Linkable>(
     const { traceId } = hit.document
     if (traceId === null || !elsewhere.has(traceTerm(traceId))) found.set(hit.id, hit)
   }
-  return [...found.values()].sort((a, b) => compareSort(a.sort, b.sort)).slice(0, page.limit)
+  return [...found.values()].sort((a, b) => compareSort(a.sort, b.sort)).slice(0, limit + 1)
 }
 
-async function readRecords<D extends Linkable, Item>(
-  { reader, request }: Read,
-  part: 'logs' | 'rum_events',
-  from: Readonly<{ scope: Scope; belonging: Belonging; item: (hit: Hit<D>) => Item; itself: readonly Hit<D>[] }>,
-): Promise<Part<Item>> {
-  const limit = request.limits?.[part] ?? defaults[part]
-  const after = request.after?.[part]
-  const hits = await findBelonging<D>(reader, from.scope, from.belonging, {
-    limit: limit + 1,
-    ...(after === undefined ? {} : { after: sortKeyOf(after) }),
-  })
+function partOf<D extends Linkable, Item>(
+  { limit, isFirst }: RecordSearch<D>,
+  hits: readonly Hit<D>[],
+  itself: ReadonlyMap<string, Hit<D>>,
+  item: (hit: Hit<D>) => Item,
+): Part<Item> {
   const shown = hits.slice(0, limit)
   const last = hits.length > limit ? shown.at(-1) : undefined
   // A record asked for by its id is shown even where it names nothing, or where the first page ends before it.
-  const itself = after === undefined ? from.itself.filter(({ id }) => !shown.some((hit) => hit.id === id)) : []
-  const items = [...itself, ...shown].map(from.item)
+  const first = isFirst ? [...itself.values()].filter(({ id }) => !shown.some((hit) => hit.id === id)) : []
+  const items = [...first, ...shown].map(item)
   return { items, next: last === undefined ? null : walkKeyOf(last.sort, 0), truncated: last !== undefined }
 }
 
@@ -208,23 +208,31 @@ const omits = ({ request }: Read, part: OmittablePart): boolean => request.omit?
 /** How the records of an answer hang together, and those records. */
 async function readLinked(read: Read, anchor: Anchor) {
   const { reader, workspaceId } = read
-  const links = await readLinks(reader, workspaceId, anchor)
-  const belonging = belongingTo(anchor, links)
-  const [logs, rumEvents] = await Promise.all([
-    readRecords<LogDocument, LogItem>(read, 'logs', {
-      scope: scopeOf(workspaceId, 'logs', 'logs'),
-      belonging,
-      item: (hit) => logItem(hit),
-      itself: [...anchor.logs.values()],
-    }),
-    readRecords<RumEventDocument, RumEventItem>(read, 'rum_events', {
-      scope: scopeOf(workspaceId, 'correlation', 'rumEvents'),
-      belonging,
-      item: rumEventItem,
-      itself: [...anchor.rumEvents.values()],
-    }),
+  const logs = createRecordSearch<LogDocument>(read, 'logs', scopeOf(workspaceId, 'logs', 'logs'))
+  const rumEvents = createRecordSearch<RumEventDocument>(
+    read,
+    'rum_events',
+    scopeOf(workspaceId, 'correlation', 'rumEvents'),
+  )
+  const searchNamed = (named: Filter) => [logs.search(named), rumEvents.search(named)] as const
+  // Only a session asked for has traces that are not known yet; what names the others is asked for together with the links.
+  const early = anchor.sessionIds.size > 0 ? undefined : searchNamed(namedBy(anchor, new Set()))
+  const [links] = await Promise.all([readLinks(reader, workspaceId, anchor), ...(early ?? [])])
+  const sessions = [...links.sessions.keys()].filter((session) => !anchor.sessionIds.has(session))
+  const named = namedBy(anchor, links.traces)
+  const [namedLogs, namedRumEvents] = early ?? searchNamed(named)
+  const others = readOtherTraces(reader, workspaceId, sessions, anchor)
+  const belonging = { named, linked: isOneOf('session_id', sessions), others }
+  const [foundLogs, foundRumEvents, found] = await Promise.all([
+    findBelonging(logs, belonging, namedLogs),
+    findBelonging(rumEvents, belonging, namedRumEvents),
+    others,
   ])
-  return { links, logs, rumEvents }
+  return {
+    links: found === undefined ? { ...links, truncated: true } : links,
+    logs: partOf(logs, foundLogs, anchor.logs, (hit): LogItem => logItem(hit)),
+    rumEvents: partOf(rumEvents, foundRumEvents, anchor.rumEvents, rumEventItem),
+  }
 }
 
 /** All parts of an answer. A trace that is asked for alone is read while its records are: it will be the one that is shown. */

@@ -8,13 +8,25 @@ export type Links = Readonly<{
   traces: ReadonlySet<string>
   /** Sessions asked for or linked to the traces asked for, each with the kinds of record that link it. */
   sessions: ReadonlyMap<string, ReadonlySet<LinkDocument['by']>>
-  /** Other traces of the linked sessions; undefined when they are too many to tell their records apart. */
-  others: readonly string[] | undefined
   how: readonly Join[]
   truncated: boolean
 }>
 
+/** Other traces of sessions that are only linked to what was asked for; undefined when they are too many to tell their records apart. */
+export type OtherTraces = readonly string[] | undefined
+
 const linksMax = 1_000
+
+const searchLinks = async (
+  reader: IndexReader,
+  workspaceId: WorkspaceId,
+  filter: Filter,
+): Promise<readonly LinkDocument[]> => {
+  if (filter.kind === 'none') return []
+  const query = { filter, orderBy: 'timeNs', direction: 'desc', limit: linksMax + 1 } as const
+  const hits = await reader.search<LinkDocument>(scopeOf(workspaceId, 'correlation', 'links'), query)
+  return hits.map(({ document }) => document)
+}
 
 const joinOf = ({ sessionId, traceId, by }: LinkDocument, from: 'session' | 'trace'): Join => {
   const [session, trace] = [`session:${sessionId}`, `trace:${traceId}`]
@@ -26,15 +38,9 @@ const joinOf = ({ sessionId, traceId, by }: LinkDocument, from: 'session' | 'tra
 
 /** Which sessions and traces hang together with those asked for, as far as one record named both. */
 export async function readLinks(reader: IndexReader, workspaceId: WorkspaceId, anchor: Anchor): Promise<Links> {
-  const search = async (filter: Filter): Promise<readonly LinkDocument[]> => {
-    if (filter.kind === 'none') return []
-    const query = { filter, orderBy: 'timeNs', direction: 'desc', limit: linksMax + 1 } as const
-    const hits = await reader.search<LinkDocument>(scopeOf(workspaceId, 'correlation', 'links'), query)
-    return hits.map(({ document }) => document)
-  }
   const [ofSessions, ofTraces] = await Promise.all([
-    search(isOneOf('session_id', anchor.sessionIds)),
-    search(isOneOf('trace_id', anchor.traceIds)),
+    searchLinks(reader, workspaceId, isOneOf('session_id', anchor.sessionIds)),
+    searchLinks(reader, workspaceId, isOneOf('trace_id', anchor.traceIds)),
   ])
   const traces = new Set<string>()
   const sessions = new Map<string, Set<LinkDocument['by']>>()
@@ -49,14 +55,18 @@ export async function readLinks(reader: IndexReader, workspaceId: WorkspaceId, a
       how.set(`${link.traceId}/${link.by}/${link.sessionId}`, joinOf(link, from))
     }
   }
-  const linked = [...sessions.keys()].filter((session) => !anchor.sessionIds.has(session))
-  const elsewhere = await search(isOneOf('session_id', linked))
-  const others = [...new Set(elsewhere.map(({ traceId }) => traceId))].filter((id) => !anchor.traceIds.has(id))
-  return {
-    traces,
-    sessions,
-    others: elsewhere.length > linksMax ? undefined : others,
-    how: [...how.values()],
-    truncated: [ofSessions, ofTraces, elsewhere].some(({ length }) => length > linksMax),
-  }
+  const truncated = [ofSessions, ofTraces].some(({ length }) => length > linksMax)
+  return { traces, sessions, how: [...how.values()], truncated }
+}
+
+/** The traces of these sessions that were not asked for. */
+export async function readOtherTraces(
+  reader: IndexReader,
+  workspaceId: WorkspaceId,
+  sessions: readonly string[],
+  { traceIds }: Anchor,
+): Promise<OtherTraces> {
+  const links = await searchLinks(reader, workspaceId, isOneOf('session_id', sessions))
+  if (links.length > linksMax) return undefined
+  return [...new Set(links.map(({ traceId }) => traceId))].filter((id) => !traceIds.has(id))
 }
