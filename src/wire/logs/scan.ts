@@ -1,6 +1,7 @@
 import { refusal, type Refusal } from '#src/events/refusal.ts'
 import { skipSpace } from '#src/lib/json-bytes.ts'
 import { fail, ok, type Result } from '#src/lib/result.ts'
+import { inUtf8 } from './charset.ts'
 import { eachLine } from './lines.ts'
 import { afterMark, resolveMediaType, type LogMediaType } from './media-type.ts'
 import { splitJson } from './split-json.ts'
@@ -20,7 +21,7 @@ export type LogScan = Readonly<{
   rejected: readonly RejectedRecord[]
   /** Good and bad records together. */
   total: number
-  /** The body as received when nothing was rejected, else the accepted records, byte for byte, in the same format. */
+  /** The body as received when nothing was rejected, else the accepted records, byte for byte, in the same format; text in UTF-8. */
   payload: Uint8Array
 }>
 
@@ -31,10 +32,11 @@ export type LogScan = Readonly<{
  * Forms: CONTRACT §3.
  */
 export function scanLogs(
-  body: Uint8Array,
+  received: Uint8Array,
   contentType: string | undefined,
   limits: SplitLimits,
 ): Result<LogScan, Refusal> {
+  const body = inUtf8(received, contentType)
   const mediaType = resolveMediaType(contentType, body)
   if (mediaType === undefined) return fail(unsupported(contentType))
   const split = splitBody(body, mediaType, limits)

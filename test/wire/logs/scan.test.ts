@@ -76,6 +76,23 @@ describe('the scan of a log request', () => {
       })
     }
 
+    const foreign: readonly (readonly [name: string, body: Body, contentType: string, kept: Body])[] = [
+      ['ISO-8859-1', Buffer.from('café', 'latin1'), 'text/plain; charset=ISO-8859-1', 'café'],
+      ['a quoted charset', Buffer.from('{"m":"é"}', 'latin1'), 'application/json;charset="iso-8859-1"', '{"m":"é"}'],
+      ['UTF-16', Buffer.from('\ufeff{"m":"a"}', 'utf16le'), 'application/json; charset=utf-16', '{"m":"a"}'],
+      ['UTF-16 without a mark', Buffer.from('{"m":"a"}', 'utf16le'), 'application/json; charset=UTF-16LE', '{"m":"a"}'],
+      ['UTF-8 under another name', 'café', 'text/plain; charset=ISO-8859-1', 'café'],
+      ['a charset that nobody knows', 'café', 'text/plain; charset=binary', 'café'],
+      ['MessagePack', encode({ m: 'é' }), 'application/msgpack; charset=iso-8859-1', encode({ m: 'é' })],
+    ]
+    for (const [name, body, contentType, kept] of foreign) {
+      it(`keeps ${name} as UTF-8`, () => {
+        const found = scan(body, contentType)
+        expect([found.records, found.rejected.length]).to.deep.equal([1, 0])
+        expect(Buffer.from(found.payload).equals(bytesOf(kept))).to.equal(true)
+      })
+    }
+
     const empty: readonly (readonly [body: Body, contentType: string | undefined])[] = [
       ['', undefined],
       ['', json],
