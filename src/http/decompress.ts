@@ -14,8 +14,21 @@ const chunkBytesMax = 1024 * 1024
 /** The largest window a sender of `zstd` may ask for, as RFC 9659 §3 has it: 8 MiB. */
 const zstdOptions: ZstdOptions = { params: { [zlib.constants.ZSTD_d_windowLogMax]: 23 } }
 
-const tooLarge = (bytesMax: number): Refusal =>
-  refusal('payload_too_large', `The body is larger than ${bytesMax} bytes when decompressed; send smaller batches.`)
+type Bound = Readonly<{ bytesMax: number; refused: Refusal }>
+const tooLarge = (bytesMax: number): Bound => ({
+  bytesMax,
+  refused: refusal(
+    'payload_too_large',
+    `The body is larger than ${bytesMax} bytes when decompressed; send smaller batches.`,
+  ),
+})
+const tooDense = (bytesMax: number, ratioMax: number): Bound => ({
+  bytesMax,
+  refused: refusal(
+    'payload_too_large',
+    `The body becomes more than ${ratioMax} times larger when decompressed; send it with less compression, or none.`,
+  ),
+})
 const notValid = (encoding: Encoding): Refusal =>
   refusal('invalid_body', `The body is not valid ${encoding}: it is damaged, cut off, or followed by something else.`)
 export const noRoom: Refusal = refusal('overloaded', 'Too many bodies are being received at once; send this one again.')
@@ -43,7 +56,7 @@ function hintOf(encoding: Encoding, body: Uint8Array): number {
 function inflateInSteps(
   encoding: Encoding,
   body: Uint8Array,
-  bytesMax: number,
+  { bytesMax, refused: tooMuch }: Bound,
   take: TakeBytes,
 ): Promise<Result<Uint8Array, Refusal>> {
   const chunkSize = Math.max(16 * 1024, Math.min(hintOf(encoding, body) + 64, chunkBytesMax))
@@ -58,7 +71,7 @@ function inflateInSteps(
     }
     stream.on('data', (chunk: Buffer) => {
       bytes += chunk.length
-      if (bytes > bytesMax) return stop(tooLarge(bytesMax))
+      if (bytes > bytesMax) return stop(tooMuch)
       if (!take(chunk.length)) return stop(noRoom)
       chunks.push(chunk)
     })
@@ -91,11 +104,15 @@ export async function decompress(
   take: TakeBytes,
 ): Promise<Result<Uint8Array, Refusal>> {
   if (body.length === 0) return ok(body)
-  const bound = Math.min(bytesMax, Math.max(1024 * 1024, body.length * ratioMax))
-  if (encoding === 'gzip' && body.length <= syncBytesMax && hintOf(encoding, body) < Math.min(syncBytesMax, bound)) {
+  const grownMax = Math.max(1024 * 1024, body.length * ratioMax)
+  const bound = grownMax < bytesMax ? tooDense(grownMax, ratioMax) : tooLarge(bytesMax)
+  const atOnceMax = Math.min(syncBytesMax, bound.bytesMax)
+  if (encoding === 'gzip' && body.length <= syncBytesMax && hintOf(encoding, body) < atOnceMax) {
     const decoded = gunzipAtOnce(body)
-    if (decoded !== undefined)
-      return decoded.length <= bound ? (take(decoded.length) ? ok(decoded) : fail(noRoom)) : fail(tooLarge(bound))
+    if (decoded !== undefined) {
+      if (decoded.length > bound.bytesMax) return fail(bound.refused)
+      return take(decoded.length) ? ok(decoded) : fail(noRoom)
+    }
   }
   return inflateInSteps(encoding, body, bound, take)
 }

@@ -28,10 +28,15 @@ export type HttpServerOptions = Readonly<{
 
 const headerBytesMax = 32 * 1024
 const checkIntervalMs = 1_000
-const statusOfParserError = new Map([
-  ['HPE_HEADER_OVERFLOW', 431],
-  ['ERR_HTTP_REQUEST_TIMEOUT', 408],
+type Unparsed = Readonly<{ status: number; detail: string }>
+const unparsed = new Map<string | undefined, Unparsed>([
+  [
+    'HPE_HEADER_OVERFLOW',
+    { status: 431, detail: `The address and the headers of a request have at most ${headerBytesMax} bytes together.` },
+  ],
+  ['ERR_HTTP_REQUEST_TIMEOUT', { status: 408, detail: 'The request did not come to its end in time.' }],
 ])
+const notHttp: Unparsed = { status: 400, detail: 'This is not a request that can be understood.' }
 
 /** What never became a request: answered like everything else, with a problem document. */
 function refuseUnparsed(error: NodeJS.ErrnoException, socket: Socket): void {
@@ -39,9 +44,8 @@ function refuseUnparsed(error: NodeJS.ErrnoException, socket: Socket): void {
     socket.destroy()
     return
   }
-  const status = statusOfParserError.get(error.code ?? '') ?? 400
+  const { status, detail } = unparsed.get(error.code) ?? notHttp
   const title = STATUS_CODES[status] ?? ''
-  const detail = 'This is not a request that can be understood.'
   const body = JSON.stringify({ type: 'about:blank', title, status, detail, code: 'invalid_request' })
   const head = `HTTP/1.1 ${status} ${title}\r\nContent-Type: application/problem+json\r\nContent-Length: ${body.length}`
   socket.end(`${head}\r\nConnection: close\r\n\r\n${body}`)

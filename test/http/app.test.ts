@@ -217,7 +217,9 @@ describe('http application', () => {
     expect(text).to.contain('application/problem+json')
     const large = await rawConnection(server.port)
     large.write(`GET /hello/a HTTP/1.1\r\nHost: a\r\nX-Long: ${'a'.repeat(100_000)}\r\n\r\n`)
-    expect(rawStatus(await large.ended())).to.equal(431)
+    const refused = await large.ended()
+    expect(rawStatus(refused)).to.equal(431)
+    expect(refused).to.contain('at most 32768 bytes')
   })
 
   it('breaks off a body that fails while it is sent, and reports it', async () => {
@@ -232,7 +234,9 @@ describe('http application', () => {
     const hasty = await listen({ routes, limits: { ...limits, headersTimeoutMs: 50, bodyTimeoutMs: 50 } })
     const raw = await rawConnection(hasty.port)
     raw.write('POST /secret HTTP/1.1\r\nHost: ')
-    expect(rawStatus(await raw.ended())).to.equal(408)
+    const refused = await raw.ended()
+    expect(rawStatus(refused)).to.equal(408)
+    expect(refused).to.contain('did not come to its end in time')
     await hasty.close()
   })
 

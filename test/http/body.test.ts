@@ -94,6 +94,10 @@ describe('http body', () => {
     })
   }
 
+  it('says of a body that grows too much when decompressed that it does, not that it is large', async () => {
+    expect((await send(gzipSync(Buffer.alloc(3_000_000)), 'gzip')).text).to.contain('more than 200 times larger')
+  })
+
   it('joins the members of a gzip body', async () => {
     const { text } = await send(Buffer.concat([gzipSync('first '), gzipSync('second')]), 'gzip')
     expect(text).to.equal('12 first second')
