@@ -4,6 +4,7 @@ import { createSession } from 'koa-session'
 import type { Session } from '#src/directory/directory.ts'
 import { refusal, type Refusal } from '#src/events/refusal.ts'
 import { fail, ok, type Result } from '#src/lib/result.ts'
+import { createCookieKeys } from './cookie-keys.ts'
 
 /** The signed-in person of a request, or undefined. */
 export type SessionSource = (ctx: Context) => Session | undefined
@@ -72,7 +73,7 @@ function adapt(store: SessionStore): object {
  */
 export function createSessionMiddleware({ keys, secure, store, cookieMaxAgeMs, newId }: SessionOptions) {
   return (app: Koa): Middleware => {
-    app.keys = [...keys]
+    app.keys = createCookieKeys(keys) as Koa['keys']
     const name = secure === true ? '__Host-throughline' : 'throughline'
     const cookie = { maxAge: cookieMaxAgeMs, httpOnly: true, signed: true, sameSite: 'lax' as const, path: '/' }
     const secureOption = secure === undefined ? {} : { secure }
