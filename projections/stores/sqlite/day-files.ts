@@ -1,9 +1,10 @@
-import { readdirSync } from 'node:fs'
-import { basename, dirname, join } from 'node:path'
+import { statSync } from 'node:fs'
+import { join } from 'node:path'
 import { assert } from '#src/lib/assert.ts'
 import type { IndexName, Scope } from '../../index-store.ts'
 import { openDatabase, type Database } from './database.ts'
 import { dayCollection, type DayCollection } from './day-query.ts'
+import { createFolderNames } from './folder-names.ts'
 import { buildFolder, dayOfFile, layoutOf, livePath, tablesOf, workspaceFolder, type Tables } from './layout.ts'
 import { readLiveRevision } from './live.ts'
 import { openMetaToRead, readMeta } from './meta.ts'
@@ -46,16 +47,7 @@ function openIfThere(path: string): Database | undefined {
   return undefined
 }
 
-function namesIn(folder: string): readonly string[] {
-  try {
-    return readdirSync(folder)
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return []
-    throw error
-  }
-}
-
-const isMissing = (path: string): boolean => !namesIn(dirname(path)).includes(basename(path))
+const isMissing = (path: string): boolean => statSync(path, { throwIfNoEntry: false }) === undefined
 
 function openBuild(folder: string, index: IndexName): LiveBuild | undefined {
   const meta = openMetaToRead(folder, index)
@@ -170,6 +162,7 @@ function createConnections(openMax: number) {
 
 export function createDayFiles(folder: string, openMax: number): DayFiles {
   const connections = createConnections(openMax)
+  const namesIn = createFolderNames()
   const live = createLive(folder, (index) => connections.closeWithin(buildFolder(folder, index)))
   let reading: Reading | undefined
   let hasRead = false
