@@ -54,10 +54,7 @@ function parseWrittenNs(text: string): bigint | undefined {
  */
 export function parseTimeNs(text: string, nowMs: number): bigint | undefined {
   const given = text.trim().replace(/^now (?=\d)/, 'now+')
-  const ns =
-    parseUnixNs(given) ??
-    parseRelativeNs(given, BigInt(Math.trunc(nowMs)) * msNs) ??
-    parseWrittenNs(given)
+  const ns = parseUnixNs(given) ?? parseRelativeNs(given, BigInt(Math.trunc(nowMs)) * msNs) ?? parseWrittenNs(given)
   return ns === undefined || ns < earliestNs || ns > latestNs ? undefined : ns
 }
 
