@@ -61,6 +61,8 @@ export async function readUsageNow(
 
 export type SessionPage = Readonly<{
   title: string
+  /** What of it this page shows; in the title of the tab. */
+  about?: string | undefined
   body: Html
   status?: number
   /** Address of the page's script, one of ours. */

@@ -1,5 +1,5 @@
 import { isJsonObject, stringifyJson } from '#src/lib/json.ts'
-import { cut } from './format.ts'
+import { cut, isOfLines } from './format.ts'
 import { html, type Html } from './html.ts'
 import { isScalar, noLinks, type LinksOf, type Scalar } from './value-links.ts'
 
@@ -57,9 +57,10 @@ function createCells(given: LinksOf): (row: Row) => Cell {
     if (scalars.length > 0) {
       const shown = scalars.map((each) => ({ text: cut(String(each), valueCharactersMax), links: linksOf(name, each) }))
       const isList = Array.isArray(value)
-      const content = shown.map(({ text, links }) =>
-        isList ? html`<div>${text}${links}</div>` : html`${text}${links}`,
-      )
+      const content = shown.map(({ text, links }) => {
+        const lines = isOfLines(text) ? html`<pre>${text}</pre>` : html`${text}`
+        return isList ? html`<div>${lines}${links}</div>` : html`${lines}${links}`
+      })
       return { content: html`${content}`, characters: shown.reduce((sum, { text }) => sum + text.length, 0) }
     }
     const json = stringifyJson(value)

@@ -31,11 +31,17 @@ function tracePart(trace: Trace, { address, colourOf, nowMs }: Shown): Html {
   const isWholePage = address.startsWith(tracePath)
   const { summary, missing, next_cursor: next } = trace
   const duration = summary.duration_ns === null ? '' : `, ${formatDuration(BigInt(summary.duration_ns))}`
-  return html`${isWholePage ? html`` : html`<h2>Trace</h2>`}
+  const head = isWholePage ? html`` : html`<h2>Trace</h2>`
+  if (summary.span_count === 0 && missing.length === 0) {
+    return html`${head}
+      <p>${nameOf(summary)}: what else is here names the trace <code>${summary.trace_id}</code>.</p>`
+  }
+  return html`${head}
     <p>
       ${nameOf(summary)}<br />
-      ${timeOf(summary.start)}${duration}, ${counted(summary.span_count, 'span')},
-      ${counted(summary.error_count, 'error')}, ${inWords(missing.length)} known to be missing.
+      ${timeOf(summary.start)}${summary.start === null ? '' : ' UTC'}${duration},
+      ${counted(summary.span_count, 'span')}, ${counted(summary.error_count, 'error')}, ${inWords(missing.length)} known
+      to be missing.
       <code>${summary.trace_id}</code>
     </p>
     <p>${servicesOf(summary, colourOf)}</p>
@@ -113,13 +119,36 @@ function bodyOf(answer: CorrelationAnswer, address: string, nowMs: number): Html
 
 type Wanted = Readonly<{ title: string; address: string; name: 'id' | 'trace_id'; value: string }>
 
+/** A trace in a few words; undefined where its root is not known. */
+function aboutOf(trace: CorrelationAnswer['trace']): string | undefined {
+  const root = trace?.summary.root
+  return root == null ? undefined : `${root.service} ${root.operation}`
+}
+
+const unseen = html`<p>
+  What was just sent is found a moment after it was acknowledged; what is older than the plan keeps is gone. What was
+  refused, and why, is under <a href="/app/usage">Usage</a>. Or search the <a href="/app/traces">traces</a> and the
+  <a href="/app/logs">logs</a>.
+</p>`
+
 async function sendFound(ctx: Context, app: AppContext, { title, address, name, value }: Wanted): Promise<void> {
   const search = new URLSearchParams({ [name]: value })
   const cursor = readAsked(ctx).cursors.at(-1)
   if (cursor !== undefined) search.set('cursor', cursor)
   const result = await app.searches.correlation(sessionHere(ctx).workspaceId, search.toString())
-  if (result.ok) return sendSessionPage(ctx, app, { title, body: bodyOf(result.value, address, app.clock()) })
-  await sendSessionPage(ctx, app, { title, ...searchRefusal(ctx, result.error, '') })
+  if (result.ok) {
+    const about = aboutOf(result.value.trace) ?? value
+    const given = name === 'id' ? html`<p>By the id <code>${value}</code>.</p>` : html``
+    const body = html`${given}${bodyOf(result.value, address, app.clock())}`
+    return sendSessionPage(ctx, app, { title, about, body })
+  }
+  const { body, status } = searchRefusal(ctx, result.error, '')
+  await sendSessionPage(ctx, app, {
+    title,
+    about: value,
+    body: html`${body}${status === 404 ? unseen : html``}`,
+    status,
+  })
 }
 
 const finder = html`<form class="row" method="get" action="/app/find" role="search">

@@ -27,3 +27,6 @@ export function cut(text: string, charactersMax: number): string {
   if (text.length <= charactersMax) return text
   return `${text.slice(0, charactersMax).toWellFormed()} … (${(text.length - charactersMax).toLocaleString('en')} more characters)`
 }
+
+/** Whether the text has lines that must stay apart, as a stack trace has. */
+export const isOfLines = (text: string): boolean => /[\n\r]/.test(text.trim())

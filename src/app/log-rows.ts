@@ -1,6 +1,7 @@
+import { stringifyJson } from '#src/lib/json.ts'
 import type { CorrelationAnswer, LogSearchAnswer } from '#src/query/searches.ts'
 import { fieldTable } from './field-table.ts'
-import { cut, timeOf } from './format.ts'
+import { cut, isOfLines, timeOf } from './format.ts'
 import { html, type Html } from './html.ts'
 import type { LinksOf } from './value-links.ts'
 
@@ -35,16 +36,23 @@ const linksOf = ({ id, trace_id: traceId, session_id: sessionId }: Item): Html =
     ${sessionId === null ? html`` : html`<a href="/app/find?id=${encodeURIComponent(sessionId)}">Session</a>`}
   </p>`
 
+/** The message on one line; of a record without one, its fields. */
+function summaryOf(log: ShownLog): Html {
+  if (log.message !== '') return marked(log, summaryCharactersMax)
+  return html`<span class="note">${cut(stringifyJson(log.fields), summaryCharactersMax)}</span>`
+}
+
 function rowOf(log: ShownLog, linksFor: LogLinks): Html {
   const { timestamp, level, service, message, fields } = log
-  const rest = message.length > summaryCharactersMax ? html`<pre>${marked(log, messageCharactersMax)}</pre>` : html``
+  const isMore = message.length > summaryCharactersMax || isOfLines(message)
+  const rest = isMore ? html`<pre>${marked(log, messageCharactersMax)}</pre>` : html``
   return html`<tr class="${level ?? 'none'}">
     <td class="time">${timeOf(timestamp)}</td>
     <td class="level">${level ?? ''}</td>
     <td class="service">${service ?? ''}</td>
     <td>
       <details>
-        <summary>${marked(log, summaryCharactersMax)}</summary>
+        <summary>${summaryOf(log)}</summary>
         ${rest}${linksOf(log)}${fieldTable('Fields', fields, linksFor(log))}
       </details>
     </td>

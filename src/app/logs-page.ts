@@ -17,6 +17,7 @@ import {
   choice,
   field,
   listed,
+  nothingFits,
   pager,
   rangeFields,
   readAsked,
@@ -109,7 +110,7 @@ function resultsOf(asked: Asked, answer: LogSearchAnswer, nowMs: number): Html {
       ${tail === undefined ? html`` : html`<button type="button" data-tail-button hidden aria-pressed="false">Follow</button>`}
       ${exportLinks(asked)}
     </p>
-    ${logs.length === 0 ? html`<p>No log record fits.</p>` : html``}
+    ${logs.length === 0 ? nothingFits(path, asked, 'log record') : html``}
     ${logTable(logs, linksOf(asked, answer, nowMs), tail)} ${pager(path, asked, answer.next_cursor)}`
 }
 
@@ -121,11 +122,16 @@ async function sendLogs(ctx: Context, app: AppContext): Promise<void> {
   const result = await app.searches.logs(sessionHere(ctx).workspaceId, searchOf(asked, { ...paged, ...include }))
   if (!result.ok) {
     const { body, status } = searchRefusal(ctx, result.error, asked.conditions.get('q') ?? '')
-    return sendSessionPage(ctx, app, { title: 'Logs', body: html`${formOf(asked, undefined)}${body}`, status })
+    return sendSessionPage(ctx, app, {
+      title: 'Logs',
+      about: asked.conditions.get('q') ?? '',
+      body: html`${formOf(asked, undefined)}${body}`,
+      status,
+    })
   }
   const answer = result.value
   const body = html`${formOf(asked, answer.facets)}${resultsOf(asked, answer, app.clock())}`
-  await sendSessionPage(ctx, app, { title: 'Logs', body, script: tailScript })
+  await sendSessionPage(ctx, app, { title: 'Logs', about: asked.conditions.get('q') ?? '', body, script: tailScript })
 }
 
 /** What has arrived since a cursor, for the script that follows: rows ready to be shown, and the next cursor. */

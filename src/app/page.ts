@@ -2,6 +2,7 @@ import type { Context } from 'koa'
 import type { Session, Workspace } from '#src/directory/directory.ts'
 import { requestIdOf, sendProblem, setRefusal, statusOf, titleOf } from '#src/http/errors.ts'
 import type { Refusal } from '#src/events/refusal.ts'
+import { cut } from './format.ts'
 import { html, type Html } from './html.ts'
 
 /** Nothing but our own style sheet and forms: no script, no frame, nothing from elsewhere (CSP Level 3). */
@@ -12,6 +13,8 @@ const scriptPolicy = `${contentPolicy}; script-src 'self'; connect-src 'self'`
 
 export type Page = Readonly<{
   title: string
+  /** What of it this page shows, by which tabs and history entries are told from each other. */
+  about?: string | undefined
   body: Html
   session?: Session | undefined
   workspace?: Workspace | undefined
@@ -31,6 +34,7 @@ const links = [
   ['/app/members', 'Members'],
   ['/app/password', 'Password'],
 ] as const
+const nameCharactersMax = 100
 const ownerLinks = [['/app/audit', 'Audit']] as const
 
 function navigation({ email }: Session, { title, workspace, isOwner = false }: Page): Html {
@@ -46,20 +50,22 @@ function navigation({ email }: Session, { title, workspace, isOwner = false }: P
 }
 
 function layout(page: Page): Html {
-  const { title, body, session, warning, script } = page
+  const { title, about = '', body, session, warning, script } = page
+  const name = about === '' ? title : `${cut(about, nameCharactersMax)} · ${title}`
   return html`<!doctype html>
     <html lang="en">
       <head>
         <meta charset="utf-8" />
         <meta name="viewport" content="width=device-width" />
-        <title>${title} · Throughline</title>
+        <title>${name} · Throughline</title>
         <link rel="stylesheet" href="/app/style.css" />
         <link rel="icon" href="/app/icon.svg" />
         ${script === undefined ? html`` : html`<script type="module" src="${script}"></script>`}
       </head>
       <body>
+        <a class="skip" href="#content">Skip to the content</a>
         <header>${session === undefined ? html`<strong>Throughline</strong>` : navigation(session, page)}</header>
-        <main>
+        <main id="content">
           ${warning === undefined ? html`` : html`<p class="problem"><a href="/app/usage">${warning}</a></p>`}
           <h1>${title}</h1>
           ${body}
@@ -92,6 +98,7 @@ export function refusePage(ctx: Context, refused: Refusal): void {
   if (!ctx.get('Accept').includes('text/html')) return sendProblem(ctx, refused)
   setRefusal(ctx, refused)
   const body = html`<p class="problem">${refused.detail}</p>
+    <p><a href="/app">Overview</a></p>
     <p class="note">Request ${requestIdOf(ctx)}</p>`
   sendPage(ctx, statusOf(refused.code), { title: titleOf(refused.code), body })
 }

@@ -137,6 +137,21 @@ export const rangeFields = (conditions: URLSearchParams): Html =>
   ${field({ label: 'To', name: 'to', value: conditions.get('to') ?? '', placeholder: 'now' })}
   ${suggestions('ranges', ['-15m', '-1h', '-6h', '-24h', '-7d', '-30d'])}`
 
+/** Where nothing was found: what to do next. `noun`: what was looked for. */
+export function nothingFits(path: string, { conditions, cursors }: Asked, noun: string): Html {
+  if (cursors.length > 0) return html`<p>No further ${noun} fits.</p>`
+  const wider = new URLSearchParams(conditions)
+  wider.set('from', '-30d')
+  wider.delete('to')
+  const isOfTime = !['around', 'trace_id', 'session_id'].some((name) => conditions.has(name))
+  const isWide = conditions.get('from') === '-30d' && !conditions.has('to')
+  const look =
+    isOfTime && !isWide
+      ? html` <a href="${path}?${wider.toString()}">Look through the last 30 days</a>, or see`
+      : html` See`
+  return html`<p>No ${noun} fits.${look} how to <a href="/app/connect">connect</a> what sends.</p>`
+}
+
 /** Services that the results name, for the field `service`. */
 export const serviceSuggestions = (facets: TraceSearchAnswer['facets']): Html => {
   const found = facets?.find(({ field }) => field === 'service')?.values ?? []

@@ -34,7 +34,14 @@ function sendSignIn(ctx: Context, shown: Shown): void {
       <input type="hidden" name="next" value="${shown.next}" />
       <label
         >E-mail
-        <input name="email" type="text" inputmode="email" autocomplete="username" required value="${shown.email ?? ''}"
+        <input
+          name="email"
+          type="text"
+          inputmode="email"
+          autocomplete="username"
+          autofocus
+          required
+          value="${shown.email ?? ''}"
       /></label>
       <label>Password <input name="password" type="password" autocomplete="current-password" required /></label>
       <button type="submit">Sign in</button>

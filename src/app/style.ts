@@ -2,10 +2,11 @@ import { colours } from './service-colours.ts'
 
 /** Depth beyond which spans are drawn no further to the right. */
 export const depthMax = 24
-const depths = Array.from(
-  { length: depthMax + 1 },
-  (_, depth) => `td.d${depth} { padding-left: ${0.5 + depth * 0.75}rem }`,
-).join('\n')
+/** How far a span stands in, step by step below its root. */
+const depthsBy = (stepRem: number): string =>
+  Array.from({ length: depthMax + 1 }, (_, depth) => `td.d${depth} { padding-left: ${0.5 + depth * stepRem}rem }`).join(
+    '\n',
+  )
 
 /** A service's colour: of its bars, and of an edge beside its name. */
 const serviceFills = colours
@@ -28,19 +29,22 @@ header strong { margin-right: auto }
 header nav { display: flex; flex-wrap: wrap; gap: .25rem .75rem }
 a { color: var(--accent) }
 nav a { text-decoration: none }
+.skip { position: absolute; left: -100rem }
+.skip:focus { position: static }
 h1 { font-size: 1.5rem }
 h2 { font-size: 1.15rem; margin-top: 2rem }
 table { width: 100%; border-collapse: collapse }
 th, td { padding: .4rem .5rem; border-bottom: 1px solid var(--line); text-align: left; vertical-align: top; overflow-wrap: anywhere }
-th[scope=col] { overflow-wrap: normal }
+th[scope=col], .figures td { overflow-wrap: normal }
 code, pre, output { font: .9em/1.4 ui-monospace, monospace }
 pre { padding: .75rem; border: 1px solid var(--line); border-radius: .4rem; overflow-x: auto; white-space: pre-wrap; overflow-wrap: anywhere }
 form.stack { display: grid; gap: .75rem; max-width: 24rem }
 form.row { display: flex; flex-wrap: wrap; gap: .5rem; align-items: end }
 label { display: grid; gap: .2rem; font-size: .9rem }
 label.check { display: flex; align-items: center; gap: .4rem }
+::placeholder { color: inherit; opacity: .65 }
 input, select, button { font: inherit; padding: .4rem .6rem; border: 1px solid var(--line); border-radius: .4rem }
-button { cursor: pointer; background: var(--accent); border-color: var(--accent); color: var(--on-accent) }
+button { cursor: pointer; overflow-wrap: normal; background: var(--accent); border-color: var(--accent); color: var(--on-accent) }
 button.quiet { background: none; border: 0; padding: 0; color: inherit; text-decoration: underline }
 button.danger { background: var(--bad); border-color: var(--bad) }
 .problem { padding: .6rem .75rem; border-left: .25rem solid var(--bad) }
@@ -59,7 +63,7 @@ fieldset.row { display: flex; flex-wrap: wrap; gap: .75rem }
 p.row { display: flex; flex-wrap: wrap; gap: 1rem; align-items: baseline }
 .time { white-space: nowrap; font-variant-numeric: tabular-nums }
 .logs td, .waterfall td { padding: .15rem .5rem; font-size: .9rem }
-.logs details, .waterfall details { margin: 0 }
+td > details { margin: 0 }
 tr.warn .level { color: var(--warn) }
 tr.error .level, tr.fatal .level, .bad { color: var(--bad) }
 mark { background: #facc15; color: #000 }
@@ -74,7 +78,6 @@ mark { background: #facc15; color: #000 }
 .facets strong { min-width: 5rem }
 .facets a { text-decoration: none; overflow-wrap: anywhere }
 .facets a[aria-current] { border-color: currentColor }
-.facets small { opacity: .75 }
 rect { fill: var(--accent) }
 rect.error { fill: var(--bad) }
 .waterfall .timeline { width: 40% }
@@ -82,12 +85,23 @@ rect.error { fill: var(--bad) }
 td.timeline { background: linear-gradient(to right, var(--line) 1px, transparent 1px) content-box; background-size: 25% 100% }
 .ticks { display: grid; grid-template-columns: repeat(4, minmax(0, 1fr)); font-size: .8rem; font-weight: normal; white-space: nowrap }
 .ticks > span { border-left: 1px solid var(--line); padding-left: .2rem; display: flex; gap: .2rem; justify-content: space-between }
-@media (max-width: 45rem) { .ticks { display: none } }
 .missing td.timeline { background: repeating-linear-gradient(135deg, var(--line) 0 1px, transparent 1px 8px) }
 .missing td:first-child { border-left: .25rem solid var(--bad) }
 caption { text-align: left; font-weight: bold; font-size: .85rem; padding-top: .5rem }
 .fields td span { margin-left: .6rem; font-size: .8rem; white-space: nowrap }
 .fields th { width: 30%; font-weight: normal; opacity: .75 }
-${depths}
+${depthsBy(0.75)}
 ${serviceFills}
+@media (max-width: 45rem) {
+  main { overflow-x: auto }
+  th, td { padding: .3rem .25rem; min-width: 6rem }
+  .logs td, .waterfall td { padding: .15rem .25rem }
+  .logs td, .logs th, .logs .service, .waterfall td, .fields td { min-width: 0 }
+  .time { white-space: normal }
+  .logs .time { min-width: 6.5rem }
+  .fields th, .fields td { display: block; width: auto }
+  .timeline .bar { min-width: 3rem }
+  .ticks { display: none }
+  ${depthsBy(0.2)}
+}
 `

@@ -12,6 +12,7 @@ import {
   choice,
   field,
   listed,
+  nothingFits,
   pager,
   rangeFields,
   readAsked,
@@ -93,7 +94,7 @@ function resultsOf(asked: Asked, answer: TraceSearchAnswer, nowMs: number): Html
   return html`${about(answer)} ${found === undefined ? html`` : html`<p class="note">${found.of} over time</p>`}
   ${found === undefined ? html`` : histogram({ ...drawn, bars: found.buckets })}
   ${facetRow({ path, conditions, groups: facetGroups, facets, noun: found?.of ?? 'traces' })}
-  ${traces.length === 0 ? html`<p>No trace fits.</p>` : traceTable(traces, coloursOf(traces))}${pager(path, asked, answer.next_cursor)}`
+  ${traces.length === 0 ? nothingFits(path, asked, 'trace') : traceTable(traces, coloursOf(traces))}${pager(path, asked, answer.next_cursor)}`
 }
 
 async function sendTraces(ctx: Context, app: AppContext): Promise<void> {
@@ -102,10 +103,15 @@ async function sendTraces(ctx: Context, app: AppContext): Promise<void> {
   const result = await app.searches.traces(sessionHere(ctx).workspaceId, searchOf(asked, { limit, ...include }))
   if (!result.ok) {
     const { body, status } = searchRefusal(ctx, result.error, asked.conditions.get('q') ?? '')
-    return sendSessionPage(ctx, app, { title: 'Traces', body: html`${formOf(asked, undefined)}${body}`, status })
+    return sendSessionPage(ctx, app, {
+      title: 'Traces',
+      about: asked.conditions.get('q') ?? '',
+      body: html`${formOf(asked, undefined)}${body}`,
+      status,
+    })
   }
   const body = html`${formOf(asked, result.value.facets)}${resultsOf(asked, result.value, app.clock())}`
-  await sendSessionPage(ctx, app, { title: 'Traces', body })
+  await sendSessionPage(ctx, app, { title: 'Traces', about: asked.conditions.get('q') ?? '', body })
 }
 
 /** Trace search as a page. */

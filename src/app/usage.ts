@@ -23,7 +23,7 @@ const reasons = new Map([
 function table(caption: string, heads: readonly string[], rows: readonly Html[]): Html {
   if (rows.length === 0) return html``
   return html`<h2>${caption}</h2>
-    <table>
+    <table class="figures">
       <thead>
         <tr>
           ${heads.map((head) => html`<th scope="col">${head}</th>`)}

@@ -1,7 +1,7 @@
 import { parseRfc3339Ns } from '#src/lib/time.ts'
 import type { CorrelationAnswer } from '#src/query/searches.ts'
 import { fieldTable } from './field-table.ts'
-import { formatDuration, timeOf } from './format.ts'
+import { cut, formatDuration, timeOf } from './format.ts'
 import { html, type Html } from './html.ts'
 import type { ColourOf } from './service-colours.ts'
 import { createSpanLinks, noSpanLinks, type SpanLinks } from './span-links.ts'
@@ -19,6 +19,9 @@ const reasons: Readonly<Record<MissingSpan['reason'], string>> = {
   rejected_invalid: 'it was rejected: its ids were not valid',
   rejected_entitlement: 'it was rejected: the plan did not include it',
 }
+
+/** Of a name in a row; its details have all of it. */
+const nameCharactersMax = 120
 
 /** A page of a thousand spans must stay one: so far, values have links. */
 const linkedCharactersMax = 3_000_000
@@ -78,8 +81,8 @@ function spanRow(row: Extract<TreeRow, { kind: 'span' }>, { scale, colourOf }: D
     <td class="d${Math.min(depth, depthMax)}">
       <details>
         <summary>
-          <strong class="${colourOf(span.service)}">${span.service}</strong>
-          ${span.name}${isError ? html` <span class="mark bad">error</span>` : html``}
+          <strong class="${colourOf(span.service)}">${cut(span.service, nameCharactersMax)}</strong>
+          ${cut(span.name, nameCharactersMax)}${isError ? html` <span class="mark bad">error</span>` : html``}
         </summary>
         ${parentIsElsewhere ? html`<p class="note">Its parent is on another page.</p>` : html``}${detailsOf(span, linksOf)}
       </details>

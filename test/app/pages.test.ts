@@ -69,7 +69,7 @@ describe('pages', () => {
       const answer = await browser.get(path)
       expect(answer.status, path).to.equal(404)
       expect(answer.headers.get('content-type'), path).to.equal('text/html; charset=utf-8')
-      expect(answer.text, path).to.include(`There is nothing at ${path}.`)
+      expect(answer.text, path).to.include(`There is nothing at ${path}.`).and.include('<a href="/app">')
       const program = await browser.get(path, { accept: '*/*' })
       expect([program.status, program.headers.get('content-type')], path).to.deep.equal([
         404,
@@ -90,7 +90,7 @@ describe('pages', () => {
       expect(
         [...page.text.matchAll(/(?:src|href|action)="([^"]*)"/g)].map(([, to]) => to?.[0]),
         path,
-      ).to.satisfy((starts: string[]) => starts.every((start) => start === '/'))
+      ).to.satisfy((starts: string[]) => starts.every((start) => start === '/' || start === '#'))
       expect(page.text).to.not.match(/<script(?! type="module" src="\/app\/\w+\.js"><\/script>)| style="| on\w+="/)
       expect(page.headers.get('content-security-policy')).to.include("default-src 'none'").and.not.include('unsafe')
     }

@@ -76,6 +76,30 @@ describe('search pages', () => {
       expect((await browser.get('/app/logs?colour=red')).status).to.equal(400)
     })
 
+    it('keep the lines of a stack trace apart, in the message and in fields', async () => {
+      const lines = 'Error: no\n    at pay (shop.js:1:1)'
+      await site.index(logs(1, { message: lines, fields: { stack: lines, one: 'line\n' } }))
+      const { text } = await browser.get('/app/logs')
+      expect(text.split(`<pre>${lines}</pre>`)).to.have.length(3)
+      expect(text).to.not.match(/<pre>\s*line/)
+    })
+
+    it('without a message are told by their fields', async () => {
+      await site.index(logs(1, { message: '', fields: { order: 7n, paid: false } }))
+      const [, summary] = /<summary>([\s\S]*?)<\/summary>/.exec((await browser.get('/app/logs')).text) ?? []
+      expect(summary).to.include('{&quot;order&quot;:7,&quot;paid&quot;:false}')
+    })
+
+    it('that are not found are looked for further back', async () => {
+      await site.index(logs(1, { message: 'long ago', timeNs: noonNs - 72n * 3_600_000n * msNs }))
+      const none = (await browser.get('/app/logs?q=ago&from=-1h&to=now')).text
+      expect(none).to.include('No log record fits.').and.include('href="/app/connect"')
+      const wider = linkNamed(none, 'Look through the last 30 days') ?? ''
+      expect((await browser.get(wider)).text).to.include('long <mark>ago</mark>')
+      const nowhere = (await browser.get('/app/logs?q=never&from=-30d')).text
+      expect(linkNamed(nowhere, 'Look through the last 30 days')).to.equal(undefined)
+    })
+
     it('that arrive later come as rows, once each', async () => {
       await site.index(logs(1, { message: 'early' }))
       const { text } = await browser.get('/app/logs')
@@ -184,9 +208,34 @@ describe('search pages', () => {
       expect([...deep.matchAll(/<\/strong>\s+operation c\d+\s*<\/summary>/g)]).to.have.length(60)
     })
 
+    it('of which no span came have no timeline, and say who names them', async () => {
+      await site.index(logs(1, { message: 'alone', trace: 't' }))
+      const { text } = await browser.get(`/app/trace/${traceIdOf('t')}`)
+      expect(text).to.include('no span received').and.include('alone').and.not.include('class="waterfall"')
+    })
+
+    it('are told from each other by their tabs, as searches and ids are', async () => {
+      await site.index(spans(1, { id: 'one', name: 'GET <b>', sessionId: 's-1' }))
+      const titleOf = async (path: string) => /<title>([^<]*)/.exec((await browser.get(path)).text)?.[1]
+      expect(await titleOf(`/app/trace/${traceIdOf('t')}`)).to.equal('checkout GET &lt;b&gt; · Trace · Throughline')
+      expect(await titleOf('/app/logs?q=declined')).to.equal('declined · Logs · Throughline')
+      expect(await titleOf('/app/traces')).to.equal('Traces · Throughline')
+      expect(await titleOf('/app/find?id=nobody')).to.equal('nobody · Found · Throughline')
+      expect((await browser.get('/app/find?id=s-1')).text).to.include('By the id <code>s-1</code>')
+    })
+
+    it('have names that leave room for others', async () => {
+      await site.index(spans(1, { id: 'one', name: 'n'.repeat(500) }))
+      const { text } = await browser.get(`/app/trace/${traceIdOf('t')}`)
+      expect(/<summary>([\s\S]*?)<\/summary>/.exec(text)?.[1]).to.include(`${'n'.repeat(120)} … (380 more characters)`)
+      expect(text).to.include('n'.repeat(500))
+    })
+
     it('that nobody has seen are not found, and nonsense is no id', async () => {
       await site.index(spans(1, { id: 'one' }))
-      expect((await browser.get(`/app/trace/${traceIdOf('never')}`)).status).to.equal(404)
+      const never = await browser.get(`/app/trace/${traceIdOf('never')}`)
+      expect(never.status).to.equal(404)
+      expect(never.text).to.include('has never seen').and.include('href="/app/usage"')
       expect((await browser.get('/app/trace/nonsense')).status).to.equal(400)
       expect((await browser.get('/app/find')).text).to.include('name="id"')
     })

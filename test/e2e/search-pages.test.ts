@@ -2,20 +2,20 @@ import { expect } from 'chai'
 import type { Browser, Page } from 'playwright-core'
 import { complaintsOf, launchChromium, openTab } from '../support/browser.ts'
 import { post } from '../support/client.ts'
-import { removeFolder, startServer, type Server } from '../support/server.ts'
+import { borrowServer, type LentServer } from '../support/lent-server.ts'
 
 const attack = '<img src=x onerror="document.title=\'owned\'"><script>document.title="owned"</script>'
 const traceId = '5b8efff798038103d269b633813fc60c'
 
 describe('search pages in a browser', () => {
-  let server: Server
+  let server: LentServer
   let browser: Browser
   let tab: Page
   let complaints: readonly string[]
   const dialogs: string[] = []
 
   before(async () => {
-    server = await startServer()
+    server = await borrowServer()
     browser = await launchChromium()
     tab = await openTab(browser, { baseURL: server.baseUrl })
     complaints = complaintsOf(tab)
@@ -27,8 +27,7 @@ describe('search pages in a browser', () => {
   })
   after(async () => {
     await browser.close()
-    await server.stop()
-    await removeFolder(server.dataFolder)
+    await server.giveBack()
   })
   afterEach(async () => {
     expect([...complaints, ...dialogs]).to.deep.equal([])
@@ -101,6 +100,58 @@ describe('search pages in a browser', () => {
     for (const summary of await tab.locator('summary').all()) await summary.click()
     expect(await tab.locator('.waterfall').innerText()).to.include(attack)
     expect(await tab.locator('main img, main script').count()).to.equal(0)
+  })
+
+  it('are not wider than a small screen, whatever they show', async () => {
+    const id = '5b8efff798038103d269b633813fc60d'
+    const long = 'a-name-without-end-'.repeat(10)
+    const resource = { attributes: [{ key: 'service.name', value: { stringValue: long } }] }
+    const [time, idOf] = [`${Date.now()}000000`, (n: number) => n.toString(16).padStart(16, '0')]
+    const spans = Array.from({ length: 30 }, (_, n) => {
+      return { traceId: id, spanId: idOf(n + 1), parentSpanId: n === 0 ? '' : idOf(n), name: long + long }
+    }).map((span) => ({ ...span, startTimeUnixNano: time, endTimeUnixNano: time }))
+    const body = JSON.stringify({ resourceSpans: [{ resource, scopeSpans: [{ spans }] }] })
+    expect((await post(server, '/api/traces/v1/otlp', server.firstRun.keys.tracing, body, json)).status).to.equal(200)
+    await sendLogs({ message: long.repeat(5), service: long, trace_id: id, level: 'error', [long]: long })
+    const viewport = { width: 390, height: 844 }
+    const storageState = await tab.context().storageState()
+    const page = await openTab(browser, { baseURL: server.baseUrl, viewport, storageState })
+    const isWhole = async (): Promise<boolean> =>
+      (await page.locator('.waterfall .d24').count()) > 0 && (await page.locator('.logs summary').count()) > 0
+    do await page.goto(`/app/trace/${id}`)
+    while (!(await isWhole()))
+    for (const path of [
+      `/app/trace/${id}`,
+      '/app/logs',
+      '/app',
+      '/app/connect',
+      '/app/keys',
+      '/app/usage',
+      '/app/audit',
+    ]) {
+      await page.goto(path)
+      for (const summary of await page.locator('.logs summary').all()) await summary.click()
+      // A table of many columns may be moved under the head of its page; what is looked at most has no need of it.
+      const isToFit = /trace|logs/.test(path)
+      const wide = await page
+        .locator(isToFit ? 'html, main' : 'html')
+        .evaluateAll((all) =>
+          all.filter(({ scrollWidth, clientWidth }) => scrollWidth > clientWidth).map(({ tagName }) => tagName),
+        )
+      expect(wide, path).to.deep.equal([])
+    }
+    await page.context().close()
+  })
+
+  it('lead past their head by the keyboard', async () => {
+    await tab.goto('/app/logs')
+    await tab.keyboard.press('Tab')
+    expect(
+      await tab.getByRole('link', { name: 'Skip to the content' }).evaluate((link) => link.matches(':focus')),
+    ).to.equal(true)
+    await tab.keyboard.press('Enter')
+    await tab.keyboard.press('Tab')
+    expect(await tab.getByRole('searchbox').evaluate((box) => box.matches(':focus'))).to.equal(true)
   })
 
   it('work without scripts', async () => {
