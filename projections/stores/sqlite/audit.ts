@@ -1,19 +1,17 @@
-import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs'
+import { existsSync, mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import type { IndexAudit, Part } from '../../index-audit.ts'
 import type { IndexName } from '../../index-store.ts'
-import { workspacesIn } from './build-folders.ts'
+import { namesIn, workspacesIn } from './build-folders.ts'
 import { openDatabaseToAudit } from './database.ts'
 import { freezeFile } from './frozen-part.ts'
 import { dayOfFile, tablesOf, workspaceFolder, type Tables } from './layout.ts'
 import { openMetaToRead, readMeta } from './meta.ts'
 
 /** None where the workspace was erased meanwhile. */
-function daysOf(folder: string, index: IndexName, workspaceId: WorkspaceId): readonly string[] {
-  const path = workspaceFolder(folder, index, workspaceId)
-  return existsSync(path) ? readdirSync(path).flatMap((name) => dayOfFile(name) ?? []) : []
-}
+const daysOf = (folder: string, index: IndexName, workspaceId: WorkspaceId): readonly string[] =>
+  namesIn(workspaceFolder(folder, index, workspaceId)).flatMap((name) => dayOfFile(name) ?? [])
 
 function collectionsOf(folder: string, index: IndexName): readonly Tables[] {
   const database = openMetaToRead(folder, index)

@@ -17,12 +17,14 @@ function storedBuild(folder: string, index: IndexName): StoredBuild | undefined 
 
 /** The builds of a projection in a folder, by name; one that is only just being made is not among them. */
 export function storedBuilds(folder: string, projection: string): readonly StoredBuild[] {
-  const names = existsSync(folder) ? readdirSync(folder) : []
-  return names
+  return namesIn(folder)
     .filter((name) => isBuildOf(projection, name))
     .sort()
     .flatMap((index) => storedBuild(folder, index) ?? [])
 }
+
+/** What is in a folder; nothing when it is not there. */
+export const namesIn = (path: string): readonly string[] => (existsSync(path) ? readdirSync(path) : [])
 
 /** The workspaces that a build has folders of. */
 export function workspacesIn(folder: string, index: IndexName): readonly WorkspaceId[] {
@@ -60,6 +62,5 @@ export function removeDays(folder: string, files: readonly string[]): void {
 
 /** What a removal that was cut short has left. */
 export function removeDropped(folder: string): void {
-  const names = existsSync(folder) ? readdirSync(folder) : []
-  for (const name of names.filter(isDropped)) rmSync(join(folder, name), { recursive: true, force: true })
+  for (const name of namesIn(folder).filter(isDropped)) rmSync(join(folder, name), { recursive: true, force: true })
 }

@@ -1,18 +1,19 @@
-import { existsSync, mkdirSync, readdirSync } from 'node:fs'
+import { mkdirSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { PermanentError } from '#src/lib/failure.ts'
 import type { Position } from '#src/events/envelope.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
-import type { Checkpoint, EntryKey, IndexName, IndexWriter, WorkspaceEntries } from '../../index-store.ts'
+import type { Checkpoint, EntryKey, Heartbeat, IndexName, IndexWriter, WorkspaceEntries } from '../../index-store.ts'
 import { dayBefore } from '#src/lib/day.ts'
 import { daysReplaced, type Collection, type Entry, type Projection } from '../../projection.ts'
 import { shapeOf } from '../row.ts'
 import { openDatabase, transaction, type Database } from './database.ts'
 import { positionOf, readEntry, writeDay, type DayChanges, type Replaced, type Written } from './day-writer.ts'
-import { dropBuild, removeDays, removeDropped, storedBuilds } from './build-folders.ts'
+import { dropBuild, namesIn, removeDays, removeDropped, storedBuilds } from './build-folders.ts'
 import { dropDays } from './drop-days.ts'
 import { buildFolder, dayOfFile, layOutDay, layoutOf, tablesOf, workspaceFolder, type Shapes } from './layout.ts'
 import { openLive, readLive, readRoster, renewLive, writeLive, writeRoster } from './live.ts'
+import { createTermsMerger, type TermsMerger } from './merge-terms.ts'
 import { openMeta, openMetaToRead, readMeta, readShare, writeProgress, writeSafe, writeShare } from './meta.ts'
 import { createOpenFiles } from './open-files.ts'
 import { syncDatabases } from './sync-files.ts'
@@ -27,6 +28,8 @@ export type SqliteWriterOptions = Readonly<{
    * is the share's; readers are told nothing.
    */
   share?: string
+  /** Pages of postings of past days that are merged with a heartbeat, at most each second. */
+  mergedPagesMax?: number
 }>
 
 type Build = {
@@ -44,6 +47,7 @@ type Build = {
   created: Set<string>
   /** Days that each workspace has files for. */
   days: Map<WorkspaceId, Set<string>>
+  merger: TermsMerger
 }
 
 function filesWithWal(folder: string, index: IndexName): readonly string[] {
@@ -52,22 +56,28 @@ function filesWithWal(folder: string, index: IndexName): readonly string[] {
     .map((name) => join(folder, index, name.slice(0, -'-wal'.length)))
 }
 
-type Opened = Readonly<{ index: IndexName; projection: Projection; epoch: string; after: Position; share?: string }>
+type Opened = Readonly<{ index: IndexName; projection: Projection; epoch: string; after: Position }>
+type BuildOptions = Pick<SqliteWriterOptions, 'folder' | 'share' | 'mergedPagesMax'>
 
-function createBuild(folder: string, { index, projection, epoch, after, share }: Opened): Build {
+function createBuild(
+  { folder, share, mergedPagesMax }: BuildOptions,
+  { index, projection, epoch, after }: Opened,
+): Build {
   const all = Object.values(projection.collections) as unknown as readonly Collection[]
   const collections = new Map(
     all.map((collection) => [collection.name, { collection, tables: tablesOf(shapeOf(collection)) }]),
   )
   const shapes = Object.fromEntries([...collections].map(([name, { tables }]) => [name, tables.shape]))
   const meta = openMeta(folder, index, { epoch, shapes, after })
+  const merged = [...collections.values()].map(({ tables }) => tables)
+  const merger = createTermsMerger(folder, { index, collections: merged, pagesMax: mergedPagesMax })
   const ofAll = readMeta(meta)?.safe ?? 0
   const safe = Math.max(ofAll, share === undefined ? 0 : (readShare(meta, share) ?? 0))
   // A process that was killed may have left commits in WALs that are not on the disk.
   const left = filesWithWal(folder, index)
   syncDatabases(left, left)
   const sets = { unsynced: new Set<string>(), created: new Set<string>(), days: new Map<WorkspaceId, Set<string>>() }
-  return { index, epoch, shapes, collections, meta, written: safe, safe, syncedAt: 0, ...sets }
+  return { index, epoch, shapes, collections, meta, written: safe, safe, syncedAt: 0, ...sets, merger }
 }
 
 /** Everything written so far is put on the disk, and then the build's record says so. */
@@ -81,11 +91,16 @@ function syncBuild(build: Build, share: string | undefined): void {
   build.safe = build.written
 }
 
+/** Says how far the build is, and does some of what waits until there is nothing else to do. */
+function tell({ meta, merger }: Build, progress: Heartbeat): void {
+  writeProgress(meta, progress)
+  merger.turn(progress)
+}
+
 function daysOf(folder: string, build: Build, workspaceId: WorkspaceId): Set<string> {
   const known = build.days.get(workspaceId)
   if (known !== undefined) return known
-  const path = workspaceFolder(folder, build.index, workspaceId)
-  const names = existsSync(path) ? readdirSync(path) : []
+  const names = namesIn(workspaceFolder(folder, build.index, workspaceId))
   const days = new Set(names.flatMap((name) => dayOfFile(name) ?? []))
   build.days.set(workspaceId, days)
   return days
@@ -250,12 +265,8 @@ const createRosters = (
 })
 
 /** The writing side in a folder of SQLite files. It blocks while it works: run it in a thread of its own. */
-export function createSqliteIndexWriter({
-  folder,
-  limits,
-  syncEveryMs = 2_000,
-  share,
-}: SqliteWriterOptions): IndexWriter {
+export function createSqliteIndexWriter(options: SqliteWriterOptions): IndexWriter {
+  const { folder, limits, syncEveryMs = 2_000, share } = options
   const builds = new Map<IndexName, Build>()
   const files = createFiles(folder, limits.indexFilesOpenMax, builds)
   const live = openLive(folder)
@@ -267,8 +278,7 @@ export function createSqliteIndexWriter({
   }
   return {
     async open(index, projection, epoch, after = 0) {
-      const opened = { index, projection, epoch, after, ...(share === undefined ? {} : { share }) }
-      if (!builds.has(index)) builds.set(index, createBuild(folder, opened))
+      if (!builds.has(index)) builds.set(index, createBuild(options, { index, projection, epoch, after }))
       if (buildOf(index).epoch !== epoch) throw otherLog(index)
     },
     load: async (index, keys) => keys.map((key) => loadEntries(folder, files, buildOf(index), key)),
@@ -283,7 +293,7 @@ export function createSqliteIndexWriter({
     },
     async heartbeat(index, progress) {
       const build = buildOf(index)
-      if (share === undefined) writeProgress(build.meta, progress)
+      if (share === undefined) tell(build, progress)
       if (Math.abs(progress.at - build.syncedAt) < syncEveryMs) return
       syncBuild(build, share)
       build.syncedAt = progress.at

@@ -1,0 +1,159 @@
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { expect } from 'chai'
+import type { Digest } from '#projections/index-audit.ts'
+import type { IndexWriter } from '#projections/index-store.ts'
+import { createSqliteIndexAudit } from '#projections/stores/sqlite/audit.ts'
+import { createSqliteIndexReader } from '#projections/stores/sqlite/reader.ts'
+import { createSqliteIndexWriter } from '#projections/stores/sqlite/writer.ts'
+import {
+  acme,
+  createRandom,
+  day,
+  epoch,
+  fixture,
+  index,
+  lineEntry,
+  noonNs,
+  other,
+  scopeOf,
+  thingEntry,
+  write,
+} from '#test/support/index-fixture.ts'
+
+const limits = { indexFilesOpenMax: 8, patternExpansionsMax: 1_000 }
+const mergedPagesMax = 3
+const batches = 12
+const nextDay = '2026-11-22'
+const nextNoonMs = Date.parse(`${nextDay}T12:00:00Z`)
+const turnsMax = 500
+
+describe('the postings of a day that is over', () => {
+  let folder: string
+  let writer: IndexWriter
+
+  beforeEach(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'throughline-merge-'))
+    writer = createSqliteIndexWriter({ folder, limits, mergedPagesMax })
+    await writer.open(index, fixture, epoch)
+    await writer.promote('fixture', index)
+  })
+  afterEach(async () => {
+    await writer.close()
+    rmSync(folder, { recursive: true })
+  })
+
+  const fileOf = (onDay: string, workspaceId = acme): string => join(folder, index, workspaceId, `${onDay}.db`)
+  /** Of how many segments the pages are, as FTS5's own table has them. */
+  function segmentsIn(path: string, collection: string): number {
+    const database = new DatabaseSync(path, { readOnly: true })
+    try {
+      return Number(database.prepare(`SELECT count(DISTINCT segid) AS n FROM f_${collection}_idx`).get()?.['n'])
+    } finally {
+      database.close()
+    }
+  }
+
+  /** Each batch leaves a segment; words enough for pages of their own. */
+  async function writeBatches(onDay = day, workspaceId = acme, from = 0): Promise<void> {
+    const random = createRandom(7)
+    for (let batch = from; batch < from + batches; batch++) {
+      const position = batch + 1
+      const entries = Array.from({ length: 60 }, (_, each) => {
+        const text = Array.from({ length: 12 }, () => `word${random.below(5_000)}`).join(' ')
+        const timeNs = noonNs + BigInt(batch * 1_000 + each) * 1_000_000n
+        const line = lineEntry({ timeNs, text, level: 'info', size: each }, position, { day: onDay })
+        return { ...line, id: `${line.id.slice(0, -4)}${String(each).padStart(4, '0')}` }
+      })
+      const thing = thingEntry('thing', { note: `note ${batch}`, weight: batch }, position, { day: onDay })
+      await write(writer, [...entries, thing], position, workspaceId)
+    }
+  }
+
+  const beat = (at: number, position = batches, head = position): Promise<void> =>
+    writer.heartbeat(index, { position, head, at, caughtUpAt: at })
+
+  /** Beats of the clock until the day's lines are in one segment. */
+  async function beatUntilMerged(path: string): Promise<number> {
+    for (let turn = 1; turn <= turnsMax; turn++) {
+      await beat(nextNoonMs + turn * 1_000)
+      if (segmentsIn(path, 'lines') === 1) return turn
+    }
+    throw new Error(`not merged after ${turnsMax} turns`)
+  }
+
+  async function digestsOf(workspaceId = acme): Promise<readonly Digest[]> {
+    const audit = createSqliteIndexAudit({ folder })
+    const frozen = await audit.freeze(index, { workspaceId, day })
+    const digests = await frozen.digests()
+    await frozen.release()
+    await audit.close()
+    return digests
+  }
+  const found = async (word: string): Promise<readonly string[]> => {
+    const reader = createSqliteIndexReader({ folder, limits })
+    const filter = { kind: 'phrase', fields: ['message'], tokens: [word] } as const
+    const hits = await reader.search(scopeOf('lines'), { filter, orderBy: 'timeNs', direction: 'desc', limit: 1_000 })
+    await reader.close()
+    return hits.map(({ id }) => id)
+  }
+
+  it('become one segment, a little with each beat, and all is found as before', async () => {
+    await writeBatches()
+    expect(segmentsIn(fileOf(day), 'lines')).to.equal(batches)
+    const [before, digests] = [await found('word17'), await digestsOf()]
+    expect(before).not.to.deep.equal([])
+    expect(await beatUntilMerged(fileOf(day)), 'turns').above(2)
+    expect(await found('word17')).to.deep.equal(before)
+    expect(await digestsOf()).to.deep.equal(digests)
+  })
+
+  it('of every workspace, and those of today wait until tomorrow', async () => {
+    await writeBatches()
+    await writeBatches(day, other)
+    await writeBatches(nextDay, acme, batches)
+    await beatUntilMerged(fileOf(day, other))
+    await beatUntilMerged(fileOf(day))
+    for (let turn = 1; turn <= 50; turn++) await beat(nextNoonMs + turn * 1_000)
+    expect(segmentsIn(fileOf(nextDay), 'lines')).to.equal(batches)
+    const dayAfterMs = nextNoonMs + 86_400_000
+    for (let turn = 1; turn <= turnsMax && segmentsIn(fileOf(nextDay), 'lines') > 1; turn++) {
+      await beat(dayAfterMs + turn * 1_000)
+    }
+    expect(segmentsIn(fileOf(nextDay), 'lines')).to.equal(1)
+  })
+
+  it('wait while the build is behind, and no second beat within a second does more', async () => {
+    await writeBatches()
+    for (let turn = 1; turn <= 100; turn++) await beat(nextNoonMs + turn * 1_000, batches, batches + 1)
+    expect(segmentsIn(fileOf(day), 'lines')).to.equal(batches)
+    for (let turn = 1; turn <= 100; turn++) await beat(nextNoonMs + turn)
+    expect(segmentsIn(fileOf(day), 'lines')).above(1)
+  })
+
+  it('may be written to in between: all of it is found', async () => {
+    await writeBatches()
+    for (let turn = 1; turn <= 3; turn++) await beat(nextNoonMs + turn * 1_000)
+    await writeBatches(day, acme, batches)
+    const [before, digests] = [await found('word17'), await digestsOf()]
+    await beatUntilMerged(fileOf(day))
+    expect(await found('word17')).to.deep.equal(before)
+    expect(await digestsOf()).to.deep.equal(digests)
+  })
+
+  it('of a file that has gone, or is damaged, are left alone, and others are merged all the same', async () => {
+    await writeBatches()
+    await writeBatches(day, other)
+    await beat(nextNoonMs)
+    await writer.close()
+    writeFileSync(fileOf('2026-11-19'), 'no database')
+    writer = createSqliteIndexWriter({ folder, limits, mergedPagesMax })
+    await writer.open(index, fixture, epoch)
+    await beat(nextNoonMs + 1_000)
+    await writer.eraseWorkspace(index, other, 2 * batches)
+    await beatUntilMerged(fileOf(day))
+    expect(readdirSync(join(folder, index))).not.to.include('other')
+  })
+})
