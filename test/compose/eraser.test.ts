@@ -95,6 +95,33 @@ describe('the eraser of a process that folds', () => {
     expect((await readAll(logOf(acme))).filter(isErasure)).to.have.length(2)
   })
 
+  it('looks ever more rarely where nothing comes, each hour at least, and often again where something came', async () => {
+    const log = logOf(acme) as { isLeft: Stream['isLeft'] }
+    const { isLeft } = log
+    let looks = 0
+    log.isLeft = (id) => {
+      looks++
+      return isLeft(id)
+    }
+    const minutes = async (count: number): Promise<number> => {
+      const before = looks
+      for (let n = 0; n < count; n++) await tick(60)
+      return looks - before
+    }
+    erased.push({ id: acme, name: 'acme', position: 1 })
+    await tick()
+    const first = await minutes(5)
+    await minutes(5 * 60)
+    const later = await minutes(5)
+    expect(later).below(first)
+    await append(acme, 'late')
+    await minutes(61)
+    expect(await left(acme)).to.deep.equal([])
+    await append(acme, 'later')
+    await minutes(2)
+    expect(await left(acme)).to.deep.equal([])
+  })
+
   it('does not keep a process from ending, and does the rest when it is started again', async () => {
     const log = logOf(acme) as { erase: Stream['erase'] }
     const { erase } = log

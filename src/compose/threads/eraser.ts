@@ -4,6 +4,7 @@ import { projections } from '#projections/registry.ts'
 import { explain } from '#src/compose/failure.ts'
 import type { Directory } from '#src/directory/create-directory.ts'
 import { partitionNumber } from '#src/events/partition.ts'
+import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { present } from '#src/lib/assert.ts'
 import type { Clock } from '#src/lib/clock.ts'
 import { inTime } from '#src/lib/in-time.ts'
@@ -22,8 +23,12 @@ export type EraserOptions = Readonly<{
   onFailure?: (error: unknown) => void
 }>
 
-/** While nothing changes, how often it is looked whether more of an erased workspace came, and how soon a failure is tried again. */
+/**
+ * While nothing changes, how often it is looked whether more of an erased workspace came: of one that was found clean a while ago only after
+ * as long again, at least each hour. How soon a failure is tried again.
+ */
 const lookEveryMs = 60_000
+const lookEveryMsMax = 3_600_000
 const retryMs = 5_000
 const tickMs = 500
 /** Of a long log it takes minutes, and may be broken off anywhere: nobody who is to end waits for that. */
@@ -31,6 +36,9 @@ const endPatienceMs = 1_000
 
 const report = (error: unknown): void =>
   console.error(`a workspace could not be erased, and is tried again: ${explain(error)}`)
+
+/** Since when nothing was found of a workspace, and when it is looked for again. */
+type Clean = Readonly<{ sinceMs: number; dueAt: number }>
 
 /** What the directory says is erased goes from the logs that this process folds. A log stays open once it was needed. */
 function createSweep({ directory, folded, partitions, openLog, clock }: EraserOptions, isLeft: () => boolean) {
@@ -46,6 +54,20 @@ function createSweep({ directory, folded, partitions, openLog, clock }: EraserOp
     }
   }
   const newId = (): string => randomBytes(16).toString('hex')
+  const clean = new Map<WorkspaceId, Clean>()
+  /** Whether nothing is left of it. */
+  async function erase(id: WorkspaceId, partition: string): Promise<boolean> {
+    const before = clean.get(id)
+    if (before !== undefined && clock() < before.dueAt) return true
+    clean.delete(id)
+    const stream = await logOf(partition)
+    const sinceMs = (await stream.isLeft(id)) ? undefined : before?.sinceMs
+    if (!(await eraseWorkspace({ stream, projections, clock, newId }, id))) return false
+    const now = clock()
+    const cleanMs = now - (sinceMs ?? now)
+    clean.set(id, { sinceMs: now - cleanMs, dueAt: now + Math.min(Math.max(cleanMs, lookEveryMs), lookEveryMsMax) })
+    return true
+  }
   return {
     /** False when more is to be done soon. */
     async run(): Promise<boolean> {
@@ -54,8 +76,8 @@ function createSweep({ directory, folded, partitions, openLog, clock }: EraserOp
       for (const { id } of directory.erasedWorkspaces()) {
         if (isLeft()) return false
         const partition = String(partitionNumber(id, partitions))
-        if (!mine.has(partition)) continue
-        isClean = (await eraseWorkspace({ stream: await logOf(partition), projections, clock, newId }, id)) && isClean
+        if (mine.has(partition)) isClean = (await erase(id, partition)) && isClean
+        else clean.delete(id)
       }
       return isClean
     },
@@ -68,7 +90,7 @@ function createSweep({ directory, folded, partitions, openLog, clock }: EraserOp
 
 /**
  * Erases from the logs what the directory says is no more: at the start, when the directory or this process's share of the partitions
- * changes, and once a minute, for what a process that had not heard of it has appended. So what a command line was killed at is done.
+ * changes, and from time to time, for what a process that had not heard of it has appended. So what a command line was killed at is done.
  */
 export function createEraser(options: EraserOptions): Readonly<{ start(): void; stop(): Promise<void> }> {
   const { directory, folded, clock, timers = systemTimers, onFailure = report } = options
