@@ -7,7 +7,7 @@ import { elasticsearchImage } from './images.ts'
 import { elasticsearchProbe } from './probe.ts'
 
 /** An Elasticsearch in a container: see `startNativeElasticsearch`. */
-export async function startDockerElasticsearch(heap: string): Promise<Engine> {
+export async function startDockerElasticsearch(jvmOptions: string): Promise<Engine> {
   const client = await getContainerRuntimeClient()
   const password = randomBytes(16).toString('hex')
   return onFreePorts(1, ([port = 0]) => {
@@ -16,7 +16,7 @@ export async function startDockerElasticsearch(heap: string): Promise<Engine> {
       .withExposedPorts({ container: 9200, host: port })
       .withEnvironment({
         ELASTIC_PASSWORD: password,
-        ES_JAVA_OPTS: `-Xms${heap} -Xmx${heap}`,
+        ES_JAVA_OPTS: jvmOptions,
         'discovery.type': 'single-node',
         'xpack.security.http.ssl.enabled': 'false',
         'xpack.ml.enabled': 'false',

@@ -79,7 +79,7 @@ function settings(folder: string, [http, transport]: readonly number[]): string 
 }
 
 /** The server keeps its configuration beside its programs and must own all of it: each gets a copy of its own. */
-function prepare(brought: string, folder: string, ports: readonly number[], heap: string): Launch {
+function prepare(brought: string, folder: string, ports: readonly number[], jvmOptions: string): Launch {
   const home = join(folder, 'home')
   cpSync(join(brought, 'home'), home, { recursive: true })
   writeFileSync(join(home, 'config', 'elasticsearch.yml'), settings(folder, ports))
@@ -95,14 +95,16 @@ function prepare(brought: string, folder: string, ports: readonly number[], heap
       HOME: folder,
       ES_JAVA_HOME: javaHome(),
       ES_TMPDIR: join(folder, 'temporary'),
+      // Of the program that starts the server, which leaves files in its temporary folder.
+      CLI_JAVA_OPTS: `-XX:TieredStopAtLevel=1 -Djava.io.tmpdir=${join(folder, 'temporary')}`,
       // No log of garbage collections, no dump of a heap, no index of roles (which needs a module that is not here).
-      ES_JAVA_OPTS: `-Xms${heap} -Xmx${heap} -Xlog:disable -Xlog:all=warning:stderr -XX:-HeapDumpOnOutOfMemoryError -Des.queryable_built_in_roles_enabled=false`,
+      ES_JAVA_OPTS: `${jvmOptions} -Xlog:disable -Xlog:all=warning:stderr -XX:-HeapDumpOnOutOfMemoryError -Des.queryable_built_in_roles_enabled=false`,
     },
   }
 }
 
 /** An Elasticsearch of one node with security on, for the user `elastic`. */
-export async function startNativeElasticsearch(heap: string): Promise<Engine> {
+export async function startNativeElasticsearch(jvmOptions: string): Promise<Engine> {
   const brought = await bringElasticsearch()
   const password = readFileSync(join(brought, 'password'), 'utf8')
   return onFreePorts(2, (ports) =>
@@ -110,7 +112,7 @@ export async function startNativeElasticsearch(heap: string): Promise<Engine> {
       name: 'elasticsearch',
       url: `http://elastic:${password}@127.0.0.1:${ports[0]}`,
       probe: elasticsearchProbe(`127.0.0.1:${ports[0]}`, `elastic:${password}`),
-      launch: (folder) => prepare(brought, folder, ports, heap),
+      launch: (folder) => prepare(brought, folder, ports, jvmOptions),
     }),
   )
 }

@@ -43,7 +43,7 @@ describe('a cluster under load', function () {
 
   before(async function () {
     this.timeout(enginesTimeoutMs)
-    const engines = await startTogether([startNats(), startElasticsearch()])
+    const engines = await startTogether([startNats(), startElasticsearch({ isBrief: true })])
     ;[nats, elasticsearch] = engines as [Engine, Engine]
     fleet = await createFleet(
       { ingest: 2, project: 2, query: 2 },

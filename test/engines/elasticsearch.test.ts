@@ -9,7 +9,7 @@ describe('the Elasticsearch that we bring', function () {
   this.timeout(enginesTimeoutMs)
   let engine: Engine
   before(async () => {
-    engine = await startElasticsearch()
+    engine = await startElasticsearch({ isBrief: true })
   })
   after(() => engine.remove())
 

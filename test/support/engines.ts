@@ -17,7 +17,9 @@ const once = (bring: () => Promise<string>): (() => Promise<string>) => {
 export const natsEngine = once(async () => given('NATS_URL') ?? (await startNats()).url)
 
 /** The address of the Elasticsearch that tests share. Takes some 15 seconds, or a minute where it is downloaded first. */
-export const elasticsearchEngine = once(async () => given('ELASTICSEARCH_URL') ?? (await startElasticsearch()).url)
+export const elasticsearchEngine = once(
+  async () => given('ELASTICSEARCH_URL') ?? (await startElasticsearch({ isBrief: true })).url,
+)
 
 export type Engines = Readonly<{ natsUrl: string; elasticsearchUrl: string }>
 
