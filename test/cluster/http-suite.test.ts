@@ -5,7 +5,10 @@ import { basename } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { expect } from 'chai'
 import { present } from '#src/lib/assert.ts'
+import { clusterAt } from '../support/clusters.ts'
 import { engines, enginesTimeoutMs } from '../support/engines.ts'
+import type { LentCluster } from '../support/lent-server.ts'
+import { removeFolder, startServer } from '../support/server.ts'
 import { longOnTheCluster, notOnTheCluster } from './not-on-the-cluster.ts'
 
 const isLong = process.env['SOAK'] === '1'
@@ -16,7 +19,7 @@ const isMet = (name: string): boolean =>
   !Object.hasOwn(notOnTheCluster, name) && (isLong || !Object.hasOwn(longOnTheCluster, name))
 
 type Ran = Readonly<{ code: number | null; out: string; errors: string }>
-type Runs = Readonly<{ of(file: string): Promise<Ran>; stop(): void }>
+type Runs = Readonly<{ of(file: string): Promise<Ran>; end(): Promise<void> }>
 
 async function run(file: string, env: NodeJS.ProcessEnv, signal: AbortSignal): Promise<Ran> {
   const argv = ['node_modules/mocha/bin/mocha.js', '--exit', '--reporter', 'dot', file]
@@ -27,26 +30,55 @@ async function run(file: string, env: NodeJS.ProcessEnv, signal: AbortSignal): P
   return { code, out, errors }
 }
 
+/** A cluster that files of the suite use one after the other, each in workspaces of its own. */
+async function startCluster() {
+  const cluster = await startServer({ form: 'cluster' })
+  const { baseUrl, dataFolder, output } = cluster
+  const { environment } = present(clusterAt(dataFolder), 'it is a cluster')
+  return {
+    lent: { baseUrl, environment } satisfies LentCluster,
+    output,
+    remove: async () => {
+      await cluster.stop()
+      await removeFolder(dataFolder)
+    },
+  }
+}
+
 /** Runs them in their order, as many at once as there are processors but at most two: mostly they wait for the index. */
 function runAll(files: readonly string[], env: NodeJS.ProcessEnv): Runs {
   const stopping = new AbortController()
   const runs = new Map(files.map((file) => [file, Promise.withResolvers<Ran>()]))
   const waiting = [...runs]
-  const next = async (): Promise<void> => {
-    for (let one = waiting.shift(); one !== undefined && !stopping.signal.aborted; one = waiting.shift()) {
-      one[1].resolve(await run(one[0], env, stopping.signal))
+  const runLane = async (): Promise<void> => {
+    const { lent, output, remove } = await startCluster()
+    try {
+      for (let one = waiting.shift(); one !== undefined && !stopping.signal.aborted; one = waiting.shift()) {
+        const [file, { resolve }] = one
+        const from = output.length
+        const ran = await run(file, { ...env, LENT_CLUSTER: JSON.stringify(lent) }, stopping.signal)
+        resolve({ ...ran, errors: [ran.errors, ...output.slice(from)].join('\n') })
+      }
+    } finally {
+      await remove()
     }
   }
-  for (let lane = 0; lane < Math.min(2, availableParallelism()); lane++) void next()
+  const lanes = Array.from({ length: Math.min(2, availableParallelism()) }, runLane)
+  const failed = Promise.all(lanes).then(() => new Promise<never>(() => undefined))
+  failed.catch(() => undefined)
   return {
-    of: (file) => present(runs.get(file), 'it is one of them').promise,
-    stop: () => stopping.abort(),
+    of: (file) => Promise.race([present(runs.get(file), 'it is one of them').promise, failed]),
+    end: async () => {
+      // Where only some of them were asked for.
+      stopping.abort()
+      await Promise.allSettled(lanes)
+    },
   }
 }
 
 /**
- * Each file is run by a mocha of its own, so that nothing in it has to know which form it meets, and has a cluster of its own on the
- * engines that all share.
+ * Each file is run by a mocha of its own, so that nothing in it has to know which form it meets. Those that only borrow a server have
+ * workspaces of their own in a cluster that runs from file to file; those that start one have a cluster of their own.
  */
 describe('the HTTP test suite, on the cluster', () => {
   const met = all.filter((file) => isMet(basename(file)))
@@ -57,8 +89,10 @@ describe('the HTTP test suite, on the cluster', () => {
     const given = { TEST_NATS_URL: natsUrl, TEST_ELASTICSEARCH_URL: elasticsearchUrl }
     runs = runAll(met, { ...process.env, ...given, THROUGHLINE_FORM: 'cluster' })
   })
-  // Where only some of them were asked for.
-  after(() => runs.stop())
+  after(function () {
+    this.timeout(enginesTimeoutMs)
+    return runs.end()
+  })
 
   it('leaves out only files that are there, each for a reason', () => {
     const names = new Set(all.map((file) => basename(file)))

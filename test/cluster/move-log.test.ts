@@ -11,7 +11,8 @@ import { formatTimeNs } from '#src/lib/time.ts'
 import { stringifyJson, type JsonObject } from '#src/lib/json.ts'
 import { askApi } from '#streams/jetstream/api.ts'
 import { connectNats, type Nats } from '#streams/jetstream/connect.ts'
-import { cli, createTenant, type Tenant } from '../support/cli.ts'
+import { cli } from '../support/cli.ts'
+import { createTenant, type Tenant } from '../support/tenant.ts'
 import {
   at,
   cookieOf,

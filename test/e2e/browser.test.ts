@@ -2,16 +2,16 @@ import { expect } from 'chai'
 import type { Browser } from 'playwright-core'
 import { launchChromium, openTab, serveSite, type Site } from '../support/browser.ts'
 import { at, listOf, signIn, untilIndexed, type Reader } from '../support/client.ts'
-import { removeFolder, startServer, type Server } from '../support/server.ts'
+import { borrowServer, type LentServer } from '../support/lent-server.ts'
 
 describe('the browser SDK in Chromium', () => {
-  let server: Server
+  let server: LentServer
   let shop: Site
   let browser: Browser
   let reader: Reader
 
   before(async () => {
-    server = await startServer()
+    server = await borrowServer()
     reader = await signIn(server.baseUrl, server.firstRun.sign_in)
     shop = await serveSite('faro-page.js')
     browser = await launchChromium()
@@ -19,8 +19,7 @@ describe('the browser SDK in Chromium', () => {
   after(async () => {
     await browser.close()
     shop.close()
-    await server.stop()
-    await removeFolder(server.dataFolder)
+    await server.giveBack()
   })
 
   it('Faro delivers logs, errors, events, measurements and spans, joined by session and trace', async () => {

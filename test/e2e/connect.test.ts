@@ -9,29 +9,29 @@ import { build } from 'esbuild'
 import type { Browser } from 'playwright-core'
 import { bringPython } from '../../infra/launch/python.ts'
 import { complaintsOf, launchChromium, openTab } from '../support/browser.ts'
-import { cli, createTenant } from '../support/cli.ts'
+import { cli } from '../support/cli.ts'
+import { createTenant } from '../support/tenant.ts'
 import { listOf, post, signIn, untilIndexed, type Reader } from '../support/client.ts'
 import { follow, stepsIn, type ShownStep } from '../support/follow-guide.ts'
 import { runProgram } from '../support/run-program.ts'
-import { removeFolder, startServer, type Server } from '../support/server.ts'
+import { borrowServer, type LentServer } from '../support/lent-server.ts'
 
 type Connected = Readonly<{ page: string; secret: string; arrival: string }>
 type Arrival = Readonly<{ state: string; text: string; link: Readonly<{ path: string; text: string }> }>
 
 describe('the connect flow', () => {
-  let server: Server
+  let server: LentServer
   let reader: Reader
   let browser: Browser
 
   before(async () => {
-    server = await startServer()
+    server = await borrowServer()
     reader = await signIn(server.baseUrl, server.firstRun.sign_in)
     browser = await launchChromium()
   })
   after(async () => {
     await browser.close()
-    await server.stop()
-    await removeFolder(server.dataFolder)
+    await server.giveBack()
   })
 
   /** Sends the form as a browser does; the page that answers it. */

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import type { JsonObject } from '#src/lib/json.ts'
 import { answerOf, at, listOf, signIn, untilIndexed, type Reader } from '../support/client.ts'
 import { runProgram } from '../support/run-program.ts'
-import { removeFolder, startServer, type Server } from '../support/server.ts'
+import { borrowServer, type LentServer } from '../support/lent-server.ts'
 
 const services = ['web', 'orders', 'payments']
 
@@ -11,20 +11,19 @@ const servicesOf = (correlation: JsonObject): Set<unknown> =>
   new Set((at(correlation, 'trace', 'spans') as readonly JsonObject[]).map((span) => span['service']))
 
 describe('npm run demo', () => {
-  let server: Server
+  let server: LentServer
   let reader: Reader
   let output: string
 
   before(async () => {
-    server = await startServer()
+    server = await borrowServer()
     reader = await signIn(server.baseUrl, server.firstRun.sign_in)
     const args = ['infra/demo/demo.ts', '--orders', '5', '--browser', '--data', server.dataFolder]
     output = (await runProgram(process.execPath, args, { environment: { BASE_URL: server.baseUrl } })).join('\n')
     await untilIndexed(server)
   })
   after(async () => {
-    await server.stop()
-    await removeFolder(server.dataFolder)
+    await server.giveBack()
   })
 
   /** Addresses of the app's pages that the demo has printed, under their names. */

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
-import { createTenant, type Tenant } from '../support/cli.ts'
+import { createTenant, type Tenant } from '../support/tenant.ts'
 import { cookieOf, getComplete, listOf, post, signIn, untilIndexed, withKey, type Reader } from '../support/client.ts'
-import { removeFolder, startServer, type Server } from '../support/server.ts'
+import { borrowServer, type LentServer } from '../support/lent-server.ts'
 import { hex, otlpJson } from '../support/telemetry.ts'
 
 const traceId = hex(32, 'shared trace')
@@ -9,7 +9,7 @@ const sessionId = 'shared-session'
 const json = { 'content-type': 'application/json' }
 
 /** What a workspace sends: the same ids and messages in both, and its own name in every field that can hold one. */
-async function sendAs(server: Server, keys: Tenant['keys'], canary: string): Promise<void> {
+async function sendAs(server: LentServer, keys: Tenant['keys'], canary: string): Promise<void> {
   const otlp = otlpJson([
     {
       traceId,
@@ -50,13 +50,13 @@ const cursorIn = (body: object): string[] =>
   [...JSON.stringify(body).matchAll(/"(?:next|prev)_cursor":"([^"]+)"/g)].map(([, cursor]) => cursor ?? '')
 
 describe('two workspaces with equal ids', () => {
-  let server: Server
+  let server: LentServer
   let mine: Reader
   let theirs: Reader
   let other: Tenant
 
   before(async () => {
-    server = await startServer()
+    server = await borrowServer()
     other = await createTenant(server, 'other', 'pro')
     mine = await signIn(server.baseUrl, server.firstRun.sign_in)
     theirs = await signIn(server.baseUrl, other.sign_in)
@@ -65,8 +65,7 @@ describe('two workspaces with equal ids', () => {
     await untilIndexed(server)
   })
   after(async () => {
-    await server.stop()
-    await removeFolder(server.dataFolder)
+    await server.giveBack()
   })
 
   const paths = (tenant: string): readonly string[] => {

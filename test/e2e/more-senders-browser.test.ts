@@ -6,19 +6,19 @@ import { launchChromium, openTab, serveSite, type Site } from '../support/browse
 import { cli } from '../support/cli.ts'
 import { at, getComplete, listOf, signIn, untilIndexed, type Reader } from '../support/client.ts'
 import { expectSpan, type SentSpan } from '../support/sent-span.ts'
-import { removeFolder, startServer, type Server } from '../support/server.ts'
+import { borrowServer, type LentServer } from '../support/lent-server.ts'
 
 type OtelFacts = Readonly<{ recorded: readonly string[]; outcome: string }>
 const pollMs = 10
 
 describe('browsers without Faro', () => {
-  let server: Server
+  let server: LentServer
   let site: Site
   let browser: Browser
   let reader: Reader
 
   before(async () => {
-    server = await startServer()
+    server = await borrowServer()
     reader = await signIn(server.baseUrl, server.firstRun.sign_in)
     site = await serveSite('otel-page.js', 'beacon-page.js')
     browser = await launchChromium()
@@ -26,8 +26,7 @@ describe('browsers without Faro', () => {
   after(async () => {
     await browser.close()
     site.close()
-    await server.stop()
-    await removeFolder(server.dataFolder)
+    await server.giveBack()
   })
 
   /** Opens the page that exports spans to a path with a key; what its SDK recorded, and what became of it. */

@@ -5,7 +5,7 @@ import { parseJson } from '#src/lib/json.ts'
 import { at, listOf, signIn, untilIndexed, withKey, type Reader } from '../support/client.ts'
 import { runNode, runProgram } from '../support/run-program.ts'
 import { expectSpan, nanoseconds, type SentSpan } from '../support/sent-span.ts'
-import { removeFolder, startServer, type Server } from '../support/server.ts'
+import { borrowServer, type LentServer } from '../support/lent-server.ts'
 
 const pinoLevels = new Map<unknown, string>([
   [10, 'trace'],
@@ -22,16 +22,15 @@ const jsonLines = (lines: readonly string[]): readonly JsonObject[] =>
   parseLines(lines.filter((line) => line.startsWith('{')))
 
 describe('further real senders, found again with equal content', () => {
-  let server: Server
+  let server: LentServer
   let reader: Reader
 
   before(async () => {
-    server = await startServer()
+    server = await borrowServer()
     reader = await signIn(server.baseUrl, server.firstRun.sign_in)
   })
   after(async () => {
-    await server.stop()
-    await removeFolder(server.dataFolder)
+    await server.giveBack()
   })
 
   /** The logs of a search, oldest first, by message; each must be there once. */

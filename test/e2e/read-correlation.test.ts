@@ -11,7 +11,7 @@ import {
   untilIndexed,
   type Reader,
 } from '../support/client.ts'
-import { removeFolder, startServer, type Server } from '../support/server.ts'
+import { borrowServer, type LentServer } from '../support/lent-server.ts'
 import { hex } from '../support/telemetry.ts'
 import { minutesAgoNs, msNs, secondNs, sendingTo, type Sending } from '../support/workspace.ts'
 
@@ -80,7 +80,7 @@ async function sendAll(send: Sending): Promise<void> {
 }
 
 describe('GET /api/app/correlation', () => {
-  let server: Server
+  let server: LentServer
   let reader: Reader
   let send: Sending
   const about = (id: string): Promise<JsonObject> => completeAnswerOf(reader, `/api/app/correlation?${id}`)
@@ -98,15 +98,14 @@ describe('GET /api/app/correlation', () => {
     items.find((item) => item[name] === value) ?? {}
 
   before(async () => {
-    server = await startServer()
+    server = await borrowServer()
     reader = await signIn(server.baseUrl, server.firstRun.sign_in)
     send = sendingTo(server, server.firstRun.keys)
     await sendAll(send)
     await untilIndexed(server)
   })
   after(async () => {
-    await server.stop()
-    await removeFolder(server.dataFolder)
+    await server.giveBack()
   })
 
   it('gives a trace whole, with the logs, browser events and sessions that share an identifier with it', async () => {

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import type { JsonObject } from '#src/lib/json.ts'
 import { formatTimeNs } from '#src/lib/time.ts'
 import { at, completeAnswerOf, listOf, signIn, untilIndexed, type Reader } from '../support/client.ts'
-import { removeFolder, startServer, type Server } from '../support/server.ts'
+import { borrowServer, type LentServer } from '../support/lent-server.ts'
 import { hex } from '../support/telemetry.ts'
 import { minutesAgoNs, secondNs, sendingTo, type Sending } from '../support/workspace.ts'
 
@@ -16,7 +16,7 @@ const secondsNear = [1, 2, 3, 5, 8] as const
 type Histogram = Readonly<{ stepMs: unknown; buckets: readonly JsonObject[] }>
 
 describe('histograms of an open range, beside records of clocks that are wrong by years', () => {
-  let server: Server
+  let server: LentServer
   let reader: Reader
   let send: Sending
   const range = `from=${formatTimeNs(t0)}`
@@ -37,7 +37,7 @@ describe('histograms of an open range, beside records of clocks that are wrong b
   const alone = new Map<string, Histogram>()
 
   before(async () => {
-    server = await startServer()
+    server = await borrowServer()
     reader = await signIn(server.baseUrl, server.firstRun.sign_in)
     send = sendingTo(server, server.firstRun.keys)
     const near = secondsNear.map((seconds) => ({
@@ -63,8 +63,7 @@ describe('histograms of an open range, beside records of clocks that are wrong b
     await untilIndexed(server)
   })
   after(async () => {
-    await server.stop()
-    await removeFolder(server.dataFolder)
+    await server.giveBack()
   })
 
   const counts = {
@@ -119,13 +118,12 @@ describe('histograms of an open range, beside records of clocks that are wrong b
 })
 
 describe('histograms of an open range, beside a clock that is ahead by hours', () => {
-  let server: Server
+  let server: LentServer
   before(async () => {
-    server = await startServer()
+    server = await borrowServer()
   })
   after(async () => {
-    await server.stop()
-    await removeFolder(server.dataFolder)
+    await server.giveBack()
   })
 
   it('reach as far as that clock', async () => {

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { answerOf, at, listOf, signIn, untilIndexed, type Reader } from '../support/client.ts'
-import { removeFolder, startServer, type Server } from '../support/server.ts'
+import { borrowServer, type LentServer } from '../support/lent-server.ts'
 import { hex } from '../support/telemetry.ts'
 import { sendingTo } from '../support/workspace.ts'
 
@@ -117,10 +117,10 @@ const table: readonly (readonly [query: string, found: readonly Name[]])[] = [
 ]
 
 describe('the search language over HTTP', () => {
-  let server: Server
+  let server: LentServer
   let reader: Reader
   before(async () => {
-    server = await startServer()
+    server = await borrowServer()
     reader = await signIn(server.baseUrl, server.firstRun.sign_in)
     const send = sendingTo(server, server.firstRun.keys)
     await send.logs(names.map((name) => ({ message: messages[name], service: name, ...fields[name] })))
@@ -136,8 +136,7 @@ describe('the search language over HTTP', () => {
     await untilIndexed(server)
   })
   after(async () => {
-    await server.stop()
-    await removeFolder(server.dataFolder)
+    await server.giveBack()
   })
 
   const search = (path: string, q: string) => answerOf(reader, `${path}?q=${encodeURIComponent(q)}&limit=100`)

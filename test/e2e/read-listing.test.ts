@@ -3,7 +3,7 @@ import type { JsonObject } from '#src/lib/json.ts'
 import { formatTimeNs } from '#src/lib/time.ts'
 import { cli } from '../support/cli.ts'
 import { answerOf, listOf, signIn, untilIndexed, untilServed, withKey, type Reader } from '../support/client.ts'
-import { removeFolder, startServer, type Server } from '../support/server.ts'
+import { borrowServer, type LentServer } from '../support/lent-server.ts'
 import { hex } from '../support/telemetry.ts'
 import { minutesAgoNs, msNs, secondNs, sendingTo } from '../support/workspace.ts'
 
@@ -12,14 +12,14 @@ const traceOf = (name: string): string => hex(32, 'listed', name)
 const names = new Map(['first', 'second', 'third'].map((name) => [traceOf(name), name]))
 
 describe('GET /api/v1/traces', () => {
-  let server: Server
+  let server: LentServer
   let api: Reader
   const list = (query: string): Promise<JsonObject> => answerOf(api, `/api/v1/traces?${query}`)
   const found = async (query: string): Promise<(string | undefined)[]> =>
     listOf(await list(query), 'data').map(({ trace_id: id }) => names.get(String(id)))
 
   before(async () => {
-    server = await startServer()
+    server = await borrowServer()
     api = withKey(server.baseUrl, server.firstRun.keys.api)
     const send = sendingTo(server, server.firstRun.keys)
     const at = (seconds: number): bigint => t0 + BigInt(seconds) * secondNs
@@ -63,8 +63,7 @@ describe('GET /api/v1/traces', () => {
     await untilIndexed(server)
   })
   after(async () => {
-    await server.stop()
-    await removeFolder(server.dataFolder)
+    await server.giveBack()
   })
 
   const filters: readonly (readonly [query: string, traces: readonly string[]])[] = [

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { parseJson, type Json, type JsonObject } from '#src/lib/json.ts'
 import { formatTimeNs } from '#src/lib/time.ts'
 import { at, completeAnswerOf, listOf, signIn, untilIndexed, type Reader } from '../support/client.ts'
-import { removeFolder, startServer, type Server } from '../support/server.ts'
+import { borrowServer, type LentServer } from '../support/lent-server.ts'
 import { hex } from '../support/telemetry.ts'
 import { minutesAgoNs, secondNs, sendingTo, type Sending } from '../support/workspace.ts'
 
@@ -30,7 +30,7 @@ const records = [
 type Name = 'one' | 'two' | 'three' | 'four' | 'five' | 'six' | 'seven' | 'old'
 
 describe('GET /api/app/logs/search', () => {
-  let server: Server
+  let server: LentServer
   let reader: Reader
   let send: Sending
   const search = (query: string): Promise<JsonObject> => completeAnswerOf(reader, `/api/app/logs/search?${query}`)
@@ -40,15 +40,14 @@ describe('GET /api/app/logs/search', () => {
   const idOf = async (query: string): Promise<string> => String(listOf(await search(query), 'logs')[0]?.['id'])
 
   before(async () => {
-    server = await startServer()
+    server = await borrowServer()
     reader = await signIn(server.baseUrl, server.firstRun.sign_in)
     send = sendingTo(server, server.firstRun.keys)
     await send.logs(records)
     await untilIndexed(server)
   })
   after(async () => {
-    await server.stop()
-    await removeFolder(server.dataFolder)
+    await server.giveBack()
   })
 
   const ofToday: Name[] = ['seven', 'six', 'five', 'four', 'three', 'two', 'one']

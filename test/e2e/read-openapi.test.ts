@@ -6,9 +6,9 @@ import { parseJson, stringifyJson, type Json, type JsonObject } from '#src/lib/j
 import { formatTimeNs } from '#src/lib/time.ts'
 import { createOpenApiDocument } from '#src/openapi/document.ts'
 import { operations, type Operation } from '#src/openapi/operations.ts'
-import { createTenant, type Tenant } from '../support/cli.ts'
+import { createTenant, type Tenant } from '../support/tenant.ts'
 import { answerOf, at, listOf, signIn, untilIndexed, untilServed, withKey, type Reader } from '../support/client.ts'
-import { removeFolder, startServer, type Server } from '../support/server.ts'
+import { borrowServer, type LentServer } from '../support/lent-server.ts'
 import { hex, otlpJson } from '../support/telemetry.ts'
 import { sendingTo } from '../support/workspace.ts'
 
@@ -57,7 +57,7 @@ function codeOf(body: Json): string | undefined {
 }
 
 describe('real answers and the OpenAPI document', () => {
-  let server: Server
+  let server: LentServer
   let session: Reader
   let limited: Reader
   let limitedTenant: Tenant
@@ -77,7 +77,7 @@ describe('real answers and the OpenAPI document', () => {
     untilServed(() => fetch(server.baseUrl + path, { method: 'POST', ...init }))
 
   before(async () => {
-    server = await startServer()
+    server = await borrowServer()
     session = await signIn(server.baseUrl, server.firstRun.sign_in)
     limitedTenant = await createTenant(server, 'limited', 'tracing-only')
     limited = await signIn(server.baseUrl, limitedTenant.sign_in)
@@ -113,8 +113,7 @@ describe('real answers and the OpenAPI document', () => {
     await untilIndexed(server)
   })
   after(async () => {
-    await server.stop()
-    await removeFolder(server.dataFolder)
+    await server.giveBack()
   })
 
   it('agree on searches for traces', async () => {

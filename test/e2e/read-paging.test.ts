@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import type { JsonObject } from '#src/lib/json.ts'
 import { formatTimeNs } from '#src/lib/time.ts'
 import { answerOf, listOf, signIn, untilIndexed, withKey, type Reader } from '../support/client.ts'
-import { removeFolder, startServer, type Server } from '../support/server.ts'
+import { borrowServer, type LentServer } from '../support/lent-server.ts'
 import { hex, type SpanSketch } from '../support/telemetry.ts'
 import { walkItems } from '../support/walk.ts'
 import { minutesAgoNs, msNs, secondNs, sendingTo, type Sending } from '../support/workspace.ts'
@@ -31,18 +31,17 @@ const walks: readonly Walked[] = [
 ]
 
 describe('paging', () => {
-  let server: Server
+  let server: LentServer
   let reader: Reader
   let send: Sending
 
   before(async () => {
-    server = await startServer()
+    server = await borrowServer()
     reader = await signIn(server.baseUrl, server.firstRun.sign_in)
     send = sendingTo(server, server.firstRun.keys)
   })
   after(async () => {
-    await server.stop()
-    await removeFolder(server.dataFolder)
+    await server.giveBack()
   })
 
   /** Traces of a window, the n-th at its n-th second: with their own numbers of spans, errors and durations, some equal. */

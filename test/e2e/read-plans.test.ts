@@ -1,7 +1,8 @@
 import { expect } from 'chai'
 import { present } from '#src/lib/assert.ts'
 import type { JsonObject } from '#src/lib/json.ts'
-import { cli, createTenant, type Tenant } from '../support/cli.ts'
+import { cli } from '../support/cli.ts'
+import { createTenant, type Tenant } from '../support/tenant.ts'
 import {
   answerOf,
   completeAnswerOf,
@@ -12,7 +13,7 @@ import {
   withKey,
   type Reader,
 } from '../support/client.ts'
-import { removeFolder, startServer, type Server } from '../support/server.ts'
+import { borrowServer, type LentServer } from '../support/lent-server.ts'
 import { hex, otlpJson } from '../support/telemetry.ts'
 import { sendingTo } from '../support/workspace.ts'
 
@@ -37,12 +38,12 @@ const reads: readonly (readonly [path: string, needed: readonly string[]])[] = [
 ]
 
 describe('what a plan includes', () => {
-  let server: Server
+  let server: LentServer
   const tenants = new Map<string, Readonly<{ tenant: Tenant; session: Reader; api: Reader }>>()
   const traceId = hex(32, 'entitled')
 
   before(async () => {
-    server = await startServer()
+    server = await borrowServer()
     for (const plan of plans.keys()) {
       const tenant = await createTenant(server, `w-${plan}`, plan)
       const session = await signIn(server.baseUrl, tenant.sign_in)
@@ -60,8 +61,7 @@ describe('what a plan includes', () => {
     await untilIndexed(server)
   })
   after(async () => {
-    await server.stop()
-    await removeFolder(server.dataFolder)
+    await server.giveBack()
   })
 
   const keysOf = (plan: string): Tenant['keys'] =>

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { parseJson, type JsonObject } from '#src/lib/json.ts'
 import { formatTimeNs } from '#src/lib/time.ts'
 import { answerOf, at, listOf, positionOf, signIn, untilIndexed, withKey, type Reader } from '../support/client.ts'
-import { removeFolder, startServer, type Server } from '../support/server.ts'
+import { borrowServer, type LentServer } from '../support/lent-server.ts'
 import { hex } from '../support/telemetry.ts'
 import { sendingTo, type Sending } from '../support/workspace.ts'
 
@@ -15,7 +15,7 @@ const sessionPaths = [
 ] as const
 
 describe('rules of all read endpoints', () => {
-  let server: Server
+  let server: LentServer
   let session: Reader
   let api: Reader
   let send: Sending
@@ -24,7 +24,7 @@ describe('rules of all read endpoints', () => {
   const paths = [...sessionPaths, '/api/v1/traces'] as const
 
   before(async () => {
-    server = await startServer()
+    server = await borrowServer()
     session = await signIn(server.baseUrl, server.firstRun.sign_in)
     api = withKey(server.baseUrl, server.firstRun.keys.api)
     send = sendingTo(server, server.firstRun.keys)
@@ -33,8 +33,7 @@ describe('rules of all read endpoints', () => {
     await untilIndexed(server)
   })
   after(async () => {
-    await server.stop()
-    await removeFolder(server.dataFolder)
+    await server.giveBack()
   })
 
   for (const path of paths) {

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import type { JsonObject } from '#src/lib/json.ts'
 import { formatTimeNs } from '#src/lib/time.ts'
 import { at, completeAnswerOf, listOf, signIn, untilIndexed, type Reader } from '../support/client.ts'
-import { removeFolder, startServer, type Server } from '../support/server.ts'
+import { borrowServer, type LentServer } from '../support/lent-server.ts'
 import { hex } from '../support/telemetry.ts'
 import { minutesAgoNs, msNs, secondNs, sendingTo } from '../support/workspace.ts'
 
@@ -18,7 +18,7 @@ const child = (name: Name, id: number, parent: number | string = 0) => ({
   parentSpanId: hex(16, name, parent),
 })
 
-async function sendAll(server: Server): Promise<void> {
+async function sendAll(server: LentServer): Promise<void> {
   const send = sendingTo(server, server.firstRun.keys)
   await send.spans([
     {
@@ -107,7 +107,7 @@ async function sendAll(server: Server): Promise<void> {
 }
 
 describe('GET /api/app/traces/search', () => {
-  let server: Server
+  let server: LentServer
   let reader: Reader
   const search = (query: string): Promise<JsonObject> => completeAnswerOf(reader, `/api/app/traces/search?${query}`)
   const found = async (query: string): Promise<(Name | undefined)[]> =>
@@ -115,14 +115,13 @@ describe('GET /api/app/traces/search', () => {
   const traceIn = async (query: string): Promise<JsonObject> => listOf(await search(query), 'traces')[0] ?? {}
 
   before(async () => {
-    server = await startServer()
+    server = await borrowServer()
     reader = await signIn(server.baseUrl, server.firstRun.sign_in)
     await sendAll(server)
     await untilIndexed(server)
   })
   after(async () => {
-    await server.stop()
-    await removeFolder(server.dataFolder)
+    await server.giveBack()
   })
 
   const ofToday: Name[] = ['browsed', 'logged', 'orphan', 'batch', 'cart', 'login']

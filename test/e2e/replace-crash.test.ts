@@ -12,7 +12,7 @@ import {
   otlpPath,
   type Told,
 } from '../support/audit.ts'
-import { createTenant } from '../support/cli.ts'
+import { createTenant } from '../support/tenant.ts'
 import { sendOnce, type Post } from '../support/sender.ts'
 import { removeFolder, startServer, type Server } from '../support/server.ts'
 

@@ -10,7 +10,7 @@ import { createFlakyProxy, type Fault } from '../support/flaky-proxy.ts'
 import { runNode } from '../support/run-program.ts'
 import { expectSpan, type SentSpan } from '../support/sent-span.ts'
 import { openInstallation } from '../support/installation.ts'
-import { removeFolder, startServer, type Server } from '../support/server.ts'
+import { borrowServer, type LentServer } from '../support/lent-server.ts'
 
 type FaroBody = Readonly<Partial<Record<'events' | 'measurements' | 'logs' | 'exceptions', readonly object[]>>> &
   Readonly<{ traces?: { resourceSpans: readonly { scopeSpans: readonly { spans: readonly object[] }[] }[] } }>
@@ -19,14 +19,14 @@ type Facts = Readonly<{ session: string; traceId: string; spanId: string }>
 const pushed = ['basket opened', 'payment widget failed', 'purchase', 'total_ms', 'checkout click', 'inside the span']
 
 describe('senders behind a failing network', () => {
-  let server: Server
+  let server: LentServer
   let site: Site
   let browser: Browser
   let reader: Reader
   let spansSent = 0
 
   before(async () => {
-    server = await startServer()
+    server = await borrowServer()
     reader = await signIn(server.baseUrl, server.firstRun.sign_in)
     site = await serveSite('faro-page.js')
     browser = await launchChromium()
@@ -34,8 +34,7 @@ describe('senders behind a failing network', () => {
   after(async () => {
     await browser.close()
     site.close()
-    await server.stop()
-    await removeFolder(server.dataFolder)
+    await server.giveBack()
   })
 
   async function expectOtel(fault: Fault, encoding: 'proto' | 'json'): Promise<void> {
@@ -108,7 +107,8 @@ describe('senders behind a failing network', () => {
   }
 
   it('the allowance has counted each span once', async () => {
-    const [workspace] = listOf(await cli(server, 'workspace', 'list'), 'workspaces')
+    const workspaces = listOf(await cli(server, 'workspace', 'list'), 'workspaces')
+    const workspace = workspaces.find(({ name }) => name === server.firstRun.workspace)
     const workspaceId = workspaceIdOf(String(workspace?.['id']))
     const { indexOf, close } = await openInstallation(server)
     const usage = await readUsageAt(indexOf(workspaceId), workspaceId, Date.now())

@@ -3,19 +3,18 @@ import type { JsonObject } from '#src/lib/json.ts'
 import { at, listOf, signIn, untilIndexed, type Reader } from '../support/client.ts'
 import { runNode, runProgram } from '../support/run-program.ts'
 import { expectSpan, nanoseconds, type SentSpan } from '../support/sent-span.ts'
-import { removeFolder, startServer, type Server } from '../support/server.ts'
+import { borrowServer, type LentServer } from '../support/lent-server.ts'
 
 describe('real senders, found again with equal content', () => {
-  let server: Server
+  let server: LentServer
   let reader: Reader
 
   before(async () => {
-    server = await startServer()
+    server = await borrowServer()
     reader = await signIn(server.baseUrl, server.firstRun.sign_in)
   })
   after(async () => {
-    await server.stop()
-    await removeFolder(server.dataFolder)
+    await server.giveBack()
   })
 
   for (const [encoding, compression] of [

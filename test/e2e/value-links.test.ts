@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { cookieOf, post, untilIndexed, withCookie, type Reader } from '../support/client.ts'
 import { valueLinksOf, type ValueLink } from '../support/page-links.ts'
-import { removeFolder, startServer, type Server } from '../support/server.ts'
+import { borrowServer, type LentServer } from '../support/lent-server.ts'
 
 const json = { 'content-type': 'application/json' }
 const attack = '<img src=x onerror="alert(1)">\'</a>&amp;'
@@ -72,16 +72,15 @@ const attributesOf = (fields: object): readonly object[] =>
 
 describe('the links beside the values of a record', function () {
   this.timeout(600_000)
-  let server: Server
+  let server: LentServer
   let reader: Reader
 
   before(async () => {
-    server = await startServer()
+    server = await borrowServer()
     reader = withCookie(server.baseUrl, await cookieOf(server.baseUrl, server.firstRun.sign_in))
   })
   after(async () => {
-    await server.stop()
-    await removeFolder(server.dataFolder)
+    await server.giveBack()
   })
 
   async function send(path: string, key: string, body: string): Promise<void> {

@@ -15,6 +15,9 @@ export type Cluster = Readonly<{
 /** By the data folder, which stands for the installation in both forms; a cluster keeps only its first run there. */
 const clusters = new Map<string, Cluster>()
 
+const configOf = (environment: Cluster['environment']): ClusterConfig =>
+  present(readClusterConfig(environment), 'both engines are named')
+
 export const clusterAt = (dataFolder: string): Cluster | undefined => clusters.get(dataFolder)
 
 /** The cluster of a data folder, the same one each time; on these engines, if they are given. */
@@ -31,11 +34,18 @@ export async function bringCluster(dataFolder: string, given?: Engines): Promise
     SESSION_KEYS: secret(),
     KEY_PEPPER: secret(),
   }
-  const made = { environment, config: present(readClusterConfig(environment), 'both engines are named') }
+  const made = { environment, config: configOf(environment) }
   const cluster = clusters.get(dataFolder) ?? made
   clusters.set(dataFolder, cluster)
   return cluster
 }
+
+/** The cluster of a data folder is one that runs already, and stays when the folder goes. */
+export function joinCluster(dataFolder: string, environment: Cluster['environment']): void {
+  clusters.set(dataFolder, { environment, config: configOf(environment) })
+}
+
+export const leaveCluster = (dataFolder: string): void => void clusters.delete(dataFolder)
 
 type Names = readonly string[]
 

@@ -35,6 +35,7 @@ export type ServerOptions = Readonly<{
   dataFolder?: string
   port?: number
   environment?: Readonly<Record<string, string>>
+  form?: 'embedded' | 'cluster'
 }>
 
 export const newDataFolder = (): Promise<string> => mkdtemp(join(tmpdir(), 'throughline-'))
@@ -48,10 +49,14 @@ const serving = /^worker (\d+) (?:serves|has taken over from \d+)$/
 
 /** Which form of the server the tests of this process meet. */
 export const isCluster = process.env['THROUGHLINE_FORM'] === 'cluster'
+const defaultForm = isCluster ? 'cluster' : 'embedded'
 
-async function startForm(dataFolder: string, { port = 0, environment }: ServerOptions): Promise<ServerProcess> {
+async function startForm(
+  dataFolder: string,
+  { port = 0, environment, form = defaultForm }: ServerOptions,
+): Promise<ServerProcess> {
   const place = ['--port', String(port), '--host', '127.0.0.1']
-  if (!isCluster) {
+  if (form === 'embedded') {
     return startProcess(['src/main.ts', ...place], { ...environment, THROUGHLINE_DATA: dataFolder })
   }
   const cluster = await bringCluster(dataFolder)
