@@ -81,7 +81,8 @@ type Issue = Readonly<{ path: string; message: string }>
 
 const refuseAll = (issues: readonly Issue[]) =>
   fail(
-    refusal('invalid_parameter', issues.map(({ path, message }) => `${path}: ${message}`).join('; '), {
+    // A path is a parameter and perhaps a place in its list, which people need not count.
+    refusal('invalid_parameter', issues.map(({ path, message }) => `${path.split('.')[0]}: ${message}`).join('; '), {
       errors: issues,
     }),
   )
@@ -136,10 +137,7 @@ export function readParameters<Shape extends z.ZodRawShape>(
   }
   const parsed = schema.safeParse(Object.fromEntries(values))
   if (parsed.success) return ok(parsed.data)
-  // The path is a parameter and perhaps a place in its list, which is for nobody to count.
-  return refuseAll(
-    parsed.error.issues.map((issue) => ({ path: String(issue.path[0] ?? ''), message: messageOf(issue) })),
-  )
+  return refuseAll(parsed.error.issues.map((issue) => ({ path: issue.path.join('.'), message: messageOf(issue) })))
 }
 
 /** The parameters as typed, without those that may change from page to page: what a cursor is bound to. */

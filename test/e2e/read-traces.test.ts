@@ -140,6 +140,7 @@ describe('GET /api/app/traces/search', () => {
     ['kind=internal', ['batch']],
     ['kind=producer', ['logged']],
     ['kind=server', ['orphan', 'cart', 'login']],
+    ['kind=SERVER', ['orphan', 'cart', 'login']],
     ['kind=unspecified', ['browsed']],
     // Of the trace where no other condition is on a span, of the span that meets them where one is.
     ['min_duration=300ms', ['orphan', 'batch', 'login']],
@@ -338,7 +339,7 @@ describe('GET /api/app/traces/search', () => {
     ['include=count', 'invalid_parameter', 'include.0'],
     ['fields=a', 'unknown_parameter', 'fields'],
     ['status=warn', 'invalid_parameter', 'status'],
-    ['kind=SERVER', 'invalid_parameter', 'kind'],
+    ['kind=SERVERS', 'invalid_parameter', 'kind'],
     ['has=spans', 'invalid_parameter', 'has.0'],
     ['order=asc', 'invalid_parameter', 'order'],
     ['limit=201', 'invalid_parameter', 'limit'],
