@@ -21,6 +21,7 @@ export const exportContentTypes: Readonly<Record<Format, string>> = {
 }
 
 const columns = ['id', 'timestamp', 'level', 'message', 'service', 'trace_id', 'span_id', 'session_id'] as const
+const columnNames: ReadonlySet<string> = new Set(columns)
 /** A header of this length passes every client; a longer query is left out. */
 const queryHeaderCharactersMax = 4_096
 
@@ -33,6 +34,10 @@ function csvLine(item: LogItem, fields: readonly string[] | undefined): string {
   const rest = fields?.map((name) => cellText(item.fields[name])) ?? [stringifyJson(item.fields)]
   return csvRecord([...own, ...rest])
 }
+
+/** Fields that get a column of their own. Readers of CSV go by names: no two columns have one, and what every record has comes first. */
+const ownColumns = (fields: readonly string[] | undefined): readonly string[] | undefined =>
+  fields === undefined ? undefined : [...new Set(fields)].filter((name) => !columnNames.has(name))
 
 async function* render(
   batches: AsyncIterable<readonly LogItem[]>,
@@ -94,7 +99,10 @@ export async function answerLogExport(
   ctx.set('Content-Type', exportContentTypes[format])
   if (ctx.method === 'HEAD') return
   await audit()
-  const text = Readable.from(render(found.batches, format, filters.fields), { objectMode: true, highWaterMark: 1 })
+  const text = Readable.from(render(found.batches, format, ownColumns(filters.fields)), {
+    objectMode: true,
+    highWaterMark: 1,
+  })
   // Koa destroys the body when the answer has gone out or its connection is gone.
   ctx.body = encoded(ctx, text)
 }
