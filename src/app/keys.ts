@@ -74,6 +74,20 @@ const originsForm = (key: Key): Html =>
     )}
   </details>`
 
+/** In two steps: it cannot be taken back, and senders lose what they send. */
+const revokeForm = (key: Key): Html =>
+  html`<details>
+    <summary>Revoke</summary>
+    <p>For ever, at once: whoever still sends with it is refused.</p>
+    ${formOf(
+      key,
+      'revoke',
+      html`<button class="danger" type="submit" aria-label="Revoke ${key.prefix}…${key.last4} ${key.name}">
+        Revoke it
+      </button>`,
+    )}
+  </details>`
+
 const exposedNote = html`<p>
   <strong>Seen in a browser’s request.</strong> A secret that a page sends can be read by everybody who opens the page.
   Rotate it, keep the new one on servers, and give the page a publishable key.
@@ -82,7 +96,7 @@ const exposedNote = html`<p>
 function stateOf(key: Key): Html {
   const exposed = key.exposed ? exposedNote : html``
   if (key.revokedAt !== null) return html`revoked ${formatMinute(key.revokedAt)}${exposed}`
-  const revoke = formOf(key, 'revoke', html`<button class="danger" type="submit">Revoke</button>`)
+  const revoke = revokeForm(key)
   if (key.worksUntil === null) return html`${exposed}${rotateForm(key)}${revoke}`
   return html`${exposed}rotated, works until ${formatMinute(key.worksUntil)}${revoke}`
 }

@@ -45,7 +45,10 @@ function sendSignIn(ctx: Context, shown: Shown): void {
       /></label>
       <label>Password <input name="password" type="password" autocomplete="current-password" required /></label>
       <button type="submit">Sign in</button>
-    </form>`
+    </form>
+    <p class="note">
+      A forgotten password is set anew by who runs this server: <code>throughline user password E-MAIL</code>.
+    </p>`
   sendPage(ctx, shown.status, { title: 'Sign in', body })
 }
 

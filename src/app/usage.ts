@@ -48,7 +48,15 @@ function usedPart({ spans, spanBytes }: Usage, { spansPerMonth: limit }: Workspa
   const percent = limit === 0 ? 100 : (spans / limit) * 100
   return html`<p>
     <strong>${inWords(spans)}</strong> spans of ${inWords(limit)} (${percent.toFixed(1)} %), ${bytes}.
-    <meter min="0" max="100" low="80" high="95" optimum="0" value="${Math.min(100, percent)}"></meter>
+    <meter
+      aria-label="Used of the allowance, in percent"
+      min="0"
+      max="100"
+      low="80"
+      high="95"
+      optimum="0"
+      value="${Math.min(100, percent)}"
+    ></meter>
   </p>`
 }
 

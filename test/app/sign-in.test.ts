@@ -45,6 +45,7 @@ describe('sign-in', () => {
     ])
     expect(policy).to.not.include('unsafe')
     expect(page.text).to.include('<form').and.not.include('<script')
+    expect(page.text).to.include('autofocus').and.include('throughline user password')
     expect(page.text).to.not.match(/ style="| on\w+="/)
     expect([...browser.cookies]).to.deep.equal([])
   })
