@@ -3,14 +3,15 @@ import { resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { pathToFileURL } from 'node:url'
 import { PermanentError, TransientError } from '#src/lib/failure.ts'
+import { isFile, suspect } from './suspicion.ts'
 
 /** Which log: its file, and the partition that the file must hold. */
 export type LogFile = Readonly<{ file: string; partition: string }>
 export type LogDatabase = Readonly<{ database: DatabaseSync; epoch: string }>
 
 /** `TLog` in ASCII: SQLite keeps it in the file's header, so that another program's database is not taken for a log. */
-const applicationId = 0x54_4c_6f_67
-const formatVersion = 1
+export const applicationId = 0x54_4c_6f_67
+export const formatVersion = 1
 
 /**
  * `events.crc` covers the sequence and the header's text; the header's own `crc` covers the payload. `ids` is the memory of
@@ -38,13 +39,24 @@ const schema = `
 
 const sqliteBusy = 5
 const sqliteLocked = 6
+const sqliteCorrupt = 11
 const sqliteFull = 13
 const sqliteCantOpen = 14
+const sqliteNotADatabase = 26
 
-/** SQLite's primary result code of an error of the driver; undefined for any other error. */
-function codeOf(error: unknown): number | undefined {
+/** The file ends before a page that it should have. */
+const sqliteShortRead = 10 | (2 << 8)
+
+/** SQLite's extended result code of an error of the driver; undefined for any other error. */
+function extendedCodeOf(error: unknown): number | undefined {
   if (!(error instanceof Error) || !('errcode' in error) || typeof error.errcode !== 'number') return undefined
-  return error.errcode & 0xff
+  return error.errcode
+}
+
+/** Its primary one. */
+function codeOf(error: unknown): number | undefined {
+  const code = extendedCodeOf(error)
+  return code === undefined ? undefined : code & 0xff
 }
 
 const isBusy = (error: unknown): boolean => codeOf(error) === sqliteBusy || codeOf(error) === sqliteLocked
@@ -52,9 +64,26 @@ const isBusy = (error: unknown): boolean => codeOf(error) === sqliteBusy || code
 /** After these a connection is as good as before: nothing was written, and the next attempt may succeed. */
 export const isHarmless = (error: unknown): boolean => isBusy(error) || codeOf(error) === sqliteFull
 
+/** What the file holds is not what was written. */
+export const isCorrupt = (error: unknown): boolean =>
+  codeOf(error) === sqliteCorrupt || codeOf(error) === sqliteNotADatabase || extendedCodeOf(error) === sqliteShortRead
+
+/** Damage of a log, found by a look at it: the next start of the server looks at all of it (mending/). */
+export function damageOf(
+  file: string,
+  { operation, hint, cause }: Readonly<{ operation: string; hint?: string; cause?: unknown }>,
+): PermanentError {
+  const remedy = 'stop the server and start it again: it sets the damaged log aside and goes on with what can be read'
+  const text = hint === undefined ? remedy : `${hint}; ${remedy}`
+  const damage = new PermanentError({ operation, subject: file, cause, hint: text })
+  suspect(file, damage.message)
+  return damage
+}
+
 /** The driver's error as ours, so that none leaves this folder. Ours pass through. */
 export function failureOf(error: unknown, operation: string, file: string): TransientError | PermanentError {
   if (error instanceof TransientError || error instanceof PermanentError) return error
+  if (isCorrupt(error) && isFile(file)) return damageOf(file, { operation, cause: error })
   const context = { operation, subject: file, cause: error }
   if (isBusy(error)) return new TransientError({ ...context, hint: 'another process is writing to it' })
   const code = codeOf(error)
@@ -62,14 +91,14 @@ export function failureOf(error: unknown, operation: string, file: string): Tran
   if (code === sqliteCantOpen) {
     return new PermanentError({ ...context, hint: 'the folder must be there, and be writable for this user' })
   }
-  return new PermanentError({ ...context, hint: 'check the disk; the log may be damaged' })
+  return new PermanentError({ ...context, hint: 'check the disk' })
 }
 
-const pragma = (database: DatabaseSync, name: string): unknown =>
+export const pragma = (database: DatabaseSync, name: string): unknown =>
   Object.values(database.prepare(`PRAGMA ${name}`).get() ?? {})[0]
 
 /** True when the file holds a log already, false when it is empty; anything else is a PermanentError. */
-function isLog(database: DatabaseSync, file: string): boolean {
+export function isLog(database: DatabaseSync, file: string): boolean {
   const version = Number(pragma(database, 'user_version'))
   const owner = pragma(database, 'application_id')
   const refuse = (hint: string): PermanentError => new PermanentError({ operation: 'open log', subject: file, hint })

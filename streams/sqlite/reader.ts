@@ -9,10 +9,10 @@ import {
   type RecordedEvent,
 } from '#src/events/envelope.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
-import { PermanentError } from '#src/lib/failure.ts'
+import type { PermanentError } from '#src/lib/failure.ts'
 import { cutBefore, lostTail, readBytesMax, type FirstEvent } from '../stream.ts'
 import { createCutMark } from './cut.ts'
-import { failureOf, openForReading, type LogFile } from './database.ts'
+import { damageOf, failureOf, openForReading, type LogFile } from './database.ts'
 import { createIsLeft } from './erase.ts'
 import { createIdLookup } from './ids.ts'
 import { rowCrc } from './row.ts'
@@ -31,8 +31,7 @@ export type LogReader = Readonly<{
 
 /** The event of a row, undefined where it was erased. Throws PermanentError when it is not what was written at this place. */
 function eventOf(row: Record<string, SQLOutputValue>, seq: number, file: string): RecordedEvent | undefined {
-  const damage = (hint: string): PermanentError =>
-    new PermanentError({ operation: `read event ${seq} of log`, subject: file, hint })
+  const damage = (hint: string): PermanentError => damageOf(file, { operation: `read event ${seq} of log`, hint })
   if (row['seq'] !== seq) throw damage(`it is missing: the next one is ${String(row['seq'])}`)
   const { crc, header, payload } = row
   if (typeof header !== 'string' || !(payload instanceof Uint8Array)) throw damage('its row is damaged')

@@ -209,7 +209,7 @@ export function createLogWriter(options: LogWriterOptions, announce: (head: Posi
 
   function fail(error: unknown): Error {
     if (isHarmless(error)) return failureOf(error, 'append to log', file)
-    failure = error instanceof Error ? error : new Error(String(error))
+    failure = failureOf(error, 'write to log', file)
     return stopped()
   }
   // A sync that fails may have lost pages that a later one reports as written, so nothing more is acknowledged.

@@ -1,0 +1,215 @@
+import { readSync, statSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { pathToFileURL } from 'node:url'
+import { crcOf } from '#src/events/codec.ts'
+import { positionStep, type Position } from '#src/events/envelope.ts'
+import { PermanentError } from '#src/lib/failure.ts'
+import { createCutMark } from '../cut.ts'
+import { applicationId, failureOf, formatVersion, isCorrupt, isLog, pragma, type LogFile } from '../database.ts'
+import { rowCrc } from '../row.ts'
+import { isFile } from '../suspicion.ts'
+import { withFile } from './raw-file.ts'
+import { readWal, type WalContent } from './wal-file.ts'
+
+/** How a log looks before anybody writes to it. `head`: of a sound one; `reason`: what is damaged. */
+export type Verdict =
+  | Readonly<{ kind: 'absent' | 'new' }>
+  | Readonly<{ kind: 'sound'; head: Position }>
+  | Readonly<{ kind: 'damaged'; reason: string }>
+
+export type ExamineOptions = LogFile &
+  Readonly<{
+    /** The installation has been in use: a log without anything in it has lost it. */
+    isInUse: boolean
+    /** How far the log of this epoch has been, as others know it. */
+    knownHead?: (epoch: string) => Position
+    /** Read all of it. Else a look at its ends and here and there, which takes as long for a large log as for a small one. */
+    isThorough: boolean
+  }>
+
+/** What a log says that it is of another program, of another version or partition is no damage: it throws PermanentError. */
+class Damage extends Error {}
+const damage = (reason: string): Damage => new Damage(reason)
+
+const endRows = 64
+const endBytesMax = 16 * 1024 * 1024
+const probes = 64
+const busyTimeoutMs = 2_000
+/** A version beyond is no version. */
+const versionsMax = 1_000
+const magic = Buffer.from('SQLite format 3\0')
+const fractions = Buffer.from([64, 32, 32])
+const partitionName = /^(?:\d{1,4}|directory)$/
+
+/** Pages that the database says it has, and that are neither in its file nor in its WAL. */
+function checkSize(file: string, wal: WalContent | undefined): void {
+  const pages = wal?.taken.findLast(({ pagesAfter }) => pagesAfter > 0)?.pagesAfter
+  if (wal === undefined || pages === undefined) return
+  const here = Math.floor(statSync(file).size / wal.pageSize)
+  const inWal = new Set(wal.taken.map(({ page }) => page))
+  for (let page = here + 1; page <= pages; page++) {
+    if (!inWal.has(page)) throw damage(`its file ends before page ${page} of ${pages}`)
+  }
+}
+
+const bytesOf = (file: string): number => statSync(file, { throwIfNoEntry: false })?.size ?? 0
+
+/** What SQLite takes as it finds it, and would then not write to. One that was killed while it was made is not looked at. */
+function checkHeader(file: string): void {
+  if (bytesOf(`${file}-journal`) > 0) return
+  const header = Buffer.alloc(100)
+  const bytes = withFile(file, (descriptor) => readSync(descriptor, header, 0, header.length, 0)) ?? 0
+  if (bytes === 0) return
+  const [write, read] = [header[18], header[19]]
+  const isWhole = bytes === header.length && header.subarray(0, 16).equals(magic) && write === read
+  if (!isWhole || (read !== 1 && read !== 2) || !header.subarray(21, 24).equals(fractions)) {
+    throw damage('it does not begin as a database does')
+  }
+}
+
+/** False: it is empty, as it is before it is made. */
+function checkOwner(database: DatabaseSync, file: string): boolean {
+  const owner = pragma(database, 'application_id')
+  const version = Number(pragma(database, 'user_version'))
+  if (owner === applicationId && version === formatVersion) return true
+  const tables = database.prepare('SELECT name FROM sqlite_schema').all()
+  if (tables.some(({ name }) => name === 'events')) {
+    const isNewer = owner === applicationId && version > formatVersion && version <= versionsMax
+    if (!isNewer) throw damage('its header does not say what it is')
+  }
+  return isLog(database, file)
+}
+
+function checkMeta(database: DatabaseSync, { file, partition }: LogFile): string {
+  const values = new Map<unknown, unknown>()
+  for (const { name, value } of database.prepare('SELECT name, value FROM meta').iterate()) values.set(name, value)
+  const [epoch, found] = [values.get('epoch'), values.get('partition')]
+  if (typeof epoch !== 'string' || epoch === '') throw damage('its epoch is missing')
+  if (typeof found !== 'string' || !partitionName.test(found)) throw damage('the name of its partition is missing')
+  if (found !== partition) {
+    const hint = `it holds partition ${found}, not ${partition}`
+    throw new PermanentError({ operation: 'open log', subject: file, hint })
+  }
+  return epoch
+}
+
+type Row = Record<string, unknown>
+
+function checkRow(row: Row | undefined, seq: number, withPayload: boolean): void {
+  const fault = (what: string): Damage => damage(`event ${seq}: ${what}`)
+  if (row?.['seq'] !== seq) throw fault('it is missing')
+  const { crc, header, payload } = row
+  if (typeof header !== 'string' || crc !== rowCrc(seq, header)) throw fault('its header does not match its checksum')
+  if (header === '' || !withPayload) return
+  const said = (JSON.parse(header) as Readonly<{ crc?: unknown }>).crc
+  if (!(payload instanceof Uint8Array) || crcOf(payload) !== said)
+    throw fault('its payload does not match its checksum')
+}
+
+/** The newest events, and some all over the log. Which sequence is the newest, and which is the last that was cut. */
+function checkSome(database: DatabaseSync): Readonly<{ head: number; cut: number }> {
+  const cut = createCutMark(database)()
+  let head: number | undefined
+  let bytes = 0
+  const newest = database.prepare('SELECT seq, crc, header, payload FROM events ORDER BY seq DESC LIMIT ?')
+  let next = 0
+  for (const row of newest.iterate(endRows)) {
+    head ??= next = Number(row['seq'])
+    if (next <= cut) break
+    checkRow(row, next--, true)
+    bytes += row['payload'] instanceof Uint8Array ? row['payload'].length : 0
+    if (bytes > endBytesMax) break
+  }
+  if (head === undefined) {
+    if (cut > 0) throw damage('nothing is in it, and its beginning was cut off')
+    return { head: 0, cut }
+  }
+  if (cut >= head) throw damage(`it ends at event ${head}, before what was cut off`)
+  const probe = database.prepare('SELECT seq, crc, header FROM events WHERE seq = ?')
+  for (let index = 0; index <= probes; index++) {
+    const seq = cut + 1 + Math.floor(((head - cut - 1) * index) / probes)
+    checkRow(probe.get(seq), seq, false)
+  }
+  for (const order of ['ASC', 'DESC']) {
+    database.prepare(`SELECT seq FROM ids ORDER BY bucket ${order}, hash ${order}, seq ${order} LIMIT 1`).get()
+    database.prepare(`SELECT seq FROM events WHERE subject IS NOT NULL ORDER BY subject ${order} LIMIT 1`).get()
+  }
+  return { head, cut }
+}
+
+function checkAll(database: DatabaseSync, { head, cut }: Readonly<{ head: number; cut: number }>): void {
+  const [first] = database.prepare('PRAGMA integrity_check(1)').all()
+  const said = String(first?.['integrity_check'])
+  if (said !== 'ok') throw damage(said.replaceAll('\n', ' '))
+  let next = cut
+  for (const row of database
+    .prepare('SELECT seq, crc, header, payload FROM events WHERE seq > ? ORDER BY seq')
+    .iterate(cut)) {
+    checkRow(row, ++next, true)
+  }
+  if (next !== head) throw damage(`event ${next + 1}: it is missing`)
+}
+
+function checkTables(database: DatabaseSync, options: ExamineOptions): number {
+  const epoch = checkMeta(database, options)
+  // First, because somebody may write to it meanwhile.
+  const known = Math.floor((options.knownHead?.(epoch) ?? 0) / positionStep)
+  const some = checkSome(database)
+  if (some.head < known) throw damage(`it ends at event ${some.head}, and event ${known} was in it`)
+  if (options.isThorough) checkAll(database, some)
+  return some.head
+}
+
+/** Nothing of the files is changed, if nobody else has them open: whoever may write would move a WAL into the database when it closes. */
+function openToLook(file: string, hasWal: boolean): DatabaseSync {
+  const location = pathToFileURL(resolve(file))
+  location.searchParams.set('mode', hasWal ? 'ro' : 'rw')
+  const database = new DatabaseSync(location, { timeout: busyTimeoutMs, readOnly: hasWal })
+  if (!hasWal) database.exec('PRAGMA query_only = 1')
+  return database
+}
+
+function look(options: ExamineOptions): Verdict {
+  const { file, isInUse } = options
+  const wal = readWal(file)
+  if (wal?.damage !== undefined) throw damage(wal.damage)
+  checkSize(file, wal)
+  if (bytesOf(file) === 0 && wal === undefined) return emptyOf(isInUse)
+  checkHeader(file)
+  const database = openToLook(file, bytesOf(`${file}-wal`) > 0)
+  try {
+    if (!checkOwner(database, file)) return emptyOf(isInUse)
+    return { kind: 'sound', head: checkTables(database, options) * positionStep }
+  } finally {
+    database.close()
+  }
+}
+
+function emptyOf(isInUse: boolean): Verdict {
+  if (isInUse) throw damage('nothing is in it')
+  return { kind: 'new' }
+}
+
+/** SQLite’s words for tables that are not as they were made, and values that cannot be read, are damage too. */
+function reasonOf(error: unknown): string | undefined {
+  if (error instanceof Damage || isCorrupt(error)) return (error as Error).message
+  const { errcode, code } = error as Readonly<{ errcode?: number; code?: string }>
+  if (error instanceof SyntaxError || errcode === 1 || code === 'ERR_OUT_OF_RANGE') return (error as Error).message
+  return undefined
+}
+
+/**
+ * Says whether a log can be read. What is no damage of its content is thrown: PermanentError where it is of a newer version, another
+ * program or partition, or where the disk or the rights fail; TransientError where somebody writes to it.
+ */
+export function examine(options: ExamineOptions): Verdict {
+  if (!isFile(options.file)) return { kind: 'absent' }
+  try {
+    return look(options)
+  } catch (error) {
+    const reason = reasonOf(error)
+    if (reason === undefined) throw failureOf(error, 'look at log', options.file)
+    return { kind: 'damaged', reason }
+  }
+}

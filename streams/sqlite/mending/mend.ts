@@ -1,0 +1,180 @@
+import { existsSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
+import { positionStep } from '#src/events/envelope.ts'
+import { PermanentError } from '#src/lib/failure.ts'
+import type { LogFile } from '../database.ts'
+import { clearSuspicion, suspicionOf, syncFolder, writeSynced } from '../suspicion.ts'
+import { examine, type ExamineOptions, type Verdict } from './examine.ts'
+import { makeQuarantine, readReport, removeUnused, type Quarantined, type QuarantineReport } from './quarantine.ts'
+import { removeDatabase, salvage, type Salvaged } from './salvage.ts'
+
+export type MendOptions = Omit<ExamineOptions, 'isThorough'> &
+  Readonly<{
+    /** As it is called in the report: `log`. */
+    name: string
+    /** The folder of all that is set aside. */
+    quarantine: string
+    clock: () => number
+    /** Is told before each step that may take long. */
+    onProgress?: (line: string) => void
+    /** Puts in order what the events say together, in the new log and before it comes into its place; rejects when it must not come there. */
+    settle?: (log: LogFile) => Promise<void>
+    /** Is called before each step on the disk, for tests. */
+    onStep?: (step: string) => void
+  }>
+
+/** `mended`: what has been set aside now. */
+export type Mended = Readonly<{ verdict: Verdict; mended?: Quarantined }>
+
+/** Where the new log is made, and the file that says from when on it must come into its place. */
+const nextOf = (file: string): string => `${file}.next`
+const movingOf = (file: string): string => `${file}.moving`
+
+const sides = ['-wal', '-shm', '-journal']
+
+/** Moves a file, never over another. */
+function move(from: string, to: string): void {
+  if (!existsSync(from)) return
+  for (let number = 1; ; number++) {
+    const place = number === 1 ? to : `${to}.${number}`
+    if (!existsSync(place)) return renameSync(from, place)
+  }
+}
+
+/**
+ * From here on the damaged log goes away and the new one comes, however often this is broken off and begun again. The database itself goes
+ * last: while it is there, what stands beside it is its own; behind it, its successor’s.
+ */
+function finishMoving(file: string, folder: string, onStep: (step: string) => void): void {
+  const place = join(folder, basename(file))
+  if (!existsSync(place)) {
+    for (const side of sides) {
+      onStep(`move ${side}`)
+      move(`${file}${side}`, `${place}${side}`)
+    }
+    syncFolder(folder)
+    onStep('move the database')
+    renameSync(file, place)
+  }
+  onStep('sync the quarantine')
+  syncFolder(folder)
+  syncFolder(dirname(file))
+  if (existsSync(nextOf(file))) {
+    onStep('put the new one in its place')
+    renameSync(nextOf(file), file)
+  }
+  onStep('sync the folder')
+  syncFolder(dirname(file))
+  onStep('forget the suspicion')
+  clearSuspicion(file)
+  onStep('forget the move')
+  rmSync(movingOf(file), { force: true })
+  syncFolder(dirname(file))
+}
+
+/** A move that was broken off; what it has set aside. */
+function resume({ file, quarantine }: MendOptions, onStep: (step: string) => void): Quarantined | undefined {
+  if (!existsSync(movingOf(file))) return undefined
+  const folder = join(quarantine, readFileSync(movingOf(file), 'utf8').trim())
+  if (!existsSync(folder)) {
+    const hint = `${movingOf(file)} names ${folder}, which is gone: put the log back from a backup, and remove that file`
+    throw new PermanentError({ operation: 'set aside', subject: file, hint })
+  }
+  finishMoving(file, folder, onStep)
+  return { folder, report: readReport(folder) }
+}
+
+/** What changes when somebody else writes to it. */
+const stateOf = (file: string): string =>
+  ['', '-wal']
+    .map((side) => statSync(`${file}${side}`, { throwIfNoEntry: false }))
+    .map((stat) => `${stat?.ino} ${stat?.size} ${stat?.mtimeMs}`)
+    .join()
+
+/** A second one that writes meanwhile, as the command line may, must not lose what it has written. */
+const attemptsMax = 5
+
+/** What others had of it behind all that was found is lost too. */
+function withLostTail(
+  { formerEpoch, ...salvaged }: Salvaged,
+  { knownHead }: MendOptions,
+): Omit<Salvaged, 'formerEpoch'> {
+  const known = formerEpoch === undefined ? 0 : (knownHead?.(formerEpoch) ?? 0)
+  if (known <= salvaged.head) return salvaged
+  const from = salvaged.head + positionStep
+  const lost = salvaged.lost + (known - salvaged.head) / positionStep
+  return { ...salvaged, lost, gaps: [...salvaged.gaps, { from, to: known }] }
+}
+
+async function makeSettled({ file, partition, settle }: MendOptions, next: string): Promise<Salvaged> {
+  try {
+    const salvaged = salvage({ file, partition }, next)
+    await settle?.({ file: next, partition })
+    return salvaged
+  } catch (error) {
+    removeDatabase(next)
+    throw error
+  }
+}
+
+async function makeNext(options: MendOptions, reason: string): Promise<QuarantineReport> {
+  const { file, name, clock } = options
+  const next = nextOf(file)
+  for (let attempt = 1; attempt <= attemptsMax; attempt++) {
+    const before = stateOf(file)
+    const salvaged = await makeSettled(options, next)
+    const at = new Date(clock()).toISOString()
+    if (stateOf(file) === before) return { name, at, reason, ...withLostTail(salvaged, options) }
+  }
+  throw new PermanentError({
+    operation: 'set aside',
+    subject: file,
+    hint: 'another process writes to it all the time: end that one',
+  })
+}
+
+async function setAside(options: MendOptions, reason: string): Promise<Quarantined> {
+  const { file, onStep = () => {}, onProgress = () => {} } = options
+  onProgress(
+    `${file} is damaged (${reason}): what can be read of it is copied, which takes as long as reading all of it`,
+  )
+  onStep('make the new one')
+  const report = await makeNext(options, reason)
+  onStep('make the quarantine')
+  const folder = makeQuarantine(options.quarantine, report)
+  onStep('begin to move')
+  // The new log, the report and the folder are on the disk.
+  writeSynced(`${movingOf(file)}.new`, `${basename(folder)}\n`, 'w')
+  renameSync(`${movingOf(file)}.new`, movingOf(file))
+  syncFolder(dirname(file))
+  finishMoving(file, folder, onStep)
+  return { folder, report }
+}
+
+/**
+ * Looks whether a log can be read, and if not sets it aside, byte for byte, and puts in its place a new one, of a new epoch, with all that
+ * can be read. To be called by who alone has the log, before anybody opens it. Broken off at any moment, the next call comes to the same
+ * end. Throws what `examine` and `salvage` throw.
+ */
+export async function mendLog(options: MendOptions): Promise<Mended> {
+  const { file, onStep = () => {}, onProgress = () => {} } = options
+  const resumed = resume(options, onStep)
+  // What was being made when it was broken off is made anew.
+  removeDatabase(nextOf(file))
+  removeUnused(options.quarantine, options.name)
+  const suspicion = suspicionOf(file)
+  if (suspicion !== undefined) onProgress(`${file} is read from beginning to end, because damage was met: ${suspicion}`)
+  const verdict = examine({ ...options, isThorough: suspicion !== undefined })
+  if (verdict.kind !== 'damaged') {
+    clearSuspicion(file)
+    return { verdict, ...(resumed === undefined ? {} : { mended: resumed }) }
+  }
+  const mended = await setAside(options, verdict.reason)
+  const after = examine({ ...options, isThorough: false })
+  if (after.kind === 'sound') return { verdict: after, mended }
+  throw new PermanentError({
+    operation: 'set aside',
+    subject: file,
+    hint: 'its new one cannot be read: check the disk',
+  })
+}

@@ -1,0 +1,71 @@
+import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { isFile, syncFolder, writeSynced } from '../suspicion.ts'
+import type { Gap } from './salvage.ts'
+
+/** A damaged log that was set aside, as the file beside it says. Positions are of the log; both epochs’ are the same. */
+export type QuarantineReport = Readonly<{
+  /** `log`, or `directory`. */
+  name: string
+  /** When, RFC 3339. */
+  at: string
+  reason: string
+  kept: number
+  lost: number
+  gaps: readonly Gap[]
+  head: number
+  epoch: string
+}>
+/** `folder`: where it lies. `report`: undefined where somebody has taken it away. */
+export type Quarantined = Readonly<{ folder: string; report: QuarantineReport | undefined }>
+
+const reportName = 'report.json'
+/** All positions are in `lost`; a report names so many gaps at most. */
+const gapsMax = 1_000
+
+/** Makes a folder that nobody has, and puts the report into it. What it is for is not there yet. */
+export function makeQuarantine(parent: string, report: QuarantineReport): string {
+  mkdirSync(parent, { recursive: true, mode: 0o700 })
+  syncFolder(dirname(parent))
+  const name = `${report.at.replaceAll(':', '-').replace(/\.\d+/, '')}-${report.name}`
+  for (let number = 1; ; number++) {
+    const folder = join(parent, number === 1 ? name : `${name}-${number}`)
+    if (existsSync(folder)) continue
+    mkdirSync(folder, { mode: 0o700 })
+    syncFolder(parent)
+    const text = JSON.stringify({ ...report, gaps: report.gaps.slice(0, gapsMax) }, null, 2)
+    writeSynced(join(folder, reportName), `${text}\n`, 'wx')
+    return folder
+  }
+}
+
+export function readReport(folder: string): QuarantineReport | undefined {
+  try {
+    return JSON.parse(readFileSync(join(folder, reportName), 'utf8')) as QuarantineReport
+  } catch {
+    return undefined
+  }
+}
+
+const foldersIn = (parent: string): readonly string[] =>
+  existsSync(parent)
+    ? readdirSync(parent)
+        .sort()
+        .map((name) => join(parent, name))
+        .filter((folder) => !isFile(folder))
+    : []
+
+/** Removes folders that were made for a log of this name which has not been moved after all. */
+export function removeUnused(parent: string, name: string): void {
+  for (const folder of foldersIn(parent)) {
+    const isUnused = readdirSync(folder).every((file) => file === reportName)
+    if (isUnused && readReport(folder)?.name === name) rmSync(folder, { recursive: true })
+  }
+}
+
+/** What has been set aside, the oldest first, for as long as it lies there. A folder in which there is no database yet is not told. */
+export function readQuarantines(parent: string): readonly Quarantined[] {
+  return foldersIn(parent)
+    .filter((folder) => readdirSync(folder).some((name) => name.endsWith('.db')))
+    .map((folder) => ({ folder, report: readReport(folder) }))
+}

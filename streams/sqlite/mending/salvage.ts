@@ -1,0 +1,190 @@
+import { closeSync, fsyncSync, openSync, rmSync } from 'node:fs'
+import { dirname } from 'node:path'
+import type { DatabaseSync } from 'node:sqlite'
+import { positionStep, type Position } from '#src/events/envelope.ts'
+import { repeatWindowMs } from '../../stream.ts'
+import { createCutMark } from '../cut.ts'
+import { failureOf, openForWriting, type LogFile } from '../database.ts'
+import { createIdTable } from '../ids.ts'
+import { rowCrc } from '../row.ts'
+import { syncFolder } from '../suspicion.ts'
+import { createFoundMeta, type FoundMeta } from './found-meta.ts'
+import { rowsIn, type FoundRow } from './found-rows.ts'
+import { openPageImages, type PageImages } from './page-images.ts'
+
+/** Events that are gone, the first and the last of them. */
+export type Gap = Readonly<{ from: Position; to: Position }>
+export type Salvaged = Readonly<{
+  epoch: string
+  /** Of the damaged one, where that can be read. */
+  formerEpoch: string | undefined
+  /** Events with all that they were; those that had been erased are not counted. */
+  kept: number
+  lost: number
+  gaps: readonly Gap[]
+  /** Of the last event; 0 when nothing was found. */
+  head: Position
+}>
+
+const rowsPerTransaction = 4_096
+/** Ids are looked for up to two hours back, whatever the clock did meanwhile. */
+const idsReachMs = 3 * repeatWindowMs
+
+const sideFiles = ['', '-wal', '-shm', '-journal']
+export const removeDatabase = (file: string): void => {
+  for (const suffix of sideFiles) rmSync(`${file}${suffix}`, { force: true })
+}
+
+/** Shares a transaction among many steps: nobody reads this file before it is whole. */
+function createSteps(database: DatabaseSync) {
+  let steps = 0
+  return {
+    step: (): void => {
+      if (steps++ % rowsPerTransaction !== 0) return
+      if (steps > 1) database.exec('COMMIT')
+      database.exec('BEGIN')
+    },
+    end: (): void => {
+      if (database.isTransaction) database.exec('COMMIT')
+    },
+  }
+}
+
+/** Puts in each row once, wherever and however often it was found; one that was erased stays so. */
+function insertRows(database: DatabaseSync, images: PageImages): FoundMeta {
+  const put = database.prepare(
+    'INSERT INTO events (seq, crc, subject, header, payload) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING',
+  )
+  const erase = database.prepare(
+    `INSERT INTO events (seq, crc, subject, header, payload) VALUES (?, ?, NULL, '', x'')
+     ON CONFLICT DO UPDATE SET crc = excluded.crc, subject = NULL, header = '', payload = x''`,
+  )
+  const steps = createSteps(database)
+  const take = ({ seq, crc, subject, header, payload }: FoundRow): void => {
+    steps.step()
+    if (header === '') erase.run(seq, crc)
+    else put.run(seq, crc, subject, header, payload)
+  }
+  const meta = createFoundMeta()
+  for (const image of images.all()) {
+    meta.look(image)
+    for (const row of rowsIn(images, image)) take(row)
+  }
+  steps.end()
+  return meta.found()
+}
+
+/** What was cut off may still stand in pages that were free. The mark itself has no checksum: the last event is never cut. */
+function removeCut(database: DatabaseSync, { cut }: FoundMeta): number | undefined {
+  const head = countOf(database, 'SELECT max(seq) AS n FROM events')
+  if (cut === undefined || cut >= head) return undefined
+  database.exec('PRAGMA secure_delete = ON')
+  database.prepare('DELETE FROM events WHERE seq <= ?').run(cut)
+  return cut
+}
+
+type Hole = Readonly<{ from: number; to: number }>
+
+function* holesAfter(database: DatabaseSync, cut: number): Generator<Hole> {
+  let next = cut + 1
+  for (const row of database.prepare('SELECT seq FROM events ORDER BY seq').iterate()) {
+    const seq = Number(row['seq'])
+    if (seq > next) yield { from: next, to: seq - 1 }
+    next = seq + 1
+  }
+}
+
+/**
+ * What is lost keeps its place as what is erased does, so that all else keeps its position. At the beginning it is cut off. `cut`:
+ * the last sequence that was before; undefined where that is not known any more, and what was before the first one neither. Which
+ * are lost.
+ */
+function fillHoles(database: DatabaseSync, cut: number | undefined): readonly Hole[] {
+  const holes = [...holesAfter(database, cut ?? 0)]
+  const insert = database.prepare(
+    "INSERT INTO events (seq, crc, subject, header, payload) VALUES (?, ?, NULL, '', x'')",
+  )
+  const steps = createSteps(database)
+  const [first] = holes
+  const gone = first !== undefined && first.from === (cut ?? 0) + 1 ? first.to : (cut ?? 0)
+  for (const { from, to } of holes) {
+    for (let seq = Math.max(from, gone + 1); seq <= to; seq++) {
+      steps.step()
+      insert.run(seq, rowCrc(seq, ''))
+    }
+  }
+  steps.end()
+  if (gone > 0) database.prepare("INSERT INTO meta (name, value) VALUES ('cut', ?)").run(String(gone))
+  return cut === undefined ? holes.slice(gone > 0 ? 1 : 0) : holes
+}
+
+function rememberIds(database: DatabaseSync): void {
+  const ids = createIdTable(database)
+  const steps = createSteps(database)
+  let newest = 0
+  const rows = database.prepare("SELECT seq, header FROM events WHERE header <> '' ORDER BY seq DESC")
+  for (const { seq, header } of rows.iterate()) {
+    const { id, receivedAt } = JSON.parse(String(header)) as Readonly<{ id: string; receivedAt: number }>
+    newest = Math.max(newest, receivedAt)
+    if (receivedAt < newest - idsReachMs) break
+    steps.step()
+    ids.remember(id, receivedAt, Number(seq))
+  }
+  steps.end()
+}
+
+const countOf = (database: DatabaseSync, sql: string): number => Number(database.prepare(sql).get()?.['n'] ?? 0)
+
+function syncFile(file: string): void {
+  const descriptor = openSync(file, 'r+')
+  try {
+    fsyncSync(descriptor)
+  } finally {
+    closeSync(descriptor)
+  }
+}
+
+function fill(database: DatabaseSync, images: PageImages, epoch: string): Salvaged {
+  // Who breaks it off begins anew with an empty file.
+  database.exec('PRAGMA journal_mode = DELETE; PRAGMA synchronous = OFF; PRAGMA journal_mode = OFF')
+  const meta = insertRows(database, images)
+  const cut = removeCut(database, meta)
+  const holes = fillHoles(database, cut)
+  rememberIds(database)
+  const kept = countOf(database, "SELECT count(*) AS n FROM events WHERE header <> ''")
+  const head = Math.max(countOf(database, 'SELECT max(seq) AS n FROM events'), createCutMark(database)())
+  database.exec('PRAGMA journal_mode = WAL')
+  return {
+    epoch,
+    formerEpoch: meta.epoch,
+    kept,
+    lost: holes.reduce((sum, { from, to }) => sum + to - from + 1, 0),
+    gaps: holes.map(({ from, to }) => ({ from: from * positionStep, to: to * positionStep })),
+    head: head * positionStep,
+  }
+}
+
+/**
+ * Makes a new log, of a new epoch, of all rows of a damaged one that can be read; each stands where it stood. The damaged files are only
+ * read. Throws TransientError when the disk is full, PermanentError when it fails.
+ */
+export function salvage({ file, partition }: LogFile, target: string): Salvaged {
+  removeDatabase(target)
+  try {
+    const images = openPageImages(file)
+    try {
+      const { database, epoch } = openForWriting({ file: target, partition }, 0)
+      try {
+        return fill(database, images, epoch)
+      } finally {
+        database.close()
+        syncFile(target)
+        syncFolder(dirname(target))
+      }
+    } finally {
+      images.close()
+    }
+  } catch (error) {
+    throw failureOf(error, 'keep what can be read of log', file)
+  }
+}

@@ -1,0 +1,12 @@
+/** SQLite’s number of one to nine bytes, and where the next thing begins; undefined where the bytes end, or beyond 2^53. */
+export function varint(bytes: Buffer, at: number): readonly [number, number] | undefined {
+  let value = 0
+  for (let index = 0; index < 9; index++) {
+    const byte = bytes[at + index]
+    if (byte === undefined) return undefined
+    value = index === 8 ? value * 256 + byte : value * 128 + (byte & 0x7f)
+    if (!Number.isSafeInteger(value)) return undefined
+    if (byte < 0x80 || index === 8) return [value, at + index + 1]
+  }
+  return undefined
+}
