@@ -2,7 +2,7 @@ import { buildVersion } from '#projections/build-name.ts'
 import { isFolded, type Progress } from '#projections/index-store.ts'
 import { deadLettersAfter, deadLettersSubject } from '#src/events/dead-letter.ts'
 import { ok } from '#src/lib/result.ts'
-import { table, type CliServices, type LogReader, type Verb } from './verb.ts'
+import { table, type CliServices, type LogReader, type Quarantined, type Verb } from './verb.ts'
 
 /** `first`: the first event that the log still holds; null when it holds none. */
 type LogStatus = Readonly<{
@@ -62,6 +62,31 @@ async function statusOf(log: LogReader): Promise<LogStatus> {
 
 const logText = ({ partition, head, first }: LogStatus): string =>
   `Log of partition ${partition} at position ${head}${first === null ? '' : `, kept from ${first.received_at} on`}.`
+
+/** A damaged log that was set aside; figures are null where its report is gone. */
+type QuarantineStatus = Readonly<{
+  log: string | null
+  at: string | null
+  folder: string
+  reason: string | null
+  kept: number | null
+  lost: number | null
+}>
+
+const quarantineOf = ({ folder, report }: Quarantined): QuarantineStatus => ({
+  log: report?.name ?? null,
+  at: report?.at ?? null,
+  folder,
+  reason: report?.reason ?? null,
+  kept: report?.kept ?? null,
+  lost: report?.lost ?? null,
+})
+
+function quarantineText({ log, at, folder, reason, kept, lost }: QuarantineStatus): string {
+  if (log === null) return `A damaged log lies in ${folder}.`
+  const what = log === 'directory' ? 'directory' : 'event log'
+  return `The ${what} was damaged (${reason}) and set aside at ${at}: ${kept} events kept, ${lost} lost. It lies in ${folder}.`
+}
 
 async function readLogs(
   services: CliServices,
@@ -126,12 +151,19 @@ export const status: Verb = {
         return { projection, partition, ...state, dead_letters: deadLetters.get(projection) ?? 0 }
       }),
     )
+    const quarantines = services.quarantines(dataFolder).map(quarantineOf)
     const workspaces = directory.workspaces().length
     return ok({
-      json: { directory: { position: directory.position(), workspaces }, logs: logs.map(({ log }) => log), indexes },
+      json: {
+        directory: { position: directory.position(), workspaces },
+        logs: logs.map(({ log }) => log),
+        indexes,
+        quarantines,
+      },
       text: [
         `Directory at position ${directory.position()}, ${workspaces} workspaces.`,
         ...logs.map(({ log }) => logText(log)),
+        ...quarantines.map(quarantineText),
         table([
           ['PROJECTION', 'PARTITION', 'INDEX', 'POSITION', 'LAG', 'STATE', 'DEAD LETTERS'],
           ...indexes.map(rowOf),

@@ -10,7 +10,10 @@ import { fail, type Result } from '#src/lib/result.ts'
 import type { BuildContext } from '#projections/build-place.ts'
 import type { IndexReader } from '#projections/index-store.ts'
 import type { CopiedLog } from '#streams/copy-log.ts'
+import type { Quarantined } from '#streams/sqlite/mending/quarantine.ts'
 import type { Stream } from '#streams/stream.ts'
+
+export type { Quarantined } from '#streams/sqlite/mending/quarantine.ts'
 
 /** What the command line is run with: the process's own, or a test's. */
 export type CliIo = Readonly<{
@@ -34,6 +37,8 @@ export type CliServices = Readonly<{
   openLogs(dataFolder: string): Promise<readonly LogReader[]>
   /** Their indexes, for reading, in the same order; none where there are none yet. */
   openIndexes(dataFolder: string): Promise<readonly IndexProgress[]>
+  /** Damaged logs of the data folder that were set aside and still lie there; none in a cluster. */
+  quarantines(dataFolder: string): readonly Quarantined[]
   /** Their builds, to be rebuilt, compared, listed and dropped, in the same order; none where there is no log yet. */
   openBuilds(dataFolder: string): Promise<readonly OpenBuilds[]>
   /** Both sides of a move from the embedded form to a cluster's log. Throws PermanentError while a server runs on the folder. */

@@ -12,6 +12,7 @@ import { PermanentError } from '#src/lib/failure.ts'
 import { createSqliteStream } from '#streams/sqlite/stream.ts'
 import { openBuilds } from './builds.ts'
 import { foldersOf, type Folders } from './folders.ts'
+import { quarantinesOf } from './quarantines.ts'
 
 const common = {
   plans,
@@ -46,6 +47,7 @@ const embeddedServices: CliServices = {
     const { indexFolder } = filesOf(dataFolder)
     return existsSync(indexFolder) ? [createSqliteIndexReader({ folder: indexFolder, limits })] : []
   },
+  quarantines: quarantinesOf,
   openBuilds: async (dataFolder) => {
     filesOf(dataFolder)
     return openBuilds(dataFolder)
@@ -66,6 +68,7 @@ async function clusterServices(cluster: ClusterConfig): Promise<CliServices> {
     openDirectory: async () => ({ stream: await open(directoryPartition), pepper: cluster.pepper }),
     openLogs: () => Promise.all(partitionNames(cluster).map(open)),
     openIndexes: async () => createReaders(cluster),
+    quarantines: () => [],
     openBuilds: async (dataFolder) => openClusterBuilds(await nats(), cluster, dataFolder),
     close: async () => (await connected?.catch(() => undefined))?.close(),
   }

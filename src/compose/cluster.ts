@@ -149,6 +149,7 @@ export async function openClusterEngines(config: Config, cluster: ClusterConfig)
     projector,
     sampler,
     allowances,
+    files: undefined,
     sweep: () => {
       const workspaceIds = directory.workspaces().map(({ id }) => id)
       for (const [partition, allowance] of allowances.entries()) {

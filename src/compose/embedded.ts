@@ -17,6 +17,7 @@ import { createSqliteStream, type SqliteStream } from '#streams/sqlite/stream.ts
 import { isProcessGone, openAllowance } from './allowance.ts'
 import { giveUp, type Engines } from './engines.ts'
 import { foldersOf, type Folders } from './folders.ts'
+import { setAsideOf } from './quarantines.ts'
 
 /** The one partition of an embedded log. */
 const partition = '0'
@@ -82,6 +83,7 @@ export async function openEmbeddedEngines(config: Config): Promise<Engines> {
     projector,
     sampler,
     allowances: [allowance],
+    files: { names: ['log', 'directory'], setAside: () => setAsideOf(dataFolder) },
     sweep: () => void allowance.sweep(directory.workspaces().map(({ id }) => id)),
     greet: (baseUrl) => showFirstRun(directory, clock, dataFolder, baseUrl),
     close: async () => {

@@ -5,6 +5,7 @@ import type { Directory } from '#src/directory/create-directory.ts'
 import type { Secrets } from '#src/directory/secrets.ts'
 import type { ReservedAllowance } from '#src/ingest/reserved-allowance.ts'
 import type { Clock } from '#src/lib/clock.ts'
+import type { observeQuarantine } from '#src/operations/quarantine.ts'
 import type { Stream } from '#streams/stream.ts'
 
 /** What a server works with, whichever engines are behind it. Lists are in order of the partitions. */
@@ -18,6 +19,8 @@ export type Engines = Readonly<{
   /** Compares a part of the indexes with the log from time to time, while the projector runs; none where nothing is folded. */
   sampler: Sampler | undefined
   allowances: readonly ReservedAllowance[]
+  /** Logs in files: by which names, and which of them were damaged and lie in quarantine. */
+  files: Parameters<typeof observeQuarantine>[1] | undefined
   /** Takes back, in its time, what processes that are gone have left of the span allowance. */
   sweep(): void
   /** Does what the first start of an installation does, if this is it, and tells the operator. */

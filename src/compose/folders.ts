@@ -1,7 +1,14 @@
 import { join } from 'node:path'
 
 /** Where the embedded engines keep what they keep. */
-export type Folders = Readonly<{ directoryFile: string; logFolder: string; logFile: string; indexFolder: string }>
+export type Folders = Readonly<{
+  directoryFile: string
+  logFolder: string
+  logFile: string
+  indexFolder: string
+  /** Of damaged logs that were set aside. */
+  quarantineFolder: string
+}>
 
 export function foldersOf(dataFolder: string): Folders {
   const logFolder = join(dataFolder, 'log')
@@ -10,5 +17,6 @@ export function foldersOf(dataFolder: string): Folders {
     logFolder,
     logFile: join(logFolder, '0.db'),
     indexFolder: join(dataFolder, 'index'),
+    quarantineFolder: join(dataFolder, 'quarantine'),
   }
 }

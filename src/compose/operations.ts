@@ -5,6 +5,7 @@ import { createHttpServer, type HttpServer } from '#src/http/server.ts'
 import { observeDeadLetters } from '#src/operations/dead-letters.ts'
 import { observeIndexes } from '#src/operations/index-lag.ts'
 import type { Metrics } from '#src/operations/metrics.ts'
+import { observeQuarantine } from '#src/operations/quarantine.ts'
 import { observeRetention } from '#src/operations/retention.ts'
 import { createOperationsRoutes } from '#src/operations/routes.ts'
 import type { Engines } from './engines.ts'
@@ -14,7 +15,7 @@ type Options = Readonly<{ engines: Engines; metrics: Metrics; isReady: () => boo
 
 /** The listener for health and metrics of a worker, which does not listen yet. */
 export function createOperationsHttp({ engines, metrics, isReady }: Options): HttpServer {
-  const { readers, streams, clock, projector } = engines
+  const { readers, streams, clock, projector, files } = engines
   observeIndexes(metrics, {
     indexes: readers.map((reader, partition) => ({ partition: String(partition), reader })),
     projections: projections.map(({ name }) => name),
@@ -22,6 +23,7 @@ export function createOperationsHttp({ engines, metrics, isReady }: Options): Ht
   })
   observeDeadLetters(metrics, streams, projections)
   observeRetention(metrics, streams, projector)
+  if (files !== undefined) observeQuarantine(metrics, files)
   const routes = createOperationsRoutes({ metrics, isReady })
   const app = createHttpApp({ routes, random: Math.random, trustedProxies: 0, report: reportFailure })
   return createHttpServer(app.callback(), { limits })

@@ -215,7 +215,41 @@ describe('command line', () => {
           { projection: 'logs', partition: '0', ...notBuilt },
           { projection: 'logs', partition: '1', ...notBuilt },
         ],
+        quarantines: [],
       })
+    })
+
+    it('shows damaged logs that were set aside, for as long as they lie there', async () => {
+      const report = {
+        name: 'log',
+        at: '2026-11-22T13:00:00.000Z',
+        reason: 'event 7: it is missing',
+        kept: 99,
+        lost: 1,
+        gaps: [{ from: 28_672, to: 28_672 }],
+        head: 409_600,
+        epoch: 'e',
+      }
+      const services = createServices(
+        new Map(),
+        ['0'],
+        [
+          { folder: '/data/quarantine/a', report },
+          { folder: '/data/quarantine/b', report: undefined },
+        ],
+      )
+      const { out } = await run(['status'], { services })
+      expect(out).to.include(
+        'The event log was damaged (event 7: it is missing) and set aside at 2026-11-22T13:00:00.000Z: 99 events kept, 1 lost. It lies in /data/quarantine/a.',
+      )
+      expect(out).to.include('A damaged log lies in /data/quarantine/b.')
+      const { out: json } = await run(['status', '--json'], { services })
+      const { name: log, at, reason, kept, lost } = report
+      const nothing = { log: null, at: null, reason: null, kept: null, lost: null }
+      expect((JSON.parse(json) as { quarantines: unknown }).quarantines).to.deep.equal([
+        { log, at, folder: '/data/quarantine/a', reason, kept, lost },
+        { ...nothing, folder: '/data/quarantine/b' },
+      ])
     })
   })
 

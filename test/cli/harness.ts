@@ -6,7 +6,7 @@ import { PassThrough } from 'node:stream'
 import type { Progress } from '#projections/index-store.ts'
 import { limits, plans } from '#src/config.ts'
 import { runCli } from '#src/cli/run-cli.ts'
-import type { CliServices } from '#src/cli/verb.ts'
+import type { CliServices, Quarantined } from '#src/cli/verb.ts'
 import { createDirectory, type Directory } from '#src/directory/create-directory.ts'
 import { loadSecrets } from '#src/directory/secrets.ts'
 import { createMemoryStream } from '#streams/memory/stream.ts'
@@ -27,6 +27,7 @@ export const openDirectoryStream = (dataFolder: string): Promise<Stream> =>
 export function createServices(
   progress: ReadonlyMap<string, Progress> = new Map(),
   partitions: readonly string[] = ['0'],
+  quarantines: readonly Quarantined[] = [],
 ): CliServices {
   return {
     plans,
@@ -42,6 +43,7 @@ export function createServices(
         close: async () => undefined,
       })),
     openBuilds: async () => [],
+    quarantines: () => quarantines,
     openMove: async () => {
       throw new Error('these services have no cluster to move to')
     },

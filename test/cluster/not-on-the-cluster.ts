@@ -14,6 +14,7 @@ export const notOnTheCluster: Readonly<Record<string, string>> = {
   'retention.test.ts':
     'fills the log of a data folder before it starts; test/cluster/retention.test.ts meets the engines',
   'rebuild.test.ts': 'damages the files of a data folder; test/cluster/rebuild.test.ts rebuilds and compares',
+  'damaged-log.test.ts': 'damages the files of a data folder; what a cluster’s NATS has lost is its own to say',
   'replace-parent.test.ts': 'is about the parent of the embedded form: its data folder, its lock, its port',
 }
 

@@ -193,7 +193,11 @@ function createWorker(
  * The real supervisor over workers that do what a script says. That two fold the log fails at once. Workers of a program from before
  * do not know the question whether they are there.
  */
-export function simulate(script: Script = promptly, knowsTheQuestion = true): Simulation {
+export function simulate(
+  script: Script = promptly,
+  knowsTheQuestion = true,
+  prepare: () => Promise<void> = async () => {},
+): Simulation {
   const clock = createClock()
   const workers: SimulatedWorker[] = []
   const reports: SupervisorEvent[] = []
@@ -209,6 +213,7 @@ export function simulate(script: Script = promptly, knowsTheQuestion = true): Si
       workers.push(simulated)
       return supervised
     },
+    prepare,
     report: (event) => reports.push(event),
     silenceMs,
     after: clock.after,

@@ -27,6 +27,26 @@ describe('the supervisor of workers', () => {
     expect(simulation.workers).to.have.length(1)
   })
 
+  it('prepares while there is no worker, before it starts one again, and tries again when that fails', async () => {
+    let prepared = 0
+    const prepare = async (): Promise<void> => {
+      prepared++
+      if (prepared === 1) throw new Error('the disk is full')
+    }
+    const simulation = simulate(promptly, true, prepare)
+    await simulation.run(1_000)
+    expect([prepared, simulation.owners()], 'not before the first').to.deep.equal([0, [1]])
+    simulation.supervisor.replace()
+    await simulation.run(1_000)
+    expect([prepared, simulation.owners()], 'not beside another').to.deep.equal([0, [2]])
+    for (const worker of simulation.workers) worker.crash()
+    await simulation.run(0)
+    expect(simulation.reports.at(-1)).to.deep.equal({ kind: 'failed', reason: 'the disk is full', serving: undefined })
+    expect(simulation.workers).to.have.length(2)
+    await simulation.run(10_000)
+    expect([prepared, simulation.owners()]).to.deep.equal([2, [3]])
+  })
+
   it('puts a new worker in the place of the old one, which lets go first and resigns last', async () => {
     const simulation = await started()
     simulation.supervisor.replace()

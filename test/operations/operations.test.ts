@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import { observeDeadLetters } from '#src/operations/dead-letters.ts'
 import { observeIndexes } from '#src/operations/index-lag.ts'
 import { createMetrics } from '#src/operations/metrics.ts'
+import { observeQuarantine } from '#src/operations/quarantine.ts'
 import { createStreamObserver } from '#src/operations/observed-stream.ts'
 import { createOperationsRoutes } from '#src/operations/routes.ts'
 import { noCounts } from '#src/events/envelope.ts'
@@ -49,6 +50,23 @@ waiting 3
     expect(text).to.include('# lost could not be read\n')
     expect(text).to.match(/^kept 1$/m)
     expect(text).to.not.match(/^lost/m)
+  })
+})
+
+describe('damaged logs in quarantine', () => {
+  it('are told by log for as long as they lie there, and as none where there are none', async () => {
+    const metrics = createMetrics()
+    let setAside = [
+      { name: 'log', lost: 3 },
+      { name: 'log', lost: 4 },
+    ]
+    observeQuarantine(metrics, { names: ['log', 'directory'], setAside: () => setAside })
+    const text = await metrics.text()
+    expect(text).to.include('throughline_quarantined_logs{log="log"} 2\n')
+    expect(text).to.include('throughline_quarantined_logs{log="directory"} 0\n')
+    expect(text).to.include('throughline_quarantined_lost_events{log="log"} 7\n')
+    setAside = []
+    expect(await metrics.text()).to.include('throughline_quarantined_logs{log="log"} 0\n')
   })
 })
 

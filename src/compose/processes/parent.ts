@@ -1,6 +1,7 @@
 import { closeSync, mkdirSync, openSync } from 'node:fs'
 import type { Config } from '#src/config.ts'
 import { bindSocket } from '#src/http/listening-socket.ts'
+import { mendLogs, tellQuarantines } from '#src/compose/mend.ts'
 import { PermanentError } from '#src/lib/failure.ts'
 import { lockFolder } from '#streams/sqlite/lock.ts'
 import { createSupervisor, describeEnding, WorkerEnded, type SupervisorEvent } from './supervisor.ts'
@@ -110,9 +111,17 @@ function lockData({ dataFolder, cluster }: Config): Readonly<{ release(): void }
  */
 export async function composeParent(config: Config, argv: readonly string[]): Promise<number> {
   const lock = lockData(config)
+  const isEmbedded = config.cluster === undefined
+  if (isEmbedded) {
+    await mendLogs(config.dataFolder)
+    tellQuarantines(config.dataFolder)
+  }
   const sockets = await bindSockets(config)
   let isUp = false
   const supervisor = createSupervisor({
+    prepare: async () => {
+      if (isEmbedded && (await mendLogs(config.dataFolder))) tellQuarantines(config.dataFolder)
+    },
     startWorker: (id) => startWorkerProcess(id, { argv, place: sockets.place }),
     report: (event) => {
       const isBad = event.kind === 'crashed' || event.kind === 'hangs' || event.kind === 'failed'

@@ -45,6 +45,8 @@ export type SupervisorEvent =
 
 export type SupervisorOptions = Readonly<{
   startWorker: (id: number) => SupervisedWorker
+  /** Is waited for before a worker is started while there is none. */
+  prepare?: () => Promise<void>
   report: (event: SupervisorEvent) => void
   /** So long a worker that serves, or has served, may give no answer, ms; 0: for ever. One that starts is not asked. */
   silenceMs: number
@@ -123,6 +125,7 @@ function createCrew({ startWorker, report, silenceMs, after }: SupervisorOptions
       return worker
     },
     has: ({ id }: SupervisedWorker): boolean => workers.has(id),
+    isEmpty: (): boolean => workers.size === 0,
     others: (worker: SupervisedWorker) => [...workers.values()].filter((each) => each !== worker),
     serving: () => serving,
     /** From now on this one serves; the others may end as soon as they have nothing left to answer. */
@@ -223,7 +226,7 @@ function createBringUp(crew: Crew, after: SupervisorOptions['after']): () => Pro
 
 /** Restarts a worker that crashes, replaces one on demand, and stops them all. */
 export function createSupervisor(options: SupervisorOptions): Supervisor {
-  const { report, after } = options
+  const { report, after, prepare = async () => {} } = options
   let wake = (): void => {}
   let isWanted = false
   let isStopping = false
@@ -245,6 +248,8 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
     const before = crew.serving()?.pid
     isWanted = false
     try {
+      if (crew.isEmpty() && hasServed) await prepare()
+      if (isStopping) return false
       const { pid } = await bringUp()
       hasServed = true
       report({ kind: 'serves', pid, instead: before })

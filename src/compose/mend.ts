@@ -1,0 +1,106 @@
+import { existsSync } from 'node:fs'
+import { projections } from '#projections/registry.ts'
+import { storedBuilds } from '#projections/stores/sqlite/build-folders.ts'
+import { createClock } from '#src/lib/clock.ts'
+import { beforeAll, type Position } from '#src/events/envelope.ts'
+import { PermanentError } from '#src/lib/failure.ts'
+import type { LogFile } from '#streams/sqlite/database.ts'
+import { mendLog } from '#streams/sqlite/mending/mend.ts'
+import type { Quarantined, QuarantineReport } from '#streams/sqlite/mending/quarantine.ts'
+import { openSqliteStreamReader } from '#streams/sqlite/stream.ts'
+import { foldersOf } from './folders.ts'
+import { quarantinesOf } from './quarantines.ts'
+import { recountLedgers } from './recount.ts'
+
+/** How far the indexes have had the log of an epoch; nothing where they cannot be read, which is for those who fold them to say. */
+function foldedOf(indexFolder: string, epoch: string): Position {
+  const known = projections.flatMap(({ name }) => {
+    try {
+      return storedBuilds(indexFolder, name).filter((build) => build.epoch === epoch)
+    } catch {
+      return []
+    }
+  })
+  return known.reduce((most, { checkpoint, heartbeat }) => Math.max(most, checkpoint, heartbeat.position), 0)
+}
+
+/** Without a workspace every sender would be turned away, which most take for good, and a first run would be made in its place. */
+async function checkWorkspaces({ file, partition }: LogFile, directoryFile: string): Promise<void> {
+  const stream = await openSqliteStreamReader({ file, partition })
+  try {
+    for (let position = beforeAll; ;) {
+      const events = await stream.read(position, 1_000)
+      const last = events.at(-1)
+      if (events.some(({ type }) => type === 'directory.workspace.created')) return
+      if (last === undefined) break
+      position = last.position
+    }
+  } finally {
+    await stream.close()
+  }
+  const hint = 'it is damaged, and none of its workspaces can be read: put it back from a backup; it was left as it is'
+  throw new PermanentError({ operation: 'start', subject: directoryFile, hint })
+}
+
+const gapsToldMax = 5
+
+function describeGaps({ gaps }: QuarantineReport): string {
+  const told = gaps.slice(0, gapsToldMax).map(({ from, to }) => (from === to ? `${from}` : `${from} to ${to}`))
+  const more = gaps.length > gapsToldMax ? `, … (all of them in report.json there)` : ''
+  return `${told.join(', ')}${more}`
+}
+
+const ofLog = `its indexes are folded anew from what is kept, and span allowances counted again; what was lost is found no more`
+const ofDirectory =
+  'what was lost of it is not in force any more: look through keys, members and workspaces, and revoke, change or make again what must be so'
+
+/** What the operator reads, at every start for as long as the folder is there. */
+export function describeQuarantine({ folder, report }: Quarantined): string {
+  if (report === undefined) return `A damaged log lies in ${folder}. Delete that folder when nothing of it is needed.`
+  const { name, at, reason, kept, lost } = report
+  const what = name === 'directory' ? 'The directory (workspaces, keys, members)' : 'The event log'
+  return [
+    `${what} was damaged, and was set aside on ${at}.`,
+    `  damage:   ${reason}`,
+    `  kept:     ${kept} events, each where it stood`,
+    `  lost:     ${lost === 0 ? 'none that is known of' : `${lost} events, at positions ${describeGaps(report)}`}`,
+    `  set aside in ${folder}, byte for byte; "throughline workspace erase" does not reach it`,
+    `  since then: ${name === 'directory' ? ofDirectory : ofLog}`,
+    `  to do:    check the disk and the memory of this machine; when nothing of the damaged files is needed, delete that`,
+    `            folder: this message goes with it, and so do the metric throughline_quarantined_logs and its line in "throughline status"`,
+  ].join('\n')
+}
+
+/** Tells of all that lies in quarantine. */
+export function tellQuarantines(dataFolder: string): void {
+  for (const quarantined of quarantinesOf(dataFolder)) console.error(describeQuarantine(quarantined))
+}
+
+/**
+ * Sets damaged logs of a data folder aside and goes on with what can be read of them, so that damage never keeps a server from starting;
+ * tells the operator. To be called by who holds the folder, while nobody has its logs open. Throws PermanentError or TransientError
+ * for what is no damage: a newer version, a disk that fails or is full. True when anything was set aside now.
+ */
+export async function mendLogs(dataFolder: string): Promise<boolean> {
+  const { logFile, directoryFile, indexFolder, quarantineFolder: quarantine } = foldersOf(dataFolder)
+  const clock = createClock()
+  const common = { quarantine, clock, onProgress: (line: string) => console.error(line) }
+  const log = await mendLog({
+    ...common,
+    file: logFile,
+    partition: '0',
+    name: 'log',
+    isInUse: existsSync(directoryFile),
+    knownHead: (epoch) => foldedOf(indexFolder, epoch),
+    settle: (next) => recountLedgers(next, clock),
+  })
+  const directory = await mendLog({
+    ...common,
+    file: directoryFile,
+    partition: 'directory',
+    name: 'directory',
+    isInUse: log.mended !== undefined || (log.verdict.kind === 'sound' && log.verdict.head > 0),
+    settle: (next) => checkWorkspaces(next, directoryFile),
+  })
+  return log.mended !== undefined || directory.mended !== undefined
+}

@@ -1,0 +1,76 @@
+import { randomBytes } from 'node:crypto'
+import { decodeLedgerEvent, ledgerSubject, monthOf, sealLedgerEvent, type Month } from '#src/events/allowance.ts'
+import { beforeAll, type RecordedEvent } from '#src/events/envelope.ts'
+import type { WorkspaceId } from '#src/events/workspace-id.ts'
+import type { Clock } from '#src/lib/clock.ts'
+import type { LogFile } from '#streams/sqlite/database.ts'
+import { createSqliteStream } from '#streams/sqlite/stream.ts'
+import type { Stream } from '#streams/stream.ts'
+import { limitsBeside } from './threads/log-beside.ts'
+
+const readEventsMax = 1_000
+/** In the place of the reservation where there was none. */
+const unreserved = ''
+
+/** A month of a workspace: `spent` by the newest of its ledger’s events that is left, and in the log by each reservation that is not in that. */
+type Counted = { workspaceId: WorkspaceId; month: Month; spent: number; spans: Map<string, number> }
+type Months = Map<string, Counted>
+
+function countedOf(months: Months, workspaceId: WorkspaceId, month: Month): Counted {
+  const subject = ledgerSubject(workspaceId, month)
+  const counted = months.get(subject) ?? { workspaceId, month, spent: 0, spans: new Map<string, number>() }
+  months.set(subject, counted)
+  return counted
+}
+
+const isOfLedger = ({ workspaceId, subject }: RecordedEvent): boolean =>
+  subject?.startsWith(ledgerSubject(workspaceId, '')) === true
+
+function takeSpans(months: Months, event: RecordedEvent): void {
+  const { workspaceId, receivedAt, counts, reservation = unreserved } = event
+  const { spans } = countedOf(months, workspaceId, monthOf(receivedAt))
+  spans.set(reservation, (spans.get(reservation) ?? 0) + counts.spans)
+}
+
+/** All that was spent before is in it, but what is spent of those that it says are open. */
+function takeLedger(months: Months, event: RecordedEvent, from: Month): void {
+  const { month, spent, open } = decodeLedgerEvent(event)
+  if (month < from) return
+  const counted = countedOf(months, event.workspaceId, month)
+  const isOpen = new Set(open.map(({ id }) => id))
+  counted.spent = spent
+  for (const id of counted.spans.keys()) if (!isOpen.has(id)) counted.spans.delete(id)
+}
+
+async function countMonths(stream: Stream, from: Month): Promise<readonly Counted[]> {
+  const months: Months = new Map()
+  for (let position = beforeAll; ;) {
+    const events = await stream.read(position, readEventsMax)
+    for (const event of events) {
+      if (monthOf(event.receivedAt) < from) continue
+      if (isOfLedger(event)) takeLedger(months, event, from)
+      else if (event.counts.spans > 0) takeSpans(months, event)
+    }
+    const last = events.at(-1)
+    if (last === undefined) return [...months.values()]
+    position = last.position
+  }
+}
+
+/**
+ * What a ledger’s lost events said of spans is counted in the log that is left: what its newest one says was spent, and what is stored by
+ * reservations that this one does not know to have ended. Nobody holds any: to be called while no server runs on the log.
+ */
+export async function recountLedgers(log: LogFile, clock: Clock): Promise<void> {
+  const stream = await createSqliteStream({ ...log, thread: false, limits: limitsBeside })
+  try {
+    for (const { workspaceId, month, spent: before, spans } of await countMonths(stream, monthOf(clock()))) {
+      const spent = [...spans.values()].reduce((sum, each) => sum + each, before)
+      const entry = { month, epoch: stream.epoch, by: 'recount', ended: [], spent, open: [] }
+      const unique = randomBytes(16).toString('hex')
+      await stream.append([sealLedgerEvent('allowance.counted', entry, { workspaceId, at: clock(), unique })])
+    }
+  } finally {
+    await stream.close()
+  }
+}

@@ -1,0 +1,176 @@
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { expect } from 'chai'
+import { foldersOf } from '#src/compose/folders.ts'
+import type { JsonObject } from '#src/lib/json.ts'
+import { cli } from '../support/cli.ts'
+import { completeAnswerOf, listOf, post, signIn, untilIndexed } from '../support/client.ts'
+import { removeFolder, startServer, type Server } from '../support/server.ts'
+import { runVerb } from '../support/run-program.ts'
+import { hex } from '../support/telemetry.ts'
+import { sendingTo } from '../support/workspace.ts'
+
+const messages = 80
+const pageBytes = 4_096
+const messageOf = (n: number): string => `order-${n}-was-stored`
+
+/** Moves what a killed server left in the WAL into the file, as any program does that opens it. */
+function settleWal(file: string): void {
+  const database = new DatabaseSync(file)
+  database.prepare('SELECT count(*) FROM events').get()
+  database.close()
+}
+
+/** Overwrites bytes of a file from where it holds a text on; its bytes then. */
+function damage(file: string, text: string, bytes: (at: number) => Readonly<{ from: number; to: number }>): Buffer {
+  const all = readFileSync(file)
+  const at = all.indexOf(text)
+  expect(at, `${text} is in ${file}`).to.be.greaterThan(0)
+  const { from, to } = bytes(at)
+  all.fill(0xa5, from, to)
+  writeFileSync(file, all)
+  return all
+}
+const thePage = (at: number) => ({ from: at - (at % pageBytes), to: at - (at % pageBytes) + pageBytes })
+
+describe('a server whose files were damaged', function () {
+  this.timeout(120_000)
+  let server: Server
+  const environment = { OPERATIONS_PORT: '0' }
+  const start = async (dataFolder?: string): Promise<void> => {
+    server = await startServer({ environment, ...(dataFolder === undefined ? {} : { dataFolder }) })
+  }
+  const startAgain = (): Promise<void> => start(server.dataFolder)
+  const files = () => foldersOf(server.dataFolder)
+  const metrics = async (): Promise<string> => {
+    const line = server.output.find((each) => each.startsWith('Health and metrics on ')) ?? ''
+    const response = await fetch(`${line.slice('Health and metrics on '.length)}/metrics`)
+    return response.text()
+  }
+  const figure = async (name: string, log: string): Promise<number> => {
+    const [, value] = new RegExp(`^${name}\\{log="${log}"\\} (\\d+)$`, 'm').exec(await metrics()) ?? []
+    return Number(value)
+  }
+  const send = (numbers: readonly number[]): Promise<unknown> => {
+    const to = sendingTo(server, server.firstRun.keys)
+    return Promise.all(
+      numbers.map(async (n) => {
+        await to.logs([{ message: messageOf(n), service: 'shop', filler: hex(200, 'filler', n) }])
+        if (n % 4 === 0) {
+          await to.spans([{ traceId: hex(32, 'damaged', n), spanId: hex(16, 'damaged', n), service: 'shop' }])
+        }
+      }),
+    )
+  }
+  const found = async (): Promise<readonly string[]> => {
+    await untilIndexed(server)
+    const reader = await signIn(server.baseUrl, server.firstRun.sign_in)
+    const body = await completeAnswerOf(reader, '/api/app/logs/search?service=shop&limit=200')
+    return listOf(body, 'logs').map(({ message }) => String(message))
+  }
+  const quarantines = async (): Promise<readonly JsonObject[]> => listOf(await cli(server, 'status'), 'quarantines')
+  const expectEqual = async (): Promise<void> => {
+    const ran = await runVerb(['src/main.ts', 'verify', 'all', '--json', '--data', server.dataFolder])
+    expect(ran.code, `${ran.out}${ran.err}`).to.equal(0)
+  }
+  const all = Array.from({ length: messages }, (_, n) => n)
+
+  beforeEach(async () => {
+    await start()
+    await send(all)
+    await untilIndexed(server)
+  })
+  afterEach(async () => {
+    await server.stop()
+    await removeFolder(server.dataFolder)
+  })
+
+  it('sets the log aside, tells it for as long as it lies there, and goes on with all that can be read', async () => {
+    expect(await figure('throughline_quarantined_logs', 'log')).to.equal(0)
+    expect(await quarantines()).to.deep.equal([])
+    await server.kill()
+    settleWal(files().logFile)
+    const damaged = damage(files().logFile, messageOf(messages / 2), thePage)
+    await startAgain()
+    const told = server.output.join('\n')
+    expect(told).to.include('The event log was damaged, and was set aside').and.to.include('events, at positions')
+
+    const kept = await found()
+    expect(kept).to.not.include(messageOf(messages / 2))
+    expect(kept, 'of one page some events are lost').to.have.length.within(messages - 20, messages - 1)
+    const [said] = await quarantines()
+    expect(said).to.include({ log: 'log' })
+    expect(await figure('throughline_quarantined_logs', 'log')).to.equal(1)
+    expect(await figure('throughline_quarantined_lost_events', 'log')).to.equal(Number(said?.['lost']))
+    expect(Number(said?.['lost'])).to.be.at.least(messages - kept.length)
+    expect(readFileSync(join(String(said?.['folder']), '0.db')).equals(damaged), 'byte for byte').to.equal(true)
+
+    await send([messages])
+    expect(new Set(await found())).to.deep.equal(new Set([...kept, messageOf(messages)]))
+    await expectEqual()
+
+    await server.stop()
+    await startAgain()
+    expect(server.output.join('\n'), 'after further starts').to.include('The event log was damaged')
+    expect(await quarantines()).to.have.length(1)
+    await server.stop()
+    rmSync(String(said?.['folder']), { recursive: true })
+    await startAgain()
+    expect(server.output.join('\n')).to.not.include('damaged')
+    expect(await figure('throughline_quarantined_logs', 'log')).to.equal(0)
+    expect(await found()).to.have.length(kept.length + 1)
+  })
+
+  it('meets damage while it folds, stops there and says so, and sets it aside when its worker is the next time started', async () => {
+    await server.stop()
+    // A payload in the middle: a look at the ends of the log, and at headers here and there, does not meet it.
+    damage(files().logFile, messageOf(3), (at) => ({ from: at, to: at + 4 }))
+    rmSync(files().indexFolder, { recursive: true })
+    mkdirSync(files().indexFolder)
+    await startAgain()
+    await server.printed(/^the projector has ended.*checksum of its payload.*stop the server and start it again/, 0)
+    await send([messages])
+    const setAside = server.printed(/^The event log was damaged, and was set aside/)
+    process.kill(server.workerPid(), 'SIGKILL')
+    await setAside
+    await server.printed(/^worker \d+ serves/)
+    const kept = await found()
+    expect(new Set(kept)).to.deep.equal(new Set([...all, messages].filter((n) => n !== 3).map(messageOf)))
+    expect(await quarantines()).to.have.length(1)
+    await expectEqual()
+  })
+
+  it('does not start on a directory of which no workspace is left, and leaves it as it is', async () => {
+    await server.stop()
+    const whole = readFileSync(files().directoryFile)
+    const damaged = damage(files().directoryFile, 'directory.workspace.created', () => ({ from: 0, to: whole.length }))
+    const refused = await startAgain().catch((error: Error) => error)
+    expect(String(refused)).to.include('none of its workspaces can be read: put it back from a backup')
+    expect(readFileSync(files().directoryFile).equals(damaged)).to.equal(true)
+    writeFileSync(files().directoryFile, whole)
+    await startAgain()
+    expect(await found()).to.have.length(messages)
+    expect(await quarantines()).to.deep.equal([])
+  })
+
+  it('goes on without what it cannot read of the directory, and says what that means', async () => {
+    const create = async (name: string): Promise<JsonObject> =>
+      cli(server, 'key', 'create', '--workspace', server.firstRun.workspace, '--kind', 'logs', '--name', name)
+    const lost = await create('a-key-that-is-lost')
+    const kept = await create('a-key-that-is-kept')
+    await server.stop()
+    damage(files().directoryFile, 'a-key-that-is-lost', (at) => ({ from: at, to: at + 4 }))
+    await startAgain()
+    const told = server.output.join('\n')
+    expect(told)
+      .to.include('The directory (workspaces, keys, members) was damaged')
+      .and.to.include('lost:     1 events')
+    const status = async (key: JsonObject): Promise<number> =>
+      (await post(server, '/api/logs/v1/ingest', String(key['secret']), '{"message":"hello"}')).status
+    expect([await status(lost), await status(kept)]).to.deep.equal([401, 200])
+    expect(await figure('throughline_quarantined_logs', 'directory')).to.equal(1)
+    expect(readdirSync(files().quarantineFolder)).to.have.length(1)
+    expect(await found(), 'the log and its indexes are as they were').to.have.length(messages)
+  })
+})
