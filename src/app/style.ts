@@ -97,7 +97,7 @@ ${serviceFills}
   th, td { padding: .3rem .25rem; min-width: 6rem }
   .logs td, .waterfall td { padding: .15rem .25rem }
   .logs td, .logs th, .logs .service, .waterfall td, .fields td { min-width: 0 }
-  .time { white-space: normal }
+  .time { white-space: normal; min-width: 7.5rem }
   .logs .time { min-width: 6.5rem }
   .fields th, .fields td { display: block; width: auto }
   .timeline .bar { min-width: 3rem }
