@@ -68,16 +68,23 @@ export const isHarmless = (error: unknown): boolean => isBusy(error) || codeOf(e
 export const isCorrupt = (error: unknown): boolean =>
   codeOf(error) === sqliteCorrupt || codeOf(error) === sqliteNotADatabase || extendedCodeOf(error) === sqliteShortRead
 
-/** Damage of a log, found by a look at it: the next start of the server looks at all of it (mending/). */
+/** A log is damaged: the next start of the server can mend it (mending/). */
+class DamageError extends PermanentError {}
+
 export function damageOf(
   file: string,
   { operation, hint, cause }: Readonly<{ operation: string; hint?: string; cause?: unknown }>,
 ): PermanentError {
   const remedy = 'stop the server and start it again: it sets the damaged log aside and goes on with what can be read'
   const text = hint === undefined ? remedy : `${hint}; ${remedy}`
-  const damage = new PermanentError({ operation, subject: file, cause, hint: text })
-  suspect(file, damage.message)
-  return damage
+  return new DamageError({ operation, subject: file, cause, hint: text })
+}
+
+/** What is to be told of an error. Of damage a note is left, so that the next start looks at all of the log. */
+export function toldOf(error: unknown, operation: string, file: string): TransientError | PermanentError {
+  const failure = failureOf(error, operation, file)
+  if (failure instanceof DamageError) suspect(file, failure.message)
+  return failure
 }
 
 /** The driver's error as ours, so that none leaves this folder. Ours pass through. */
@@ -204,6 +211,6 @@ function openWith(
     return { database, epoch: readMeta(database, log) }
   } catch (error) {
     if (database?.isOpen === true) database.close()
-    throw failureOf(error, 'open log', log.file)
+    throw toldOf(error, 'open log', log.file)
   }
 }

@@ -12,7 +12,7 @@ import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import type { PermanentError } from '#src/lib/failure.ts'
 import { cutBefore, lostTail, readBytesMax, type FirstEvent } from '../stream.ts'
 import { createCutMark } from './cut.ts'
-import { damageOf, failureOf, openForReading, type LogFile } from './database.ts'
+import { damageOf, openForReading, toldOf, type LogFile } from './database.ts'
 import { createIsLeft } from './erase.ts'
 import { createIdLookup } from './ids.ts'
 import { rowCrc } from './row.ts'
@@ -94,7 +94,7 @@ export function createLogReader(log: LogFile, busyTimeoutMs: number): LogReader 
     try {
       return action()
     } catch (error) {
-      throw failureOf(error, operation, log.file)
+      throw toldOf(error, operation, log.file)
     }
   }
   const head = (): Position => {

@@ -5,7 +5,7 @@ import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { PermanentError, TransientError } from '#src/lib/failure.ts'
 import type { Appended, AppendedEvent } from '../stream.ts'
 import { createCut, type Cut } from './cut.ts'
-import { failureOf, isHarmless, openForWriting, type LogFile } from './database.ts'
+import { failureOf, isHarmless, openForWriting, toldOf, type LogFile } from './database.ts'
 import { createIdLookup, createIdTable, type Found } from './ids.ts'
 import { createErase, type Erase, type ErasureStep } from './erase.ts'
 import { rowCrc } from './row.ts'
@@ -209,7 +209,7 @@ export function createLogWriter(options: LogWriterOptions, announce: (head: Posi
 
   function fail(error: unknown): Error {
     if (isHarmless(error)) return failureOf(error, 'append to log', file)
-    failure = failureOf(error, 'write to log', file)
+    failure = toldOf(error, 'write to log', file)
     return stopped()
   }
   // A sync that fails may have lost pages that a later one reports as written, so nothing more is acknowledged.

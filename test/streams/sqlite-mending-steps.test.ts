@@ -333,6 +333,8 @@ describe('a look at a sqlite log before it is opened', function () {
     for (const meet of [
       async (): Promise<void> => {
         const reader = await openSqliteStreamReader({ file: log.file, partition: '0' })
+        expect(await reader.read(0, 100), 'what is whole before the damage').to.have.length(21)
+        expect(existsSync(`${log.file}.suspect`), 'nobody was told of it yet').to.equal(false)
         expect((await rejection(readAll(reader))).message).to.match(/checksum of its payload.*start it again/)
         await reader.close()
       },
