@@ -30,7 +30,10 @@ function more(address: string, cursor: string | null, words: string): Html {
 function tracePart(trace: Trace, { address, colourOf, nowMs }: Shown): Html {
   const isWholePage = address.startsWith(tracePath)
   const { summary, missing, next_cursor: next } = trace
+  const zone = summary.start === null ? '' : ' UTC'
   const duration = summary.duration_ns === null ? '' : `, ${formatDuration(BigInt(summary.duration_ns))}`
+  const counts = [counted(summary.span_count, 'span'), counted(summary.error_count, 'error')]
+  const known = `${inWords(missing.length)} known to be missing`
   const head = isWholePage ? html`` : html`<h2>Trace</h2>`
   if (summary.span_count === 0 && missing.length === 0) {
     return html`${head}
@@ -39,9 +42,7 @@ function tracePart(trace: Trace, { address, colourOf, nowMs }: Shown): Html {
   return html`${head}
     <p>
       ${nameOf(summary)}<br />
-      ${timeOf(summary.start)}${summary.start === null ? '' : ' UTC'}${duration},
-      ${counted(summary.span_count, 'span')}, ${counted(summary.error_count, 'error')}, ${inWords(missing.length)} known
-      to be missing.
+      ${timeOf(summary.start)}${zone}${duration}, ${counts.join(', ')}, ${known}.
       <code>${summary.trace_id}</code>
     </p>
     <p>${servicesOf(summary, colourOf)}</p>
