@@ -5,11 +5,13 @@ import { expect } from 'chai'
 import { limits } from '#src/config.ts'
 import { positionStep } from '#src/events/envelope.ts'
 import { PermanentError } from '#src/lib/failure.ts'
+import { readQuarantines } from '#streams/sqlite/mending/quarantine.ts'
 import { rowCrc } from '#streams/sqlite/row.ts'
 import { createSqliteStream, openSqliteStreamReader, type SqliteStream } from '#streams/sqlite/stream.ts'
 import { leaveHotJournal } from '#test/support/hot-journal.ts'
 import { openDamaged, pageBytes, sampleOf, type DamagedLog, type Files, type Sample } from './damaged-log.ts'
 import { makeEvent, makeEvents } from './make-event.ts'
+import { startProgram } from './programs/child.ts'
 import { idsOf, readAll, rejection } from './read-all.ts'
 
 async function fill(stream: SqliteStream): Promise<void> {
@@ -139,6 +141,43 @@ describe('a damaged sqlite log whose rest must not come into its place', () => {
     expect((await rejection(log.mend({ settle }))).message).to.equal('start it')
     expect(readFileSync(log.file).equals(spoil(sample).db)).to.equal(true)
     expect(readdirSync(log.folder)).to.deep.equal(['log.db'])
+    await log.remove()
+  })
+})
+
+describe('a damaged sqlite log on a disk that takes no more', () => {
+  it('stays where it is until there is room', async () => {
+    const sample = await sampleOf(fill, { isKilled: false })
+    const damaged = spoil(sample)
+    const log = await openDamaged(damaged)
+    const refused = startProgram('mend.ts', [log.file, log.quarantine], 80)
+    await refused.ended
+    expect(refused.lines.join('\n')).to.match(/^refused (?:Transient|Permanent)Error keep what can be read of log/)
+    expect(readFileSync(log.file).equals(damaged.db)).to.equal(true)
+    expect(readdirSync(log.folder)).to.deep.equal(['log.db'])
+    const mended = startProgram('mend.ts', [log.file, log.quarantine])
+    await mended.ended
+    expect(mended.lines).to.have.length(1)
+    expect(mended.lines[0]).to.match(/^kept \d+$/)
+    expect(await contentOf(log.file)).to.have.length(Number(mended.lines[0]?.slice('kept '.length)))
+    await log.remove()
+  })
+})
+
+describe('a quarantine', () => {
+  it('is told also where its report is gone or is none, and not where nothing lies in it', async () => {
+    const log = await openDamaged(spoil(await sampleOf(fill, { isKilled: false })))
+    const { mended } = await log.mend()
+    const report = join(mended?.folder ?? '', 'report.json')
+    expect(readQuarantines(log.quarantine)).to.deep.equal([mended])
+    for (const text of ['', '{}', 'null', '{"name":"log","at":"now","reason":"","kept":1,"lost":1}']) {
+      writeFileSync(report, text)
+      expect(readQuarantines(log.quarantine), text).to.deep.equal([{ folder: mended?.folder, report: undefined }])
+    }
+    rmSync(join(mended?.folder ?? '', 'log.db'))
+    expect(readQuarantines(log.quarantine)).to.deep.equal([])
+    rmSync(log.quarantine, { recursive: true })
+    expect(readQuarantines(log.quarantine)).to.deep.equal([])
     await log.remove()
   })
 })

@@ -39,9 +39,16 @@ export function makeQuarantine(parent: string, report: QuarantineReport): string
   }
 }
 
+/** Undefined where it is gone, or is none: what is told by it must not keep anybody from starting. */
 export function readReport(folder: string): QuarantineReport | undefined {
   try {
-    return JSON.parse(readFileSync(join(folder, reportName), 'utf8')) as QuarantineReport
+    const report = JSON.parse(readFileSync(join(folder, reportName), 'utf8')) as Partial<QuarantineReport> | null
+    const { name, at, reason, kept, lost, gaps } = report ?? {}
+    const isReport =
+      [name, at, reason].every((each) => typeof each === 'string') &&
+      [kept, lost].every((each) => typeof each === 'number') &&
+      Array.isArray(gaps)
+    return isReport ? (report as QuarantineReport) : undefined
   } catch {
     return undefined
   }
