@@ -93,6 +93,14 @@ function entryLost(): Spoil {
   }))
 }
 
+/** A build keeps what it holds of a workspace that was erased. */
+const erasureForgotten = (): Spoil => withWriter(() => ({ eraseWorkspace: async () => undefined }))
+
+/** A log that says it has erased a workspace, and has not. */
+const eraseUndone = (): Spoil => ({
+  log: (log) => ({ ...log, erase: async () => undefined, isLeft: async () => false }),
+})
+
 /** What passes by itself is taken for what does not. */
 const givesUp = (): Spoil =>
   withWriter(({ load }) => {
@@ -116,4 +124,6 @@ export const canaries: Readonly<Record<string, () => Spoil>> = {
   'acknowledged before it is durable': ackBeforeDurable,
   'an entry lost': entryLost,
   'a projection that gives up': givesUp,
+  'a build that keeps what was erased': erasureForgotten,
+  'a log that keeps what was erased': eraseUndone,
 }

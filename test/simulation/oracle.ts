@@ -9,7 +9,7 @@ import { createMemoryIndexStore, type Dump, type MemoryIndexStore } from '#proje
 import { liveBuilds, verify } from '#projections/verify.ts'
 import { monthOf, ledgerAfter, ledgerSubject } from '#src/events/allowance.ts'
 import type { RecordedEvent } from '#src/events/envelope.ts'
-import { workspaceIdOf } from '#src/events/workspace-id.ts'
+import { workspaceIdOf, type WorkspaceId } from '#src/events/workspace-id.ts'
 import { stringifyJson } from '#src/lib/json.ts'
 import { isStored } from '#projections/traces/span-document.ts'
 import type { Stream } from '#streams/stream.ts'
@@ -84,6 +84,29 @@ async function namesIn(reader: IndexReader, projection: string, collection: stri
   const query = { filter: { kind: 'all' }, orderBy: 'timeNs', direction: 'asc', limit: 100_000 } as const
   const hits = await reader.search<Name>(scope, query)
   return hits.map(({ document: { message, spanId } }) => message ?? spanId ?? '')
+}
+
+/** A workspace that was erased is in no log, in no index that readers use, and in no other build that is folded. */
+export async function findNothingOf(
+  { index, log, projections, violate }: Stage,
+  workspaceId: WorkspaceId,
+): Promise<void> {
+  if (await log.isLeft(workspaceId)) violate(`the log still holds something of ${workspaceId}`)
+  const names = [
+    ...(await namesIn(index.reader, 'traces', 'spans', workspaceId)),
+    ...(await namesIn(index.reader, 'logs', 'logs', workspaceId)),
+  ]
+  if (names.length > 0) violate(`readers still find ${names.join(', ')} of ${workspaceId}`)
+  const writer = index.open(async () => {})
+  for (const projection of projections) {
+    const { live, followed } = await writer.roster(projection.name)
+    const folded = followed.filter(({ as }) => as !== 'building' && as !== 'dropped').map((build) => build.index)
+    for (const build of [...(live === undefined ? [] : [live]), ...folded]) {
+      const parts = await index.audit().parts(build)
+      if (parts.some((part) => part.workspaceId === workspaceId))
+        violate(`${build} still holds a part of ${workspaceId}`)
+    }
+  }
 }
 
 /** What senders were told is there, once, and the counts are those of what is there. */

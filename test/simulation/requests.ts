@@ -11,6 +11,8 @@ import { hex, otlpJson } from '#test/support/telemetry.ts'
 import type { Chance } from './simulated-index.ts'
 
 export const workspaces = ['acme', 'other', 'third'].map(workspaceIdOf)
+/** One that is erased, where the scenario has that. */
+export const leaving = workspaceIdOf('leaving')
 
 /** A request as its sender made it. `records`: span ids, or messages, that are in no other request. */
 export type Request = Readonly<{
@@ -55,8 +57,8 @@ function logsOf(name: string, workspace: string, count: number, { below }: Chanc
   return { body: Buffer.from(JSON.stringify(lines)), records }
 }
 
-export function makeRequest(name: string, recordsMax: number, chance: Chance): Request {
-  const workspace = workspaces[chance.below(workspaces.length)] as string
+export function makeRequest(name: string, recordsMax: number, chance: Chance, from: readonly string[]): Request {
+  const workspace = from[chance.below(from.length)] as string
   const kind = (['spans', 'spans', 'keyed logs', 'logs'] as const)[chance.below(4)] ?? 'spans'
   const make = kind === 'spans' ? spansOf : logsOf
   return { name, workspace, kind, ...make(name, workspace, 1 + chance.below(recordsMax), chance) }

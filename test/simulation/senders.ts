@@ -1,5 +1,5 @@
 import type { Answer, Ingest } from './ingest.ts'
-import { makeRequest, type Request } from './requests.ts'
+import { leaving, makeRequest, workspaces, type Request } from './requests.ts'
 import type { Stage } from './stage.ts'
 
 /** What a sender was told first of a request, and how often it was sent. */
@@ -13,15 +13,31 @@ export type Senders = Readonly<{
   run(): Promise<void>
 }>
 
-export type Load = Readonly<{ senders: number; requestsOfEach: number; recordsMax: number; repeats: number }>
+export type Load = Readonly<{
+  senders: number
+  requestsOfEach: number
+  recordsMax: number
+  repeats: number
+  /** Some of them send to a workspace that is erased meanwhile. */
+  hasLeaving: boolean
+}>
 
 const patienceMs = 10_000
 
-/** Senders that send again until they are answered, and some requests again though they were, hours later at times. */
-export function createSenders(stage: Stage, ingests: readonly Ingest[], load: Load): Senders {
+/**
+ * Senders that send again until they are answered, and some requests again though they were, hours later at times. `isRefused`: who has
+ * heard that the workspace is no more sends to it no longer.
+ */
+export function createSenders(
+  stage: Stage,
+  ingests: readonly Ingest[],
+  load: Load,
+  isRefused: (workspace: string) => boolean,
+): Senders {
   const { world, chance } = stage
   const { below, random } = chance
   const sent = new Map<string, Sent>()
+  const from = load.hasLeaving ? [...workspaces, leaving] : workspaces
 
   const attempt = ({ member, take }: Ingest, request: Request): Promise<Answer | undefined> => {
     const answer = take(request).catch(() => undefined)
@@ -32,7 +48,7 @@ export function createSenders(stage: Stage, ingests: readonly Ingest[], load: Lo
   const send = async (request: Request): Promise<void> => {
     const known = sent.get(request.name) ?? { sent: 0, told: undefined, request }
     sent.set(request.name, known)
-    for (;;) {
+    while (!isRefused(request.workspace)) {
       known.sent++
       const answer = await attempt(ingests[below(ingests.length)] as Ingest, request)
       if (answer !== undefined) {
@@ -46,7 +62,7 @@ export function createSenders(stage: Stage, ingests: readonly Ingest[], load: Lo
   const sender = async (number: number): Promise<void> => {
     const mine: Request[] = []
     for (let n = 0; n < load.requestsOfEach; n++) {
-      const request = makeRequest(`${number}-${n}`, load.recordsMax, chance)
+      const request = makeRequest(`${number}-${n}`, load.recordsMax, chance, from)
       mine.push(request)
       await send(request)
       await world.sleep(below(1_500))

@@ -1,10 +1,12 @@
 import { projections } from '#projections/registry.ts'
 import { positionStep } from '#src/events/envelope.ts'
 import { createMemoryStream } from '#streams/memory/stream.ts'
+import { startEraser } from './eraser.ts'
 import { startIngest } from './ingest.ts'
 import { contextOf, startOperator, type Locks } from './operator.ts'
-import { compareByVerify, compareWithFold, compareWithTold } from './oracle.ts'
+import { compareByVerify, compareWithFold, compareWithTold, findNothingOf } from './oracle.ts'
 import { startProjector, type ProjectorProcess } from './projector-process.ts'
+import { leaving } from './requests.ts'
 import { createSenders, type Load } from './senders.ts'
 import { createTornIndex, type Chance, type SimulatedIndex, type Tearing, type TornIndex } from './simulated-index.ts'
 import { createStage, startMember, type Spoil, type Stage } from './stage.ts'
@@ -41,7 +43,7 @@ export function scenarioOf(seed: number): Scenario {
     spansPerMonth: isNearLimit ? 8 : unlimited,
     jumpMs: isNearLimit ? 0 : 100 * minuteMs,
     zombies: true,
-    load: { senders: 3, requestsOfEach: 6, recordsMax: 4, repeats: 0.4 },
+    load: { senders: 3, requestsOfEach: 6, recordsMax: 4, repeats: 0.4, hasLeaving: seed % 5 === 0 },
   }
 }
 
@@ -144,7 +146,13 @@ async function untilFolded({ world, index, log, projections }: Stage): Promise<v
 
 async function play(stage: Stage, scenario: Scenario, cast: Cast): Promise<Readonly<{ looks: number }>> {
   const { world } = stage
-  const senders = createSenders(stage, cast.ingests, scenario.load)
+  const eraser = scenario.load.hasLeaving ? startEraser(stage, 'eraser') : undefined
+  const senders = createSenders(
+    stage,
+    cast.ingests,
+    scenario.load,
+    (workspace) => eraser?.isRefused(workspace) === true,
+  )
   let isOver = false
   const watcher = startWatcher(stage, senders.sent, cast, () => isOver)
   const troubled = cast.trouble()
@@ -157,11 +165,13 @@ async function play(stage: Stage, scenario: Scenario, cast: Cast): Promise<Reado
   cast.startLast()
   await world.sleep(60_000)
   await Promise.all(cast.ingests.map(({ allowance }) => allowance.close()))
+  await eraser?.finish()
   await untilFolded(stage)
   isOver = true
   await watcher.ended
   await Promise.all(cast.projectors.map((projector) => projector.stop()))
   await compareWithTold(stage, senders.sent, scenario.spansPerMonth)
+  if (eraser !== undefined) await findNothingOf(stage, leaving)
   return { looks: watcher.looks() }
 }
 

@@ -24,7 +24,7 @@ const sqliteScenarioOf = (seed: number): Scenario => ({
   ...scenarioOf(seed),
   tearing: 'files',
   zombies: false,
-  load: { senders: 2, requestsOfEach: 4, recordsMax: 3, repeats: 0.4 },
+  load: { senders: 2, requestsOfEach: 4, recordsMax: 3, repeats: 0.4, hasLeaving: seed % 2 === 0 },
 })
 
 function told(seed: number, { violations, steps }: Outcome): string {

@@ -47,6 +47,8 @@ export function reach(stream: Stream, world: World, process: Process, network: N
     append: (events, expected) => call('append', 'any', () => stream.append(events, expected)),
     find: (ids, now) => call('find', 'none', () => stream.find(ids, now)),
     last: (subject) => call('last', 'none', () => stream.last(subject)),
+    isLeft: (workspaceId) => call('is left', 'none', () => stream.isLeft(workspaceId)),
+    erase: (workspaceId, upTo) => call('erase', 'any', () => stream.erase(workspaceId, upTo)),
     read: (after, max) => call('read', 'none', () => stream.read(after, max)),
     head: () => call('head', 'none', () => stream.head()),
     changed: async (after, signal) => {
