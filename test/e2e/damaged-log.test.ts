@@ -34,8 +34,7 @@ function damage(file: string, text: string, bytes: (at: number) => Readonly<{ fr
 }
 const thePage = (at: number) => ({ from: at - (at % pageBytes), to: at - (at % pageBytes) + pageBytes })
 
-describe('a server whose files were damaged', function () {
-  this.timeout(120_000)
+describe('a server whose files were damaged', () => {
   let server: Server
   const environment = { OPERATIONS_PORT: '0' }
   const start = async (dataFolder?: string): Promise<void> => {

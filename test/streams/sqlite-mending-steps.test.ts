@@ -33,8 +33,7 @@ function spoil({ db, wal }: Files): Files {
   return { db: spoilt, wal }
 }
 
-describe('setting a damaged sqlite log aside', function () {
-  this.timeout(60_000)
+describe('setting a damaged sqlite log aside', () => {
   let sample: Sample
   let log: DamagedLog
   before(async () => {
@@ -243,8 +242,7 @@ describe('what was cut from a damaged sqlite log', () => {
   })
 })
 
-describe('a look at a sqlite log before it is opened', function () {
-  this.timeout(60_000)
+describe('a look at a sqlite log before it is opened', () => {
   let sample: Sample
   let log: DamagedLog
   before(async () => {

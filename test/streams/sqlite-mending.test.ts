@@ -108,8 +108,7 @@ async function expectInOrder(log: DamagedLog, found: readonly RecordedEvent[], w
   expect((await log.mend()).mended, `${what}: it is in order`).to.equal(undefined)
 }
 
-describe('a damaged sqlite log', function () {
-  this.timeout(300_000)
+describe('a damaged sqlite log', () => {
   const samples: readonly (readonly [name: string, make: () => Promise<Sample>, count: number])[] = [
     ['after a stop', () => sampleOf((stream) => fill(stream), { isKilled: false }), 100],
     ['after a stop, cut', () => sampleOf(fillAndCut, { isKilled: false }), 60],
