@@ -140,6 +140,24 @@ describe('a server whose files were damaged', () => {
     await expectEqual()
   })
 
+  it('begins a new log where an older one was put back, so that no index takes what comes for what it has had', async () => {
+    await server.stop()
+    const older = readFileSync(files().logFile)
+    await startAgain()
+    await send([messages])
+    expect(await found()).to.have.length(messages + 1)
+    await server.stop()
+    writeFileSync(files().logFile, older)
+    await startAgain()
+    expect(server.output.join('\n')).to.match(/it ends at event \d+, and event \d+ was in it/)
+    await send([messages + 1])
+    // Until the new index is there the old one is searched, which has been further than the log is now.
+    let now = await found()
+    while (!now.includes(messageOf(messages + 1))) now = await found()
+    expect(new Set(now)).to.deep.equal(new Set([...all, messages + 1].map(messageOf)))
+    await expectEqual()
+  })
+
   it('does not start on a directory of which no workspace is left, and leaves it as it is', async () => {
     await server.stop()
     const whole = readFileSync(files().directoryFile)
