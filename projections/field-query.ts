@@ -20,9 +20,18 @@ import { parseRegex } from '#src/lib/regex/parse-regex.ts'
 import { escapeRegex, literalPrefix, regexSource } from '#src/lib/regex/regex-node.ts'
 import type { Filter } from './index-store.ts'
 import { messageNames } from './record-tokens.ts'
+import { wholePattern } from './stores/pattern.ts'
 
 /** A field that is a `keyword` of the collection. `canonical` gives the form it is stored in; undefined: not a value of it. */
-export type KeywordField = Readonly<{ field: string; canonical?: (text: string) => string | undefined }>
+export type KeywordField = Readonly<{
+  field: string
+  canonical?: (text: string) => string | undefined
+  /**
+   * Its values are in no `tokens` field, so what exists and what fits a pattern is looked for in the keyword: of `values`, where these are
+   * all that there are, else by how they begin. `always`: every record has one.
+   */
+  apart?: Readonly<{ values?: readonly string[]; always?: boolean }>
+}>
 
 /** Where a collection keeps what a search can name. Field names of queries are compared folded, without a leading `@`. */
 export type FieldSchema = Readonly<{
@@ -34,7 +43,7 @@ export type FieldSchema = Readonly<{
   message?: Readonly<{ name: string; field: string }>
   /**
    * Names that mean a `keyword` field: compared whole by `=`, and by `:` when the text is a canonical value. The same
-   * values are in `fields` too, under the same name, so that words, prefixes and patterns find them.
+   * values are in `fields` too, under the same name, so that words, prefixes and patterns find them, unless they are `apart`.
    */
   keywords?: Readonly<Record<string, KeywordField>>
   /** Names that mean a `number` field of integers. */
@@ -193,7 +202,16 @@ function existsFilter(field: string, schema: FieldSchema): Filter {
   const number = own(schema.numbers, field)
   if (number !== undefined) return { kind: 'number', field: number }
   const name = fieldToken(field)
-  return join('or', [phrase(schema.fields, [`${name}=`], true), phrase(schema.fields, [`${name}.`], true)])
+  return join('or', [
+    keywordExists(own(schema.keywords, field)),
+    phrase(schema.fields, [`${name}=`], true),
+    phrase(schema.fields, [`${name}.`], true),
+  ])
+}
+
+function keywordExists(keyword: KeywordField | undefined): Filter {
+  if (keyword?.apart === undefined) return none
+  return keyword.apart.always === true ? all : { kind: 'keywordPrefix', field: keyword.field, prefix: '' }
 }
 
 /** The integers between two bounds; exclusive ones become the next integer. */
@@ -255,9 +273,27 @@ function patternFilter(leaf: PatternLeaf, schema: FieldSchema): Filter {
   if (field === null) return join('and', asNone(shapes.map((shape) => shapeFilter(schema.text, shape))))
   const plain = wordsField(field, schema)
   if (plain !== undefined) return join('and', asNone(shapes.map((shape) => shapeFilter([plain], shape))))
-  return orInMessage(field, schema, wildcardInField(field, pattern, shapes, schema), (fields) =>
+  const inKeyword = keywordPattern(own(schema.keywords, field), wildcardOverWhole(pattern, wholeForm), {
+    isPrefix: wildcardAtEndOnly(pattern),
+  })
+  const inField = join('or', [inKeyword, wildcardInField(field, pattern, shapes, schema)])
+  return orInMessage(field, schema, inField, (fields) =>
     join('and', asNone(shapes.map((shape) => shapeFilter(fields, shape)))),
   )
+}
+
+/** What of a keyword that is `apart` a pattern over its whole value meets. `isPrefix`: it says no more than how the value begins. */
+function keywordPattern(
+  keyword: KeywordField | undefined,
+  { regex, prefix }: Expression,
+  { isPrefix }: Readonly<{ isPrefix: boolean }>,
+): Filter {
+  if (keyword?.apart === undefined) return none
+  const { field, apart } = keyword
+  if (apart.values === undefined) return isPrefix ? { kind: 'keywordPrefix', field, prefix } : none
+  const pattern = wholePattern(regex)
+  const values = apart.values.filter((value) => pattern.test(value))
+  return values.length === 0 ? none : { kind: 'keyword', field, values }
 }
 
 /** No part at all is met by nothing. */
@@ -286,7 +322,7 @@ function wildcardInField(
   }
   const singleWord = shapes.length === 1 && shape?.kind === 'word' && words(pattern.replace(/[*?\\]/g, '')).length <= 1
   if (singleWord && shape.kind === 'word') return inWordsOrWhole(field, shape, shape, schema)
-  return wholePattern(field, wildcardOverWhole(pattern, wholeForm), schema)
+  return patternOfWhole(field, wildcardOverWhole(pattern, wholeForm), schema)
 }
 
 /** The form of a piece of a value within a whole token. */
@@ -294,7 +330,7 @@ const wholeForm = (text: string): string => (/^\s$/.test(text) ? '\u00a0' : whol
 
 type Expression = Readonly<{ regex: string; prefix: string }>
 
-const wholePattern = (field: string, { regex, prefix }: Expression, schema: FieldSchema): Filter => {
+const patternOfWhole = (field: string, { regex, prefix }: Expression, schema: FieldSchema): Filter => {
   const start = `${fieldToken(field)}==`
   const source = `${escapeRegex(start)}${regex}`
   return { kind: 'pattern', fields: schema.fields, prefix: start + prefix, regex: source }
@@ -304,7 +340,7 @@ function inWordsOrWhole(field: string, inWord: Expression, inWhole: Expression, 
   const start = `${fieldToken(field)}=`
   const source = `${escapeRegex(start)}${inWord.regex}`
   const word: Filter = { kind: 'pattern', fields: schema.fields, prefix: start + inWord.prefix, regex: source }
-  return join('or', [word, wholePattern(field, inWhole, schema)])
+  return join('or', [word, patternOfWhole(field, inWhole, schema)])
 }
 
 function regexFilter({ field, pattern }: PatternLeaf, schema: FieldSchema): Filter {
@@ -318,5 +354,7 @@ function regexFilter({ field, pattern }: PatternLeaf, schema: FieldSchema): Filt
   const whole = withBlanks.ok
     ? { regex: `(?:${regexSource(withBlanks.value)})`, prefix: literalPrefix(withBlanks.value) }
     : expression
-  return orInMessage(field, schema, inWordsOrWhole(field, expression, whole, schema), inWords)
+  const inKeyword = keywordPattern(own(schema.keywords, field), whole, { isPrefix: false })
+  const inField = join('or', [inKeyword, inWordsOrWhole(field, expression, whole, schema)])
+  return orInMessage(field, schema, inField, inWords)
 }

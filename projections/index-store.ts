@@ -122,6 +122,8 @@ export type Filter =
   | Readonly<{ kind: 'not'; of: Filter }>
   /** A `keyword` or `id` field with any of the values, whole, case folded. */
   | Readonly<{ kind: 'keyword'; field: string; values: readonly string[] }>
+  /** A `keyword` or `id` field with a value that begins so, case folded; any value begins with ''. */
+  | Readonly<{ kind: 'keywordPrefix'; field: string; prefix: string }>
   /** Bounds are inclusive. */
   | Readonly<{ kind: 'number'; field: string; from?: bigint | number; to?: bigint | number }>
   /** Adjacent tokens in one field; with `prefix` the last of them is the beginning of a token. */

@@ -1,4 +1,4 @@
-import { sentinel, wholeToken } from '#src/events/tokens.ts'
+import { sentinel, wholePrefix, wholeToken } from '#src/events/tokens.ts'
 import { timeOfRecordId, type Collection, type Entry, type Fields } from '../projection.ts'
 
 /** What every store needs to know of a collection; plain data, kept beside the index for its readers. */
@@ -50,6 +50,8 @@ export function visible(text: string): string {
 
 /** The term by which a value of a keyword field is found: whole, case folded, one token. */
 export const keywordTerm = wholeToken
+/** What the terms of values begin with that begin so. */
+export const keywordTermPrefix = wholePrefix
 
 /** The tokens of a `tokens` field, several values with the sentinel between. */
 const tokenText = (value: string | readonly string[]): string =>

@@ -1,18 +1,26 @@
 import { parseSpanId, parseTraceId } from '#src/events/ids.ts'
 import type { QueryTree } from '#src/events/query-tree.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
-import { isLeaf, join, leafFilter, negate, type FieldSchema, type QueryLeaf } from '../field-query.ts'
+import {
+  isLeaf,
+  join,
+  leafFilter,
+  negate,
+  type FieldSchema,
+  type KeywordField,
+  type QueryLeaf,
+} from '../field-query.ts'
 import { TooBroadError, type Filter, type IndexReader } from '../index-store.ts'
 
 /** Distinct resources and scopes that one condition may match. */
 const attributeSetsMax = 1_000
 
-const oneOf =
-  (...values: readonly string[]) =>
-  (text: string): string | undefined => {
-    const folded = text.trim().toLowerCase()
-    return values.includes(folded) ? folded : undefined
-  }
+/** A field of which each span has one of these. */
+const oneOf = (field: string, ...values: readonly string[]): KeywordField => ({
+  field,
+  canonical: (text) => values.find((value) => value === text.trim().toLowerCase()),
+  apart: { values, always: true },
+})
 const asIs = (text: string): string => text.trim()
 const traceId = (text: string): string => parseTraceId(text) ?? asIs(text)
 const spanId = (text: string): string => parseSpanId(text) ?? asIs(text)
@@ -22,15 +30,12 @@ export const spanFields: Pick<FieldSchema, 'keywords' | 'numbers'> = {
   keywords: {
     service: { field: 'service' },
     operation: { field: 'operation' },
-    kind: {
-      field: 'kind',
-      canonical: oneOf('unspecified', 'internal', 'server', 'client', 'producer', 'consumer'),
-    },
-    status: { field: 'status', canonical: oneOf('unset', 'ok', 'error') },
-    trace_id: { field: 'trace_id', canonical: traceId },
-    span_id: { field: 'span_id', canonical: spanId },
-    parent_span_id: { field: 'parent_span_id', canonical: spanId },
-    session_id: { field: 'session_id', canonical: asIs },
+    kind: oneOf('kind', 'unspecified', 'internal', 'server', 'client', 'producer', 'consumer'),
+    status: oneOf('status', 'unset', 'ok', 'error'),
+    trace_id: { field: 'trace_id', canonical: traceId, apart: { always: true } },
+    span_id: { field: 'span_id', canonical: spanId, apart: { always: true } },
+    parent_span_id: { field: 'parent_span_id', canonical: spanId, apart: {} },
+    session_id: { field: 'session_id', canonical: asIs, apart: {} },
   },
   numbers: { duration: 'duration_ns', duration_ns: 'duration_ns' },
 }

@@ -107,6 +107,9 @@ export function wholeText(value: string): string {
  */
 export const wholeToken = (field: string, value: string): string => `${fieldToken(field)}==${wholeBody(value)}`
 
+/** What the whole token of each value of a field that begins so begins with; of values beyond 96 characters only their first 64 are told. */
+export const wholePrefix = (field: string, beginning: string): string => `${fieldToken(field)}==${wholeText(beginning)}`
+
 function wholeBody(value: string): string {
   const text = wholeText(value)
   return text.length <= 96 ? text : `${cut(text, tokenLengthMax)}\u00a0${checksum(text)}`

@@ -51,6 +51,29 @@ export function filterClauses(use: () => OpenIndexStore): void {
       expect(await found({ kind: 'not', of: phrase(['absent']) })).to.equal(true)
     })
 
+    it('finds keywords by how they begin, in their own field', async () => {
+      const entries = [
+        lineEntry({ service: ['Cart api'], level: 'info' }, 1),
+        lineEntry({ service: ['cash', 'orders'], level: 'carton' }, 2),
+        lineEntry({ level: null }, 3),
+        lineEntry({ service: ['a"b* OR c'], level: 'error' }, 4),
+      ]
+      await write(use().writer, entries, 4)
+      const found = async (prefix: string, field = 'service'): Promise<readonly number[]> => {
+        const all = await ids('lines', { kind: 'keywordPrefix', field, prefix })
+        return entries.flatMap(({ id }, n) => (all.includes(id) ? [n + 1] : []))
+      }
+      expect(await found('')).to.deep.equal([1, 2, 4])
+      expect(await found('', 'level')).to.deep.equal([1, 2, 4])
+      expect(await found('ca')).to.deep.equal([1, 2])
+      expect(await found('CART A')).to.deep.equal([1])
+      expect(await found('ord')).to.deep.equal([2])
+      expect(await found('rders')).to.deep.equal([])
+      expect(await found('a"b* o')).to.deep.equal([4])
+      expect(await found('c*')).to.deep.equal([])
+      expect(await found('', 'nowhere')).to.deep.equal([])
+    })
+
     it('takes no token for an operator of the engine', async () => {
       const odd = ['a"b', '"', '""', "it's", '*', '^x', 'AND', 'NOT', 'NEAR(a', '-x', 'col:x', '{a}', '(', '\\', ';--']
       const entries = odd.map((text, position) => lineEntry({ service: [text], text }, position + 1))

@@ -210,6 +210,7 @@ const leaves: readonly ((random: Random, fields: readonly string[]) => Filter)[]
     const values = [random.pick(services), random.pick(services).toUpperCase()]
     return { kind: 'keyword', field: 'service', values }
   },
+  (random) => ({ kind: 'keywordPrefix', field: 'service', prefix: random.pick(services).slice(0, random.below(4)) }),
   (random) => {
     const bounds = maybe(random, () => random.pick([0, -5, 404, 403.5, 1n, 500.5, -1, 1n << 62n]))
     return { kind: 'number', field: 'size', ...bounds }

@@ -1,7 +1,7 @@
 import { stringifyJson } from '#src/lib/json.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import type { Filter, Selection } from '../../index-store.ts'
-import { clampInt64, compareText, keywordTerm, visible } from '../row.ts'
+import { clampInt64, compareText, keywordTerm, keywordTermPrefix, visible } from '../row.ts'
 import { daysFrom } from './names.ts'
 import { keywordsField, numberField, positionField, timeField, tokensField } from './mapping.ts'
 
@@ -35,7 +35,7 @@ const packed = (query: Query): Query => ({
   wrapper: { query: Buffer.from(stringifyJson(query)).toString('base64') },
 })
 
-type Leaf = Extract<Filter, { kind: 'keyword' | 'number' | 'phrase' | 'pattern' | 'tokenRange' }>
+type Leaf = Extract<Filter, { kind: 'keyword' | 'keywordPrefix' | 'number' | 'phrase' | 'pattern' | 'tokenRange' }>
 
 /** A filter as a query. Patterns must have been expanded. */
 export function queryOf(filter: Filter, expansions: Expansions, level = 0): Query {
@@ -57,6 +57,8 @@ function leafQuery(filter: Leaf, expansions: Expansions): Query {
         keywordsField,
         filter.values.map((value) => keywordTerm(filter.field, value)),
       )
+    case 'keywordPrefix':
+      return { prefix: { [keywordsField]: { value: keywordTermPrefix(filter.field, filter.prefix) } } }
     case 'number':
       return between(numberField(filter.field), filter.from, filter.to)
     case 'phrase':

@@ -1,6 +1,6 @@
 import type { Filter } from '../../index-store.ts'
 import { wholePattern } from '../pattern.ts'
-import { compareText, keywordTerm, visible, type Row } from '../row.ts'
+import { compareText, keywordTerm, keywordTermPrefix, visible, type Row } from '../row.ts'
 
 /** Whether these tokens, adjacent and in this order, are in the text; with `prefix` the last is the beginning of one. */
 function hasPhrase(text: readonly string[], tokens: readonly string[], prefix: boolean): boolean {
@@ -40,15 +40,24 @@ export function tokenTest(filter: Filter & { kind: 'pattern' | 'tokenRange' }): 
     (to === undefined || compareText(token, to) <= 0)
 }
 
-function hasKeyword(row: Row, field: string, values: readonly string[]): boolean {
-  const wanted = new Set(values.map((value) => keywordTerm(field, value)))
-  return (row.keywords.get(field) ?? row.ids.get(field) ?? []).some((value) => wanted.has(keywordTerm(field, value)))
+function hasKeyword(row: Row, field: string, test: (term: string) => boolean): boolean {
+  return (row.keywords.get(field) ?? row.ids.get(field) ?? []).some((value) => test(keywordTerm(field, value)))
 }
 
-type Leaf = Extract<Filter, { kind: 'keyword' | 'number' | 'phrase' | 'pattern' | 'tokenRange' }>
+/** A test of keywords' terms. */
+function termTest(filter: Filter & { kind: 'keyword' | 'keywordPrefix' }): (term: string) => boolean {
+  const { field } = filter
+  if (filter.kind === 'keywordPrefix') return (term) => term.startsWith(keywordTermPrefix(field, filter.prefix))
+  const wanted = new Set(filter.values.map((value) => keywordTerm(field, value)))
+  return (term) => wanted.has(term)
+}
+
+type Leaf = Extract<Filter, { kind: 'keyword' | 'keywordPrefix' | 'number' | 'phrase' | 'pattern' | 'tokenRange' }>
 
 function matchLeaf(filter: Leaf, row: Row): boolean {
-  if (filter.kind === 'keyword') return hasKeyword(row, filter.field, filter.values)
+  if (filter.kind === 'keyword' || filter.kind === 'keywordPrefix') {
+    return hasKeyword(row, filter.field, termTest(filter))
+  }
   if (filter.kind === 'phrase') {
     const tokens = filter.tokens.map(visible)
     return filter.fields.some((field) => hasPhrase(tokensOf(row, field), tokens, filter.prefix === true))

@@ -1,5 +1,5 @@
 import type { Filter } from '../../index-store.ts'
-import { clampInt64, keywordTerm, visible } from '../row.ts'
+import { clampInt64, keywordTerm, keywordTermPrefix, visible } from '../row.ts'
 import type { Database, Value } from './database.ts'
 import { expandPattern, expandRange, type ExpansionLimits, type Term } from './expand.ts'
 import { keywordTerms, numberColumn, tokensColumn, type Tables } from './layout.ts'
@@ -32,16 +32,18 @@ export function compile(filter: Filter, tables: Tables, database: Database, limi
   return termCondition(filter as TermFilter, tables, database, limits)
 }
 
-type TermFilter = Extract<Filter, { kind: 'keyword' | 'phrase' | 'pattern' | 'tokenRange' }>
+type TermFilter = Extract<Filter, { kind: 'keyword' | 'keywordPrefix' | 'phrase' | 'pattern' | 'tokenRange' }>
 
 function termCondition(filter: TermFilter, tables: Tables, database: Database, limits: ExpansionLimits): Condition {
   if (tables.terms === undefined) return none
-  if (filter.kind === 'keyword') {
-    if (![...tables.keywords, ...tables.ids].includes(filter.field)) return none
-    return anyOf(
-      [keywordTerms],
-      filter.values.map((value) => quote(keywordTerm(filter.field, value))),
-    )
+  if (filter.kind === 'keyword' || filter.kind === 'keywordPrefix') {
+    const { field } = filter
+    if (![...tables.keywords, ...tables.ids].includes(field)) return none
+    const terms =
+      filter.kind === 'keyword'
+        ? filter.values.map((value) => ({ text: keywordTerm(field, value), prefix: false }))
+        : [{ text: keywordTermPrefix(field, filter.prefix), prefix: true }]
+    return anyOf([keywordTerms], terms.map(quoteTerm))
   }
   const fields = filter.fields.filter((field) => tables.tokens.includes(field))
   if (fields.length === 0) return none

@@ -55,6 +55,12 @@ async function walk(
 }
 
 const match = (field: string, text: string): QueryTree => ({ kind: 'match', field, text })
+const wildcard = (field: string, pattern: string): QueryTree => ({
+  kind: 'pattern',
+  field,
+  syntax: 'wildcard',
+  pattern,
+})
 const text = (words: string): QueryTree => ({ kind: 'text', text: words })
 
 describeOnEveryStore('traces: search', (newStore) => {
@@ -265,6 +271,7 @@ describeOnEveryStore('traces: q over spans', (newStore) => {
             resource: { region: 'eu-west', peer: 'resource-peer' },
             scopeName: 'io.acme.http',
             status: 'error',
+            sessionId: 'session-7',
           },
         ]),
         ...spansOf('b', [
@@ -285,7 +292,7 @@ describeOnEveryStore('traces: q over spans', (newStore) => {
             ],
             forMs: 300,
           },
-          { id: 2, parent: 1, atMs: 3, service: 'orders', attributes: { peer: 'db-2' } },
+          { id: 2, parent: 1, atMs: 3, service: 'orders', kind: 'client', attributes: { peer: 'db-2' } },
         ]),
       ]),
     ])
@@ -326,6 +333,19 @@ describeOnEveryStore('traces: q over spans', (newStore) => {
     ['either', { kind: 'or', of: [match('region', 'us-east'), match('peer', 'db-1')] }, ['a', 'b']],
     ['not a resource', { kind: 'not', of: match('region', 'eu-west') }, ['b']],
     ['a prefix', { kind: 'pattern', field: null, syntax: 'wildcard', pattern: 'nullpointer*' }, ['b']],
+    ['what has a parent', { kind: 'exists', field: 'parent_span_id' }, ['b']],
+    ['what has none', { kind: 'not', of: { kind: 'exists', field: 'parent_span_id' } }, ['a', 'b']],
+    ['what is in a session', { kind: 'exists', field: 'session_id' }, ['a']],
+    ['a session by its beginning', wildcard('session_id', 'Sess*'), ['a']],
+    ['a session not by its middle', wildcard('session_id', 'ess*'), []],
+    ['a trace by the beginning of its id', wildcard('trace_id', traceIdOf('b').slice(0, 7) + '*'), ['b']],
+    ['no trace whose id does not begin so', wildcard('trace_id', traceIdOf('b').slice(1, 8) + '*'), []],
+    ['what every span has', { kind: 'exists', field: 'span_id' }, ['a', 'b']],
+    ['nothing without it', { kind: 'not', of: { kind: 'exists', field: 'kind' } }, []],
+    ['a status by a pattern', wildcard('status', '*r?or'), ['a']],
+    ['a kind by its beginning', wildcard('span.kind', 'SERV*'), ['a', 'b']],
+    ['a kind by a regular expression', { kind: 'pattern', field: 'kind', syntax: 'regex', pattern: 'cl.*' }, ['b']],
+    ['no kind that there is not', wildcard('kind', 'serve'), []],
   ]
   for (const [name, query, expected] of cases) {
     it(`finds ${name}`, async () => expect(await found(query)).to.deep.equal(expected))
