@@ -46,6 +46,11 @@ export type ProjectorThread = Readonly<{
 }>
 
 const restartPauseMs = 1_000
+const restartPauseMsMax = 10_000
+
+/** How long to wait before one that has ended is started again: each time twice as long where it ends before that is over. */
+export const pauseAfter = (pauseMs: number, livedMs: number): number =>
+  livedMs > restartPauseMsMax ? restartPauseMs : Math.min(Math.max(2 * pauseMs, restartPauseMs), restartPauseMsMax)
 
 /** Which builds keep logs from being cut, partition by partition; the operator hears of it when that changes. */
 function createHolding() {
@@ -72,11 +77,13 @@ function createHolding() {
 
 /**
  * A projector in a thread of its own: `program` is a file beside this one, which gets `data`. It is loaded at once and waits to be started. One that ends is started again after a
- * pause, from where its indexes are; until then ingest goes on, and readers are told that the indexes are not complete.
+ * pause, a longer one each time where its log cannot be read at all, from where its indexes are; until then ingest goes on, and readers are told that the indexes are not complete.
  */
 export function createProjectorThread(program: string, data: object): ProjectorThread {
   let isRunning = false
   let restart: NodeJS.Timeout | undefined
+  let pauseMs = 0
+  let startedAt = 0
   let current: Worker | undefined
   const folded = new Set<string>()
   let dropped = 0
@@ -109,13 +116,17 @@ export function createProjectorThread(program: string, data: object): ProjectorT
       current = undefined
       folded.clear()
       holding.clear()
-      if (isRunning) restart = setTimeout(run, restartPauseMs)
+      pauseMs = pauseAfter(pauseMs, performance.now() - startedAt)
+      if (isRunning) restart = setTimeout(run, pauseMs)
     })
     current = thread
     return thread
   }
   const tell = (thread: Worker, order: ProjectorOrder): void => thread.postMessage(order)
-  const run = (): void => tell(current ?? load(), 'start')
+  const run = (): void => {
+    startedAt = performance.now()
+    tell(current ?? load(), 'start')
+  }
 
   load()
   return {
