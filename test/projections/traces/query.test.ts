@@ -1,67 +1,17 @@
 import { expect } from 'chai'
 import type { IndexReader } from '#projections/index-store.ts'
-import { TooBroadError } from '#projections/index-store.ts'
 import { tracesProjection } from '#projections/traces/fold.ts'
 import { searchTraces } from '#projections/traces/query.ts'
-import type { TraceConditions, TraceRequest, TraceSummary, WalkKey } from '#projections/traces/query.ts'
-import type { DecodedEvent } from '#projections/projection.ts'
+import type { WalkKey } from '#projections/traces/query.ts'
 import type { QueryTree } from '#src/events/query-tree.ts'
 import { workspaceIdOf } from '#src/events/workspace-id.ts'
 import { givenEvent } from '#test/support/fold-harness.ts'
-import { describeOnEveryStore, foldIntoStore, type NewStore } from './every-store.ts'
-import { givenLog, givenRumEvent, givenSpan, msNs, noonNs, spanIdOf, traceIdOf, type GivenSpan } from './given.ts'
+import { describeOnEveryStore, foldIntoStore } from './every-store.ts'
+import { givenLog, givenRumEvent, msNs, noonNs, spanIdOf, traceIdOf } from './given.ts'
+import { acme, match, nameOf, readerOf, received, spansOf, walk } from './walked.ts'
 
-const acme = workspaceIdOf('acme')
 const globex = workspaceIdOf('globex')
 const dayMs = 86_400_000
-
-const received = (n: number, spans: readonly GivenSpan[], header = {}): DecodedEvent =>
-  givenEvent('spans.received', n, { spans: spans.map(givenSpan) }, header)
-async function readerOf(newStore: NewStore, events: readonly DecodedEvent[]): Promise<IndexReader> {
-  const store = newStore()
-  await foldIntoStore(store, tracesProjection, events)
-  return store.reader
-}
-
-const namesById = new Map<string, string>()
-const nameOf = ({ trace_id: id }: Pick<TraceSummary, 'trace_id'>): string => namesById.get(id) ?? id
-const spansOf = (name: string, spans: readonly GivenSpan[]): GivenSpan[] => {
-  namesById.set(traceIdOf(name), name)
-  return spans.map((span) => ({
-    ...span,
-    trace: name,
-    id: `${name} ${span.id}`,
-    ...(span.parent == null ? {} : { parent: `${name} ${span.parent}` }),
-  }))
-}
-
-/** The names of all traces found, in order, page by page; no page may hold more than its limit. */
-async function walk(
-  reader: IndexReader,
-  conditions: TraceConditions & Partial<TraceRequest>,
-  limit = 2,
-): Promise<string[]> {
-  const names: string[] = []
-  let after: WalkKey | undefined
-  for (let pages = 0; pages < 100; pages++) {
-    const request = { order: 'newest' as const, ...conditions, limit, ...(after === undefined ? {} : { after }) }
-    const { traces, next } = await searchTraces(reader, acme, request)
-    expect(traces.length).to.be.at.most(limit)
-    names.push(...traces.map(nameOf))
-    if (next === null) return names
-    after = JSON.parse(JSON.stringify(next)) as WalkKey
-  }
-  throw new Error('the walk does not end')
-}
-
-const match = (field: string, text: string): QueryTree => ({ kind: 'match', field, text })
-const wildcard = (field: string, pattern: string): QueryTree => ({
-  kind: 'pattern',
-  field,
-  syntax: 'wildcard',
-  pattern,
-})
-const text = (words: string): QueryTree => ({ kind: 'text', text: words })
 
 describeOnEveryStore('traces: search', (newStore) => {
   let reader: IndexReader
@@ -251,114 +201,6 @@ describeOnEveryStore('traces: search', (newStore) => {
     expect(operation?.values).to.deep.equal([{ value: 'SELECT', count: 2 }])
     const neither = await searchTraces(reader, acme, { order: 'newest', limit: 1 })
     expect(neither).not.to.have.any.keys('histogram', 'facets')
-  })
-})
-
-describeOnEveryStore('traces: q over spans', (newStore) => {
-  let reader: IndexReader
-  const found = (query: QueryTree): Promise<string[]> => walk(reader, { query, order: 'oldest' }, 10)
-
-  before(async () => {
-    reader = await readerOf(newStore, [
-      received(1, [
-        ...spansOf('a', [
-          {
-            id: 1,
-            atMs: 1,
-            name: 'charge card',
-            service: 'payment-api',
-            attributes: { 'http.status_code': 502, peer: 'db-1', tags: ['x', 'y'], user: { plan: 'pro' } },
-            resource: { region: 'eu-west', peer: 'resource-peer' },
-            scopeName: 'io.acme.http',
-            status: 'error',
-            sessionId: 'session-7',
-          },
-        ]),
-        ...spansOf('b', [
-          {
-            id: 1,
-            atMs: 2,
-            name: 'list orders',
-            service: 'orders',
-            attributes: { 'http.status_code': 200 },
-            resource: { region: 'us-east' },
-            spanEvents: [
-              {
-                timeNs: noonNs,
-                name: 'exception',
-                attributes: { 'exception.type': 'java.lang.NullPointerException', peer: 'event-peer' },
-                droppedAttributesCount: 0,
-              },
-            ],
-            forMs: 300,
-          },
-          { id: 2, parent: 1, atMs: 3, service: 'orders', kind: 'client', attributes: { peer: 'db-2' } },
-        ]),
-      ]),
-    ])
-  })
-
-  const cases: readonly (readonly [string, QueryTree, readonly string[]])[] = [
-    ['a word of the name', text('charge'), ['a']],
-    ['a word of a nested value', text('pro'), ['a']],
-    ['a word of a resource', text('eu'), ['a']],
-    ['a word of an event', text('NullPointerException'), ['b']],
-    ['a span attribute', match('peer', 'db-2'), ['b']],
-    ['a list item', match('tags', 'y'), ['a']],
-    ['a resource attribute', match('region', 'us-east'), ['b']],
-    ['an event attribute', match('exception.type', 'nullpointerexception'), ['b']],
-    ['the same field of resource, span and event', { kind: 'exists', field: 'peer' }, ['a', 'b']],
-    ['span. only', match('span.peer', 'resource-peer'), []],
-    ['span. itself', match('span.peer', 'db-1'), ['a']],
-    ['resource. only', match('resource.peer', 'resource-peer'), ['a']],
-    ['resource. not the span', match('resource.peer', 'db-1'), []],
-    ['event. only', match('event.peer', 'event-peer'), ['b']],
-    ['event. not the span', match('event.peer', 'db-2'), []],
-    ['event.name', match('event.name', 'exception'), ['b']],
-    ['scope.name', match('scope.name', 'io.acme.http'), ['a']],
-    ['scope. not the resource', match('scope.region', 'eu-west'), []],
-    ['a number', match('http.status_code', '502'), ['a']],
-    [
-      'a range of numbers',
-      { kind: 'range', field: 'http.status_code', from: { value: '500', inclusive: true } },
-      ['a'],
-    ],
-    ['a duration', { kind: 'range', field: 'duration', from: { value: '200000000', inclusive: false } }, ['b']],
-    ['a service', match('service', 'payment'), ['a']],
-    ['a service, exactly', { kind: 'equals', field: 'service', value: 'payment-api' }, ['a']],
-    ['a name by its other name', match('name', 'list orders'), ['b']],
-    ['a status', match('status', 'error'), ['a']],
-    ['both on one span', { kind: 'and', of: [match('region', 'us-east'), match('http.status_code', '200')] }, ['b']],
-    ['not on two spans', { kind: 'and', of: [match('peer', 'db-2'), match('http.status_code', '200')] }, []],
-    ['either', { kind: 'or', of: [match('region', 'us-east'), match('peer', 'db-1')] }, ['a', 'b']],
-    ['not a resource', { kind: 'not', of: match('region', 'eu-west') }, ['b']],
-    ['a prefix', { kind: 'pattern', field: null, syntax: 'wildcard', pattern: 'nullpointer*' }, ['b']],
-    ['what has a parent', { kind: 'exists', field: 'parent_span_id' }, ['b']],
-    ['what has none', { kind: 'not', of: { kind: 'exists', field: 'parent_span_id' } }, ['a', 'b']],
-    ['what is in a session', { kind: 'exists', field: 'session_id' }, ['a']],
-    ['a session by its beginning', wildcard('session_id', 'Sess*'), ['a']],
-    ['a session not by its middle', wildcard('session_id', 'ess*'), []],
-    ['a trace by the beginning of its id', wildcard('trace_id', traceIdOf('b').slice(0, 7) + '*'), ['b']],
-    ['no trace whose id does not begin so', wildcard('trace_id', traceIdOf('b').slice(1, 8) + '*'), []],
-    ['what every span has', { kind: 'exists', field: 'span_id' }, ['a', 'b']],
-    ['nothing without it', { kind: 'not', of: { kind: 'exists', field: 'kind' } }, []],
-    ['a status by a pattern', wildcard('status', '*r?or'), ['a']],
-    ['a kind by its beginning', wildcard('span.kind', 'SERV*'), ['a', 'b']],
-    ['a kind by a regular expression', { kind: 'pattern', field: 'kind', syntax: 'regex', pattern: 'cl.*' }, ['b']],
-    ['no kind that there is not', wildcard('kind', 'serve'), []],
-  ]
-  for (const [name, query, expected] of cases) {
-    it(`finds ${name}`, async () => expect(await found(query)).to.deep.equal(expected))
-  }
-
-  it('refuses a condition that matches too many resources', async () => {
-    const many = Array.from({ length: 1_001 }, (_, index) =>
-      givenSpan({ id: index, resource: { pod: `pod-${index}` } }),
-    )
-    const broad = await readerOf(newStore, [givenEvent('spans.received', 1, { spans: many })])
-    const refused = await walk(broad, { query: { kind: 'exists', field: 'pod' } }).catch((error: unknown) => error)
-    expect(refused).to.be.instanceOf(TooBroadError)
-    expect(await walk(broad, { query: match('pod', 'pod-7') })).to.deep.equal([traceIdOf('t')])
   })
 })
 
