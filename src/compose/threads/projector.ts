@@ -76,8 +76,9 @@ function createHolding() {
 }
 
 /**
- * A projector in a thread of its own: `program` is a file beside this one, which gets `data`. It is loaded at once and waits to be started. One that ends is started again after a
- * pause, a longer one each time where its log cannot be read at all, from where its indexes are; until then ingest goes on, and readers are told that the indexes are not complete.
+ * A projector in a thread of its own: `program` is a file beside this one, which gets `data`. It is loaded at once and waits to be
+ * started. One that ends is started again after a pause, from where its indexes are, and after a longer one each time it ends at once, as
+ * where its log cannot be read; until then ingest goes on, and readers are told that the indexes are not complete.
  */
 export function createProjectorThread(program: string, data: object): ProjectorThread {
   let isRunning = false
