@@ -1,5 +1,6 @@
 import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { which } from './command.ts'
 import { installPackages } from './system-packages.ts'
 
@@ -30,3 +31,6 @@ export function bringGo(): string {
   }
   return found
 }
+
+/** What tells whether a file is Go: it lies beside the compiler, which need not be on PATH. */
+export const bringGofmt = (): string => join(dirname(bringGo()), 'gofmt')

@@ -5,6 +5,7 @@ import { parseArgs } from 'node:util'
 import Mocha from 'mocha'
 import { bringChromium } from './browser.ts'
 import { bringEngines, keepAddressesForTests } from './engines.ts'
+import { bringGofmt } from './go.ts'
 import { bringPython } from './python.ts'
 
 // `npm test [-- --grep TEXT] [FILE ...]`: brings what the tests meet, runs them, and closes with a plain count. `npm run soak`
@@ -25,6 +26,7 @@ process.env['CHROMIUM'] = bringChromium()
 process.env['SENDERS_PYTHON'] = bringPython()
 try {
   await bringingEngines
+  process.env['GOFMT'] = bringGofmt()
 } catch (failure) {
   console.error(failure instanceof Error ? failure.message : failure)
   process.exit(1)

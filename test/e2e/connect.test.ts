@@ -196,7 +196,7 @@ describe('the connect flow', () => {
       const folder = await mkdtemp(join(tmpdir(), 'throughline-go-'))
       const file = join(folder, 'main.go')
       await writeFile(file, steps.find(({ kind }) => kind === 'file')?.code ?? '')
-      expect(await runProgram('gofmt', ['-l', file])).to.deep.equal([])
+      expect(await runProgram(process.env['GOFMT'] ?? 'gofmt', ['-l', file])).to.deep.equal([])
       await rm(folder, { recursive: true })
     })
 
