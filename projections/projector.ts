@@ -58,11 +58,14 @@ async function foldGroup(run: Run, group: readonly Lane[], limit: Position, atHe
   if (events.length === 0) return false
   if (atHead) await beat(run)
   for (const batch of inBatches(events, projectorBatchRecordsMax)) {
+    if (until.aborted) return true
     await inTurn(async () => {
       await lanes.fold(group, batch, until)
       await lanes.promoteDue(head, until)
     })
     await beat(run)
+    // Where log and index answer at once, nothing else here waits while there is more to fold, and nobody could stop it.
+    await options.timers.turn()
   }
   return true
 }

@@ -193,7 +193,7 @@ describe('reservations', () => {
 
   it('are taken back from who does not return, after counting what is in the log of them', async () => {
     const [sleeper, other] = [
-      start({ timers: { every: () => () => undefined, pause: () => new Promise(() => {}) } }),
+      start({ timers: { every: () => () => undefined, pause: () => new Promise(() => {}), turn: async () => {} } }),
       start(),
     ]
     const [stored, asleep] = [await granted(sleeper, 40, { limit: 100 }), await granted(sleeper, 50, { limit: 100 })]

@@ -28,6 +28,26 @@ describe('the projector', () => {
     await run.stop()
   })
 
+  it('hears that it is to stop while there is ever more to fold', async () => {
+    const stream = createMemoryStream({ partition: '0' })
+    const store = createMemoryIndexStore()
+    await append(stream, [['a']])
+    let reads = 0
+    const endless: Stream = {
+      ...stream,
+      read: async (...given) => {
+        if (++reads === 2_000) throw new PermanentError({ operation: 'stop', subject: 'a projector that is not told' })
+        await append(stream, [['a']], reads + 1)
+        return stream.read(...given)
+      },
+    }
+    const run = start({ stream: endless, writer: store.writer })
+    await run.until(({ position }) => position > positionStep)
+    await new Promise((resolve) => setImmediate(resolve))
+    await run.stop()
+    expect(reads).to.be.below(2_000)
+  })
+
   it('decodes each event once for all projections', async () => {
     const stream = createMemoryStream({ partition: '0' })
     const store = createMemoryIndexStore()

@@ -2,7 +2,7 @@ import { createDecoder, type Decoders } from '#projections/decoded-event.ts'
 import type { Heartbeat, IndexReader, IndexWriter } from '#projections/index-store.ts'
 import type { Projection } from '#projections/projection.ts'
 import { createProjector, type ProjectionFailure } from '#projections/projector.ts'
-import type { Timers } from '#src/lib/timers.ts'
+import { systemTimers, type Timers } from '#src/lib/timers.ts'
 import { workspaceIdOf } from '#src/events/workspace-id.ts'
 import type { Stream } from '#streams/stream.ts'
 import { everything } from './index-fixture.ts'
@@ -20,6 +20,7 @@ export function createManualTime() {
       return () => tasks.delete(task)
     },
     pause: async () => {},
+    turn: systemTimers.turn,
   }
   return {
     timers,

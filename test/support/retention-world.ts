@@ -123,7 +123,7 @@ export function createWorld(place: Place, projections: readonly Projection[] = a
   let lanes: readonly Lane[] = []
   const livedOn: string[] = []
   const clock = (): number => now
-  const timers = { every: () => () => undefined, pause: async () => undefined }
+  const timers = { every: () => () => undefined, pause: async () => undefined, turn: async () => undefined }
   const plans = new Map([
     [free, { retentionDays: 7 }],
     [pro, { retentionDays: 30 }],

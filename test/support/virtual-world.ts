@@ -88,6 +88,7 @@ export function createProcess({ after, now }: World) {
         isStopped = true
       }
     },
+    turn: () => new Promise((resolve) => void after(0, () => deliver(resolve))),
     pause: (ms, signal) =>
       new Promise((resolve) => {
         after(ms, () => deliver(resolve))
