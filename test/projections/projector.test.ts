@@ -6,6 +6,7 @@ import type { ProjectionFailure } from '#projections/projector.ts'
 import { createMemoryIndexStore, type MemoryIndexStore } from '#projections/stores/memory/store.ts'
 import { present } from '#src/lib/assert.ts'
 import { PermanentError, TransientError } from '#src/lib/failure.ts'
+import { systemTimers } from '#src/lib/timers.ts'
 import { createMemoryStream } from '#streams/memory/stream.ts'
 import type { Stream } from '#streams/stream.ts'
 import { counting, lineDecoders, mirror } from '#test/support/line-projections.ts'
@@ -41,7 +42,7 @@ describe('the projector', () => {
         return stream.read(...given)
       },
     }
-    const run = start({ stream: endless, writer: store.writer })
+    const run = start({ stream: endless, writer: store.writer, turn: systemTimers.turn })
     await run.until(({ position }) => position > positionStep)
     await new Promise((resolve) => setImmediate(resolve))
     await run.stop()

@@ -2,7 +2,7 @@ import { createDecoder, type Decoders } from '#projections/decoded-event.ts'
 import type { Heartbeat, IndexReader, IndexWriter } from '#projections/index-store.ts'
 import type { Projection } from '#projections/projection.ts'
 import { createProjector, type ProjectionFailure } from '#projections/projector.ts'
-import { systemTimers, type Timers } from '#src/lib/timers.ts'
+import type { Timers } from '#src/lib/timers.ts'
 import { workspaceIdOf } from '#src/events/workspace-id.ts'
 import type { Stream } from '#streams/stream.ts'
 import { everything } from './index-fixture.ts'
@@ -20,7 +20,7 @@ export function createManualTime() {
       return () => tasks.delete(task)
     },
     pause: async () => {},
-    turn: systemTimers.turn,
+    turn: async () => {},
   }
   return {
     timers,
@@ -61,9 +61,18 @@ export type Setup = Readonly<{
   projections?: readonly Projection[]
   decoders?: Decoders
   failures?: ProjectionFailure[]
+  /** In place of one that takes no time. */
+  turn?: Timers['turn']
 }>
 
-export function start({ stream, writer, projections = [counting], decoders = lineDecoders, failures = [] }: Setup) {
+export function start({
+  stream,
+  writer,
+  projections = [counting],
+  decoders = lineDecoders,
+  failures = [],
+  turn,
+}: Setup) {
   const time = createManualTime()
   const stop = new AbortController()
   const watch = watched(writer)
@@ -73,7 +82,7 @@ export function start({ stream, writer, projections = [counting], decoders = lin
     projections,
     decode: createDecoder(decoders),
     clock: time.clock,
-    timers: time.timers,
+    timers: { ...time.timers, ...(turn === undefined ? {} : { turn }) },
     limits: { projectorBatchEventsMax: 4, projectorBatchRecordsMax: 5, cachedDocumentsMax: 10, cachedBytesMax: 1e6 },
     onFailure: (failure) => failures.push(failure),
   })
