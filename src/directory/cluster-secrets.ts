@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
+import { writeDurably } from '#src/lib/durable-files.ts'
 import type { Secrets } from './secrets.ts'
-import { writeDurably } from './write-durably.ts'
 
 const fileName = 'cluster.env'
 

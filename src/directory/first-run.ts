@@ -1,9 +1,9 @@
 import { readFileSync, readdirSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { z } from 'zod'
+import { syncFolder, writeDurably } from '#src/lib/durable-files.ts'
 import type { Directory } from './create-directory.ts'
 import { randomBase62, type RandomBytes } from './keys.ts'
-import { syncFolder, writeDurably } from './write-durably.ts'
 
 const schema = z.object({
   base_url: z.string(),

@@ -1,9 +1,9 @@
 import { chmodSync, existsSync, linkSync, mkdirSync, readFileSync, statSync, unlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { z } from 'zod'
+import { writeDurably } from '#src/lib/durable-files.ts'
 import { PermanentError } from '#src/lib/failure.ts'
 import type { RandomBytes } from './keys.ts'
-import { writeDurably } from './write-durably.ts'
 
 export type Secrets = Readonly<{
   /** Keys that sign cookies: the first signs, all verify, so that they can be changed without signing anybody out. */

@@ -1,9 +1,10 @@
 import { existsSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { positionStep } from '#src/events/envelope.ts'
+import { syncFolder, writeDurably } from '#src/lib/durable-files.ts'
 import { PermanentError } from '#src/lib/failure.ts'
 import type { LogFile } from '../database.ts'
-import { clearSuspicion, suspicionOf, syncFolder, writeSynced } from '../suspicion.ts'
+import { clearSuspicion, suspicionOf } from '../suspicion.ts'
 import { examine, type ExamineOptions, type Verdict } from './examine.ts'
 import { makeQuarantine, readReport, removeUnused, type Quarantined, type QuarantineReport } from './quarantine.ts'
 import { removeDatabase, salvage, type Salvaged } from './salvage.ts'
@@ -144,7 +145,7 @@ async function setAside(options: MendOptions, reason: string): Promise<Quarantin
   const folder = makeQuarantine(options.quarantine, report)
   onStep('begin to move')
   // The new log, the report and the folder are on the disk.
-  writeSynced(`${movingOf(file)}.new`, `${basename(folder)}\n`, 'w')
+  writeDurably(`${movingOf(file)}.new`, `${basename(folder)}\n`, 'w')
   renameSync(`${movingOf(file)}.new`, movingOf(file))
   syncFolder(dirname(file))
   finishMoving(file, folder, onStep)

@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { isFile, syncFolder, writeSynced } from '../suspicion.ts'
+import { syncFolder, writeDurably } from '#src/lib/durable-files.ts'
+import { isFile } from '../suspicion.ts'
 import type { Gap } from './salvage.ts'
 
 /** A damaged log that was set aside, as the file beside it says. Positions are of the log; both epochs’ are the same. */
@@ -34,7 +35,7 @@ export function makeQuarantine(parent: string, report: QuarantineReport): string
     mkdirSync(folder, { mode: 0o700 })
     syncFolder(parent)
     const text = JSON.stringify({ ...report, gaps: report.gaps.slice(0, gapsMax) }, null, 2)
-    writeSynced(join(folder, reportName), `${text}\n`, 'wx')
+    writeDurably(join(folder, reportName), `${text}\n`)
     return folder
   }
 }
