@@ -1,10 +1,10 @@
 import { createHash, type Hash } from 'node:crypto'
 import { formatHeader } from '#src/events/codec.ts'
-import { beforeAll, type RecordedEvent } from '#src/events/envelope.ts'
+import type { RecordedEvent } from '#src/events/envelope.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { present } from '#src/lib/assert.ts'
 import { eventsPerReadMax, type CopiedLog } from './copy-log.ts'
-import type { Stream } from './stream.ts'
+import { readAll } from './follow.ts'
 
 /** Events of a workspace: how many, and a SHA-256 over all of them in their order, headers and payloads, in hex. */
 export type Tally = Readonly<{ events: number; digest: string }>
@@ -31,17 +31,6 @@ function count(counting: Counting, event: RecordedEvent, keepsPositions: boolean
 
 const tallyOf = ({ events, hash }: Counting): Tally => ({ events, digest: hash.digest('hex') })
 
-/** All that a log holds, as often as it is asked. */
-async function* eventsOf(log: Pick<Stream, 'read'>): AsyncGenerator<readonly RecordedEvent[]> {
-  for (let position = beforeAll; ;) {
-    const events = await log.read(position, eventsPerReadMax)
-    const last = events.at(-1)
-    if (last === undefined) return
-    yield events
-    position = last.position
-  }
-}
-
 /** `done` of `all` events have been read. */
 export type CompareProgress = (done: number, all: number) => void
 
@@ -62,7 +51,7 @@ export async function compareLogs(
     return sides
   }
   let expected = 0
-  for await (const events of eventsOf(source)) {
+  for await (const events of readAll(source, eventsPerReadMax)) {
     for (const event of events) {
       for (const target of targetsOf(event)) {
         count(sidesOf(target, event.workspaceId).source, event, keepsPositions)
@@ -73,7 +62,7 @@ export async function compareLogs(
   }
   let done = expected
   for (const [target, { log }] of targets.entries()) {
-    for await (const events of eventsOf(log)) {
+    for await (const events of readAll(log, eventsPerReadMax)) {
       for (const event of events) {
         const sides = sidesOf(target, event.workspaceId)
         if (sides.copy.events < sides.source.events) count(sides.copy, event, keepsPositions)

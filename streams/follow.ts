@@ -1,4 +1,4 @@
-import type { Position, RecordedEvent } from '#src/events/envelope.ts'
+import { beforeAll, type Position, type RecordedEvent } from '#src/events/envelope.ts'
 import { upcast } from '#src/events/upcast.ts'
 import type { Stream } from './stream.ts'
 
@@ -21,6 +21,17 @@ export async function readCurrent(
     }
   }
   return events
+}
+
+/** All that a log holds, in order, at most `max` events at once, as it was written: types of earlier versions stay as they are. */
+export async function* readAll(stream: Pick<Stream, 'read'>, max: number): AsyncGenerator<readonly RecordedEvent[]> {
+  for (let position = beforeAll; ;) {
+    const events = await stream.read(position, max)
+    const last = events.at(-1)
+    if (last === undefined) return
+    yield events
+    position = last.position
+  }
 }
 
 /**

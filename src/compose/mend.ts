@@ -2,8 +2,9 @@ import { existsSync } from 'node:fs'
 import { projections } from '#projections/registry.ts'
 import { storedBuilds } from '#projections/stores/sqlite/build-folders.ts'
 import { createClock } from '#src/lib/clock.ts'
-import { beforeAll, type Position } from '#src/events/envelope.ts'
+import type { Position } from '#src/events/envelope.ts'
 import { PermanentError } from '#src/lib/failure.ts'
+import { readAll } from '#streams/follow.ts'
 import type { LogFile } from '#streams/sqlite/database.ts'
 import { mendLog } from '#streams/sqlite/mending/mend.ts'
 import type { Quarantined, QuarantineReport } from '#streams/sqlite/mending/quarantine.ts'
@@ -11,6 +12,8 @@ import { openSqliteStreamReader } from '#streams/sqlite/stream.ts'
 import { foldersOf } from './folders.ts'
 import { quarantinesOf } from './quarantines.ts'
 import { recountLedgers } from './recount.ts'
+
+const readEventsMax = 1_000
 
 /** How far the indexes have had the log of an epoch; nothing where they cannot be read, which is for those who fold them to say. */
 function foldedOf(indexFolder: string, epoch: string): Position {
@@ -28,12 +31,8 @@ function foldedOf(indexFolder: string, epoch: string): Position {
 async function checkWorkspaces({ file, partition }: LogFile, directoryFile: string): Promise<void> {
   const stream = await openSqliteStreamReader({ file, partition })
   try {
-    for (let position = beforeAll; ;) {
-      const events = await stream.read(position, 1_000)
-      const last = events.at(-1)
+    for await (const events of readAll(stream, readEventsMax)) {
       if (events.some(({ type }) => type === 'directory.workspace.created')) return
-      if (last === undefined) break
-      position = last.position
     }
   } finally {
     await stream.close()

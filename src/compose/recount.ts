@@ -1,9 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import { decodeLedgerEvent, ledgerSubject, monthOf, sealLedgerEvent, type Month } from '#src/events/allowance.ts'
-import { beforeAll, type RecordedEvent } from '#src/events/envelope.ts'
+import type { RecordedEvent } from '#src/events/envelope.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import type { Clock } from '#src/lib/clock.ts'
 import type { LogFile } from '#streams/sqlite/database.ts'
+import { readAll } from '#streams/follow.ts'
 import { createSqliteStream } from '#streams/sqlite/stream.ts'
 import type { Stream } from '#streams/stream.ts'
 import { limitsBeside } from './threads/log-beside.ts'
@@ -44,17 +45,14 @@ function takeLedger(months: Months, event: RecordedEvent, from: Month): void {
 
 async function countMonths(stream: Stream, from: Month): Promise<readonly Counted[]> {
   const months: Months = new Map()
-  for (let position = beforeAll; ;) {
-    const events = await stream.read(position, readEventsMax)
+  for await (const events of readAll(stream, readEventsMax)) {
     for (const event of events) {
       if (monthOf(event.receivedAt) < from) continue
       if (isOfLedger(event)) takeLedger(months, event, from)
       else if (event.counts.spans > 0) takeSpans(months, event)
     }
-    const last = events.at(-1)
-    if (last === undefined) return [...months.values()]
-    position = last.position
   }
+  return [...months.values()]
 }
 
 /**

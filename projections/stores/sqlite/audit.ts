@@ -1,17 +1,12 @@
 import { existsSync, mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import type { IndexAudit, Part } from '../../index-audit.ts'
 import type { IndexName } from '../../index-store.ts'
-import { namesIn, workspacesIn } from './build-folders.ts'
+import { daysIn, workspacesIn } from './build-folders.ts'
 import { openDatabaseToAudit } from './database.ts'
 import { freezeFile } from './frozen-part.ts'
-import { dayOfFile, tablesOf, workspaceFolder, type Tables } from './layout.ts'
+import { tablesOf, workspaceFolder, type Tables } from './layout.ts'
 import { openMetaToRead, readMeta } from './meta.ts'
-
-/** None where the workspace was erased meanwhile. */
-const daysOf = (folder: string, index: IndexName, workspaceId: WorkspaceId): readonly string[] =>
-  namesIn(workspaceFolder(folder, index, workspaceId)).flatMap((name) => dayOfFile(name) ?? [])
 
 function collectionsOf(folder: string, index: IndexName): readonly Tables[] {
   const database = openMetaToRead(folder, index)
@@ -27,7 +22,7 @@ export function createSqliteIndexAudit({ folder }: Readonly<{ folder: string }>)
   return {
     parts: async (index) =>
       workspacesIn(folder, index).flatMap((workspaceId) =>
-        daysOf(folder, index, workspaceId).map((day) => ({ workspaceId, day })),
+        daysIn(folder, index, workspaceId).map((day) => ({ workspaceId, day })),
       ),
     hold: async () => ({ release: async () => {} }),
     freeze: async (index, part) => {
@@ -37,7 +32,7 @@ export function createSqliteIndexAudit({ folder }: Readonly<{ folder: string }>)
     async copy(from, to, workspaceId) {
       if (!existsSync(workspaceFolder(folder, from, workspaceId))) return
       mkdirSync(workspaceFolder(folder, to, workspaceId), { recursive: true })
-      for (const day of daysOf(folder, from, workspaceId)) {
+      for (const day of daysIn(folder, from, workspaceId)) {
         const target = fileOf(to, { workspaceId, day })
         rmSync(target, { force: true })
         const database = openDatabaseToAudit(fileOf(from, { workspaceId, day }))

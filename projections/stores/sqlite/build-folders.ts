@@ -4,7 +4,8 @@ import { TransientError } from '#src/lib/failure.ts'
 import { workspaceIdOf, type WorkspaceId } from '#src/events/workspace-id.ts'
 import type { IndexName, StoredBuild } from '../../index-store.ts'
 import { isBuildOf } from '../builds.ts'
-import { buildFolder, droppedFolder, isDropped } from './layout.ts'
+import { namesIn } from './folder-names.ts'
+import { buildFolder, dayOfFile, droppedFolder, isDropped, workspaceFolder } from './layout.ts'
 import { openMetaToRead, readMeta } from './meta.ts'
 import { syncFolder } from './sync-files.ts'
 
@@ -23,9 +24,6 @@ export function storedBuilds(folder: string, projection: string): readonly Store
     .flatMap((index) => storedBuild(folder, index) ?? [])
 }
 
-/** What is in a folder; nothing when it is not there. */
-export const namesIn = (path: string): readonly string[] => (existsSync(path) ? readdirSync(path) : [])
-
 /** The workspaces that a build has folders of. */
 export function workspacesIn(folder: string, index: IndexName): readonly WorkspaceId[] {
   const path = buildFolder(folder, index)
@@ -33,6 +31,10 @@ export function workspacesIn(folder: string, index: IndexName): readonly Workspa
   const folders = readdirSync(path, { withFileTypes: true }).filter((entry) => entry.isDirectory())
   return folders.map(({ name }) => workspaceIdOf(name))
 }
+
+/** The days that a build has files of for a workspace; none where it was erased meanwhile. */
+export const daysIn = (folder: string, index: IndexName, workspaceId: WorkspaceId): readonly string[] =>
+  namesIn(workspaceFolder(folder, index, workspaceId)).flatMap((name) => dayOfFile(name) ?? [])
 
 /** Removes a build's folder. It gets another name first, so that one whose removal was cut short is no build any more. */
 export function dropBuild(folder: string, index: IndexName): void {

@@ -6,7 +6,8 @@ const settledMs = 3_000
 
 type Listing = Readonly<{ names: readonly string[]; changedMs: number }>
 
-function read(folder: string): readonly string[] {
+/** What is in a folder now; nothing when it is not there. */
+export function namesIn(folder: string): readonly string[] {
   try {
     return readdirSync(folder)
   } catch (error) {
@@ -26,7 +27,7 @@ export function createFolderNames(): (folder: string) => readonly string[] {
     if (changedMs === undefined) return []
     const listing = known.get(folder)
     if (listing?.changedMs === changedMs) return listing.names
-    const names = read(folder)
+    const names = namesIn(folder)
     if (known.size >= foldersKnownMax) known.clear()
     if (Date.now() - changedMs > settledMs) known.set(folder, { names, changedMs })
     return names

@@ -3,9 +3,9 @@ import { join } from 'node:path'
 import { dayOf } from '#src/lib/day.ts'
 import { PermanentError, TransientError } from '#src/lib/failure.ts'
 import type { Heartbeat, IndexName } from '../../index-store.ts'
-import { namesIn, workspacesIn } from './build-folders.ts'
+import { daysIn, workspacesIn } from './build-folders.ts'
 import { openDatabase, type Database } from './database.ts'
-import { dayOfFile, workspaceFolder, type Tables } from './layout.ts'
+import { workspaceFolder, type Tables } from './layout.ts'
 
 /** Pages that FTS5 writes in one turn: some 10 ms. */
 const pagesPerTurn = 250
@@ -63,7 +63,8 @@ export function createTermsMerger(folder: string, { index, collections, pagesMax
   const filesBefore = (day: string): string[] =>
     workspacesIn(folder, index).flatMap((workspaceId) => {
       const own = workspaceFolder(folder, index, workspaceId)
-      return namesIn(own).flatMap((name) => ((dayOfFile(name) ?? day) < day ? [join(own, name)] : []))
+      const over = daysIn(folder, index, workspaceId).filter((one) => one < day)
+      return over.map((one) => join(own, `${one}.db`))
     })
   return {
     /** A turn at the time of a heartbeat, at most each second; of a build that is behind there is none. */

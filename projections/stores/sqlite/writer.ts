@@ -9,9 +9,9 @@ import { daysReplaced, type Collection, type Entry, type Projection } from '../.
 import { shapeOf } from '../row.ts'
 import { openDatabase, transaction, type Database } from './database.ts'
 import { positionOf, readEntry, writeDay, type DayChanges, type Replaced, type Written } from './day-writer.ts'
-import { dropBuild, namesIn, removeDays, removeDropped, storedBuilds } from './build-folders.ts'
+import { daysIn, dropBuild, removeDays, removeDropped, storedBuilds } from './build-folders.ts'
 import { dropDays } from './drop-days.ts'
-import { buildFolder, dayOfFile, layOutDay, layoutOf, tablesOf, workspaceFolder, type Shapes } from './layout.ts'
+import { buildFolder, layOutDay, layoutOf, tablesOf, workspaceFolder, type Shapes } from './layout.ts'
 import { openLive, readLive, readRoster, renewLive, writeLive, writeRoster } from './live.ts'
 import { createTermsMerger, type TermsMerger } from './merge-terms.ts'
 import { openMeta, openMetaToRead, readMeta, readShare, writeProgress, writeSafe, writeShare } from './meta.ts'
@@ -100,8 +100,7 @@ function tell({ meta, merger }: Build, progress: Heartbeat): void {
 function daysOf(folder: string, build: Build, workspaceId: WorkspaceId): Set<string> {
   const known = build.days.get(workspaceId)
   if (known !== undefined) return known
-  const names = namesIn(workspaceFolder(folder, build.index, workspaceId))
-  const days = new Set(names.flatMap((name) => dayOfFile(name) ?? []))
+  const days = new Set(daysIn(folder, build.index, workspaceId))
   build.days.set(workspaceId, days)
   return days
 }
