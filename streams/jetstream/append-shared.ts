@@ -1,4 +1,3 @@
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import { beforeAll } from '#src/events/envelope.ts'
 import type { Appended } from '../stream.ts'
 import { encodeMessage, eventsPerMessageMax, messageBytes, positionIn, type PackedEvent } from './message.ts'
@@ -13,16 +12,16 @@ type Waiting = Readonly<{
   resolve: (appended: Appended) => void
   reject: (error: unknown) => void
 }>
-/** A message in the making: calls of one workspace and type. */
-type Shared = { readonly subject: string; readonly calls: Waiting[]; events: number; bytes: number }
+/** What goes in one message: calls of one workspace and type. */
+type Shared = Readonly<{ subject: string; calls: readonly Waiting[]; events: number; bytes: number }>
 
 export type SharedLimits = Readonly<{ appendBatchEventsMax: number; appendBatchBytesMax: number }>
 
 /**
- * A sync for each of so many messages costs less than a step of them all: that has a fixed price of some milliseconds (the
- * server stages it in files of its own), one message that of a sync.
+ * So many messages are under way each by itself: the server syncs one after the other. Those of further workspaces go in one
+ * step, which is synced once and has a fixed price of some milliseconds (the server stages it in files of its own).
  */
-const aloneMax = 8
+const aloneMax = 32
 
 function positionsOf(call: Waiting, sequence: number, before: number, count: number): Appended {
   const events = call.events.map((_, index) => ({ position: positionIn(sequence, before + index, count) }))
@@ -37,41 +36,46 @@ function settle({ calls, events }: Shared, sequence: number): void {
   }
 }
 
-export function createAppendShared(subjects: Subjects, publisher: Publisher, limits: SharedLimits): AppendShared {
-  const waiting: Waiting[] = []
-  let running = false
-
-  /** Calls for one step, put together by their subject. */
-  function take(): readonly Shared[] {
-    const messages: Shared[] = []
-    const open = new Map<string, Shared>()
-    let [events, bytes, calls] = [0, 0, 0]
-    for (const call of waiting) {
-      const callBytes = messageBytes(call.events)
-      events += call.events.length
-      bytes += callBytes
-      const full = events > limits.appendBatchEventsMax || bytes > limits.appendBatchBytesMax
-      if (calls > 0 && (full || messages.length === messagesPerBatchMax)) break
-      calls++
-      const [first] = call.events
-      const subject = first === undefined ? '' : subjects.ofEvent(first.event)
-      let message = open.get(subject)
-      const fits =
-        message !== undefined &&
-        message.events + call.events.length <= eventsPerMessageMax &&
-        message.bytes + callBytes <= publisher.messageBytesMax()
-      if (message === undefined || !fits) {
-        message = { subject, calls: [], events: 0, bytes: 0 }
-        open.set(subject, message)
-        messages.push(message)
-      }
-      message.calls.push(call)
-      message.events += call.events.length
-      message.bytes += callBytes
-    }
-    waiting.splice(0, calls)
-    return messages
+/** As many calls as fit into one message, the first in any case. */
+function fitting(
+  subject: string,
+  waiting: readonly Waiting[],
+  max: Readonly<{ events: number; bytes: number }>,
+): Shared {
+  const calls: Waiting[] = []
+  let [events, bytes] = [0, 0]
+  for (const call of waiting) {
+    const callBytes = messageBytes(call.events)
+    if (calls.length > 0 && (events + call.events.length > max.events || bytes + callBytes > max.bytes)) break
+    calls.push(call)
+    events += call.events.length
+    bytes += callBytes
   }
+  return { subject, calls, events, bytes }
+}
+
+/** As many messages as fit into one step, the first in any case. */
+function fittingStep(messages: readonly Shared[], limits: SharedLimits): readonly Shared[] {
+  let [events, bytes] = [0, 0]
+  const tooMany = messages.findIndex((message, index) => {
+    events += message.events
+    bytes += message.bytes
+    return index > 0 && (events > limits.appendBatchEventsMax || bytes > limits.appendBatchBytesMax)
+  })
+  return tooMany === -1 ? messages : messages.slice(0, tooMany)
+}
+
+export function createAppendShared(subjects: Subjects, publisher: Publisher, limits: SharedLimits): AppendShared {
+  /** By subject. Each has one message under way at most: what comes for it meanwhile shares the next. */
+  const waiting = new Map<string, Waiting[]>()
+  const busy = new Set<string>()
+  let alone = 0
+  let [stepping, gathering] = [false, false]
+  const next = (subject: string): Shared =>
+    fitting(subject, waiting.get(subject) ?? [], {
+      events: Math.min(eventsPerMessageMax, limits.appendBatchEventsMax),
+      bytes: publisher.messageBytesMax(),
+    })
 
   const outgoing = ({ subject, calls }: Shared): Outgoing => ({
     subject,
@@ -79,6 +83,12 @@ export function createAppendShared(subjects: Subjects, publisher: Publisher, lim
   })
 
   async function publish(messages: readonly Shared[]): Promise<void> {
+    for (const { subject, calls } of messages) {
+      const rest = (waiting.get(subject) ?? []).slice(calls.length)
+      if (rest.length > 0) waiting.set(subject, rest)
+      else waiting.delete(subject)
+      busy.add(subject)
+    }
     try {
       const published = await publisher.publish(messages.map(outgoing))
       if (published.kind !== 'stored') throw new TypeError(`the answer to messages without ids is ${published.kind}`)
@@ -86,24 +96,46 @@ export function createAppendShared(subjects: Subjects, publisher: Publisher, lim
       for (const [index, message] of messages.entries()) settle(message, first + index)
     } catch (error) {
       for (const { calls } of messages) for (const { reject } of calls) reject(error)
+    } finally {
+      for (const { subject } of messages) busy.delete(subject)
+      gather()
     }
   }
 
-  async function run(): Promise<void> {
-    running = true
-    while (waiting.length > 0) {
-      // All requests that this turn of the event loop brings come together.
-      await nextTurn()
-      const messages = take()
-      if (messages.length > aloneMax) await publish(messages)
-      else await Promise.all(messages.map((message) => publish([message])))
-    }
-    running = false
+  async function publishAlone(subject: string): Promise<void> {
+    alone++
+    await publish([next(subject)])
+    alone--
+  }
+
+  async function publishStep(ready: readonly string[]): Promise<void> {
+    stepping = true
+    await publish(fittingStep(ready.slice(0, messagesPerBatchMax).map(next), limits))
+    stepping = false
+  }
+
+  function send(): void {
+    gathering = false
+    const ready = [...waiting.keys()].filter((subject) => !busy.has(subject))
+    const own = ready.splice(0, aloneMax - alone)
+    for (const subject of own) void publishAlone(subject)
+    if (ready.length > 0 && !stepping) void publishStep(ready)
+  }
+
+  /** All requests that this turn of the event loop brings go together. */
+  function gather(): void {
+    if (gathering || waiting.size === 0) return
+    gathering = true
+    setImmediate(send)
   }
 
   return (events) =>
     new Promise((resolve, reject) => {
-      waiting.push({ events, resolve, reject })
-      if (!running) void run()
+      const [first] = events
+      const subject = first === undefined ? '' : subjects.ofEvent(first.event)
+      const calls = waiting.get(subject)
+      if (calls === undefined) waiting.set(subject, [{ events, resolve, reject }])
+      else calls.push({ events, resolve, reject })
+      gather()
     })
 }

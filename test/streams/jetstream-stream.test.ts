@@ -192,7 +192,7 @@ describe('the JetStream log', function () {
       expect(await stream.head()).to.equal(all.at(-1)?.position)
     })
 
-    it('stores lines of many workspaces in one step, each under the subject of its own', async () => {
+    it('stores lines of many workspaces, by themselves and in one step, each under the subject of its own', async () => {
       const workspaces = Array.from({ length: 60 }, (_, index) => `ws-${index}`)
       const answers = await Promise.all(
         workspaces.flatMap((workspace) => [0, 1].map((n) => stream.append([makeLine(`${n}`, workspace)]))),
