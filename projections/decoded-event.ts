@@ -14,7 +14,7 @@ export type RumContent = Readonly<{
 export type Decoders = Readonly<{
   /** The payload without its content coding; checks the CRC. */
   open(event: RecordedEvent): Uint8Array
-  spans(payload: Uint8Array, contentType: string): readonly Span[]
+  spans(payload: Uint8Array, contentType: string, receivedAt: number): readonly Span[]
   logs(payload: Uint8Array, contentType: string, receivedAt: number): readonly LogRecord[]
   rum(payload: Uint8Array, contentType: string, receivedAt: number): RumContent
 }>
@@ -62,7 +62,7 @@ export function createDecoder(decoders: Decoders): (event: RecordedEvent) => Dec
     }
     const { contentType, receivedAt } = event
     const rum = once(() => attempt((payload) => decoders.rum(payload, contentType, receivedAt)))
-    const spans = once(() => attempt((payload) => decoders.spans(payload, contentType)))
+    const spans = once(() => attempt((payload) => decoders.spans(payload, contentType, receivedAt)))
     const logs = once(() => attempt((payload) => decoders.logs(payload, contentType, receivedAt)))
     const refused = once(() => attempt(decodeRefusedSpans))
     const isRum = event.type === 'rum.received'

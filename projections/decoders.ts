@@ -3,6 +3,7 @@ import { openPayload } from '#src/events/codec.ts'
 import { decodeLogs } from '#src/wire/logs/decode.ts'
 import { parseOtlpContentType } from '#src/wire/otlp/content-type.ts'
 import { decodeSpans } from '#src/wire/otlp/decode.ts'
+import { fillTimes } from '#src/wire/otlp/fill-times.ts'
 import { decodeRum } from '#src/wire/rum/decode.ts'
 import type { Decoders } from './decoded-event.ts'
 
@@ -10,10 +11,10 @@ import type { Decoders } from './decoded-event.ts'
 export function createDecoders(limits: Limits): Decoders {
   return {
     open: (event) => openPayload(event),
-    spans(payload, contentType) {
+    spans(payload, contentType, receivedAt) {
       const type = parseOtlpContentType(contentType)
       if (type === undefined) throw new Error(`spans are never stored as ${contentType}`)
-      return decodeSpans(payload, type, limits)
+      return fillTimes(decodeSpans(payload, type, limits), receivedAt)
     },
     logs: (payload, contentType, receivedAt) => decodeLogs(payload, contentType, { receivedAt, limits }),
     rum: (payload, contentType, receivedAt) => decodeRum(payload, contentType, { receivedAt, limits }),

@@ -94,13 +94,18 @@ function tokensOf(attributes: Attributes, names: Readonly<Record<string, string>
 
 /**
  * Bare words look in `values` (the name, the status message and string attributes) and `event_values`; a field looks in
- * `fields` and `event_fields`, so that the prefixes `span.` and `event.` of a query choose between the two. A span's service
- * and name are the fields `service` and `operation`, an event's name is `event.name`.
+ * `fields` and `event_fields`, so that the prefixes `span.` and `event.` of a query choose between the two. A span's service,
+ * name and status message are the fields `service`, `operation` and `status.message`, an event's name is `event.name`.
  */
 function searchableSpan(span: SpanRecord): Searchable {
   if (isSuperseded(span)) return { timeNs: 0n, fields: {} }
-  const names = { service: span.service, operation: span.name }
-  const own = tokensOf(span.attributes, names, [span.name, span.status.message])
+  const { message } = span.status
+  const names = {
+    service: span.service,
+    operation: span.name,
+    ...(message === '' ? {} : { 'status.message': message }),
+  }
+  const own = tokensOf(span.attributes, names, [span.name, message])
   const events = span.spanEvents.map(({ name, attributes }) => tokensOf(attributes, { 'event.name': name }, [name]))
   return {
     timeNs: clampTimeNs(BigInt(span.startNs)),

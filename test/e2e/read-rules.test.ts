@@ -169,7 +169,7 @@ describe('rules of all read endpoints', () => {
 
   it('finds spans of any time, and says when they were', async () => {
     const year2262 = 9_223_372_036_854_775_807n
-    const times = { first: 0n, last: year2262 - 1_000_000n, beyond: 18_446_744_073_709_551_615n - 1_000_000n }
+    const times = { first: 1n, last: year2262 - 1_000_000n, beyond: 18_446_744_073_709_551_615n - 1_000_000n }
     for (const [name, startNs] of Object.entries(times)) {
       await send.spans([{ traceId: hex(32, name), spanId: hex(16, name), name, startNs, service: 'times' }])
     }
@@ -197,6 +197,34 @@ describe('rules of all read endpoints', () => {
     expect(await found('from=0&order=oldest')).to.deep.equal(['first', 'last', 'beyond'])
     expect(await found('from=1971-01-01&to=2262-01-01')).to.deep.equal([])
     expect(await found('to=1970-01-01')).to.deep.equal([])
+  })
+
+  it('takes a time that is missing from the other one, or from the arrival, and says so', async () => {
+    const startNs = BigInt(Date.now()) * 1_000_000n
+    const given = {
+      started: { startTimeUnixNano: String(startNs) },
+      ended: { endTimeUnixNano: String(startNs), startTimeUnixNano: 'soon' },
+      neither: {},
+    }
+    const spans = Object.entries(given).map(([name, times]) => {
+      return { traceId: hex(32, name), spanId: hex(16, name), name, ...times }
+    })
+    const before = Date.now()
+    const body = JSON.stringify({ resourceSpans: [{ scopeSpans: [{ spans }] }] })
+    const headers = { Authorization: `Bearer ${server.firstRun.keys.tracing}`, 'Content-Type': 'application/json' }
+    const sent = await fetch(`${server.baseUrl}/v1/traces`, { method: 'POST', headers, body })
+    expect(sent.status, await sent.text()).to.equal(200)
+    await untilIndexed(server)
+    const read = async (name: string): Promise<JsonObject | undefined> => {
+      const answer = await answerOf(session, `/api/app/correlation?trace_id=${hex(32, name)}`)
+      return listOf(answer['trace'] as JsonObject, 'spans')[0]
+    }
+    const atStart = { start: formatTimeNs(startNs), end: formatTimeNs(startNs), duration_ns: '0' }
+    expect(await read('started')).to.deep.include({ ...atStart, cuts: ['no end time: that of its start'] })
+    expect(await read('ended')).to.deep.include({ ...atStart, cuts: ['no start time: that of its end'] })
+    const neither = await read('neither')
+    expect(neither).to.deep.include({ duration_ns: '0', cuts: ['no times: that of its arrival'] })
+    expect(Date.parse(String(neither?.['start']))).to.be.within(before - 1, Date.now())
   })
 
   const hostile: readonly string[] = [

@@ -6,6 +6,7 @@ import { sessionIdOf, spanIdOf, traceIdOf } from '../logs/ids.ts'
 import { identifiersOf, logRecordOf, serviceOf, textField, timeOf, type Identifiers } from '../logs/record.ts'
 import { tidyFields, type TidyLimits } from '../logs/tidy.ts'
 import { decodeSpans } from '../otlp/decode.ts'
+import { fillTimes } from '../otlp/fill-times.ts'
 import type { DecodeLimits } from '../otlp/span-parts.ts'
 import { formOf } from './form.ts'
 
@@ -30,7 +31,7 @@ export function decodeRum(payload: Uint8Array, contentType: string, options: Dec
   const members = new Map<string, JsonRange>()
   eachMember(payload, createJsonReader(payload), skipSpace(payload, 0), (key, range) => members.set(key(), range))
   const form = formOf(members.keys())
-  if (form === 'otlp') return { spans: decodeSpans(payload, contentType, options.limits), logs: [], rumEvents: [] }
+  if (form === 'otlp') return { spans: otlpSpans(payload, options), logs: [], rumEvents: [] }
   const valueOf = (key: string): Json => {
     const range = members.get(key)
     return range === undefined ? null : parseJson(textOf(payload, range.start, range.end))
@@ -87,9 +88,12 @@ function decodeFaro(valueOf: ValueOf, traces: Uint8Array | undefined, options: D
   return { spans: spansOf(traces, session, options), logs, rumEvents }
 }
 
+const otlpSpans = (json: Uint8Array, { limits, receivedAt }: DecodeRumOptions): readonly Span[] =>
+  fillTimes(decodeSpans(json, 'application/json', limits), receivedAt)
+
 function spansOf(traces: Uint8Array | undefined, session: string | null, options: DecodeRumOptions): readonly Span[] {
   if (traces === undefined || traces[0] !== 0x7b) return []
-  const spans = decodeSpans(traces, 'application/json', options.limits)
+  const spans = otlpSpans(traces, options)
   return spans.map((span) => (span.sessionId === null && session !== null ? { ...span, sessionId: session } : span))
 }
 

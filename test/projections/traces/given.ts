@@ -23,13 +23,21 @@ export type GivenSpan = Partial<Omit<Span, 'resource' | 'scope' | 'status'>> &
     atMs?: number
     forMs?: number
     status?: Span['status']['code']
+    statusMessage?: string
     resource?: JsonObject
     scopeName?: string
   }>
 
 /** A span of trace `t`, service `checkout`, at noon, of 10 ms, without a parent. */
 export function givenSpan({ trace = 't', id, parent = null, atMs = 0, forMs = 10, ...more }: GivenSpan): Span {
-  const { status = 'unset', resource = {}, scopeName = 'instrumentation', service = 'checkout', ...rest } = more
+  const {
+    status = 'unset',
+    statusMessage = '',
+    resource = {},
+    scopeName = 'instrumentation',
+    service = 'checkout',
+    ...rest
+  } = more
   const startNs = noonNs + BigInt(Math.round(atMs * 1e6))
   return {
     traceId: traceIdOf(trace),
@@ -41,7 +49,7 @@ export function givenSpan({ trace = 't', id, parent = null, atMs = 0, forMs = 10
     kind: 'server',
     startNs,
     endNs: startNs + BigInt(Math.round(forMs * 1e6)),
-    status: { code: status, message: '' },
+    status: { code: status, message: statusMessage },
     attributes: {},
     droppedAttributesCount: 0,
     spanEvents: [],
