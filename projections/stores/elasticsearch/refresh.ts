@@ -16,8 +16,8 @@ export type Freshness = Readonly<{
   capped(progress: Heartbeat): Heartbeat
 }>
 
-/** A refresh may take a tenth of the time: short pauses while little is written, longer ones under load. */
-const pauseOfRefresh = 9
+/** A refresh may take a fifth of the time: short pauses while little is written, longer ones under load. */
+const pauseOfRefresh = 4
 /** An index that is behind by so long is refreshed each quarter of that: readers see it a quarter later than they do anyway. */
 const pauseOfLag = 0.25
 const pauseOfLagMsMax = 10_000
