@@ -212,7 +212,7 @@ describe('rules of all read endpoints', () => {
     const before = Date.now()
     const body = JSON.stringify({ resourceSpans: [{ scopeSpans: [{ spans }] }] })
     const headers = { Authorization: `Bearer ${server.firstRun.keys.tracing}`, 'Content-Type': 'application/json' }
-    const sent = await fetch(`${server.baseUrl}/v1/traces`, { method: 'POST', headers, body })
+    const sent = await fetch(`${server.baseUrl}/api/traces/v1/otlp`, { method: 'POST', headers, body })
     expect(sent.status, await sent.text()).to.equal(200)
     await untilIndexed(server)
     const read = async (name: string): Promise<JsonObject | undefined> => {
