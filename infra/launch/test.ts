@@ -42,8 +42,16 @@ process.once('exit', () => rmSync(compiled, { recursive: true, force: true, maxR
 
 // A timeout is for what hangs, not for a machine that others use as well: tests wait for what they need, however long that takes.
 const timeout = 300_000
-const files = positionals.length > 0 ? positionals : globSync('test/**/*.test.ts').sort()
-// Most of what tests do is wait: for engines that start, for processes that stop. Two files at once keep two cores at work.
+/** Those that keep both processors at work, evenly among those that mostly wait: for engines that start, for processes that stop. */
+function spread(files: readonly string[]): readonly string[] {
+  const [busy, waiting] = [files.filter(isOfCluster), files.filter((file) => !isOfCluster(file))]
+  const placed = [busy, waiting].flatMap((kind) =>
+    kind.map((file, index) => ({ file, at: (index + 0.5) / kind.length })),
+  )
+  return placed.sort((a, b) => a.at - b.at).map(({ file }) => file)
+}
+const isOfCluster = (file: string): boolean => file.includes('test/cluster/')
+const files = spread(positionals.length > 0 ? positionals : globSync('test/**/*.test.ts').sort())
 const jobs = Math.min(2, files.length)
 const grep = values.grep === undefined ? {} : { grep: values.grep }
 const mocha = new Mocha({ ui: 'bdd', timeout, parallel: jobs > 1, jobs, ...grep })
