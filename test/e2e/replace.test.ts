@@ -1,7 +1,7 @@
 import http from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect } from 'chai'
-import { plans } from '#src/config.ts'
+import { limits, plans } from '#src/config.ts'
 import { acceptedSpans, auditedLog, auditedSpans, expectFound, logsPath, otlpPath, spansOf } from '../support/audit.ts'
 import { createSpanWorkspace } from '../support/cli.ts'
 import { untilIndexed } from '../support/client.ts'
@@ -14,6 +14,8 @@ const replacements = isSoak ? 102 : 9
 /** Workers that may still have connections before a further replacement hurries the oldest. */
 const drainingMax = 3
 const idleMs = 2_000
+/** A body has to come within a time, which a replacement may exceed where the machine is slow. */
+const heldBackMsMax = limits.bodyTimeoutMs / 2
 
 /**
  * A workspace lasts for so many replacements. In all but the last, large requests leave little of its allowance; during the last
@@ -104,12 +106,12 @@ describe(`${replacements} planned replacements under looping clients`, function 
   async function replaceOnce(workspace: Workspace): Promise<void> {
     const replaced = Promise.withResolvers<void>()
     const begun = Promise.withResolvers<void>()
-    // The worker that is replaced has to store it: its body ends when another serves.
+    // The worker that is replaced has to store it: its body ends when another serves, or begins to.
     const slow = deliverSpans(workspace, `slow ${round}`, smallRequest, {
       agent: false,
       until: () => {
         begun.resolve()
-        return replaced.promise
+        return Promise.race([replaced.promise, pause(heldBackMsMax)])
       },
     })
     await begun.promise
