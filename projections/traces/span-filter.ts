@@ -1,11 +1,13 @@
 import { parseSpanId, parseTraceId } from '#src/events/ids.ts'
 import type { QueryTree } from '#src/events/query-tree.ts'
+import { wildcardAtEndOnly } from '#src/events/wildcard.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import {
   isLeaf,
   join,
   leafFilter,
   negate,
+  ownField,
   type FieldSchema,
   type KeywordField,
   type QueryLeaf,
@@ -61,6 +63,16 @@ function withAlias(leaf: QueryLeaf): QueryLeaf | undefined {
   if (!('field' in leaf) || leaf.field === null) return undefined
   const field = aliases.get(leaf.field.toLowerCase())
   return field === undefined ? undefined : { ...leaf, field }
+}
+
+/** Ids of spans are found whole and by how they begin: the names of those of which a search asks for another pattern. */
+export function unmetIdPatterns(tree: QueryTree): readonly string[] {
+  if (!isLeaf(tree)) return tree.kind === 'not' ? unmetIdPatterns(tree.of) : tree.of.flatMap(unmetIdPatterns)
+  if (tree.kind !== 'pattern' || tree.field === null) return []
+  const own = ownField(spanFields, tree.field.replace(/^@?span\./i, ''))
+  const isId = typeof own === 'object' && own.apart !== undefined && own.apart.values === undefined
+  const isMet = tree.syntax === 'wildcard' && wildcardAtEndOnly(tree.pattern)
+  return isId && !isMet ? [tree.field] : []
 }
 
 /**

@@ -5,7 +5,7 @@ import type { Json } from '#src/lib/json.ts'
 import type { Result } from '#src/lib/result.ts'
 import { ok } from '#src/lib/result.ts'
 import type { TracePage, TraceRequest, WalkKey } from '#projections/traces/query.ts'
-import { searchTraces } from '#projections/traces/query.ts'
+import { searchTraces, unmetIdPatterns } from '#projections/traces/query.ts'
 import type { AnswerOf } from './answer-parts.ts'
 import type { Answered, QueryContext, Walk, Where } from './context.ts'
 import { defined, indexState, resolveWalk, understand } from './context.ts'
@@ -38,6 +38,10 @@ export const traceSearchParameters = z.object({
 })
 
 type Given = z.output<typeof traceSearchParameters>
+
+const patternWarning = (name: string): string =>
+  `Ids are found whole or by how they begin (${name}:5b8e*): this pattern of ${name} is met by none.`
+
 type Prepared = Readonly<{ walk: Walk; query: AnswerOf<typeof traceSearchAnswer>['query']; request: TraceRequest }>
 
 /** The checked form of the filters: what the projection is asked, and where the walk stands. */
@@ -48,7 +52,8 @@ function prepare(context: QueryContext, where: Where, given: Given): Result<Prep
   }
   const understood = understand(given.q, context.limits)
   if (!understood.ok) return understood
-  const { tree, normalized, warnings } = understood.value
+  const { tree, normalized } = understood.value
+  const warnings = [...understood.value.warnings, ...new Set(unmetIdPatterns(tree).map(patternWarning))]
   const byId = given.trace_id !== undefined || sessionId !== undefined
   const walk = resolveWalk(context, { ...where, byId }, given)
   if (!walk.ok) return walk

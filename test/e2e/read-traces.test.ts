@@ -325,6 +325,13 @@ describe('GET /api/app/traces/search', () => {
     expect(body['query']).to.deep.equal({ normalized: 'Foo AND (bar:1 OR NOT baz)', warnings: [] })
     expect(body['range']).to.deep.equal({ from: formatTimeNs(t0), to: formatTimeNs(atS(10)) })
     expect(at(await search('q=... a'), 'query', 'warnings')).to.have.length(1)
+    const notes = async (q: string) => at(await search(`q=${encodeURIComponent(q)}`), 'query', 'warnings')
+    for (const q of ['trace_id:*e1*', '-span.session_id:/s.*/', 'trace_id:*e1 OR trace_id:*e2']) {
+      expect(await notes(q), q)
+        .to.have.length(1)
+        .and.satisfy(([note]: string[]) => /found whole or by how they begin/.test(note ?? ''))
+    }
+    for (const q of ['trace_id:5b*', 'kind:*er', 'event.trace_id:*e1*']) expect(await notes(q), q).to.deep.equal([])
     const open = await search('')
     expect(open['query']).to.deep.equal({ normalized: '', warnings: [] })
     expect(at(open, 'range', 'to')).to.equal(null)
