@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { expect } from 'chai'
+import { present } from '#src/lib/assert.ts'
 import { afterEach, before, beforeEach, describe, it } from 'mocha'
 import type { FrozenPart, IndexAudit, Part } from '#projections/index-audit.ts'
 import type { IndexWriter } from '#projections/index-store.ts'
@@ -170,6 +171,25 @@ describe('the audit of Elasticsearch', () => {
         await frozen.release()
         expect(walked).to.equal(entries)
       }
+    })
+
+    it('all of a day is counted, once, also when another goes and it changes while it is', async () => {
+      const [first, ...others] = Array.from({ length: 600 }, (_, size) => lineEntry({ size }, 3 + size))
+      const changed = lineEntry({ size: 7 }, 2_000, { id: present(first, 'a line').id })
+      await write(3, [present(first, 'a line'), ...others])
+      let searches = 0
+      const proxy = await startRecordingProxy(url, async (line) => {
+        if (!line.includes('_search') || ++searches !== 2) return
+        await dropYesterday()
+        await write(2_000, [changed])
+      })
+      const behind = createElasticsearchIndexAudit({ url: proxy.url, prefix, partition: 0, partitions: 1 })
+      const counted = await look(behind, (part) => part.digests())
+      expect(counted.map(({ entries }) => entries)).to.deep.equal([601])
+      expect(counted).to.deep.equal(await look(audit, (part) => part.digests()))
+      expect(await audit.parts(index), 'the other is gone').to.deep.equal([today])
+      await behind.close()
+      await proxy.close()
     })
 
     for (const step of ['_refresh', '_pit', '_search']) {

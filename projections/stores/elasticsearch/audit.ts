@@ -52,13 +52,17 @@ function freezePart(place: Place, build: FrozenBuild, index: IndexName, part: Pa
     return undefined
   }
   const digestOf = async (collection: string): Promise<Digest> => {
-    const content = createDigester()
-    let entries = 0
-    for await (const text of documents(collection)) {
-      content.add(textOf(text))
-      entries++
+    const name = place.names.day(index, collection, day)
+    for (;;) {
+      const content = createDigester()
+      let entries = 0
+      const add = (text: StoredText): void => {
+        content.add(textOf(text))
+        entries++
+      }
+      const isWhole = !build.indices.has(name) || (await build.visit(name, ofWorkspace(workspaceId), add))
+      if (isWhole) return { collection, entries, content: content.value(), search: '' }
     }
-    return { collection, entries, content: content.value(), search: '' }
   }
   const frozen: FrozenPart = {
     position: build.position,
@@ -153,13 +157,15 @@ async function copyDocuments(place: Place, build: FrozenBuild, copied: Copied, s
         await writeAll({ elasticsearch, epoch: build.epoch, restore }, operations)
       }
       let operations: Operation[] = []
-      for await (const { key, version, source } of build.documents(name, ofWorkspace(workspaceId))) {
+      const copy = async ({ key, version, source }: StoredText): Promise<void> => {
         const document = stringifyJson(source)
         operations.push({ kind: 'index', index, key, workspaceId, position: version, document })
-        if (operations.length < operationsAtOnce) continue
+        if (operations.length < operationsAtOnce) return
         await write(operations)
         operations = []
       }
+      // What is copied twice is there already.
+      while (!(await build.visit(name, ofWorkspace(workspaceId), copy)));
       await write(operations)
     }
   }

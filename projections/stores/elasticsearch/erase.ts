@@ -6,6 +6,7 @@ import { writeAll, type Operation } from './bulk.ts'
 import { ofWorkspace } from './filter.ts'
 import { freezeBuild } from './frozen-build.ts'
 import type { Freshness } from './refresh.ts'
+import type { StoredText } from './stored-text.ts'
 
 /** An open build. */
 type ErasedFrom = Readonly<{ index: IndexName; epoch: string; freshness: Freshness }>
@@ -29,14 +30,16 @@ export async function eraseDocuments(
   try {
     for (const index of frozen.indices) {
       let operations: Operation[] = []
-      for await (const { key, version } of frozen.documents(index, ofWorkspace(workspaceId))) {
-        if (version > position) continue
+      const erase = async ({ key, version }: StoredText): Promise<void> => {
+        if (version > position) return
         operations.push({ kind: 'delete', index, key, workspaceId, position, document: '' })
         build.freshness.wrote(index)
-        if (operations.length < erasedAtOnce) continue
+        if (operations.length < erasedAtOnce) return
         await write(operations)
         operations = []
       }
+      // What is deleted twice is gone already.
+      while (!(await frozen.visit(index, ofWorkspace(workspaceId), erase)));
       await write(operations)
     }
   } finally {
