@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto'
 import { expect } from 'chai'
-import { present } from '#src/lib/assert.ts'
 import { afterEach, before, beforeEach, describe, it } from 'mocha'
 import type { FrozenPart, IndexAudit, Part } from '#projections/index-audit.ts'
 import type { IndexWriter } from '#projections/index-store.ts'
@@ -10,6 +9,7 @@ import { createExpectedAudit } from '#projections/stores/elasticsearch/expected.
 import { createElasticsearchIndexWriter } from '#projections/stores/elasticsearch/writer.ts'
 import { createMemoryIndexStore } from '#projections/stores/memory/store.ts'
 import { partitionNumber } from '#src/events/partition.ts'
+import { present } from '#src/lib/assert.ts'
 import { askElasticsearch, removeIndices } from '#test/support/elasticsearch.ts'
 import { elasticsearchEngine, enginesTimeoutMs } from '#test/support/engines.ts'
 import { startRecordingProxy } from '#test/support/recording-proxy.ts'
@@ -174,9 +174,9 @@ describe('the audit of Elasticsearch', () => {
     })
 
     it('all of a day is counted, once, also when another goes and it changes while it is', async () => {
-      const [first, ...others] = Array.from({ length: 600 }, (_, size) => lineEntry({ size }, 3 + size))
-      const changed = lineEntry({ size: 7 }, 2_000, { id: present(first, 'a line').id })
-      await write(3, [present(first, 'a line'), ...others])
+      const lines = Array.from({ length: 600 }, (_, size) => lineEntry({ size }, 3 + size))
+      const changed = lineEntry({ size: 7 }, 2_000, { id: present(lines[0], 'a line').id })
+      await write(3, lines)
       let searches = 0
       const proxy = await startRecordingProxy(url, async (line) => {
         if (!line.includes('_search') || ++searches !== 2) return

@@ -53,16 +53,17 @@ function freezePart(place: Place, build: FrozenBuild, index: IndexName, part: Pa
   }
   const digestOf = async (collection: string): Promise<Digest> => {
     const name = place.names.day(index, collection, day)
-    for (;;) {
-      const content = createDigester()
-      let entries = 0
-      const add = (text: StoredText): void => {
+    let [content, entries] = [createDigester(), 0]
+    const begin = () => {
+      content = createDigester()
+      entries = 0
+      return (text: StoredText): void => {
         content.add(textOf(text))
         entries++
       }
-      const isWhole = !build.indices.has(name) || (await build.visit(name, ofWorkspace(workspaceId), add))
-      if (isWhole) return { collection, entries, content: content.value(), search: '' }
     }
+    if (build.indices.has(name)) await build.visit(name, ofWorkspace(workspaceId), begin)
+    return { collection, entries, content: content.value(), search: '' }
   }
   const frozen: FrozenPart = {
     position: build.position,
@@ -165,7 +166,7 @@ async function copyDocuments(place: Place, build: FrozenBuild, copied: Copied, s
         operations = []
       }
       // What is copied twice is there already.
-      while (!(await build.visit(name, ofWorkspace(workspaceId), copy)));
+      await build.visit(name, ofWorkspace(workspaceId), () => copy)
       await write(operations)
     }
   }

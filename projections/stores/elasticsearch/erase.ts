@@ -39,7 +39,7 @@ export async function eraseDocuments(
         operations = []
       }
       // What is deleted twice is gone already.
-      while (!(await frozen.visit(index, ofWorkspace(workspaceId), erase)));
+      await frozen.visit(index, ofWorkspace(workspaceId), () => erase)
       await write(operations)
     }
   } finally {

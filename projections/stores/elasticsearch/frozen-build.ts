@@ -10,6 +10,8 @@ import { idField } from './mapping.ts'
 import { patiently } from './patience.ts'
 import type { StoredText } from './stored-text.ts'
 
+type Visitor = (text: StoredText) => Promise<void> | void
+
 /** A build as it stood at one moment, with all that its record said before it. */
 export type FrozenBuild = Readonly<{
   position: Position
@@ -20,10 +22,10 @@ export type FrozenBuild = Readonly<{
   /** Documents of one of them, by their ids (code points): each is fetched from wherever it lies, which takes four times as long as `visit`. */
   documents(index: string, query: Query): AsyncGenerator<StoredText>
   /**
-   * Documents of one of them in no order, each page where the one before ended. False when the moment was lost on the way: then
-   * some may not have been visited, others will be again, and it is to be begun anew.
+   * Documents of one of them in no order, each page where the one before ended. `begin` gives what takes them. When the moment is
+   * lost on the way it is asked again, and what it gives takes all documents, those that were taken before too.
    */
-  visit(index: string, query: Query, visit: (text: StoredText) => Promise<void> | void): Promise<boolean>
+  visit(index: string, query: Query, begin: () => Visitor): Promise<void>
   /** The answer of a search that finds nothing but aggregations; empty where no index is there. */
   count(body: object): Promise<JsonObject>
   release(): Promise<void>
@@ -95,11 +97,25 @@ export async function freezeBuild(place: Place, index: IndexName): Promise<Froze
     }
     return {}
   }
-  const page = async (name: string, query: Query, rest: object) => {
+  async function* pages(name: string, query: Query, sort: readonly Json[]): AsyncGenerator<readonly StoredText[]> {
     const both = and([{ term: { _index: name } }, query])
-    const answer = await search({ size: pageMax, version: true, query: both, ...rest })
-    const hits = objectsIn(objectIn(answer['hits'])['hits'])
-    return { hits, after: hits.length < pageMax ? undefined : valuesIn(hits.at(-1)?.['sort']) }
+    let after: readonly Json[] | undefined
+    do {
+      const rest = after === undefined ? {} : { search_after: after }
+      const answer = await search({ size: pageMax, version: true, query: both, sort, ...rest })
+      const hits = objectsIn(objectIn(answer['hits'])['hits'])
+      yield hits.map(documentIn)
+      after = hits.length < pageMax ? undefined : valuesIn(hits.at(-1)?.['sort'])
+    } while (after !== undefined)
+  }
+  /** False when the moment was lost on the way: places of one say nothing in another. */
+  const visitMoment = async (name: string, query: Query, take: Visitor): Promise<boolean> => {
+    const lostBefore = momentsLost
+    for await (const texts of pages(name, query, ['_shard_doc'])) {
+      if (momentsLost > lostBefore) return false
+      for (const text of texts) await take(text)
+    }
+    return true
   }
   return {
     position,
@@ -109,24 +125,10 @@ export async function freezeBuild(place: Place, index: IndexName): Promise<Froze
     async *documents(name, query) {
       // A document of another's making may have no id of ours.
       const sort = [{ [idField]: { order: 'asc', missing: '_first' } }, { _shard_doc: 'asc' }]
-      let after: readonly Json[] | undefined
-      do {
-        const found = await page(name, query, { sort, ...(after === undefined ? {} : { search_after: after }) })
-        for (const hit of found.hits) yield documentIn(hit)
-        after = found.after
-      } while (after !== undefined)
+      for await (const texts of pages(name, query, sort)) yield* texts
     },
-    async visit(name, query, visit) {
-      const lostBefore = momentsLost
-      let after: readonly Json[] | undefined
-      do {
-        const rest = { sort: ['_shard_doc'], ...(after === undefined ? {} : { search_after: after }) }
-        const found = await page(name, query, rest)
-        if (momentsLost > lostBefore) return false
-        for (const hit of found.hits) await visit(documentIn(hit))
-        after = found.after
-      } while (after !== undefined)
-      return true
+    async visit(name, query, begin) {
+      while (!(await visitMoment(name, query, begin())));
     },
     count: (body) => search({ ...body, size: 0 }),
     release,

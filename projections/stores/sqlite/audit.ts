@@ -5,7 +5,7 @@ import type { IndexName } from '../../index-store.ts'
 import { daysIn, workspacesIn } from './build-folders.ts'
 import { openDatabaseToAudit } from './database.ts'
 import { freezeFile } from './frozen-part.ts'
-import { tablesOf, workspaceFolder, type Tables } from './layout.ts'
+import { fileOfDay, tablesOf, workspaceFolder, type Tables } from './layout.ts'
 import { openMetaToRead, readMeta } from './meta.ts'
 
 function collectionsOf(folder: string, index: IndexName): readonly Tables[] {
@@ -18,7 +18,7 @@ function collectionsOf(folder: string, index: IndexName): readonly Tables[] {
 /** Reads the builds in a folder of SQLite files whole. It blocks while it works. */
 export function createSqliteIndexAudit({ folder }: Readonly<{ folder: string }>): IndexAudit {
   const fileOf = (index: IndexName, { workspaceId, day }: Part): string =>
-    join(workspaceFolder(folder, index, workspaceId), `${day}.db`)
+    join(workspaceFolder(folder, index, workspaceId), fileOfDay(day))
   return {
     parts: async (index) =>
       workspacesIn(folder, index).flatMap((workspaceId) =>

@@ -5,7 +5,16 @@ import type { IndexName, Scope } from '../../index-store.ts'
 import { openDatabase, type Database } from './database.ts'
 import { dayCollection, type DayCollection } from './day-query.ts'
 import { createFolderNames } from './folder-names.ts'
-import { buildFolder, dayOfFile, layoutOf, livePath, tablesOf, workspaceFolder, type Tables } from './layout.ts'
+import {
+  buildFolder,
+  dayOfFile,
+  fileOfDay,
+  layoutOf,
+  livePath,
+  tablesOf,
+  workspaceFolder,
+  type Tables,
+} from './layout.ts'
 import { readLiveRevision } from './live.ts'
 import { openMetaToRead, readMeta } from './meta.ts'
 import { createOpenFiles } from './open-files.ts'
@@ -103,7 +112,7 @@ function openDays(reading: Reading, folder: string, scope: Scope, build: LiveBui
     .sort()
     .reverse()
     .flatMap((day) => {
-      const database = reading.open(join(path, `${day}.db`))
+      const database = reading.open(join(path, fileOfDay(day)))
       return database === undefined ? [] : (dayCollection(database, tables) ?? [])
     })
 }

@@ -4,7 +4,7 @@ import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import type { IndexName, KeptDays } from '../../index-store.ts'
 import { removeDays, workspacesIn } from './build-folders.ts'
 import { openDatabase } from './database.ts'
-import { workspaceFolder } from './layout.ts'
+import { fileOfDay, workspaceFolder } from './layout.ts'
 
 /** Files of days; of one whose removal was broken off perhaps only those beside it. */
 const dayPattern = /^(\d{4}-\d\d-\d\d)\.db(?:-wal|-shm)?$/
@@ -44,11 +44,11 @@ export function dropDays(
     const first = kept.of(workspaceId)
     const names = readdirSync(own)
     const days = new Set(names.flatMap((name) => dayPattern.exec(name)?.[1] ?? []).filter((day) => day < first))
-    const paths = [...days].map((day) => join(own, `${day}.db`))
+    const paths = [...days].map((day) => join(own, fileOfDay(day)))
     for (const day of days) {
-      const path = join(own, `${day}.db`)
+      const path = join(own, fileOfDay(day))
       letGo(workspaceId, day, path)
-      if (names.includes(`${day}.db`)) settle(path)
+      if (names.includes(fileOfDay(day))) settle(path)
     }
     if (paths.length > 0) removeDays(own, paths)
     dropped += paths.length

@@ -19,6 +19,7 @@ export const isDropped = (name: string): boolean => name.endsWith('.dropped')
 export const metaPath = (folder: string, index: IndexName): string => join(folder, index, 'meta.db')
 export const livePath = (folder: string): string => join(folder, 'live.db')
 
+export const fileOfDay = (day: string): string => `${day}.db`
 /** `2026-11-21.db` → `2026-11-21`; undefined for any other file. */
 export const dayOfFile = (name: string): string | undefined => /^(\d{4}-\d\d-\d\d)\.db$/.exec(name)?.[1]
 

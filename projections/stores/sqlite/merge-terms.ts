@@ -5,7 +5,7 @@ import { PermanentError, TransientError } from '#src/lib/failure.ts'
 import type { Heartbeat, IndexName } from '../../index-store.ts'
 import { daysIn, workspacesIn } from './build-folders.ts'
 import { openDatabase, type Database } from './database.ts'
-import { workspaceFolder, type Tables } from './layout.ts'
+import { fileOfDay, workspaceFolder, type Tables } from './layout.ts'
 
 /** Pages that FTS5 writes in one turn: some 10 ms. */
 const pagesPerTurn = 250
@@ -64,7 +64,7 @@ export function createTermsMerger(folder: string, { index, collections, pagesMax
     workspacesIn(folder, index).flatMap((workspaceId) => {
       const own = workspaceFolder(folder, index, workspaceId)
       const over = daysIn(folder, index, workspaceId).filter((one) => one < day)
-      return over.map((one) => join(own, `${one}.db`))
+      return over.map((one) => join(own, fileOfDay(one)))
     })
   return {
     /** A turn at the time of a heartbeat, at most each second; of a build that is behind there is none. */

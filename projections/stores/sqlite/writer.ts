@@ -11,7 +11,7 @@ import { openDatabase, transaction, type Database } from './database.ts'
 import { positionOf, readEntry, writeDay, type DayChanges, type Replaced, type Written } from './day-writer.ts'
 import { daysIn, dropBuild, removeDays, removeDropped, storedBuilds } from './build-folders.ts'
 import { dropDays } from './drop-days.ts'
-import { buildFolder, layOutDay, layoutOf, tablesOf, workspaceFolder, type Shapes } from './layout.ts'
+import { buildFolder, fileOfDay, layOutDay, layoutOf, tablesOf, workspaceFolder, type Shapes } from './layout.ts'
 import { openLive, readLive, readRoster, renewLive, writeLive, writeRoster } from './live.ts'
 import { createTermsMerger, type TermsMerger } from './merge-terms.ts'
 import { openMeta, openMetaToRead, readMeta, readShare, writeProgress, writeSafe, writeShare } from './meta.ts'
@@ -156,7 +156,7 @@ function createFiles(folder: string, openMax: number, builds: ReadonlyMap<IndexN
   const files = createOpenFiles(openMax, sync)
   return {
     open(build, workspaceId, day) {
-      const path = join(workspaceFolder(folder, build.index, workspaceId), `${day}.db`)
+      const path = join(workspaceFolder(folder, build.index, workspaceId), fileOfDay(day))
       const open = (): Database => {
         mkdirSync(workspaceFolder(folder, build.index, workspaceId), { recursive: true })
         const database = openDatabase(path, { readOnly: false, synchronous: 'NORMAL' })
