@@ -34,10 +34,14 @@ type Scalar = string | number | bigint | boolean
 /** What one value of one field gives to the two texts; without words there is nothing for `values`. */
 type ValueTokens = Readonly<{ values: string; fields: string }>
 
-/** Most records repeat values of others, so what these came to is kept: of short ones, and all forgotten at a bound. */
-const known = new Map<string, Map<Scalar, ValueTokens>>()
-const knownMax = { values: 50_000, textCharacters: 200 }
-let knownValues = 0
+/**
+ * What was made of short values, kept by field and value: most records repeat values of others. A field of which this does not
+ * hold (ids, addresses) is found out by its first values, and kept no more. All is forgotten at a bound.
+ */
+type OfField = { tokens: Map<Scalar, ValueTokens> | undefined; met: number }
+const kept = new Map<string, OfField>()
+const keptMax = { values: 50_000, valuesOfField: 2_048, fields: 10_000, textCharacters: 200 }
+let keptValues = 0
 
 function makeTokens(name: string, value: Scalar): ValueTokens {
   if (typeof value === 'string') {
@@ -50,20 +54,34 @@ function makeTokens(name: string, value: Scalar): ValueTokens {
   return { values: '', fields: isNumber ? `${whole} ${numberToken(name, value)}` : whole }
 }
 
-function tokensOfValue(name: string, value: Scalar): ValueTokens {
-  if (typeof value === 'string' && value.length > knownMax.textCharacters) return makeTokens(name, value)
-  let ofName = known.get(name)
-  const tokens = ofName?.get(value)
-  if (tokens !== undefined) return tokens
-  if (knownValues >= knownMax.values) {
-    known.clear()
-    knownValues = 0
-    ofName = undefined
+/** What is kept of a field; with nothing in it where too much is kept already. */
+function keptOf(name: string): OfField {
+  const known = kept.get(name)
+  if (known !== undefined && keptValues < keptMax.values) return known
+  if (keptValues >= keptMax.values || kept.size >= keptMax.fields) {
+    kept.clear()
+    keptValues = 0
   }
-  if (ofName === undefined) known.set(name, (ofName = new Map()))
+  const made: OfField = { tokens: new Map(), met: 0 }
+  kept.set(name, made)
+  return made
+}
+
+function tokensOfValue(name: string, value: Scalar): ValueTokens {
+  if (typeof value === 'string' && value.length > keptMax.textCharacters) return makeTokens(name, value)
+  const ofField = keptOf(name)
+  const { tokens } = ofField
+  if (tokens === undefined) return makeTokens(name, value)
+  const known = tokens.get(value)
+  if (known !== undefined) {
+    ofField.met++
+    return known
+  }
   const made = makeTokens(name, value)
-  ofName.set(value, made)
-  knownValues++
+  if (tokens.size < keptMax.valuesOfField) {
+    tokens.set(value, made)
+    keptValues++
+  } else if (ofField.met < tokens.size) ofField.tokens = undefined
   return made
 }
 
@@ -72,13 +90,10 @@ function tokensOfValue(name: string, value: Scalar): ValueTokens {
  * their words to `values` and to their field, numbers a sortable token; null, empty lists and empty objects are as absent.
  */
 export function fieldTokens(object: JsonObject, { prefix = '', message }: RecordTokenOptions = {}): RecordTokens {
-  let fields = ''
-  let values = ''
+  const fields: string[] = []
+  const values: string[] = []
   let left = searchableMax.values
 
-  const addFields = (tokens: string): void => {
-    fields = fields === '' ? tokens : `${fields} ${tokens}`
-  }
   const add = (name: string, value: Json, depth: number): void => {
     if (value === null || depth > searchableMax.depth || left <= 0) return
     if (Array.isArray(value)) {
@@ -92,16 +107,16 @@ export function fieldTokens(object: JsonObject, { prefix = '', message }: Record
     }
     left--
     const tokens = tokensOfValue(name, value)
-    addFields(tokens.fields)
-    if (tokens.values !== '') values = values === '' ? tokens.values : `${values} ${sentinel} ${tokens.values}`
+    fields.push(tokens.fields)
+    if (tokens.values !== '') values.push(tokens.values)
   }
 
   for (const key of Object.keys(object)) {
     const value = object[key] as Json
     const name = prefix + key
     if (typeof value === 'string' && value === message && messageNames.includes(key)) {
-      addFields(sameAsMessageToken(name))
+      fields.push(sameAsMessageToken(name))
     } else add(name, value, 1)
   }
-  return { values, fields }
+  return { values: values.join(` ${sentinel} `), fields: fields.join(' ') }
 }

@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto'
+import { present } from '#src/lib/assert.ts'
 import { parseJson, stringifyJson } from '#src/lib/json.ts'
 import type { Position } from '#src/events/envelope.ts'
 import { timeOfRecordId, type Collection, type DocumentId, type Entry } from '../../projection.ts'
@@ -107,7 +108,10 @@ function removeRow(database: Database, written: Written, old: Old, minutes: Minu
 function createRowids(database: Database, { tables }: Written) {
   const free = new Map<bigint, bigint>()
   const sql = `SELECT row FROM ${tables.rows} WHERE row BETWEEN ? AND ? ORDER BY row DESC LIMIT 1`
+  // Most of what comes is newer than all that is there, and need not be looked up.
+  const newest = database.get(`SELECT max(row) AS row FROM ${tables.rows}`)?.['row']
   const freeIn = (ms: bigint): bigint => {
+    if (typeof newest !== 'bigint' || firstRow(ms) > newest) return firstRow(ms)
     const highest = database.get(sql, firstRow(ms), lastRow(ms))?.['row']
     return typeof highest === 'bigint' ? highest + 1n : firstRow(ms)
   }
@@ -124,9 +128,13 @@ function createRowids(database: Database, { tables }: Written) {
 }
 
 /** `stays`: the row had this number before, and its postings are still there. */
-type Inserter = (item: New, row: bigint, stays: boolean) => void
+type Placed = New & Readonly<{ row: bigint; stays: boolean }>
+type Prepared = Placed & Readonly<{ terms: readonly (string | null)[]; termsHash: string; body: string }>
 
-function createInserter(database: Database, written: Written): Inserter {
+/** How many rows are made ready before they are written table by table: each table's part of the caches stays warm. */
+const rowsAtOnce = 128
+
+function createInserter(database: Database, written: Written): (items: Iterable<Placed>) => void {
   const { tables } = written
   const { shape, rows, bodies, terms, numbers, keywords, tokens } = tables
   const isDocument = shape.kind === 'document'
@@ -136,19 +144,42 @@ function createInserter(database: Database, written: Written): Inserter {
   const insertBody = `INSERT INTO ${bodies} (row, body) VALUES (?, ?)`
   const termColumns = ['rowid', ...tokens.map(tokensColumn), keywordTerms]
   const insertTerms = `INSERT INTO ${terms} (${termColumns.join(', ')}) VALUES (${termColumns.map(() => '?').join(', ')})`
-  return ({ entry, form, old }, row, stays) => {
-    const texts = termsOf(written, form)
-    const hashed = isDocument ? termsHash(texts) : ''
+  const prepare = (placed: Placed): Prepared => {
+    const terms = termsOf(written, placed.form)
+    return {
+      ...placed,
+      terms,
+      termsHash: isDocument ? termsHash(terms) : '',
+      body: stringifyJson(placed.entry.document),
+    }
+  }
+  const putRow = ({ row, entry, form, termsHash }: Prepared): void => {
     const values: Value[] = [row, entry.id, form.timeNs, entry.position]
-    if (isDocument) values.push(entry.created ?? 0, hashed)
-    values.push(...numbers.map((field) => form.numbers.get(field) ?? null))
-    values.push(...keywords.map((field) => countedText(form, field)))
+    if (isDocument) values.push(entry.created ?? 0, termsHash)
+    for (const field of numbers) values.push(form.numbers.get(field) ?? null)
+    for (const field of keywords) values.push(countedText(form, field))
     database.run(insertRow, ...values)
-    database.run(insertBody, row, stringifyJson(entry.document))
+  }
+  const putTerms = ({ row, old, stays, terms: texts, termsHash }: Prepared): void => {
     // Postings that read the same as before need not be written again.
-    if (terms === undefined || (stays && old?.terms === hashed)) return
+    if (terms === undefined || (stays && old?.terms === termsHash)) return
     if (stays) database.run(`DELETE FROM ${terms} WHERE rowid = ?`, row)
     database.run(insertTerms, row, ...texts)
+  }
+  const put = (prepared: readonly Prepared[]): void => {
+    for (const one of prepared) putRow(one)
+    for (const { row, body } of prepared) database.run(insertBody, row, body)
+    for (const one of prepared) putTerms(one)
+  }
+  return (items) => {
+    let prepared: Prepared[] = []
+    for (const item of items) {
+      prepared.push(prepare(item))
+      if (prepared.length < rowsAtOnce) continue
+      put(prepared)
+      prepared = []
+    }
+    put(prepared)
   }
 }
 
@@ -176,18 +207,23 @@ function widenTimes(database: Database, { tables }: Written, first: bigint, last
  * In order of time, so that FTS5 meets rising rowids and rows of one batch lie in their order. What is searchable of a record
  * is made as it is written: of a whole batch it would be a burden to hold.
  */
-function writeRecords(database: Database, written: Written, entries: readonly Entry[], minutes: Minutes): void {
-  const placed = entries.map((entry) => ({ entry, timeNs: timeOf(written, entry) }))
-  placed.sort((a, b) => (a.timeNs < b.timeNs ? -1 : a.timeNs > b.timeNs ? 1 : compareText(a.entry.id, b.entry.id)))
-  const [first, last] = [placed[0], placed.at(-1)]
-  if (first === undefined || last === undefined) return
-  const insert = createInserter(database, written)
+type Timed = Readonly<{ entry: Entry; timeNs: bigint }>
+
+function* placeRecords(database: Database, written: Written, records: readonly Timed[], minutes: Minutes) {
   const nextRow = createRowids(database, written)
-  for (const { entry, timeNs } of placed) {
+  for (const { entry, timeNs } of records) {
     const form = rowOf(written.tables.shape, written.collection, entry)
-    insert({ entry, form, old: undefined }, nextRow(timeNs), false)
     minutes.add(timeNs, countedOf(written, form), 1n)
+    yield { entry, form, old: undefined, row: nextRow(timeNs), stays: false }
   }
+}
+
+function writeRecords(database: Database, written: Written, entries: readonly Entry[], minutes: Minutes): void {
+  const records = entries.map((entry): Timed => ({ entry, timeNs: timeOf(written, entry) }))
+  records.sort((a, b) => (a.timeNs < b.timeNs ? -1 : a.timeNs > b.timeNs ? 1 : compareText(a.entry.id, b.entry.id)))
+  const [first, last] = [records[0], records.at(-1)]
+  if (first === undefined || last === undefined) return
+  createInserter(database, written)(placeRecords(database, written, records, minutes))
   widenTimes(database, written, first.timeNs, last.timeNs)
 }
 
@@ -208,9 +244,10 @@ function writeDocuments(database: Database, written: Written, entries: readonly 
   const insert = createInserter(database, written)
   // Rows that stay are put back first: the counter of a millisecond goes on behind them.
   const stays = ({ old, form }: New): boolean => old !== undefined && msOfRow(old.row) === msOf(form.timeNs)
-  for (const item of sorted) if (stays(item) && item.old !== undefined) insert(item, item.old.row, true)
+  insert(sorted.filter(stays).map((item) => ({ ...item, row: present(item.old, 'a row that stays').row, stays: true })))
   const nextRow = createRowids(database, written)
-  for (const item of sorted) if (!stays(item)) insert(item, nextRow(item.form.timeNs), false)
+  const fresh = sorted.filter((item) => !stays(item))
+  insert(fresh.map((item) => ({ ...item, row: nextRow(item.form.timeNs), stays: false })))
   for (const item of sorted) minutes.add(item.form.timeNs, countedOf(written, item.form), 1n)
   const [first, last] = [sorted[0]?.form.timeNs, sorted.at(-1)?.form.timeNs]
   if (first !== undefined && last !== undefined) widenTimes(database, written, first, last)
