@@ -64,6 +64,7 @@ describe('bench corpora', () => {
         const ids = new Set(ofTrace.map(({ spanId }) => spanId))
         expect(ofTrace.filter(({ parentSpanId }) => parentSpanId === null)).to.have.length(1)
         expect(ofTrace.every(({ parentSpanId: id }) => id === null || ids.has(id))).to.equal(true)
+        expect(new Set(ofTrace.flatMap(({ sessionId }) => sessionId ?? [])).size).to.be.at.most(1)
       }
       expect(new Set(spans.map(({ service }) => service)).size).to.be.within(8, 12)
       expect(bodies.rawBytes / options.spans).to.be.within(500, 600)

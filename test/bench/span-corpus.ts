@@ -43,6 +43,8 @@ const spansPerTrace = { min: 5, max: 60 }
 const blockSpans = 5_000
 const failedPart = 0.015
 const samplesMax = 500
+/** Visitors at a time. */
+const sessions = 200_000
 
 /** A span before it is written: its place in the tree, times in microseconds since its trace's start. */
 type Sketch = {
@@ -125,10 +127,11 @@ function writeTrace(
   trace: Readonly<{ traceId: Buffer; startUs: number; spanIds: readonly Buffer[]; tree: readonly Sketch[] }>,
   onSpan: (sketch: Sketch, described: Described) => void,
 ): readonly WrittenSpan[] {
+  const session = `s-${trace.traceId.readUInt32BE() % sessions}`
   return trace.tree.map((sketch, index) => {
     const { service, pod, shape, parent } = sketch
     const failed = dice.chance(failedPart)
-    const described = describe[shape](dice, service, failed)
+    const described = describe[shape](dice, service, { failed, session })
     onSpan(sketch, described)
     const startUs = trace.startUs + sketch.startUs
     const endUs = startUs + sketch.durationUs

@@ -154,12 +154,13 @@ export function resourceOf({ name, language, sdk }: Service, pod: number): reado
 }
 
 export type Described = Readonly<{ name: string; kind: number; scope: string; attributes: readonly Attribute[] }>
-type Describe = (dice: Dice, service: Service, failed: boolean) => Described
+/** `session`: that of the visitor whose doing the trace is. */
+type Describe = (dice: Dice, service: Service, of: Readonly<{ failed: boolean; session: string }>) => Described
 
 /** SpanKind of opentelemetry-proto. */
 const kinds = { internal: 1, server: 2, client: 3, producer: 4, consumer: 5 } as const
 
-const server: Describe = (dice, service, failed) => {
+const server: Describe = (dice, service, { failed, session }) => {
   const [method, route] = dice.pick(service.routes)
   return {
     name: `${method} ${route}`,
@@ -176,12 +177,12 @@ const server: Describe = (dice, service, failed) => {
       ['client.address', address(dice)],
       ['network.protocol.version', '1.1'],
       ['user_agent.original', dice.pick(agents)],
-      ['session.id', `s-${dice.below(200_000)}`],
+      ['session.id', session],
     ],
   }
 }
 
-const client: Describe = (dice, _service, failed) => {
+const client: Describe = (dice, _service, { failed }) => {
   const peer = dice.pick(services.slice(1))
   const [method, route] = dice.pick(peer.routes)
   const path = route.replace(/\{\w+\}/, String(dice.below(1_000_000)))
