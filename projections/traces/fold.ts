@@ -231,7 +231,7 @@ function fold(event: DecodedEvent, documents: Documents): void {
  */
 export const tracesProjection: Projection = {
   name: 'traces',
-  version: 4,
+  version: 5,
   handles: ['spans.received', 'logs.received', 'rum.received', 'spans.refused'],
   collections: { traces, parts, spans, attributeSets },
   needs,

@@ -34,4 +34,15 @@ describe('fillTimes', () => {
       [before, 'no times: that of its arrival'],
     ])
   })
+  it("gives an event without a time that of its span's start, and says so once", () => {
+    const event = { name: 'retry', timeNs: 0n, attributes: {}, droppedAttributesCount: 0 }
+    const timed = { ...event, timeNs: noonNs + 5n }
+    const given = { ...givenSpan({ id: 1 }), startNs: noonNs, endNs: 0n, spanEvents: [event, timed, event], cuts: [] }
+    const [span] = fillTimes([given], receivedAt)
+    expect(span?.spanEvents.map(({ timeNs }) => timeNs)).to.deep.equal([noonNs, noonNs + 5n, noonNs])
+    expect(span?.cuts).to.deep.equal([
+      'no end time: that of its start',
+      "no time of an event: that of its span's start",
+    ])
+  })
 })

@@ -7,6 +7,7 @@ import type { Span } from '#src/events/telemetry.ts'
  */
 function filled(span: Span, arrivedNs: bigint): Span {
   const { startNs, endNs, cuts } = span
+  if (startNs !== 0n && endNs !== 0n) return span
   if (startNs === 0n && endNs === 0n) {
     return { ...span, startNs: arrivedNs, endNs: arrivedNs, cuts: [...cuts, 'no times: that of its arrival'] }
   }
@@ -14,11 +15,20 @@ function filled(span: Span, arrivedNs: bigint): Span {
   return { ...span, endNs: startNs, cuts: [...cuts, 'no end time: that of its start'] }
 }
 
-const isTimed = ({ startNs, endNs }: Span): boolean => startNs !== 0n && endNs !== 0n
+/** The span's events with a time each: one without has that of the span's start. */
+function withEventTimes(span: Span): Span {
+  const { startNs, spanEvents, cuts } = span
+  if (spanEvents.every(({ timeNs }) => timeNs !== 0n)) return span
+  const timed = spanEvents.map((event) => (event.timeNs === 0n ? { ...event, timeNs: startNs } : event))
+  return { ...span, spanEvents: timed, cuts: [...cuts, "no time of an event: that of its span's start"] }
+}
 
-/** Spans with a start and an end each. `receivedAt`: when they arrived, milliseconds since the Unix epoch. */
+const isTimed = ({ startNs, endNs, spanEvents }: Span): boolean =>
+  startNs !== 0n && endNs !== 0n && spanEvents.every(({ timeNs }) => timeNs !== 0n)
+
+/** Spans with a start and an end each, and events with a time. `receivedAt`: when they arrived, milliseconds since the Unix epoch. */
 export function fillTimes(spans: readonly Span[], receivedAt: number): readonly Span[] {
   if (spans.every(isTimed)) return spans
   const arrivedNs = BigInt(receivedAt) * 1_000_000n
-  return spans.map((span) => (isTimed(span) ? span : filled(span, arrivedNs)))
+  return spans.map((span) => (isTimed(span) ? span : withEventTimes(filled(span, arrivedNs))))
 }

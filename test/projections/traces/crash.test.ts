@@ -13,7 +13,7 @@ import { stringifyJson } from '#src/lib/json.ts'
 import { givenEvent } from '#test/support/fold-harness.ts'
 import { givenLog, givenSpan, spanIdOf, traceIdOf, type GivenSpan } from './given.ts'
 
-const index = 'traces-v4-001'
+const index = 'traces-v5-001'
 const projection = withSeenEvents(tracesProjection)
 
 async function newStore(): Promise<MemoryIndexStore> {
