@@ -71,6 +71,13 @@ async function buildsWith({ index, projections }: OpenBuilds, { id }: Named) {
   }
 }
 
+/** Damaged logs that were set aside are left as they are: nobody can cut out of them what cannot be read. */
+function setAside({ services, dataFolder }: VerbContext) {
+  const folders = services.quarantines(dataFolder).map(({ folder }) => folder)
+  const text = `Damaged logs that were set aside may hold some of it, and are not erased. Delete them when you need nothing of them: ${folders.join(', ')}.`
+  return { folders, lines: folders.length === 0 ? [] : [text] }
+}
+
 async function preview(context: VerbContext, workspace: Named): Promise<Outcome> {
   const look = async (builds: OpenBuilds) => ({
     ...(await countEvents(builds, workspace)),
@@ -80,13 +87,15 @@ async function preview(context: VerbContext, workspace: Named): Promise<Outcome>
   const none = { events: 0, bytes: 0, spans: 0, logs: 0, rum_events: 0, builds: [] }
   const { builds, ...counts } = found ?? none
   const held = builds.map(({ build, days }) => `  ${build}, ${days} ${days === 1 ? 'day' : 'days'}`)
+  const { folders, lines } = setAside(context)
   const text = [
     `Workspace ${workspace.name} (${workspace.id}) would be erased for good, with its keys and memberships:`,
     `  ${counts.events} events of the log, ${counts.bytes} bytes as stored: ${counts.spans} spans, ${counts.logs} logs, ${counts.rum_events} browser events`,
     ...held,
+    ...lines,
     `Nothing was changed. To erase it: throughline workspace erase ${workspace.name} --confirm ${workspace.name}`,
   ]
-  const json = { workspace: workspace.id, name: workspace.name, erased: false, ...counts, builds }
+  const json = { workspace: workspace.id, name: workspace.name, erased: false, ...counts, builds, set_aside: folders }
   return ok({ json, text: text.join('\n'), exitCode: 1 })
 }
 
@@ -134,12 +143,15 @@ async function erase(context: VerbContext, directory: Directory, workspace: Name
     return fail({ code: 'exists', field: 'workspace', detail })
   }
   const pending = builds.filter(({ erased }) => !erased).map(({ build }) => build)
-  const rest =
-    pending.length === 0
-      ? ''
-      : `\nWhat these hold of it goes when they are folded on (start the server; finish or drop a rebuild): ${pending.join(', ')}.`
-  const json = { workspace: workspace.id, name: workspace.name, erased: true, builds, pending }
-  return ok({ json, text: `Workspace ${workspace.name} (${workspace.id}) is erased.${rest}` })
+  const waiting = `What these hold of it goes when they are folded on (start the server; finish or drop a rebuild): ${pending.join(', ')}.`
+  const { folders, lines } = setAside(context)
+  const text = [
+    `Workspace ${workspace.name} (${workspace.id}) is erased.`,
+    ...(pending.length === 0 ? [] : [waiting]),
+    ...lines,
+  ]
+  const json = { workspace: workspace.id, name: workspace.name, erased: true, builds, pending, set_aside: folders }
+  return ok({ json, text: text.join('\n') })
 }
 
 export const workspaceErase: Verb = {

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readdirSync, readFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { expect } from 'chai'
@@ -206,6 +206,17 @@ describe('a workspace that is erased', function () {
     const { id } = await cli(server, 'workspace', 'create', 'victim')
     expect(id).to.not.equal(victim.workspace)
     const seen = await run('workspace', 'erase', 'victim')
-    expect(seen.json).to.include({ workspace: id, events: 0 })
+    expect(seen.json).to.deep.include({ workspace: id, events: 0, set_aside: [] })
+  })
+
+  it('says what was set aside of damaged logs, which it does not reach', async () => {
+    const folder = join(dataFolder, 'quarantine', '2026-11-22T13-00-00Z-log')
+    mkdirSync(folder, { recursive: true })
+    writeFileSync(join(folder, 'log.db'), '')
+    // A cluster's logs are not files: nothing is set aside there.
+    for (const confirmed of [[], ['--confirm', 'victim']]) {
+      const { json } = await run('workspace', 'erase', 'victim', ...confirmed)
+      expect(json).to.deep.include({ erased: confirmed.length > 0, set_aside: isCluster ? [] : [folder] })
+    }
   })
 })
