@@ -16,9 +16,12 @@ const once = (bring: () => Promise<string>): (() => Promise<string>) => {
 /** The address of the NATS server that tests share. Takes a second, or a minute where it is built first. */
 export const natsEngine = once(async () => given('NATS_URL') ?? (await startNats()).url)
 
+/** What is done for an hour has another engine than what is done for minutes. */
+const elasticsearchOptions = process.env['SOAK'] === '1' ? { heap: '2g' } : { isBrief: true }
+
 /** The address of the Elasticsearch that tests share. Takes some 15 seconds, or a minute where it is downloaded first. */
 export const elasticsearchEngine = once(
-  async () => given('ELASTICSEARCH_URL') ?? (await startElasticsearch({ isBrief: true })).url,
+  async () => given('ELASTICSEARCH_URL') ?? (await startElasticsearch(elasticsearchOptions)).url,
 )
 
 export type Engines = Readonly<{ natsUrl: string; elasticsearchUrl: string }>
