@@ -203,12 +203,9 @@ function widenTimes(database: Database, { tables }: Written, first: bigint, last
   )
 }
 
-/**
- * In order of time, so that FTS5 meets rising rowids and rows of one batch lie in their order. What is searchable of a record
- * is made as it is written: of a whole batch it would be a burden to hold.
- */
 type Timed = Readonly<{ entry: Entry; timeNs: bigint }>
 
+/** What is searchable of a record is made when it is asked for: of a whole batch it would be a burden to hold. */
 function* placeRecords(database: Database, written: Written, records: readonly Timed[], minutes: Minutes) {
   const nextRow = createRowids(database, written)
   for (const { entry, timeNs } of records) {
@@ -218,6 +215,7 @@ function* placeRecords(database: Database, written: Written, records: readonly T
   }
 }
 
+/** In order of time, so that FTS5 meets rising rowids and rows of one batch lie in their order. */
 function writeRecords(database: Database, written: Written, entries: readonly Entry[], minutes: Minutes): void {
   const records = entries.map((entry): Timed => ({ entry, timeNs: timeOf(written, entry) }))
   records.sort((a, b) => (a.timeNs < b.timeNs ? -1 : a.timeNs > b.timeNs ? 1 : compareText(a.entry.id, b.entry.id)))
