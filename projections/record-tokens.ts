@@ -54,14 +54,14 @@ function makeTokens(name: string, value: Scalar): ValueTokens {
   return { values: '', fields: isNumber ? `${whole} ${numberToken(name, value)}` : whole }
 }
 
-/** What is kept of a field; with nothing in it where too much is kept already. */
+/** What is kept of a field, after all is forgotten where that was too much. */
 function keptOf(name: string): OfField {
-  const known = kept.get(name)
-  if (known !== undefined && keptValues < keptMax.values) return known
   if (keptValues >= keptMax.values || kept.size >= keptMax.fields) {
     kept.clear()
     keptValues = 0
   }
+  const known = kept.get(name)
+  if (known !== undefined) return known
   const made: OfField = { tokens: new Map(), met: 0 }
   kept.set(name, made)
   return made

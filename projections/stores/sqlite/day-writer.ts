@@ -129,7 +129,7 @@ function createRowids(database: Database, { tables }: Written) {
 
 /** `stays`: the row had this number before, and its postings are still there. */
 type Placed = New & Readonly<{ row: bigint; stays: boolean }>
-type Prepared = Placed & Readonly<{ terms: readonly (string | null)[]; termsHash: string; body: string }>
+type Prepared = Placed & Readonly<{ texts: readonly (string | null)[]; textsHash: string; body: string }>
 
 /** How many rows are made ready before they are written table by table: each table's part of the caches stays warm. */
 const rowsAtOnce = 128
@@ -145,24 +145,20 @@ function createInserter(database: Database, written: Written): (items: Iterable<
   const termColumns = ['rowid', ...tokens.map(tokensColumn), keywordTerms]
   const insertTerms = `INSERT INTO ${terms} (${termColumns.join(', ')}) VALUES (${termColumns.map(() => '?').join(', ')})`
   const prepare = (placed: Placed): Prepared => {
-    const terms = termsOf(written, placed.form)
-    return {
-      ...placed,
-      terms,
-      termsHash: isDocument ? termsHash(terms) : '',
-      body: stringifyJson(placed.entry.document),
-    }
+    const texts = termsOf(written, placed.form)
+    const textsHash = isDocument ? termsHash(texts) : ''
+    return { ...placed, texts, textsHash, body: stringifyJson(placed.entry.document) }
   }
-  const putRow = ({ row, entry, form, termsHash }: Prepared): void => {
+  const putRow = ({ row, entry, form, textsHash }: Prepared): void => {
     const values: Value[] = [row, entry.id, form.timeNs, entry.position]
-    if (isDocument) values.push(entry.created ?? 0, termsHash)
+    if (isDocument) values.push(entry.created ?? 0, textsHash)
     for (const field of numbers) values.push(form.numbers.get(field) ?? null)
     for (const field of keywords) values.push(countedText(form, field))
     database.run(insertRow, ...values)
   }
-  const putTerms = ({ row, old, stays, terms: texts, termsHash }: Prepared): void => {
+  const putTerms = ({ row, old, stays, texts, textsHash }: Prepared): void => {
     // Postings that read the same as before need not be written again.
-    if (terms === undefined || (stays && old?.terms === termsHash)) return
+    if (terms === undefined || (stays && old?.terms === textsHash)) return
     if (stays) database.run(`DELETE FROM ${terms} WHERE rowid = ?`, row)
     database.run(insertTerms, row, ...texts)
   }

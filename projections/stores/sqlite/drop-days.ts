@@ -44,11 +44,13 @@ export function dropDays(
     const first = kept.of(workspaceId)
     const names = readdirSync(own)
     const days = new Set(names.flatMap((name) => dayPattern.exec(name)?.[1] ?? []).filter((day) => day < first))
-    const paths = [...days].map((day) => join(own, fileOfDay(day)))
+    const paths: string[] = []
     for (const day of days) {
-      const path = join(own, fileOfDay(day))
+      const name = fileOfDay(day)
+      const path = join(own, name)
+      paths.push(path)
       letGo(workspaceId, day, path)
-      if (names.includes(fileOfDay(day))) settle(path)
+      if (names.includes(name)) settle(path)
     }
     if (paths.length > 0) removeDays(own, paths)
     dropped += paths.length

@@ -1,5 +1,8 @@
 import type { Span } from '#src/events/telemetry.ts'
 
+const hasTimes = ({ startNs, endNs }: Span): boolean => startNs !== 0n && endNs !== 0n
+const hasEventTimes = ({ spanEvents }: Span): boolean => spanEvents.every(({ timeNs }) => timeNs !== 0n)
+
 /**
  * A span without a start has that of its end, one without an end ends as it starts, one without both was when it arrived;
  * `cuts` tells. A time is missing when it is 0, as its sender did not set it or it was no number (opentelemetry-proto
@@ -7,7 +10,7 @@ import type { Span } from '#src/events/telemetry.ts'
  */
 function filled(span: Span, arrivedNs: bigint): Span {
   const { startNs, endNs, cuts } = span
-  if (startNs !== 0n && endNs !== 0n) return span
+  if (hasTimes(span)) return span
   if (startNs === 0n && endNs === 0n) {
     return { ...span, startNs: arrivedNs, endNs: arrivedNs, cuts: [...cuts, 'no times: that of its arrival'] }
   }
@@ -18,17 +21,14 @@ function filled(span: Span, arrivedNs: bigint): Span {
 /** The span's events with a time each: one without has that of the span's start. */
 function withEventTimes(span: Span): Span {
   const { startNs, spanEvents, cuts } = span
-  if (spanEvents.every(({ timeNs }) => timeNs !== 0n)) return span
+  if (hasEventTimes(span)) return span
   const timed = spanEvents.map((event) => (event.timeNs === 0n ? { ...event, timeNs: startNs } : event))
   return { ...span, spanEvents: timed, cuts: [...cuts, "no time of an event: that of its span's start"] }
 }
 
-const isTimed = ({ startNs, endNs, spanEvents }: Span): boolean =>
-  startNs !== 0n && endNs !== 0n && spanEvents.every(({ timeNs }) => timeNs !== 0n)
-
 /** Spans with a start and an end each, and events with a time. `receivedAt`: when they arrived, milliseconds since the Unix epoch. */
 export function fillTimes(spans: readonly Span[], receivedAt: number): readonly Span[] {
-  if (spans.every(isTimed)) return spans
+  if (spans.every((span) => hasTimes(span) && hasEventTimes(span))) return spans
   const arrivedNs = BigInt(receivedAt) * 1_000_000n
-  return spans.map((span) => (isTimed(span) ? span : withEventTimes(filled(span, arrivedNs))))
+  return spans.map((span) => withEventTimes(filled(span, arrivedNs)))
 }
