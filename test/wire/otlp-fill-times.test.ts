@@ -34,6 +34,7 @@ describe('fillTimes', () => {
       [before, 'no times: that of its arrival'],
     ])
   })
+
   it("gives an event without a time that of its span's start, and says so once", () => {
     const event = { name: 'retry', timeNs: 0n, attributes: {}, droppedAttributesCount: 0 }
     const timed = { ...event, timeNs: noonNs + 5n }

@@ -1,5 +1,4 @@
 import { hash } from 'node:crypto'
-import { present } from '#src/lib/assert.ts'
 import { parseJson, stringifyJson } from '#src/lib/json.ts'
 import type { Position } from '#src/events/envelope.ts'
 import { timeOfRecordId, type Collection, type DocumentId, type Entry } from '../../projection.ts'
@@ -179,11 +178,14 @@ function createInserter(database: Database, written: Written): (items: Iterable<
   }
 }
 
+/** Whether a document's row is as good for its new form: it is of the same millisecond. */
+const keepsRow = (old: Old, form: Row): boolean => msOfRow(old.row) === msOf(form.timeNs)
+
 /** Takes away what the entry's older form holds, but for the postings of a document that keeps its row. */
 function removeOld(database: Database, written: Written, item: New, minutes: Minutes): void {
   const { old, form } = item
   if (old === undefined) return
-  if (msOfRow(old.row) !== msOf(form.timeNs)) return removeRow(database, written, old, minutes)
+  if (!keepsRow(old, form)) return removeRow(database, written, old, minutes)
   database.run(`DELETE FROM ${written.tables.rows} WHERE row = ?`, old.row)
   database.run(`DELETE FROM ${written.tables.bodies} WHERE row = ?`, old.row)
   minutes.add(old.time, old.counted, -1n)
@@ -237,10 +239,15 @@ function writeDocuments(database: Database, written: Written, entries: readonly 
   })
   const insert = createInserter(database, written)
   // Rows that stay are put back first: the counter of a millisecond goes on behind them.
-  const stays = ({ old, form }: New): boolean => old !== undefined && msOfRow(old.row) === msOf(form.timeNs)
-  insert(sorted.filter(stays).map((item) => ({ ...item, row: present(item.old, 'a row that stays').row, stays: true })))
+  const fresh: New[] = []
+  const staying: Placed[] = []
+  for (const item of sorted) {
+    const { old, form } = item
+    if (old !== undefined && keepsRow(old, form)) staying.push({ ...item, row: old.row, stays: true })
+    else fresh.push(item)
+  }
+  insert(staying)
   const nextRow = createRowids(database, written)
-  const fresh = sorted.filter((item) => !stays(item))
   insert(fresh.map((item) => ({ ...item, row: nextRow(item.form.timeNs), stays: false })))
   for (const item of sorted) minutes.add(item.form.timeNs, countedOf(written, item.form), 1n)
   const [first, last] = [sorted[0]?.form.timeNs, sorted.at(-1)?.form.timeNs]
