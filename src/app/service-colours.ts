@@ -1,3 +1,5 @@
+import { crc32 } from 'node:zlib'
+
 /**
  * Fills for the bars of services. Each has a contrast of 3.5 or more with the page, light or dark, and none is the red of errors.
  */
@@ -17,12 +19,8 @@ export const colours = [
 /** Class of the style sheet that has the colour of a service. */
 export type ColourOf = (service: string) => string
 
-/** The colour that a service has by its name alone (FNV-1a). */
-function preferredOf(name: string): number {
-  let hash = 0x811c9dc5
-  for (let index = 0; index < name.length; index++) hash = Math.imul(hash ^ name.charCodeAt(index), 0x01000193)
-  return (hash >>> 0) % colours.length
-}
+/** The colour that a service has by its name alone. */
+const preferredOf = (name: string): number => crc32(name) % colours.length
 
 /**
  * Colours by name, so that a service has the same one everywhere; where two of these services would share one, the later by name

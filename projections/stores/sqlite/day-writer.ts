@@ -26,6 +26,10 @@ export type Replaced = Readonly<{ collection: string; id: DocumentId; position: 
 type Old = Readonly<{ row: bigint; time: bigint; terms: string; counted: string }>
 type New = Readonly<{ entry: Entry; form: Row; old: Old | undefined }>
 
+/** The order in which rows are written: that of their rowids. */
+const compareTimed = (aNs: bigint, a: Entry, bNs: bigint, b: Entry): number =>
+  aNs < bNs ? -1 : aNs > bNs ? 1 : compareText(a.id, b.id)
+
 const minuteNs = 60_000_000_000n
 
 /** Adds up what a batch does to the counts per minute. */
@@ -216,7 +220,7 @@ function* placeRecords(database: Database, written: Written, records: readonly T
 /** In order of time, so that FTS5 meets rising rowids and rows of one batch lie in their order. */
 function writeRecords(database: Database, written: Written, entries: readonly Entry[], minutes: Minutes): void {
   const records = entries.map((entry): Timed => ({ entry, timeNs: timeOf(written, entry) }))
-  records.sort((a, b) => (a.timeNs < b.timeNs ? -1 : a.timeNs > b.timeNs ? 1 : compareText(a.entry.id, b.entry.id)))
+  records.sort((a, b) => compareTimed(a.timeNs, a.entry, b.timeNs, b.entry))
   const [first, last] = [records[0], records.at(-1)]
   if (first === undefined || last === undefined) return
   createInserter(database, written)(placeRecords(database, written, records, minutes))
@@ -233,10 +237,7 @@ function writeDocuments(database: Database, written: Written, entries: readonly 
     return { entry, form: rowOf(written.tables.shape, written.collection, entry), old }
   })
   for (const item of items) removeOld(database, written, item, minutes)
-  const sorted = items.sort((a, b) => {
-    if (a.form.timeNs !== b.form.timeNs) return a.form.timeNs < b.form.timeNs ? -1 : 1
-    return compareText(a.entry.id, b.entry.id)
-  })
+  const sorted = items.sort((a, b) => compareTimed(a.form.timeNs, a.entry, b.form.timeNs, b.entry))
   const insert = createInserter(database, written)
   // Rows that stay are put back first: the counter of a millisecond goes on behind them.
   const fresh: New[] = []

@@ -4,10 +4,7 @@ import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import type { IndexName, KeptDays } from '../../index-store.ts'
 import { removeDays, workspacesIn } from './build-folders.ts'
 import { openDatabase } from './database.ts'
-import { fileOfDay, workspaceFolder } from './layout.ts'
-
-/** Files of days; of one whose removal was broken off perhaps only those beside it. */
-const dayPattern = /^(\d{4}-\d\d-\d\d)\.db(?:-wal|-shm)?$/
+import { dayOfAnyFile, fileOfDay, workspaceFolder } from './layout.ts'
 
 const isDamaged = (error: unknown): boolean => error instanceof Error && error.name === 'PermanentError'
 
@@ -43,7 +40,7 @@ export function dropDays(
     const own = workspaceFolder(folder, index, workspaceId)
     const first = kept.of(workspaceId)
     const names = readdirSync(own)
-    const days = new Set(names.flatMap((name) => dayPattern.exec(name)?.[1] ?? []).filter((day) => day < first))
+    const days = new Set(names.flatMap((name) => dayOfAnyFile(name) ?? []).filter((day) => day < first))
     const paths: string[] = []
     for (const day of days) {
       const name = fileOfDay(day)

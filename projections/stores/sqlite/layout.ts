@@ -20,8 +20,14 @@ export const metaPath = (folder: string, index: IndexName): string => join(folde
 export const livePath = (folder: string): string => join(folder, 'live.db')
 
 export const fileOfDay = (day: string): string => `${day}.db`
+const dayFile = /^(\d{4}-\d\d-\d\d)\.db(-wal|-shm)?$/
 /** `2026-11-21.db` → `2026-11-21`; undefined for any other file. */
-export const dayOfFile = (name: string): string | undefined => /^(\d{4}-\d\d-\d\d)\.db$/.exec(name)?.[1]
+export function dayOfFile(name: string): string | undefined {
+  const [, day, beside] = dayFile.exec(name) ?? []
+  return beside === undefined ? day : undefined
+}
+/** Also of the files beside it: after a removal that was broken off perhaps only these are left. */
+export const dayOfAnyFile = (name: string): string | undefined => dayFile.exec(name)?.[1]
 
 /** The names of a collection's tables and columns. */
 export type Tables = Readonly<{
