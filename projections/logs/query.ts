@@ -56,9 +56,14 @@ export async function searchLogs(reader: IndexReader, workspaceId: WorkspaceId, 
   const selection = logSelection(request)
   const place = readPlace(request.after)
   // How far first: what the page does not show and was there by then cannot be missed by who follows from here.
+  let asked: Promise<Progress | undefined> | undefined
+  const howFar = (): Promise<Progress | undefined> => (asked ??= reader.progress('logs'))
   const [progress, found, more] = await askInOrder(reader, [
-    () => reader.progress('logs'),
-    () => findPage(reader, scope, selection, request, place),
+    howFar,
+    () =>
+      place?.kind === 'arrival'
+        ? findArrived(reader, scope, selection, request, place, howFar)
+        : findPage(reader, scope, selection, request, place),
     () => included(reader, scope, selection, request),
   ])
   const highlight = createHighlighter(request.query ?? { kind: 'all' }, 'message')
@@ -78,9 +83,8 @@ async function findPage(
   scope: Scope,
   selection: Selection,
   request: LogRequest,
-  place: LogPlace | undefined,
+  place: (LogPlace & { kind: 'time' }) | undefined,
 ): Promise<Found> {
-  if (place?.kind === 'arrival') return findArrived(reader, scope, selection, request, place)
   if (place === undefined && request.around !== undefined) {
     return findAround(reader, scope, selection, request, request.around)
   }
@@ -97,17 +101,22 @@ function cut(hits: readonly Hit<LogDocument>[], limit: number): Found {
   return { hits: page, next: hits.length > limit && last !== undefined ? placeOf(last) : null }
 }
 
-/** What has arrived since, oldest arrival first in the walk, and shown in the order of the request. */
+/**
+ * What has arrived since, oldest arrival first in the walk, and shown in the order of the request. No further than the index has all:
+ * of what is just being written the later may be found before the earlier, and who follows from there would never see that.
+ */
 async function findArrived(
   reader: IndexReader,
   scope: Scope,
   selection: Selection,
   request: LogRequest,
   place: ArrivalPlace,
+  howFar: () => Promise<Progress | undefined>,
 ): Promise<Found> {
   const { position, id } = place
+  const upTo = (await howFar())?.position ?? 0
   const since = id === null ? { since: position } : { after: { value: BigInt(position), id } }
-  const walk = { ...selection, ...since, orderBy: 'position', direction: 'asc', limit: request.limit } as const
+  const walk = { ...selection, ...since, upTo, orderBy: 'position', direction: 'asc', limit: request.limit } as const
   const hits = await reader.search<LogDocument>(scope, walk)
   const last = hits.at(-1)
   const prev = last === undefined ? tailPlace(position, id) : tailPlace(last.position, last.id)

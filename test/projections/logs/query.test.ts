@@ -266,6 +266,22 @@ describe('projections/logs: what arrives later', () => {
     ])
   })
 
+  it('is not shown before the index has all up to there: a half of it would hide the other', async () => {
+    const { store, append } = createGrowingLog()
+    await append(numbered(1, 1_000, 1))
+    const { prev } = await search(store)
+    const index = 'logs-v3-001'
+    // The later of two is found before the earlier, as bulk requests and files of days may be.
+    await foldInto(store.writer, index, logsProjection, [[numbered(3, 30, 2)]])
+    const early = await search(store, { after: carried(prev) })
+    expect(messagesOf(early.logs)).to.deep.equal([])
+    await append(numbered(3, 30, 2))
+    expect(messagesOf((await search(store, { order: 'asc', after: carried(early.prev) })).logs)).to.deep.equal([
+      'line 30',
+      'line 31',
+    ])
+  })
+
   it('does not move the pages of a walk', async () => {
     const { store, append } = createGrowingLog()
     await append(numbered(1, 0, 6))
