@@ -131,6 +131,28 @@ describe('the audit of Elasticsearch', () => {
     expect(await look(audit, async (part) => [part.position, (await part.digests())[0]?.entries])).to.deep.equal([2, 2])
   })
 
+  it('holds a build of more days than one address can name, which is opened again too', async () => {
+    const shorter = prefix
+    prefix = `long-${randomBytes(17).toString('hex')}`
+    const days = Array.from({ length: 30 }, (_, number) => `2026-10-${String(number + 1).padStart(2, '0')}`)
+    const written = days.flatMap((each, number) => [
+      lineEntry({}, number + 1, { day: each }),
+      thingEntry(each, {}, number + 1, { day: each }),
+    ])
+    const [first, again, own] = [writerOf({ refreshEveryMs: 1e9 }), writerOf(), auditOf(0, 1)]
+    await first.open(index, fixture, epoch)
+    await first.write(index, [{ workspaceId: acme, entries: written }], { epoch, position: 30 })
+    await first.close()
+    await again.open(index, fixture, epoch)
+    expect((await own.parts(index)).map((part) => part.day)).to.have.members(days)
+    await again.eraseWorkspace(index, acme, 31)
+    expect(await own.parts(index)).to.deep.equal([])
+    await again.close()
+    await own.close()
+    await removeIndices(url, prefix)
+    prefix = shorter
+  })
+
   describe('while days are dropped', () => {
     const yesterday: Part = { workspaceId: acme, day: '2026-11-20' }
     const dropYesterday = (): Promise<number> => writer.dropDays(index, { of: () => day, all: day })

@@ -1,19 +1,15 @@
-import { randomBytes } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect } from 'chai'
-import { afterEach, before, beforeEach, describe, it } from 'mocha'
-import type { Filter, IndexReader, IndexWriter } from '#projections/index-store.ts'
-import { createElasticsearchIndexReader } from '#projections/stores/elasticsearch/reader.ts'
-import { createElasticsearchIndexWriter } from '#projections/stores/elasticsearch/writer.ts'
-import type { WorkspaceId } from '#src/events/workspace-id.ts'
-import { askElasticsearch, indicesWith, removeIndices } from '#test/support/elasticsearch.ts'
-import { elasticsearchEngine, enginesTimeoutMs } from '#test/support/engines.ts'
+import { describe, it } from 'mocha'
+import type { Filter } from '#projections/index-store.ts'
+import { askElasticsearch, indicesWith } from '#test/support/elasticsearch.ts'
+import { useElasticsearchStores } from '#test/support/elasticsearch-stores.ts'
+import { startRecordingProxy } from '#test/support/recording-proxy.ts'
 import {
   acme,
   day,
   epoch,
-  everything,
   fixture,
   index,
   lineEntry,
@@ -24,44 +20,10 @@ import {
   type Thing,
 } from '#test/support/index-fixture.ts'
 
-const limits = { patternExpansionsMax: 1_000 }
 const previousDay = '2026-11-20'
 
-type Options = Partial<Parameters<typeof createElasticsearchIndexWriter>[0]>
-
 describe('Elasticsearch, when things go wrong', () => {
-  let url = ''
-  let prefix = ''
-  let open: (IndexWriter | IndexReader)[] = []
-
-  before(async function () {
-    this.timeout(enginesTimeoutMs)
-    url = await elasticsearchEngine()
-  })
-  beforeEach(() => {
-    prefix = `test-${randomBytes(6).toString('hex')}`
-  })
-  afterEach(async () => {
-    for (const each of open) await each.close()
-    open = []
-    await removeIndices(url, prefix)
-  })
-
-  const makeWriter = (options: Options = {}): IndexWriter => {
-    const writer = createElasticsearchIndexWriter({ url, prefix, partition: 0, refreshEveryMs: 0, ...options })
-    open.push(writer)
-    return writer
-  }
-  const openWriter = async (options: Options = {}): Promise<IndexWriter> => {
-    const writer = makeWriter(options)
-    await writer.open(index, fixture, epoch)
-    return writer
-  }
-  const makeReader = (partition = 0, address = url): IndexReader => {
-    const reader = createElasticsearchIndexReader({ url: address, prefix, partition, limits })
-    open.push(reader)
-    return reader
-  }
+  const { url, prefix, makeWriter, openWriter, makeReader, closeLater, count, dayIndex } = useElasticsearchStores()
   const failureOf = async (task: Promise<unknown>): Promise<Error> => {
     const failure = await task.then(
       () => new Error('it succeeded'),
@@ -69,14 +31,10 @@ describe('Elasticsearch, when things go wrong', () => {
     )
     return failure as Error
   }
-  const count = (reader: IndexReader, collection = 'lines', workspaceId: WorkspaceId = acme): Promise<number> =>
-    reader.count(scopeOf(collection, workspaceId), { filter: everything })
-  const dayIndex = (collection: string, of = day): string =>
-    `${prefix}-${index}-${collection}-${of.replaceAll('-', '.')}`
 
   describe('connections', () => {
     it('says in one line that the password is wrong, without it', async () => {
-      const wrong = new URL(url)
+      const wrong = new URL(url())
       wrong.username = 'elastic'
       wrong.password = 'not-the-password'
       const failure = await failureOf(makeReader(0, wrong.href).progress('fixture'))
@@ -162,7 +120,7 @@ describe('Elasticsearch, when things go wrong', () => {
       const writer = await openWriter()
       await write(writer, [thingEntry('t', { weight: 1 }, 5)], 5)
       const place = `/${dayIndex('things')}/_doc/acme%2Ft?routing=acme&version=7&version_type=external`
-      await askElasticsearch(url, place, { method: 'PUT', body: '{"i":"t","t":0,"p":7,"e":"another","b":"{}"}' })
+      await askElasticsearch(url(), place, { method: 'PUT', body: '{"i":"t","t":0,"p":7,"e":"another","b":"{}"}' })
       const failure = await failureOf(write(writer, [thingEntry('t', { weight: 2 }, 7)], 7))
       expect(failure.name).to.equal('PermanentError')
       expect(failure.message).to.match(/acme\/t of .* \(another log's document/)
@@ -194,13 +152,13 @@ describe('Elasticsearch, when things go wrong', () => {
       const writer = await openWriter()
       await writer.promote('fixture', index)
       await write(writer, [lineEntry({}, 1), thingEntry('t', {}, 1)], 1)
-      await askElasticsearch(url, `/${dayIndex('lines')},${dayIndex('things')}`, { method: 'DELETE' })
+      await askElasticsearch(url(), `/${dayIndex('lines')},${dayIndex('things')}`, { method: 'DELETE' })
       const key = { workspaceId: acme, collection: 'things', id: 't', day }
       expect(await writer.load(index, [key])).to.deep.equal([[]])
       expect(await count(makeReader())).to.equal(0)
       await write(writer, [lineEntry({}, 2)], 2)
       expect(await count(makeReader())).to.equal(1)
-      const mapping = JSON.stringify(await askElasticsearch(url, `/${dayIndex('lines')}/_mapping`))
+      const mapping = JSON.stringify(await askElasticsearch(url(), `/${dayIndex('lines')}/_mapping`))
       expect(mapping).to.contain('"analyzer":"whitespace"')
     })
 
@@ -208,7 +166,7 @@ describe('Elasticsearch, when things go wrong', () => {
       const writer = await openWriter()
       await writer.promote('fixture', index)
       await write(writer, [lineEntry({}, 1), thingEntry('t', {}, 1)], 1)
-      await askElasticsearch(url, `/${dayIndex('things')}`, { method: 'DELETE' })
+      await askElasticsearch(url(), `/${dayIndex('things')}`, { method: 'DELETE' })
       const lost = [thingEntry('u', { note: '支付失败 Müller' }, 3), thingEntry('v', { note: 'plain' }, 5)] as const
       const kept = [lineEntry({ text: 'für' }, 2), lineEntry({ text: '支付' }, 4)] as const
       await write(writer, [kept[0], lost[0], kept[1], lost[1]], 5)
@@ -219,23 +177,31 @@ describe('Elasticsearch, when things go wrong', () => {
 
     it('lets no index of ours come into being by itself', async () => {
       await openWriter()
-      await askElasticsearch(url, `/${dayIndex('lines')}/_doc`, { method: 'POST', body: '{"t":1}' })
-      expect(await indicesWith(url, prefix)).to.deep.equal([`${prefix}-state`])
+      await askElasticsearch(url(), `/${dayIndex('lines')}/_doc`, { method: 'POST', body: '{"t":1}' })
+      expect(await indicesWith(url(), prefix())).to.deep.equal([`${prefix()}-state`])
     })
 
     it('says that there is no room, and writes when there is again', async function () {
-      const writer = await openWriter()
-      await writer.promote('fixture', index)
-      await write(writer, [lineEntry({}, 1)], 1)
       const block = (on: boolean | null) =>
-        askElasticsearch(url, `/${dayIndex('lines')}/_settings`, {
+        askElasticsearch(url(), `/${dayIndex('lines')}/_settings`, {
           method: 'PUT',
           body: JSON.stringify({ 'index.blocks.read_only_allow_delete': on }),
         })
-      await block(true)
+      // The server takes the block away by itself when it next looks at its disk: so it is set again for each try.
+      let isFull = false
+      const fill = async (line: string): Promise<void> => {
+        if (isFull && line.includes('/_bulk')) await block(true)
+      }
+      const proxy = await startRecordingProxy(url(), fill)
+      const writer = await openWriter({ url: proxy.url })
+      closeLater(proxy)
+      await writer.promote('fixture', index)
+      await write(writer, [lineEntry({}, 1)], 1)
+      isFull = true
       const failure = await failureOf(write(writer, [lineEntry({}, 2)], 2))
       expect(failure.name).to.equal('TransientError')
       expect(failure.message).to.contain('no room')
+      isFull = false
       await block(null)
       await write(writer, [lineEntry({}, 2)], 2)
       expect(await count(makeReader())).to.equal(2)
@@ -273,93 +239,23 @@ describe('Elasticsearch, when things go wrong', () => {
     const name = dayIndex('lines', previousDay)
     const mappings = { properties: { x_message: { type: 'text', analyzer: 'whitespace' } } }
     const body = JSON.stringify({ settings: { ...held, 'index.number_of_replicas': 0 }, mappings })
-    await askElasticsearch(url, `/${name}?wait_for_active_shards=0`, { method: 'PUT', body })
+    await askElasticsearch(url(), `/${name}?wait_for_active_shards=0`, { method: 'PUT', body })
     const word: Filter = { kind: 'pattern', fields: ['message'], prefix: '', regex: 'w.*' }
     const counts = Promise.all([count(makeReader()), makeReader().count(scopeOf('lines'), { filter: word })])
     const released = JSON.stringify({ 'index.routing.allocation.require.nowhere': null })
-    await askElasticsearch(url, `/${name}/_settings`, { method: 'PUT', body: released })
+    await askElasticsearch(url(), `/${name}/_settings`, { method: 'PUT', body: released })
     expect(await counts).to.deep.equal([1, 1])
   })
 
   it('waits for the shard of what stands beside the builds, when that was made only just before', async () => {
     const settings = { 'index.routing.allocation.require.nowhere': 'yes', 'index.number_of_replicas': 0 }
-    const state = `${prefix}-state`
+    const state = `${prefix()}-state`
     const body = JSON.stringify({ settings })
-    await askElasticsearch(url, `/${state}?wait_for_active_shards=0`, { method: 'PUT', body })
+    await askElasticsearch(url(), `/${state}?wait_for_active_shards=0`, { method: 'PUT', body })
     const progress = makeReader().progress('fixture')
     const released = JSON.stringify({ 'index.routing.allocation.require.nowhere': null })
-    await askElasticsearch(url, `/${state}/_settings`, { method: 'PUT', body: released })
+    await askElasticsearch(url(), `/${state}/_settings`, { method: 'PUT', body: released })
     expect(await progress).to.equal(undefined)
-  })
-
-  describe('freshness', () => {
-    it('tells readers no position that they cannot find', async () => {
-      let nowMs = 0
-      const writer = await openWriter({ refreshEveryMs: 1_000, now: () => nowMs })
-      await writer.promote('fixture', index)
-      const reader = makeReader()
-      const beat = (position: number) =>
-        writer.heartbeat(index, { position, head: 9, at: position, caughtUpAt: position })
-      await write(writer, [lineEntry({}, 1)], 1)
-      await beat(1)
-      expect(await count(reader)).to.equal(1)
-      await write(writer, [lineEntry({}, 2)], 2)
-      await beat(2)
-      nowMs += 999
-      await beat(2)
-      const before = await reader.progress('fixture')
-      expect([await count(reader), before?.position]).to.deep.equal([1, 1])
-      nowMs += 1
-      await beat(2)
-      const after = await reader.progress('fixture')
-      expect([await count(reader), after?.position, after?.caughtUpAt]).to.deep.equal([2, 2, 2])
-    })
-
-    it('shows less often what comes late anyway, and at once what stands at the head', async () => {
-      let nowMs = 0
-      const writer = await openWriter({ refreshEveryMs: 1_000, now: () => nowMs })
-      await writer.promote('fixture', index)
-      const reader = makeReader()
-      const fold = async (position: number, head: number): Promise<number> => {
-        await write(writer, [lineEntry({}, position)], position)
-        await writer.heartbeat(index, { position, head, at: position, caughtUpAt: 0 })
-        return count(reader)
-      }
-      expect(await fold(1, 1)).to.equal(1)
-      // Its events have waited for 20 seconds, so they may wait for five more; however late, for ten at most.
-      expect(await fold(2, 8)).to.equal(1)
-      nowMs = 20_000
-      expect(await fold(3, 8)).to.equal(3)
-      nowMs += 4_999
-      expect(await fold(4, 8)).to.equal(3)
-      nowMs += 5_001
-      expect(await fold(5, 8)).to.equal(5)
-      nowMs = 1_000_000
-      expect(await fold(6, 8)).to.equal(6)
-      nowMs += 9_999
-      expect(await fold(7, 8)).to.equal(6)
-      expect(await fold(8, 8)).to.equal(8)
-    })
-
-    it('shows all of a build before readers move to it, and what an earlier owner left', async () => {
-      const rarely = { refreshEveryMs: 1e9, now: () => 0 }
-      const writer = await openWriter(rarely)
-      for (const position of [1, 2, 3]) await write(writer, [lineEntry({}, position)], position)
-      await writer.promote('fixture', index)
-      expect(await count(makeReader())).to.equal(3)
-      await write(writer, [lineEntry({}, 4)], 4)
-      await openWriter(rarely)
-      expect(await count(makeReader())).to.equal(4)
-    })
-
-    it('keeps its checkpoint behind what is written, and never ahead', async () => {
-      const writer = await openWriter()
-      await write(writer, [lineEntry({}, 1)], 1)
-      expect((await writer.checkpoint(index)).position).to.equal(0)
-      await writer.heartbeat(index, { position: 1, head: 1, at: 1, caughtUpAt: 1 })
-      expect((await writer.checkpoint(index)).position).to.equal(1)
-      expect((await makeWriter().checkpoint(index)).position).to.equal(1)
-    })
   })
 
   describe('partitions', () => {
@@ -392,7 +288,7 @@ describe('Elasticsearch, when things go wrong', () => {
       expect([again.name, again.message.includes('dropped')]).to.deep.equal(['PermanentError', true])
       expect((await zero.checkpoint(index)).epoch).to.not.be.oneOf(['', epoch])
       await one.drop(index)
-      expect(await indicesWith(url, prefix)).to.deep.equal([`${prefix}-state`])
+      expect(await indicesWith(url(), prefix())).to.deep.equal([`${prefix()}-state`])
       await zero.open(index, fixture, epoch)
       expect(await zero.checkpoint(index)).to.deep.equal({ epoch, position: 0 })
     })
@@ -401,12 +297,12 @@ describe('Elasticsearch, when things go wrong', () => {
       const zero = await openWriter()
       await zero.write(index, [{ workspaceId: acme, entries }], { epoch, position: 1 })
       // It has said so, and looked whether others have the build; it has not removed the indices yet.
-      const record = `/${prefix}-state/_update/${encodeURIComponent(`build:${index}:0`)}`
-      await askElasticsearch(url, record, { method: 'POST', body: JSON.stringify({ doc: { dropped: true } }) })
+      const record = `/${prefix()}-state/_update/${encodeURIComponent(`build:${index}:0`)}`
+      await askElasticsearch(url(), record, { method: 'POST', body: JSON.stringify({ doc: { dropped: true } }) })
       const one = makeWriter({ partition: 1 })
       const failure = await failureOf(one.open(index, fixture, epoch))
       expect([failure.name, failure.message.includes('removing it')]).to.deep.equal(['TransientError', true])
-      expect(await indicesWith(url, prefix)).to.deep.equal([`${prefix}-state`])
+      expect(await indicesWith(url(), prefix())).to.deep.equal([`${prefix()}-state`])
       await one.open(index, fixture, epoch)
       await zero.drop(index)
       await one.write(index, [{ workspaceId: other, entries }], { epoch, position: 1 })

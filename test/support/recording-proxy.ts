@@ -8,10 +8,16 @@ export type RecordingProxy = Readonly<{
   close(): Promise<void>
 }>
 
-/** Stands before an HTTP server and writes down what it is asked. `before`: what happens before a request (`GET /path`) is passed on. */
+const nothing = async (): Promise<void> => undefined
+
+/**
+ * Stands before an HTTP server and writes down what it is asked. `before`: what happens before a request (`GET /path`) is passed on;
+ * `after`: before its answer is.
+ */
 export async function startRecordingProxy(
   target: string,
-  before: (line: string) => Promise<unknown> = async () => undefined,
+  before: (line: string) => Promise<unknown> = nothing,
+  after: (line: string) => Promise<unknown> = nothing,
 ): Promise<RecordingProxy> {
   const { origin, username, password } = new URL(target)
   let requests: string[] = []
@@ -25,7 +31,10 @@ export async function startRecordingProxy(
       const { method, headers } = incoming
       const outgoing = request(new URL(incoming.url ?? '/', origin), { method, headers }, (reply) => {
         answer.writeHead(reply.statusCode ?? 502, reply.headers)
-        reply.pipe(answer)
+        void after(line).then(
+          () => reply.pipe(answer),
+          () => answer.destroy(),
+        )
       })
       outgoing.on('error', () => answer.destroy())
       void before(line).then(

@@ -112,7 +112,9 @@ async function* placesOf(build: FrozenBuild): AsyncGenerator<Readonly<{ name: st
     const answer = await build.count({ aggs: { places: { composite } } })
     const places = objectIn(objectIn(answer['aggregations'])['places'])
     for (const { key } of objectsIn(places['buckets'])) {
-      yield { name: textIn(objectIn(key)['name']), workspace: textIn(objectIn(key)['workspace']) }
+      const name = textIn(objectIn(key)['name'])
+      // One that was made after they were listed holds nothing yet of what the build's record says.
+      if (build.indices.has(name)) yield { name, workspace: textIn(objectIn(key)['workspace']) }
     }
     if (places['after_key'] === undefined) return
     after = objectIn(places['after_key'])

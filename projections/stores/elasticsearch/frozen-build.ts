@@ -42,9 +42,9 @@ const documentIn = (hit: JsonObject): StoredText => ({
   source: objectIn(hit['_source']),
 })
 
-/** Of days that are dropped meanwhile nothing is in it. */
-async function openMoment({ elasticsearch }: Place, index: IndexName, indices: readonly string[]): Promise<string> {
-  const path = `/${indices.join(',')}`
+/** Of all indices, by the name that they share: those of a month by their own would be a longer address than Elasticsearch takes. */
+async function openMoment({ elasticsearch, names }: Place, index: IndexName): Promise<string> {
+  const path = `/${names.build(index)}`
   const call = { operation: 'freeze', subject: index, method: 'POST' } as const
   const those = { ignore_unavailable: true, allow_no_indices: true }
   await elasticsearch.send({ ...call, path: `${path}/_refresh`, query: those })
@@ -69,7 +69,7 @@ export async function freezeBuild(place: Place, index: IndexName): Promise<Froze
   const { epoch = '', checkpoint: position = 0 } = (await readBuild(place, index)) ?? {}
   const shapes = await readShapes(place, index)
   const indices = await indicesOf(place, index)
-  let moment = indices.length === 0 ? undefined : await openMoment(place, index, indices)
+  let moment = indices.length === 0 ? undefined : await openMoment(place, index)
   let momentsLost = 0
   const release = async (): Promise<void> => {
     if (moment === undefined) return
@@ -93,7 +93,7 @@ export async function freezeBuild(place: Place, index: IndexName): Promise<Froze
       if (moments === momentsMax) throw new TransientError({ operation: 'read', subject: index, cause })
       await release()
       momentsLost++
-      moment = await openMoment(place, index, indices)
+      moment = await openMoment(place, index)
     }
     return {}
   }

@@ -43,35 +43,63 @@ function createLag(now: () => number) {
   }
 }
 
-export type RefreshOptions = Readonly<{ elasticsearch: Elasticsearch; everyMs: number; now: () => number }>
+export type RefreshOptions = Readonly<{
+  elasticsearch: Elasticsearch
+  /** A name that all indices written to bear, with wildcards. */
+  all: string
+  everyMs: number
+  now: () => number
+}>
+
+/** Elasticsearch takes addresses of at most 4,096 bytes, and the name of an index may be some hundred long. */
+const namedMax = 20
 
 /**
  * Elasticsearch shows what was written after a refresh, which costs the same for one document as for some thousands, and
  * leaves a segment that has to be merged: so it is not done with each batch, but at most each `everyMs`, and less often by an
  * index that is far behind.
  */
-export function createFreshness({ elasticsearch, everyMs, now }: RefreshOptions, start: Heartbeat): Freshness {
+export function createFreshness({ elasticsearch, all, everyMs, now }: RefreshOptions, start: Heartbeat): Freshness {
   const dirty = new Set<string>()
   let shown = start
   const lag = createLag(now)
   let [beganAt, tookMs] = [-Infinity, 0]
-  const refreshNow = async (): Promise<void> => {
-    if (dirty.size === 0) return
-    const indices = [...dirty]
-    const start = now()
+  /** One after the other: who asks while one is under way may have written after it began. */
+  let turn: Promise<void> = Promise.resolve()
+  let showing: readonly string[] = []
+  const show = async (indices: readonly string[]): Promise<void> => {
     const { body } = await elasticsearch.send({
       operation: 'refresh',
       subject: `${indices.length} indices`,
       method: 'POST',
-      path: `/${indices.join(',')}/_refresh`,
+      path: `/${indices.length > namedMax ? all : indices.join(',')}/_refresh`,
       query: { ignore_unavailable: true, allow_no_indices: true, filter_path: '_shards.failed' },
     })
     if (numberIn(objectIn(body['_shards'])['failed']) > 0) {
       throw new TransientError({ operation: 'refresh', subject: `${indices.length} indices` })
     }
-    for (const index of indices) dirty.delete(index)
+  }
+  const showDirty = async (): Promise<void> => {
+    if (dirty.size === 0) return
+    const start = now()
+    // What is written from here on may or may not be shown by this.
+    showing = [...dirty]
+    dirty.clear()
+    try {
+      await show(showing)
+    } catch (error) {
+      for (const index of showing) dirty.add(index)
+      throw error
+    } finally {
+      showing = []
+    }
     beganAt = start
     tookMs = now() - start
+  }
+  const refreshNow = (): Promise<void> => {
+    const mine = turn.then(showDirty)
+    turn = mine.catch(() => {})
+    return mine
   }
   const notBefore = (): number => {
     if (everyMs === 0) return -Infinity
@@ -86,7 +114,7 @@ export function createFreshness({ elasticsearch, everyMs, now }: RefreshOptions,
       if (now() >= notBefore()) await refreshNow()
     },
     capped(progress) {
-      if (dirty.size === 0) shown = progress
+      if (dirty.size + showing.length === 0) shown = progress
       const { position, caughtUpAt } = shown
       return {
         ...progress,

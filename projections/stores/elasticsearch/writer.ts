@@ -109,7 +109,10 @@ async function openedBuild(
   const checkpoint = share === undefined ? ofAll : Math.max(ofAll, await readShare(place, index, share))
   const known = new Set(await indicesOf(place, index))
   const { elasticsearch } = place
-  const freshness = createFreshness({ elasticsearch, everyMs: refreshEveryMs, now }, heartbeat)
+  const freshness = createFreshness(
+    { elasticsearch, all: place.names.build(index), everyMs: refreshEveryMs, now },
+    heartbeat,
+  )
   // Who wrote before us may have left documents that no reader finds yet.
   for (const name of known) freshness.wrote(name)
   await freshness.refreshNow()

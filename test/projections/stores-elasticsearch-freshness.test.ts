@@ -1,0 +1,113 @@
+import { expect } from 'chai'
+import { describe, it } from 'mocha'
+import { useElasticsearchStores } from '#test/support/elasticsearch-stores.ts'
+import { index, lineEntry, write } from '#test/support/index-fixture.ts'
+import { startRecordingProxy } from '#test/support/recording-proxy.ts'
+
+describe('the freshness of Elasticsearch', () => {
+  const { url, makeWriter, openWriter, makeReader, closeLater, count } = useElasticsearchStores()
+
+  it('tells readers no position that they cannot find', async () => {
+    let nowMs = 0
+    const writer = await openWriter({ refreshEveryMs: 1_000, now: () => nowMs })
+    await writer.promote('fixture', index)
+    const reader = makeReader()
+    const beat = (position: number) =>
+      writer.heartbeat(index, { position, head: 9, at: position, caughtUpAt: position })
+    await write(writer, [lineEntry({}, 1)], 1)
+    await beat(1)
+    expect(await count(reader)).to.equal(1)
+    await write(writer, [lineEntry({}, 2)], 2)
+    await beat(2)
+    nowMs += 999
+    await beat(2)
+    const before = await reader.progress('fixture')
+    expect([await count(reader), before?.position]).to.deep.equal([1, 1])
+    nowMs += 1
+    await beat(2)
+    const after = await reader.progress('fixture')
+    expect([await count(reader), after?.position, after?.caughtUpAt]).to.deep.equal([2, 2, 2])
+  })
+
+  it('tells readers nothing of what was written while it was being shown', async () => {
+    const started = Promise.withResolvers<void>()
+    const answered = Promise.withResolvers<void>()
+    let held = false
+    const hold = async (line: string): Promise<void> => {
+      if (!held || !line.includes('/_refresh')) return
+      held = false
+      started.resolve()
+      await answered.promise
+    }
+    const proxy = await startRecordingProxy(url(), undefined, hold)
+    const writer = await openWriter({ url: proxy.url, refreshEveryMs: 1e9, now: () => 0 })
+    closeLater(proxy)
+    const reader = makeReader()
+    const beat = (position: number) =>
+      writer.heartbeat(index, { position, head: 9, at: position, caughtUpAt: position })
+    await write(writer, [lineEntry({}, 1)], 1)
+    await writer.promote('fixture', index)
+    await beat(1)
+    await write(writer, [lineEntry({}, 2)], 2)
+    // Another hand lets readers move, which shows all that is written; the answer takes its time.
+    held = true
+    const moved = writer.promote('fixture', index)
+    await started.promise
+    await write(writer, [lineEntry({}, 3)], 3)
+    await beat(2)
+    expect((await reader.progress('fixture'))?.position, 'before the answer').to.equal(1)
+    answered.resolve()
+    await moved
+    await beat(3)
+    expect([(await reader.progress('fixture'))?.position, await count(reader)], 'after it').to.deep.equal([1, 2])
+    await writer.promote('fixture', index)
+    await beat(3)
+    expect([(await reader.progress('fixture'))?.position, await count(reader)]).to.deep.equal([3, 3])
+  })
+
+  it('shows less often what comes late anyway, and at once what stands at the head', async () => {
+    let nowMs = 0
+    const writer = await openWriter({ refreshEveryMs: 1_000, now: () => nowMs })
+    await writer.promote('fixture', index)
+    const reader = makeReader()
+    const fold = async (position: number, head: number): Promise<number> => {
+      await write(writer, [lineEntry({}, position)], position)
+      await writer.heartbeat(index, { position, head, at: position, caughtUpAt: 0 })
+      return count(reader)
+    }
+    expect(await fold(1, 1)).to.equal(1)
+    // Its events have waited for 20 seconds, so they may wait for five more; however late, for ten at most.
+    expect(await fold(2, 8)).to.equal(1)
+    nowMs = 20_000
+    expect(await fold(3, 8)).to.equal(3)
+    nowMs += 4_999
+    expect(await fold(4, 8)).to.equal(3)
+    nowMs += 5_001
+    expect(await fold(5, 8)).to.equal(5)
+    nowMs = 1_000_000
+    expect(await fold(6, 8)).to.equal(6)
+    nowMs += 9_999
+    expect(await fold(7, 8)).to.equal(6)
+    expect(await fold(8, 8)).to.equal(8)
+  })
+
+  it('shows all of a build before readers move to it, and what an earlier owner left', async () => {
+    const rarely = { refreshEveryMs: 1e9, now: () => 0 }
+    const writer = await openWriter(rarely)
+    for (const position of [1, 2, 3]) await write(writer, [lineEntry({}, position)], position)
+    await writer.promote('fixture', index)
+    expect(await count(makeReader())).to.equal(3)
+    await write(writer, [lineEntry({}, 4)], 4)
+    await openWriter(rarely)
+    expect(await count(makeReader())).to.equal(4)
+  })
+
+  it('keeps its checkpoint behind what is written, and never ahead', async () => {
+    const writer = await openWriter()
+    await write(writer, [lineEntry({}, 1)], 1)
+    expect((await writer.checkpoint(index)).position).to.equal(0)
+    await writer.heartbeat(index, { position: 1, head: 1, at: 1, caughtUpAt: 1 })
+    expect((await writer.checkpoint(index)).position).to.equal(1)
+    expect((await makeWriter().checkpoint(index)).position).to.equal(1)
+  })
+})
