@@ -97,6 +97,12 @@ export function createRecorder({ stream, gate }: Readonly<{ stream: Stream; gate
           if (earlier !== undefined) return ok(earlier)
           const reserved = gate.take(asked) ?? (await gate.reserve(asked))
           if (reserved === 'pending') return fail(heldByOthers)
+          // Less than all is given when nothing is held any more: what the first of two copies was waited for is decided now.
+          const first = reserved.granted < valid ? await findEarlier(receipt) : undefined
+          if (first !== undefined) {
+            gate.release(reserved)
+            return ok(first)
+          }
           grant = reserved
         }
         const recorded = await spend(receipt, grant, make)

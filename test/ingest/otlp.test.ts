@@ -350,3 +350,44 @@ describe('POST /api/traces/v1/otlp', () => {
     expect(await usedSpansOf(ingest.stream, ingest.workspace, '2026-11')).to.equal(50_000)
   })
 })
+
+describe('POST /api/traces/v1/otlp, the same request at once', () => {
+  it('refuses no span of a copy that waited for the first, when less than all of it is left', async () => {
+    const [underWay, goOn, lookedFor] = [
+      Promise.withResolvers<void>(),
+      Promise.withResolvers<void>(),
+      Promise.withResolvers<void>(),
+    ]
+    let looks = 0
+    const ingest = await startIngest({
+      plan: { spansPerMonth: 100 },
+      through: (stream) => ({
+        ...stream,
+        async append(events, expected) {
+          if (events.some(({ type }) => type === 'spans.received')) {
+            underWay.resolve()
+            await goOn.promise
+          }
+          return stream.append(events, expected)
+        },
+        async find(ids, receivedAt) {
+          const found = await stream.find(ids, receivedAt)
+          if (++looks === 2) lookedFor.resolve()
+          return found
+        },
+      }),
+    })
+    const headers = { authorization: `Bearer ${ingest.keys.tracing}`, 'content-type': 'application/x-protobuf' }
+    const body = encodeProtobuf(requestOf(spans(60)))
+    const first = ingest.post(path, body, headers)
+    await underWay.promise
+    const copy = ingest.post(path, body, headers)
+    await lookedFor.promise
+    goOn.resolve()
+    expect([partialOf(await first), partialOf(await copy)]).to.deep.equal([undefined, undefined])
+    expect((await ingest.events()).map(({ type, counts }) => [type, counts.spans])).to.deep.equal([
+      ['spans.received', 60],
+    ])
+    await ingest.server.close()
+  })
+})
