@@ -40,9 +40,8 @@ export function createCursors(secret: string): Cursors {
     },
     read: (binding, cursor) => {
       const [body = '', tag = '', ...rest] = cursor.split('.')
-      const right = seal(binding, body)
-      const intact =
-        rest.length === 0 && tag.length === right.length && timingSafeEqual(Buffer.from(tag), Buffer.from(right))
+      const [given, right] = [Buffer.from(tag), Buffer.from(seal(binding, body))]
+      const intact = rest.length === 0 && given.length === right.length && timingSafeEqual(given, right)
       if (!intact)
         return fail(
           refusal('invalid_cursor', 'this cursor was not made for this workspace by this server, or was altered'),

@@ -38,7 +38,16 @@ describe('cursors', () => {
       const changed = cursor.slice(0, index) + other + cursor.slice(index + 1)
       expect(refusedOf(binding, changed), `character ${index}`).to.equal('invalid_cursor')
     }
-    for (const garbage of ['', '.', 'x', 'x.y.z', `${cursor}.`, cursor.slice(0, -1), '💥'.repeat(9)]) {
+    for (const garbage of [
+      '',
+      '.',
+      'x',
+      'x.y.z',
+      `${cursor}.`,
+      cursor.slice(0, -1),
+      '💥'.repeat(9),
+      `a.é${'A'.repeat(21)}`,
+    ]) {
       expect(refusedOf(binding, garbage), garbage).to.equal('invalid_cursor')
     }
   })
