@@ -2,7 +2,7 @@ import type { Limits } from '#src/config.ts'
 import type { Directory } from '#src/directory/create-directory.ts'
 import { createBodyBudget } from '#src/http/body.ts'
 import type { Route } from '#src/http/route.ts'
-import type { Clock } from '#src/lib/clock.ts'
+import type { Clock, Ticks } from '#src/lib/clock.ts'
 import { createAssetRoutes } from './assets.ts'
 import { createAuditRoutes } from './audit.ts'
 import { createConnectRoutes } from './connect.ts'
@@ -25,6 +25,7 @@ export type AppOptions = Readonly<{
   /** BASE_URL; undefined: links go by the request. */
   baseUrl: string | undefined
   clock: Clock
+  ticks: Ticks
   limits: Pick<Limits, 'signInsPerMinutePerAccount' | 'signInsPerMinutePerAddress'>
   /** Keys the throttle's table; any secret of this installation. */
   secret: string
@@ -34,11 +35,11 @@ export type AppOptions = Readonly<{
 
 /** Everything under /app but the log export: pages and forms for people; scripts sign in with the same form. */
 export function createAppRoutes(options: AppOptions): Route[] {
-  const { directory, baseUrl, clock, limits, secret, searches, readerOf } = options
+  const { directory, baseUrl, clock, ticks, limits, secret, searches, readerOf } = options
   const throttle = createSignInThrottle({
     perAddress: limits.signInsPerMinutePerAddress,
     perAccount: limits.signInsPerMinutePerAccount,
-    clock,
+    ticks,
     secret,
   })
   const budget = createBodyBudget(formsInFlightBytesMax)

@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto'
 import { isIPv6 } from 'node:net'
-import type { Clock } from '#src/lib/clock.ts'
+import type { Ticks } from '#src/lib/clock.ts'
 
 /** Buckets in a table: the memory is fixed, whatever is tried. Names share one by a keyed hash that nobody can aim. */
 const bucketsMax = 65_536
@@ -13,26 +13,26 @@ type Table = Readonly<{
 }>
 
 /** Token buckets that hold `perMinute` tokens and fill at that rate. */
-function createTable(perMinute: number, clock: Clock, secret: string): Table {
+function createTable(perMinute: number, ticks: Ticks, secret: string): Table {
   const missing = new Float64Array(bucketsMax)
   const seenAt = new Float64Array(bucketsMax)
   const msPerToken = 60_000 / perMinute
   const placeOf = (name: string): number => createHmac('sha256', secret).update(name).digest().readUInt16BE(0)
   const missingNow = (place: number): number =>
-    Math.max(0, (missing[place] ?? 0) - (clock() - (seenAt[place] ?? 0)) / msPerToken)
+    Math.max(0, (missing[place] ?? 0) - (ticks() - (seenAt[place] ?? 0)) / msPerToken)
   return {
     take: (name) => {
       const place = placeOf(name)
       const before = missingNow(place)
       if (before + 1 > perMinute) return Math.ceil((before + 1 - perMinute) * msPerToken)
       missing[place] = before + 1
-      seenAt[place] = clock()
+      seenAt[place] = ticks()
       return 0
     },
     give: (name) => {
       const place = placeOf(name)
       missing[place] = Math.max(0, missingNow(place) - 1)
-      seenAt[place] = clock()
+      seenAt[place] = ticks()
     },
   }
 }
@@ -64,12 +64,12 @@ export type SignInThrottle = Readonly<{
   succeeded(attempt: Attempt): void
 }>
 
-type Options = Readonly<{ perAddress: number; perAccount: number; clock: Clock; secret: string }>
+type Options = Readonly<{ perAddress: number; perAccount: number; ticks: Ticks; secret: string }>
 
 /** Failed sign-ins per minute, by address and by account. No account is ever locked: a token comes back every few seconds. */
-export function createSignInThrottle({ perAddress, perAccount, clock, secret }: Options): SignInThrottle {
-  const addresses = createTable(perAddress, clock, secret)
-  const accounts = createTable(perAccount, clock, secret)
+export function createSignInThrottle({ perAddress, perAccount, ticks, secret }: Options): SignInThrottle {
+  const addresses = createTable(perAddress, ticks, secret)
+  const accounts = createTable(perAccount, ticks, secret)
   const accountOf = ({ email, address, isKnown }: Attempt): string =>
     isKnown ? `${email}\n${addressGroup(address)}` : email
   return {

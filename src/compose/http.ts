@@ -13,6 +13,7 @@ import { createSessionMiddleware } from '#src/http/session.ts'
 import { createAdmission } from '#src/ingest/admission.ts'
 import { createIngestRoutes } from '#src/ingest/routes.ts'
 import { present } from '#src/lib/assert.ts'
+import { systemTicks } from '#src/lib/clock.ts'
 import type { Metrics } from '#src/operations/metrics.ts'
 import { createStreamObserver } from '#src/operations/observed-stream.ts'
 import { createCursors } from '#src/query/cursor.ts'
@@ -39,6 +40,7 @@ function ingestRoutes({ clock, directory, streams, allowances }: Engines, metric
     })),
     limits,
     clock,
+    ticks: systemTicks,
     newId: () => randomUUID().replaceAll('-', ''),
     onExposed,
   })
@@ -48,7 +50,7 @@ function ingestRoutes({ clock, directory, streams, allowances }: Engines, metric
 function queryRoutes(config: Config, { clock, secrets, directory, readers }: Engines): readonly Route[] {
   const readerOf = partitionOf(readers)
   // Only browser events ask for keys where a secret one would be exposed.
-  const admit = createAdmission({ directory, limits, clock, onExposed: () => undefined })
+  const admit = createAdmission({ directory, limits, ticks: systemTicks, onExposed: () => undefined })
   const context = { readerOf, directory, clock, limits, cursors: createCursors(secrets.pepper) }
   const searches = createSearches(context)
   return [
@@ -65,6 +67,7 @@ function queryRoutes(config: Config, { clock, secrets, directory, readers }: Eng
       directory,
       baseUrl: config.baseUrl,
       clock,
+      ticks: systemTicks,
       limits,
       secret: secrets.pepper,
       searches,

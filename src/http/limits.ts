@@ -1,6 +1,6 @@
 import type { Context } from 'koa'
 import { refusal, type Refusal } from '#src/events/refusal.ts'
-import type { Clock } from '#src/lib/clock.ts'
+import type { Ticks } from '#src/lib/clock.ts'
 
 export type BucketOptions = Readonly<{
   /** Name of the policy in the headers: `key`, `workspace`. */
@@ -9,7 +9,7 @@ export type BucketOptions = Readonly<{
   burst: number
   /** Buckets kept; above it the one unused for longest goes. */
   bucketsMax: number
-  clock: Clock
+  ticks: Ticks
 }>
 
 export type Taken = Readonly<{
@@ -29,11 +29,11 @@ export type TokenBuckets = Readonly<{
 }>
 
 /** Token buckets by name: each fills with `perSecond` tokens up to `burst`. */
-export function createTokenBuckets({ policy, perSecond, burst, bucketsMax, clock }: BucketOptions): TokenBuckets {
+export function createTokenBuckets({ policy, perSecond, burst, bucketsMax, ticks }: BucketOptions): TokenBuckets {
   const buckets = new Map<string, { tokens: number; at: number }>()
   return {
     take: (name) => {
-      const now = clock()
+      const now = ticks()
       const known = buckets.get(name)
       const bucket = known ?? { tokens: burst, at: now }
       bucket.tokens = Math.min(burst, bucket.tokens + ((now - bucket.at) / 1_000) * perSecond)

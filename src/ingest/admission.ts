@@ -5,7 +5,7 @@ import { isWellFormedKey } from '#src/directory/keys.ts'
 import { refusal, type Refusal, type RefusalCode } from '#src/events/refusal.ts'
 import { createTokenBuckets, rateLimited, setRateLimit } from '#src/http/limits.ts'
 import { presentedKeys } from '#src/http/presented-key.ts'
-import type { Clock } from '#src/lib/clock.ts'
+import type { Ticks } from '#src/lib/clock.ts'
 import { fail, type Result } from '#src/lib/result.ts'
 import { checkCredential, type Credential, type Presented, type Surface } from './credential.ts'
 
@@ -18,7 +18,7 @@ const notKnown = refusal('unavailable', 'Whether this key may be used cannot be 
 export type AdmissionOptions = Readonly<{
   directory: FollowedView
   limits: Limits
-  clock: Clock
+  ticks: Ticks
   onExposed: (key: Key) => void
 }>
 
@@ -26,20 +26,20 @@ export type AdmissionOptions = Readonly<{
 export type Admission = (ctx: Context, surface: Surface) => Promise<Result<Credential, Refusal>>
 
 /** Credential first, then the rates of its key and of its workspace. */
-export function createAdmission({ directory, limits, clock, onExposed }: AdmissionOptions): Admission {
+export function createAdmission({ directory, limits, ticks, onExposed }: AdmissionOptions): Admission {
   const perKey = createTokenBuckets({
     policy: 'key',
     perSecond: limits.requestsPerKeyPerSecond,
     burst: limits.requestsPerKeyBurst,
     bucketsMax,
-    clock,
+    ticks,
   })
   const perWorkspace = createTokenBuckets({
     policy: 'workspace',
     perSecond: limits.requestsPerWorkspacePerSecond,
     burst: limits.requestsPerWorkspaceBurst,
     bucketsMax,
-    clock,
+    ticks,
   })
 
   const checkRate = (ctx: Context, surface: Surface, { keyId, workspaceId }: Credential): Refusal | undefined => {

@@ -4,7 +4,7 @@ import type { FollowedView, Key } from '#src/directory/directory.ts'
 import { partitionOf } from '#src/events/partition.ts'
 import { createBodyBudget, type BodyBudget } from '#src/http/body.ts'
 import type { Route } from '#src/http/route.ts'
-import type { Clock } from '#src/lib/clock.ts'
+import type { Clock, Ticks } from '#src/lib/clock.ts'
 import { createAdmission } from './admission.ts'
 import type { AllowanceGate } from './allowance.ts'
 import type { IngestContext } from './context.ts'
@@ -22,6 +22,7 @@ export type IngestOptions = Readonly<{
   partitions: readonly IngestPartition[]
   limits: Limits
   clock: Clock
+  ticks: Ticks
   /** 32 hex characters at random. */
   newId: () => string
   /** A secret key was presented where browsers send to. */

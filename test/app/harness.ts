@@ -45,6 +45,7 @@ export async function openSite(options: Options = {}): Promise<Site> {
       ...createAppRoutes({
         directory,
         clock,
+        ticks: clock,
         baseUrl: options.baseUrl,
         secret: 'a secret for the throttle',
         limits: { signInsPerMinutePerAccount: perMinute, signInsPerMinutePerAddress: 2 * perMinute },

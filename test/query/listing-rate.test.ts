@@ -17,7 +17,7 @@ describe('the rate of the public listing', () => {
     await foldIntoStore(store, tracesProjection, [])
     const few = { ...limits, requestsPerKeyPerSecond: 1, requestsPerKeyBurst: 2 }
     const clock = () => 1_795_240_000_000
-    const admit = createAdmission({ directory: directory.view, limits: few, clock, onExposed: () => {} })
+    const admit = createAdmission({ directory: directory.view, limits: few, ticks: clock, onExposed: () => {} })
     const routes = createQueryRoutes({
       readerOf: () => store.reader,
       directory: directory.view,

@@ -21,8 +21,8 @@ export type TestIngest = Readonly<{
   workspace: WorkspaceId
   keys: Readonly<{ publishable: string; logs: string; tracing: string; api: string }>
   exposed: readonly Key[]
-  /** Milliseconds since the epoch; what the service takes for now. */
-  now: { ms: number }
+  /** What the service takes for now, in ms since the epoch, and for ticks: each goes on when it is told to. */
+  now: { ms: number; ticks: number }
   post(path: string, body: string | Uint8Array, headers?: Readonly<Record<string, string>>): Promise<Answer>
   /** What came in; not how the allowance was kept. */
   events(): Promise<readonly RecordedEvent[]>
@@ -62,7 +62,7 @@ export async function startIngest({
   const workspace = directory.addWorkspace('acme', { ...(plans['pro'] as WorkspacePlan), ...plan })
   const memory = createMemoryStream({ partition: '0' })
   const stream = through(memory)
-  const now = { ms: Date.UTC(2026, 10, 21, 12) }
+  const now = { ms: Date.UTC(2026, 10, 21, 12), ticks: 0 }
   const clock = () => now.ms
   const exposed: Key[] = []
   let ids = 0
@@ -85,6 +85,7 @@ export async function startIngest({
     partitions: [{ stream, gate }],
     limits: allOfThem,
     clock,
+    ticks: () => now.ticks,
     newId,
     onExposed: (key) => exposed.push(key),
   })
