@@ -102,7 +102,7 @@ export function createWorkerHttp(config: Config, engines: Engines, metrics: Metr
   const answered = metrics.counter('throughline_http_requests_total', 'Requests answered, by route and status.')
   const session = createSessionMiddleware({
     keys: secrets.sessionKeys,
-    secure: config.baseUrl === undefined ? undefined : config.baseUrl.startsWith('https:'),
+    secure: config.baseUrl?.startsWith('https:') ?? (config.tls === undefined ? undefined : true),
     store: createSessionStore(directory),
     cookieMaxAgeMs: limits.sessionAbsoluteMs,
     newId: () => randomBytes(24).toString('base64url'),

@@ -21,7 +21,8 @@ const securitySchemes: JsonObject = {
     type: 'apiKey',
     in: 'cookie',
     name: 'throughline',
-    description: 'The session of a signed-in browser. Over https the cookie is named `__Host-throughline`.',
+    description:
+      'The session of a signed-in browser. Where BASE_URL is of https, or the server itself serves TLS, the cookie is named `__Host-throughline`.',
   },
 }
 
