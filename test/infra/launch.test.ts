@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { chmodSync, existsSync, globSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, cpSync, existsSync, globSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
@@ -43,5 +43,40 @@ describe('the launcher keeps compiled sources', () => {
     mkdirSync(closed)
     chmodSync(closed, 0o500)
     launch({ XDG_CACHE_HOME: closed })
+  })
+})
+
+describe('the launcher installs', () => {
+  it('the packages of development too, where the environment says production', () => {
+    const root = mkdtempSync(join(tmpdir(), 'throughline-launch-'))
+    try {
+      cpSync('infra/launch/launch.mjs', join(root, 'infra', 'launch', 'launch.mjs'))
+      mkdirSync(join(root, 'tool'))
+      writeFileSync(join(root, 'tool', 'tool.js'), '#!/usr/bin/env node\nconsole.log("the tool runs")\n', {
+        mode: 0o755,
+      })
+      const tool = { name: 'tool', version: '1.0.0', bin: 'tool.js' }
+      const own = { name: 'own', version: '1.0.0', devDependencies: { tool: 'file:tool' } }
+      const locked = {
+        ...{ name: 'own', version: '1.0.0', lockfileVersion: 3, requires: true },
+        packages: {
+          '': own,
+          'node_modules/tool': { resolved: 'tool', link: true },
+          tool: { ...tool, dev: true, bin: { tool: 'tool.js' } },
+        },
+      }
+      for (const [name, content] of [
+        ['package.json', own],
+        ['package-lock.json', locked],
+        ['tool/package.json', tool],
+      ] as const)
+        writeFileSync(join(root, name), JSON.stringify(content))
+      const argv = [join(root, 'infra', 'launch', 'launch.mjs'), '--bin', 'tool']
+      const env = { ...process.env, NODE_ENV: 'production' }
+      const { status, stdout, stderr } = spawnSync(process.execPath, argv, { env, encoding: 'utf8' })
+      expect([status, stdout], stderr).to.deep.equal([0, 'the tool runs\n'])
+    } finally {
+      rmSync(root, { recursive: true, force: true, maxRetries: 3 })
+    }
   })
 })
