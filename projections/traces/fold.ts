@@ -169,24 +169,34 @@ function putSpans(
   }
 }
 
+/** What a trace's parts add up to, and whether the event is one of those that have made them so. */
+type FoldedParts = Readonly<{ summary: SpansSummary; isChanged: boolean }>
+
 /**
  * Folds the news into the parts and gives the sum of them. A replay may meet a part that is ahead, with this event and
- * later ones in it: its spans are found where they are, so those of the other parts fall into the same places as before.
+ * later ones in it: its spans are found where they are, so those of the other parts fall into the same places as before. That
+ * part counts as changed, as it was the first time; was it not (a refusal that was known), then a later event of the replay was
+ * what changed it, and the trace stands at that one in the end.
  */
-function foldParts(news: TraceNews, event: DecodedEvent, documents: Documents): SpansSummary {
+function foldParts(news: TraceNews, event: DecodedEvent, documents: Documents): FoldedParts {
   const generation = generationOf(news.traceId, event, documents)
   const chain = chainOf(news, generation, documents)
   const { placed, known } = placeSpans(chain, news)
+  let isChanged = false
   for (const [number, arrived] of placed.entries()) {
     const refused = number === 0 ? news.refused : []
     if (arrived.length + refused.length === 0) continue
-    documents.update(partKey(news.traceId, generation, number), (part = emptyPart(news.traceId, number)) =>
-      addRefusedSpans(addSpans(part, arrived), refused),
-    )
+    let isNews = true
+    documents.update(partKey(news.traceId, generation, number), (part = emptyPart(news.traceId, number)) => {
+      const next = addRefusedSpans(addSpans(part, arrived), refused)
+      isNews = next !== part
+      return next
+    })
+    isChanged ||= isNews
   }
   const folded = chain.flatMap((_, number) => documents.get(partKey(news.traceId, generation, number)) ?? [])
   putSpans(news, known, folded, documents)
-  return summarize(folded)
+  return { summary: summarize(folded), isChanged }
 }
 
 function joinSessions(joined: readonly string[], sessions: ReadonlySet<string>): readonly string[] {
@@ -196,8 +206,11 @@ function joinSessions(joined: readonly string[], sessions: ReadonlySet<string>):
 
 const isSame = (a: SpansSummary, b: SpansSummary): boolean => JSON.stringify(a) === JSON.stringify(b)
 
-/** The trace with the news; the same object when they change nothing. */
-function foldTrace(trace: TraceDocument, news: TraceNews, summary: SpansSummary): TraceDocument {
+/**
+ * The trace with the news; the same object when they change nothing. An event that changes its parts changes it, also where the sum
+ * is what it was: a replay may find the sum of later events there, and the trace is to stand at the last of them all the same.
+ */
+function foldTrace(trace: TraceDocument, news: TraceNews, { summary, isChanged }: FoldedParts): TraceDocument {
   const next = {
     ...trace,
     summary: isSame(trace.summary, summary) ? trace.summary : summary,
@@ -206,7 +219,7 @@ function foldTrace(trace: TraceDocument, news: TraceNews, summary: SpansSummary)
     joinedSessions: joinSessions(trace.joinedSessions, news.sessions),
   }
   const changed =
-    next.summary !== trace.summary ||
+    isChanged ||
     next.hasLogs !== trace.hasLogs ||
     next.hasRum !== trace.hasRum ||
     next.joinedSessions !== trace.joinedSessions
@@ -218,9 +231,9 @@ function fold(event: DecodedEvent, documents: Documents): void {
   for (const [id, set] of sets) documents.update({ collection: attributeSets, id }, (known) => known ?? set)
   for (const news of traces.values()) {
     const generation = generationOf(news.traceId, event, documents)
-    const summary = changesParts(news) ? foldParts(news, event, documents) : undefined
+    const folded = changesParts(news) ? foldParts(news, event, documents) : undefined
     documents.update(traceKey(news.traceId), (trace = emptyTrace(news.traceId, generation)) =>
-      foldTrace(trace, news, summary ?? trace.summary),
+      foldTrace(trace, news, folded ?? { summary: trace.summary, isChanged: false }),
     )
   }
 }
@@ -231,7 +244,7 @@ function fold(event: DecodedEvent, documents: Documents): void {
  */
 export const tracesProjection: Projection = {
   name: 'traces',
-  version: 5,
+  version: 6,
   handles: ['spans.received', 'logs.received', 'rum.received', 'spans.refused'],
   collections: { traces, parts, spans, attributeSets },
   needs,

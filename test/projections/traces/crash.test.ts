@@ -8,12 +8,14 @@ import { createMemoryIndexStore, type MemoryIndexStore } from '#projections/stor
 import { tracesProjection } from '#projections/traces/fold.ts'
 import { isSuperseded, type SpanRecord } from '#projections/traces/span-document.ts'
 import type { TraceDocument } from '#projections/traces/trace-document.ts'
+import { positionStep } from '#src/events/envelope.ts'
+import type { RefusalReason } from '#src/events/telemetry.ts'
 import { present } from '#src/lib/assert.ts'
 import { stringifyJson } from '#src/lib/json.ts'
 import { givenEvent } from '#test/support/fold-harness.ts'
 import { givenLog, givenSpan, spanIdOf, traceIdOf, type GivenSpan } from './given.ts'
 
-const index = 'traces-v5-001'
+const index = 'traces-v6-001'
 const projection = withSeenEvents(tracesProjection)
 
 async function newStore(): Promise<MemoryIndexStore> {
@@ -45,13 +47,11 @@ async function fold(store: MemoryIndexStore, events: readonly DecodedEvent[]): P
   })
 }
 
-/** Documents without the position they were last written at: an event that changes nothing writes nothing. */
+/** All that is stored, with the positions that it was first and last written at: verify compares those too. */
 const contents = (store: MemoryIndexStore): string =>
   store
     .dump(index)
-    .map(({ workspaceId, entry }) =>
-      stringifyJson([workspaceId, entry.collection, entry.id, entry.day, entry.document]),
-    )
+    .map((item) => stringifyJson(item))
     .join('\n')
 
 const nameOf = (entry: Entry): string => `${entry.collection}/${entry.id}`
@@ -73,6 +73,24 @@ const many = (from: number, count: number): GivenSpan[] =>
   Array.from({ length: count }, (_, offset) => ({ id: from + offset, parent: Math.floor((from + offset) / 2) }))
 const received = (n: number, spans: readonly GivenSpan[]): DecodedEvent =>
   givenEvent('spans.received', n, { spans: spans.map(givenSpan) })
+const refused = (n: number, ids: readonly string[], reason: RefusalReason = 'rejected_allowance'): DecodedEvent =>
+  givenEvent('spans.refused', n, {
+    refusedSpans: ids.map((id) => ({ traceId: traceIdOf('t'), spanId: spanIdOf(id), reason })),
+  })
+
+describe('traces: an event that changes nothing', () => {
+  it('writes nothing: the trace stands at the last event that changed it', async () => {
+    const store = await newStore()
+    const positions: (readonly number[])[] = []
+    const events = [refused(1, ['x']), refused(2, ['x']), received(3, [{ id: 'x' }]), refused(4, ['x'])]
+    for (const event of [...events, refused(5, ['x'], 'rejected_invalid'), received(6, [{ id: 'x' }])]) {
+      await fold(store, [event])
+      const ofTrace = store.dump(index).filter(({ entry }) => ['traces', 'parts'].includes(entry.collection))
+      positions.push(ofTrace.map(({ entry }) => entry.position / positionStep))
+    }
+    expect(positions).to.deep.equal([1, 1, 3, 3, 5, 6].map((n) => [n, n]))
+  })
+})
 
 describe('traces: a crash between the writes of one batch', () => {
   const before = [received(1, many(10, 996))]
@@ -85,15 +103,21 @@ describe('traces: a crash between the writes of one batch', () => {
       received(2, [...many(1_006, 6), { id: 12, parent: 'elsewhere', atMs: 5 }]),
       received(3, [{ id: 12, parent: 5, atMs: 9 }, { id: 'elsewhere' }]),
     ],
-    'refusals, then the same spans': [
-      givenEvent('spans.refused', 2, {
-        refusedSpans: ['x', 'y'].map((id) => ({
-          traceId: traceIdOf('t'),
-          spanId: spanIdOf(id),
-          reason: 'rejected_allowance',
-        })),
-      }),
-      received(3, [...many(1_006, 5), { id: 'x' }]),
+    'one span after another': [received(2, many(1_006, 1)), received(3, many(1_007, 1)), received(4, many(1_008, 1))],
+    'a span that comes again and again': [received(2, many(1_006, 1)), received(3, many(1_006, 1))],
+    'refusals, then the same spans': [refused(2, ['x', 'y']), received(3, [...many(1_006, 5), { id: 'x' }])],
+    'refusals that are known, and one that is not': [
+      refused(2, ['x', 'y']),
+      refused(3, ['y']),
+      refused(4, ['x', 'z']),
+      refused(5, ['z', 'x']),
+    ],
+    'refusals of spans that came, with another reason, and known ones': [
+      received(2, [...many(1_006, 5), { id: 'x' }]),
+      refused(3, ['x']),
+      refused(4, ['x']),
+      refused(5, ['x'], 'rejected_invalid'),
+      refused(6, ['x'], 'rejected_invalid'),
     ],
     'logs between spans': [
       givenEvent('logs.received', 2, { logs: [givenLog({ trace: 't', sessionId: 'one' })] }),
@@ -201,6 +225,9 @@ describe('traces: any events and any crash', () => {
         const trace = store.dump(index).find(({ entry }) => entry.collection === 'traces')?.entry.document
         expect((trace as TraceDocument).summary).to.deep.include(plainSums(events.slice(0, from)))
       }
+      const whole = await newStore()
+      for (const event of events) await fold(whole, [event])
+      expect(contents(store) === contents(whole), 'as without a crash').to.equal(true)
       const stored = store.dump(index).filter(({ entry }) => entry.collection === 'spans')
       const found = stored.map(({ entry }) => entry.document as SpanRecord).filter((span) => !isSuperseded(span))
       expect(found).to.have.length((plainSums(events) as { spanCount: number }).spanCount)
