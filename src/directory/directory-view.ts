@@ -89,6 +89,10 @@ function endSession(state: State, hash: string): void {
   state.users.get(session.userId)?.sessions.delete(hash)
 }
 
+function endSessionsIn(state: State, user: HeldUser, workspaceId: WorkspaceId): void {
+  for (const hash of user.sessions) if (state.sessions.get(hash)?.workspaceId === workspaceId) endSession(state, hash)
+}
+
 /** Sessions stand in order of their start, so the first that is young enough ends the walk. */
 function dropExpired(state: State, now: number, limits: SessionLimits): void {
   for (const [hash, { startedAt }] of state.sessions) {
@@ -133,6 +137,7 @@ function changeMember(
     if (workspace.members.size === 1) return
     workspace.members.delete(event.userId)
     held.user = { ...held.user, workspaceIds: others }
+    endSessionsIn(state, held, event.workspaceId)
     return
   }
   if (workspace.members.has(event.userId)) return
@@ -195,7 +200,7 @@ function eraseWorkspace(state: State, event: Fact<'directory.workspace.erased'>,
     const of = state.users.get(userId)
     if (of === undefined) continue
     of.user = { ...of.user, workspaceIds: of.user.workspaceIds.filter((id) => id !== workspaceId) }
-    for (const hash of of.sessions) if (state.sessions.get(hash)?.workspaceId === workspaceId) endSession(state, hash)
+    endSessionsIn(state, of, workspaceId)
   }
 }
 

@@ -138,6 +138,8 @@ describe('directory', () => {
       valueOf(await directory.removeMember({ workspaceId: workspace.id, userId: ann.id }))
       expect(directory.session('a'.repeat(32))).to.equal(undefined)
       expect(directory.user(ann.id)?.workspaceIds).to.deep.equal([])
+      valueOf(await directory.addMember({ workspaceId: workspace.id, userId: ann.id }))
+      expect(directory.session('a'.repeat(32)), 'also when they come back').to.equal(undefined)
     })
 
     it('who change their password end every session, and sign in with the new one only', async () => {
