@@ -2,7 +2,7 @@ import { present } from '#src/lib/assert.ts'
 import { PermanentError, TransientError } from '#src/lib/failure.ts'
 import type { Position } from '#src/events/envelope.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
-import { buildNumber, nextBuild } from './build-name.ts'
+import { buildNumber, buildVersion, nextBuild } from './build-name.ts'
 import type { BuildContext } from './build-place.ts'
 import type { BuildTask } from './fold-share.ts'
 import { foldShares } from './fold-shares.ts'
@@ -117,26 +117,55 @@ async function openNew(
   }
 }
 
+type Former = Readonly<{ projection: Projection; former: IndexName | undefined }>
+
+/**
+ * The build that readers will leave. Where the other workspaces are to be copied from it, one that this program folds into: documents of
+ * another version, or of another log, would come to readers under the name of this one, and the comparison is of one workspace.
+ */
+async function formerOf(
+  { stream }: BuildContext,
+  writer: IndexWriter,
+  projection: Projection,
+  { workspaceId }: RebuildOptions,
+): Promise<Former> {
+  const { name } = projection
+  const former = await writer.live(name)
+  if (workspaceId === undefined) return { projection, former }
+  const refuse = (hint: string): PermanentError =>
+    new PermanentError({ operation: 'rebuild', subject: `workspace ${workspaceId}`, hint })
+  const stored = (await writer.builds(name)).find(({ index }) => index === former)
+  if (former === undefined || stored?.epoch !== stream.epoch) {
+    throw refuse(`readers have no build of ${name} to copy the other workspaces from: rebuild all of it`)
+  }
+  if (buildNumber(projection, former) === undefined) {
+    const isOlder = buildVersion(name, former) < projection.version
+    const instead = isOlder ? `rebuild all of ${name}, or start the server, which does` : 'start the newer program'
+    const mine = `this program folds version ${projection.version}`
+    throw refuse(`the other workspaces would be copied from ${former}, and ${mine}: ${instead}`)
+  }
+  return { projection, former }
+}
+
 async function beginBuild(
   context: BuildContext,
   writer: IndexWriter,
-  projection: Projection,
+  { projection, former }: Former,
   options: RebuildOptions,
 ): Promise<Begun> {
   const { index, resumes, stale } = await findBuild(context, writer, projection, options)
   const { name } = projection
   const { from = 0, workspaceId, signal } = options
   for (const old of stale) await discard(writer, name, old)
-  const { live } = await writer.roster(name)
   if (!resumes) {
     const { changed } = await changeRoster(writer, name, begin(index, workspaceId))
-    if (!changed) return beginBuild(context, writer, projection, options)
+    if (!changed) return beginBuild(context, writer, { projection, former }, options)
     await openNew(context, writer, projection, { index, after: from, signal })
   } else {
     // Retention counts anew for how long it is left.
     await changeRoster(writer, name, holding(index, undefined))
   }
-  return { projection: name, fold: projection, index, after: from, until: from, former: live, resumed: resumes }
+  return { projection: name, fold: projection, index, after: from, until: from, former, resumed: resumes }
 }
 
 /** Copies all workspaces but one as they stand; what comes after is folded into them as into any index. */
@@ -145,15 +174,12 @@ async function copyOthers(context: BuildContext, build: Begun, but: WorkspaceId)
   const writer = context.index.writer()
   const audit = context.index.audit()
   try {
-    const stored = (await writer.builds(projection)).find((one) => one.index === former)
-    if (former === undefined || stored?.epoch !== context.stream.epoch) {
-      const hint = `readers have no build of ${projection} to copy the other workspaces from: rebuild all of it`
-      throw new PermanentError({ operation: 'rebuild', subject: `workspace ${but}`, hint })
-    }
-    const others = new Set((await audit.parts(former)).map(({ workspaceId }) => workspaceId))
+    const from = present(former, 'a build to copy from')
+    const stored = (await writer.builds(projection)).find((one) => one.index === from)
+    const others = new Set((await audit.parts(from)).map(({ workspaceId }) => workspaceId))
     others.delete(but)
-    for (const workspaceId of others) await audit.copy(former, index, workspaceId)
-    return stored.checkpoint
+    for (const workspaceId of others) await audit.copy(from, index, workspaceId)
+    return present(stored, 'a build that is kept').checkpoint
   } finally {
     await audit.close()
     await writer.close()
@@ -218,8 +244,10 @@ async function beginAll(
 ): Promise<readonly Begun[]> {
   const writer = context.index.writer()
   try {
+    const formers: Former[] = []
+    for (const projection of projections) formers.push(await formerOf(context, writer, projection, options))
     const builds: Begun[] = []
-    for (const projection of projections) builds.push(await beginBuild(context, writer, projection, options))
+    for (const former of formers) builds.push(await beginBuild(context, writer, former, options))
     return builds
   } finally {
     await writer.close()
@@ -301,8 +329,8 @@ export async function planRebuild(
     const head = await context.stream.head()
     const plans: RebuildPlan[] = []
     for (const projection of projections) {
+      const { former: live } = await formerOf(context, writer, projection, options)
       const { index, resumes } = await findBuild(context, writer, projection, options)
-      const live = await writer.live(projection.name)
       const from = resumes ? (await writer.checkpoint(index)).position : (options.from ?? 0)
       plans.push({ projection: projection.name, index, live, resumes, from, head })
     }

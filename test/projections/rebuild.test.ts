@@ -329,6 +329,39 @@ for (const [name, create] of Object.entries(places)) {
       expect(verdict?.position).to.equal(await stream.head())
     })
 
+    it('takes no workspaces over from a build of another version or another log, and leaves nothing behind', async () => {
+      const options = { workspaceId: workspaceIdOf('other') }
+      const raised = { ...mirror, version: 2 }
+      const refused = async (build: BuildContext): Promise<string> => {
+        const before = await withWriter((writer) => writer.roster('counting'))
+        const failures = [rebuild, planRebuild].map(async (run) => run(build, [counting, raised], options))
+        const [done, planned] = await Promise.allSettled(failures)
+        expect(await withWriter((writer) => writer.roster('counting'))).to.deep.equal(before)
+        expect(await withWriter((writer) => writer.roster('mirror'))).to.deep.include({
+          live: 'mirror-v1-001',
+          followed: [],
+        })
+        const stored = await withWriter(async (writer) => [
+          ...(await writer.builds('counting')),
+          ...(await writer.builds('mirror')),
+        ])
+        expect(stored.map(({ index }) => index)).to.deep.equal(['counting-v1-001', 'mirror-v1-001'])
+        const reasonOf = (result: PromiseSettledResult<unknown> | undefined): string =>
+          result?.status === 'rejected' ? String(result.reason) : 'it was not refused'
+        expect(reasonOf(planned)).to.equal(reasonOf(done))
+        return reasonOf(done)
+      }
+      expect(await refused(context)).to.equal(
+        'PermanentError: rebuild workspace other (the other workspaces would be copied from mirror-v1-001, and this program folds version 2: rebuild all of mirror, or start the server, which does)',
+      )
+      expect(await refused(place.context(createMemoryStream({ partition: '0' })))).to.match(
+        /\(readers have no build of counting to copy the other workspaces from: rebuild all of it\)/,
+      )
+      const older = await rebuild(context, [{ ...counting, version: 0 }], options).catch((error: unknown) => error)
+      expect(String(older)).to.match(/copied from counting-v1-001, and this program folds version 0: start the newer/)
+      expect((await rebuild(context, [counting], options))[0]?.outcome).to.equal('moved')
+    })
+
     it('leaves an index that follows the log in peace while it is compared', async () => {
       const run = start({ stream, writer: place.writer(), projections: [counting, mirror] })
       const clock = run.clock
