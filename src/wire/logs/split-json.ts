@@ -41,7 +41,11 @@ export function splitJson(body: Uint8Array, mediaType: JsonMediaType, limits: Sp
   const single = mediaType === 'application/json' && sequence.values <= 1
   const items = single && sequence.first !== undefined ? wrapped(body, sequence.first) : undefined
   const found = items === undefined ? tally : createTally(limits.recordsPerBatchMax)
-  if (items !== undefined) eachItem(body, reader, items.start, record(body, reader, found, limits))
+  if (items !== undefined) {
+    // A reader of its own: the values of the whole body are counted.
+    const inner = createJsonReader(body)
+    eachItem(body, inner, items.start, record(body, inner, found, limits))
+  }
   return ok({
     mediaType: single ? 'application/json' : 'application/x-ndjson',
     accepted: found.accepted(),

@@ -266,6 +266,23 @@ describe('the scan of a log request', () => {
       )
     })
 
+    it('counts the values of a wrapped batch once', () => {
+      const records = Array.from({ length: 10 }, (_unused, n) => ({ n, a: [1, 2] }))
+      const values = 10 * 5
+      for (const [form, body, around] of [
+        ['an array', records, 0],
+        ['logs', { logs: records }, 2],
+        ['events', { events: records }, 2],
+        ['both, of which one counts', { logs: records, events: records }, values + 3],
+        ['a member beside them', { service: 'x', logs: records }, 3],
+      ] as const) {
+        const limits = { nodesPerRequestMax: values + around }
+        expect(scan(list(body), json, limits).records, form).to.equal(10)
+        const oneLess = { nodesPerRequestMax: values + around - 1 }
+        expect(refused(list(body), json, oneLess).code, form).to.equal('payload_too_large')
+      }
+    })
+
     it('accepts a record of any length', () => {
       const long = list({ message: 'x'.repeat(defaults.recordBytesMax * 2) })
       expect(scan(long, json).records).to.equal(1)
