@@ -22,8 +22,8 @@ export type DecodeLogsOptions = Readonly<{
 /** The fields of one record, and what its body says beside them. */
 type Found = Readonly<{ fields: JsonObject; besideNs?: bigint | undefined }>
 
-/** Digits of times that a double would round, by the record that holds them. */
-type Exact = Map<object, Readonly<{ name: string; digits: string }>>
+/** Digits of times that a double would round, by the record that holds them and by name. */
+type Exact = Map<object, Map<string, string>>
 
 /**
  * The log records of a payload that `scanLogs` made, under the content type that it gave, in order; their ordinals count
@@ -65,7 +65,10 @@ function split(payload: Uint8Array, mediaType: LogMediaType): readonly JsonRange
 /** JSON of text, with the digits of times that a double would round. */
 const parseExact = (text: string, exact: Exact): Json =>
   parseJson(text, (holder, name, digits) => {
-    if ((timeNames as readonly string[]).includes(name)) exact.set(holder, { name, digits })
+    if (!(timeNames as readonly string[]).includes(name)) return
+    const held = exact.get(holder)
+    if (held === undefined) exact.set(holder, new Map([[name, digits]]))
+    else held.set(name, digits)
   })
 
 const objects = (values: readonly Json[]): readonly Found[] => values.filter(isJsonObject).map((fields) => ({ fields }))

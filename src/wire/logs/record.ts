@@ -36,8 +36,8 @@ export type RecordContext = Readonly<{
   limits: TidyLimits
   /** The time that stands beside the fields (Fluent Bit); a time among the fields comes first. */
   besideNs?: bigint | undefined
-  /** Digits of a field that a double does not hold. */
-  exact?: Readonly<{ name: string; digits: string }> | undefined
+  /** Digits of the fields that a double does not hold, by name. */
+  exact?: ReadonlyMap<string, string> | undefined
 }>
 
 export type RecordTime = Readonly<{ timeNs: bigint; cut: string | undefined }>
@@ -46,7 +46,7 @@ export type RecordTime = Readonly<{ timeNs: bigint; cut: string | undefined }>
 export function timeOf(record: JsonObject, context: Omit<RecordContext, 'ordinal' | 'limits'>): RecordTime {
   let unusable: string | undefined
   const own = firstOf(record, times, (value, name) => {
-    const written = context.exact?.name === name ? context.exact.digits : value
+    const written = context.exact?.get(name) ?? value
     const time = name === 'timeUnixNano' ? unixNano(written) : parseTime(written)
     if (time === undefined && unusable === undefined) unusable = name
     return time

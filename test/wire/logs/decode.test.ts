@@ -122,6 +122,15 @@ describe('the decoding of log records', () => {
       expect(decode('{"date":1795240001.079262377}\n{"ts":1.000000000000001}', 'application/x-ndjson').map((r) => r.timeNs)) // prettier-ignore
         .to.deep.equal([1_795_240_001_079_262_377n, 1_000_000_000n])
     })
+    it('keeps every digit when other times beside it are as long', () => {
+      const taken = '"ts":1795240001.123456789'
+      const created = '"created":1795240001.9876543219'
+      for (const members of [`${taken},${created}`, `${created},${taken}`, `${created},"a":{${created}},${taken}`]) {
+        expect(one(`{${members},"msg":"x"}`).timeNs, members).to.equal(1_795_240_001_123_456_789n)
+      }
+      // Whose first time is none has the digits of the next.
+      expect(one(`{"time":0.${'1'.repeat(200)}e-3,${created},"msg":"x"}`).timeNs).to.equal(1_795_240_001_987_654_321n)
+    })
     it('has timeUnixNano in nanoseconds whatever its size, and 0 there for none', () => {
       expect(one({ timeUnixNano: '1795240001079262377' }).timeNs).to.equal(1_795_240_001_079_262_377n)
       expect(one('{"timeUnixNano":1795240001079262377}').timeNs).to.equal(1_795_240_001_079_262_377n)
