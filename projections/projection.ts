@@ -101,13 +101,21 @@ export type Entry<Document extends object = object> = Readonly<{
 }>
 
 /**
+ * Text whose order is that of the numbers: a letter before more than one digit says how many there are (`9`, `a10`, `a99`, `b100`).
+ */
+function sortableOrdinal(ordinal: number): string {
+  const digits = String(ordinal)
+  return digits.length === 1 ? digits : String.fromCharCode('a'.charCodeAt(0) + digits.length - 2) + digits
+}
+
+/**
  * Id of a record: its time first (16 hex digits of nanoseconds, offset so that text order is time order), then the event's
- * identity and the ordinal, so that it is found by a walk to its time and (time, id) is a total order.
+ * identity and the ordinal, so that it is found by a walk to its time and (time, id) is a total order, in which records of one
+ * request and one time stand as they stood there.
  */
 export function recordId(timeNs: bigint, identity: string, ordinal: number): DocumentId {
-  return `${BigInt.asUintN(64, timeNs + (1n << 63n))
-    .toString(16)
-    .padStart(16, '0')}-${identity}-${ordinal}`
+  const time = BigInt.asUintN(64, timeNs + (1n << 63n))
+  return `${time.toString(16).padStart(16, '0')}-${identity}-${sortableOrdinal(ordinal)}`
 }
 
 /** The time that a record's id begins with; undefined when it is not of that form. */

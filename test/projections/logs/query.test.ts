@@ -24,7 +24,7 @@ const carried = (key: Json): Json => parseJson(stringifyJson(key))
 /** A log that goes on: events folded as they come, with the heartbeat that readers go by. */
 function createGrowingLog() {
   const store = createMemoryIndexStore()
-  const index = 'logs-v3-001'
+  const index = 'logs-v4-001'
   return {
     store,
     async append(event: DecodedEvent): Promise<void> {
@@ -270,7 +270,7 @@ describe('projections/logs: what arrives later', () => {
     const { store, append } = createGrowingLog()
     await append(numbered(1, 1_000, 1))
     const { prev } = await search(store)
-    const index = 'logs-v3-001'
+    const index = 'logs-v4-001'
     // The later of two is found before the earlier, as bulk requests and files of days may be.
     await foldInto(store.writer, index, logsProjection, [[numbered(3, 30, 2)]])
     const early = await search(store, { after: carried(prev) })
