@@ -1,6 +1,6 @@
 import type { Context } from 'koa'
 import type { Directory } from '#src/directory/create-directory.ts'
-import type { Session } from '#src/directory/directory.ts'
+import type { Session, Workspace } from '#src/directory/directory.ts'
 import type { PartitionOf } from '#src/events/partition.ts'
 import type { BodyBudget } from '#src/http/body.ts'
 import { requireSession } from '#src/http/session.ts'
@@ -26,6 +26,8 @@ export type AppContext = Readonly<{
   /** The searches of the API, for pages that show them. */
   searches: Searches
   readerOf: PartitionOf<IndexReader>
+  /** The first day (`2026-11-21`) of which a workspace's usage is kept. */
+  usageKeptFrom: (workspace: Workspace) => string
 }>
 
 /** The session of a `session` route; the router has refused everybody else. */

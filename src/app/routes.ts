@@ -31,11 +31,12 @@ export type AppOptions = Readonly<{
   secret: string
   searches: AppContext['searches']
   readerOf: AppContext['readerOf']
+  usageKeptFrom: AppContext['usageKeptFrom']
 }>
 
 /** Everything under /app but the log export: pages and forms for people; scripts sign in with the same form. */
 export function createAppRoutes(options: AppOptions): Route[] {
-  const { directory, baseUrl, clock, ticks, limits, secret, searches, readerOf } = options
+  const { directory, baseUrl, clock, ticks, limits, secret, searches, readerOf, usageKeptFrom } = options
   const throttle = createSignInThrottle({
     perAddress: limits.signInsPerMinutePerAddress,
     perAccount: limits.signInsPerMinutePerAccount,
@@ -43,7 +44,7 @@ export function createAppRoutes(options: AppOptions): Route[] {
     secret,
   })
   const budget = createBodyBudget(formsInFlightBytesMax)
-  const app: AppContext = { directory, baseUrl, clock, budget, throttle, searches, readerOf }
+  const app: AppContext = { directory, baseUrl, clock, budget, throttle, searches, readerOf, usageKeptFrom }
   return [
     ...createAssetRoutes(),
     ...createSignInRoutes(app),

@@ -1,8 +1,9 @@
 import type { Context } from 'koa'
-import type { Key, WorkspacePlan } from '#src/directory/directory.ts'
+import type { Key, Workspace, WorkspacePlan } from '#src/directory/directory.ts'
 import { refusal, type Refusal } from '#src/events/refusal.ts'
 import type { Route } from '#src/http/route.ts'
 import { present } from '#src/lib/assert.ts'
+import { dayOf } from '#src/lib/day.ts'
 import { monthOf, readRefusals, readUsage, type RefusalDocument, type Usage } from '#projections/allowance/query.ts'
 import { formatMinute, inWords, sendSessionPage, sessionHere, type AppContext } from './context.ts'
 import { html, type Html } from './html.ts'
@@ -41,9 +42,20 @@ const cells = (first: Html | string, values: readonly (string | number | Html)[]
     ${values.map((value) => html`<td>${typeof value === 'number' ? inWords(value) : value}</td>`)}
   </tr>`
 
+/** How much of a month is still counted. */
+type Kept = 'all' | 'some' | 'none'
+
+/** What was counted before the first day kept is gone; before there was the workspace, nothing was. */
+function keptOf({ month, resetsAt }: Usage, { createdAt }: Workspace, keptFrom: string): Kept {
+  const [first, last, created] = [`${month}-01`, dayOf(resetsAt - 1), dayOf(createdAt)]
+  if (keptFrom <= first || keptFrom <= created || created > last) return 'all'
+  return keptFrom > last ? 'none' : 'some'
+}
+
 /** What is used of the allowance. */
-function usedPart({ spans, spanBytes }: Usage, { spansPerMonth: limit }: WorkspacePlan): Html {
+function usedPart({ spans, spanBytes }: Usage, { spansPerMonth: limit }: WorkspacePlan, kept: Kept): Html {
   const bytes = `${inWords(spanBytes)} bytes of span data`
+  if (kept !== 'all') return html`<p><strong>${inWords(spans)}</strong> spans, ${bytes}.</p>`
   if (limit === null) return html`<p><strong>${inWords(spans)}</strong> spans without a limit, ${bytes}.</p>`
   const percent = limit === 0 ? 100 : (spans / limit) * 100
   return html`<p>
@@ -122,33 +134,42 @@ function monthAsked(ctx: Context, nowMs: number): string | undefined {
   return /^\d{4}-(?:0[1-9]|1[0-2])$/.test(asked) ? asked : undefined
 }
 
+/** What was used and refused in a month, as far as that is kept. */
+async function monthPart(app: AppContext, workspace: Workspace, month: string): Promise<Html> {
+  const reader = app.readerOf(workspace.id)
+  const usage = await readUsage(reader, workspace.id, month)
+  const keptFrom = app.usageKeptFrom(workspace)
+  const kept = keptOf(usage, workspace, keptFrom)
+  if (kept === 'none') return html`<p class="notice">The counts of this month are no longer kept.</p>`
+  const refusals = await readRefusals(reader, workspace.id, { from: `${month}-01`, to: dayOf(usage.resetsAt - 1) })
+  const keyOf = (id: string | null): Html => {
+    const key = id === null ? undefined : app.directory.key(id)
+    return keyName(key?.workspaceId === workspace.id ? key : undefined, id)
+  }
+  const nowMs = app.clock()
+  const isCurrent = month === monthOf(nowMs) && kept === 'all'
+  const counts = ['Spans', 'Logs', 'Browser events'] as const
+  return html`${usage.progress === undefined ? html`<p class="notice">Nothing is counted yet.</p>` : html``}
+  ${kept === 'all' ? html`` : html`<p class="notice">Counted from ${keptFrom} on; earlier days are no longer kept.</p>`}
+  ${usedPart(usage, workspace.plan, kept)}
+  ${isCurrent ? forecastPart(usage, workspace.plan, nowMs) : html``}${besidePart(usage)}
+  ${table('Refused', ['Day', 'Key', 'Why', 'How many'], refusalRows(refusals, keyOf))}
+  ${refusals.length < refusalsMax ? html`` : html`<p class="note">Only the newest 1,000 lines are shown.</p>`}
+  ${table('By day', ['Day', ...counts, 'Refused', 'Bytes'], dayRows(usage))}
+  ${table('By service', ['Service', ...counts], serviceRows(usage))}
+  ${table('By key', ['Key', ...counts, 'Refused', 'Bytes'], keyRows(usage, keyOf))}`
+}
+
 async function sendUsage(ctx: Context, app: AppContext): Promise<Refusal | void> {
   const { workspaceId } = sessionHere(ctx)
   const workspace = present(app.directory.workspace(workspaceId), 'a session has a workspace')
-  const nowMs = app.clock()
-  const month = monthAsked(ctx, nowMs)
+  const month = monthAsked(ctx, app.clock())
   if (month === undefined) return refusal('invalid_parameter', 'A month looks like 2026-11.')
-  const reader = app.readerOf(workspaceId)
-  const usage = await readUsage(reader, workspaceId, month)
-  const last = new Date(usage.resetsAt - 1).toISOString().slice(0, 10)
-  const refusals = await readRefusals(reader, workspaceId, { from: `${month}-01`, to: last })
-  const keyOf = (id: string | null): Html => {
-    const key = id === null ? undefined : app.directory.key(id)
-    return keyName(key?.workspaceId === workspaceId ? key : undefined, id)
-  }
-  const counts = ['Spans', 'Logs', 'Browser events'] as const
   const body = html`<form class="row" method="get" action="${path}">
       <label>Month (UTC) <input name="month" type="month" value="${month}" required /></label>
       <button type="submit">Show</button>
     </form>
-    ${usage.progress === undefined ? html`<p class="notice">Nothing is counted yet.</p>` : html``}
-    ${usedPart(usage, workspace.plan)}
-    ${month === monthOf(nowMs) ? forecastPart(usage, workspace.plan, nowMs) : html``}${besidePart(usage)}
-    ${table('Refused', ['Day', 'Key', 'Why', 'How many'], refusalRows(refusals, keyOf))}
-    ${refusals.length < refusalsMax ? html`` : html`<p class="note">Only the newest 1,000 lines are shown.</p>`}
-    ${table('By day', ['Day', ...counts, 'Refused', 'Bytes'], dayRows(usage))}
-    ${table('By service', ['Service', ...counts], serviceRows(usage))}
-    ${table('By key', ['Key', ...counts, 'Refused', 'Bytes'], keyRows(usage, keyOf))}`
+    ${await monthPart(app, workspace, month)}`
   return sendSessionPage(ctx, app, { title: 'Usage', body })
 }
 

@@ -1,10 +1,13 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { createSecureContext } from 'node:tls'
+import { allowanceProjection } from '#projections/allowance/fold.ts'
 import { createAppRoutes } from '#src/app/routes.ts'
 import { ConfigError, limits, type Config } from '#src/config.ts'
 import type { Key } from '#src/directory/directory.ts'
+import { keepingOf } from '#src/directory/plans.ts'
 import { createSessionStore } from '#src/directory/session-store.ts'
+import { firstDayKept } from '#src/events/retention.ts'
 import { partitionOf } from '#src/events/partition.ts'
 import { createHttpApp } from '#src/http/app.ts'
 import type { Route } from '#src/http/route.ts'
@@ -72,6 +75,7 @@ function queryRoutes(config: Config, { clock, secrets, directory, readers }: Eng
       secret: secrets.pepper,
       searches,
       readerOf,
+      usageKeptFrom: (workspace) => firstDayKept(keepingOf(workspace), clock(), allowanceProjection.keptDaysMin),
     }),
   ]
 }

@@ -4,12 +4,15 @@ import type { AddressInfo } from 'node:net'
 import { setTimeout } from 'node:timers/promises'
 import { createAppRoutes, type AppOptions } from '#src/app/routes.ts'
 import type { Directory } from '#src/directory/create-directory.ts'
+import { keepingOf } from '#src/directory/plans.ts'
 import { createSessionStore } from '#src/directory/session-store.ts'
+import { firstDayKept } from '#src/events/retention.ts'
 import { createHttpApp } from '#src/http/app.ts'
 import { createSessionMiddleware, sessionOf } from '#src/http/session.ts'
 import { limits as allLimits } from '#src/config.ts'
 import { createCursors } from '#src/query/cursor.ts'
 import { createSearches } from '#src/query/searches.ts'
+import { allowanceProjection } from '#projections/allowance/fold.ts'
 import type { IndexReader } from '#projections/index-store.ts'
 import type { DecodedEvent } from '#projections/projection.ts'
 import { projections } from '#projections/registry.ts'
@@ -51,6 +54,7 @@ export async function openSite(options: Options = {}): Promise<Site> {
         limits: { signInsPerMinutePerAccount: perMinute, signInsPerMinutePerAddress: 2 * perMinute },
         searches,
         readerOf,
+        usageKeptFrom: (workspace) => firstDayKept(keepingOf(workspace), clock(), allowanceProjection.keptDaysMin),
       }),
       {
         method: 'GET',

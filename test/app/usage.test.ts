@@ -84,6 +84,36 @@ describe('usage page', () => {
     }
   })
 
+  it('says from which day on a month is counted whose first days are no longer kept', async () => {
+    await site.index(received(1, { spans: 77 }, { receivedAt: Date.UTC(2026, 10, 25) }))
+    const open = async (month: string): Promise<string> => {
+      await browser.post('/app/sign-in', { email, password })
+      return (await browser.get(`/app/usage?month=${month}`)).text
+    }
+    site.clock.advance(Date.UTC(2026, 11, 29, 23) - noon)
+    expect(await open('2026-11'), 'since there is the workspace')
+      .to.include('<strong>77</strong> spans of 50,000 (0.2 %)')
+      .and.not.include('kept')
+    site.clock.advance(2 * 3_600_000)
+    expect(await open('2026-11'))
+      .to.include('Counted from 2026-11-22 on; earlier days are no longer kept.')
+      .and.include('<strong>77</strong> spans,')
+      .and.not.include('of 50,000')
+    expect(await open('2026-12'))
+      .to.include('of 50,000')
+      .and.not.include('kept')
+    expect(await open('2026-10'), 'before there was the workspace')
+      .to.include('of 50,000')
+      .and.not.include('kept')
+    site.clock.advance(8 * day)
+    expect(await open('2026-11')).to.include('Counted from 2026-11-30 on')
+    site.clock.advance(day)
+    expect(await open('2026-11'))
+      .to.include('The counts of this month are no longer kept.')
+      .and.not.include('spans of')
+      .and.not.include('spans,')
+  })
+
   it('shows no other workspace’s', async () => {
     const { workspace: other } = await createPerson(site.directory, 'eve@other.example', 'Other')
     await site.index(received(1, { spans: 4_321 }, { workspace: other.id, keyId: 'k-of-other' }))
