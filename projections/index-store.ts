@@ -27,6 +27,7 @@ export const isFolded = ({ at }: Pick<Heartbeat, 'at'>, nowMs: number): boolean 
  * `candidate`: the projector folds it, and readers move to it when it stands where the live one does. `kept`: readers used it;
  * it is folded on, so that they can go back, until then (ms; without: until somebody says otherwise). `dropped`: it goes as soon as
  * who folds it has let go. `heldSinceMs`: since when the log is not cut because the build, which nobody folds, has not had its beginning.
+ * `keeps`: a build that is kept without a limit once readers have left it, with whichever build they then use.
  */
 export type FollowedBuild = Readonly<{
   index: IndexName
@@ -34,6 +35,7 @@ export type FollowedBuild = Readonly<{
   untilMs?: number
   workspaceId?: WorkspaceId
   heldSinceMs?: number
+  keeps?: IndexName
 }>
 
 /** Which builds of a projection are folded, and which of them readers use. `revision` grows with each change, from 0. */

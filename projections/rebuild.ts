@@ -204,11 +204,20 @@ async function catchUp(context: BuildContext, builds: readonly Begun[], options:
 }
 
 /** All at once: the projector then catches up with them together. */
-async function nominateAll({ index: place }: BuildContext, builds: readonly Begun[], verdicts: readonly Verdict[]) {
+async function nominateAll(
+  { index: place }: BuildContext,
+  builds: readonly Begun[],
+  verdicts: readonly Verdict[],
+  { keep = false }: RebuildOptions,
+): Promise<void> {
   const writer = place.writer()
   try {
-    for (const [at, { projection, index }] of builds.entries()) {
-      if (verdicts[at]?.equal === true) await changeRoster(writer, projection, nominate(index))
+    for (const [at, { projection, index, former }] of builds.entries()) {
+      if (verdicts[at]?.equal !== true) continue
+      const keeps = keep ? former : undefined
+      // Readers may have left it already, for another build than this.
+      if (keeps !== undefined) await changeRoster(writer, projection, keepOn(keeps))
+      await changeRoster(writer, projection, nominate(index, keeps))
     }
   } finally {
     await writer.close()
@@ -230,6 +239,7 @@ async function finish(
       return { ...report, outcome: 'different' }
     }
     const outcome = await moveReaders(context, writer, fold, index)
+    // Where a program that does not know of `keeps` has moved them.
     if (keep && former !== undefined) await changeRoster(writer, projection, keepOn(former))
     return { ...report, outcome }
   } finally {
@@ -275,7 +285,7 @@ async function rebuildLocked(
   const verdicts = await verify(context, builds, { ...pace, ...of, onProgress: tell })
   await catchUp(context, builds, options)
   onProgress({ phase: 'move', position: until, from: 0, until })
-  await nominateAll(context, builds, verdicts)
+  await nominateAll(context, builds, verdicts, options)
   const done: Rebuilt[] = []
   for (const [at, build] of builds.entries()) {
     done.push(await finish(context, build, present(verdicts[at], 'a verdict for each build'), options))

@@ -26,13 +26,14 @@ export const begin =
     return { ...roster, followed: [...without(roster, index), { index, as: 'building', ...of }] }
   }
 
-/** A build that readers shall move to; at once where they have none. */
+/** A build that readers shall move to; at once where they have none. `keeps`: the one they leave is then kept until somebody gives it up. */
 export const nominate =
-  (index: IndexName): Change =>
+  (index: IndexName, keeps?: IndexName): Change =>
   (roster) => {
     if (roster.live === index || followedAs(roster, index) === 'candidate') return undefined
     if (roster.live === undefined) return { ...roster, live: index, followed: without(roster, index) }
-    return { ...roster, followed: [...without(roster, index), { index, as: 'candidate' }] }
+    const candidate: FollowedBuild = { index, as: 'candidate', ...(keeps === undefined ? {} : { keeps }) }
+    return { ...roster, followed: [...without(roster, index), candidate] }
   }
 
 /** A build that a projector has chosen, as `nominate`; not one that a rebuild has begun meanwhile under that name. */
@@ -46,8 +47,8 @@ const noLonger = (build: FollowedBuild): FollowedBuild =>
   build.as === 'kept' && build.untilMs !== undefined ? { index: build.index, as: 'dropped' } : build
 
 /**
- * Readers move from a build to this one, unless they have gone elsewhere meanwhile; the one they used is kept until then, one that was
- * kept so before goes.
+ * Readers move from a build to this one, unless they have gone elsewhere meanwhile; the one they used is kept until then, or without a
+ * limit where a build that is followed says so; one that was kept until some time before goes.
  */
 export const promoteTo =
   (index: IndexName, from: IndexName | undefined, keptUntilMs: number): Change =>
@@ -55,8 +56,10 @@ export const promoteTo =
     const { live } = roster
     if (live === index || live !== from) return undefined
     const others = without(roster, index).map(noLonger)
-    const kept: readonly FollowedBuild[] = live === undefined ? [] : [{ index: live, as: 'kept', untilMs: keptUntilMs }]
-    return { ...roster, live: index, followed: [...others, ...kept] }
+    if (live === undefined) return { ...roster, live: index, followed: others }
+    const isKeptOn = roster.followed.some(({ keeps }) => keeps === live)
+    const kept: FollowedBuild = { index: live, as: 'kept', ...(isKeptOn ? {} : { untilMs: keptUntilMs }) }
+    return { ...roster, live: index, followed: [...others, kept] }
   }
 
 /** Nobody folds the build any more, and it goes. The live one stays. */
@@ -70,10 +73,12 @@ export const giveUp =
 /** The kept build stays until somebody gives it up. */
 export const keepOn =
   (index: IndexName): Change =>
-  (roster) =>
-    followedAs(roster, index) === 'kept'
-      ? { ...roster, followed: [...without(roster, index), { index, as: 'kept' }] }
-      : undefined
+  (roster) => {
+    const kept = followedBuild(roster, index)
+    if (kept?.as !== 'kept' || kept.untilMs === undefined) return undefined
+    // In its place: the last that is kept is where readers came from.
+    return { ...roster, followed: roster.followed.map((one) => (one === kept ? { index, as: 'kept' } : one)) }
+  }
 
 /** The build is not followed any more. */
 export const forget =

@@ -39,7 +39,7 @@ export function buildClauses(given: () => OpenIndexStore): void {
       await writer().open(second, fixture, epoch)
       const before = await writer().roster('fixture')
       expect(before).to.deep.include({ live: index, followed: [] })
-      const followed = [{ index: second, as: 'candidate' }] as const
+      const followed = [{ index: second, as: 'candidate', keeps: index }] as const
       expect(await writer().changeRoster('fixture', { ...before, followed })).to.equal(true)
       expect(await writer().changeRoster('fixture', { ...before, live: second })).to.equal(false)
       const after = await writer().roster('fixture')

@@ -1,54 +1,19 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { expect } from 'chai'
 import type { BuildContext } from '#projections/build-place.ts'
 import type { Decoders } from '#projections/decoded-event.ts'
-import type { IndexReader, IndexWriter } from '#projections/index-store.ts'
+import type { IndexWriter } from '#projections/index-store.ts'
 import { dropBuild, rollBack } from '#projections/move-readers.ts'
 import { planRebuild, rebuild, type RebuildOptions, type RebuildProgress } from '#projections/rebuild.ts'
 import { begin, changeRoster, holding } from '#projections/roster.ts'
-import { createMemoryIndexStore } from '#projections/stores/memory/store.ts'
-import { createSqliteIndexReader } from '#projections/stores/sqlite/reader.ts'
-import { createSqliteIndexWriter } from '#projections/stores/sqlite/writer.ts'
 import { liveBuilds, verify, type Verdict } from '#projections/verify.ts'
 import { createMemoryStream } from '#streams/memory/stream.ts'
 import type { Stream } from '#streams/stream.ts'
 import { workspaceIdOf } from '#src/events/workspace-id.ts'
 import { TransientError } from '#src/lib/failure.ts'
-import { memoryContext, sqliteContext } from '#test/support/build-context.ts'
+import { buildPlaces, withWriterOf, type Place } from '#test/support/build-places.ts'
 import { counting, lineDecoders, mirror } from '#test/support/line-projections.ts'
 import { atHead, start, totals } from '#test/support/projector-run.ts'
 import { appendRandom, foldLive, workspaces } from '#test/support/random-log.ts'
-
-type Place = Readonly<{
-  context: (stream: Stream, workers?: number, decoders?: Decoders) => BuildContext
-  writer: () => IndexWriter
-  reader: () => IndexReader
-  remove: () => void
-}>
-
-const places: Readonly<Record<string, () => Place>> = {
-  memory: () => {
-    const store = createMemoryIndexStore()
-    return {
-      context: (stream, workers = 2, decoders = lineDecoders) => memoryContext({ stream, workers, decoders }, store),
-      writer: () => store.writer,
-      reader: () => store.reader,
-      remove: () => {},
-    }
-  },
-  sqlite: () => {
-    const folder = mkdtempSync(join(tmpdir(), 'throughline-rebuild-'))
-    const limits = { indexFilesOpenMax: 8, patternExpansionsMax: 1_000 }
-    return {
-      context: (stream, workers = 2, decoders = lineDecoders) => sqliteContext({ stream, workers, decoders }, folder),
-      writer: () => createSqliteIndexWriter({ folder, limits }),
-      reader: () => createSqliteIndexReader({ folder, limits }),
-      remove: () => rmSync(folder, { recursive: true }),
-    }
-  },
-}
 
 const all = ['counting', 'mirror']
 const summary = ({ projection, equal, workspaces: of }: Verdict) => [
@@ -57,7 +22,7 @@ const summary = ({ projection, equal, workspaces: of }: Verdict) => [
   of.map(({ workspaceId }) => workspaceId as string).toSorted(),
 ]
 
-for (const [name, create] of Object.entries(places)) {
+for (const [name, create] of Object.entries(buildPlaces)) {
   describe(`rebuild and verify, ${name}`, () => {
     let stream: Stream
     let place: Place
@@ -71,14 +36,7 @@ for (const [name, create] of Object.entries(places)) {
     })
     afterEach(() => place.remove())
 
-    const withWriter = async <T>(task: (writer: IndexWriter) => Promise<T>): Promise<T> => {
-      const writer = place.writer()
-      try {
-        return await task(writer)
-      } finally {
-        await writer.close()
-      }
-    }
+    const withWriter = <T>(task: (writer: IndexWriter) => Promise<T>): Promise<T> => withWriterOf(place, task)
     const live = (projection = 'counting') => withWriter((writer) => writer.live(projection))
     const names = () => withWriter(async (writer) => (await writer.builds('counting')).map(({ index }) => index))
 
@@ -125,12 +83,6 @@ for (const [name, create] of Object.entries(places)) {
       expect(followed).to.have.length(1)
       expect(followed[0]).to.include({ index: 'counting-v1-001', as: 'kept' })
       expect(followed[0]?.untilMs).to.be.closeTo(Date.now() + 86_400_000, 60_000)
-    })
-
-    it('keeps the former build without a limit when asked to', async () => {
-      await rebuild(context, [counting], { keep: true })
-      const { followed } = await withWriter((writer) => writer.roster('counting'))
-      expect(followed).to.deep.equal([{ index: 'counting-v1-001', as: 'kept' }])
     })
 
     for (const workers of [1, 3]) {

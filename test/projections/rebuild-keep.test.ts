@@ -1,0 +1,112 @@
+import { expect } from 'chai'
+import type { BuildContext } from '#projections/build-place.ts'
+import type { IndexWriter } from '#projections/index-store.ts'
+import { rebuild } from '#projections/rebuild.ts'
+import { changeRoster, nominate, promoteTo } from '#projections/roster.ts'
+import { withSeenEvents } from '#projections/seen-events.ts'
+import { createMemoryStream } from '#streams/memory/stream.ts'
+import type { Stream } from '#streams/stream.ts'
+import { buildPlaces, withWriterOf, type Place } from '#test/support/build-places.ts'
+import { counting, lineDecoders, mirror } from '#test/support/line-projections.ts'
+import { atHead, start } from '#test/support/projector-run.ts'
+import { appendRandom, foldLive } from '#test/support/random-log.ts'
+
+for (const [name, create] of Object.entries(buildPlaces)) {
+  describe(`rebuild --keep, ${name}, keeps the former build without a limit`, () => {
+    let stream: Stream
+    let place: Place
+    let context: BuildContext
+    beforeEach(async () => {
+      stream = createMemoryStream({ partition: '0' })
+      place = create()
+      context = place.context(stream)
+      await appendRandom(stream, 1, 30)
+      await foldLive(context)
+    })
+    afterEach(() => place.remove())
+
+    const withWriter = <T>(task: (writer: IndexWriter) => Promise<T>): Promise<T> => withWriterOf(place, task)
+    const live = () => withWriter((writer) => writer.live('counting'))
+
+    it('of each projection', async () => {
+      await rebuild(context, [counting], { keep: true })
+      const { followed } = await withWriter((writer) => writer.roster('counting'))
+      expect(followed).to.deep.equal([{ index: 'counting-v1-001', as: 'kept' }])
+    })
+
+    it('also where readers move only when a server has started', async () => {
+      const raised = { ...counting, version: 2 }
+      const head = await stream.head()
+      await withWriter(async (writer) => {
+        await writer.open('counting-v1-001', withSeenEvents(counting), stream.epoch)
+        const now = Date.now() + 60_000
+        await writer.heartbeat('counting-v1-001', { position: head, head, at: now, caughtUpAt: now })
+      })
+      const later = place.context(stream, 2, lineDecoders, [raised, mirror])
+      // The first to move readers is another than the one that keeps.
+      for (const keep of [false, true]) {
+        const [done] = await rebuild(later, [raised], { keep })
+        expect(done).to.include({ former: 'counting-v1-001', outcome: 'waits' })
+      }
+      expect(await live()).to.equal('counting-v1-001')
+      const moved = Promise.withResolvers<void>()
+      const writer = place.writer()
+      const changing: IndexWriter = {
+        ...writer,
+        async changeRoster(projection, roster) {
+          const changed = await writer.changeRoster(projection, roster)
+          if (roster.live === 'counting-v2-002') moved.resolve()
+          return changed
+        },
+      }
+      const run = start({ stream, writer: changing, projections: [raised, mirror] })
+      await run.until(await atHead(stream))
+      run.tick()
+      await moved.promise
+      const { followed } = await writer.roster('counting')
+      expect(followed).to.deep.equal([
+        { index: 'counting-v1-001', as: 'kept' },
+        { index: 'counting-v2-001', as: 'kept', untilMs: followed[1]?.untilMs },
+      ])
+      expect(followed[1]?.untilMs).to.be.a('number')
+      await run.stop()
+      await writer.close()
+    })
+
+    it('also where a program that does not know of that moves readers', async () => {
+      const writer = (): IndexWriter => {
+        const made = place.writer()
+        const changeRoster: IndexWriter['changeRoster'] = (projection, roster) => {
+          const followed = roster.followed.map(({ keeps, ...build }) => (keeps === undefined ? build : { ...build }))
+          return made.changeRoster(projection, { ...roster, followed })
+        }
+        return { ...made, changeRoster }
+      }
+      const [done] = await rebuild({ ...context, index: { ...context.index, writer } }, [counting], { keep: true })
+      expect(done?.outcome).to.equal('moved')
+      const { followed } = await withWriter((other) => other.roster('counting'))
+      expect(followed).to.deep.equal([{ index: 'counting-v1-001', as: 'kept' }])
+    })
+
+    it('also where readers have left it for another meanwhile', async () => {
+      const other = 'counting-v1-002'
+      await withWriter(async (writer) => {
+        await writer.open(other, withSeenEvents(counting), stream.epoch)
+        await changeRoster(writer, 'counting', nominate(other))
+      })
+      const fold: BuildContext['index']['fold'] = async (...given) => {
+        const move = promoteTo(other, 'counting-v1-001', Date.now() + 60_000)
+        await withWriter((writer) => changeRoster(writer, 'counting', move))
+        return context.index.fold(...given)
+      }
+      const [done] = await rebuild({ ...context, index: { ...context.index, fold } }, [counting], { keep: true })
+      expect(done).to.include({ former: 'counting-v1-001', index: 'counting-v1-003', outcome: 'moved' })
+      const { followed } = await withWriter((writer) => writer.roster('counting'))
+      expect(followed.map(({ index, as }) => [index, as])).to.deep.equal([
+        ['counting-v1-001', 'kept'],
+        [other, 'kept'],
+      ])
+      expect(followed[0]).not.to.have.property('untilMs')
+    })
+  })
+}
