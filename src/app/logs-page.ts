@@ -75,8 +75,11 @@ function tailOf(asked: Asked, answer: LogSearchAnswer): Tail | undefined {
   const { conditions, cursors } = asked
   const isNewest = cursors.length === 0 && conditions.get('order') !== 'asc'
   if (!isNewest || conditions.has('to') || conditions.has('around')) return undefined
-  return { address: `${path}/rows?${searchOf(asked, { limit })}`, cursor: answer.prev_cursor }
+  return { address: `${path}/rows?${searchOf(asked, {})}`, cursor: answer.prev_cursor }
 }
+
+const followButton = html`<button type="button" data-tail-button hidden aria-pressed="false">Follow</button>
+  <span class="note" role="status" data-tail-words></span>`
 
 function exportLinks({ conditions }: Asked): Html {
   if (conditions.has('around')) return html``
@@ -107,8 +110,7 @@ function resultsOf(asked: Asked, answer: LogSearchAnswer, nowMs: number): Html {
     ${facetRow({ path, conditions, groups: facetGroups, facets: answer.facets, noun: 'records' })}
     <p class="row">
       ${count === undefined ? html`` : html`<strong>${counted(count, 'record')}</strong>`}
-      ${tail === undefined ? html`` : html`<button type="button" data-tail-button hidden aria-pressed="false">Follow</button>`}
-      ${exportLinks(asked)}
+      ${tail === undefined ? html`` : followButton} ${exportLinks(asked)}
     </p>
     ${logs.length === 0 ? nothingFits(path, asked, 'log record') : html``}
     ${logTable(logs, linksOf(asked, answer, nowMs), tail)} ${pager(path, asked, answer.next_cursor)}`
@@ -134,14 +136,16 @@ async function sendLogs(ctx: Context, app: AppContext): Promise<void> {
   await sendSessionPage(ctx, app, { title: 'Logs', about: asked.conditions.get('q') ?? '', body, script: tailScript })
 }
 
-/** What has arrived since a cursor, for the script that follows: rows ready to be shown, and the next cursor. */
+/** What has arrived since a cursor, for the script that follows: rows ready to be shown, the next cursor, and whether to go on at once. */
 async function sendRows(ctx: Context, app: AppContext): Promise<Refusal | void> {
-  const result = await app.searches.logs(sessionHere(ctx).workspaceId, ctx.querystring)
+  const asked = readAsked(ctx)
+  const result = await app.searches.logs(sessionHere(ctx).workspaceId, searchOf(asked, { limit }))
   if (!result.ok) return result.error
   const { logs, prev_cursor: cursor } = result.value
-  const links = linksOf(readAsked(ctx), result.value, app.clock())
+  const links = linksOf(asked, result.value, app.clock())
   ctx.set('Cache-Control', 'no-store')
-  ctx.body = { cursor, rows: logs.length === 0 ? '' : logRows(logs, links).markup }
+  const more = logs.length === Number(limit)
+  ctx.body = { cursor, rows: logs.length === 0 ? '' : logRows(logs, links).markup, more }
 }
 
 /** Log search as a page, and its live tail. */

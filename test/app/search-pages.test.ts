@@ -116,6 +116,26 @@ describe('search pages', () => {
       expect((await rowsAfter(late.cursor)).rows).to.equal('')
     })
 
+    it('that arrive later by the hundreds say that there is more to ask for at once', async () => {
+      await site.index(logs(1, { message: 'early' }))
+      const { text } = await browser.get('/app/logs?q=line')
+      const [, address = '', start = ''] = /data-tail="([^"]*)" data-cursor="([^"]*)"/.exec(text) ?? []
+      await site.index(logs(2, ...Array.from({ length: 230 }, (_, n) => ({ message: `line ${n}` }))))
+      const answers: unknown[] = []
+      for (let cursor = start; answers.length < 4;) {
+        const answer = await browser.get(`${address.replaceAll('&amp;', '&')}&cursor=${encodeURIComponent(cursor)}`)
+        const { more, rows, ...next } = JSON.parse(answer.text) as { cursor: string; rows: string; more: boolean }
+        answers.push([rows.split('<tr').length - 1, more])
+        ;({ cursor } = next)
+      }
+      expect(answers).to.deep.equal([
+        [100, true],
+        [100, true],
+        [30, false],
+        [0, false],
+      ])
+    })
+
     it('can be followed only where the newest are shown', async () => {
       await site.index(logs(1, { message: 'one' }))
       for (const search of ['order=asc', 'to=now', 'from=-1d&to=2026-11-22T00:00:00Z']) {

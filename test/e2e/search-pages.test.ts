@@ -85,6 +85,74 @@ describe('search pages in a browser', () => {
     await tab.getByRole('button', { name: 'Stop following' }).click()
   })
 
+  it('follow what arrives faster than one answer holds, without a pause', async () => {
+    await tab.goto('/app/logs?service=busy')
+    const asked: number[] = []
+    const said: string[] = []
+    await tab.route('**/app/logs/rows?*', async (route) => {
+      asked.push(Date.now())
+      said.push((await tab.locator('[data-tail-words]').textContent()) ?? '')
+      const isMore = asked.length < 10
+      await route.fulfill({ json: { cursor: 'c', rows: '', more: isMore } })
+    })
+    await tab.getByRole('button', { name: 'Follow' }).click()
+    while (asked.length < 11) await tab.waitForRequest('**/app/logs/rows?*')
+    await tab.getByRole('button', { name: 'Stop following' }).click()
+    await tab.unroute('**/app/logs/rows?*')
+    const between = (one: number, other: number): number => (asked[other] ?? 0) - (asked[one] ?? 0)
+    expect(between(0, 9), 'nine pauses would be 18 s').to.be.below(18_000)
+    expect(between(9, 10)).to.be.at.least(1_990)
+    expect(said.slice(0, 11).map((words) => words.startsWith('Catching up'))).to.deep.equal([
+      false,
+      ...Array.from({ length: 9 }, () => true),
+      false,
+    ])
+  })
+
+  it('follow once, however often it is stopped and begun while an answer is awaited', async () => {
+    await tab.goto('/app/logs?service=twice')
+    await sendLogs({ message: 'only once', service: 'twice' })
+    const open: Promise<void>[] = []
+    let letGo = (): void => undefined
+    const held = new Promise<void>((resolve) => (letGo = resolve))
+    await tab.route('**/app/logs/rows?*', async (route) => {
+      const isHeld = open.length < 3
+      const answered = (isHeld ? held : Promise.resolve()).then(() => route.continue()).catch(() => undefined)
+      open.push(answered)
+      await answered
+    })
+    for (const name of ['Follow', 'Stop following', 'Follow', 'Stop following', 'Follow']) {
+      const asked = name === 'Follow' ? tab.waitForRequest('**/app/logs/rows?*') : undefined
+      await tab.getByRole('button', { name, exact: true }).click()
+      await asked
+    }
+    letGo()
+    await tab.locator('summary', { hasText: 'only once' }).first().waitFor()
+    while (open.length < 4) await tab.waitForRequest('**/app/logs/rows?*')
+    await Promise.all(open)
+    await tab.unroute('**/app/logs/rows?*')
+    expect(await tab.locator('tbody[data-tail] > tr').count()).to.equal(1)
+    await tab.getByRole('button', { name: 'Stop following' }).click()
+  })
+
+  it('say why they follow no longer', async () => {
+    const storageState = await tab.context().storageState()
+    const page = await openTab(browser, { baseURL: server.baseUrl, storageState })
+    await page.goto('/app/logs')
+    const ends = [
+      [401, 'Following has ended: you are signed out. Load the page again.'],
+      [400, 'Following has ended: the search is no longer answered. Load the page again.'],
+    ] as const
+    for (const [status, words] of ends) {
+      await page.route('**/app/logs/rows?*', (route) => route.fulfill({ status, json: {} }))
+      await page.getByRole('button', { name: 'Follow', exact: true }).click()
+      await page.getByText(words).waitFor()
+      await page.getByRole('button', { name: 'Follow', exact: true }).waitFor()
+      await page.unroute('**/app/logs/rows?*')
+    }
+    await page.context().close()
+  })
+
   it('show hostile messages and names as the text they are', async () => {
     const now = `${Date.now()}000000`
     const resource = { attributes: [{ key: 'service.name', value: { stringValue: attack } }] }

@@ -1,10 +1,13 @@
 // Follows a log search by arrival: asks for what has come since, and puts it above what is shown.
 const place = document.querySelector('[data-tail]')
 const button = document.querySelector('[data-tail-button]')
+const words = document.querySelector('[data-tail-words]')
 const pollMs = 2_000
 const rowsMax = 1_000
 let cursor = place?.dataset.cursor ?? ''
 let timer
+// Of the start that is in force: what an earlier one still waits for is given up, or its rows would come twice.
+let following
 
 function add(rows) {
   const template = document.createElement('template')
@@ -14,34 +17,48 @@ function add(rows) {
   while (place.rows.length > rowsMax) place.deleteRow(-1)
 }
 
-async function poll() {
+function say(text) {
+  if (words.textContent !== text) words.textContent = text
+}
+
+async function poll(signal) {
+  let waitMs = pollMs
   try {
-    const response = await fetch(`${place.dataset.tail}&cursor=${encodeURIComponent(cursor)}`)
+    const response = await fetch(`${place.dataset.tail}&cursor=${encodeURIComponent(cursor)}`, { signal })
     if (response.ok) {
       const arrived = await response.json()
       cursor = arrived.cursor
       if (arrived.rows !== '') add(arrived.rows)
-    } else if (response.status < 429) return stop()
+      if (arrived.more) waitMs = 0
+      say(arrived.more ? 'Catching up: more has arrived than one answer holds.' : '')
+    } else if (response.status < 429) {
+      const why = response.status === 401 ? 'you are signed out' : 'the search is no longer answered'
+      return stop(`Following has ended: ${why}. Load the page again.`)
+    }
   } catch {
     // The server or the network is away for a moment: the next turn asks for all that has come since.
   }
-  if (timer !== undefined) timer = setTimeout(() => void poll(), pollMs)
+  if (!signal.aborted) timer = setTimeout(() => void poll(signal), waitMs)
 }
 
 function start() {
   button.textContent = 'Stop following'
   button.setAttribute('aria-pressed', 'true')
-  timer = setTimeout(() => void poll(), 0)
+  say('')
+  following = new AbortController()
+  void poll(following.signal)
 }
 
-function stop() {
+function stop(why) {
   clearTimeout(timer)
-  timer = undefined
+  following.abort()
+  following = undefined
   button.textContent = 'Follow'
   button.setAttribute('aria-pressed', 'false')
+  say(why)
 }
 
 if (place !== null && button !== null) {
   button.hidden = false
-  button.addEventListener('click', () => (timer === undefined ? start() : stop()))
+  button.addEventListener('click', () => (following === undefined ? start() : stop('')))
 }
