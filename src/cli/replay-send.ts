@@ -3,6 +3,7 @@ import { gzipSync } from 'node:zlib'
 import { openPayload } from '#src/events/codec.ts'
 import type { EventType, RecordedEvent } from '#src/events/envelope.ts'
 import { PermanentError, TransientError } from '#src/lib/failure.ts'
+import { rejectedOf, type Rejected } from './replay-answer.ts'
 import { UsageError } from './verb.ts'
 
 /** Where events of a type are sent, and which variable holds the key; what was refused at the edge cannot be sent again. */
@@ -41,28 +42,33 @@ function requestOf(event: RecordedEvent, key: string): RequestInit {
   }
 }
 
-type Answer = Readonly<{ response: Response; said: string }> | Readonly<{ cause: unknown }>
+type Answer = Readonly<{ response: Response; said: Uint8Array }> | Readonly<{ cause: unknown }>
 
 async function post(address: string, request: RequestInit): Promise<Answer> {
   try {
     const response = await fetch(address, { ...request, signal: AbortSignal.timeout(timeoutMs) })
-    return { response, said: await response.text() }
+    return { response, said: new Uint8Array(await response.arrayBuffer()) }
   } catch (cause) {
     return { cause }
   }
 }
 
-/** Sends an event until it is stored. */
-async function deliver(address: string, event: RecordedEvent, key: string): Promise<void> {
+/** Sends an event until it is stored. What of it was not, because the other has refused that. */
+async function deliver(address: string, event: RecordedEvent, key: string): Promise<Rejected> {
   const operation = 'send'
   const subject = `the event at ${event.position} to ${address}`
   let cause: unknown
   for (let attempt = 0; attempt < attemptsMax; attempt++) {
     const answer = await post(address, requestOf(event, key))
     if ('cause' in answer) ({ cause } = answer)
-    else if (answer.response.ok) return
     else if (!passing.has(answer.response.status)) {
-      const hint = `it answers ${answer.response.status}: ${answer.said.slice(0, 300)}`
+      const { response, said } = answer
+      const type = response.headers.get('Content-Type') ?? ''
+      const rejected = response.ok ? rejectedOf(event.type, type, said) : undefined
+      if (rejected !== undefined) return rejected
+      // A 2xx of somebody else, as of a page for whatever is asked, stores nothing.
+      const what = response.ok ? `, which is not how an event is taken` : ''
+      const hint = `it answers ${response.status}${what}: ${Buffer.from(said).toString().slice(0, 300)}`
       throw new PermanentError({ operation, subject, hint })
     }
     await pause(waitMsOf('response' in answer ? answer.response : undefined))
@@ -72,21 +78,21 @@ async function deliver(address: string, event: RecordedEvent, key: string): Prom
 }
 
 /**
- * Sends events to another installation's ingest, one after the other, each until it is stored there. False for an event that is
- * none of a sender's. Throws TransientError when the other does not answer for long, PermanentError when it refuses.
+ * Sends events to another installation's ingest, one after the other, each until it is stored there: what of it was refused there, with
+ * 0 records where nothing was. Undefined for an event that is none of a sender's. Throws TransientError when the other does not answer
+ * for long, PermanentError when it refuses all of one, or is none.
  */
 export function createSender(url: string, env: Readonly<Record<string, string | undefined>>) {
   const base = url.replace(/\/+$/, '')
   if (!/^https?:\/\//.test(base) || !URL.canParse(base))
     throw new UsageError('--to-url is an address, http://… or https://…')
-  return async (event: RecordedEvent): Promise<boolean> => {
+  return async (event: RecordedEvent): Promise<Rejected | undefined> => {
     const route = routes[event.type]
-    if (route === undefined) return false
+    if (route === undefined) return undefined
     const key = env[route.key]
     if (key === undefined || key === '') {
       throw new UsageError(`${event.type} needs a key of the other installation: set ${route.key}`)
     }
-    await deliver(`${base}${route.path}`, event, key)
-    return true
+    return deliver(`${base}${route.path}`, event, key)
   }
 }

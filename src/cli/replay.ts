@@ -6,6 +6,7 @@ import { nearest } from '#src/lib/nearest.ts'
 import { ok } from '#src/lib/result.ts'
 import { readCurrent } from '#streams/follow.ts'
 import { createEventFile, readEvents, type PlacedEvent } from './replay-file.ts'
+import type { Rejected } from './replay-answer.ts'
 import { createSender } from './replay-send.ts'
 import { all, optional, unknownWorkspace, UsageError, type OpenBuilds, type Verb, type VerbContext } from './verb.ts'
 import { workspaceNamed } from './with-builds.ts'
@@ -69,8 +70,10 @@ async function* eventsOf({ stream }: OpenBuilds, { after, until }: Wanted): Asyn
   }
 }
 
-/** Where events go; `take` is false for one that cannot go there. */
-type Sink = Readonly<{ take(placed: PlacedEvent): Promise<boolean>; end(): Promise<void>; done: string }>
+/** Where events go; `take` says what of one was not taken there, undefined for one that cannot go there. */
+type Sink = Readonly<{ take(placed: PlacedEvent): Promise<Rejected | undefined>; end(): Promise<void>; done: string }>
+
+const nothingRejected: Rejected = { records: 0, reason: undefined }
 
 async function lookSink({ stdout }: VerbContext['io']): Promise<Sink> {
   return {
@@ -79,7 +82,7 @@ async function lookSink({ stdout }: VerbContext['io']): Promise<Sink> {
       const header = JSON.parse(formatHeader(event)) as object
       const more = stdout.write(`${JSON.stringify({ partition, position: event.position, ...header })}\n`)
       if (more === false && 'once' in stdout) await once(stdout as NodeJS.WriteStream, 'drain')
-      return true
+      return nothingRejected
     },
     end: async () => {},
   }
@@ -96,11 +99,46 @@ async function sinkOf(given: VerbContext): Promise<Sink> {
   }
   if (out === undefined) return lookSink(given.io)
   const file = await createEventFile(out)
-  const take = async (placed: PlacedEvent): Promise<boolean> => {
+  const take = async (placed: PlacedEvent): Promise<Rejected | undefined> => {
     await file.add(placed)
-    return true
+    return nothingRejected
   }
   return { take, end: () => file.end(), done: `written to ${out}` }
+}
+
+/** So many events of which something was refused are named. */
+const rejectionsMax = 20
+
+/** What has become of the events, and the first of those of which something was refused where they went. */
+function createTally() {
+  const counts = { events: 0, left_out: 0, rejected: 0 }
+  const rejections: { partition: string; position: Position; rejected: number; reason: string | null }[] = []
+  let cut = 0
+  return {
+    add({ partition, event }: PlacedEvent, rejected: Rejected | undefined): void {
+      if (rejected === undefined) {
+        counts.left_out++
+        return
+      }
+      counts.events++
+      if (rejected.records === 0) return
+      counts.rejected += rejected.records
+      if (++cut > rejectionsMax) return
+      const reason = rejected.reason ?? null
+      rejections.push({ partition, position: event.position, rejected: rejected.records, reason })
+    },
+    done(what: string) {
+      const rest = counts.left_out === 0 ? '' : ` ${counts.left_out} were none of a sender's and were left out.`
+      const refused = cut === 0 ? '' : `\n${counts.rejected} records in ${cut} of them were refused there:`
+      const first = rejections.map(
+        ({ partition, position, rejected, reason }) =>
+          `\n${partition}/${position}: ${rejected}${reason === null ? '' : `, ${reason}`}`,
+      )
+      const more = cut > rejections.length ? `\n… and of ${cut - rejections.length} more` : ''
+      const text = what === '' ? '' : `${counts.events} events ${what}.${rest}${refused}${first.join('')}${more}`
+      return ok({ json: { ...counts, rejections }, text, exitCode: cut === 0 ? 0 : 1 })
+    },
+  }
 }
 
 async function replayAll(given: VerbContext, workspaceId: WorkspaceId | undefined) {
@@ -108,19 +146,17 @@ async function replayAll(given: VerbContext, workspaceId: WorkspaceId | undefine
   const file = optional(given, 'in')
   const partitions = file === undefined ? await given.services.openBuilds(given.dataFolder) : []
   const sources = file === undefined ? partitions.map((builds) => eventsOf(builds, wanted)) : [readEvents(file)]
-  const counts = { events: 0, left_out: 0 }
+  const tally = createTally()
   try {
     const sink = await sinkOf(given)
     for (const source of sources) {
       for await (const placed of source) {
         if (!wanted.isWanted(placed.event)) continue
-        if (await sink.take(placed)) counts.events++
-        else counts.left_out++
+        tally.add(placed, await sink.take(placed))
       }
     }
     await sink.end()
-    const rest = counts.left_out === 0 ? '' : ` ${counts.left_out} were none of a sender's and were left out.`
-    return ok({ json: counts, text: sink.done === '' ? '' : `${counts.events} events ${sink.done}.${rest}` })
+    return tally.done(sink.done)
   } finally {
     await Promise.all(partitions.map((builds) => builds.close()))
   }

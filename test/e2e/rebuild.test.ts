@@ -6,7 +6,8 @@ import { createInterface } from 'node:readline'
 import { DatabaseSync } from 'node:sqlite'
 import { expect } from 'chai'
 import type { JsonObject } from '#src/lib/json.ts'
-import { cli } from '../support/cli.ts'
+import { untilKeyIsKnown } from '../support/allowance-driver.ts'
+import { cli, createSpanWorkspace } from '../support/cli.ts'
 import { answerOf, at, completeAnswerOf, listOf, signIn, untilIndexed, type Reader } from '../support/client.ts'
 import { createRandom } from '../support/index-fixture.ts'
 import { watchReading } from '../support/reading-watch.ts'
@@ -277,5 +278,30 @@ describe('replay', function () {
     const refused = run({ ...keys, LOGS_TOKEN: tracing }, ...args)
     expect(refused.code).to.equal(1)
     expect(refused.err).to.match(/send the event at \d+ to http\S+ \(it answers 40[13]/)
+  })
+
+  it('says what the other installation has refused, and why, and fails', async () => {
+    const { key } = await createSpanWorkspace(to, 'smaller', 'free')
+    await untilKeyIsKnown([to.baseUrl], key)
+    const filling = sendingTo(to, { ...to.firstRun.keys, tracing: key })
+    const allowed = 50_000
+    for (let sent = 0; sent < allowed - 3; sent += 9_999) {
+      const few = Math.min(9_999, allowed - 3 - sent)
+      const sketch = (n: number) => ({ traceId: hex(32, 'filling', sent), spanId: hex(16, n), startNs: nowNs() })
+      await filling.spans(Array.from({ length: few }, (_, n) => sketch(n)))
+    }
+    const args = ['--type', 'spans.received', '--workspace', from.firstRun.workspace, '--to-url', to.baseUrl]
+    const ran = run({ TRACES_TOKEN: key }, ...args, '--json')
+    expect(ran.code, ran.err).to.equal(1)
+    const [last] = linesOf(run({}, '--type', 'spans.received')).slice(-1)
+    const { reason, ...rejection } = (JSON.parse(ran.out) as { rejections: [JsonObject] }).rejections[0]
+    expect(rejection).to.deep.equal({ partition: '0', position: last?.['position'], rejected: 1 })
+    expect(reason).to.match(/allowance/)
+    expect(JSON.parse(ran.out)).to.deep.include({ events: 4, left_out: 0, rejected: 1 })
+    const again = run({ TRACES_TOKEN: key }, ...args)
+    expect([again.code, again.out]).to.deep.equal([
+      1,
+      `4 events sent to ${to.baseUrl}.\n1 records in 1 of them were refused there:\n0/${String(last?.['position'])}: 1, ${String(reason)}\n`,
+    ])
   })
 })

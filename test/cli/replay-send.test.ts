@@ -1,0 +1,117 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { expect } from 'chai'
+import { createSender } from '#src/cli/replay-send.ts'
+import { sealEvent } from '#src/events/codec.ts'
+import { noCounts, type EventType, type RecordedEvent } from '#src/events/envelope.ts'
+import { workspaceIdOf } from '#src/events/workspace-id.ts'
+import { encodeSuccess, type PartialSuccess } from '#src/wire/otlp/reply.ts'
+
+type Answer = Readonly<{ status: number; contentType: string; body: string | Uint8Array }>
+
+const paths: Readonly<Record<string, string>> = {
+  'spans.received': '/api/traces/v1/otlp',
+  'logs.received': '/api/logs/v1/ingest',
+  'rum.received': '/api/rum/v1/ingest',
+}
+const keys = { TRACES_TOKEN: 'tt_x', LOGS_TOKEN: 'lt_x', RUM_KEY: 'pk_live_x' }
+
+function event(type: EventType): RecordedEvent {
+  const header = {
+    id: `acme.${type}.1`,
+    type,
+    schemaVersion: 1,
+    workspaceId: workspaceIdOf('acme'),
+    keyId: null,
+    receivedAt: 1_700_000_000_000,
+    retentionClass: '30d',
+    identified: true,
+    counts: noCounts,
+    contentType: 'application/json',
+  } as const
+  return { ...sealEvent(header, Buffer.from('{}')), position: 4096 }
+}
+
+/** What the sender makes of an answer to an event of this type. */
+async function sent(type: EventType, { status, contentType, body }: Answer): Promise<unknown> {
+  const asked: (string | undefined)[] = []
+  const server = createServer((request, response) => {
+    asked.push(request.url)
+    request.resume()
+    response.writeHead(status, { 'Content-Type': contentType }).end(body)
+  })
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  try {
+    const send = createSender(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, keys)
+    return await send(event(type)).catch((error: unknown) => String(error))
+  } finally {
+    server.close()
+    expect(asked).to.deep.equal(paths[type] === undefined ? [] : [paths[type]])
+  }
+}
+
+const json = (status: number, body: unknown): Answer => ({
+  status,
+  contentType: 'application/json; charset=utf-8',
+  body: JSON.stringify(body),
+})
+
+describe('an event that is sent to another installation', () => {
+  for (const contentType of ['application/x-protobuf', 'application/json'] as const) {
+    it(`tells the spans of it that were refused there, in ${contentType}`, async () => {
+      const answer = (partial?: PartialSuccess) => ({ status: 200, ...encodeSuccess(contentType, partial) })
+      const errorMessage = '10000 of 10000 spans exceed the allowance; it begins anew on 2026-12-01 — 支付'
+      for (const rejectedSpans of [1, 127, 128, 10_000, 2 ** 40]) {
+        const told = await sent('spans.received', answer({ rejectedSpans, errorMessage }))
+        expect(told).to.deep.equal({ records: rejectedSpans, reason: errorMessage })
+      }
+      expect(await sent('spans.received', answer())).to.deep.equal({ records: 0, reason: undefined })
+      const warned = await sent('spans.received', answer({ rejectedSpans: 0, errorMessage: '80 % are used' }))
+      expect(warned).to.include({ records: 0 })
+      const silent = await sent('spans.received', answer({ rejectedSpans: 3, errorMessage: '' }))
+      expect(silent).to.deep.equal({ records: 3, reason: undefined })
+    })
+  }
+
+  it('tells the logs of it that were refused there, with the first reason', async () => {
+    const errors = [{ index: 1, code: 'too_large', message: 'it is larger than 1048576 bytes' }]
+    expect(await sent('logs.received', json(200, { accepted: 2, rejected: 1, errors }))).to.deep.equal({
+      records: 1,
+      reason: 'it is larger than 1048576 bytes',
+    })
+    const whole = await sent('logs.received', json(200, { accepted: 3, rejected: 0, errors: [] }))
+    expect(whole).to.deep.equal({ records: 0, reason: undefined })
+  })
+
+  it('tells the browser events of it that were refused there', async () => {
+    const part = await sent('rum.received', json(202, { accepted: 0, rejected: 7 }))
+    expect(part).to.deep.equal({ records: 7, reason: undefined })
+  })
+
+  it('is none of those where it is no event of a sender', async () => {
+    expect(await sent('spans.refused', json(200, {}))).to.equal(undefined)
+  })
+
+  it('is not stored by whoever answers 200 to everything', async () => {
+    const page = { status: 200, contentType: 'text/html', body: '<!doctype html><p>Welcome' }
+    for (const type of ['spans.received', 'logs.received', 'rum.received'] as const) {
+      expect(await sent(type, page)).to.match(/it answers 200, which is not how an event is taken: <!doctype html>/)
+    }
+    const said = 'PermanentError: send the event at 4096 to http'
+    expect(await sent('logs.received', json(200, { ok: true }))).to.contain(said)
+    expect(await sent('spans.received', json(200, [1]))).to.contain(said)
+    expect(await sent('spans.received', json(200, { partialSuccess: { rejectedSpans: 'many' } }))).to.contain(said)
+    const torn = encodeSuccess('application/x-protobuf', { rejectedSpans: 300, errorMessage: 'cut' }).body.subarray(
+      0,
+      -2,
+    )
+    const cut = await sent('spans.received', { status: 200, contentType: 'application/x-protobuf', body: torn })
+    expect(cut).to.contain(said)
+  })
+
+  it('is refused with what the other says', async () => {
+    const failure = await sent('logs.received', json(403, { code: 'wrong_key_kind' }))
+    expect(failure).to.match(/\(it answers 403: \{"code":"wrong_key_kind"\}\)/)
+  })
+})
