@@ -10,7 +10,7 @@ import { decodeSpans } from '#src/wire/otlp/decode.ts'
 import type { OtlpContentType } from '#src/wire/otlp/content-type.ts'
 import { rawConnection, rawStatus } from '#test/support/http.ts'
 import { startIngest, usedSpansOf, type Answer, type TestIngest } from '#test/support/ingest.ts'
-import { emptySpan, encodeJson, encodeProtobuf, requestOf, type MadeSpan } from '#test/support/otlp.ts'
+import { emptySpan, encodeJson, encodeProtobuf, requestOf, type Any, type MadeSpan } from '#test/support/otlp.ts'
 
 const path = '/api/traces/v1/otlp'
 const hex = (value: number, digits: number): string => (value + 1).toString(16).padStart(digits, '0')
@@ -163,6 +163,14 @@ for (const [name, contentType, encode] of encodings) {
       const retry = await post(encode(requestOf([good, zero, other])))
       expect(partialOf(retry)).to.deep.equal(partialOf(answer))
       expect(await ingest.events()).to.have.length(2)
+    })
+
+    it('rejects none of a batch in which one attribute is nested beyond all use', async () => {
+      const deep = (levels: number): Any => (levels === 0 ? {} : { map: [['in', deep(levels - 1)]] })
+      const batch = spans(50).map((span, at) => (at === 20 ? { ...span, attributes: [['deep', deep(65)]] } : span))
+      expect(partialOf(await post(encode(requestOf(batch as MadeSpan[]))))).to.equal(undefined)
+      const [event] = await ingest.events()
+      expect(event && idsOf(event)).to.have.length(50)
     })
 
     it('takes spans in request order up to the allowance, and tells why not more', async () => {

@@ -59,6 +59,25 @@ describe('decodeSpans, JSON alone', () => {
     expect(attribute(String.raw`{"stringValue":"\ud800x"}`)).to.equal('\ufffdx')
   })
 
+  it('takes deep nesting beside integers that take a parser which recurses', () => {
+    const { traceId, spanId } = emptySpan
+    const body = (levels: number, integer: string): Uint8Array => {
+      const open = '{"kvlistValue":{"values":[{"key":"i[n\\"","value":'.repeat(levels)
+      const deep = `${open}{"intValue":${integer}}${'}]}}'.repeat(levels)}`
+      const attributes = `[{"key":"deep","value":${deep}},{"key":"a","value":{"intValue":${integer}}}]`
+      return utf8(
+        `{"resourceSpans":[{"scopeSpans":[{"spans":[{"traceId":"${traceId}","spanId":"${spanId}","attributes":${attributes}}]}]}]}`,
+      )
+    }
+    const expected = decoded(body(60, '9007199254740993'), 'application/json')
+    expect(expected[0]?.cuts).to.deep.equal(['attribute deep cut at depth 32'])
+    expect(expected[0]?.attributes['a']).to.equal(9_007_199_254_740_993n)
+    for (const levels of [65, 600, 2_400]) {
+      expect(decoded(body(levels, '9007199254740993'), 'application/json')).to.deep.equal(expected)
+      expect(decoded(body(levels, '"9007199254740993"'), 'application/json')).to.deep.equal(expected)
+    }
+  })
+
   it('takes enums by number and by name, and absent fields in every form', () => {
     expect(one({ kind: 'SPAN_KIND_SERVER' })?.kind).to.equal('server')
     expect(one({ kind: '3' })?.kind).to.equal('client')

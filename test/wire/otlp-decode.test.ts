@@ -227,6 +227,25 @@ for (const { name, decode } of encodings) {
       expect(other?.cuts).to.deep.equal([])
     })
 
+    it('takes a batch whose one span is nested beyond all use, and cuts that one', () => {
+      const deepList = (levels: number): Any => (levels === 0 ? {} : { list: [deepList(levels - 1)] })
+      const deepMap = (levels: number): Any => (levels === 0 ? {} : { map: [['in', deepMap(levels - 1)]] })
+      for (const value of [deepMap(65), deepList(83), deepMap(500), deepList(700)]) {
+        const event = { timeNs: 5n, name: 'e', attributes: [['a', value]] as Bag, dropped: 0 }
+        const link = { traceId: emptySpan.traceId, spanId: emptySpan.spanId, traceState: '', attributes: [['a', value]] as Bag, flags: 0 } // prettier-ignore
+        const odd: Partial<MadeSpan>[] = [{ attributes: [['a', value]] }, { events: [event] }, { links: [link] }]
+        const ordinary = Array.from({ length: 99 }, () => ({ ...emptySpan, attributes: [['b', { int: 1n }]] as Bag }))
+        for (const given of odd) {
+          const found = decode(requestOf([...ordinary, { ...emptySpan, ...given }]))
+          expect(found).to.have.length(100)
+          expect(found.map(({ cuts }) => cuts)).to.deep.equal([
+            ...ordinary.map(() => []),
+            ['attribute a cut at depth 32'],
+          ])
+        }
+      }
+    })
+
     it('cuts attributes, span events and links beyond their limits, counts and marks them', () => {
       const bag: Bag = Array.from({ length: 260 }, (_none, index) => [`a${index}`, { int: BigInt(index) }])
       const event = { timeNs: 1n, name: 'e', attributes: bag, dropped: 2 }

@@ -141,18 +141,24 @@ describe('malformed OTLP JSON', () => {
     expect(refusalOf(bytes, 'application/json')[0]).to.equal('accepted')
   })
 
-  it('refuses nesting of any depth before a parser sees it', () => {
-    for (const depth of [257, 1_000, 100_000, 1_000_000]) {
-      for (const [open, close] of [
-        ['[', ']'],
-        ['{"a":', '}'],
-      ] as const) {
-        const nested = `{"a":${open.repeat(depth)}1${close.repeat(depth)}}`
-        expect(refusalOf(utf8(nested), 'application/json')[1]).to.contain('nested deeper than 256')
-        expect(refusalOf(utf8(nested.slice(0, nested.length / 2)), 'application/json')[0]).to.equal('invalid_body')
+  it('steps over deep nesting, and refuses what is too deep for that, or broken there', () => {
+    for (const [open, close] of [
+      ['[', ']'],
+      ['{"a":', '}'],
+    ] as const) {
+      const nested = (depth: number): string => `{"a":${open.repeat(depth)}1${close.repeat(depth)}}`
+      for (const depth of [255, 256, 257, 1_000, 10_000]) {
+        expect(refusalOf(utf8(nested(depth)), 'application/json')[0], `${depth} levels`).to.equal('accepted')
+        expect(decodeSpans(utf8(nested(depth)), 'application/json', limits)).to.deep.equal([])
+      }
+      for (const depth of [257, 1_000, 100_000, 1_000_000]) {
+        const half = nested(depth).slice(0, nested(depth).length / 2)
+        expect(refusalOf(utf8(half), 'application/json')[0]).to.equal('invalid_body')
+        expect(refusalOf(utf8(nested(depth).replace('1', '01')), 'application/json')[0]).to.equal('invalid_body')
+      }
+      for (const depth of [11_000, 100_000, 1_000_000]) {
+        expect(refusalOf(utf8(nested(depth)), 'application/json')[1]).to.contain('nested deeper than 10000')
       }
     }
-    const deepest = `{"a":${'['.repeat(255)}${']'.repeat(255)}}`
-    expect(refusalOf(utf8(deepest), 'application/json')[0]).to.equal('accepted')
   })
 })

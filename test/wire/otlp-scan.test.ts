@@ -28,7 +28,11 @@ const encodings: readonly Readonly<{ contentType: OtlpContentType; encode: (requ
   { contentType: 'application/json', encode: (request) => utf8(encodeJson(request)) },
 ]
 
-function scanned(body: Uint8Array, contentType: OtlpContentType, own: Partial<typeof limits> = {}): SpanScan {
+function scanned(
+  body: Uint8Array,
+  contentType: OtlpContentType,
+  own: Partial<Record<keyof typeof limits, number>> = {},
+): SpanScan {
   const scan = scanSpans(body, contentType, { ...limits, ...own })
   if (!scan.ok) throw new Error(scan.error.detail)
   return scan.value
@@ -303,5 +307,14 @@ describe('scanSpans, JSON alone', () => {
   it('refuses a bomb of members, which are no nodes', () => {
     const text = `{"resourceSpans":[],"x":{${Array.from({ length: 10_500 }, (_none, index) => `"k${index}":0`).join()}}}`
     expect(refused(utf8(text), json, { nodesPerRequestMax: 100 })?.code).to.equal('payload_too_large')
+  })
+  it('refuses a bomb of values that are only stepped over', () => {
+    const text = `{"resourceSpans":[],"x":${'['.repeat(300)}${'0,'.repeat(12_000)}0${']'.repeat(300)}}`
+    expect(refused(utf8(text), json, { nodesPerRequestMax: 300 })?.code).to.equal('payload_too_large')
+    expect(refused(utf8(text), json, { nodesPerRequestMax: 600 })).to.equal(undefined)
+  })
+
+  it('finds spans however little may be nested', () => {
+    expect(scanned(of(spanJson(emptySpan)), json, { jsonDepthMax: 1 }).spans).to.equal(1)
   })
 })

@@ -1,6 +1,7 @@
 import { parseSpanId, parseTraceId } from '#src/events/ids.ts'
 import type { SharedAttributes, Span, SpanEvent, SpanLink } from '#src/events/telemetry.ts'
 import { type Json, type JsonObject, parseJson } from '#src/lib/json.ts'
+import { emptyDeepValues } from './empty-deep-values.ts'
 import { countOf, enumOf, listOf, namedTextOf, objectOf, readAttributes, timeOf } from './json-values.ts'
 import { shareAttributes } from './shared-attributes.ts'
 import {
@@ -22,6 +23,10 @@ import {
   mark,
   statusCodes,
 } from './span-parts.ts'
+
+/** Levels of JSON from the request to the attributes of a span event or link, with room; and of a value in a value. */
+const levelsAround = 16
+const levelsPerValue = 4
 
 const traceIdOf = (value: Json | undefined): string => (typeof value === 'string' ? (parseTraceId(value) ?? '') : '')
 const spanIdOf = (value: Json | undefined): string => (typeof value === 'string' ? (parseSpanId(value) ?? '') : '')
@@ -139,8 +144,21 @@ function scopeGroups(resourceSpans: JsonObject): readonly JsonObject[] {
 
 const decoder = new TextDecoder()
 
-/** Decodes JSON bytes that passed the scanner. Bytes that are not UTF-8 become U+FFFD. Source: OTLP specification, "JSON Protobuf Encoding". */
-export function decodeJson(bytes: Uint8Array, limits: DecodeLimits): readonly Span[] {
-  const text = decoder.decode(bytes)
-  return text.trim() === '' ? [] : spansOfJson(parseJson(text), limits)
+/**
+ * Parses; long integers need a parser that recurses, and of a body too deep for that the deep values, which are never
+ * looked at, are emptied first. The spans come out the same.
+ */
+function parseBody(bytes: Uint8Array, limits: DecodeLimits): Json {
+  try {
+    return parseText(decoder.decode(bytes))
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error
+    return parseText(decoder.decode(emptyDeepValues(bytes, levelsAround + limits.nestingDepthMax * levelsPerValue)))
+  }
 }
+
+const parseText = (text: string): Json => (text.trim() === '' ? null : parseJson(text))
+
+/** Decodes JSON bytes that passed the scanner. Bytes that are not UTF-8 become U+FFFD. Source: OTLP specification, "JSON Protobuf Encoding". */
+export const decodeJson = (bytes: Uint8Array, limits: DecodeLimits): readonly Span[] =>
+  spansOfJson(parseBody(bytes, limits), limits)

@@ -1,6 +1,13 @@
 import { parseSpanId, parseTraceId } from '#src/events/ids.ts'
 import { type Refusal, refusal } from '#src/events/refusal.ts'
-import { scalarEnd, skipSpace, stringEnd } from '#src/lib/json-bytes.ts'
+import {
+  type JsonReader,
+  createJsonReader,
+  jsonDepthFollowedMax,
+  scalarEnd,
+  skipSpace,
+  stringEnd,
+} from '#src/lib/json-bytes.ts'
 import { type Result, fail, ok } from '#src/lib/result.ts'
 import { cutJson } from './cut-json.ts'
 import { hexValues } from './hex-values.ts'
@@ -19,6 +26,7 @@ import {
 /** Members of objects, and more for each node (an attribute is three): bounds what unknown fields can make the parser build. */
 const membersFree = 10_000
 const membersPerNode = 4
+const membersMax = ({ nodesPerRequestMax }: ScanLimits): number => membersFree + nodesPerRequestMax * membersPerNode
 
 const quote = 0x22
 const comma = 0x2c
@@ -31,6 +39,7 @@ const letterN = 0x6e
 
 type Walk = {
   readonly body: Uint8Array
+  readonly reader: JsonReader
   readonly limits: ScanLimits
   readonly table: SpanTable
   /** Contents of the `spans` lists: start, end, and the number of the first span, by threes. */
@@ -46,14 +55,16 @@ type Walk = {
 }
 
 /**
- * Scans JSON bytes. What it passes, `JSON.parse` takes after a tolerant UTF-8 decoding and finds the same spans in; nesting
- * is bounded before any parser recurses.
+ * Scans JSON bytes. What it passes, `JSON.parse` takes after a tolerant UTF-8 decoding and finds the same spans in. What is
+ * nested deep is never decoded and only stepped over, without recursion, so that it costs no other span; what is deeper than
+ * can be stepped over refuses the body.
  */
 export function scanJson(bytes: Uint8Array, limits: ScanLimits): Result<SpanScan, Refusal> {
   const body = new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   const table = createSpanTable()
   const walk: Walk = {
     body,
+    reader: createJsonReader(body),
     limits,
     table,
     lists: [],
@@ -94,7 +105,9 @@ function scanBody(walk: Walk): boolean {
 
 /** Walks the value that begins at `pos`; returns where it ends, or -1 with the refusal set. */
 function walkValue(walk: Walk, pos: number, place: number, depth: number): number {
-  const byte = walk.body[pos]
+  const { body, limits } = walk
+  if (depth >= limits.jsonDepthMax && place === places.other) return stepOver(walk, pos)
+  const byte = body[pos]
   if (byte === openObject) {
     return isList(place) ? stop(walk, 'expected a list', pos) : walkObject(walk, pos, place, depth + 1)
   }
@@ -126,8 +139,7 @@ function placeScalar(walk: Walk, pos: number, end: number, place: number): numbe
 }
 
 function walkObject(walk: Walk, start: number, place: number, depth: number): number {
-  const { body, limits } = walk
-  if (depth > limits.jsonDepthMax) return stop(walk, `nested deeper than ${limits.jsonDepthMax}`, start)
+  const { body } = walk
   let pos = skipSpace(body, start + 1)
   if (body[pos] === closeObject) return pos + 1
   let seen = 0
@@ -149,12 +161,24 @@ function walkObject(walk: Walk, start: number, place: number, depth: number): nu
   return pos + 1
 }
 
+/** The end of a value that is too deep to matter; its values count, for the parser builds them. Else -1 with the refusal set. */
+function stepOver(walk: Walk, start: number): number {
+  const { reader, limits } = walk
+  const before = reader.values()
+  const end = reader.value(start)
+  if (end < 0) {
+    return stop(walk, `the JSON is malformed, cut short or nested deeper than ${jsonDepthFollowedMax}`, ~end)
+  }
+  walk.members += reader.values() - before
+  return walk.members > membersMax(limits) ? stopAtNodes(walk) : end
+}
+
 /** The colon behind a name, and the value; -1 with the refusal set. */
 function walkMemberValue(walk: Walk, afterName: number, place: number, depth: number): number {
   const { body, limits } = walk
   const pos = skipSpace(body, afterName)
   if (body[pos] !== colon) return stop(walk, 'expected a colon', pos)
-  if (++walk.members > membersFree + limits.nodesPerRequestMax * membersPerNode) return stopAtNodes(walk)
+  if (++walk.members > membersMax(limits)) return stopAtNodes(walk)
   return walkValue(walk, skipSpace(body, pos + 1), place, depth)
 }
 
@@ -168,7 +192,6 @@ function enterMember(walk: Walk, place: number, start: number, end: number): num
 
 function walkList(walk: Walk, start: number, place: number, depth: number): number {
   const { body, limits, table } = walk
-  if (depth > limits.jsonDepthMax) return stop(walk, `nested deeper than ${limits.jsonDepthMax}`, start)
   const inner = itemPlace(place)
   const firstSpan = table.count
   let pos = skipSpace(body, start + 1)

@@ -126,6 +126,28 @@ describe('the decoding of RUM bodies', () => {
         .to.include({ sessionId: '7', service: null, url: null })
     })
 
+    it('has the other spans of a body, and its other parts, beside one that is nested beyond all use', () => {
+      for (const levels of [83, 3_000]) {
+        const deep = `${'{"arrayValue":{"values":['.repeat(levels)}{"intValue":9007199254740993}${']}}'.repeat(levels)}`
+        const attributes = [{ key: 'a', value: 'deep' }]
+        const list = [
+          { traceId, spanId },
+          { traceId, spanId: '00f067aa0ba902b8', attributes },
+          { traceId, spanId: 'zz' },
+        ]
+        const traces = { resourceSpans: [{ scopeSpans: [{ spans: list }] }] }
+        const withDeep = (value: object): string => JSON.stringify(value).replace('"deep"', deep)
+        for (const form of [{ meta: {}, logs: [{ message: 'm' }, 5], traces }, traces]) {
+          const found = decode(withDeep(form))
+          expect(found.logs).to.have.lengthOf('logs' in form ? 1 : 0)
+          expect(found.spans.map(({ cuts }) => cuts.filter((cut) => cut.includes('depth')))).to.deep.equal([
+            [],
+            ['attribute a cut at depth 32'],
+          ])
+        }
+      }
+    })
+
     it('cuts and mends what cannot be stored', () => {
       const { logs: cut, rumEvents: events } = decode(
         `{"meta":{},"logs":[{"message":"a\\ud800"}],"exceptions":[{"type":"E","value":"${'x'.repeat(9_000)}"}],"events":[{"name":"\\udc00"}]}`,
