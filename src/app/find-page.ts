@@ -10,6 +10,7 @@ import { logTable } from './log-rows.ts'
 import { refusePage } from './page.ts'
 import { about, readAsked, searchRefusal } from './search-parts.ts'
 import type { ColourOf } from './service-colours.ts'
+import { isMissingCut } from './span-tree.ts'
 import { coloursOf, nameOf, servicesOf, traceTable } from './trace-rows.ts'
 import { waterfall } from './waterfall.ts'
 
@@ -33,7 +34,7 @@ function tracePart(trace: Trace, { address, colourOf, nowMs }: Shown): Html {
   const zone = summary.start === null ? '' : ' UTC'
   const duration = summary.duration_ns === null ? '' : `, ${formatDuration(BigInt(summary.duration_ns))}`
   const counts = [counted(summary.span_count, 'span'), counted(summary.error_count, 'error')]
-  const known = `${inWords(missing.length)} known to be missing`
+  const known = `${isMissingCut(trace) ? 'at least ' : ''}${inWords(missing.length)} known to be missing`
   const head = isWholePage ? html`` : html`<h2>Trace</h2>`
   if (summary.span_count === 0 && missing.length === 0) {
     return html`${head}

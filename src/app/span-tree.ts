@@ -11,6 +11,11 @@ export type TreeRow = Readonly<{ depth: number }> &
     | Readonly<{ kind: 'missing'; missing: MissingSpan }>
   )
 
+/** As many as an answer lists. */
+const missingMax = 1_000
+/** Whether there may be more missing spans than are listed. */
+export const isMissingCut = ({ missing }: Pick<Trace, 'missing'>): boolean => missing.length >= missingMax
+
 type Start = Readonly<{ kind: 'span'; span: ShownSpan }> | Readonly<{ kind: 'missing'; missing: MissingSpan }>
 
 function childrenOf(spans: readonly ShownSpan[]): ReadonlyMap<string, readonly ShownSpan[]> {
@@ -24,11 +29,15 @@ function childrenOf(spans: readonly ShownSpan[]): ReadonlyMap<string, readonly S
 }
 
 /**
- * Spans under their parents, each once, in the order of `spans`. A missing span stands where its children are; one that no
- * span names stands at the end. A span whose parent is on another page stands at the left. Ids that go in a circle have no
+ * Spans under their parents, each once, in the order of `spans`. A missing span stands where its children are, on another page it may
+ * be; one that no span names stands at the end of the last page. A span whose parent is on another page stands at the left. Ids that go in a circle have no
  * beginning: they stand at the left from the first that is met.
  */
-export function spanTree({ spans, missing }: Pick<Trace, 'spans' | 'missing'>): readonly TreeRow[] {
+export function spanTree({
+  spans,
+  missing,
+  next_cursor: next,
+}: Pick<Trace, 'spans' | 'missing' | 'next_cursor'>): readonly TreeRow[] {
   const children = childrenOf(spans)
   const here = new Set(spans.map(({ span_id: id }) => id))
   const missingById = new Map(missing.map((each) => [each.span_id, each]))
@@ -60,6 +69,7 @@ export function spanTree({ spans, missing }: Pick<Trace, 'spans' | 'missing'>): 
     else if (parent === null || !here.has(parent)) walk({ kind: 'span', span })
   }
   for (const span of spans) walk({ kind: 'span', span })
-  for (const each of missing) walk({ kind: 'missing', missing: each })
+  const unnamed = next === null ? missing.filter(({ referenced_by: by }) => by.length === 0) : []
+  for (const each of unnamed) walk({ kind: 'missing', missing: each })
   return rows
 }

@@ -5,7 +5,7 @@ import { cut, formatDuration, timeOf } from './format.ts'
 import { html, type Html } from './html.ts'
 import type { ColourOf } from './service-colours.ts'
 import { createSpanLinks, noSpanLinks, type SpanLinks } from './span-links.ts'
-import { spanTree, type MissingSpan, type ShownSpan, type TreeRow } from './span-tree.ts'
+import { isMissingCut, spanTree, type MissingSpan, type ShownSpan, type TreeRow } from './span-tree.ts'
 import { depthMax } from './style.ts'
 import { timeAxis } from './time-axis.ts'
 import type { LinksOf } from './value-links.ts'
@@ -30,7 +30,7 @@ const linkedCharactersMax = 3_000_000
 type Scale = (span: ShownSpan) => Readonly<{ x: number; width: number }>
 
 /** How spans are drawn. */
-type Drawn = Readonly<{ scale: Scale; colourOf: ColourOf }>
+type Drawn = Readonly<{ scale: Scale; colourOf: ColourOf; elsewhere: string }>
 
 function scaleOf({ start, duration_ns: duration }: Trace['summary']): Scale {
   const startNs = parseRfc3339Ns(start ?? '') ?? 0n
@@ -73,7 +73,11 @@ function detailsOf(span: ShownSpan, linksOf: SpanLinks): Html {
   ${eventRows(span, linksOf('event'))}${fieldTable('Resource', span.resource.attributes, linksOf('resource'))}`
 }
 
-function spanRow(row: Extract<TreeRow, { kind: 'span' }>, { scale, colourOf }: Drawn, linksOf: SpanLinks): Html {
+function spanRow(
+  row: Extract<TreeRow, { kind: 'span' }>,
+  { scale, colourOf, elsewhere }: Drawn,
+  linksOf: SpanLinks,
+): Html {
   const { span, depth, parentIsElsewhere } = row
   const { x, width } = scale(span)
   const isError = span.status.code === 'error'
@@ -84,7 +88,7 @@ function spanRow(row: Extract<TreeRow, { kind: 'span' }>, { scale, colourOf }: D
           <strong class="${colourOf(span.service)}">${cut(span.service, nameCharactersMax)}</strong>
           ${cut(span.name, nameCharactersMax)}${isError ? html` <span class="mark bad">error</span>` : html``}
         </summary>
-        ${parentIsElsewhere ? html`<p class="note">Its parent is on another page.</p>` : html``}${detailsOf(span, linksOf)}
+        ${parentIsElsewhere ? html`<p class="note">Its parent is ${elsewhere}.</p>` : html``}${detailsOf(span, linksOf)}
       </details>
     </td>
     <td class="timeline">
@@ -108,7 +112,8 @@ const missingRow = ({ depth, missing }: Extract<TreeRow, { kind: 'missing' }>): 
 
 /** The spans of a trace under their parents and over time; those that are missing are shown as that, and nothing is made up. */
 export function waterfall(trace: Trace, colourOf: ColourOf, nowMs: number): Html {
-  const drawn = { scale: scaleOf(trace.summary), colourOf }
+  const elsewhere = isMissingCut(trace) ? 'on another page, or missing' : 'on another page'
+  const drawn = { scale: scaleOf(trace.summary), colourOf, elsewhere }
   let characters = 0
   const rows = spanTree(trace).map((row) => {
     if (row.kind === 'missing') return missingRow(row)

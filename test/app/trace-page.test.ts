@@ -1,6 +1,9 @@
 import { expect } from 'chai'
 import { colours, serviceColours } from '#src/app/service-colours.ts'
 import { style } from '#src/app/style.ts'
+import { noCounts } from '#src/events/envelope.ts'
+import { givenEvent } from '#test/support/fold-harness.ts'
+import { linksOfPage } from '#test/support/page-links.ts'
 import { spanIdOf, traceIdOf, type givenSpan } from '#test/projections/traces/given.ts'
 import { eachSignedIn, type SignedIn } from './signed-in.ts'
 
@@ -69,8 +72,9 @@ describe('the page of a trace', () => {
   let browser: SignedIn['browser']
   let site: SignedIn['site']
   let spans: SignedIn['spans']
+  let workspace: SignedIn['workspace']
   eachSignedIn((signedIn) => {
-    ;({ browser, site, spans } = signedIn)
+    ;({ browser, site, spans, workspace } = signedIn)
   })
 
   async function pageOf(...given: readonly Parameters<typeof givenSpan>[0][]): Promise<string> {
@@ -118,6 +122,38 @@ describe('the page of a trace', () => {
       new RegExp(`<span class="mark ${colourOf('payments')}"\\s*>payments 1, <span class="bad">1 error</span></span`),
     )
     for (const service of ['checkout', 'payments']) expect(style).to.include(`rect.${colourOf(service)} { fill: #`)
+  })
+
+  it('says of missing spans how many at least where not all are listed', async () => {
+    const orphans = (count: number) => Array.from({ length: count }, (_, n) => ({ id: n, parent: `lost ${n}` }))
+    const text = await pageOf(...orphans(999))
+    expect(text).to.include(', 999 known to be missing').and.not.include('at least')
+    await site.index(spans(2, { id: 'a', parent: 'lost a' }, { id: 'b', parent: 'lost b' }, { id: 'c', atMs: 1 }))
+    const { text: more } = await browser.get(`/app/trace/${traceIdOf('t')}`)
+    expect(more)
+      .to.include(', at least 1,000 known to be missing')
+      .and.include('Its parent is on another page, or missing.')
+  })
+
+  it('has a missing span on the pages of its children, and one that nothing names at the end of the last', async () => {
+    const refused = { traceId: traceIdOf('t'), spanId: spanIdOf('refused'), reason: 'rejected_invalid' } as const
+    const counts = { ...noCounts, refused: 1 }
+    await site.index(
+      spans(
+        1,
+        { id: 'early', parent: 'lost early' },
+        ...Array.from({ length: 1_100 }, (_, n) => ({ id: n, atMs: n })),
+        { id: 'late', parent: 'lost late', atMs: 2_000 },
+      ),
+      givenEvent('spans.refused', 2, { refusedSpans: [refused] }, { workspace, counts }),
+    )
+    const pages: (readonly string[])[] = []
+    for (let address: string | undefined = `/app/trace/${traceIdOf('t')}`; address !== undefined;) {
+      const { text } = await browser.get(address)
+      pages.push([...text.matchAll(/<em>Span <code>(\w+)/g)].map(([, id = '']) => id))
+      address = linksOfPage(text).find(({ name }) => name === 'More spans')?.address
+    }
+    expect(pages).to.deep.equal([[spanIdOf('lost early')], [spanIdOf('lost late'), spanIdOf('refused')]])
   })
 
   it('has one colour for a service, beside a list of traces with others too', async () => {
