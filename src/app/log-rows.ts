@@ -31,7 +31,7 @@ export function marked(
 
 const linksOf = ({ id, trace_id: traceId, session_id: sessionId }: Item): Html =>
   html`<p class="row">
-    <a href="/app/logs?around=${encodeURIComponent(id)}">In context</a>
+    <a href="/app/logs?around=${encodeURIComponent(id)}#here">In context</a>
     ${traceId === null ? html`` : html`<a href="/app/trace/${traceId}">Trace</a>`}
     ${sessionId === null ? html`` : html`<a href="/app/find?id=${encodeURIComponent(sessionId)}">Session</a>`}
   </p>`
@@ -42,11 +42,12 @@ function summaryOf(log: ShownLog): Html {
   return html`<span class="note">${cut(stringifyJson(log.fields), summaryCharactersMax)}</span>`
 }
 
-function rowOf(log: ShownLog, linksFor: LogLinks): Html {
+function rowOf(log: ShownLog, linksFor: LogLinks, here?: string): Html {
   const { timestamp, level, service, message, fields } = log
   const isMore = message.length > summaryCharactersMax || isOfLines(message)
   const rest = isMore ? html`<pre>${marked(log, messageCharactersMax)}</pre>` : html``
-  return html`<tr class="${level ?? 'none'}">
+  const place = log.id === here ? html`id="here" aria-current="true"` : html``
+  return html`<tr class="${level ?? 'none'}" ${place}>
     <td class="time">${timeOf(timestamp)}</td>
     <td class="level">${level ?? ''}</td>
     <td class="service">${service ?? ''}</td>
@@ -59,14 +60,17 @@ function rowOf(log: ShownLog, linksFor: LogLinks): Html {
   </tr>`
 }
 
-export const logRows = (logs: readonly ShownLog[], linksFor: LogLinks): Html =>
-  html`${logs.map((log) => rowOf(log, linksFor))}`
+/** `here`: the id of the record that the rows are about. */
+export const logRows = (logs: readonly ShownLog[], linksFor: LogLinks, here?: string): Html =>
+  html`${logs.map((log) => rowOf(log, linksFor, here))}`
 
 /** Where rows that arrive later come from, and from which point on. */
 export type Tail = Readonly<{ address: string; cursor: string }>
 
-export function logTable(logs: readonly ShownLog[], linksFor: LogLinks, tail?: Tail): Html {
-  const rows = logRows(logs, linksFor)
+type Placed = Readonly<{ tail?: Tail | undefined; here?: string | undefined }>
+
+export function logTable(logs: readonly ShownLog[], linksFor: LogLinks, { tail, here }: Placed = {}): Html {
+  const rows = logRows(logs, linksFor, here)
   return html`<table class="logs">
     <thead>
       <tr>

@@ -113,7 +113,8 @@ function resultsOf(asked: Asked, answer: LogSearchAnswer, nowMs: number): Html {
       ${tail === undefined ? html`` : followButton} ${exportLinks(asked)}
     </p>
     ${logs.length === 0 ? nothingFits(path, asked, 'log record') : html``}
-    ${logTable(logs, linksOf(asked, answer, nowMs), tail)} ${pager(path, asked, answer.next_cursor)}`
+    ${logTable(logs, linksOf(asked, answer, nowMs), { tail, here: conditions.get('around') ?? undefined })}
+    ${pager(path, asked, answer.next_cursor)}`
 }
 
 async function sendLogs(ctx: Context, app: AppContext): Promise<void> {
