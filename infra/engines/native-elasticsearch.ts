@@ -71,7 +71,8 @@ function settings(folder: string, [http, transport]: readonly number[]): string 
     `path.data: ${join(folder, 'data')}`,
     `path.logs: ${join(folder, 'logs')}`,
     'xpack.security.enabled: true',
-    // A test must not depend on how full the disk is, nor on how many indices the tests before it made.
+    // A test must not depend on how full the disk is, nor on how many indices the tests before it made: what an installation needs is told
+    // in infra/README.md, and test/infra counts it.
     'cluster.routing.allocation.disk.threshold_enabled: false',
     'cluster.max_shards_per_node: 10000',
     '',

@@ -4,6 +4,7 @@ import { expect } from 'chai'
 import { z } from 'zod'
 import { elasticsearchImage, natsImage } from '../../infra/engines/images.ts'
 import { addressesIn, configOf, documentsOf, makeSecrets, natsVariables, read, type Environment } from './manifest.ts'
+import { shardsNeeded } from './shards.ts'
 
 // The parts of the Compose specification (compose-spec.json) that compose.yaml uses, and nothing else.
 const duration = z.string().regex(/^\d+(s|m)$/)
@@ -105,6 +106,12 @@ describe('infra/compose.yaml', () => {
       const routes = nats.map(([other]) => `${other}:${environment['NATS_ROUTE_PORT']}`)
       expect(addressesIn(environment['NATS_ROUTES'] ?? '')).to.deep.equal(routes)
     }
+  })
+
+  it('lets Elasticsearch have the indices of all builds that there may be at once', () => {
+    const [[, elasticsearch] = []] = ofImage(elasticsearchImage)
+    const most = Number(elasticsearch?.environment?.['cluster.max_shards_per_node'])
+    expect(most).to.be.at.least(shardsNeeded())
   })
 
   it('gives every process of ours a configuration that it takes, and addresses that are there', () => {

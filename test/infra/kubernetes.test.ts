@@ -11,6 +11,7 @@ import {
   type Workload,
 } from './kubernetes-schema.ts'
 import { addressesIn, configOf, documentsOf, makeSecrets, natsVariables, type Environment } from './manifest.ts'
+import { shardsNeeded } from './shards.ts'
 
 describe('infra/kubernetes', () => {
   let all: Kustomization
@@ -153,6 +154,11 @@ describe('infra/kubernetes', () => {
     expect(Object.keys(environment)).to.have.members(natsVariables())
     expect(environment['NATS_NAME']).to.equal('nats-0')
     expect(addressesIn(environment['NATS_ROUTES'] ?? '')).to.deep.equal(servers.map((server) => `${server}.nats:6222`))
+  })
+
+  it('lets Elasticsearch have the indices of all builds that there may be at once', () => {
+    const environment = environmentOf(containerOf(named('elasticsearch')), '')
+    expect(Number(environment['cluster.max_shards_per_node'])).to.be.at.least(shardsNeeded())
   })
 
   it('gives every process of ours a configuration that it takes, and addresses that are there', () => {
