@@ -16,10 +16,13 @@ type Given = Readonly<{
 
 const [width, height] = [1_000, 100]
 
-function addressOf({ path, conditions }: Given, fromMs: number, toMs: number | undefined): string {
+/** The first and the last bar count what the range has of their time, and lead no further. */
+function addressOf({ path, conditions, range }: Given, fromMs: number, toMs: number | undefined): string {
   const search = new URLSearchParams(conditions)
-  search.set('from', new Date(fromMs).toISOString())
-  if (toMs !== undefined) search.set('to', new Date(toMs).toISOString())
+  const { from, to } = range
+  search.set('from', from !== null && Date.parse(from) >= fromMs ? from : new Date(fromMs).toISOString())
+  // A time in ms is its text cut short, of nanoseconds: at the same ms the text is no earlier.
+  if (toMs !== undefined) search.set('to', to !== null && Date.parse(to) < toMs ? to : new Date(toMs).toISOString())
   return `${path}?${search.toString()}`
 }
 

@@ -1,0 +1,25 @@
+import { expect } from 'chai'
+import { noonNs } from '#test/projections/traces/given.ts'
+import { eachSignedIn, type SignedIn } from './signed-in.ts'
+
+describe('bars over time', () => {
+  let browser: SignedIn['browser']
+  let logs: SignedIn['logs']
+  let site: SignedIn['site']
+  eachSignedIn((signedIn) => {
+    ;({ browser, logs, site } = signedIn)
+  })
+
+  it('lead to as many records as they count, at both ends of the range too', async () => {
+    const [fromNs, toNs] = [noonNs + 500n, noonNs + 1_000_000_000_500n]
+    const times = [fromNs - 400n, fromNs, fromNs + 1n, noonNs + 500_000_000_000n, toNs - 1n, toNs, toNs + 1n]
+    await site.index(logs(1, ...times.map((timeNs) => ({ timeNs }))))
+    const { text } = await browser.get('/app/logs?from=2026-11-21T12:00:00.0000005Z&to=2026-11-21T12:16:40.0000005Z')
+    const bars = [...text.matchAll(/<a href="([^"]*)"\s*><title>[^<]*: (\d+)</g)]
+    expect(bars.map(([, , total]) => Number(total))).to.deep.equal([2, 1, 1])
+    for (const [, address = '', total] of bars) {
+      const { text: narrowed } = await browser.get(address.replaceAll('&amp;', '&'))
+      expect(/<strong>(\d+) record/.exec(narrowed)?.[1], address).to.equal(total)
+    }
+  })
+})
