@@ -16,6 +16,7 @@ import {
   checkbox,
   choice,
   field,
+  givenFields,
   listed,
   nothingFits,
   pager,
@@ -63,9 +64,7 @@ function formOf({ conditions }: Asked, facets: LogSearchAnswer['facets']): Html 
       <legend>Level</legend>
       ${levels.map((level) => checkbox('level', level, level, asked.includes(level)))}
     </fieldset>
-    ${['trace_id', 'session_id'].map((name) =>
-      conditions.has(name) ? field({ label: name, name, value: given(name), size: 34 }) : html``,
-    )}
+    ${givenFields(conditions, ['trace_id', 'session_id'])}
     <button type="submit">Search</button>
   </form>`
 }

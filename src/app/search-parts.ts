@@ -10,8 +10,13 @@ const cursorsMax = 20
 /** A search page's address: the conditions as typed, and the cursors of the pages that led here, the last one's own. */
 export type Asked = Readonly<{ conditions: URLSearchParams; cursors: readonly string[] }>
 
+/** The search takes their words in capitals too; the page compares them with those that it offers. */
+const ofChoice: readonly string[] = ['level', 'status', 'has', 'kind', 'order']
+
 export function readAsked(ctx: Context): Asked {
-  const given = [...new URLSearchParams(ctx.querystring)].filter(([, value]) => value !== '')
+  const given = [...new URLSearchParams(ctx.querystring)]
+    .filter(([, value]) => value !== '')
+    .map(([name, value]): [string, string] => [name, ofChoice.includes(name) ? value.toLowerCase() : value])
   const conditions = new URLSearchParams(given.filter(([name]) => name !== 'cursor'))
   const cursors = given.filter(([name]) => name === 'cursor').map(([, cursor]) => cursor)
   return { conditions, cursors }
@@ -103,6 +108,12 @@ export const field = ({ label, name, value, size = 16, placeholder = '', list = 
       list="${list}"
       autocomplete="off"
   /></label>`
+
+/** Conditions that a form has no field for, unless an address gave them: the form would drop them. */
+export const givenFields = (conditions: URLSearchParams, names: readonly string[]): readonly Html[] =>
+  names
+    .filter((name) => conditions.has(name))
+    .map((name) => field({ label: name, name, value: conditions.get(name) ?? '', size: 34 }))
 
 type Choice = Readonly<{ label: string; name: string; value: string; options: readonly (readonly [string, string])[] }>
 

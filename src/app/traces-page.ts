@@ -11,6 +11,7 @@ import {
   checkbox,
   choice,
   field,
+  givenFields,
   listed,
   nothingFits,
   pager,
@@ -82,6 +83,7 @@ function formOf({ conditions }: Asked, facets: TraceSearchAnswer['facets']): Htm
       <legend>With</legend>
       ${having.map(([value, words]) => checkbox('has', value, words, has.includes(value)))}
     </fieldset>
+    ${givenFields(conditions, ['kind', 'trace_id', 'session_id'])}
     <button type="submit">Search</button>
   </form>`
 }

@@ -64,6 +64,27 @@ describe('the most frequent values above search results', () => {
     }
   })
 
+  it('know the words of a choice in capitals, as the search does', async () => {
+    await site.index(
+      logs(1, { level: 'error' }, { level: 'info' }),
+      spans(2, { id: 'a', status: 'error' }, { trace: 'u', id: 'b', kind: 'client' }),
+    )
+    const records = await open('/app/logs?level=ERROR&order=ASC')
+    expect(namesIn(records)).to.deep.equal(['error 1 ✕', 'checkout 1'])
+    expect(records)
+      .to.match(/value="error" checked/)
+      .and.match(/value="asc" selected/)
+      .and.not.include('data-tail')
+    expect(namesIn(await follow(records, 'error 1 ✕'))).to.include.members(['error 1', 'info 1'])
+    const traces = await open('/app/traces?has=ERROR&status=Error&order=Longest')
+    expect(namesIn(traces)).to.include.members(['error 1 ✕', 'errors ✕'])
+    expect(traces)
+      .to.match(/value="error" selected/)
+      .and.match(/value="error" checked/)
+      .and.match(/value="longest" selected/)
+    expect(await open('/app/traces?kind=CLIENT')).to.match(/name="kind"\s*value="client"/)
+  })
+
   it('stay to be taken away where nothing is counted', async () => {
     const records = Array.from({ length: 150 }, (_, n) => ({ message: `n${n}`, level: 'warn' as const }))
     await site.index(logs(1, ...records))

@@ -219,6 +219,17 @@ describe('search pages', () => {
       expect(session.text).to.include('inside the trace').and.include('clicked').and.include(traceIdOf('t'))
     })
 
+    it('keep the conditions of their address in the form', async () => {
+      await site.index(spans(1, { id: 'one', sessionId: 's-1' }))
+      const given = { kind: 'server', trace_id: traceIdOf('t'), session_id: 's-1' }
+      const { text } = await browser.get(`/app/traces?${new URLSearchParams(given).toString()}`)
+      expect(text).to.include(`href="/app/trace/${traceIdOf('t')}"`)
+      for (const [name, value] of Object.entries(given)) {
+        expect(text).to.match(new RegExp(`<input\\s+name="${name}"\\s+value="${value}"`))
+        expect((await browser.get('/app/traces')).text, name).to.not.include(`name="${name}"`)
+      }
+    })
+
     it('draw a circle of parents and a deep chain, each span once', async () => {
       const chain = Array.from({ length: 60 }, (_, index) => {
         return { trace: 'deep', id: `c${index}`, parent: index === 0 ? null : `c${index - 1}`, atMs: index }
