@@ -6,7 +6,7 @@ import type { ShownSpan } from './span-tree.ts'
 import { createValueLinks, noLinks, type LinksOf } from './value-links.ts'
 
 /** Whose attributes they are. */
-type Owner = 'span' | 'event' | 'resource'
+type Owner = 'span' | 'event' | 'resource' | 'scope'
 
 const ownValues = (span: ShownSpan): OwnValues => ({
   service: span.service,

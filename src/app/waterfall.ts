@@ -1,6 +1,7 @@
 import { parseRfc3339Ns } from '#src/lib/time.ts'
 import type { CorrelationAnswer } from '#src/query/searches.ts'
 import { fieldTable } from './field-table.ts'
+import { counted } from './context.ts'
 import { cut, formatDuration, timeOf } from './format.ts'
 import { html, type Html } from './html.ts'
 import type { ColourOf } from './service-colours.ts'
@@ -57,8 +58,29 @@ function eventRows({ events, links }: ShownSpan, linksOf: LinksOf): Html {
   )}`
 }
 
+/** What the sender says that it has left out. */
+function droppedOf(span: ShownSpan): string {
+  const counts = [
+    [span.dropped_attributes_count, 'attribute'],
+    [span.dropped_events_count, 'event'],
+    [span.dropped_links_count, 'link'],
+    [span.resource.dropped_attributes_count, 'resource attribute'],
+    [span.scope.dropped_attributes_count, 'scope attribute'],
+  ] as const
+  return counts.flatMap(([count, noun]) => (count > 0 ? [counted(count, noun)] : [])).join(', ')
+}
+
+/** As searches name them; a scope may have neither. */
+function scopeFacts({ scope: { name, version } }: ShownSpan): Readonly<Record<string, string>> {
+  return {
+    ...(name === '' ? {} : { 'scope.name': name }),
+    ...(version === '' ? {} : { 'scope.version': version }),
+  }
+}
+
 function detailsOf(span: ShownSpan, linksOf: SpanLinks): Html {
-  const { status, kind, repeated, cuts } = span
+  const { status, kind, repeated, cuts, resource, scope } = span
+  const dropped = droppedOf(span)
   const facts = {
     span: span.span_id,
     service: span.service,
@@ -68,9 +90,12 @@ function detailsOf(span: ShownSpan, linksOf: SpanLinks): Html {
     status: status.message === '' ? status.code : `${status.code}: ${status.message}`,
     ...(repeated > 0 ? { repeated: `came again ${repeated} times` } : {}),
     ...(cuts.length > 0 ? { changed: cuts.join('; ') } : {}),
+    ...(dropped === '' ? {} : { 'dropped by the sender': dropped }),
   }
   return html`${fieldTable('Span', facts, linksOf('facts'))}${fieldTable('Attributes', span.attributes, linksOf('span'))}
-  ${eventRows(span, linksOf('event'))}${fieldTable('Resource', span.resource.attributes, linksOf('resource'))}`
+  ${eventRows(span, linksOf('event'))}${fieldTable('Resource', resource.attributes, linksOf('resource'))}
+  ${fieldTable('Scope', scopeFacts(span), linksOf('scope'))}
+  ${fieldTable('Attributes of the scope', scope.attributes, linksOf('scope'))}`
 }
 
 function spanRow(

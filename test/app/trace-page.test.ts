@@ -156,6 +156,15 @@ describe('the page of a trace', () => {
     expect(pages).to.deep.equal([[spanIdOf('lost early')], [spanIdOf('lost late'), spanIdOf('refused')]])
   })
 
+  it('says what the sender of a span has left out, and nothing of what it has not', async () => {
+    const whole = await pageOf({ id: 'a' })
+    expect(whole).to.include('scope.name').and.not.include('dropped by the sender')
+    const given = { droppedAttributesCount: 3, droppedEventsCount: 1_200, droppedLinksCount: 1 }
+    await site.index(spans(2, { trace: 'u', id: 'b', ...given }))
+    const { text } = await browser.get(`/app/trace/${traceIdOf('u')}`)
+    expect(text).to.match(/dropped by the sender<\/th>\s*<td>3 attributes, 1,200 events, 1 link</)
+  })
+
   it('has one colour for a service, beside a list of traces with others too', async () => {
     const names = Array.from({ length: 20 }, (_, n) => `service ${n + 10}`)
     const alike = (name: string): string | undefined =>

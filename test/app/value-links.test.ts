@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import { present } from '#src/lib/assert.ts'
-import { noonNs, traceIdOf } from '#test/projections/traces/given.ts'
+import { givenSpan, noonNs, traceIdOf } from '#test/projections/traces/given.ts'
+import { givenEvent } from '#test/support/fold-harness.ts'
 import { valueLinksOf } from '#test/support/page-links.ts'
 import { eachSignedIn, type SignedIn } from './signed-in.ts'
 
@@ -11,8 +12,9 @@ describe('links beside values', () => {
   let logs: SignedIn['logs']
   let site: SignedIn['site']
   let spans: SignedIn['spans']
+  let workspace: SignedIn['workspace']
   eachSignedIn((signedIn) => {
-    ;({ browser, logs, site, spans } = signedIn)
+    ;({ browser, logs, site, spans, workspace } = signedIn)
   })
 
   /** Where a link of a page leads. */
@@ -120,6 +122,8 @@ describe('links beside values', () => {
       'service.name: checkout',
       'kind: client',
       'duration: 5',
+      'scope.name: instrumentation',
+      'scope.version: 1.0',
       'service: other one',
     ])
     const own = valueLinksOf(trace).filter(
@@ -130,6 +134,25 @@ describe('links beside values', () => {
       expect(found, `${verb} ${words}`).to.equal(verb === 'only')
     }
     expect(searchIn(linkIn(trace, 'kind: client')).get('q')).to.equal('resource.kind=client')
+  })
+
+  it('are beside what the scope of a span says', async () => {
+    const attributes = { kind: 'client', name: 'mine', library: 'x' }
+    const span = givenSpan({ id: 'x' })
+    const given = { ...span, scope: { ...span.scope, attributes } }
+    await site.index(givenEvent('spans.received', 1, { spans: [given] }, { workspace }))
+    const trace = await follow(`/app/trace/${traceIdOf('t')}`)
+    const words = ['scope.name: instrumentation', 'scope.version: 1.0', 'kind: client', 'name: mine', 'library: x']
+    expect(wordsIn(trace)).to.include.members(words)
+    for (const [verb, isFound] of [
+      ['only', true],
+      ['not', false],
+    ] as const) {
+      for (const one of words) {
+        const found = (await follow(linkIn(trace, one, verb))).includes(`href="/app/trace/${traceIdOf('t')}"`)
+        expect(found, `${verb} ${one}`).to.equal(isFound)
+      }
+    }
   })
 
   it('reach records of any age, where no search is shown', async () => {
