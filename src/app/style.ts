@@ -17,9 +17,9 @@ const serviceFills = colours
   .join('\n')
 
 /** The only style sheet, at /app/style.css: our pages have no inline styles, so that the content policy can forbid them. */
-export const style = `:root { color-scheme: light dark; --line: #8884; --accent: #2563eb; --on-accent: #fff; --bad: #b91c1c; --warn: #b45309 }
+export const style = `:root { color-scheme: light dark; --line: #8884; --edge: #767676; --accent: #2563eb; --on-accent: #fff; --bad: #b91c1c; --warn: #b45309 }
 @media (prefers-color-scheme: dark) {
-  :root { --accent: #8ab4ff; --on-accent: #000; --bad: #ff8a80; --warn: #f0a860 }
+  :root { --edge: #949494; --accent: #8ab4ff; --on-accent: #000; --bad: #ff8a80; --warn: #f0a860 }
 }
 * { box-sizing: border-box }
 body { margin: 0; font: 16px/1.5 system-ui, sans-serif }
@@ -43,7 +43,7 @@ form.row { display: flex; flex-wrap: wrap; gap: .5rem; align-items: end }
 label { display: grid; gap: .2rem; font-size: .9rem }
 label.check { display: flex; align-items: center; gap: .4rem }
 ::placeholder { color: inherit; opacity: .65 }
-input, select, button { font: inherit; padding: .4rem .6rem; border: 1px solid var(--line); border-radius: .4rem }
+input, select, button { font: inherit; padding: .4rem .6rem; border: 1px solid var(--edge); border-radius: .4rem }
 button { cursor: pointer; overflow-wrap: normal; background: var(--accent); border-color: var(--accent); color: var(--on-accent) }
 button.quiet { background: none; border: 0; padding: 0; color: inherit; text-decoration: underline }
 button.danger { background: var(--bad); border-color: var(--bad) }

@@ -46,6 +46,18 @@ describe('colours of the pages', () => {
     }
   })
 
+  it('of the edges of fields stand out from the page, and in the dark from what Chromium fills them with', () => {
+    expect(style).to.match(/\ninput, select, button \{[^}]*border: 1px solid var\(--edge\)/)
+    const [light = '', dark = ''] = [...style.matchAll(/--edge: (#[0-9a-f]+)/g)].map(([, colour = '']) => colour)
+    for (const [edge, beside] of [
+      [light, lightPage],
+      [dark, darkPage],
+      [dark, '#3b3b3b'],
+    ] as const) {
+      expect(contrastOf(edge, beside), `${edge} beside ${beside}`).to.be.at.least(3)
+    }
+  })
+
   it('are one for a service, whatever others there are, as far as they reach', () => {
     const names = Array.from({ length: 200 }, (_, n) => `service ${n}`)
     const alone = new Map(names.map((name) => [name, serviceColours([name])(name)]))
