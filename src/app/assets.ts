@@ -1,17 +1,28 @@
+import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import type { Route } from '#src/http/route.ts'
 import { style } from './style.ts'
 
-const asset = (path: string, type: string, text: string): Route => ({
-  method: 'GET',
-  path,
-  auth: 'public',
-  handler: (ctx) => {
-    ctx.set('Cache-Control', 'public, max-age=3600')
-    ctx.type = `${type}; charset=utf-8`
-    ctx.body = text
-  },
-})
+/** Kept by browsers and asked about each time: a page must not run with the script of the version before. */
+function asset(path: string, type: string, text: string): Route {
+  const etag = createHash('sha256').update(text).digest('base64url')
+  return {
+    method: 'GET',
+    path,
+    auth: 'public',
+    handler: (ctx) => {
+      ctx.set('Cache-Control', 'no-cache')
+      ctx.etag = etag
+      ctx.status = 200
+      if (ctx.fresh) {
+        ctx.status = 304
+        return
+      }
+      ctx.type = `${type}; charset=utf-8`
+      ctx.body = text
+    },
+  }
+}
 
 const script = (name: string): string => readFileSync(new URL(`scripts/${name}`, import.meta.url), 'utf8')
 

@@ -80,6 +80,18 @@ describe('pages', () => {
     expect((await browser.get('/api/nowhere')).headers.get('content-type')).to.equal('application/problem+json')
   })
 
+  it('have a style sheet, scripts and an icon that are sent again only when they have changed', async () => {
+    for (const path of ['/app/style.css', '/app/tail.js', '/app/connect.js', '/app/icon.svg']) {
+      const { headers, text } = await browser.get(path)
+      expect(headers.get('cache-control'), path).to.equal('no-cache')
+      expect(text, path).to.not.equal('')
+      const again = await browser.get(path, { 'if-none-match': headers.get('etag') ?? '' })
+      expect([again.status, again.text], path).to.deep.equal([304, ''])
+      const changed = await browser.get(path, { 'if-none-match': '"of the version before"' })
+      expect([changed.status, changed.text], path).to.deep.equal([200, text])
+    }
+  })
+
   it('have one style sheet, and nothing from elsewhere', async () => {
     const sheet = await browser.get('/app/style.css')
     expect(sheet.headers.get('content-type')).to.include('text/css')
