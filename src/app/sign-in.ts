@@ -14,10 +14,12 @@ import { refusePage, seeOther, sendPage } from './page.ts'
 
 const home = '/app'
 const chooser = '/app/workspace'
+/** Links within a search and its pages are as long; escaped once more it still goes into a request's address. */
+const nextCharactersMax = 16_384
 
 /** A path of our own pages that a form may lead to, query included; anything else, or nothing, leads home. */
 export function localPath(next: string | null): string {
-  if (next === null || !next.startsWith('/app') || next.length > 2_048) return home
+  if (next === null || !next.startsWith('/app') || next.length > nextCharactersMax) return home
   const base = 'http://throughline.invalid'
   if (!URL.canParse(next, base)) return home
   const { origin, pathname, search } = new URL(next, base)

@@ -159,6 +159,19 @@ describe('sign-in', () => {
     }
   })
 
+  it('leads to a page asked for as far as our own links go', async () => {
+    const page = `/app/logs?q=${'timeout+AND+'.repeat(650)}x%2F%22y%22`
+    const asked = await browser.get(page)
+    expect(asked.status).to.equal(303)
+    const { text } = await browser.get(asked.location ?? '')
+    const [, next = ''] = /name="next" value="([^"]*)"/.exec(text) ?? []
+    expect(next).to.equal(page)
+    expect((await signIn(browser, { next })).location).to.equal(page)
+    const long = (characters: number): string => `/app/logs?q=${'x'.repeat(characters - '/app/logs?q='.length)}`
+    expect((await signIn(createBrowser(site), { next: long(15_000) })).location).to.equal(long(15_000))
+    expect((await signIn(createBrowser(site), { next: long(16_385) })).location).to.equal('/app')
+  })
+
   it('makes a new session each time: none can be planted', async () => {
     await signIn()
     const first = browser.cookies.get('throughline')
