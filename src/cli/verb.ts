@@ -5,6 +5,7 @@ import type { Key, Workspace } from '#src/directory/directory.ts'
 import type { Refused } from '#src/directory/directory-writer.ts'
 import type { RandomBytes } from '#src/directory/keys.ts'
 import type { Secrets } from '#src/directory/secrets.ts'
+import type { Position } from '#src/events/envelope.ts'
 import type { Clock } from '#src/lib/clock.ts'
 import { fail, type Result } from '#src/lib/result.ts'
 import type { BuildContext } from '#projections/build-place.ts'
@@ -41,6 +42,8 @@ export type CliServices = Readonly<{
   quarantines(dataFolder: string): readonly Quarantined[]
   /** Their builds, to be rebuilt, compared, listed and dropped, in the same order; none where there is no log yet. */
   openBuilds(dataFolder: string): Promise<readonly OpenBuilds[]>
+  /** Copies what cannot be made anew of a data folder into a new folder. Throws PermanentError in a cluster. */
+  backUp(dataFolder: string, folder: string): Promise<BackedUp>
   /** Both sides of a move from the embedded form to a cluster's log. Throws PermanentError while a server runs on the folder. */
   openMove(request: MoveRequest): Promise<OpenMove>
   /** Ends what the engines are reached by, after all that was opened. */
@@ -48,6 +51,9 @@ export type CliServices = Readonly<{
   /** Names of the projections, in the order in which `status` shows them. */
   projections: readonly string[]
 }>
+
+/** Up to where the copies of both logs go. */
+export type BackedUp = Readonly<{ log: Position; directory: Position }>
 
 export type OpenBuilds = BuildContext & Readonly<{ close(): Promise<void> }>
 

@@ -1,3 +1,4 @@
+import { backUp } from './back-up.ts'
 import { builds } from './builds.ts'
 import { deadLettersDrop, deadLettersList, deadLettersRetry, deadLettersShow } from './dead-letters.ts'
 import { drop } from './drop.ts'
@@ -46,6 +47,7 @@ export const verbs: readonly Verb[] = [
   deadLettersRetry,
   deadLettersDrop,
   replay,
+  backUp,
   moveLog,
   firstRun,
   env,

@@ -10,6 +10,7 @@ import { limits, plans, readClusterConfig, type ClusterConfig } from '#src/confi
 import { loadSecrets } from '#src/directory/secrets.ts'
 import { PermanentError } from '#src/lib/failure.ts'
 import { createSqliteStream } from '#streams/sqlite/stream.ts'
+import { backUpFolder } from './back-up.ts'
 import { openBuilds } from './builds.ts'
 import { foldersOf, type Folders } from './folders.ts'
 import { quarantinesOf } from './quarantines.ts'
@@ -48,6 +49,10 @@ const embeddedServices: CliServices = {
     return existsSync(indexFolder) ? [createSqliteIndexReader({ folder: indexFolder, limits })] : []
   },
   quarantines: quarantinesOf,
+  backUp: async (dataFolder, folder) => {
+    filesOf(dataFolder)
+    return backUpFolder(dataFolder, folder)
+  },
   openBuilds: async (dataFolder) => {
     filesOf(dataFolder)
     return openBuilds(dataFolder)
@@ -69,6 +74,10 @@ async function clusterServices(cluster: ClusterConfig): Promise<CliServices> {
     openLogs: () => Promise.all(partitionNames(cluster).map(open)),
     openIndexes: async () => createReaders(cluster),
     quarantines: () => [],
+    backUp: async () => {
+      const hint = "NATS holds a cluster's log: nats stream backup, for each of its streams"
+      throw new PermanentError({ operation: 'back up', subject: 'a cluster', hint })
+    },
     openBuilds: async (dataFolder) => openClusterBuilds(await nats(), cluster, dataFolder),
     close: async () => (await connected?.catch(() => undefined))?.close(),
   }

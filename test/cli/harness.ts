@@ -44,6 +44,9 @@ export function createServices(
       })),
     openBuilds: async () => [],
     quarantines: () => quarantines,
+    backUp: async () => {
+      throw new Error('these services have no files to copy')
+    },
     openMove: async () => {
       throw new Error('these services have no cluster to move to')
     },

@@ -15,6 +15,7 @@ export const notOnTheCluster: Readonly<Record<string, string>> = {
     'fills the log of a data folder before it starts; test/cluster/retention.test.ts meets the engines',
   'rebuild.test.ts': 'damages the files of a data folder; test/cluster/rebuild.test.ts rebuilds and compares',
   'damaged-log.test.ts': 'damages the files of a data folder; what a cluster’s NATS has lost is its own to say',
+  'backup.test.ts': 'copies the files of a data folder; NATS has backups of its own',
   'tls.test.ts': 'serves TLS by the one process that it starts; before a cluster stands what its operator has',
   'replace-parent.test.ts': 'is about the parent of the embedded form: its data folder, its lock, its port',
 }

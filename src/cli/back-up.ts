@@ -1,0 +1,22 @@
+import { ok } from '#src/lib/result.ts'
+import { required, type Verb } from './verb.ts'
+
+export const backUp: Verb = {
+  name: 'backup',
+  names: [],
+  usage: '--to FOLDER',
+  about:
+    'copies the log, the directory and the secrets of a data folder into a new folder, as they stand at one moment, beside the running server; a server that is started on that folder folds the indexes anew',
+  options: { to: { type: 'string' } },
+  run: async (given) => {
+    const folder = required(given, 'to')
+    const { log, directory } = await given.services.backUp(given.dataFolder, folder)
+    return ok({
+      json: { folder, log: { position: log }, directory: { position: directory } },
+      text: [
+        `The log is in ${folder} up to position ${log}, the directory up to position ${directory}. Keep it as you keep secrets: they are in it.`,
+        `To go back to it: THROUGHLINE_DATA=${folder} npm start`,
+      ].join('\n'),
+    })
+  },
+}

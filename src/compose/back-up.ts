@@ -1,0 +1,40 @@
+import { constants, copyFileSync, existsSync, mkdirSync, renameSync, rmSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import type { BackedUp } from '#src/cli/verb.ts'
+import { syncFolder } from '#src/lib/durable-files.ts'
+import { PermanentError } from '#src/lib/failure.ts'
+import { backUpLog } from '#streams/sqlite/back-up.ts'
+import { foldersOf } from './folders.ts'
+
+/** Small files that are written once, and whole. */
+const copied = ['secrets.json', 'first-run.json']
+
+/**
+ * Copies what a data folder cannot be made anew from into a new folder, which is there whole or not at all. The log comes first: a workspace
+ * that it names is then in the directory too.
+ */
+export async function backUpFolder(dataFolder: string, folder: string): Promise<BackedUp> {
+  const refuse = (subject: string, hint: string): PermanentError =>
+    new PermanentError({ operation: 'back up', subject, hint })
+  const making = `${folder}.making`
+  if (existsSync(folder)) throw refuse(folder, 'it is there already: name a folder that is not')
+  if (existsSync(making)) throw refuse(making, 'a backup is being made there, or was broken off: remove it then')
+  const [from, to] = [foldersOf(dataFolder), foldersOf(making)]
+  try {
+    mkdirSync(making, { recursive: true, mode: 0o700 })
+    mkdirSync(to.logFolder, { mode: 0o700 })
+    const log = await backUpLog({ file: from.logFile, partition: '0' }, to.logFile)
+    const directory = await backUpLog({ file: from.directoryFile, partition: 'directory' }, to.directoryFile)
+    for (const name of copied) {
+      if (existsSync(join(dataFolder, name)))
+        copyFileSync(join(dataFolder, name), join(making, name), constants.COPYFILE_EXCL)
+    }
+    for (const each of [to.logFolder, making]) syncFolder(each)
+    renameSync(making, folder)
+    syncFolder(dirname(folder))
+    return { log, directory }
+  } catch (error) {
+    rmSync(making, { recursive: true, force: true, maxRetries: 3 })
+    throw error
+  }
+}

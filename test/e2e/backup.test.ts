@@ -1,0 +1,94 @@
+import { spawnSync } from 'node:child_process'
+import { existsSync, mkdirSync, readdirSync, statSync } from 'node:fs'
+import { open } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import { cli } from '../support/cli.ts'
+import { at, listOf, post, signIn, untilIndexed } from '../support/client.ts'
+import { newDataFolder, removeFolder, startServer, type Server } from '../support/server.ts'
+
+const path = '/api/logs/v1/ingest'
+const json = { 'content-type': 'application/json' }
+
+/** A verb on a data folder, which may fail. */
+function tried(dataFolder: string, ...args: readonly string[]) {
+  const argv = ['src/main.ts', ...args, '--data', dataFolder]
+  const { status: code, stdout: out, stderr: err } = spawnSync(process.execPath, argv, { encoding: 'utf8' })
+  return { code, out, err }
+}
+
+describe('throughline backup', () => {
+  let server: Server
+  let folder: string
+  before(async () => {
+    server = await startServer()
+    folder = `${await newDataFolder()}/backup`
+  })
+  after(async () => {
+    await server.stop()
+    await removeFolder(server.dataFolder)
+    await removeFolder(join(folder, '..'))
+  })
+
+  const send = async (message: string): Promise<void> => {
+    const answer = await post(server, path, server.firstRun.keys.logs, JSON.stringify({ message }), json)
+    expect(answer.status).to.equal(200)
+  }
+
+  it('copies all that was acknowledged before it, beside a server that goes on', async () => {
+    for (let n = 0; n < 50; n++) await send(`before ${n}`)
+    const done = new AbortController()
+    const later = async (): Promise<number> => {
+      let sent = 0
+      while (!done.signal.aborted) await send(`later ${sent++}`)
+      return sent
+    }
+    const sending = later()
+    const told = (await cli(server, 'backup', '--to', folder)) as { log: { position: number } }
+    done.abort()
+    expect(await sending, 'sent meanwhile').to.be.above(0)
+    expect(told.log.position).to.be.above(0)
+    expect(readdirSync(folder).sort()).to.deep.equal(['directory.db', 'first-run.json', 'log', 'secrets.json'])
+    expect(statSync(folder).mode & 0o77, 'for its owner alone').to.equal(0)
+
+    const restored = await startServer({ dataFolder: folder })
+    try {
+      await untilIndexed(restored)
+      const reader = await signIn(restored.baseUrl, server.firstRun.sign_in)
+      const { body } = await reader.get('/api/app/logs/search?q=before&limit=100')
+      const found = listOf(body as never, 'logs').map((log) => String(at(log as never, 'message')))
+      expect(new Set(found)).to.deep.equal(new Set(Array.from({ length: 50 }, (_, n) => `before ${n}`)))
+      expect(found).to.have.length(50)
+      expect((await post(restored, path, server.firstRun.keys.logs, '{"message":"after"}', json)).status).to.equal(200)
+      await untilIndexed(restored)
+      const verdict = tried(folder, 'verify', 'all')
+      expect(verdict.code, verdict.out + verdict.err).to.equal(0)
+    } finally {
+      await restored.stop()
+    }
+  })
+
+  it('puts nothing where something is, or is being made', () => {
+    const other = join(folder, '..', 'other')
+    mkdirSync(`${other}.making`)
+    for (const [to, place, hint] of [
+      [folder, folder, 'it is there already: name a folder that is not'],
+      [other, `${other}.making`, 'a backup is being made there, or was broken off: remove it then'],
+    ] as const) {
+      const { code, err } = tried(server.dataFolder, 'backup', '--to', to)
+      expect([code, err]).to.deep.equal([1, `throughline: back up ${place} (${hint})\n`])
+    }
+    expect([existsSync(other), existsSync(`${other}.making`)]).to.deep.equal([false, true])
+  })
+
+  it('says that the log is damaged instead of keeping such a copy', async () => {
+    const damaged = join(folder, '..', 'damaged')
+    const file = join(folder, 'log', '0.db')
+    const handle = await open(file, 'r+')
+    await handle.write(Buffer.alloc(2_000, 0xa5), 0, 2_000, statSync(file).size - 6_000)
+    await handle.close()
+    const { code, err } = tried(folder, 'backup', '--to', damaged)
+    expect([code, err.includes('stop the server and start it again')], err).to.deep.equal([1, true])
+    expect([existsSync(damaged), existsSync(`${damaged}.making`)]).to.deep.equal([false, false])
+  })
+})
