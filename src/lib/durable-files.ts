@@ -1,16 +1,22 @@
 import { closeSync, fsyncSync, openSync, writeSync } from 'node:fs'
 import { dirname } from 'node:path'
 
-/** Makes sure that what was created in, renamed into or removed from a folder is so after a power loss. */
-export function syncFolder(folder: string): void {
-  // Windows cannot open a folder, and keeps its entries by itself.
-  if (process.platform === 'win32') return
-  const descriptor = openSync(folder, 'r')
+function sync(path: string, flags: 'r' | 'r+'): void {
+  const descriptor = openSync(path, flags)
   try {
     fsyncSync(descriptor)
   } finally {
     closeSync(descriptor)
   }
+}
+
+/** Makes sure that what was written to a file is there after a power loss. */
+export const syncFile = (file: string): void => sync(file, 'r+')
+
+/** Makes sure that what was created in, renamed into or removed from a folder is so after a power loss. */
+export function syncFolder(folder: string): void {
+  // Windows cannot open a folder, and keeps its entries by itself.
+  if (process.platform !== 'win32') sync(folder, 'r')
 }
 
 /**

@@ -1,6 +1,6 @@
-import { closeSync, fsyncSync, openSync } from 'node:fs'
 import { backup } from 'node:sqlite'
 import { beforeAll, type Position } from '#src/events/envelope.ts'
+import { syncFile } from '#src/lib/durable-files.ts'
 import { damageOf, openForReading, toldOf, type LogFile } from './database.ts'
 import { examine } from './mending/examine.ts'
 
@@ -17,15 +17,6 @@ async function copyPages(log: LogFile, target: string): Promise<void> {
     throw toldOf(error, operation, log.file)
   } finally {
     database.close()
-  }
-}
-
-function syncFile(file: string): void {
-  const descriptor = openSync(file, 'r+')
-  try {
-    fsyncSync(descriptor)
-  } finally {
-    closeSync(descriptor)
   }
 }
 

@@ -1,8 +1,8 @@
-import { closeSync, fsyncSync, openSync, rmSync } from 'node:fs'
+import { rmSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
 import { positionStep, type Position } from '#src/events/envelope.ts'
-import { syncFolder } from '#src/lib/durable-files.ts'
+import { syncFile, syncFolder } from '#src/lib/durable-files.ts'
 import { repeatWindowMs } from '../../stream.ts'
 import { createCutMark } from '../cut.ts'
 import { failureOf, openForWriting, type LogFile } from '../database.ts'
@@ -134,15 +134,6 @@ function rememberIds(database: DatabaseSync): void {
 }
 
 const countOf = (database: DatabaseSync, sql: string): number => Number(database.prepare(sql).get()?.['n'] ?? 0)
-
-function syncFile(file: string): void {
-  const descriptor = openSync(file, 'r+')
-  try {
-    fsyncSync(descriptor)
-  } finally {
-    closeSync(descriptor)
-  }
-}
 
 function fill(database: DatabaseSync, images: PageImages, epoch: string): Salvaged {
   // Who breaks it off begins anew with an empty file.
