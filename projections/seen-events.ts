@@ -1,4 +1,5 @@
 import type { Position } from '#src/events/envelope.ts'
+import { dayMs } from '#src/lib/day.ts'
 import type { Collection, DecodedEvent, Documents, Key, Projection } from './projection.ts'
 
 /** An event that counted: its position and time of receipt (ms), and what it held. */
@@ -7,7 +8,6 @@ type First = readonly [position: Position, receivedAt: number, spans: number, lo
 type SeenEvent = Readonly<{ firsts: readonly First[] }>
 
 const windowMs = 86_400_000
-const dayMs = 86_400_000
 
 export const seenEvents: Collection<SeenEvent> = {
   name: 'seenEvents',
