@@ -1,21 +1,18 @@
-import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, statSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { cli } from '../support/cli.ts'
 import { at, listOf, post, signIn, untilIndexed } from '../support/client.ts'
+import { runVerb, type Ran } from '../support/run-program.ts'
 import { newDataFolder, removeFolder, startServer, type Server } from '../support/server.ts'
 
 const path = '/api/logs/v1/ingest'
 const json = { 'content-type': 'application/json' }
 
 /** A verb on a data folder, which may fail. */
-function tried(dataFolder: string, ...args: readonly string[]) {
-  const argv = ['src/main.ts', ...args, '--data', dataFolder]
-  const { status: code, stdout: out, stderr: err } = spawnSync(process.execPath, argv, { encoding: 'utf8' })
-  return { code, out, err }
-}
+const tried = (dataFolder: string, ...args: readonly string[]): Promise<Ran> =>
+  runVerb(['src/main.ts', ...args, '--data', dataFolder])
 
 describe('throughline backup', () => {
   let server: Server
@@ -61,21 +58,21 @@ describe('throughline backup', () => {
       expect(found).to.have.length(50)
       expect((await post(restored, path, server.firstRun.keys.logs, '{"message":"after"}', json)).status).to.equal(200)
       await untilIndexed(restored)
-      const verdict = tried(folder, 'verify', 'all')
+      const verdict = await tried(folder, 'verify', 'all')
       expect(verdict.code, verdict.out + verdict.err).to.equal(0)
     } finally {
       await restored.stop()
     }
   })
 
-  it('puts nothing where something is, or is being made', () => {
+  it('puts nothing where something is, or is being made', async () => {
     const other = join(folder, '..', 'other')
     mkdirSync(`${other}.making`)
     for (const [to, place, hint] of [
       [folder, folder, 'it is there already: name a folder that is not'],
       [other, `${other}.making`, 'a backup is being made there, or was broken off: remove it then'],
     ] as const) {
-      const { code, err } = tried(server.dataFolder, 'backup', '--to', to)
+      const { code, err } = await tried(server.dataFolder, 'backup', '--to', to)
       expect([code, err]).to.deep.equal([1, `throughline: back up ${place} (${hint})\n`])
     }
     expect([existsSync(other), existsSync(`${other}.making`)]).to.deep.equal([false, true])
@@ -87,7 +84,7 @@ describe('throughline backup', () => {
     const handle = await open(file, 'r+')
     await handle.write(Buffer.alloc(2_000, 0xa5), 0, 2_000, statSync(file).size - 6_000)
     await handle.close()
-    const { code, err } = tried(folder, 'backup', '--to', damaged)
+    const { code, err } = await tried(folder, 'backup', '--to', damaged)
     expect([code, err.includes('stop the server and start it again')], err).to.deep.equal([1, true])
     expect([existsSync(damaged), existsSync(`${damaged}.making`)]).to.deep.equal([false, false])
   })

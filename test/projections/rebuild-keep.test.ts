@@ -4,12 +4,10 @@ import type { IndexWriter } from '#projections/index-store.ts'
 import { rebuild } from '#projections/rebuild.ts'
 import { changeRoster, nominate, promoteTo } from '#projections/roster.ts'
 import { withSeenEvents } from '#projections/seen-events.ts'
-import { createMemoryStream } from '#streams/memory/stream.ts'
 import type { Stream } from '#streams/stream.ts'
-import { buildPlaces, withWriterOf, type Place } from '#test/support/build-places.ts'
+import { buildPlaces, foldedPlace, withWriterOf, type Place } from '#test/support/build-places.ts'
 import { counting, lineDecoders, mirror } from '#test/support/line-projections.ts'
 import { atHead, start } from '#test/support/projector-run.ts'
-import { appendRandom, foldLive } from '#test/support/random-log.ts'
 
 for (const [name, create] of Object.entries(buildPlaces)) {
   describe(`rebuild --keep, ${name}, keeps the former build without a limit`, () => {
@@ -17,11 +15,7 @@ for (const [name, create] of Object.entries(buildPlaces)) {
     let place: Place
     let context: BuildContext
     beforeEach(async () => {
-      stream = createMemoryStream({ partition: '0' })
-      place = create()
-      context = place.context(stream)
-      await appendRandom(stream, 1, 30)
-      await foldLive(context)
+      ;({ stream, place, context } = await foldedPlace(create, 30))
     })
     afterEach(() => place.remove())
 

@@ -10,10 +10,10 @@ import { createMemoryStream } from '#streams/memory/stream.ts'
 import type { Stream } from '#streams/stream.ts'
 import { workspaceIdOf } from '#src/events/workspace-id.ts'
 import { TransientError } from '#src/lib/failure.ts'
-import { buildPlaces, withWriterOf, type Place } from '#test/support/build-places.ts'
+import { buildPlaces, foldedPlace, withWriterOf, type Place } from '#test/support/build-places.ts'
 import { counting, lineDecoders, mirror } from '#test/support/line-projections.ts'
 import { atHead, start, totals } from '#test/support/projector-run.ts'
-import { appendRandom, foldLive, workspaces } from '#test/support/random-log.ts'
+import { appendRandom, workspaces } from '#test/support/random-log.ts'
 
 const all = ['counting', 'mirror']
 const summary = ({ projection, equal, workspaces: of }: Verdict) => [
@@ -28,11 +28,7 @@ for (const [name, create] of Object.entries(buildPlaces)) {
     let place: Place
     let context: BuildContext
     beforeEach(async () => {
-      stream = createMemoryStream({ partition: '0' })
-      place = create()
-      context = place.context(stream)
-      await appendRandom(stream, 1, 90)
-      await foldLive(context)
+      ;({ stream, place, context } = await foldedPlace(create, 90))
     })
     afterEach(() => place.remove())
 

@@ -8,9 +8,11 @@ import type { Projection } from '#projections/projection.ts'
 import { createMemoryIndexStore } from '#projections/stores/memory/store.ts'
 import { createSqliteIndexReader } from '#projections/stores/sqlite/reader.ts'
 import { createSqliteIndexWriter } from '#projections/stores/sqlite/writer.ts'
+import { createMemoryStream } from '#streams/memory/stream.ts'
 import type { Stream } from '#streams/stream.ts'
 import { memoryContext, sqliteContext } from './build-context.ts'
 import { counting, lineDecoders, mirror } from './line-projections.ts'
+import { appendRandom, foldLive } from './random-log.ts'
 
 /** An index that is to be rebuilt, by programs that fold these projections. */
 export type Place = Readonly<{
@@ -52,4 +54,17 @@ export async function withWriterOf<T>(place: Place, task: (writer: IndexWriter) 
   } finally {
     await writer.close()
   }
+}
+
+/** A place with an index of so many events of a log. */
+export async function foldedPlace(
+  create: () => Place,
+  events: number,
+): Promise<Readonly<{ stream: Stream; place: Place; context: BuildContext }>> {
+  const stream = createMemoryStream({ partition: '0' })
+  const place = create()
+  const context = place.context(stream)
+  await appendRandom(stream, 1, events)
+  await foldLive(context)
+  return { stream, place, context }
 }
