@@ -27,6 +27,33 @@ export function encodeSuccess(contentType: OtlpContentType, partial?: PartialSuc
   return { contentType, body: writer.finish() }
 }
 
+/** The fields of a message that are varints or bytes, the last of each. Throws on others, and on what is no message. */
+function fieldsOf(message: Uint8Array): ReadonlyMap<number, number | Uint8Array> {
+  const reader = protobuf.Reader.create(message)
+  const found = new Map<number, number | Uint8Array>()
+  while (reader.pos < reader.len) {
+    const tag = reader.uint32()
+    const wire = tag & 7
+    if (wire !== 0 && wire !== 2) throw new RangeError(`wire type ${wire}`)
+    found.set(tag >>> 3, wire === 2 ? reader.bytes() : Number(reader.int64()))
+  }
+  return found
+}
+
+/** What a 200 in protobuf says, nothing rejected where `partial_success` is unset; undefined for what `encodeSuccess` does not make. */
+export function decodePartialSuccess(body: Uint8Array): PartialSuccess | undefined {
+  try {
+    const partial = fieldsOf(body).get(1) ?? new Uint8Array()
+    if (typeof partial === 'number') return undefined
+    const fields = fieldsOf(partial)
+    const [rejectedSpans = 0, message = new Uint8Array()] = [fields.get(1), fields.get(2)]
+    if (typeof rejectedSpans !== 'number' || typeof message === 'number') return undefined
+    return { rejectedSpans, errorMessage: Buffer.from(message).toString() }
+  } catch {
+    return undefined
+  }
+}
+
 /** int64 is a string in the proto3 JSON mapping; default values are left out. */
 function partialJson({ rejectedSpans, errorMessage }: PartialSuccess): object {
   return {
