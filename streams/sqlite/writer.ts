@@ -5,7 +5,7 @@ import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { PermanentError, TransientError } from '#src/lib/failure.ts'
 import type { Appended, AppendedEvent } from '../stream.ts'
 import { createCut, type Cut } from './cut.ts'
-import { failureOf, isHarmless, openForWriting, toldOf, type LogFile } from './database.ts'
+import { failureOf, isHarmless, openForWriting, pragma, toldOf, type LogFile } from './database.ts'
 import { createIdLookup, createIdTable, type Found } from './ids.ts'
 import { createErase, type Erase, type ErasureStep } from './erase.ts'
 import { rowCrc } from './row.ts'
@@ -58,6 +58,10 @@ export type LogWriter = Readonly<{
 
 /** Beyond this many times `checkpointBytes` the WAL is started anew even if that has to wait for readers. */
 const checkpointPatience = 16
+/** So long that waits for them (ms): appends wait meanwhile, and who copies the log reads for minutes. */
+const restartPatienceMs = 20
+/** Longer, for an erasure that fails looks at the log from its beginning again. */
+const erasePatienceMs = 200
 /** What a small event takes in the WAL besides its payload, about. */
 const overheadBytes = 4096
 
@@ -189,13 +193,40 @@ function writeGroup(
   return { outcomes, head, written: head - before }
 }
 
+/** Whether all that the WAL held is in the database now. */
+function checkpoint(database: DatabaseSync, mode: 'PASSIVE' | 'RESTART' | 'TRUNCATE', patienceMs: number): boolean {
+  const before = Number(pragma(database, 'busy_timeout'))
+  pragma(database, `busy_timeout = ${patienceMs}`)
+  try {
+    const { busy, log, checkpointed } = database.prepare(`PRAGMA wal_checkpoint(${mode})`).get() ?? {}
+    return busy === 0 && log === checkpointed
+  } finally {
+    pragma(database, `busy_timeout = ${before}`)
+  }
+}
+
 function emptyWal(database: DatabaseSync, file: string): void {
   const context = { operation: 'empty the WAL of log', subject: file, hint: 'readers hold it: try again' }
   try {
-    const { busy } = database.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get() ?? {}
-    if (busy !== 0) throw new TransientError(context)
+    if (!checkpoint(database, 'TRUNCATE', erasePatienceMs)) throw new TransientError(context)
   } catch (cause) {
     throw isHarmless(cause) ? new TransientError({ ...context, cause }) : cause
+  }
+}
+
+/** When the WAL is due for a checkpoint, by what was written to it. */
+function createTidiness(database: DatabaseSync, checkpointBytes: number) {
+  let untidyBytes = 0
+  /** What readers were in the way of: the next try waits until as much again has come as makes one due. */
+  let leftBytes = 0
+  return {
+    grown: (bytes: number): void => void (untidyBytes += bytes),
+    tidy: (): void => {
+      if (untidyBytes - leftBytes < checkpointBytes) return
+      leftBytes = untidyBytes
+      const mode = untidyBytes < checkpointPatience * checkpointBytes ? 'PASSIVE' : 'RESTART'
+      if (checkpoint(database, mode, restartPatienceMs)) untidyBytes = leftBytes = 0
+    },
   }
 }
 
@@ -205,7 +236,7 @@ export function createLogWriter(options: LogWriterOptions, announce: (head: Posi
   const { database, epoch } = openForWriting(options, options.busyTimeoutMs)
   const statements = prepare(database)
   let failure: Error | undefined
-  let untidyBytes = 0
+  const wal = createTidiness(database, checkpointBytes)
 
   function fail(error: unknown): Error {
     if (isHarmless(error)) return failureOf(error, 'append to log', file)
@@ -237,7 +268,7 @@ export function createLogWriter(options: LogWriterOptions, announce: (head: Posi
   function commit(group: Group): readonly Outcome[] {
     const { outcomes, head, written } = inTransaction(() => writeGroup(group, statements))
     if (written === 0) return outcomes
-    untidyBytes += group.payloads.length + written * overheadBytes
+    wal.grown(group.payloads.length + written * overheadBytes)
     announce(head * positionStep)
     return outcomes
   }
@@ -248,7 +279,7 @@ export function createLogWriter(options: LogWriterOptions, announce: (head: Posi
       statements.cut.set(Math.min(Math.floor(upTo / positionStep), statements.head() - 1))
       return statements.cut.sweep()
     })
-    untidyBytes += removed * overheadBytes
+    wal.grown(removed * overheadBytes)
     return removed > 0
   }
 
@@ -257,7 +288,7 @@ export function createLogWriter(options: LogWriterOptions, announce: (head: Posi
     database.exec('PRAGMA secure_delete = ON')
     try {
       const next = inTransaction(() => statements.erase.step(step))
-      untidyBytes += overheadBytes
+      wal.grown(overheadBytes)
       if (next !== undefined) return next
       emptyWal(database, file)
       inTransaction(() => statements.erase.finish(step))
@@ -268,11 +299,9 @@ export function createLogWriter(options: LogWriterOptions, announce: (head: Posi
   }
 
   function tidy(): void {
-    if (untidyBytes < checkpointBytes || failure !== undefined) return
+    if (failure !== undefined) return
     try {
-      const mode = untidyBytes < checkpointPatience * checkpointBytes ? 'PASSIVE' : 'RESTART'
-      const { busy, log, checkpointed } = database.prepare(`PRAGMA wal_checkpoint(${mode})`).get() ?? {}
-      if (busy === 0 && log === checkpointed) untidyBytes = 0
+      wal.tidy()
     } catch (error) {
       if (!isHarmless(error)) fail(error)
     }

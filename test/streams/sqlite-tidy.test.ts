@@ -1,0 +1,65 @@
+import { crc32 } from 'node:zlib'
+import { DatabaseSync } from 'node:sqlite'
+import { expect } from 'chai'
+import { createLogWriter, type LogWriter } from '#streams/sqlite/writer.ts'
+import { workspaceIdOf } from '#src/events/workspace-id.ts'
+import { makeLogFolder, type LogFolder } from './log-folder.ts'
+
+const busyTimeoutMs = 2_000
+const checkpointBytes = 64 * 1024
+
+describe('tidying a log in SQLite while somebody reads it for long', () => {
+  const { prepare } = DatabaseSync.prototype
+  let log: LogFolder
+  let writer: LogWriter
+  let reader: DatabaseSync
+  /** How long each checkpoint that waits for readers may, ms. */
+  let patience: unknown[]
+  let written = 0
+
+  beforeEach(async () => {
+    patience = []
+    log = await makeLogFolder()
+    writer = createLogWriter({ file: log.file, partition: '0', busyTimeoutMs, checkpointBytes }, () => undefined)
+    DatabaseSync.prototype.prepare = function (this: DatabaseSync, sql, ...rest) {
+      if (sql.includes('RESTART')) patience.push(prepare.call(this, 'PRAGMA busy_timeout').get()?.['timeout'])
+      return prepare.call(this, sql, ...rest)
+    }
+    put(1)
+    reader = new DatabaseSync(log.file)
+    reader.exec('BEGIN')
+    reader.prepare('SELECT max(seq) FROM events').get()
+  })
+  afterEach(async () => {
+    DatabaseSync.prototype.prepare = prepare
+    reader.close()
+    writer.close()
+    await log.remove()
+  })
+
+  function put(bytes: number): void {
+    const payload = new Uint8Array(bytes)
+    const id = `acme.test.${++written}`
+    const event = { id, workspaceId: workspaceIdOf('acme'), isErasing: false, receivedAt: 0, subject: null, bytes }
+    const header = JSON.stringify({ id })
+    writer.commit({
+      calls: [{ expected: null, events: [{ ...event, header, crc: crc32(payload) }] }],
+      payloads: payload,
+    })
+    writer.tidy()
+  }
+
+  it('waits for the reader only for a moment, and again only when as much has come as makes a checkpoint due', () => {
+    put(16 * checkpointBytes)
+    expect(patience).to.have.length(1)
+    for (let index = 0; index < 4; index++) put(checkpointBytes / 16)
+    expect(patience, 'half of that is not enough').to.have.length(1)
+    for (let index = 0; index < 16; index++) put(checkpointBytes / 16)
+    expect(patience.length).to.be.within(2, 4)
+    for (const ms of patience) expect(Number(ms)).to.be.below(100)
+    const tries = patience.length
+    reader.exec('COMMIT')
+    for (let index = 0; index < 16; index++) put(checkpointBytes / 16)
+    expect(patience.length, 'it could').to.equal(tries + 1)
+  })
+})
