@@ -90,16 +90,35 @@ async function buildsAt(options: RetentionOptions, position: Position, signal: A
   }
 }
 
-/** Drops days of builds that have folded all that was received until now: no event of today finds anything on them. */
+/**
+ * A time (ms) from which on was received what a build is still to fold: now where it has all of it. Undefined where that is not known:
+ * of a build behind the head that no projector of ours folds, another process may write any day.
+ */
+async function foldsFrom(
+  { stream }: RetentionOptions,
+  { checkpoint, isFolded }: Build,
+  { head, now }: Readonly<{ head: Position; now: number }>,
+): Promise<number | undefined> {
+  if (checkpoint >= head) return now
+  if (!isFolded) return undefined
+  const [next] = await stream.read(checkpoint, 1)
+  return next && Math.min(now, next.receivedAt)
+}
+
+/**
+ * Drops days of builds on which no event that they are still to fold finds anything. Also of one that does not come on: where the
+ * disk is full it never would, unless something goes.
+ */
 async function dropDays(options: RetentionOptions, signal: AbortSignal): Promise<number> {
   const { stream, writer, clock, keepings } = options
   const now = clock()
   const head = await stream.head()
   const kept = await keepings()
   let dropped = 0
-  for (const { projection, index, checkpoint } of await buildsAt(options, head, signal)) {
+  for (const build of await buildsAt(options, head, signal)) {
     if (signal.aborted) return dropped
-    if (checkpoint >= head) dropped += await writer.dropDays(index, daysNeeded(projection, kept, now))
+    const from = await foldsFrom(options, build, { head, now })
+    if (from !== undefined) dropped += await writer.dropDays(build.index, daysNeeded(build.projection, kept, from))
   }
   return dropped
 }

@@ -18,6 +18,7 @@ import {
   createWorld,
   daysHeld,
   daysShown,
+  eventsOn,
   free,
   memoryPlace,
   pro,
@@ -190,6 +191,18 @@ function retentionSuite(
         heldBy: [],
         givenUp: [],
       })
+    })
+
+    it('drops days of builds that do not come on too, but none that what they are still to fold may reach', async () => {
+      await live(40, 0)
+      for (const event of eventsOn(free, ago(-1))) await world.stream.append([event])
+      world.moveTo(`${ago(-60)}T12:00:00Z`)
+      expect((await world.retain()).dropped).to.be.greaterThan(0)
+      // By the day of receipt of the first that is not folded, not by now.
+      expect(await daysHeld(world, buildNamed('logs'), free)).to.deep.equal(world.lived(ago(7)))
+      await world.fold()
+      await world.retain()
+      expect(await daysHeld(world, buildNamed('logs'), free)).to.deep.equal([])
     })
 
     it('a day ends at midnight, UTC', async () => {

@@ -1,7 +1,18 @@
 import { expect } from 'chai'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { copyFileSync, cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  copyFileSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -100,6 +111,16 @@ describe('the SQLite index', () => {
       expect(String(failure)).to.match(/: read .*malformed/)
       expect(await look(other)).to.equal(1)
     }
+  })
+
+  it('removes a day that is over also where its file can be opened no more, as on a full disk', async () => {
+    const writer = await openFixture()
+    await write(writer, [lineEntry({}, 1)], 1)
+    await writer.close()
+    open.splice(0)
+    symlinkSync(join(folder, 'nowhere', 'wal'), `${dayFile()}-wal`)
+    expect(await writerIn(folder).dropDays(index, { of: () => '9999-12-31', all: '9999-12-31' })).to.equal(1)
+    expect(existsSync(dayFile())).to.equal(false)
   })
 
   /** All that readers can find, of both workspaces. */

@@ -68,7 +68,13 @@ function openWith(path: string, isThere: boolean, prepareConnection: (database: 
     statements.set(sql, statement)
     return statement
   }
-  guarded('open', path, () => prepareConnection(database))
+  try {
+    guarded('open', path, () => prepareConnection(database))
+  } catch (error) {
+    // A file that somebody has open keeps its room on the disk when it is removed.
+    database.close()
+    throw error
+  }
   return {
     path,
     exec: (sql) => guarded('write', path, () => database.exec(sql)),

@@ -6,11 +6,9 @@ import { removeDays, workspacesIn } from './build-folders.ts'
 import { openDatabase } from './database.ts'
 import { dayOfAnyFile, fileOfDay, workspaceFolder } from './layout.ts'
 
-const isDamaged = (error: unknown): boolean => error instanceof Error && error.name === 'PermanentError'
-
 /**
  * Moves what only the WAL holds into the file: a reader that has just opened it, and meets it without its WAL, has all of it. One
- * that cannot be read any more has nothing to keep together.
+ * that cannot be settled goes all the same, be it damaged or the disk full: nothing else makes room there.
  */
 function settle(path: string): void {
   try {
@@ -20,8 +18,8 @@ function settle(path: string): void {
     } finally {
       database.close()
     }
-  } catch (error) {
-    if (!isDamaged(error)) throw error
+  } catch {
+    // Its days are over: readers are not shown them, whole or not.
   }
 }
 
