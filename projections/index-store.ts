@@ -180,8 +180,8 @@ export type Hit<Document extends object = object> = Readonly<{
   document: Document
 }>
 
-/** How far the live index had followed the log when it was asked; undefined before the first promotion. */
-export type Progress = Heartbeat & Readonly<{ index: IndexName }>
+/** How far the live index had followed the log when it was asked, and where its fold began; undefined before the first promotion. */
+export type Progress = Heartbeat & Readonly<{ index: IndexName; after: Position }>
 
 /** Time buckets: `startNs` is a multiple of the step, which is whole milliseconds; `by` counts per value of the keyword asked for. */
 export type Bucket = Readonly<{ startNs: bigint; total: number; by: Readonly<Record<string, number>> }>

@@ -1,4 +1,4 @@
-import type { Position } from '#src/events/envelope.ts'
+import { beforeAll, type Position } from '#src/events/envelope.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import type { IndexReader } from '../index-store.ts'
 import { readUsage } from './query.ts'
@@ -11,9 +11,10 @@ export type CountedSpans = (workspaceId: WorkspaceId, month: string, position: P
 
 /**
  * Until a projector is seen to live, nothing is known: after a power cut the files may hold less than was said of them, and only
- * a projector that opens them sets that right.
+ * a projector that opens them sets that right. Nor of a build whose fold began later than the log, or which events were left out
+ * of (`leavesOut`): what they hold was spent all the same.
  */
-export function createCountedSpans(reader: IndexReader): CountedSpans {
+export function createCountedSpans(reader: IndexReader, leavesOut: () => Promise<boolean>): CountedSpans {
   let firstBeat: number | undefined
   let isLive = false
   return async (workspaceId, month, position) => {
@@ -22,7 +23,8 @@ export function createCountedSpans(reader: IndexReader): CountedSpans {
     if (progress === undefined) return undefined
     firstBeat ??= progress.at
     isLive ||= progress.at !== firstBeat
-    if (!isLive || progress.position < position) return undefined
+    if (!isLive || progress.position < position || progress.after > beforeAll) return undefined
+    if (await leavesOut()) return undefined
     return usage.spans
   }
 }

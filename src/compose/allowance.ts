@@ -1,5 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { createCountedSpans } from '#projections/allowance/counted-spans.ts'
+import { allowanceProjection } from '#projections/allowance/fold.ts'
+import { createDeadLetters } from '#projections/dead-letters.ts'
 import type { IndexReader } from '#projections/index-store.ts'
 import { limits } from '#src/config.ts'
 import { beginLedgers } from '#src/ingest/begin-ledgers.ts'
@@ -47,13 +49,15 @@ type AllowanceOptions = Readonly<{
 export async function openAllowance({ stream, reader, clock, isGone }: AllowanceOptions): Promise<ReservedAllowance> {
   const ledgers = { stream, clock, holder, newId }
   await beginLedgers(ledgers)
+  const deadLetters = createDeadLetters({ stream, clock })
+  const leavesOut = async (): Promise<boolean> => (await deadLetters.letters(allowanceProjection)).length > 0
   return createReservedAllowance({
     ...ledgers,
     timers: systemTimers,
     random: Math.random,
     limits,
     isGone,
-    counted: createCountedSpans(reader),
+    counted: createCountedSpans(reader, leavesOut),
     onFailure: createReporter(clock),
   })
 }

@@ -191,7 +191,7 @@ describe('command line', () => {
     it('shows the directory, and the log and each index of each partition', async () => {
       await createAcme()
       const progress = new Map([
-        ['traces', { index: 'traces-v5-001', position: 0, head: 0, at: Date.now(), caughtUpAt: Date.now() }],
+        ['traces', { index: 'traces-v5-001', after: 0, position: 0, head: 0, at: Date.now(), caughtUpAt: Date.now() }],
       ])
       const notBuilt = { index: null, position: 0, lag: null, state: 'not built', dead_letters: 0 }
       const { out } = await run(['status', '--json'], { services: createServices(progress, ['0', '1']) })

@@ -31,6 +31,9 @@ export function buildClauses(given: () => OpenIndexStore): void {
       expect(await writer().checkpoint(second)).to.deep.equal({ epoch, position: 5 })
       await writer().open(second, fixture, epoch)
       expect((await writer().builds('fixture')).find((build) => build.index === second)?.after).to.equal(5)
+      await writer().promote('fixture', second)
+      await writer().heartbeat(second, { position: 7, head: 9, at: 1e12, caughtUpAt: 1e12 })
+      expect(await given().reader.progress('fixture'), 'readers are told').to.include({ after: 5, position: 7 })
     })
 
     it('keeps a roster, changed by who knows the last one', async () => {

@@ -100,6 +100,7 @@ export function indexStoreContract(name: string, create: () => Promise<IndexStor
         })
         expect(await store.reader.progress('fixture')).to.deep.equal({
           index,
+          after: 0,
           position: 5,
           head: 9,
           at: 1_700_000_000_000,

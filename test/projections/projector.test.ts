@@ -73,7 +73,7 @@ describe('the projector', () => {
     run.tick()
     const second = await run.until(({ at }) => at > first.at)
     expect(second).to.deep.equal({ position: 0, head: 0, at: first.at + 1_000, caughtUpAt: first.at + 1_000 })
-    expect(await store.reader.progress('counting')).to.deep.equal({ index: 'counting-v1-001', ...second })
+    expect(await store.reader.progress('counting')).to.deep.equal({ index: 'counting-v1-001', after: 0, ...second })
     await run.stop()
   })
 

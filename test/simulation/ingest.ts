@@ -57,7 +57,7 @@ export function startIngest(stage: Stage, name: string, spansPerMonth: number): 
     random: stage.chance.random,
     limits: { ...limits, reservedSpansMin: 4 },
     isGone: () => false,
-    counted: createCountedSpans({ ...stage.index.reader, ...reader }),
+    counted: createCountedSpans({ ...stage.index.reader, ...reader }, async () => false),
     onFailure: () => undefined,
   })
   const recorder = createRecorder({ stream, gate: allowance })

@@ -48,13 +48,8 @@ export function createElasticsearchIndexReader(options: ElasticsearchReaderOptio
   ): Promise<T> => {
     const target = await targetOf(scope)
     if (target === undefined) return nothing
-    const { indices, days } = target
-    const expansions = await expandPatterns(
-      elasticsearch,
-      { indices, fromDay: scope.fromDay },
-      selection.filter,
-      limits,
-    )
+    const { days } = target
+    const expansions = await expandPatterns({ target, fromDay: scope.fromDay }, selection.filter, limits)
     const query = selectionQuery(scope.workspaceId, selection, expansions)
     return task(target, days === undefined ? query : and([query, days]))
   }
@@ -62,7 +57,7 @@ export function createElasticsearchIndexReader(options: ElasticsearchReaderOptio
     async progress(projection) {
       const { live: index } = await readRoster(place, projection)
       const build = index === undefined ? undefined : await readBuild(place, index)
-      return build && { index: build.index, ...build.heartbeat }
+      return build && { index: build.index, after: build.after, ...build.heartbeat }
     },
     async get<D extends object>(scope: Scope, ids: readonly DocumentId[]) {
       const target = await targetOf(scope)

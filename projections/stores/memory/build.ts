@@ -24,7 +24,7 @@ export function openBuild(index: IndexName, projection: Projection, epoch: strin
     ),
     after,
     checkpoint: { epoch, position: after },
-    progress: { index, position: after, head: after, at: 0, caughtUpAt: 0 },
+    progress: { index, after, position: after, head: after, at: 0, caughtUpAt: 0 },
     stored: new Map(),
     erased: new Map(),
   }

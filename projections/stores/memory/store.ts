@@ -66,7 +66,7 @@ type Rosters = Map<string, Roster>
 function createBuilds(builds: Map<IndexName, Build>, rosters: Rosters) {
   const rosterOf = (projection: string): Roster => rosters.get(projection) ?? noRoster
   const stored = ([index, { after, checkpoint, progress }]: readonly [IndexName, Build]): StoredBuild => {
-    const { index: _index, ...heartbeat } = progress
+    const { index: _index, after: _after, ...heartbeat } = progress
     return { index, epoch: checkpoint.epoch, after, checkpoint: checkpoint.position, heartbeat }
   }
   return {
@@ -145,7 +145,8 @@ function createWriter(builds: Map<IndexName, Build>, rosters: Rosters): IndexWri
     },
     checkpoint: async (index) => builds.get(index)?.checkpoint ?? { epoch: '', position: 0 },
     async heartbeat(index, progress) {
-      buildOf(index).progress = { index, ...progress }
+      const build = buildOf(index)
+      build.progress = { index, after: build.after, ...progress }
     },
     async promote(projection, index) {
       buildOf(index)

@@ -42,7 +42,8 @@ export function readMeta(database: Database): Meta | undefined {
 const hasTable = (database: Database, name: string): boolean =>
   database.get(`SELECT 1 AS found FROM sqlite_schema WHERE type = 'table' AND name = ?`, name) !== undefined
 
-function readAfter(database: Database): Position {
+/** Where the fold of a build began. */
+export function readAfter(database: Database): Position {
   if (!hasTable(database, 'origin')) return 0
   return Number(database.get('SELECT after FROM origin')?.['after'] ?? 0n)
 }

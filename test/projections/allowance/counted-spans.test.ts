@@ -21,7 +21,8 @@ describe('spans counted by the projection', () => {
 
   it('are told up to a position that a living projector has reached, and else not', async () => {
     const { writer, reader } = createMemoryIndexStore()
-    const counted = createCountedSpans(reader)
+    let leavesOut = false
+    const counted = createCountedSpans(reader, async () => leavesOut)
     const ask = (position: number): Promise<number | undefined> => counted(acme, '2026-11', position)
     expect(await ask(0), 'no index yet').to.equal(undefined)
     await writer.open(index, allowanceProjection, 'epoch')
@@ -41,5 +42,18 @@ describe('spans counted by the projection', () => {
     expect(await ask(8192)).to.equal(7)
     expect(await ask(8193)).to.equal(undefined)
     expect(await counted(workspaceIdOf('globex'), '2026-11', 8192)).to.equal(0)
+    leavesOut = true
+    expect(await ask(8192), 'what was left out was spent too').to.equal(undefined)
+  })
+
+  it('are not told by a build whose fold began later than the log', async () => {
+    const { writer, reader } = createMemoryIndexStore()
+    const counted = createCountedSpans(reader, async () => false)
+    await writer.open(index, allowanceProjection, 'epoch', 4096)
+    await writer.promote('allowance', index)
+    for (const at of [1_000, 2_000]) {
+      await writer.heartbeat(index, { position: 8192, head: 8192, at, caughtUpAt: at })
+      expect(await counted(acme, '2026-11', 8192)).to.equal(undefined)
+    }
   })
 })
