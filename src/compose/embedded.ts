@@ -83,7 +83,7 @@ export async function openEmbeddedEngines(config: Config): Promise<Engines> {
     projector,
     sampler,
     allowances: [allowance],
-    files: { names: ['log', 'directory'], setAside: () => setAsideOf(dataFolder) },
+    files: { folder: dataFolder, names: ['log', 'directory'], setAside: () => setAsideOf(dataFolder) },
     sweep: () => void allowance.sweep(directory.workspaces().map(({ id }) => id)),
     greet: (baseUrl) => showFirstRun(directory, clock, dataFolder, baseUrl),
     close: async () => {

@@ -19,8 +19,8 @@ export type Engines = Readonly<{
   /** Compares a part of the indexes with the log from time to time, while the projector runs; none where nothing is folded. */
   sampler: Sampler | undefined
   allowances: readonly ReservedAllowance[]
-  /** Logs in files: by which names, and which of them were damaged and lie in quarantine. */
-  files: Parameters<typeof observeQuarantine>[1] | undefined
+  /** Logs in files: in which folder, by which names, and which of them were damaged and lie in quarantine. */
+  files: (Parameters<typeof observeQuarantine>[1] & Readonly<{ folder: string }>) | undefined
   /** Takes back, in its time, what processes that are gone have left of the span allowance. */
   sweep(): void
   /** Does what the first start of an installation does, if this is it, and tells the operator. */

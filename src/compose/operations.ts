@@ -3,6 +3,7 @@ import { limits } from '#src/config.ts'
 import { createHttpApp } from '#src/http/app.ts'
 import { createHttpServer, type HttpServer } from '#src/http/server.ts'
 import { observeDeadLetters } from '#src/operations/dead-letters.ts'
+import { observeDisk } from '#src/operations/disk.ts'
 import { observeIndexes } from '#src/operations/index-lag.ts'
 import type { Metrics } from '#src/operations/metrics.ts'
 import { observeQuarantine } from '#src/operations/quarantine.ts'
@@ -23,7 +24,10 @@ export function createOperationsHttp({ engines, metrics, isReady }: Options): Ht
   })
   observeDeadLetters(metrics, streams, projections)
   observeRetention(metrics, streams, projector)
-  if (files !== undefined) observeQuarantine(metrics, files)
+  if (files !== undefined) {
+    observeQuarantine(metrics, files)
+    observeDisk(metrics, files.folder)
+  }
   const routes = createOperationsRoutes({ metrics, isReady })
   const app = createHttpApp({ routes, random: Math.random, trustedProxies: 0, report: reportFailure })
   return createHttpServer(app.callback(), { limits })

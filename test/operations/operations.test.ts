@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import { observeDeadLetters } from '#src/operations/dead-letters.ts'
+import { observeDisk } from '#src/operations/disk.ts'
 import { observeIndexes } from '#src/operations/index-lag.ts'
 import { createMetrics } from '#src/operations/metrics.ts'
 import { observeQuarantine } from '#src/operations/quarantine.ts'
@@ -67,6 +68,18 @@ describe('damaged logs in quarantine', () => {
     expect(text).to.include('throughline_quarantined_lost_events{log="log"} 7\n')
     setAside = []
     expect(await metrics.text()).to.include('throughline_quarantined_logs{log="log"} 0\n')
+  })
+})
+
+describe('the volume of a data folder', () => {
+  it('is told with its size and what is free of it', async () => {
+    const metrics = createMetrics()
+    observeDisk(metrics, import.meta.dirname)
+    const text = await metrics.text()
+    const read = (name: string): number =>
+      Number(new RegExp(`^throughline_disk_${name}_bytes (.+)$`, 'm').exec(text)?.[1])
+    expect(read('size')).to.be.greaterThan(0)
+    expect(read('free')).to.be.within(0, read('size'))
   })
 })
 
