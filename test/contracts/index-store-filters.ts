@@ -14,6 +14,7 @@ import {
   index,
   lineEntry,
   noonNs,
+  other,
   randomFilter,
   randomLine,
   scopeOf,
@@ -100,6 +101,27 @@ export function filterClauses(use: () => OpenIndexStore): void {
       const failure = await count(pattern('w', 'w[0-9]+')).catch((error: unknown) => error)
       expect(failure).to.have.property('name', 'TooBroadError')
       expect(await count(phrase(['w'], ['message'], true))).to.equal(1_200)
+    })
+
+    it('expands a pattern over the words of its own workspace, however many others hold', async () => {
+      const pattern: Filter = { kind: 'pattern', fields: ['message'], prefix: 'w', regex: 'w[\\p{L}0-9]+' }
+      const others = Array.from({ length: 60 }, (_, n) => {
+        const text = Array.from({ length: 20 }, (_word, m) => `w${n * 20 + m}`).join(' ')
+        return lineEntry({ text }, n + 1)
+      })
+      await write(use().writer, others, 60, other)
+      const own = Array.from({ length: 500 }, (_, n) =>
+        lineEntry({ text: `w${n}ö word${n} ☃ w☃${n} ${n % 2 === 0 ? 'even' : 'wodd'}` }, 61 + n),
+      )
+      await write(use().writer, own.slice(0, 499), 559)
+      expect(await use().reader.count(scopeOf('lines'), { filter: pattern })).to.equal(499)
+      const wodd: Filter = { ...pattern, regex: 'w[^0-9]+d' }
+      expect(await use().reader.count(scopeOf('lines'), { filter: wodd })).to.equal(249)
+      await write(use().writer, own.slice(499), 560)
+      const failure = await use()
+        .reader.count(scopeOf('lines'), { filter: pattern })
+        .catch((error: unknown) => error)
+      expect(failure).to.have.property('name', 'TooBroadError')
     })
 
     it('matches patterns alike, whatever characters they are made of', async () => {

@@ -80,13 +80,21 @@ export async function prepareState({ elasticsearch, names }: Place, settings: In
   await createIndex(elasticsearch, names.state, stateIndex(settings))
 }
 
+/** What the server says where its nodes have as many shards as they may; it has no type of error for it. */
+const noShardsLeft = /maximum .*shards open/
+
 /** Creates an index; one that is there is left as it is. */
 export async function createIndex(elasticsearch: Elasticsearch, index: string, body: object): Promise<void> {
   const call = { operation: 'create', subject: index, method: 'PUT', path: `/${index}`, body, accept: [400] } as const
   const { status, body: answer } = await elasticsearch.send(call)
   const error = objectIn(answer['error'])
   if (status !== 400 || error['type'] === 'resource_already_exists_exception') return
-  throw new PermanentError({ operation: 'create', subject: index, cause: new Error(textIn(error['reason'])) })
+  const reason = textIn(error['reason'])
+  const context = { operation: 'create', subject: index, cause: new Error(reason) }
+  if (!noShardsLeft.test(reason)) throw new PermanentError(context)
+  // There is room again as soon as somebody makes some, or the retention does.
+  const hint = 'drop builds that are not needed, or raise cluster.max_shards_per_node'
+  throw new TransientError({ ...context, hint })
 }
 
 function refusalOf(source: JsonObject, epoch: string, shapes: Shapes): string | undefined {

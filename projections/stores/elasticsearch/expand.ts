@@ -1,71 +1,17 @@
 import { assert } from '#src/lib/assert.ts'
 import { PermanentError } from '#src/lib/failure.ts'
 import { parseRegex } from '#src/lib/regex/parse-regex.ts'
-import type { RegexNode } from '#src/lib/regex/regex-node.ts'
 import { TooBroadError, type Filter } from '../../index-store.ts'
 import { wholePattern } from '../pattern.ts'
 import { visible } from '../row.ts'
 import { numberIn, objectIn, objectsIn, textIn } from './answer-parts.ts'
-import type { Elasticsearch } from './client.ts'
 import type { Expansions, PatternFilter } from './filter.ts'
+import { escapedText, widerRegex } from './lucene-regex.ts'
 import { tokensField } from './mapping.ts'
 import { dayIn } from './names.ts'
+import { ownTerms, tooMany } from './own-terms.ts'
 import { patiently } from './patience.ts'
-
-// Lucene's regular expressions know no Unicode properties, and ours are matched by one matcher everywhere. So the term dictionary
-// is asked for what a wider expression meets (exact within Latin-1, any character beyond), and that is matched by ours.
-
-/** Characters whose class membership is told one by one. */
-const exactCodes = 0x100
-
-/** A character as itself in a regular expression of Lucene. */
-const escaped = (character: string): string => (/^[!-/:-@[-`{-~]$/.test(character) ? `\\${character}` : character)
-
-const escapedText = (text: string): string => Array.from(text, escaped).join('')
-
-/** Whether a class of JavaScript's syntax may have characters beyond Latin-1. */
-const reachesBeyond = (source: string): boolean => /[^\0-\u007f]|\\[pPDWSsu]|^\[\^/.test(source)
-
-/** A class of characters as Lucene writes it, and perhaps wider; undefined when it has none. */
-function classOf(source: string): string | undefined {
-  if (source === '.') return '.'
-  const test = new RegExp(`^${source}$`, 'su')
-  const ranges: [number, number][] = []
-  for (let code = 1; code < exactCodes; code++) {
-    if (!test.test(String.fromCodePoint(code))) continue
-    const last = ranges.at(-1)
-    if (last?.[1] === code - 1) last[1] = code
-    else ranges.push([code, code])
-  }
-  if (reachesBeyond(source)) ranges.push([exactCodes, 0x10ffff])
-  if (ranges.length === 0) return undefined
-  const text = ranges.map(([from, to]) =>
-    from === to
-      ? escaped(String.fromCodePoint(from))
-      : `${escaped(String.fromCodePoint(from))}-${escaped(String.fromCodePoint(to))}`,
-  )
-  return `[${text.join('')}]`
-}
-
-/** An expression that meets nothing: no token has both. */
-const nothing = '(a&b)'
-
-/** What meets at least all that the expression meets, in Lucene's syntax. */
-export function widerRegex(node: RegexNode): string {
-  switch (node.kind) {
-    case 'character':
-      return node.literal === undefined ? (classOf(node.source) ?? nothing) : escaped(node.literal)
-    case 'sequence':
-      return node.of.length === 0 ? '()' : node.of.map((item) => group(item)).join('')
-    case 'choice':
-      return node.of.map((item) => group(item)).join('|')
-    case 'repeat':
-      break
-  }
-  return group(node.of) + (node.max === null ? `{${node.min},}` : `{${node.min},${node.max}}`)
-}
-
-const group = (node: RegexNode): string => (node.kind === 'character' ? widerRegex(node) : `(${widerRegex(node)})`)
+import type { Target } from './search.ts'
 
 /** Every pattern within a filter. */
 export function patternsOf(filter: Filter): readonly PatternFilter[] {
@@ -99,18 +45,16 @@ export function termsIn(explanation: string, field: string): readonly string[] {
 
 export type ExpansionLimits = Readonly<{ patternExpansionsMax: number }>
 
-const tooMany = (max: number): TooBroadError => new TooBroadError(`the pattern meets more than ${max} words`)
+/** Where patterns are expanded: a target, and the first day of its indices that counts. */
+export type ExpandedIn = Readonly<{ target: Target; fromDay: string | undefined }>
 
-/** Indices, and the first day of those that count. */
-export type ExpandedIn = Readonly<{ indices: string; fromDay: string | undefined }>
-
-async function termsMet(
-  elasticsearch: Elasticsearch,
-  { indices, fromDay = '' }: ExpandedIn,
+/** Terms of all workspaces that a pattern may meet in a field; undefined when they are more than it may. */
+async function sharedTerms(
+  { target: { elasticsearch, indices }, fromDay = '' }: ExpandedIn,
   pattern: PatternFilter,
   field: string,
   max: number,
-): Promise<ReadonlySet<string>> {
+): Promise<ReadonlySet<string> | undefined> {
   const call = { operation: 'expand a pattern in', subject: indices, method: 'POST' } as const
   const query = { rewrite: true, all_shards: true, ignore_unavailable: true, allow_no_indices: true }
   const path = `/${indices}/_validate/query`
@@ -124,38 +68,45 @@ async function termsMet(
     if ((dayIn(textIn(index)) ?? '') < fromDay) continue
     if (valid !== true) throw new TooBroadError('the pattern is too complex')
     const terms = termsIn(textIn(explanation), field)
-    if (terms.length > max) throw tooMany(max)
+    if (terms.length > max) return undefined
     for (const term of terms) met.add(term)
   }
-  return met
+  const prefix = visible(pattern.prefix)
+  const matcher = wholePattern(pattern.regex)
+  return new Set([...met].filter((term) => term.startsWith(prefix) && matcher.test(term)))
 }
 
-async function expand(
-  elasticsearch: Elasticsearch,
-  where: ExpandedIn,
-  pattern: PatternFilter,
-  { patternExpansionsMax: max }: ExpansionLimits,
-): Promise<ReadonlyMap<string, readonly string[]>> {
-  const matcher = wholePattern(pattern.regex)
-  const prefix = visible(pattern.prefix)
-  const fields = [...new Set(pattern.fields)].map(async (field) => {
-    const met = await termsMet(elasticsearch, where, pattern, field, max)
-    return [field, [...met].filter((term) => term.startsWith(prefix) && matcher.test(term))] as const
-  })
-  const terms = new Map((await Promise.all(fields)).filter(([, matching]) => matching.length > 0))
-  if (new Set([...terms.values()].flat()).size > max) throw tooMany(max)
-  return terms
+type TermsByField = ReadonlyMap<string, ReadonlySet<string>>
+
+const countOf = (terms: TermsByField): number => new Set([...terms.values()].flatMap((each) => [...each])).size
+
+/**
+ * Days hold what all workspaces have sent. Whether a pattern is too broad must not tell one of them what others hold: where all
+ * their words together are too many, those of this workspace's own documents are counted.
+ */
+async function expand(where: ExpandedIn, pattern: PatternFilter, max: number): Promise<TermsByField> {
+  const fields = [...new Set(pattern.fields)]
+  const shared = await Promise.all(
+    fields.map(async (field) => [field, await sharedTerms(where, pattern, field, max)] as const),
+  )
+  const known = shared.flatMap(([field, terms]) => (terms === undefined ? [] : [[field, terms] as const]))
+  const terms = new Map(known)
+  if (terms.size === fields.length && countOf(terms) <= max) return terms
+  const own = new Map<string, ReadonlySet<string>>()
+  for (const field of fields) own.set(field, await ownTerms(where.target, pattern, field, max))
+  if (countOf(own) > max) throw tooMany(max)
+  return own
 }
 
 /** What the patterns of a filter meet in these indices. Throws TooBroadError when one meets too much. */
 export async function expandPatterns(
-  elasticsearch: Elasticsearch,
   where: ExpandedIn,
   filter: Filter,
-  limits: ExpansionLimits,
+  { patternExpansionsMax: max }: ExpansionLimits,
 ): Promise<Expansions> {
-  const all = patternsOf(filter).map(
-    async (pattern) => [pattern, await expand(elasticsearch, where, pattern, limits)] as const,
-  )
+  const all = patternsOf(filter).map(async (pattern) => {
+    const terms = [...(await expand(where, pattern, max))].filter(([, met]) => met.size > 0)
+    return [pattern, new Map(terms.map(([field, met]) => [field, [...met]]))] as const
+  })
   return new Map(await Promise.all(all))
 }

@@ -61,7 +61,7 @@ const replicas = ({ replicas: count }: IndexSettings): Readonly<Record<string, s
 /**
  * The index of one collection and day. `refresh_interval`: the writer refreshes, and tells readers after it (refresh.ts).
  * `gc_deletes`: how long a deletion is remembered against an older write that comes late. `max_regex_length`: of a pattern as
- * expand.ts writes it.
+ * lucene-regex.ts writes it.
  */
 export function dayIndex(collection: Pick<CollectionShape, 'name' | 'fields'>, settings: IndexSettings): object {
   return {

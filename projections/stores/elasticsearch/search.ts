@@ -28,6 +28,9 @@ const pageMax = 2_000
 /** A phrase that ends with the beginning of a word becomes one of all such words: so many as the server has room for. */
 const tooManyTerms = /maxClauseCount|too_many/
 
+/** An expression comes to a larger automaton than Elasticsearch makes, or is longer than an index takes. */
+const tooComplex = /Determinizing|max_regex_length/
+
 /** Asks one search; a part that cannot answer fails all of it. */
 export function ask({ elasticsearch, indices, workspaceId }: Target, body: object): Promise<JsonObject> {
   const query = {
@@ -54,6 +57,7 @@ export function ask({ elasticsearch, indices, workspaceId }: Target, body: objec
 
 function refusalOf(indices: string, reason: string): Error {
   if (tooManyTerms.test(reason)) return new TooBroadError('the beginning of a phrase meets too many words')
+  if (tooComplex.test(reason)) return new TooBroadError('the pattern is too complex')
   return new PermanentError({ operation: 'search', subject: indices, cause: new Error(reason) })
 }
 

@@ -17,8 +17,13 @@ const edgesMax = 20_000
 export function createLinearMatcher(source: string): (text: string) => boolean {
   const parsed = parseRegex(source)
   assert(parsed.ok, `not a linear expression: ${source}`)
+  return createNodeMatcher(parsed.value)
+}
+
+/** The same for an expression that is parsed. */
+export function createNodeMatcher(node: RegexNode): (text: string) => boolean {
   const steps: Step[] = []
-  const first = add(steps, parsed.value, addStep(steps, { next: [] }))
+  const first = add(steps, node, addStep(steps, { next: [] }))
   return createAutomaton(steps, first)
 }
 

@@ -1,0 +1,82 @@
+import type { RegexNode } from '#src/lib/regex/regex-node.ts'
+
+// Lucene's regular expressions know no Unicode properties, and ours are matched by one matcher everywhere. So the term dictionary
+// is asked for what a wider expression meets (exact within Latin-1, any character beyond), and that is matched by ours.
+
+/** Characters whose class membership is told one by one. */
+const exactCodes = 0x100
+
+/** A character as itself in a regular expression of Lucene. */
+const escaped = (character: string): string => (/^[!-/:-@[-`{-~]$/.test(character) ? `\\${character}` : character)
+
+export const escapedText = (text: string): string => Array.from(text, escaped).join('')
+
+/** Whether a class of JavaScript's syntax may have characters beyond Latin-1. */
+const reachesBeyond = (source: string): boolean => /[^\0-\u007f]|\\[pPDWSsu]|^\[\^/.test(source)
+
+/** A class of characters as Lucene writes it, and perhaps wider; undefined when it has none. */
+function classOf(source: string): string | undefined {
+  if (source === '.') return '.'
+  const test = new RegExp(`^${source}$`, 'su')
+  const ranges: [number, number][] = []
+  for (let code = 1; code < exactCodes; code++) {
+    if (!test.test(String.fromCodePoint(code))) continue
+    const last = ranges.at(-1)
+    if (last?.[1] === code - 1) last[1] = code
+    else ranges.push([code, code])
+  }
+  if (reachesBeyond(source)) ranges.push([exactCodes, 0x10ffff])
+  if (ranges.length === 0) return undefined
+  const text = ranges.map(([from, to]) =>
+    from === to
+      ? escaped(String.fromCodePoint(from))
+      : `${escaped(String.fromCodePoint(from))}-${escaped(String.fromCodePoint(to))}`,
+  )
+  return `[${text.join('')}]`
+}
+
+/** An expression that meets nothing: no token has both. */
+const nothing = '(a&b)'
+
+/** What meets at least all that the expression meets, in Lucene's syntax. */
+export function widerRegex(node: RegexNode): string {
+  switch (node.kind) {
+    case 'character':
+      return node.literal === undefined ? (classOf(node.source) ?? nothing) : escaped(node.literal)
+    case 'sequence':
+      return node.of.length === 0 ? '()' : node.of.map((item) => group(item)).join('')
+    case 'choice':
+      return node.of.map((item) => group(item)).join('|')
+    case 'repeat':
+      break
+  }
+  return group(node.of) + (node.max === null ? `{${node.min},}` : `{${node.min},${node.max}}`)
+}
+
+const group = (node: RegexNode): string => (node.kind === 'character' ? widerRegex(node) : `(${widerRegex(node)})`)
+
+/** Any character that a class may reach beyond Latin-1. */
+const beyond: RegexNode = { kind: 'character', source: '[\\u{100}-\\u{10ffff}]' }
+
+/** What widerRegex() meets, as an expression of ours. */
+export function widened(node: RegexNode): RegexNode {
+  if (node.kind === 'repeat') return { ...node, of: widened(node.of) }
+  if (node.kind !== 'character') return { ...node, of: node.of.map(widened) }
+  const reaches = node.literal === undefined && reachesBeyond(node.source)
+  return reaches ? { kind: 'choice', of: [node, beyond] } : node
+}
+
+/** Any of some words and nothing else; beginnings that they share are written once, so that the automaton stays small. */
+export function anyWord(words: readonly string[]): string {
+  const [first = '', ...others] = words
+  if (others.length === 0) return escapedText(first)
+  const byStart = new Map<string, string[]>()
+  for (const word of words) {
+    const start = String.fromCodePoint(...[word.codePointAt(0)].filter((code) => code !== undefined))
+    const rest = byStart.get(start) ?? []
+    byStart.set(start, rest)
+    rest.push(word.slice(start.length))
+  }
+  const parts = Array.from(byStart, ([start, rest]) => (start === '' ? '()' : escapedText(start) + anyWord(rest)))
+  return parts.length === 1 ? (parts[0] ?? '') : `(${parts.join('|')})`
+}

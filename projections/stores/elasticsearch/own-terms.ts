@@ -1,0 +1,60 @@
+import { assert } from '#src/lib/assert.ts'
+import { createNodeMatcher } from '#src/lib/regex/linear-matcher.ts'
+import { parseRegex } from '#src/lib/regex/parse-regex.ts'
+import { TooBroadError } from '../../index-store.ts'
+import { wholePattern } from '../pattern.ts'
+import { visible } from '../row.ts'
+import { objectIn, objectsIn, textIn } from './answer-parts.ts'
+import { and, ofWorkspace, type PatternFilter, type Query } from './filter.ts'
+import { anyWord, escapedText, widened, widerRegex } from './lucene-regex.ts'
+import { tokensField } from './mapping.ts'
+import { ask, type Target } from './search.ts'
+
+export const tooMany = (max: number): TooBroadError => new TooBroadError(`the pattern meets more than ${max} words`)
+
+const documentsAtOnce = 200
+
+/** States of the automaton that a pattern and the words it has met may come to: some 1,000 words of 100 letters. */
+const statesMax = 100_000
+
+/** Documents that hold a word of the pattern that is none of the known ones. */
+function documentsWithOther(field: string, wider: string, known: ReadonlySet<string>): Query {
+  const others = known.size === 0 ? '' : `&~(${anyWord([...known].toSorted())})`
+  const flags = 'INTERSECTION|COMPLEMENT'
+  return { regexp: { [field]: { value: `${wider}${others}`, flags, max_determinized_states: statesMax } } }
+}
+
+/**
+ * The words that a pattern meets in the documents of one workspace, at most one more than it may. Each round asks for documents
+ * that hold another word than those known, so it takes as many as words are spread, not as there are documents.
+ */
+export async function ownTerms(
+  target: Target,
+  pattern: PatternFilter,
+  name: string,
+  max: number,
+): Promise<ReadonlySet<string>> {
+  const field = tokensField(name)
+  const parsed = parseRegex(pattern.regex)
+  assert(parsed.ok, `not a linear expression: ${pattern.regex}`)
+  const prefix = visible(pattern.prefix)
+  const wider = `(${widerRegex(parsed.value)})&(${escapedText(prefix)}.*)`
+  const [isMet, mayBeMet] = [wholePattern(pattern.regex), createNodeMatcher(widened(parsed.value))]
+  const met = new Set<string>()
+  const known = new Set<string>()
+  for (;;) {
+    const parts = [ofWorkspace(target.workspaceId), documentsWithOther(field, wider, known)]
+    const query = and(target.days === undefined ? parts : [...parts, target.days])
+    const body = { size: documentsAtOnce, track_total_hits: false, _source: [field], query }
+    const hits = objectsIn(objectIn((await ask(target, body))['hits'])['hits'])
+    if (hits.length === 0) return met
+    const before = known.size
+    for (const word of hits.flatMap((hit) => textIn(objectIn(hit['_source'])[field]).split(' '))) {
+      if (!word.startsWith(prefix) || !mayBeMet(word)) continue
+      known.add(word)
+      if (isMet.test(word)) met.add(word)
+      if (met.size > max) return met
+    }
+    if (known.size === before) throw new TooBroadError('the pattern is too complex')
+  }
+}
