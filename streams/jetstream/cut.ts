@@ -1,9 +1,11 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { positionStep, type Position } from '#src/events/envelope.ts'
 import type { FirstEvent } from '../stream.ts'
 import { askApi, failureOf } from './api.ts'
 import type { Nats } from './connect.ts'
 import type { MessageSource } from './message-source.ts'
 import { endsOf, noteCut } from './provision.ts'
+import { catchUpPauseMs, catchUpTimeoutMs, isBehind } from './reader.ts'
 import type { LogName } from './subjects.ts'
 
 const whole = { index: 1, count: 1 }
@@ -35,13 +37,17 @@ export async function firstOf(
   epoch: string,
   source: MessageSource,
 ): Promise<FirstEvent | undefined> {
+  const started = performance.now()
   for (;;) {
     const { first, last, cut } = await endsOf(nats, log, epoch)
     if (first > last) return undefined
     const { events, damage } = await source.run(first, 1)
     const [event] = events
     if (event !== undefined) return { position: event.position, receivedAt: event.receivedAt, isCut: cut > 0 }
-    // Unless it was cut just now, it cannot be read.
-    if ((await endsOf(nats, log, epoch)).first === first) throw damage
+    // Unless it was cut just now, what is damaged cannot be read.
+    if (damage !== undefined && (await endsOf(nats, log, epoch)).first === first) throw damage
+    // A copy of the log that does not have it yet knows of no damage.
+    if (performance.now() - started > catchUpTimeoutMs) throw isBehind(log)
+    if (damage === undefined) await sleep(catchUpPauseMs)
   }
 }

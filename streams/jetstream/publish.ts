@@ -30,7 +30,7 @@ export type Published =
 export const headerBytesMax = 4 * 1024
 /** The server takes 1,000. */
 export const messagesPerBatchMax = 512
-/** How long messages that meet others on their way to the replicas are sent again. */
+/** How long messages that meet others on their way to the replicas, or a new leader, are sent again. */
 const contentionTimeoutMs = 5_000
 const contentionPauseMs = 10
 
@@ -84,6 +84,8 @@ function answerTo(error: ServerError, subject: string): Answered {
     case serverCodes.wrongLastSequenceForNow:
     case serverCodes.idInProcess:
     case serverCodes.tooManyBatches:
+    // So it is called too when there were too many batches: that answer is for the first message, which asks for none.
+    case serverCodes.batchIncomplete:
       return { kind: 'again' }
     default:
       throw failureOf(error, 'append to', subject)
@@ -134,7 +136,11 @@ export function createPublisher(nats: Nats, log: string, explain: () => Promise<
       const answered = await send()
       if (answered.kind !== 'again') return answered
       if (performance.now() - started > contentionTimeoutMs) {
-        throw new TransientError({ operation: 'append to', subject: log, hint: 'too many others do, at once' })
+        throw new TransientError({
+          operation: 'append to',
+          subject: log,
+          hint: 'too many others do, at once, or its leaders change',
+        })
       }
       await sleep(contentionPauseMs * Math.random())
     }

@@ -11,10 +11,17 @@ import type { LogName } from './subjects.ts'
 
 const messagesPerReadMax = 1_024
 /** How long a copy of the log that is behind may take to come up. */
-const catchUpTimeoutMs = 10_000
-const catchUpPauseMs = 50
+export const catchUpTimeoutMs = 10_000
+export const catchUpPauseMs = 50
 
 export const headOf = (sequence: number): Position => (sequence === 0 ? beforeAll : sequence * positionStep)
+
+export const isBehind = (log: LogName): TransientError =>
+  new TransientError({
+    operation: 'read',
+    subject: `stream ${log.stream}`,
+    hint: 'the copy of it that answers is behind',
+  })
 
 /** How many of the events one read gives. */
 function countWithin(events: readonly RecordedEvent[], max: number): number {
@@ -91,10 +98,7 @@ export function createRead(
       if (damage !== undefined) throw damage
       const patient = performance.now() - started < catchUpTimeoutMs
       if (await hasCaughtUp(after, next, patient)) return []
-      if (!patient) {
-        const hint = 'the copy of it that answers is behind'
-        throw new TransientError({ operation: 'read', subject: `stream ${log.stream}`, hint })
-      }
+      if (!patient) throw isBehind(log)
       await sleep(catchUpPauseMs)
     }
   }

@@ -1,0 +1,67 @@
+import { expect } from 'chai'
+import { PermanentError } from '#src/lib/failure.ts'
+import type { Headers, Nats, Received } from '#streams/jetstream/connect.ts'
+import { firstOf } from '#streams/jetstream/cut.ts'
+import type { MessageSource } from '#streams/jetstream/message-source.ts'
+import { createPublisher } from '#streams/jetstream/publish.ts'
+import type { Run } from '#streams/jetstream/stored.ts'
+import { logName } from '#streams/jetstream/subjects.ts'
+import { makeEvent } from './make-event.ts'
+import { rejection } from './read-all.ts'
+
+const receivedOf = (answer: object): Received => ({
+  code: 0,
+  data: Buffer.from(JSON.stringify(answer)),
+  header: () => '',
+})
+
+/** Answers what is asked of it, each with the next of these, and the last for ever; and notes the batch of each request. */
+function answering(answers: readonly object[], batches: string[] = []): Nats {
+  const left = [...answers]
+  const next = (): object => (left.length > 1 ? left.shift() : left[0]) ?? {}
+  const request = async (_subject: string, _data: unknown, fields: Headers = {}): Promise<Received> => {
+    batches.push(fields['Nats-Batch-Id'] ?? '')
+    return receivedOf(next())
+  }
+  return { payloadBytesMax: () => 5_000, request, publish: () => undefined } as unknown as Nats
+}
+
+const refusal = (code: number, description: string) => ({ error: { code: 400, err_code: code, description } })
+
+describe('an event of several messages', () => {
+  const message = { subject: 'log.a', data: Buffer.alloc(3_000) }
+  const publish = (nats: Nats) => createPublisher(nats, 'stream LOG', async () => undefined).publish([message])
+
+  it('is sent again when its first messages went to a leader that is gone', async () => {
+    const batches: string[] = []
+    const nats = answering([refusal(10_176, 'atomic publish batch is incomplete'), { seq: 9 }], batches)
+    expect(await publish(nats)).to.deep.equal({ kind: 'stored', sequence: 9 })
+    expect(batches).to.have.length(2)
+    expect(batches[0]).to.not.equal(batches[1])
+  })
+
+  it('is refused for good where the server takes fewer messages in one step', async () => {
+    const failure = await rejection(publish(answering([refusal(10_199, 'atomic publish batch is too large: 1')])))
+    expect(failure).to.be.instanceOf(PermanentError)
+  })
+})
+
+describe('the first event of a log', () => {
+  const log = logName('0')
+  const config = { metadata: { epoch: 'e' } }
+  const nats = answering([{ config, state: { first_seq: 1, last_seq: 1, messages: 1 } }])
+  const event = { ...makeEvent('first'), position: 4096 }
+  const nothing: Run = { events: [], damage: undefined, next: 1, incomplete: false, begins: 1, hole: undefined }
+  const sourceOf = (runs: Run[]) => ({ run: async () => runs.shift() ?? nothing }) as unknown as MessageSource
+
+  it('is read when the copy that answers is behind at first', async () => {
+    const source = sourceOf([nothing, { ...nothing, events: [event], next: 2 }])
+    const { position, receivedAt } = event
+    expect(await firstOf(nats, log, 'e', source)).to.deep.equal({ position, receivedAt, isCut: false })
+  })
+
+  it('is not read where it is damaged', async () => {
+    const damage = new PermanentError({ operation: 'read', subject: 'it' })
+    expect(await rejection(firstOf(nats, log, 'e', sourceOf([{ ...nothing, damage }])))).to.equal(damage)
+  })
+})
