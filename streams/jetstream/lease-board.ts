@@ -34,24 +34,42 @@ const nsPerMs = 1_000_000
 
 const failure = (operation: string, error: ServerError): Error => failureOf(error, operation, subjectOfFailure)
 
+type Changeable = Readonly<{ num_replicas: number; max_age: number; duplicate_window: number }>
+
+/** The stream as it is wanted now: the servers may have become more since it was made. */
+async function renewConfig(nats: Nats, stream: string, wanted: Changeable): Promise<void> {
+  const found = await askApi(nats, `STREAM.INFO.${stream}`)
+  if ('error' in found) throw failure('look at', found.error)
+  const config = found.answer['config'] as Changeable
+  const keys = Object.keys(wanted) as readonly (keyof Changeable)[]
+  if (keys.every((key) => config[key] === wanted[key])) return
+  const changed = await askApi(nats, `STREAM.UPDATE.${stream}`, { ...config, ...wanted })
+  if ('answer' in changed) return
+  // As it is, it serves; who opens it next asks again. And another process may be at it.
+  const { noPeers, reconfigureInProgress } = serverCodes
+  if (changed.error.code === noPeers || changed.error.code === reconfigureInProgress) return
+  throw failure('change', changed.error)
+}
+
 /** One message a subject, dropped by the server's clock. In files: in memory, a restart of the server would take the stream. */
 async function provision({ nats, ttlMs, replicas }: LeaseBoardOptions, stream: string, root: string): Promise<void> {
+  const age = ttlMs * nsPerMs
+  const wanted = { num_replicas: replicasOn(nats, replicas), max_age: age, duplicate_window: age }
   const made = await askApi(nats, `STREAM.CREATE.${stream}`, {
     name: stream,
     subjects: [`${root}.>`],
     description: 'Which projector folds which partition of the log',
     storage: 'file',
-    num_replicas: replicasOn(nats, replicas),
+    ...wanted,
     max_msgs_per_subject: 1,
-    max_age: ttlMs * nsPerMs,
-    duplicate_window: ttlMs * nsPerMs,
     max_bytes: 1_048_576,
     discard: 'old',
     // Asked of the leader: a copy may be behind.
     allow_direct: false,
   })
-  if ('answer' in made || made.error.code === serverCodes.streamExistsOtherwise) return
-  throw failure('make', made.error)
+  if ('answer' in made) return
+  if (made.error.code !== serverCodes.streamExistsOtherwise) throw failure('make', made.error)
+  await renewConfig(nats, stream, wanted)
 }
 
 /** A board in a stream of NATS: what stands last on a subject counts, nothing when that is empty. */

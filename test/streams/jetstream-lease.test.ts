@@ -8,6 +8,7 @@ import { holdLease } from '#streams/jetstream/hold-lease.ts'
 import { holdPartitions, shareOf } from '#streams/jetstream/lease.ts'
 import { createLeaseBoard, type LeaseBoard } from '#streams/jetstream/lease-board.ts'
 import { natsEngine } from '../support/engines.ts'
+import { askServer } from './jetstream-log.ts'
 
 const ttlMs = 1_000
 /** Of leases that must not expire because this process stands still for a moment. */
@@ -156,6 +157,16 @@ describe('leases of partitions, on NATS', () => {
     expect(await board.renew(0, 'a', renewed), 'renewed when it had expired').to.equal(undefined)
     await board.giveBack(0, again)
     expect(await board.take(0, 'c'), 'taken when it was given back').to.be.greaterThan(again)
+    await nats.close()
+  })
+
+  it('expire as they are wanted now, where they were made to expire otherwise', async () => {
+    const nats = await connectNats({ url })
+    await boardOn(nats, longTtlMs)
+    await boardOn(nats)
+    const { config } = (await askServer(nats, `STREAM.INFO.${prefix}-LEASES`)) as { config?: object }
+    expect(config).to.include({ max_age: ttlMs * 1e6, duplicate_window: ttlMs * 1e6, num_replicas: 1 })
+    expect(config).to.include({ max_msgs_per_subject: 1, storage: 'file' })
     await nats.close()
   })
 
