@@ -6,6 +6,8 @@ export const leaseTtlMs = 5_000
 /** Of that time: when a lease is renewed, and how long before its end its holder stops, however slow the answers are. */
 export const renewAfter = 0.3
 export const stopBefore = 0.2
+/** How many leases are asked for at once: one after the other, many partitions would not be renewed in time. */
+const atOnce = 32
 
 export type LeaseOptions = Readonly<{
   board: LeaseBoard
@@ -21,12 +23,23 @@ export type LeaseOptions = Readonly<{
   run: (partition: number, signal: AbortSignal) => Promise<void>
   /** Hears why `run` rejected, and why the board cannot be reached. */
   onFailure: (error: unknown) => void
+  /** Milliseconds of a clock that never goes back. */
+  now?: () => number
 }>
 
 /** How many of the partitions are this process's: as even as it goes, the first in text order have one more. */
 export function shareOf(id: string, members: readonly string[], partitions: number): number {
   const all = [...new Set([...members, id])].sort()
   return Math.floor(partitions / all.length) + (all.indexOf(id) < partitions % all.length ? 1 : 0)
+}
+
+/** Does something with each, some at once, and ends when nothing is under way any more: then it rejects as the first that did. */
+async function forEach<Item>(items: readonly Item[], task: (item: Item) => Promise<void>): Promise<void> {
+  for (let from = 0; from < items.length; from += atOnce) {
+    const ended = await Promise.allSettled(items.slice(from, from + atOnce).map(task))
+    const failed = ended.find((each) => each.status === 'rejected')
+    if (failed !== undefined) throw failed.reason
+  }
 }
 
 /** A partition that this process works on. */
@@ -39,7 +52,8 @@ type Held = {
   finished: Promise<void>
 }
 
-function createHolder({ board, id, partitions, ttlMs, run, onFailure }: LeaseOptions) {
+function createHolder(options: LeaseOptions) {
+  const { board, id, partitions, ttlMs, run, onFailure, now = () => performance.now() } = options
   const held = new Map<number, Held>()
   const staying = (): readonly Held[] => [...held.values()].filter(({ ending }) => !ending.signal.aborted)
 
@@ -64,32 +78,44 @@ function createHolder({ board, id, partitions, ttlMs, run, onFailure }: LeaseOpt
     lease.ending.abort()
   }
   const renew = async (partition: number, lease: Held): Promise<void> => {
-    const askedAt = performance.now()
+    // It may have been given back, or dropped, while others were renewed.
+    if (held.get(partition) !== lease) return
+    const askedAt = now()
     const revision = await board.renew(partition, id, lease.revision)
     if (revision === undefined) return lose(partition, lease)
     lease.revision = revision
     lease.renewedAt = askedAt
   }
   const take = async (partition: number): Promise<void> => {
-    const askedAt = performance.now()
+    const askedAt = now()
     const revision = await board.take(partition, id)
     if (revision !== undefined) begin(partition, revision, askedAt)
+  }
+
+  /** Says that it is there, and renews what it holds; since when that is so. */
+  const refresh = async (): Promise<number> => {
+    const askedAt = now()
+    await board.attend(id)
+    await forEach([...held], ([partition, lease]) => renew(partition, lease))
+    return askedAt
   }
 
   return {
     /** Says that it is there, renews what it holds, and comes nearer to its share. */
     turn: async (): Promise<void> => {
-      await board.attend(id)
-      for (const [partition, lease] of held) await renew(partition, lease)
+      let refreshedAt = await refresh()
       const share = shareOf(id, await board.members(), partitions)
       for (const { ending } of staying().slice(share)) ending.abort()
-      for (let partition = 0; partition < partitions && staying().length < share; partition++) {
-        if (!held.has(partition)) await take(partition)
+      const free = Array.from({ length: partitions }, (_, index) => index).filter((partition) => !held.has(partition))
+      while (free.length > 0 && staying().length < share) {
+        // There may be many to take over, and what is held must not expire meanwhile.
+        if (now() - refreshedAt > ttlMs * renewAfter) refreshedAt = await refresh()
+        await forEach(free.splice(0, Math.min(atOnce, share - staying().length)), take)
       }
     },
     /** Stops the work on what others may take from now on. */
     dropExpired: (): void => {
-      const until = performance.now() - ttlMs * (1 - stopBefore)
+      const until = now() - ttlMs * (1 - stopBefore)
       for (const [partition, lease] of held) if (lease.renewedAt < until) lose(partition, lease)
     },
     end: async (): Promise<void> => {
