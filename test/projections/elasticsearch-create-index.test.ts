@@ -1,0 +1,28 @@
+import { expect } from 'chai'
+import { describe, it } from 'mocha'
+import { createIndex } from '#projections/stores/elasticsearch/builds.ts'
+import type { Elasticsearch } from '#projections/stores/elasticsearch/client.ts'
+
+/** What creating an index ends with where the server answers 400 with this error. */
+const failureFor = (type: string, reason: string): Promise<Error | undefined> => {
+  const send: Elasticsearch['send'] = async () => ({ status: 400, body: { error: { type, reason } } })
+  return createIndex({ send, close: async () => undefined }, 'lines-1', {}).then(
+    () => undefined,
+    (error: unknown) => error as Error,
+  )
+}
+
+describe('an index of Elasticsearch that is not made', () => {
+  it('is tried again where the nodes have as many shards as they may, and it is said what to do', async () => {
+    const reason =
+      'Validation Failed: 1: this action would add [2] shards, but this cluster currently has [3000]/[3000] maximum normal shards open;'
+    const failure = await failureFor('validation_exception', reason)
+    expect(failure?.name).to.equal('TransientError')
+    expect(failure?.message).to.contain('[3000]/[3000]').and.contain('raise cluster.max_shards_per_node')
+  })
+
+  it('is refused for good for any other reason, unless it is there', async () => {
+    expect((await failureFor('illegal_argument_exception', 'unknown setting'))?.name).to.equal('PermanentError')
+    expect(await failureFor('resource_already_exists_exception', 'it is there')).to.equal(undefined)
+  })
+})
