@@ -27,17 +27,20 @@ export const keptMs = 86_400_000
  * they do is done in turn: the caller sees to that.
  */
 export type Lanes = Readonly<{
-  /** Lanes that stand at one place, the furthest group first. */
+  /** Lanes that stand at one place, the furthest group first. One that rests is in none. */
   groups(): readonly (readonly Lane[])[]
+  /** Lanes that rest, since something that passes by itself has failed them, go on. True when there were such. */
+  goOn(): boolean
   /** Opens each projection's build of this log; a new one becomes a candidate, or the live one where readers have none. */
   openAll(signal: AbortSignal): Promise<void>
   /** Goes by what the rosters say now: who is to be folded, who no more, what is dropped. True when a lane was opened. */
   refresh(signal: AbortSignal): Promise<boolean>
+  /** A lane that fails stays where it was. */
   fold(lanes: readonly Lane[], events: readonly RecordedEvent[], signal: AbortSignal): Promise<void>
   heartbeat(signal: AbortSignal): Promise<void>
   /** Moves readers to each candidate that stands where the live build does, or, where that is not folded, at `head`. */
   promoteDue(head: Position, signal: AbortSignal): Promise<void>
-  /** Of the lane that stopped last. */
+  /** Of the lane that stopped last, when none is left. */
   failure(): unknown
 }>
 
@@ -64,6 +67,7 @@ function createAttempt({ timers, onFailure }: Pick<LanesOptions, 'timers' | 'onF
 
 type State = {
   lanes: Lane[]
+  resting: Set<Lane>
   failure: unknown
   rosters: Map<string, Roster>
   /** Builds and projections that failed: they stand until the process starts again. */
@@ -153,7 +157,7 @@ async function holdsAllOf(
   return lane.position() >= Math.max(before.checkpoint, before.heartbeat.position)
 }
 
-/** Tasks of lanes and of projections: who fails stops alone. */
+/** Tasks of lanes and of projections: who fails rests or stops alone. */
 function createTasks(given: LanesOptions, state: State) {
   const attempt = createAttempt(given)
   const stop = (name: string, stays: (lane: Lane) => boolean, error: unknown): void => {
@@ -162,11 +166,19 @@ function createTasks(given: LanesOptions, state: State) {
     state.failure = error
   }
   return {
+    /** A lane is not waited for: where its index does not answer, those of the others may. */
     async eachLane(lanes: readonly Lane[], task: (lane: Lane) => Promise<void>, signal: AbortSignal): Promise<void> {
       for (const lane of lanes) {
-        if (!state.lanes.includes(lane)) continue
-        const stopLane = (error: unknown): void => stop(lane.index, (other) => other !== lane, error)
-        await attempt(lane.projection, () => task(lane), signal, stopLane)
+        if (signal.aborted) return
+        if (!state.lanes.includes(lane) || state.resting.has(lane)) continue
+        try {
+          await task(lane)
+        } catch (error) {
+          const retried = error instanceof TransientError
+          given.onFailure({ projection: lane.projection, error, retried })
+          if (retried) state.resting.add(lane)
+          else stop(lane.index, (other) => other !== lane, error)
+        }
       }
     },
     async eachProjection(task: (projection: Projection) => Promise<void>, signal: AbortSignal): Promise<void> {
@@ -182,12 +194,17 @@ function createTasks(given: LanesOptions, state: State) {
 
 export function createLanes(given: LanesOptions): Lanes {
   const { stream, writer, decode, clock } = given
-  const state: State = { lanes: [], failure: undefined, rosters: new Map(), stopped: new Set() }
+  const state: State = { lanes: [], resting: new Set(), failure: undefined, rosters: new Map(), stopped: new Set() }
   const tasks = createTasks(given, state)
   const rosters = createRefresh(given, state)
   return {
-    groups: () => byPlace(state.lanes),
-    failure: () => state.failure,
+    groups: () => byPlace(state.lanes.filter((lane) => !state.resting.has(lane))),
+    goOn() {
+      const { size } = state.resting
+      state.resting.clear()
+      return size > 0
+    },
+    failure: () => (state.lanes.length === 0 ? state.failure : undefined),
     openAll: (signal) =>
       tasks.eachProjection(async (projection) => {
         const { name } = projection

@@ -53,16 +53,21 @@ async function foldGroup(run: Run, group: readonly Lane[], limit: Position, atHe
   const { options, lanes, inTurn, until } = run
   const { projectorBatchEventsMax, projectorBatchRecordsMax } = options.limits
   const head = await options.stream.head()
-  const read = await readCurrent(options.stream, group[0]?.position() ?? 0, projectorBatchEventsMax)
+  let at = group[0]?.position() ?? 0
+  const read = await readCurrent(options.stream, at, projectorBatchEventsMax)
   const events = read.filter(({ position }) => position <= limit)
   if (events.length === 0) return false
   if (atHead) await beat(run)
   for (const batch of inBatches(events, projectorBatchRecordsMax)) {
     if (until.aborted) return true
+    // One that has failed has not had the batch before, and reads on from there by itself.
+    const there = group.filter((lane) => lane.position() === at)
+    if (there.length === 0) return true
     await inTurn(async () => {
-      await lanes.fold(group, batch, until)
+      await lanes.fold(there, batch, until)
       await lanes.promoteDue(head, until)
     })
+    at = batch.at(-1)?.position ?? at
     await beat(run)
     // Where log and index answer at once, nothing else here waits while there is more to fold, and nobody could stop it.
     await options.timers.turn()
@@ -92,7 +97,7 @@ async function foldOn(run: Run, wake: () => AbortSignal): Promise<void> {
   while (!until.aborted) {
     const woken = wake()
     const [furthest] = lanes.groups()
-    if (furthest === undefined && lanes.failure() !== undefined) throw lanes.failure()
+    if (lanes.failure() !== undefined) throw lanes.failure()
     const head = furthest?.[0]?.position() ?? (await options.stream.head())
     if (await foldOnce(run, atHead)) {
       atHead = false
@@ -126,10 +131,11 @@ export function createProjector(options: ProjectorOptions): Projector {
         isWaiting = true
         const task = async (): Promise<void> => {
           isWaiting = false
+          const goesOn = lanes.goOn()
           const opened = await lanes.refresh(run.until)
           await lanes.promoteDue(await options.stream.head(), run.until)
           await lanes.heartbeat(run.until)
-          if (opened) wake.abort()
+          if (opened || goesOn) wake.abort()
         }
         await inTurn(task).catch((error: unknown) => {
           failure = error

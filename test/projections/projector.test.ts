@@ -249,19 +249,17 @@ describe('the projector', () => {
     expect(failure).to.be.instanceOf(PermanentError)
   })
 
-  it('tries again what passes by itself', async () => {
+  it('tries again what passes by itself, with each heartbeat', async () => {
     const stream = createMemoryStream({ partition: '0' })
     const store = createMemoryIndexStore()
     const failures: ProjectionFailure[] = []
     let left = 3
-    const busy = (): void => {
-      if (left-- > 0) throw new TransientError({ operation: 'write', subject: 'disk full' })
-    }
     const writer: IndexWriter = {
       ...store.writer,
       write: async (...given) => {
-        busy()
-        await store.writer.write(...given)
+        if (left-- <= 0) return store.writer.write(...given)
+        setImmediate(() => run.tick())
+        throw new TransientError({ operation: 'write', subject: 'disk full' })
       },
     }
     await append(stream, [['a'], ['a', 'b']])
@@ -269,6 +267,40 @@ describe('the projector', () => {
     await run.until(await atHead(stream))
     expect(failures.map(({ retried }) => retried)).to.deep.equal([true, true, true])
     expect(await totals(store.reader)).to.deep.equal({ a: 2, b: 1 })
+    await run.stop()
+  })
+
+  it('folds on into the indexes that answer while another does not, which then misses nothing', async () => {
+    const stream = createMemoryStream({ partition: '0' })
+    const store = createMemoryIndexStore()
+    const failures: ProjectionFailure[] = []
+    let isAway = false
+    const writer: IndexWriter = {
+      ...store.writer,
+      write: async (index, ...given) => {
+        if (isAway && index.startsWith('mirror'))
+          throw new TransientError({ operation: 'write', subject: 'a red index' })
+        await store.writer.write(index, ...given)
+      },
+    }
+    await append(stream, [['a'], ['b']])
+    const run = start({ stream, writer, projections: [mirror, counting], failures })
+    await run.until(await atHead(stream))
+    isAway = true
+    const lines = Array.from({ length: 12 }, (_, n) => [`line ${n}`])
+    await append(stream, lines, 10)
+    const head = await stream.head()
+    await run.until(({ position }, index) => index.startsWith('counting') && position >= head)
+    run.tick()
+    await run.until(({ at }, index) => index.startsWith('counting') && at > 1_000_000)
+    expect((await store.reader.progress('mirror'))?.position).to.be.below(head)
+    expect(Object.keys(await totals(store.reader))).to.have.length(14)
+    isAway = false
+    run.tick()
+    await run.until(({ position }, index) => index.startsWith('mirror') && position >= head)
+    expect(await totals(store.reader, 'mirror')).to.deep.equal(await totals(store.reader))
+    expect(failures.every(({ projection, retried }) => projection === 'mirror' && retried)).to.equal(true)
+    expect(failures).to.not.be.empty
     await run.stop()
   })
 
