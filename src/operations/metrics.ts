@@ -1,3 +1,5 @@
+import { inTime } from '#src/lib/in-time.ts'
+
 /** Labels of one series, in the order in which they are shown. */
 export type Labels = Readonly<Record<string, string>>
 export type Sample = Readonly<{ labels: Labels; value: number }>
@@ -12,6 +14,9 @@ export type Metrics = Readonly<{
   gauge(name: string, help: string, read: () => readonly Sample[] | Promise<readonly Sample[]>): void
   text(): Promise<string>
 }>
+
+/** A figure that an engine must be asked for hides no other where that does not answer: scrapers wait some 10 s. */
+const readTimeoutMsDefault = 2_000
 
 export const metricsContentType = 'text/plain; version=0.0.4; charset=utf-8'
 
@@ -57,10 +62,10 @@ function createHistogram(name: string, bounds: readonly number[]) {
   }
 }
 
-export function createMetrics(): Metrics {
+export function createMetrics(readTimeoutMs = readTimeoutMsDefault): Metrics {
   const families: Family[] = []
   const show = async ({ name, help, type, lines }: Family): Promise<string> => {
-    const shown = await lines().catch(() => undefined)
+    const shown = await inTime(lines(), readTimeoutMs)
     if (shown === undefined) return `# ${name} could not be read\n`
     return [`# HELP ${name} ${help}`, `# TYPE ${name} ${type}`, ...shown, ''].join('\n')
   }

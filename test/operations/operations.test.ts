@@ -52,6 +52,15 @@ waiting 3
     expect(text).to.match(/^kept 1$/m)
     expect(text).to.not.match(/^lost/m)
   })
+
+  it('do not wait for what is never read', async () => {
+    const metrics = createMetrics(1)
+    metrics.gauge('hanging', 'An engine that gives no answer.', () => Promise.withResolvers<never>().promise)
+    metrics.counter('requests_total', 'Requests.')({})
+    expect(await metrics.text())
+      .to.include('# hanging could not be read\n')
+      .and.to.include('\nrequests_total 1\n')
+  })
 })
 
 describe('damaged logs in quarantine', () => {
