@@ -13,6 +13,7 @@ export const limits = {
   keepAliveTimeoutMs: 90_000,
   /** A worker process that gives its parent no answer for so long is killed and replaced. */
   workerSilenceMs: 30_000,
+  stopPatienceMs: 8_000,
   /** Bytes of bodies held at once by all requests of a process: above it, 503. */
   bodiesInFlightBytesMax: 256 * 1024 * 1024,
   recordsPerBatchMax: 10_000,
@@ -138,6 +139,7 @@ const schema = z.object({
     .default('throughline'),
   INDEX_REFRESH_MS: z.coerce.number().int().min(1).max(60_000).default(500),
   KEY_PEPPER: secret.optional(),
+  STOP_PATIENCE_MS: z.coerce.number().int().min(0).max(600_000).default(limits.stopPatienceMs),
   /** 0: for ever, as for a worker that is looked at in a debugger. */
   WORKER_SILENCE_MS: z.coerce
     .number()
@@ -187,6 +189,7 @@ export type Config = Readonly<{
   sampleEveryMs: number
   /** How long a worker process may give its parent no answer; 0: for ever. */
   workerSilenceMs: number
+  stopPatienceMs: number
   trustedProxies: number
   tls: Readonly<{ certFile: string; keyFile: string }> | undefined
   sessionKeys: readonly string[] | undefined
@@ -216,7 +219,9 @@ function flagsToEnvironment(flags: readonly string[]): Record<string, string> {
 }
 
 function parseEnvironment(environment: NodeJS.ProcessEnv): Environment {
-  const parsed = schema.safeParse(environment)
+  // An empty variable is one that is not set: as a number it would be 0.
+  const set = Object.entries(environment).filter(([, value]) => value !== '')
+  const parsed = schema.safeParse(Object.fromEntries(set))
   if (parsed.success) return parsed.data
   throw new ConfigError(parsed.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`).join('\n'))
 }
@@ -304,6 +309,7 @@ export function readConfig(environment: NodeJS.ProcessEnv, argv: readonly string
     baseUrl: data.BASE_URL,
     sampleEveryMs: data.INDEX_SAMPLE_MS,
     workerSilenceMs: data.WORKER_SILENCE_MS,
+    stopPatienceMs: data.STOP_PATIENCE_MS,
     trustedProxies: data.TRUSTED_PROXIES,
     tls: tlsOf(data),
     sessionKeys: data.SESSION_KEYS?.split(','),

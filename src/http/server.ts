@@ -16,7 +16,7 @@ export type HttpServer = Readonly<{
    * them once more or their time is over: none is closed under a request on its way. Resolves when all are gone.
    */
   retire(): Promise<void>
-  /** As `retire`, but connections without a request under way are closed at once. */
+  /** As `retire`, but connections without a request under way are closed after a moment, in which one on its way is answered. */
   stop(): Promise<void>
 }>
 
@@ -28,6 +28,8 @@ export type HttpServerOptions = Readonly<{
 
 const headerBytesMax = 32 * 1024
 const checkIntervalMs = 1_000
+/** A request that is on its way while its sender learns nothing yet arrives within this. */
+const lastRequestsMs = 200
 type Unparsed = Readonly<{ status: number; detail: string }>
 const unparsed = new Map<string | undefined, Unparsed>([
   [
@@ -101,10 +103,12 @@ export function createHttpServer(
     server,
     retire,
     stop: () => {
-      isStopping = true
-      const all = retire()
-      server.closeIdleConnections()
-      return all
+      const closeIdle = (): void => {
+        isStopping = true
+        server.closeIdleConnections()
+      }
+      const waiting = setTimeout(closeIdle, lastRequestsMs)
+      return retire().finally(() => clearTimeout(waiting))
     },
   }
 }

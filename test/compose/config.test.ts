@@ -35,6 +35,15 @@ describe('configuration', () => {
     expect(readConfig({}, ['--worker-silence-ms', '5000']).workerSilenceMs).to.equal(5_000)
   })
 
+  it('takes an empty variable for one that is not set', () => {
+    expect(readConfig({ PORT: '', WORKER_SILENCE_MS: '', NATS_URL: '' })).to.deep.equal(readConfig({}))
+  })
+
+  it('says how long what is under way may take when it is to stop', () => {
+    expect(readConfig({}).stopPatienceMs).to.equal(limits.stopPatienceMs)
+    expect(readConfig({ STOP_PATIENCE_MS: '85000' }).stopPatienceMs).to.equal(85_000)
+  })
+
   it('is a cluster where both engines are named', () => {
     const { role, cluster: found, port } = readConfig(cluster, ['query', '--port', '9', '--partitions=8'])
     expect([role, port]).to.deep.equal(['query', 9])

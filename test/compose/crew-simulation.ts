@@ -216,6 +216,7 @@ export function simulate(
     prepare,
     report: (event) => reports.push(event),
     silenceMs,
+    stopPatienceMs: 8_000,
     after: clock.after,
   })
   return {

@@ -63,6 +63,17 @@ describe('an HTTP server that is replaced', () => {
     await retired
   })
 
+  it('answers a request that was on its way when it was told to stop', async () => {
+    const idle = await rawConnection(port)
+    idle.write(get('/'))
+    await idle.until(hasAnswer)
+    const stopped = http.stop()
+    idle.write(get('/'))
+    const [, second = ''] = (await idle.ended()).split('done')
+    expect(connectionOf(second)).to.equal('close')
+    await stopped
+  })
+
   it('closes idle connections when it is told to stop, also after it retired, but not what is under way', async () => {
     const idle = await rawConnection(port)
     idle.write(get('/'))

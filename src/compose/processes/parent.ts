@@ -131,6 +131,7 @@ export async function composeParent(config: Config, argv: readonly string[]): Pr
       console.log(describeStart(config, sockets))
     },
     silenceMs: config.workerSilenceMs,
+    stopPatienceMs: config.stopPatienceMs,
     after,
   })
   let isStopping = false

@@ -50,6 +50,8 @@ export type SupervisorOptions = Readonly<{
   report: (event: SupervisorEvent) => void
   /** So long a worker that serves, or has served, may give no answer, ms; 0: for ever. One that starts is not asked. */
   silenceMs: number
+  /** So long workers that are to stop may answer what is under way, ms. */
+  stopPatienceMs: number
   /** Runs the task after `ms`; the answer cancels it. */
   after: (ms: number, task: () => void) => () => void
 }>
@@ -68,7 +70,6 @@ export type Supervisor = Readonly<{
 /** Replaced workers that still have connections, beside the one that serves; the oldest beyond that is stopped. */
 const replacedMax = 3
 const replacedPatienceMs = 30_000
-const stopPatienceMs = 8_000
 /** A worker that was told to stop is killed this long after its patience is over. */
 const closeTimeoutMs = 10_000
 const startTimeoutMs = 120_000
@@ -77,7 +78,7 @@ const restartPauseMinMs = 100
 const restartPauseMaxMs = 5_000
 
 /** The workers there are, and which of them serves. */
-function createCrew({ startWorker, report, silenceMs, after }: SupervisorOptions, onLost: () => void) {
+function createCrew({ startWorker, report, silenceMs, stopPatienceMs, after }: SupervisorOptions, onLost: () => void) {
   // In the order of their start.
   const workers = new Map<number, SupervisedWorker>()
   const replaced = new Set<SupervisedWorker>()
