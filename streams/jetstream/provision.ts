@@ -23,8 +23,8 @@ export type ProvisionOptions = Readonly<{
   warn?: (line: string) => void
 }>
 
-const bytesMaxDefault = 8 * 1024 ** 3
-const directoryBytesMax = 1024 ** 3
+export const bytesMaxDefault = 8 * 1024 ** 3
+export const directoryBytesMax = 1024 ** 3
 /** Of what the server may store, all streams together take so much at most: the rest is for its own files. */
 const storageShare = 0.8
 const epochBytes = 10
@@ -49,6 +49,12 @@ export async function streamInfo(nats: Nats, stream: string): Promise<StreamInfo
 
 function creationFailure(error: ServerError, { stream }: LogName, replicas: number): Error {
   const { replicasNeedCluster, noPeers } = serverCodes
+  if (/insufficient storage/i.test(error.description)) {
+    const hint =
+      'the streams of all PARTITIONS (8 GiB each) and of the directory (1 GiB) must fit in what each server may store: raise its max_file_store (NATS_STORE_BYTES), or set fewer PARTITIONS'
+    const cause = new Error(error.description)
+    return new PermanentError({ operation: 'create', subject: `stream ${stream}`, hint, cause })
+  }
   if (error.code !== replicasNeedCluster && error.code !== noPeers)
     return failureOf(error, 'create', `stream ${stream}`)
   const hint = `NATS has not the servers for ${replicas} replicas: start them, or set NATS_REPLICAS`

@@ -3,7 +3,18 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import { z } from 'zod'
 import { elasticsearchImage, natsImage } from '../../infra/engines/images.ts'
-import { addressesIn, configOf, documentsOf, makeSecrets, natsVariables, read, type Environment } from './manifest.ts'
+import {
+  addressesIn,
+  configOf,
+  documentsOf,
+  makeSecrets,
+  natsVariables,
+  read,
+  stopMsOf,
+  storeBytesOf,
+  streamBytesOf,
+  type Environment,
+} from './manifest.ts'
 import { shardsNeeded } from './shards.ts'
 
 // The parts of the Compose specification (compose-spec.json) that compose.yaml uses, and nothing else.
@@ -105,6 +116,20 @@ describe('infra/compose.yaml', () => {
       ])
       const routes = nats.map(([other]) => `${other}:${environment['NATS_ROUTE_PORT']}`)
       expect(addressesIn(environment['NATS_ROUTES'] ?? '')).to.deep.equal(routes)
+    }
+  })
+
+  it('gives every NATS server room for the streams of all partitions, each of which it holds', () => {
+    for (const [, each] of ours) {
+      const needed = streamBytesOf(configOf(environmentOf(each), each.command ?? []))
+      for (const [name, server] of nats) expect(storeBytesOf(environmentOf(server)), name).to.be.at.least(needed)
+    }
+  })
+
+  it('leaves a process that is to stop the time that it gives to what is under way', () => {
+    for (const [name, each] of ours) {
+      const stopMs = stopMsOf(configOf(environmentOf(each), each.command ?? []))
+      expect(stopMs, name).to.be.below(Number.parseInt(each.stop_grace_period ?? '', 10) * 1_000)
     }
   })
 

@@ -10,7 +10,17 @@ import {
   type Manifest,
   type Workload,
 } from './kubernetes-schema.ts'
-import { addressesIn, configOf, documentsOf, makeSecrets, natsVariables, type Environment } from './manifest.ts'
+import {
+  addressesIn,
+  configOf,
+  documentsOf,
+  makeSecrets,
+  natsVariables,
+  stopMsOf,
+  storeBytesOf,
+  streamBytesOf,
+  type Environment,
+} from './manifest.ts'
 import { shardsNeeded } from './shards.ts'
 
 describe('infra/kubernetes', () => {
@@ -169,6 +179,9 @@ describe('infra/kubernetes', () => {
       const ports = new Map(container.ports.map(({ name, containerPort }) => [name, containerPort]))
       expect(ports.get('operations')).to.equal(config.operationsPort)
       if (ports.has('http')) expect(ports.get('http')).to.equal(config.port)
+      expect(storeBytesOf(environmentOf(containerOf(named('nats')), 'nats-0'))).to.be.at.least(streamBytesOf(config))
+      const preStopMs = 5_000
+      expect(stopMsOf(config) + preStopMs).to.be.below(each.spec.template.spec.terminationGracePeriodSeconds * 1_000)
       expect(config.cluster).to.deep.include({ natsReplicas: 3, durability: { stated: true }, allowLazyLog: false })
       const servers = [0, 1, 2].map((index) => `nats-${index}.nats:4222`)
       expect(addressesIn(config.cluster?.natsUrl ?? '')).to.deep.equal(servers)

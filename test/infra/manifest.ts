@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { parseAllDocuments } from 'yaml'
+import { bytesMaxDefault, directoryBytesMax } from '#streams/jetstream/provision.ts'
 import { ConfigError, readConfig, type Config } from '#src/config.ts'
 
 export const read = (file: string): string => readFileSync(join('infra', file), 'utf8')
@@ -55,3 +56,16 @@ export const natsVariables = (): string[] =>
 /** `host:port` of every server that an environment names, in its routes or addresses. */
 export const addressesIn = (text: string): string[] =>
   [...text.matchAll(/@([^\s,/\]]+)/g)].map(([, address = '']) => address)
+
+/** Bytes that a NATS server of this environment may store; its GB has 1024³ (nats-server's conf/parse.go). */
+export function storeBytesOf(environment: Environment): number {
+  const [, gigabytes = ''] = /^(\d+)GB$/.exec(environment['NATS_STORE_BYTES'] ?? '') ?? []
+  return Number.parseInt(gigabytes, 10) * 1024 ** 3
+}
+
+/** Bytes that the streams of a cluster's logs may come to on a server that holds all of them. */
+export const streamBytesOf = ({ cluster }: Config): number =>
+  (cluster?.partitions ?? 0) * bytesMaxDefault + directoryBytesMax
+
+/** What a process takes at most from when it is told to stop, ms: its patience, and an end by force. */
+export const stopMsOf = ({ stopPatienceMs }: Config): number => stopPatienceMs + 10_000
