@@ -128,6 +128,12 @@ describe('provisioning the logs', function () {
     await Promise.all(connections.map((each) => each.close()))
   })
 
+  it('says what to give NATS where it has not the room that the streams may take', async () => {
+    const failure = await rejection(provision({ bytesMax: 2 * 1024 ** 4 }))
+    expect(failure).to.be.instanceOf(PermanentError)
+    expect(String(failure)).to.include('NATS_STORE_BYTES').and.to.include('insufficient storage')
+  })
+
   it('refuses another number of partitions, even where a lazy log is allowed', async () => {
     await provision({ partitions: 2 })
     for (const allowLazyLog of [false, true]) {
