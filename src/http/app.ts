@@ -49,7 +49,7 @@ export function createHttpApp({ routes, session, random, trustedProxies, report,
   const boot = randomBytes(6).toString('base64url')
   let requests = 0
   const fail = (ctx: Context, error: unknown): void =>
-    report({ requestId: requestIdOf(ctx), method: ctx.method, path: ctx.path, error })
+    report({ requestId: requestIdOf(ctx), method: ctx.method, path: (ctx.req.url ?? '').split('?', 1)[0] ?? '', error })
 
   // A body that fails while it is sent comes here: Koa's own handler would answer 500.
   function answerFailure(this: Context, error: unknown): void {

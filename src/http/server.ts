@@ -40,17 +40,34 @@ const unparsed = new Map<string | undefined, Unparsed>([
 ])
 const notHttp: Unparsed = { status: 400, detail: 'This is not a request that can be understood.' }
 
+const noTarget: Unparsed = { status: 400, detail: 'What the request asks for is neither a path nor an address.' }
+
+function problemText({ status, detail }: Unparsed): string {
+  return JSON.stringify({ type: 'about:blank', title: STATUS_CODES[status], status, detail, code: 'invalid_request' })
+}
+
 /** What never became a request: answered like everything else, with a problem document. */
 function refuseUnparsed(error: NodeJS.ErrnoException, socket: Socket): void {
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy()
     return
   }
-  const { status, detail } = unparsed.get(error.code) ?? notHttp
-  const title = STATUS_CODES[status] ?? ''
-  const body = JSON.stringify({ type: 'about:blank', title, status, detail, code: 'invalid_request' })
-  const head = `HTTP/1.1 ${status} ${title}\r\nContent-Type: application/problem+json\r\nContent-Length: ${body.length}`
+  const refused = unparsed.get(error.code) ?? notHttp
+  const body = problemText(refused)
+  const head = `HTTP/1.1 ${refused.status} ${STATUS_CODES[refused.status] ?? ''}\r\nContent-Type: application/problem+json\r\nContent-Length: ${body.length}`
   socket.end(`${head}\r\nConnection: close\r\n\r\n${body}`)
+}
+
+/** A request's target as a path (RFC 9112 §3.2): an absolute one names it too. Undefined: neither is there, and Koa would throw. */
+function pathIn(target: string): string | undefined {
+  if (target.startsWith('/') || target === '*') return target
+  const url = URL.parse(target)
+  return url?.protocol === 'http:' || url?.protocol === 'https:' ? url.pathname + url.search : undefined
+}
+
+function refuseTarget(response: ServerResponse): void {
+  response.writeHead(noTarget.status, { 'Content-Type': 'application/problem+json', Connection: 'close' })
+  response.end(problemText(noTarget))
 }
 
 /**
@@ -74,6 +91,8 @@ export function createHttpServer(
   let gone: Promise<void> | undefined
   let isStopping = false
   const underWay = new Set<ServerResponse>()
+  // What nobody awaits would end the process where it rejects.
+  const answer = async (...given: Parameters<typeof callback>): Promise<unknown> => callback(...given)
   const listener: RequestListener = (request, response) => {
     underWay.add(response)
     response.once('close', () => {
@@ -81,7 +100,13 @@ export function createHttpServer(
       if (isStopping) server.closeIdleConnections()
     })
     if (gone !== undefined) response.setHeader('Connection', 'close')
-    callback(request, response)
+    const path = pathIn(request.url ?? '')
+    if (path === undefined) return refuseTarget(response)
+    request.url = path
+    answer(request, response).catch((error: unknown) => {
+      console.error('a request could not be answered:', error)
+      request.socket.destroy()
+    })
   }
   const server =
     tls === undefined ? http.createServer(options, listener) : https.createServer({ ...options, ...tls }, listener)

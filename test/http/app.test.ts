@@ -275,4 +275,21 @@ describe('http application', () => {
     const refused = await fetch(`http://127.0.0.1:${port}/`).catch(() => 'refused')
     expect(refused).to.equal('refused')
   })
+
+  it('refuses a target that is no address, whoever asks, and takes one that is whole', async () => {
+    const askFor = async (target: string): Promise<string> => {
+      const raw = await rawConnection(server.port)
+      raw.write(`POST ${target} HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\nConnection: close\r\n\r\n`)
+      return raw.ended()
+    }
+    for (const target of ['http://[/', 'http://', 'http://a:99999/', 'x:y']) {
+      const answer = await askFor(target)
+      expect([target, rawStatus(answer)]).to.deep.equal([target, 400])
+      expect(answer).to.include('application/problem+json').and.to.include('"code":"invalid_request"')
+    }
+    expect(rawStatus(await askFor('*'))).to.equal(404)
+    expect(rawStatus(await askFor('http://a.example/limited?b=c'))).to.equal(429)
+    expect(rawStatus(await askFor('//[/limited'))).to.equal(404)
+    expect((await ask('/hello/ada')).status).to.equal(200)
+  })
 })
