@@ -36,5 +36,5 @@ export const serviceNames = ['service', 'service.name', 'service_name', 'app', '
 const ownNames: ReadonlySet<string> = new Set([...messageNames, ...levelNames])
 export const isOwnName = (key: string): boolean => ownNames.has(key)
 
-/** The keys of the wrappers `{"logs":[…]}` and `{"events":[…]}`, the first that holds an array counts. */
+/** The keys of the wrappers `{"logs":[…]}` and `{"events":[…]}`, the first that holds records counts. */
 export const wrapperNames = ['logs', 'events'] as const

@@ -36,7 +36,8 @@ export function scanLogs(
   contentType: string | undefined,
   limits: SplitLimits,
 ): Result<LogScan, Refusal> {
-  const body = inUtf8(received, contentType)
+  const body = inUtf8(received, contentType, limits.decodedBytesMax)
+  if (body === undefined) return fail(tooLongInUtf8(limits))
   const mediaType = resolveMediaType(contentType, body)
   if (mediaType === undefined) return fail(unsupported(contentType))
   const split = splitBody(body, mediaType, limits)
@@ -52,6 +53,9 @@ export function scanLogs(
     payload: asReceived ? body : join(body, split.value),
   })
 }
+
+const tooLongInUtf8 = ({ decodedBytesMax }: SplitLimits): Refusal =>
+  refusal('payload_too_large', `in UTF-8 the body has more than ${decodedBytesMax} bytes`)
 
 /** The body's records; used by the decoder too, so that both see the same ones. */
 export function splitBody(body: Uint8Array, mediaType: LogMediaType, limits: SplitLimits): Result<Split, Refusal> {

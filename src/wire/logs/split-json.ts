@@ -21,6 +21,7 @@ export type BrokenJson = Readonly<{ offset: number }>
 const newline = 0x0a
 const comma = 0x2c
 const openBracket = 0x5b
+const closeBracket = 0x5d
 const openBrace = 0x7b
 const partStarts: ReadonlySet<number> = new Set(Buffer.from('[]}",'))
 const partEnds: ReadonlySet<number> = new Set(Buffer.from('[,'))
@@ -117,7 +118,8 @@ function wrapped(body: Uint8Array, value: JsonRange): JsonRange | undefined {
     else arrays.delete(key)
   })
   if (own) return undefined
-  return wrapperNames.map((name) => arrays.get(name)).find((range) => range !== undefined)
+  const found = wrapperNames.flatMap((name) => arrays.get(name) ?? [])
+  return found.find(({ start }) => body[skipSpace(body, start + 1)] !== closeBracket) ?? found[0]
 }
 
 /** Every line by itself: one that is not JSON is rejected and costs no other. */

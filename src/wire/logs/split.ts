@@ -9,10 +9,11 @@ export type RejectedRecord = Readonly<{
   message: string
 }>
 
-export type SplitLimits = Pick<Limits, 'jsonDepthMax' | 'recordsPerBatchMax' | 'nodesPerRequestMax'>
+export type SplitLimits = Pick<Limits, 'decodedBytesMax' | 'jsonDepthMax' | 'recordsPerBatchMax' | 'nodesPerRequestMax'>
 
 /** For bodies that were checked when they came: what was accepted once stays readable when limits change. */
 export const noLimits: SplitLimits = {
+  decodedBytesMax: Infinity,
   jsonDepthMax: Infinity,
   recordsPerBatchMax: Infinity,
   nodesPerRequestMax: Infinity,

@@ -40,6 +40,7 @@ describe('the scan of a log request', () => {
       ['pretty JSON', list([{ a: 1 }, { b: [{}] }], null, 2), 'application/json; charset=utf-8', json, 2],
       ['{"logs":[…]}', '{"logs":[{"msg":"a"},{"msg":"b"}]}', json, json, 2],
       ['{"events":[…]}', '{"events":[{"msg":"a"}],"service":"x"}', json, json, 1],
+      ['{"logs":[],"events":[…]}', '{"logs":[ ],"events":[{"msg":"a"}]}', json, json, 1],
       ['a wrapper whose key is escaped', '{"\\u006cogs":[{"msg":"a"},{}]}', json, json, 2],
       ['a record that has logs', '{"logs":3}', json, json, 1],
       ['a record that has logs and a message', '{"message":"m","logs":[1,2,3]}', json, json, 1],
@@ -92,6 +93,24 @@ describe('the scan of a log request', () => {
         expect(Buffer.from(found.payload).equals(bytesOf(kept))).to.equal(true)
       })
     }
+
+    it('refuses what is longer in UTF-8 than a body may be, and nothing that is not', () => {
+      const decodedBytesMax = 3 << 20
+      const type = 'text/plain; charset=iso-8859-1'
+      const found = scan(Buffer.alloc(1 << 20, 0x80), type, { decodedBytesMax })
+      expect(found.payload).to.have.length(decodedBytesMax)
+      const refusal = refused(Buffer.alloc((1 << 20) + 1, 0x80), type, { decodedBytesMax })
+      expect(refusal.code).to.equal('payload_too_large')
+    })
+
+    it('keeps letters that are cut by the steps of a long body', () => {
+      const long = `${'a'.repeat((1 << 20) - 1)}é支`
+      const found = scan(Buffer.from(long, 'utf16le').subarray(0), 'text/plain; charset=utf-16le')
+      expect(Buffer.from(found.payload).toString()).to.equal(long)
+      const shifted = `x${'支'.repeat(700_000)}`
+      const sjis = Buffer.concat([Buffer.from('x'), Buffer.alloc(1_400_000, Buffer.from([0x8e, 0x78]))])
+      expect(Buffer.from(scan(sjis, 'text/plain; charset=shift_jis').payload).toString()).to.equal(shifted)
+    })
 
     const empty: readonly (readonly [body: Body, contentType: string | undefined])[] = [
       ['', undefined],
