@@ -51,7 +51,8 @@ async function handlePassword(ctx: Context, app: AppContext): Promise<Refusal | 
   const changed = await app.directory.changePassword({ userId, password })
   if (!changed.ok) return sendPassword(ctx, app, { status: 400, problem: changed.error.detail })
   // All sessions have ended, this one too: it goes on under a new id.
-  await signIn(ctx, { userId, email, workspaceId, startedAt: app.clock(), address: ctx.ip })
+  const passwordPosition = app.directory.passwordPosition(userId)
+  await signIn(ctx, { userId, email, workspaceId, startedAt: app.clock(), passwordPosition, address: ctx.ip })
   return sendPassword(ctx, app, { notice: 'Your password is changed. You are signed out everywhere else.' })
 }
 

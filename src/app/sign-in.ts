@@ -62,7 +62,7 @@ const homeless = 'This account is a member of no workspace. Ask an owner to add 
 async function checkSignIn(
   { directory, throttle }: AppContext,
   wanted: Readonly<{ email: string; password: string; address: string }>,
-): Promise<User | Readonly<{ waitS: number }>> {
+): Promise<(User & Readonly<{ passwordPosition: number }>) | Readonly<{ waitS: number }>> {
   const user = directory.userByEmail(wanted.email)
   const isKnown = user !== undefined && directory.isKnownAddress(user.id, wanted.address)
   const attempt = { email: wanted.email, address: wanted.address, isKnown }
@@ -71,7 +71,7 @@ async function checkSignIn(
   const signedIn = await directory.authenticate(wanted.email, wanted.password)
   if (signedIn !== undefined) {
     throttle.succeeded(attempt)
-    return signedIn
+    return { ...signedIn, passwordPosition: directory.passwordPosition(signedIn.id) }
   }
   // The audit entry is not waited for: an answer that took longer for some accounts would tell which exist.
   directory.recordFailedSignIn({ userId: user?.id ?? null, address: wanted.address }).catch(() => undefined)
@@ -100,7 +100,9 @@ async function handleSignIn(ctx: Context, app: AppContext): Promise<Refusal | vo
   }
   const [workspaceId] = result.workspaceIds
   if (workspaceId === undefined) return sendSignIn(ctx, { status: 403, email, next, problem: homeless })
-  await signIn(ctx, { userId: result.id, email: result.email, workspaceId, startedAt: app.clock(), address: ctx.ip })
+  const { id: userId, passwordPosition } = result
+  const person = { userId, email: result.email, workspaceId, passwordPosition }
+  await signIn(ctx, { ...person, startedAt: app.clock(), address: ctx.ip })
   const mayChoose = result.workspaceIds.length > 1
   seeOther(ctx, mayChoose ? `${chooser}?next=${encodeURIComponent(next)}` : next)
 }
@@ -123,17 +125,23 @@ function sendChooser(ctx: Context, app: AppContext): Promise<void> {
   return sendSessionPage(ctx, app, { title: 'Choose a workspace', body })
 }
 
-/** Another of one's own workspaces: under a new session, so that the old cookie never changes what it shows. */
+/**
+ * Another of one's own workspaces: under a new session, so that the old cookie never changes what it shows. It is over when the old one
+ * would be: with the password, and with its time.
+ */
 async function handleChoice(ctx: Context, app: AppContext): Promise<Refusal | void> {
   const form = await readForm(ctx, app)
   if (!form.ok) return form.error
-  const session = sessionHere(ctx)
+  // Looked up anew: the form may have taken its time.
+  const session = app.directory.session(sessionHere(ctx).id)
+  if (session === undefined) return refusal('not_signed_in', 'This session is over: sign in again.')
+  const passwordPosition = app.directory.passwordPosition(session.userId)
   const choice = form.value.get('choice')
   const workspaceId = app.directory.user(session.userId)?.workspaceIds.find((id) => id === choice)
   if (workspaceId === undefined) return refusal('forbidden', 'You are not a member of this workspace.')
   if (workspaceId !== session.workspaceId) {
-    const { userId, email } = session
-    await signIn(ctx, { userId, email, workspaceId, startedAt: app.clock(), address: ctx.ip })
+    const { userId, email, startedAt } = session
+    await signIn(ctx, { userId, email, workspaceId, startedAt, passwordPosition, address: ctx.ip })
   }
   seeOther(ctx, localPath(form.value.get('next')))
 }

@@ -93,7 +93,7 @@ function endSessionsIn(state: State, user: HeldUser, workspaceId: WorkspaceId): 
   for (const hash of user.sessions) if (state.sessions.get(hash)?.workspaceId === workspaceId) endSession(state, hash)
 }
 
-/** Sessions stand in order of their start, so the first that is young enough ends the walk. */
+/** Sessions stand nearly in order of their start: the first that is young enough ends the walk, and what is over behind it is none. */
 function dropExpired(state: State, now: number, limits: SessionLimits): void {
   for (const [hash, { startedAt }] of state.sessions) {
     if (now - startedAt < limits.sessionAbsoluteMs) return
@@ -105,8 +105,8 @@ function startSession(state: State, event: Fact<'directory.session.started'>, { 
   dropExpired(state, at, limits)
   const user = state.users.get(event.userId)
   if (user === undefined || user.passwordPosition !== event.passwordPosition) return
-  const { userId, workspaceId, session, address } = event
-  state.sessions.set(session, { userId, workspaceId, startedAt: at, lastSeenAt: at })
+  const { userId, workspaceId, session, address, since = at } = event
+  state.sessions.set(session, { userId, workspaceId, startedAt: Math.min(since, at), lastSeenAt: at })
   user.sessions.add(session)
   const [oldest] = user.sessions
   if (user.sessions.size > sessionsPerUserMax && oldest !== undefined) endSession(state, oldest)
@@ -342,6 +342,7 @@ export function createDirectoryView({ plans, pepper, clock, limits }: Options): 
       const held = state.users.get(userId)
       return held && { hash: held.passwordHash, position: held.passwordPosition }
     },
+    passwordPosition: (userId) => state.users.get(userId)?.passwordPosition ?? 0,
     isKnownAddress: (userId, address) => state.users.get(userId)?.addresses.includes(address) ?? false,
     session: (id) => {
       const session = liveSession(id)

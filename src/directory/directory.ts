@@ -61,6 +61,8 @@ export interface DirectoryView {
   findKey(secret: string): Key | undefined
   keys(workspaceId: WorkspaceId): readonly Key[]
   session(id: string): Session | undefined
+  /** Where the person's password was set; 0: there is no such person. */
+  passwordPosition(userId: string): Position
 }
 
 /** A view that follows its log. */

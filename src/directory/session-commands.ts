@@ -9,11 +9,21 @@ const continuationsPerIdleTime = 8
 const failuresWrittenPerMinute = 60
 const exportQueryCharactersMax = 8_192
 
+export type WantedSession = Readonly<{
+  id: string
+  userId: string
+  workspaceId: WorkspaceId
+  address: string
+  passwordPosition?: Position
+  since?: number
+}>
+
 export interface SessionCommands {
-  /** `id` is what the cookie will hold; only its hash is kept. The address is remembered as the person's own. */
-  startSession(
-    wanted: Readonly<{ id: string; userId: string; workspaceId: WorkspaceId; address: string }>,
-  ): Promise<Position>
+  /**
+   * `id` is what the cookie will hold; only its hash is kept. The address is remembered as the person's own. `passwordPosition`: of the
+   * password that was checked, `since`: when (ms); without them that of now, now. It is none where the password has changed meanwhile.
+   */
+  startSession(wanted: WantedSession): Promise<Position>
   /** Ends it in every process. Idempotent. */
   endSession(id: string, reason?: 'signedOut' | 'replaced'): Promise<void>
   /** Notes that a session is in use; writes only now and then. */
@@ -50,10 +60,10 @@ export function createSessionCommands(writer: DirectoryWriter, limits: SessionLi
   const { view, clock, write } = writer
   const continuing = new Set<string>()
   return {
-    startSession: ({ id, userId, workspaceId, address }) => {
-      const passwordPosition = view.password(userId)?.position ?? 0
+    startSession: ({ id, userId, workspaceId, address, passwordPosition = view.passwordPosition(userId), since }) => {
       const session = sessionHashOf(id)
-      const started = { workspaceId, session, userId, address: address.slice(0, 64), passwordPosition }
+      const carried = since === undefined ? {} : { since }
+      const started = { workspaceId, session, userId, address: address.slice(0, 64), passwordPosition, ...carried }
       return write([{ type: 'directory.session.started', ...started }])
     },
     endSession: async (id, reason = 'signedOut') => {

@@ -7,7 +7,7 @@ import type { Session } from './directory.ts'
 const behindTimeoutMs = 1_000
 
 /** What is known of a session before it has an id. `address` is where the person signs in from. */
-type SignedIn = Omit<Session, 'id'> & Readonly<{ address?: string }>
+type SignedIn = Omit<Session, 'id'> & Readonly<{ address?: string; passwordPosition: Position }>
 
 /** Sessions as the directory keeps them, for the session middleware (http/session.ts). */
 export function createSessionStore(directory: Directory) {
@@ -28,8 +28,8 @@ export function createSessionStore(directory: Directory) {
       directory.continueSession(id).catch(() => undefined)
       return session
     },
-    start: (id: string, { userId, workspaceId, address = '' }: SignedIn): Promise<Position> =>
-      directory.startSession({ id, userId, workspaceId, address }),
+    start: (id: string, { userId, workspaceId, startedAt, passwordPosition, address = '' }: SignedIn) =>
+      directory.startSession({ id, userId, workspaceId, address, passwordPosition, since: startedAt }),
     end: (id: string): Promise<void> => directory.endSession(id),
   }
 }

@@ -56,7 +56,8 @@ const payloads = {
   'directory.key.originsChanged': z.object({ workspaceId, keyId: id, origins: z.array(text).readonly(), by }),
   /**
    * `session` is the hash of what the cookie holds. `passwordPosition`: where the password that was checked was set; a
-   * session that was begun with one since changed is none.
+   * session that was begun with one since changed is none. `since`: when it was checked, where that was for another session, which
+   * this one goes on for (ms).
    */
   'directory.session.started': z.object({
     workspaceId,
@@ -64,6 +65,7 @@ const payloads = {
     userId: id,
     address: text,
     passwordPosition: z.number().int().nonnegative(),
+    since: z.number().int().nonnegative().optional(),
   }),
   /** Still in use: written now and then, so that every process knows which sessions are idle. */
   'directory.session.continued': z.object({ session: hash }),

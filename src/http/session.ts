@@ -9,8 +9,11 @@ import { createCookieKeys } from './cookie-keys.ts'
 /** The signed-in person of a request, or undefined. */
 export type SessionSource = (ctx: Context) => Session | undefined
 
-/** What sign-in knows of a new session; its id is made here. `address`: where the person signs in from. */
-export type SignedIn = Omit<Session, 'id'> & Readonly<{ address?: string }>
+/**
+ * What sign-in knows of a new session; its id is made here. `address`: where the person signs in from. `passwordPosition`: of the
+ * password that was checked.
+ */
+export type SignedIn = Omit<Session, 'id'> & Readonly<{ address?: string; passwordPosition: number }>
 
 /**
  * Where sessions are kept: by the directory's events, so that every process knows them and a revoked one ends everywhere.
@@ -57,10 +60,10 @@ function adapt(store: SessionStore): object {
     set: async (id: string, data: SignedIn, _maxAge: unknown, { ctx }: { ctx: Context }) => {
       // koa-session saves a regenerated session twice: when asked to, and again as it answers.
       if (stateOf(ctx).session?.id === id) return
-      const { userId, email, workspaceId, startedAt, address } = data
+      const { userId, email, workspaceId, startedAt, address, passwordPosition } = data
       const session = { userId, email, workspaceId, startedAt }
       const from = address === undefined ? {} : { address }
-      stateOf(ctx).position = await store.start(id, { ...session, ...from })
+      stateOf(ctx).position = await store.start(id, { ...session, ...from, passwordPosition })
       stateOf(ctx).session = { id, ...session }
     },
     destroy: async (id: string) => store.end(id),

@@ -354,35 +354,6 @@ describe('pages', () => {
     })
   })
 
-  describe('workspaces of one person', () => {
-    it('are chosen at sign-in and later, among their own only', async () => {
-      const { workspace: second } = await createPerson(site.directory, 'bob@second.example', 'Second')
-      const { workspace: foreign } = await createPerson(site.directory, 'eve@other.example', 'Foreign')
-      await site.directory.addMember({ workspaceId: second.id, userId })
-      const answer = await browser.post('/app/sign-in', { email, password, next: '/app/keys', workspace: foreign.id })
-      expect(answer.location).to.equal('/app/workspace?next=%2Fapp%2Fkeys')
-      const chooser = await browser.get(answer.location ?? '')
-      expect(chooser.text).to.include('Acme').and.include('Second').and.not.include('Foreign')
-      const before = browser.cookies.get('throughline')
-      const chosen = await browser.post('/app/workspace', { choice: second.id, next: '/app/keys' })
-      expect([chosen.status, chosen.location]).to.deep.equal([303, '/app/keys'])
-      expect(JSON.parse((await browser.get('/who')).text)).to.include({ workspaceId: second.id, email })
-      expect(browser.cookies.get('throughline')).to.not.equal(before)
-      expect((await browser.post('/app/workspace', { choice: foreign.id })).status).to.equal(403)
-      expect((await browser.post('/app/workspace', { choice: 'w0000000000000000' })).status).to.equal(403)
-      expect(JSON.parse((await browser.get('/who')).text)).to.include({ workspaceId: second.id })
-    })
-
-    it('that they were taken out of are closed to them at once', async () => {
-      await site.directory.createUser({ email: 'bob@acme.example', password, workspaceId })
-      await site.directory.removeMember({ workspaceId, userId })
-      expect((await browser.get('/app')).status).to.equal(303)
-      const answer = await browser.post('/app/sign-in', { email, password })
-      expect(answer.status).to.equal(403)
-      expect(answer.text).to.include('a member of no workspace')
-    })
-  })
-
   it('show hostile text in every field as text', async () => {
     for (const [at, attack] of attacks.entries()) {
       const name = `${attack}${at}`

@@ -15,14 +15,22 @@ describe('session store', () => {
     const workspace = await createWorkspace(one.directory, 'Acme')
     const wanted = { email: 'ann@acme.example', password: 'a long password', workspaceId: workspace.id }
     const { id: userId, email } = valueOf(await one.directory.createUser(wanted))
-    const signedIn = { userId, email, workspaceId: workspace.id, startedAt: one.clock(), address: '192.0.2.1' }
+    const signedIn = {
+      userId,
+      email,
+      workspaceId: workspace.id,
+      startedAt: one.clock(),
+      address: '192.0.2.1',
+      passwordPosition: one.directory.passwordPosition(userId),
+    }
     return { position: await createSessionStore(one.directory).start(id, signedIn), signedIn }
   }
 
   it('starts, gives and ends what the directory knows', async () => {
     const store = createSessionStore(one.directory)
     const { position, signedIn } = await startSession()
-    const { address, ...session } = signedIn
+    const { address, passwordPosition, ...session } = signedIn
+    expect(passwordPosition).to.be.above(0)
     expect(position).to.equal(await one.stream.head())
     expect(await store.get(id, position)).to.deep.equal({ id, ...session })
     expect(one.directory.isKnownAddress(session.userId, address)).to.equal(true)

@@ -14,7 +14,7 @@ const routes: readonly Route[] = [
     path: '/app/sign-in',
     auth: 'public',
     handler: async (ctx) => {
-      await signIn(ctx, { ...person, address: '10.0.0.7' })
+      await signIn(ctx, { ...person, address: '10.0.0.7', passwordPosition: 0 })
       ctx.body = 'in'
     },
   },
@@ -95,7 +95,7 @@ describe('http session', () => {
       expect(cookie.toLowerCase()).to.contain('httponly').and.to.contain('samesite=lax').and.to.contain('path=/')
       expect(cookie.toLowerCase()).not.to.contain('secure')
     }
-    expect(started[0]?.session).to.deep.equal({ ...person, address: '10.0.0.7' })
+    expect(started[0]?.session).to.deep.equal({ ...person, address: '10.0.0.7', passwordPosition: 0 })
     const me = await ask('/app/me', cookiesOf(response))
     expect(await me.json()).to.deep.equal({ id: started[0]?.id, ...person })
     expect(me.headers.getSetCookie()).to.deep.equal([])

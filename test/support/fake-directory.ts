@@ -36,6 +36,7 @@ export function createFakeDirectory(): FakeDirectory {
       },
       keys: (workspaceId) => [...keys.values()].filter((key) => key.workspaceId === workspaceId),
       session: () => undefined,
+      passwordPosition: () => 0,
       caughtUp: () => catchUp(),
     },
     whenBehind: (given) => void (catchUp = given),

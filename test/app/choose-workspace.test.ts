@@ -1,0 +1,93 @@
+import { request, type IncomingMessage } from 'node:http'
+import { expect } from 'chai'
+import type { WorkspaceId } from '#src/events/workspace-id.ts'
+import { valueOf } from '../directory/harness.ts'
+import { createBrowser, createPerson, openSite, password, type Browser, type Site } from './harness.ts'
+
+const email = 'ann@acme.example'
+
+describe('workspaces of one person', () => {
+  let site: Site
+  let browser: Browser
+  let workspaceId: WorkspaceId
+  let userId: string
+  beforeEach(async () => {
+    site = await openSite()
+    const ann = await createPerson(site.directory, email, 'Acme')
+    workspaceId = ann.workspace.id
+    userId = ann.user.id
+    browser = createBrowser(site)
+    await browser.post('/app/sign-in', { email, password })
+  })
+  afterEach(() => site.close())
+
+  it('are chosen at sign-in and later, among their own only', async () => {
+    const { workspace: second } = await createPerson(site.directory, 'bob@second.example', 'Second')
+    const { workspace: foreign } = await createPerson(site.directory, 'eve@other.example', 'Foreign')
+    await site.directory.addMember({ workspaceId: second.id, userId })
+    const answer = await browser.post('/app/sign-in', { email, password, next: '/app/keys', workspace: foreign.id })
+    expect(answer.location).to.equal('/app/workspace?next=%2Fapp%2Fkeys')
+    const chooser = await browser.get(answer.location ?? '')
+    expect(chooser.text).to.include('Acme').and.include('Second').and.not.include('Foreign')
+    const before = browser.cookies.get('throughline')
+    const chosen = await browser.post('/app/workspace', { choice: second.id, next: '/app/keys' })
+    expect([chosen.status, chosen.location]).to.deep.equal([303, '/app/keys'])
+    expect(JSON.parse((await browser.get('/who')).text)).to.include({ workspaceId: second.id, email })
+    expect(browser.cookies.get('throughline')).to.not.equal(before)
+    expect((await browser.post('/app/workspace', { choice: foreign.id })).status).to.equal(403)
+    expect((await browser.post('/app/workspace', { choice: 'w0000000000000000' })).status).to.equal(403)
+    expect(JSON.parse((await browser.get('/who')).text)).to.include({ workspaceId: second.id })
+  })
+
+  it('are over when the password has changed, also for who was choosing meanwhile', async () => {
+    const { workspace: second } = await createPerson(site.directory, 'bob@second.example', 'Second')
+    await site.directory.addMember({ workspaceId: second.id, userId })
+    const body = new URLSearchParams({ choice: second.id }).toString()
+    const answered = Promise.withResolvers<IncomingMessage>()
+    const cookie = [...browser.cookies].map(([name, value]) => `${name}=${value}`).join('; ')
+    const headers = {
+      ...{ cookie, 'x-forwarded-for': '192.0.2.1', 'content-length': String(body.length), accept: 'text/html' },
+      ...{ 'content-type': 'application/x-www-form-urlencoded', 'sec-fetch-site': 'same-origin' },
+    }
+    const choosing = request(`${site.url}/app/workspace`, { method: 'POST', headers }, answered.resolve)
+    const lookedUp = Promise.withResolvers<void>()
+    const { session } = site.directory
+    site.directory.session = (id) => {
+      lookedUp.resolve()
+      return session(id)
+    }
+    choosing.write(body.slice(0, 5))
+    await lookedUp.promise
+    valueOf(await site.directory.changePassword({ userId, password: 'another long password' }))
+    choosing.end(body.slice(5))
+    const answer = await answered.promise
+    answer.resume()
+    expect(answer.headers['set-cookie']?.join() ?? '').to.not.match(/throughline=[A-Za-z0-9_-]{20}/)
+    expect(answer.statusCode).to.be.oneOf([303, 401])
+    expect((await browser.get('/app')).status).to.equal(303)
+  })
+
+  it('are over when the session before would be, however often one chooses', async () => {
+    const { workspace: second } = await createPerson(site.directory, 'bob@second.example', 'Second')
+    await site.directory.addMember({ workspaceId: second.id, userId })
+    const dayMs = 86_400_000
+    for (let day = 0; day < 28; day += 4) {
+      const choice = day % 8 === 0 ? second.id : workspaceId
+      expect((await browser.post('/app/workspace', { choice })).status, `day ${day}`).to.equal(303)
+      expect((await browser.get('/app')).status, `day ${day}`).to.equal(200)
+      site.clock.advance(4 * dayMs)
+    }
+    expect((await browser.get('/app')).status).to.equal(200)
+    site.clock.advance(3 * dayMs)
+    expect((await browser.get('/app')).status).to.equal(303)
+  })
+
+  it('that they were taken out of are closed to them at once', async () => {
+    await site.directory.createUser({ email: 'bob@acme.example', password, workspaceId })
+    await site.directory.removeMember({ workspaceId, userId })
+    expect((await browser.get('/app')).status).to.equal(303)
+    const answer = await browser.post('/app/sign-in', { email, password })
+    expect(answer.status).to.equal(403)
+    expect(answer.text).to.include('a member of no workspace')
+  })
+})
