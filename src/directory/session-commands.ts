@@ -5,8 +5,8 @@ import type { DirectoryWriter } from './directory-writer.ts'
 
 /** A session in use is recorded to be so this many times in its idle time, so that it ends neither early nor on a restart. */
 const continuationsPerIdleTime = 8
-/** Failed sign-ins written one by one, per minute and process; what is beyond is counted into one event. */
-const failuresWrittenPerMinute = 60
+/** Failed sign-ins of an account that are written one by one, per hour and process. */
+const failuresWrittenPerHour = 5
 const exportQueryCharactersMax = 8_192
 
 export type WantedSession = Readonly<{
@@ -36,22 +36,30 @@ export interface SessionCommands {
   recordFailedSignIn(failed: Readonly<{ userId: string | null; address: string }>): Promise<void>
 }
 
+/**
+ * The directory's log is never cut, and anybody may be refused: so an account has a few entries an hour, and all that are of no
+ * account one between them. What is beyond is counted into the first of a later hour.
+ */
 function createFailureLedger({ clock, write }: DirectoryWriter): SessionCommands['recordFailedSignIn'] {
-  let minute = 0
-  let written = 0
-  let unwritten = 0
+  const kept = new Map<string | null, { hour: number; written: number; missed: number }>()
+  const forgetBefore = (hour: number): void => {
+    for (const [account, held] of kept) if (held.hour < hour && held.missed === 0) kept.delete(account)
+  }
   return async ({ userId, address }) => {
-    const now = Math.floor(clock() / 60_000)
-    const missed = now === minute ? 0 : unwritten
-    if (now !== minute) [minute, written, unwritten] = [now, 0, 0]
-    if (written >= failuresWrittenPerMinute) {
-      unwritten++
+    const hour = Math.floor(clock() / 3_600_000)
+    const before = kept.get(userId)
+    if (before === undefined) forgetBefore(hour)
+    const missed = before === undefined || before.hour === hour ? 0 : before.missed
+    const held = before?.hour === hour ? before : { hour, written: 0, missed: 0 }
+    kept.set(userId, held)
+    if (held.written >= (userId === null ? 1 : failuresWrittenPerHour)) {
+      held.missed++
       return
     }
-    written++
+    held.written++
     const type = 'directory.signIn.failed'
     const events = [{ type, userId, address: address.slice(0, 64), count: 1 } as const]
-    const flood = { type, userId: null, address: 'various', count: missed } as const
+    const flood = { type, userId, address: 'various', count: missed } as const
     await write(missed === 0 ? events : [...events, flood])
   }
 }

@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import type { JsonObject } from '#src/lib/json.ts'
 import { sealDirectoryEvent, type DirectoryEvent } from '#src/events/directory.ts'
 import { plans } from '#src/config.ts'
 import type { Directory } from '#src/directory/create-directory.ts'
@@ -367,16 +368,26 @@ describe('directory', () => {
       expect(JSON.parse(Buffer.from(last!.payload).toString())).to.deep.equal(exported)
     })
 
-    it('has refused sign-ins, at most 60 a minute, the rest as a count', async () => {
-      for (let at = 0; at < 100; at++) await directory.recordFailedSignIn({ userId: null, address: '192.0.2.1' })
-      one.clock.advance(60_000)
-      await directory.recordFailedSignIn({ userId: null, address: '192.0.2.2' })
+    it('has refused sign-ins, a few an hour of each account, the rest as a count', async () => {
+      const ann = await user()
+      for (let at = 0; at < 100; at++) await directory.recordFailedSignIn({ userId: ann.id, address: '192.0.2.1' })
+      await directory.recordFailedSignIn({ userId: null, address: '192.0.2.1' })
+      one.clock.advance(3_600_000)
+      await directory.recordFailedSignIn({ userId: ann.id, address: '192.0.2.2' })
       const failed = (await one.stream.read(0, 1_000)).filter(({ type }) => type === 'directory.signIn.failed')
-      const counts = failed.map(
-        ({ payload }) => (JSON.parse(Buffer.from(payload).toString()) as { count: number }).count,
-      )
-      expect(failed).to.have.length(62)
-      expect(counts.reduce((sum, count) => sum + count, 0)).to.equal(101)
+      const counts = failed.map(({ payload }) => JSON.parse(Buffer.from(payload).toString()) as JsonObject)
+      expect(counts.map(({ userId, count }) => (userId === ann.id ? count : 0))).to.deep.equal([
+        1, 1, 1, 1, 1, 0, 1, 95,
+      ])
+    })
+
+    it('does not grow with what nobody has signed in as, all day long', async () => {
+      for (let minute = 0; minute < 24 * 60; minute++) {
+        for (let at = 0; at < 20; at++) await directory.recordFailedSignIn({ userId: null, address: `192.0.2.${at}` })
+        one.clock.advance(60_000)
+      }
+      const failed = (await one.stream.read(0, 10_000)).filter(({ type }) => type === 'directory.signIn.failed')
+      expect(failed).to.have.length.within(24, 50)
     })
   })
 
