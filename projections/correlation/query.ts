@@ -35,6 +35,8 @@ export type CorrelationRequest = Readonly<{
   limits?: Readonly<Partial<Record<PagedPart, number>>>
   /** Where each part goes on: the `next` of an earlier answer to the same request. */
   after?: Readonly<Partial<Record<PagedPart, WalkKey>>>
+  /** The time of the request: what an index that nobody folds then does not hold may still come. */
+  nowMs?: number
 }>
 
 /** A page of one part. `truncated` says that there is more, at `next`. */
@@ -172,7 +174,12 @@ async function readSummaries(
 /** A trace with a page of its spans; null for one that nobody has seen. */
 async function readSpans({ reader, workspaceId, request }: Read, traceId: string) {
   const after = request.after?.spans
-  const page = { limit: request.limits?.spans ?? defaults.spans, ...(after === undefined ? {} : { after }) }
+  const { nowMs } = request
+  const page = {
+    limit: request.limits?.spans ?? defaults.spans,
+    ...(after === undefined ? {} : { after }),
+    ...(nowMs === undefined ? {} : { nowMs }),
+  }
   const trace = await readTrace(reader, workspaceId, traceId, page)
   if (trace === undefined) return null
   const { progress: _progress, ...shown } = trace

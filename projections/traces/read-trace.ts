@@ -2,7 +2,7 @@ import type { Attributes, RefusalReason, SharedAttributes, SpanKind, SpanStatus 
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { formatTimeNs } from '#src/lib/time.ts'
 import { askInOrder } from '../ask-in-order.ts'
-import type { IndexReader, Progress } from '../index-store.ts'
+import { isFolded, type IndexReader, type Progress } from '../index-store.ts'
 import { createSpanSearch, inTraces } from './span-search.ts'
 import type { SpanDocument } from './span-document.ts'
 import { durationNs, readParts, readTraces, traceSummary, tracesScope, type TraceSummary } from './trace-answer.ts'
@@ -73,6 +73,10 @@ export type TraceRead = Readonly<{
 
 const missingMax = 1_000
 const referencesMax = 20
+
+/** Whether the index has not all of the log, or nobody tells: the heartbeat of a projector that stopped stands still. */
+const isBehindLog = (progress: Progress | undefined, nowMs: number | undefined): boolean =>
+  progress === undefined || progress.position < progress.head || (nowMs !== undefined && !isFolded(progress, nowMs))
 
 /** What is known to be missing of a trace, and why. While the index is behind the log, it may still come. */
 export function missingSpans(parts: readonly TracePart[], isBehind: boolean): readonly MissingSpan[] {
@@ -150,12 +154,13 @@ async function readSets(reader: IndexReader, workspaceId: WorkspaceId, spans: re
 /**
  * A trace whole: its summary, its spans by start, a page of `limit` at a time, and what is missing. Undefined for a trace id
  * that this workspace has never seen; one that only a log, a browser event or a refusal has named is there without a span.
+ * `nowMs`: an index that nobody folds then is behind; without it, only one that says so of itself.
  */
 export async function readTrace(
   reader: IndexReader,
   workspaceId: WorkspaceId,
   traceId: string,
-  page: Readonly<{ limit: number; after?: WalkKey }>,
+  page: Readonly<{ limit: number; after?: WalkKey; nowMs?: number }>,
 ): Promise<TraceRead | undefined> {
   const search = createSpanSearch(reader, workspaceId, inTraces([traceId]), {})
   const after = page.after === undefined ? undefined : sortKeyOf(page.after)
@@ -172,7 +177,7 @@ export async function readTrace(
   const spans = shown.map(({ document }) => document)
   const sets = await readSets(reader, workspaceId, spans)
   const repeats = new Map(parts.flatMap((part) => [...rowsOf(part)].map(({ spanId, repeats }) => [spanId, repeats])))
-  const missing = missingSpans(parts, progress === undefined || progress.position < progress.head)
+  const missing = missingSpans(parts, isBehindLog(progress, page.nowMs))
   return {
     summary: traceSummary(trace),
     spans: spans.map((span) => spanAnswer(span, sets, repeats.get(span.spanId) ?? 0)),

@@ -114,7 +114,8 @@ export async function answerCorrelation(
   const after = readAfter(context, binding, given.value.cursor)
   if (!after.ok) return after
   const { omit, omitted } = lacking(context.directory.workspace(workspaceId))
-  const found = await correlate(context.readerOf(workspaceId), workspaceId, { id: id.value, omit, after: after.value })
+  const request = { id: id.value, omit, after: after.value, nowMs: context.clock() }
+  const found = await correlate(context.readerOf(workspaceId), workspaceId, request)
   const index = indexState(found.progress, context.clock())
   if (!found.found && index.complete) {
     const { kind, value } = id.value

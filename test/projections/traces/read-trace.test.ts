@@ -143,6 +143,16 @@ describeOnEveryStore('traces: one whole trace', (newStore) => {
     expect(behind?.missing[1]?.reason).to.equal('not_indexed_yet')
   })
 
+  it('does not say that a span was not received while nobody folds the log', async () => {
+    const store = newStore()
+    await foldIntoStore(store, tracesProjection, [received(1, [{ id: 'b', parent: 'lost' }])])
+    await store.writer.heartbeat(indexOf(tracesProjection), { position: 5, head: 5, at: 0, caughtUpAt: 0 })
+    const reasonAt = async (nowMs: number) =>
+      (await readTrace(store.reader, acme, traceIdOf('t'), { limit: 10, nowMs }))?.missing[0]?.reason
+    expect(await reasonAt(1_000)).to.equal('not_received')
+    expect(await reasonAt(60_000)).to.equal('not_indexed_yet')
+  })
+
   it('bounds what it tells of missing spans', async () => {
     const refusedSpans = Array.from({ length: 1_500 }, (_, index) => ({
       traceId: traceIdOf('t'),
