@@ -5,7 +5,8 @@ import type { Directory } from '#src/directory/create-directory.ts'
 import { erasureSubject, isErasure } from '#src/events/erasure.ts'
 import type { Position } from '#src/events/envelope.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
-import { fail, ok } from '#src/lib/result.ts'
+import type { Refused } from '#src/directory/directory-writer.ts'
+import { fail, ok, type Result } from '#src/lib/result.ts'
 import { readCurrent } from '#streams/follow.ts'
 import {
   optional,
@@ -28,10 +29,15 @@ const patienceMs = 60_000
 const takeoverMs = 15_000
 const pollMs = 100
 
-/** Also one that is no more: what was broken off is done by doing it again. */
-function workspaceOf(directory: Directory, name: string): Named | undefined {
+/** Also one that is no more: what was broken off is done by doing it again. Done again it must not meet one made since. */
+function workspaceOf(directory: Directory, name: string): Result<Named, Refused> {
+  const living = directory.workspaceNamed(name)
   const erased = directory.erasedWorkspaces().filter((one) => one.id === name || one.name === name)
-  return directory.workspaceNamed(name) ?? erased.at(-1)
+  const found = living ?? erased.at(-1)
+  if (found === undefined) return unknownWorkspace(name)
+  if (living === undefined || erased.length === 0) return ok(found)
+  const detail = `${living.id} is called ${name}, and so was ${erased.map(({ id }) => id).join(', ')}, which is erased: say which by its id.`
+  return fail({ code: 'exists', field: 'workspace', detail })
 }
 
 /** What the log of its partition holds of it. */
@@ -88,12 +94,13 @@ async function preview(context: VerbContext, workspace: Named): Promise<Outcome>
   const { builds, ...counts } = found ?? none
   const held = builds.map(({ build, days }) => `  ${build}, ${days} ${days === 1 ? 'day' : 'days'}`)
   const { folders, lines } = setAside(context)
+  const [name = workspace.name] = context.names
   const text = [
     `Workspace ${workspace.name} (${workspace.id}) would be erased for good, with its keys and memberships:`,
     `  ${counts.events} events of the log, ${counts.bytes} bytes as stored: ${counts.spans} spans, ${counts.logs} logs, ${counts.rum_events} browser events`,
     ...held,
     ...lines,
-    `Nothing was changed. To erase it: throughline workspace erase ${workspace.name} --confirm ${workspace.name}`,
+    `Nothing was changed. To erase it: throughline workspace erase ${name} --confirm ${name}`,
   ]
   const json = { workspace: workspace.id, name: workspace.name, erased: false, ...counts, builds, set_aside: folders }
   return ok({ json, text: text.join('\n'), exitCode: 1 })
@@ -139,7 +146,7 @@ async function erase(context: VerbContext, directory: Directory, workspace: Name
   const [done] = await withBuilds(context, (builds) => eraseIn(builds, workspace), workspace.id)
   const { isGone, builds } = done ?? { isGone: true, builds: [] }
   if (!isGone) {
-    const detail = `More of ${workspace.name} comes all the time: run this again, or leave it to the server.`
+    const detail = `More of ${workspace.name} comes all the time: leave it to the server, or do it again (throughline workspace erase ${workspace.id} --confirm ${workspace.id}).`
     return fail({ code: 'exists', field: 'workspace', detail })
   }
   const pending = builds.filter(({ erased }) => !erased).map(({ build }) => build)
@@ -168,7 +175,7 @@ export const workspaceErase: Verb = {
     }
     const directory = await context.directory()
     const workspace = workspaceOf(directory, name)
-    if (workspace === undefined) return unknownWorkspace(name)
-    return confirmed === undefined ? preview(context, workspace) : erase(context, directory, workspace)
+    if (!workspace.ok) return workspace
+    return confirmed === undefined ? preview(context, workspace.value) : erase(context, directory, workspace.value)
   },
 }

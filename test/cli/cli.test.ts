@@ -102,6 +102,35 @@ describe('command line', () => {
       expect((await run(['user', 'add', 'bob@acme.example', '--workspace', 'second'])).code).to.equal(1)
     })
 
+    it('are its owner as the first, a member after that unless it is said otherwise', async () => {
+      const emails = ['ann@acme.example', 'bob@acme.example', 'eve@acme.example']
+      for (const email of emails) await json('user', 'create', email, '--workspace', 'acme')
+      await json('workspace', 'create', 'second')
+      const add = async (email: string, ...role: readonly string[]) =>
+        (await json('user', 'add', email, '--workspace', 'second', ...role))['role']
+      expect(await add(emails[0]!)).to.equal('owner')
+      expect(await add(emails[1]!)).to.equal('member')
+      expect(await add(emails[2]!, '--role', 'owner')).to.equal('owner')
+      await json('user', 'create', 'dan@acme.example', '--workspace', 'acme')
+      expect((await run(['user', 'add', 'dan@acme.example', '--workspace', 'second', '--role', 'god'])).code).to.equal(
+        2,
+      )
+    })
+
+    it('of one name, an erased workspace and one made since, are told apart by their ids', async () => {
+      const make = async () => (await json('workspace', 'create', 'shop'))['id'] as string
+      const erase = (name: string) => run(['workspace', 'erase', name, '--confirm', name])
+      const first = await make()
+      expect((await erase('shop')).code).to.equal(0)
+      expect((await erase('shop')).code).to.equal(0)
+      const second = await make()
+      const refused = await erase('shop')
+      expect(refused.code).to.equal(1)
+      expect(refused.err).to.include(first).and.to.include(second)
+      expect(await serverSees((directory) => directory.workspaceNamed(second)?.name)).to.equal('shop')
+      expect((await erase(second)).code).to.equal(0)
+    })
+
     it('get a new password', async () => {
       await json('user', 'create', 'ann@acme.example', '--workspace', 'acme')
       const { password } = (await json('user', 'password', 'ann@acme.example')) as { password: string }
