@@ -5,8 +5,8 @@ import type { DirectoryWriter } from './directory-writer.ts'
 
 /** A session in use is recorded to be so this many times in its idle time, so that it ends neither early nor on a restart. */
 const continuationsPerIdleTime = 8
-/** Failed sign-ins of an account that are written one by one, per hour and process. */
-const failuresWrittenPerHour = 5
+/** Failed sign-ins that are written one by one, per hour and process: of one account, and of all. */
+const failuresWrittenPerHour = { account: 5, all: 100 }
 const exportQueryCharactersMax = 8_192
 
 export type WantedSession = Readonly<{
@@ -37,11 +37,12 @@ export interface SessionCommands {
 }
 
 /**
- * The directory's log is never cut, and anybody may be refused: so an account has a few entries an hour, and all that are of no
- * account one between them. What is beyond is counted into the first of a later hour.
+ * The directory's log is never cut, and anybody may be refused: so an account has a few entries an hour, all together have some, and those
+ * of no account one between them. What is beyond is counted into the first of a later hour.
  */
 function createFailureLedger({ clock, write }: DirectoryWriter): SessionCommands['recordFailedSignIn'] {
   const kept = new Map<string | null, { hour: number; written: number; missed: number }>()
+  const all = { hour: 0, written: 0 }
   const forgetBefore = (hour: number): void => {
     for (const [account, held] of kept) if (held.hour < hour && held.missed === 0) kept.delete(account)
   }
@@ -52,11 +53,14 @@ function createFailureLedger({ clock, write }: DirectoryWriter): SessionCommands
     const missed = before === undefined || before.hour === hour ? 0 : before.missed
     const held = before?.hour === hour ? before : { hour, written: 0, missed: 0 }
     kept.set(userId, held)
-    if (held.written >= (userId === null ? 1 : failuresWrittenPerHour)) {
-      held.missed++
+    if (all.hour !== hour) [all.hour, all.written] = [hour, 0]
+    const most = userId === null ? 1 : failuresWrittenPerHour.account
+    if (held.written >= most || all.written >= failuresWrittenPerHour.all) {
+      held.missed += 1 + missed
       return
     }
     held.written++
+    all.written++
     const type = 'directory.signIn.failed'
     const events = [{ type, userId, address: address.slice(0, 64), count: 1 } as const]
     const flood = { type, userId, address: 'various', count: missed } as const

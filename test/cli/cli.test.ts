@@ -124,7 +124,7 @@ describe('command line', () => {
       expect((await erase('shop')).code).to.equal(0)
       expect((await erase('shop')).code).to.equal(0)
       const second = await make()
-      const refused = await erase('shop')
+      const refused = await erase('Shop')
       expect(refused.code).to.equal(1)
       expect(refused.err).to.include(first).and.to.include(second)
       expect(await serverSees((directory) => directory.workspaceNamed(second)?.name)).to.equal('shop')

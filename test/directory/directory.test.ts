@@ -381,6 +381,21 @@ describe('directory', () => {
       ])
     })
 
+    it('has so many refused sign-ins an hour, of however many accounts, and counts the rest', async () => {
+      const refuse = (n: number) => directory.recordFailedSignIn({ userId: `u${hex(n)}`, address: '192.0.2.1' })
+      const hex = (n: number): string => n.toString(16).padStart(16, '0')
+      for (let n = 0; n < 300; n++) await refuse(n)
+      const failed = async () =>
+        (await one.stream.read(0, 1_000)).filter(({ type }) => type === 'directory.signIn.failed')
+      expect(await failed()).to.have.length(100)
+      one.clock.advance(3_600_000)
+      await refuse(299)
+      const last = (await failed())
+        .slice(100)
+        .map(({ payload }) => JSON.parse(Buffer.from(payload).toString()) as JsonObject)
+      expect(last.map(({ count }) => count)).to.deep.equal([1, 1])
+    })
+
     it('does not grow with what nobody has signed in as, all day long', async () => {
       for (let minute = 0; minute < 24 * 60; minute++) {
         for (let at = 0; at < 20; at++) await directory.recordFailedSignIn({ userId: null, address: `192.0.2.${at}` })

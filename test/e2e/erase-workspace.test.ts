@@ -81,6 +81,8 @@ describe('a workspace that is erased', function () {
   let server: Server
   let mine: Reader
   let victim: Tenant
+  /** Made under its name when that was free: its id. */
+  let successor = ''
   let sending: ReturnType<typeof keepSending>[]
 
   const argv = (...args: readonly string[]): string[] => ['src/main.ts', ...args, '--json', '--data', dataFolder]
@@ -205,7 +207,14 @@ describe('a workspace that is erased', function () {
     expect((await run('verify', 'all')).code).to.equal(0)
     const { id } = await cli(server, 'workspace', 'create', 'victim')
     expect(id).to.not.equal(victim.workspace)
-    const seen = await run('workspace', 'erase', 'victim')
+    const unclear = await run('workspace', 'erase', 'victim')
+    expect([
+      unclear.code,
+      unclear.stderr.includes(String(id)),
+      unclear.stderr.includes(victim.workspace),
+    ]).to.deep.equal([1, true, true])
+    successor = String(id)
+    const seen = await run('workspace', 'erase', successor)
     expect(seen.json).to.deep.include({ workspace: id, events: 0, set_aside: [] })
   })
 
@@ -214,8 +223,8 @@ describe('a workspace that is erased', function () {
     mkdirSync(folder, { recursive: true })
     writeFileSync(join(folder, 'log.db'), '')
     // A cluster's logs are not files: nothing is set aside there.
-    for (const confirmed of [[], ['--confirm', 'victim']]) {
-      const { json } = await run('workspace', 'erase', 'victim', ...confirmed)
+    for (const confirmed of [[], ['--confirm', successor]]) {
+      const { json } = await run('workspace', 'erase', successor, ...confirmed)
       expect(json).to.deep.include({ erased: confirmed.length > 0, set_aside: isCluster ? [] : [folder] })
     }
   })
