@@ -51,7 +51,7 @@ const emptyAnchor = (): Anchor => ({
 })
 
 function addTraceparent(anchor: Anchor, value: string): void {
-  const parsed = parseTraceparent(value)
+  const parsed = parseTraceparent(value.toLowerCase())
   if (parsed === undefined) return
   anchor.traceIds.add(parsed.traceId)
   anchor.how.push({ from: 'traceparent', to: `trace:${parsed.traceId}`, by: 'traceparent' })

@@ -38,6 +38,15 @@ describe('session store', () => {
     expect(await store.get(id, position)).to.equal(undefined)
   })
 
+  it('starts none with a password that has been changed since it was checked', async () => {
+    const { signedIn } = await startSession()
+    const password = 'another long password'
+    expect((await one.directory.changePassword({ userId: signedIn.userId, password })).ok).to.equal(true)
+    const store = createSessionStore(one.directory)
+    const late = 't'.repeat(32)
+    expect(await store.get(late, await store.start(late, signedIn))).to.equal(undefined)
+  })
+
   /** A process that reads nothing more of the log until it is let. */
   async function openBehind(): Promise<Readonly<{ late: Opened; letRead: () => void }>> {
     const gate = Promise.withResolvers<void>()

@@ -147,6 +147,8 @@ describeOnEveryStore('correlation: lookups', (newStore) => {
     const answer = await ask('traceparent', `00-${id}-${spanIdOf('db')}-01`)
     expect(answer.trace?.summary.trace_id).to.equal(id)
     expect(answer.how[0]).to.deep.equal({ from: 'traceparent', to: `trace:${id}`, by: 'traceparent' })
+    const shouted = await ask('id', `00-${id}-${spanIdOf('db')}-01`.toUpperCase())
+    expect(shouted.how[0]?.to).to.equal(`trace:${id}`)
     expect((await ask('traceparent', id)).found).to.equal(false)
   })
 
