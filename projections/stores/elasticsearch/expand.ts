@@ -1,15 +1,13 @@
-import { assert } from '#src/lib/assert.ts'
 import { PermanentError } from '#src/lib/failure.ts'
-import { parseRegex } from '#src/lib/regex/parse-regex.ts'
 import { TooBroadError, type Filter } from '../../index-store.ts'
 import { wholePattern } from '../pattern.ts'
 import { visible } from '../row.ts'
 import { numberIn, objectIn, objectsIn, textIn } from './answer-parts.ts'
 import type { Expansions, PatternFilter } from './filter.ts'
-import { escapedText, widerRegex } from './lucene-regex.ts'
+import { widerPattern } from './lucene-regex.ts'
 import { tokensField } from './mapping.ts'
 import { dayIn } from './names.ts'
-import { ownTerms, tooMany } from './own-terms.ts'
+import { ownTerms } from './own-terms.ts'
 import { patiently } from './patience.ts'
 import type { Target } from './search.ts'
 
@@ -21,10 +19,8 @@ export function patternsOf(filter: Filter): readonly PatternFilter[] {
 }
 
 /** The query whose rewritten form names the terms that a pattern may meet in a field, one more than it may. */
-export function expansionQuery({ prefix, regex }: PatternFilter, field: string, expansionsMax: number): object {
-  const parsed = parseRegex(regex)
-  assert(parsed.ok, `not a linear expression: ${regex}`)
-  const value = `(${widerRegex(parsed.value)})&(${escapedText(visible(prefix))}.*)`
+export function expansionQuery(pattern: PatternFilter, field: string, expansionsMax: number): object {
+  const value = widerPattern(pattern)
   const rewrite = `top_terms_${expansionsMax + 1}`
   return { regexp: { [tokensField(field)]: { value, flags: 'INTERSECTION', rewrite } } }
 }
@@ -54,7 +50,7 @@ async function sharedTerms(
   pattern: PatternFilter,
   field: string,
   max: number,
-): Promise<ReadonlySet<string> | undefined> {
+): Promise<Terms | undefined> {
   const call = { operation: 'expand a pattern in', subject: indices, method: 'POST' } as const
   const query = { rewrite: true, all_shards: true, ignore_unavailable: true, allow_no_indices: true }
   const path = `/${indices}/_validate/query`
@@ -76,25 +72,25 @@ async function sharedTerms(
   return new Set([...met].filter((term) => term.startsWith(prefix) && matcher.test(term)))
 }
 
-type TermsByField = ReadonlyMap<string, ReadonlySet<string>>
+type Terms = ReadonlySet<string>
 
-const countOf = (terms: TermsByField): number => new Set([...terms.values()].flatMap((each) => [...each])).size
+const countOf = (terms: readonly Terms[]): number => new Set(terms.flatMap((each) => [...each])).size
 
 /**
- * Days hold what all workspaces have sent. Whether a pattern is too broad must not tell one of them what others hold: where all
- * their words together are too many, those of this workspace's own documents are counted.
+ * What a pattern meets in each of some fields. Days hold what all workspaces have sent. Whether a pattern is too broad must not tell
+ * one of them what others hold: where all their words together are too many, those of this workspace's own documents are counted.
  */
-async function expand(where: ExpandedIn, pattern: PatternFilter, max: number): Promise<TermsByField> {
-  const fields = [...new Set(pattern.fields)]
-  const shared = await Promise.all(
-    fields.map(async (field) => [field, await sharedTerms(where, pattern, field, max)] as const),
-  )
-  const known = shared.flatMap(([field, terms]) => (terms === undefined ? [] : [[field, terms] as const]))
-  const terms = new Map(known)
-  if (terms.size === fields.length && countOf(terms) <= max) return terms
-  const own = new Map<string, ReadonlySet<string>>()
-  for (const field of fields) own.set(field, await ownTerms(where.target, pattern, field, max))
-  if (countOf(own) > max) throw tooMany(max)
+async function expand(
+  where: ExpandedIn,
+  pattern: PatternFilter,
+  fields: readonly string[],
+  max: number,
+): Promise<readonly Terms[]> {
+  const shared = await Promise.all(fields.map((field) => sharedTerms(where, pattern, field, max)))
+  if (shared.every((terms) => terms !== undefined) && countOf(shared) <= max) return shared
+  const own: Terms[] = []
+  for (const field of fields) own.push(await ownTerms(where.target, pattern, field, max))
+  if (countOf(own) > max) throw new TooBroadError(`the pattern meets more than ${max} words`)
   return own
 }
 
@@ -105,8 +101,10 @@ export async function expandPatterns(
   { patternExpansionsMax: max }: ExpansionLimits,
 ): Promise<Expansions> {
   const all = patternsOf(filter).map(async (pattern) => {
-    const terms = [...(await expand(where, pattern, max))].filter(([, met]) => met.size > 0)
-    return [pattern, new Map(terms.map(([field, met]) => [field, [...met]]))] as const
+    const fields = [...new Set(pattern.fields)]
+    const terms = await expand(where, pattern, fields, max)
+    const met = fields.map((field, at) => [field, [...(terms[at] ?? [])]] as const)
+    return [pattern, new Map(met.filter(([, words]) => words.length > 0))] as const
   })
   return new Map(await Promise.all(all))
 }

@@ -1,4 +1,7 @@
+import { parseKnownRegex } from '#src/lib/regex/parse-regex.ts'
 import type { RegexNode } from '#src/lib/regex/regex-node.ts'
+import { visible } from '../row.ts'
+import type { PatternFilter } from './filter.ts'
 
 // Lucene's regular expressions know no Unicode properties, and ours are matched by one matcher everywhere. So the term dictionary
 // is asked for what a wider expression meets (exact within Latin-1, any character beyond), and that is matched by ours.
@@ -9,7 +12,7 @@ const exactCodes = 0x100
 /** A character as itself in a regular expression of Lucene. */
 const escaped = (character: string): string => (/^[!-/:-@[-`{-~]$/.test(character) ? `\\${character}` : character)
 
-export const escapedText = (text: string): string => Array.from(text, escaped).join('')
+const escapedText = (text: string): string => Array.from(text, escaped).join('')
 
 /** Whether a class of JavaScript's syntax may have characters beyond Latin-1. */
 const reachesBeyond = (source: string): boolean => /[^\0-\u007f]|\\[pPDWSsu]|^\[\^/.test(source)
@@ -39,7 +42,7 @@ function classOf(source: string): string | undefined {
 const nothing = '(a&b)'
 
 /** What meets at least all that the expression meets, in Lucene's syntax. */
-export function widerRegex(node: RegexNode): string {
+function widerRegex(node: RegexNode): string {
   switch (node.kind) {
     case 'character':
       return node.literal === undefined ? (classOf(node.source) ?? nothing) : escaped(node.literal)
@@ -54,6 +57,10 @@ export function widerRegex(node: RegexNode): string {
 }
 
 const group = (node: RegexNode): string => (node.kind === 'character' ? widerRegex(node) : `(${widerRegex(node)})`)
+
+/** What meets at least all that a pattern meets, in Lucene's syntax with INTERSECTION. */
+export const widerPattern = ({ prefix, regex }: PatternFilter): string =>
+  `(${widerRegex(parseKnownRegex(regex))})&(${escapedText(visible(prefix))}.*)`
 
 /** Any character that a class may reach beyond Latin-1. */
 const beyond: RegexNode = { kind: 'character', source: '[\\u{100}-\\u{10ffff}]' }
@@ -72,7 +79,7 @@ export function anyWord(words: readonly string[]): string {
   if (others.length === 0) return escapedText(first)
   const byStart = new Map<string, string[]>()
   for (const word of words) {
-    const start = String.fromCodePoint(...[word.codePointAt(0)].filter((code) => code !== undefined))
+    const [start = ''] = word
     const rest = byStart.get(start) ?? []
     byStart.set(start, rest)
     rest.push(word.slice(start.length))

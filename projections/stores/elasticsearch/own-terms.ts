@@ -1,16 +1,13 @@
-import { assert } from '#src/lib/assert.ts'
 import { createNodeMatcher } from '#src/lib/regex/linear-matcher.ts'
-import { parseRegex } from '#src/lib/regex/parse-regex.ts'
+import { parseKnownRegex } from '#src/lib/regex/parse-regex.ts'
 import { TooBroadError } from '../../index-store.ts'
 import { wholePattern } from '../pattern.ts'
 import { visible } from '../row.ts'
 import { objectIn, objectsIn, textIn } from './answer-parts.ts'
 import { and, ofWorkspace, type PatternFilter, type Query } from './filter.ts'
-import { anyWord, escapedText, widened, widerRegex } from './lucene-regex.ts'
+import { anyWord, widened, widerPattern } from './lucene-regex.ts'
 import { tokensField } from './mapping.ts'
 import { ask, type Target } from './search.ts'
-
-export const tooMany = (max: number): TooBroadError => new TooBroadError(`the pattern meets more than ${max} words`)
 
 const documentsAtOnce = 200
 
@@ -35,11 +32,10 @@ export async function ownTerms(
   max: number,
 ): Promise<ReadonlySet<string>> {
   const field = tokensField(name)
-  const parsed = parseRegex(pattern.regex)
-  assert(parsed.ok, `not a linear expression: ${pattern.regex}`)
   const prefix = visible(pattern.prefix)
-  const wider = `(${widerRegex(parsed.value)})&(${escapedText(prefix)}.*)`
-  const [isMet, mayBeMet] = [wholePattern(pattern.regex), createNodeMatcher(widened(parsed.value))]
+  const wider = widerPattern(pattern)
+  const mayBeMet = createNodeMatcher(widened(parseKnownRegex(pattern.regex)))
+  const isMet = wholePattern(pattern.regex)
   const met = new Set<string>()
   const known = new Set<string>()
   for (;;) {

@@ -1,5 +1,4 @@
-import { assert } from '../assert.ts'
-import { parseRegex } from './parse-regex.ts'
+import { parseKnownRegex } from './parse-regex.ts'
 import type { RegexNode } from './regex-node.ts'
 
 /** One step of the automaton: a character to eat, or places to go to without eating. The last is the match. */
@@ -14,11 +13,8 @@ const edgesMax = 20_000
  * non-deterministic automaton (Thompson, 1968), made deterministic as far as texts need it, with bounded memory.
  * The source is one that parseRegex accepts.
  */
-export function createLinearMatcher(source: string): (text: string) => boolean {
-  const parsed = parseRegex(source)
-  assert(parsed.ok, `not a linear expression: ${source}`)
-  return createNodeMatcher(parsed.value)
-}
+export const createLinearMatcher = (source: string): ((text: string) => boolean) =>
+  createNodeMatcher(parseKnownRegex(source))
 
 /** The same for an expression that is parsed. */
 export function createNodeMatcher(node: RegexNode): (text: string) => boolean {

@@ -1,3 +1,4 @@
+import { assert } from '../assert.ts'
 import type { Result } from '../result.ts'
 import { fail, ok } from '../result.ts'
 import { parseClass, parseEscape } from './parse-class.ts'
@@ -34,6 +35,13 @@ export function parseRegex(source: string, options: RegexOptions = {}): Result<R
     if (error instanceof SyntaxStop) return fail({ position: error.position, message: error.message })
     throw error
   }
+}
+
+/** An expression that was parsed before, as those of filters are. */
+export function parseKnownRegex(source: string): RegexNode {
+  const parsed = parseRegex(source)
+  assert(parsed.ok, `not a linear expression: ${source}`)
+  return parsed.value
 }
 
 const notSupported: readonly (readonly [RegExp, string])[] = [
