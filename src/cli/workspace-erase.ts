@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { eraseWorkspace } from '#projections/erase-workspace.ts'
 import { reachedBy, type StoredBuild } from '#projections/index-store.ts'
 import type { Directory } from '#src/directory/create-directory.ts'
-import { normalName } from '#src/directory/directory-view.ts'
+import { nameKey } from '#src/directory/directory-view.ts'
 import { erasureSubject, isErasure } from '#src/events/erasure.ts'
 import type { Position } from '#src/events/envelope.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
@@ -33,8 +33,8 @@ const pollMs = 100
 /** Also one that is no more: what was broken off is done by doing it again. Done again it must not meet one made since. */
 function workspaceOf(directory: Directory, name: string): Result<Named, Refused> {
   const living = directory.workspaceNamed(name)
-  const called = (text: string): string => normalName(text).toLowerCase()
-  const erased = directory.erasedWorkspaces().filter((one) => one.id === name || called(one.name) === called(name))
+  const key = nameKey(name)
+  const erased = directory.erasedWorkspaces().filter((one) => one.id === name || nameKey(one.name) === key)
   const found = living ?? erased.at(-1)
   if (found === undefined) return unknownWorkspace(name)
   if (living === undefined || erased.length === 0) return ok(found)

@@ -67,6 +67,8 @@ export const sessionHashOf = (id: string): string => createHash('sha256').update
 /** Addresses are compared in this form: without blanks around, in lower case (mail systems tell no cases apart). */
 export const normalEmail = (email: string): string => email.trim().normalize('NFC').toLowerCase()
 export const normalName = (name: string): string => name.trim().normalize('NFC')
+/** What names of one workspace have in common: they are the same in any case. */
+export const nameKey = (name: string): string => normalName(name).toLowerCase()
 
 type State = {
   position: Position
@@ -277,7 +279,7 @@ function workspaceReads(
     workspaces: () => [...state.workspaces.values()].map(({ workspace }) => workspace),
     erasedWorkspaces: () => [...state.erased.values()],
     workspaceNamed: (nameOrId) => {
-      const id = state.workspaceIdsByName.get(normalName(nameOrId).toLowerCase()) ?? nameOrId
+      const id = state.workspaceIdsByName.get(nameKey(nameOrId)) ?? nameOrId
       return state.workspaces.get(id)?.workspace
     },
   }

@@ -53,6 +53,12 @@ export type Session = Readonly<{
   startedAt: number
 }>
 
+/**
+ * What is known of a session before it has an id. `address`: where the person signs in from. `passwordPosition`: of the password that
+ * was checked.
+ */
+export type SignedIn = Omit<Session, 'id'> & Readonly<{ address?: string; passwordPosition: Position }>
+
 /** What the service knows of workspaces, plans, keys, people and sessions: an in-memory view of the directory stream. */
 export interface DirectoryView {
   position(): Position

@@ -1,13 +1,10 @@
 import type { Position } from '#src/events/envelope.ts'
 import { TransientError } from '#src/lib/failure.ts'
 import type { Directory } from './create-directory.ts'
-import type { Session } from './directory.ts'
+import type { Session, SignedIn } from './directory.ts'
 
 /** A process that is behind the directory position in a cookie waits this long before it looks why. */
 const behindTimeoutMs = 1_000
-
-/** What is known of a session before it has an id. `address` is where the person signs in from. */
-type SignedIn = Omit<Session, 'id'> & Readonly<{ address?: string; passwordPosition: Position }>
 
 /** Sessions as the directory keeps them, for the session middleware (http/session.ts). */
 export function createSessionStore(directory: Directory) {

@@ -1,19 +1,13 @@
 import type Koa from 'koa'
 import type { Context, Middleware } from 'koa'
 import { createSession } from 'koa-session'
-import type { Session } from '#src/directory/directory.ts'
+import type { Session, SignedIn } from '#src/directory/directory.ts'
 import { refusal, type Refusal } from '#src/events/refusal.ts'
 import { fail, ok, type Result } from '#src/lib/result.ts'
 import { createCookieKeys } from './cookie-keys.ts'
 
 /** The signed-in person of a request, or undefined. */
 export type SessionSource = (ctx: Context) => Session | undefined
-
-/**
- * What sign-in knows of a new session; its id is made here. `address`: where the person signs in from. `passwordPosition`: of the
- * password that was checked.
- */
-export type SignedIn = Omit<Session, 'id'> & Readonly<{ address?: string; passwordPosition: number }>
 
 /**
  * Where sessions are kept: by the directory's events, so that every process knows them and a revoked one ends everywhere.
@@ -123,7 +117,7 @@ export function requireSession(ctx: Context): Result<Session, Refusal> {
   )
 }
 
-/** Starts a session as the request is answered: under a new id always, so that none can be planted beforehand. */
+/** Starts a session as the request is answered: under a new id, made here, always, so that none can be planted beforehand. */
 export async function signIn(ctx: Context, session: SignedIn): Promise<void> {
   const signedInAlready = sessionOf(ctx) !== undefined
   holderOf(ctx).session = { ...session } as KoaSession

@@ -47,23 +47,21 @@ export async function streamInfo(nats: Nats, stream: string): Promise<StreamInfo
   throw failureOf(asked.error, 'look at', `stream ${stream}`)
 }
 
+const roomHint =
+  'the streams of all PARTITIONS (8 GiB each) and of the directory (1 GiB) must fit in what each server may store: raise its max_file_store (NATS_STORE_BYTES), or set fewer PARTITIONS'
+
+/** What to do about a stream that cannot be made; undefined where the error says it all. */
+function creationHint({ code, description }: ServerError, replicas: number): string | undefined {
+  if (/insufficient storage/i.test(description)) return roomHint
+  if (code !== serverCodes.replicasNeedCluster && code !== serverCodes.noPeers) return undefined
+  return `NATS has not the servers for ${replicas} replicas: start them, or set NATS_REPLICAS`
+}
+
 function creationFailure(error: ServerError, { stream }: LogName, replicas: number): Error {
-  const { replicasNeedCluster, noPeers } = serverCodes
-  if (/insufficient storage/i.test(error.description)) {
-    const hint =
-      'the streams of all PARTITIONS (8 GiB each) and of the directory (1 GiB) must fit in what each server may store: raise its max_file_store (NATS_STORE_BYTES), or set fewer PARTITIONS'
-    const cause = new Error(error.description)
-    return new PermanentError({ operation: 'create', subject: `stream ${stream}`, hint, cause })
-  }
-  if (error.code !== replicasNeedCluster && error.code !== noPeers)
-    return failureOf(error, 'create', `stream ${stream}`)
-  const hint = `NATS has not the servers for ${replicas} replicas: start them, or set NATS_REPLICAS`
-  return new PermanentError({
-    operation: 'create',
-    subject: `stream ${stream}`,
-    hint,
-    cause: new Error(error.description),
-  })
+  const [operation, subject] = ['create', `stream ${stream}`]
+  const hint = creationHint(error, replicas)
+  if (hint === undefined) return failureOf(error, operation, subject)
+  return new PermanentError({ operation, subject, hint, cause: new Error(error.description) })
 }
 
 /** Makes the stream where there is none; of several processes that try at once, one does, and all get what it made. */

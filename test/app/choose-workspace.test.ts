@@ -2,7 +2,8 @@ import { request, type IncomingMessage } from 'node:http'
 import { expect } from 'chai'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { valueOf } from '../directory/harness.ts'
-import { createBrowser, createPerson, openSite, password, type Browser, type Site } from './harness.ts'
+import { createPerson, password, type Browser, type Site } from './harness.ts'
+import { eachSignedIn } from './signed-in.ts'
 
 const email = 'ann@acme.example'
 
@@ -11,15 +12,7 @@ describe('workspaces of one person', () => {
   let browser: Browser
   let workspaceId: WorkspaceId
   let userId: string
-  beforeEach(async () => {
-    site = await openSite()
-    const ann = await createPerson(site.directory, email, 'Acme')
-    workspaceId = ann.workspace.id
-    userId = ann.user.id
-    browser = createBrowser(site)
-    await browser.post('/app/sign-in', { email, password })
-  })
-  afterEach(() => site.close())
+  eachSignedIn((given) => ({ site, browser, workspace: workspaceId, userId } = given))
 
   it('are chosen at sign-in and later, among their own only', async () => {
     const { workspace: second } = await createPerson(site.directory, 'bob@second.example', 'Second')

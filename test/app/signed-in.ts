@@ -14,6 +14,7 @@ export type SignedIn = Readonly<{
   site: Site
   browser: Browser
   workspace: WorkspaceId
+  userId: string
   /** The `n`-th event of this workspace, of such log records or spans. */
   logs(n: number, ...records: readonly Parameters<typeof givenLog>[0][]): DecodedEvent
   spans(n: number, ...given: readonly Parameters<typeof givenSpan>[0][]): DecodedEvent
@@ -21,13 +22,15 @@ export type SignedIn = Readonly<{
 
 async function signIn(): Promise<SignedIn> {
   const site = await openSite({ opened: await openDirectory({ clock: createTestClock(noonMs + 3_600_000) }) })
-  const workspace = (await createPerson(site.directory, email, 'Acme')).workspace.id
+  const person = await createPerson(site.directory, email, 'Acme')
+  const workspace = person.workspace.id
   const browser = createBrowser(site)
   await browser.post('/app/sign-in', { email, password })
   return {
     site,
     browser,
     workspace,
+    userId: person.user.id,
     logs: (n, ...records) => {
       const logs = records.map((record, ordinal) => givenLog({ ...record, ordinal }))
       return givenEvent('logs.received', n, { logs }, { workspace })
