@@ -42,6 +42,7 @@ export function scanLogs(
   if (mediaType === undefined) return fail(unsupported(contentType))
   const split = splitBody(body, mediaType, limits)
   if (!split.ok) return split
+  if (split.value.isAmbiguous === true) return fail(twoWrappers)
   const tooMuch = overLimit(split.value, limits)
   if (tooMuch !== undefined) return fail(tooMuch)
   const { accepted, rejected, total, asReceived } = split.value
@@ -53,6 +54,8 @@ export function scanLogs(
     payload: asReceived ? body : join(body, split.value),
   })
 }
+
+const twoWrappers = refusal('invalid_body', 'both `logs` and `events` hold records; send one of them')
 
 const tooLongInUtf8 = ({ decodedBytesMax }: SplitLimits): Refusal =>
   refusal('payload_too_large', `in UTF-8 the body has more than ${decodedBytesMax} bytes`)

@@ -40,7 +40,7 @@ export function splitJson(body: Uint8Array, mediaType: JsonMediaType, limits: Sp
     return fail({ offset: ~sequence })
   }
   const single = mediaType === 'application/json' && sequence.values <= 1
-  const items = single && sequence.first !== undefined ? wrapped(body, sequence.first) : undefined
+  const [items, second] = single && sequence.first !== undefined ? wrapped(body, sequence.first) : []
   const found = items === undefined ? tally : createTally(limits.recordsPerBatchMax)
   if (items !== undefined) {
     // A reader of its own: the values of the whole body are counted.
@@ -54,6 +54,7 @@ export function splitJson(body: Uint8Array, mediaType: JsonMediaType, limits: Sp
     total: found.total(),
     values: reader.values(),
     asReceived: found.rejected().length === 0 && !sequence.commas,
+    isAmbiguous: second !== undefined,
   })
 }
 
@@ -97,12 +98,12 @@ function readSequence(
 /** A wrapper has little beside its records; an object of more members is not looked at further. */
 const wrapperMembersMax = 64
 
-/** The array inside a wrapper; undefined when the value is none. */
-function wrapped(body: Uint8Array, value: JsonRange): JsonRange | undefined {
-  if (body[value.start] !== openBrace) return undefined
+/** The arrays inside a wrapper that hold something, or its first one; none when the value is no wrapper. */
+function wrapped(body: Uint8Array, value: JsonRange): readonly JsonRange[] {
+  if (body[value.start] !== openBrace) return []
   // Most objects hold no array at all.
   const bracket = body.indexOf(openBracket, value.start)
-  if (bracket === -1 || bracket > value.end) return undefined
+  if (bracket === -1 || bracket > value.end) return []
   const arrays = new Map<string, JsonRange>()
   let members = 0
   let own = false
@@ -117,9 +118,10 @@ function wrapped(body: Uint8Array, value: JsonRange): JsonRange | undefined {
     if (body[range.start] === openBracket) arrays.set(key, range)
     else arrays.delete(key)
   })
-  if (own) return undefined
+  if (own) return []
   const found = wrapperNames.flatMap((name) => arrays.get(name) ?? [])
-  return found.find(({ start }) => body[skipSpace(body, start + 1)] !== closeBracket) ?? found[0]
+  const filled = found.filter(({ start }) => body[skipSpace(body, start + 1)] !== closeBracket)
+  return filled.length > 0 ? filled : found.slice(0, 1)
 }
 
 /** Every line by itself: one that is not JSON is rejected and costs no other. */

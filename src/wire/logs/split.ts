@@ -30,6 +30,8 @@ export type Split = Readonly<{
   values: number
   /** The body as it is holds the accepted records and nothing that a strict reader would stumble over. */
   asReceived: boolean
+  /** Two wrappers hold records, of which the first one's are taken. */
+  isAmbiguous?: boolean
 }>
 
 export interface Tally {

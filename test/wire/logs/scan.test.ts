@@ -94,6 +94,12 @@ describe('the scan of a log request', () => {
       })
     }
 
+    it('refuses two wrappers that both hold records', () => {
+      const both = '{"events":[{"msg":"a"}],"logs":[{"msg":"b"}]}'
+      expect(refused(both, json)).to.deep.include({ code: 'invalid_body' })
+      expect(scan(both, ndjson).records).to.equal(1)
+    })
+
     it('refuses what is longer in UTF-8 than a body may be, and nothing that is not', () => {
       const decodedBytesMax = 3 << 20
       const type = 'text/plain; charset=iso-8859-1'
@@ -292,7 +298,6 @@ describe('the scan of a log request', () => {
         ['an array', records, 0],
         ['logs', { logs: records }, 2],
         ['events', { events: records }, 2],
-        ['both, of which one counts', { logs: records, events: records }, values + 3],
         ['a member beside them', { service: 'x', logs: records }, 3],
       ] as const) {
         const limits = { nodesPerRequestMax: values + around }
