@@ -11,6 +11,9 @@ export type TakeBytes = (bytes: number) => boolean
 /** What inflates to less is inflated here: 512 KiB hold the event loop for a millisecond. */
 const syncBytesMax = 512 * 1024
 const chunkBytesMax = 1024 * 1024
+/** A zstd body of more frames is refused: each costs a decompressor, whatever is in it. */
+const framesMax = 1_000
+const laterFramesChunkBytes = 64 * 1024
 /** The largest window a sender of `zstd` may ask for, as RFC 9659 §3 has it: 8 MiB. */
 const zstdOptions: ZstdOptions = { params: { [zlib.constants.ZSTD_d_windowLogMax]: 23 } }
 
@@ -31,6 +34,10 @@ const tooDense = (bytesMax: number, ratioMax: number): Bound => ({
 })
 const notValid = (encoding: Encoding): Refusal =>
   refusal('invalid_body', `The body is not valid ${encoding}: it is damaged, cut off, or followed by something else.`)
+const tooManyFrames: Refusal = refusal(
+  'payload_too_large',
+  `The body has more than ${framesMax} zstd frames; send it compressed as one.`,
+)
 export const noRoom: Refusal = refusal('overloaded', 'Too many bodies are being received at once; send this one again.')
 
 /** `deflate` is the zlib format (RFC 9110 §8.4.1.2), but some senders mean raw deflate. */
@@ -53,6 +60,13 @@ function hintOf(encoding: Encoding, body: Uint8Array): number {
   return new DataView(body.buffer, body.byteOffset, body.byteLength).getUint32(body.length - 4, true)
 }
 
+/** Whether a zstd frame begins here, be it one to be skipped (RFC 8878 §3.1). */
+function isFrame(body: Uint8Array, at: number): boolean {
+  if (body.length - at < 4) return false
+  const magic = new DataView(body.buffer, body.byteOffset + at, 4).getUint32(0, true)
+  return magic === 0xfd_2f_b5_28 || magic >>> 4 === 0x1_84_d2_a5
+}
+
 function inflateInSteps(
   encoding: Encoding,
   body: Uint8Array,
@@ -60,34 +74,48 @@ function inflateInSteps(
   take: TakeBytes,
 ): Promise<Result<Uint8Array, Refusal>> {
   const chunkSize = Math.max(16 * 1024, Math.min(hintOf(encoding, body) + 64, chunkBytesMax))
-  const stream = streamOf(encoding, body, chunkSize)
+  const chunks: Buffer[] = []
+  let bytes = 0
   return new Promise((resolve) => {
-    const chunks: Buffer[] = []
-    let bytes = 0
-    const stop = (refused: Refusal): void => {
-      stream.destroy()
-      chunks.length = 0
-      resolve(fail(refused))
+    const inflate = (from: number, frame: number): void => {
+      const rest = body.subarray(from)
+      const stream = streamOf(encoding, rest, frame === 1 ? chunkSize : laterFramesChunkBytes)
+      const stop = (refused: Refusal): void => {
+        stream.destroy()
+        chunks.length = 0
+        resolve(fail(refused))
+      }
+      stream.on('data', (chunk: Buffer) => {
+        bytes += chunk.length
+        if (bytes > bytesMax) return stop(tooMuch)
+        if (!take(chunk.length)) return stop(noRoom)
+        // A small frame's chunk would keep all of its decompressor's buffer.
+        chunks.push(frame === 1 ? chunk : Buffer.from(chunk))
+      })
+      stream.on('error', () => stop(notValid(encoding)))
+      stream.on('end', () => {
+        const end = from + stream.bytesWritten
+        if (end === body.length) {
+          return resolve(ok(chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks, bytes)))
+        }
+        // Node's zstd ends with the first frame.
+        if (encoding !== 'zstd' || !isFrame(body, end)) return stop(notValid(encoding))
+        if (frame === framesMax) return stop(tooManyFrames)
+        inflate(end, frame + 1)
+      })
+      stream.end(rest)
     }
-    stream.on('data', (chunk: Buffer) => {
-      bytes += chunk.length
-      if (bytes > bytesMax) return stop(tooMuch)
-      if (!take(chunk.length)) return stop(noRoom)
-      chunks.push(chunk)
-    })
-    stream.on('error', () => stop(notValid(encoding)))
-    stream.on('end', () => {
-      if (stream.bytesWritten !== body.length) return stop(notValid(encoding))
-      resolve(ok(chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks, bytes)))
-    })
-    stream.end(body)
+    inflate(0, 1)
   })
 }
 
-/** Small gzip bodies in one call: a round trip through the thread pool costs more than they do. */
+/** Small gzip bodies in one call: a round trip through the thread pool costs more than they do. Undefined: not gzip to the last byte. */
 function gunzipAtOnce(body: Uint8Array): Uint8Array | undefined {
   try {
-    return zlib.gunzipSync(body, { maxOutputLength: syncBytesMax, chunkSize: hintOf('gzip', body) + 64 })
+    const options = { maxOutputLength: syncBytesMax, chunkSize: hintOf('gzip', body) + 64, info: true }
+    // With `info` it gives more than its type says. Zeros after the end are no error to it.
+    const { buffer, engine } = zlib.gunzipSync(body, options) as unknown as { buffer: Buffer; engine: zlib.Gunzip }
+    return engine.bytesWritten === body.length ? buffer : undefined
   } catch {
     return undefined
   }
@@ -95,7 +123,7 @@ function gunzipAtOnce(body: Uint8Array): Uint8Array | undefined {
 
 /**
  * The decompressed body, at most `bytesMax` bytes, and at most `ratioMax` times its size once that is over a megabyte; members of a gzip
- * body are joined (RFC 1952 §2.2). Off the event loop but for small bodies. Refusals: 413, 400, or 503 without room.
+ * body (RFC 1952 §2.2) and frames of a zstd one (RFC 8878 §3) are joined. Off the event loop but for small bodies. Refusals: 413, 400, or 503 without room.
  */
 export async function decompress(
   encoding: Encoding,

@@ -60,8 +60,9 @@ function refuseUnparsed(error: NodeJS.ErrnoException, socket: Socket): void {
 
 /** A request's target as a path (RFC 9112 §3.2): an absolute one names it too. Undefined: neither is there, and Koa would throw. */
 function pathIn(target: string): string | undefined {
-  if (target.startsWith('/') || target === '*') return target
-  const url = URL.parse(target)
+  if (target === '*' || (target.startsWith('/') && !/[#\s]/.test(target))) return target
+  // With a fragment or a blank in it Koa has even a path parsed as an address, which throws for `//a@[/#`.
+  const url = URL.parse(target.startsWith('/') ? `http://localhost${target}` : target)
   return url?.protocol === 'http:' || url?.protocol === 'https:' ? url.pathname + url.search : undefined
 }
 

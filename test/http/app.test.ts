@@ -277,6 +277,7 @@ describe('http application', () => {
   })
 
   it('refuses a target that is no address, whoever asks, and takes one that is whole', async () => {
+    const before = server.failures.length
     const askFor = async (target: string): Promise<string> => {
       const raw = await rawConnection(server.port)
       raw.write(`POST ${target} HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\nConnection: close\r\n\r\n`)
@@ -290,6 +291,9 @@ describe('http application', () => {
     expect(rawStatus(await askFor('*'))).to.equal(404)
     expect(rawStatus(await askFor('http://a.example/limited?b=c'))).to.equal(429)
     expect(rawStatus(await askFor('//[/limited'))).to.equal(404)
+    expect(rawStatus(await askFor('//a@[/#'))).to.equal(404)
+    expect(rawStatus(await askFor('/limited#//a@[/'))).to.equal(429)
+    expect(server.failures).to.have.length(before)
     expect((await ask('/hello/ada')).status).to.equal(200)
   })
 })

@@ -103,6 +103,35 @@ describe('http body', () => {
     expect(text).to.equal('12 first second')
   })
 
+  const skipped = Buffer.from([0x5f, 0x2a, 0x4d, 0x18, 3, 0, 0, 0, 1, 2, 3])
+  const frames = (count: number): Buffer => Buffer.concat(Array(count).fill(zstdCompressSync('first ')))
+
+  it('joins the frames of a zstd body, and skips those that are to be skipped', async () => {
+    const packed = Buffer.concat([skipped, zstdCompressSync('first '), skipped, zstdCompressSync('second'), skipped])
+    expect((await send(packed, 'zstd')).text).to.equal('12 first second')
+    const long = [zstdCompressSync(words(200_000)), zstdCompressSync(words(300_000))]
+    expect((await send(Buffer.concat(long), 'zstd')).text).to.match(/^500000 /)
+    expect((await send(frames(1_000), 'zstd')).text).to.match(/^6000 /)
+  })
+
+  it('refuses a zstd body with a damaged frame, of too many frames, or of frames that come to too much', async () => {
+    const bad = { status: 400, code: 'invalid_body' }
+    const large = { status: 413, code: 'payload_too_large' }
+    expect(await send(Buffer.concat([frames(1), frames(1).subarray(0, 9)]), 'zstd')).to.deep.include(bad)
+    expect(await send(Buffer.concat([frames(2), Buffer.alloc(8)]), 'zstd')).to.deep.include(bad)
+    expect(await send(frames(1_001), 'zstd')).to.deep.include(large)
+    const half = zstdCompressSync(Buffer.alloc(2_100_000, words(30_000)))
+    expect((await send(half, 'zstd')).status).to.equal(200)
+    expect(await send(Buffer.concat([half, half]), 'zstd')).to.deep.include(large)
+  })
+
+  for (const bytes of [5, 700_000]) {
+    it(`refuses zeros after the end of ${bytes} bytes as gzip`, async () => {
+      const followed = Buffer.concat([gzipSync(words(bytes)), Buffer.alloc(8)])
+      expect(await send(followed, 'gzip')).to.deep.include({ status: 400, code: 'invalid_body' })
+    })
+  }
+
   it('gives gzip that lies about its size what it deserves', async () => {
     const packed = gzipSync(words(900_000))
     packed.writeUInt32LE(10, packed.length - 4)
