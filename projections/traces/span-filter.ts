@@ -14,8 +14,8 @@ import {
 } from '../field-query.ts'
 import { TooBroadError, type Filter, type IndexReader } from '../index-store.ts'
 
-/** Distinct resources and scopes that one condition may match. */
-const attributeSetsMax = 1_000
+/** Distinct resources and scopes that one condition may match: a fleet names itself anew with each deployment. */
+const attributeSetsMax = 10_000
 
 /** A field of which each span has one of these. */
 const oneOf = (field: string, ...values: readonly string[]): KeywordField => ({
@@ -79,7 +79,7 @@ export function unmetIdPatterns(tree: QueryTree): readonly string[] {
  * The filter over spans that a search means. A field is looked for in the attributes of the span, its events, its resource
  * and its scope; a prefix (`span.`, `event.`, `resource.`, `scope.`) narrows that to one of them, beside attributes that
  * bear the prefix in their name. Conditions on resources and scopes become the hashes of those that match: TooBroadError
- * when they are more than 1,000.
+ * when they are more than 10,000.
  */
 export async function spanFilter(reader: IndexReader, workspaceId: WorkspaceId, tree: QueryTree): Promise<Filter> {
   const scope = { workspaceId, projection: 'traces', collection: 'attributeSets' }

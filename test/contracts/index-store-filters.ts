@@ -75,6 +75,35 @@ export function filterClauses(use: () => OpenIndexStore): void {
       expect(await found('', 'nowhere')).to.deep.equal([])
     })
 
+    it('finds any of very many values, alone and beside other conditions', async () => {
+      const entries = Array.from({ length: 30 }, (_, n) =>
+        lineEntry({ service: [`s${n}`], text: n < 20 ? 'early' : 'late' }, n + 1),
+      )
+      await write(use().writer, entries, entries.length)
+      const even: Filter = {
+        kind: 'keyword',
+        field: 'service',
+        values: Array.from({ length: 2_500 }, (_, n) => `s${n * 2}`),
+      }
+      const early = phrase(['early'])
+      const found = async (filter: Filter): Promise<readonly number[]> => {
+        const all = await ids('lines', filter)
+        return entries.flatMap(({ id }, n) => (all.includes(id) ? [n] : []))
+      }
+      const numbers = (test: (n: number) => boolean): readonly number[] =>
+        entries.flatMap((_, n) => (test(n) ? [n] : []))
+      expect(await found(even)).to.deep.equal(numbers((n) => n % 2 === 0))
+      expect(await found({ kind: 'not', of: even })).to.deep.equal(numbers((n) => n % 2 === 1))
+      expect(await found({ kind: 'and', of: [even, early] })).to.deep.equal(numbers((n) => n % 2 === 0 && n < 20))
+      expect(await found({ kind: 'or', of: [early, even] })).to.deep.equal(numbers((n) => n % 2 === 0 || n < 20))
+      expect(await found({ kind: 'and', of: [early, { kind: 'not', of: even }] })).to.deep.equal(
+        numbers((n) => n % 2 === 1 && n < 20),
+      )
+      expect(
+        await use().reader.count(scopeOf('lines'), { filter: even, fromNs: noonNs + 1_000_000_000_000_000n }),
+      ).to.equal(0)
+    })
+
     it('takes no token for an operator of the engine', async () => {
       const odd = ['a"b', '"', '""', "it's", '*', '^x', 'AND', 'NOT', 'NEAR(a', '-x', 'col:x', '{a}', '(', '\\', ';--']
       const entries = odd.map((text, position) => lineEntry({ service: [text], text }, position + 1))

@@ -6,11 +6,12 @@ import { keywordTerms, numberColumn, tokensColumn, type Tables } from './layout.
 
 /**
  * A filter in the engine's terms. `terms` is a MATCH expression made only of tokens that we quote; `depth` its nesting, which
- * FTS5's parser bounds. `sql` is a condition over a row `r`.
+ * FTS5's parser bounds. `manyTerms`: what meets any of several such expressions. `sql` is a condition over a row `r`.
  */
 export type Condition =
   | Readonly<{ kind: 'all' | 'none' }>
   | Readonly<{ kind: 'terms'; match: string; depth: number }>
+  | Readonly<{ kind: 'manyTerms'; matches: readonly string[] }>
   | Readonly<{ kind: 'sql'; sql: string; values: readonly Value[] }>
   | Readonly<{ kind: 'and' | 'or'; of: readonly Condition[] }>
   | Readonly<{ kind: 'not'; of: Condition }>
@@ -20,6 +21,10 @@ const none: Condition = { kind: 'none' }
 
 /** FTS5's parser gives up at some thirty levels of parentheses: what is deeper is joined by SQL. */
 const matchDepthMax = 10
+
+/** FTS5 looks at each term of an expression for each row that meets any: more are asked for by so many at once, apart. */
+const orTermsMax = 1_000
+const orTermsAtOnce = 100
 
 /** Compiles a filter for one file; what its patterns and ranges meet depends on the file's terms. */
 export function compile(filter: Filter, tables: Tables, database: Database, limits: ExpansionLimits): Condition {
@@ -60,9 +65,14 @@ function termCondition(filter: TermFilter, tables: Tables, database: Database, l
 const quote = (token: string): string => `"${token.replaceAll('"', '""')}"`
 const quoteTerm = ({ text, prefix }: Term): string => (prefix ? `${quote(text)} *` : quote(text))
 
+const partsOf = <T>(all: readonly T[], length: number): readonly (readonly T[])[] =>
+  Array.from({ length: Math.ceil(all.length / length) }, (_, part) => all.slice(part * length, (part + 1) * length))
+
 function anyOf(columns: readonly string[], phrases: readonly string[]): Condition {
   if (phrases.length === 0) return none
-  return { kind: 'terms', match: `{${columns.join(' ')}} : (${phrases.join(' OR ')})`, depth: 1 }
+  const matchOf = (some: readonly string[]): string => `{${columns.join(' ')}} : (${some.join(' OR ')})`
+  if (phrases.length <= orTermsMax) return { kind: 'terms', match: matchOf(phrases), depth: 1 }
+  return { kind: 'manyTerms', matches: partsOf(phrases, orTermsAtOnce).map(matchOf) }
 }
 
 function phraseCondition(columns: readonly string[], tokens: readonly string[], prefix: boolean): Condition {
@@ -160,6 +170,11 @@ export function toSql(condition: Condition, tables: Tables, rows: Sql): Sql {
   if (condition.kind === 'terms') {
     const sql = `r.row IN (SELECT f.rowid FROM ${tables.terms} f WHERE ${tables.terms} MATCH ?${rows.sql})`
     return { sql, values: [condition.match, ...rows.values] }
+  }
+  if (condition.kind === 'manyTerms') {
+    const sql = `r.row IN (SELECT f.rowid FROM json_each(?) j CROSS JOIN ${tables.terms} f
+      WHERE ${tables.terms} MATCH j.value${rows.sql})`
+    return { sql, values: [JSON.stringify(condition.matches), ...rows.values] }
   }
   if (condition.kind === 'not') {
     const { sql, values } = toSql(condition.of, tables, rows)

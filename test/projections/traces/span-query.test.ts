@@ -115,11 +115,20 @@ describeOnEveryStore('traces: q over spans', (newStore) => {
     it(`finds ${name}`, async () => expect(await found(query)).to.deep.equal(expected))
   }
 
+  const spansOfPods = (pods: number) =>
+    Array.from({ length: pods }, (_, pod) => givenSpan({ id: pod, resource: { env: 'prod', pod: `pod-${pod}` } }))
+
+  it('finds what thousands of resources have in common, and all that is not of them', async () => {
+    const fleet = await readerOf(newStore, [
+      givenEvent('spans.received', 1, { spans: spansOfPods(2_500) }),
+      received(2, spansOf('staging', [{ id: 1, resource: { env: 'staging' } }])),
+    ])
+    expect(await walk(fleet, { query: match('env', 'prod') })).to.deep.equal([traceIdOf('t')])
+    expect(await walk(fleet, { query: { kind: 'not', of: match('env', 'prod') } })).to.deep.equal(['staging'])
+  })
+
   it('refuses a condition that matches too many resources', async () => {
-    const many = Array.from({ length: 1_001 }, (_, index) =>
-      givenSpan({ id: index, resource: { pod: `pod-${index}` } }),
-    )
-    const broad = await readerOf(newStore, [givenEvent('spans.received', 1, { spans: many })])
+    const broad = await readerOf(newStore, [givenEvent('spans.received', 1, { spans: spansOfPods(10_001) })])
     const refused = await walk(broad, { query: { kind: 'exists', field: 'pod' } }).catch((error: unknown) => error)
     expect(refused).to.be.instanceOf(TooBroadError)
     expect(await walk(broad, { query: match('pod', 'pod-7') })).to.deep.equal([traceIdOf('t')])
