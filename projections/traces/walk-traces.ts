@@ -1,9 +1,16 @@
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { askInOrder } from '../ask-in-order.ts'
 import { join } from '../field-query.ts'
-import type { Filter, Hit, IndexReader, SortKey } from '../index-store.ts'
+import type { Filter, Hit, IndexReader, Selection, SortKey } from '../index-store.ts'
 import { traceIdOfSpanRecord } from './span-document.ts'
-import { inTraces, matchedOf, type Direction, type FoundSpans, type SpanSearch } from './span-search.ts'
+import {
+  createSpanSearch,
+  inTraces,
+  matchedOf,
+  type Direction,
+  type FoundSpans,
+  type SpanSearch,
+} from './span-search.ts'
 import { readTraces, tracesScope, type MatchedSpan } from './trace-answer.ts'
 import type { TraceDocument } from './trace-document.ts'
 import { sortKeyOf, type TraceFilters, type TraceOrder, type TraceRequest } from './trace-request.ts'
@@ -18,8 +25,6 @@ export type WalkedPage = Readonly<{
 /** Index pages looked through for one page of an answer: beyond them the page is answered short, with a cursor. */
 const stepsMax = 50
 const leftOutMax = 2_000
-/** How long before `from` a trace may have begun of which a span still lies in the range. */
-const spanningNs = 86_400_000_000_000n
 /** Matching spans up to which their traces are found first and ordered then. */
 const matchingSpansMax = 5_000
 
@@ -33,13 +38,18 @@ const orders: Readonly<Record<TraceOrder, Readonly<{ orderBy: string; direction:
 
 type Walk = Readonly<{ reader: IndexReader; workspaceId: WorkspaceId; request: TraceRequest }>
 
-/** A trace is in the range when a span of it may be: it began before the end, and its newest span began after the start. */
-function rangeOf({ fromNs, toNs }: TraceRequest): Readonly<{ filter: Filter; fromNs?: bigint; toNs?: bigint }> {
+/** Traces of which a span may be in the range: the first began before its end, and the last one after its start. */
+function mayReach({ fromNs, toNs }: TraceRequest): Selection {
   return {
     filter: fromNs === undefined ? { kind: 'all' } : { kind: 'number', field: 'last_start_ns', from: fromNs },
-    ...(fromNs === undefined ? {} : { fromNs: fromNs - spanningNs }),
     ...(toNs === undefined ? {} : { toNs }),
   }
+}
+
+/** Whether a trace began before the range and went on after it, so that no span need be in it. */
+function straddles({ fromNs, toNs }: TraceRequest, { summary: { startNs, lastStartNs } }: TraceDocument): boolean {
+  if (fromNs === undefined || toNs === undefined) return false
+  return BigInt(startNs ?? 0) < fromNs && BigInt(lastStartNs ?? 0) >= toNs
 }
 
 /**
@@ -76,12 +86,12 @@ const startOf = ({ request }: Walk): SortKey | undefined =>
 
 function createTraceSearch({ reader, workspaceId, request }: Walk, filter: Filter) {
   const { orderBy, direction } = orders[request.order]
-  const { filter: inRange, ...bounds } = rangeOf(request)
+  const { filter: reaches, ...bounds } = mayReach(request)
   const scope = tracesScope(workspaceId, 'traces')
   return (more: Filter, limit: number, after?: SortKey): Promise<readonly Hit<TraceDocument>[]> =>
     reader.search<TraceDocument>(scope, {
       ...bounds,
-      filter: join('and', [filter, inRange, more]),
+      filter: join('and', [filter, reaches, more]),
       orderBy,
       direction,
       limit,
@@ -93,19 +103,25 @@ function createTraceSearch({ reader, workspaceId, request }: Walk, filter: Filte
 export async function walkTraces(walk: Walk, filter: Filter, spans: SpanSearch | undefined): Promise<WalkedPage> {
   const { reader, workspaceId, request } = walk
   const search = createTraceSearch(walk, filter)
+  const spansInRange = createSpanSearch(reader, workspaceId, { kind: 'all' }, request)
   const known = new Map<string, TraceDocument>()
 
   /** The hits that list their trace: of several documents of one trace only the first in this order does. */
   async function admit(hits: readonly Hit<TraceDocument>[]): Promise<readonly Found[]> {
     const ids = hits.map(({ document }) => document.traceId)
-    const [matching, { traces, continued }] = await askInOrder(reader, [
+    const straddling = hits
+      .filter(({ document }) => straddles(request, document))
+      .map(({ document }) => document.traceId)
+    const [matching, reaching, { traces, continued }] = await askInOrder(reader, [
       async () => spans?.tracesWith(ids, 'desc'),
+      () => spansInRange.tracesWith(straddling, 'desc'),
       () => readTraces(reader, workspaceId, ids),
     ])
+    const outside = new Set(straddling.filter((traceId) => !reaching.has(traceId)))
     const admitted: Found[] = []
     for (const hit of hits) {
       const { traceId, generation } = hit.document
-      if (matching?.has(traceId) === false || mayBeListed(walk, hit)) continue
+      if (outside.has(traceId) || matching?.has(traceId) === false || mayBeListed(walk, hit)) continue
       const [first] = continued.has(traceId) ? await search(inTraces([traceId]), 1) : [hit]
       if (first?.document.generation !== generation) continue
       known.set(traceId, traces.get(traceId) ?? hit.document)

@@ -33,7 +33,7 @@ export function compile(filter: Filter, tables: Tables, database: Database, limi
   if (filter.kind === 'and') return conjunction(filter.of.map(part))
   if (filter.kind === 'or') return disjunction(filter.of.map(part))
   if (filter.kind === 'not') return negation(part(filter.of))
-  if (filter.kind === 'number') return numberCondition(filter, tables)
+  if (filter.kind === 'number') return numberCondition(filter, tables, database)
   return termCondition(filter as TermFilter, tables, database, limits)
 }
 
@@ -80,8 +80,15 @@ function phraseCondition(columns: readonly string[], tokens: readonly string[], 
   return anyOf(columns, [quoteTerm({ text: tokens.map(visible).join(' '), prefix })])
 }
 
-/** The column is tested for a value, so that the negation holds for rows without one. */
-function numberCondition({ field, from, to }: Filter & { kind: 'number' }, tables: Tables): Condition {
+/**
+ * The column is tested for a value, so that the negation holds for rows without one. Where it has an index (layout.ts) that says
+ * whether the file holds any such row: days on which no trace reaches a range need not be walked.
+ */
+function numberCondition(
+  { field, from, to }: Filter & { kind: 'number' },
+  tables: Tables,
+  database: Database,
+): Condition {
   if (!tables.numbers.includes(field)) return none
   const column = `r.${numberColumn(field)}`
   const [low, high] = [from === undefined ? undefined : lowest(from), to === undefined ? undefined : highest(to)]
@@ -96,7 +103,11 @@ function numberCondition({ field, from, to }: Filter & { kind: 'number' }, table
     tests.push(`${column} <= ?`)
     values.push(high)
   }
-  return { kind: 'sql', sql: `(${tests.join(' AND ')})`, values }
+  const sql = `(${tests.join(' AND ')})`
+  const isIndexed = tables.shape.kind === 'document'
+  if (isIndexed && database.get(`SELECT 1 FROM ${tables.rows} r WHERE ${sql} LIMIT 1`, ...values) === undefined)
+    return none
+  return { kind: 'sql', sql, values }
 }
 
 /** The smallest int64 at or above a bound; null when there is none. */

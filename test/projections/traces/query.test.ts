@@ -178,6 +178,41 @@ describeOnEveryStore('traces: search', (newStore) => {
     ])
   })
 
+  it('lists by the start of spans also a trace that began days before the range, and none with spans only around it', async () => {
+    const hourMs = 3_600_000
+    const at = (hours: number) => noonNs + BigInt(hours * hourMs) * msNs
+    const spread = await readerOf(newStore, [
+      received(1, [
+        ...spansOf('skewed', [
+          { id: 1, atMs: -50 * hourMs, service: 'browser' },
+          { id: 2, parent: 1, atMs: 0 },
+        ]),
+        ...spansOf('around', [
+          { id: 1, atMs: -2 * hourMs },
+          { id: 2, parent: 1, atMs: 2 * hourMs },
+        ]),
+        ...spansOf('through', [
+          { id: 1, atMs: -2 * hourMs },
+          { id: 2, parent: 1, atMs: 1 },
+          { id: 3, parent: 1, atMs: 2 * hourMs },
+        ]),
+        ...spansOf('within', [{ id: 1, atMs: 5 }]),
+      ]),
+    ])
+    const range = { fromNs: at(-1), toNs: at(1) }
+    for (const limit of [1, 2, 10]) {
+      expect(await walk(spread, range, limit)).to.deep.equal(['within', 'through', 'skewed'])
+      expect(await walk(spread, { ...range, order: 'oldest' }, limit)).to.deep.equal(['skewed', 'through', 'within'])
+      expect((await walk(spread, { ...range, order: 'most_spans' }, limit))[0]).to.equal('through')
+      expect(await walk(spread, { ...range, order: 'longest' }, limit)).to.deep.equal(['skewed', 'through', 'within'])
+      expect(await walk(spread, { ...range, service: 'checkout' }, limit)).to.have.members([
+        'within',
+        'through',
+        'skewed',
+      ])
+    }
+  })
+
   it('never answers from another workspace', async () => {
     expect(await walk(reader, { service: 'theirs' })).to.deep.equal([])
     const { traces } = await searchTraces(reader, globex, { order: 'newest', limit: 10 })
