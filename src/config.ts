@@ -137,6 +137,8 @@ const schema = z.object({
     .string()
     .regex(/^[a-z][a-z0-9-]{0,39}$/, 'has lower-case letters, digits and -, a letter first, at most 40')
     .default('throughline'),
+  INDEX_SHARDS: z.coerce.number().int().min(1).max(100).default(1),
+  INDEX_REPLICAS: z.coerce.number().int().min(0).max(10).optional(),
   INDEX_REFRESH_MS: z.coerce.number().int().min(1).max(60_000).default(500),
   KEY_PEPPER: secret.optional(),
   STOP_PATIENCE_MS: z.coerce.number().int().min(0).max(600_000).default(limits.stopPatienceMs),
@@ -170,6 +172,8 @@ export type LogConfig = Readonly<{
 export type ClusterConfig = LogConfig &
   Readonly<{
     elasticsearchUrl: string
+    /** Of the index of each collection and day that is made from now on; `replicas` undefined: one where there are two nodes. */
+    indexSettings: Readonly<{ shards: number; replicas: number | undefined }>
     /** How often what was folded is made to be found, at most: sooner costs Elasticsearch more. */
     indexRefreshMs: number
     /** Keys the hashes of API keys. */
@@ -261,6 +265,7 @@ function clusterOf(data: Environment): ClusterConfig | undefined {
   return {
     ...logOf(data, natsUrl),
     elasticsearchUrl,
+    indexSettings: { shards: data.INDEX_SHARDS, replicas: data.INDEX_REPLICAS },
     indexRefreshMs: data.INDEX_REFRESH_MS,
     pepper: data.KEY_PEPPER,
     sessionKeys: data.SESSION_KEYS.split(','),

@@ -22,15 +22,15 @@ import { leaseTtlMs } from '#streams/jetstream/lease.ts'
 import { directoryPartition } from '#streams/jetstream/subjects.ts'
 import type { Stream } from '#streams/stream.ts'
 import { openLog, partitionNames } from './cluster.ts'
-import type { ClusterPlace } from './places.ts'
+import { indexesOf, type ClusterPlace } from './places.ts'
 
 /** The builds of a partition, as a cluster has them. */
 function indexPlace(place: ClusterPlace): BuildPlace {
-  const { elasticsearchUrl: url, indexPrefix: prefix, partitions, indexRefreshMs: refreshEveryMs } = place.cluster
-  const partition = Number(place.partition)
+  const { partitions, indexRefreshMs: refreshEveryMs } = place.cluster
+  const at = indexesOf(place.cluster, Number(place.partition))
   return {
-    writer: () => createElasticsearchIndexWriter({ url, prefix, partition, refreshEveryMs }),
-    audit: () => createElasticsearchIndexAudit({ url, prefix, partition, partitions }),
+    writer: () => createElasticsearchIndexWriter({ ...at, refreshEveryMs }),
+    audit: () => createElasticsearchIndexAudit({ ...at, partitions }),
     fold: foldInThreads(place, place),
   }
 }

@@ -27,6 +27,17 @@ export async function openLogIn(place: LogPlace): Promise<Stream> {
   }
 }
 
+/** Where the indexes of a partition are, and how those are made that are not there yet. */
+export const indexesOf = (
+  { elasticsearchUrl: url, indexPrefix: prefix, indexSettings: settings }: ClusterConfig,
+  partition: number,
+) => ({
+  url,
+  prefix,
+  partition,
+  settings,
+})
+
 /** Nobody reads a build that several writers share: it is refreshed as a whole when they are done. */
 const refreshSharedEveryMs = 60_000
 
@@ -34,7 +45,6 @@ const refreshSharedEveryMs = 60_000
 export async function openSharedWriter(place: IndexPlace, share: string): Promise<IndexWriter> {
   if ('folder' in place) return createSqliteIndexWriter({ folder: place.folder, limits, share })
   const { createElasticsearchIndexWriter } = await import('#projections/stores/elasticsearch/writer.ts')
-  const { elasticsearchUrl: url, indexPrefix: prefix } = place.cluster
-  const partition = Number(place.partition)
-  return createElasticsearchIndexWriter({ url, prefix, partition, refreshEveryMs: refreshSharedEveryMs, share })
+  const at = indexesOf(place.cluster, Number(place.partition))
+  return createElasticsearchIndexWriter({ ...at, refreshEveryMs: refreshSharedEveryMs, share })
 }

@@ -120,6 +120,17 @@ describe('rebuild and verify, beside a running cluster', function () {
     await verified('all')
   })
 
+  it('has made every index as it is asked for, by whichever process', async () => {
+    const { indexPrefix, elasticsearchUrl } = test.cluster.config
+    const path = `/${indexPrefix}-*/_settings/index.*replicas?flat_settings=true`
+    const found = Object.values(await askElasticsearch(elasticsearchUrl, path))
+    // Those that projectors have made, and those of the rebuild; left to itself an index has `auto_expand_replicas`.
+    expect(found).to.have.length.above(20)
+    expect(found.map((index) => at(index as JsonObject, 'settings'))).to.deep.equal(
+      found.map(() => ({ 'index.number_of_replicas': '0' })),
+    )
+  })
+
   it('goes back to the build before at once, and drops the one that readers have left', async () => {
     const before = await buildsOf('logs', 'live')
     const kept = await buildsOf('logs', 'kept')

@@ -55,10 +55,19 @@ describe('configuration', () => {
       allowLazyLog: false,
       natsReplicas: undefined,
       indexPrefix: 'throughline',
+      indexSettings: { shards: 1, replicas: undefined },
       indexRefreshMs: 500,
       pepper: secret,
       sessionKeys: [secret],
     })
+  })
+
+  it('takes how many shards and copies the indexes are to have', () => {
+    const settings = (more: Readonly<Record<string, string>>) =>
+      readConfig({ ...cluster, ...more }).cluster?.indexSettings
+    expect(settings({ INDEX_SHARDS: '4', INDEX_REPLICAS: '2' })).to.deep.equal({ shards: 4, replicas: 2 })
+    expect(settings({ INDEX_REPLICAS: '0' })).to.deep.equal({ shards: 1, replicas: 0 })
+    expect(() => settings({ INDEX_SHARDS: '0' })).to.throw('INDEX_SHARDS')
   })
 
   it('knows how NATS proves that it syncs: by its figures, rather than by the operator’s word', () => {

@@ -44,7 +44,7 @@ describe('Elasticsearch', () => {
 
   indexAuditContract('elasticsearch', async () => {
     const prefix = `test-${randomBytes(6).toString('hex')}`
-    const place = { url, prefix, partition: 0 }
+    const place = { url, prefix, partition: 0, settings: { shards: 2, replicas: 0 } }
     return {
       open: async () => ({
         writer: createElasticsearchIndexWriter({ ...place, refreshEveryMs: 0 }),

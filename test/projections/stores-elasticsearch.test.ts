@@ -5,10 +5,12 @@ import { createElasticsearchIndexReader } from '#projections/stores/elasticsearc
 import { createElasticsearchIndexWriter } from '#projections/stores/elasticsearch/writer.ts'
 import { indexStoreContract } from '#test/contracts/index-store.ts'
 import { elasticsearchEngine, enginesTimeoutMs } from '#test/support/engines.ts'
-import { indicesWith, removeIndices } from '#test/support/elasticsearch.ts'
+import { askElasticsearch, indicesWith, removeIndices } from '#test/support/elasticsearch.ts'
 import { epoch, fixture, index, lineEntry, write } from '#test/support/index-fixture.ts'
 
 const limits = { patternExpansionsMax: 1_000 }
+/** What is right over several shards is right over one, which all other tests have. */
+const settings = { shards: 2, replicas: 0 }
 
 describe('Elasticsearch', () => {
   let url = ''
@@ -22,10 +24,30 @@ describe('Elasticsearch', () => {
     const place = { url, prefix, partition: 0 }
     return {
       open: async () => ({
-        writer: createElasticsearchIndexWriter({ ...place, refreshEveryMs: 0 }),
+        writer: createElasticsearchIndexWriter({ ...place, settings, refreshEveryMs: 0 }),
         reader: createElasticsearchIndexReader({ ...place, limits }),
       }),
       remove: () => removeIndices(url, prefix),
+    }
+  })
+
+  it('makes the indices of days with the shards and copies that are asked for', async () => {
+    const prefix = `test-${randomBytes(6).toString('hex')}`
+    const writer = createElasticsearchIndexWriter({ url, prefix, partition: 0, settings, refreshEveryMs: 0 })
+    try {
+      await writer.open(index, fixture, epoch)
+      await write(writer, [lineEntry({}, 1)], 1)
+      const [name] = await indicesWith(url, `${prefix}-${index}-lines-`)
+      const found = await askElasticsearch(url, `/${name}/_settings?flat_settings=true`)
+      expect(found[name ?? ''])
+        .to.have.property('settings')
+        .which.deep.includes({
+          'index.number_of_shards': '2',
+          'index.number_of_replicas': '0',
+        })
+    } finally {
+      await writer.close()
+      await removeIndices(url, prefix)
     }
   })
 

@@ -30,6 +30,7 @@ export async function bringCluster(dataFolder: string, given?: Engines): Promise
     ELASTICSEARCH_URL: elasticsearchUrl,
     // Tests wait for what they have sent, again and again.
     INDEX_REFRESH_MS: '20',
+    INDEX_REPLICAS: '0',
     INDEX_PREFIX: `t${randomBytes(6).toString('hex')}`,
     SESSION_KEYS: secret(),
     KEY_PEPPER: secret(),

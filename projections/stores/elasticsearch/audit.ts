@@ -12,7 +12,7 @@ import { connectElasticsearch } from './client.ts'
 import { entryOf } from './document.ts'
 import { and, ofWorkspace, type Query } from './filter.ts'
 import { freezeBuild, type FrozenBuild } from './frozen-build.ts'
-import { dayIndex, idField, positionField, workspaceField, type IndexSettings } from './mapping.ts'
+import { dayIndex, defaultSettings, idField, positionField, workspaceField, type IndexSettings } from './mapping.ts'
 import { createNames, dayIn } from './names.ts'
 import { hashOf, shownText, textOf, type StoredText } from './stored-text.ts'
 
@@ -24,8 +24,7 @@ export type ElasticsearchAuditOptions = Readonly<{
   /** Of which partition of the log the builds are, and how many there are. */
   partition: number
   partitions: number
-  shards?: number
-  replicas?: number
+  settings?: IndexSettings
 }>
 
 /** By the id in the document: the key of one that somebody else has made may be another. */
@@ -176,7 +175,7 @@ async function copyDocuments(place: Place, build: FrozenBuild, copied: Copied, s
 
 /** Reads the builds of one partition in Elasticsearch whole. */
 export function createElasticsearchIndexAudit(options: ElasticsearchAuditOptions): IndexAudit {
-  const { url, prefix, partition, partitions, shards = 1, replicas } = options
+  const { url, prefix, partition, partitions, settings = defaultSettings } = options
   const elasticsearch = connectElasticsearch(url)
   const place: Place = { elasticsearch, names: createNames(prefix), partition }
   const isMine = (workspaceId: WorkspaceId): boolean => partitionNumber(workspaceId, partitions) === partition
@@ -210,7 +209,7 @@ export function createElasticsearchIndexAudit(options: ElasticsearchAuditOptions
       return freezePart(place, build, index, part, () => build.release())
     },
     copy: (from, to, workspaceId) =>
-      frozen(from, (build) => copyDocuments(place, build, { from, to, workspaceId }, { shards, replicas })),
+      frozen(from, (build) => copyDocuments(place, build, { from, to, workspaceId }, settings)),
     async close() {
       for (const build of held.values()) await build.release()
       held.clear()

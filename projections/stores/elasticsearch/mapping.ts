@@ -49,11 +49,14 @@ function properties(collection: Pick<CollectionShape, 'name' | 'fields'>): Reado
   return all
 }
 
+/** Of the index of a collection and day. */
 export type IndexSettings = Readonly<{
   shards: number
   /** Undefined: one copy as soon as there are two nodes. */
   replicas: number | undefined
 }>
+
+export const defaultSettings: IndexSettings = { shards: 1, replicas: undefined }
 
 const replicas = ({ replicas: count }: IndexSettings): Readonly<Record<string, string | number>> =>
   count === undefined ? { auto_expand_replicas: '0-1' } : { number_of_replicas: count }

@@ -24,7 +24,7 @@ import { connectElasticsearch } from './client.ts'
 import { documentJson, entryOf, entrySource } from './document.ts'
 import { eraseDocuments } from './erase.ts'
 import { lookUp, type DocumentPlace } from './look-up.ts'
-import { dayIndex, type IndexSettings } from './mapping.ts'
+import { dayIndex, defaultSettings, type IndexSettings } from './mapping.ts'
 import { createNames, documentKey } from './names.ts'
 import { createFreshness, type Freshness } from './refresh.ts'
 
@@ -35,9 +35,7 @@ export type ElasticsearchWriterOptions = Readonly<{
   prefix: string
   /** Of which partition of the log the builds are. */
   partition: number
-  shards?: number
-  /** Copies of each index; left out: one where there are two nodes or more. */
-  replicas?: number
+  settings?: IndexSettings
   /** The least time between two refreshes, and between two records of progress that say nothing new. */
   refreshEveryMs?: number
   /** Milliseconds of a clock that never goes back. */
@@ -281,15 +279,13 @@ export function createElasticsearchIndexWriter(given: ElasticsearchWriterOptions
     url,
     prefix,
     partition,
-    shards = 1,
-    replicas,
+    settings = defaultSettings,
     refreshEveryMs = 500,
     now = () => performance.now(),
     share,
   } = given
   const elasticsearch = connectElasticsearch(url)
   const place: Place = { elasticsearch, names: createNames(prefix), partition }
-  const settings = { shards, replicas }
   const options = { settings, refreshEveryMs, now, share, prepare: createPrepare(place, settings) }
   const builds = new Map<IndexName, Build>()
   const days = createDayIndices(place, settings)

@@ -4,6 +4,7 @@ import { createProjector } from '#projections/projector.ts'
 import { createElasticsearchIndexWriter } from '#projections/stores/elasticsearch/writer.ts'
 import { explain } from '#src/compose/failure.ts'
 import { limits, type ClusterConfig } from '#src/config.ts'
+import { indexesOf } from '#src/compose/places.ts'
 import { present } from '#src/lib/assert.ts'
 import { connectNats, type Nats } from '#streams/jetstream/connect.ts'
 import { createLeaseBoard } from '#streams/jetstream/lease-board.ts'
@@ -22,7 +23,7 @@ export type PartitionsData = Readonly<{ cluster: ClusterConfig; name: string }>
 
 const { cluster, name } = workerData as PartitionsData
 const port = present(parentPort, 'the projector runs in a thread')
-const { partitions, indexPrefix: prefix, elasticsearchUrl: url, indexRefreshMs: refreshEveryMs } = cluster
+const { partitions, indexPrefix: prefix, indexRefreshMs: refreshEveryMs } = cluster
 
 const stopped = new AbortController()
 const told = Promise.withResolvers<void>()
@@ -46,7 +47,7 @@ const tell = (message: ProjectorMessage): void => port.postMessage(message)
 type Logs = Readonly<{ stream: JetStream; directory: JetStream }>
 
 async function foldLog({ stream, directory }: Logs, partition: number, signal: AbortSignal): Promise<void> {
-  const writer = createElasticsearchIndexWriter({ url, prefix, partition, refreshEveryMs })
+  const writer = createElasticsearchIndexWriter({ ...indexesOf(cluster, partition), refreshEveryMs })
   const projector = createProjector({
     stream,
     writer,
