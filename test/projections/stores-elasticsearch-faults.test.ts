@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { expect } from 'chai'
 import { describe, it } from 'mocha'
 import type { Filter } from '#projections/index-store.ts'
+import { connectElasticsearch } from '#projections/stores/elasticsearch/client.ts'
 import { askElasticsearch, indicesWith } from '#test/support/elasticsearch.ts'
 import { useElasticsearchStores } from '#test/support/elasticsearch-stores.ts'
 import { startRecordingProxy } from '#test/support/recording-proxy.ts'
@@ -68,6 +69,16 @@ describe('Elasticsearch, when things go wrong', () => {
         await new Promise((resolve) => server.close(resolve))
       }
     }
+
+    it('takes it for something that passes that another writer was first', async () => {
+      await openWriter()
+      const elasticsearch = connectElasticsearch(url())
+      closeLater(elasticsearch)
+      const call = { operation: 'make', subject: 'a record', method: 'PUT', body: {} } as const
+      const make = () => elasticsearch.send({ ...call, path: `/${prefix()}-state/_create/one` })
+      await make()
+      expect((await failureOf(make())).name).to.equal('TransientError')
+    })
 
     it('refuses a server that is too old, and says which is needed', async () => {
       const nodes = { a: { version: '8.19.21' }, b: { version: '8.9.1' } }

@@ -101,7 +101,8 @@ function freezePart(place: Place, build: FrozenBuild, index: IndexName, part: Pa
   return frozen
 }
 
-const placesAtOnce = 1_000
+/** Each time all of the build is looked through. */
+const placesAtOnce = 10_000
 
 /** Workspaces and the indices that hold something of them. */
 async function* placesOf(build: FrozenBuild): AsyncGenerator<Readonly<{ name: string; workspace: string }>> {

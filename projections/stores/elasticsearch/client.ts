@@ -50,7 +50,8 @@ export function reasonOf(body: unknown): string {
   return text.join(': ').slice(0, 500)
 }
 
-const passing: ReadonlySet<number> = new Set([408, 429, 502, 503, 504])
+/** 409: another writer was first, which those who would know what it has written take for an answer. */
+const passing: ReadonlySet<number> = new Set([408, 409, 429, 502, 503, 504])
 
 function responseFailure(error: errors.ResponseError, call: Call): Error {
   const { operation, subject } = call
