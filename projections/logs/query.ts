@@ -3,7 +3,7 @@ import type { Json } from '#src/lib/json.ts'
 import { askInOrder } from '../ask-in-order.ts'
 import { createHighlighter } from '../highlight.ts'
 import { ownField, type OwnField } from '../field-query.ts'
-import type { Facet, Hit, IndexReader, Progress, Scope, Selection } from '../index-store.ts'
+import type { Facet, Hit, IndexQuery, IndexReader, Progress, Scope, Selection } from '../index-store.ts'
 import { logHistogram, type LogHistogram } from './histogram.ts'
 import { logSchema, type LogDocument } from './log-document.ts'
 import type { FoundLog, LogItem } from './log-item.ts'
@@ -58,12 +58,10 @@ export async function searchLogs(reader: IndexReader, workspaceId: WorkspaceId, 
   // How far first: what the page does not show and was there by then cannot be missed by who follows from here.
   let asked: Promise<Progress | undefined> | undefined
   const howFar = (): Promise<Progress | undefined> => (asked ??= reader.progress('logs'))
+  const search = { reader, scope, selection, request, howFar }
   const [progress, found, more] = await askInOrder(reader, [
     howFar,
-    () =>
-      place?.kind === 'arrival'
-        ? findArrived(reader, scope, selection, request, place, howFar)
-        : findPage(reader, scope, selection, request, place),
+    () => (place?.kind === 'arrival' ? findArrived(search, place) : findPage(search, place)),
     () => included(reader, scope, selection, request),
   ])
   const highlight = createHighlighter(request.query ?? { kind: 'all' }, 'message')
@@ -75,23 +73,37 @@ export async function searchLogs(reader: IndexReader, workspaceId: WorkspaceId, 
   return { logs, next: found.next, prev, progress, ...more }
 }
 
+type Search = Readonly<{
+  reader: IndexReader
+  scope: Scope
+  selection: Selection
+  request: LogRequest
+  howFar(this: void): Promise<Progress | undefined>
+}>
+
 /** `prev` is there when the page itself followed by arrival. */
 type Found = Readonly<{ hits: readonly Hit<LogDocument>[]; next: Json; prev?: Json }>
 
-async function findPage(
-  reader: IndexReader,
-  scope: Scope,
-  selection: Selection,
-  request: LogRequest,
-  place: (LogPlace & { kind: 'time' }) | undefined,
-): Promise<Found> {
-  if (place === undefined && request.around !== undefined) {
-    return findAround(reader, scope, selection, request, request.around)
-  }
-  const page = { ...selection, orderBy: 'timeNs', direction: request.order, limit: request.limit + 1 }
+/**
+ * A page by time, no further than the index has all: what is just being written is shown to who follows from there, and would
+ * be shown twice. Seldom has any been found, so that is looked at afterwards.
+ */
+async function findByTime(
+  { reader, scope, selection, howFar }: Search,
+  page: Pick<IndexQuery, 'direction' | 'limit' | 'after'>,
+): Promise<readonly Hit<LogDocument>[]> {
+  const query = { ...selection, ...page, orderBy: 'timeNs' }
+  const hits = await reader.search<LogDocument>(scope, query)
+  const upTo = (await howFar())?.position ?? 0
+  const isWhole = hits.every(({ position }) => position <= upTo)
+  return isWhole ? hits : reader.search<LogDocument>(scope, { ...query, upTo })
+}
+
+async function findPage(search: Search, place: (LogPlace & { kind: 'time' }) | undefined): Promise<Found> {
+  const { around, order, limit } = search.request
+  if (place === undefined && around !== undefined) return findAround(search, around)
   const after = place === undefined ? {} : { after: place.key }
-  const hits = await reader.search<LogDocument>(scope, { ...page, ...after })
-  return cut(hits, request.limit)
+  return cut(await findByTime(search, { direction: order, limit: limit + 1, ...after }), limit)
 }
 
 /** The first `limit` of one more than asked for: whether there are more. */
@@ -106,14 +118,9 @@ function cut(hits: readonly Hit<LogDocument>[], limit: number): Found {
  * of what is just being written the later may be found before the earlier, and who follows from there would never see that.
  */
 async function findArrived(
-  reader: IndexReader,
-  scope: Scope,
-  selection: Selection,
-  request: LogRequest,
-  place: ArrivalPlace,
-  howFar: () => Promise<Progress | undefined>,
+  { reader, scope, selection, request, howFar }: Search,
+  { position, id }: ArrivalPlace,
 ): Promise<Found> {
-  const { position, id } = place
   const upTo = (await howFar())?.position ?? 0
   const since = id === null ? { since: position } : { after: { value: BigInt(position), id } }
   const walk = { ...selection, ...since, upTo, orderBy: 'position', direction: 'asc', limit: request.limit } as const
@@ -123,18 +130,13 @@ async function findArrived(
   return { hits: request.order === 'desc' ? [...hits].reverse() : hits, next: null, prev }
 }
 
-async function findAround(
-  reader: IndexReader,
-  scope: Scope,
-  selection: Selection,
-  request: LogRequest,
-  id: string,
-): Promise<Found> {
+async function findAround(search: Search, id: string): Promise<Found> {
+  const { reader, scope, request } = search
   const [middle] = await reader.get<LogDocument>(scope, [id])
   if (middle === undefined) return { hits: [], next: null }
   const after = { value: middle.timeNs, id: middle.id }
   const side = (direction: 'asc' | 'desc', limit: number): Promise<readonly Hit<LogDocument>[]> =>
-    reader.search<LogDocument>(scope, { ...selection, orderBy: 'timeNs', direction, after, limit: limit + 1 })
+    findByTime(search, { direction, after, limit: limit + 1 })
   const limits = { desc: request.before ?? 0, asc: request.afterCount ?? 0 }
   const opposite = request.order === 'asc' ? 'desc' : 'asc'
   const [ahead, behind] = await askInOrder(reader, [

@@ -197,6 +197,18 @@ describe('the read routes over a store that a test holds back', () => {
     }
   })
 
+  it('shows a log once, by a page or by the cursor that follows from there, while the index is written', async () => {
+    const search = '/api/app/logs/search?q="record 7"'
+    const messages = (body: JsonObject) =>
+      (body['logs'] as JsonObject[]).map(({ message }) => String(message).slice(0, 9))
+    await heartbeat(0, positionStep)
+    const { body: first } = await ask(search)
+    await heartbeat(positionStep, positionStep)
+    const { body: followed } = await ask(`${search}&cursor=${String(first['prev_cursor'])}`)
+    const { body: again } = await ask(`${search}&cursor=${String(followed['prev_cursor'])}`)
+    expect([first, followed, again].flatMap(messages)).to.deep.equal(['record 7 '])
+  })
+
   describe('exports', () => {
     it('let in as many as a workspace may have under way', async () => {
       const door = createDoor()

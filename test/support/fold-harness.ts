@@ -104,13 +104,25 @@ export async function foldInto(
   }
 }
 
+/** Lets readers see an index, and tells them that it has all up to the last of these events. */
+export async function showIndex(
+  writer: IndexWriter,
+  index: string,
+  projection: Projection,
+  events: readonly DecodedEvent[],
+): Promise<void> {
+  const position = events.at(-1)?.event.position
+  await writer.promote(projection.name, index)
+  if (position !== undefined) await writer.heartbeat(index, { position, head: position, at: 0, caughtUpAt: 0 })
+}
+
 const indexOf = (projection: Projection): string => `${projection.name}-v${projection.version}-001`
 
 /** Folds all events, in one batch, into a new memory index that is promoted for reading. */
 export async function foldAll(projection: Projection, events: readonly DecodedEvent[]): Promise<MemoryIndexStore> {
   const store = createMemoryIndexStore()
   await foldInto(store.writer, indexOf(projection), projection, [events])
-  await store.writer.promote(projection.name, indexOf(projection))
+  await showIndex(store.writer, indexOf(projection), projection, events)
   return store
 }
 

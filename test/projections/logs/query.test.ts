@@ -11,7 +11,7 @@ import { positionStep } from '#src/events/envelope.ts'
 import type { Json } from '#src/lib/json.ts'
 import { parseJson, stringifyJson } from '#src/lib/json.ts'
 import { workspaceIdOf } from '#src/events/workspace-id.ts'
-import { createFoldHarness, foldAll, foldInto, givenEvent } from '#test/support/fold-harness.ts'
+import { createFoldHarness, foldAll, foldInto, givenEvent, showIndex } from '#test/support/fold-harness.ts'
 import { acme, givenLogs, givenRecord, noonNs, treeOf } from './given.ts'
 
 const harness = createFoldHarness(logsProjection)
@@ -28,10 +28,8 @@ function createGrowingLog() {
   return {
     store,
     async append(event: DecodedEvent): Promise<void> {
-      const { position } = event.event
       await foldInto(store.writer, index, logsProjection, [[event]])
-      await store.writer.promote('logs', index)
-      await store.writer.heartbeat(index, { position, head: position, at: 0, caughtUpAt: 0 })
+      await showIndex(store.writer, index, logsProjection, [event])
     },
   }
 }
@@ -280,6 +278,29 @@ describe('projections/logs: what arrives later', () => {
       'line 30',
       'line 31',
     ])
+  })
+
+  it('is shown once: by a page of a walk, or by what follows from there', async () => {
+    const { store, append } = createGrowingLog()
+    await append(numbered(1, 0, 6))
+    const { logs: settled } = await search(store)
+    // Found already, and the projector has not said so yet.
+    await foldInto(store.writer, 'logs-v4-001', logsProjection, [[numbered(2, 3, 5)]])
+    const around = settled[2]?.id ?? ''
+    const pages = [
+      await search(store, { limit: 6 }),
+      await search(store, { limit: 6, order: 'asc' }),
+      await search(store, { limit: 6, around, before: 100, afterCount: 100 }),
+    ]
+    const [first] = pages
+    pages.push(await search(store, { limit: 6, after: carried((await search(store, { limit: 2 })).next) }))
+    await append(numbered(2, 3, 5))
+    for (const [index, page] of pages.entries()) {
+      const shown = index === 3 ? [...(first?.logs.slice(0, 2) ?? []), ...page.logs] : page.logs
+      expect(messagesOf(shown).sort()).to.deep.equal(messagesOf(settled).sort())
+      const followed = await search(store, { order: 'asc', after: carried(page.prev) })
+      expect(messagesOf(followed.logs)).to.deep.equal([3, 4, 5, 6, 7].map((n) => `line ${n}`))
+    }
   })
 
   it('does not move the pages of a walk', async () => {

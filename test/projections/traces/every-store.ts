@@ -6,7 +6,7 @@ import type { DecodedEvent, Projection } from '#projections/projection.ts'
 import { createMemoryIndexStore } from '#projections/stores/memory/store.ts'
 import { createSqliteIndexReader } from '#projections/stores/sqlite/reader.ts'
 import { createSqliteIndexWriter } from '#projections/stores/sqlite/writer.ts'
-import { foldInto } from '#test/support/fold-harness.ts'
+import { foldInto, showIndex } from '#test/support/fold-harness.ts'
 
 export type TestStore = Readonly<{ writer: IndexWriter; reader: IndexReader }>
 /** Makes stores with nothing in them; the suite's end closes and removes them. */
@@ -45,5 +45,5 @@ export async function foldIntoStore(
   events: readonly DecodedEvent[],
 ): Promise<void> {
   await foldInto(writer, indexOf(projection), projection, [events])
-  await writer.promote(projection.name, indexOf(projection))
+  await showIndex(writer, indexOf(projection), projection, events)
 }
