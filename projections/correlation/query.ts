@@ -8,6 +8,7 @@ import { logItem, type LogItem } from '../logs/log-item.ts'
 import { compareSort } from '../stores/order.ts'
 import { readTrace, type TraceRead } from '../traces/read-trace.ts'
 import { readTraces, traceSummary, type TraceSummary } from '../traces/trace-answer.ts'
+import { traceIdOfSpanRecord } from '../traces/span-document.ts'
 import { sortKeyOf, walkKeyOf, type WalkKey } from '../traces/trace-request.ts'
 import { findAnchor, isOneOf, scopeOf, type Anchor, type CorrelationId, type Join } from './anchor.ts'
 import type { LinkDocument } from './link-document.ts'
@@ -246,13 +247,17 @@ async function readLinked(read: Read, anchor: Anchor) {
 async function readParts(read: Read) {
   const { reader, workspaceId, request } = read
   const anchor = await findAnchor(reader, workspaceId, request.id)
-  const [only, ...more] = omits(read, 'traces') ? [] : anchor.traceIds
+  // Spans go on in the trace that they began in, whichever is the newest by now.
+  const begun = request.after?.spans
+  const shown = begun === undefined ? anchor.traceIds : [traceIdOfSpanRecord(begun.id)]
+  const hasTrace = !omits(read, 'traces')
+  const [only, ...more] = hasTrace ? shown : []
   const [asked, { links, logs, rumEvents }] = await askInOrder(reader, [
     async () => (only === undefined || more.length > 0 ? null : readSpans(read, only)),
     () => readLinked(read, anchor),
   ])
   const traces = await readSummaries(read, new Set([...anchor.traceIds, ...links.traces]), asked?.summary)
-  const trace = asked ?? (omits(read, 'traces') ? null : await readMainTrace(read, anchor, traces))
+  const trace = asked ?? (hasTrace && begun === undefined ? await readMainTrace(read, anchor, traces) : null)
   return { anchor, links, logs, rumEvents, traces, trace }
 }
 

@@ -166,6 +166,31 @@ describe('paging', () => {
     expect(new Set(seen).size).to.equal(5)
   })
 
+  it('of the spans of a session goes on in the trace that it began with', async () => {
+    const fromNs = windows.next().value
+    const inSession = (trace: string, count: number): readonly SpanSketch[] =>
+      Array.from({ length: count }, (_, n) => ({
+        traceId: hex(32, trace),
+        spanId: hex(16, trace, n),
+        startNs: fromNs + BigInt(n) * msNs,
+        attributes: { 'session.id': 'spans of a session' },
+      }))
+    const spans = inSession('begun', 1_100)
+    await send.spans(spans)
+    await untilIndexed(server)
+    const path = '/api/app/correlation?session_id=spans+of+a+session'
+    const traceOf = async (cursor: string) => (await answerOf(reader, path + cursor))['trace'] as JsonObject
+    const first = await traceOf('')
+    await send.spans(inSession('newer', 1_100).map((span) => ({ ...span, startNs: fromNs + 30n * secondNs })))
+    await untilIndexed(server)
+    const second = await traceOf(`&cursor=${String(first['next_cursor'])}`)
+    expect((second['summary'] as JsonObject)['trace_id']).to.equal(hex(32, 'begun'))
+    const seen = [first, second].flatMap((trace) => listOf(trace, 'spans').map(({ span_id: id }) => id))
+    expect(seen).to.deep.equal(spans.map(({ spanId }) => spanId))
+    expect(second['next_cursor']).to.equal(null)
+    expect(((await traceOf(''))['summary'] as JsonObject)['trace_id']).to.equal(hex(32, 'newer'))
+  })
+
   describe('cursors', () => {
     const path = '/api/app/logs/search?q=cursor&from=2h'
     let cursor = ''
