@@ -121,13 +121,14 @@ type Former = Readonly<{ projection: Projection; former: IndexName | undefined }
 
 /**
  * The build that readers will leave. Where the other workspaces are to be copied from it, one that this program folds into: documents of
- * another version, or of another log, would come to readers under the name of this one, and the comparison is of one workspace.
+ * another version, or of another log, would come to readers under the name of this one, and the comparison is of one workspace; nor one
+ * that was begun later, since the new one would say that it has all.
  */
 async function formerOf(
   { stream }: BuildContext,
   writer: IndexWriter,
   projection: Projection,
-  { workspaceId }: RebuildOptions,
+  { workspaceId, from = 0 }: RebuildOptions,
 ): Promise<Former> {
   const { name } = projection
   const former = await writer.live(name)
@@ -143,6 +144,10 @@ async function formerOf(
     const instead = isOlder ? `rebuild all of ${name}, or start the server, which does` : 'start the newer program'
     const mine = `this program folds version ${projection.version}`
     throw refuse(`the other workspaces would be copied from ${former}, and ${mine}: ${instead}`)
+  }
+  if (stored.after > from) {
+    const begins = `the other workspaces would be copied from ${former}, which has nothing up to position ${stored.after}`
+    throw refuse(`${begins}: rebuild all of ${name}, or say --from ${stored.after}`)
   }
   return { projection, former }
 }

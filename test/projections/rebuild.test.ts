@@ -277,6 +277,20 @@ for (const [name, create] of Object.entries(buildPlaces)) {
       expect(verdict?.position).to.equal(await stream.head())
     })
 
+    it('takes no workspaces over from a build that was begun later than the new one', async () => {
+      await rebuild(context, [counting], { from: 60 * 4096 })
+      const one = { workspaceId: workspaceIdOf('other') }
+      const refused = await rebuild(context, [counting], one).catch((error: unknown) => error)
+      expect(String(refused)).to.contain(
+        'has nothing up to position 245760: rebuild all of counting, or say --from 245760',
+      )
+      expect(await names()).to.deep.equal(['counting-v1-001', 'counting-v1-002'])
+      const [done] = await rebuild(context, [counting], { ...one, from: 60 * 4096 })
+      expect(done?.outcome).to.equal('moved')
+      const stored = await withWriter((writer) => writer.builds('counting'))
+      expect(stored.find(({ index }) => index === done?.index)?.after).to.equal(60 * 4096)
+    })
+
     it('takes no workspaces over from a build of another version or another log, and leaves nothing behind', async () => {
       const options = { workspaceId: workspaceIdOf('other') }
       const raised = { ...mirror, version: 2 }
