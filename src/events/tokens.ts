@@ -20,6 +20,7 @@ const onlyPrintableAscii = /^[ -~]*$/
 /** Printable, without blanks and capitals: most identifiers and numbers. */
 const wholeAlready = /^[!-@[-~]*$/
 const letterOrDigit = /^[\p{L}\p{N}\p{M}]$/u
+const unspacedCharacter = new RegExp(`^${unspaced}$`, 'v')
 
 /** Stands between two values, so that a phrase does not cross them; no user text can make it. */
 export const sentinel = '\u00b7'
@@ -55,6 +56,9 @@ export function placedWords(text: string): PlacedWord[] {
 
 /** True when the character (one code point) can be in a token. */
 export const isWordCharacter = (character: string): boolean => letterOrDigit.test(character)
+
+/** True when the character (one code point), with the marks behind it, is a token by itself. */
+export const isUnspaced = (character: string): boolean => unspacedCharacter.test(character)
 
 /** At most `max` UTF-16 units, never half of a surrogate pair. */
 function cut(text: string, max: number): string {

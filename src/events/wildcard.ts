@@ -1,5 +1,5 @@
 import { escapeRegex } from '#src/lib/regex/regex-node.ts'
-import { foldCase, isWordCharacter, words } from './tokens.ts'
+import { foldCase, isUnspaced, isWordCharacter, words } from './tokens.ts'
 
 /** A piece of a wildcard pattern: `*`, `?`, or literal characters. */
 export type WildcardPiece = 'any' | 'one' | Readonly<{ literal: string }>
@@ -30,15 +30,37 @@ type Segment = readonly WildcardPiece[]
 const isLiteral = (piece: WildcardPiece | undefined): piece is Readonly<{ literal: string }> =>
   typeof piece === 'object'
 const onlyAny = (segment: Segment): boolean => segment.every((piece) => piece === 'any')
+const mark = /^\p{M}$/u
 const wordCharacter = '[\\p{L}\\p{N}\\p{M}]'
 
+const isUnspacedPiece = (piece: WildcardPiece | undefined): boolean => isLiteral(piece) && isUnspaced(piece.literal)
+
+/**
+ * Cut where the tokenizer cuts, so that each is of one token. A wildcard beside a character of an unspaced script may stand
+ * for tokens too: there it is a `*`, and what it cuts is open on that side.
+ */
 function segmentsOf(pieces: readonly WildcardPiece[]): Segment[] {
   const segments: WildcardPiece[][] = [[]]
   for (const piece of pieces) {
+    const last = segments.at(-1) ?? []
     if (isLiteral(piece) && !isWordCharacter(piece.literal)) segments.push([])
-    else segments.at(-1)?.push(piece)
+    else if (isUnspacedPiece(piece)) {
+      if (isOpen(last)) last.splice(last.findLastIndex(isLiteral) + 1, last.length, 'any')
+      segments.push([piece])
+    } else if (isUnspacedPiece(last[0])) segments.push(...behindUnspaced(last, piece))
+    else last.push(piece)
   }
   return segments.filter((segment) => segment.length > 0)
+}
+
+const isOpen = (segment: Segment): boolean => typeof segment.at(-1) === 'string'
+
+/** The segment that begins with the piece, unless it is of the one before it, which begins with an unspaced character. */
+function behindUnspaced(before: WildcardPiece[], piece: WildcardPiece): WildcardPiece[][] {
+  const open = isOpen(before)
+  if (isLiteral(piece) && (open || !mark.test(piece.literal))) return [open ? ['any', piece] : [piece]]
+  if (!open) before.push(isLiteral(piece) ? piece : 'any')
+  return []
 }
 
 const literalText = (segment: Segment): string =>
@@ -66,7 +88,8 @@ const isBeginning = (segment: Segment): boolean =>
 
 /**
  * The parts of a pattern: one where it can be met exactly, several (each to be met, in any place) where wildcards stand
- * in several words, since a wildcard matches within one word. None: nothing in it can be searched.
+ * in several words, since a wildcard matches within one word, and in scripts without blanks each character is one. None:
+ * nothing in it can be searched.
  */
 export function wildcardShapes(pattern: string): readonly WildcardShape[] {
   const segments = trimmed(segmentsOf(wildcardPieces(pattern)))
@@ -95,6 +118,14 @@ export function wildcardShapes(pattern: string): readonly WildcardShape[] {
 export function wildcardAtEndOnly(pattern: string): boolean {
   const pieces = wildcardPieces(pattern)
   return pieces.at(-1) === 'any' && pieces.slice(0, -1).every(isLiteral)
+}
+
+/** True when it is met wherever a text has its letters: a star at each end, only characters of words between. */
+export function wildcardIsAnywhere(pattern: string): boolean {
+  const pieces = wildcardPieces(pattern)
+  const between = pieces.slice(1, -1)
+  const ofWords = between.every((piece) => isLiteral(piece) && isWordCharacter(piece.literal))
+  return pieces.length > 2 && pieces[0] === 'any' && pieces.at(-1) === 'any' && ofWords
 }
 
 /** The pattern over a whole value: a regular expression and what it begins with; `form` gives literals their form. */

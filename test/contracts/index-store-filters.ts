@@ -42,6 +42,7 @@ export function filterClauses(use: () => OpenIndexStore): void {
       await write(use().writer, [lineEntry({ text: '支付失败 order=12, paid in full' }, 1)], 1)
       const found = async (filter: Filter): Promise<boolean> => (await ids('lines', filter)).length === 1
       expect(await found(phrase(words('支付')))).to.equal(true)
+      expect(await found(phrase(words('付失'), ['message'], true))).to.equal(true)
       expect(await found(phrase(['paid', 'in', 'full']))).to.equal(true)
       expect(await found(phrase(['paid', 'full']))).to.equal(false)
       expect(await found(phrase(['paid', 'in', 'fu'], ['message'], true))).to.equal(true)

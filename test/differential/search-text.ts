@@ -19,8 +19,14 @@ const plainWord = (random: Random): string =>
   random.chance(0.03) ? random.pick(['many', 'rare7', 'rare*', 'rare1250']) : random.pick(words)
 const piece = (random: Random): string => random.pick(words).replaceAll(/[\s"()|]/g, '')
 
+const unspacedWildcards = [
+  ...['*支付*', '*支*', '支付*', '*付失*', '支*败', '支?失*', '*支付', '?败', '*付v1*', 'v1支*', '*v1支*', '支*v?失*'],
+  ...['*東*', '東?タ*ー', '*ไทย*', 'ประ*ไทย', '*เท*', '*が失*', '*문 실*', '주*', '支-*败*', '*支.付*'],
+]
+
 /** A word with something of it left open. */
 function wildcard(random: Random): string {
+  if (random.chance(0.3)) return random.pick(unspacedWildcards)
   const characters = Array.from(piece(random))
   const at = random.below(characters.length + 1)
   const forms = [

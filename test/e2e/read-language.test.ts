@@ -24,7 +24,7 @@ const fields: Readonly<Record<Name, Readonly<Record<string, string | number | re
   peer: { level: 'info', status: 499, codes: [2, 3], 'http.route': '/db' },
   uuid: { level: 'info', user: 'Ann Lee', 'odd name': 'x' },
   german: { level: 'debug', user: 'ann' },
-  chinese: {},
+  chinese: { note: '用户支付失败' },
   login: { level: 'trace', user: 'bob' },
 }
 
@@ -114,6 +114,13 @@ const table: readonly (readonly [query: string, found: readonly Name[]])[] = [
   ['*xception', ['java']],
   ['null*exception', ['java']],
   ['t?meout', ['timeout']],
+  // In scripts without blanks each character is a word, and what stands between wildcards a phrase.
+  ['*付失*', ['chinese']],
+  ['*失败', ['chinese']],
+  ['支付*', ['chinese']],
+  ['支*败', ['chinese']],
+  ['*付支*', []],
+  ['note:*付失*', ['chinese']],
 ]
 
 describe('the search language over HTTP', () => {

@@ -78,4 +78,33 @@ describe('events/wildcard', () => {
     ]
     for (const [pattern, shapes] of cases) expect(wildcardShapes(pattern), pattern).to.deep.equal(shapes)
   })
+
+  it('cuts at each character of a script without blanks, since it is a word', () => {
+    const phrase = (words: string, prefix: boolean) => ({ kind: 'phrase', words: words.split(' '), prefix })
+    const letters = '[\\p{L}\\p{N}\\p{M}]'
+    const word = (regex: string, prefix = '') => ({ kind: 'word', regex: regex.replaceAll('*', `${letters}*`), prefix })
+    const cases: readonly (readonly [string, readonly object[]])[] = [
+      ['*支付*', [phrase('支 付', true)]],
+      ['*支付', [phrase('支 付', false)]],
+      ['??支付?', [phrase('支 付', true)]],
+      ['支*败', [phrase('支', true), phrase('败', false)]],
+      ['支?*?败*', [phrase('支', true), phrase('败', true)]],
+      ['ABC支*', [phrase('abc 支', true)]],
+      ['*付Abc*', [phrase('付 abc', true)]],
+      ['*abc支', [word('*abc'), phrase('支', false)]],
+      ['支*abc', [phrase('支', true), word('*abc')]],
+      ['a?支', [phrase('a', true), phrase('支', false)]],
+      ['支?a', [phrase('支', true), word('*a')]],
+      ['支a*c付', [phrase('支', false), word('a*c', 'a'), phrase('付', false)]],
+      ['x-*支付*-y', [phrase('x', false), phrase('支 付', true), phrase('y', false)]],
+      // Marks are of the character before them: one typed by itself is the end of a word.
+      ['*กั*', [phrase('กั', true)]],
+      ['ก*ั', [phrase('ก', true), word('*ั')]],
+      ['*คั่ง*', [phrase('คั่ ง', true)]],
+      ['한*', [phrase('한', true)]],
+      ['*ー*', [phrase('ー', true)]],
+      ['*支\\*付*', [phrase('支 付', true)]],
+    ]
+    for (const [pattern, shapes] of cases) expect(wildcardShapes(pattern), pattern).to.deep.equal(shapes)
+  })
 })

@@ -231,6 +231,7 @@ describe('query/language', () => {
       ['a -- b', /"--" has no letter or digit/],
       ['a "..." b', /left out/],
       ['foo*bar.baz', /separate words/],
+      ['支*败', /separate words/],
       ['f=a*', /literally/],
       ['took_ms:>2s', /took_ms holds plain numbers.*2000000000 \(ns\)/],
       ['size_kb:>2kb', /2000 \(bytes\)/],
@@ -240,7 +241,7 @@ describe('query/language', () => {
       expect(parsed(query).warnings, query).to.have.length(1)
       expect(parsed(query).warnings[0], query).to.match(warning)
     }
-    expect(parsed('a b f:x duration:>2s').warnings).to.deep.equal([])
+    expect(parsed('a b f:x *支付* duration:>2s').warnings).to.deep.equal([])
     expect(parsed('-- OR a').tree).to.deep.equal(text('a'))
     expect(parsed('NOT --').tree).to.deep.equal(all)
     expect(parsed('("--")').tree).to.deep.equal(all)
