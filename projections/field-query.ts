@@ -14,7 +14,7 @@ import {
   words,
   wordToken,
 } from '#src/events/tokens.ts'
-import { wildcardAtEndOnly, wildcardOverWhole, wildcardShapes } from '#src/events/wildcard.ts'
+import { wildcardAtEndOnly, wildcardIsAnywhere, wildcardOverWhole, wildcardShapes } from '#src/events/wildcard.ts'
 import type { WildcardShape } from '#src/events/wildcard.ts'
 import { parseRegex } from '#src/lib/regex/parse-regex.ts'
 import { escapeRegex, literalPrefix, regexSource } from '#src/lib/regex/regex-node.ts'
@@ -312,16 +312,16 @@ function wildcardInField(
   schema: FieldSchema,
 ): Filter {
   const name = fieldToken(field)
-  const [shape] = shapes
-  if (shapes.length === 1 && shape?.kind === 'phrase' && wildcardAtEndOnly(pattern)) {
+  const [shape, ...more] = shapes
+  if (shape?.kind === 'word' && more.length === 0) return inWordsOrWhole(field, shape, shape, schema)
+  const isPhrase = wildcardAtEndOnly(pattern) || wildcardIsAnywhere(pattern)
+  if (shape?.kind === 'phrase' && more.length === 0 && isPhrase) {
     const tokens = shape.words.map((word) => `${name}=${word}`)
     const parts = [phrase(schema.fields, tokens, shape.prefix)]
     const [word = ''] = shape.words
     if (tokens.length === 1) parts.push(phrase(schema.fields, [`${name}==${word}`], shape.prefix))
     return join('or', parts)
   }
-  const singleWord = shapes.length === 1 && shape?.kind === 'word' && words(pattern.replace(/[*?\\]/g, '')).length <= 1
-  if (singleWord && shape.kind === 'word') return inWordsOrWhole(field, shape, shape, schema)
   return patternOfWhole(field, wildcardOverWhole(pattern, wholeForm), schema)
 }
 

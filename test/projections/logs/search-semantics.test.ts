@@ -206,6 +206,53 @@ const byField: readonly (readonly [query: string, places: readonly number[]])[] 
   ['body:other', [6]],
 ]
 
+const unspaced = [
+  '用户支付失败',
+  '支付成功 订单abc确认',
+  '订单 失败',
+  'xabc支 付',
+  'ประเทศไทย',
+  '会員登録エラーid7で失敗',
+  '支',
+]
+
+/** Wildcards beside characters that are words by themselves: in messages and in values of a field alike. */
+const wildUnspaced: readonly (readonly [query: string, places: readonly number[]])[] = [
+  ['*支付*', [0, 1, 3]],
+  ['*支*', [0, 1, 3, 6]],
+  ['*用户*', [0]],
+  ['支付*', [0, 1, 3]],
+  ['用户*', [0]],
+  ['用户支*', [0]],
+  ['*付失败*', [0]],
+  ['*付支*', []],
+  ['*单abc*', [1]],
+  ['*单ab*', [1]],
+  ['*单bc*', []],
+  ['xabc支*', [3]],
+  ['*ไทย*', [4]],
+  ['*เทศ*', [4]],
+  ['*เทย*', []],
+  ['*登録*', [5]],
+  ['*エラーid*', [5]],
+  ['-*支付*', [2, 4, 5, 6]],
+]
+
+/** In messages, since they are of several words; over the whole value of a field. */
+const wildWithin: readonly (readonly [query: string, inMessage: readonly number[], inField: readonly number[]])[] = [
+  ['支*败', [0], []],
+  ['用*败', [0], [0]],
+  ['用?支付*', [0], [0]],
+  ['*失败', [0, 2], [0, 2]],
+  ['*支付', [0, 1, 3], []],
+  ['?支付*', [0, 1, 3], []],
+  ['订*abc*', [1], []],
+  ['*bc支*', [1, 3], [3]],
+  ['*bc?认', [1], [1]],
+  ['会*失敗', [5], [5]],
+  ['ประ*ไทย', [4], [4]],
+]
+
 describeOnEveryStore('projections/logs: what a search finds', (newStore) => {
   let lines: IndexReader
   let fields: IndexReader
@@ -233,6 +280,36 @@ describeOnEveryStore('projections/logs: what a search finds', (newStore) => {
       expect(await found(reader, query), query).to.deep.equal(places)
       if (/^[\w.*?]+$/.test(query)) expect(await found(reader, `note:${query}`), `note:${query}`).to.deep.equal(places)
     }
+  })
+
+  it('finds wildcards in scripts without blanks', async () => {
+    const inMessages = await readerOf(
+      newStore,
+      unspaced.map((message) => ({ message })),
+    )
+    const inValues = await readerOf(
+      newStore,
+      unspaced.map((note) => ({ message: 'm', fields: { note } })),
+    )
+    const inField = (query: string): string => query.replace(/^-?/, '$&note:')
+    for (const [query, inMessage, inValue] of [
+      ...wildUnspaced.map(([query, places]) => [query, places, places] as const),
+      ...wildWithin,
+    ]) {
+      expect(await found(inMessages, query), query).to.deep.equal(inMessage)
+      expect(await found(inMessages, query.replace(/^-?/, '$&message:')), `message:${query}`).to.deep.equal(inMessage)
+      expect(await found(inValues, query), `${query} in a value`).to.deep.equal(inMessage)
+      expect(await found(inValues, inField(query)), inField(query)).to.deep.equal(inValue)
+    }
+  })
+
+  it('finds what a value has anywhere, however long it is, and however many such values there are', async () => {
+    const note = (n: number): string => `${n}${'长'.repeat(100)}支付失败`
+    const reader = await readerOf(
+      newStore,
+      Array.from({ length: 1_001 }, (_, n) => ({ fields: { note: note(n) } })),
+    )
+    expect(await found(reader, 'note:*支付* note:999长*')).to.deep.equal([999])
   })
 
   it('refuses a pattern that meets more than 1,000 words, and takes a prefix that does', async () => {
