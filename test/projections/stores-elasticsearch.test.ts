@@ -6,7 +6,7 @@ import { createElasticsearchIndexWriter } from '#projections/stores/elasticsearc
 import { indexStoreContract } from '#test/contracts/index-store.ts'
 import { elasticsearchEngine, enginesTimeoutMs } from '#test/support/engines.ts'
 import { askElasticsearch, indicesWith, removeIndices } from '#test/support/elasticsearch.ts'
-import { epoch, fixture, index, lineEntry, write } from '#test/support/index-fixture.ts'
+import { epoch, everything, fixture, index, lineEntry, scopeOf, write } from '#test/support/index-fixture.ts'
 
 const limits = { patternExpansionsMax: 1_000 }
 /** What is right over several shards is right over one, which all other tests have. */
@@ -48,6 +48,30 @@ describe('Elasticsearch', () => {
     } finally {
       await writer.close()
       await removeIndices(url, prefix)
+    }
+  })
+
+  it('serves installations of which the name of one begins like the name of another', async () => {
+    const prefix = `test-${randomBytes(6).toString('hex')}`
+    const prefixes = [`${prefix}-b`, prefix, `${prefix}-b-c`]
+    const places = prefixes.map((each) => ({ url, prefix: each, partition: 0 }))
+    const writers = places.map((place) => createElasticsearchIndexWriter({ ...place, refreshEveryMs: 0 }))
+    const readers = places.map((place) => createElasticsearchIndexReader({ ...place, limits }))
+    try {
+      for (const [at, writer] of writers.entries()) {
+        await writer.open(index, fixture, epoch)
+        await write(
+          writer,
+          Array.from({ length: at + 1 }, (_, n) => lineEntry({}, n + 1)),
+          at + 1,
+        )
+        await writer.promote('fixture', index)
+      }
+      const counts = readers.map((reader) => reader.count(scopeOf('lines'), { filter: everything }))
+      expect(await Promise.all(counts)).to.deep.equal([1, 2, 3])
+    } finally {
+      for (const each of [...writers, ...readers]) await each.close()
+      for (const each of prefixes) await removeIndices(url, each)
     }
   })
 

@@ -90,10 +90,13 @@ export function stateIndex(settings: IndexSettings): object {
   }
 }
 
-/** No index of ours comes into being but by us: a write to one that was just dropped must not make it anew, without a mapping. */
+/**
+ * No index of ours comes into being but by us: a write to one that was just dropped must not make it anew, without a mapping. Of `a-*` and
+ * `a-b-*`, two installations on one server, Elasticsearch wants to know which goes first.
+ */
 export const template = (pattern: string): object => ({
   index_patterns: [pattern],
-  priority: 1_000,
+  priority: 1_000 + pattern.length,
   allow_auto_create: false,
   template: {},
 })
