@@ -28,7 +28,8 @@ const minuteNs = 60_000_000_000n
 
 /** What is sent is a part of the index's form: a change of it is to be seen. `UPDATE_GOLDEN=1` writes the files anew. */
 describe('requests to Elasticsearch', () => {
-  const prefix = `test-${randomBytes(6).toString('hex')}`
+  /** As long as `throughline`, which stands for it in what is compared. */
+  const prefix = `test-${randomBytes(3).toString('hex')}`
   let url = ''
   let proxy: RecordingProxy
   let writer: IndexWriter
