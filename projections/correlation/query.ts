@@ -40,7 +40,7 @@ export type CorrelationRequest = Readonly<{
   nowMs?: number
 }>
 
-/** A page of one part. `truncated` says that there is more, at `next`. */
+/** A page of one part. `truncated` says that there is more: at `next`, or (it is null) more than is looked up. */
 export type Part<Item> = Readonly<{ items: readonly Item[]; next: WalkKey | null; truncated: boolean }>
 
 /** CONTRACT §6, with cursor keys where the answer has cursors. A part that is left out is null. */
@@ -140,13 +140,14 @@ function partOf<D extends Linkable, Item>(
   hits: readonly Hit<D>[],
   itself: ReadonlyMap<string, Hit<D>>,
   item: (hit: Hit<D>) => Item,
+  isCut: boolean,
 ): Part<Item> {
   const shown = hits.slice(0, limit)
   const last = hits.length > limit ? shown.at(-1) : undefined
   // A record asked for by its id is shown even where it names nothing, or where the first page ends before it.
   const first = isFirst ? [...itself.values()].filter(({ id }) => !shown.some((hit) => hit.id === id)) : []
   const items = [...first, ...shown].map(item)
-  return { items, next: last === undefined ? null : walkKeyOf(last.sort, 0), truncated: last !== undefined }
+  return { items, next: last === undefined ? null : walkKeyOf(last.sort, 0), truncated: isCut || last !== undefined }
 }
 
 type Summaries = Readonly<{ all: readonly TraceSummary[]; page: Part<TraceSummary> }>
@@ -154,11 +155,12 @@ type Summaries = Readonly<{ all: readonly TraceSummary[]; page: Part<TraceSummar
 /** Summaries of the traces, newest first; a page goes on behind the place of the last one. `known` has been read already. */
 async function readSummaries(
   read: Read,
-  traceIds: ReadonlySet<string>,
+  { traceIds }: Anchor,
+  links: Links,
   known: TraceSummary | undefined,
 ): Promise<Summaries> {
   const { reader, workspaceId, request } = read
-  const others = [...traceIds].filter((traceId) => traceId !== known?.trace_id)
+  const others = [...new Set([...traceIds, ...links.traces])].filter((traceId) => traceId !== known?.trace_id)
   const { traces } = await readTraces(reader, workspaceId, others)
   const summaries = [...traces.values()].map((trace) => traceSummary(trace))
   const limit = request.limits?.traces ?? defaults.traces
@@ -169,7 +171,7 @@ async function readSummaries(
   const items = rest.slice(0, limit)
   const last = rest.length > limit ? items.at(-1) : undefined
   const next = last === undefined ? null : { value: '0', id: place(last), since: 0 }
-  return { all, page: { items, next, truncated: last !== undefined } }
+  return { all, page: { items, next, truncated: links.moreTraces || last !== undefined } }
 }
 
 /** A trace with a page of its spans; null for one that nobody has seen. */
@@ -236,10 +238,11 @@ async function readLinked(read: Read, anchor: Anchor) {
     findBelonging(rumEvents, belonging, namedRumEvents),
     others,
   ])
+  const isCut = links.moreTraces || links.moreSessions || found === undefined
   return {
-    links: found === undefined ? { ...links, truncated: true } : links,
-    logs: partOf(logs, foundLogs, anchor.logs, (hit): LogItem => logItem(hit)),
-    rumEvents: partOf(rumEvents, foundRumEvents, anchor.rumEvents, rumEventItem),
+    links,
+    logs: partOf(logs, foundLogs, anchor.logs, (hit): LogItem => logItem(hit), isCut),
+    rumEvents: partOf(rumEvents, foundRumEvents, anchor.rumEvents, rumEventItem, isCut),
   }
 }
 
@@ -256,7 +259,7 @@ async function readParts(read: Read) {
     async () => (only === undefined || more.length > 0 ? null : readSpans(read, only)),
     () => readLinked(read, anchor),
   ])
-  const traces = await readSummaries(read, new Set([...anchor.traceIds, ...links.traces]), asked?.summary)
+  const traces = await readSummaries(read, anchor, links, asked?.summary)
   const trace = asked ?? (hasTrace && begun === undefined ? await readMainTrace(read, anchor, traces) : null)
   return { anchor, links, logs, rumEvents, traces, trace }
 }
@@ -301,8 +304,7 @@ export async function correlate(
     sessions: sessionIds.map((id) => ({ session_id: id, linked_by: [...(links.sessions.get(id) ?? [])] })),
     timeline: timelineOf(shown),
     how: how.slice(0, joinsMax),
-    truncated:
-      cut || links.truncated || how.length > joinsMax || trace?.spans_next != null || trace?.missing_truncated === true,
+    truncated: cut || how.length > joinsMax || trace?.spans_next != null || trace?.missing_truncated === true,
     progress,
   }
 }

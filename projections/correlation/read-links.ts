@@ -1,5 +1,5 @@
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
-import type { Filter, IndexReader } from '../index-store.ts'
+import type { Filter, Hit, IndexReader } from '../index-store.ts'
 import { isOneOf, scopeOf, type Anchor, type Join } from './anchor.ts'
 import type { LinkDocument } from './link-document.ts'
 
@@ -9,23 +9,34 @@ export type Links = Readonly<{
   /** Sessions asked for or linked to the traces asked for, each with the kinds of record that link it. */
   sessions: ReadonlyMap<string, ReadonlySet<LinkDocument['by']>>
   how: readonly Join[]
-  truncated: boolean
+  /** The sessions asked for have more links than are read, and so have the traces. */
+  moreTraces: boolean
+  moreSessions: boolean
 }>
 
 /** Other traces of sessions that are only linked to what was asked for; undefined when they are too many to tell their records apart. */
 export type OtherTraces = readonly string[] | undefined
 
-const linksMax = 1_000
+/** A page that polls makes a trace every few seconds, for as long as it is open. */
+const linksMax = 10_000
+const pageMax = 1_000
 
-const searchLinks = async (
+/** The newest links, page by page. */
+async function searchLinks(
   reader: IndexReader,
   workspaceId: WorkspaceId,
   filter: Filter,
-): Promise<readonly LinkDocument[]> => {
-  if (filter.kind === 'none') return []
-  const query = { filter, orderBy: 'timeNs', direction: 'desc', limit: linksMax + 1 } as const
-  const hits = await reader.search<LinkDocument>(scopeOf(workspaceId, 'correlation', 'links'), query)
-  return hits.map(({ document }) => document)
+): Promise<Readonly<{ links: readonly LinkDocument[]; more: boolean }>> {
+  const scope = scopeOf(workspaceId, 'correlation', 'links')
+  const query = { filter, orderBy: 'timeNs', direction: 'desc', limit: pageMax } as const
+  const found: Hit<LinkDocument>[] = []
+  for (let isEnd = filter.kind === 'none'; !isEnd && found.length <= linksMax;) {
+    const last = found.at(-1)
+    const hits = await reader.search<LinkDocument>(scope, last === undefined ? query : { ...query, after: last.sort })
+    found.push(...hits)
+    isEnd = hits.length < pageMax
+  }
+  return { links: found.slice(0, linksMax).map(({ document }) => document), more: found.length > linksMax }
 }
 
 const joinOf = ({ sessionId, traceId, by }: LinkDocument, from: 'session' | 'trace'): Join => {
@@ -46,8 +57,8 @@ export async function readLinks(reader: IndexReader, workspaceId: WorkspaceId, a
   const sessions = new Map<string, Set<LinkDocument['by']>>()
   const how = new Map<string, Join>()
   for (const [found, from] of [
-    [ofSessions.slice(0, linksMax), 'session'],
-    [ofTraces.slice(0, linksMax), 'trace'],
+    [ofSessions.links, 'session'],
+    [ofTraces.links, 'trace'],
   ] as const) {
     for (const link of found) {
       if (from === 'session') traces.add(link.traceId)
@@ -55,8 +66,7 @@ export async function readLinks(reader: IndexReader, workspaceId: WorkspaceId, a
       how.set(`${link.traceId}/${link.by}/${link.sessionId}`, joinOf(link, from))
     }
   }
-  const truncated = [ofSessions, ofTraces].some(({ length }) => length > linksMax)
-  return { traces, sessions, how: [...how.values()], truncated }
+  return { traces, sessions, how: [...how.values()], moreTraces: ofSessions.more, moreSessions: ofTraces.more }
 }
 
 /** The traces of these sessions that were not asked for. */
@@ -66,7 +76,7 @@ export async function readOtherTraces(
   sessions: readonly string[],
   { traceIds }: Anchor,
 ): Promise<OtherTraces> {
-  const links = await searchLinks(reader, workspaceId, isOneOf('session_id', sessions))
-  if (links.length > linksMax) return undefined
+  const { links, more } = await searchLinks(reader, workspaceId, isOneOf('session_id', sessions))
+  if (more) return undefined
   return [...new Set(links.map(({ traceId }) => traceId))].filter((id) => !traceIds.has(id))
 }

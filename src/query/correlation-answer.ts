@@ -63,7 +63,14 @@ const rumEvent = z
   .meta({ id: 'RumEvent' })
 
 const partOf = <Item extends z.ZodType>(item: Item) =>
-  z.object({ items: z.array(item), next_cursor: cursor, truncated: z.boolean() })
+  z.object({
+    items: z.array(item),
+    next_cursor: cursor,
+    truncated: z.boolean().meta({
+      description:
+        'There is more: at `next_cursor`, or, where that is null, more sessions and traces than are looked up.',
+    }),
+  })
 
 export const omittableParts = ['trace', 'traces', 'logs'] as const
 

@@ -388,8 +388,8 @@ describe('GET /api/app/correlation', () => {
     expect(mismatch).to.include({ status: 400, code: 'cursor_mismatch' })
   })
 
-  it('pages the traces of a session', async () => {
-    const ids = Array.from({ length: 120 }, (_, n) => hex(32, 'of many', n))
+  it('pages the traces of a session, and gives their logs', async () => {
+    const ids = Array.from({ length: 1_200 }, (_, n) => hex(32, 'of many', n))
     const spans = ids.map((traceId, n) => ({
       traceId,
       spanId: hex(16, n),
@@ -397,11 +397,13 @@ describe('GET /api/app/correlation', () => {
       attributes: { 'session.id': 'many' },
     }))
     await send.spans(spans)
+    await send.logs([{ message: 'of the first of many', timestamp: timeAt(1), trace_id: hex(32, 'of many', 0) }])
     await untilIndexed(server)
     const found: unknown[] = []
     for (let cursor = ''; cursor !== 'null';) {
       const body = await about(`session_id=many&cursor=${cursor}`)
       found.push(...traceIds(body))
+      expect(messages(body)).to.deep.equal(['of the first of many'])
       cursor = String(at(body, 'traces', 'next_cursor'))
     }
     expect(found).to.deep.equal([...ids].reverse())

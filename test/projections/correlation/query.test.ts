@@ -270,6 +270,22 @@ describeOnEveryStore('correlation: lookups', (newStore) => {
   })
 })
 
+describeOnEveryStore('correlation: a session with more traces than are looked up', (newStore) => {
+  it('has parts that say so, also of each of its traces', async () => {
+    const spans = Array.from({ length: 10_001 }, (_, id) => givenSpan({ trace: `t${id}`, id, sessionId: 'endless' }))
+    const events = [givenEvent('spans.received', 1, { spans })]
+    const store = newStore()
+    for (const projection of [tracesProjection, logsProjection]) await foldIntoStore(store, projection, [])
+    await foldIntoStore(store, correlationProjection, events)
+    const truncated = async (kind: CorrelationId['kind'], value: string) => {
+      const answer = await correlate(store.reader, acme, { id: { kind, value } })
+      return [answer, answer.traces, answer.logs, answer.rum_events].map((part) => part?.truncated)
+    }
+    expect(await truncated('session_id', 'endless')).to.deep.equal([true, true, true, true])
+    expect(await truncated('trace_id', traceIdOf('t0'))).to.deep.equal([true, false, true, true])
+  })
+})
+
 describeOnEveryStore('correlation: records of a session that is linked to a trace', (newStore) => {
   const named = { mine: 'main', other: 'other', third: 'third', nobody: undefined } as const
   /** By turns, in pairs of one time. */
