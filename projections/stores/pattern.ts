@@ -1,4 +1,14 @@
 import { createLinearMatcher } from '#src/lib/regex/linear-matcher.ts'
+import type { Filter } from '../index-store.ts'
+
+export type PatternFilter = Filter & Readonly<{ kind: 'pattern' }>
+
+/** Every pattern within a filter: each may meet so many tokens only. */
+export function patternsOf(filter: Filter): readonly PatternFilter[] {
+  if (filter.kind === 'pattern') return [filter]
+  if (filter.kind === 'and' || filter.kind === 'or') return filter.of.flatMap(patternsOf)
+  return filter.kind === 'not' ? patternsOf(filter.of) : []
+}
 
 type TokenPattern = Readonly<{ test(token: string): boolean }>
 

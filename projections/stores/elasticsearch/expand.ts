@@ -1,22 +1,15 @@
 import { PermanentError } from '#src/lib/failure.ts'
 import { TooBroadError, type Filter } from '../../index-store.ts'
-import { wholePattern } from '../pattern.ts'
+import { patternsOf, wholePattern, type PatternFilter } from '../pattern.ts'
 import { visible } from '../row.ts'
 import { numberIn, objectIn, objectsIn, textIn } from './answer-parts.ts'
-import type { Expansions, PatternFilter } from './filter.ts'
+import type { Expansions } from './filter.ts'
 import { widerPattern } from './lucene-regex.ts'
 import { tokensField } from './mapping.ts'
 import { dayIn } from './names.ts'
 import { ownTerms } from './own-terms.ts'
 import { patiently } from './patience.ts'
 import type { Target } from './search.ts'
-
-/** Every pattern within a filter. */
-export function patternsOf(filter: Filter): readonly PatternFilter[] {
-  if (filter.kind === 'pattern') return [filter]
-  if (filter.kind === 'and' || filter.kind === 'or') return filter.of.flatMap(patternsOf)
-  return filter.kind === 'not' ? patternsOf(filter.of) : []
-}
 
 /** The query whose rewritten form names the terms that a pattern may meet in a field, one more than it may. */
 export function expansionQuery(pattern: PatternFilter, field: string, expansionsMax: number): object {

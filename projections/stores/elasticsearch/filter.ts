@@ -1,6 +1,7 @@
 import { stringifyJson } from '#src/lib/json.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import type { Filter, Selection } from '../../index-store.ts'
+import type { PatternFilter } from '../pattern.ts'
 import { clampInt64, compareText, keywordTerm, keywordTermPrefix, visible } from '../row.ts'
 import { daysFrom } from './names.ts'
 import { keywordsField, numberField, positionField, timeField, tokensField } from './mapping.ts'
@@ -8,7 +9,6 @@ import { keywordsField, numberField, positionField, timeField, tokensField } fro
 /** A query in Elasticsearch's terms. */
 export type Query = Readonly<Record<string, unknown>>
 
-export type PatternFilter = Filter & Readonly<{ kind: 'pattern' }>
 /** What each pattern of a filter meets: tokens by field (expand.ts). */
 export type Expansions = ReadonlyMap<PatternFilter, ReadonlyMap<string, readonly string[]>>
 

@@ -1,7 +1,7 @@
 import { parseKnownRegex } from '#src/lib/regex/parse-regex.ts'
 import type { RegexNode } from '#src/lib/regex/regex-node.ts'
 import { visible } from '../row.ts'
-import type { PatternFilter } from './filter.ts'
+import type { PatternFilter } from '../pattern.ts'
 
 // Lucene's regular expressions know no Unicode properties, and ours are matched by one matcher everywhere. So the term dictionary
 // is asked for what a wider expression meets (exact within Latin-1, any character beyond), and that is matched by ours.

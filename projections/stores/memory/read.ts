@@ -10,19 +10,13 @@ import {
 } from '../../index-store.ts'
 import type { Entry } from '../../projection.ts'
 import { compareSort } from '../order.ts'
+import { patternsOf } from '../pattern.ts'
 import { createCounter, topValues } from '../counts.ts'
 import { countedValues, floorTo, type Row } from '../row.ts'
 import { match, tokenTest } from './match.ts'
 
 /** An entry with what is indexed of it. */
 export type StoredEntry = Readonly<{ entry: Entry; row: Row }>
-
-/** Every pattern within a filter: each may meet so many tokens only. */
-function patternsOf(filter: Filter): readonly (Filter & { kind: 'pattern' })[] {
-  if (filter.kind === 'pattern') return [filter]
-  if (filter.kind === 'and' || filter.kind === 'or') return filter.of.flatMap(patternsOf)
-  return filter.kind === 'not' ? patternsOf(filter.of) : []
-}
 
 export function refuseTooBroad(filter: Filter, entries: readonly StoredEntry[], expansionsMax: number): void {
   for (const pattern of patternsOf(filter)) {
