@@ -4,22 +4,36 @@ import { isJsonObject } from '#src/lib/json.ts'
 import type { Position } from '#src/events/envelope.ts'
 import type { Hit, SortKey } from '../index-store.ts'
 
-/** Behind a record in the order of arrival; `id` null: behind everything at or below the position. */
-export type ArrivalPlace = Readonly<{ kind: 'arrival'; position: Position; id: string | null }>
+/**
+ * Behind a record in the order of arrival; `id` null: behind everything at or below the position. `shown`: records that come later and
+ * were shown already, since they were found before the index said that it has all up to them.
+ */
+export type ArrivalPlace = Readonly<{
+  kind: 'arrival'
+  position: Position
+  id: string | null
+  shown: readonly string[]
+}>
 /** Where a walk through log records stands. As JSON it is the key within a cursor. */
 export type LogPlace = Readonly<{ kind: 'time'; key: SortKey }> | ArrivalPlace
 
 /** Behind this record in the order of time. */
 export const placeOf = ({ sort }: Hit): Json => ({ t: sort.value.toString(), i: sort.id })
 
-export const tailPlace = (position: Position, id: string | null = null): Json => ({ p: position, i: id })
+/** As many as a cursor has room for: of more than are just being written, some are shown again. */
+const shownMax = 30
+
+export function tailPlace(position: Position, id: string | null, shown: readonly string[]): Json {
+  return { p: position, i: id, ...(shown.length === 0 ? {} : { s: shown.slice(0, shownMax) }) }
+}
 
 /** The place of a key that placeOf or tailPlace made; undefined where there is none. */
 export function readPlace(key: Json | undefined): LogPlace | undefined {
   if (key === undefined || key === null) return undefined
   assert(isJsonObject(key), 'a key of a log page is an object')
-  const { t, p, i } = key as { [name: string]: Json | undefined }
+  const { t, p, i, s = [] } = key as { [name: string]: Json | undefined }
   if (typeof t === 'string' && typeof i === 'string') return { kind: 'time', key: { value: BigInt(t), id: i } }
   assert(typeof p === 'number' && (i === null || typeof i === 'string'), 'a key of a log page names a place')
-  return { kind: 'arrival', position: p, id: i }
+  assert(Array.isArray(s) && s.length <= shownMax, 'a key of a log page names what was shown')
+  return { kind: 'arrival', position: p, id: i, shown: s.map(String) }
 }

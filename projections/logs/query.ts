@@ -69,7 +69,9 @@ export async function searchLogs(reader: IndexReader, workspaceId: WorkspaceId, 
     ...logItem(hit, request.fields),
     highlights: highlight(hit.document.message),
   }))
-  const prev = found.prev ?? tailPlace(progress?.position ?? 0)
+  const position = progress?.position ?? 0
+  const ahead = found.hits.filter((hit) => hit.position > position).map(({ id }) => id)
+  const prev = found.prev ?? tailPlace(position, null, ahead)
   return { logs, next: found.next, prev, progress, ...more }
 }
 
@@ -84,20 +86,11 @@ type Search = Readonly<{
 /** `prev` is there when the page itself followed by arrival. */
 type Found = Readonly<{ hits: readonly Hit<LogDocument>[]; next: Json; prev?: Json }>
 
-/**
- * A page by time, no further than the index has all: what is just being written is shown to who follows from there, and would
- * be shown twice. Seldom has any been found, so that is looked at afterwards.
- */
-async function findByTime(
-  { reader, scope, selection, howFar }: Search,
+/** A page by time. */
+const findByTime = (
+  { reader, scope, selection }: Search,
   page: Pick<IndexQuery, 'direction' | 'limit' | 'after'>,
-): Promise<readonly Hit<LogDocument>[]> {
-  const query = { ...selection, ...page, orderBy: 'timeNs' }
-  const hits = await reader.search<LogDocument>(scope, query)
-  const upTo = (await howFar())?.position ?? 0
-  const isWhole = hits.every(({ position }) => position <= upTo)
-  return isWhole ? hits : reader.search<LogDocument>(scope, { ...query, upTo })
-}
+): Promise<readonly Hit<LogDocument>[]> => reader.search(scope, { ...selection, ...page, orderBy: 'timeNs' })
 
 async function findPage(search: Search, place: (LogPlace & { kind: 'time' }) | undefined): Promise<Found> {
   const { around, order, limit } = search.request
@@ -119,15 +112,28 @@ function cut(hits: readonly Hit<LogDocument>[], limit: number): Found {
  */
 async function findArrived(
   { reader, scope, selection, request, howFar }: Search,
-  { position, id }: ArrivalPlace,
+  { position, id, shown }: ArrivalPlace,
 ): Promise<Found> {
+  const { limit, order } = request
   const upTo = (await howFar())?.position ?? 0
   const since = id === null ? { since: position } : { after: { value: BigInt(position), id } }
-  const walk = { ...selection, ...since, upTo, orderBy: 'position', direction: 'asc', limit: request.limit } as const
-  const hits = await reader.search<LogDocument>(scope, walk)
-  const last = hits.at(-1)
-  const prev = last === undefined ? tailPlace(position, id) : tailPlace(last.position, last.id)
-  return { hits: request.order === 'desc' ? [...hits].reverse() : hits, next: null, prev }
+  const walk = {
+    ...selection,
+    ...since,
+    upTo,
+    orderBy: 'position',
+    direction: 'asc',
+    limit: limit + shown.length,
+  } as const
+  const met = await reader.search<LogDocument>(scope, walk)
+  const fresh = met.filter((hit) => !shown.includes(hit.id))
+  const hits = fresh.slice(0, limit)
+  // Also past what was shown before, unless there was no room for all.
+  const last = fresh.length > limit ? hits.at(-1) : met.at(-1)
+  const passed = last === undefined ? [] : met.slice(0, met.indexOf(last) + 1).map((hit) => hit.id)
+  const ahead = shown.filter((each) => !passed.includes(each))
+  const prev = tailPlace(last?.position ?? position, last?.id ?? id, ahead)
+  return { hits: order === 'desc' ? [...hits].reverse() : hits, next: null, prev }
 }
 
 async function findAround(search: Search, id: string): Promise<Found> {
