@@ -1,7 +1,8 @@
 import type { Refused } from '#src/directory/directory-writer.ts'
 import { fail, ok } from '#src/lib/result.ts'
+import { roleText, wantedRole } from './members.ts'
 import { choosePassword } from './read-password.ts'
-import { optional, required, unknownWorkspace, UsageError, type Outcome, type Verb } from './verb.ts'
+import { required, unknownWorkspace, type Outcome, type Verb } from './verb.ts'
 
 function refused(created: Readonly<{ ok: false; error: Refused }>, workspace: string): Outcome {
   const { error } = created
@@ -21,8 +22,7 @@ export const userCreate: Verb = {
   run: async (context) => {
     const [email = ''] = context.names
     const workspaceName = required(context, 'workspace')
-    const role = optional(context, 'role') ?? 'member'
-    if (role !== 'owner' && role !== 'member') throw new UsageError('--role is owner or member')
+    const role = wantedRole(context) ?? 'member'
     const { password, isGenerated } = await choosePassword(context)
     const directory = await context.directory()
     const workspace = directory.workspaceNamed(workspaceName)
@@ -32,6 +32,6 @@ export const userCreate: Verb = {
     const user = { id: created.value.id, email: created.value.email, workspace: workspace.id, role }
     const shown = isGenerated ? { password } : {}
     const once = isGenerated ? `\nPassword, shown this once: ${password}` : ''
-    return ok({ json: { ...user, ...shown }, text: `${user.email} is a ${role} of ${workspace.name}.${once}` })
+    return ok({ json: { ...user, ...shown }, text: `${user.email} is ${roleText(role)} of ${workspace.name}.${once}` })
   },
 }

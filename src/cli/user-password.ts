@@ -1,5 +1,5 @@
-import type { Refused } from '#src/directory/directory-writer.ts'
-import { fail, ok } from '#src/lib/result.ts'
+import { ok } from '#src/lib/result.ts'
+import { unknownUser } from './members.ts'
 import { choosePassword } from './read-password.ts'
 import type { Verb } from './verb.ts'
 
@@ -13,9 +13,7 @@ export const userPassword: Verb = {
     const [email = ''] = context.names
     const directory = await context.directory()
     const user = directory.userByEmail(email)
-    if (user === undefined) {
-      return fail<Refused>({ code: 'unknown', field: 'email', detail: `There is no user ${JSON.stringify(email)}.` })
-    }
+    if (user === undefined) return unknownUser(email)
     const { password, isGenerated } = await choosePassword(context)
     const changed = await directory.changePassword({ userId: user.id, password })
     if (!changed.ok) return changed

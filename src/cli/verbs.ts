@@ -16,6 +16,7 @@ import { status } from './status.ts'
 import { userAdd } from './user-add.ts'
 import { userCreate } from './user-create.ts'
 import { userPassword } from './user-password.ts'
+import { userRemove } from './user-remove.ts'
 import type { Verb } from './verb.ts'
 import { verify } from './verify.ts'
 import { workspaceCreate } from './workspace-create.ts'
@@ -31,6 +32,7 @@ export const verbs: readonly Verb[] = [
   workspaceErase,
   userCreate,
   userAdd,
+  userRemove,
   userPassword,
   keyCreate,
   keyList,

@@ -142,9 +142,10 @@ function changeMember(
     endSessionsIn(state, held, event.workspaceId)
     return
   }
-  if (workspace.members.has(event.userId)) return
-  workspace.members.set(event.userId, { role: event.role, addedAt: at })
-  held.user = { ...held.user, workspaceIds: [...others, event.workspaceId] }
+  // Who is one already gets the role.
+  const before = workspace.members.get(event.userId)
+  workspace.members.set(event.userId, { role: event.role, addedAt: before?.addedAt ?? at })
+  if (before === undefined) held.user = { ...held.user, workspaceIds: [...others, event.workspaceId] }
 }
 
 function createKey(state: State, event: Fact<'directory.key.created'>, { at }: At): void {

@@ -15,9 +15,9 @@ type Membership = Readonly<{ workspaceId: WorkspaceId; role?: MemberRole; by?: s
 export interface UserCommands {
   /** A person who did not exist, as a member of one workspace. Addresses are unique, in any case. */
   createUser(wanted: Membership & Readonly<{ email: string; password: string }>): Promise<Result<User, Refused>>
-  /** Idempotent. */
+  /** Idempotent; a member gets the role, if one is given. The last owner stays one. */
   addMember(wanted: Membership & Readonly<{ userId: string }>): Promise<Result<User, Refused>>
-  /** The last member stays. Their sessions in the workspace end. */
+  /** The last member stays, and the last owner. Their sessions in the workspace end. */
   removeMember(wanted: Membership & Readonly<{ userId: string }>): Promise<Result<void, Refused>>
   /** Ends all sessions of the person but `keptSession` (the id in its cookie). */
   changePassword(
@@ -42,19 +42,32 @@ export function userCreated(
 }
 
 function createMembershipCommands({ view, write }: DirectoryWriter): Pick<UserCommands, 'addMember' | 'removeMember'> {
+  /** Asked of the view and not of the fold: what older logs and programs have allowed stands. */
+  const isLastOwner = (workspaceId: WorkspaceId, userId: string): boolean => {
+    const owners = view.members(workspaceId).filter(({ role }) => role === 'owner')
+    return owners.length === 1 && owners[0]?.userId === userId
+  }
+  const lastOwner = refuse(
+    'invalid',
+    'user',
+    'This is the last owner of the workspace: make another member an owner first.',
+  )
+
   return {
-    addMember: async ({ workspaceId, userId, role = 'member', by = null }) => {
+    addMember: async ({ workspaceId, userId, role, by = null }) => {
       const user = view.user(userId)
       if (user === undefined) return refuse('unknown', 'user', 'There is no such user.')
       if (view.workspace(workspaceId) === undefined)
         return refuse('unknown', 'workspace', 'There is no such workspace.')
-      if (!view.isMember(workspaceId, userId)) {
-        await write([{ type: 'directory.member.added', workspaceId, userId, role, by }])
-      }
+      const before = view.members(workspaceId).find((member) => member.userId === userId)?.role
+      const after = role ?? before ?? 'member'
+      if (after !== 'owner' && isLastOwner(workspaceId, userId)) return lastOwner
+      if (before !== after) await write([{ type: 'directory.member.added', workspaceId, userId, role: after, by }])
       return ok(view.user(userId) ?? user)
     },
     removeMember: async ({ workspaceId, userId, by = null }) => {
       if (!view.isMember(workspaceId, userId)) return ok(undefined)
+      if (view.members(workspaceId).length > 1 && isLastOwner(workspaceId, userId)) return lastOwner
       await write([{ type: 'directory.member.removed', workspaceId, userId, by }])
       if (!view.isMember(workspaceId, userId)) return ok(undefined)
       return refuse('invalid', 'user', 'The last member of a workspace cannot be removed.')

@@ -76,7 +76,7 @@ describe('workspaces of one person', () => {
   })
 
   it('that they were taken out of are closed to them at once', async () => {
-    await site.directory.createUser({ email: 'bob@acme.example', password, workspaceId })
+    await site.directory.createUser({ email: 'bob@acme.example', password, workspaceId, role: 'owner' })
     await site.directory.removeMember({ workspaceId, userId })
     expect((await browser.get('/app')).status).to.equal(303)
     const answer = await browser.post('/app/sign-in', { email, password })

@@ -11,18 +11,13 @@ describe('command line', () => {
   let installation: Installation
   let run: Installation['run']
   let json: Installation['json']
+  let serverSees: Installation['serverSees']
   beforeEach(async () => {
     installation = await createInstallation()
-    ;({ run, json } = installation)
+    ;({ run, json, serverSees } = installation)
   })
   afterEach(() => installation.close())
 
-  /** What the running server sees once it has followed what was just written: by position, not by time. */
-  async function serverSees<T>(look: (directory: Installation['directory']) => T): Promise<Awaited<T>> {
-    const { directory: written } = (await json('status')) as { directory: { position: number } }
-    expect(await installation.directory.followed(written.position, 5_000)).to.equal(true)
-    return await look(installation.directory)
-  }
   const createAcme = (plan = 'free') =>
     json('workspace', 'create', 'acme', '--plan', plan) as Promise<{ id: Workspace['id'] }>
 
@@ -52,70 +47,6 @@ describe('command line', () => {
       const { out } = await run(['workspace', 'list'])
       expect(out).to.match(/^NAME\s+ID\s+PLAN\s+CREATED\nacme\s+w[0-9a-f]{16}\s+free\s+2\d{3}-/)
     })
-  })
-
-  describe('users', () => {
-    beforeEach(() => createAcme())
-    const canSignIn = (email: string, password: string): Promise<boolean> =>
-      serverSees(async (directory) => (await directory.authenticate(email, password)) !== undefined)
-
-    it('are created with a generated password, shown once', async () => {
-      const user = (await json('user', 'create', 'ann@acme.example', '--workspace', 'acme')) as { password: string }
-      expect(user).to.include({ email: 'ann@acme.example', role: 'member' })
-      expect(user.password).to.match(/^[0-9A-Za-z]{20}$/)
-      expect(await canSignIn('ann@acme.example', user.password)).to.equal(true)
-    })
-
-    it('are created with the password of standard input, which is not shown', async () => {
-      const argv = ['user', 'create', 'ann@acme.example', '--workspace', 'acme', '--role', 'owner']
-      const { code, out } = await run(argv, { input: 'from the pipe\nand more\n' })
-      expect([code, out]).to.deep.equal([0, 'ann@acme.example is a owner of acme.\n'])
-      expect(await canSignIn('ann@acme.example', 'from the pipe')).to.equal(true)
-    })
-
-    it('are created when standard input is a pipe that nobody writes to', async () => {
-      const { code, out } = await run(['user', 'create', 'ann@acme.example', '--workspace', 'acme'], { input: null })
-      expect(code).to.equal(0)
-      expect(out).to.match(/shown this once: [0-9A-Za-z]{20}\n$/)
-    })
-
-    it('are not created with a short or missing password, a bad address, in no workspace, or twice', async () => {
-      const argv = ['user', 'create', 'ann@acme.example', '--workspace', 'acme']
-      expect((await run(argv, { input: 'short' })).code).to.equal(1)
-      expect((await run([...argv, '--password-stdin'])).code).to.equal(2)
-      expect((await run(['user', 'create', 'nobody', '--workspace', 'acme'])).code).to.equal(1)
-      expect((await run(['user', 'create', 'ann@acme.example', '--workspace', 'other'])).err).to.include(
-        'no workspace "other"',
-      )
-      expect((await run([...argv, '--role', 'god'])).code).to.equal(2)
-      expect((await run(argv)).code).to.equal(0)
-      expect((await run(argv)).err).to.include('user add')
-      expect(await serverSees((directory) => directory.userByEmail('ann@acme.example')?.workspaceIds.length)).to.equal(
-        1,
-      )
-    })
-
-    it('are added to further workspaces', async () => {
-      await json('user', 'create', 'ann@acme.example', '--workspace', 'acme')
-      const { id } = (await json('workspace', 'create', 'second')) as { id: string }
-      expect((await json('user', 'add', 'ann@acme.example', '--workspace', 'second'))['workspaces']).to.include(id)
-      expect((await run(['user', 'add', 'bob@acme.example', '--workspace', 'second'])).code).to.equal(1)
-    })
-
-    it('are its owner as the first, a member after that unless it is said otherwise', async () => {
-      const emails = ['ann@acme.example', 'bob@acme.example', 'eve@acme.example']
-      for (const email of emails) await json('user', 'create', email, '--workspace', 'acme')
-      await json('workspace', 'create', 'second')
-      const add = async (email: string, ...role: readonly string[]) =>
-        (await json('user', 'add', email, '--workspace', 'second', ...role))['role']
-      expect(await add(emails[0]!)).to.equal('owner')
-      expect(await add(emails[1]!)).to.equal('member')
-      expect(await add(emails[2]!, '--role', 'owner')).to.equal('owner')
-      await json('user', 'create', 'dan@acme.example', '--workspace', 'acme')
-      expect((await run(['user', 'add', 'dan@acme.example', '--workspace', 'second', '--role', 'god'])).code).to.equal(
-        2,
-      )
-    })
 
     it('of one name, an erased workspace and one made since, are told apart by their ids', async () => {
       const make = async () => (await json('workspace', 'create', 'shop'))['id'] as string
@@ -129,15 +60,6 @@ describe('command line', () => {
       expect(refused.err).to.include(first).and.to.include(second)
       expect(await serverSees((directory) => directory.workspaceNamed(second)?.name)).to.equal('shop')
       expect((await erase(second)).code).to.equal(0)
-    })
-
-    it('get a new password', async () => {
-      await json('user', 'create', 'ann@acme.example', '--workspace', 'acme')
-      const { password } = (await json('user', 'password', 'ann@acme.example')) as { password: string }
-      expect(await canSignIn('ann@acme.example', password)).to.equal(true)
-      await run(['user', 'password', 'ann@acme.example'], { input: 'chosen by hand' })
-      expect(await canSignIn('ann@acme.example', password)).to.equal(false)
-      expect(await canSignIn('ann@acme.example', 'chosen by hand')).to.equal(true)
     })
   })
 

@@ -63,6 +63,8 @@ export type Installation = Readonly<{
   directory: Directory
   run: (argv: readonly string[], given?: Readonly<{ input?: string | null; services?: CliServices }>) => Promise<Ran>
   json: (...argv: readonly string[]) => Promise<Record<string, unknown>>
+  /** What the running server sees once it has followed what was just written: by position, not by time. */
+  serverSees: <T>(look: (directory: Directory) => T) => Promise<Awaited<T>>
   close: () => Promise<void>
 }>
 
@@ -98,15 +100,22 @@ export async function createInstallation(): Promise<Installation> {
     },
   })
   const run: Installation['run'] = (argv, given) => runIn(dataFolder, argv, given)
+  const json: Installation['json'] = async (...argv) => {
+    const { code, out, err } = await run([...argv, '--json'])
+    if (code !== 0) throw new Error(err)
+    return JSON.parse(out) as Record<string, unknown>
+  }
+  async function serverSees<T>(look: (directory: Directory) => T): Promise<Awaited<T>> {
+    const { directory: written } = (await json('status')) as { directory: { position: number } }
+    if (!(await directory.followed(written.position, 5_000))) throw new Error('the server does not follow')
+    return await look(directory)
+  }
   return {
     dataFolder,
     directory,
     run,
-    json: async (...argv) => {
-      const { code, out, err } = await run([...argv, '--json'])
-      if (code !== 0) throw new Error(err)
-      return JSON.parse(out) as Record<string, unknown>
-    },
+    json,
+    serverSees,
     close: async () => {
       await directory.close()
       await stream.close()

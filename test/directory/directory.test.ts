@@ -131,6 +131,19 @@ describe('directory', () => {
       expect(directory.members(second.id)).to.have.length(1)
     })
 
+    it('get the role that was said last, and keep their place and their sessions', async () => {
+      const ann = await user()
+      await user('bob@acme.example')
+      await started('a'.repeat(32), ann.id)
+      const joined = directory.members(workspace.id)[0]?.addedAt
+      one.clock.advance(1_000)
+      valueOf(await directory.addMember({ workspaceId: workspace.id, userId: ann.id, role: 'owner' }))
+      valueOf(await directory.addMember({ workspaceId: workspace.id, userId: ann.id }))
+      expect(directory.members(workspace.id)[0]).to.deep.include({ userId: ann.id, role: 'owner', addedAt: joined })
+      expect(directory.user(ann.id)?.workspaceIds).to.deep.equal([workspace.id])
+      expect(directory.session('a'.repeat(32))).to.not.equal(undefined)
+    })
+
     it('who leave a workspace lose their sessions in it; the last one stays', async () => {
       const ann = await user()
       expect((await directory.removeMember({ workspaceId: workspace.id, userId: ann.id })).ok).to.equal(false)
