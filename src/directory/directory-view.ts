@@ -3,7 +3,7 @@ import { decodeDirectoryEvent, type DirectoryEvent } from '#src/events/directory
 import { beforeAll, type Position, type RecordedEvent } from '#src/events/envelope.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import type { Clock } from '#src/lib/clock.ts'
-import { auditedWorkspaces, createAuditTrail, type AuditLookups, type AuditTrail } from './audit-trail.ts'
+import { auditedWorkspaces, auditKindOf, createAuditTrail, type AuditLookups, type AuditTrail } from './audit-trail.ts'
 import type { DirectoryView, Key, Member, MemberRole, Session, User, Workspace } from './directory.ts'
 import { hashKey, isWellFormedKey, keyKindOf } from './keys.ts'
 import { createPepperCheck } from './pepper.ts'
@@ -313,7 +313,9 @@ export function createDirectoryView({ plans, pepper, clock, limits }: Options): 
       const at = { at: recorded.receivedAt, position: recorded.position }
       const event = decodeDirectoryEvent(recorded)
       checkPepper(event)
-      for (const workspaceId of auditedWorkspaces(event, lookups)) trail.note(workspaceId, at.position)
+      for (const workspaceId of auditedWorkspaces(event, lookups)) {
+        trail.note(workspaceId, at.position, auditKindOf(event))
+      }
       fold(state, event, at, { plans, limits })
       state.position = recorded.position
     },

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { auditedWorkspaces, createAuditTrail } from '#src/directory/audit-trail.ts'
+import { auditedWorkspaces, auditKindOf, createAuditTrail } from '#src/directory/audit-trail.ts'
 import type { DirectoryEvent } from '#src/events/directory.ts'
 import { workspaceIdOf } from '#src/events/workspace-id.ts'
 
@@ -9,8 +9,8 @@ const other = workspaceIdOf('other')
 describe('audit trail', () => {
   it('gives the positions of one workspace before a place, the newest first', () => {
     const trail = createAuditTrail()
-    for (const position of [1, 4, 6, 9]) trail.note(acme, position)
-    trail.note(other, 5)
+    for (const position of [1, 4, 6, 9]) trail.note(acme, position, position === 6 ? 'refused' : 'deed')
+    trail.note(other, 5, 'deed')
     expect(trail.before(acme, Infinity, 10)).to.deep.equal([9, 6, 4, 1])
     expect(trail.before(acme, 9, 2)).to.deep.equal([6, 4])
     expect(trail.before(acme, 1, 2)).to.deep.equal([])
@@ -19,10 +19,20 @@ describe('audit trail', () => {
 
   it('keeps the last ten thousand, and not many more', () => {
     const trail = createAuditTrail()
-    for (let position = 1; position <= 50_000; position++) trail.note(acme, position)
+    for (let position = 1; position <= 50_000; position++) trail.note(acme, position, 'deed')
     const kept = trail.before(acme, Infinity, 50_000)
     expect(kept.length).to.be.within(10_000, 11_000)
     expect(kept[0]).to.equal(50_000)
+  })
+
+  it('keeps the deeds however much is refused', () => {
+    const trail = createAuditTrail()
+    trail.note(acme, 1, auditKindOf({ type: 'directory.key.created' }))
+    const refused = auditKindOf({ type: 'directory.signIn.failed' })
+    for (let position = 2; position <= 50_000; position++) trail.note(acme, position, refused)
+    const kept = trail.before(acme, Infinity, 50_000)
+    expect(kept.length).to.be.within(10_001, 11_001)
+    expect([kept[0], kept.at(-1)]).to.deep.equal([50_000, 1])
   })
 
   it('knows whose a deed is that names no workspace', () => {
