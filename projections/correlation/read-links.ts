@@ -1,5 +1,5 @@
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
-import type { Filter, Hit, IndexReader } from '../index-store.ts'
+import type { Filter, IndexReader } from '../index-store.ts'
 import { isOneOf, scopeOf, type Anchor, type Join } from './anchor.ts'
 import type { LinkDocument } from './link-document.ts'
 
@@ -19,24 +19,17 @@ export type OtherTraces = readonly string[] | undefined
 
 /** A page that polls makes a trace every few seconds, for as long as it is open. */
 const linksMax = 10_000
-const pageMax = 1_000
 
-/** The newest links, page by page. */
+/** The newest links, and whether there are more. */
 async function searchLinks(
   reader: IndexReader,
   workspaceId: WorkspaceId,
   filter: Filter,
 ): Promise<Readonly<{ links: readonly LinkDocument[]; more: boolean }>> {
-  const scope = scopeOf(workspaceId, 'correlation', 'links')
-  const query = { filter, orderBy: 'timeNs', direction: 'desc', limit: pageMax } as const
-  const found: Hit<LinkDocument>[] = []
-  for (let isEnd = filter.kind === 'none'; !isEnd && found.length <= linksMax;) {
-    const last = found.at(-1)
-    const hits = await reader.search<LinkDocument>(scope, last === undefined ? query : { ...query, after: last.sort })
-    found.push(...hits)
-    isEnd = hits.length < pageMax
-  }
-  return { links: found.slice(0, linksMax).map(({ document }) => document), more: found.length > linksMax }
+  if (filter.kind === 'none') return { links: [], more: false }
+  const query = { filter, orderBy: 'timeNs', direction: 'desc', limit: linksMax + 1 } as const
+  const hits = await reader.search<LinkDocument>(scopeOf(workspaceId, 'correlation', 'links'), query)
+  return { links: hits.slice(0, linksMax).map(({ document }) => document), more: hits.length > linksMax }
 }
 
 const joinOf = ({ sessionId, traceId, by }: LinkDocument, from: 'session' | 'trace'): Join => {
