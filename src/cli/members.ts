@@ -1,11 +1,8 @@
 import type { Directory } from '#src/directory/create-directory.ts'
 import type { MemberRole, User, Workspace } from '#src/directory/directory.ts'
 import type { Refused } from '#src/directory/directory-writer.ts'
-import { fail, ok, type Result } from '#src/lib/result.ts'
-import { optional, required, unknownWorkspace, UsageError, type VerbContext } from './verb.ts'
-
-export const unknownUser = (email: string) =>
-  fail<Refused>({ code: 'unknown', field: 'email', detail: `There is no user ${JSON.stringify(email)}.` })
+import { ok, type Result } from '#src/lib/result.ts'
+import { optional, required, unknownUser, unknownWorkspace, UsageError, type VerbContext } from './verb.ts'
 
 export const roleText = (role: MemberRole): string => (role === 'owner' ? 'an owner' : 'a member')
 

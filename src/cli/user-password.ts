@@ -1,7 +1,6 @@
 import { ok } from '#src/lib/result.ts'
-import { unknownUser } from './members.ts'
 import { choosePassword } from './read-password.ts'
-import type { Verb } from './verb.ts'
+import { unknownUser, type Verb } from './verb.ts'
 
 export const userPassword: Verb = {
   name: 'user password',

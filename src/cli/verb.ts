@@ -130,6 +130,9 @@ export const isoTime = (ms: number | null): string | null => (ms === null ? null
 export const unknownWorkspace = (name: string) =>
   fail<Refused>({ code: 'unknown', field: 'workspace', detail: `There is no workspace ${JSON.stringify(name)}.` })
 
+export const unknownUser = (email: string) =>
+  fail<Refused>({ code: 'unknown', field: 'email', detail: `There is no user ${JSON.stringify(email)}.` })
+
 export const unknownKey = (id: string) =>
   fail<Refused>({
     code: 'unknown',

@@ -5,18 +5,10 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import { verbs } from '#src/cli/verbs.ts'
 import type { Workspace } from '#src/directory/directory.ts'
-import { createInstallation, createServices, type Installation } from './harness.ts'
+import { createServices, useInstallation } from './harness.ts'
 
 describe('command line', () => {
-  let installation: Installation
-  let run: Installation['run']
-  let json: Installation['json']
-  let serverSees: Installation['serverSees']
-  beforeEach(async () => {
-    installation = await createInstallation()
-    ;({ run, json, serverSees } = installation)
-  })
-  afterEach(() => installation.close())
+  const { dataFolder, run, json, serverSees } = useInstallation()
 
   const createAcme = (plan = 'free') =>
     json('workspace', 'create', 'acme', '--plan', plan) as Promise<{ id: Workspace['id'] }>
@@ -231,7 +223,7 @@ describe('command line', () => {
         keys: { publishable: 'pk', logs: 'lt', tracing: 'tt', api: 'wk' },
       }
       expect((await run(['env'])).code).to.equal(1)
-      writeFileSync(join(installation.dataFolder, 'first-run.json'), JSON.stringify(firstRun))
+      writeFileSync(join(dataFolder(), 'first-run.json'), JSON.stringify(firstRun))
       const { out } = await run(['env'])
       expect(out.split('\n')).to.include("export TRACES_TOKEN='tt'")
       const shell = spawn('sh', ['-c', `${out}\nprintf '%s|%s' "$OWNER_PASSWORD" "$BASE_URL"`])
@@ -278,7 +270,7 @@ describe('command line', () => {
     })
 
     it('of the folder make no new one', async () => {
-      const nowhere = join(installation.dataFolder, 'nowhere')
+      const nowhere = join(dataFolder(), 'nowhere')
       const { status, stderr } = runMain(['workspace', 'list', '--data', nowhere])
       expect(status).to.equal(1)
       expect(stderr).to.match(/^throughline: open the data folder .*nothing is in it \(.*--data\)\n$/)
@@ -286,7 +278,7 @@ describe('command line', () => {
     })
 
     it('of the folder are failures of every verb that looks into it', () => {
-      const empty = join(installation.dataFolder, 'empty')
+      const empty = join(dataFolder(), 'empty')
       mkdirSync(empty)
       const looks = ['verify all', 'rebuild logs', 'rollback logs', 'builds', 'status', 'dead-letters list', 'replay']
       for (const verb of looks) {
@@ -335,10 +327,9 @@ describe('command line', () => {
   })
 
   it('works as a process of its own, beside a running one, and ends although its input stays open', async () => {
-    const { dataFolder } = installation
     await createAcme()
     const argv = ['test/cli/program.ts', 'user', 'create', 'ann@acme.example', '--workspace', 'acme', '--json']
-    const child = spawn(process.execPath, [...argv, '--data', dataFolder], { stdio: ['pipe', 'pipe', 'inherit'] })
+    const child = spawn(process.execPath, [...argv, '--data', dataFolder()], { stdio: ['pipe', 'pipe', 'inherit'] })
     let printed = ''
     child.stdout.on('data', (chunk) => (printed += String(chunk)))
     const [code] = (await once(child, 'close')) as [number]

@@ -83,7 +83,7 @@ export async function runIn(
   return { code, ...written }
 }
 
-export async function createInstallation(): Promise<Installation> {
+async function createInstallation(): Promise<Installation> {
   const dataFolder = mkdtempSync(join(tmpdir(), 'throughline-cli-'))
   const { pepper } = loadSecrets({ dataFolder, random: randomBytes })
   const stream = await openDirectoryStream(dataFolder)
@@ -122,4 +122,17 @@ export async function createInstallation(): Promise<Installation> {
       rmSync(dataFolder, { recursive: true, force: true })
     },
   }
+}
+
+/** An installation of its own for each test of a suite. */
+export function useInstallation() {
+  let installation: Installation
+  beforeEach(async () => {
+    installation = await createInstallation()
+  })
+  afterEach(() => installation.close())
+  const run: Installation['run'] = (...given) => installation.run(...given)
+  const json: Installation['json'] = (...argv) => installation.json(...argv)
+  const serverSees: Installation['serverSees'] = (look) => installation.serverSees(look)
+  return { dataFolder: () => installation.dataFolder, run, json, serverSees }
 }

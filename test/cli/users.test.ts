@@ -1,17 +1,9 @@
 import { expect } from 'chai'
-import { createInstallation, type Installation } from './harness.ts'
+import { useInstallation } from './harness.ts'
 
 describe('users of the command line', () => {
-  let installation: Installation
-  let run: Installation['run']
-  let json: Installation['json']
-  let serverSees: Installation['serverSees']
-  beforeEach(async () => {
-    installation = await createInstallation()
-    ;({ run, json, serverSees } = installation)
-    await json('workspace', 'create', 'acme')
-  })
-  afterEach(() => installation.close())
+  const { run, json, serverSees } = useInstallation()
+  beforeEach(() => json('workspace', 'create', 'acme'))
 
   const canSignIn = (email: string, password: string): Promise<boolean> =>
     serverSees(async (directory) => (await directory.authenticate(email, password)) !== undefined)
