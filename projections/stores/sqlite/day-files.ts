@@ -1,9 +1,10 @@
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
+import type { Position } from '#src/events/envelope.ts'
 import { assert } from '#src/lib/assert.ts'
 import type { IndexName, Scope } from '../../index-store.ts'
 import { openDatabase, type Database } from './database.ts'
-import { dayCollection, type DayCollection } from './day-query.ts'
+import { readCollections, type DayCollection } from './day-query.ts'
 import { createFolderNames } from './folder-names.ts'
 import {
   buildFolder,
@@ -15,12 +16,17 @@ import {
   workspaceFolder,
   type Tables,
 } from './layout.ts'
-import { readLiveRevision } from './live.ts'
+import { readLiveBuilds, type LiveRevision } from './live.ts'
 import { openMetaToRead, readMeta } from './meta.ts'
 import { createOpenFiles } from './open-files.ts'
 
-/** A build as readers see it. */
-export type LiveBuild = Readonly<{ index: IndexName; meta: Database; collections: ReadonlyMap<string, Tables> }>
+/** A build as readers see it. `after`: where its fold began. */
+export type LiveBuild = Readonly<{
+  index: IndexName
+  meta: Database
+  after: Position
+  collections: ReadonlyMap<string, Tables>
+}>
 
 /** The files of one folder, opened for reading as they are asked for. */
 export type DayFiles = Readonly<{
@@ -60,32 +66,36 @@ const isMissing = (path: string): boolean => statSync(path, { throwIfNoEntry: fa
 
 function openBuild(folder: string, index: IndexName): LiveBuild | undefined {
   const meta = openMetaToRead(folder, index)
-  const shapes = meta && readMeta(meta)?.shapes
-  if (meta === undefined || shapes === undefined) {
+  const said = meta && readMeta(meta)
+  if (meta === undefined || said === undefined) {
     meta?.close()
     return undefined
   }
-  const collections = new Map(Object.values(shapes).map((shape) => [shape.name, tablesOf(shape)]))
-  return { index, meta, collections }
+  const collections = new Map(Object.values(said.shapes).map((shape) => [shape.name, tablesOf(shape)]))
+  return { index, meta, after: said.after, collections }
 }
 
 /** `onChange`: a projection's readers have moved away from this build, which may go or be made anew. */
 function createLive(folder: string, onChange: (index: IndexName) => void) {
   let live: Database | undefined
   const builds = new Map<string, LiveBuild & Readonly<{ revision: bigint }>>()
+  const find = (projection: string, now: LiveRevision | undefined): LiveBuild | undefined => {
+    if (now === undefined) return undefined
+    const known = builds.get(projection)
+    if (known?.index === now.index && known.revision === now.revision) return known
+    known?.meta.close()
+    builds.delete(projection)
+    if (known !== undefined) onChange(known.index)
+    const build = openBuild(folder, now.index)
+    if (build !== undefined) builds.set(projection, { ...build, revision: now.revision })
+    return build
+  }
   return {
-    find(projection: string): LiveBuild | undefined {
+    /** The build of each projection as it is now, found when first asked for. */
+    look(): (projection: string) => LiveBuild | undefined {
       live ??= openIfThere(livePath(folder))
-      const now = live && readLiveRevision(live, projection)
-      if (now === undefined) return undefined
-      const known = builds.get(projection)
-      if (known?.index === now.index && known.revision === now.revision) return known
-      known?.meta.close()
-      builds.delete(projection)
-      if (known !== undefined) onChange(known.index)
-      const build = openBuild(folder, now.index)
-      if (build !== undefined) builds.set(projection, { ...build, revision: now.revision })
-      return build
+      const now = live === undefined ? new Map<string, LiveRevision>() : readLiveBuilds(live)
+      return once((projection) => find(projection, now.get(projection)))
     },
     close(): void {
       for (const { meta } of builds.values()) meta.close()
@@ -94,11 +104,11 @@ function createLive(folder: string, onChange: (index: IndexName) => void) {
   }
 }
 
-/** What is known of the files while a task lasts; `open` begins to read a file. */
+/** What is known of the files while a task lasts; `open` begins to read a file, and says what it holds. */
 type Reading = Readonly<{
   live(projection: string): LiveBuild | undefined
   namesIn(folder: string): readonly string[]
-  open(path: string): Database | undefined
+  open(path: string): ReturnType<typeof readCollections> | undefined
 }>
 
 function openDays(reading: Reading, folder: string, scope: Scope, build: LiveBuild): DayCollection[] {
@@ -112,8 +122,8 @@ function openDays(reading: Reading, folder: string, scope: Scope, build: LiveBui
     .sort()
     .reverse()
     .flatMap((day) => {
-      const database = reading.open(join(path, fileOfDay(day)))
-      return database === undefined ? [] : (dayCollection(database, tables) ?? [])
+      const held = reading.open(join(path, fileOfDay(day)))?.get(tables.shape.name)
+      return held === undefined ? [] : { ...held, tables }
     })
 }
 
@@ -177,9 +187,12 @@ export function createDayFiles(folder: string, openMax: number): DayFiles {
   let hasRead = false
   let isHeld = false
   const begin = (): Reading => ({
-    live: once((projection) => live.find(projection)),
+    live: live.look(),
     namesIn: once(namesIn),
-    open: once((path) => connections.read(path)),
+    open: once((path) => {
+      const database = connections.read(path)
+      return database && readCollections(database)
+    }),
   })
   const end = (): void => {
     reading = undefined
@@ -189,7 +202,7 @@ export function createDayFiles(folder: string, openMax: number): DayFiles {
   return {
     liveNow(projection) {
       if (hasRead) end()
-      if (!isHeld) return live.find(projection)
+      if (!isHeld) return live.look()(projection)
       reading ??= begin()
       return reading.live(projection)
     },

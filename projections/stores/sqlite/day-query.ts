@@ -16,12 +16,15 @@ export type DayCollection = Readonly<{
   spilled: boolean
 }>
 
-/** Undefined when the file holds nothing of the collection. */
-export function dayCollection(database: Database, tables: Tables): DayCollection | undefined {
-  const times = database.get('SELECT earliest, latest, spilled FROM collections WHERE name = ?', tables.shape.name)
-  const { earliest, latest } = times ?? {}
-  if (typeof earliest !== 'bigint' || typeof latest !== 'bigint') return undefined
-  return { database, tables, earliest, latest, spilled: times?.['spilled'] === 1n }
+/** What a file holds of each collection that it holds anything of. */
+export function readCollections(database: Database): ReadonlyMap<string, Omit<DayCollection, 'tables'>> {
+  const rows = database.all('SELECT name, earliest, latest, spilled FROM collections')
+  return new Map(
+    rows.flatMap(({ name, earliest, latest, spilled }) => {
+      if (typeof earliest !== 'bigint' || typeof latest !== 'bigint') return []
+      return [[String(name), { database, earliest, latest, spilled: spilled === 1n }]]
+    }),
+  )
 }
 
 /** From a time inclusive, to a time exclusive; undefined: open. */
@@ -32,6 +35,8 @@ export type Selected = Omit<Selection, 'fromNs' | 'toNs'> & TimeRange
 
 export const mayHold = ({ earliest, latest }: DayCollection, { fromNs, toNs }: TimeRange): boolean =>
   (fromNs === undefined || latest >= fromNs) && (toNs === undefined || earliest < toNs)
+
+export const minuteNs = 60_000_000_000n
 
 const isWholeMs = (timeNs: bigint): boolean => floorTo(timeNs, 1_000_000n) === timeNs && !isOutermost(msOf(timeNs))
 
@@ -231,17 +236,20 @@ export function isCountedByMinute({ tables }: DayCollection, { filter, upTo, sin
 
 const isOnlyKeyword = (filter: Filter, field: string): boolean => filter.kind === 'keyword' && filter.field === field
 
-/** Counts per minute between two minutes, from inclusive, to exclusive; undefined: open. */
+/** Counts per minute by steps of so many, between two minutes, from inclusive, to exclusive; undefined: open. */
 export function countedMinutes(
   { database, tables }: DayCollection,
   from: bigint | undefined,
   to: bigint | undefined,
-): readonly Readonly<{ minute: bigint; value: unknown; count: number }>[] {
-  const sql = `SELECT minute, value, count FROM ${tables.minutes} WHERE minute >= ? AND minute <= ? AND count > 0`
+  step: bigint,
+): readonly Count[] {
+  const start = `(minute / ${step} - (minute % ${step} < 0)) * ${step}`
+  const sql = `SELECT ${start} AS start, value, sum(count) AS n FROM ${tables.minutes}
+    WHERE minute >= ? AND minute <= ? AND count > 0 GROUP BY 1, 2`
   const last = to === undefined ? clampInt64(1n << 64n) : to - 1n
-  return database.all(sql, from ?? clampInt64(-(1n << 64n)), last).map(({ minute, value, count }) => ({
-    minute: minute as bigint,
+  return database.all(sql, from ?? clampInt64(-(1n << 64n)), last).map(({ start, value, n }) => ({
+    startNs: (start as bigint) * minuteNs,
     value: value === '' ? null : value,
-    count: Number(count),
+    count: Number(n),
   }))
 }

@@ -1,11 +1,16 @@
 import type { Selection } from '../../index-store.ts'
 import type { Counter } from '../counts.ts'
 import { floorTo, keywordTerm } from '../row.ts'
-import { countByTime, countedMinutes, isCountedByMinute, type DayCollection, type TimeRange } from './day-query.ts'
+import {
+  countByTime,
+  countedMinutes,
+  isCountedByMinute,
+  minuteNs,
+  type DayCollection,
+  type TimeRange,
+} from './day-query.ts'
 import type { ExpansionLimits } from './expand.ts'
 import { parseKeywords } from './layout.ts'
-
-const minuteNs = 60_000_000_000n
 
 /** Counts a file's rows by time and keyword: whole minutes from what is kept of them, the rest row by row. */
 export function countDay(
@@ -27,9 +32,9 @@ export function countDay(
   if (minutes === undefined) return byRows({ fromNs, toNs })
   const { from, to } = minutes
   const isWanted = keywordTest(selection, by)
-  for (const { minute, value, count } of countedMinutes(day, from, to)) {
+  for (const { startNs, value, count } of countedMinutes(day, from, to, stepNs / minuteNs)) {
     const values = parseKeywords(value)
-    if (isWanted(values)) counter.add(floorTo(minute * minuteNs, stepNs), values, count)
+    if (isWanted(values)) counter.add(startNs, values, count)
   }
   if (from !== undefined && fromNs !== from * minuteNs) byRows({ fromNs, toNs: from * minuteNs })
   if (to !== undefined && toNs !== to * minuteNs) byRows({ fromNs: to * minuteNs, toNs })

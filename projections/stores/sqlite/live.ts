@@ -21,18 +21,21 @@ export function openLive(folder: string): Database {
 /** What stands for no build: a rebuild may come before the first build that readers use. */
 const none = ''
 
-export function readLive(database: Database, projection: string): IndexName | undefined {
-  return readLiveRevision(database, projection)?.index
-}
+export const readLive = (database: Database, projection: string): IndexName | undefined =>
+  readLiveBuilds(database).get(projection)?.index
 
-/** The live build and the revision of the roster that says so: a build of the same name may be another after a change. */
-export function readLiveRevision(
-  database: Database,
-  projection: string,
-): Readonly<{ index: IndexName; revision: bigint }> | undefined {
-  const row = database.get('SELECT build, revision FROM live WHERE projection = ?', projection)
-  if (row === undefined || row['build'] === none) return undefined
-  return { index: String(row['build']), revision: row['revision'] as bigint }
+/** A build and the revision of the roster that says so: a build of the same name may be another after a change. */
+export type LiveRevision = Readonly<{ index: IndexName; revision: bigint }>
+
+/** The live builds, by projection, of one moment. */
+export function readLiveBuilds(database: Database): ReadonlyMap<string, LiveRevision> {
+  const rows = database.all('SELECT projection, build, revision FROM live WHERE build <> ?', none)
+  return new Map(
+    rows.map(({ projection, build, revision }) => [
+      String(projection),
+      { index: String(build), revision: revision as bigint },
+    ]),
+  )
 }
 
 export function writeLive(database: Database, projection: string, index: IndexName): void {

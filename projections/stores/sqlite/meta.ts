@@ -43,7 +43,7 @@ const hasTable = (database: Database, name: string): boolean =>
   database.get(`SELECT 1 AS found FROM sqlite_schema WHERE type = 'table' AND name = ?`, name) !== undefined
 
 /** Where the fold of a build began. */
-export function readAfter(database: Database): Position {
+function readAfter(database: Database): Position {
   if (!hasTable(database, 'origin')) return 0
   return Number(database.get('SELECT after FROM origin')?.['after'] ?? 0n)
 }

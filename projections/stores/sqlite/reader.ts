@@ -18,7 +18,7 @@ import type { ExpansionLimits } from './expand.ts'
 import { countDay } from './histogram.ts'
 import { parseKeywords } from './layout.ts'
 import { inTimeOrder, mergeRows, type Placed, type Source } from './merge.ts'
-import { readAfter, readProgress } from './meta.ts'
+import { readProgress } from './meta.ts'
 import { withDocuments, type TextHit, type TextReader } from './text-reader.ts'
 
 export type SqliteReaderOptions = Readonly<{
@@ -145,7 +145,7 @@ export function createSqliteTextReader(options: SqliteReaderOptions): SqliteText
     together: (task) => files.together(task),
     async progress(projection) {
       const build = files.liveNow(projection)
-      return build && { index: build.index, after: readAfter(build.meta), ...readProgress(build.meta) }
+      return build && { index: build.index, after: build.after, ...readProgress(build.meta) }
     },
     get: async (scope, ids) => files.withDays(scope, (days) => findAll(days, ids)),
     search: async (scope, query) => files.withDays(scope, (days) => search(days, query, expansion)),
