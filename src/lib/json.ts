@@ -7,10 +7,20 @@ type Reviver = (this: unknown, key: string, value: unknown, context: Context) =>
 const parseWithSource = JSON.parse as (text: string, reviver?: Reviver) => unknown
 const { rawJSON } = JSON as unknown as { rawJSON: (text: string) => unknown }
 
-/** A number literal with 16 or more digits before the point, or a huge exponent: only then is the slow, exact way needed. */
-const longInteger = /(?:^|[:[,\s])-?(?:\d{16}|\d+(?:\.\d+)?[eE]\+?\d{3})/
+/**
+ * Number literals for which the slow, exact way is needed: with 16 or more digits, or a huge exponent. Each by itself, and where text
+ * begins apart: a search for what begins with one of a few characters skips, as one for alternatives does not.
+ */
+const longInteger = /[:[,\s]-?\d{16}/
+const firstLongInteger = /^-?\d{16}/
+const hugeExponent = /(?<=(?:^|[:[,\s])-?\d+(?:\.\d+)?)[eE]\+?\d{3}/
 /** The same for somebody who also asks for the digits of long fractions. */
-const longNumber = /(?:^|[:[,\s])-?(?:\d[\d.]{14}|\d+(?:\.\d+)?[eE]\+?\d{3})/
+const longNumber = /(?:^|[:[,\s])-?\d[\d.]{14}/
+
+function isExact(text: string, withFractions: boolean): boolean {
+  const isLong = withFractions ? longNumber.test(text) : longInteger.test(text) || firstLongInteger.test(text)
+  return !isLong && !hugeExponent.test(text)
+}
 
 /**
  * Parses JSON text; integers that a double cannot hold come back as bigint, and a literal beyond the range of a double
@@ -18,8 +28,7 @@ const longNumber = /(?:^|[:[,\s])-?(?:\d[\d.]{14}|\d+(?:\.\d+)?[eE]\+?\d{3})/
  * the object or array that holds it. Throws SyntaxError like JSON.parse. Source: ECMA-404, ECMA-262 `context.source`.
  */
 export function parseJson(text: string, onFraction?: (holder: object, key: string, source: string) => void): Json {
-  const long = onFraction === undefined ? longInteger : longNumber
-  if (!long.test(text)) return JSON.parse(text) as Json
+  if (isExact(text, onFraction !== undefined)) return JSON.parse(text) as Json
   return parseWithSource(text, function (this: unknown, key, value, context) {
     if (typeof value !== 'number' || Number.isSafeInteger(value)) return value
     const source = context.source ?? ''
