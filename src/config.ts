@@ -197,6 +197,7 @@ export type Config = Readonly<{
   trustedProxies: number
   tls: Readonly<{ certFile: string; keyFile: string }> | undefined
   sessionKeys: readonly string[] | undefined
+  pepper: string | undefined
   /** undefined: the embedded form. */
   cluster: ClusterConfig | undefined
 }>
@@ -318,6 +319,7 @@ export function readConfig(environment: NodeJS.ProcessEnv, argv: readonly string
     trustedProxies: data.TRUSTED_PROXIES,
     tls: tlsOf(data),
     sessionKeys: data.SESSION_KEYS?.split(','),
+    pepper: data.KEY_PEPPER,
     cluster,
   }
 }

@@ -36,7 +36,7 @@ const embeddedServices: CliServices = {
   ...common,
   openDirectory: async (dataFolder) => {
     const { directoryFile } = filesOf(dataFolder)
-    const { pepper } = loadSecrets({ dataFolder, random: randomBytes })
+    const { pepper } = loadSecrets({ dataFolder, random: randomBytes, pepper: process.env['KEY_PEPPER'] })
     const options = { file: directoryFile, partition: 'directory', thread: false, limits: limitsBeside }
     return { stream: await createSqliteStream(options), pepper }
   },

@@ -48,10 +48,10 @@ async function openLogs({ logFile, directoryFile }: Folders): Promise<readonly [
 
 /** Log, directory and indexes of a data folder, in SQLite: the log's writer, the projector and the queries run in threads. */
 export async function openEmbeddedEngines(config: Config): Promise<Engines> {
-  const { dataFolder, sessionKeys, sampleEveryMs: everyMs } = config
+  const { dataFolder, sessionKeys, pepper, sampleEveryMs: everyMs } = config
   const folder = joinFolder(dataFolder)
   const folders = foldersOf(dataFolder)
-  const secrets = loadSecrets({ dataFolder, random: randomBytes, sessionKeys })
+  const secrets = loadSecrets({ dataFolder, random: randomBytes, sessionKeys, pepper })
   const clock = createClock()
   mkdirSync(folders.logFolder, { recursive: true })
   const [telemetry, directoryStream] = await openLogs(folders)

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import type { MoveRequest, OpenMove } from '#src/cli/verb.ts'
 import { readLogConfig, type LogConfig } from '#src/config.ts'
-import { loadSecrets, type Secrets } from '#src/directory/secrets.ts'
+import { loadSecrets } from '#src/directory/secrets.ts'
 import { directoryWorkspaceId } from '#src/events/directory.ts'
 import { partitionNumber } from '#src/events/partition.ts'
 import { createClock } from '#src/lib/clock.ts'
@@ -27,14 +27,6 @@ function checkFolder(dataFolder: string): void {
   const { directoryFile, logFile } = foldersOf(dataFolder)
   if (existsSync(directoryFile) && existsSync(logFile)) return
   const hint = 'there is no log in it: name the data folder of an embedded server'
-  throw new PermanentError({ operation: 'move', subject: `the data folder ${dataFolder}`, hint })
-}
-
-/** With another pepper every key would be unknown in the cluster. */
-function checkPepper({ pepper }: Secrets, dataFolder: string, environment: NodeJS.ProcessEnv): void {
-  const given = environment['KEY_PEPPER']
-  if (given === undefined || given === pepper) return
-  const hint = `its keys would not be known: KEY_PEPPER must be the pepper of its secrets.json; unset it to be told`
   throw new PermanentError({ operation: 'move', subject: `the data folder ${dataFolder}`, hint })
 }
 
@@ -90,8 +82,8 @@ export async function openMove(request: MoveRequest, environment: NodeJS.Process
     const lock = lockFolder(dataFolder)
     closers.push(() => lock.release())
     const sessionKeys = environment['SESSION_KEYS']?.split(',')
-    const secrets = loadSecrets({ dataFolder, random: randomBytes, sessionKeys })
-    checkPepper(secrets, dataFolder, environment)
+    // With another pepper every key would be unknown in the cluster.
+    const secrets = loadSecrets({ dataFolder, random: randomBytes, sessionKeys, pepper: environment['KEY_PEPPER'] })
     const nats = await connect(config, verifyOnly)
     closers.push(() => nats.close())
     const { directoryFile, logFile } = foldersOf(dataFolder)

@@ -21,6 +21,8 @@ type Options = Readonly<{
   random: RandomBytes
   /** From SESSION_KEYS; wins over the file's. */
   sessionKeys?: readonly string[] | undefined
+  /** From KEY_PEPPER, empty where it is not set: goes into a file that is made, and must be that of one that is there. */
+  pepper?: string | undefined
 }>
 
 function refuse(file: string, hint: string, cause?: unknown): PermanentError {
@@ -38,19 +40,23 @@ function checkSessionKeys(keys: readonly string[]): readonly string[] {
   return keys
 }
 
-/** The secrets of a cluster, which its operator gives to every process. Throws PermanentError on weak ones. */
-export function givenSecrets({ sessionKeys, pepper }: Secrets): Secrets {
+function checkPepper(pepper: string): string {
   if (pepper.trim().length < secretCharactersMin || new Set(pepper).size < 8) {
     throw refuse('KEY_PEPPER', `it needs at least ${secretCharactersMin} random characters (openssl rand -hex 32)`)
   }
-  return { sessionKeys: checkSessionKeys(sessionKeys), pepper }
+  return pepper
+}
+
+/** The secrets of a cluster, which its operator gives to every process. Throws PermanentError on weak ones. */
+export function givenSecrets({ sessionKeys, pepper }: Secrets): Secrets {
+  return { sessionKeys: checkSessionKeys(sessionKeys), pepper: checkPepper(pepper) }
 }
 
 /** Makes the file, whole or not at all; of two processes at once one wins and both read its secrets. */
-function createFile(file: string, random: RandomBytes): void {
+function createFile(file: string, random: RandomBytes, pepper: string | undefined): void {
   const fresh = (): string => Buffer.from(random(32)).toString('base64url')
   const temporary = `${file}.${Buffer.from(random(8)).toString('hex')}`
-  writeDurably(temporary, `${JSON.stringify({ sessionKeys: [fresh()], pepper: fresh() }, null, 2)}\n`)
+  writeDurably(temporary, `${JSON.stringify({ sessionKeys: [fresh()], pepper: pepper ?? fresh() }, null, 2)}\n`)
   try {
     linkSync(temporary, file)
   } catch (error) {
@@ -65,7 +71,8 @@ function createFile(file: string, random: RandomBytes): void {
  * directory yet. A folder with a directory but no secrets, or with short ones, is refused with PermanentError: going on
  * would make every key invalid, or forgeable.
  */
-export function loadSecrets({ dataFolder, random, sessionKeys }: Options): Secrets {
+export function loadSecrets({ dataFolder, random, sessionKeys, pepper }: Options): Secrets {
+  const given = pepper === undefined || pepper === '' ? undefined : checkPepper(pepper)
   const file = join(dataFolder, 'secrets.json')
   if (!existsSync(file)) {
     if (existsSync(join(dataFolder, 'directory.db'))) {
@@ -75,7 +82,7 @@ export function loadSecrets({ dataFolder, random, sessionKeys }: Options): Secre
       )
     }
     mkdirSync(dataFolder, { recursive: true, mode: 0o700 })
-    createFile(file, random)
+    createFile(file, random, given)
   }
   // A backup tool may have widened the mode; nobody else has business here.
   if ((statSync(file).mode & 0o077) !== 0) chmodSync(file, 0o600)
@@ -88,6 +95,9 @@ export function loadSecrets({ dataFolder, random, sessionKeys }: Options): Secre
   const parsed = schema.safeParse(fields)
   if (!parsed.success)
     throw refuse(file, `it lacks secrets of at least ${secretCharactersMin} characters: restore it from a backup`)
+  if (given !== undefined && given !== parsed.data.pepper) {
+    throw refuse('KEY_PEPPER', `it is not the pepper of ${file}, which its API keys need: unset it, or give that one`)
+  }
   return {
     sessionKeys: sessionKeys === undefined ? parsed.data.sessionKeys : checkSessionKeys(sessionKeys),
     pepper: parsed.data.pepper,

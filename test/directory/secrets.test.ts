@@ -8,8 +8,8 @@ import { givenSecrets, loadSecrets } from '#src/directory/secrets.ts'
 describe('secrets of an installation', () => {
   let folder: string
   const file = (): string => join(folder, 'secrets.json')
-  const load = (sessionKeys?: readonly string[]) =>
-    loadSecrets({ dataFolder: folder, random: randomBytes, sessionKeys })
+  const load = (sessionKeys?: readonly string[], pepper?: string) =>
+    loadSecrets({ dataFolder: folder, random: randomBytes, sessionKeys, pepper })
   beforeEach(() => {
     folder = mkdtempSync(join(tmpdir(), 'throughline-secrets-'))
   })
@@ -51,6 +51,24 @@ describe('secrets of an installation', () => {
         .to.throw(/SESSION_KEYS/)
         .with.property('name', 'PermanentError')
     }
+  })
+
+  it('take KEY_PEPPER into a new folder, and an empty one for none', () => {
+    const pepper = randomBytes(32).toString('hex')
+    expect(load(undefined, pepper).pepper).to.equal(pepper)
+    for (const later of [undefined, '', pepper]) expect(load(undefined, later).pepper).to.equal(pepper)
+  })
+
+  it('refuse a KEY_PEPPER that is not the one of the file, and make nothing with one that could be guessed', () => {
+    for (const weak of ['short', 'a'.repeat(40), ' '.repeat(40)]) {
+      expect(() => load(undefined, weak)).to.throw(/KEY_PEPPER.*openssl rand/)
+    }
+    expect(readdirSync(folder)).to.deep.equal([])
+    const { pepper } = load()
+    expect(() => load(undefined, randomBytes(32).toString('hex')))
+      .to.throw(/KEY_PEPPER.*secrets\.json.*unset it, or give that one/)
+      .with.property('name', 'PermanentError')
+    expect(load().pepper).to.equal(pepper)
   })
 
   it('of a cluster are taken as they are given, and refused when they could be guessed', () => {

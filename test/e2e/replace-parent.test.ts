@@ -1,9 +1,11 @@
+import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { auditedLog, expectFound, logsPath } from '../support/audit.ts'
+import { runProgram } from '../support/run-program.ts'
 import { sendOnce, type Post, type Posted } from '../support/sender.ts'
 import { newDataFolder, removeFolder, startServer, type Server } from '../support/server.ts'
 
@@ -105,6 +107,23 @@ describe('the parent of the worker', () => {
     const outcome = await startServer({ dataFolder: server.dataFolder }).catch(String)
     expect(outcome).to.include('server ended (1)').and.to.include('restore it from a backup')
     expect(outcome).not.to.include(' at ')
+  })
+
+  it('takes KEY_PEPPER for a new data folder, and does not start with another one', async () => {
+    const dataFolder = await newDataFolder()
+    const environment = { KEY_PEPPER: randomBytes(32).toString('hex') }
+    const first = await startServer({ dataFolder, environment })
+    await first.stop()
+    const secrets = JSON.parse(await readFile(join(dataFolder, 'secrets.json'), 'utf8')) as object
+    expect(secrets).to.include({ pepper: environment.KEY_PEPPER })
+    const other = { KEY_PEPPER: randomBytes(32).toString('hex') }
+    const outcome = await startServer({ dataFolder, environment: other }).catch(String)
+    expect(outcome).to.include('server ended (1)').and.to.include('KEY_PEPPER').and.to.include('unset it')
+    expect(outcome).not.to.include(' at ')
+    const verb = ['src/main.ts', 'workspace', 'list', '--data', dataFolder]
+    expect(await runProgram(process.execPath, verb, { environment: other }).catch(String)).to.include('KEY_PEPPER')
+    await runProgram(process.execPath, verb, { environment })
+    await removeFolder(dataFolder)
   })
 
   it('leaves a data folder alone that another one holds', async () => {
