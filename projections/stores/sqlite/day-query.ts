@@ -4,7 +4,7 @@ import { clampInt64, floorTo } from '../row.ts'
 import { compile, toSql, type Condition, type Sql } from './compile.ts'
 import type { Columns, Database, Value } from './database.ts'
 import type { ExpansionLimits } from './expand.ts'
-import { firstRow, isOutermost, keywordColumn, lastRow, msOf, numberColumn, type Tables } from './layout.ts'
+import { firstRow, isOutermost, keywordColumn, lastRow, minuteNs, msOf, numberColumn, type Tables } from './layout.ts'
 
 /** One collection in one file, as readers see it. */
 export type DayCollection = Readonly<{
@@ -35,8 +35,6 @@ export type Selected = Omit<Selection, 'fromNs' | 'toNs'> & TimeRange
 
 export const mayHold = ({ earliest, latest }: DayCollection, { fromNs, toNs }: TimeRange): boolean =>
   (fromNs === undefined || latest >= fromNs) && (toNs === undefined || earliest < toNs)
-
-export const minuteNs = 60_000_000_000n
 
 const isWholeMs = (timeNs: bigint): boolean => floorTo(timeNs, 1_000_000n) === timeNs && !isOutermost(msOf(timeNs))
 
@@ -156,6 +154,9 @@ export function countByKeyword(
 
 export type Count = Readonly<{ startNs: bigint; value: unknown; count: number }>
 
+/** The number of a value's bucket; SQL's own division goes towards zero. */
+const bucketSql = (value: string, step: bigint): string => `${value} / ${step} - (${value} % ${step} < 0)`
+
 /** Counts by bucket of time and by the whole text of a keyword column. */
 export function countByTime(
   day: DayCollection,
@@ -167,8 +168,7 @@ export function countByTime(
   const from = fromSelection(day, selection, limits, { columns: true })
   if (from === undefined) return []
   const value = day.tables.keywords.includes(by) ? `r.${keywordColumn(by)}` : 'NULL'
-  const bucket = `r.time / ${stepNs} - (r.time % ${stepNs} < 0)`
-  const sql = `SELECT ${bucket} AS bucket, ${value} AS value, count(*) AS n ${from.sql} GROUP BY 1, 2`
+  const sql = `SELECT ${bucketSql('r.time', stepNs)} AS bucket, ${value} AS value, count(*) AS n ${from.sql} GROUP BY 1, 2`
   return day.database
     .all(sql, ...from.values)
     .map((row) => ({ startNs: (row['bucket'] as bigint) * stepNs, value: row['value'], count: Number(row['n']) }))
@@ -243,12 +243,11 @@ export function countedMinutes(
   to: bigint | undefined,
   step: bigint,
 ): readonly Count[] {
-  const start = `(minute / ${step} - (minute % ${step} < 0)) * ${step}`
-  const sql = `SELECT ${start} AS start, value, sum(count) AS n FROM ${tables.minutes}
+  const sql = `SELECT ${bucketSql('minute', step)} AS bucket, value, sum(count) AS n FROM ${tables.minutes}
     WHERE minute >= ? AND minute <= ? AND count > 0 GROUP BY 1, 2`
   const last = to === undefined ? clampInt64(1n << 64n) : to - 1n
-  return database.all(sql, from ?? clampInt64(-(1n << 64n)), last).map(({ start, value, n }) => ({
-    startNs: (start as bigint) * minuteNs,
+  return database.all(sql, from ?? clampInt64(-(1n << 64n)), last).map(({ bucket, value, n }) => ({
+    startNs: (bucket as bigint) * step * minuteNs,
     value: value === '' ? null : value,
     count: Number(n),
   }))

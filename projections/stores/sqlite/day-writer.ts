@@ -10,6 +10,7 @@ import {
   keywordColumn,
   keywordTerms,
   lastRow,
+  minuteNs,
   msOf,
   msOfRow,
   numberColumn,
@@ -29,8 +30,6 @@ type New = Readonly<{ entry: Entry; form: Row; old: Old | undefined }>
 /** The order in which rows are written: that of their rowids. */
 const compareTimed = (aNs: bigint, a: Entry, bNs: bigint, b: Entry): number =>
   aNs < bNs ? -1 : aNs > bNs ? 1 : compareText(a.id, b.id)
-
-const minuteNs = 60_000_000_000n
 
 /** Adds up what a batch does to the counts per minute. */
 function createMinutes(database: Database, { tables }: Written) {

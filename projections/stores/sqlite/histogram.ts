@@ -1,16 +1,9 @@
 import type { Selection } from '../../index-store.ts'
 import type { Counter } from '../counts.ts'
 import { floorTo, keywordTerm } from '../row.ts'
-import {
-  countByTime,
-  countedMinutes,
-  isCountedByMinute,
-  minuteNs,
-  type DayCollection,
-  type TimeRange,
-} from './day-query.ts'
+import { countByTime, countedMinutes, isCountedByMinute, type DayCollection, type TimeRange } from './day-query.ts'
 import type { ExpansionLimits } from './expand.ts'
-import { parseKeywords } from './layout.ts'
+import { minuteNs, parseKeywords } from './layout.ts'
 
 /** Counts a file's rows by time and keyword: whole minutes from what is kept of them, the rest row by row. */
 export function countDay(

@@ -149,6 +149,9 @@ export function layoutOf(database: Database): bigint {
   })
 }
 
+/** What counts over time are kept by. */
+export const minuteNs = 60_000_000_000n
+
 const counterBits = 20n
 const msMax = (1n << 43n) - 1n
 const msMin = -(1n << 43n)

@@ -16,7 +16,7 @@ import {
 import { findRow } from './day-writer.ts'
 import type { ExpansionLimits } from './expand.ts'
 import { countDay } from './histogram.ts'
-import { parseKeywords } from './layout.ts'
+import { minuteNs, parseKeywords } from './layout.ts'
 import { inTimeOrder, mergeRows, type Placed, type Source } from './merge.ts'
 import { readProgress } from './meta.ts'
 import { withDocuments, type TextHit, type TextReader } from './text-reader.ts'
@@ -106,12 +106,15 @@ function search(days: readonly DayCollection[], query: IndexQuery, limits: Expan
   return hitsOf(mergeRows(sources, query, query.limit))
 }
 
+/** Of whole minutes, which are counted already, and long: only their sum is asked for. */
+const countStepNs = 1_440n * minuteNs
+
 function count(day: DayCollection, selection: Selection, limits: ExpansionLimits): number {
   const { histogramBy } = day.tables.shape
   if (histogramBy === undefined || !isCountedByMinute(day, selection, histogramBy))
     return countRows(day, selection, limits)
   const counter = createCounter()
-  countDay(day, selection, 60_000_000_000n, histogramBy, limits, counter)
+  countDay(day, selection, countStepNs, histogramBy, limits, counter)
   return counter.buckets().reduce((sum, { total }) => sum + total, 0)
 }
 
