@@ -44,6 +44,8 @@ export const limits = {
   sessionIdleMs: 7 * 86_400_000,
   sessionAbsoluteMs: 30 * 86_400_000,
   indexFilesOpenMax: 256,
+  /** Threads of an embedded server that answer queries; one workspace never has all of them. */
+  queryThreadsMax: 3,
   projectorBatchEventsMax: 512,
   projectorBatchRecordsMax: 10_000,
   /** How often a workspace of one index is compared with the log, and how many events a second are folded for that. */

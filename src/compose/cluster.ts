@@ -13,7 +13,7 @@ import { limits, plans, type ClusterConfig, type Config, type LogConfig } from '
 import { createDirectory, type Directory } from '#src/directory/create-directory.ts'
 import { createPasswords } from '#src/directory/passwords.ts'
 import { givenSecrets } from '#src/directory/secrets.ts'
-import { partitionNumber } from '#src/events/partition.ts'
+import { partitionNumber, partitionOf } from '#src/events/partition.ts'
 import { present } from '#src/lib/assert.ts'
 import { createClock, type Clock } from '#src/lib/clock.ts'
 import { connectNats, type Nats } from '#streams/jetstream/connect.ts'
@@ -145,7 +145,8 @@ export async function openClusterEngines(config: Config, cluster: ClusterConfig)
     secrets,
     directory,
     streams,
-    readers: retainedReaders(readers, directory, clock),
+    readers,
+    readerOf: retainedReaders(partitionOf(readers), directory, clock),
     projector,
     sampler,
     allowances,

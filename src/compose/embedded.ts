@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { existsSync, mkdirSync } from 'node:fs'
 import { createSqliteQueryThread } from '#projections/stores/sqlite/query-thread.ts'
+import { createSqliteQueryThreads } from '#projections/stores/sqlite/query-threads.ts'
 import { lent, withEraser } from '#src/compose/threads/eraser.ts'
 import { createProjectorThread, withBeside, type ProjectorData } from '#src/compose/threads/projector.ts'
 import { retainedReaders } from '#src/compose/threads/retention.ts'
@@ -72,14 +73,17 @@ export async function openEmbeddedEngines(config: Config): Promise<Engines> {
   const sampler = createSampler({ places, everyMs, eventsPerSecondMax: limits.sampledEventsPerSecondMax })
   const sampled = withBeside(thread, sampler)
   const projector = withEraser(sampled, { directory, partitions: 1, openLog: async () => lent(telemetry), clock })
-  const reader = createSqliteQueryThread({ folder: folders.indexFolder, limits })
+  const files = { folder: folders.indexFolder, limits }
+  const reader = createSqliteQueryThread(files)
+  const queries = createSqliteQueryThreads(files, limits.queryThreadsMax)
   const allowance = await openAllowance({ stream: telemetry, reader, clock, isGone: isProcessGone })
   return {
     clock,
     secrets,
     directory,
     streams: [telemetry],
-    readers: retainedReaders([reader], directory, clock),
+    readers: [reader],
+    readerOf: retainedReaders(queries.readerFor, directory, clock),
     projector,
     sampler,
     allowances: [allowance],
@@ -88,7 +92,7 @@ export async function openEmbeddedEngines(config: Config): Promise<Engines> {
     greet: (baseUrl) => showFirstRun(directory, clock, dataFolder, baseUrl),
     close: async () => {
       await allowance.close()
-      await reader.close()
+      await Promise.all([reader.close(), queries.close()])
       await projector.stop()
       await directory.close()
       await directoryStream.close()

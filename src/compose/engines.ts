@@ -3,6 +3,7 @@ import type { ProjectorThread } from '#src/compose/threads/projector.ts'
 import type { Sampler } from '#src/compose/threads/sampler.ts'
 import type { Directory } from '#src/directory/create-directory.ts'
 import type { Secrets } from '#src/directory/secrets.ts'
+import type { PartitionOf } from '#src/events/partition.ts'
 import type { ReservedAllowance } from '#src/ingest/reserved-allowance.ts'
 import type { Clock } from '#src/lib/clock.ts'
 import type { observeQuarantine } from '#src/operations/quarantine.ts'
@@ -14,7 +15,10 @@ export type Engines = Readonly<{
   secrets: Secrets
   directory: Directory
   streams: readonly Stream[]
+  /** What the server itself asks; it does not wait for what requests ask. */
   readers: readonly IndexReader[]
+  /** For one request of a workspace: what the workspace may see. */
+  readerOf: PartitionOf<IndexReader>
   projector: ProjectorThread
   /** Compares a part of the indexes with the log from time to time, while the projector runs; none where nothing is folded. */
   sampler: Sampler | undefined

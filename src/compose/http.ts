@@ -8,7 +8,6 @@ import type { Key } from '#src/directory/directory.ts'
 import { keepingOf } from '#src/directory/plans.ts'
 import { createSessionStore } from '#src/directory/session-store.ts'
 import { firstDayKept } from '#src/events/retention.ts'
-import { partitionOf } from '#src/events/partition.ts'
 import { createHttpApp } from '#src/http/app.ts'
 import type { Route } from '#src/http/route.ts'
 import { createHttpServer, type HttpServer } from '#src/http/server.ts'
@@ -50,8 +49,7 @@ function ingestRoutes({ clock, directory, streams, allowances }: Engines, metric
 }
 
 /** The ways out, and the pages. */
-function queryRoutes(config: Config, { clock, secrets, directory, readers }: Engines): readonly Route[] {
-  const readerOf = partitionOf(readers)
+function queryRoutes(config: Config, { clock, secrets, directory, readerOf }: Engines): readonly Route[] {
   // Only browser events ask for keys where a secret one would be exposed.
   const admit = createAdmission({ directory, limits, ticks: systemTicks, onExposed: () => undefined })
   const context = { readerOf, directory, clock, limits, cursors: createCursors(secrets.pepper) }

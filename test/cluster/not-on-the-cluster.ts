@@ -17,6 +17,7 @@ export const notOnTheCluster: Readonly<Record<string, string>> = {
   'damaged-log.test.ts': 'damages the files of a data folder; what a cluster’s NATS has lost is its own to say',
   'backup.test.ts': 'copies the files of a data folder; NATS has backups of its own',
   'tls.test.ts': 'serves TLS by the one process that it starts; before a cluster stands what its operator has',
+  'slow-search.test.ts': 'keeps a query thread of the embedded form busy; a cluster’s queries run in Elasticsearch',
   'replace-parent.test.ts': 'is about the parent of the embedded form: its data folder, its lock, its port',
 }
 

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createMemoryIndexStore } from '#projections/stores/memory/store.ts'
-import { createSqliteQueryThread } from '#projections/stores/sqlite/query-thread.ts'
+import { createSqliteQueryThreads } from '#projections/stores/sqlite/query-threads.ts'
 import { createSqliteIndexReader } from '#projections/stores/sqlite/reader.ts'
 import { createSqliteIndexWriter } from '#projections/stores/sqlite/writer.ts'
 import { indexStoreContract, type IndexStorePlace } from '#test/contracts/index-store.ts'
@@ -30,13 +30,13 @@ indexStoreContract('sqlite', async (): Promise<IndexStorePlace> => {
   }
 })
 
-indexStoreContract('sqlite, queried in a thread', async (): Promise<IndexStorePlace> => {
+indexStoreContract('sqlite, queried in threads', async (): Promise<IndexStorePlace> => {
   const path = await folder()
   return {
-    open: async () => ({
-      writer: createSqliteIndexWriter({ folder: path, limits }),
-      reader: createSqliteQueryThread({ folder: path, limits }),
-    }),
+    open: async () => {
+      const { readerFor, close } = createSqliteQueryThreads({ folder: path, limits }, 2)
+      return { writer: createSqliteIndexWriter({ folder: path, limits }), reader: { ...readerFor('acme'), close } }
+    },
     remove: () => rm(path, { recursive: true }),
   }
 })

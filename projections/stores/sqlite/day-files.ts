@@ -43,10 +43,10 @@ const readOnly = { readOnly: true, synchronous: 'NORMAL' } as const
 
 /**
  * Pages kept of each file that is open, kilobytes: a term is looked up in many places of a big file. Only so many files keep that
- * many, the others SQLite's 2 MB.
+ * many, the others SQLite's 2 MB. Each thread that answers queries has its own.
  */
 const roomyCacheKb = 16_384
-const roomyFilesMax = 16
+const roomyFilesMax = 8
 
 /** Undefined when there is no such file yet, or it is only just being made. */
 function openIfThere(path: string): Database | undefined {

@@ -19,10 +19,13 @@ const withErrors = async <T>(answer: Promise<T>): Promise<T> => {
 
 /**
  * A reader whose queries run in a thread of their own, one after the other, so that none stops the event loop. What is asked at
- * once is read of each file as it was at one moment. A thread that has ended fails every call with TransientError.
+ * once is read of each file as it was at one moment. A thread that has ended fails every call with TransientError; `onEnd` is told
+ * before any of those under way fails.
  */
-export function createSqliteQueryThread(options: SqliteReaderOptions): IndexReader {
+export function createSqliteQueryThread(options: SqliteReaderOptions, onEnd = (): void => {}): IndexReader {
   const worker = new Worker(new URL('query-worker.ts', import.meta.url), { workerData: options, name: 'query' })
+  worker.on('error', onEnd)
+  worker.on('exit', onEnd)
   const remote = createRemote<TextReader>(worker, 'the query thread')
   return withDocuments({
     answersInOrder: true,

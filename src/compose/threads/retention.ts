@@ -7,6 +7,7 @@ import { limits, plans } from '#src/config.ts'
 import type { Directory } from '#src/directory/create-directory.ts'
 import { keepingOf, longestKeeping } from '#src/directory/plans.ts'
 import { createWorkspacePlans } from '#src/directory/workspace-plans.ts'
+import type { PartitionOf } from '#src/events/partition.ts'
 import { createClock, type Clock } from '#src/lib/clock.ts'
 import { systemTimers } from '#src/lib/timers.ts'
 import type { Stream } from '#streams/stream.ts'
@@ -35,12 +36,12 @@ export async function readFirstDays(openDirectory: () => Promise<Stream>, clock:
   }
 }
 
-/** Readers that show of each workspace what its plan keeps. */
+/** Readers for requests, which show of each workspace what its plan keeps. */
 export function retainedReaders(
-  readers: readonly IndexReader[],
+  readerOf: PartitionOf<IndexReader>,
   directory: Pick<Directory, 'workspace'>,
   clock: Clock,
-): readonly IndexReader[] {
+): PartitionOf<IndexReader> {
   const firstDay = firstDayBy(
     projections,
     (id) => {
@@ -49,7 +50,7 @@ export function retainedReaders(
     },
     clock,
   )
-  return readers.map((reader) => withFirstDays(reader, firstDay))
+  return (workspaceId) => withFirstDays(readerOf(workspaceId), firstDay)
 }
 
 /** Retention of one partition, by the thread that folds it, which tells of it; until what is answered is called. */

@@ -1,0 +1,63 @@
+import { createFairPool } from '#src/lib/fair-pool.ts'
+import type { IndexReader } from '../../index-store.ts'
+import { createSqliteQueryThread } from './query-thread.ts'
+import type { SqliteReaderOptions } from './reader.ts'
+
+/** Threads that answer queries, shared by all who ask. */
+export type QueryThreads = Readonly<{
+  /**
+   * The reader of one request. What it is asked at once goes to one thread; what it is asked later comes after that. However long the
+   * queries of one owner take, a thread is left for the others (lib/fair-pool.ts).
+   */
+  readerFor(owner: string): IndexReader
+  close(): Promise<void>
+}>
+
+type Question = Readonly<{ put(reader: IndexReader): Promise<void>; fail(error: unknown): void }>
+
+/** Together the threads keep as many files open as is allowed. One that ends, which none should, is replaced: who waits for it is failed. */
+export function createSqliteQueryThreads(options: SqliteReaderOptions, threadsMax: number): QueryThreads {
+  const limits = { ...options.limits, indexFilesOpenMax: Math.ceil(options.limits.indexFilesOpenMax / threadsMax) }
+  const pool = createFairPool((onEnd) => createSqliteQueryThread({ ...options, limits }, onEnd), threadsMax)
+  const readerFor = (owner: string): IndexReader => {
+    let asked: Question[] = []
+    let isAsking = false
+    const begin = (): void => {
+      isAsking = true
+      // Not a microtask: it runs when all of these have, so that what they ask goes together.
+      process.nextTick(() => void askAll())
+    }
+    const askAll = async (): Promise<void> => {
+      const together = asked
+      asked = []
+      try {
+        await pool.run(owner, (reader) => Promise.all(together.map(({ put }) => put(reader))))
+      } catch (error) {
+        for (const { fail } of together) fail(error)
+      }
+      isAsking = false
+      if (asked.length > 0) begin()
+    }
+    const ask = <T>(question: (reader: IndexReader) => Promise<T>): Promise<T> =>
+      new Promise((resolve, reject) => {
+        asked.push({ put: (reader) => question(reader).then(resolve, reject), fail: reject })
+        if (!isAsking) begin()
+      })
+    return {
+      answersInOrder: true,
+      progress: (projection) => ask((reader) => reader.progress(projection)),
+      get: (scope, ids) => ask((reader) => reader.get(scope, ids)),
+      search: (scope, query) => ask((reader) => reader.search(scope, query)),
+      count: (scope, selection) => ask((reader) => reader.count(scope, selection)),
+      histogram: (scope, ...selected) => ask((reader) => reader.histogram(scope, ...selected)),
+      facets: (scope, ...selected) => ask((reader) => reader.facets(scope, ...selected)),
+      close: async () => undefined,
+    }
+  }
+  return {
+    readerFor,
+    async close() {
+      await Promise.all(pool.close().map((reader) => reader.close()))
+    },
+  }
+}

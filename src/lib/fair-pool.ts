@@ -1,0 +1,86 @@
+import { TransientError } from './failure.ts'
+
+/** A few workers, each of which does one task at a time. */
+export type FairPool<Worker> = Readonly<{
+  /** What the task gives, once a worker was free for it. Throws TransientError when the pool is closed before. */
+  run<T>(owner: string, task: (worker: Worker) => Promise<T>): Promise<T>
+  /** No task begins any more. The workers that there are, with what they are at. */
+  close(): readonly Worker[]
+}>
+
+type Task<Worker> = Readonly<{ run(worker: Worker): Promise<void>; refuse(error: Error): void }>
+
+/**
+ * A pool that no owner can take for itself: one has all workers but one at most, so that one is there for others however long
+ * its tasks take. Next is the owner with the fewest tasks under way, of these who has waited longest; tasks of one owner begin in
+ * their order. A worker is opened when all others are busy; after `onEnd` it gets no task, and another may be opened in its place.
+ */
+export function createFairPool<Worker>(open: (onEnd: () => void) => Worker, workersMax: number): FairPool<Worker> {
+  const perOwnerMax = Math.max(1, workersMax - 1)
+  const workers = new Set<Worker>()
+  const busy = new Set<Worker>()
+  const underWay = new Map<string, number>()
+  const waiting = new Map<string, Task<Worker>[]>()
+  let isClosed = false
+
+  const openOne = (): Worker => {
+    const worker = open(() => workers.delete(worker))
+    workers.add(worker)
+    return worker
+  }
+  const freeWorker = (): Worker | undefined => {
+    for (const worker of workers) if (!busy.has(worker)) return worker
+    return workers.size < workersMax ? openOne() : undefined
+  }
+  const countOf = (owner: string): number => underWay.get(owner) ?? 0
+  const nextOwner = (): string | undefined => {
+    const [first, ...others] = [...waiting.keys()].filter((owner) => countOf(owner) < perOwnerMax)
+    return others.reduce((best, owner) => (countOf(owner) < countOf(best ?? owner) ? owner : best), first)
+  }
+  const takeTask = (owner: string): Task<Worker> | undefined => {
+    const [task, ...others] = waiting.get(owner) ?? []
+    // Who has more to do waits behind those who wait already.
+    waiting.delete(owner)
+    if (others.length > 0) waiting.set(owner, others)
+    return task
+  }
+  const begin = async (owner: string, task: Task<Worker>, worker: Worker): Promise<void> => {
+    busy.add(worker)
+    underWay.set(owner, countOf(owner) + 1)
+    await task.run(worker)
+    busy.delete(worker)
+    underWay.set(owner, countOf(owner) - 1)
+    if (countOf(owner) === 0) underWay.delete(owner)
+    beginAll()
+  }
+  const beginAll = (): void => {
+    for (let owner = nextOwner(); owner !== undefined; owner = nextOwner()) {
+      const worker = freeWorker()
+      const task = worker === undefined ? undefined : takeTask(owner)
+      if (worker === undefined || task === undefined) return
+      void begin(owner, task, worker)
+    }
+  }
+  const closedError = (): Error =>
+    new TransientError({
+      operation: 'begin',
+      subject: 'a task',
+      hint: 'no more are begun: the process is about to end',
+    })
+  return {
+    run: (owner, work) =>
+      new Promise((resolve, reject) => {
+        if (isClosed) return reject(closedError())
+        const run = (worker: Worker): Promise<void> => work(worker).then(resolve, reject)
+        waiting.set(owner, [...(waiting.get(owner) ?? []), { run, refuse: reject }])
+        beginAll()
+      }),
+    close() {
+      isClosed = true
+      const refused = [...waiting.values()].flat()
+      waiting.clear()
+      for (const { refuse } of refused) refuse(closedError())
+      return [...workers]
+    },
+  }
+}

@@ -1,0 +1,104 @@
+import { expect } from 'chai'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { createSqliteQueryThreads, type QueryThreads } from '#projections/stores/sqlite/query-threads.ts'
+import { createSqliteIndexWriter } from '#projections/stores/sqlite/writer.ts'
+import type { WorkspaceId } from '#src/events/workspace-id.ts'
+import { TransientError } from '#src/lib/failure.ts'
+import {
+  acme,
+  day,
+  epoch,
+  everything,
+  fixture,
+  index,
+  lineEntry,
+  other,
+  scopeOf,
+  write,
+} from '#test/support/index-fixture.ts'
+
+const limits = { indexFilesOpenMax: 8, patternExpansionsMax: 1_000 }
+
+describe('query threads', () => {
+  let folder: string
+  let threads: QueryThreads
+  let lock: DatabaseSync | undefined
+
+  beforeEach(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'throughline-query-threads-'))
+    const writer = createSqliteIndexWriter({ folder, limits })
+    await writer.open(index, fixture, epoch)
+    await writer.promote('fixture', index)
+    await write(writer, [lineEntry({}, 1)], 1)
+    await write(writer, [lineEntry({}, 2), lineEntry({}, 2)], 2, other)
+    await writer.close()
+    threads = createSqliteQueryThreads({ folder, limits }, 3)
+  })
+  afterEach(async () => {
+    unlock()
+    await threads.close()
+    rmSync(folder, { recursive: true })
+  })
+
+  /** Who reads the workspace's file waits, for seconds, until it is unlocked. */
+  function lockFile(workspaceId: WorkspaceId): void {
+    lock = new DatabaseSync(join(folder, index, workspaceId, `${day}.db`))
+    lock.exec('PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE')
+  }
+  function unlock(): void {
+    lock?.close()
+    lock = undefined
+  }
+  const count = (owner: string, workspaceId: WorkspaceId): Promise<number> =>
+    threads.readerFor(owner).count(scopeOf('lines', workspaceId), { filter: everything })
+
+  it('answer others while queries of one owner take long, however many', async () => {
+    lockFile(acme)
+    let answered = 0
+    const slow = ['acme', 'acme', 'acme'].map(async (owner) => {
+      const found = await count(owner, acme)
+      answered++
+      return found
+    })
+    expect(await count('other', other)).to.equal(2)
+    expect(answered).to.equal(0)
+    unlock()
+    expect(await Promise.all(slow)).to.deep.equal([1, 1, 1])
+  })
+
+  it('answer an owner beside one query of its own that takes long', async () => {
+    lockFile(acme)
+    let isAnswered = false
+    const slow = count('acme', acme).finally(() => (isAnswered = true))
+    expect(await count('acme', other)).to.equal(2)
+    expect(isAnswered).to.equal(false)
+    unlock()
+    expect(await slow).to.equal(1)
+  })
+
+  it('answer the questions of one request in their order, also those it asks while others are under way', async () => {
+    lockFile(acme)
+    const said: string[] = []
+    const reader = threads.readerFor('acme')
+    const ask = async (name: string, workspaceId: WorkspaceId): Promise<void> => {
+      await reader.count(scopeOf('lines', workspaceId), { filter: everything })
+      said.push(name)
+    }
+    const first = ask('first', acme)
+    await count('other', other)
+    const second = ask('second', other)
+    await count('other', other)
+    expect(said).to.deep.equal([])
+    unlock()
+    await Promise.all([first, second])
+    expect(said).to.deep.equal(['first', 'second'])
+  })
+
+  it('say clearly that they are closed', async () => {
+    await threads.close()
+    expect(await count('acme', acme).catch((error: unknown) => error)).to.be.instanceOf(TransientError)
+  })
+})
