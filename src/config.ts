@@ -32,6 +32,7 @@ export const limits = {
   queryTermsMax: 100,
   queryDepthMax: 32,
   patternExpansionsMax: 1_000,
+  patternScanTermsMax: 2_000_000,
   /** Token buckets: requests a second and the burst, per key and per workspace. */
   requestsPerKeyPerSecond: 5_000,
   requestsPerKeyBurst: 20_000,

@@ -40,7 +40,10 @@ describe('retention on JetStream and Elasticsearch', function () {
     ;({ prefix } = log)
     folder = mkdtempSync(join(tmpdir(), 'throughline-retention-'))
     const at = { url, prefix, partition: 0 }
-    const reader = createElasticsearchIndexReader({ ...at, limits: { patternExpansionsMax: 1_000 } })
+    const reader = createElasticsearchIndexReader({
+      ...at,
+      limits: { patternExpansionsMax: 1_000 },
+    })
     const place: Place = {
       stream,
       openWriter: () => createElasticsearchIndexWriter({ ...at, refreshEveryMs: 0 }),

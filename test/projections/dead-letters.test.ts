@@ -54,7 +54,7 @@ const lettersOf = async (stream: Stream, name = 'counting') =>
   deadLettersAfter(await stream.last(deadLettersSubject({ name, version: 1 })), stream.epoch)
 const deadLetters = (stream: Stream) => createDeadLetters({ stream, clock: () => 5 })
 
-const limits = { indexFilesOpenMax: 8, patternExpansionsMax: 1_000 }
+const limits = { indexFilesOpenMax: 8, patternExpansionsMax: 1_000, patternScanTermsMax: 2_000_000 }
 const places = {
   memory: async () => {
     const store = createMemoryIndexStore()

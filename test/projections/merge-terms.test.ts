@@ -23,7 +23,7 @@ import {
   write,
 } from '#test/support/index-fixture.ts'
 
-const limits = { indexFilesOpenMax: 8, patternExpansionsMax: 1_000 }
+const limits = { indexFilesOpenMax: 8, patternExpansionsMax: 1_000, patternScanTermsMax: 2_000_000 }
 const mergedPagesMax = 3
 const batches = 12
 const nextDay = '2026-11-22'

@@ -20,7 +20,7 @@ import {
   write,
 } from '#test/support/index-fixture.ts'
 
-const limits = { indexFilesOpenMax: 8, patternExpansionsMax: 1_000 }
+const limits = { indexFilesOpenMax: 8, patternExpansionsMax: 1_000, patternScanTermsMax: 2_000_000 }
 
 describe('query threads', () => {
   let folder: string

@@ -7,7 +7,7 @@ import { createSqliteTextReader, type SqliteTextReader } from '#projections/stor
 import { createSqliteIndexWriter } from '#projections/stores/sqlite/writer.ts'
 import { day, epoch, everything, fixture, index, lineEntry, scopeOf, write } from '#test/support/index-fixture.ts'
 
-const limits = { indexFilesOpenMax: 8, patternExpansionsMax: 1_000 }
+const limits = { indexFilesOpenMax: 8, patternExpansionsMax: 1_000, patternScanTermsMax: 2_000_000 }
 
 describe('what is read of SQLite together', () => {
   let folder: string

@@ -23,7 +23,7 @@ import {
 import { startRecordingProxy, type RecordingProxy } from '#test/support/recording-proxy.ts'
 
 const folder = new URL('../golden/elasticsearch/', import.meta.url)
-const limits = { patternExpansionsMax: 1_000 }
+const limits = { patternExpansionsMax: 1_000, patternScanTermsMax: 2_000_000 }
 const minuteNs = 60_000_000_000n
 
 /** What is sent is a part of the index's form: a change of it is to be seen. `UPDATE_GOLDEN=1` writes the files anew. */

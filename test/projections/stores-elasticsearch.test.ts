@@ -8,7 +8,7 @@ import { elasticsearchEngine, enginesTimeoutMs } from '#test/support/engines.ts'
 import { askElasticsearch, indicesWith, removeIndices } from '#test/support/elasticsearch.ts'
 import { epoch, everything, fixture, index, lineEntry, scopeOf, write } from '#test/support/index-fixture.ts'
 
-const limits = { patternExpansionsMax: 1_000 }
+const limits = { patternExpansionsMax: 1_000, patternScanTermsMax: 2_000_000 }
 /** What is right over several shards is right over one, which all other tests have. */
 const settings = { shards: 2, replicas: 0 }
 

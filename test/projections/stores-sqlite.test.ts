@@ -54,7 +54,7 @@ import {
 } from '#test/support/index-fixture.ts'
 import { counting, lineDecoders } from '#test/support/line-projections.ts'
 
-const limits = { indexFilesOpenMax: 8, patternExpansionsMax: 1_000 }
+const limits = { indexFilesOpenMax: 8, patternExpansionsMax: 1_000, patternScanTermsMax: 2_000_000 }
 const build = 'counting-v1-001'
 
 describe('the SQLite index', () => {

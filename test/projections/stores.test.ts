@@ -13,7 +13,7 @@ indexStoreContract('memory', async () => {
 })
 
 /** Few files stay open, so that the tests meet their closing and opening. */
-const limits = { indexFilesOpenMax: 2, patternExpansionsMax: 1_000 }
+const limits = { indexFilesOpenMax: 2, patternExpansionsMax: 1_000, patternScanTermsMax: 2_000_000 }
 
 async function folder(): Promise<string> {
   return await mkdtemp(join(tmpdir(), 'throughline-index-'))

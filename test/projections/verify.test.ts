@@ -19,7 +19,7 @@ describe('verify finds', () => {
   let folder: string
   let stream: Stream
   let context: BuildContext
-  const limits = { indexFilesOpenMax: 8, patternExpansionsMax: 1_000 }
+  const limits = { indexFilesOpenMax: 8, patternExpansionsMax: 1_000, patternScanTermsMax: 2_000_000 }
   beforeEach(async () => {
     folder = mkdtempSync(join(tmpdir(), 'throughline-tampered-'))
     stream = createMemoryStream({ partition: '0' })

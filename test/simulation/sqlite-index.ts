@@ -7,7 +7,7 @@ import { createSqliteIndexReader } from '#projections/stores/sqlite/reader.ts'
 import { createSqliteIndexWriter } from '#projections/stores/sqlite/writer.ts'
 import type { Chance, SimulatedIndex } from './simulated-index.ts'
 
-const limits = { indexFilesOpenMax: 6, patternExpansionsMax: 1_000 }
+const limits = { indexFilesOpenMax: 6, patternExpansionsMax: 1_000, patternScanTermsMax: 2_000_000 }
 const parts = ['', '-wal'] as const
 
 /** How each file of the builds stood since it was last synced, the oldest first. */

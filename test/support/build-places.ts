@@ -36,7 +36,7 @@ export const buildPlaces: Readonly<Record<string, () => Place>> = {
   },
   sqlite: () => {
     const folder = mkdtempSync(join(tmpdir(), 'throughline-rebuild-'))
-    const limits = { indexFilesOpenMax: 8, patternExpansionsMax: 1_000 }
+    const limits = { indexFilesOpenMax: 8, patternExpansionsMax: 1_000, patternScanTermsMax: 2_000_000 }
     return {
       context: (stream, workers = 2, decoders = lineDecoders, projections = [counting, mirror]) =>
         sqliteContext({ stream, workers, decoders, projections }, folder),

@@ -8,7 +8,7 @@ import { removeIndices } from './elasticsearch.ts'
 import { elasticsearchEngine, enginesTimeoutMs } from './engines.ts'
 import { acme, day, epoch, everything, fixture, index, scopeOf } from './index-fixture.ts'
 
-const limits = { patternExpansionsMax: 1_000 }
+const limits = { patternExpansionsMax: 1_000, patternScanTermsMax: 2_000_000 }
 
 type Options = Partial<Parameters<typeof createElasticsearchIndexWriter>[0]>
 type Open = Readonly<{ close(): Promise<void> }>

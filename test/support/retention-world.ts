@@ -98,7 +98,7 @@ export async function sqlitePlace(): Promise<Place & Readonly<{ folder: string }
   const log = await makeLogFolder()
   const folder = mkdtempSync(join(tmpdir(), 'throughline-retention-'))
   const stream = await log.open()
-  const files = { indexFilesOpenMax: 64, patternExpansionsMax: 1_000 }
+  const files = { indexFilesOpenMax: 64, patternExpansionsMax: 1_000, patternScanTermsMax: 2_000_000 }
   const reader = createSqliteIndexReader({ folder, limits: files })
   return {
     folder,

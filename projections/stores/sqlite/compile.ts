@@ -1,7 +1,7 @@
 import type { Filter } from '../../index-store.ts'
 import { clampInt64, keywordTerm, keywordTermPrefix, visible } from '../row.ts'
 import type { Database, Value } from './database.ts'
-import { expandPattern, expandRange, type ExpansionLimits, type Term } from './expand.ts'
+import { expandPattern, expandRange, type Expansion, type Term } from './expand.ts'
 import { keywordTerms, numberColumn, tokensColumn, type Tables } from './layout.ts'
 
 /**
@@ -27,19 +27,19 @@ const orTermsMax = 1_000
 const orTermsAtOnce = 100
 
 /** Compiles a filter for one file; what its patterns and ranges meet depends on the file's terms. */
-export function compile(filter: Filter, tables: Tables, database: Database, limits: ExpansionLimits): Condition {
-  const part = (inner: Filter): Condition => compile(inner, tables, database, limits)
+export function compile(filter: Filter, tables: Tables, database: Database, expansion: Expansion): Condition {
+  const part = (inner: Filter): Condition => compile(inner, tables, database, expansion)
   if (filter.kind === 'all' || filter.kind === 'none') return filter.kind === 'all' ? all : none
   if (filter.kind === 'and') return conjunction(filter.of.map(part))
   if (filter.kind === 'or') return disjunction(filter.of.map(part))
   if (filter.kind === 'not') return negation(part(filter.of))
   if (filter.kind === 'number') return numberCondition(filter, tables, database)
-  return termCondition(filter as TermFilter, tables, database, limits)
+  return termCondition(filter as TermFilter, tables, database, expansion)
 }
 
 type TermFilter = Extract<Filter, { kind: 'keyword' | 'keywordPrefix' | 'phrase' | 'pattern' | 'tokenRange' }>
 
-function termCondition(filter: TermFilter, tables: Tables, database: Database, limits: ExpansionLimits): Condition {
+function termCondition(filter: TermFilter, tables: Tables, database: Database, expansion: Expansion): Condition {
   if (tables.terms === undefined) return none
   if (filter.kind === 'keyword' || filter.kind === 'keywordPrefix') {
     const { field } = filter
@@ -57,8 +57,8 @@ function termCondition(filter: TermFilter, tables: Tables, database: Database, l
   const known = { ...filter, fields }
   const terms =
     known.kind === 'pattern'
-      ? expandPattern(database, tables, known, limits)
-      : expandRange(database, tables, known, limits)
+      ? expandPattern(database, tables, known, expansion)
+      : expandRange(database, tables, known, expansion)
   return anyOf(columns, terms.map(quoteTerm))
 }
 

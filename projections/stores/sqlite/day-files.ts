@@ -2,7 +2,7 @@ import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Position } from '#src/events/envelope.ts'
 import { assert } from '#src/lib/assert.ts'
-import type { IndexName, Scope } from '../../index-store.ts'
+import { TooBroadError, type IndexName, type Scope } from '../../index-store.ts'
 import { openDatabase, type Database } from './database.ts'
 import { readCollections, type DayCollection } from './day-query.ts'
 import { createFolderNames } from './folder-names.ts'
@@ -208,16 +208,17 @@ export function createDayFiles(folder: string, openMax: number): DayFiles {
     },
     withDays(scope, task) {
       assert(isHeld || !connections.isReading(), 'one task at a time reads the files')
-      let isDone = false
+      let isBroken = false
       try {
         reading ??= begin()
         hasRead = true
         const build = reading.live(scope.projection)
-        const result = task(build === undefined ? [] : openDays(reading, folder, scope, build))
-        isDone = true
-        return result
+        return task(build === undefined ? [] : openDays(reading, folder, scope, build))
+      } catch (error) {
+        isBroken = !(error instanceof TooBroadError)
+        throw error
       } finally {
-        if (!isHeld || !isDone) end()
+        if (!isHeld || isBroken) end()
       }
     },
     together(task) {

@@ -3,7 +3,7 @@ import type { Filter, Selection, SortKey } from '../../index-store.ts'
 import { clampInt64, floorTo } from '../row.ts'
 import { compile, toSql, type Condition, type Sql } from './compile.ts'
 import type { Columns, Database, Value } from './database.ts'
-import type { ExpansionLimits } from './expand.ts'
+import type { Expansion } from './expand.ts'
 import { firstRow, isOutermost, keywordColumn, lastRow, minuteNs, msOf, numberColumn, type Tables } from './layout.ts'
 
 /** One collection in one file, as readers see it. */
@@ -14,6 +14,8 @@ export type DayCollection = Readonly<{
   earliest: bigint
   latest: bigint
   spilled: boolean
+  /** Filters in this file's terms, as long as it is read as of one moment. */
+  compiled: Compiled
 }>
 
 /** What a file holds of each collection that it holds anything of. */
@@ -22,9 +24,27 @@ export function readCollections(database: Database): ReadonlyMap<string, Omit<Da
   return new Map(
     rows.flatMap(({ name, earliest, latest, spilled }) => {
       if (typeof earliest !== 'bigint' || typeof latest !== 'bigint') return []
-      return [[String(name), { database, earliest, latest, spilled: spilled === 1n }]]
+      return [[String(name), { database, earliest, latest, spilled: spilled === 1n, compiled: new Map() }]]
     }),
   )
+}
+
+type Compiled = Map<Filter, () => Condition>
+
+/** What one question has compiled, or could not, others of the same reading need not: to expand a pattern may take seconds. */
+function compileOnce(filter: Filter, { database, tables, compiled }: DayCollection, expansion: Expansion): Condition {
+  const known = compiled.get(filter)
+  if (known !== undefined) return known()
+  try {
+    const condition = compile(filter, tables, database, expansion)
+    compiled.set(filter, () => condition)
+    return condition
+  } catch (error) {
+    compiled.set(filter, () => {
+      throw error
+    })
+    throw error
+  }
 }
 
 /** From a time inclusive, to a time exclusive; undefined: open. */
@@ -104,12 +124,13 @@ function drivenBy(condition: Condition): Readonly<{ match: string; rest: Conditi
  * else the rows themselves. `byPosition`: the walk goes by position, so terms are only looked up.
  */
 export function fromSelection(
-  { database, tables, spilled }: DayCollection,
+  day: DayCollection,
   selection: Selected,
-  limits: ExpansionLimits,
+  expansion: Expansion,
   use: Readonly<{ columns: boolean; byPosition?: boolean }>,
 ): From | undefined {
-  const condition = compile(selection.filter, tables, database, limits)
+  const { tables, spilled } = day
+  const condition = compileOnce(selection.filter, day, expansion)
   if (condition.kind === 'none') return undefined
   const bounds = boundsOf(selection, spilled)
   const position = positionSql(selection.upTo, selection.since)
@@ -131,8 +152,8 @@ export function fromSelection(
   return { sql, values: [driven.match, ...rows.values, ...all.values], rowid: 'f.rowid' }
 }
 
-export function countRows(day: DayCollection, selection: Selected, limits: ExpansionLimits): number {
-  const from = fromSelection(day, selection, limits, { columns: false })
+export function countRows(day: DayCollection, selection: Selected, expansion: Expansion): number {
+  const from = fromSelection(day, selection, expansion, { columns: false })
   if (from === undefined) return 0
   return Number(day.database.get(`SELECT count(*) AS n ${from.sql}`, ...from.values)?.['n'] ?? 0)
 }
@@ -142,10 +163,10 @@ export function countByKeyword(
   day: DayCollection,
   selection: Selected,
   field: string,
-  limits: ExpansionLimits,
+  expansion: Expansion,
 ): readonly Readonly<{ value: unknown; count: number }>[] {
   if (!day.tables.keywords.includes(field)) return []
-  const from = fromSelection(day, selection, limits, { columns: true })
+  const from = fromSelection(day, selection, expansion, { columns: true })
   if (from === undefined) return []
   const column = `r.${keywordColumn(field)}`
   const sql = `SELECT ${column} AS value, count(*) AS n ${from.sql} AND ${column} IS NOT NULL GROUP BY 1`
@@ -163,9 +184,9 @@ export function countByTime(
   selection: Selected,
   stepNs: bigint,
   by: string,
-  limits: ExpansionLimits,
+  expansion: Expansion,
 ): readonly Count[] {
-  const from = fromSelection(day, selection, limits, { columns: true })
+  const from = fromSelection(day, selection, expansion, { columns: true })
   if (from === undefined) return []
   const value = day.tables.keywords.includes(by) ? `r.${keywordColumn(by)}` : 'NULL'
   const sql = `SELECT ${bucketSql('r.time', stepNs)} AS bucket, ${value} AS value, count(*) AS n ${from.sql} GROUP BY 1, 2`
@@ -198,11 +219,11 @@ export function* sortedRows(
   day: DayCollection,
   selection: Selected,
   order: Order,
-  limits: ExpansionLimits,
+  expansion: Expansion,
 ): Generator<Place> {
   const column = orderColumn(day.tables, order.orderBy)
   const byPosition = order.orderBy === 'position' && day.tables.shape.kind === 'record'
-  const from = fromSelection(day, selection, limits, { columns: true, byPosition })
+  const from = fromSelection(day, selection, expansion, { columns: true, byPosition })
   if (from === undefined || column === undefined) return
   const { after, direction } = order
   const beyond = direction === 'asc' ? '>' : '<'
@@ -219,9 +240,9 @@ export function* walkedRows(
   day: DayCollection,
   selection: Selected,
   direction: 'asc' | 'desc',
-  limits: ExpansionLimits,
+  expansion: Expansion,
 ): Generator<Place> {
-  const from = fromSelection(day, selection, limits, { columns: true })
+  const from = fromSelection(day, selection, expansion, { columns: true })
   if (from === undefined) return
   const sql = `SELECT r.row, r.id, r.time, r.position ${from.sql} ORDER BY ${from.rowid} ${direction}`
   for (const columns of day.database.iterate(sql, ...from.values)) yield placeOf(columns, 'time')

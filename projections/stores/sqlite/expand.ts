@@ -4,30 +4,80 @@ import { wholePattern } from '../pattern.ts'
 import type { Database } from './database.ts'
 import { tokensColumn, type Tables } from './layout.ts'
 
-/** How far a pattern or range may spread within one file. */
-export type ExpansionLimits = Readonly<{
-  /** Terms that a pattern may meet. */
-  patternExpansionsMax: number
-  /** Terms that may be looked at for it. */
-  patternScanTermsMax: number
+/** How far the patterns and ranges of one question may spread. */
+export type Expansion = Readonly<{
+  /** Terms that each may meet in one file. */
+  termsMax: number
+  /** Terms that may still be looked at for them, in all files; it is counted down. */
+  scan: { left: number }
 }>
+
+export type ExpansionLimits = Readonly<{ patternExpansionsMax: number; patternScanTermsMax: number }>
+
+export const createExpansion = ({ patternExpansionsMax, patternScanTermsMax }: ExpansionLimits): Expansion => ({
+  termsMax: patternExpansionsMax,
+  scan: { left: patternScanTermsMax },
+})
 
 /** A token of the index, or the beginning of some. */
 export type Term = Readonly<{ text: string; prefix: boolean }>
 
 const exact = (text: string): Term => ({ text, prefix: false })
 
-/** The terms of some fields between two texts, in order; a seek in the term index, not a scan of it. */
+/** Terms are read so many at once, at first and at last: a row for each would cost twice as much, and the first few may be enough. */
+const termsAtOnceMin = 500
+const termsAtOnceMax = 16_000
+
+/** Of the terms that were looked at, those of the fields that are asked for. */
+type Part = Readonly<{ looked: number; terms: readonly string[] }>
+
+/** The terms of some fields between two texts, in order, by parts; a seek in the term index, not a scan of it. No term has a blank. */
 function* termsBetween(
   database: Database,
   tables: Tables,
   fields: readonly string[],
   from: string,
   to: string,
-): Generator<string> {
+): Generator<Part> {
   const columns = fields.map((field) => `'${tokensColumn(field)}'`).join(', ')
-  const sql = `SELECT term, col IN (${columns}) AS wanted FROM ${tables.vocabulary} WHERE term >= ? AND term <= ?`
-  for (const { term, wanted } of database.iterate(sql, from, to)) yield wanted === 1n ? String(term) : ''
+  const part = `SELECT term, col IN (${columns}) AS wanted FROM ${tables.vocabulary} WHERE term >= ? AND term <= ? ORDER BY term LIMIT ?`
+  const sql = `SELECT count(*) AS n, max(term) AS last, group_concat(term, ' ') FILTER (WHERE wanted) AS terms FROM (${part})`
+  let first = from
+  for (let atOnce = termsAtOnceMin; ; atOnce = Math.min(2 * atOnce, termsAtOnceMax)) {
+    const found = database.get(sql, first, to, atOnce)
+    const looked = Number(found?.['n'])
+    const terms = found?.['terms']
+    yield { looked, terms: typeof terms === 'string' ? terms.split(' ') : [] }
+    if (looked < atOnce) return
+    // A term has a row for each of its fields: those of the last may be in the next part.
+    first = String(found?.['last'])
+  }
+}
+
+/** Those that are wanted, unless they are more than may be met, or take more looking than is left. */
+function meet(
+  parts: Iterable<Part>,
+  isWanted: (term: string) => boolean,
+  termsMax: number,
+  { scan }: Expansion,
+): readonly Term[] | 'too many' | 'too far' {
+  const met = new Set<string>()
+  for (const { looked, terms } of parts) {
+    scan.left -= looked
+    if (scan.left < 0) return 'too far'
+    for (const term of terms) {
+      if (isWanted(term)) met.add(term)
+      if (met.size > termsMax) return 'too many'
+    }
+  }
+  return [...met].map(exact)
+}
+
+function tooBroad(what: string, why: 'too many' | 'too far', termsMax: number): TooBroadError {
+  if (why === 'too many') return new TooBroadError(`the ${what} meets more than ${termsMax} words`)
+  return new TooBroadError(
+    `the ${what} has to be compared with too many words: search a shorter time, or say how they begin`,
+  )
 }
 
 /** After every text that begins with the prefix. */
@@ -37,23 +87,15 @@ export function expandPattern(
   database: Database,
   tables: Tables,
   filter: Filter & { kind: 'pattern' },
-  limits: ExpansionLimits,
+  expansion: Expansion,
 ): readonly Term[] {
+  const { termsMax } = expansion
   const prefix = visible(filter.prefix)
   const pattern = wholePattern(filter.regex)
-  const met = new Set<string>()
-  let scanned = 0
-  for (const term of termsBetween(database, tables, filter.fields, prefix, afterPrefix(prefix))) {
-    if (++scanned > limits.patternScanTermsMax) {
-      throw new TooBroadError(`the pattern has to look at more than ${limits.patternScanTermsMax} words`)
-    }
-    if (term === '' || !pattern.test(term)) continue
-    met.add(term)
-    if (met.size > limits.patternExpansionsMax) {
-      throw new TooBroadError(`the pattern meets more than ${limits.patternExpansionsMax} words`)
-    }
-  }
-  return [...met].map(exact)
+  const parts = termsBetween(database, tables, filter.fields, prefix, afterPrefix(prefix))
+  const met = meet(parts, (term) => pattern.test(term), termsMax, expansion)
+  if (typeof met === 'string') throw tooBroad('pattern', met, termsMax)
+  return met
 }
 
 /** Below this many terms a range is the list of them; above, a few hundred prefixes say it as exactly. */
@@ -63,22 +105,18 @@ export function expandRange(
   database: Database,
   tables: Tables,
   filter: Filter & { kind: 'tokenRange' },
-  limits: ExpansionLimits,
+  expansion: Expansion,
 ): readonly Term[] {
   const { prefix, from, to } = filter
   const first = from !== undefined && compareText(from, prefix) > 0 ? from : prefix
   const last = to !== undefined && compareText(to, afterPrefix(prefix)) < 0 ? to : afterPrefix(prefix)
   const cover = coverOf(filter)
-  const termsMax = cover === undefined ? limits.patternExpansionsMax : rangeTermsMax
-  const met = new Set<string>()
-  let scanned = 0
-  for (const term of termsBetween(database, tables, filter.fields, first, last)) {
-    if (term.startsWith(prefix)) met.add(term)
-    if (met.size <= termsMax && ++scanned <= limits.patternScanTermsMax) continue
-    if (cover !== undefined) return cover
-    throw new TooBroadError(`the range meets more than ${limits.patternExpansionsMax} words`)
-  }
-  return [...met].map(exact)
+  const termsMax = cover === undefined ? expansion.termsMax : rangeTermsMax
+  const parts = termsBetween(database, tables, filter.fields, first, last)
+  const met = meet(parts, (term) => term.startsWith(prefix), termsMax, expansion)
+  if (typeof met !== 'string') return met
+  if (cover === undefined) throw tooBroad('range', met, termsMax)
+  return cover
 }
 
 const hexDigits = '0123456789abcdef'

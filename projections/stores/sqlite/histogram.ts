@@ -2,7 +2,7 @@ import type { Selection } from '../../index-store.ts'
 import type { Counter } from '../counts.ts'
 import { floorTo, keywordTerm } from '../row.ts'
 import { countByTime, countedMinutes, isCountedByMinute, type DayCollection, type TimeRange } from './day-query.ts'
-import type { ExpansionLimits } from './expand.ts'
+import type { Expansion } from './expand.ts'
 import { minuteNs, parseKeywords } from './layout.ts'
 
 /** Counts a file's rows by time and keyword: whole minutes from what is kept of them, the rest row by row. */
@@ -11,11 +11,11 @@ export function countDay(
   selection: Selection,
   stepNs: bigint,
   by: string,
-  limits: ExpansionLimits,
+  expansion: Expansion,
   counter: Counter,
 ): void {
   const byRows = (range: TimeRange): void => {
-    for (const { startNs, value, count } of countByTime(day, { ...selection, ...range }, stepNs, by, limits)) {
+    for (const { startNs, value, count } of countByTime(day, { ...selection, ...range }, stepNs, by, expansion)) {
       counter.add(startNs, parseKeywords(value), count)
     }
   }

@@ -14,7 +14,7 @@ import {
   type Place,
 } from './day-query.ts'
 import { findRow } from './day-writer.ts'
-import type { ExpansionLimits } from './expand.ts'
+import { createExpansion, type Expansion, type ExpansionLimits } from './expand.ts'
 import { countDay } from './histogram.ts'
 import { minuteNs, parseKeywords } from './layout.ts'
 import { inTimeOrder, mergeRows, type Placed, type Source } from './merge.ts'
@@ -23,9 +23,7 @@ import { withDocuments, type TextHit, type TextReader } from './text-reader.ts'
 
 export type SqliteReaderOptions = Readonly<{
   folder: string
-  limits: Readonly<{ indexFilesOpenMax: number; patternExpansionsMax: number }>
-  /** How many terms a pattern may look at in one file. */
-  patternScanTermsMax?: number
+  limits: Readonly<{ indexFilesOpenMax: number }> & ExpansionLimits
 }>
 
 type Found = Placed<DayCollection>
@@ -54,15 +52,15 @@ function hitsOf(found: readonly Found[]): readonly TextHit[] {
 }
 
 /** A file's rows in the order asked for: a walk where the rowids tell it, else sorted by SQLite. */
-function sourceOf(day: DayCollection, query: IndexQuery, limits: ExpansionLimits): Source<DayCollection> {
+function sourceOf(day: DayCollection, query: IndexQuery, expansion: Expansion): Source<DayCollection> {
   const { orderBy, direction, after } = query
-  if (orderBy !== 'timeNs') return { of: day, reach: undefined, rows: () => sortedRows(day, query, query, limits) }
+  if (orderBy !== 'timeNs') return { of: day, reach: undefined, rows: () => sortedRows(day, query, query, expansion) }
   const reach = direction === 'asc' ? day.earliest : day.latest
   // A walk begins at the cursor's millisecond; what of it comes before the cursor is left out by the merge.
   const beyond = after === undefined ? {} : direction === 'asc' ? { fromNs: after.value } : { toNs: after.value + 1n }
   const range = { ...query, ...narrower(query, beyond) }
-  if (day.spilled) return { of: day, reach, rows: () => sortedRows(day, range, query, limits) }
-  return { of: day, reach, rows: () => inTimeOrder(walkedRows(day, range, direction, limits), direction) }
+  if (day.spilled) return { of: day, reach, rows: () => sortedRows(day, range, query, expansion) }
+  return { of: day, reach, rows: () => inTimeOrder(walkedRows(day, range, direction, expansion), direction) }
 }
 
 type Times = Readonly<{ fromNs?: bigint; toNs?: bigint }>
@@ -99,22 +97,22 @@ function findAll(days: readonly DayCollection[], ids: readonly DocumentId[]): re
   return hitsOf(found)
 }
 
-function search(days: readonly DayCollection[], query: IndexQuery, limits: ExpansionLimits): readonly TextHit[] {
+function search(days: readonly DayCollection[], query: IndexQuery, expansion: Expansion): readonly TextHit[] {
   const sources = days
     .filter((day) => mayHold(day, query) && orderColumn(day.tables, query.orderBy) !== undefined)
-    .map((day) => sourceOf(day, query, limits))
+    .map((day) => sourceOf(day, query, expansion))
   return hitsOf(mergeRows(sources, query, query.limit))
 }
 
 /** Of whole minutes, which are counted already, and long: only their sum is asked for. */
 const countStepNs = 1_440n * minuteNs
 
-function count(day: DayCollection, selection: Selection, limits: ExpansionLimits): number {
+function count(day: DayCollection, selection: Selection, expansion: Expansion): number {
   const { histogramBy } = day.tables.shape
   if (histogramBy === undefined || !isCountedByMinute(day, selection, histogramBy))
-    return countRows(day, selection, limits)
+    return countRows(day, selection, expansion)
   const counter = createCounter()
-  countDay(day, selection, countStepNs, histogramBy, limits, counter)
+  countDay(day, selection, countStepNs, histogramBy, expansion, counter)
   return counter.buckets().reduce((sum, { total }) => sum + total, 0)
 }
 
@@ -123,11 +121,11 @@ function facet(
   selection: Selection,
   field: string,
   valuesMax: number,
-  limits: ExpansionLimits,
+  expansion: Expansion,
 ): Facet {
   const counts = new Map<string, number>()
   for (const day of days) {
-    for (const { value, count } of countByKeyword(day, selection, field, limits)) {
+    for (const { value, count } of countByKeyword(day, selection, field, expansion)) {
       for (const one of parseKeywords(value)) counts.set(one, (counts.get(one) ?? 0) + count)
     }
   }
@@ -138,9 +136,8 @@ export type SqliteTextReader = TextReader & Readonly<{ together: DayFiles['toget
 
 /** The reading side of a folder of SQLite files, with documents as they are stored. It blocks while it works. */
 export function createSqliteTextReader(options: SqliteReaderOptions): SqliteTextReader {
-  const { folder, limits, patternScanTermsMax = 2_000_000 } = options
+  const { folder, limits } = options
   const files = createDayFiles(folder, limits.indexFilesOpenMax)
-  const expansion: ExpansionLimits = { patternExpansionsMax: limits.patternExpansionsMax, patternScanTermsMax }
   const selected = <T>(scope: Scope, selection: Selection, task: (days: readonly DayCollection[]) => T): T =>
     files.withDays(scope, (days) => task(days.filter((day) => mayHold(day, selection))))
   return {
@@ -151,17 +148,24 @@ export function createSqliteTextReader(options: SqliteReaderOptions): SqliteText
       return build && { index: build.index, after: build.after, ...readProgress(build.meta) }
     },
     get: async (scope, ids) => files.withDays(scope, (days) => findAll(days, ids)),
-    search: async (scope, query) => files.withDays(scope, (days) => search(days, query, expansion)),
+    search: async (scope, query) => files.withDays(scope, (days) => search(days, query, createExpansion(limits))),
     count: async (scope, selection) =>
-      selected(scope, selection, (days) => days.reduce((sum, day) => sum + count(day, selection, expansion), 0)),
+      selected(scope, selection, (days) => {
+        const expansion = createExpansion(limits)
+        return days.reduce((sum, day) => sum + count(day, selection, expansion), 0)
+      }),
     histogram: async (scope, selection, stepNs, by): Promise<readonly Bucket[]> =>
       selected(scope, selection, (days) => {
         const counter = createCounter()
+        const expansion = createExpansion(limits)
         for (const day of days) countDay(day, selection, stepNs, by, expansion, counter)
         return counter.buckets()
       }),
     facets: async (scope, selection, fields, valuesMax) =>
-      selected(scope, selection, (days) => fields.map((field) => facet(days, selection, field, valuesMax, expansion))),
+      selected(scope, selection, (days) => {
+        const expansion = createExpansion(limits)
+        return fields.map((field) => facet(days, selection, field, valuesMax, expansion))
+      }),
     close: async () => files.close(),
   }
 }

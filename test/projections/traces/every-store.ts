@@ -12,7 +12,7 @@ export type TestStore = Readonly<{ writer: IndexWriter; reader: IndexReader }>
 /** Makes stores with nothing in them; the suite's end closes and removes them. */
 export type NewStore = () => TestStore
 
-const limits = { indexFilesOpenMax: 8, patternExpansionsMax: 1_000 }
+const limits = { indexFilesOpenMax: 8, patternExpansionsMax: 1_000, patternScanTermsMax: 2_000_000 }
 
 /** The same suite over every store that readers may meet. */
 export function describeOnEveryStore(title: string, suite: (newStore: NewStore) => void): void {

@@ -1,0 +1,98 @@
+import { expect } from 'chai'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { TooBroadError, type Filter, type IndexWriter } from '#projections/index-store.ts'
+import { createSqliteTextReader, type SqliteTextReader } from '#projections/stores/sqlite/reader.ts'
+import { createSqliteIndexWriter } from '#projections/stores/sqlite/writer.ts'
+import { epoch, fixture, index, lineEntry, noonNs, scopeOf, write } from '#test/support/index-fixture.ts'
+
+const dayNs = 86_400_000_000_000n
+const perDay = 20_000
+const scope = scopeOf('lines')
+const pattern = (prefix: string, regex: string, fields: readonly string[] = ['message', 'fields']): Filter => ({
+  kind: 'pattern',
+  fields,
+  prefix,
+  regex,
+})
+
+describe('patterns in the terms of SQLite files', () => {
+  let folder: string
+  let writer: IndexWriter
+  const readers: SqliteTextReader[] = []
+  const readerOf = (patternScanTermsMax: number): SqliteTextReader => {
+    const limits = { indexFilesOpenMax: 8, patternExpansionsMax: 1_000, patternScanTermsMax }
+    const reader = createSqliteTextReader({ folder, limits })
+    readers.push(reader)
+    return reader
+  }
+
+  before(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'throughline-sqlite-terms-'))
+    writer = createSqliteIndexWriter({ folder, limits: { indexFilesOpenMax: 8 } })
+    await writer.open(index, fixture, epoch)
+    await writer.promote('fixture', index)
+    // Two days of 20,000 words, ten to a line.
+    for (const [n, day] of ['2026-11-20', '2026-11-21'].entries()) {
+      const entries = Array.from({ length: perDay / 10 }, (_, line) => {
+        const words = Array.from({ length: 10 }, (_word, at) => `w${String(10 * line + at).padStart(5, '0')}`)
+        const timeNs = noonNs - BigInt(1 - n) * dayNs
+        return lineEntry({ timeNs, text: words.join(' ') }, n * perDay + line + 1, { day })
+      })
+      await write(writer, entries, (n + 1) * perDay)
+    }
+  })
+  afterEach(async () => {
+    for (const { close } of readers.splice(0)) await close()
+  })
+  after(async () => {
+    await writer.close()
+    rmSync(folder, { recursive: true })
+  })
+
+  const failureOf = (answer: Promise<unknown>): Promise<unknown> => answer.catch((error: unknown) => error)
+
+  it('meet every word that they should, among more than are read at once', async () => {
+    const reader = readerOf(1_000_000)
+    for (const [filter, lines] of [
+      [pattern('w', 'w...05'), 200],
+      [pattern('', '.*9999', ['message']), 2],
+      [pattern('w0', 'w0(0000|1234|9999)'), 3],
+      [pattern('w1', 'w1.*9', ['message']), 1_000],
+      [pattern('w19999', 'w19999.*'), 1],
+      [pattern('w2', 'w2.*'), 0],
+    ] as const) {
+      const selection = { filter, fromNs: noonNs - dayNs - 1n, toNs: noonNs - dayNs + 1n }
+      expect(await reader.count(scope, selection), JSON.stringify(filter)).to.equal(Math.min(lines, perDay / 10))
+    }
+  })
+
+  it('are too broad when one question has to look at too much in all files together', async () => {
+    const filter = pattern('w', 'w.*777', ['message'])
+    const reader = readerOf(1.5 * perDay)
+    expect(await reader.count(scope, { filter, fromNs: noonNs })).to.equal(20)
+    expect(await reader.count(scope, { filter, toNs: noonNs })).to.equal(20)
+    const failure = await failureOf(reader.count(scope, { filter }))
+    expect(failure).to.be.instanceOf(TooBroadError).with.property('message').which.includes('shorter time')
+    expect(await readerOf(2.5 * perDay).count(scope, { filter })).to.equal(40)
+  })
+
+  it('are looked for once by all questions that are asked together, also in vain', async () => {
+    const filter = pattern('w', 'w.*777', ['message'])
+    const reader = readerOf(1.5 * perDay)
+    const selection = { filter, fromNs: noonNs }
+    const facets = await reader.facets(scope, selection, ['level', 'service', 'level'], 10)
+    expect(facets.map(({ field }) => field)).to.deep.equal(['level', 'service', 'level'])
+
+    let asked: readonly Promise<unknown>[] = []
+    reader.together(() => {
+      const [days, day] = [{ filter }, { filter: pattern('w', 'w.*777', ['message']), fromNs: noonNs }]
+      asked = [days, days, day].map((each) => failureOf(reader.count(scope, each)))
+    })
+    const [first, second, other] = await Promise.all(asked)
+    expect(first).to.be.instanceOf(TooBroadError)
+    expect(second).to.equal(first)
+    expect(other).to.equal(20)
+  })
+})
