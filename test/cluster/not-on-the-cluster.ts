@@ -18,6 +18,7 @@ export const notOnTheCluster: Readonly<Record<string, string>> = {
   'backup.test.ts': 'copies the files of a data folder; NATS has backups of its own',
   'tls.test.ts': 'serves TLS by the one process that it starts; before a cluster stands what its operator has',
   'slow-search.test.ts': 'keeps a query thread of the embedded form busy; a cluster’s queries run in Elasticsearch',
+  'replace-packages.test.ts': 'replaces the one worker of one parent; the parent of every role is the same program',
   'replace-parent.test.ts': 'is about the parent of the embedded form: its data folder, its lock, its port',
 }
 

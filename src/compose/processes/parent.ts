@@ -4,6 +4,7 @@ import { bindSocket } from '#src/http/listening-socket.ts'
 import { mendLogs, tellQuarantines } from '#src/compose/mend.ts'
 import { PermanentError } from '#src/lib/failure.ts'
 import { lockFolder } from '#streams/sqlite/lock.ts'
+import { arePackagesStale } from './packages.ts'
 import { createSupervisor, describeEnding, WorkerEnded, type SupervisorEvent } from './supervisor.ts'
 import { startWorkerProcess } from './worker-process.ts'
 
@@ -136,7 +137,12 @@ export async function composeParent(config: Config, argv: readonly string[]): Pr
   })
   let isStopping = false
   takeSignals({
-    replace: () => supervisor.replace(),
+    replace: () => {
+      if (!arePackagesStale()) return supervisor.replace()
+      console.error(
+        'the worker is not replaced: package-lock.json names other packages than are installed; stop the server and start it again with npm start, which installs them',
+      )
+    },
     stop: (signal) => {
       // Ctrl-C comes twice: to the whole group, and passed on by the launcher.
       if (isStopping) return
