@@ -1,6 +1,6 @@
 import type { Refused } from '#src/directory/directory-writer.ts'
 import { fail, ok } from '#src/lib/result.ts'
-import { roleText, wantedRole } from './members.ts'
+import { firstRole, roleText, wantedRole } from './members.ts'
 import { choosePassword } from './read-password.ts'
 import { required, unknownWorkspace, type Outcome, type Verb } from './verb.ts'
 
@@ -17,16 +17,18 @@ export const userCreate: Verb = {
   name: 'user create',
   names: ['EMAIL'],
   usage: '--workspace W [--role owner|member] [--password-stdin]',
-  about: 'makes a member; the password is the first line of standard input, else generated and shown once',
+  about:
+    'makes a member, the first of a workspace its owner; the password is the first line of standard input, else generated and shown once',
   options: { workspace: { type: 'string' }, role: { type: 'string' }, 'password-stdin': { type: 'boolean' } },
   run: async (context) => {
     const [email = ''] = context.names
     const workspaceName = required(context, 'workspace')
-    const role = wantedRole(context) ?? 'member'
+    const wanted = wantedRole(context)
     const { password, isGenerated } = await choosePassword(context)
     const directory = await context.directory()
     const workspace = directory.workspaceNamed(workspaceName)
     if (workspace === undefined) return unknownWorkspace(workspaceName)
+    const role = wanted ?? firstRole(directory, workspace)
     const created = await directory.createUser({ email, password, workspaceId: workspace.id, role })
     if (!created.ok) return refused(created, workspace.name)
     const user = { id: created.value.id, email: created.value.email, workspace: workspace.id, role }

@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto'
 import { existsSync, mkdirSync } from 'node:fs'
-import { createSqliteQueryThread } from '#projections/stores/sqlite/query-thread.ts'
 import { createSqliteQueryThreads } from '#projections/stores/sqlite/query-threads.ts'
 import { lent, withEraser } from '#src/compose/threads/eraser.ts'
 import { createProjectorThread, withBeside, type ProjectorData } from '#src/compose/threads/projector.ts'
@@ -74,8 +73,9 @@ export async function openEmbeddedEngines(config: Config): Promise<Engines> {
   const sampled = withBeside(thread, sampler)
   const projector = withEraser(sampled, { directory, partitions: 1, openLog: async () => lent(telemetry), clock })
   const files = { folder: folders.indexFolder, limits }
-  const reader = createSqliteQueryThread(files)
   const queries = createSqliteQueryThreads(files, limits.queryThreadsMax)
+  const ownQueries = createSqliteQueryThreads(files, 1)
+  const reader = ownQueries.readerFor('server')
   const allowance = await openAllowance({ stream: telemetry, reader, clock, isGone: isProcessGone })
   return {
     clock,
@@ -92,7 +92,7 @@ export async function openEmbeddedEngines(config: Config): Promise<Engines> {
     greet: (baseUrl) => showFirstRun(directory, clock, dataFolder, baseUrl),
     close: async () => {
       await allowance.close()
-      await Promise.all([reader.close(), queries.close()])
+      await Promise.all([ownQueries.close(), queries.close()])
       await projector.stop()
       await directory.close()
       await directoryStream.close()

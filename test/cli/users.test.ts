@@ -10,7 +10,7 @@ describe('users of the command line', () => {
 
   it('are created with a generated password, shown once', async () => {
     const user = (await json('user', 'create', 'ann@acme.example', '--workspace', 'acme')) as { password: string }
-    expect(user).to.include({ email: 'ann@acme.example', role: 'member' })
+    expect(user).to.include({ email: 'ann@acme.example' })
     expect(user.password).to.match(/^[0-9A-Za-z]{20}$/)
     expect(await canSignIn('ann@acme.example', user.password)).to.equal(true)
   })
@@ -51,7 +51,11 @@ describe('users of the command line', () => {
 
   it('are its owner as the first, a member after that unless it is said otherwise', async () => {
     const emails = ['ann@acme.example', 'bob@acme.example', 'eve@acme.example']
-    for (const email of emails) await json('user', 'create', email, '--workspace', 'acme')
+    const create = async (email: string, ...role: readonly string[]) =>
+      (await json('user', 'create', email, '--workspace', 'acme', ...role))['role']
+    expect(await create(emails[0]!)).to.equal('owner')
+    expect(await create(emails[1]!)).to.equal('member')
+    expect(await create(emails[2]!, '--role', 'owner')).to.equal('owner')
     await json('workspace', 'create', 'second')
     const add = async (email: string, ...role: readonly string[]) =>
       (await json('user', 'add', email, '--workspace', 'second', ...role))['role']
