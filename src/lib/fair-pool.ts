@@ -1,3 +1,4 @@
+import { present } from './assert.ts'
 import { TransientError } from './failure.ts'
 
 /** A few workers, each of which does one task at a time. */
@@ -37,12 +38,12 @@ export function createFairPool<Worker>(open: (onEnd: () => void) => Worker, work
     const [first, ...others] = [...waiting.keys()].filter((owner) => countOf(owner) < perOwnerMax)
     return others.reduce((best, owner) => (countOf(owner) < countOf(best ?? owner) ? owner : best), first)
   }
-  const takeTask = (owner: string): Task<Worker> | undefined => {
+  const takeTask = (owner: string): Task<Worker> => {
     const [task, ...others] = waiting.get(owner) ?? []
     // Who has more to do waits behind those who wait already.
     waiting.delete(owner)
     if (others.length > 0) waiting.set(owner, others)
-    return task
+    return present(task, 'an owner who waits has a task')
   }
   const begin = async (owner: string, task: Task<Worker>, worker: Worker): Promise<void> => {
     busy.add(worker)
@@ -56,9 +57,8 @@ export function createFairPool<Worker>(open: (onEnd: () => void) => Worker, work
   const beginAll = (): void => {
     for (let owner = nextOwner(); owner !== undefined; owner = nextOwner()) {
       const worker = freeWorker()
-      const task = worker === undefined ? undefined : takeTask(owner)
-      if (worker === undefined || task === undefined) return
-      void begin(owner, task, worker)
+      if (worker === undefined) return
+      void begin(owner, takeTask(owner), worker)
     }
   }
   const closedError = (): Error =>

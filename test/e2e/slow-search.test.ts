@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import { answerOf, listOf, signIn, untilIndexed, type Reader } from '../support/client.ts'
+import { createRandom } from '../support/index-fixture.ts'
 import { borrowServer, type LentServer } from '../support/lent-server.ts'
 import { createTenant, type Tenant } from '../support/tenant.ts'
 import { sendingTo } from '../support/workspace.ts'
@@ -11,14 +12,9 @@ const wordLength = 100
 /** Milliseconds of work for each of the words: each of their letters leads to a place where the expression was not before. */
 const slow = '/(.*[a-d].{60}q|.*[c-f].{60}q|.*[e-h].{60}q)/'
 
-function wordOf(seed: number): string {
-  let state = seed * 2_654_435_761 + 1
-  const letters = Array.from({ length: wordLength }, () => {
-    state = (Math.imul(state, 1_103_515_245) + 12_345) >>> 0
-    return 'abcdefgh'.charAt(state >>> 29)
-  })
-  return letters.join('')
-}
+const letters = 'abcdefgh'.split('')
+const random = createRandom(1)
+const newWord = (): string => Array.from({ length: wordLength }, () => random.pick(letters)).join('')
 
 describe('a slow search', () => {
   let server: LentServer
@@ -33,7 +29,7 @@ describe('a slow search', () => {
     theirs = await signIn(server.baseUrl, other.sign_in)
     await sendingTo(server, server.firstRun.keys).logs([
       { message: 'quick' },
-      ...Array.from({ length: words }, (_, n) => ({ message: wordOf(n) })),
+      ...Array.from({ length: words }, () => ({ message: newWord() })),
     ])
     await sendingTo(server, other.keys).logs([{ message: 'quick' }])
     await untilIndexed(server)
