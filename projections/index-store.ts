@@ -12,8 +12,8 @@ export type WorkspaceEntries = Readonly<{ workspaceId: WorkspaceId; entries: rea
 export type Checkpoint = Readonly<{ epoch: string; position: Position }>
 
 /**
- * What the projector last saw: how far the index is (its last searchable event), the log's head then, when that was, and when
- * the index last stood at the head (both ms).
+ * What the projector last saw: how far the index is (its last searchable event), the log's head then, when that was, and until
+ * when the index has all that had come (both ms).
  */
 export type Heartbeat = Readonly<{ position: Position; head: Position; at: number; caughtUpAt: number }>
 

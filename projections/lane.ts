@@ -51,7 +51,7 @@ async function withBrought(
   return folded
 }
 
-/** When a build last stood at its log's head, as it was left; for one that never did: now, from when its lag is counted then. */
+/** Until when a build had all that had come, as it was left; for one that is new: now, from when its lag is counted then. */
 async function caughtUpBefore(writer: IndexWriter, projection: string, index: IndexName, now: number): Promise<number> {
   const build = (await writer.builds(projection)).find((one) => one.index === index)
   return build === undefined || build.heartbeat.caughtUpAt === 0 ? now : build.heartbeat.caughtUpAt
@@ -106,6 +106,8 @@ export async function openLane(
       const fresh = events.filter(({ event }) => event.position > position)
       await foldParts(await withBrought(projection, fresh, options), last)
       position = last
+      // What came later waits since then at most; a clock that was set back tells of times to come.
+      caughtUpAt = Math.max(caughtUpAt, Math.min(clock(), events.at(-1)?.event.receivedAt ?? 0))
       cache.trim()
     },
     async heartbeat(head) {

@@ -21,8 +21,10 @@ export function observeIndexes(metrics: Metrics, { indexes, projections, clock }
     )
     return (await Promise.all(samples)).flat()
   }
-  metrics.gauge('throughline_index_lag_seconds', 'Time since the index stood at its log’s head; 0 when it does.', () =>
-    each((progress) => lagS(progress, clock())),
+  metrics.gauge(
+    'throughline_index_lag_seconds',
+    'How long ago the last of what the index holds came; 0 when it holds all.',
+    () => each((progress) => lagS(progress, clock())),
   )
   metrics.gauge('throughline_index_position', 'The last event that readers of the index can find.', () =>
     each(({ position }) => position),

@@ -1,0 +1,43 @@
+import { expect } from 'chai'
+import { createDeadLetters } from '#projections/dead-letters.ts'
+import { createDecoder } from '#projections/decoded-event.ts'
+import { openLane } from '#projections/lane.ts'
+import { createMemoryIndexStore } from '#projections/stores/memory/store.ts'
+import { beforeAll } from '#src/events/envelope.ts'
+import { readCurrent } from '#streams/follow.ts'
+import { createMemoryStream } from '#streams/memory/stream.ts'
+import { counting, lineDecoders } from '#test/support/line-projections.ts'
+import { append } from '#test/support/projector-run.ts'
+
+const index = 'counting-v1-001'
+
+describe('a lane of an index that never comes to the head of its log', () => {
+  /** Folds the first of three events and beats; `clockMs` tells the time by when that event came. */
+  async function heartbeatAfterOne(clockMs: (receivedAt: number) => number): Promise<number[]> {
+    const stream = createMemoryStream({ partition: '0' })
+    const { writer, reader } = createMemoryIndexStore()
+    await append(stream, [['a'], ['b'], ['c']])
+    const [first] = await readCurrent(stream, beforeAll, 1)
+    const receivedAt = first?.receivedAt ?? 0
+    let now = receivedAt - 60_000
+    const clock = (): number => now
+    const deadLetters = createDeadLetters({ stream, clock })
+    const limits = { cachedDocumentsMax: 10, cachedBytesMax: 1e6 }
+    const decode = createDecoder(lineDecoders)
+    const lane = await openLane(counting, index, { writer, epoch: stream.epoch, clock, limits, decode, deadLetters })
+    await writer.promote('counting', index)
+    now = clockMs(receivedAt)
+    await lane.fold([first!].map(decode), first?.position ?? 0)
+    await lane.heartbeat(await stream.head())
+    const { at = 0, caughtUpAt = 0 } = (await reader.progress('counting')) ?? {}
+    return [at - receivedAt, caughtUpAt - receivedAt]
+  }
+
+  it('tells how old the last is that it has folded, not since when it is behind', async () => {
+    expect(await heartbeatAfterOne((receivedAt) => receivedAt + 7_000)).to.deep.equal([7_000, 0])
+  })
+
+  it('knows nothing of times to come, where a clock was set back', async () => {
+    expect(await heartbeatAfterOne((receivedAt) => receivedAt - 30_000)).to.deep.equal([-30_000, -30_000])
+  })
+})
