@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { expect } from 'chai'
 import type { Digest } from '#projections/index-audit.ts'
-import type { IndexWriter } from '#projections/index-store.ts'
+import type { Heartbeat, IndexWriter } from '#projections/index-store.ts'
 import { createSqliteIndexAudit } from '#projections/stores/sqlite/audit.ts'
 import { createSqliteIndexReader } from '#projections/stores/sqlite/reader.ts'
 import { createSqliteIndexWriter } from '#projections/stores/sqlite/writer.ts'
@@ -30,7 +30,7 @@ const nextDay = '2026-11-22'
 const nextNoonMs = Date.parse(`${nextDay}T12:00:00Z`)
 const turnsMax = 500
 
-describe('the postings of a day that is over', () => {
+describe('the postings of a day', () => {
   let folder: string
   let writer: IndexWriter
 
@@ -72,21 +72,21 @@ describe('the postings of a day that is over', () => {
     }
   }
 
-  const beat = (at: number, position = batches, head = position): Promise<void> =>
-    writer.heartbeat(index, { position, head, at, caughtUpAt: at })
+  const beat = (at: number, behind: Partial<Heartbeat> = {}): Promise<void> =>
+    writer.heartbeat(index, { position: batches, head: batches, at, caughtUpAt: at, ...behind })
 
   /** Beats of the clock until the day's lines are in one segment. */
-  async function beatUntilMerged(path: string): Promise<number> {
+  async function beatUntilMerged(path: string, behind?: Partial<Heartbeat>): Promise<number> {
     for (let turn = 1; turn <= turnsMax; turn++) {
-      await beat(nextNoonMs + turn * 1_000)
+      await beat(nextNoonMs + turn * 1_000, behind)
       if (segmentsIn(path, 'lines') === 1) return turn
     }
     throw new Error(`not merged after ${turnsMax} turns`)
   }
 
-  async function digestsOf(workspaceId = acme): Promise<readonly Digest[]> {
+  async function digestsOf(workspaceId = acme, onDay = day): Promise<readonly Digest[]> {
     const audit = createSqliteIndexAudit({ folder })
-    const frozen = await audit.freeze(index, { workspaceId, day })
+    const frozen = await audit.freeze(index, { workspaceId, day: onDay })
     const digests = await frozen.digests()
     await frozen.release()
     await audit.close()
@@ -110,27 +110,39 @@ describe('the postings of a day that is over', () => {
     expect(await digestsOf()).to.deep.equal(digests)
   })
 
-  it('of every workspace, and those of today wait until tomorrow', async () => {
+  it('of every workspace, those of days that are over first', async () => {
     await writeBatches()
     await writeBatches(day, other)
     await writeBatches(nextDay, acme, batches)
     await beatUntilMerged(fileOf(day, other))
     await beatUntilMerged(fileOf(day))
-    for (let turn = 1; turn <= 50; turn++) await beat(nextNoonMs + turn * 1_000)
     expect(segmentsIn(fileOf(nextDay), 'lines')).to.equal(batches)
-    const dayAfterMs = nextNoonMs + 86_400_000
-    for (let turn = 1; turn <= turnsMax && segmentsIn(fileOf(nextDay), 'lines') > 1; turn++) {
-      await beat(dayAfterMs + turn * 1_000)
-    }
-    expect(segmentsIn(fileOf(nextDay), 'lines')).to.equal(1)
+    await beatUntilMerged(fileOf(nextDay))
   })
 
-  it('wait while the build is behind, and no second beat within a second does more', async () => {
+  it('become fewer while the day goes on: four of a size become one, looked for each minute', async () => {
+    await writeBatches(nextDay)
+    expect(await beatUntilMerged(fileOf(nextDay)), 'turns').below(40)
+    for (let turn = 40; turn < 60; turn++) await beat(nextNoonMs + turn * 1_000)
+    await writeBatches(nextDay, acme, batches)
+    const [before, digests] = [await found('word17'), await digestsOf(acme, nextDay)]
+    await beat(nextNoonMs + 60_000)
+    const segments = segmentsIn(fileOf(nextDay), 'lines')
+    for (let turn = 61; turn <= turnsMax; turn++) await beat(nextNoonMs + turn * 1_000)
+    expect([segments, segmentsIn(fileOf(nextDay), 'lines')]).to.deep.equal([batches + 1, 2])
+    expect(await found('word17')).to.deep.equal(before)
+    expect(await digestsOf(acme, nextDay)).to.deep.equal(digests)
+  })
+
+  it('wait while the build is behind, unless by a moment, and no second beat within a second does more', async () => {
     await writeBatches()
-    for (let turn = 1; turn <= 100; turn++) await beat(nextNoonMs + turn * 1_000, batches, batches + 1)
+    const behind = { head: batches + 1 }
+    for (let turn = 1; turn <= 100; turn++)
+      await beat(nextNoonMs + turn * 1_000, { ...behind, caughtUpAt: nextNoonMs - 2_000 })
     expect(segmentsIn(fileOf(day), 'lines')).to.equal(batches)
     for (let turn = 1; turn <= 100; turn++) await beat(nextNoonMs + turn)
     expect(segmentsIn(fileOf(day), 'lines')).above(1)
+    await beatUntilMerged(fileOf(day), behind)
   })
 
   it('may be written to in between: all of it is found', async () => {

@@ -12,31 +12,35 @@ const pagesPerTurn = 250
 /** Files that a turn may look at and find merged. */
 const filesPerTurn = 16
 const turnEveryMs = 1_000
+/** Files that were written are looked through again after so long. */
+const writtenEveryMs = 60_000
+/** A build that is behind by more has other work. */
+const behindMaxMs = 2_000
 
-/** A table of few rows has no second segment that counts; a segment of several pages has entries here. */
-function hasSegments(database: Database, terms: string): boolean {
-  const edges = database.get(
-    `SELECT (SELECT min(segid) FROM ${terms}_idx) AS first, (SELECT max(segid) FROM ${terms}_idx) AS last`,
-  )
-  return edges !== undefined && edges['first'] !== edges['last']
+const changesOf = (database: Database): bigint => database.get('SELECT total_changes() AS n')?.['n'] as bigint
+
+/**
+ * Merges some of the segments of one table; whether there were any to merge. Below zero `pages` makes one of all segments in the
+ * end, whatever their levels; above, one of four or more of a level, so that a file that is written to is not written anew each time. Source: SQLite's FTS5, 6.9.
+ */
+function mergeSome(database: Database, collections: readonly Tables[], pages: number): boolean {
+  return collections.some(({ terms }) => {
+    if (terms === undefined) return false
+    const before = changesOf(database)
+    database.run(`INSERT INTO ${terms} (${terms}, rank) VALUES ('merge', ?)`, pages)
+    return changesOf(database) - before >= 2n
+  })
 }
 
-/** Merges some of the segments of one table that has several; whether there was one. */
-function mergeSome(database: Database, collections: readonly Tables[], pagesMax: number): boolean {
-  const terms = collections.map((tables) => tables.terms).find((name) => name && hasSegments(database, name))
-  if (terms === undefined) return false
-  // Below zero: all segments become one in the end, whatever their levels. Source: SQLite's FTS5, 6.9.
-  database.run(`INSERT INTO ${terms} (${terms}, rank) VALUES ('merge', ?)`, -pagesMax)
-  return true
-}
+type Mergeable = Readonly<{ path: string; pages: number }>
 
 /** The same for a file that may have gone, or be damaged, or have no room on its disk: who needs it will say so. */
-function mergeFile(path: string, collections: readonly Tables[], pagesMax: number): boolean {
+function mergeFile({ path, pages }: Mergeable, collections: readonly Tables[]): boolean {
   if (!existsSync(path)) return false
   try {
     const database = openDatabase(path, { readOnly: false, synchronous: 'NORMAL' })
     try {
-      return mergeSome(database, collections, pagesMax)
+      return mergeSome(database, collections, pages)
     } finally {
       database.close()
     }
@@ -53,31 +57,44 @@ type TermsMergerOptions = Readonly<{
 }>
 
 /**
- * Merges what FTS5 holds of days that are over, a little in each turn, until a term is looked up in one place instead of fifteen: an
- * id is looked for in all days that are kept. What is found stays the same. One for each build.
+ * Merges what FTS5 holds, a little in each turn, so that a term is looked up in few places: in one of each day that is over, for an id
+ * is looked for in all days that are kept, and in a few of what is written to, not fifteen. What is found stays the same. One for
+ * each build.
  */
 export function createTermsMerger(folder: string, { index, collections, pagesMax = pagesPerTurn }: TermsMergerOptions) {
   let today = ''
   let turnAt = -Infinity
-  let files: string[] = []
-  const filesBefore = (day: string): string[] =>
+  let writtenAt = -Infinity
+  const written = new Set<string>()
+  let files: Mergeable[] = []
+  const filesBefore = (day: string): Mergeable[] =>
     workspacesIn(folder, index).flatMap((workspaceId) => {
       const own = workspaceFolder(folder, index, workspaceId)
       const over = daysIn(folder, index, workspaceId).filter((one) => one < day)
-      return over.map((one) => join(own, fileOfDay(one)))
+      return over.map((one) => ({ path: join(own, fileOfDay(one)), pages: -pagesMax }))
     })
+  /** Days that are over, once; then, now and then, what was written meanwhile. */
+  function list(at: number): void {
+    if (dayOf(at) !== today) {
+      today = dayOf(at)
+      files = filesBefore(today)
+    } else if (files.length === 0 && Math.abs(at - writtenAt) >= writtenEveryMs) {
+      writtenAt = at
+      files = [...written].map((path) => ({ path, pages: pagesMax }))
+      written.clear()
+    }
+  }
   return {
+    wrote: (path: string): void => void written.add(path),
     /** A turn at the time of a heartbeat, at most each second; of a build that is behind there is none. */
-    turn({ at, position, head }: Heartbeat): void {
-      if (position < head || Math.abs(at - turnAt) < turnEveryMs) return
+    turn({ at, position, head, caughtUpAt }: Heartbeat): void {
+      const isBehind = position < head && at - caughtUpAt > behindMaxMs
+      if (isBehind || Math.abs(at - turnAt) < turnEveryMs) return
       turnAt = at
-      if (dayOf(at) !== today) {
-        today = dayOf(at)
-        files = filesBefore(today)
-      }
+      list(at)
       for (let looked = 0; looked < filesPerTurn; looked++) {
-        const path = files.at(-1)
-        if (path === undefined || mergeFile(path, collections, pagesMax)) return
+        const file = files.at(-1)
+        if (file === undefined || mergeFile(file, collections)) return
         files.pop()
       }
     },

@@ -28,7 +28,7 @@ export type SqliteWriterOptions = Readonly<{
    * is the share's; readers are told nothing.
    */
   share?: string
-  /** Pages of postings of past days that are merged with a heartbeat, at most each second. */
+  /** Pages of postings that are merged with a heartbeat, at most each second. */
   mergedPagesMax?: number
 }>
 
@@ -202,6 +202,7 @@ function writeEntries(
   for (const [day, changes] of changesByDay(build, entries, daysOf(folder, build, workspaceId))) {
     const database = files.open(build, workspaceId, day)
     build.unsynced.add(database.path)
+    build.merger.wrote(database.path)
     writeDay(database, build.collections, changes, position)
   }
 }
