@@ -5,6 +5,7 @@ import { askInOrder } from '../ask-in-order.ts'
 import { isFolded, type IndexReader, type Progress } from '../index-store.ts'
 import { createSpanSearch, inTraces } from './span-search.ts'
 import type { SpanDocument } from './span-document.ts'
+import type { TraceDocument } from './trace-document.ts'
 import { durationNs, readParts, readTraces, traceSummary, tracesScope, type TraceSummary } from './trace-answer.ts'
 import { sortKeyOf, walkKeyOf, type WalkKey } from './trace-request.ts'
 import { rowsOf, type TracePart } from './trace-part.ts'
@@ -75,13 +76,28 @@ const missingMax = 1_000
 const referencesMax = 20
 
 /** Whether the index has not all of the log, or nobody tells: the heartbeat of a projector that stopped stands still. */
-const isBehindLog = (progress: Progress | undefined, nowMs: number | undefined): boolean =>
-  progress === undefined || progress.position < progress.head || (nowMs !== undefined && !isFolded(progress, nowMs))
+const isBehindLog = (progress: Progress, nowMs: number | undefined): boolean =>
+  progress.position < progress.head || (nowMs !== undefined && !isFolded(progress, nowMs))
 
-/** What is known to be missing of a trace, and why. While the index is behind the log, it may still come. */
-export function missingSpans(parts: readonly TracePart[], isBehind: boolean): readonly MissingSpan[] {
+/** A trace of which nothing began for so long is at its end: what is missing of it is not what the index has yet to take in. */
+const quietNs = 300_000_000_000n
+
+/** Whether more of a trace may be on its way into the index, which under load is always a moment behind. */
+function maySoonBeIndexed(
+  { summary: { lastStartNs } }: TraceDocument,
+  progress: Progress | undefined,
+  nowMs: number | undefined,
+): boolean {
+  if (progress === undefined) return true
+  if (!isBehindLog(progress, nowMs)) return false
+  const hasUntilNs = BigInt(Math.trunc(progress.caughtUpAt)) * 1_000_000n
+  return lastStartNs === null || BigInt(lastStartNs) > hasUntilNs - quietNs
+}
+
+/** What is known to be missing of a trace, and why. */
+export function missingSpans(parts: readonly TracePart[], maySoonBe: boolean): readonly MissingSpan[] {
   const refused = new Map(parts.flatMap((part) => part.refused))
-  const notRefused: MissingReason = isBehind ? 'not_indexed_yet' : 'not_received'
+  const notRefused: MissingReason = maySoonBe ? 'not_indexed_yet' : 'not_received'
   const missing = missingParents(parts, referencesMax).map(({ spanId, referencedBy }) => ({
     span_id: spanId,
     referenced_by: referencedBy,
@@ -177,7 +193,7 @@ export async function readTrace(
   const spans = shown.map(({ document }) => document)
   const sets = await readSets(reader, workspaceId, spans)
   const repeats = new Map(parts.flatMap((part) => [...rowsOf(part)].map(({ spanId, repeats }) => [spanId, repeats])))
-  const missing = missingSpans(parts, isBehindLog(progress, page.nowMs))
+  const missing = missingSpans(parts, maySoonBeIndexed(trace, progress, page.nowMs))
   return {
     summary: traceSummary(trace),
     spans: spans.map((span) => spanAnswer(span, sets, repeats.get(span.spanId) ?? 0)),

@@ -153,6 +153,20 @@ describeOnEveryStore('traces: one whole trace', (newStore) => {
     expect(await reasonAt(60_000)).to.equal('not_indexed_yet')
   })
 
+  it('says that a span was not received where the index is behind by less than the trace is old', async () => {
+    const store = newStore()
+    await foldIntoStore(store, tracesProjection, [received(1, [{ id: 'b', parent: 'lost' }])])
+    const startMs = Date.parse(
+      (await readTrace(store.reader, acme, traceIdOf('t'), { limit: 1 }))?.spans[0]?.start ?? '',
+    )
+    const reasonAt = async (caughtUpAt: number) => {
+      await store.writer.heartbeat(indexOf(tracesProjection), { position: 5, head: 6, at: caughtUpAt, caughtUpAt })
+      return (await readTrace(store.reader, acme, traceIdOf('t'), { limit: 10 }))?.missing[0]?.reason
+    }
+    expect(await reasonAt(startMs + 299_000)).to.equal('not_indexed_yet')
+    expect(await reasonAt(startMs + 301_000)).to.equal('not_received')
+  })
+
   it('bounds what it tells of missing spans', async () => {
     const refusedSpans = Array.from({ length: 1_500 }, (_, index) => ({
       traceId: traceIdOf('t'),
