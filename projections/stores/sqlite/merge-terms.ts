@@ -21,7 +21,8 @@ const changesOf = (database: Database): bigint => database.get('SELECT total_cha
 
 /**
  * Merges some of the segments of one table; whether there were any to merge. Below zero `pages` makes one of all segments in the
- * end, whatever their levels; above, one of four or more of a level, so that a file that is written to is not written anew each time. Source: SQLite's FTS5, 6.9.
+ * end, whatever their levels; above, one of four or more of a level, so that a file that is written to is not written anew each
+ * time. Source: SQLite's FTS5, 6.9.
  */
 function mergeSome(database: Database, collections: readonly Tables[], pages: number): boolean {
   return collections.some(({ terms }) => {
