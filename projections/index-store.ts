@@ -22,6 +22,14 @@ const heartbeatMaxMs = 5_000
 
 export const isFolded = ({ at }: Pick<Heartbeat, 'at'>, nowMs: number): boolean => nowMs - at <= heartbeatMaxMs
 
+/** Whether the index has all of the log. One that nobody folds may not: the heartbeat of a projector that stopped stands still. */
+export const isCaughtUp = (progress: Heartbeat, nowMs: number): boolean =>
+  progress.position >= progress.head && isFolded(progress, nowMs)
+
+/** How old the last is that the index has, ms; 0 while it has all. */
+export const lagMs = (progress: Heartbeat, nowMs: number): number =>
+  isCaughtUp(progress, nowMs) ? 0 : Math.max(0, nowMs - progress.caughtUpAt)
+
 /**
  * A build beside the live one. `building`: a rebuild folds it, nobody else (`workspaceId`: all others were copied).
  * `candidate`: the projector folds it, and readers move to it when it stands where the live one does. `kept`: readers used it;

@@ -2,7 +2,7 @@ import type { Attributes, RefusalReason, SharedAttributes, SpanKind, SpanStatus 
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { formatTimeNs } from '#src/lib/time.ts'
 import { askInOrder } from '../ask-in-order.ts'
-import { isFolded, type IndexReader, type Progress } from '../index-store.ts'
+import { isCaughtUp, type IndexReader, type Progress } from '../index-store.ts'
 import { createSpanSearch, inTraces } from './span-search.ts'
 import type { SpanDocument } from './span-document.ts'
 import type { TraceDocument } from './trace-document.ts'
@@ -75,10 +75,6 @@ export type TraceRead = Readonly<{
 const missingMax = 1_000
 const referencesMax = 20
 
-/** Whether the index has not all of the log, or nobody tells: the heartbeat of a projector that stopped stands still. */
-const isBehindLog = (progress: Progress, nowMs: number | undefined): boolean =>
-  progress.position < progress.head || (nowMs !== undefined && !isFolded(progress, nowMs))
-
 /** A trace of which nothing began for so long is at its end: what is missing of it is not what the index has yet to take in. */
 const quietNs = 300_000_000_000n
 
@@ -89,7 +85,7 @@ function maySoonBeIndexed(
   nowMs: number | undefined,
 ): boolean {
   if (progress === undefined) return true
-  if (!isBehindLog(progress, nowMs)) return false
+  if (isCaughtUp(progress, nowMs ?? progress.at)) return false
   const hasUntilNs = BigInt(Math.trunc(progress.caughtUpAt)) * 1_000_000n
   return lastStartNs === null || BigInt(lastStartNs) > hasUntilNs - quietNs
 }

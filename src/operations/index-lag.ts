@@ -1,14 +1,9 @@
-import { isFolded, type IndexReader, type Progress } from '#projections/index-store.ts'
+import { lagMs, type IndexReader, type Progress } from '#projections/index-store.ts'
 import type { Clock } from '#src/lib/clock.ts'
 import type { Metrics, Sample } from './metrics.ts'
 
 type Index = Readonly<{ partition: string; reader: IndexReader }>
 type Options = Readonly<{ indexes: readonly Index[]; projections: readonly string[]; clock: Clock }>
-
-function lagS(progress: Progress, now: number): number {
-  const isCurrent = progress.position >= progress.head && isFolded(progress, now)
-  return isCurrent ? 0 : Math.max(0, now - progress.caughtUpAt) / 1_000
-}
 
 /** How far each index is, as its projector last said: asked of the index when the figures are. */
 export function observeIndexes(metrics: Metrics, { indexes, projections, clock }: Options): void {
@@ -24,7 +19,7 @@ export function observeIndexes(metrics: Metrics, { indexes, projections, clock }
   metrics.gauge(
     'throughline_index_lag_seconds',
     'How long ago the last of what the index holds came; 0 when it holds all.',
-    () => each((progress) => lagS(progress, clock())),
+    () => each((progress) => lagMs(progress, clock()) / 1_000),
   )
   metrics.gauge('throughline_index_position', 'The last event that readers of the index can find.', () =>
     each(({ position }) => position),

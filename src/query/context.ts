@@ -7,7 +7,7 @@ import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import type { Clock } from '#src/lib/clock.ts'
 import type { Result } from '#src/lib/result.ts'
 import { ok } from '#src/lib/result.ts'
-import { isFolded, type IndexReader, type Progress } from '#projections/index-store.ts'
+import { isCaughtUp, lagMs, type IndexReader, type Progress } from '#projections/index-store.ts'
 import type { AnswerOf, indexState as indexStateSchema } from './answer-parts.ts'
 import type { Binding, Cursors, Place } from './cursor.ts'
 import { parseQuery } from './language/parse-query.ts'
@@ -32,10 +32,7 @@ export type IndexState = AnswerOf<typeof indexStateSchema>
 export function indexState(progress: Progress | undefined, nowMs: number): IndexState {
   if (progress === undefined) return { position: 0, head: 0, lag_ms: 0, complete: false }
   const { position, head } = progress
-  const caughtUp = position >= head
-  const fresh = isFolded(progress, nowMs)
-  const lagMs = caughtUp && fresh ? 0 : Math.max(0, Math.round(nowMs - progress.caughtUpAt))
-  return { position, head, lag_ms: lagMs, complete: caughtUp && fresh }
+  return { position, head, lag_ms: Math.round(lagMs(progress, nowMs)), complete: isCaughtUp(progress, nowMs) }
 }
 
 export type UnderstoodQuery = Readonly<{ tree: QueryTree; normalized: string; warnings: readonly string[] }>
