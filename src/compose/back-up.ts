@@ -1,7 +1,7 @@
 import { constants, copyFileSync, existsSync, mkdirSync, renameSync, rmSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import type { BackedUp } from '#src/cli/verb.ts'
-import { syncFolder } from '#src/lib/durable-files.ts'
+import { syncFile, syncFolder } from '#src/lib/durable-files.ts'
 import { PermanentError } from '#src/lib/failure.ts'
 import { backUpLog } from '#streams/sqlite/back-up.ts'
 import { foldersOf } from './folders.ts'
@@ -13,23 +13,26 @@ const copied = ['secrets.json', 'first-run.json']
  * Copies what a data folder cannot be made anew from into a new folder, which is there whole or not at all. The log comes first: a workspace
  * that it names is then in the directory too.
  */
-export async function backUpFolder(dataFolder: string, folder: string): Promise<BackedUp> {
+export async function backUpFolder(dataFolder: string, to: string): Promise<BackedUp> {
+  // Without a slash at its end.
+  const folder = resolve(to)
   const refuse = (subject: string, hint: string): PermanentError =>
     new PermanentError({ operation: 'back up', subject, hint })
   const making = `${folder}.making`
   if (existsSync(folder)) throw refuse(folder, 'it is there already: name a folder that is not')
   if (existsSync(making)) throw refuse(making, 'a backup is being made there, or was broken off: remove it then')
-  const [from, to] = [foldersOf(dataFolder), foldersOf(making)]
+  const [from, made] = [foldersOf(dataFolder), foldersOf(making)]
   try {
     mkdirSync(making, { recursive: true, mode: 0o700 })
-    mkdirSync(to.logFolder, { mode: 0o700 })
-    const log = await backUpLog({ file: from.logFile, partition: '0' }, to.logFile)
-    const directory = await backUpLog({ file: from.directoryFile, partition: 'directory' }, to.directoryFile)
+    mkdirSync(made.logFolder, { mode: 0o700 })
+    const log = await backUpLog({ file: from.logFile, partition: '0' }, made.logFile)
+    const directory = await backUpLog({ file: from.directoryFile, partition: 'directory' }, made.directoryFile)
     for (const name of copied) {
-      if (existsSync(join(dataFolder, name)))
-        copyFileSync(join(dataFolder, name), join(making, name), constants.COPYFILE_EXCL)
+      if (!existsSync(join(dataFolder, name))) continue
+      copyFileSync(join(dataFolder, name), join(making, name), constants.COPYFILE_EXCL)
+      syncFile(join(making, name))
     }
-    for (const each of [to.logFolder, making]) syncFolder(each)
+    for (const each of [made.logFolder, making]) syncFolder(each)
     renameSync(making, folder)
     syncFolder(dirname(folder))
     return { log, directory }

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { existsSync } from 'node:fs'
+import { existsSync, statSync } from 'node:fs'
 import { projections } from '#projections/registry.ts'
 import { createSqliteIndexReader } from '#projections/stores/sqlite/reader.ts'
 import { moveLog } from '#src/cli/move-log.ts'
@@ -23,12 +23,24 @@ const common = {
   openMove: async (request: MoveRequest) => (await import('./move.ts')).openMove(request, process.env),
 }
 
-/** The files of a data folder. A verb that found nothing in the wrong folder would say that all is well: it throws PermanentError. */
+/**
+ * The files of a data folder. Throws PermanentError where there are none: a verb that found nothing in the wrong folder would say that all
+ * is well. Also to another user than the server's, root above all: the server cannot write what that one would make beside it.
+ */
 function filesOf(dataFolder: string): Folders {
   const folders = foldersOf(dataFolder)
-  if (existsSync(folders.directoryFile)) return folders
-  const hint = 'start the server there first (npm start), or name its folder with --data'
-  throw new PermanentError({ operation: 'open', subject: `the data folder ${dataFolder}: nothing is in it`, hint })
+  const refuse = (why: string, hint: string): PermanentError =>
+    new PermanentError({ operation: 'open', subject: `the data folder ${dataFolder}: ${why}`, hint })
+  const found = statSync(folders.directoryFile, { throwIfNoEntry: false })
+  if (found === undefined)
+    throw refuse('nothing is in it', 'start the server there first (npm start), or name its folder with --data')
+  const uid = process.geteuid?.() ?? found.uid
+  if (uid !== found.uid)
+    throw refuse(
+      `it belongs to the user with the id ${found.uid}, not to ${uid}`,
+      `run this as that user: sudo -u '#${found.uid}' …`,
+    )
+  return folders
 }
 
 /** The engines of a data folder, beside a server that may be running. */

@@ -41,7 +41,7 @@ describe('throughline backup', () => {
       return sent
     }
     const sending = later()
-    const told = (await cli(server, 'backup', '--to', folder)) as { log: { position: number } }
+    const told = (await cli(server, 'backup', '--to', `${folder}/`)) as { log: { position: number } }
     done.abort()
     expect(await sending, 'sent meanwhile').to.be.above(0)
     expect(told.log.position).to.be.above(0)
@@ -63,6 +63,19 @@ describe('throughline backup', () => {
     } finally {
       await restored.stop()
     }
+  })
+
+  it('is refused to another user than the one whose files these are, as every verb is', async () => {
+    const as = (uid: number) => ['--import', `data:text/javascript,process.geteuid = () => ${uid}`]
+    const other = (process.geteuid?.() ?? 0) + 1
+    const argv = ['src/main.ts', 'rebuild', 'all', '--data', server.dataFolder]
+    const { code, err } = await runVerb([...as(other), ...argv])
+    const owner = other - 1
+    expect([code, err]).to.deep.equal([
+      1,
+      `throughline: open the data folder ${server.dataFolder}: it belongs to the user with the id ${owner}, not to ${other} ` +
+        `(run this as that user: sudo -u '#${owner}' …)\n`,
+    ])
   })
 
   it('puts nothing where something is, or is being made', async () => {
