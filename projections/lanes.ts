@@ -6,7 +6,7 @@ import type { IndexName, IndexWriter, Roster } from './index-store.ts'
 import { createDeadLetters } from './dead-letters.ts'
 import { openLane, type Lane, type LeftOut } from './lane.ts'
 import type { Projection } from './projection.ts'
-import { changeRoster, claim, expired, followedAs, forget, giveUp, promoteTo } from './roster.ts'
+import { changeRoster, claim, followedAs, forget, giveUp, keptForATime, promoteTo } from './roster.ts'
 
 /** A projection that could not go on: `retried` when it is tried again by itself, else it stands until the process does. */
 export type ProjectionFailure = Readonly<{ projection: string; error: unknown; retried: boolean }>
@@ -94,7 +94,11 @@ function createRefresh(given: LanesOptions, state: State) {
   }
   const dropGone = async ({ name }: Projection, roster: Roster): Promise<Roster> => {
     let now = roster
-    for (const { index } of expired(roster, clock())) now = (await changeRoster(writer, name, giveUp(index))).roster
+    for (const { index, untilMs } of keptForATime(roster)) {
+      // Of another log, as after a backup was restored: nobody can fold it on, nor go back to it.
+      const isOver = untilMs <= clock() || (await writer.checkpoint(index)).epoch !== stream.epoch
+      if (isOver) now = (await changeRoster(writer, name, giveUp(index))).roster
+    }
     for (const { index } of now.followed.filter(({ as }) => as === 'dropped')) {
       state.lanes = state.lanes.filter((lane) => lane.index !== index)
       await writer.drop(index)

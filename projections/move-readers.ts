@@ -76,15 +76,14 @@ export async function rollBack(
   try {
     const { live, followed } = await writer.roster(projection.name)
     const kept = followed.findLast(({ as }) => as === 'kept')?.index
-    const subject = projection.name
-    if (kept === undefined || live === undefined) {
-      throw new PermanentError({ operation: 'roll back', subject, hint: 'no earlier build of it is kept' })
-    }
+    const refuse = (hint: string): PermanentError =>
+      new PermanentError({ operation: 'roll back', subject: projection.name, hint })
+    if (kept === undefined || live === undefined) throw refuse('no earlier build of it is kept')
     const version = buildVersion(projection.name, kept)
-    if (version !== projection.version) {
-      const hint = `${kept} is of version ${version}, which only the program of that version folds: start that one`
-      throw new PermanentError({ operation: 'roll back', subject, hint })
-    }
+    if (version !== projection.version)
+      throw refuse(`${kept} is of version ${version}, which only the program of that version folds: start that one`)
+    if ((await writer.checkpoint(kept)).epoch !== context.stream.epoch)
+      throw refuse(`${kept} is of another log, as before a backup was restored: nothing can be folded into it`)
     await moveReaders(context, writer, projection, kept)
     return { index: kept, former: live }
   } finally {

@@ -101,9 +101,9 @@ export const holding =
     }
   }
 
-/** Kept builds whose time is over. */
-export const expired = ({ followed }: Roster, nowMs: number): readonly FollowedBuild[] =>
-  followed.filter(({ as, untilMs }) => as === 'kept' && untilMs !== undefined && untilMs <= nowMs)
+/** Kept builds, and until when, without those that stay until somebody gives them up. */
+export const keptForATime = ({ followed }: Roster): readonly Readonly<{ index: IndexName; untilMs: number }>[] =>
+  followed.flatMap(({ index, as, untilMs }) => (as === 'kept' && untilMs !== undefined ? [{ index, untilMs }] : []))
 
 /**
  * Changes a projection's roster by what it is now; decided again when somebody else was faster. The roster that holds then,

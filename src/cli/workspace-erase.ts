@@ -114,7 +114,7 @@ function standingOf(build: StoredBuild, erasure: Position, nowMs: number) {
   return { build: build.index, erased, waits: !erased && nowMs - build.heartbeat.at <= takeoverMs }
 }
 
-/** Builds of its partition, and whether each has come to the erasure; waits for those that are being folded, or lately were. */
+/** Builds of this log, and whether each has come to the erasure; waits for those that are being folded, or lately were. */
 async function awaitBuilds({ index, projections, stream, clock, timers }: OpenBuilds, erasure: Position) {
   const writer = index.writer()
   try {
@@ -131,12 +131,16 @@ async function awaitBuilds({ index, projections, stream, clock, timers }: OpenBu
   }
 }
 
-async function eraseIn(builds: OpenBuilds, { id }: Named) {
+async function eraseIn(builds: OpenBuilds, workspace: Named) {
   const { stream, projections, clock } = builds
+  const { id } = workspace
   const newId = (): string => randomBytes(16).toString('hex')
   const isGone = await eraseWorkspace({ stream, projections, clock, newId }, id)
   const erasure = await stream.last(erasureSubject(id))
-  return { isGone, builds: erasure === undefined ? [] : await awaitBuilds(builds, erasure.position) }
+  const told = erasure === undefined ? [] : await awaitBuilds(builds, erasure.position)
+  // Of another log, as before a backup was restored: they never come to the erasure.
+  const others = (await buildsWith(builds, workspace)).filter(({ build }) => !told.some((one) => one.build === build))
+  return { isGone, builds: [...told, ...others.map(({ build }) => ({ build, erased: false }))] }
 }
 
 async function erase(context: VerbContext, directory: Directory, workspace: Named): Promise<Outcome> {
@@ -152,7 +156,7 @@ async function erase(context: VerbContext, directory: Directory, workspace: Name
     return fail({ code: 'exists', field: 'workspace', detail })
   }
   const pending = builds.filter(({ erased }) => !erased).map(({ build }) => build)
-  const waiting = `What these hold of it goes when they are folded on (start the server; finish or drop a rebuild): ${pending.join(', ')}.`
+  const waiting = `What these hold of it goes when they are folded on or dropped (start the server; finish or drop a rebuild): ${pending.join(', ')}.`
   const { folders, lines } = setAside(context)
   const text = [
     `Workspace ${workspace.name} (${workspace.id}) is erased.`,

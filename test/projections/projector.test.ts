@@ -3,6 +3,7 @@ import type { Decoders } from '#projections/decoded-event.ts'
 import type { IndexWriter } from '#projections/index-store.ts'
 import type { Projection } from '#projections/projection.ts'
 import type { ProjectionFailure } from '#projections/projector.ts'
+import { withSeenEvents } from '#projections/seen-events.ts'
 import { createMemoryIndexStore, type MemoryIndexStore } from '#projections/stores/memory/store.ts'
 import { present } from '#src/lib/assert.ts'
 import { PermanentError, TransientError } from '#src/lib/failure.ts'
@@ -192,6 +193,29 @@ describe('the projector', () => {
     expect(lives).to.deep.equal(['counting-v1-001', 'counting-v1-001'])
     expect(await totals(store.reader)).to.deep.equal({ a: 1, b: 1, c: 1, d: 1, e: 1, f: 1 })
     await after.stop()
+  })
+
+  it('gives up what readers have left of another log at once, and keeps that of its own', async () => {
+    const store = createMemoryIndexStore()
+    const untilMs = Number.MAX_SAFE_INTEGER
+    const [own, other] = ['counting-v1-003', 'counting-v1-002']
+    const stream = createMemoryStream({ partition: '0', epoch: 'this' })
+    for (const [index, epoch] of [
+      ['counting-v1-001', 'this'],
+      [other, 'another'],
+      [own, 'this'],
+    ] as const) {
+      await store.writer.open(index, withSeenEvents(counting), epoch)
+    }
+    const followed = [other, own].map((index) => ({ index, as: 'kept', untilMs }) as const)
+    const { revision } = await store.writer.roster('counting')
+    await store.writer.changeRoster('counting', { revision, live: 'counting-v1-001', followed })
+    await append(stream, [['a']])
+    const run = start({ stream, writer: store.writer })
+    await run.until(await atHead(stream))
+    await run.stop()
+    expect((await store.writer.builds('counting')).map(({ index }) => index)).to.deep.equal(['counting-v1-001', own])
+    expect((await store.writer.roster('counting')).followed).to.deep.equal([{ index: own, as: 'kept', untilMs }])
   })
 
   it('stops the projection that fails on an event, alone and visibly, and skips nothing', async () => {

@@ -252,6 +252,15 @@ for (const [name, create] of Object.entries(buildPlaces)) {
       expect(await live()).to.equal('counting-v1-002')
     })
 
+    it('does not go back to a build of another log', async () => {
+      await rebuild(context, [counting])
+      const restored = place.context(createMemoryStream({ partition: '0', epoch: 'restored' }))
+      const failure = await rollBack(restored, counting).catch((error: unknown) => error)
+      expect(String(failure)).to.match(/counting-v1-001 is of another log/)
+      const { live: index, followed } = await withWriter((writer) => writer.roster('counting'))
+      expect([index, followed.map(({ as }) => as)]).to.deep.equal(['counting-v1-002', ['kept']])
+    })
+
     it('drops a build that readers do not use', async () => {
       await rebuild(context, [counting])
       await dropBuild(context, counting, 'counting-v1-001')
