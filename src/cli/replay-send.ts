@@ -33,7 +33,7 @@ function requestOf(event: RecordedEvent, key: string): RequestInit {
     headers: {
       Authorization: `Bearer ${key}`,
       'Content-Type': event.contentType,
-      // The event's id: what was sent before is not stored again.
+      // The event's id: what was sent before is not stored again, for as long as the other remembers that, a day or more.
       'Idempotency-Key': event.id,
       ...(isPacked ? { 'Content-Encoding': 'gzip' } : {}),
     },
@@ -73,7 +73,7 @@ async function deliver(address: string, event: RecordedEvent, key: string): Prom
     }
     await pause(waitMsOf('response' in answer ? answer.response : undefined))
   }
-  const hint = 'what is sent already is not stored again: start again when the other answers'
+  const hint = `go on from here when the other answers: --from ${event.position}`
   throw new TransientError({ operation, subject, hint, cause })
 }
 

@@ -1,14 +1,24 @@
 import { once } from 'node:events'
 import { formatHeader, telemetryEventTypes } from '#src/events/codec.ts'
 import type { Position, RecordedEvent } from '#src/events/envelope.ts'
-import type { WorkspaceId } from '#src/events/workspace-id.ts'
+import { workspaceIdOf, type WorkspaceId } from '#src/events/workspace-id.ts'
 import { nearest } from '#src/lib/nearest.ts'
-import { ok } from '#src/lib/result.ts'
+import { fail, ok } from '#src/lib/result.ts'
+import { parseTimeNs } from '#src/query/time-range.ts'
 import { readCurrent } from '#streams/follow.ts'
 import { createEventFile, readEvents, type PlacedEvent } from './replay-file.ts'
 import type { Rejected } from './replay-answer.ts'
 import { createSender } from './replay-send.ts'
-import { all, optional, unknownWorkspace, UsageError, type OpenBuilds, type Verb, type VerbContext } from './verb.ts'
+import {
+  all,
+  optional,
+  unknownWorkspace,
+  UsageError,
+  type OpenBuilds,
+  type Outcome,
+  type Verb,
+  type VerbContext,
+} from './verb.ts'
 import { workspaceNamed } from './with-builds.ts'
 
 const eventsAtOnce = 256
@@ -21,10 +31,10 @@ function boundOption(given: VerbContext, name: string): Bound | undefined {
   if (text === undefined) return undefined
   const digits = /^(?:\d+\/)?(\d{1,15})$/.exec(text)?.[1]
   if (digits !== undefined) return { position: Number(digits) }
-  const at = Date.parse(text)
-  if (Number.isNaN(at))
-    throw new UsageError(`--${name} is a position, such as 0/4096, or a time, such as 2026-11-21T12:00Z`)
-  return { at }
+  const atNs = parseTimeNs(text, given.clock())
+  if (atNs === undefined)
+    throw new UsageError(`--${name} is a position, such as 0/4096, or a time, such as 2026-11-21T12:00Z or 2h`)
+  return { at: Number(atNs / 1_000_000n) }
 }
 
 function typesOf(given: VerbContext): ReadonlySet<string> | undefined {
@@ -141,21 +151,44 @@ function createTally() {
   }
 }
 
-async function replayAll(given: VerbContext, workspaceId: WorkspaceId | undefined) {
+/** As the directory makes them; its own events have another. */
+const idOfWorkspace = /^w[0-9a-f]{16}$/
+
+/** Which workspace is meant. One of a file need not be known here: its id is taken as it stands. */
+async function workspaceOf(given: VerbContext, name: string): Promise<WorkspaceId | undefined> {
+  const isOfFile = optional(given, 'in') !== undefined && idOfWorkspace.test(name)
+  return isOfFile ? workspaceIdOf(name) : workspaceNamed(given, name)
+}
+
+/** So many workspaces of a file are named. */
+const othersMax = 20
+
+/** That a file has events, and none of the workspace: whoever sends it would take the exit code 0 for all is there. */
+function noneOf(workspaceId: WorkspaceId, others: ReadonlySet<WorkspaceId>): Outcome {
+  const named = [...others].slice(0, othersMax).join(', ')
+  const detail = `The file has no event of ${workspaceId}. It has those of: ${named}${others.size > othersMax ? ', …' : ''}.`
+  return fail({ code: 'unknown', field: 'workspace', detail })
+}
+
+async function replayAll(given: VerbContext, workspaceId: WorkspaceId | undefined): Promise<Outcome> {
   const wanted = wantedOf(given, workspaceId)
   const file = optional(given, 'in')
   const partitions = file === undefined ? await given.services.openBuilds(given.dataFolder) : []
   const sources = file === undefined ? partitions.map((builds) => eventsOf(builds, wanted)) : [readEvents(file)]
   const tally = createTally()
+  const met = new Set<WorkspaceId>()
   try {
     const sink = await sinkOf(given)
     for (const source of sources) {
       for await (const placed of source) {
+        if (idOfWorkspace.test(placed.event.workspaceId)) met.add(placed.event.workspaceId)
         if (!wanted.isWanted(placed.event)) continue
         tally.add(placed, await sink.take(placed))
       }
     }
     await sink.end()
+    if (file !== undefined && workspaceId !== undefined && met.size > 0 && !met.has(workspaceId))
+      return noneOf(workspaceId, met)
     return tally.done(sink.done)
   } finally {
     await Promise.all(partitions.map((builds) => builds.close()))
@@ -178,7 +211,7 @@ export const replay: Verb = {
   },
   run: async (given) => {
     const name = optional(given, 'workspace')
-    const workspaceId = name === undefined ? undefined : await workspaceNamed(given, name)
+    const workspaceId = name === undefined ? undefined : await workspaceOf(given, name)
     if (name !== undefined && workspaceId === undefined) return unknownWorkspace(name)
     return replayAll(given, workspaceId)
   },

@@ -232,7 +232,14 @@ describe('replay', function () {
     expect(range.map(({ position }) => position)).to.deep.equal([first, second])
     const spans = linesOf(run({}, '--type', 'spans.received', '--workspace', from.firstRun.workspace))
     expect(spans).to.deep.equal(all.filter(({ type }) => type === 'spans.received'))
-    expect(run({}, '--from', '2999-01-01T00:00Z').out).to.equal('')
+    expect(run({}, '--from', '2999-01-01T00:00').out).to.equal('')
+    // UTC, wherever this runs.
+    const inAnHour = new Date(Date.now() + 3_600_000).toISOString().slice(0, 19)
+    const logsFrom = (TZ: string, at: string): string => run({ TZ }, '--type', 'logs.received', '--from', at).out
+    for (const TZ of ['Pacific/Auckland', 'America/Los_Angeles']) {
+      expect(logsFrom(TZ, inAnHour)).to.equal('')
+      expect(logsFrom(TZ, '1h')).to.equal(logsFrom(TZ, '0'))
+    }
     expect(run({}, '--workspace', 'nobody').code).to.equal(1)
     expect(run({}, '--type', 'logs.recieved').err).to.contain('did you mean logs.received?')
   })
@@ -252,6 +259,27 @@ describe('replay', function () {
     expect(run({}, '--in', file).err).to.match(/is damaged/)
     await writeFile(file, 'something else\n')
     expect(run({}, '--in', file).err).to.match(/was not written by throughline replay/)
+    await removeFolder(folder)
+  })
+
+  it('takes a workspace of a file by its id, known here or not, and fails where the file has nothing of it', async () => {
+    const folder = await newDataFolder()
+    const file = join(folder, 'events')
+    expect(run({}, '--out', file).code).to.equal(0)
+    const workspace = String(linesOf(run({}, '--type', 'logs.received'))[0]?.['workspaceId'])
+    const readThere = (id: string): Ran => {
+      const argv = ['src/main.ts', 'replay', '--in', file, '--workspace', id, '--data', folder]
+      const { status, stdout, stderr } = spawnSync(process.execPath, argv, { encoding: 'utf8' })
+      return { code: status, out: stdout, err: stderr }
+    }
+    expect(readThere(workspace).err).to.equal('')
+    expect(readThere(workspace).out).to.equal(run({}, '--in', file, '--workspace', workspace).out)
+    expect(linesOf(readThere(workspace))).to.have.length.above(8)
+    const { code, err } = readThere('w0123456789abcdef')
+    expect([code, err]).to.deep.equal([
+      1,
+      `throughline: The file has no event of w0123456789abcdef. It has those of: ${workspace}.\n`,
+    ])
     await removeFolder(folder)
   })
 
