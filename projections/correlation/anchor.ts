@@ -1,4 +1,5 @@
 import { parseSpanId, parseTraceId } from '#src/events/ids.ts'
+import { opaqueId } from '#src/events/tokens.ts'
 import { parseTraceparent } from '#src/events/traceparent.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { join } from '../field-query.ts'
@@ -40,6 +41,9 @@ export const isOneOf = (field: string, values: Iterable<string>): Filter => {
   const all = [...values]
   return all.length === 0 ? { kind: 'none' } : { kind: 'keyword', field, values: all }
 }
+
+export const isOfSessions = (sessionIds: Iterable<string>): Filter =>
+  isOneOf('session_id', [...sessionIds].map(opaqueId))
 
 const emptyAnchor = (): Anchor => ({
   traceIds: new Set(),
@@ -97,9 +101,10 @@ function createLookups(reader: IndexReader, workspaceId: WorkspaceId) {
       timeOfRecordId(id) === undefined ? undefined : (await reader.get<D>(scopes[collection], [id]))[0],
     /** Whether any record names this id; of spans, any log or browser event. */
     async isKnown(field: 'trace_id' | 'session_id' | 'span_id', id: string): Promise<boolean> {
+      const named = field === 'session_id' ? isOfSessions([id]) : isOneOf(field, [id])
       const ofTraces = field === 'span_id' ? [] : [scopes.links, scopes.traces]
       for (const scope of [...ofTraces, scopes.logs, scopes.rumEvents]) {
-        if ((await search(scope, isOneOf(field, [id]), 1)).length > 0) return true
+        if ((await search(scope, named, 1)).length > 0) return true
       }
       return false
     },

@@ -1,3 +1,4 @@
+import { opaqueId } from '#src/events/tokens.ts'
 import type { Collection, DocumentId } from '../projection.ts'
 
 /** A session and a trace that one record named together: which kind of record, and the time of the first that came. */
@@ -18,6 +19,6 @@ export const links: Collection<LinkDocument> = {
   fields: { session_id: 'id', trace_id: 'id', by: 'keyword' },
   searchable: ({ sessionId, traceId, by, timeNs }) => ({
     timeNs: BigInt(timeNs),
-    fields: { session_id: sessionId, trace_id: traceId, by },
+    fields: { session_id: opaqueId(sessionId), trace_id: traceId, by },
   }),
 }

@@ -10,7 +10,7 @@ import { readTrace, type TraceRead } from '../traces/read-trace.ts'
 import { readTraces, traceSummary, type TraceSummary } from '../traces/trace-answer.ts'
 import { traceIdOfSpanRecord } from '../traces/span-document.ts'
 import { sortKeyOf, walkKeyOf, type WalkKey } from '../traces/trace-request.ts'
-import { findAnchor, isOneOf, scopeOf, type Anchor, type CorrelationId, type Join } from './anchor.ts'
+import { findAnchor, isOfSessions, isOneOf, scopeOf, type Anchor, type CorrelationId, type Join } from './anchor.ts'
 import type { LinkDocument } from './link-document.ts'
 import { readLinks, readOtherTraces, type Links, type OtherTraces } from './read-links.ts'
 import { rumEventItem, type RumEventDocument, type RumEventItem } from './rum-event-document.ts'
@@ -93,7 +93,7 @@ type Belonging = Readonly<{ named: Filter; linked: Filter; others: Promise<Other
 const namedBy = ({ traceIds, sessionIds, spanIds }: Anchor, traces: ReadonlySet<string>): Filter =>
   join('or', [
     isOneOf('trace_id', new Set([...traceIds, ...traces])),
-    isOneOf('session_id', sessionIds),
+    isOfSessions(sessionIds),
     isOneOf('span_id', spanIds),
   ])
 
@@ -232,7 +232,7 @@ async function readLinked(read: Read, anchor: Anchor) {
   const named = namedBy(anchor, links.traces)
   const [namedLogs, namedRumEvents] = early ?? searchNamed(named)
   const others = readOtherTraces(reader, workspaceId, sessions, anchor)
-  const belonging = { named, linked: isOneOf('session_id', sessions), others }
+  const belonging = { named, linked: isOfSessions(sessions), others }
   const [foundLogs, foundRumEvents, found] = await Promise.all([
     findBelonging(logs, belonging, namedLogs),
     findBelonging(rumEvents, belonging, namedRumEvents),

@@ -1,6 +1,6 @@
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import type { Filter, IndexReader } from '../index-store.ts'
-import { isOneOf, scopeOf, type Anchor, type Join } from './anchor.ts'
+import { isOfSessions, isOneOf, scopeOf, type Anchor, type Join } from './anchor.ts'
 import type { LinkDocument } from './link-document.ts'
 
 export type Links = Readonly<{
@@ -43,7 +43,7 @@ const joinOf = ({ sessionId, traceId, by }: LinkDocument, from: 'session' | 'tra
 /** Which sessions and traces hang together with those asked for, as far as one record named both. */
 export async function readLinks(reader: IndexReader, workspaceId: WorkspaceId, anchor: Anchor): Promise<Links> {
   const [ofSessions, ofTraces] = await Promise.all([
-    searchLinks(reader, workspaceId, isOneOf('session_id', anchor.sessionIds)),
+    searchLinks(reader, workspaceId, isOfSessions(anchor.sessionIds)),
     searchLinks(reader, workspaceId, isOneOf('trace_id', anchor.traceIds)),
   ])
   const traces = new Set<string>()
@@ -69,7 +69,7 @@ export async function readOtherTraces(
   sessions: readonly string[],
   { traceIds }: Anchor,
 ): Promise<OtherTraces> {
-  const { links, more } = await searchLinks(reader, workspaceId, isOneOf('session_id', sessions))
+  const { links, more } = await searchLinks(reader, workspaceId, isOfSessions(sessions))
   if (more) return undefined
   return [...new Set(links.map(({ traceId }) => traceId))].filter((id) => !traceIds.has(id))
 }

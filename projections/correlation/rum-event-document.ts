@@ -1,5 +1,5 @@
 import type { RumEvent } from '#src/events/telemetry.ts'
-import { words } from '#src/events/tokens.ts'
+import { opaqueId, words } from '#src/events/tokens.ts'
 import type { JsonObject } from '#src/lib/json.ts'
 import { formatTimeNs } from '#src/lib/time.ts'
 import type { Hit } from '../index-store.ts'
@@ -75,7 +75,7 @@ export const rumEvents: Collection<RumEventDocument> = {
     fields: {
       trace_id: event.traceId ?? undefined,
       span_id: event.spanId ?? undefined,
-      session_id: event.sessionId ?? undefined,
+      session_id: event.sessionId === null ? undefined : opaqueId(event.sessionId),
       type: event.type,
       name: event.name,
       service: event.service ?? undefined,

@@ -1,7 +1,7 @@
 import { parseSpanId, parseTraceId } from '#src/events/ids.ts'
 import { levelOfWord } from '#src/events/level-word.ts'
 import type { LogRecord } from '#src/events/telemetry.ts'
-import { valueTokens, wholeToken, words } from '#src/events/tokens.ts'
+import { opaqueId, valueTokens, wholeToken, words } from '#src/events/tokens.ts'
 import type { FieldSchema } from '../field-query.ts'
 import type { Collection } from '../projection.ts'
 import { fieldTokens } from '../record-tokens.ts'
@@ -64,6 +64,7 @@ export const logCollection: Collection<LogDocument> = {
       timeNs: BigInt(document.timestamp),
       fields: {
         ...keywordsOf(document),
+        ...(document.sessionId === null ? {} : { session_id: opaqueId(document.sessionId) }),
         message: words(document.message).join(' '),
         values,
         fields: fieldsText(document, fields),
@@ -90,6 +91,5 @@ export const logSchema: FieldSchema = {
     span_id: spanId,
     spanid: spanId,
     'span.id': spanId,
-    session_id: { field: 'session_id' },
   },
 }

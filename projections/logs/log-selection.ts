@@ -1,5 +1,6 @@
 import type { QueryTree } from '#src/events/query-tree.ts'
 import type { Level } from '#src/events/telemetry.ts'
+import { opaqueId } from '#src/events/tokens.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { filterOf, join } from '../field-query.ts'
 import type { Filter, Scope, Selection } from '../index-store.ts'
@@ -35,7 +36,7 @@ export function logSelection(request: LogFilters): Selection {
     keyword('level', request.levels),
     one('service', request.service),
     one('trace_id', request.traceId),
-    one('session_id', request.sessionId),
+    one('session_id', request.sessionId && opaqueId(request.sessionId)),
     request.query === undefined ? { kind: 'all' } : filterOf(request.query, logSchema),
   ])
   return {

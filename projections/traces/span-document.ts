@@ -1,5 +1,5 @@
 import type { Attributes, SharedAttributes, Span, SpanKind, SpanLink, SpanStatus } from '#src/events/telemetry.ts'
-import { words } from '#src/events/tokens.ts'
+import { opaqueId, words } from '#src/events/tokens.ts'
 import type { Filter } from '../index-store.ts'
 import { fieldTokens } from '../record-tokens.ts'
 import { recordId, type Collection, type DocumentId, type Searchable } from '../projection.ts'
@@ -117,7 +117,7 @@ function searchableSpan(span: SpanRecord): Searchable {
       operation: span.name,
       kind: span.kind,
       status: span.status.code,
-      session_id: span.sessionId ?? undefined,
+      session_id: span.sessionId === null ? undefined : opaqueId(span.sessionId),
       resource: span.resource,
       scope: span.scope,
       duration_ns: BigInt(span.endNs) - BigInt(span.startNs),

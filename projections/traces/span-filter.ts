@@ -1,5 +1,6 @@
 import { parseSpanId, parseTraceId } from '#src/events/ids.ts'
 import type { QueryTree } from '#src/events/query-tree.ts'
+import { opaqueId } from '#src/events/tokens.ts'
 import { wildcardAtEndOnly } from '#src/events/wildcard.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import {
@@ -37,7 +38,7 @@ export const spanFields: Pick<FieldSchema, 'keywords' | 'numbers'> = {
     trace_id: { field: 'trace_id', canonical: traceId, apart: { always: true } },
     span_id: { field: 'span_id', canonical: spanId, apart: { always: true } },
     parent_span_id: { field: 'parent_span_id', canonical: spanId, apart: {} },
-    session_id: { field: 'session_id', canonical: asIs, apart: {} },
+    session_id: { field: 'session_id', canonical: opaqueId, apart: {} },
   },
   numbers: { duration: 'duration_ns', duration_ns: 'duration_ns' },
 }

@@ -1,3 +1,4 @@
+import { opaqueId } from '#src/events/tokens.ts'
 import type { Collection, Searchable } from '../projection.ts'
 import { clampTimeNs } from './sortable-time.ts'
 import { emptySummary, type SpansSummary } from './trace-summary.ts'
@@ -61,7 +62,7 @@ function searchableTrace(trace: TraceDocument): Searchable {
       root_service: summary.root?.service,
       operation: summary.root?.operation,
       has: marksOf(trace),
-      session_id: sessionsOf(trace),
+      session_id: sessionsOf(trace).map(opaqueId),
       last_start_ns: summary.lastStartNs === null ? undefined : BigInt(summary.lastStartNs),
       duration_ns: startNs === null ? undefined : BigInt(endNs ?? 0) - startTimeNs,
       span_count: summary.spanCount,

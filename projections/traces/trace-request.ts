@@ -1,5 +1,6 @@
 import type { QueryTree } from '#src/events/query-tree.ts'
 import type { SpanKind, SpanStatus } from '#src/events/telemetry.ts'
+import { opaqueId } from '#src/events/tokens.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { join } from '../field-query.ts'
 import type { Filter, IndexReader, SortKey } from '../index-store.ts'
@@ -87,7 +88,7 @@ export async function traceFilters(
 ): Promise<TraceFilters> {
   const { service, operation, status, kind, query, traceId, sessionId, has = [] } = conditions
   const onSpan = [service, operation, status, kind, query].some((condition) => condition !== undefined)
-  const narrowing = [is('session_id', sessionId), ...has.map((mark) => is('has', mark))]
+  const narrowing = [is('session_id', sessionId && opaqueId(sessionId)), ...has.map((mark) => is('has', mark))]
   const duration = durationFilter(conditions)
   const ownDuration: Filter = onSpan ? { kind: 'all' } : duration
   const traces = join('and', [isListed, is('trace_id', traceId), ...narrowing, ownDuration])

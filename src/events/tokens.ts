@@ -111,6 +111,12 @@ export function wholeText(value: string): string {
  */
 export const wholeToken = (field: string, value: string): string => `${fieldToken(field)}==${wholeBody(value)}`
 
+/**
+ * An id that somebody else has made, such as a session's, as it is compared: as it is. Whole tokens are folded, so one that is changed by
+ * that has a checksum of itself behind it.
+ */
+export const opaqueId = (id: string): string => (wholeText(id) === id ? id : `${id} ${checksum(id)}`)
+
 /** What the whole token of each value of a field that begins so begins with; of values beyond 96 characters only their first 64 are told. */
 export const wholePrefix = (field: string, beginning: string): string => `${fieldToken(field)}==${wholeText(beginning)}`
 
