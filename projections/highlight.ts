@@ -1,6 +1,6 @@
 import type { QueryTree } from '#src/events/query-tree.ts'
 import type { PlacedWord } from '#src/events/tokens.ts'
-import { foldCase, placedWords, words } from '#src/events/tokens.ts'
+import { bareName, foldCase, placedWords, words } from '#src/events/tokens.ts'
 import { wildcardShapes } from '#src/events/wildcard.ts'
 import { createLinearMatcher } from '#src/lib/regex/linear-matcher.ts'
 import { parseRegex } from '#src/lib/regex/parse-regex.ts'
@@ -14,22 +14,23 @@ const spansMax = 1_000
 /** Finds matches among the words of a text: the first word and how many. */
 type Finder = (text: readonly PlacedWord[]) => readonly Readonly<{ first: number; count: number }>[]
 
+/** What looks in the text whatever it is called, or only where it bears that name. */
+type NamedFinder = Readonly<{ field: string | null; find: Finder }>
+
 /**
- * Where a search meets a text, by the same tokens that the index is searched by. `fieldName` is the name that fields of the
+ * Where a search meets a text, by the same tokens that the index is searched by. `names` are those that fields of the
  * query may call the text by. Parts under a negation do not count. In order, not overlapping, at most 1,000.
  */
-export function createHighlighter(tree: QueryTree, fieldName: string): (text: string) => readonly Span[] {
-  const finders = findersOf(tree, fieldName)
-  return (text) => {
-    if (finders.length === 0) return []
+export function createHighlighter(tree: QueryTree): (text: string, names: readonly string[]) => readonly Span[] {
+  const finders = findersOf(tree)
+  return (text, names) => {
+    const looking = finders.filter(({ field }) => field === null || names.includes(field))
+    if (looking.length === 0) return []
     const placed = placedWords(text)
-    const found = finders.flatMap((find) => find(placed).map((match) => spanOf(placed, match)))
+    const found = looking.flatMap(({ find }) => find(placed).map((match) => spanOf(placed, match)))
     return merge(found).slice(0, spansMax)
   }
 }
-
-export const highlight = (text: string, tree: QueryTree, fieldName = 'message'): readonly Span[] =>
-  createHighlighter(tree, fieldName)(text)
 
 function spanOf(placed: readonly PlacedWord[], { first, count }: Readonly<{ first: number; count: number }>): Span {
   return { start: placed[first]?.start ?? 0, end: placed[first + count - 1]?.end ?? 0 }
@@ -45,17 +46,22 @@ function merge(spans: readonly Span[]): Span[] {
   return merged
 }
 
-function findersOf(tree: QueryTree, fieldName: string): readonly Finder[] {
-  if (tree.kind === 'and' || tree.kind === 'or') return tree.of.flatMap((part) => findersOf(part, fieldName))
-  if (tree.kind === 'text') return [phraseFinder(words(tree.text), false)]
-  if (tree.kind === 'match') return foldCase(tree.field) === fieldName ? [phraseFinder(words(tree.text), false)] : []
-  if (tree.kind !== 'pattern' || (tree.field !== null && foldCase(tree.field) !== fieldName)) return []
-  if (tree.syntax === 'wildcard') {
-    return wildcardShapes(tree.pattern).map((shape) =>
+function findersOf(tree: QueryTree): readonly NamedFinder[] {
+  if (tree.kind === 'and' || tree.kind === 'or') return tree.of.flatMap(findersOf)
+  if (tree.kind === 'text') return [{ field: null, find: phraseFinder(words(tree.text), false) }]
+  if (tree.kind === 'match') return [{ field: bareName(tree.field), find: phraseFinder(words(tree.text), false) }]
+  if (tree.kind !== 'pattern') return []
+  const field = tree.field === null ? null : bareName(tree.field)
+  return patternFinders(tree).map((find) => ({ field, find }))
+}
+
+function patternFinders({ syntax, pattern }: Extract<QueryTree, { kind: 'pattern' }>): readonly Finder[] {
+  if (syntax === 'wildcard') {
+    return wildcardShapes(pattern).map((shape) =>
       shape.kind === 'phrase' ? phraseFinder(shape.words, shape.prefix) : wordFinder(shape.regex),
     )
   }
-  const parsed = parseRegex(tree.pattern, { fold: foldCase })
+  const parsed = parseRegex(pattern, { fold: foldCase })
   return parsed.ok ? [wordFinder(regexSource(parsed.value))] : []
 }
 

@@ -19,6 +19,12 @@ export const messageNames: readonly string[] = [
   'content',
 ]
 
+/** By which names a search may call the message of a record: those of its fields that it stands in, too. */
+export const namesOfMessage = (message: string, fields: JsonObject): readonly string[] => [
+  'message',
+  ...messageNames.filter((name) => fields[name] === message),
+]
+
 export type RecordTokenOptions = Readonly<{
   /** The record's message, indexed by itself: a top-level value that equals it is not indexed again word by word. */
   message?: string

@@ -47,8 +47,12 @@ function pickFields(fields: JsonObject, names: readonly string[]): JsonObject {
   return picked
 }
 
-/** A field by its dotted name: as one key, or through nested objects. */
+/** A field by its dotted name: as one key, or through nested objects; of a list, what its elements have there. */
 function fieldOf(fields: Json | undefined, name: string): Json | undefined {
+  if (Array.isArray(fields)) {
+    const found = fields.map((element: Json) => fieldOf(element, name)).filter((value) => value !== undefined)
+    return found.length === 0 ? undefined : found
+  }
   if (!isJsonObject(fields)) return undefined
   if (Object.hasOwn(fields, name)) return fields[name]
   for (let dot = name.indexOf('.'); dot !== -1; dot = name.indexOf('.', dot + 1)) {

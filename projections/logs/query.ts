@@ -4,6 +4,7 @@ import { askInOrder } from '../ask-in-order.ts'
 import { createHighlighter } from '../highlight.ts'
 import { ownField, type OwnField } from '../field-query.ts'
 import type { Facet, Hit, IndexQuery, IndexReader, Progress, Scope, Selection } from '../index-store.ts'
+import { namesOfMessage } from '../record-tokens.ts'
 import { logHistogram, type LogHistogram } from './histogram.ts'
 import { logSchema, type LogDocument } from './log-document.ts'
 import type { FoundLog, LogItem } from './log-item.ts'
@@ -64,10 +65,10 @@ export async function searchLogs(reader: IndexReader, workspaceId: WorkspaceId, 
     () => (place?.kind === 'arrival' ? findArrived(search, place) : findPage(search, place)),
     () => included(reader, scope, selection, request),
   ])
-  const highlight = createHighlighter(request.query ?? { kind: 'all' }, 'message')
+  const highlight = createHighlighter(request.query ?? { kind: 'all' })
   const logs = found.hits.map((hit) => ({
     ...logItem(hit, request.fields),
-    highlights: highlight(hit.document.message),
+    highlights: highlight(hit.document.message, namesOfMessage(hit.document.message, hit.document.fields)),
   }))
   const position = progress?.position ?? 0
   const ahead = found.hits.filter((hit) => hit.position > position).map(({ id }) => id)

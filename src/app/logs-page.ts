@@ -84,6 +84,8 @@ function exportLinks({ conditions }: Asked): Html {
   if (conditions.has('around')) return html``
   const address = (format: string): string => {
     const search = new URLSearchParams(conditions)
+    // Of a page, not of an export, which is whole.
+    for (const name of ['limit', 'include']) search.delete(name)
     search.set('format', format)
     return `/app/logs/export?${search.toString()}`
   }

@@ -47,10 +47,32 @@ export type PlacedWord = Readonly<{ word: string; start: number; end: number }>
 
 /** The tokens of a text with their places in it (UTF-16 units, end exclusive), for highlights. */
 export function placedWords(text: string): PlacedWord[] {
+  if (!onlyAscii.test(text) && text.normalize('NFC') !== text) return placedInComposed(text)
   return [...text.matchAll(token)].map((match) => ({
     word: cut(foldCase(match[0]), tokenLengthMax),
     start: match.index,
     end: match.index + match[0].length,
+  }))
+}
+
+const graphemes = new Intl.Segmenter()
+
+/** As `placedWords`, of a text that is not NFC: composed character by character, of which each has its place in the text. */
+function placedInComposed(text: string): PlacedWord[] {
+  const places: Readonly<{ start: number; end: number }>[] = []
+  let composed = ''
+  for (const { segment, index } of graphemes.segment(text)) {
+    const piece = segment.normalize('NFC')
+    for (let unit = 0; unit < piece.length; unit++) {
+      const [start, length] = piece === segment ? [index + unit, 1] : [index, segment.length]
+      places.push({ start, end: start + length })
+    }
+    composed += piece
+  }
+  return placedWords(composed).map(({ word, start, end }) => ({
+    word,
+    start: places[start]?.start ?? 0,
+    end: places[end - 1]?.end ?? 0,
   }))
 }
 

@@ -39,12 +39,12 @@ function parseRelativeNs(text: string, nowNs: bigint): bigint | undefined {
 
 /**
  * RFC 3339, and what people write of it, which is UTC, as all times that we show: `2026-11-21`, `2026-11-21 12:00`,
- * `2026-11-21T12:00:00.123`, `2026-11-21 12:00 UTC`.
+ * `2026-11-21T12:00:00.123`, `2026-11-21 12:00 UTC`, `2026-11-21T12:00Z`.
  */
 function parseWrittenNs(text: string): bigint | undefined {
-  const [, date, minute = 'T00:00', second = ':00'] =
-    /^(\d{4}-\d\d-\d\d)(?:([T ]\d\d:\d\d)(:\d\d(?:\.\d{1,20})?)?)?(?: ?UTC)?$/i.exec(text) ?? []
-  return parseRfc3339Ns(date === undefined ? text.replace(/ (?=\d\d:\d\d$)/, '+') : `${date}${minute}${second}Z`)
+  const [, date, minute = 'T00:00', second = ':00', zone = 'Z'] =
+    /^(\d{4}-\d\d-\d\d)(?:([T ]\d\d:\d\d)(:\d\d(?:\.\d+)?)?(Z|[-+ ]\d\d:\d\d)?)?(?: ?UTC)?$/i.exec(text) ?? []
+  return date === undefined ? undefined : parseRfc3339Ns(`${date}${minute}${second}${zone.replace(' ', '+')}`)
 }
 
 /**

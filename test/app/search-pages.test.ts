@@ -44,6 +44,9 @@ describe('search pages', () => {
       expect(linkNamed(text, 'Trace')).to.equal(`/app/trace/${traceIdOf('t')}`)
       expect(linkNamed(text, 'Session')).to.equal('/app/find?id=s%201')
       expect(text).to.match(/amount<\/th>\s*<td>12</)
+      // How much a page shows is nothing that an export takes.
+      const { text: short } = await browser.get('/app/logs?q=declined&limit=5&include=facets')
+      expect(linkNamed(short, 'Export as CSV')).to.equal('/app/logs/export?q=declined&format=csv')
       const [address = '', place] = (linkNamed(text, 'In context') ?? '').split('#')
       const around = await browser.get(address)
       expect(around.text).to.include('payment declined for order 7').and.include('all is well')

@@ -18,7 +18,13 @@ const record = (seconds: number, message: string, more: Readonly<Record<string, 
 })
 
 const records = [
-  record(1, 'one starts', { level: 'info', service: 'api', user: { id: 7, plan: 'pro' }, tags: ['a', 'b'] }),
+  record(1, 'one starts', {
+    level: 'info',
+    service: 'api',
+    user: { id: 7, plan: 'pro' },
+    tags: ['a', 'b'],
+    rows: [{ n: 1 }, { n: [2] }, {}, [{ n: 3 }]],
+  }),
   record(2, 'two waits', { level: 'warn', service: 'api', trace_id: traceId, span_id: hex(16, 's') }),
   record(3, 'three fails', { level: 'error', service: 'worker', session_id: 's-1', 'http.status': 502 }),
   record(4, 'four fails hard', { level: 'fatal', service: 'worker', big: 9007199254740993n, ratio: 0.1 }),
@@ -128,6 +134,8 @@ describe('GET /api/app/logs/search', () => {
     const [log] = listOf(await search('q=one&fields=user.id,tags,nothing'), 'logs')
     expect(log?.['fields']).to.deep.equal({ 'user.id': 7, tags: ['a', 'b'] })
     expect(log?.['message']).to.equal('one starts')
+    const [listed] = listOf(await search('q=rows.n:2&fields=rows.n,rows.m'), 'logs')
+    expect(listed?.['fields']).to.deep.equal({ 'rows.n': [1, [2], [3]] })
     const [other] = listOf(await search('q=three&fields=http.status&fields=constructor'), 'logs')
     expect(other?.['fields']).to.deep.equal({ 'http.status': 502 })
   })

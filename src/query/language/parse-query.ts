@@ -110,6 +110,9 @@ function parseNot(parse: Parse): Part {
   reader.blanks()
   reader.take(/\+(?=[\p{L}\p{N}_"(@])/u)
   const start = reader.at()
+  const number = parse.field === undefined ? undefined : reader.peek(/-\d[\d.]*/)?.[0]
+  if (number !== undefined)
+    parse.warn(`${number} in parentheses leaves out ${number.slice(1)}; write "${number}" for the number`)
   if (reader.take(notHere) === undefined && reader.take(signHere) === undefined) return parsePrimary(parse)
   return negatePart(parseNot(deeper(parse, start)))
 }

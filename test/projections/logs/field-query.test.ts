@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { limits } from '#src/config.ts'
 import { parseQuery } from '#src/query/language/parse-query.ts'
 import { filterOf, join, negate, type FieldSchema } from '#projections/field-query.ts'
-import { highlight } from '#projections/highlight.ts'
+import { createHighlighter } from '#projections/highlight.ts'
 import { TooBroadError, type Filter } from '#projections/index-store.ts'
 import { fieldTokens } from '#projections/record-tokens.ts'
 import { createMemoryIndexStore } from '#projections/stores/memory/store.ts'
@@ -136,13 +136,22 @@ describe('projections/record-tokens', () => {
 
 describe('projections/highlight', () => {
   const marked = (text: string, query: string): string[] =>
-    highlight(text, treeOf(query)).map(({ start, end }) => text.slice(start, end))
+    createHighlighter(treeOf(query))(text, ['message', 'msg']).map(({ start, end }) => text.slice(start, end))
 
   it('marks what was found by the same tokens, in the text as it is', () => {
     const cases: readonly (readonly [string, string, readonly string[]])[] = [
       ['GET /api/v1/Orders?id=7', 'orders', ['Orders']],
       ['GET /api/v1/Orders?id=7', '/api/v1', ['api/v1']],
       ['für Müller', 'MÜLLER OR für', ['für', 'Müller']],
+      ['card declined', 'msg:declined', ['declined']],
+      ['card declined', '@MSG:decl*', ['declined']],
+      ['card declined', 'body:declined', []],
+      [
+        '결제 실패 für 😀 결제'.normalize('NFD'),
+        '결제 OR für',
+        ['결제', 'für', '결제'].map((word) => word.normalize('NFD')),
+      ],
+      ['ab 결제실패 c'.normalize('NFD'), '제실 OR c', ['제실'.normalize('NFD'), 'c']],
       ['支付失败', '支付', ['支付']],
       ['用户支付失败 支付', '*支付*', ['支付', '支付']],
       ['用户支付失败', '用*付失*', ['用', '付失']],
