@@ -89,21 +89,27 @@ function createLookups(reader: IndexReader, workspaceId: WorkspaceId) {
     reader.search<D>(scope, { filter, orderBy: 'timeNs', direction: 'desc', limit })
 
   return {
-    /** Traces in which a span of this id is stored, named as a parent, or refused. */
-    async tracesOfSpan(spanId: string): Promise<ReadonlySet<string>> {
-      const named = join('or', [isOneOf('span_id', [spanId]), isOneOf('parent_span_id', [spanId])])
+    /**
+     * Traces in which a span of this id is stored, named as a parent, or refused, or which a record names beside it. Null: one that
+     * names no trace.
+     */
+    async tracesOfSpan(spanId: string): Promise<ReadonlySet<string | null>> {
+      const itself = isOneOf('span_id', [spanId])
+      const named = join('or', [itself, isOneOf('parent_span_id', [spanId])])
       const spans = await search<SpanRecord>(scopes.spans, named, sharedSpansMax)
-      const parts = await search<TracePart>(scopes.parts, isOneOf('refused_span_id', [spanId]), sharedSpansMax)
+      const others = [
+        ...(await search<TracePart>(scopes.parts, isOneOf('refused_span_id', [spanId]), sharedSpansMax)),
+        ...(await search<LogDocument>(scopes.logs, itself, sharedSpansMax)),
+        ...(await search<RumEventDocument>(scopes.rumEvents, itself, sharedSpansMax)),
+      ]
       const stored = spans.flatMap(({ document }) => (isSuperseded(document) ? [] : [document.traceId]))
-      return new Set([...stored, ...parts.map(({ document }) => document.traceId)])
+      return new Set([...stored, ...others.map(({ document }) => document.traceId)])
     },
     record: async <D extends object>(collection: 'logs' | 'rumEvents', id: string): Promise<Hit<D> | undefined> =>
       timeOfRecordId(id) === undefined ? undefined : (await reader.get<D>(scopes[collection], [id]))[0],
-    /** Whether any record names this id; of spans, any log or browser event. */
-    async isKnown(field: 'trace_id' | 'session_id' | 'span_id', id: string): Promise<boolean> {
-      const named = field === 'session_id' ? isOfSessions([id]) : isOneOf(field, [id])
-      const ofTraces = field === 'span_id' ? [] : [scopes.links, scopes.traces]
-      for (const scope of [...ofTraces, scopes.logs, scopes.rumEvents]) {
+    /** Whether any record names it. */
+    async isKnown(named: Filter): Promise<boolean> {
+      for (const scope of [scopes.links, scopes.traces, scopes.logs, scopes.rumEvents]) {
         if ((await search(scope, named, 1)).length > 0) return true
       }
       return false
@@ -125,9 +131,10 @@ export async function findAnchor(
   async function addSpan(spanId: string | undefined): Promise<void> {
     if (spanId === undefined) return
     const traceIds = await lookups.tracesOfSpan(spanId)
-    if (any && traceIds.size === 0 && !(await lookups.isKnown('span_id', spanId))) return
+    if (any && traceIds.size === 0) return
     anchor.spanIds.add(spanId)
     for (const traceId of traceIds) {
+      if (traceId === null) continue
       anchor.traceIds.add(traceId)
       anchor.how.push({ from: `span:${spanId}`, to: `trace:${traceId}`, by: 'span_id' })
     }
@@ -145,7 +152,8 @@ export async function findAnchor(
     follow(anchor, `rum_event:${value}`, hit.document)
   }
   async function addTrace(traceId: string | undefined): Promise<void> {
-    if (traceId !== undefined && (!any || (await lookups.isKnown('trace_id', traceId)))) anchor.traceIds.add(traceId)
+    if (traceId !== undefined && (!any || (await lookups.isKnown(isOneOf('trace_id', [traceId])))))
+      anchor.traceIds.add(traceId)
   }
 
   const is = (...kinds: readonly CorrelationId['kind'][]): boolean => any || kinds.includes(kind)
@@ -154,6 +162,6 @@ export async function findAnchor(
   if (is('span_id')) await addSpan(parseSpanId(value))
   if (is('log_id')) await addLog()
   if (any) await addRumEvent()
-  if (kind === 'session_id' || (any && (await lookups.isKnown('session_id', value)))) anchor.sessionIds.add(value)
+  if (kind === 'session_id' || (any && (await lookups.isKnown(isOfSessions([value]))))) anchor.sessionIds.add(value)
   return anchor
 }

@@ -144,10 +144,12 @@ function partOf<D extends Linkable, Item>(
 ): Part<Item> {
   const shown = hits.slice(0, limit)
   const last = hits.length > limit ? shown.at(-1) : undefined
-  // A record asked for by its id is shown even where it names nothing, or where the first page ends before it.
-  const first = isFirst ? [...itself.values()].filter(({ id }) => !shown.some((hit) => hit.id === id)) : []
-  const items = [...first, ...shown].map(item)
-  return { items, next: last === undefined ? null : walkKeyOf(last.sort, 0), truncated: isCut || last !== undefined }
+  // A record asked for by its id is on the first page even where it names nothing, or where that page ends before it, and on no other.
+  const items = isFirst
+    ? [...[...itself.values()].filter(({ id }) => !shown.some((hit) => hit.id === id)), ...shown]
+    : shown.filter(({ id }) => !itself.has(id))
+  const next = last === undefined ? null : walkKeyOf(last.sort, 0)
+  return { items: items.map(item), next, truncated: isCut || last !== undefined }
 }
 
 type Summaries = Readonly<{ all: readonly TraceSummary[]; page: Part<TraceSummary> }>
@@ -196,10 +198,14 @@ async function readMainTrace(read: Read, anchor: Anchor, { all }: Summaries) {
   return main === undefined ? null : readSpans(read, main.trace_id)
 }
 
+type Naming = Readonly<{ trace_id: string | null; session_id: string | null; span_id: string | null }>
+
 /** How the shown records hang together with what was asked. */
-function recordJoins(name: string, items: readonly Readonly<{ trace_id: string | null; session_id: string | null }>[]) {
+function recordJoins({ spanIds }: Anchor, name: string, items: readonly Naming[]) {
   const joins = new Map<string, Join>()
-  for (const { trace_id: traceId, session_id: sessionId } of items) {
+  for (const { trace_id: traceId, session_id: sessionId, span_id: spanId } of items) {
+    if (spanId !== null && spanIds.has(spanId))
+      joins.set(`p${spanId}`, { from: `span:${spanId}`, to: name, by: 'span_id' })
     if (traceId !== null) joins.set(`t${traceId}`, { from: `trace:${traceId}`, to: name, by: 'trace_id' })
     else if (sessionId !== null)
       joins.set(`s${sessionId}`, { from: `session:${sessionId}`, to: name, by: 'session_id' })
@@ -287,8 +293,8 @@ export async function correlate(
   const how = [
     ...anchor.how,
     ...links.how,
-    ...recordJoins('logs', shown.logs?.items ?? []),
-    ...recordJoins('rum_events', rumEvents.items),
+    ...recordJoins(anchor, 'logs', shown.logs?.items ?? []),
+    ...recordJoins(anchor, 'rum_events', rumEvents.items),
   ]
   const sessionIds = [...new Set([...anchor.sessionIds, ...links.sessions.keys()])]
   const cut = [shown.traces, shown.logs, rumEvents].some((part) => part?.truncated === true)

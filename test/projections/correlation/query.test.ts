@@ -59,6 +59,13 @@ describeOnEveryStore('correlation: lookups', (newStore) => {
           givenLog({ ordinal: 4, message: 'at the same time', timeNs: at(12) }),
           givenLog({ ordinal: 5, trace: 'dark', message: 'of a trace without spans', timeNs: at(70) }),
           givenLog({ ordinal: 6, spanId: spanIdOf('bare'), message: 'only a span', timeNs: at(80) }),
+          givenLog({
+            ordinal: 7,
+            trace: 'dark',
+            spanId: spanIdOf('never came'),
+            message: 'in a span that never came',
+            timeNs: at(69),
+          }),
         ],
       }),
       givenEvent('rum.received', 3, {
@@ -67,6 +74,14 @@ describeOnEveryStore('correlation: lookups', (newStore) => {
           givenRumEvent({ ordinal: 1, sessionId: 'visit', trace: 'cart', name: 'click', timeNs: at(9) }),
           givenRumEvent({ ordinal: 2, sessionId: 'visit', trace: 'pay', name: 'pay', timeNs: at(49) }),
           givenRumEvent({ ordinal: 3, sessionId: 'another', name: 'elsewhere', timeNs: at(9) }),
+          givenRumEvent({
+            ordinal: 4,
+            sessionId: null,
+            trace: 'darker',
+            spanId: spanIdOf('never came'),
+            name: 'in another trace',
+            timeNs: at(71),
+          }),
         ],
       }),
       givenEvent('spans.refused', 4, {
@@ -166,7 +181,24 @@ describeOnEveryStore('correlation: lookups', (newStore) => {
         by: 'span_id',
       })
     }
-    expect(messages(await ask('span_id', spanIdOf('bare')))).to.deep.equal(['only a span'])
+    const bare = await ask('span_id', spanIdOf('bare'))
+    expect(messages(bare)).to.deep.equal(['only a span'])
+    expect(bare.how).to.deep.equal([{ from: `span:${spanIdOf('bare')}`, to: 'logs', by: 'span_id' }])
+  })
+
+  it('follows a record that names a span to its trace, where the span itself never came', async () => {
+    for (const kind of ['span_id', 'id'] as const) {
+      const answer = await ask(kind, spanIdOf('never came'))
+      expect(messages(answer), kind).to.deep.equal(['in a span that never came', 'of a trace without spans'])
+      expect(names(answer), kind).to.deep.equal(['in another trace'])
+      const from = `span:${spanIdOf('never came')}`
+      expect(answer.how, kind).to.deep.include.members([
+        { from, to: `trace:${traceIdOf('dark')}`, by: 'span_id' },
+        { from, to: `trace:${traceIdOf('darker')}`, by: 'span_id' },
+        { from, to: 'logs', by: 'span_id' },
+        { from, to: 'rum_events', by: 'span_id' },
+      ])
+    }
   })
 
   it('finds what a log belongs to', async () => {
@@ -241,6 +273,20 @@ describeOnEveryStore('correlation: lookups', (newStore) => {
     const answer = await ask('trace_id', traceIdOf('alone'), { omit: ['traces', 'logs'] })
     expect(answer).to.deep.include({ found: true, trace: null, traces: null, logs: null, timeline: [] })
     expect((await ask('session_id', 'visit', { omit: ['traces'] })).logs?.items).to.have.length(3)
+  })
+
+  it('shows a record that is asked for on the first page, and on no other', async () => {
+    const asked: string[] = []
+    let after: CorrelationRequest['after']
+    do {
+      const { logs } = await ask('log_id', logIdOf(2, 20, 2), {
+        limits: { logs: 1 },
+        ...(after === undefined ? {} : { after }),
+      })
+      asked.push(...(logs?.items ?? []).map(({ message }) => message))
+      after = logs?.next == null ? undefined : { logs: logs.next }
+    } while (after !== undefined)
+    expect(asked).to.deep.equal(['in the visit', 'in the cart', 'paid'])
   })
 
   it('cuts each part at its limit and goes on from there', async () => {
