@@ -76,8 +76,6 @@ const rules: readonly Rule[] = [
       'src/lib',
       // What another installation's ingest answers.
       'src/wire/otlp/reply.ts',
-      // Times as the read routes take them.
-      'src/query/time-range.ts',
     ],
   },
   { room: 'infra', may: ['infra'] },

@@ -1,62 +1,12 @@
-import { parseDurationNs } from '#src/events/quantity.ts'
+import { parseTimeNs } from '#src/events/point-in-time.ts'
 import type { Refusal } from '#src/events/refusal.ts'
 import type { Result } from '#src/lib/result.ts'
 import { ok } from '#src/lib/result.ts'
-import { formatTimeNs, parseRfc3339Ns } from '#src/lib/time.ts'
+import { formatTimeNs } from '#src/lib/time.ts'
 import { invalidParameter } from './parameters.ts'
 
-const secondNs = 1_000_000_000n
 const msNs = 1_000_000n
-const dayNs = 86_400n * secondNs
-
-/** What RFC 3339 can write: the years 1 to 9999. */
-const earliestNs = -62_135_596_800n * secondNs
-const latestNs = 253_402_300_800n * secondNs - 1n
-
-/** Nanoseconds of one unit of a Unix time, told by magnitude: seconds below 1e11, then ms, µs, ns. */
-function unitNs(value: bigint): bigint {
-  if (value < 10n ** 11n) return secondNs
-  if (value < 10n ** 14n) return msNs
-  return value < 10n ** 17n ? 1_000n : 1n
-}
-
-function parseUnixNs(text: string): bigint | undefined {
-  const [, sign = '', whole, fraction = ''] = /^(-?)(\d{1,19})(?:\.(\d{1,9}))?$/.exec(text) ?? []
-  if (whole === undefined) return undefined
-  const value = BigInt(whole)
-  const unit = unitNs(value)
-  const ns = value * unit + (BigInt(fraction.padEnd(9, '0')) * unit) / secondNs
-  return sign === '-' ? -ns : ns
-}
-
-function parseRelativeNs(text: string, nowNs: bigint): bigint | undefined {
-  if (text === 'now') return nowNs
-  const [, sign = '-', length = ''] = /^(?:now(?=[+-]))?([+-])?(.+)$/.exec(text) ?? []
-  const ns = parseDurationNs(length)
-  if (ns === undefined) return undefined
-  return sign === '+' ? nowNs + ns : nowNs - ns
-}
-
-/**
- * RFC 3339, and what people write of it, which is UTC, as all times that we show: `2026-11-21`, `2026-11-21 12:00`,
- * `2026-11-21T12:00:00.123`, `2026-11-21 12:00 UTC`, `2026-11-21T12:00Z`.
- */
-function parseWrittenNs(text: string): bigint | undefined {
-  const [, date, minute = 'T00:00', second = ':00', zone = 'Z'] =
-    /^(\d{4}-\d\d-\d\d)(?:([T ]\d\d:\d\d)(:\d\d(?:\.\d+)?)?(Z|[-+ ]\d\d:\d\d)?)?(?: ?UTC)?$/i.exec(text) ?? []
-  return date === undefined ? undefined : parseRfc3339Ns(`${date}${minute}${second}${zone.replace(' ', '+')}`)
-}
-
-/**
- * A point in time as `from` and `to` take it: RFC 3339 (also without a zone, which is UTC), a date, Unix s / ms / µs / ns, or
- * relative to now (`15m`, `-1h`, `now-2d`). Nanoseconds since the Unix epoch; undefined when it is none of these, or not within
- * the years 1 to 9999. A `+` that a query string turned into a blank is understood.
- */
-export function parseTimeNs(text: string, nowMs: number): bigint | undefined {
-  const given = text.trim().replace(/^now (?=\d)/, 'now+')
-  const ns = parseUnixNs(given) ?? parseRelativeNs(given, BigInt(Math.trunc(nowMs)) * msNs) ?? parseWrittenNs(given)
-  return ns === undefined || ns < earliestNs || ns > latestNs ? undefined : ns
-}
+const dayNs = 86_400_000n * msNs
 
 /** From inclusive, to exclusive; without one of them that side is open. */
 export type Range = Readonly<{ fromNs?: bigint; toNs?: bigint }>

@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import { parseDurationNs } from '#src/events/quantity.ts'
-import { parseTimeNs, rangeAnswer, resolveRange } from '#src/query/time-range.ts'
+import { parseTimeNs } from '#src/events/point-in-time.ts'
+import { rangeAnswer, resolveRange } from '#src/query/time-range.ts'
 
 const nowMs = Date.UTC(2026, 10, 21, 12)
 const now = BigInt(nowMs) * 1_000_000n
