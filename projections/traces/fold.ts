@@ -188,7 +188,7 @@ function foldParts(news: TraceNews, event: DecodedEvent, documents: Documents): 
     if (arrived.length + refused.length === 0) continue
     let isNews = true
     documents.update(partKey(news.traceId, generation, number), (part = emptyPart(news.traceId, number)) => {
-      const next = addRefusedSpans(addSpans(part, arrived), refused)
+      const next = addRefusedSpans(addSpans(part, arrived, event.event.position), refused)
       isNews = next !== part
       return next
     })

@@ -1,10 +1,10 @@
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { askInOrder } from '../ask-in-order.ts'
 import { ownField, type OwnField } from '../field-query.ts'
-import type { IndexReader, Progress } from '../index-store.ts'
+import type { IndexReader, Progress, SortKey } from '../index-store.ts'
 import { spanFields } from './span-filter.ts'
 import { createSpanSearch } from './span-search.ts'
-import { traceSummary, tracesScope, type TraceSummary } from './trace-answer.ts'
+import { traceSummary, type TraceSummary } from './trace-answer.ts'
 import { countTraces, type TraceCounts } from './trace-counts.ts'
 import { traceFilters, walkKeyOf, type TraceRequest, type WalkKey } from './trace-request.ts'
 import { walkByNumber, walkSpans, walkTraces } from './walk-traces.ts'
@@ -28,37 +28,26 @@ export type TracePage = TraceCounts &
     progress: Progress | undefined
   }>
 
-/** Position of the newest change among the traces: what is above it has changed since. */
-async function lastPosition(reader: IndexReader, workspaceId: WorkspaceId): Promise<number> {
-  const query = { filter: { kind: 'all' }, orderBy: 'position', direction: 'desc', limit: 1 } as const
-  const [last] = await reader.search(tracesScope(workspaceId, 'traces'), query)
-  return last?.position ?? 0
-}
-
 async function findTraces(
   reader: IndexReader,
   workspaceId: WorkspaceId,
   request: TraceRequest,
-): Promise<Omit<TracePage, 'progress'>> {
+): Promise<TraceCounts & Readonly<{ traces: readonly TraceSummary[]; next: SortKey | null }>> {
   const filters = await traceFilters(reader, workspaceId, request)
   const counts = await countTraces(reader, workspaceId, filters, request)
   const walk = { reader, workspaceId, request }
   const spans = filters.spans === undefined ? undefined : createSpanSearch(reader, workspaceId, filters.spans, request)
   const byTime = request.order === 'newest' || request.order === 'oldest'
-  const [since, { traces, next, matched }] = await askInOrder(reader, [
-    async () => request.after?.since ?? (await lastPosition(reader, workspaceId)),
-    () => {
-      if (spans === undefined) return walkTraces(walk, filters.traces, undefined)
-      return (byTime ? walkSpans : walkByNumber)(walk, filters, spans)
-    },
-  ])
+  const { traces, next, matched } = await (spans === undefined
+    ? walkTraces(walk, filters.traces, undefined)
+    : (byTime ? walkSpans : walkByNumber)(walk, filters, spans))
   const direction = request.order === 'oldest' ? 'asc' : 'desc'
   const others = traces.map(({ traceId }) => traceId).filter((traceId) => !matched.has(traceId))
   const searched = others.length === 0 ? undefined : await spans?.matchedIn(others, direction)
   const summaries = traces.map((trace) =>
     traceSummary(trace, matched.get(trace.traceId) ?? searched?.get(trace.traceId)),
   )
-  return { traces: summaries, next: next === null ? null : walkKeyOf(next, since), ...counts }
+  return { traces: summaries, next, ...counts }
 }
 
 /**
@@ -71,9 +60,11 @@ export async function searchTraces(
   workspaceId: WorkspaceId,
   request: TraceRequest,
 ): Promise<TracePage> {
-  const [progress, found] = await askInOrder(reader, [
+  const [progress, { next, ...found }] = await askInOrder(reader, [
     () => reader.progress('traces'),
     () => findTraces(reader, workspaceId, request),
   ])
-  return { ...found, progress }
+  // Readers find all up to there: what they see later and could not see now is above it.
+  const since = request.after?.since ?? progress?.position ?? 0
+  return { ...found, next: next === null ? null : walkKeyOf(next, since), progress }
 }

@@ -1,3 +1,4 @@
+import type { Position } from '#src/events/envelope.ts'
 import { assert } from '#src/lib/assert.ts'
 import type { RefusalReason, RefusedSpan, Span } from '#src/events/telemetry.ts'
 import type { Collection } from '../projection.ts'
@@ -29,7 +30,33 @@ export type TracePart = Readonly<{
   /** First part only: refused span ids with the reason of the last refusal, and how many are not kept here. */
   refused: readonly (readonly [spanId: string, reason: RefusalReason])[]
   refusedNotKept: number
+  /** Position of the last event that moved the first start; 0 while there is none. */
+  startMovedAt: Position
+  replaced: Replaced | null
 }>
+
+/** Of the spans that came again: what they were before. Null as long as none did. */
+export type Replaced = Readonly<{
+  /** Of the last event that brought one again. */
+  position: Position
+  /** Sortable: their first start, their last one, and their last end. */
+  start: string
+  lastStart: string
+  end: string
+  /** How often one that was an error came again as none. */
+  errorCount: number
+}>
+
+export function joinReplaced(a: Replaced | null, b: Replaced | null): Replaced | null {
+  if (a === null || b === null) return a ?? b
+  return {
+    position: Math.max(a.position, b.position),
+    start: a.start < b.start ? a.start : b.start,
+    lastStart: a.lastStart > b.lastStart ? a.lastStart : b.lastStart,
+    end: a.end > b.end ? a.end : b.end,
+    errorCount: a.errorCount + b.errorCount,
+  }
+}
 
 export type PartRow = Readonly<{
   spanId: string
@@ -63,6 +90,8 @@ export const emptyPart = (traceId: string, number: number): TracePart => ({
   formerStarts: [],
   refused: [],
   refusedNotKept: 0,
+  startMovedAt: 0,
+  replaced: null,
 })
 
 export const spansIn = (part: TracePart): number => part.rows.length / rowLength
@@ -126,17 +155,27 @@ function createTable(texts: readonly string[]) {
   }
 }
 
+/** The first start of rows, sortable; after all others where there is no row. */
+function firstStart(rows: string): string {
+  let first = 'g'
+  for (let at = 32; at < rows.length; at += rowLength) {
+    const start = rows.slice(at, at + 16)
+    if (start < first) first = start
+  }
+  return first
+}
+
 const byRow = <T>(of: ReadonlyMap<number, T>): readonly (readonly [number, T])[] => [...of].sort(([a], [b]) => a - b)
 
 /** What changes while spans are folded into a part. */
-function createDraft(part: TracePart) {
+function createDraft(part: TracePart, position: Position) {
   const services = createTable(part.services)
   const sessions = createTable(part.sessions)
   const index = rowIndex(part)
   const roots = new Map(part.roots)
   const repeats = new Map(part.repeats)
   const formerStarts = new Map(part.formerStarts)
-  let { rows } = part
+  let { rows, replaced } = part
 
   const rowText = (span: Span): string => {
     const sessionIndex = span.sessionId === null ? noIndex : sessions.indexOf(span.sessionId)
@@ -153,9 +192,11 @@ function createDraft(part: TracePart) {
   function replace(row: number, span: Span): void {
     const [from, to] = [row * rowLength, (row + 1) * rowLength]
     const [before, text] = [rows.slice(from, to), rowText(span)]
+    const [was, is] = [before.slice(32, 48), text.slice(32, 48)]
+    const errorCount = before.endsWith('1') && text.endsWith('0') ? 1 : 0
+    replaced = joinReplaced(replaced, { position, start: was, lastStart: was, end: before.slice(48, 64), errorCount })
     if (text === before) return
     rows = rows.slice(0, from) + text + rows.slice(to)
-    const [was, is] = [before.slice(32, 48), text.slice(32, 48)]
     if (was === is) return
     formerStarts.set(row, [...new Set([...(formerStarts.get(row) ?? []), was])])
   }
@@ -180,14 +221,16 @@ function createDraft(part: TracePart) {
       roots: byRow(roots),
       repeats: byRow(repeats),
       formerStarts: byRow(formerStarts),
+      startMovedAt: firstStart(rows) === firstStart(part.rows) ? part.startMovedAt : position,
+      replaced,
     }),
   }
 }
 
-/** The part with these spans; each is distinct, and those that it does not hold yet have room in it. */
-export function addSpans(part: TracePart, arrived: readonly ArrivedSpan[]): TracePart {
+/** The part with these spans of one event; each is distinct, and those that it does not hold yet have room in it. */
+export function addSpans(part: TracePart, arrived: readonly ArrivedSpan[], position: Position): TracePart {
   if (arrived.length === 0) return part
-  const draft = createDraft(part)
+  const draft = createDraft(part, position)
   for (const one of arrived) draft.add(one)
   return draft.part()
 }

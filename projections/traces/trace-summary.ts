@@ -1,4 +1,5 @@
-import { rowIndex, rowsOf, type PartRow, type TracePart } from './trace-part.ts'
+import type { Position } from '#src/events/envelope.ts'
+import { joinReplaced, rowIndex, rowsOf, type PartRow, type Replaced, type TracePart } from './trace-part.ts'
 import { timeOfSortable } from './sortable-time.ts'
 
 export const servicesMax = 200
@@ -25,6 +26,9 @@ export type SpansSummary = Readonly<{
   /** At most 100, in order of arrival. */
   sessions: readonly string[]
   partCount: number
+  /** Position of the last event that may have moved the start, by spans of its own or by opening a part. */
+  startMovedAt: Position
+  replaced: Replaced | null
 }>
 
 export const emptySummary: SpansSummary = {
@@ -40,6 +44,8 @@ export const emptySummary: SpansSummary = {
   rejectedSpanCount: 0,
   sessions: [],
   partCount: 0,
+  startMovedAt: 0,
+  replaced: null,
 }
 
 type Root = Readonly<{ spanId: string; service: string; operation: string; start: string }>
@@ -176,8 +182,8 @@ function membership(parts: readonly TracePart[]): Readonly<{ missing: number; ha
 function summaryOf(
   digest: Digest,
   missingParentCount: number,
-  rejectedSpanCount: number,
-  partCount: number,
+  parts: readonly TracePart[],
+  has: (spanId: string) => boolean,
 ): SpansSummary {
   const { spanCount, repeatedCount, errorCount, root } = digest
   const services = [...digest.services].map(([name, counts]) => ({ name, ...counts }))
@@ -198,9 +204,11 @@ function summaryOf(
       startNs: timeOfSortable(root.start).toString(),
     },
     missingParentCount,
-    rejectedSpanCount,
+    rejectedSpanCount: rejectedCount(parts, has),
     sessions: [...digest.sessions].slice(0, sessionsMax),
-    partCount,
+    partCount: parts.length,
+    startMovedAt: Math.max(0, ...parts.map((part) => part.startMovedAt)),
+    replaced: parts.reduce<Replaced | null>((joined, part) => joinReplaced(joined, part.replaced), null),
   }
 }
 
@@ -217,7 +225,7 @@ function rejectedCount(parts: readonly TracePart[], has: (spanId: string) => boo
 /** Sums up the parts of one trace document, which hold each span once. A function of the parts alone. */
 export function summarize(parts: readonly TracePart[]): SpansSummary {
   const { missing, has } = membership(parts)
-  return summaryOf(addUp(parts.map(digestOfPart)), missing, rejectedCount(parts, has), parts.length)
+  return summaryOf(addUp(parts.map(digestOfPart)), missing, parts, has)
 }
 
 export type ReferencedSpan = Readonly<{ spanId: string; referencedBy: readonly string[] }>
@@ -239,7 +247,7 @@ export function summarizeAcross(parts: readonly TracePart[]): SpansSummary {
   const rows = mergeRows(parts)
   const has = (spanId: string): boolean => rows.has(spanId)
   const digest = digestOf(rows.values(), has)
-  return summaryOf(digest, digest.outerParents.size, rejectedCount(parts, has), parts.length)
+  return summaryOf(digest, digest.outerParents.size, parts, has)
 }
 
 /** Spans that others name as their parent and that are not held, with at most `referencesMax` of those that name each. */

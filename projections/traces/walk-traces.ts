@@ -11,6 +11,7 @@ import {
   type FoundSpans,
   type SpanSearch,
 } from './span-search.ts'
+import { passedTraces, spanIsPassed, traceIsPassed } from './passed-traces.ts'
 import { readTraces, tracesScope, type MatchedSpan } from './trace-answer.ts'
 import type { TraceDocument } from './trace-document.ts'
 import { sortKeyOf, type TraceFilters, type TraceOrder, type TraceRequest } from './trace-request.ts'
@@ -50,15 +51,6 @@ function mayReach({ fromNs, toNs }: TraceRequest): Selection {
 function straddles({ fromNs, toNs }: TraceRequest, { summary: { startNs, lastStartNs } }: TraceDocument): boolean {
   if (fromNs === undefined || toNs === undefined) return false
   return BigInt(startNs ?? 0) < fromNs && BigInt(lastStartNs ?? 0) >= toNs
-}
-
-/**
- * A trace that gets an earlier span moves towards the pages to come. One that changed since the walk began and has a span
- * newer than the cursor may have been listed already, so it is left out.
- */
-function mayBeListed({ request }: Walk, { document, position }: Hit<TraceDocument>): boolean {
-  if (request.after === undefined || request.order !== 'newest' || position <= request.after.since) return false
-  return BigInt(document.summary.lastStartNs ?? 0) >= BigInt(request.after.value)
 }
 
 type Found = Readonly<{ traceId: string; sort: SortKey }>
@@ -112,16 +104,17 @@ export async function walkTraces(walk: Walk, filter: Filter, spans: SpanSearch |
     const straddling = hits
       .filter(({ document }) => straddles(request, document))
       .map(({ document }) => document.traceId)
-    const [matching, reaching, { traces, continued }] = await askInOrder(reader, [
+    const [matching, reaching, { traces, continued }, passed] = await askInOrder(reader, [
       async () => spans?.tracesWith(ids, 'desc'),
       () => spansInRange.tracesWith(straddling, 'desc'),
       () => readTraces(reader, workspaceId, ids),
+      () => passedTraces(reader, workspaceId, request, ids, traceIsPassed(request.order)),
     ])
     const outside = new Set(straddling.filter((traceId) => !reaching.has(traceId)))
     const admitted: Found[] = []
     for (const hit of hits) {
       const { traceId, generation } = hit.document
-      if (outside.has(traceId) || matching?.has(traceId) === false || mayBeListed(walk, hit)) continue
+      if (outside.has(traceId) || matching?.has(traceId) === false || passed.has(traceId)) continue
       const [first] = continued.has(traceId) ? await search(inTraces([traceId]), 1) : [hit]
       if (first?.document.generation !== generation) continue
       known.set(traceId, traces.get(traceId) ?? hit.document)
@@ -163,7 +156,7 @@ async function thatMeet(
 
 /**
  * Walks matching spans by start, each trace at the first it has. A later page leaves out a trace that has a matching span
- * before its cursor or at it, so that nothing is listed twice in one walk.
+ * before its cursor or at it, or had one, so that nothing is listed twice in one walk.
  */
 export async function walkSpans(walk: Walk, filters: TraceFilters, spans: SpanSearch): Promise<WalkedPage> {
   const { reader, workspaceId, request } = walk
@@ -173,9 +166,14 @@ export async function walkSpans(walk: Walk, filters: TraceFilters, spans: SpanSe
 
   async function admit(found: readonly FoundSpans[]): Promise<readonly FoundSpans[]> {
     const ids = found.map(({ traceId }) => traceId)
-    const before = start === undefined ? undefined : await spans.tracesWith(ids, back, start)
-    const met = filters.tracesAreNarrowed ? await thatMeet(walk, filters.traces, ids) : undefined
-    return found.filter(({ traceId }) => before?.has(traceId) !== true && met?.has(traceId) !== false)
+    const [before, passed, met] = await askInOrder(reader, [
+      async () => (start === undefined ? undefined : spans.tracesWith(ids, back, start)),
+      () => passedTraces(reader, workspaceId, request, ids, spanIsPassed(request.order)),
+      async () => (filters.tracesAreNarrowed ? thatMeet(walk, filters.traces, ids) : undefined),
+    ])
+    return found.filter(
+      ({ traceId }) => before?.has(traceId) !== true && !passed.has(traceId) && met?.has(traceId) !== false,
+    )
   }
 
   const page = createPage(walk)

@@ -1,11 +1,13 @@
 import { expect } from 'chai'
 import { tracesProjection } from '#projections/traces/fold.ts'
+import { sortableTime } from '#projections/traces/sortable-time.ts'
 import type { SpanRecord } from '#projections/traces/span-document.ts'
 import { isSuperseded } from '#projections/traces/span-document.ts'
 import type { TraceDocument } from '#projections/traces/trace-document.ts'
 import type { TracePart } from '#projections/traces/trace-part.ts'
 import { refusedKeptMax, spansIn } from '#projections/traces/trace-part.ts'
 import type { MemoryIndexStore } from '#projections/stores/memory/store.ts'
+import { positionStep } from '#src/events/envelope.ts'
 import type { RefusedSpan } from '#src/events/telemetry.ts'
 import { present } from '#src/lib/assert.ts'
 import { createFoldHarness, givenEvent } from '#test/support/fold-harness.ts'
@@ -60,6 +62,8 @@ describe('traces: the fold', () => {
       rejectedSpanCount: 0,
       sessions: ['visit-1'],
       partCount: 1,
+      startMovedAt: 2 * positionStep,
+      replaced: null,
     })
   })
 
@@ -129,6 +133,20 @@ describe('traces: the fold', () => {
       'back',
       'superseded',
     ])
+  })
+
+  it('tells what the spans that came again were before, and when the start last moved', async () => {
+    const store = await harness.fold([
+      received(1, [{ id: 'a', atMs: 1, forMs: 90, status: 'error' }, { id: 'b' }]),
+      received(2, [{ id: 'a', atMs: 7 }]),
+      received(3, [{ id: 'a', atMs: 5 }]),
+      received(4, [{ id: 'c', atMs: 900 }]),
+    ])
+    const at = (ms: number): string => sortableTime(noonNs + BigInt(ms) * 1_000_000n)
+    expect(trace(store).summary).to.deep.include({
+      startMovedAt: positionStep,
+      replaced: { position: 3 * positionStep, start: at(1), lastStart: at(7), end: at(91), errorCount: 1 },
+    })
   })
 
   it('knows refused spans until they are stored after all', async () => {

@@ -5,6 +5,7 @@ import { searchTraces } from '#projections/traces/query.ts'
 import type { WalkKey } from '#projections/traces/query.ts'
 import type { QueryTree } from '#src/events/query-tree.ts'
 import { workspaceIdOf } from '#src/events/workspace-id.ts'
+import { present } from '#src/lib/assert.ts'
 import { givenEvent } from '#test/support/fold-harness.ts'
 import { describeOnEveryStore, foldIntoStore } from './every-store.ts'
 import { givenLog, givenRumEvent, msNs, noonNs, spanIdOf, traceIdOf } from './given.ts'
@@ -270,6 +271,19 @@ describeOnEveryStore('traces: a walk while spans arrive', (newStore) => {
       })
     }
   }
+
+  it('misses no trace that grows at its end and stays where it is', async () => {
+    for (const order of ['newest', 'oldest', 'errors'] as const) {
+      const store = newStore()
+      const spans = first.flatMap((i) => spansOf(`walk ${i}`, [{ id: 'a', atMs: i * 10 }]))
+      await foldIntoStore(store, tracesProjection, [received(1, spans)])
+      const { traces, next } = await searchTraces(store.reader, acme, { order, limit: 3 })
+      const more = first.flatMap((i) => spansOf(`walk ${i}`, [{ id: 'b', parent: 'a', atMs: 500 }]))
+      await foldIntoStore(store, tracesProjection, [received(2, more)])
+      const rest = await walk(store.reader, { order, after: present(next, 'the next page') }, 3)
+      expect([...traces.map(nameOf), ...rest], order).to.have.length(first.length)
+    }
+  })
 
   it('walks past a trace with very many matching spans', async () => {
     const giant = Array.from({ length: 2_500 }, (_, i) => ({ id: i, atMs: 1_000 + i }))

@@ -39,7 +39,7 @@ export async function walk(
   limit = 2,
 ): Promise<string[]> {
   const names: string[] = []
-  let after: WalkKey | undefined
+  let { after } = conditions
   for (let pages = 0; pages < 100; pages++) {
     const request = { order: 'newest' as const, ...conditions, limit, ...(after === undefined ? {} : { after }) }
     const { traces, next } = await searchTraces(reader, acme, request)
