@@ -3,13 +3,14 @@ import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { formatTimeNs } from '#src/lib/time.ts'
 import { askInOrder } from '../ask-in-order.ts'
 import { isCaughtUp, type IndexReader, type Progress } from '../index-store.ts'
+import { sortableTime } from './sortable-time.ts'
 import { createSpanSearch, inTraces } from './span-search.ts'
 import type { SpanDocument } from './span-document.ts'
 import type { TraceDocument } from './trace-document.ts'
 import { durationNs, readParts, readTraces, traceSummary, tracesScope, type TraceSummary } from './trace-answer.ts'
 import { sortKeyOf, walkKeyOf, type WalkKey } from './trace-request.ts'
-import { rowsOf, type TracePart } from './trace-part.ts'
-import { missingParents } from './trace-summary.ts'
+import type { PartRow, TracePart } from './trace-part.ts'
+import { mergeRows, missingParents } from './trace-summary.ts'
 
 /** A span as a reader of a trace sees it: as it was received, with the attributes of its resource and scope. */
 export type SpanAnswer = Readonly<{
@@ -91,18 +92,21 @@ function maySoonBeIndexed(
 }
 
 /** What is known to be missing of a trace, and why. */
-export function missingSpans(parts: readonly TracePart[], maySoonBe: boolean): readonly MissingSpan[] {
+function missingSpans(
+  parts: readonly TracePart[],
+  rows: ReadonlyMap<string, PartRow>,
+  maySoonBe: boolean,
+): readonly MissingSpan[] {
   const refused = new Map(parts.flatMap((part) => part.refused))
   const notRefused: MissingReason = maySoonBe ? 'not_indexed_yet' : 'not_received'
-  const missing = missingParents(parts, referencesMax).map(({ spanId, referencedBy }) => ({
+  const missing = missingParents(rows, referencesMax).map(({ spanId, referencedBy }) => ({
     span_id: spanId,
     referenced_by: referencedBy,
     reason: refused.get(spanId) ?? notRefused,
   }))
   const known = new Set(missing.map(({ span_id: spanId }) => spanId))
-  for (const part of parts) for (const { spanId } of rowsOf(part)) if (refused.size > 0) known.add(spanId)
   for (const [spanId, reason] of refused) {
-    if (!known.has(spanId)) missing.push({ span_id: spanId, referenced_by: [], reason })
+    if (!known.has(spanId) && !rows.has(spanId)) missing.push({ span_id: spanId, referenced_by: [], reason })
   }
   return missing
 }
@@ -157,6 +161,10 @@ function spanAnswer(span: SpanDocument, sets: ReadonlyMap<string, SharedAttribut
   }
 }
 
+/** Whether a span that was stored before the trace was continued came again since, with another start. */
+const isReplaced = ({ spanId, startNs }: SpanDocument, rows: ReadonlyMap<string, PartRow>): boolean =>
+  (rows.get(spanId)?.start ?? sortableTime(BigInt(startNs))) !== sortableTime(BigInt(startNs))
+
 async function readSets(reader: IndexReader, workspaceId: WorkspaceId, spans: readonly SpanDocument[]) {
   const hashes = [...new Set(spans.flatMap(({ resource, scope }) => [resource, scope]))]
   const hits = await reader.get<SharedAttributes>(tracesScope(workspaceId, 'attributeSets'), hashes)
@@ -164,7 +172,7 @@ async function readSets(reader: IndexReader, workspaceId: WorkspaceId, spans: re
 }
 
 /**
- * A trace whole: its summary, its spans by start, a page of `limit` at a time, and what is missing. Undefined for a trace id
+ * A trace whole: its summary, its spans by start, a page of at most `limit` at a time, and what is missing. Undefined for a trace id
  * that this workspace has never seen; one that only a log, a browser event or a refusal has named is there without a span.
  * `nowMs`: an index that nobody folds then is behind; without it, only one that says so of itself.
  */
@@ -176,7 +184,7 @@ export async function readTrace(
 ): Promise<TraceRead | undefined> {
   const search = createSpanSearch(reader, workspaceId, inTraces([traceId]), {})
   const after = page.after === undefined ? undefined : sortKeyOf(page.after)
-  const [progress, { traces }, hits, parts] = await askInOrder(reader, [
+  const [progress, { traces, continued }, hits, parts] = await askInOrder(reader, [
     () => reader.progress('traces'),
     () => readTraces(reader, workspaceId, [traceId]),
     () => search.search({ kind: 'all' }, { limit: page.limit + 1, direction: 'asc', after }),
@@ -186,13 +194,14 @@ export async function readTrace(
   if (trace === undefined) return undefined
   const shown = hits.slice(0, page.limit)
   const last = hits.length > page.limit ? shown.at(-1) : undefined
-  const spans = shown.map(({ document }) => document)
+  const rows = mergeRows(parts)
+  const isContinued = continued.has(traceId)
+  const spans = shown.map(({ document }) => document).filter((span) => !isContinued || !isReplaced(span, rows))
   const sets = await readSets(reader, workspaceId, spans)
-  const repeats = new Map(parts.flatMap((part) => [...rowsOf(part)].map(({ spanId, repeats }) => [spanId, repeats])))
-  const missing = missingSpans(parts, maySoonBeIndexed(trace, progress, page.nowMs))
+  const missing = missingSpans(parts, rows, maySoonBeIndexed(trace, progress, page.nowMs))
   return {
     summary: traceSummary(trace),
-    spans: spans.map((span) => spanAnswer(span, sets, repeats.get(span.spanId) ?? 0)),
+    spans: spans.map((span) => spanAnswer(span, sets, rows.get(span.spanId)?.repeats ?? 0)),
     spans_next: last === undefined ? null : walkKeyOf(last.sort, 0),
     missing: missing.slice(0, missingMax),
     missing_truncated: missing.length > missingMax,

@@ -231,7 +231,7 @@ export function summarize(parts: readonly TracePart[]): SpansSummary {
 export type ReferencedSpan = Readonly<{ spanId: string; referencedBy: readonly string[] }>
 
 /** All spans of a trace whose parts may repeat each other (it was continued after seven days): the later part counts. */
-function mergeRows(parts: readonly TracePart[]): ReadonlyMap<string, PartRow> {
+export function mergeRows(parts: readonly TracePart[]): ReadonlyMap<string, PartRow> {
   const merged = new Map<string, PartRow>()
   for (const part of parts) {
     for (const row of rowsOf(part)) {
@@ -251,8 +251,7 @@ export function summarizeAcross(parts: readonly TracePart[]): SpansSummary {
 }
 
 /** Spans that others name as their parent and that are not held, with at most `referencesMax` of those that name each. */
-export function missingParents(parts: readonly TracePart[], referencesMax: number): readonly ReferencedSpan[] {
-  const rows = mergeRows(parts)
+export function missingParents(rows: ReadonlyMap<string, PartRow>, referencesMax: number): readonly ReferencedSpan[] {
   const missing = new Map<string, string[]>()
   for (const { spanId, parentSpanId } of rows.values()) {
     if (parentSpanId === null || rows.has(parentSpanId)) continue

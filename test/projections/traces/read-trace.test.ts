@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import type { IndexReader } from '#projections/index-store.ts'
 import type { DecodedEvent } from '#projections/projection.ts'
 import { tracesProjection } from '#projections/traces/fold.ts'
-import { readTrace } from '#projections/traces/query.ts'
+import { readTrace, type WalkKey } from '#projections/traces/query.ts'
 import { refusedKeptMax } from '#projections/traces/trace-part.ts'
 import { workspaceIdOf } from '#src/events/workspace-id.ts'
 import { givenEvent } from '#test/support/fold-harness.ts'
@@ -203,5 +203,38 @@ describeOnEveryStore('traces: one whole trace', (newStore) => {
     const read = await readTrace(reader, acme, traceIdOf('t'), { limit: 10 })
     expect(read?.spans.map(({ span_id }) => span_id)).to.deep.equal(['root', 'a', 'b'].map(spanIdOf))
     expect(read?.missing).to.deep.equal([])
+  })
+
+  it('reads each span of such a trace once, as it came last', async () => {
+    const at = (days: number) => ({ receivedAt: Number(noonNs / msNs) + days * dayMs })
+    const root = { id: 'root' }
+    const reader = await readerOf(newStore, [
+      received(1, [root, { id: 'moved', parent: 'root', atMs: 1 }, { id: 'stayed', parent: 'root', atMs: 2 }], at(0)),
+      received(2, [{ id: 'moved', parent: 'root', atMs: 1 }], at(1)),
+      received(
+        3,
+        [
+          { id: 'moved', parent: 'root', atMs: 900, name: 'moved again' },
+          { id: 'stayed', parent: 'root', atMs: 2, name: 'stayed again' },
+        ],
+        at(9),
+      ),
+    ])
+    for (const limit of [1, 2, 3, 10]) {
+      const spans: unknown[] = []
+      let after: WalkKey | undefined
+      for (;;) {
+        const read = await readTrace(reader, acme, traceIdOf('t'), { limit, ...(after === undefined ? {} : { after }) })
+        spans.push(...(read?.spans ?? []).map(({ name, repeated }) => [name, repeated]))
+        expect(read?.summary).to.include({ span_count: 3, repeated_count: 3 })
+        after = read?.spans_next ?? undefined
+        if (after === undefined) break
+      }
+      expect(spans, `limit ${limit}`).to.deep.equal([
+        ['operation root', 0],
+        ['stayed again', 1],
+        ['moved again', 2],
+      ])
+    }
   })
 })
