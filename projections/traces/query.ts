@@ -39,7 +39,7 @@ async function findTraces(
   const spans = filters.spans === undefined ? undefined : createSpanSearch(reader, workspaceId, filters.spans, request)
   const byTime = request.order === 'newest' || request.order === 'oldest'
   const { traces, next, matched } = await (spans === undefined
-    ? walkTraces(walk, filters.traces, undefined)
+    ? walkTraces(walk, filters, undefined)
     : (byTime ? walkSpans : walkByNumber)(walk, filters, spans))
   const direction = request.order === 'oldest' ? 'asc' : 'desc'
   const others = traces.map(({ traceId }) => traceId).filter((traceId) => !matched.has(traceId))

@@ -7,7 +7,7 @@ import type { Filter, IndexReader, SortKey } from '../index-store.ts'
 import { spanFilter } from './span-filter.ts'
 import { inTraces } from './span-search.ts'
 import { tracesScope } from './trace-answer.ts'
-import type { TraceDocument, TraceMark } from './trace-document.ts'
+import { marksOf, type TraceDocument, type TraceMark } from './trace-document.ts'
 
 export type TraceOrder = 'newest' | 'oldest' | 'longest' | 'most_spans' | 'errors'
 
@@ -45,9 +45,14 @@ export type TraceRequest = TraceConditions &
 
 /**
  * The conditions in the form of filters. `spans` is undefined when no condition is on a span; `tracesAreNarrowed`: the traces of
- * matching spans must be asked whether they meet `traces`.
+ * matching spans must be asked whether they meet `traces`. `meets`: of a trace whole, where a filter is asked of one of its documents.
  */
-export type TraceFilters = Readonly<{ spans: Filter | undefined; traces: Filter; tracesAreNarrowed: boolean }>
+export type TraceFilters = Readonly<{
+  spans: Filter | undefined
+  traces: Filter
+  tracesAreNarrowed: boolean
+  meets(trace: TraceDocument): boolean
+}>
 
 const is = (field: string, value: string | undefined): Filter =>
   value === undefined ? { kind: 'all' } : { kind: 'keyword', field, values: [value] }
@@ -63,6 +68,16 @@ function durationFilter({ minDurationNs, maxDurationNs }: TraceConditions): Filt
     ...(minDurationNs === undefined ? {} : { from: minDurationNs }),
     ...(maxDurationNs === undefined ? {} : { to: maxDurationNs }),
   }
+}
+
+/** Whether a trace has the marks, and a duration within the bounds. */
+function isWithin({ has = [], minDurationNs, maxDurationNs }: TraceConditions, trace: TraceDocument): boolean {
+  const { startNs, endNs } = trace.summary
+  const durationNs = BigInt(endNs ?? 0) - BigInt(startNs ?? 0)
+  if (minDurationNs !== undefined && durationNs < minDurationNs) return false
+  if (maxDurationNs !== undefined && durationNs > maxDurationNs) return false
+  const marks = marksOf(trace)
+  return has.every((mark) => marks.includes(mark))
 }
 
 /** Traces up to which conditions on traces are looked up first, and become a condition on spans. */
@@ -93,7 +108,8 @@ export async function traceFilters(
   const ownDuration: Filter = onSpan ? { kind: 'all' } : duration
   const traces = join('and', [isListed, is('trace_id', traceId), ...narrowing, ownDuration])
   const tracesAreNarrowed = sessionId !== undefined || has.length > 0
-  if (!onSpan) return { spans: undefined, traces, tracesAreNarrowed }
+  const meets = (trace: TraceDocument): boolean => isWithin(onSpan ? { has } : conditions, trace)
+  if (!onSpan) return { spans: undefined, traces, tracesAreNarrowed, meets }
   const spans = join('and', [
     is('trace_id', traceId),
     is('service', service),
@@ -104,8 +120,8 @@ export async function traceFilters(
     query === undefined ? { kind: 'all' } : await spanFilter(reader, workspaceId, query),
   ])
   const few = tracesAreNarrowed ? await fewTraces(reader, workspaceId, traces) : undefined
-  if (few === undefined) return { spans, traces, tracesAreNarrowed }
-  return { spans: join('and', [few, spans]), traces, tracesAreNarrowed: false }
+  if (few === undefined) return { spans, traces, tracesAreNarrowed, meets }
+  return { spans: join('and', [few, spans]), traces, tracesAreNarrowed: false, meets }
 }
 
 export const sortKeyOf = ({ value, id }: WalkKey): SortKey => ({ value: BigInt(value), id })

@@ -92,7 +92,11 @@ function createTraceSearch({ reader, workspaceId, request }: Walk, filter: Filte
 }
 
 /** Walks trace documents in an order; with `spans`, only traces that have a matching span. */
-export async function walkTraces(walk: Walk, filter: Filter, spans: SpanSearch | undefined): Promise<WalkedPage> {
+export async function walkTraces(
+  walk: Walk,
+  { traces: filter, meets }: Pick<TraceFilters, 'traces' | 'meets'>,
+  spans: SpanSearch | undefined,
+): Promise<WalkedPage> {
   const { reader, workspaceId, request } = walk
   const search = createTraceSearch(walk, filter)
   const spansInRange = createSpanSearch(reader, workspaceId, { kind: 'all' }, request)
@@ -116,8 +120,9 @@ export async function walkTraces(walk: Walk, filter: Filter, spans: SpanSearch |
       const { traceId, generation } = hit.document
       if (outside.has(traceId) || matching?.has(traceId) === false || passed.has(traceId)) continue
       const [first] = continued.has(traceId) ? await search(inTraces([traceId]), 1) : [hit]
-      if (first?.document.generation !== generation) continue
-      known.set(traceId, traces.get(traceId) ?? hit.document)
+      const trace = traces.get(traceId) ?? hit.document
+      if (first?.document.generation !== generation || !meets(trace)) continue
+      known.set(traceId, trace)
       admitted.push({ traceId, sort: hit.sort })
     }
     return admitted
@@ -180,7 +185,8 @@ export async function walkSpans(walk: Walk, filters: TraceFilters, spans: SpanSe
   const known = new Map<string, FoundSpans>()
   const answer = async (next: SortKey | null): Promise<WalkedPage> => {
     const { traces: read } = await readTraces(reader, workspaceId, page.traceIds())
-    const traces = page.traceIds().flatMap((traceId) => read.get(traceId) ?? [])
+    const whole = page.traceIds().flatMap((traceId) => read.get(traceId) ?? [])
+    const traces = whole.filter(filters.meets)
     const matched = new Map<string, readonly MatchedSpan[]>()
     for (const { traceId, summary } of traces) {
       const found = known.get(traceId)
@@ -207,6 +213,6 @@ export async function walkSpans(walk: Walk, filters: TraceFilters, spans: SpanSe
 /** Traces with conditions on spans, ordered by a number of the trace. */
 export async function walkByNumber(walk: Walk, filters: TraceFilters, spans: SpanSearch): Promise<WalkedPage> {
   const few = await spans.allTraces(matchingSpansMax)
-  if (few === undefined) return walkTraces(walk, filters.traces, spans)
-  return walkTraces(walk, join('and', [filters.traces, inTraces([...few])]), undefined)
+  if (few === undefined) return walkTraces(walk, filters, spans)
+  return walkTraces(walk, { ...filters, traces: join('and', [filters.traces, inTraces([...few])]) }, undefined)
 }

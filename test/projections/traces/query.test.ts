@@ -323,4 +323,26 @@ describeOnEveryStore('traces: a trace that goes on for long', (newStore) => {
     const { traces } = await searchTraces(reader, acme, { order: 'oldest', limit: 1 })
     expect(traces[0]).to.include({ span_count: 3, repeated_count: 1, missing_parent_count: 1 })
   })
+
+  it('lists no such trace that only one of its documents would meet the conditions', async () => {
+    const at = (days: number) => ({ receivedAt: Number(noonNs / msNs) + days * dayMs })
+    const failed = { id: 'b', parent: 'a', atMs: 1 }
+    const spans = (name: string): ReturnType<typeof spansOf> => spansOf(name, [{ ...failed, status: 'error' }])
+    const reader = await readerOf(newStore, [
+      received(1, [...spans('long'), ...spans('short')], at(0)),
+      received(2, spansOf('long', [failed, { id: 'a', forMs: 5_000 }]), at(9)),
+    ])
+    for (const limit of [1, 10]) {
+      for (const order of ['newest', 'oldest', 'longest'] as const) {
+        for (const spanConditions of [{}, { kind: 'server' }] as const) {
+          const conditions = { ...spanConditions, order }
+          expect(await walk(reader, conditions, limit)).to.have.members(['long', 'short'])
+          expect(await walk(reader, { ...conditions, has: ['error'] }, limit)).to.deep.equal(['short'])
+          expect(await walk(reader, { ...conditions, has: ['missing_spans'] }, limit)).to.deep.equal(['short'])
+        }
+        expect(await walk(reader, { order, maxDurationNs: 1_000n * msNs }, limit)).to.deep.equal(['short'])
+        expect(await walk(reader, { order, minDurationNs: 5_000n * msNs }, limit)).to.deep.equal(['long'])
+      }
+    }
+  })
 })
