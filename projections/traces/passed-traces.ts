@@ -10,8 +10,11 @@ import type { TraceOrder, TraceRequest, WalkKey } from './trace-request.ts'
 const later = (a: bigint, b: bigint): bigint => (a > b ? a : b)
 const sooner = (a: bigint, b: bigint): bigint => (a < b ? a : b)
 
-/** The times of a trace, and those that its spans had before they came again; undefined while it holds none. */
-function timesOf({ startNs, lastStartNs, endNs, replaced }: TraceDocument['summary']) {
+/**
+ * The times of a trace, and those that its spans had before they came again; undefined while it holds none. An index of before knows of
+ * no former ones: readers use it until theirs is folded.
+ */
+function timesOf({ startNs, lastStartNs, endNs, replaced = null }: TraceDocument['summary']) {
   if (startNs === null || lastStartNs === null || endNs === null) return undefined
   const [start, lastStart, end] = [BigInt(startNs), BigInt(lastStartNs), BigInt(endNs)]
   if (replaced === null) return { start, lastStart, end }
@@ -54,7 +57,7 @@ export const traceIsPassed =
 /** Whether a span of the trace that stood before the place that a walk over spans has come to came again since it began. */
 export const spanIsPassed =
   (order: TraceOrder): IsPassed =>
-  ({ traceId, summary: { replaced } }, { value, id, since }) => {
+  ({ traceId, summary: { replaced = null } }, { value, id, since }) => {
     if (replaced === null || replaced.position <= since) return false
     const former = timeOfSortable(order === 'oldest' ? replaced.start : replaced.lastStart)
     return standsBefore(order, former, traceId, BigInt(value), traceIdOfSpanRecord(id))

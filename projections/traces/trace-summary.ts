@@ -28,7 +28,8 @@ export type SpansSummary = Readonly<{
   partCount: number
   /** Position of the last event that may have moved the start, by spans of its own or by opening a part. */
   startMovedAt: Position
-  replaced: Replaced | null
+  /** Absent in an index of before version 7. */
+  replaced?: Replaced | null
 }>
 
 export const emptySummary: SpansSummary = {
