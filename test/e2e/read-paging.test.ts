@@ -117,28 +117,26 @@ describe('paging', () => {
   for (const { name, orders, conditions } of walks) {
     for (const order of orders) {
       it(`${name}, ${order}: nothing twice where spans come again with other values`, async () => {
-        for (const limit of [1, 2, 5]) {
-          for (const first of [0, 1]) {
-            const fromNs = windows.next().value
-            const there = Array.from({ length: 12 }, (_, n) => traceIn(fromNs, n))
-            const [moving, staying] = [0, 1].map((of) => there.filter((_, n) => Math.floor(n / 2) % 2 === of))
-            await send.spans(there.flat())
-            await untilIndexed(server)
-            const path = `/api/app/traces/search?order=${order}${conditions}&from=${formatTimeNs(fromNs)}&to=${formatTimeNs(fromNs + 60n * secondNs)}`
-            const found = await walkItems(reader, path, {
-              list: 'traces',
-              limit,
-              between: async (page) => {
-                const again = (moving ?? []).flatMap((spans) => cameAgain(spans, fromNs, page + first))
-                // These come again as they are: they stay where they stand.
-                await send.spans([...again, ...(staying ?? []).flat()])
-                await untilIndexed(server)
-              },
-            })
-            const ids = idsOf(found)
-            expect(ids.length, `limit ${limit}: twice`).to.equal(new Set(ids).size)
-            expect(ids, `limit ${limit}: missed`).to.include.members(staying?.map(([span]) => span?.traceId) ?? [])
-          }
+        for (const first of [0, 1]) {
+          const fromNs = windows.next().value
+          const there = Array.from({ length: 12 }, (_, n) => traceIn(fromNs, n))
+          const [moving, staying] = [0, 1].map((of) => there.filter((_, n) => Math.floor(n / 2) % 2 === of))
+          await send.spans(there.flat())
+          await untilIndexed(server)
+          const path = `/api/app/traces/search?order=${order}${conditions}&from=${formatTimeNs(fromNs)}&to=${formatTimeNs(fromNs + 60n * secondNs)}`
+          const found = await walkItems(reader, path, {
+            list: 'traces',
+            limit: 3,
+            between: async (page) => {
+              const again = (moving ?? []).flatMap((spans) => cameAgain(spans, fromNs, page + first))
+              // These come again as they are: they stay where they stand.
+              await send.spans([...again, ...(staying ?? []).flat()])
+              await untilIndexed(server)
+            },
+          })
+          const ids = idsOf(found)
+          expect(ids.length, 'twice').to.equal(new Set(ids).size)
+          expect(ids, 'missed').to.include.members(staying?.map(([span]) => span?.traceId) ?? [])
         }
       })
     }
