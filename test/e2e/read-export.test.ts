@@ -16,7 +16,14 @@ const timeAt = (seconds: number): string => formatTimeNs(t0 + BigInt(seconds) * 
 const traceId = hex(32, 'exported')
 
 const records: readonly Readonly<Record<string, Json>>[] = [
-  { timestamp: timeAt(1), level: 'info', service: 'api', message: 'one', user: { id: 7 }, tags: ['a', 'b'] },
+  {
+    timestamp: timeAt(1),
+    level: 'info',
+    service: 'api',
+    message: 'one',
+    user: { id: 7, roles: [{ of: 'x' }, {}, { of: 'y' }] },
+    tags: ['a', 'b'],
+  },
   { timestamp: timeAt(2), level: 'warn', service: 'api', message: 'two', trace_id: traceId, big: 9007199254740993n },
   { timestamp: timeAt(3), level: 'error', service: 'worker', message: 'three', session_id: 's-1', ok: true },
   { timestamp: timeAt(4), message: 'four "quoted", with a\nline, and ünicode 支付' },
@@ -177,6 +184,8 @@ describe('GET /app/logs/export', () => {
   it('answers only the fields that are asked for', async () => {
     const [line] = await lines('q=one&fields=user.id')
     expect(line?.['fields']).to.deep.equal({ 'user.id': 7 })
+    const [ofList] = await lines('q=one&fields=user.roles.of')
+    expect(ofList?.['fields']).to.deep.equal({ 'user.roles.of': ['x', 'y'] })
   })
 
   it('defuses in CSV what a spreadsheet would take for a formula, and leaves lines as they are', async () => {

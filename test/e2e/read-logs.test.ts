@@ -28,7 +28,7 @@ const records = [
   record(2, 'two waits', { level: 'warn', service: 'api', trace_id: traceId, span_id: hex(16, 's') }),
   record(3, 'three fails', { level: 'error', service: 'worker', session_id: 's-1', 'http.status': 502 }),
   record(4, 'four fails hard', { level: 'fatal', service: 'worker', big: 9007199254740993n, ratio: 0.1 }),
-  record(5, 'five is silent', { level: 'debug', session_id: 's-2' }),
+  { timestamp: formatTimeNs(atS(5)), msg: 'five is silent', level: 'debug', session_id: 's-2' },
   record(6, 'six is traced', { level: 'trace', __proto__x: 1 }),
   record(7, 'seven has no level'),
   { ...record(0, 'old one'), timestamp: formatTimeNs(minutesAgoNs(3 * 24 * 60)), session_id: 's-old' },
@@ -128,6 +128,8 @@ describe('GET /api/app/logs/search', () => {
       { start: 11, end: 15 },
     ])
     expect(listOf(await search('q=service:api'), 'logs')[0]?.['highlights']).to.deep.equal([])
+    const [five] = listOf(await search('q=msg:silent'), 'logs')
+    expect(five?.['highlights']).to.deep.equal([{ start: 8, end: 14 }])
   })
 
   it('answers only the fields that are asked for, by dotted names', async () => {
