@@ -46,8 +46,10 @@ export function words(text: string): string[] {
 export type PlacedWord = Readonly<{ word: string; start: number; end: number }>
 
 /** The tokens of a text with their places in it (UTF-16 units, end exclusive), for highlights. */
-export function placedWords(text: string): PlacedWord[] {
-  if (!onlyAscii.test(text) && text.normalize('NFC') !== text) return placedInComposed(text)
+export const placedWords = (text: string): PlacedWord[] =>
+  onlyAscii.test(text) || text.normalize('NFC') === text ? placedIn(text) : placedInComposed(text)
+
+function placedIn(text: string): PlacedWord[] {
   return [...text.matchAll(token)].map((match) => ({
     word: cut(foldCase(match[0]), tokenLengthMax),
     start: match.index,
@@ -69,7 +71,7 @@ function placedInComposed(text: string): PlacedWord[] {
     }
     composed += piece
   }
-  return placedWords(composed).map(({ word, start, end }) => ({
+  return placedIn(composed).map(({ word, start, end }) => ({
     word,
     start: places[start]?.start ?? 0,
     end: places[end - 1]?.end ?? 0,
