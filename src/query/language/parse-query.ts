@@ -94,8 +94,17 @@ function refusePipe(reader: Reader): void {
   ])
 }
 
+/** `f:(-5 OR 3)`: a sign that stands first may be meant as the number's; that of `f:(500 -502)` is not. */
+function warnOfNumber({ reader, field, warn }: Parse): void {
+  reader.blanks()
+  const number = field === undefined ? undefined : reader.peek(/-\d[\d.]*/)?.[0]
+  if (number !== undefined)
+    warn(`${number} in parentheses leaves out ${number.slice(1)}; write "${number}" for the number`)
+}
+
 function parseAnd(parse: Parse): Part {
   const { reader } = parse
+  warnOfNumber(parse)
   const parts = [parseNot(parse)]
   for (;;) {
     const joined = takeOperatorWord(reader, andHere)
@@ -110,9 +119,6 @@ function parseNot(parse: Parse): Part {
   reader.blanks()
   reader.take(/\+(?=[\p{L}\p{N}_"(@])/u)
   const start = reader.at()
-  const number = parse.field === undefined ? undefined : reader.peek(/-\d[\d.]*/)?.[0]
-  if (number !== undefined)
-    parse.warn(`${number} in parentheses leaves out ${number.slice(1)}; write "${number}" for the number`)
   if (reader.take(notHere) === undefined && reader.take(signHere) === undefined) return parsePrimary(parse)
   return negatePart(parseNot(deeper(parse, start)))
 }

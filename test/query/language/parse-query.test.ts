@@ -236,13 +236,14 @@ describe('query/language', () => {
       ['took_ms:>2s', /took_ms holds plain numbers.*2000000000 \(ns\)/],
       ['size_kb:>2kb', /2000 \(bytes\)/],
       ['f:[5 TO 1]', /matches nothing/],
+      ['f:(3 OR -7)', /leaves out 7/],
       ['f:(-5.5 OR 3)', /leaves out 5.5; write "-5.5" for the number/],
     ]
     for (const [query, warning] of cases) {
       expect(parsed(query).warnings, query).to.have.length(1)
       expect(parsed(query).warnings[0], query).to.match(warning)
     }
-    expect(parsed('a b f:x *支付* duration:>2s f:-5 -5 f:("-5" OR -b)').warnings).to.deep.equal([])
+    expect(parsed('a b f:x *支付* duration:>2s f:-5 -5 f:("-5" OR -b) f:(500 -502)').warnings).to.deep.equal([])
     expect(parsed('-- OR a').tree).to.deep.equal(text('a'))
     expect(parsed('NOT --').tree).to.deep.equal(all)
     expect(parsed('("--")').tree).to.deep.equal(all)
