@@ -2,7 +2,7 @@
 // stale, then runs the given file with the Node 24 that the lockfile brings. `--bin NAME` runs a package's command instead.
 import { spawn, spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { accessSync, constants, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { accessSync, constants, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -11,11 +11,49 @@ const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..')
 const modules = join(root, 'node_modules')
 const stamp = join(modules, '.throughline-lock')
 
+const lock = join(root, '.installing')
+const lockPollMs = 200
+const lockPatienceMs = 600_000
+
+/** Whether who holds the lock is running; false as well when it has just been let go. */
+function isHeld() {
+  try {
+    return process.kill(Number(readFileSync(lock, 'utf8')), 0)
+  } catch (error) {
+    return error.code === 'EPERM'
+  }
+}
+
+/**
+ * Waits while another installs: two at once break each other. Of one that was killed nobody is left to wait for; one whose number
+ * another process has by now is waited for no longer than an installation takes.
+ */
+function takeLock() {
+  for (const until = Date.now() + lockPatienceMs; ;) {
+    try {
+      return writeFileSync(lock, String(process.pid), { flag: 'wx' })
+    } catch (error) {
+      if (error.code !== 'EEXIST') throw error
+    }
+    if (Date.now() > until || !isHeld()) rmSync(lock, { force: true })
+    else Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, lockPollMs)
+  }
+}
+
 function install() {
   const digest = createHash('sha256')
     .update(readFileSync(join(root, 'package-lock.json')))
     .digest('hex')
-  if (existsSync(stamp) && readFileSync(stamp, 'utf8') === digest) return
+  const isInstalled = () => existsSync(stamp) && readFileSync(stamp, 'utf8') === digest
+  if (isInstalled()) return
+  takeLock()
+  const isDone = isInstalled() || installAll(digest)
+  rmSync(lock, { force: true })
+  if (!isDone) process.exit(1)
+}
+
+/** @param {string} digest */
+function installAll(digest) {
   console.error('Installing packages from the lockfile (once) …')
   // All of them, whatever NODE_ENV says: the demo and the tests need those of development, and what is here is not looked at again.
   const npm = spawnSync('npm', ['ci', '--include=dev', '--no-audit', '--no-fund', '--loglevel=error'], {
@@ -25,10 +63,11 @@ function install() {
   })
   if (npm.status !== 0) {
     console.error('npm ci failed: the packages in package-lock.json could not be installed (see above).')
-    process.exit(1)
+    return false
   }
   mkdirSync(modules, { recursive: true })
   writeFileSync(stamp, digest)
+  return true
 }
 
 /**

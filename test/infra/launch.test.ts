@@ -1,8 +1,19 @@
 import { spawnSync } from 'node:child_process'
-import { chmodSync, cpSync, existsSync, globSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  globSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
+import { runVerb } from '../support/run-program.ts'
 
 describe('the launcher keeps compiled sources', () => {
   let home: string
@@ -47,36 +58,55 @@ describe('the launcher keeps compiled sources', () => {
 })
 
 describe('the launcher installs', () => {
-  it('the packages of development too, where the environment says production', () => {
-    const root = mkdtempSync(join(tmpdir(), 'throughline-launch-'))
-    try {
-      cpSync('infra/launch/launch.mjs', join(root, 'infra', 'launch', 'launch.mjs'))
-      mkdirSync(join(root, 'tool'))
-      writeFileSync(join(root, 'tool', 'tool.js'), '#!/usr/bin/env node\nconsole.log("the tool runs")\n', {
-        mode: 0o755,
-      })
-      const tool = { name: 'tool', version: '1.0.0', bin: 'tool.js' }
-      const own = { name: 'own', version: '1.0.0', devDependencies: { tool: 'file:tool' } }
-      const locked = {
-        ...{ name: 'own', version: '1.0.0', lockfileVersion: 3, requires: true },
-        packages: {
-          '': own,
-          'node_modules/tool': { resolved: 'tool', link: true },
-          tool: { ...tool, dev: true, bin: { tool: 'tool.js' } },
-        },
-      }
-      for (const [name, content] of [
-        ['package.json', own],
-        ['package-lock.json', locked],
-        ['tool/package.json', tool],
-      ] as const)
-        writeFileSync(join(root, name), JSON.stringify(content))
-      const argv = [join(root, 'infra', 'launch', 'launch.mjs'), '--bin', 'tool']
-      const env = { ...process.env, NODE_ENV: 'production' }
-      const { status, stdout, stderr } = spawnSync(process.execPath, argv, { env, encoding: 'utf8' })
-      expect([status, stdout], stderr).to.deep.equal([0, 'the tool runs\n'])
-    } finally {
-      rmSync(root, { recursive: true, force: true, maxRetries: 3 })
+  let root: string
+  beforeEach(() => {
+    root = mkdtempSync(join(tmpdir(), 'throughline-launch-'))
+    cpSync('infra/launch/launch.mjs', join(root, 'infra', 'launch', 'launch.mjs'))
+    mkdirSync(join(root, 'tool'))
+    writeFileSync(join(root, 'tool', 'tool.js'), '#!/usr/bin/env node\nconsole.log("the tool runs")\n', { mode: 0o755 })
+    const tool = { name: 'tool', version: '1.0.0', bin: 'tool.js' }
+    const own = { name: 'own', version: '1.0.0', devDependencies: { tool: 'file:tool' } }
+    const locked = {
+      ...{ name: 'own', version: '1.0.0', lockfileVersion: 3, requires: true },
+      packages: {
+        '': own,
+        'node_modules/tool': { resolved: 'tool', link: true },
+        tool: { ...tool, dev: true, bin: { tool: 'tool.js' } },
+      },
     }
+    for (const [name, content] of [
+      ['package.json', own],
+      ['package-lock.json', locked],
+      ['tool/package.json', tool],
+    ] as const)
+      writeFileSync(join(root, name), JSON.stringify(content))
+  })
+  afterEach(() => rmSync(root, { recursive: true, force: true, maxRetries: 3 }))
+
+  const launched = (env: NodeJS.ProcessEnv) =>
+    runVerb([join(root, 'infra', 'launch', 'launch.mjs'), '--bin', 'tool'], { ...process.env, ...env })
+
+  it('the packages of development too, where the environment says production', async () => {
+    const { code, out, err } = await launched({ NODE_ENV: 'production' })
+    expect([code, out], err).to.deep.equal([0, 'the tool runs\n'])
+  })
+
+  it('once, where several are started at once, also after one that was killed at it', async () => {
+    const npm = join(root, 'npm')
+    const lines = [
+      '#!/bin/sh',
+      'mkdir under-way || exit 1',
+      'echo once >> ran',
+      'sleep 1',
+      'mkdir -p node_modules/.bin && ln -s ../../tool/tool.js node_modules/.bin/tool',
+      'rmdir under-way',
+    ]
+    writeFileSync(npm, lines.join('\n'), { mode: 0o755 })
+    const { pid } = spawnSync(process.execPath, ['--version'])
+    writeFileSync(join(root, '.installing'), String(pid))
+    const all = await Promise.all([1, 2, 3].map(() => launched({ PATH: `${root}:${process.env['PATH']}` })))
+    for (const { code, out, err } of all) expect([code, out], err).to.deep.equal([0, 'the tool runs\n'])
+    expect(readFileSync(join(root, 'ran'), 'utf8')).to.equal('once\n')
+    expect(existsSync(join(root, '.installing'))).to.equal(false)
   })
 })
