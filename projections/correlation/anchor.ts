@@ -2,6 +2,7 @@ import { parseSpanId, parseTraceId } from '#src/events/ids.ts'
 import { opaqueId } from '#src/events/tokens.ts'
 import { parseTraceparent } from '#src/events/traceparent.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
+import { askInOrder } from '../ask-in-order.ts'
 import { join } from '../field-query.ts'
 import type { Filter, Hit, IndexReader, Scope } from '../index-store.ts'
 import type { LogDocument } from '../logs/log-document.ts'
@@ -96,14 +97,14 @@ function createLookups(reader: IndexReader, workspaceId: WorkspaceId) {
     async tracesOfSpan(spanId: string): Promise<ReadonlySet<string | null>> {
       const itself = isOneOf('span_id', [spanId])
       const named = join('or', [itself, isOneOf('parent_span_id', [spanId])])
-      const spans = await search<SpanRecord>(scopes.spans, named, sharedSpansMax)
-      const others = [
-        ...(await search<TracePart>(scopes.parts, isOneOf('refused_span_id', [spanId]), sharedSpansMax)),
-        ...(await search<LogDocument>(scopes.logs, itself, sharedSpansMax)),
-        ...(await search<RumEventDocument>(scopes.rumEvents, itself, sharedSpansMax)),
-      ]
+      const [spans, ...others] = await askInOrder(reader, [
+        () => search<SpanRecord>(scopes.spans, named, sharedSpansMax),
+        () => search<TracePart>(scopes.parts, isOneOf('refused_span_id', [spanId]), sharedSpansMax),
+        () => search<LogDocument>(scopes.logs, itself, sharedSpansMax),
+        () => search<RumEventDocument>(scopes.rumEvents, itself, sharedSpansMax),
+      ])
       const stored = spans.flatMap(({ document }) => (isSuperseded(document) ? [] : [document.traceId]))
-      return new Set([...stored, ...others.map(({ document }) => document.traceId)])
+      return new Set([...stored, ...others.flat().map(({ document }) => document.traceId)])
     },
     record: async <D extends object>(collection: 'logs' | 'rumEvents', id: string): Promise<Hit<D> | undefined> =>
       timeOfRecordId(id) === undefined ? undefined : (await reader.get<D>(scopes[collection], [id]))[0],
