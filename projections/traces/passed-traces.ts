@@ -1,9 +1,8 @@
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import type { IndexReader } from '../index-store.ts'
-import { inTraces } from './span-search.ts'
+import { documentsOf } from './span-search.ts'
 import { timeOfSortable } from './sortable-time.ts'
 import { traceIdOfSpanRecord } from './span-document.ts'
-import { tracesScope } from './trace-answer.ts'
 import type { TraceDocument } from './trace-document.ts'
 import type { TraceOrder, TraceRequest, WalkKey } from './trace-request.ts'
 
@@ -75,12 +74,6 @@ export async function passedTraces(
   isPassed: IsPassed,
 ): Promise<ReadonlySet<string>> {
   if (after === undefined || traceIds.length === 0) return new Set()
-  const hits = await reader.search<TraceDocument>(tracesScope(workspaceId, 'traces'), {
-    filter: inTraces(traceIds),
-    since: after.since,
-    orderBy: 'position',
-    direction: 'desc',
-    limit: traceIds.length * 8,
-  })
+  const hits = await documentsOf(reader, workspaceId, traceIds, { filter: { kind: 'all' }, since: after.since })
   return new Set(hits.flatMap(({ document }) => (isPassed(document, after) ? [document.traceId] : [])))
 }

@@ -1,6 +1,6 @@
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { join, negate } from '../field-query.ts'
-import type { Filter, Hit, IndexReader, SortKey } from '../index-store.ts'
+import type { Filter, Hit, IndexReader, Selection, SortKey } from '../index-store.ts'
 import { matchedSpan, tracesScope, type MatchedSpan } from './trace-answer.ts'
 import type { TraceDocument } from './trace-document.ts'
 import { isStored, traceIdOfSpanRecord, type SpanDocument } from './span-document.ts'
@@ -14,6 +14,24 @@ const matchedSpansMax = 3
 
 export const inTraces = (traceIds: readonly string[]): Filter =>
   traceIds.length === 0 ? { kind: 'none' } : { kind: 'keyword', field: 'trace_id', values: traceIds }
+
+/** A trace has one document, or, where it went on, some: up to so many are met. */
+const documentsMax = 8
+
+/** The documents of these traces that the conditions let through. */
+export const documentsOf = (
+  reader: IndexReader,
+  workspaceId: WorkspaceId,
+  traceIds: readonly string[],
+  { filter, ...more }: Pick<Selection, 'filter' | 'since'>,
+): Promise<readonly Hit<TraceDocument>[]> =>
+  reader.search<TraceDocument>(tracesScope(workspaceId, 'traces'), {
+    ...more,
+    filter: join('and', [filter, inTraces(traceIds)]),
+    orderBy: 'position',
+    direction: 'desc',
+    limit: traceIds.length * documentsMax,
+  })
 
 /** A trace at its first matching span; `spans`: its first three as far as `until`, undefined: to the end. */
 export type FoundSpans = Readonly<{

@@ -50,12 +50,14 @@ export const sessionsOf = ({
   ...new Set([...summary.sessions, ...joinedSessions]),
 ]
 
+/** Nanoseconds from its first start to its last end; undefined while it holds no span. */
+export const durationOf = ({ startNs, endNs }: TraceDocument['summary']): bigint | undefined =>
+  startNs === null ? undefined : BigInt(endNs ?? 0) - BigInt(startNs)
+
 function searchableTrace(trace: TraceDocument): Searchable {
   const { traceId, summary } = trace
-  const { startNs, endNs } = summary
-  const startTimeNs = BigInt(startNs ?? 0)
   return {
-    timeNs: clampTimeNs(startTimeNs),
+    timeNs: clampTimeNs(BigInt(summary.startNs ?? 0)),
     fields: {
       trace_id: traceId,
       service: summary.services.map(({ name }) => name),
@@ -64,7 +66,7 @@ function searchableTrace(trace: TraceDocument): Searchable {
       has: marksOf(trace),
       session_id: sessionsOf(trace).map(opaqueId),
       last_start_ns: summary.lastStartNs === null ? undefined : BigInt(summary.lastStartNs),
-      duration_ns: startNs === null ? undefined : BigInt(endNs ?? 0) - startTimeNs,
+      duration_ns: durationOf(summary),
       span_count: summary.spanCount,
       error_count: summary.errorCount,
     },

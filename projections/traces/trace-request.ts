@@ -7,7 +7,7 @@ import type { Filter, IndexReader, SortKey } from '../index-store.ts'
 import { spanFilter } from './span-filter.ts'
 import { inTraces } from './span-search.ts'
 import { tracesScope } from './trace-answer.ts'
-import { marksOf, type TraceDocument, type TraceMark } from './trace-document.ts'
+import { durationOf, marksOf, type TraceDocument, type TraceMark } from './trace-document.ts'
 
 export type TraceOrder = 'newest' | 'oldest' | 'longest' | 'most_spans' | 'errors'
 
@@ -72,8 +72,7 @@ function durationFilter({ minDurationNs, maxDurationNs }: TraceConditions): Filt
 
 /** Whether a trace has the marks, and a duration within the bounds. */
 function isWithin({ has = [], minDurationNs, maxDurationNs }: TraceConditions, trace: TraceDocument): boolean {
-  const { startNs, endNs } = trace.summary
-  const durationNs = BigInt(endNs ?? 0) - BigInt(startNs ?? 0)
+  const durationNs = durationOf(trace.summary) ?? 0n
   if (minDurationNs !== undefined && durationNs < minDurationNs) return false
   if (maxDurationNs !== undefined && durationNs > maxDurationNs) return false
   const marks = marksOf(trace)

@@ -5,6 +5,7 @@ import type { Filter, Hit, IndexReader, Selection, SortKey } from '../index-stor
 import { traceIdOfSpanRecord } from './span-document.ts'
 import {
   createSpanSearch,
+  documentsOf,
   inTraces,
   matchedOf,
   type Direction,
@@ -150,12 +151,7 @@ async function thatMeet(
   filter: Filter,
   traceIds: readonly string[],
 ): Promise<ReadonlySet<string>> {
-  const hits = await reader.search<TraceDocument>(tracesScope(workspaceId, 'traces'), {
-    filter: join('and', [filter, inTraces(traceIds)]),
-    orderBy: 'position',
-    direction: 'desc',
-    limit: traceIds.length * 8,
-  })
+  const hits = await documentsOf(reader, workspaceId, traceIds, { filter })
   return new Set(hits.map(({ document }) => document.traceId))
 }
 
