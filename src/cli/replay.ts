@@ -19,7 +19,7 @@ import {
   type Verb,
   type VerbContext,
 } from './verb.ts'
-import { workspaceNamed } from './with-builds.ts'
+import { positionOf, workspaceNamed } from './with-builds.ts'
 
 const eventsAtOnce = 256
 
@@ -29,8 +29,8 @@ type Bound = Readonly<{ position: Position }> | Readonly<{ at: number }>
 function boundOption(given: VerbContext, name: string): Bound | undefined {
   const text = optional(given, name)
   if (text === undefined) return undefined
-  const digits = /^(?:\d+\/)?(\d{1,15})$/.exec(text)?.[1]
-  if (digits !== undefined) return { position: Number(digits) }
+  const position = positionOf(text)
+  if (position !== undefined) return { position }
   const atNs = parseTimeNs(text, given.clock())
   if (atNs === undefined)
     throw new UsageError(`--${name} is a position, such as 0/4096, or a time, such as 2026-11-21T12:00Z or 2h`)

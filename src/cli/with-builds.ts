@@ -51,13 +51,18 @@ export async function workspaceNamed(context: VerbContext, name: string): Promis
   return directory.workspaceNamed(name)?.id ?? directory.erasedWorkspaces().find(({ id }) => id === name)?.id
 }
 
-/** A position as acknowledgements show it: `0/4096`, or `4096`. */
+/** A position as acknowledgements show it: `0/4096`, or `4096`. Undefined when it is none. */
+export function positionOf(text: string): number | undefined {
+  const digits = /^(?:\d+\/)?(\d{1,15})$/.exec(text)?.[1]
+  return digits === undefined ? undefined : Number(digits)
+}
+
 export function positionOption(given: Given, name: string): number | undefined {
   const text = optional(given, name)
   if (text === undefined) return undefined
-  const digits = /^(?:\d+\/)?(\d{1,15})$/.exec(text)?.[1]
-  if (digits === undefined) throw new UsageError(`--${name} is a position, such as 0/4096`)
-  return Number(digits)
+  const position = positionOf(text)
+  if (position === undefined) throw new UsageError(`--${name} is a position, such as 0/4096`)
+  return position
 }
 
 /** A positive number. */

@@ -207,14 +207,14 @@ describe('replay', function () {
       await removeFolder(dataFolder)
     }
   })
-  const run = (environment: Readonly<Record<string, string>>, ...args: readonly string[]): Ran => {
-    const { status, stdout, stderr } = spawnSync(
-      process.execPath,
-      ['src/main.ts', 'replay', ...args, '--data', from.dataFolder],
-      { encoding: 'utf8', env: { ...process.env, ...environment } },
-    )
+  const runOn = (dataFolder: string, environment: Readonly<Record<string, string>>, args: readonly string[]): Ran => {
+    const argv = ['src/main.ts', 'replay', ...args, '--data', dataFolder]
+    const env = { ...process.env, ...environment }
+    const { status, stdout, stderr } = spawnSync(process.execPath, argv, { encoding: 'utf8', env })
     return { code: status, out: stdout, err: stderr }
   }
+  const run = (environment: Readonly<Record<string, string>>, ...args: readonly string[]): Ran =>
+    runOn(from.dataFolder, environment, args)
   const linesOf = ({ out }: Ran): readonly JsonObject[] =>
     out
       .trimEnd()
@@ -267,11 +267,7 @@ describe('replay', function () {
     const file = join(folder, 'events')
     expect(run({}, '--out', file).code).to.equal(0)
     const workspace = String(linesOf(run({}, '--type', 'logs.received'))[0]?.['workspaceId'])
-    const readThere = (id: string): Ran => {
-      const argv = ['src/main.ts', 'replay', '--in', file, '--workspace', id, '--data', folder]
-      const { status, stdout, stderr } = spawnSync(process.execPath, argv, { encoding: 'utf8' })
-      return { code: status, out: stdout, err: stderr }
-    }
+    const readThere = (id: string): Ran => runOn(folder, {}, ['--in', file, '--workspace', id])
     expect(readThere(workspace).err).to.equal('')
     expect(readThere(workspace).out).to.equal(run({}, '--in', file, '--workspace', workspace).out)
     expect(linesOf(readThere(workspace))).to.have.length.above(8)
