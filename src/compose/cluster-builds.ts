@@ -37,17 +37,18 @@ function indexPlace(place: ClusterPlace): BuildPlace {
 
 /**
  * Builds that are only compared with, in files beside this process: Elasticsearch does the work of no second fold, and an index is
- * not compared with what it has made itself.
+ * not compared with what it has made itself. What searches go by is made of the entries where they are compared (expected.ts).
  */
 function scratchPlace(place: ClusterPlace, folder: string, epoch: string): BuildPlace {
   const projectionOf = (index: string) => {
     const found = projections.find(({ name }) => index.startsWith(`${name}-v`))
     return found && withSeenEvents(found)
   }
+  const files = { folder, entriesAlone: true }
   return {
-    writer: () => createSqliteIndexWriter({ folder, limits }),
+    writer: () => createSqliteIndexWriter({ ...files, limits }),
     audit: () => createExpectedAudit(createSqliteIndexAudit({ folder }), projectionOf, epoch),
-    fold: foldInThreads(place, { folder }),
+    fold: foldInThreads(place, files),
   }
 }
 

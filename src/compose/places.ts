@@ -8,7 +8,8 @@ import type { Stream } from '#streams/stream.ts'
 
 export type ClusterPlace = Readonly<{ cluster: ClusterConfig; partition: string }>
 export type LogPlace = Readonly<{ file: string; partition: string }> | ClusterPlace
-export type IndexPlace = Readonly<{ folder: string }> | ClusterPlace
+/** `entriesAlone`: of builds that nobody searches. */
+export type IndexPlace = Readonly<{ folder: string; entriesAlone?: boolean }> | ClusterPlace
 
 /** A log that others write, over a connection of its own. */
 export async function openLogIn(place: LogPlace): Promise<Stream> {
@@ -43,7 +44,7 @@ const refreshSharedEveryMs = 60_000
 
 /** A writer of one share of a build. */
 export async function openSharedWriter(place: IndexPlace, share: string): Promise<IndexWriter> {
-  if ('folder' in place) return createSqliteIndexWriter({ folder: place.folder, limits, share })
+  if ('folder' in place) return createSqliteIndexWriter({ ...place, limits, share })
   const { createElasticsearchIndexWriter } = await import('#projections/stores/elasticsearch/writer.ts')
   const at = indexesOf(place.cluster, Number(place.partition))
   return createElasticsearchIndexWriter({ ...at, refreshEveryMs: refreshSharedEveryMs, share })

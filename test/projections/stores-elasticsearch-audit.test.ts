@@ -1,4 +1,7 @@
 import { randomBytes } from 'node:crypto'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { expect } from 'chai'
 import { afterEach, before, beforeEach, describe, it } from 'mocha'
 import type { FrozenPart, IndexAudit, Part } from '#projections/index-audit.ts'
@@ -8,6 +11,8 @@ import { createElasticsearchIndexAudit } from '#projections/stores/elasticsearch
 import { createExpectedAudit } from '#projections/stores/elasticsearch/expected.ts'
 import { createElasticsearchIndexWriter } from '#projections/stores/elasticsearch/writer.ts'
 import { createMemoryIndexStore } from '#projections/stores/memory/store.ts'
+import { createSqliteIndexAudit } from '#projections/stores/sqlite/audit.ts'
+import { createSqliteIndexWriter } from '#projections/stores/sqlite/writer.ts'
 import { partitionNumber } from '#src/events/partition.ts'
 import { present } from '#src/lib/assert.ts'
 import { askElasticsearch, removeIndices } from '#test/support/elasticsearch.ts'
@@ -26,6 +31,7 @@ const entries: readonly Entry[] = [
 describe('the audit of Elasticsearch', () => {
   let url = ''
   let prefix = ''
+  let folder = ''
   let writer: IndexWriter
   let audit: IndexAudit
   before(async function () {
@@ -38,6 +44,7 @@ describe('the audit of Elasticsearch', () => {
     createElasticsearchIndexAudit({ url, prefix, partition, partitions })
   beforeEach(async () => {
     prefix = `test-${randomBytes(6).toString('hex')}`
+    folder = mkdtempSync(join(tmpdir(), 'throughline-entries-'))
     writer = writerOf()
     audit = auditOf(0, 1)
     await writer.open(index, fixture, epoch)
@@ -46,6 +53,7 @@ describe('the audit of Elasticsearch', () => {
     await audit.close()
     await writer.close()
     await removeIndices(url, prefix)
+    rmSync(folder, { recursive: true })
   })
   const write = (position: number, written: readonly Entry[], workspaceId = acme): Promise<void> =>
     writer.write(index, [{ workspaceId, entries: written }], { epoch, position })
@@ -69,17 +77,28 @@ describe('the audit of Elasticsearch', () => {
       return { prints, stored }
     })
 
-  it('finds what is told by another engine to be expected', async () => {
-    await write(3, entries)
-    const store = createMemoryIndexStore()
-    await store.writer.open(index, fixture, epoch)
-    await store.writer.write(index, [{ workspaceId: acme, entries }], { epoch, position: 3 })
-    const expected = createExpectedAudit(store.audit, () => fixture, epoch)
-    const digests = await look(audit, (part) => part.digests())
-    expect(digests.map((digest) => digest.entries)).to.deep.equal([2, 2])
-    expect(await look(expected, (part) => part.digests())).to.deep.equal(digests)
-    for (const name of ['lines', 'things']) expect(await shown(expected, name)).to.deep.equal(await shown(audit, name))
-  })
+  const places: Readonly<Record<string, () => Readonly<{ writer: IndexWriter; audit: IndexAudit }>>> = {
+    'another engine': () => createMemoryIndexStore(),
+    'files that keep entries alone': () => ({
+      writer: createSqliteIndexWriter({ folder, limits: { indexFilesOpenMax: 8 }, entriesAlone: true }),
+      audit: createSqliteIndexAudit({ folder }),
+    }),
+  }
+  for (const [what, placeOf] of Object.entries(places)) {
+    it(`finds what is told by ${what} to be expected`, async () => {
+      await write(3, entries)
+      const place = placeOf()
+      await place.writer.open(index, fixture, epoch)
+      await place.writer.write(index, [{ workspaceId: acme, entries }], { epoch, position: 3 })
+      const expected = createExpectedAudit(place.audit, () => fixture, epoch)
+      const digests = await look(audit, (part) => part.digests())
+      expect(digests.map((digest) => digest.entries)).to.deep.equal([2, 2])
+      expect(await look(expected, (part) => part.digests())).to.deep.equal(digests)
+      for (const name of ['lines', 'things'])
+        expect(await shown(expected, name)).to.deep.equal(await shown(audit, name))
+      await place.writer.close()
+    })
+  }
 
   const body = (change: object) => ({ method: 'PUT', body: JSON.stringify(change) })
   const tampered: Readonly<Record<string, (path: string, source: Record<string, unknown>) => Promise<unknown>>> = {

@@ -108,12 +108,12 @@ export function memoryContext(given: Given, store: MemoryIndexStore): BuildConte
   }
 }
 
-function sqlitePlace(common: Common, folder: string): BuildPlace {
-  const files = { indexFilesOpenMax: 8 }
+function sqlitePlace(common: Common, folder: string, { entriesAlone = false } = {}): BuildPlace {
+  const options = { folder, limits: { indexFilesOpenMax: 8 }, entriesAlone }
   return {
-    writer: () => createSqliteIndexWriter({ folder, limits: files }),
+    writer: () => createSqliteIndexWriter(options),
     audit: () => createSqliteIndexAudit({ folder }),
-    fold: foldHere(common, (share) => createSqliteIndexWriter({ folder, limits: files, share })),
+    fold: foldHere(common, (share) => createSqliteIndexWriter({ ...options, share })),
   }
 }
 
@@ -152,7 +152,7 @@ export function elasticsearchContext(
     },
     scratch: async () => {
       const path = mkdtempSync(join(folder, 'scratch-'))
-      const files = sqlitePlace(common, path)
+      const files = sqlitePlace(common, path, { entriesAlone: true })
       const audit = () => createExpectedAudit(files.audit(), projectionOf, given.stream.epoch)
       return { ...files, audit, remove: () => rm(path, { recursive: true }) }
     },

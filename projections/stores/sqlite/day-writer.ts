@@ -297,17 +297,20 @@ export function writeDay(
   })
 }
 
+/** The entry of a row and its body. Throws where there is none. */
+export const entryOf = (columns: Columns, body: unknown, { shape }: Tables, day: string): Entry => ({
+  collection: shape.name,
+  id: String(columns['id']),
+  day,
+  document: parseJson(typeof body === 'string' ? body : '') as object,
+  position: Number(columns['position']),
+  ...(shape.kind === 'document' ? { created: Number(columns['created']) } : {}),
+})
+
 /** The entry of an id in one file. */
 export function readEntry(database: Database, tables: Tables, id: DocumentId, day: string): Entry | undefined {
   const columns = findRow(database, tables, id)
   if (columns === undefined) return undefined
   const body = database.get(`SELECT body FROM ${tables.bodies} WHERE row = ?`, columns['row'] as bigint)?.['body']
-  return {
-    collection: tables.shape.name,
-    id,
-    day,
-    document: parseJson(String(body)) as object,
-    position: Number(columns['position']),
-    ...(tables.shape.kind === 'document' ? { created: Number(columns['created']) } : {}),
-  }
+  return entryOf(columns, body, tables, day)
 }

@@ -2,8 +2,9 @@ import { existsSync } from 'node:fs'
 import type { Digest, Fingerprint, FrozenPart, SearchItem } from '../../index-audit.ts'
 import { timeOfRecordId, type DocumentId, type Entry } from '../../projection.ts'
 import { createDigester, fingerprintOf } from '../digest.ts'
+import { compareText } from '../row.ts'
 import type { Columns, Database } from './database.ts'
-import { isSpilled, positionOf, readEntry } from './day-writer.ts'
+import { entryOf, isSpilled, positionOf, readEntry } from './day-writer.ts'
 import { layoutOf, msOf, msOfRow, type Tables } from './layout.ts'
 import { createPostings, type Postings } from './postings.ts'
 
@@ -94,10 +95,31 @@ function* fingerprintsOf(database: Database, held: Held): Generator<Fingerprint>
   }
 }
 
-function* entriesOf(database: Database, { tables }: Held, day: string): Generator<Entry> {
-  for (const { id } of database.iterate(`SELECT id FROM ${tables.rows} ORDER BY id`)) {
-    const entry = readEntry(database, tables, String(id), day)
-    if (entry !== undefined) yield entry
+/** Numbers of rows in the order of their ids. Ids of records begin with their time, so only those of a millisecond need be sorted. */
+function* rowsById(database: Database, { tables, spilled }: Held): Generator<bigint> {
+  if (tables.shape.kind === 'document' || spilled) {
+    for (const { row } of database.iterate(`SELECT row FROM ${tables.rows} ORDER BY id`)) yield row as bigint
+    return
+  }
+  let together: (readonly [id: string, row: bigint])[] = []
+  const sorted = (): readonly bigint[] => together.sort(([a], [b]) => compareText(a, b)).map(([, row]) => row)
+  let ms: bigint | undefined
+  for (const { row, id } of database.iterate(`SELECT row, id FROM ${tables.rows} ORDER BY row`)) {
+    const next = msOfRow(row as bigint)
+    if (next !== ms) {
+      yield* sorted()
+      together = []
+    }
+    ms = next
+    together.push([String(id), row as bigint])
+  }
+  yield* sorted()
+}
+
+function* entriesOf(database: Database, held: Held, day: string): Generator<Entry> {
+  for (const row of rowsById(database, held)) {
+    const columns = database.get(rowAndBody(held.tables), row)
+    if (columns !== undefined) yield entryOf(columns, columns['body'], held.tables, day)
   }
 }
 

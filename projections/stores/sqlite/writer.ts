@@ -28,6 +28,8 @@ export type SqliteWriterOptions = Readonly<{
    * is the share's; readers are told nothing.
    */
   share?: string
+  /** Keeps entries as they are and nothing that searches go by: for builds that are only read whole. */
+  entriesAlone?: boolean
   /** Pages of postings that are merged with a heartbeat, at most each second. */
   mergedPagesMax?: number
 }>
@@ -57,15 +59,27 @@ function filesWithWal(folder: string, index: IndexName): readonly string[] {
 }
 
 type Opened = Readonly<{ index: IndexName; projection: Projection; epoch: string; after: Position }>
-type BuildOptions = Pick<SqliteWriterOptions, 'folder' | 'share' | 'mergedPagesMax'>
+type BuildOptions = Pick<SqliteWriterOptions, 'folder' | 'share' | 'mergedPagesMax' | 'entriesAlone'>
+
+/** The collection without what searches go by. A record's time is in its id; a document's place goes by what it says. */
+const withoutSearch = ({ name, kind, lookbackDays, searchable }: Collection): Collection => ({
+  name,
+  kind,
+  lookbackDays,
+  fields: {},
+  searchable: (document) => ({ timeNs: kind === 'record' ? 0n : searchable(document).timeNs, fields: {} }),
+})
 
 function createBuild(
-  { folder, share, mergedPagesMax }: BuildOptions,
+  { folder, share, mergedPagesMax, entriesAlone = false }: BuildOptions,
   { index, projection, epoch, after }: Opened,
 ): Build {
   const all = Object.values(projection.collections) as unknown as readonly Collection[]
   const collections = new Map(
-    all.map((collection) => [collection.name, { collection, tables: tablesOf(shapeOf(collection)) }]),
+    all.map((given) => {
+      const collection = entriesAlone ? withoutSearch(given) : given
+      return [collection.name, { collection, tables: tablesOf(shapeOf(collection)) }]
+    }),
   )
   const shapes = Object.fromEntries([...collections].map(([name, { tables }]) => [name, tables.shape]))
   const meta = openMeta(folder, index, { epoch, shapes, after })
