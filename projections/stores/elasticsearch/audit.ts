@@ -4,7 +4,7 @@ import { workspaceIdOf, type WorkspaceId } from '#src/events/workspace-id.ts'
 import type { Digest, Fingerprint, FrozenPart, IndexAudit, Part } from '../../index-audit.ts'
 import type { IndexName } from '../../index-store.ts'
 import type { DocumentId } from '../../projection.ts'
-import { createDigester } from '../digest.ts'
+import { createDigester, fingerprintOf } from '../digest.ts'
 import { numberIn, objectIn, objectsIn, textIn } from './answer-parts.ts'
 import { createIndex, type Place } from './builds.ts'
 import { writeAll, type Operation } from './bulk.ts'
@@ -14,7 +14,7 @@ import { and, ofWorkspace, type Query } from './filter.ts'
 import { freezeBuild, type FrozenBuild } from './frozen-build.ts'
 import { dayIndex, defaultSettings, idField, positionField, workspaceField, type IndexSettings } from './mapping.ts'
 import { createNames, dayIn } from './names.ts'
-import { hashOf, shownText, textOf, type StoredText } from './stored-text.ts'
+import { shownText, textOf, type StoredText } from './stored-text.ts'
 
 export type ElasticsearchAuditOptions = Readonly<{
   /** `http(s)://user:password@host:port`. */
@@ -35,7 +35,7 @@ const idOf = ({ source }: StoredText): DocumentId => textIn(source[idField])
 
 const printOf = (text: StoredText): Fingerprint => ({
   id: idOf(text),
-  hash: hashOf(text),
+  hash: fingerprintOf(textOf(text)),
   position: numberIn(text.source[positionField]),
 })
 

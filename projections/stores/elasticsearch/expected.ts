@@ -1,11 +1,11 @@
 import { setImmediate as yieldToOthers } from 'node:timers/promises'
-import type { Digest, FrozenPart, IndexAudit, Part } from '../../index-audit.ts'
+import type { Digest, Fingerprint, FrozenPart, IndexAudit, Part } from '../../index-audit.ts'
 import type { IndexName } from '../../index-store.ts'
 import type { Collection, Entry, Projection } from '../../projection.ts'
-import { createDigester } from '../digest.ts'
+import { createDigester, fingerprintOf } from '../digest.ts'
 import { shapeOf } from '../row.ts'
 import type { DocumentForm } from './document.ts'
-import { expectedText, hashOf, shownText, textOf, type StoredText } from './stored-text.ts'
+import { expectedDocument, expectedText, shownText } from './stored-text.ts'
 
 /** The projection of a build, as it is stored: with all of its collections. */
 export type ProjectionOf = (index: IndexName) => Projection | undefined
@@ -19,26 +19,31 @@ function formsOf(projection: Projection | undefined, epoch: string): ReadonlyMap
 }
 
 function expectPart(held: FrozenPart, forms: ReadonlyMap<string, DocumentForm>, { workspaceId }: Part): FrozenPart {
-  const textFor = (entry: Entry): StoredText | undefined => {
+  const textFor = (entry: Entry): string | undefined => {
     const form = forms.get(entry.collection)
     return form && expectedText(form, workspaceId, entry)
   }
-  async function* texts(collection: string) {
+  const printFor = (entry: Entry): Fingerprint | undefined => {
+    const text = textFor(entry)
+    return text === undefined ? undefined : { id: entry.id, hash: fingerprintOf(text), position: entry.position }
+  }
+  async function* entries(collection: string): AsyncGenerator<Entry> {
     let read = 0
     for await (const entry of held.entries(collection)) {
       if (++read % entriesInTurn === 0) await yieldToOthers()
-      const text = textFor(entry)
-      if (text !== undefined) yield { entry, text }
+      yield entry
     }
   }
   const digestOf = async (collection: string): Promise<Digest> => {
     const content = createDigester()
-    let entries = 0
-    for await (const { text } of texts(collection)) {
-      content.add(textOf(text))
-      entries++
+    let added = 0
+    for await (const entry of entries(collection)) {
+      const text = textFor(entry)
+      if (text === undefined) continue
+      content.add(text)
+      added++
     }
-    return { collection, entries, content: content.value(), search: '' }
+    return { collection, entries: added, content: content.value(), search: '' }
   }
   return {
     position: held.position,
@@ -54,21 +59,21 @@ function expectPart(held: FrozenPart, forms: ReadonlyMap<string, DocumentForm>, 
       return all
     },
     async *fingerprints(collection) {
-      for await (const { entry, text } of texts(collection)) {
-        yield { id: entry.id, hash: hashOf(text), position: entry.position }
+      for await (const entry of entries(collection)) {
+        const print = printFor(entry)
+        if (print !== undefined) yield print
       }
     },
     async fingerprint(collection, id) {
       const entry = await held.entry(collection, id)
-      const text = entry && textFor(entry)
-      return entry && text && { id, hash: hashOf(text), position: entry.position }
+      return entry && printFor(entry)
     },
     async *searchItems() {},
     async *entriesOf() {},
     async stored(collection, id) {
       const entry = await held.entry(collection, id)
-      const text = entry && textFor(entry)
-      return text && shownText(text)
+      const form = forms.get(collection)
+      return entry && form && shownText(expectedDocument(form, workspaceId, entry))
     },
     release: () => held.release(),
   }
