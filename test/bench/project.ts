@@ -1,3 +1,6 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { constants, setPriority } from 'node:os'
 import { join } from 'node:path'
 import { BenchFailure, expectCount, type Kind } from './bench-client.ts'
 import { withServer, type Cost, type Sizes } from './bench-server.ts'
@@ -17,11 +20,31 @@ type Make = (name: string, seed: number, records: number, perRequest: number) =>
 /** The paced load: small requests, so that there are enough of them, and a tenth of what a projector takes. */
 const pacedRecords = 50
 const pacedPerSecond = 100
+const pacedLoads = 3
 const connections = 8
 
+/** Runs it while another process of the lowest priority keeps one processor busy: what the machine itself makes of that. */
+async function besideBusyProcess<T>(task: () => Promise<T>): Promise<T> {
+  const child = spawn(process.execPath, ['-e', 'for (;;);'], { stdio: 'ignore' })
+  const stop = (): void => void child.kill('SIGKILL')
+  process.once('exit', stop)
+  await once(child, 'spawn')
+  try {
+    setPriority(child.pid ?? 0, constants.priority.PRIORITY_LOW)
+    return await task()
+  } finally {
+    stop()
+    process.off('exit', stop)
+  }
+}
+
 type Run = Readonly<{
-  /** Acks of the same paced load, with the projector halted and while it was catching up. */
+  /**
+   * Acks of the same paced load: with the projector halted, the same while a process that has nothing to do with the server keeps a processor
+   * busy, and while the projector was catching up.
+   */
   halted: DriverAnswer
+  besideBusy: DriverAnswer
   running: DriverAnswer
   /** Whether the projector still had work when the second load ended: else its figure is of an idle one. */
   wasBusy: boolean
@@ -35,7 +58,7 @@ function makeInput(kind: Kind, { scale }: BenchContext, make: Make): Input {
   const noun = kind === 'traces' ? 'spans' : 'logs'
   const bodies = make('records', scale.seed, kind === 'traces' ? scale.spans : scale.logs, recordsPerRequest)
   const warmUp = make('warm-up', warmUpSeed(scale), scale.warmUp, recordsPerRequest)
-  const paced = make('paced', warmUpSeed(scale) + 1, 2 * scale.pacedRequests * pacedRecords, pacedRecords)
+  const paced = make('paced', warmUpSeed(scale) + 1, pacedLoads * scale.pacedRequests * pacedRecords, pacedRecords)
   const least = kind === 'traces' ? floorOfSpanIndex(bodies) : floorOfLogIndex(bodies)
   return { kind, noun, bodies, warmUp, paced, least }
 }
@@ -46,13 +69,16 @@ async function run(driver: Driver, input: Input, sinceMs: number): Promise<Run> 
     const post = (load: Readonly<{ bodies: Bodies; from?: number; to?: number; perSecond?: number }>) =>
       server.post(driver, kind, { connections, ...load })
     await server.indexed((await post({ bodies: warmUp })).position)
-    const half = bodyCount(paced) / 2
+    const [one, two] = [bodyCount(paced) / pacedLoads, (2 * bodyCount(paced)) / pacedLoads]
     const resume = await pauseThread(server.server, 'projector')
     const stored = await post({ bodies })
-    const halted = await post({ bodies: paced, to: half, perSecond: pacedPerSecond })
+    const halted = await post({ bodies: paced, to: one, perSecond: pacedPerSecond })
+    const besideBusy = await besideBusyProcess(() =>
+      post({ bodies: paced, from: one, to: two, perSecond: pacedPerSecond }),
+    )
     const { result, cost } = await server.measure(async () => {
       await resume()
-      const running = await post({ bodies: paced, from: half, perSecond: pacedPerSecond })
+      const running = await post({ bodies: paced, from: two, perSecond: pacedPerSecond })
       const wasBusy = (await server.position()) < stored.position
       await server.indexed(running.position)
       return { running, wasBusy }
@@ -61,12 +87,12 @@ async function run(driver: Driver, input: Input, sinceMs: number): Promise<Run> 
     const found = kind === 'traces' ? await server.countSpans(sinceMs) : await server.countLogs(sinceMs)
     expectCount(noun, found, records)
     const folded = bodies.records + paced.records
-    return { ...result, halted, cost, folded, sizes: await server.stop(), stored: records }
+    return { ...result, halted, besideBusy, cost, folded, sizes: await server.stop(), stored: records }
   })
 }
 
 function rowsOf({ noun, least }: Input, found: Run, cpuMax: number): readonly Row[] {
-  const { cost, folded, halted, running, wasBusy, sizes, stored } = found
+  const { cost, folded, halted, besideBusy, running, wasBusy, sizes, stored } = found
   const perMillion = (seconds: number): number => (seconds * 1e6) / folded
   const floors = [
     { name: 'decoding alone', value: least.decoding.cpuPerMillion },
@@ -110,7 +136,13 @@ function rowsOf({ noun, least }: Input, found: Run, cpuMax: number): readonly Ro
       figure: `ack p99, ${load}, ${meanwhile}`,
       unit: 'ms',
       measured: p99Running,
-      floors: [{ name: 'the same, projector halted', value: p99Halted }],
+      floors: [
+        { name: 'the same, projector halted', value: p99Halted },
+        {
+          name: 'the same, another process busy at the lowest priority',
+          value: percentile(besideBusy.latencies, 0.99),
+        },
+      ],
       ...atMost(2 * p99Halted),
     },
   ]
