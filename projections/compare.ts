@@ -1,5 +1,5 @@
 import type { Position } from '#src/events/envelope.ts'
-import type { Fingerprint, FrozenPart, Part, SearchItem } from './index-audit.ts'
+import type { Digest, Fingerprint, FrozenPart, Part, SearchItem } from './index-audit.ts'
 import type { Horizon } from './horizon.ts'
 import type { DocumentId } from './projection.ts'
 
@@ -179,10 +179,13 @@ async function compareSearch(sides: Sides, collection: string, findings: Finding
   for (const item of wrong) await nameEntries(sides, collection, item, findings)
 }
 
+const digestsOf = async (side: FrozenPart): Promise<ReadonlyMap<string, Digest>> =>
+  new Map((await side.digests()).map((digest) => [digest.collection, digest]))
+
 /** Compares a part as it is indexed with what it should be; both stand at one position. At most `namedMax` are named. */
 export async function compareParts(sides: Sides, namedMax: number): Promise<Comparison> {
-  const is = new Map((await sides.indexed.digests()).map((digest) => [digest.collection, digest]))
-  const should = new Map((await sides.expected.digests()).map((digest) => [digest.collection, digest]))
+  // At once: where the index is another process's, that works while this one makes what is expected.
+  const [is, should] = await Promise.all([digestsOf(sides.indexed), digestsOf(sides.expected)])
   const findings = createFindings(sides, namedMax)
   const later: Later[] = []
   let entries = 0
