@@ -2,8 +2,8 @@ import type { Position } from '#src/events/envelope.ts'
 import type { FirstDay } from './first-days.ts'
 import type { FoldTask } from './fold-share.ts'
 import type { Folding } from './folding.ts'
-import type { IndexAudit } from './index-audit.ts'
-import type { IndexWriter } from './index-store.ts'
+import type { Digest, IndexAudit, Part } from './index-audit.ts'
+import type { IndexName, IndexWriter } from './index-store.ts'
 import type { Projection } from './projection.ts'
 
 /** Hears how far each of the workers is, by its number. */
@@ -15,6 +15,8 @@ export type BuildPlace = Readonly<{
   audit(): IndexAudit
   /** Folds the tasks at once, each by a worker of its own; rejects when one has failed, after all have ended. */
   fold(tasks: readonly FoldTask[], onProgress: ShareProgress, signal: AbortSignal): Promise<void>
+  /** What a part holds, as its audit tells it, read by a worker beside the caller; where there is one. The part is not written meanwhile. */
+  digests?(index: IndexName, part: Part): Promise<readonly Digest[]>
 }>
 
 /** What rebuild, verify and what goes with them need of a partition. Only composition makes one. */

@@ -1,3 +1,4 @@
+import { setImmediate as yieldToOthers } from 'node:timers/promises'
 import type { Position } from '#src/events/envelope.ts'
 import type { Digest, Fingerprint, FrozenPart, Part, SearchItem } from './index-audit.ts'
 import type { Horizon } from './horizon.ts'
@@ -184,8 +185,9 @@ const digestsOf = async (side: FrozenPart): Promise<ReadonlyMap<string, Digest>>
 
 /** Compares a part as it is indexed with what it should be; both stand at one position. At most `namedMax` are named. */
 export async function compareParts(sides: Sides, namedMax: number): Promise<Comparison> {
-  // At once: where the index is another process's, that works while this one makes what is expected.
-  const [is, should] = await Promise.all([digestsOf(sides.indexed), digestsOf(sides.expected)])
+  // At once: another process or thread works on one side. It is told before this thread begins with the other, which may block it.
+  const asked = digestsOf(sides.expected)
+  const [should, is] = await Promise.all([asked, yieldToOthers().then(() => digestsOf(sides.indexed))])
   const findings = createFindings(sides, namedMax)
   const later: Later[] = []
   let entries = 0

@@ -9,7 +9,7 @@ import { createDeadLetters } from './dead-letters.ts'
 import type { BuildTask } from './fold-share.ts'
 import { foldShares } from './fold-shares.ts'
 import { createHorizon, type Horizon } from './horizon.ts'
-import type { Part } from './index-audit.ts'
+import type { FrozenPart, Part } from './index-audit.ts'
 import { reachedBy, type IndexName, type IndexWriter, type StoredBuild } from './index-store.ts'
 import { openLane, type Lane } from './lane.ts'
 
@@ -81,6 +81,7 @@ type Target = Readonly<{
   projection: string
   index: IndexName
   writer: IndexWriter
+  scratch: BuildPlace
   indexed: ReturnType<BuildPlace['audit']>
   expectedParts: ReturnType<BuildPlace['audit']>
   expected: Expected
@@ -108,13 +109,20 @@ async function erasedAt({ context }: Target, workspaceId: WorkspaceId): Promise<
   return (await context.stream.last(erasureSubject(workspaceId)))?.position ?? beforeAll
 }
 
+/** Another worker adds up what is expected, where there is one, while this one does so with what is indexed. */
+async function freezeExpected({ context, scratch, expectedParts, index }: Target, part: Part): Promise<FrozenPart> {
+  const frozen = await expectedParts.freeze(index, part)
+  const { digests } = scratch
+  return digests === undefined || context.workers === 1 ? frozen : { ...frozen, digests: () => digests(index, part) }
+}
+
 /**
  * Freezes a part and brings the expected fold to where it stands. A part that stands behind the fold is right only when the
  * whole index has come to there without touching it. Undefined for a part of a workspace that was erased from the log, as long as the
  * index has not come to there: it may hold all of it, some of it or nothing.
  */
 async function freezeBoth(target: Target, part: Part) {
-  const { indexed, expectedParts, expected, index } = target
+  const { indexed, expected, index } = target
   for (;;) {
     const at = expected.position()
     const reached = await hasReached(target, at)
@@ -133,7 +141,7 @@ async function freezeBoth(target: Target, part: Part) {
     }
     try {
       await expected.foldTo(frozen.position)
-      return { part, indexed: frozen, expected: await expectedParts.freeze(index, part), horizon: target.horizon }
+      return { part, indexed: frozen, expected: await freezeExpected(target, part), horizon: target.horizon }
     } catch (error) {
       await frozen.release()
       throw error
@@ -309,7 +317,8 @@ async function verifyIn(
       const lane = await openLane(fold, index, laneOptions, after)
       const expected = createExpected(context, lane, takes)
       const horizon = createHorizon({ projection: fold, index, first, firstDay, expected: earlierParts })
-      const target: Target = { context, projection, index, writer, indexed, expectedParts, expected, takes, horizon }
+      const sides = { scratch, indexed, expectedParts, expected }
+      const target: Target = { context, projection, index, writer, ...sides, takes, horizon }
       const found = await compareAll(target, namedMax)
       const { comparedFrom } = horizon
       const equal = found.workspaces.every(({ different }) => different === 0)

@@ -1,12 +1,13 @@
 import { existsSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
-import type { BuildPlace } from '#projections/build-place.ts'
+import type { BuildContext, BuildPlace } from '#projections/build-place.ts'
 import { createSqliteIndexAudit } from '#projections/stores/sqlite/audit.ts'
 import { holdLock } from '#projections/stores/sqlite/hold-lock.ts'
 import { createScratchFolder } from '#projections/stores/sqlite/scratch-folder.ts'
 import { createSqliteIndexWriter } from '#projections/stores/sqlite/writer.ts'
 import type { OpenBuilds } from '#src/cli/verb.ts'
+import { createDigestThread } from '#src/compose/threads/digests.ts'
 import { foldInThreads } from '#src/compose/threads/fold-threads.ts'
 import { createFolding } from '#src/compose/threads/folding.ts'
 import { openLogBeside } from '#src/compose/threads/log-beside.ts'
@@ -17,11 +18,26 @@ import { foldersOf } from './folders.ts'
 
 const partition = '0'
 
+type Scratch = Awaited<ReturnType<BuildContext['scratch']>>
+
 function placeIn(folder: string, logFile: string): BuildPlace {
   return {
     writer: () => createSqliteIndexWriter({ folder, limits }),
     audit: () => createSqliteIndexAudit({ folder }),
     fold: foldInThreads({ file: logFile, partition }, { folder }),
+  }
+}
+
+function scratchIn(parent: string, logFile: string): Scratch {
+  const { folder, remove } = createScratchFolder(parent)
+  const { digests, end } = createDigestThread({ folder })
+  return {
+    ...placeIn(folder, logFile),
+    digests,
+    remove: async () => {
+      await end()
+      remove()
+    },
   }
 }
 
@@ -39,10 +55,7 @@ export async function openBuilds(dataFolder: string): Promise<readonly OpenBuild
       firstDays: () => readFirstDays(openDirectory, folding.clock),
       workers: Math.max(2, availableParallelism()),
       index: placeIn(indexFolder, logFile),
-      scratch: async () => {
-        const { folder, remove } = createScratchFolder(join(dataFolder, 'scratch'))
-        return { ...placeIn(folder, logFile), remove: async () => remove() }
-      },
+      scratch: async () => scratchIn(join(dataFolder, 'scratch'), logFile),
       lock: async (projection) => {
         const lock = holdLock(join(dataFolder, 'locks', `rebuild-${projection}`))
         return lock && { release: async () => lock.release() }

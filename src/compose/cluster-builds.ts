@@ -2,15 +2,13 @@ import { randomBytes } from 'node:crypto'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import type { BuildContext, BuildPlace } from '#projections/build-place.ts'
-import { projections } from '#projections/registry.ts'
-import { withSeenEvents } from '#projections/seen-events.ts'
 import { createElasticsearchIndexAudit } from '#projections/stores/elasticsearch/audit.ts'
-import { createExpectedAudit } from '#projections/stores/elasticsearch/expected.ts'
 import { createElasticsearchIndexWriter } from '#projections/stores/elasticsearch/writer.ts'
-import { createSqliteIndexAudit } from '#projections/stores/sqlite/audit.ts'
 import { createScratchFolder } from '#projections/stores/sqlite/scratch-folder.ts'
 import { createSqliteIndexWriter } from '#projections/stores/sqlite/writer.ts'
 import type { OpenBuilds } from '#src/cli/verb.ts'
+import { createScratchAudit } from '#src/compose/scratch-audit.ts'
+import { createDigestThread } from '#src/compose/threads/digests.ts'
 import { foldInThreads } from '#src/compose/threads/fold-threads.ts'
 import { createFolding } from '#src/compose/threads/folding.ts'
 import { readFirstDays } from '#src/compose/threads/retention.ts'
@@ -39,16 +37,23 @@ function indexPlace(place: ClusterPlace): BuildPlace {
  * Builds that are only compared with, in files beside this process: Elasticsearch does the work of no second fold, and an index is
  * not compared with what it has made itself. What searches go by is made of the entries where they are compared (expected.ts).
  */
-function scratchPlace(place: ClusterPlace, folder: string, epoch: string): BuildPlace {
-  const projectionOf = (index: string) => {
-    const found = projections.find(({ name }) => index.startsWith(`${name}-v`))
-    return found && withSeenEvents(found)
-  }
+function scratchPlace(
+  place: ClusterPlace,
+  parent: string,
+  clusterEpoch: string,
+): Awaited<ReturnType<BuildContext['scratch']>> {
+  const { folder, remove } = createScratchFolder(parent)
   const files = { folder, entriesAlone: true }
+  const { digests, end } = createDigestThread({ folder, clusterEpoch })
   return {
     writer: () => createSqliteIndexWriter({ ...files, limits }),
-    audit: () => createExpectedAudit(createSqliteIndexAudit({ folder }), projectionOf, epoch),
+    audit: () => createScratchAudit({ folder, clusterEpoch }),
     fold: foldInThreads(place, files),
+    digests,
+    remove: async () => {
+      await end()
+      remove()
+    },
   }
 }
 
@@ -79,10 +84,7 @@ function contextOf(nats: Nats, stream: Stream, place: ClusterPlace, dataFolder: 
     firstDays: () => readFirstDays(openDirectory, folding.clock),
     workers: Math.max(2, availableParallelism()),
     index: indexPlace(place),
-    scratch: async () => {
-      const { folder, remove } = createScratchFolder(join(dataFolder, 'scratch'))
-      return { ...scratchPlace(place, folder, stream.epoch), remove: async () => remove() }
-    },
+    scratch: async () => scratchPlace(place, join(dataFolder, 'scratch'), stream.epoch),
     lock: createLock(nats, place),
     close: () => stream.close(),
   }
