@@ -156,6 +156,9 @@ const schema = z.object({
 })
 type Environment = z.output<typeof schema>
 
+/** The names of all variables that a process is configured by. */
+export const settingNames: readonly string[] = Object.keys(schema.shape)
+
 /** The log of a cluster. */
 export type LogConfig = Readonly<{
   natsUrl: string

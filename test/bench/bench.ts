@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
+import { settingNames } from '#src/config.ts'
 import { BenchFailure } from './bench-client.ts'
 import { benchAllowance } from './allowance.ts'
 import { benchClusterIngest } from './cluster-ingest.ts'
@@ -33,7 +34,15 @@ const clusterBenches: Readonly<Record<string, Bench>> = {
   rebuild: benchClusterRebuild,
   search: benchClusterSearch,
 }
-const usage = `usage: npm run bench -- ${Object.keys(benches).join('|')} [--cluster] [--small] [--json] [--seed N]`
+const usage = `Usage: npm run bench -- ${Object.keys(benches).join('|')} [--cluster] [--small] [--json] [--seed N]
+
+Figures of the real server, each beside its floor from the same run. See test/bench/README.md.
+
+  --cluster  on NATS and Elasticsearch, with a process of each role (not allowance)
+  --small    shows in some minutes that everything works; its figures are mostly warm-up
+  --json     one JSON document instead of tables
+  --seed N   other records; the same seed makes the same ones
+`
 const recordsBeginBeforeMs = 3_600_000
 
 function readArguments() {
@@ -43,9 +52,15 @@ function readArguments() {
       small: { type: 'boolean' },
       json: { type: 'boolean' },
       seed: { type: 'string' },
+      help: { type: 'boolean', short: 'h' },
     },
     allowPositionals: true,
   })
+  if (values.help === true) {
+    console.log(usage)
+    process.exit(0)
+  }
+  if (values.seed !== undefined && !/^\d{1,15}$/.test(values.seed)) throw new Error('--seed is a whole number')
   const [name = '', ...others] = positionals
   const bench = (values.cluster === true ? clusterBenches : benches)[name]
   if (bench === undefined || others.length > 0) throw new Error(usage)
@@ -56,7 +71,8 @@ function argumentsOrExit(): ReturnType<typeof readArguments> {
   try {
     return readArguments()
   } catch (error) {
-    console.error(error instanceof Error ? error.message : usage)
+    const message = error instanceof Error ? error.message : String(error)
+    console.error(message === usage ? usage : `${message.split('\n', 1)[0]}\n\n${usage}`)
     return process.exit(2)
   }
 }
@@ -65,8 +81,7 @@ const { cluster = false, small = false, json = false, seed, name, bench } = argu
 const size = small ? smallScale : fullScale
 const scale = { ...size, ...(seed === undefined ? {} : { seed: Number(seed) }) }
 // The server under test must not depend on what the developer's shell happens to hold.
-for (const name of ['PORT', 'HOST', 'BASE_URL', 'THROUGHLINE_DATA', 'SESSION_KEYS', 'NATS_URL', 'ELASTICSEARCH_URL'])
-  delete process.env[name]
+for (const setting of settingNames) delete process.env[setting]
 
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => process.exit(1))
 const folder = mkdtempSync(join(tmpdir(), 'throughline-bench-'))

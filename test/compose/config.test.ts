@@ -1,5 +1,6 @@
+import { readFileSync } from 'node:fs'
 import { expect } from 'chai'
-import { ConfigError, limits, readConfig } from '#src/config.ts'
+import { ConfigError, limits, readConfig, settingNames } from '#src/config.ts'
 
 const secret = 'k3'.repeat(16)
 const engines = {
@@ -121,4 +122,9 @@ describe('configuration', () => {
       expect(said).to.not.include('\n')
     })
   }
+
+  it('is taken away from the servers that tests start, whatever the shell holds', () => {
+    const [, list = ''] = /const serverVariables = `([^`]*)`/.exec(readFileSync('infra/launch/test.ts', 'utf8')) ?? []
+    expect(list.split(/\s+/)).to.have.members([...settingNames])
+  })
 })

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { createInterface } from 'node:readline'
 import { expect } from 'chai'
-import { limits } from '#src/config.ts'
+import { limits, settingNames } from '#src/config.ts'
 import { untilIndexed } from '../support/client.ts'
 import { newDataFolder, removeFolder } from '../support/server.ts'
 
@@ -76,6 +76,12 @@ describe('README', () => {
       await removeFolder(dataFolder)
       await rm('cookies.txt', { force: true })
     }
+  })
+
+  it('names every setting of config.ts', () => {
+    const [section = ''] = readme.split(/^## Settings$/m)[1]?.split(/^## /m) ?? []
+    const named = [...section.matchAll(/^\| (`[^|]*) \|/gm)].flatMap(([, names = '']) => names.match(/[A-Z_]+/g) ?? [])
+    expect(named).to.have.members([...settingNames])
   })
 
   it('shows every limit of config.ts with its value', () => {
