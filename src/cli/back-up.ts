@@ -6,7 +6,7 @@ export const backUp: Verb = {
   names: [],
   usage: '--to FOLDER',
   about:
-    'copies the log, the directory and the secrets of a data folder into a new folder, as they stand at one moment, beside the running server; a server that is started on that folder folds the indexes anew',
+    'copies the log, the directory and the secrets of a data folder into a new folder, as they stand at one moment, beside the running server; a server started on that folder folds the indexes again',
   options: { to: { type: 'string' } },
   run: async (given) => {
     const folder = required(given, 'to')

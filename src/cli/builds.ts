@@ -43,7 +43,7 @@ export const builds: Verb = {
   names: [],
   usage: '',
   about:
-    'lists the builds of each index: which readers use, which are kept to go back to, how far each is, and for which that nobody folds the log is not cut',
+    'lists the builds of each index: which one readers use, which are kept to roll back to, how far each has been folded, and since when one that nobody folds keeps the log from being cut',
   options: {},
   run: async (given) => {
     const all = (await withBuilds(given, buildsOf)).flat()

@@ -68,7 +68,8 @@ export const deadLettersList: Verb = {
   name: 'dead-letters list',
   names: [],
   usage: '',
-  about: 'lists the events that an index could not take and is without: where they stand in the log, and why',
+  about:
+    'lists the events that an index could not take and that are missing from it: their position in the log, and the reason',
   options: {},
   run: (given) =>
     withLetters(given, async (found) => {
@@ -83,7 +84,7 @@ export const deadLettersShow: Verb = {
   name: 'dead-letters show',
   names: ['POSITION'],
   usage: '',
-  about: 'shows one, with its bytes as they were received, unpacked',
+  about: 'shows one, with its bytes as received, decompressed',
   options: {},
   run: (given) => {
     const [name = ''] = given.names
@@ -133,13 +134,13 @@ function settle(name: string, as: 'retried' | 'dropped', about: string, done: st
 export const deadLettersRetry = settle(
   'dead-letters retry',
   'retried',
-  'has its index fold it after all, with the program as it is now; if that fails it is listed again, at a new position',
+  'folds it into its index after all, with the program as it is now; if that fails, it is listed again at a new position',
   'It is folded when its index comes to this decision',
 )
 
 export const deadLettersDrop = settle(
   'dead-letters drop',
   'dropped',
-  'says that it may stay out: it is counted no more, and its bytes stay in the log',
+  'accepts that it stays out: it is no longer counted; its bytes stay in the log',
   'It stays out',
 )

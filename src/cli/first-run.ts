@@ -7,7 +7,7 @@ export const firstRun: Verb = {
   name: 'first-run',
   names: [],
   usage: '--base-url URL',
-  about: 'in an empty cluster: makes a workspace, its owner and a key of each kind, and keeps them in first-run.json',
+  about: 'in an empty cluster: creates a workspace, its owner and a key of each kind, and keeps them in first-run.json',
   options: { 'base-url': { type: 'string' } },
   run: async (context) => {
     const { dataFolder, random, clock } = context

@@ -15,7 +15,7 @@ export const keyCreate: Verb = {
   name: 'key create',
   names: [],
   usage: `--workspace W --kind ${keyKinds.join('|')} [--name N] [--origin O …] [--scope S …]`,
-  about: 'makes a key and shows it once',
+  about: 'creates a key and shows it once',
   options: {
     workspace: { type: 'string' },
     kind: { type: 'string' },

@@ -5,7 +5,7 @@ export const keyRevoke: Verb = {
   name: 'key revoke',
   names: ['ID'],
   usage: '',
-  about: 'makes a key invalid for ever, at once',
+  about: 'revokes a key for good, at once',
   options: {},
   run: async ({ names: [id = ''], directory: open }) => {
     const directory = await open()

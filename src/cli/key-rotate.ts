@@ -16,7 +16,7 @@ export const keyRotate: Verb = {
   name: 'key rotate',
   names: ['ID'],
   usage: '[--overlap 24h]',
-  about: 'makes a new key like this one and shows it once; the old one works on for a while',
+  about: 'creates a successor of a key and shows it once; the old key keeps working for the overlap',
   options: { overlap: { type: 'string' } },
   run: async (context) => {
     const [id = ''] = context.names

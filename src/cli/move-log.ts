@@ -72,7 +72,7 @@ async function compare(given: VerbContext, log: CopiedLog, name: Compared['log']
 
 function summaryOf(compared: readonly Compared[], equal: boolean): string {
   if (!equal) {
-    return 'The copy is not what the data folder holds. Where events are missing, run this again without --verify-only; else begin anew with empty streams.'
+    return 'The copy is not what the data folder holds. Where events are missing, run this again without --verify-only; otherwise start over with empty streams.'
   }
   const events = compared.reduce((sum, { source }) => sum + source.events, 0)
   return `The copy is equal: ${events.toLocaleString('en')} events, in their order.`
@@ -83,7 +83,7 @@ export const moveLog: Verb = {
   names: [],
   usage: '--from DATA [--to NATS_URL] [--verify-only]',
   about:
-    'copies the log and the directory of an embedded server that is stopped to a cluster’s NATS and compares; goes on where it was cut short; exit code 0 equal, 1 different, 2 failed',
+    'copies the log and the directory of a stopped embedded server to a cluster’s NATS, and compares both sides; continues where it was interrupted; exit code 0 equal, 1 different, 2 failed',
   options: { from: { type: 'string' }, to: { type: 'string' }, 'verify-only': { type: 'boolean' } },
   failureCode: 2,
   run: async (given) => {

@@ -73,7 +73,7 @@ export const rebuild: Verb = {
   names: ['PROJECTION|all'],
   usage: '[--workspace W] [--from POSITION] [--throttle EVENTS_PER_SECOND] [--keep] [--dry-run]',
   about:
-    'folds a new index from the log beside the old, compares it, and moves readers to it; goes on where it was cut short',
+    'folds a new index from the log beside the old one, compares it, and moves readers to it; continues where it was interrupted',
   options: {
     workspace: { type: 'string' },
     from: { type: 'string' },

@@ -138,7 +138,7 @@ function createTally() {
       rejections.push({ partition, position: event.position, rejected: rejected.records, reason })
     },
     done(what: string) {
-      const rest = counts.left_out === 0 ? '' : ` ${counts.left_out} were none of a sender's and were left out.`
+      const rest = counts.left_out === 0 ? '' : ` ${counts.left_out} did not come from a sender and were left out.`
       const refused = cut === 0 ? '' : `\n${counts.rejected} records in ${cut} of them were refused there:`
       const first = rejections.map(
         ({ partition, position, rejected, reason }) =>
@@ -199,7 +199,8 @@ export const replay: Verb = {
   name: 'replay',
   names: [],
   usage: '[--from P] [--to P] [--workspace W] [--type T …] [--in FILE] [--to-url URL|--out FILE]',
-  about: 'reads events of the log again: shows them, sends them to another installation, or keeps them in a file',
+  about:
+    'reads stored events again: prints their headers, sends them to another installation, or writes them to a file',
   options: {
     from: { type: 'string' },
     to: { type: 'string' },

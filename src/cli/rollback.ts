@@ -7,7 +7,7 @@ export const rollback: Verb = {
   name: 'rollback',
   names: ['PROJECTION|all'],
   usage: '',
-  about: 'moves readers back to the build that they used before, which is as fresh',
+  about: 'moves readers back to the build that they used before; it was folded on, so it is just as fresh',
   options: {},
   run: async (given) => {
     const moved = await withBuilds(given, async (context) => {

@@ -7,7 +7,7 @@ export const userAdd: Verb = {
   names: ['EMAIL'],
   usage: '--workspace W [--role owner|member]',
   about:
-    'makes somebody who has an account a member of a further workspace, the first its owner; or gives a member another role',
+    'adds somebody who has an account to another workspace, whose first member is its owner; or changes the role of a member',
   options: { workspace: { type: 'string' }, role: { type: 'string' } },
   run: async (context) => {
     const wanted = wantedRole(context)

@@ -18,7 +18,7 @@ export const userCreate: Verb = {
   names: ['EMAIL'],
   usage: '--workspace W [--role owner|member] [--password-stdin]',
   about:
-    'makes a member, the first of a workspace its owner; the password is the first line of standard input, else generated and shown once',
+    'creates an account in a workspace, whose first member is its owner; the password is the first line of standard input, or generated and shown once',
   options: { workspace: { type: 'string' }, role: { type: 'string' }, 'password-stdin': { type: 'boolean' } },
   run: async (context) => {
     const [email = ''] = context.names

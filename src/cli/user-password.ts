@@ -6,7 +6,7 @@ export const userPassword: Verb = {
   name: 'user password',
   names: ['EMAIL'],
   usage: '[--password-stdin]',
-  about: 'sets a new password, for who has forgotten theirs; ends all their sessions',
+  about: 'sets a new password for somebody who has forgotten theirs; ends all their sessions',
   options: { 'password-stdin': { type: 'boolean' } },
   run: async (context) => {
     const [email = ''] = context.names

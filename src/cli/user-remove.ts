@@ -6,7 +6,7 @@ export const userRemove: Verb = {
   name: 'user remove',
   names: ['EMAIL'],
   usage: '--workspace W',
-  about: 'takes somebody out of a workspace, whose sessions in it end; the last member and the last owner stay',
+  about: 'removes somebody from a workspace and ends their sessions in it; the last member and the last owner stay',
   options: { workspace: { type: 'string' } },
   run: async (context) => {
     const named = await namedMember(context)

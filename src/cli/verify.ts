@@ -55,7 +55,8 @@ export const verify: Verb = {
   name: 'verify',
   names: ['PROJECTION|all'],
   usage: '[--workspace W] [--sample P]',
-  about: 'folds the log again and compares; exit code 0 equal, 1 different, 2 failed; P: a part of the workspaces, 0.1',
+  about:
+    'folds the log again and compares the result with the index; --sample 0.1 takes a tenth of the workspaces; exit code 0 equal, 1 different, 2 failed',
   options: { workspace: { type: 'string' }, sample: { type: 'string' } },
   failureCode: 2,
   run: async (given) => {

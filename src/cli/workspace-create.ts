@@ -5,7 +5,7 @@ export const workspaceCreate: Verb = {
   name: 'workspace create',
   names: ['NAME'],
   usage: '[--plan free|pro]',
-  about: 'makes a workspace (plan free unless said otherwise)',
+  about: 'creates a workspace, on the plan free unless another is named',
   options: { plan: { type: 'string' } },
   run: async (context) => {
     const [name = ''] = context.names

@@ -38,7 +38,7 @@ function workspaceOf(directory: Directory, name: string): Result<Named, Refused>
   const found = living ?? erased.at(-1)
   if (found === undefined) return unknownWorkspace(name)
   if (living === undefined || erased.length === 0) return ok(found)
-  const detail = `${living.id} is called ${name}, and so was ${erased.map(({ id }) => id).join(', ')}, which is erased: say which by its id.`
+  const detail = `${living.id} is called ${name}, and so was ${erased.map(({ id }) => id).join(', ')}, which was erased: name the one you mean by its id.`
   return fail({ code: 'exists', field: 'workspace', detail })
 }
 
@@ -82,7 +82,7 @@ async function buildsWith({ index, projections }: OpenBuilds, { id }: Named) {
 /** Damaged logs that were set aside are left as they are: nobody can cut out of them what cannot be read. */
 function setAside({ services, dataFolder }: VerbContext) {
   const folders = services.quarantines(dataFolder).map(({ folder }) => folder)
-  const text = `Damaged logs that were set aside may hold some of it, and are not erased. Delete them when you need nothing of them: ${folders.join(', ')}.`
+  const text = `Damaged logs that were set aside may still hold some of it. Delete them when you no longer need them: ${folders.join(', ')}.`
   return { folders, lines: folders.length === 0 ? [] : [text] }
 }
 
@@ -152,11 +152,11 @@ async function erase(context: VerbContext, directory: Directory, workspace: Name
   const [done] = await withBuilds(context, (builds) => eraseIn(builds, workspace), workspace.id)
   const { isGone, builds } = done ?? { isGone: true, builds: [] }
   if (!isGone) {
-    const detail = `More of ${workspace.name} comes all the time: leave it to the server, or do it again (throughline workspace erase ${workspace.id} --confirm ${workspace.id}).`
+    const detail = `More of ${workspace.name} keeps arriving. The server will finish this by itself; or run it again (throughline workspace erase ${workspace.id} --confirm ${workspace.id}).`
     return fail({ code: 'exists', field: 'workspace', detail })
   }
   const pending = builds.filter(({ erased }) => !erased).map(({ build }) => build)
-  const waiting = `What these hold of it goes when they are folded on or dropped (start the server; finish or drop a rebuild): ${pending.join(', ')}.`
+  const waiting = `Still to come: what these hold of it goes when they are folded on or dropped (start the server; finish or drop the rebuild): ${pending.join(', ')}.`
   const { folders, lines } = setAside(context)
   const text = [
     `Workspace ${workspace.name} (${workspace.id}) is erased.`,
@@ -171,7 +171,8 @@ export const workspaceErase: Verb = {
   name: 'workspace erase',
   names: ['NAME'],
   usage: '[--confirm NAME]',
-  about: 'erases a workspace from directory, log and indexes for good; without --confirm only says what would go',
+  about:
+    'erases a workspace from the directory, the log and the indexes, for good; without --confirm it only says what would go',
   options: { confirm: { type: 'string' } },
   run: async (context) => {
     const [name = ''] = context.names

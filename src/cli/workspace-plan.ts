@@ -5,7 +5,7 @@ export const workspacePlan: Verb = {
   name: 'workspace plan',
   names: ['NAME', 'PLAN'],
   usage: '',
-  about: 'changes the plan; it holds at once',
+  about: 'changes the plan of a workspace, at once',
   options: {},
   run: async ({ names: [name = '', plan = ''], directory: open }) => {
     const directory = await open()

@@ -33,7 +33,7 @@ function createReporter(clock: Clock): (error: unknown) => void {
   return (error) => {
     if (clock() - toldAt < reportPauseMs) return
     toldAt = clock()
-    console.error('what is reserved of span allowances could not be brought up to date, and is tried again:', error)
+    console.error('reservations of span allowances could not be settled; trying again:', error)
   }
 }
 

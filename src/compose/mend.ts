@@ -37,7 +37,7 @@ async function checkWorkspaces({ file, partition }: LogFile, directoryFile: stri
   } finally {
     await stream.close()
   }
-  const hint = 'it is damaged, and none of its workspaces can be read: put it back from a backup; it was left as it is'
+  const hint = 'it is damaged, and none of its workspaces can be read: restore it from a backup; it was left as it is'
   throw new PermanentError({ operation: 'start', subject: directoryFile, hint })
 }
 
@@ -49,13 +49,13 @@ function describeGaps({ gaps }: QuarantineReport): string {
   return `${told.join(', ')}${more}`
 }
 
-const ofLog = `its indexes are folded anew from what is kept, and span allowances counted again; what was lost is found no more`
+const ofLog = `its indexes are folded again from what is kept, and span allowances are counted again; lost events can no longer be found`
 const ofDirectory =
-  'what was lost of it is not in force any more: look through keys, members and workspaces, and revoke, change or make again what must be so'
+  'what a lost event changed is no longer in force: check keys, members and workspaces, and revoke, change or create again what is wrong'
 
 /** What the operator reads, at every start for as long as the folder is there. */
 export function describeQuarantine({ folder, report }: Quarantined): string {
-  if (report === undefined) return `A damaged log lies in ${folder}. Delete that folder when nothing of it is needed.`
+  if (report === undefined) return `A damaged log lies in ${folder}. Delete that folder when you no longer need it.`
   const { name, at, reason, kept, lost } = report
   const what = name === 'directory' ? 'The directory (workspaces, keys, members)' : 'The event log'
   return [
@@ -65,7 +65,7 @@ export function describeQuarantine({ folder, report }: Quarantined): string {
     `  lost:     ${lost === 0 ? 'none that is known of' : `${lost} events, at positions ${describeGaps(report)}`}`,
     `  set aside in ${folder}, byte for byte; "throughline workspace erase" does not reach it`,
     `  since then: ${name === 'directory' ? ofDirectory : ofLog}`,
-    `  to do:    check the disk and the memory of this machine; when nothing of the damaged files is needed, delete that`,
+    `  to do:    check the disk and the memory of this machine; when you no longer need the damaged files, delete that`,
     `            folder: this message goes with it, and so do the metric throughline_quarantined_logs and its line in "throughline status"`,
   ].join('\n')
 }

@@ -92,7 +92,7 @@ export function createAppendCall({ subjects, publisher, ids, log, replicated }: 
         throw new ConflictError(expected.subject, expected.position)
       }
     }
-    throw new TransientError({ operation: 'append to', subject: log, hint: 'its ids are taken and freed all the time' })
+    throw new TransientError({ operation: 'append to', subject: log, hint: 'other processes keep taking its ids' })
   }
 
   const inLane: AppendCall = (events, expected) =>

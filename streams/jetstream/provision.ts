@@ -177,7 +177,7 @@ export async function endsOf(nats: Nats, log: LogName, epoch: string): Promise<E
   const { first_seq: first, last_seq: last, messages } = info.state
   const { epoch: found, cut = '0' } = info.config.metadata
   if (found === epoch) return { first: messages === 0 ? last + 1 : first, last, cut: Number(cut) }
-  const hint = 'it was made anew and is another log: start this process again, and rebuild the readers'
+  const hint = 'it was made anew and is another log: restart this process, and rebuild its indexes'
   throw new PermanentError({ operation: 'look at', subject, hint })
 }
 

@@ -139,7 +139,7 @@ export function createPublisher(nats: Nats, log: string, explain: () => Promise<
         throw new TransientError({
           operation: 'append to',
           subject: log,
-          hint: 'too many others do, at once, or its leaders change',
+          hint: 'too many others append at once, or its leader is changing',
         })
       }
       await sleep(contentionPauseMs * Math.random())

@@ -163,7 +163,7 @@ describe('a server whose files were damaged', () => {
     const whole = readFileSync(files().directoryFile)
     const damaged = damage(files().directoryFile, 'directory.workspace.created', () => ({ from: 0, to: whole.length }))
     const refused = await startAgain().catch((error: Error) => error)
-    expect(String(refused)).to.include('none of its workspaces can be read: put it back from a backup')
+    expect(String(refused)).to.include('none of its workspaces can be read: restore it from a backup')
     expect(readFileSync(files().directoryFile).equals(damaged)).to.equal(true)
     writeFileSync(files().directoryFile, whole)
     await startAgain()

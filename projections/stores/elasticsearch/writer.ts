@@ -259,7 +259,11 @@ function createRosters(place: Place, builds: ReadonlyMap<IndexName, Build>, prep
       for (let attempt = 0; attempt < rosterAttemptsMax; attempt++) {
         if (await changeRoster(projection, { ...(await roster(projection)), live: index })) return
       }
-      throw new TransientError({ operation: 'promote', subject: index, hint: 'others change the roster all the time' })
+      throw new TransientError({
+        operation: 'promote',
+        subject: index,
+        hint: 'other processes keep changing the roster',
+      })
     },
   }
 }

@@ -140,7 +140,7 @@ export async function composeParent(config: Config, argv: readonly string[]): Pr
     replace: () => {
       if (!arePackagesStale()) return supervisor.replace()
       console.error(
-        'the worker is not replaced: package-lock.json names other packages than are installed; stop the server and start it again with npm start, which installs them',
+        'the worker is not replaced: package-lock.json names other packages than those installed; stop the server and start it again with npm start, which installs them',
       )
     },
     stop: (signal) => {

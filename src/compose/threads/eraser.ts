@@ -35,7 +35,7 @@ const tickMs = 500
 const endPatienceMs = 1_000
 
 const report = (error: unknown): void =>
-  console.error(`a workspace could not be erased, and is tried again: ${explain(error)}`)
+  console.error(`a workspace could not be erased; trying again: ${explain(error)}`)
 
 /** Since when nothing was found of a workspace, and when it is looked for again. */
 type Clean = Readonly<{ sinceMs: number; dueAt: number }>

@@ -64,10 +64,10 @@ function createHolding() {
       const before = held.get(partition) ?? []
       held.set(partition, heldBy)
       for (const build of givenUp)
-        console.error(`${build} of partition ${partition} has not been folded for long and goes`)
+        console.error(`${build} of partition ${partition} has not been folded for too long and is removed`)
       if (heldBy.length === 0 || heldBy.join() === before.join()) return
       console.error(
-        `the log of partition ${partition} is kept for longer than it need be: ${heldBy.join(', ')} has not had its beginning (see throughline builds)`,
+        `the log of partition ${partition} is kept for longer than needed: ${heldBy.join(', ')} has not folded its beginning yet (see throughline builds)`,
       )
     },
     clear: (partition?: string): void => void (partition === undefined ? held.clear() : held.delete(partition)),
@@ -93,9 +93,7 @@ export function createProjectorThread(program: string, data: object): ProjectorT
   const hear = (message: ProjectorMessage): void => {
     if ('notRetained' in message) {
       const { partition, notRetained } = message
-      return console.error(
-        `what partition ${partition} no longer keeps could not be removed, and is tried again: ${notRetained}`,
-      )
+      return console.error(`expired data of partition ${partition} could not be removed; trying again: ${notRetained}`)
     }
     if ('daysDropped' in message) {
       dropped += message.daysDropped
