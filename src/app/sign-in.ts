@@ -73,7 +73,8 @@ async function checkSignIn(
     throttle.succeeded(attempt)
     return { ...signedIn, passwordPosition: directory.passwordPosition(signedIn.id) }
   }
-  // The audit entry is not waited for: an answer that took longer for some accounts would tell which exist.
+  // The audit entry is not waited for: an answer that took longer for some accounts would tell which exist. One that fails is counted
+  // into a later one.
   directory.recordFailedSignIn({ userId: user?.id ?? null, address: wanted.address }).catch(() => undefined)
   return { waitS: 0 }
 }

@@ -38,7 +38,7 @@ export interface SessionCommands {
 
 /**
  * The directory's log is never cut, and anybody may be refused: so an account has a few entries an hour, all together have some, and those
- * of no account one between them. What is beyond is counted into the first of a later hour.
+ * of no account one between them. What is beyond, or could not be written, is counted into the first of a later hour.
  */
 function createFailureLedger({ clock, write }: DirectoryWriter): SessionCommands['recordFailedSignIn'] {
   const kept = new Map<string | null, { hour: number; written: number; missed: number }>()
@@ -64,7 +64,13 @@ function createFailureLedger({ clock, write }: DirectoryWriter): SessionCommands
     const type = 'directory.signIn.failed'
     const events = [{ type, userId, address: address.slice(0, 64), count: 1 } as const]
     const flood = { type, userId, address: 'various', count: missed } as const
-    await write(missed === 0 ? events : [...events, flood])
+    try {
+      await write(missed === 0 ? events : [...events, flood])
+    } catch (error) {
+      // Once too often where it was written after all, rather than not at all; its place in this hour is not given again.
+      held.missed += 1 + missed
+      throw error
+    }
   }
 }
 
