@@ -49,7 +49,7 @@ function sendSignIn(ctx: Context, shown: Shown): void {
       <button type="submit">Sign in</button>
     </form>
     <p class="note">
-      A forgotten password is set anew by who runs this server: <code>throughline user password E-MAIL</code>.
+      Forgot your password? Whoever runs this server can set a new one: <code>throughline user password E-MAIL</code>.
     </p>`
   sendPage(ctx, shown.status, { title: 'Sign in', body })
 }
