@@ -71,15 +71,14 @@ export async function openLane(
   let cache = createDocumentCache(limits)
   let caughtUpAt = await caughtUpBefore(writer, projection.name, index, clock())
   let out = leftOut(await deadLetters.letters(projection))
-  /** Up to the next erasure, that, and so on: what stands before it is in the index, and then is not. */
+  /** Folds up to the next erasure, carries that out, and goes on behind it: what it erases must be in the index by then. */
   const foldParts = async (events: readonly DecodedEvent[], last: Position): Promise<void> => {
     const at = events.findIndex(({ event }) => isErasure(event))
     const erasure = events[at]?.event
     if (erasure === undefined) return foldOnce(events, last)
-    const { workspaceId, position } = erasure
     // A place where no event is: an erasure that was broken off is met again.
-    if (at > 0) await foldOnce(events.slice(0, at), position - 1)
-    await writer.eraseWorkspace(index, workspaceId, position)
+    if (at > 0) await foldOnce(events.slice(0, at), erasure.position - 1)
+    await writer.eraseWorkspace(index, erasure.workspaceId, erasure.position)
     cache = createDocumentCache(limits)
     await foldParts(events.slice(at + 1), last)
   }

@@ -27,9 +27,9 @@ export type BulkOptions = Readonly<{
 /** Bytes of a request's body, unless one document alone is larger, and requests under way at once. */
 const bodyBytesMax = 4 * 1024 * 1024
 const requestsAtOnce = 2
-/** Tries of what was refused for want of room, the pauses between them twice as long each time. */
+/** Tries of what was refused for want of room; the first pause between them, each later one twice as long. */
 const triesMax = 6
-const firstPauseMs = 50
+const firstPauseMs = 100
 
 function linesOf({ kind, index, key, workspaceId, position, document }: Operation): string {
   const place = `"_index":"${index}","_id":${JSON.stringify(key)},"routing":"${workspaceId}"`
@@ -152,7 +152,7 @@ async function settle(options: BulkOptions, batch: Batch): Promise<void> {
       const hint = 'it has no room for more now: look at its load and its disks'
       throw new TransientError({ operation: 'write to Elasticsearch', subject: `${left.length} documents`, hint })
     }
-    await pause(firstPauseMs * 2 ** tries)
+    await pause(firstPauseMs * 2 ** (tries - 1))
     open = onlyThese(open, left)
   }
 }
