@@ -15,7 +15,7 @@ export type CacheLimits = Readonly<{ cachedDocumentsMax: number; cachedBytesMax:
  * One cache belongs to one index and one writer.
  */
 export type DocumentCache = Readonly<{
-  /** The keys of the event's workspace that no load has asked for yet. */
+  /** The keys of the event's workspace that no load has asked for yet. All that are named count as used: `trim` forgets them last. */
   missing(event: DecodedEvent, keys: readonly Key<never>[]): readonly EntryKey[]
   /** What a load found, in the order of its keys. */
   add(keys: readonly EntryKey[], found: readonly (readonly Entry[])[]): void

@@ -197,17 +197,28 @@ export type Facet = Readonly<{ field: string; values: readonly Readonly<{ value:
 
 /**
  * The reading side. The workspace is part of every scope; there is no way to ask across workspaces. Readers resolve the
- * live build by the projection's name. Contract: test/contracts/index-store.ts.
+ * live build by the projection's name; before the first promotion nothing is found. Rejects with TooBroadError where a pattern meets
+ * too many words, with TransientError or PermanentError where the engine fails. Contract: test/contracts/index-store.ts.
  */
 export interface IndexReader {
   /** Of what is asked at once each answer is as new as the one before it: nobody need wait for one to ask the next. */
   readonly answersInOrder?: boolean
   progress(projection: string): Promise<Progress | undefined>
-  /** By id, wherever they are; the newest where several days hold one. Missing ids are left out. */
+  /** By id, in the order asked, each once, on whatever day; the newest where several days hold one. Missing ids are left out. */
   get<Document extends object>(scope: Scope, ids: readonly DocumentId[]): Promise<readonly Hit<Document>[]>
+  /**
+   * The first `limit` hits behind `after`, in the order asked. A document without a value to be ordered by is left out. An id that
+   * several days hold is given for each of them, once where they stand at one place: as it was written last.
+   */
   search<Document extends object>(scope: Scope, query: IndexQuery): Promise<readonly Hit<Document>[]>
+  /** How many entries there are; an id that several days hold counts for each. */
   count(scope: Scope, selection: Selection): Promise<number>
+  /**
+   * The buckets that are not empty, the earliest first. `stepNs`: whole milliseconds. A record with several values of `by` counts once
+   * in the total, and once for each value.
+   */
   histogram(scope: Scope, selection: Selection, stepNs: bigint, by: string): Promise<readonly Bucket[]>
+  /** For each field, in the order asked, its `valuesMax` most frequent values, the most frequent first, ties in text order. */
   facets(scope: Scope, selection: Selection, fields: readonly string[], valuesMax: number): Promise<readonly Facet[]>
   close(): Promise<void>
 }

@@ -20,7 +20,8 @@ export type ProjectorOptions = Folding &
 export type Projector = Readonly<{
   /**
    * Follows the log until the signal aborts. An event of which a fold itself says that it cannot take it becomes a dead letter. A
-   * projection that fails otherwise stops alone, reported and visible to readers as lag: nothing is skipped. Rejects when the log cannot be read, or when no projection is left, with its failure.
+   * projection that fails otherwise stops alone, reported and visible to readers as lag: nothing is skipped. Rejects when the log
+   * cannot be read; and when no projection is left, with the failure of the last.
    */
   run(signal: AbortSignal): Promise<void>
 }>
@@ -46,8 +47,8 @@ type Run = Readonly<{
 const beat = ({ lanes, inTurn, until }: Run): Promise<void> => inTurn(() => lanes.heartbeat(until))
 
 /**
- * What lanes of one place have not had, up to `limit`: there others stand, whom they then join. False when there was nothing.
- * `atHead`: readers have been told that nothing is missing; that ends before the fold, not after it.
+ * Folds what the lanes that stand at one place have not had, at most up to `limit`, where the next lanes stand, which they then join.
+ * False when there was nothing. `atHead`: readers were told that nothing is missing, which is taken back before the fold begins.
  */
 async function foldGroup(run: Run, group: readonly Lane[], limit: Position, atHead: boolean): Promise<boolean> {
   const { options, lanes, inTurn, until } = run

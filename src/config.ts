@@ -1,7 +1,10 @@
 import { z } from 'zod'
 import type { WorkspacePlan } from '#src/directory/directory.ts'
 
-/** Every default and every limit of the service. The README's table of limits is checked against this by a test. */
+/**
+ * Every default, and every limit that a sender, a reader or an operator can meet; bounds that only one file knows stand in that file.
+ * The README's table says what each of these does at its edge, and a test compares the two.
+ */
 export const limits = {
   /** Request bodies, bytes: as sent, and after decompression. */
   bodyBytesMax: 20 * 1024 * 1024,

@@ -77,9 +77,11 @@ export interface Stream {
   last(subject: string): Promise<RecordedEvent | undefined>
   /**
    * Events after `after`, in order, at most `max` (and at most about 8 MiB of payload, but at least one); an empty answer
-   * means caught up. What was erased is passed over. Rejects with PermanentError on a failed checksum or a hole that nothing explains, once all before it
-   * has been read, and when `after` lies beyond the head: the log has lost its tail. Where the log was cut, `beforeAll` is before
-   * the first event that it still holds; any other `after` from which a cut event would come next rejects with PermanentError.
+   * means caught up. What was erased is passed over. Where the log was cut, `beforeAll` is before the first event that it still
+   * holds. Rejects with PermanentError:
+   * - on a failed checksum, or a hole that nothing explains, once all before it has been read;
+   * - when `after` lies beyond the head: the log has lost its tail;
+   * - when an event that was cut would come next, unless `after` is `beforeAll`.
    */
   read(after: Position, max: number): Promise<readonly RecordedEvent[]>
   /** Resolves when there may be an event after `after`, or when the signal aborts; never rejects. */
@@ -106,5 +108,6 @@ export interface Stream {
    * since. Of one that never was erased it may be said without a look.
    */
   isLeft(workspaceId: WorkspaceId): Promise<boolean>
+  /** Settles the appends that it has taken and lets go of who waits in `changed`. Other calls after it reject with TransientError. */
   close(): Promise<void>
 }

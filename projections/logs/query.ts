@@ -56,7 +56,7 @@ export async function searchLogs(reader: IndexReader, workspaceId: WorkspaceId, 
   const scope = logsScope(workspaceId)
   const selection = logSelection(request)
   const place = readPlace(request.after)
-  // How far first: what the page does not show and was there by then cannot be missed by who follows from here.
+  // How far the index is, first: whatever comes later lies beyond that position, so who follows from it (`prev`) misses nothing.
   let asked: Promise<Progress | undefined> | undefined
   const howFar = (): Promise<Progress | undefined> => (asked ??= reader.progress('logs'))
   const search = { reader, scope, selection, request, howFar }
@@ -108,8 +108,8 @@ function cut(hits: readonly Hit<LogDocument>[], limit: number): Found {
 }
 
 /**
- * What has arrived since, oldest arrival first in the walk, and shown in the order of the request. No further than the index has all:
- * of what is just being written the later may be found before the earlier, and who follows from there would never see that.
+ * What has arrived since: walked in the order of arrival, shown in the order of the request. Only up to where the index is complete:
+ * of a batch that is being written a later record may be found before an earlier one, which who follows from there would never see.
  */
 async function findArrived(
   { reader, scope, selection, request, howFar }: Search,

@@ -173,10 +173,10 @@ function putSpans(
 type FoldedParts = Readonly<{ summary: SpansSummary; isChanged: boolean }>
 
 /**
- * Folds the news into the parts and gives the sum of them. A replay may meet a part that is ahead, with this event and
- * later ones in it: its spans are found where they are, so those of the other parts fall into the same places as before. That
- * part counts as changed, as it was the first time; was it not (a refusal that was known), then a later event of the replay was
- * what changed it, and the trace stands at that one in the end.
+ * Folds the news into the parts and gives the sum of them. A replay may meet a part that is ahead, with this event and later ones in
+ * it. Its spans are found where they are, so those of the other parts fall into the same places as before. Such a part counts as
+ * changed by this event, as it was the first time. Where it was not (the event held a refusal that was known), a later event of the
+ * replay has changed it, and the trace stands at that one in the end, whatever is said here.
  */
 function foldParts(news: TraceNews, event: DecodedEvent, documents: Documents): FoldedParts {
   const generation = generationOf(news.traceId, event, documents)
@@ -207,8 +207,8 @@ function joinSessions(joined: readonly string[], sessions: ReadonlySet<string>):
 const isSame = (a: SpansSummary, b: SpansSummary): boolean => JSON.stringify(a) === JSON.stringify(b)
 
 /**
- * The trace with the news; the same object when they change nothing. An event that changes its parts changes it, also where the sum
- * is what it was: a replay may find the sum of later events there, and the trace is to stand at the last of them all the same.
+ * The trace with the news; the same object when they change nothing. An event that changes a part changes the trace too, even where
+ * the sum stays as it was: a replay may find the sum of later events there already, and the trace must still end at the last of them.
  */
 function foldTrace(trace: TraceDocument, news: TraceNews, { summary, isChanged }: FoldedParts): TraceDocument {
   const next = {

@@ -6,10 +6,14 @@ export type Feature = 'logs' | 'tracing' | 'api_access'
 export type KeyKind = 'publishable' | 'logs' | 'tracing' | 'api'
 export type KeyScope = 'rum:write' | 'logs:write' | 'traces:write' | 'traces:read'
 
+// Times in this file are milliseconds since the Unix epoch.
+
 export type WorkspacePlan = Readonly<{
   name: string
   features: readonly Feature[]
+  /** By calendar month (UTC); null: no limit. */
   spansPerMonth: number | null
+  /** UTC days of receipt that readers see, besides today. */
   retentionDays: number
 }>
 export type Workspace = Readonly<{
@@ -65,7 +69,9 @@ export interface DirectoryView {
   workspace(id: WorkspaceId): Workspace | undefined
   /** The key of a secret, revoked ones too; by its keyed hash. No look-up for a secret whose checksum is wrong. */
   findKey(secret: string): Key | undefined
+  /** All of a workspace, revoked ones too. */
   keys(workspaceId: WorkspaceId): readonly Key[]
+  /** Undefined where it has ended, is over, or never was. */
   session(id: string): Session | undefined
   /** Where the person's password was set; 0: there is no such person. */
   passwordPosition(userId: string): Position

@@ -13,7 +13,7 @@ export type Grant = Readonly<{
   granted: number
   /** Spans of the month before this grant, those held by others included. */
   used: number
-  /** At most `used`: where it stood after the grant before, by what this process had seen. */
+  /** Where `used` stood after this process's grant before this one, never above `used`: so one request crosses each mark. */
   usedBefore: number
   reservation: string
   /** Subject of the ledger that the reservation is in; '' as well. */

@@ -26,7 +26,7 @@ export type MonthAllowance = Pick<Holdings, 'settle' | 'release' | 'doubt'> &
     reserve(asked: SpansAsked): Promise<Grant | 'pending'>
     /** Looks at what others hold, to take back what they never will. */
     look(): Promise<void>
-    /** To be called about once a second: gives back what is not in use, and takes back what others have left behind. */
+    /** To be called every half second or so: gives back what is not in use, and takes back what others have left behind. */
     tick(): void
     /** Nothing is held, waited for, or to be taken back. */
     isIdle(): boolean

@@ -97,7 +97,7 @@ export function createRecorder({ stream, gate }: Readonly<{ stream: Stream; gate
           if (earlier !== undefined) return ok(earlier)
           const reserved = gate.take(asked) ?? (await gate.reserve(asked))
           if (reserved === 'pending') return fail(heldByOthers)
-          // Less than all is given when nothing is held any more: what the first of two copies was waited for is decided now.
+          // Less than asked is granted only when nobody holds spans any more. So an earlier copy of this request is decided by now.
           const first = reserved.granted < valid ? await findEarlier(receipt) : undefined
           if (first !== undefined) {
             gate.release(reserved)
