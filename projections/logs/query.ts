@@ -7,10 +7,8 @@ import type { Facet, Hit, IndexQuery, IndexReader, Progress, Scope, Selection } 
 import { namesOfMessage } from '../record-tokens.ts'
 import { logHistogram, type LogHistogram } from './histogram.ts'
 import { logSchema, type LogDocument } from './log-document.ts'
-import type { FoundLog, LogItem } from './log-item.ts'
-import { logItem } from './log-item.ts'
-import type { LogFilters } from './log-selection.ts'
-import { logSelection, logsScope } from './log-selection.ts'
+import { logItem, type FoundLog } from './log-item.ts'
+import { logSelection, logsScope, type LogFilters } from './log-selection.ts'
 import { placeOf, readPlace, tailPlace, type ArrivalPlace, type LogPlace } from './log-place.ts'
 
 export type { FoundLog, LogItem } from './log-item.ts'
@@ -171,10 +169,4 @@ async function included(
     ...(facets === undefined ? {} : { facets }),
     ...(count === undefined ? {} : { count }),
   }
-}
-
-/** One record by its id, whatever its age; undefined when this workspace has none of it. */
-export async function getLog(reader: IndexReader, workspaceId: WorkspaceId, id: string): Promise<LogItem | undefined> {
-  const [hit] = await reader.get<LogDocument>(logsScope(workspaceId), [id])
-  return hit === undefined ? undefined : logItem(hit)
 }
