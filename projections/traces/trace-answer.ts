@@ -90,7 +90,7 @@ const pageMax = 500
 const partsPageMax = 50
 
 /** All hits of a keyword, page by page; ordered so that no two documents of one id share a place. */
-export async function searchAll<Document extends object>(
+async function searchAll<Document extends object>(
   reader: IndexReader,
   scope: Scope,
   field: string,

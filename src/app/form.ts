@@ -17,7 +17,7 @@ function hostOf(origin: string): string | undefined {
  * True unless a browser says that another site sent the request: by `Sec-Fetch-Site` (Fetch Metadata), or where a browser
  * sends none, by `Origin` (RFC 6454 §7). Programs send neither, and hold no one else's cookie.
  */
-export function isOwnRequest(ctx: Context, baseUrl: string | undefined): boolean {
+function isOwnRequest(ctx: Context, baseUrl: string | undefined): boolean {
   const site = ctx.get('Sec-Fetch-Site')
   if (site !== '') return site === 'same-origin' || site === 'none'
   const origin = ctx.get('Origin')

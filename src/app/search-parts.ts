@@ -139,7 +139,7 @@ export const checkbox = (name: string, value: string, words: string, checked: bo
     ${words}</label
   >`
 
-export const suggestions = (id: string, values: readonly string[]): Html =>
+const suggestions = (id: string, values: readonly string[]): Html =>
   html`<datalist id="${id}">${values.map((value) => html`<option value="${value}"></option>`)}</datalist>`
 
 /** Both ends of the range, with the usual ones suggested. */

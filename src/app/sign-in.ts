@@ -18,7 +18,7 @@ const chooser = '/app/workspace'
 const nextCharactersMax = 16_384
 
 /** A path of our own pages that a form may lead to, query included; anything else, or nothing, leads home. */
-export function localPath(next: string | null): string {
+function localPath(next: string | null): string {
   if (next === null || !next.startsWith('/app') || next.length > nextCharactersMax) return home
   const base = 'http://throughline.invalid'
   if (!URL.canParse(next, base)) return home

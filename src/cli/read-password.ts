@@ -10,7 +10,7 @@ const charactersMax = 8_192
 const generatedCharacters = 20
 
 /** The first line of standard input; undefined when it is a terminal, is empty, or (unless `isSure`) stays silent. */
-export async function readPassword({ stdin }: Pick<CliIo, 'stdin'>, isSure: boolean): Promise<string | undefined> {
+async function readPassword({ stdin }: Pick<CliIo, 'stdin'>, isSure: boolean): Promise<string | undefined> {
   if (stdin.isTTY === true && !isSure) return undefined
   const text = await new Promise<string>((resolve, reject) => {
     let received = ''

@@ -54,7 +54,7 @@ const ofDirectory =
   'what a lost event changed is no longer in force: check keys, members and workspaces, and revoke, change or create again what is wrong'
 
 /** What the operator reads, at every start for as long as the folder is there. */
-export function describeQuarantine({ folder, report }: Quarantined): string {
+function describeQuarantine({ folder, report }: Quarantined): string {
   if (report === undefined) return `A damaged log lies in ${folder}. Delete that folder when you no longer need it.`
   const { name, at, reason, kept, lost } = report
   const what = name === 'directory' ? 'The directory (workspaces, keys, members)' : 'The event log'

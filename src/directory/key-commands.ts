@@ -25,7 +25,7 @@ export interface KeyCommands {
 }
 
 /** `https://shop.example`, `http://localhost:3000`: scheme, host and port as a browser sends them (RFC 6454 §6.2). */
-export function parseOrigin(text: string): string | undefined {
+function parseOrigin(text: string): string | undefined {
   // A URL may have a star in its host. No browser sends one, so a key bound to it would be refused everywhere.
   if (!URL.canParse(text) || text.includes('*')) return undefined
   const url = new URL(text)

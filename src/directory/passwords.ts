@@ -4,7 +4,7 @@ import type { RandomBytes } from './keys.ts'
 
 /** Characters a chosen password must have, and may have at most (scrypt itself takes any length). */
 export const passwordCharactersMin = 10
-export const passwordCharactersMax = 1_024
+const passwordCharactersMax = 1_024
 
 /** scrypt (RFC 7914): N = 2^15, r = 8, p = 1 takes 32 MiB and about 80 ms; each hash names its own, so they can be raised. */
 const blockSize = 8

@@ -7,7 +7,7 @@
  * identifiers and paths split at their punctuation, and the whole identifier is the phrase of its parts:
  * `/api/v1/orders` finds `api v1 orders`, adjacent.
  */
-export const tokenLengthMax = 64
+const tokenLengthMax = 64
 const fieldLengthMax = 128
 const unspaced =
   '[[\\p{scx=Han}\\p{scx=Hiragana}\\p{scx=Katakana}\\p{scx=Hangul}\\p{scx=Bopomofo}' +

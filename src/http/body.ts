@@ -39,7 +39,7 @@ const tooLarge = (bytesMax: number): Refusal =>
   refusal('payload_too_large', `The body is larger than ${bytesMax} bytes; send smaller batches.`)
 
 /** The content coding of a request, undefined for none; several in a row are refused (RFC 9110 §8.4). */
-export function readEncoding(header: string, allowed: readonly Encoding[]): Result<Encoding | undefined, Refusal> {
+function readEncoding(header: string, allowed: readonly Encoding[]): Result<Encoding | undefined, Refusal> {
   const named = header
     .toLowerCase()
     .split(',')

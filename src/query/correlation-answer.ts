@@ -72,7 +72,7 @@ const partOf = <Item extends z.ZodType>(item: Item) =>
     }),
   })
 
-export const omittableParts = ['trace', 'traces', 'logs'] as const
+const omittableParts = ['trace', 'traces', 'logs'] as const
 
 export const correlationAnswer = z
   .object({

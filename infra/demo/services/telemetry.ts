@@ -27,8 +27,7 @@ export type Shipping = Readonly<{ logsUrl: string; logsToken: string }>
 /** The baggage entry and attribute that names a shopper's visit (semantic conventions, session). */
 export const sessionKey = 'session.id'
 
-export const activeSession = (): string | undefined =>
-  propagation.getBaggage(context.active())?.getEntry(sessionKey)?.value
+const activeSession = (): string | undefined => propagation.getBaggage(context.active())?.getEntry(sessionKey)?.value
 
 function createLog(service: string, { logsUrl, logsToken }: Shipping, onLine: () => void) {
   const options = { sourceToken: logsToken, options: { endpoint: logsUrl } }

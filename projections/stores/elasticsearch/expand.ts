@@ -12,7 +12,7 @@ import { patiently } from './patience.ts'
 import type { Target } from './search.ts'
 
 /** The query whose rewritten form names the terms that a pattern may meet in a field, one more than it may. */
-export function expansionQuery(pattern: PatternFilter, field: string, expansionsMax: number): object {
+function expansionQuery(pattern: PatternFilter, field: string, expansionsMax: number): object {
   const value = widerPattern(pattern)
   const rewrite = `top_terms_${expansionsMax + 1}`
   return { regexp: { [tokensField(field)]: { value, flags: 'INTERSECTION', rewrite } } }
@@ -22,7 +22,7 @@ export function expansionQuery(pattern: PatternFilter, field: string, expansions
  * The terms in the text of a rewritten query, `x_message:paid x_message:pay`: a term has no blank and no line break in it. A
  * query that comes to nothing is explained by itself.
  */
-export function termsIn(explanation: string, field: string): readonly string[] {
+function termsIn(explanation: string, field: string): readonly string[] {
   const start = `${tokensField(field)}:`
   if (explanation.startsWith(`${start}AutomatonQuery {\n`)) return []
   return explanation.split(' ').map((part) => {

@@ -38,7 +38,7 @@ const packed = (query: Query): Query => ({
 type Leaf = Extract<Filter, { kind: 'keyword' | 'keywordPrefix' | 'number' | 'phrase' | 'pattern' | 'tokenRange' }>
 
 /** A filter as a query. Patterns must have been expanded. */
-export function queryOf(filter: Filter, expansions: Expansions, level = 0): Query {
+function queryOf(filter: Filter, expansions: Expansions, level = 0): Query {
   if (level === levelsMax) return packed(queryOf(filter, expansions))
   const part = (inner: Filter): Query => queryOf(inner, expansions, level + 1)
   if (filter.kind === 'all' || filter.kind === 'none') return filter.kind === 'all' ? all : none

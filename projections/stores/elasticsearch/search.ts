@@ -69,12 +69,7 @@ function sortField(orderBy: string): string {
 }
 
 /** The body of a search for one page. Several days may hold one document at one place: the last written comes first. */
-export function pageBody(
-  query: Query,
-  { orderBy, direction }: IndexQuery,
-  after: readonly Json[] | undefined,
-  size: number,
-) {
+function pageBody(query: Query, { orderBy, direction }: IndexQuery, after: readonly Json[] | undefined, size: number) {
   const field = sortField(orderBy)
   const isNumber = orderBy !== 'timeNs' && orderBy !== 'position'
   const order = { order: direction, ...(isNumber ? { unmapped_type: 'long' } : {}) }
@@ -137,10 +132,7 @@ export async function searchPages<D extends object>(
 const idsAtOnce = 500
 
 /** The body of a look-up by id: the newest day of each. Names of days sort as the days do. */
-export function idsBody(
-  { workspaceId, days }: Pick<Target, 'workspaceId' | 'days'>,
-  ids: readonly DocumentId[],
-): object {
+function idsBody({ workspaceId, days }: Pick<Target, 'workspaceId' | 'days'>, ids: readonly DocumentId[]): object {
   const values = ids.map((id) => documentKey(workspaceId, id))
   return {
     size: ids.length,

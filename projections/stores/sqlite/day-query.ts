@@ -123,7 +123,7 @@ function drivenBy(condition: Condition): Readonly<{ match: string; rest: Conditi
  * Rows of a selection. Where the filter has a part that the term index can answer, that drives, in the order of rowids;
  * else the rows themselves. `byPosition`: the walk goes by position, so terms are only looked up.
  */
-export function fromSelection(
+function fromSelection(
   day: DayCollection,
   selection: Selected,
   expansion: Expansion,

@@ -155,7 +155,7 @@ export const minuteNs = 60_000_000_000n
 const counterBits = 20n
 const msMax = (1n << 43n) - 1n
 const msMin = -(1n << 43n)
-export const rowsPerMs = 1n << counterBits
+const rowsPerMs = 1n << counterBits
 
 /** The millisecond of a time in ns as it stands in a rowid; times beyond the years 1691 and 2248 share the outermost. */
 export function msOf(timeNs: bigint): bigint {

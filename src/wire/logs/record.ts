@@ -68,7 +68,7 @@ function unixNano(value: Json): bigint | undefined {
 }
 
 /** Names over numbers, whatever their order: logtail-python has its own `severity` numbers beside `level`. */
-export function levelOf(record: JsonObject): Level | null {
+function levelOf(record: JsonObject): Level | null {
   const named = firstOf(record, levels, levelByName) ?? levelByStatus(record['status'])
   if (named !== undefined) return named
   const isGelf = record['short_message'] !== undefined && record['version'] === '1.1'
@@ -83,7 +83,7 @@ const messageOf = (record: JsonObject): string =>
   ) ?? ''
 
 /** Text of a message; an OTLP AnyValue is the value in it. */
-export function messageText(value: Json): string {
+function messageText(value: Json): string {
   if (typeof value === 'string') return value
   if (!isJsonObject(value)) return stringifyJson(value)
   const keys = Object.keys(value)

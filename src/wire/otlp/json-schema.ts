@@ -15,7 +15,7 @@ export const places = {
 } as const
 
 /** Names at the top that show the body to be something else, unless `resourceSpans` is there too. */
-export const misnomers = ['resource_spans', 'resourceLogs', 'resourceMetrics', 'resource_logs', 'resource_metrics']
+const misnomers = ['resource_spans', 'resourceLogs', 'resourceMetrics', 'resource_logs', 'resource_metrics']
 
 /** The members that lead on, by place. `instrumentationLibrarySpans` is what `scopeSpans` was called before OTLP 0.15. */
 const members: readonly (readonly Readonly<{ name: string; inner: number }>[])[] = [

@@ -58,7 +58,7 @@ export function fieldEnd({ reader }: WireState): number {
 }
 
 /** UTF-8 text, tolerant; cut where the record has no bytes left. */
-export function readText(state: WireState): string {
+function readText(state: WireState): string {
   const { reader, body, cutter } = state
   const end = fieldEnd(state)
   const start = reader.pos
@@ -88,7 +88,7 @@ export function readTime({ reader, view, cutter }: WireState): bigint {
 }
 
 /** int64: a number where it is exact, else a bigint. */
-export function readInteger({ reader, body }: WireState): number | bigint {
+function readInteger({ reader, body }: WireState): number | bigint {
   let low = 0
   let middle = 0
   let high = 0

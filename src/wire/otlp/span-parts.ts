@@ -49,7 +49,7 @@ export type SpanDraft = BagDraft & {
   linksDropped: number
 }
 
-export const createBag = (): BagDraft => ({
+const createBag = (): BagDraft => ({
   attributes: createBareObject(),
   attributesSeen: 0,
   attributesKept: 0,
