@@ -1,7 +1,8 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
+import { existsSync, globSync, readFileSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { expect } from 'chai'
 import { limits, settingNames } from '#src/config.ts'
@@ -20,6 +21,19 @@ const blocks: readonly Block[] = readme.split(/^## /m).flatMap((part) => {
     command: command.trim(),
   }))
 })
+
+const pages = globSync('{*.md,{src,streams,projections,infra,test}/**/*.md}').filter(
+  (page) => !page.includes('node_modules'),
+)
+
+/** Where a link into a page may lead: its headings as GitHub names them. */
+const anchorsOf = (page: string): readonly string[] =>
+  [...readFileSync(page, 'utf8').matchAll(/^#+ (.*)$/gm)].map(([, heading = '']) =>
+    heading
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\p{N}\- _]/gu, '')
+      .replaceAll(' ', '-'),
+  )
 
 /** Runs shell commands as a reader would paste them; what they print. Fails on the first that fails. */
 async function shell(commands: readonly string[], environment: Readonly<Record<string, string>>): Promise<string> {
@@ -76,6 +90,20 @@ describe('README', () => {
       await removeFolder(dataFolder)
       await rm('cookies.txt', { force: true })
     }
+  })
+
+  it('leads, like every page beside it, to files and headings that are there', () => {
+    const lost = pages.flatMap((page) =>
+      [...readFileSync(page, 'utf8').matchAll(/\]\((?!https?:)([^)#]*)(?:#([^)]*))?\)/g)].flatMap(
+        ([link, path = '', anchor]) => {
+          const target = path === '' ? page : join(dirname(page), path)
+          const isThere = existsSync(target) && (anchor === undefined || anchorsOf(target).includes(anchor))
+          return isThere ? [] : [`${page}: ${link}`]
+        },
+      ),
+    )
+    expect(lost).to.deep.equal([])
+    expect(pages).to.include.members(['README.md', 'infra/operating.md'])
   })
 
   it('names every setting of config.ts', () => {

@@ -1,6 +1,14 @@
 import { expect } from 'chai'
 import { z } from 'zod'
-import { limitOf, listOf, queryFingerprint, readParameters, text } from '#src/query/parameters.ts'
+import { limits } from '#src/config.ts'
+import {
+  limitOf,
+  listOf,
+  queryFingerprint,
+  readParameters,
+  sessionIdCharactersMax,
+  text,
+} from '#src/query/parameters.ts'
 
 const schema = z.object({
   service: text(8),
@@ -14,6 +22,10 @@ describe('query parameters', () => {
     const result = readParameters(search, schema)
     return result.ok ? ['', ''] : [result.error.code, result.error.detail]
   }
+
+  it('take a session id as long as one may be stored', () => {
+    expect(sessionIdCharactersMax).to.equal(limits.sessionIdCharactersMax)
+  })
 
   it('reads what is given, with defaults; an empty text is not given', () => {
     const read = readParameters('service=&level=info,error', schema)
