@@ -10,7 +10,7 @@ export const env: Verb = {
   name: 'env',
   names: [],
   usage: '',
-  about: 'prints the address, keys and sign-in of the first run for a shell: eval "$(npx throughline env)"',
+  about: 'prints keys and sign-in of the first run for a shell: eval "$(npx throughline env)"',
   options: {},
   run: async ({ dataFolder }) => {
     const firstRun = readFirstRun(dataFolder)

@@ -14,8 +14,11 @@ const common: ParseArgsOptionsConfig = {
 
 const usageOf = ({ name, names, usage }: Verb): string => ['throughline', name, ...names, usage].join(' ').trimEnd()
 
+/** Lines of at most 100 characters, broken between words, each behind six blanks. */
+const indented = (text: string): string => text.replaceAll(/(.{1,94})(?: +|$)/g, '      $1\n').trimEnd()
+
 function helpText(shown: readonly Verb[]): string {
-  const lines = shown.map((verb) => `  ${usageOf(verb)}\n      ${verb.about}`)
+  const lines = shown.map((verb) => `  ${usageOf(verb)}\n${indented(verb.about)}`)
   return `Usage: npx throughline VERB … [--json] [--data FOLDER]
 
 ${lines.join('\n')}
@@ -23,8 +26,8 @@ ${lines.join('\n')}
   --json         answers with one line of JSON
   --data FOLDER  the server's data folder (THROUGHLINE_DATA, else ./data); the server may be running
 
-With NATS_URL and ELASTICSEARCH_URL set, verbs work on that cluster. Without a verb, or with a role (ingest, project, query, all),
-a server starts; see the README for its settings.
+With NATS_URL and ELASTICSEARCH_URL set, verbs work on that cluster. Without a verb, or with a role
+(ingest, project, query, all), a server starts; see the README for its settings.
 `
 }
 
