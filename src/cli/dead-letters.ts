@@ -76,7 +76,7 @@ export const deadLettersList: Verb = {
       const all = await Promise.all(found.map(letterJson))
       const rows = all.map((one) => [one.position, one.projection, one.state, one.workspace ?? '', one.reason])
       const text = table([['POSITION', 'PROJECTION', 'STATE', 'WORKSPACE', 'REASON'], ...rows])
-      return ok({ json: { dead_letters: all }, text: all.length === 0 ? 'There are none.' : text })
+      return ok({ json: { dead_letters: all }, text: all.length === 0 ? 'There are no dead letters.' : text })
     }),
 }
 

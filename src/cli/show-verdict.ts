@@ -1,5 +1,6 @@
 import type { Difference } from '#projections/compare.ts'
 import type { Verdict } from '#projections/verify.ts'
+import { counted } from './verb.ts'
 
 const textMax = 400
 
@@ -47,12 +48,12 @@ function fromText(comparedFrom: Verdict['comparedFrom']): string {
 export function verdictText({ index, position, equal, workspaces, differences, comparedFrom }: Verdict): string {
   const entries = workspaces.reduce((sum, of) => sum + of.entries, 0)
   const different = workspaces.reduce((sum, of) => sum + of.different, 0)
-  const counted = `${workspaces.length} workspaces, ${entries.toLocaleString('en')} entries`
+  const compared = `${counted(workspaces.length, 'workspace')}, ${counted(entries, 'entry', 'entries')}`
   const from = fromText(comparedFrom)
-  if (equal) return `${index} is what the log says, at position ${position}: ${counted}.${from}`
+  if (equal) return `${index} is what the log says, at position ${position}: ${compared}.${from}`
   const more = different > differences.length ? [`  … and ${different - differences.length} more`] : []
   return [
-    `${index} differs from the log at ${different.toLocaleString('en')} places, at position ${position}: ${counted}.${from}`,
+    `${index} differs from the log at ${counted(different, 'place')}, at position ${position}: ${compared}.${from}`,
     ...differences.flatMap(linesOf),
     ...more,
   ].join('\n')

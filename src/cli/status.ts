@@ -2,7 +2,7 @@ import { buildVersion } from '#projections/build-name.ts'
 import { isFolded, type Progress } from '#projections/index-store.ts'
 import { deadLettersAfter, deadLettersSubject } from '#src/events/dead-letter.ts'
 import { ok } from '#src/lib/result.ts'
-import { table, type CliServices, type LogReader, type Quarantined, type Verb } from './verb.ts'
+import { counted, table, type CliServices, type LogReader, type Quarantined, type Verb } from './verb.ts'
 
 /** `first`: the first event that the log still holds; null when it holds none. */
 type LogStatus = Readonly<{
@@ -161,7 +161,7 @@ export const status: Verb = {
         quarantines,
       },
       text: [
-        `Directory at position ${directory.position()}, ${workspaces} workspaces.`,
+        `Directory at position ${directory.position()}, ${counted(workspaces, 'workspace')}.`,
         ...logs.map(({ log }) => logText(log)),
         ...quarantines.map(quarantineText),
         table([

@@ -125,6 +125,10 @@ export function all({ options }: Given, name: string): readonly string[] {
   return Array.isArray(value) ? value.map(String) : []
 }
 
+/** `1 workspace`, `12,345 workspaces`. */
+export const counted = (count: number, one: string, many = `${one}s`): string =>
+  `${count.toLocaleString('en')} ${count === 1 ? one : many}`
+
 export const isoTime = (ms: number | null): string | null => (ms === null ? null : new Date(ms).toISOString())
 
 export const unknownWorkspace = (name: string) =>
