@@ -1,4 +1,5 @@
 import type { Context } from 'koa'
+import { parseSpanId } from '#src/events/ids.ts'
 import type { Route } from '#src/http/route.ts'
 import type { CorrelationAnswer } from '#src/query/searches.ts'
 import { counted, inWords, sendSessionPage, sessionHere, type AppContext } from './context.ts'
@@ -9,17 +10,17 @@ import { createLogLinksAround } from './log-links.ts'
 import { logTable } from './log-rows.ts'
 import { refusePage } from './page.ts'
 import { about, readAsked, searchRefusal } from './search-parts.ts'
-import type { ColourOf } from './service-colours.ts'
 import { isMissingCut } from './span-tree.ts'
+import { spanPlace } from './trace-address.ts'
 import { coloursOf, nameOf, servicesOf, traceTable } from './trace-rows.ts'
-import { waterfall } from './waterfall.ts'
+import { waterfall, type Looks } from './waterfall.ts'
 
 const tracePath = '/app/trace/'
 
 type Trace = NonNullable<CorrelationAnswer['trace']>
 
-/** How a page shows its parts: its own address, the colours of all services on it, and the time. */
-type Shown = Readonly<{ address: string; colourOf: ColourOf; nowMs: number }>
+/** How a page shows its parts: its own address, and whether each list begins on it. */
+type Shown = Looks & Readonly<{ address: string; isFirst: boolean }>
 
 /** The same page with another part of one list. */
 function more(address: string, cursor: string | null, words: string): Html {
@@ -28,7 +29,19 @@ function more(address: string, cursor: string | null, words: string): Html {
   return html`<p><a rel="next" href="${address}${joint}cursor=${encodeURIComponent(cursor)}">${words}</a></p>`
 }
 
-function tracePart(trace: Trace, { address, colourOf, nowMs }: Shown): Html {
+const isHere = ({ spans, missing }: Trace, spanId: string): boolean =>
+  [...spans, ...missing].some((each) => each.span_id === spanId)
+
+/** A span looked for that the page does not show: why. */
+function askedPart(trace: Trace, asked: string | undefined, isWhole: boolean): Html {
+  if (asked === undefined || isHere(trace, asked)) return html``
+  return html`<p class="notice" role="status">
+    Span <code>${asked}</code> ${isWhole ? 'has not been received' : 'is on another page, or has not been received'}.
+  </p>`
+}
+
+function tracePart(trace: Trace, shown: Shown): Html {
+  const { address, asked, isFirst } = shown
   const isWholePage = address.startsWith(tracePath)
   const { summary, missing, next_cursor: next } = trace
   const zone = summary.start === null ? '' : ' UTC'
@@ -46,8 +59,8 @@ function tracePart(trace: Trace, { address, colourOf, nowMs }: Shown): Html {
       ${timeOf(summary.start)}${zone}${duration}, ${counts.join(', ')}, ${known}.
       <code>${summary.trace_id}</code>
     </p>
-    <p>${servicesOf(summary, colourOf)}</p>
-    ${waterfall(trace, colourOf, nowMs)}${more(address, next, 'More spans')}`
+    <p>${servicesOf(summary, shown.colourOf)}</p>
+    ${askedPart(trace, asked, isFirst && next === null)}${waterfall(trace, shown)}${more(address, next, 'More spans')}`
 }
 
 /** All traces found, unless the one shown is the only one. */
@@ -61,8 +74,8 @@ function tracesPart({ trace, traces }: CorrelationAnswer, { address, colourOf }:
 
 function logsPart({ logs }: CorrelationAnswer, { address, nowMs }: Shown): Html {
   if (logs === undefined) return html``
-  return html`<h2>Logs</h2>
-    ${logs.items.length === 0 ? html`<p>None share an identifier with this.</p>` : logTable(logs.items, createLogLinksAround(nowMs))}
+  return html`<h2 id="logs">Logs</h2>
+    ${logs.items.length === 0 ? html`<p>No log record names it.</p>` : logTable(logs.items, createLogLinksAround(nowMs))}
     ${more(address, logs.next_cursor, 'More logs')}`
 }
 
@@ -81,7 +94,7 @@ function browserPart({ rum_events: events }: CorrelationAnswer, { address }: Sho
         </td>
       </tr>`,
   )
-  return html`<h2>Browser events</h2>
+  return html`<h2 id="browser-events">Browser events</h2>
     <table>
       <thead>
         <tr>
@@ -102,24 +115,53 @@ function sessionsPart({ sessions }: CorrelationAnswer): Html {
   const links = sessions.map(
     ({ session_id: id }) => html`<li><a href="/app/find?id=${encodeURIComponent(id)}">${id}</a></li>`,
   )
-  return html`<h2>Sessions</h2>
+  return html`<h2 id="sessions">Sessions</h2>
     <ul>
       ${links}
     </ul>`
 }
 
-function bodyOf(answer: CorrelationAnswer, address: string, nowMs: number): Html {
+/** Links to what lies below a trace, which may be long, and to what stands out in it. */
+function placesPart({ trace, logs, rum_events: events, sessions }: CorrelationAnswer, shown: Shown): Html {
+  if (trace == null) return html``
+  const { address, asked, isFirst } = shown
+  const error = trace.spans.find(({ status }) => status.code === 'error')
+  const counts = (items: readonly unknown[], cursor: string | null = null): string =>
+    `(${inWords(items.length)}${cursor === null ? '' : '+'})`
+  const links = [
+    ...(isFirst ? [] : [[address, 'First page']]),
+    ...(asked !== undefined && isHere(trace, asked) ? [[`#${spanPlace(asked)}`, 'The span']] : []),
+    ...(error === undefined ? [] : [[`#${spanPlace(error.span_id)}`, 'First error']]),
+    ...(logs === undefined ? [] : [['#logs', `Logs ${counts(logs.items, logs.next_cursor)}`]]),
+    ...(events.items.length === 0
+      ? []
+      : [['#browser-events', `Browser events ${counts(events.items, events.next_cursor)}`]]),
+    ...(sessions.length === 0 ? [] : [['#sessions', `Sessions ${counts(sessions)}`]]),
+  ]
+  if (links.length === 0) return html``
+  return html`<nav class="tabs" aria-label="On this page">
+    ${links.map(([place, words]) => html`<a href="${place}">${words}</a> `)}
+  </nav>`
+}
+
+function bodyOf(answer: CorrelationAnswer, given: Omit<Shown, 'colourOf'>): Html {
   const { trace, traces, omitted, index } = answer
   const found = [...(trace == null ? [] : [trace.summary]), ...(traces?.items ?? [])]
-  const shown = { address, nowMs, colourOf: coloursOf(found) }
+  const shown = { ...given, colourOf: coloursOf(found) }
   const left = omitted.length === 0 ? html`` : html`<p class="notice">The plan leaves out: ${omitted.join(', ')}.</p>`
   const range = { from: null, to: null }
-  return html`${about({ query: { normalized: '', warnings: [] }, range, index })}${left}
+  return html`${about({ query: { normalized: '', warnings: [] }, range, index })}${left}${placesPart(answer, shown)}
   ${trace == null ? html`` : tracePart(trace, shown)}${tracesPart(answer, shown)}${logsPart(answer, shown)}
   ${browserPart(answer, shown)}${sessionsPart(answer)}`
 }
 
-type Wanted = Readonly<{ title: string; address: string; name: 'id' | 'trace_id'; value: string }>
+type Wanted = Readonly<{
+  title: string
+  address: string
+  name: 'id' | 'trace_id'
+  value: string
+  span?: string | undefined
+}>
 
 /** A trace in a few words; undefined where its root is not known. */
 function aboutOf(trace: CorrelationAnswer['trace']): string | undefined {
@@ -133,7 +175,15 @@ const unseen = html`<p>
   <a href="/app/logs">logs</a>.
 </p>`
 
-async function sendFound(ctx: Context, app: AppContext, { title, address, name, value }: Wanted): Promise<void> {
+const finder = (value: string): Html =>
+  html`<form class="row" method="get" action="/app/find" role="search">
+    <label
+      >A trace, span, session or log id <input name="id" type="search" size="40" value="${value}" required
+    /></label>
+    <button type="submit">Find</button>
+  </form>`
+
+async function sendFound(ctx: Context, app: AppContext, { title, address, name, value, span }: Wanted): Promise<void> {
   const search = new URLSearchParams({ [name]: value })
   const cursor = readAsked(ctx).cursors.at(-1)
   if (cursor !== undefined) search.set('cursor', cursor)
@@ -141,37 +191,32 @@ async function sendFound(ctx: Context, app: AppContext, { title, address, name, 
   if (result.ok) {
     const about = aboutOf(result.value.trace) ?? value
     const given = name === 'id' ? html`<p>By the id <code>${value}</code>.</p>` : html``
-    const body = html`${given}${bodyOf(result.value, address, app.clock())}`
+    const asked = span ?? result.value.ids.span_ids[0]
+    const shown = { address, nowMs: app.clock(), asked, isFirst: cursor === undefined }
+    const body = html`${given}${bodyOf(result.value, shown)}`
     return sendSessionPage(ctx, app, { title, about, body })
   }
   const { body, status } = searchRefusal(ctx, result.error, '')
   await sendSessionPage(ctx, app, {
-    title,
+    title: status === 404 ? 'Not found' : title,
     about: value,
-    body: html`${body}${status === 404 ? unseen : html``}`,
+    body: html`${body}${status === 404 ? unseen : html``}${name === 'id' ? finder(value) : html``}`,
     status,
   })
 }
 
-const finder = html`<form class="row" method="get" action="/app/find" role="search">
-  <label>A trace, span, session or log id <input name="id" type="search" size="40" required /></label>
-  <button type="submit">Find</button>
-</form>`
-
 async function sendFind(ctx: Context, app: AppContext): Promise<void> {
   const value = new URLSearchParams(ctx.querystring).get('id')?.trim() ?? ''
-  if (value === '') return sendSessionPage(ctx, app, { title: 'Find', body: finder })
+  if (value === '') return sendSessionPage(ctx, app, { title: 'Find', body: finder('') })
   await sendFound(ctx, app, { title: 'Found', address: `/app/find?id=${encodeURIComponent(value)}`, name: 'id', value })
 }
 
 async function sendTrace(ctx: Context, app: AppContext): Promise<void> {
   const { id: value } = ctx['params'] as { id: string }
-  await sendFound(ctx, app, {
-    title: 'Trace',
-    address: `${tracePath}${encodeURIComponent(value)}`,
-    name: 'trace_id',
-    value,
-  })
+  const span = parseSpanId(new URLSearchParams(ctx.querystring).get('span') ?? '')
+  const path = tracePath + encodeURIComponent(value)
+  const address = span === undefined ? path : `${path}?span=${span}`
+  await sendFound(ctx, app, { title: 'Trace', address, name: 'trace_id', value, span })
 }
 
 /** One trace, or whatever an id belongs to, with all that shares an identifier with it. */

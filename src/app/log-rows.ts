@@ -3,6 +3,7 @@ import type { CorrelationAnswer, LogSearchAnswer } from '#src/query/searches.ts'
 import { fieldTable } from './field-table.ts'
 import { cut, isOfLines, timeOf } from './format.ts'
 import { html, type Html } from './html.ts'
+import { traceAddress } from './trace-address.ts'
 import type { LinksOf } from './value-links.ts'
 
 type Item = NonNullable<CorrelationAnswer['logs']>['items'][number]
@@ -29,10 +30,10 @@ export function marked(
   return html`${parts}${cut(message.slice(place), Math.max(0, charactersMax - place))}`
 }
 
-const linksOf = ({ id, trace_id: traceId, session_id: sessionId }: Item): Html =>
+const linksOf = ({ id, trace_id: traceId, span_id: spanId, session_id: sessionId }: Item): Html =>
   html`<p class="row">
     <a href="/app/logs?around=${encodeURIComponent(id)}#here">In context</a>
-    ${traceId === null ? html`` : html`<a href="/app/trace/${traceId}">Trace</a>`}
+    ${traceId === null ? html`` : html`<a href="${traceAddress(traceId, spanId)}">Trace</a>`}
     ${sessionId === null ? html`` : html`<a href="/app/find?id=${encodeURIComponent(sessionId)}">Session</a>`}
   </p>`
 

@@ -64,7 +64,7 @@ p.row { display: flex; flex-wrap: wrap; gap: 1rem; align-items: baseline }
 .time { white-space: nowrap; font-variant-numeric: tabular-nums }
 .logs td, .waterfall td { padding: .15rem .5rem; font-size: .9rem }
 td > details { margin: 0 }
-tr[aria-current] { font-weight: normal; outline: 2px solid var(--accent); outline-offset: -2px }
+tr[aria-current], tr:target { font-weight: normal; outline: 2px solid var(--accent); outline-offset: -2px }
 tr.warn .level { color: var(--warn) }
 tr.error .level, tr.fatal .level, .bad { color: var(--bad) }
 mark { background: #facc15; color: #000 }

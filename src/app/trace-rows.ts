@@ -3,6 +3,7 @@ import { counted, inWords } from './context.ts'
 import { formatDuration, timeOf } from './format.ts'
 import { html, type Html } from './html.ts'
 import { serviceColours, type ColourOf } from './service-colours.ts'
+import { traceAddress } from './trace-address.ts'
 
 export type ShownTrace = TraceSearchAnswer['traces'][number]
 
@@ -43,12 +44,14 @@ const shareOf = (trace: ShownTrace, longest: bigint): number =>
 
 function rowOf(trace: ShownTrace, longest: bigint, colourOf: ColourOf): Html {
   const matched = trace.matched_spans.map(
-    ({ service, operation, duration_ns: ns }) =>
-      html`<br /><span class="note">${service} ${operation} ${formatDuration(BigInt(ns))}</span>`,
+    ({ span_id: spanId, service, operation, duration_ns: ns }) =>
+      html`<br /><a class="note" href="${traceAddress(trace.trace_id, spanId)}"
+          >${service} ${operation} ${formatDuration(BigInt(ns))}</a
+        >`,
   )
   return html`<tr>
     <td class="time">${timeOf(trace.start)}</td>
-    <td><a href="/app/trace/${trace.trace_id}">${nameOf(trace)}</a>${matched}</td>
+    <td><a href="${traceAddress(trace.trace_id)}">${nameOf(trace)}</a>${matched}</td>
     <td>${servicesOf(trace, colourOf)}</td>
     <td>
       ${trace.duration_ns === null ? '–' : formatDuration(durationOf(trace))}

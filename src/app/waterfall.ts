@@ -9,6 +9,7 @@ import { createSpanLinks, noSpanLinks, type SpanLinks } from './span-links.ts'
 import { isMissingCut, spanTree, type MissingSpan, type ShownSpan, type TreeRow } from './span-tree.ts'
 import { depthMax } from './style.ts'
 import { timeAxis } from './time-axis.ts'
+import { spanPlace, traceAddress } from './trace-address.ts'
 import type { LinksOf } from './value-links.ts'
 
 type Trace = NonNullable<CorrelationAnswer['trace']>
@@ -30,8 +31,11 @@ const linkedCharactersMax = 3_000_000
 /** Where a span lies in its trace, in thousandths. */
 type Scale = (span: ShownSpan) => Readonly<{ x: number; width: number }>
 
+/** What a waterfall is drawn with; `asked`: the span that somebody looks for. */
+export type Looks = Readonly<{ colourOf: ColourOf; nowMs: number; asked: string | undefined }>
+
 /** How spans are drawn. */
-type Drawn = Readonly<{ scale: Scale; colourOf: ColourOf; elsewhere: string }>
+type Drawn = Pick<Looks, 'colourOf' | 'asked'> & Readonly<{ scale: Scale; elsewhere: string }>
 
 function scaleOf({ start, duration_ns: duration }: Trace['summary']): Scale {
   const startNs = parseRfc3339Ns(start ?? '') ?? 0n
@@ -44,12 +48,18 @@ function scaleOf({ start, duration_ns: duration }: Trace['summary']): Scale {
   }
 }
 
-function eventRows({ events, links }: ShownSpan, linksOf: LinksOf): Html {
-  return html`${events.map(
+/** How long after the beginning of its span: `+1.25 ms`. */
+function sinceStart({ start }: ShownSpan, time: string): string {
+  const ns = (parseRfc3339Ns(time) ?? 0n) - (parseRfc3339Ns(start) ?? 0n)
+  return `${ns < 0n ? '' : '+'}${formatDuration(ns)}`
+}
+
+function eventRows(span: ShownSpan, linksOf: LinksOf): Html {
+  return html`${span.events.map(
     ({ time, name, attributes }) =>
-      html`<p>${timeOf(time)} ${name}</p>
+      html`<p>${timeOf(time)} UTC (${sinceStart(span, time)}) <strong>${name}</strong></p>
         ${fieldTable('Attributes of the event', attributes, linksOf)}`,
-  )}${links.map(
+  )}${span.links.map(
     ({ trace_id: traceId, span_id: spanId, attributes }) =>
       html`<p>
           Linked to span <code>${spanId}</code> of <a href="/app/find?id=${encodeURIComponent(traceId)}">${traceId}</a>
@@ -98,22 +108,29 @@ function detailsOf(span: ShownSpan, linksOf: SpanLinks): Html {
   ${fieldTable('Attributes of the scope', scope.attributes, linksOf('scope'))}`
 }
 
+/** A row can be led to, and is marked where it is what somebody looks for. */
+const placeOf = (spanId: string, asked: string | undefined): Html =>
+  html`id="${spanPlace(spanId)}" ${spanId === asked ? html`aria-current="true"` : html``}`
+
 function spanRow(
   row: Extract<TreeRow, { kind: 'span' }>,
-  { scale, colourOf, elsewhere }: Drawn,
+  { scale, colourOf, elsewhere, asked }: Drawn,
   linksOf: SpanLinks,
 ): Html {
   const { span, depth, parentIsElsewhere } = row
   const { x, width } = scale(span)
   const isError = span.status.code === 'error'
-  return html`<tr class="${isError ? 'error' : 'span'}">
+  const isAsked = span.span_id === asked
+  return html`<tr class="${isError ? 'error' : 'span'}" ${placeOf(span.span_id, asked)}>
     <td class="d${Math.min(depth, depthMax)}">
-      <details>
+      <details ${isAsked ? html`open` : html``}>
         <summary>
           <strong class="${colourOf(span.service)}">${cut(span.service, nameCharactersMax)}</strong>
           ${cut(span.name, nameCharactersMax)}${isError ? html` <span class="mark bad">error</span>` : html``}
         </summary>
-        ${parentIsElsewhere ? html`<p class="note">Its parent is ${elsewhere}.</p>` : html``}${detailsOf(span, linksOf)}
+        ${parentIsElsewhere ? html`<p class="note">Its parent is ${elsewhere}.</p>` : html``}
+        <p><a href="${traceAddress(span.trace_id, span.span_id)}">Link to this span</a></p>
+        ${detailsOf(span, linksOf)}
       </details>
     </td>
     <td class="timeline">
@@ -126,8 +143,8 @@ function spanRow(
   </tr>`
 }
 
-const missingRow = ({ depth, missing }: Extract<TreeRow, { kind: 'missing' }>): Html =>
-  html`<tr class="missing">
+const missingRow = ({ depth, missing }: Extract<TreeRow, { kind: 'missing' }>, { asked }: Drawn): Html =>
+  html`<tr class="missing" ${placeOf(missing.span_id, asked)}>
     <td class="d${Math.min(depth, depthMax)}">
       <em>Span <code>${missing.span_id}</code> is missing: ${reasons[missing.reason]}.</em>
     </td>
@@ -136,12 +153,12 @@ const missingRow = ({ depth, missing }: Extract<TreeRow, { kind: 'missing' }>): 
   </tr>`
 
 /** The spans of a trace under their parents and over time; those that are missing are shown as that, and nothing is made up. */
-export function waterfall(trace: Trace, colourOf: ColourOf, nowMs: number): Html {
+export function waterfall(trace: Trace, { colourOf, nowMs, asked }: Looks): Html {
   const elsewhere = isMissingCut(trace) ? 'on another page, or missing' : 'on another page'
-  const drawn = { scale: scaleOf(trace.summary), colourOf, elsewhere }
+  const drawn = { scale: scaleOf(trace.summary), colourOf, elsewhere, asked }
   let characters = 0
   const rows = spanTree(trace).map((row) => {
-    if (row.kind === 'missing') return missingRow(row)
+    if (row.kind === 'missing') return missingRow(row, drawn)
     const isLinked = characters < linkedCharactersMax
     const shown = spanRow(row, drawn, isLinked ? createSpanLinks(row.span, nowMs) : noSpanLinks)
     characters += shown.markup.length

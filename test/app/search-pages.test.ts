@@ -259,7 +259,7 @@ describe('search pages', () => {
       expect(await titleOf(`/app/trace/${traceIdOf('t')}`)).to.equal('checkout GET &lt;b&gt; · Trace · Throughline')
       expect(await titleOf('/app/logs?q=declined')).to.equal('declined · Logs · Throughline')
       expect(await titleOf('/app/traces')).to.equal('Traces · Throughline')
-      expect(await titleOf('/app/find?id=nobody')).to.equal('nobody · Found · Throughline')
+      expect(await titleOf('/app/find?id=nobody')).to.equal('nobody · Not found · Throughline')
       expect((await browser.get('/app/find?id=s-1')).text).to.include('By the id <code>s-1</code>')
     })
 
@@ -274,7 +274,8 @@ describe('search pages', () => {
       await site.index(spans(1, { id: 'one' }))
       const never = await browser.get(`/app/trace/${traceIdOf('never')}`)
       expect(never.status).to.equal(404)
-      expect(never.text).to.include('has never seen').and.include('href="/app/usage"')
+      expect(never.text).to.include('has never seen').and.include('href="/app/usage"').and.include('<h1>Not found</h1>')
+      expect((await browser.get('/app/find?id=mistyped')).text).to.match(/<input name="id"[^>]* value="mistyped"/)
       expect((await browser.get('/app/trace/nonsense')).status).to.equal(400)
       expect((await browser.get('/app/find')).text).to.include('name="id"')
     })

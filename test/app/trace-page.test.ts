@@ -4,7 +4,7 @@ import { style } from '#src/app/style.ts'
 import { noCounts } from '#src/events/envelope.ts'
 import { givenEvent } from '#test/support/fold-harness.ts'
 import { linksOfPage } from '#test/support/page-links.ts'
-import { spanIdOf, traceIdOf, type givenSpan } from '#test/projections/traces/given.ts'
+import { noonNs, spanIdOf, traceIdOf, type givenSpan } from '#test/projections/traces/given.ts'
 import { eachSignedIn, type SignedIn } from './signed-in.ts'
 
 /** WCAG 2.2, "relative luminance", of `#rrggbb` or `#rgb`. */
@@ -83,10 +83,11 @@ describe('colours of the pages', () => {
 describe('the page of a trace', () => {
   let browser: SignedIn['browser']
   let site: SignedIn['site']
+  let logs: SignedIn['logs']
   let spans: SignedIn['spans']
   let workspace: SignedIn['workspace']
   eachSignedIn((signedIn) => {
-    ;({ browser, site, spans, workspace } = signedIn)
+    ;({ browser, logs, site, spans, workspace } = signedIn)
   })
 
   async function pageOf(...given: readonly Parameters<typeof givenSpan>[0][]): Promise<string> {
@@ -166,6 +167,69 @@ describe('the page of a trace', () => {
       address = linksOfPage(text).find(({ name }) => name === 'More spans')?.address
     }
     expect(pages).to.deep.equal([[spanIdOf('lost early')], [spanIdOf('lost late'), spanIdOf('refused')]])
+  })
+
+  const rowsIn = (text: string): readonly string[] => text.split('<tr class="').slice(1)
+  const markedIn = (text: string): readonly string[] =>
+    rowsIn(text)
+      .filter((row) => row.includes('aria-current="true"'))
+      .map((row) => /id="([^"]*)"/.exec(row)?.[1] ?? '')
+  const addressNamed = (text: string, name: string): string =>
+    linksOfPage(text).find((link) => link.name === name)?.address ?? ''
+
+  it('shows the span that somebody looks for: by its id, from a search, from its log, and by a link to it', async () => {
+    await site.index(
+      spans(1, { id: 'a', forMs: 100 }, { id: 'b', parent: 'a', status: 'error' }, { id: 'c', parent: 'b' }),
+      logs(2, { message: 'one', trace: 't', spanId: spanIdOf('b') }),
+    )
+    const place = `/app/trace/${traceIdOf('t')}?span=${spanIdOf('b')}#span-${spanIdOf('b')}`
+    const found = (await browser.get(`/app/find?id=${spanIdOf('b')}`)).text
+    expect(addressNamed(found, 'The span')).to.equal(`#span-${spanIdOf('b')}`)
+    expect(addressNamed(found, 'Link to this span')).to.equal(place.replaceAll(spanIdOf('b'), spanIdOf('a')))
+    const searched = (await browser.get('/app/traces?status=error')).text
+    expect(linksOfPage(searched).map(({ address }) => address)).to.include(place)
+    expect(addressNamed((await browser.get('/app/logs')).text, 'Trace')).to.equal(place)
+    const linked = (await browser.get(place.replace(/#.*/, ''))).text
+    for (const text of [found, linked]) {
+      expect(markedIn(text)).to.deep.equal([`span-${spanIdOf('b')}`])
+      expect(rowsIn(text).filter((row) => /<details open>\s*<summary>/.test(row))).to.have.length(1)
+    }
+    const whole = (await browser.get(`/app/trace/${traceIdOf('t')}`)).text
+    expect(markedIn(whole)).to.deep.equal([])
+    expect(whole).to.not.include('<details open')
+  })
+
+  it('says where a span looked for is not shown', async () => {
+    const lost = `/app/trace/${traceIdOf('t')}?span=${spanIdOf('lost')}`
+    await site.index(spans(1, ...Array.from({ length: 1_001 }, (_, n) => ({ id: n, atMs: n }))))
+    const first = (await browser.get(lost)).text
+    expect(first).to.match(/is on another page, or has not been received/)
+    const second = (await browser.get(addressNamed(first, 'More spans'))).text
+    expect(second).to.include(`Span <code>${spanIdOf('lost')}</code>`)
+    expect(addressNamed(second, 'First page')).to.equal(lost)
+    await site.index(spans(2, { trace: 'u', id: 'x' }))
+    expect((await browser.get(lost.replace(traceIdOf('t'), traceIdOf('u')))).text).to.match(/has not been received\./)
+  })
+
+  it('leads to its first error and to what lies below its spans', async () => {
+    await site.index(
+      spans(1, { id: 'a', forMs: 100, sessionId: 's' }, { id: 'b', parent: 'a', atMs: 1, status: 'error' }),
+      logs(2, { message: 'one', trace: 't' }, { message: 'two', trace: 't' }),
+    )
+    const { text } = await browser.get(`/app/trace/${traceIdOf('t')}`)
+    const nav = /<nav class="tabs" aria-label="On this page">([^]*?)<\/nav>/.exec(text)?.[1] ?? ''
+    expect(linksOfPage(nav)).to.deep.equal([
+      { name: 'First error', address: `#span-${spanIdOf('b')}` },
+      { name: 'Logs (2)', address: '#logs' },
+      { name: 'Sessions (1)', address: '#sessions' },
+    ])
+    for (const { address } of linksOfPage(nav)) expect(text).to.include(` id="${address.slice(1)}"`)
+  })
+
+  it('says of an event of a span when it was, in which zone, and how long after the beginning', async () => {
+    const event = { timeNs: noonNs + 1_250_000n, name: 'exception', attributes: {}, droppedAttributesCount: 0 }
+    const text = await pageOf({ id: 'a', forMs: 100, spanEvents: [event] })
+    expect(text).to.match(/12:00:00\.001<\/time> UTC \(\+1\.25 ms\) <strong>exception</)
   })
 
   it('says what the sender of a span has left out, and nothing of what it has not', async () => {
