@@ -1,4 +1,4 @@
-import { formatMinute } from './context.ts'
+import { counted, formatMinute, inWords } from './context.ts'
 import { html, type Html } from './html.ts'
 
 /** One bar: how many, and how many of them are errors. `and_later`: it has no end, and is told in words. */
@@ -28,7 +28,20 @@ function addressOf({ path, conditions, range }: Given, fromMs: number, toMs: num
 
 /** When a bar is, how many it counts, and how many of them are errors. */
 const wordsOf = ({ time, total, errors }: Bar): string =>
-  `${time.slice(0, 19).replace('T', ' ')}: ${total}${errors > 0 ? `, ${errors} errors` : ''}`
+  `${time.slice(0, 19).replace('T', ' ')} UTC: ${inWords(total)}${errors > 0 ? `, ${counted(errors, 'error')}` : ''}`
+
+const stepUnits = [
+  [86_400_000, 'd'],
+  [3_600_000, 'h'],
+  [60_000, 'min'],
+  [1_000, 's'],
+] as const
+
+/** `15 min`: what one bar is of. */
+function stepWords(ms: number): string {
+  const [unit, name] = stepUnits.find(([each]) => ms >= each && ms % each === 0) ?? [1, 'ms']
+  return `${ms / unit} ${name}`
+}
 
 function laterLink(given: Given): Html {
   const later = given.bars.find(({ and_later: isLater }) => isLater === true)
@@ -62,9 +75,20 @@ export function histogram(given: Given): Html {
         <rect class="error" x="${x}" y="${height - red}" width="${barWidth}" height="${red}"
       /></a>`
     })
-  return html`<svg class="histogram" viewBox="0 0 ${width} ${height}" preserveAspectRatio="none" aria-label="Over time">
+  return html`<a class="skip" href="#results">Skip to the results</a>
+    <svg
+      class="histogram"
+      viewBox="0 0 ${width} ${height}"
+      preserveAspectRatio="none"
+      role="group"
+      aria-label="Over time, each bar a link"
+    >
       ${drawn}
     </svg>
-    <p class="axis note"><span>${formatMinute(startMs)}</span> <span>${formatMinute(endMs)}</span></p>
+    <p class="axis note">
+      <span>${formatMinute(startMs)}</span>
+      <span>highest bar: ${inWords(most)} in ${stepWords(stepMs)}</span>
+      <span>${formatMinute(endMs)}</span>
+    </p>
     ${laterLink(given)}`
 }

@@ -11,6 +11,7 @@ import { html, type Html } from './html.ts'
 import { createLogLinks, createLogLinksAround } from './log-links.ts'
 import { logRows, logTable, type LogLinks, type Tail } from './log-rows.ts'
 import { refusePage } from './page.ts'
+import { logForms, searchHelp } from './search-help.ts'
 import {
   about,
   checkbox,
@@ -21,6 +22,7 @@ import {
   nothingFits,
   pager,
   rangeFields,
+  rangeLinks,
   readAsked,
   searchOf,
   searchRefusal,
@@ -40,33 +42,35 @@ function formOf({ conditions }: Asked, facets: LogSearchAnswer['facets']): Html 
   const given = (name: string): string => conditions.get(name) ?? ''
   const asked = listed(conditions, 'level')
   return html`<form class="search" method="get" action="${path}" role="search">
-    <label class="wide"
-      >Search
-      <input
-        name="q"
-        type="search"
-        value="${given('q')}"
-        placeholder="timeout level&gt;=warn -debug"
-        autocomplete="off"
-    /></label>
-    ${field({ label: 'Service', name: 'service', value: given('service'), list: 'services' })}${serviceSuggestions(facets)}
-    ${rangeFields(conditions)}
-    ${choice({
-      label: 'Order',
-      name: 'order',
-      value: given('order'),
-      options: [
-        ['', 'newest first'],
-        ['asc', 'oldest first'],
-      ],
-    })}
-    <fieldset class="row">
-      <legend>Level</legend>
-      ${levels.map((level) => checkbox('level', level, level, asked.includes(level)))}
-    </fieldset>
-    ${givenFields(conditions, ['trace_id', 'session_id'])}
-    <button type="submit">Search</button>
-  </form>`
+      <label class="wide"
+        >Search
+        <input
+          name="q"
+          type="search"
+          value="${given('q')}"
+          placeholder="timeout level&gt;=warn -debug"
+          autocomplete="off"
+      /></label>
+      ${searchHelp(logForms)}
+      ${field({ label: 'Service', name: 'service', value: given('service'), list: 'services' })}${serviceSuggestions(facets)}
+      ${rangeFields(conditions)}
+      ${choice({
+        label: 'Order',
+        name: 'order',
+        value: given('order'),
+        options: [
+          ['', 'newest first'],
+          ['asc', 'oldest first'],
+        ],
+      })}
+      <fieldset class="row">
+        <legend>Level</legend>
+        ${levels.map((level) => checkbox('level', level, level, asked.includes(level)))}
+      </fieldset>
+      ${givenFields(conditions, ['trace_id', 'session_id'])}
+      <button type="submit">Search</button>
+    </form>
+    ${rangeLinks(path, conditions)}`
 }
 
 /** Rows that arrive can be shown above the newest, and nowhere else. */
@@ -109,7 +113,7 @@ function resultsOf(asked: Asked, answer: LogSearchAnswer, nowMs: number): Html {
   const drawn = { bars, stepMs: found?.step_ms ?? 0, range, nowMs, path, conditions }
   return html`${about(answer)}${found === undefined ? html`` : histogram(drawn)}
     ${facetRow({ path, conditions, groups: facetGroups, facets: answer.facets, noun: 'records' })}
-    <p class="row">
+    <p class="row" id="results">
       ${count === undefined ? html`` : html`<strong>${counted(count, 'record')}</strong>`}
       ${tail === undefined ? html`` : followButton} ${exportLinks(asked)}
     </p>

@@ -65,7 +65,7 @@ export function searchRefusal(ctx: Context, refused: Refusal, query: string): Re
       : html`<pre>
 ${query}
 ${' '.repeat(position)}^</pre>`
-  const could = expected.length === 0 ? html`` : html`<p class="note">Here could stand: ${expected.join(', ')}.</p>`
+  const could = expected.length === 0 ? html`` : html`<p class="note">Expected here: ${expected.join(', ')}.</p>`
   const body = html`<div class="problem" role="alert">
     <p>${detail}</p>
     ${place}${could}
@@ -142,11 +142,44 @@ export const checkbox = (name: string, value: string, words: string, checked: bo
 const suggestions = (id: string, values: readonly string[]): Html =>
   html`<datalist id="${id}">${values.map((value) => html`<option value="${value}"></option>`)}</datalist>`
 
+/** The usual ranges, up to now. */
+const ranges = [
+  ['-15m', '15 minutes'],
+  ['-1h', 'hour'],
+  ['-6h', '6 hours'],
+  ['-24h', '24 hours'],
+  ['-7d', '7 days'],
+  ['-30d', '30 days'],
+] as const
+
 /** Both ends of the range, with the usual ones suggested. */
 export const rangeFields = (conditions: URLSearchParams): Html =>
-  html`${field({ label: 'From', name: 'from', value: conditions.get('from') ?? '', placeholder: '-24h', list: 'ranges' })}
-  ${field({ label: 'To', name: 'to', value: conditions.get('to') ?? '', placeholder: 'now' })}
-  ${suggestions('ranges', ['-15m', '-1h', '-6h', '-24h', '-7d', '-30d'])}`
+  html`${field({ label: 'From (UTC)', name: 'from', value: conditions.get('from') ?? '', placeholder: '-24h', list: 'ranges' })}
+  ${field({ label: 'To (UTC)', name: 'to', value: conditions.get('to') ?? '', placeholder: 'now' })}
+  ${suggestions(
+    'ranges',
+    ranges.map(([from]) => from),
+  )}`
+
+/** Conditions by which a search that names no range looks at all times. */
+const ofAllTimes = ['around', 'trace_id', 'session_id'] as const
+
+/** Links to the same search of the usual ranges: also the way back from a narrow one. */
+export function rangeLinks(path: string, conditions: URLSearchParams): Html {
+  if (conditions.has('around')) return html``
+  const byId = ofAllTimes.some((name) => conditions.has(name))
+  const shown = conditions.has('to') ? undefined : (conditions.get('from') ?? (byId ? undefined : '-24h'))
+  return html`<nav class="tabs" aria-label="Time range">
+    <span class="note">Last</span>
+    ${ranges.map(([from, words]) => {
+      const search = new URLSearchParams(conditions)
+      search.set('from', from)
+      search.delete('to')
+      const current = from === shown ? html`aria-current="true"` : html``
+      return html`<a href="${path}?${search.toString()}" ${current}>${words}</a> `
+    })}
+  </nav>`
+}
 
 /** Where nothing was found: what to do next. `noun`: what was looked for. */
 export function nothingFits(path: string, { conditions, cursors }: Asked, noun: string): Html {
@@ -154,7 +187,7 @@ export function nothingFits(path: string, { conditions, cursors }: Asked, noun: 
   const wider = new URLSearchParams(conditions)
   wider.set('from', '-30d')
   wider.delete('to')
-  const isOfTime = !['around', 'trace_id', 'session_id'].some((name) => conditions.has(name))
+  const isOfTime = !ofAllTimes.some((name) => conditions.has(name))
   const isWide = conditions.get('from') === '-30d' && !conditions.has('to')
   const look =
     isOfTime && !isWide

@@ -58,7 +58,10 @@ details { margin: .5rem 0 }
 summary { cursor: pointer }
 summary strong { padding-left: .3rem }
 form.search { display: flex; flex-wrap: wrap; gap: .5rem; align-items: end; margin-bottom: 1rem }
-.wide { flex: 1 1 100% }
+.wide, form.search .help { flex: 1 1 100%; margin: 0 }
+.help { font-size: .9rem }
+.help code { display: inline-block; margin-right: .75rem }
+.help th, .help td { padding: .2rem .5rem }
 fieldset.row { display: flex; flex-wrap: wrap; gap: .75rem }
 p.row { display: flex; flex-wrap: wrap; gap: 1rem; align-items: baseline }
 .time { white-space: nowrap; font-variant-numeric: tabular-nums }
@@ -72,7 +75,7 @@ mark { background: #facc15; color: #000 }
 .logs td:last-child { width: 75% }
 .logs .service { min-width: 8rem }
 .histogram { display: block; width: 100%; height: 5rem; margin: .5rem 0 0; border-bottom: 1px solid var(--line) }
-.axis { display: flex; justify-content: space-between; margin: 0 0 .75rem }
+.axis { display: flex; flex-wrap: wrap; gap: 0 1rem; justify-content: space-between; margin: 0 0 .75rem }
 .bar { display: block; width: 100%; min-width: 5rem; max-width: 12rem; height: .5rem; margin-top: .35rem }
 .facets ul { list-style: none; margin: 0 0 .75rem; padding: 0; display: grid; gap: .35rem; font-size: .9rem }
 .facets li { display: flex; flex-wrap: wrap; gap: .35rem; align-items: baseline }

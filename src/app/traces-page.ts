@@ -6,6 +6,7 @@ import { facetRow } from './facets.ts'
 import { histogram } from './histogram.ts'
 import { html, type Html } from './html.ts'
 import { refusePage } from './page.ts'
+import { traceForms, searchHelp } from './search-help.ts'
 import {
   about,
   checkbox,
@@ -16,6 +17,7 @@ import {
   nothingFits,
   pager,
   rangeFields,
+  rangeLinks,
   readAsked,
   searchOf,
   searchRefusal,
@@ -64,28 +66,30 @@ function formOf({ conditions }: Asked, facets: TraceSearchAnswer['facets']): Htm
   const given = (name: string): string => conditions.get(name) ?? ''
   const has = listed(conditions, 'has')
   return html`<form class="search" method="get" action="${path}" role="search">
-    <label class="wide"
-      >Search attributes
-      <input
-        name="q"
-        type="search"
-        value="${given('q')}"
-        placeholder="http.route=/orders http.response.status_code&gt;=500"
-        autocomplete="off"
-    /></label>
-    ${field({ label: 'Service', name: 'service', value: given('service'), list: 'services' })}${serviceSuggestions(facets)}
-    ${field({ label: 'Operation', name: 'operation', value: given('operation') })}
-    ${choice({ label: 'Status', name: 'status', value: given('status'), options: statuses })}
-    ${field({ label: 'At least', name: 'min_duration', value: given('min_duration'), size: 8, placeholder: '200ms' })}
-    ${field({ label: 'At most', name: 'max_duration', value: given('max_duration'), size: 8, placeholder: '1.5s' })}
-    ${rangeFields(conditions)}${choice({ label: 'Order', name: 'order', value: given('order'), options: orders })}
-    <fieldset class="row">
-      <legend>With</legend>
-      ${having.map(([value, words]) => checkbox('has', value, words, has.includes(value)))}
-    </fieldset>
-    ${givenFields(conditions, ['kind', 'trace_id', 'session_id'])}
-    <button type="submit">Search</button>
-  </form>`
+      <label class="wide"
+        >Search attributes
+        <input
+          name="q"
+          type="search"
+          value="${given('q')}"
+          placeholder="http.route=/orders http.response.status_code&gt;=500"
+          autocomplete="off"
+      /></label>
+      ${searchHelp(traceForms)}
+      ${field({ label: 'Service', name: 'service', value: given('service'), list: 'services' })}${serviceSuggestions(facets)}
+      ${field({ label: 'Operation', name: 'operation', value: given('operation') })}
+      ${choice({ label: 'Status', name: 'status', value: given('status'), options: statuses })}
+      ${field({ label: 'At least', name: 'min_duration', value: given('min_duration'), size: 8, placeholder: '200ms' })}
+      ${field({ label: 'At most', name: 'max_duration', value: given('max_duration'), size: 8, placeholder: '1.5s' })}
+      ${rangeFields(conditions)}${choice({ label: 'Order', name: 'order', value: given('order'), options: orders })}
+      <fieldset class="row">
+        <legend>With</legend>
+        ${having.map(([value, words]) => checkbox('has', value, words, has.includes(value)))}
+      </fieldset>
+      ${givenFields(conditions, ['kind', 'trace_id', 'session_id'])}
+      <button type="submit">Search</button>
+    </form>
+    ${rangeLinks(path, conditions)}`
 }
 
 function resultsOf(asked: Asked, answer: TraceSearchAnswer, nowMs: number): Html {
@@ -93,10 +97,14 @@ function resultsOf(asked: Asked, answer: TraceSearchAnswer, nowMs: number): Html
   const { conditions } = asked
   const found = answer.histogram ?? undefined
   const drawn = { stepMs: found?.step_ms ?? 0, range, nowMs, path, conditions }
-  return html`${about(answer)} ${found === undefined ? html`` : html`<p class="note">${found.of} over time</p>`}
-  ${found === undefined ? html`` : histogram({ ...drawn, bars: found.buckets })}
-  ${facetRow({ path, conditions, groups: facetGroups, facets, noun: found?.of ?? 'traces' })}
-  ${traces.length === 0 ? nothingFits(path, asked, 'trace') : traceTable(traces, coloursOf(traces))}${pager(path, asked, answer.next_cursor)}`
+  return html`${about(answer)}
+    ${found === undefined ? html`` : html`<p class="note">${found.of === 'spans' ? 'Spans that fit' : 'Traces'} over time</p>`}
+    ${found === undefined ? html`` : histogram({ ...drawn, bars: found.buckets })}
+    ${facetRow({ path, conditions, groups: facetGroups, facets, noun: found?.of ?? 'traces' })}
+    <div id="results">
+      ${traces.length === 0 ? nothingFits(path, asked, 'trace') : traceTable(traces, coloursOf(traces))}
+    </div>
+    ${pager(path, asked, answer.next_cursor)}`
 }
 
 async function sendTraces(ctx: Context, app: AppContext): Promise<void> {

@@ -1,0 +1,69 @@
+import { expect } from 'chai'
+import { logForms, traceForms } from '#src/app/search-help.ts'
+import { msNs, noonNs } from '#test/projections/traces/given.ts'
+import { linksOfPage } from '#test/support/page-links.ts'
+import { eachSignedIn, type SignedIn } from './signed-in.ts'
+
+describe('help on search pages', () => {
+  let browser: SignedIn['browser']
+  let logs: SignedIn['logs']
+  let site: SignedIn['site']
+  eachSignedIn((signedIn) => {
+    ;({ browser, logs, site } = signedIn)
+  })
+
+  it('shows what may be typed, and all of it is understood', async () => {
+    await site.index(logs(1, {}))
+    for (const [path, forms] of [
+      ['/app/logs', logForms],
+      ['/app/traces', traceForms],
+    ] as const) {
+      const { text } = await browser.get(path)
+      const [, help = ''] = /<summary>How to search<\/summary>([^]*?)<\/details>/.exec(text) ?? []
+      const shown = [...help.matchAll(/<code>([^<]*)<\/code>/g)].map(([, typed = '']) => typed)
+      for (const query of forms.flatMap(({ typed }) => typed)) {
+        const { status, text: found } = await browser.get(`${path}?q=${encodeURIComponent(query)}`)
+        expect(status, query).to.equal(200)
+        expect(found, query).to.include('Searched: <code>')
+      }
+      const times = shown.slice(forms.flatMap(({ typed }) => typed).length)
+      expect(times).to.include('-15m')
+      for (const time of times) {
+        expect((await browser.get(`${path}?from=${encodeURIComponent(time)}`)).status, time).to.equal(200)
+      }
+    }
+  })
+
+  it('leads to the same search of the usual ranges, from a narrow one too', async () => {
+    await site.index(
+      logs(1, { message: 'an hour old' }, { message: 'days old', timeNs: noonNs - 72n * 3_600_000n * msNs }),
+    )
+    const narrow = '/app/logs?q=old&level=info&from=2026-11-21T12:30:00Z&to=2026-11-21T12:31:00Z'
+    const navOf = (text: string) => /<nav class="tabs" aria-label="Time range">([^]*?)<\/nav>/.exec(text)?.[1] ?? ''
+    const rangesOf = (text: string) => linksOfPage(navOf(text))
+    const currentIn = (text: string): readonly string[] =>
+      [...navOf(text).matchAll(/aria-current="true"\s*>([^<]*)/g)].map(([, name = '']) => name)
+    const { text } = await browser.get(narrow)
+    expect(text).to.include('No log record fits.')
+    expect(currentIn(text)).to.deep.equal([])
+    const week = rangesOf(text).find(({ name }) => name === '7 days')
+    expect(week?.address).to.equal('/app/logs?q=old&level=info&from=-7d')
+    const { text: wide } = await browser.get(week?.address ?? '')
+    expect(wide)
+      .to.include('<strong>2 records</strong>')
+      .and.match(/aria-current="true"\s*>7 days/)
+    expect((await browser.get('/app/logs')).text).to.match(/aria-current="true"\s*>24 hours/)
+    expect((await browser.get('/app/logs?session_id=s')).text, 'of all times').to.not.match(/aria-current="true"/)
+    expect(rangesOf((await browser.get('/app/logs?from=nonsense')).text)).to.have.length(6)
+  })
+
+  it('leads past the bars, each of which is a link', async () => {
+    await site.index(logs(1, { level: 'error' }, { level: 'error' }))
+    const { text } = await browser.get('/app/logs?from=2026-11-21T11:00:00Z')
+    expect(linksOfPage(text).find(({ name }) => name === 'Skip to the results')?.address).to.equal('#results')
+    expect(text).to.match(/ id="results"/)
+    expect(text).to.match(/<svg\s+class="histogram"[^>]* role="group"/)
+    expect(text).to.include('<title>2026-11-21 12:00:00 UTC: 2, 2 errors</title>')
+    expect(text).to.match(/highest bar: 2 in \d+ (?:s|min)</)
+  })
+})
