@@ -57,7 +57,7 @@ function tracePart(trace: Trace, shown: Shown): Html {
     <p>
       ${nameOf(summary)}<br />
       ${timeOf(summary.start)}${zone}${duration}, ${counts.join(', ')}, ${known}.
-      <code>${summary.trace_id}</code>
+      <code class="id">${summary.trace_id}</code>
     </p>
     <p>${servicesOf(summary, shown.colourOf)}</p>
     ${askedPart(trace, asked, isFirst && next === null)}${waterfall(trace, shown)}${more(address, next, 'More spans')}`

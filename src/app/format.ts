@@ -22,6 +22,21 @@ export function formatDuration(ns: bigint): string {
   return `${ns < 0n ? '-' : ''}${value.toFixed(digits)} ${name}`
 }
 
+const byteUnits = [
+  [1e12, 'TB'],
+  [1e9, 'GB'],
+  [1e6, 'MB'],
+  [1e3, 'kB'],
+] as const
+
+/** `12.3 GB`, with three digits; below 1,000 `950 bytes`. */
+export function formatBytes(bytes: number): string {
+  const found = byteUnits.find(([unit]) => bytes >= unit)
+  if (found === undefined) return `${bytes} byte${bytes === 1 ? '' : 's'}`
+  const value = bytes / found[0]
+  return `${value.toFixed(value >= 100 ? 0 : value >= 10 ? 1 : 2)} ${found[1]}`
+}
+
 /** The text as far as a page can bear it, by whole characters. */
 export function cut(text: string, charactersMax: number): string {
   if (text.length <= charactersMax) return text

@@ -12,6 +12,7 @@ import {
   sessionHere,
   type AppContext,
 } from './context.ts'
+import { formatBytes } from './format.ts'
 import { html, type Html } from './html.ts'
 import { refusePage, seeOther } from './page.ts'
 
@@ -21,8 +22,17 @@ function usageOf({ plan }: Workspace, usage: Usage | undefined): Html {
   const allowance = plan.spansPerMonth === null ? 'without a limit' : `of ${inWords(plan.spansPerMonth)}`
   if (usage === undefined) return html`<p>Spans this month: not counted yet, ${allowance}.</p>`
   return html`<p>
-    Spans this month: <strong>${inWords(usage.spans)}</strong> ${allowance}, ${inWords(usage.spanBytes)} bytes of span
+    Spans this month: <strong>${inWords(usage.spans)}</strong> ${allowance}, ${formatBytes(usage.spanBytes)} of span
     data. The count starts anew at ${formatMinute(usage.resetsAt)}.
+  </p>`
+}
+
+/** For who has just begun, and for who wonders why nothing is found. */
+function nothingYet(usage: Usage | undefined): Html {
+  if (usage === undefined || usage.spans + usage.total.logs + usage.total.rumEvents > 0) return html``
+  return html`<p class="notice">
+    Nothing has arrived this month. <a href="/app/connect">Connect</a> a program that sends traces, logs or browser
+    events.
   </p>`
 }
 
@@ -35,10 +45,10 @@ function whereToSend(baseUrl: string): Html {
   return html`<table>
       <thead>
         <tr>
-          <th>What</th>
-          <th>How</th>
-          <th>Where</th>
-          <th>With</th>
+          <th scope="col">What</th>
+          <th scope="col">How</th>
+          <th scope="col">Where</th>
+          <th scope="col">With</th>
         </tr>
       </thead>
       <tbody>
@@ -70,7 +80,7 @@ async function sendOverview(ctx: Context, app: AppContext): Promise<void> {
       <strong>${workspace.plan.name}</strong> (${features === '' ? 'no features' : features}; kept for
       ${workspace.plan.retentionDays} days).
     </p>
-    ${usageOf(workspace, usage)}
+    ${usageOf(workspace, usage)}${nothingYet(usage)}
     <h2>Find</h2>
     <form class="row" method="get" action="/app/logs">
       <label>Logs <input name="q" type="search" size="40" placeholder="level&gt;=warn timeout" /></label>
@@ -96,9 +106,9 @@ function sendMembers(ctx: Context, app: AppContext): Promise<void> {
   const body = html`<table>
       <thead>
         <tr>
-          <th>E-mail</th>
-          <th>Role</th>
-          <th>Since</th>
+          <th scope="col">E-mail</th>
+          <th scope="col">Role</th>
+          <th scope="col">Since</th>
         </tr>
       </thead>
       <tbody>

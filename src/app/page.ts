@@ -1,6 +1,7 @@
 import type { Context } from 'koa'
 import type { Session, Workspace } from '#src/directory/directory.ts'
 import { requestIdOf, sendProblem, setRefusal, statusOf, titleOf } from '#src/http/errors.ts'
+import { sessionOf } from '#src/http/session.ts'
 import type { Refusal } from '#src/events/refusal.ts'
 import { cut } from './format.ts'
 import { html, type Html } from './html.ts'
@@ -42,7 +43,7 @@ function navigation({ email }: Session, { title, workspace, isOwner = false }: P
   const linkTo = ([path, name]: (typeof shown)[number]): Html =>
     name === title ? html`<a href="${path}" aria-current="page">${name}</a> ` : html`<a href="${path}">${name}</a> `
   return html`<strong>Throughline</strong>
-    <a href="/app/workspace">${workspace?.name ?? ''}</a>
+    ${workspace === undefined ? html`` : html`<a href="/app/workspace" aria-label="Workspace ${workspace.name}">${workspace.name}</a>`}
     <nav aria-label="Pages">${shown.map(linkTo)}</nav>
     <form method="post" action="/app/sign-out">
       <span class="note">${email}</span> <button class="quiet" type="submit">Sign out</button>
@@ -93,12 +94,12 @@ export function seeOther(ctx: Context, path: string): void {
   ctx.body = ''
 }
 
-/** A refusal on a page's path: a page for a browser, a problem document for everything else. */
+/** A refusal on a page's path: a page for a browser, with the way on for who is signed in; a problem document for everything else. */
 export function refusePage(ctx: Context, refused: Refusal): void {
   if (!ctx.get('Accept').includes('text/html')) return sendProblem(ctx, refused)
   setRefusal(ctx, refused)
   const body = html`<p class="problem">${refused.detail}</p>
     <p><a href="/app">Overview</a></p>
     <p class="note">Request ${requestIdOf(ctx)}</p>`
-  sendPage(ctx, statusOf(refused.code), { title: titleOf(refused.code), body })
+  sendPage(ctx, statusOf(refused.code), { title: titleOf(refused.code), body, session: sessionOf(ctx) })
 }

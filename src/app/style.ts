@@ -38,12 +38,14 @@ th, td { padding: .4rem .5rem; border-bottom: 1px solid var(--line); text-align:
 th[scope=col], .figures td { overflow-wrap: normal }
 code, pre, output { font: .9em/1.4 ui-monospace, monospace }
 pre { padding: .75rem; border: 1px solid var(--line); border-radius: .4rem; overflow-x: auto; white-space: pre-wrap; overflow-wrap: anywhere }
-form.stack { display: grid; gap: .75rem; max-width: 24rem }
+form.stack { display: grid; grid-template-columns: minmax(0, 1fr); gap: .75rem; max-width: 24rem }
+.notice pre, .id { user-select: all }
 form.row { display: flex; flex-wrap: wrap; gap: .5rem; align-items: end }
 label { display: grid; gap: .2rem; font-size: .9rem }
 label.check { display: flex; align-items: center; gap: .4rem }
 ::placeholder { color: inherit; opacity: .65 }
 input, select, button { font: inherit; padding: .4rem .6rem; border: 1px solid var(--edge); border-radius: .4rem }
+input, select { max-width: 100% }
 button { cursor: pointer; overflow-wrap: normal; background: var(--accent); border-color: var(--accent); color: var(--on-accent) }
 button.quiet { background: none; border: 0; padding: 0; color: inherit; text-decoration: underline }
 button.danger { background: var(--bad); border-color: var(--bad) }

@@ -5,7 +5,8 @@ import type { Route } from '#src/http/route.ts'
 import { present } from '#src/lib/assert.ts'
 import { dayOf } from '#src/lib/day.ts'
 import { monthOf, readRefusals, readUsage, type RefusalDocument, type Usage } from '#projections/allowance/query.ts'
-import { formatMinute, inWords, sendSessionPage, sessionHere, type AppContext } from './context.ts'
+import { counted, formatMinute, inWords, sendSessionPage, sessionHere, type AppContext } from './context.ts'
+import { formatBytes } from './format.ts'
 import { html, type Html } from './html.ts'
 import { refusePage } from './page.ts'
 import { forecastSpans } from './usage-forecast.ts'
@@ -54,7 +55,7 @@ function keptOf({ month, resetsAt }: Usage, { createdAt }: Workspace, keptFrom: 
 
 /** What is used of the allowance. */
 function usedPart({ spans, spanBytes }: Usage, { spansPerMonth: limit }: WorkspacePlan, kept: Kept): Html {
-  const bytes = `${inWords(spanBytes)} bytes of span data`
+  const bytes = `${formatBytes(spanBytes)} of span data`
   if (kept !== 'all') return html`<p><strong>${inWords(spans)}</strong> spans, ${bytes}.</p>`
   if (limit === null) return html`<p><strong>${inWords(spans)}</strong> spans without a limit, ${bytes}.</p>`
   const percent = limit === 0 ? 100 : (spans / limit) * 100
@@ -87,8 +88,8 @@ function forecastPart(usage: Usage, { spansPerMonth: limit }: WorkspacePlan, now
 
 const besidePart = ({ total }: Usage): Html =>
   html`<p>
-    Beside them ${inWords(total.logs)} log records and ${inWords(total.rumEvents)} browser events, which count toward
-    nothing; ${inWords(total.refusedSpans + total.refusedRecords)} spans and records were refused.
+    Beside them ${counted(total.logs, 'log record')} and ${counted(total.rumEvents, 'browser event')}, which do not
+    count toward the allowance. Spans and records refused: ${inWords(total.refusedSpans + total.refusedRecords)}.
   </p>`
 
 function dayRows({ byDay }: Usage): readonly Html[] {

@@ -113,7 +113,7 @@ describe('pages', () => {
     const counts = { ...noCounts, spans: 12_345, bytes: 6_789_012 }
     await site.index(givenEvent('spans.received', 1, {}, { workspace: workspaceId, counts }))
     const { text } = await browser.get('/app')
-    for (const part of ['Acme', 'pro', '12,345', '1,000,000', '6,789,012', '2026-12-01 00:00 UTC'])
+    for (const part of ['Acme', 'pro', '12,345', '1,000,000', '6.79 MB', '2026-12-01 00:00 UTC'])
       expect(text).to.include(part)
     for (const path of ['/api/traces/v1/otlp', '/api/logs/v1/ingest', '/api/rum/v1/ingest'])
       expect(text).to.include(site.url + path)

@@ -61,7 +61,7 @@ describe('usage page', () => {
     )
     const { status, text } = await browser.get('/app/usage')
     expect(status).to.equal(200)
-    for (const part of ['<strong>10,002</strong>', 'of 50,000', '(20.0 %)', '1,244 bytes', '2026-12-01 00:00 UTC']) {
+    for (const part of ['<strong>10,002</strong>', 'of 50,000', '(20.0 %)', '1.24 kB', '2026-12-01 00:00 UTC']) {
       expect(text).to.include(part)
     }
     expect(rowsUnder(text, 'By day')).to.deep.equal(['2026-11-21|2|0|0|3|10|', '2026-11-20|10,000|0|0|0|1,234|'])

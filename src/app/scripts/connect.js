@@ -11,10 +11,13 @@ function show({ state, text, link }) {
   anchor.textContent = link.text
 }
 
+/** The link beside it looks again, and leads to sign-in where that is needed. */
+const end = (why) => void (place.querySelector('[data-text]').textContent = `This page no longer looks: ${why}.`)
+
 async function poll() {
   try {
     const response = await fetch(place.dataset.arrival, { headers: { accept: 'application/json' } })
-    if (response.status === 401) return
+    if (response.status === 401) return end('you are signed out')
     if (response.ok) {
       const arrival = await response.json()
       show(arrival)
@@ -24,6 +27,7 @@ async function poll() {
     // The server or the network is away for a moment: the next turn asks again.
   }
   if (Date.now() < endsAt) setTimeout(() => void poll(), pollMs)
+  else end('it has waited for half an hour')
 }
 
 if (place !== null && place.dataset.state !== 'arrived') void poll()

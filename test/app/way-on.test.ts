@@ -1,0 +1,47 @@
+import { expect } from 'chai'
+import { formatBytes } from '#src/app/format.ts'
+import { noCounts } from '#src/events/envelope.ts'
+import { givenEvent } from '#test/support/fold-harness.ts'
+import { linksOfPage } from '#test/support/page-links.ts'
+import { createBrowser } from './harness.ts'
+import { eachSignedIn, type SignedIn } from './signed-in.ts'
+
+describe('the way on', () => {
+  let browser: SignedIn['browser']
+  let site: SignedIn['site']
+  let workspace: SignedIn['workspace']
+  eachSignedIn((signedIn) => {
+    ;({ browser, site, workspace } = signedIn)
+  })
+
+  const namesIn = (text: string): readonly string[] =>
+    linksOfPage(/<nav aria-label="Pages">([^]*?)<\/nav>/.exec(text)?.[1] ?? '').map(({ name }) => name)
+
+  it('is on pages that refuse somebody who is signed in, and not shown to others', async () => {
+    for (const path of ['/app/usage?month=never', '/app/connect/nokey']) {
+      const { status, text } = await browser.get(path)
+      expect(status, path).to.be.within(400, 404)
+      expect(namesIn(text), path).to.include.members(['Overview', 'Traces', 'Logs', 'Keys'])
+      for (const { name } of linksOfPage(text)) expect(name, path).to.not.equal('')
+    }
+    const { status, text } = await createBrowser(site).post('/app/sign-in', {}, { 'sec-fetch-site': 'cross-site' })
+    expect([status, namesIn(text)]).to.deep.equal([403, []])
+  })
+
+  it('is told on the overview while nothing has arrived', async () => {
+    const hint = /Nothing has arrived this month\. <a href="\/app\/connect">/
+    await site.index()
+    expect((await browser.get('/app')).text).to.match(hint)
+    const counts = { ...noCounts, logs: 1 }
+    await site.index(givenEvent('logs.received', 1, {}, { workspace, counts }))
+    expect((await browser.get('/app')).text).to.not.match(hint)
+  })
+})
+
+describe('bytes', () => {
+  it('have three digits and a unit', () => {
+    const words = [0, 1, 999, 1_000, 12_345, 734_296, 5e9, 123_456_789_012, 2.5e12].map(formatBytes)
+    expect(words.slice(0, 4)).to.deep.equal(['0 bytes', '1 byte', '999 bytes', '1.00 kB'])
+    expect(words.slice(4)).to.deep.equal(['12.3 kB', '734 kB', '5.00 GB', '123 GB', '2.50 TB'])
+  })
+})
