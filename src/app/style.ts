@@ -41,7 +41,7 @@ pre { padding: .75rem; border: 1px solid var(--line); border-radius: .4rem; over
 form.stack { display: grid; grid-template-columns: minmax(0, 1fr); gap: .75rem; max-width: 24rem }
 .notice pre, .id { user-select: all }
 form.row { display: flex; flex-wrap: wrap; gap: .5rem; align-items: end }
-label { display: grid; gap: .2rem; font-size: .9rem }
+label { display: grid; grid-template-columns: minmax(0, 1fr); gap: .2rem; font-size: .9rem }
 label.check { display: flex; align-items: center; gap: .4rem }
 ::placeholder { color: inherit; opacity: .65 }
 input, select, button { font: inherit; padding: .4rem .6rem; border: 1px solid var(--edge); border-radius: .4rem }
@@ -104,7 +104,14 @@ ${serviceFills}
   .logs td, .waterfall td { padding: .15rem .25rem }
   .logs td, .logs th, .logs .service, .waterfall td, .fields td { min-width: 0 }
   .time { white-space: normal; min-width: 7.5rem }
-  .logs .time { min-width: 6.5rem }
+  .logs, .waterfall, :is(.logs, .waterfall) > * { display: block }
+  :is(.logs, .waterfall) > * > tr { display: grid; border-bottom: 1px solid var(--line) }
+  .logs > * > tr { grid-template-columns: auto auto minmax(0, 1fr) }
+  .waterfall > * > tr { grid-template-columns: minmax(0, 1fr) 6rem }
+  :is(.logs, .waterfall) > * > tr > * { border-bottom: 0; min-width: 0 }
+  .logs td:last-child, .waterfall .timeline { width: auto }
+  .logs > * > tr > :last-child, .waterfall > * > tr > :first-child { grid-column: 1 / -1 }
+  .logs .time { white-space: nowrap }
   .fields th, .fields td { display: block; width: auto }
   .timeline .bar { min-width: 3rem }
   .ticks { display: none }

@@ -207,6 +207,11 @@ describe('search pages in a browser', () => {
           all.filter(({ scrollWidth, clientWidth }) => scrollWidth > clientWidth).map(({ tagName }) => tagName),
         )
       expect(wide, path).to.deep.equal([])
+      // What is unfolded has the width of the screen, not of a column beside others.
+      const unfolded = page.locator('.logs details[open] > .fields')
+      const widths = await unfolded.evaluateAll((all) => all.map((table) => table.getBoundingClientRect().width))
+      for (const width of widths) expect(width, path).to.be.above(300)
+      expect(widths.length > 0, path).to.equal(isToFit)
     }
     await page.context().close()
   })
@@ -220,6 +225,30 @@ describe('search pages in a browser', () => {
     await tab.keyboard.press('Enter')
     await tab.keyboard.press('Tab')
     expect(await tab.getByRole('searchbox').evaluate((box) => box.matches(':focus'))).to.equal(true)
+    const skip = tab.getByRole('link', { name: 'Skip to the results' })
+    await skip.focus()
+    await tab.keyboard.press('Enter')
+    await tab.keyboard.press('Tab')
+    expect(await tab.getByRole('button', { name: 'Follow' }).evaluate((box) => box.matches(':focus'))).to.equal(true)
+  })
+
+  it('open a span that is looked for, and only that, where its page begins', async () => {
+    const [trace, now] = ['5b8efff798038103d269b633813fc60e', `${Date.now()}000000`]
+    const spans = Array.from({ length: 200 }, (_, n) => {
+      const spanId = (n + 1).toString(16).padStart(16, 'a')
+      return { traceId: trace, spanId, name: `step ${n}`, startTimeUnixNano: now, endTimeUnixNano: now }
+    })
+    const body = JSON.stringify({ resourceSpans: [{ scopeSpans: [{ spans }] }] })
+    expect((await post(server, '/api/traces/v1/otlp', server.firstRun.keys.tracing, body, json)).status).to.equal(200)
+    const asked = spans[150]?.spanId ?? ''
+    const link = tab.getByRole('link', { name: 'The span', exact: true })
+    do await tab.goto(`/app/find?id=${asked}`)
+    while ((await link.count()) === 0)
+    await link.click()
+    const row = tab.locator(`#span-${asked}`)
+    expect(Math.abs(await row.evaluate((element) => element.getBoundingClientRect().top))).to.be.below(5)
+    expect(await tab.locator('.waterfall details[open] > summary').allInnerTexts()).to.have.length(1)
+    expect(await row.getByRole('cell', { name: asked, exact: true }).isVisible()).to.equal(true)
   })
 
   it('work without scripts', async () => {
