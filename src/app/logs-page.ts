@@ -3,6 +3,7 @@ import type { Refusal } from '#src/events/refusal.ts'
 import { levels } from '#src/events/telemetry.ts'
 import type { Route } from '#src/http/route.ts'
 import type { LogSearchAnswer } from '#src/query/searches.ts'
+import { aroundPart } from './around.ts'
 import { tailScript } from './assets.ts'
 import { counted, sendSessionPage, sessionHere, type AppContext } from './context.ts'
 import { facetRow } from './facets.ts'
@@ -111,7 +112,7 @@ function resultsOf(asked: Asked, answer: LogSearchAnswer, nowMs: number): Html {
     return { ...bar, errors: (byLevel.error ?? 0) + (byLevel.fatal ?? 0) }
   })
   const drawn = { bars, stepMs: found?.step_ms ?? 0, range, nowMs, path, conditions }
-  return html`${about(answer)}${found === undefined ? html`` : histogram(drawn)}
+  return html`${about(answer)}${aroundPart({ path, conditions, logs })}${found === undefined ? html`` : histogram(drawn)}
     ${facetRow({ path, conditions, groups: facetGroups, facets: answer.facets, noun: 'records' })}
     <p class="row" id="results">
       ${count === undefined ? html`` : html`<strong>${counted(count, 'record')}</strong>`}

@@ -145,6 +145,31 @@ describe('search pages', () => {
       ])
     })
 
+    it('around one say whose neighbours they are, and lead to those of its service, and to more', async () => {
+      const timeAt = (n: number): bigint => noonNs + BigInt(n) * msNs
+      const others = Array.from({ length: 300 }, (_, n) => ({
+        message: `other ${n}`,
+        service: 'web',
+        timeNs: timeAt(n),
+      }))
+      await site.index(logs(1, ...others, { message: 'asked for', timeNs: timeAt(300) }, { message: 'near' }))
+      const open = async (address = ''): Promise<string> =>
+        (await browser.get(address.replace(/#.*/, ''))).text.replaceAll(/\s+/g, ' ')
+      const around = await open(linkNamed(await open('/app/logs?q=asked'), 'In context'))
+      expect(around).to.match(/Before and after <a href="#here">the record of <time [^>]*>2026-11-21 12:00:00\.300</)
+      expect(around).to.include('of all services.').and.include('other 299').and.not.include('near')
+      const own = await open(linkNamed(around, 'Only checkout'))
+      expect(own).to.include('of the service checkout.').and.include('near').and.not.include('other 2')
+      expect(linkNamed(own, 'All services')).to.equal(
+        linkNamed(around, 'Only checkout')?.replace('&service=checkout', ''),
+      )
+      const more = await open(linkNamed(around, 'More of them'))
+      expect(more).to.include('other 50').and.not.include('other 49')
+      const all = await open(linkNamed(more, 'More of them'))
+      expect(all).to.include('other 0').and.include('near')
+      expect(linkNamed(all, 'More of them')).to.equal(undefined)
+    })
+
     it('can be followed only where the newest are shown', async () => {
       await site.index(logs(1, { message: 'one' }))
       for (const search of ['order=asc', 'to=now', 'from=-1d&to=2026-11-22T00:00:00Z']) {
