@@ -158,6 +158,7 @@ async function sendKeys(ctx: Context, app: AppContext, shown: Shown = {}): Promi
   const sorted = [...live, ...keys.filter(({ revokedAt }) => revokedAt !== null)]
   const body = html`${problem(shown.problem)}${notice(shown.notice)}
     ${shown.created === undefined ? html`` : shownOnce(shown.created)}
+    ${keys.length === 0 ? html`<p>There are no keys yet.</p>` : html``}
     <table>
       <thead>
         <tr>

@@ -98,7 +98,7 @@ function resultsOf(asked: Asked, answer: TraceSearchAnswer, nowMs: number): Html
   const found = answer.histogram ?? undefined
   const drawn = { stepMs: found?.step_ms ?? 0, range, nowMs, path, conditions }
   return html`${about(answer)}
-    ${found === undefined ? html`` : html`<p class="note">${found.of === 'spans' ? 'Spans that fit' : 'Traces'} over time</p>`}
+    ${found === undefined || found.buckets.length === 0 ? html`` : html`<p class="note">${found.of === 'spans' ? 'Spans that fit' : 'Traces'} over time</p>`}
     ${found === undefined ? html`` : histogram({ ...drawn, bars: found.buckets })}
     ${facetRow({ path, conditions, groups: facetGroups, facets, noun: found?.of ?? 'traces' })}
     <div id="results">

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { build } from 'esbuild'
-import type { Browser } from 'playwright-core'
+import type { Browser, Page } from 'playwright-core'
 import { bringPython } from '../../infra/launch/python.ts'
 import { complaintsOf, launchChromium, openTab } from '../support/browser.ts'
 import { cli } from '../support/cli.ts'
@@ -47,6 +47,16 @@ describe('the connect flow', () => {
   const arrivalOf = async ({ arrival }: Connected): Promise<Arrival> =>
     (await (await reader.raw(arrival)).json()) as Arrival
 
+  async function choose(tab: Page, what: string, guide: string): Promise<void> {
+    await tab.goto('/app/connect')
+    await tab.getByLabel('E-mail').fill(server.firstRun.sign_in.email)
+    await tab.getByLabel('Password').fill(server.firstRun.sign_in.password)
+    await tab.getByRole('button', { name: 'Sign in' }).click()
+    await tab.getByRole('navigation', { name: 'What to connect' }).getByRole('link', { name: what }).click()
+    await tab.getByRole('radio', { name: guide, exact: true }).check()
+    await tab.getByRole('button', { name: 'show me how' }).click()
+  }
+
   /** A new user who opens the page, chooses, does what it says, and watches. */
   async function watch(
     what: string,
@@ -55,13 +65,7 @@ describe('the connect flow', () => {
   ): Promise<Readonly<{ text: string; found: string }>> {
     const tab = await openTab(browser, { baseURL: server.baseUrl })
     const complaints = complaintsOf(tab)
-    await tab.goto('/app/connect')
-    await tab.getByLabel('E-mail').fill(server.firstRun.sign_in.email)
-    await tab.getByLabel('Password').fill(server.firstRun.sign_in.password)
-    await tab.getByRole('button', { name: 'Sign in' }).click()
-    await tab.getByRole('navigation', { name: 'What to connect' }).getByRole('link', { name: what }).click()
-    await tab.getByRole('radio', { name: guide, exact: true }).check()
-    await tab.getByRole('button', { name: 'show me how' }).click()
+    await choose(tab, what, guide)
     const list = tab.locator('ol.steps').first()
     const steps = await list.locator('pre').evaluateAll((blocks) =>
       blocks.map((block) => ({
@@ -108,6 +112,15 @@ describe('the connect flow', () => {
     site?.close()
     expect(text).to.match(/^The first (?:browser event|log record) has arrived from the service my-shop/)
     expect(found).to.include('Browser events')
+  })
+
+  it('says why it looks no longer', async () => {
+    const tab = await openTab(browser, { baseURL: server.baseUrl })
+    await tab.route('**/app/connect/*/arrival', (route) => route.fulfill({ status: 401, json: {} }))
+    await choose(tab, 'Logs', 'Vector')
+    await tab.getByText('This page no longer looks: you are signed out.').waitFor()
+    await tab.getByRole('link', { name: 'Look again' }).waitFor()
+    await tab.context().close()
   })
 
   it('says so without a script too', async () => {
