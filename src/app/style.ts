@@ -51,7 +51,7 @@ button.quiet { background: none; border: 0; padding: 0; color: inherit; text-dec
 button.danger { background: var(--bad); border-color: var(--bad) }
 .problem { padding: .6rem .75rem; border-left: .25rem solid var(--bad) }
 .notice { padding: .6rem .75rem; border-left: .25rem solid var(--accent) }
-.note { opacity: .75; font-size: .9rem }
+.note { color: color-mix(in srgb, CanvasText 75%, Canvas); font-size: .9rem }
 fieldset { border: 1px solid var(--line); border-radius: .4rem; display: grid; gap: .3rem }
 .tabs { display: flex; flex-wrap: wrap; gap: 1rem; margin-bottom: 1rem }
 [aria-current] { color: inherit; font-weight: bold; text-decoration: none }

@@ -45,8 +45,8 @@ const shareOf = (trace: ShownTrace, longest: bigint): number =>
 function rowOf(trace: ShownTrace, longest: bigint, colourOf: ColourOf): Html {
   const matched = trace.matched_spans.map(
     ({ span_id: spanId, service, operation, duration_ns: ns }) =>
-      html`<br /><a class="note" href="${traceAddress(trace.trace_id, spanId)}"
-          >${service} ${operation} ${formatDuration(BigInt(ns))}</a
+      html`<br /><a href="${traceAddress(trace.trace_id, spanId)}"
+          ><small>${service} ${operation} ${formatDuration(BigInt(ns))}</small></a
         >`,
   )
   return html`<tr>

@@ -44,6 +44,10 @@ describe('colours of the pages', () => {
       expect(contrastOf(valueOf('on-accent'), valueOf('accent')), page).to.be.at.least(4.5)
       expect(contrastOf(valueOf('on-accent'), valueOf('bad')), page).to.be.at.least(4.5)
     }
+    // A link within a note would be paler by it than can be read.
+    expect(style)
+      .to.match(/\n\.note \{/)
+      .and.not.match(/\n\.note \{[^}]*opacity/)
   })
 
   it('of the edges of fields stand out from the page, and in the dark from what Chromium fills them with', () => {
