@@ -61,11 +61,9 @@ async function run(ctx: Context, route: Route): Promise<void> {
 
 const nameOf = ({ method, path }: Readonly<{ method: string; path: string }>): string => `${method} ${path}`
 
-/** How an address where nothing is gets refused: in the form of the longest path that it lies under. */
-function refuserAbove(routes: readonly Route[], address: string): NonNullable<Route['refuse']> {
-  const above = routes.filter(({ path }) => address.startsWith(`${path}/`))
-  return above.sort((a, b) => b.path.length - a.path.length)[0]?.refuse ?? sendProblem
-}
+/** The longest path that an address where nothing is lies under: it is refused in that form, to whom that is shown. */
+const routeAbove = (routes: readonly Route[], address: string): Route | undefined =>
+  routes.filter(({ path }) => address.startsWith(`${path}/`)).sort((a, b) => b.path.length - a.path.length)[0]
 
 /** A path that is no pattern: it stands for itself. */
 const plainPath = /^[\w./-]+$/
@@ -113,7 +111,10 @@ export function createRouter(routes: readonly Route[], session?: Middleware): Mi
     const layer = matched.pathAndMethod[0] ?? matched.path[0]
     const route = routeOfLayer.get(layer)
     if (layer === undefined || route === undefined) {
-      return refuserAbove(routes, ctx.path)(ctx, refusal('not_found', `There is nothing at ${ctx.path}.`))
+      const above = routeAbove(routes, ctx.path)
+      const refuse = async (): Promise<void> =>
+        (above?.refuse ?? sendProblem)(ctx, refusal('not_found', `There is nothing at ${ctx.path}.`))
+      return session === undefined || above?.auth !== 'session' ? refuse() : session(ctx, refuse)
     }
     routeOf.set(ctx, route)
     if (!matched.route) {

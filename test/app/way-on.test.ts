@@ -18,12 +18,14 @@ describe('the way on', () => {
     linksOfPage(/<nav aria-label="Pages">([^]*?)<\/nav>/.exec(text)?.[1] ?? '').map(({ name }) => name)
 
   it('is on pages that refuse somebody who is signed in, and not shown to others', async () => {
-    for (const path of ['/app/usage?month=never', '/app/connect/nokey']) {
+    for (const path of ['/app/nowhere', '/app/usage?month=never', '/app/connect/nokey']) {
       const { status, text } = await browser.get(path)
       expect(status, path).to.be.within(400, 404)
       expect(namesIn(text), path).to.include.members(['Overview', 'Traces', 'Logs', 'Keys'])
       for (const { name } of linksOfPage(text)) expect(name, path).to.not.equal('')
     }
+    const stranger = await createBrowser(site).get('/app/nowhere')
+    expect([stranger.status, namesIn(stranger.text)]).to.deep.equal([404, []])
     const { status, text } = await createBrowser(site).post('/app/sign-in', {}, { 'sec-fetch-site': 'cross-site' })
     expect([status, namesIn(text)]).to.deep.equal([403, []])
   })
