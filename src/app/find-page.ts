@@ -46,7 +46,9 @@ function tracePart(trace: Trace, shown: Shown): Html {
   const { summary, missing, next_cursor: next } = trace
   const zone = summary.start === null ? '' : ' UTC'
   const duration = summary.duration_ns === null ? '' : `, ${formatDuration(BigInt(summary.duration_ns))}`
-  const counts = [counted(summary.span_count, 'span'), counted(summary.error_count, 'error')]
+  const isPart = next !== null || !isFirst
+  const here = isPart ? ` (${inWords(trace.spans.length)} on this page)` : ''
+  const counts = [counted(summary.span_count, 'span') + here, counted(summary.error_count, 'error')]
   const known = `${isMissingCut(trace) ? 'at least ' : ''}${inWords(missing.length)} known to be missing`
   const head = isWholePage ? html`` : html`<h2>Trace</h2>`
   if (summary.span_count === 0 && missing.length === 0) {

@@ -40,7 +40,7 @@ code, pre, output { font: .9em/1.4 ui-monospace, monospace }
 pre { padding: .75rem; border: 1px solid var(--line); border-radius: .4rem; overflow-x: auto; white-space: pre-wrap; overflow-wrap: anywhere }
 form.stack { display: grid; grid-template-columns: minmax(0, 1fr); gap: .75rem; max-width: 24rem }
 .notice pre, .id { user-select: all }
-form.row { display: flex; flex-wrap: wrap; gap: .5rem; align-items: end }
+form.row { display: flex; flex-wrap: wrap; gap: .5rem; align-items: end; margin-bottom: .75rem }
 label { display: grid; grid-template-columns: minmax(0, 1fr); gap: .2rem; font-size: .9rem }
 label.check { display: flex; align-items: center; gap: .4rem }
 ::placeholder { color: inherit; opacity: .65 }

@@ -35,7 +35,8 @@ type Scale = (span: ShownSpan) => Readonly<{ x: number; width: number }>
 export type Looks = Readonly<{ colourOf: ColourOf; nowMs: number; asked: string | undefined }>
 
 /** How spans are drawn. */
-type Drawn = Pick<Looks, 'colourOf' | 'asked'> & Readonly<{ scale: Scale; elsewhere: string }>
+type Drawn = Pick<Looks, 'colourOf' | 'asked'> &
+  Readonly<{ scale: Scale; elsewhere: string; traceStart: string | null }>
 
 function scaleOf({ start, duration_ns: duration }: Trace['summary']): Scale {
   const startNs = parseRfc3339Ns(start ?? '') ?? 0n
@@ -48,8 +49,8 @@ function scaleOf({ start, duration_ns: duration }: Trace['summary']): Scale {
   }
 }
 
-/** How long after the beginning of its span: `+1.25 ms`. */
-function sinceStart({ start }: ShownSpan, time: string): string {
+/** How long after: `+1.25 ms`. */
+function since(start: string, time: string): string {
   const ns = (parseRfc3339Ns(time) ?? 0n) - (parseRfc3339Ns(start) ?? 0n)
   return `${ns < 0n ? '' : '+'}${formatDuration(ns)}`
 }
@@ -57,7 +58,7 @@ function sinceStart({ start }: ShownSpan, time: string): string {
 function eventRows(span: ShownSpan, linksOf: LinksOf): Html {
   return html`${span.events.map(
     ({ time, name, attributes }) =>
-      html`<p>${timeOf(time)} UTC (${sinceStart(span, time)}) <strong>${name}</strong></p>
+      html`<p>${timeOf(time)} UTC (${since(span.start, time)}) <strong>${name}</strong></p>
         ${fieldTable('Attributes of the event', attributes, linksOf)}`,
   )}${span.links.map(
     ({ trace_id: traceId, span_id: spanId, attributes }) =>
@@ -88,14 +89,14 @@ function scopeFacts({ scope: { name, version } }: ShownSpan): Readonly<Record<st
   }
 }
 
-function detailsOf(span: ShownSpan, linksOf: SpanLinks): Html {
+function detailsOf(span: ShownSpan, traceStart: string, linksOf: SpanLinks): Html {
   const { status, kind, repeated, cuts, resource, scope } = span
   const dropped = droppedOf(span)
   const facts = {
     span: span.span_id,
     service: span.service,
     operation: span.name,
-    start: span.start,
+    start: `${span.start} (${since(traceStart, span.start)} in its trace)`,
     kind,
     status: status.message === '' ? status.code : `${status.code}: ${status.message}`,
     ...(repeated > 0 ? { repeated: `came again ${repeated} times` } : {}),
@@ -114,7 +115,7 @@ const placeOf = (spanId: string, asked: string | undefined): Html =>
 
 function spanRow(
   row: Extract<TreeRow, { kind: 'span' }>,
-  { scale, colourOf, elsewhere, asked }: Drawn,
+  { scale, colourOf, elsewhere, asked, traceStart }: Drawn,
   linksOf: SpanLinks,
 ): Html {
   const { span, depth, parentIsElsewhere } = row
@@ -130,7 +131,7 @@ function spanRow(
         </summary>
         ${parentIsElsewhere ? html`<p class="note">Its parent is ${elsewhere}.</p>` : html``}
         <p><a href="${traceAddress(span.trace_id, span.span_id)}">Link to this span</a></p>
-        ${detailsOf(span, linksOf)}
+        ${detailsOf(span, traceStart ?? span.start, linksOf)}
       </details>
     </td>
     <td class="timeline">
@@ -155,7 +156,8 @@ const missingRow = ({ depth, missing }: Extract<TreeRow, { kind: 'missing' }>, {
 /** The spans of a trace under their parents and over time; those that are missing are shown as that, and nothing is made up. */
 export function waterfall(trace: Trace, { colourOf, nowMs, asked }: Looks): Html {
   const elsewhere = isMissingCut(trace) ? 'on another page, or missing' : 'on another page'
-  const drawn = { scale: scaleOf(trace.summary), colourOf, elsewhere, asked }
+  const { start: traceStart } = trace.summary
+  const drawn = { scale: scaleOf(trace.summary), colourOf, elsewhere, asked, traceStart }
   let characters = 0
   const rows = spanTree(trace).map((row) => {
     if (row.kind === 'missing') return missingRow(row, drawn)

@@ -208,6 +208,7 @@ describe('the page of a trace', () => {
     await site.index(spans(1, ...Array.from({ length: 1_001 }, (_, n) => ({ id: n, atMs: n }))))
     const first = (await browser.get(lost)).text
     expect(first).to.match(/is on another page, or has not been received/)
+    expect(first).to.include('1,001 spans (1,000 on this page)')
     const second = (await browser.get(addressNamed(first, 'More spans'))).text
     expect(second).to.include(`Span <code>${spanIdOf('lost')}</code>`)
     expect(addressNamed(second, 'First page')).to.equal(lost)
@@ -230,9 +231,10 @@ describe('the page of a trace', () => {
     for (const { address } of linksOfPage(nav)) expect(text).to.include(` id="${address.slice(1)}"`)
   })
 
-  it('says of an event of a span when it was, in which zone, and how long after the beginning', async () => {
+  it('says of a span and of its events when they were, in which zone, and how long after the beginning', async () => {
     const event = { timeNs: noonNs + 1_250_000n, name: 'exception', attributes: {}, droppedAttributesCount: 0 }
-    const text = await pageOf({ id: 'a', forMs: 100, spanEvents: [event] })
+    const text = await pageOf({ id: 'a', forMs: 100, spanEvents: [event] }, { id: 'b', parent: 'a', atMs: 20 })
+    expect(text).to.match(/<td>2026-11-21T12:00:00\.020\d*Z \(\+20\.0 ms in its trace\)</)
     expect(text).to.match(/12:00:00\.001<\/time> UTC \(\+1\.25 ms\) <strong>exception</)
   })
 
