@@ -104,14 +104,19 @@ ${serviceFills}
   .logs td, .waterfall td { padding: .15rem .25rem }
   .logs td, .logs th, .logs .service, .waterfall td, .fields td { min-width: 0 }
   .time { white-space: normal; min-width: 7.5rem }
-  .logs, .waterfall, :is(.logs, .waterfall) > * { display: block }
-  :is(.logs, .waterfall) > * > tr { display: grid; border-bottom: 1px solid var(--line) }
+  .logs, .waterfall, .traces, :is(.logs, .waterfall, .traces) > * { display: block }
+  :is(.logs, .waterfall, .traces) > * > tr { display: grid; border-bottom: 1px solid var(--line) }
   .logs > * > tr { grid-template-columns: auto auto minmax(0, 1fr) }
   .waterfall > * > tr { grid-template-columns: minmax(0, 1fr) 6rem }
-  :is(.logs, .waterfall) > * > tr > * { border-bottom: 0; min-width: 0 }
+  .traces > * > tr { grid-template-columns: minmax(0, 1fr) 8rem }
+  :is(.logs, .waterfall, .traces) > * > tr > * { border-bottom: 0; min-width: 0 }
   .logs td:last-child, .waterfall .timeline { width: auto }
-  .logs > * > tr > :last-child, .waterfall > * > tr > :first-child { grid-column: 1 / -1 }
-  .logs .time { white-space: nowrap }
+  .logs > * > tr > :last-child, .waterfall > * > tr > :first-child, .traces > * > tr > * { grid-column: 1 / -1 }
+  .traces > * > tr > :nth-child(2) { order: -1 }
+  .traces > * > tr > :nth-child(1) { grid-column: 1 }
+  .traces > * > tr > :nth-child(4) { grid-area: 2 / 2 }
+  .traces > thead > tr > :is(:nth-child(3), :nth-child(5)) { display: none }
+  :is(.logs, .traces) .time { white-space: nowrap }
   .fields th, .fields td { display: block; width: auto }
   .timeline .bar { min-width: 3rem }
   .ticks { display: none }

@@ -69,7 +69,7 @@ export const coloursOf = (traces: readonly ShownTrace[]): ColourOf =>
 
 export function traceTable(traces: readonly ShownTrace[], colourOf: ColourOf): Html {
   const longest = traces.reduce((most, trace) => (durationOf(trace) > most ? durationOf(trace) : most), 0n)
-  return html`<table>
+  return html`<table class="traces">
     <thead>
       <tr>
         <th scope="col">Start (UTC)</th>
