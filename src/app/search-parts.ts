@@ -55,16 +55,23 @@ export function pager(path: string, { conditions, cursors }: Asked, nextCursor: 
   </nav>`
 }
 
+/** Characters of a search that are shown on either side of a place in it: more would not stay on one line. */
+const besideMax = 30
+
+/** The part of a search around a place, and under it a sign at the place. */
+function placeIn(query: string, position: number): Html {
+  const [start, end] = [Math.max(0, position - besideMax), position + besideMax]
+  const before = `${start > 0 ? '…' : ''}${query.slice(start, position)}`
+  const after = `${query.slice(position, end)}${end < query.length ? '…' : ''}`
+  const lines = `${(before + after).toWellFormed()}\n${' '.repeat(before.length)}^`
+  return html`<pre class="place">${lines}</pre>`
+}
+
 /** What was wrong with a search, pointing at the place. Sets the status and headers of the refusal. */
 export function searchRefusal(ctx: Context, refused: Refusal, query: string): Readonly<{ body: Html; status: number }> {
   setRefusal(ctx, refused)
   const { detail, position, expected = [] } = refused
-  const place =
-    position === undefined
-      ? html``
-      : html`<pre>
-${query}
-${' '.repeat(position)}^</pre>`
+  const place = position === undefined ? html`` : placeIn(query, position)
   const could = expected.length === 0 ? html`` : html`<p class="note">Expected here: ${expected.join(', ')}.</p>`
   const body = html`<div class="problem" role="alert">
     <p>${detail}</p>

@@ -38,6 +38,7 @@ th, td { padding: .4rem .5rem; border-bottom: 1px solid var(--line); text-align:
 th[scope=col], .figures td { overflow-wrap: normal }
 code, pre, output { font: .9em/1.4 ui-monospace, monospace }
 pre { padding: .75rem; border: 1px solid var(--line); border-radius: .4rem; overflow-x: auto; white-space: pre-wrap; overflow-wrap: anywhere }
+pre.place { white-space: pre }
 form.stack { display: grid; grid-template-columns: minmax(0, 1fr); gap: .75rem; max-width: 24rem }
 .notice pre, .id { user-select: all }
 form.row { display: flex; flex-wrap: wrap; gap: .5rem; align-items: end; margin-bottom: .75rem }

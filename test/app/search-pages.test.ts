@@ -80,6 +80,14 @@ describe('search pages', () => {
       const { status, text } = await browser.get('/app/logs?q=%28timeout')
       expect(status).to.equal(400)
       expect(text).to.include('value="(timeout"').and.include('(timeout\n        ^')
+      // Of a long search only what is beside the place: the sign is on a line of its own, which must not wrap.
+      const long = `${'word '.repeat(40)}level: ${'word '.repeat(40)}`
+      const { text: cut } = await browser.get(`/app/logs?q=${encodeURIComponent(`${long}AND`)}`)
+      const [, shown = ''] = /<pre class="place">([^]*?)<\/pre>/.exec(cut) ?? []
+      const [line = '', sign = ''] = shown.split('\n')
+      expect(line.length).to.be.below(65)
+      expect([line.startsWith('…'), sign.trim()]).to.deep.equal([true, '^'])
+      expect(sign.length).to.be.at.most(line.length + 1)
       expect((await browser.get('/app/logs?from=yesterdayish')).text).to.include('not a time')
       expect((await browser.get('/app/logs?colour=red')).status).to.equal(400)
     })
