@@ -79,6 +79,8 @@ mark { background: #facc15; color: #000 }
 .logs .service { min-width: 8rem }
 .histogram { display: block; width: 100%; height: 5rem; margin: .5rem 0 0; border-bottom: 1px solid var(--line) }
 .axis { display: flex; flex-wrap: wrap; gap: 0 1rem; justify-content: space-between; margin: 0 0 .75rem }
+.figures .number { text-align: right; font-variant-numeric: tabular-nums }
+.figures .bar { margin-left: auto }
 .bar { display: block; width: 100%; min-width: 5rem; max-width: 12rem; height: .5rem; margin-top: .35rem }
 .facets ul { list-style: none; margin: 0 0 .75rem; padding: 0; display: grid; gap: .35rem; font-size: .9rem }
 .facets li { display: flex; flex-wrap: wrap; gap: .35rem; align-items: baseline }

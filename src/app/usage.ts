@@ -22,13 +22,16 @@ const reasons = new Map([
   ['unlisted', 'spans beyond the 10,000 that one refusal lists'],
 ])
 
+/** Columns of words; all others are of numbers. */
+const ofWords: readonly string[] = ['Day', 'Key', 'Why', 'Service']
+
 function table(caption: string, heads: readonly string[], rows: readonly Html[]): Html {
   if (rows.length === 0) return html``
   return html`<h2>${caption}</h2>
     <table class="figures">
       <thead>
         <tr>
-          ${heads.map((head) => html`<th scope="col">${head}</th>`)}
+          ${heads.map((head) => html`<th scope="col" class="${ofWords.includes(head) ? 'words' : 'number'}">${head}</th>`)}
         </tr>
       </thead>
       <tbody>
@@ -40,7 +43,9 @@ function table(caption: string, heads: readonly string[], rows: readonly Html[])
 const cells = (first: Html | string, values: readonly (string | number | Html)[]): Html =>
   html`<tr>
     <th scope="row">${first}</th>
-    ${values.map((value) => html`<td>${typeof value === 'number' ? inWords(value) : value}</td>`)}
+    ${values.map((value) =>
+      typeof value === 'number' ? html`<td class="number">${inWords(value)}</td>` : html`<td>${value}</td>`,
+    )}
   </tr>`
 
 /** How much of a month is still counted. */
@@ -100,7 +105,13 @@ function dayRows({ byDay }: Usage): readonly Html[] {
       const bar = html`<svg class="bar" viewBox="0 0 1000 8" preserveAspectRatio="none" aria-hidden="true">
         <rect x="0" y="0" width="${Math.round((spans / most) * 1_000)}" height="8" />
       </svg>`
-      return cells(day, [html`${inWords(spans)}${bar}`, logs, rumEvents, refusedSpans + refusedRecords, bytes])
+      return cells(day, [
+        html`<div class="number">${inWords(spans)}${bar}</div>`,
+        logs,
+        rumEvents,
+        refusedSpans + refusedRecords,
+        bytes,
+      ])
     })
 }
 

@@ -65,6 +65,7 @@ describe('usage page', () => {
       expect(text).to.include(part)
     }
     expect(rowsUnder(text, 'By day')).to.deep.equal(['2026-11-21|2|0|0|3|10|', '2026-11-20|10,000|0|0|0|1,234|'])
+    for (const head of ['Spans', 'Bytes', 'How many']) expect(text).to.match(new RegExp(`class="number">\\s*${head}`))
     expect(rowsUnder(text, 'By service')).to.deep.equal(['checkout|1|0|0|', 'payments|1|0|0|'])
     const shown = `${key?.prefix}…${key?.last4} checkout key`
     expect(rowsUnder(text, 'By key')).to.deep.equal([`${shown}|10,002|0|0|3|1,244|`])
