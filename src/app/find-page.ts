@@ -32,16 +32,20 @@ function more(address: string, cursor: string | null, words: string): Html {
 const isHere = ({ spans, missing }: Trace, spanId: string): boolean =>
   [...spans, ...missing].some((each) => each.span_id === spanId)
 
-/** A span looked for that the page does not show: why. */
-function askedPart(trace: Trace, asked: string | undefined, isWhole: boolean): Html {
+/** A span looked for that the page does not show: where it may be. */
+function askedPart(trace: Trace, { address, asked, isFirst }: Shown): Html {
   if (asked === undefined || isHere(trace, asked)) return html``
-  return html`<p class="notice" role="status">
-    Span <code>${asked}</code> ${isWhole ? 'has not been received' : 'is on another page, or has not been received'}.
-  </p>`
+  const isWhole = isFirst && trace.next_cursor === null
+  return html`<div class="notice" role="status">
+    <p>
+      Span <code>${asked}</code> is not among the spans ${isWhole ? 'received so far' : 'of this page of the trace'}.
+    </p>
+    ${more(address, trace.next_cursor, 'Look on the next page')}
+  </div>`
 }
 
 function tracePart(trace: Trace, shown: Shown): Html {
-  const { address, asked, isFirst } = shown
+  const { address, isFirst } = shown
   const isWholePage = address.startsWith(tracePath)
   const { summary, missing, next_cursor: next } = trace
   const zone = summary.start === null ? '' : ' UTC'
@@ -62,7 +66,7 @@ function tracePart(trace: Trace, shown: Shown): Html {
       <code class="id">${summary.trace_id}</code>
     </p>
     <p>${servicesOf(summary, shown.colourOf)}</p>
-    ${askedPart(trace, asked, isFirst && next === null)}${waterfall(trace, shown)}${more(address, next, 'More spans')}`
+    ${askedPart(trace, shown)}${waterfall(trace, shown)}${more(address, next, 'More spans')}`
 }
 
 /** All traces found, unless the one shown is the only one. */
