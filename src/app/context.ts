@@ -20,6 +20,8 @@ export type AppContext = Readonly<{
   directory: Directory
   /** What links go by; undefined: as the request came. */
   baseUrl: string | undefined
+  /** The most records or spans that a request may have: agents are told to send no more. */
+  recordsPerBatchMax: number
   clock: Clock
   budget: BodyBudget
   throttle: SignInThrottle

@@ -26,7 +26,7 @@ export type AppOptions = Readonly<{
   baseUrl: string | undefined
   clock: Clock
   ticks: Ticks
-  limits: Pick<Limits, 'signInsPerMinutePerAccount' | 'signInsPerMinutePerAddress'>
+  limits: Pick<Limits, 'signInsPerMinutePerAccount' | 'signInsPerMinutePerAddress' | 'recordsPerBatchMax'>
   /** Keys the throttle's table; any secret of this installation. */
   secret: string
   searches: AppContext['searches']
@@ -44,7 +44,9 @@ export function createAppRoutes(options: AppOptions): Route[] {
     secret,
   })
   const budget = createBodyBudget(formsInFlightBytesMax)
-  const app: AppContext = { directory, baseUrl, clock, budget, throttle, searches, readerOf, usageKeptFrom }
+  const { recordsPerBatchMax } = limits
+  const own = { recordsPerBatchMax, budget, throttle }
+  const app: AppContext = { ...own, directory, baseUrl, clock, searches, readerOf, usageKeptFrom }
   return [
     ...createAssetRoutes(),
     ...createSignInRoutes(app),

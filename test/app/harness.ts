@@ -51,7 +51,7 @@ export async function openSite(options: Options = {}): Promise<Site> {
         ticks: clock,
         baseUrl: options.baseUrl,
         secret: 'a secret for the throttle',
-        limits: { signInsPerMinutePerAccount: perMinute, signInsPerMinutePerAddress: 2 * perMinute },
+        limits: { ...allLimits, signInsPerMinutePerAccount: perMinute, signInsPerMinutePerAddress: 2 * perMinute },
         searches,
         readerOf,
         usageKeptFrom: (workspace) => firstDayKept(keepingOf(workspace), clock(), allowanceProjection.keptDaysMin),

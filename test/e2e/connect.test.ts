@@ -14,6 +14,7 @@ import { createTenant } from '../support/tenant.ts'
 import { listOf, post, signIn, untilIndexed, type Reader } from '../support/client.ts'
 import { follow, stepsIn, type ShownStep } from '../support/follow-guide.ts'
 import { runProgram } from '../support/run-program.ts'
+import { limits } from '#src/config.ts'
 import { borrowServer, type LentServer } from '../support/lent-server.ts'
 
 type Connected = Readonly<{ page: string; secret: string; arrival: string }>
@@ -248,6 +249,8 @@ describe('the connect flow', () => {
           `Bearer ${traces.secret}`,
         ],
         [traces, 'collector', ['service', 'pipelines', 'traces', 'exporters'], '[otlp_http/throughline]'],
+        [traces, 'collector', ['processors', 'batch', 'send_batch_max_size'], String(limits.recordsPerBatchMax)],
+        [logs, 'vector', ['sinks', 'throughline', 'batch', 'max_events'], String(limits.recordsPerBatchMax)],
         [logs, 'vector', ['sinks', 'throughline', 'uri'], `${server.baseUrl}/api/logs/v1/ingest`],
         [logs, 'vector', ['sinks', 'throughline', 'auth', 'token'], logs.secret],
         [logs, 'fluent-bit', ['pipeline', 'outputs', '- name', 'host'], hostname],

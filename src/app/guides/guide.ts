@@ -1,7 +1,7 @@
 import type { KeyKind } from '#src/directory/directory.ts'
 
 /** What a snippet is filled in with. The secret is there only while it is shown. */
-export type Filled = Readonly<{ baseUrl: string; secret: string }>
+export type Filled = Readonly<{ baseUrl: string; secret: string; recordsPerBatchMax: number }>
 
 /** One thing to do, with its code: a command that brings packages, a file to save, or lines for a shell. */
 export type Step = Readonly<{ text: string }> &

@@ -67,6 +67,7 @@ handler.flush()
   ],
 }
 
+/** Left to itself the sink fills a batch to ten megabytes of however many records, and what is refused for its size is lost there. */
 const vector: Guide = {
   id: 'vector',
   name: 'Vector',
@@ -84,6 +85,8 @@ const vector: Guide = {
       codec: json
     framing:
       method: newline_delimited
+    batch:
+      max_events: ${filled.recordsPerBatchMax}
     auth:
       strategy: bearer
       token: ${filled.secret}

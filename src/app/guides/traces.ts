@@ -138,6 +138,7 @@ const java: Guide = {
   ],
 }
 
+/** Left to itself the batch processor joins what it gets without a limit, and what is refused for its size is lost there. */
 const collector: Guide = {
   id: 'collector',
   name: 'OpenTelemetry Collector',
@@ -154,6 +155,7 @@ const collector: Guide = {
         endpoint: localhost:4318
 processors:
   batch:
+    send_batch_max_size: ${filled.recordsPerBatchMax}
 exporters:
   otlp_http/throughline:
     traces_endpoint: ${endpointOf(filled)}
