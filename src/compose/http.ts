@@ -13,6 +13,7 @@ import type { Route } from '#src/http/route.ts'
 import { createHttpServer, type HttpServer } from '#src/http/server.ts'
 import { createSessionMiddleware } from '#src/http/session.ts'
 import { createAdmission } from '#src/ingest/admission.ts'
+import { createBareAddressRoutes } from '#src/ingest/otlp.ts'
 import { createIngestRoutes } from '#src/ingest/routes.ts'
 import { present } from '#src/lib/assert.ts'
 import { systemTicks } from '#src/lib/clock.ts'
@@ -84,6 +85,7 @@ function routesOf(config: Config, engines: Engines, metrics: Metrics): readonly 
   return [
     ...(role === 'ingest' || role === 'all' ? ingestRoutes(engines, metrics) : []),
     ...(role === 'query' || role === 'all' ? queryRoutes(config, engines) : []),
+    ...createBareAddressRoutes(),
   ]
 }
 

@@ -116,16 +116,32 @@ async function ingestSpans(ctx: Context, context: IngestContext): Promise<Refusa
   return withBody(ctx, context, credential.value, options, (received) => store(ctx, context, contentType, received))
 }
 
+const route = { method: 'POST', auth: 'key', refuse } as const
+
+const noSuchSignal = (): Refusal =>
+  refusal('not_found', `Only traces are taken over OTLP, at ${endpoint}; for logs there is /api/logs/v1/ingest.`)
+
 /** POST /api/traces/v1/otlp (CONTRACT §2), and what senders make of it when they are given it as a base address. */
 export function createOtlpRoutes(context: IngestContext): readonly Route[] {
-  const route = { method: 'POST', auth: 'key', refuse } as const
   const accept = (ctx: Context): Promise<Refusal | undefined> => ingestSpans(ctx, context)
-  const noSuchSignal = (): Refusal =>
-    refusal('not_found', `Only traces are taken over OTLP, at ${endpoint}; for logs there is /api/logs/v1/ingest.`)
   return [
     { ...route, path: endpoint, handler: accept },
     { ...route, path: `${endpoint}/v1/traces`, handler: accept },
     { ...route, path: `${endpoint}/v1/metrics`, handler: noSuchSignal },
     { ...route, path: `${endpoint}/v1/logs`, handler: noSuchSignal },
+  ]
+}
+
+/**
+ * Where senders post that are given the server's own address: nothing is there, which they are told in the only form whose message
+ * they show. Of every role, as whatever stands in front passes these paths to those who answer.
+ */
+export function createBareAddressRoutes(): readonly Route[] {
+  const setting = 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT (traces_endpoint in the Collector)'
+  const namePath = (): Refusal => refusal('not_found', `Traces are taken at ${endpoint}: name that path in ${setting}.`)
+  return [
+    { ...route, path: '/v1/traces', handler: namePath },
+    { ...route, path: '/v1/metrics', handler: noSuchSignal },
+    { ...route, path: '/v1/logs', handler: noSuchSignal },
   ]
 }

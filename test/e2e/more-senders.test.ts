@@ -143,6 +143,22 @@ describe('further real senders, found again with equal content', () => {
     }
   })
 
+  for (const contentType of ['application/x-protobuf', 'application/json']) {
+    it(`a sender that is given the server’s own address is told which path to name, in ${contentType}`, async () => {
+      for (const [path, told] of [
+        ['/v1/traces', 'Traces are taken at /api/traces/v1/otlp: name that path in OTEL_EXPORTER_OTLP_TRACES_ENDPOINT'],
+        ['/v1/metrics', 'Only traces are taken over OTLP, at /api/traces/v1/otlp'],
+        ['/v1/logs', 'for logs there is /api/logs/v1/ingest'],
+      ] as const) {
+        const headers = { authorization: `Bearer ${server.firstRun.keys.tracing}`, 'content-type': contentType }
+        const response = await fetch(server.baseUrl + path, { method: 'POST', headers, body: '' })
+        expect(response.status).to.equal(404)
+        expect(response.headers.get('content-type')).to.equal(contentType)
+        expect(await response.text()).to.include(told)
+      }
+    })
+  }
+
   describe('Python', () => {
     let python: string
     before(() => {
