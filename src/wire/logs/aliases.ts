@@ -1,4 +1,7 @@
-/** The names that senders use for one thing, in the order in which they are believed. A dot also means nesting. */
+// The names that senders use for one thing, in the order in which they are believed. A dot also means nesting. Behind those of CONTRACT §3
+// stand those of single loggers: Serilog's compact format (`@t @l @m @mt @tr @sp`), Python's JSON formatters (`asctime`, loguru's
+// `record.level.name`), Rust's tracing-subscriber (`fields.message`), journald (`MESSAGE`), GELF (`_trace_id`), log4j (`contextMap`, `mdc`).
+
 export const timeNames = [
   'timestamp',
   '@timestamp',
@@ -10,6 +13,8 @@ export const timeNames = [
   '_time',
   'created',
   'timeUnixNano',
+  '@t',
+  'asctime',
 ] as const
 
 export const levelNames = [
@@ -21,14 +26,54 @@ export const levelNames = [
   'levelname',
   'lvl',
   'loglevel',
+  '@l',
+  'record.level.name',
 ] as const
 
 /** OpenTelemetry's numbers, whatever else they could mean. */
 export const severityNumberNames = ['severityNumber', 'severity_number'] as const
 
-export const messageNames = ['message', 'msg', 'body', 'log', 'text', 'short_message', 'event', 'content'] as const
-export const traceNames = ['trace_id', 'traceId', 'TraceId', 'trace.id', 'otelTraceID', 'dd.trace_id'] as const
-export const spanNames = ['span_id', 'spanId', 'SpanId', 'span.id', 'otelSpanID', 'dd.span_id'] as const
+/** Syslog's numbers, as journald has them. */
+export const syslogNumberNames = ['PRIORITY'] as const
+
+export const messageNames = [
+  'message',
+  'msg',
+  'body',
+  'log',
+  'text',
+  'short_message',
+  'event',
+  'content',
+  '@m',
+  '@mt',
+  'fields.message',
+  'MESSAGE',
+] as const
+export const traceNames = [
+  'trace_id',
+  'traceId',
+  'TraceId',
+  'trace.id',
+  'otelTraceID',
+  'dd.trace_id',
+  '@tr',
+  '_trace_id',
+  'contextMap.trace_id',
+  'mdc.trace_id',
+] as const
+export const spanNames = [
+  'span_id',
+  'spanId',
+  'SpanId',
+  'span.id',
+  'otelSpanID',
+  'dd.span_id',
+  '@sp',
+  '_span_id',
+  'contextMap.span_id',
+  'mdc.span_id',
+] as const
 export const sessionNames = ['session_id', 'sessionId', 'session.id', 'rum.sessionId', 'faro.session.id'] as const
 export const serviceNames = ['service', 'service.name', 'service_name', 'app', 'application'] as const
 

@@ -31,13 +31,22 @@ const nameOf = (word: string): Level | undefined => levelOfWord(word) ?? names.g
 const notStatus: ReadonlySet<string> = new Set(['all', 'fine', 'http', 'log', 'config', 'failure'])
 const openTelemetry: readonly Level[] = ['trace', 'debug', 'info', 'warn', 'error', 'fatal']
 const syslog: readonly Level[] = ['fatal', 'fatal', 'fatal', 'error', 'warn', 'info', 'info', 'debug']
+/** OpenTelemetry's numbers of the levels that Go's slog names; between and beyond them it writes `INFO+2` (log/slog, Level.String). */
+const slog: Readonly<Record<string, number>> = { debug: 5, info: 9, warn: 13, error: 17 }
+const slogLevel = /^(debug|info|warn|error)([+-]\d{1,3})$/
 const numeral = /^\d{1,3}(?:\.0)?$/
 
-/** A level by name, in any case; OpenTelemetry's `INFO2` and glog's single letters too. */
+function levelBySlog(word: string): Level | undefined {
+  const [, name = '', distance] = slogLevel.exec(word) ?? []
+  const number = (slog[name] ?? Number.NaN) + Number(distance)
+  return levelBySeverityNumber(Math.min(Math.max(number, 1), 24))
+}
+
+/** A level by name, in any case; OpenTelemetry's `INFO2`, slog's `INFO+2` and glog's single letters too. */
 export function levelByName(value: Json | undefined): Level | undefined {
   if (typeof value !== 'string' || value.length > 32) return undefined
   const word = value.trim().toLowerCase()
-  return nameOf(word) ?? letter(word) ?? nameOf(word.replace(/[1-4]$/, ''))
+  return nameOf(word) ?? letter(word) ?? nameOf(word.replace(/[1-4]$/, '')) ?? levelBySlog(word)
 }
 
 /** `status` is a level only when it is a level word: HTTP and job states also live there. */

@@ -7,6 +7,7 @@ import {
   sessionNames,
   severityNumberNames,
   spanNames,
+  syslogNumberNames,
   timeNames,
   traceNames,
 } from './aliases.ts'
@@ -19,6 +20,7 @@ import { earliestNs, latestNs, parseEpoch, parseTime } from './time.ts'
 const times = namesOf(timeNames)
 const levels = namesOf(levelNames)
 const severityNumbers = namesOf(severityNumberNames)
+const syslogNumbers = namesOf(syslogNumberNames)
 const messages = namesOf(messageNames)
 const traces = namesOf(traceNames)
 const spans = namesOf(spanNames)
@@ -73,7 +75,10 @@ function levelOf(record: JsonObject): Level | null {
   if (named !== undefined) return named
   const isGelf = record['short_message'] !== undefined && record['version'] === '1.1'
   const numbered = firstOf(record, levels, isGelf ? levelBySyslog : levelByNumber)
-  return numbered ?? firstOf(record, severityNumbers, levelBySeverityNumber) ?? null
+  if (numbered !== undefined) return numbered
+  return (
+    firstOf(record, severityNumbers, levelBySeverityNumber) ?? firstOf(record, syslogNumbers, levelBySyslog) ?? null
+  )
 }
 
 /** ECS has objects in `log` and `event`, which are no messages. */

@@ -40,21 +40,36 @@ describe('the decoding of log records', () => {
     const table: Readonly<
       Record<string, readonly [names: string, value: unknown, read: (record: LogRecord) => unknown, expected: unknown]>
     > = {
-      time: ['timestamp @timestamp time ts dt date datetime _time created', time, (record) => record.timeNs, timeNs],
+      time: [
+        'timestamp @timestamp time ts dt date datetime _time created @t asctime',
+        time,
+        (record) => record.timeNs,
+        timeNs,
+      ],
       level: [
-        'level severity severity_text severityText log.level levelname lvl loglevel',
+        'level severity severity_text severityText log.level levelname lvl loglevel @l record.level.name',
         'WARNING',
         (record) => record.level,
         'warn',
       ],
-      message: ['message msg body log text short_message event content', 'hello', (record) => record.message, 'hello'],
+      message: [
+        'message msg body log text short_message event content @m @mt fields.message MESSAGE',
+        'hello',
+        (record) => record.message,
+        'hello',
+      ],
       trace: [
-        'trace_id traceId TraceId trace.id otelTraceID dd.trace_id',
+        'trace_id traceId TraceId trace.id otelTraceID dd.trace_id @tr _trace_id contextMap.trace_id mdc.trace_id',
         traceId,
         (record) => record.traceId,
         traceId,
       ],
-      span: ['span_id spanId span.id otelSpanID', spanId, (record) => record.spanId, spanId],
+      span: [
+        'span_id spanId span.id otelSpanID @sp _span_id contextMap.span_id mdc.span_id',
+        spanId,
+        (record) => record.spanId,
+        spanId,
+      ],
       session: [
         'session_id sessionId session.id rum.sessionId faro.session.id',
         's-1',

@@ -41,6 +41,23 @@ describe('levels of log records', () => {
     }
   })
 
+  it("reads the levels between and beyond those that Go's slog names", () => {
+    const written: Readonly<Record<Level, string>> = {
+      trace: 'DEBUG-1 DEBUG-4 DEBUG-200',
+      debug: 'DEBUG+1 DEBUG+3 INFO-1',
+      info: 'INFO+1 INFO+3 WARN-1',
+      warn: 'WARN+1 warn+3 ERROR-4',
+      error: 'ERROR+1 ERROR+3',
+      fatal: 'ERROR+4 ERROR+999',
+    }
+    for (const level of levels) {
+      for (const name of written[level].split(' ')) expect(levelByName(name), name).to.equal(level)
+    }
+    for (const name of ['INFO+', 'INFO+1.5', 'INFO+1000', 'fatal+1', 'INFO +1']) {
+      expect(levelByName(name), name).to.equal(undefined)
+    }
+  })
+
   it('takes a status only when it is a level word', () => {
     for (const word of ['error', 'warning', 'INFO', 'critical', 'emerg', 'debug'])
       expect(levelByStatus(word)).to.be.a('string')
