@@ -45,9 +45,11 @@ function parseWrittenNs(text: string): bigint | undefined {
 /**
  * A point in time as `from` and `to` take it: RFC 3339 (also without a zone, which is UTC), a date, Unix s / ms / µs / ns, or
  * relative to now (`15m`, `-1h`, `now-2d`). Nanoseconds since the Unix epoch; undefined when it is none of these, or not within
- * the years 1 to 9999. A `+` that a query string turned into a blank is understood.
+ * the years 1 to 9999. A `+` that a query string turned into a blank is understood; before a length of time (`+1h`) it cannot be told
+ * from a blank that somebody pasted, which would mean the opposite, so that is none.
  */
 export function parseTimeNs(text: string, nowMs: number): bigint | undefined {
+  if (/^ [\d.]+\p{L}/u.test(text)) return undefined
   const given = text.trim().replace(/^now (?=\d)/, 'now+')
   const ns = parseUnixNs(given) ?? parseRelativeNs(given, BigInt(Math.trunc(nowMs)) * msNs) ?? parseWrittenNs(given)
   return ns === undefined || ns < earliestNs || ns > latestNs ? undefined : ns

@@ -14,7 +14,7 @@ export type Range = Readonly<{ fromNs?: bigint; toNs?: bigint }>
 type Bounds = Readonly<{ from?: string | undefined; to?: string | undefined }>
 
 const notTime =
-  'not a time of the years 1 to 9999: give RFC 3339, Unix s, ms, µs or ns, or relative like 15m, -1h, now-2d'
+  'not a time of the years 1 to 9999: give RFC 3339, Unix s, ms, µs or ns, or relative like 15m, -1h, now-2d, now+1h'
 
 function readTime(path: string, text: string | undefined, nowMs: number): Result<bigint | undefined, Refusal> {
   if (text === undefined) return ok(undefined)
