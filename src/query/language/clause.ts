@@ -79,7 +79,8 @@ function parseField(parse: Parse, name: string, operator: string, start: number)
   if (operator === ':') {
     const negated = reader.take(/!=?\s*(?=[^\s!=)])/)
     if (negated !== undefined) return negatePart(parseValue(parse, { name: field, exact: negated[0] === '!=' }))
-    if (field === '_exists_') return parseExists(parse)
+    // In quotes it is a field that bears this name.
+    if (field === '_exists_' && reader.text.charAt(start) !== '"') return parseExists(parse)
   }
   const part = parseValue(parse, { name: field, exact })
   return operator === '!=' ? negatePart(part) : part
@@ -89,8 +90,8 @@ function parseField(parse: Parse, name: string, operator: string, start: number)
 function parseExists(parse: Parse): Part {
   const { reader } = parse
   const start = reader.at()
-  const name = takeQuoted(reader) ?? takeWord(reader, false)?.text
-  if (name === undefined) return reader.stop('a field name is expected', ['a field name'])
+  const name = takeQuoted(reader) ?? takeWord(reader, false)?.text ?? ''
+  if (withoutMark(name).trim() === '') return reader.stop('a field name is expected', ['a field name'], start)
   parse.countTerm(start)
   return { kind: 'exists', field: withoutMark(name) }
 }

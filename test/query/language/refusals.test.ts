@@ -115,6 +115,7 @@ const table: readonly (readonly [query: string, position: number, expected: stri
   ['http.*:500', 0, 'a field name without *'],
   ['_exists_:', 9, 'a field name'],
   ['_exists_:)', 9, 'a field name'],
+  ['_exists_:" "', 9, 'a field name'],
   ['/a(/', 3, 'letters'],
   ['/(?=a)/', 1, 'letters'],
   ['x /(a)\\1/', 6, '( )'],
