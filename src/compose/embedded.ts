@@ -22,6 +22,12 @@ import { setAsideOf } from './quarantines.ts'
 /** The one partition of an embedded log. */
 const partition = '0'
 
+/**
+ * How often the server looks for what a verb has written into the directory, which holds at once: more often than a verb takes to end.
+ * A look is 4 µs.
+ */
+const directoryPollMs = 10
+
 /** Prints what the first run of a data folder has made. */
 async function showFirstRun(directory: Directory, clock: Clock, dataFolder: string, baseUrl: string): Promise<void> {
   const firstRun = await prepareFirstRun({ directory, dataFolder, baseUrl, random: randomBytes })
@@ -37,13 +43,13 @@ async function openLogs({ logFile, directoryFile }: Folders): Promise<readonly [
     const hint = `it is gone, and ${found} is there: put it back from a backup, or begin with another data folder`
     return new PermanentError({ operation: 'start', subject, hint })
   }
-  const open = (file: string, name: string): Promise<SqliteStream> =>
-    createSqliteStream({ file, partition: name, thread: true, limits, onBroken: giveUp(`the log ${file}`) })
+  const open = (file: string, name: string, more: Readonly<{ pollMs?: number }> = {}): Promise<SqliteStream> =>
+    createSqliteStream({ file, partition: name, thread: true, limits, onBroken: giveUp(`the log ${file}`), ...more })
   const hasDirectory = existsSync(directoryFile)
   if (hasDirectory && !existsSync(logFile)) throw refuse(logFile, 'the directory of its workspaces')
   const telemetry = await open(logFile, partition)
   if (!hasDirectory && (await telemetry.head()) > 0) throw refuse(directoryFile, 'a log of its workspaces')
-  return [telemetry, await open(directoryFile, 'directory')]
+  return [telemetry, await open(directoryFile, 'directory', { pollMs: directoryPollMs })]
 }
 
 /** Log, directory and indexes of a data folder, in SQLite: the log's writer, the projector and the queries run in threads. */
