@@ -208,6 +208,14 @@ for (const [name, contentType, encode] of encodings) {
       expect(partialOf(await send(1, 100))?.rejected).to.equal(1)
     })
 
+    it('warns also where a span of the request that crosses the mark is invalid', async () => {
+      await send(79)
+      const [good, bad] = [...spans(1, 79), { ...emptySpan, traceId: hex(7, 32), spanId: '0'.repeat(16) }]
+      const partial = partialOf(await post(encode(requestOf([good, bad] as MadeSpan[]))))
+      expect(partial?.rejected).to.equal(1)
+      expect(partial?.message).to.match(/^1 of 2 spans rejected as invalid; .*\. 80 % of .* 20 spans are left/)
+    })
+
     it('starts anew with the month, in UTC, and follows a change of plan at once', async () => {
       ingest.now.ms = Date.UTC(2026, 11, 1) - 1
       await send(100)
