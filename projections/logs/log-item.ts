@@ -18,6 +18,8 @@ export type LogItem = Readonly<{
   span_id: string | null
   session_id: string | null
   fields: JsonObject
+  /** What of the record was changed or left out, or could not be read; absent: nothing. */
+  cuts?: readonly string[]
 }>
 
 /** A log record that a search found, with the places in its message that met the search. */
@@ -35,6 +37,7 @@ export function logItem({ id, document }: Hit<LogDocument>, fieldNames?: readonl
     span_id: document.spanId,
     session_id: document.sessionId,
     fields: fieldNames === undefined ? document.fields : pickFields(document.fields, fieldNames),
+    ...(document.cuts.length === 0 ? {} : { cuts: document.cuts }),
   }
 }
 

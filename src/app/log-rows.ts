@@ -44,9 +44,10 @@ function summaryOf(log: ShownLog): Html {
 }
 
 function rowOf(log: ShownLog, linksFor: LogLinks, here?: string): Html {
-  const { timestamp, level, service, message, fields } = log
+  const { timestamp, level, service, message, fields, cuts = [] } = log
   const isMore = message.length > summaryCharactersMax || isOfLines(message)
   const rest = isMore ? html`<pre>${marked(log, messageCharactersMax)}</pre>` : html``
+  const changed = cuts.length > 0 ? html`<p class="note">Changed: ${cuts.join('; ')}</p>` : html``
   const place = log.id === here ? html`id="here" aria-current="true"` : html``
   return html`<tr class="${level ?? 'none'}" ${place}>
     <td class="time">${timeOf(timestamp)}</td>
@@ -55,7 +56,7 @@ function rowOf(log: ShownLog, linksFor: LogLinks, here?: string): Html {
     <td>
       <details>
         <summary>${summaryOf(log)}</summary>
-        ${rest}${linksOf(log)}${fieldTable('Fields', fields, linksFor(log))}
+        ${rest}${changed}${linksOf(log)}${fieldTable('Fields', fields, linksFor(log))}
       </details>
     </td>
   </tr>`

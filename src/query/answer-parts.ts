@@ -74,5 +74,8 @@ export const logItem = z
     span_id: spanId.nullable(),
     session_id: z.string().nullable(),
     fields: freeFields,
+    cuts: z.array(z.string()).optional().meta({
+      description: 'What was changed or left out to make the record storable, or could not be read; absent: nothing.',
+    }),
   })
   .meta({ id: 'LogRecord' })

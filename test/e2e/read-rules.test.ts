@@ -199,6 +199,32 @@ describe('rules of all read endpoints', () => {
     expect(await found('to=1970-01-01')).to.deep.equal([])
   })
 
+  it('says of a log record what of it was left out, or could not be read', async () => {
+    const many = Object.fromEntries(Array.from({ length: 300 }, (_, n) => [`f${n}`, n]))
+    await send.logs([
+      { message: 'cut whole' },
+      { ...many, message: 'cut many' },
+      { message: 'cut time', timestamp: 'soon' },
+    ])
+    await untilIndexed(server)
+    const told = {
+      whole: undefined,
+      many: ['45 fields beyond 256 left out'],
+      time: ['no time could be read from timestamp'],
+    }
+    for (const [name, cuts] of Object.entries(told)) {
+      const q = `q=${encodeURIComponent(`"cut ${name}"`)}`
+      const [found] = listOf(await answerOf(session, `/api/app/logs/search?${q}&fields=none`), 'logs')
+      expect(found?.['cuts'], name).to.deep.equal(cuts)
+      const exported = await session.raw(`/app/logs/export?${q}`)
+      expect((JSON.parse(await exported.text()) as JsonObject)['cuts'], name).to.deep.equal(cuts)
+      const page = await session.raw(`/app/logs?${q}`)
+      const text = await page.text()
+      for (const cut of cuts ?? []) expect(text, name).to.include(cut)
+      expect(text.includes('Changed: '), name).to.equal(cuts !== undefined)
+    }
+  })
+
   it('takes a time that is missing from the other one, or from the arrival, and says so', async () => {
     const startNs = BigInt(Date.now()) * 1_000_000n
     const given = {
