@@ -8,7 +8,7 @@ import { sendJson, setPosition, withBody, type IngestContext, type Received } fr
 import { allowOrigin, answerPreflight, denyOrigin } from './cors.ts'
 import type { Credential } from './credential.ts'
 import { cutSpans } from './cut-spans.ts'
-import { receivedEvent, refusedEvent } from './event-of.ts'
+import { receivedEvent, refusedEvent, requestEventId } from './event-of.ts'
 
 const path = '/api/rum/v1/ingest'
 
@@ -103,6 +103,16 @@ async function store(
   return accept(ctx, outcomeOf(scan, credential, grant.granted).answer)
 }
 
+/**
+ * Spans have ids: a body that holds some is the same request when it comes again. Without spans and key an equal body may be the next
+ * click, as equal log lines are two.
+ */
+function identified({ receipt, ...received }: Received, scan: RumScan): Received {
+  if (receipt.identified || scan.spans === undefined) return { receipt, ...received }
+  const id = requestEventId(received.credential.workspaceId, 'rum', '', received.body.bytes)
+  return { receipt: { ...receipt, id, identified: true }, ...received }
+}
+
 async function ingestRum(ctx: Context, context: IngestContext): Promise<Refusal | undefined> {
   allowOrigin(ctx)
   const credential = await context.admit(ctx, 'rum')
@@ -110,10 +120,10 @@ async function ingestRum(ctx: Context, context: IngestContext): Promise<Refusal 
     if (credential.error.code === 'origin_not_allowed') denyOrigin(ctx)
     return credential.error
   }
-  const options = { surface: 'rum', encodings: ['gzip'], identifiedWithoutKey: true } as const
+  const options = { surface: 'rum', encodings: ['gzip'], identifiedWithoutKey: false } as const
   return withBody(ctx, context, credential.value, options, (received) => {
     const scan = scanRum(received.body.bytes, ctx.get('Content-Type') || undefined, context.limits)
-    return scan.ok ? store(ctx, context, received, scan.value) : scan.error
+    return scan.ok ? store(ctx, context, identified(received, scan.value), scan.value) : scan.error
   })
 }
 

@@ -72,6 +72,23 @@ describe('POST /api/rum/v1/ingest', () => {
     expect(await ingest.events()).to.have.length(2)
   })
 
+  it('takes an equal body for the same request where it has a key or spans, and for the next click where it has neither', async () => {
+    const click = '{"session_id":"s","events":[{"type":"click"}]}'
+    const line = JSON.stringify({ meta, logs: [{ message: 'again', level: 'info' }] })
+    for (const body of [click, line]) {
+      const before = (await ingest.events()).length
+      for (let time = 0; time < 3; time++) expect((await post(body)).json).to.deep.equal({ accepted: 1, rejected: 0 })
+      expect(await ingest.events(), body).to.have.length(before + 3)
+      for (let time = 0; time < 3; time++) await post(body, { ...json, 'idempotency-key': 'k' })
+      expect(await ingest.events(), body).to.have.length(before + 4)
+    }
+    const before = (await ingest.events()).length
+    for (const body of [faro({ traces: traces(1) }), encodeJson(requestOf(spans(1, 5)))]) {
+      for (let time = 0; time < 3; time++) await post(body)
+    }
+    expect(await ingest.events()).to.have.length(before + 2)
+  })
+
   it('counts spans toward the allowance, and refuses those beyond it alone', async () => {
     await post(faro({ traces: traces(8) }))
     const body = faro({ traces: traces(5, 8) })
