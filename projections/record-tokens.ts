@@ -1,4 +1,13 @@
-import { numberToken, sameAsMessageToken, sentinel, valueTokens, wholeToken, words } from '#src/events/tokens.ts'
+import {
+  isCutName,
+  numberToken,
+  sameAsMessageToken,
+  sentinel,
+  tellingName,
+  valueTokens,
+  wholeToken,
+  words,
+} from '#src/events/tokens.ts'
 import type { Json, JsonObject } from '#src/lib/json.ts'
 
 /**
@@ -74,7 +83,8 @@ function keptOf(name: string): OfField {
 }
 
 function tokensOfValue(name: string, value: Scalar): ValueTokens {
-  if (typeof value === 'string' && value.length > keptMax.textCharacters) return makeTokens(name, value)
+  const isLong = typeof value === 'string' && value.length > keptMax.textCharacters
+  if (isLong || isCutName(name)) return makeTokens(name, value)
   const ofField = keptOf(name)
   const { tokens } = ofField
   if (tokens === undefined) return makeTokens(name, value)
@@ -108,7 +118,9 @@ export function fieldTokens(object: JsonObject, { prefix = '', message }: Record
     }
     if (typeof value === 'object') {
       const nested = value as JsonObject
-      for (const key of Object.keys(nested)) add(`${name}.${key}`, nested[key] as Json, depth + 1)
+      for (const key of Object.keys(nested)) {
+        add(tellingName(`${name}.${key}`), nested[key] as Json, depth + 1)
+      }
       return
     }
     left--
@@ -119,7 +131,7 @@ export function fieldTokens(object: JsonObject, { prefix = '', message }: Record
 
   for (const key of Object.keys(object)) {
     const value = object[key] as Json
-    const name = prefix + key
+    const name = tellingName(prefix + key)
     if (typeof value === 'string' && value === message && messageNames.includes(key)) {
       fields.push(sameAsMessageToken(name))
     } else add(name, value, 1)

@@ -90,11 +90,24 @@ function cut(text: string, max: number): string {
   return /[\ud800-\udbff]$/.test(short) ? short.slice(0, -1) : short
 }
 
+/** More of a name than folding could bring down to the length of its token: composing makes one unit of four at most. */
+const fieldReadMax = 8 * fieldLengthMax
+
+/**
+ * As much of a field's name as its token is made of. A sender may write names of a megabyte, and nest thousands of values under one:
+ * whoever joins names cuts them, so that each value costs no more than the bytes it came in.
+ */
+export const tellingName = (field: string): string => field.slice(0, fieldReadMax)
+/** Whether there may be more of the name than its token is made of. */
+export const isCutName = (field: string): boolean => field.length >= fieldReadMax
+
 const fieldTokensKnown = new Map<string, string>()
 const fieldTokensKnownMax = 4_096
 
 /** A field's name as it stands in tokens: folded, without blanks; `@field` is `field`. */
 export function fieldToken(field: string): string {
+  // Not kept: a part of a text keeps all of it in memory.
+  if (isCutName(field)) return makeFieldToken(tellingName(field))
   const known = fieldTokensKnown.get(field)
   if (known !== undefined) return known
   if (fieldTokensKnown.size >= fieldTokensKnownMax) fieldTokensKnown.clear()
@@ -110,7 +123,8 @@ export const withoutMark = (field: string): string => field.replace(/^@+(?=[^@])
 export const bareName = (field: string): string => foldCase(withoutMark(field))
 
 function makeFieldToken(field: string): string {
-  return cut(foldCase(withoutMark(field).toWellFormed()).replace(/[\s\p{Cc}\u00b7=#]/gu, '_'), fieldLengthMax)
+  const short = cut(foldCase(withoutMark(field).toWellFormed()), fieldLengthMax)
+  return short.replace(/[\s\p{Cc}\u00b7=#]/gu, '_')
 }
 
 /** `field=word`: a word of a value of that field. */
