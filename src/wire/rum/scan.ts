@@ -1,3 +1,4 @@
+import type { Limits } from '#src/config.ts'
 import { refusal, type Refusal } from '#src/events/refusal.ts'
 import {
   createJsonReader,
@@ -37,11 +38,13 @@ export type RumScan = Readonly<{
   cut(keep: RumKeep): Uint8Array
 }>
 
+export type RumScanLimits = ScanLimits & Pick<Limits, 'decodedBytesMax'>
+
 type Items = Readonly<{ count: number; good: readonly JsonRange[] }>
 type Walk = Readonly<{
   body: Uint8Array
   reader: JsonReader
-  limits: ScanLimits
+  limits: RumScanLimits
   rejected: RejectedItem[]
 }>
 
@@ -53,12 +56,13 @@ const listParts = ['logs', 'exceptions', 'events', 'measurements'] as const
 /**
  * Checks a RUM body (decompressed JSON, whether called so or `text/plain`, as beacons are): Grafana Faro's, OTLP JSON, or the
  * plain form (CONTRACT §4). Refuses as a whole what is not JSON or none of these (`invalid_body`), another media type, and
- * more items or values than a request may have (`payload_too_large`). Bad items are rejected alone.
+ * more items or values than a request may have, or too much of them with the `meta` that each is kept with
+ * (`payload_too_large`). Bad items are rejected alone.
  */
 export function scanRum(
   received: Uint8Array,
   contentType: string | undefined,
-  limits: ScanLimits,
+  limits: RumScanLimits,
 ): Result<RumScan, Refusal> {
   if (!isReadable(contentType)) {
     return fail(refusal('unsupported_media_type', 'browser events are read as application/json or text/plain'))
@@ -128,6 +132,8 @@ function readParts(walk: Walk, form: RumForm, members: Members): Result<RumScan,
     return fail(tooMany(total, 'items', limits.recordsPerBatchMax))
   }
   const counts = countsOf(items, spans)
+  const meta = form === 'faro' ? members.get('meta') : undefined
+  if (meta !== undefined && isTooMuchWith(meta, counts, limits)) return fail(tooMuchMeta(limits))
   return ok({
     form,
     counts,
@@ -140,6 +146,18 @@ function readParts(walk: Walk, form: RumForm, members: Members): Result<RumScan,
 
 const tooMany = (count: number, what: string, most: number): Refusal =>
   refusal('payload_too_large', `${count} ${what} in one request; at most ${most} are taken`)
+
+/** Each item is kept with all of `meta`, which so counts as often: a megabyte of it and ten thousand items are ten gigabytes. */
+function isTooMuchWith({ start, end }: JsonRange, counts: RumScan['counts'], limits: RumScanLimits): boolean {
+  const items = listParts.reduce((sum, part) => sum + counts[part], 0)
+  return (end - start) * items > limits.decodedBytesMax
+}
+
+const tooMuchMeta = ({ decodedBytesMax }: RumScanLimits): Refusal =>
+  refusal(
+    'payload_too_large',
+    `each item is kept with meta, and so they come to more than ${decodedBytesMax} bytes: send less meta, or smaller batches`,
+  )
 
 /** Where the OTLP JSON is: the whole body, or Faro's `traces`. */
 function tracesOf(body: Uint8Array, form: RumForm, members: Members): JsonRange | undefined {

@@ -148,4 +148,22 @@ describe('the scan of a RUM request', () => {
     const values = `{"meta":{},"events":[{"attributes":[${'1,'.repeat(200)}1]}]}`
     expect(refused(values, 'application/json', { nodesPerRequestMax: 100 }).code).to.equal('payload_too_large')
   })
+
+  it('refuses items that come to more, with the meta that each is kept with, than a request may', () => {
+    const items = (count: number): string => Array.from({ length: count }, () => '{}').join(',')
+    const meta = JSON.stringify({ user: { id: 'u'.repeat(1_000) } })
+    const body = (events: number, logs: number): string =>
+      `{"meta":${meta},"events":[${items(events)}],"logs":[${items(logs)}]}`
+    const limits = { decodedBytesMax: 100 * meta.length }
+    expect(scan(body(60, 40), 'application/json', limits).accepted).to.equal(100)
+    const { code, detail } = refused(body(60, 41), 'application/json', limits)
+    expect([code, detail]).to.deep.equal([
+      'payload_too_large',
+      `each item is kept with meta, and so they come to more than ${limits.decodedBytesMax} bytes: send less meta, or smaller batches`,
+    ])
+    // A megabyte on the wire, which was ten thousand records of a megabyte.
+    expect(refused(`{"meta":{"user":{"id":"${'u'.repeat(1_000_000)}"}},"events":[${items(10_000)}]}`).code).to.equal(
+      'payload_too_large',
+    )
+  })
 })
