@@ -372,5 +372,16 @@ for (const { name, decode } of encodings) {
       expect(own(session('s'.repeat(129)), session('of the resource'))?.sessionId).to.equal('of the resource')
       expect(own(session('s'.repeat(129)), [])?.sessionId).to.equal(null)
     })
+
+    it('cuts the name of a service, which stands on each of its spans, and keeps the resource as it is', () => {
+      const name = 's'.repeat(100_000)
+      const request = requestOf([emptySpan]).map((of) => ({
+        ...of,
+        attributes: [['service.name', { string: name }]] satisfies Bag,
+      }))
+      const [span] = decode(request)
+      expect(span?.service).to.equal('s'.repeat(1_024))
+      expect(span?.resource.attributes['service.name']).to.equal(name)
+    })
   })
 }

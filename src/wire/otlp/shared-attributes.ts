@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
 import type { Attributes, SharedAttributes } from '#src/events/telemetry.ts'
+import { beginningOf } from '#src/lib/beginning.ts'
 import { type Json, isJsonObject } from '#src/lib/json.ts'
 
 /** JSON text with sorted keys: equal for values that are equal, whatever the order they were written in. */
@@ -24,9 +25,12 @@ export function shareAttributes(of: Omit<SharedAttributes, 'hash'>): SharedAttri
 const asText = (value: Json | undefined): string =>
   typeof value === 'string' || typeof value === 'number' || typeof value === 'bigint' ? String(value) : ''
 
+/** As of a log's service: each span is kept with it, and a name of a megabyte would make gigabytes of a request of ten thousand. */
+const serviceCharactersMax = 1_024
+
 /** `service.name`, or `unknown_service` where a resource has none. Source: OpenTelemetry semantic conventions, service. */
 export const serviceOf = (resource: SharedAttributes): string =>
-  asText(resource.attributes['service.name']) || 'unknown_service'
+  beginningOf(asText(resource.attributes['service.name']), serviceCharactersMax).toWellFormed() || 'unknown_service'
 
 /**
  * `session.id` of the span, else of its resource; null where neither has one of at most `charactersMax`. A longer one is not
