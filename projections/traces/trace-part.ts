@@ -1,5 +1,6 @@
 import type { Position } from '#src/events/envelope.ts'
 import { assert } from '#src/lib/assert.ts'
+import { beginningOf } from '#src/lib/beginning.ts'
 import type { RefusalReason, RefusedSpan, Span } from '#src/events/telemetry.ts'
 import type { Collection } from '../projection.ts'
 import { sortableTime } from './sortable-time.ts'
@@ -146,7 +147,7 @@ function createTable(texts: readonly string[]) {
   const indexes = new Map(texts.map((text, index) => [text, index]))
   return {
     indexOf(given: string): string {
-      const text = given.slice(0, nameCharactersMax)
+      const text = beginningOf(given, nameCharactersMax)
       const index = indexes.get(text) ?? indexes.size
       indexes.set(text, index)
       return index.toString(16).padStart(3, '0')
@@ -186,7 +187,7 @@ function createDraft(part: TracePart, position: Position) {
     return span.spanId + parent + times + services.indexOf(span.service) + sessionIndex + error
   }
   function nameRoot(row: number, span: Span): void {
-    if (span.parentSpanId === null) roots.set(row, span.name.slice(0, nameCharactersMax))
+    if (span.parentSpanId === null) roots.set(row, beginningOf(span.name, nameCharactersMax))
     else roots.delete(row)
   }
   function replace(row: number, span: Span): void {

@@ -1,4 +1,5 @@
 import type { Level, LogRecord } from '#src/events/telemetry.ts'
+import { beginningOf } from '#src/lib/beginning.ts'
 import { isJsonObject, stringifyJson, type Json, type JsonObject } from '#src/lib/json.ts'
 import {
   levelNames,
@@ -113,7 +114,7 @@ export function identifiersOf(record: JsonObject): Identifiers {
 
 export const serviceOf = (record: JsonObject): string | null =>
   firstOf(record, services, (value) => {
-    if (typeof value === 'string') return value.trim().slice(0, nameCharactersMax).toWellFormed()
+    if (typeof value === 'string') return beginningOf(value.trim(), nameCharactersMax).toWellFormed()
     return typeof value === 'number' || typeof value === 'bigint' ? String(value) : undefined
   }) ?? null
 
@@ -137,5 +138,5 @@ export function logRecordOf(record: JsonObject, context: RecordContext): LogReco
 /** A field by its dotted name, when it is text: a name or an address, cut at what one may have. */
 export function textField(record: JsonObject, name: string): string | null {
   const value = fieldOf(record, name)
-  return typeof value === 'string' && value !== '' ? value.slice(0, nameCharactersMax).toWellFormed() : null
+  return typeof value === 'string' && value !== '' ? beginningOf(value, nameCharactersMax).toWellFormed() : null
 }
