@@ -1,4 +1,5 @@
 import {
+  fieldToken,
   isCutName,
   numberToken,
   sameAsMessageToken,
@@ -11,10 +12,17 @@ import {
 import type { Json, JsonObject } from '#src/lib/json.ts'
 
 /**
- * How many values of a record, how deep and how much text of one value can be searched. What is beyond stays in the record
- * and is not found by a search. Part of what an index holds: raise the projections' versions with it.
+ * How many values of a record, how deep, how much text of one value, and how much of tokens of fields in all can be searched. What
+ * is beyond stays in the record and is not found by a search. Part of what an index holds: raise the projections' versions with it.
  */
-const searchableMax = { values: 4_096, depth: 32, textCharacters: 1024 * 1024 }
+const searchableMax = { values: 4_096, depth: 32, textCharacters: 1024 * 1024, tokenCharacters: 8 * 1024 * 1024 }
+
+/**
+ * What is left for the tokens of one record's fields. Each word of a value stands there behind the name of its field: a megabyte of
+ * short words under a long name would be a hundred.
+ */
+export type TokenRoom = { characters: number }
+export const createTokenRoom = (): TokenRoom => ({ characters: searchableMax.tokenCharacters })
 
 /** Names that a log's message may have come from (CONTRACT §3). */
 export const messageNames: readonly string[] = [
@@ -39,6 +47,8 @@ export type RecordTokenOptions = Readonly<{
   message?: string
   /** Put before every name, such as `resource.`. */
   prefix?: string
+  /** Where a record's fields are of several objects: one for all of them. */
+  room?: TokenRoom
 }>
 
 /** The texts of two `tokens` fields: the words of all string values, and the tokens of all fields (events/tokens.ts). */
@@ -58,12 +68,20 @@ const kept = new Map<string, OfField>()
 const keptMax = { values: 50_000, valuesOfField: 2_048, fields: 10_000, textCharacters: 200 }
 let keptValues = 0
 
+function makeTextTokens(name: string, text: string, fieldWordsMax: number): ValueTokens {
+  const found = words(text)
+  const named = found.length > fieldWordsMax ? found.slice(0, fieldWordsMax) : found
+  return { values: found.join(' '), fields: valueTokens(name, text, named).join(' ') }
+}
+
+function makeLongTextTokens(name: string, value: string, { characters }: TokenRoom): ValueTokens {
+  const cut = value.length > searchableMax.textCharacters ? value.slice(0, searchableMax.textCharacters) : value
+  // A word has a character at least, a sign before it and a blank behind it.
+  return makeTextTokens(name, cut, Math.floor(characters / (fieldToken(name).length + 3)))
+}
+
 function makeTokens(name: string, value: Scalar): ValueTokens {
-  if (typeof value === 'string') {
-    const cut = value.length > searchableMax.textCharacters ? value.slice(0, searchableMax.textCharacters) : value
-    const found = words(cut)
-    return { values: found.join(' '), fields: valueTokens(name, cut, found).join(' ') }
-  }
+  if (typeof value === 'string') return makeTextTokens(name, value, Infinity)
   const whole = wholeToken(name, String(value))
   const isNumber = typeof value === 'bigint' || (typeof value === 'number' && Number.isFinite(value))
   return { values: '', fields: isNumber ? `${whole} ${numberToken(name, value)}` : whole }
@@ -82,9 +100,9 @@ function keptOf(name: string): OfField {
   return made
 }
 
-function tokensOfValue(name: string, value: Scalar): ValueTokens {
-  const isLong = typeof value === 'string' && value.length > keptMax.textCharacters
-  if (isLong || isCutName(name)) return makeTokens(name, value)
+function tokensOfValue(name: string, value: Scalar, room: TokenRoom): ValueTokens {
+  if (typeof value === 'string' && value.length > keptMax.textCharacters) return makeLongTextTokens(name, value, room)
+  if (isCutName(name)) return makeTokens(name, value)
   const ofField = keptOf(name)
   const { tokens } = ofField
   if (tokens === undefined) return makeTokens(name, value)
@@ -105,13 +123,16 @@ function tokensOfValue(name: string, value: Scalar): ValueTokens {
  * The tokens of a record's free fields: nested objects by dotted names, lists item by item, each by itself. Strings give
  * their words to `values` and to their field, numbers a sortable token; null, empty lists and empty objects are as absent.
  */
-export function fieldTokens(object: JsonObject, { prefix = '', message }: RecordTokenOptions = {}): RecordTokens {
+export function fieldTokens(
+  object: JsonObject,
+  { prefix = '', message, room = createTokenRoom() }: RecordTokenOptions = {},
+): RecordTokens {
   const fields: string[] = []
   const values: string[] = []
   let left = searchableMax.values
 
   const add = (name: string, value: Json, depth: number): void => {
-    if (value === null || depth > searchableMax.depth || left <= 0) return
+    if (value === null || depth > searchableMax.depth || left <= 0 || room.characters <= 0) return
     if (Array.isArray(value)) {
       for (const item of value as readonly Json[]) add(name, item, depth + 1)
       return
@@ -124,7 +145,8 @@ export function fieldTokens(object: JsonObject, { prefix = '', message }: Record
       return
     }
     left--
-    const tokens = tokensOfValue(name, value)
+    const tokens = tokensOfValue(name, value, room)
+    room.characters -= tokens.fields.length + 1
     fields.push(tokens.fields)
     if (tokens.values !== '') values.push(tokens.values)
   }

@@ -1,7 +1,7 @@
 import type { Attributes, SharedAttributes, Span, SpanKind, SpanLink, SpanStatus } from '#src/events/telemetry.ts'
 import { opaqueId, words } from '#src/events/tokens.ts'
 import type { Filter } from '../index-store.ts'
-import { fieldTokens } from '../record-tokens.ts'
+import { createTokenRoom, fieldTokens, type TokenRoom } from '../record-tokens.ts'
 import { recordId, type Collection, type DocumentId, type Searchable } from '../projection.ts'
 import { clampTimeNs } from './sortable-time.ts'
 
@@ -83,9 +83,14 @@ export const spanRecordId = (startNs: bigint, traceId: string, spanId: string): 
 export const traceIdOfSpanRecord = (id: DocumentId): string => id.slice(17, 49)
 
 /** The tokens of an object's properties as two `tokens` fields, with words and tokens of its own name before them. */
-function tokensOf(attributes: Attributes, names: Readonly<Record<string, string>>, texts: readonly string[]) {
-  const { values, fields } = fieldTokens(attributes)
-  const own = fieldTokens(names).fields
+function tokensOf(
+  attributes: Attributes,
+  names: Readonly<Record<string, string>>,
+  texts: readonly string[],
+  room: TokenRoom,
+) {
+  const own = fieldTokens(names, { room }).fields
+  const { values, fields } = fieldTokens(attributes, { room })
   return {
     values: [...texts.map((text) => words(text).join(' ')), values],
     fields: [own, fields],
@@ -105,8 +110,11 @@ function searchableSpan(span: SpanRecord): Searchable {
     operation: span.name,
     ...(message === '' ? {} : { 'status.message': message }),
   }
-  const own = tokensOf(span.attributes, names, [span.name, message])
-  const events = span.spanEvents.map(({ name, attributes }) => tokensOf(attributes, { 'event.name': name }, [name]))
+  const room = createTokenRoom()
+  const own = tokensOf(span.attributes, names, [span.name, message], room)
+  const events = span.spanEvents.map(({ name, attributes }) =>
+    tokensOf(attributes, { 'event.name': name }, [name], room),
+  )
   return {
     timeNs: clampTimeNs(BigInt(span.startNs)),
     fields: {
@@ -158,7 +166,7 @@ export const spans: Collection<SpanRecord> = {
 function searchableSet({ kind, name, version, attributes }: SharedAttributes): Searchable {
   const isScope = kind === 'scope'
   const names = isScope ? { 'scope.name': name, 'scope.version': version } : {}
-  return { timeNs: 0n, fields: { kind, ...tokensOf(attributes, names, isScope ? [name] : []) } }
+  return { timeNs: 0n, fields: { kind, ...tokensOf(attributes, names, isScope ? [name] : [], createTokenRoom()) } }
 }
 
 /** Attributes of resources and scopes, once a day per distinct set; the id is the hash that spans carry. */

@@ -75,4 +75,16 @@ describe('the tokens of a record', () => {
       expect(new Set(fields.split(' ').map((token) => token.split(/[=#]/)[0]))).to.deep.equal(new Set([beginning]))
     }
   })
+
+  it('come to eight megabytes at most where short words stand behind a long name, what is beyond among the values alone', () => {
+    const mebi = 1024 * 1024
+    const name = 'n'.repeat(128)
+    const long = fieldTokens({ [name]: 'a b '.repeat(mebi / 4), later: 'x' })
+    expect(long.fields).to.have.length.within(7.9 * mebi, 8.1 * mebi)
+    expect(long.values.length).to.be.within(mebi - 1, mebi + 100)
+    const many = fieldTokens({ [name]: Array.from({ length: 4_096 }, () => 'a b '.repeat(50)) })
+    expect(many.fields).to.have.length.within(7.9 * mebi, 8.1 * mebi)
+    // What a value gives does not depend on what was in the record before it.
+    expect(fieldTokens({ [name]: 'a b '.repeat(50) }).fields.split(' ')).to.have.length(101)
+  })
 })
