@@ -135,6 +135,11 @@ type Prepared = Placed & Readonly<{ texts: readonly (string | null)[]; textsHash
 
 /** How many rows are made ready before they are written table by table: each table's part of the caches stays warm. */
 const rowsAtOnce = 128
+/** And how many characters of them: a row may have ten million. */
+const charactersAtOnce = 16 * 1024 * 1024
+
+const charactersOf = ({ texts, body }: Prepared): number =>
+  texts.reduce((sum, text) => sum + (text?.length ?? 0), body.length)
 
 function createInserter(database: Database, written: Written): (items: Iterable<Placed>) => void {
   const { tables } = written
@@ -171,11 +176,15 @@ function createInserter(database: Database, written: Written): (items: Iterable<
   }
   return (items) => {
     let prepared: Prepared[] = []
+    let characters = 0
     for (const item of items) {
-      prepared.push(prepare(item))
-      if (prepared.length < rowsAtOnce) continue
+      const one = prepare(item)
+      prepared.push(one)
+      characters += charactersOf(one)
+      if (prepared.length < rowsAtOnce && characters < charactersAtOnce) continue
       put(prepared)
       prepared = []
+      characters = 0
     }
     put(prepared)
   }
@@ -231,10 +240,22 @@ const timeOf = ({ tables, collection }: Written, entry: Entry): bigint =>
   timeOfRecordId(entry.id) ?? rowOf(tables.shape, collection, entry).timeNs
 
 function writeDocuments(database: Database, written: Written, entries: readonly Entry[], minutes: Minutes): void {
-  const items = entries.map((entry): New => {
+  let items: New[] = []
+  let characters = 0
+  for (const entry of entries) {
     const old = oldOf(findRow(database, written.tables, entry.id), written)
-    return { entry, form: rowOf(written.tables.shape, written.collection, entry), old }
-  })
+    const form = rowOf(written.tables.shape, written.collection, entry)
+    items.push({ entry, form, old })
+    for (const text of form.tokens.values()) characters += text.length
+    if (characters < charactersAtOnce) continue
+    putDocuments(database, written, items, minutes)
+    items = []
+    characters = 0
+  }
+  putDocuments(database, written, items, minutes)
+}
+
+function putDocuments(database: Database, written: Written, items: New[], minutes: Minutes): void {
   for (const item of items) removeOld(database, written, item, minutes)
   const sorted = items.sort((a, b) => compareTimed(a.form.timeNs, a.entry, b.form.timeNs, b.entry))
   const insert = createInserter(database, written)
