@@ -1,21 +1,31 @@
 import type { RecordedEvent } from '#src/events/envelope.ts'
 
+export type BatchLimits = Readonly<{ projectorBatchRecordsMax: number; projectorBatchBytesMax: number }>
+
 /**
- * Cuts what was read where it holds more records than one batch should: a batch is one transaction, found by readers when all
- * of it is written, and held in memory until then. An event is never cut.
+ * Cuts what was read where it holds more records than one batch should, or more bytes when they are unpacked: a batch is one
+ * transaction, found by readers when all of it is written, and held in memory until then. An event is never cut.
  */
-export function* inBatches(events: readonly RecordedEvent[], recordsMax: number): Generator<readonly RecordedEvent[]> {
+export function* inBatches(
+  events: readonly RecordedEvent[],
+  { projectorBatchRecordsMax, projectorBatchBytesMax }: BatchLimits,
+): Generator<readonly RecordedEvent[]> {
   let batch: RecordedEvent[] = []
   let records = 0
+  let bytes = 0
   for (const event of events) {
-    const { spans, logs, rumEvents } = event.counts
-    records += spans + logs + rumEvents
-    if (records > recordsMax && batch.length > 0) {
+    const { counts } = event
+    const own = counts.spans + counts.logs + counts.rumEvents
+    const isFull = records + own > projectorBatchRecordsMax || bytes + counts.bytes > projectorBatchBytesMax
+    if (isFull && batch.length > 0) {
       yield batch
       batch = []
-      records = spans + logs + rumEvents
+      records = 0
+      bytes = 0
     }
     batch.push(event)
+    records += own
+    bytes += counts.bytes
   }
   if (batch.length > 0) yield batch
 }

@@ -93,7 +93,7 @@ export async function foldShare(task: FoldTask, options: FoldShareOptions): Prom
   while (position < until) {
     const read = await readCurrent(stream, position, limits.projectorBatchEventsMax)
     if (read.length === 0) return
-    for (const batch of inBatches(read, limits.projectorBatchRecordsMax)) {
+    for (const batch of inBatches(read, limits)) {
       const last = batch.at(-1)?.position ?? position
       await foldBatch(lanes, batch.map(decode), last)
       position = last

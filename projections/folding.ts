@@ -2,10 +2,11 @@ import type { Clock } from '#src/lib/clock.ts'
 import type { Timers } from '#src/lib/timers.ts'
 import type { RecordedEvent } from '#src/events/envelope.ts'
 import type { Stream } from '#streams/stream.ts'
+import type { BatchLimits } from './batches.ts'
 import type { CacheLimits } from './documents.ts'
 import type { DecodedEvent, Projection } from './projection.ts'
 
-export type FoldLimits = CacheLimits & Readonly<{ projectorBatchEventsMax: number; projectorBatchRecordsMax: number }>
+export type FoldLimits = CacheLimits & BatchLimits & Readonly<{ projectorBatchEventsMax: number }>
 
 /** What every fold of a log goes by, wherever it writes: a projector, a worker of a rebuild, what is compared with. */
 export type Folding = Readonly<{

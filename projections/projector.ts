@@ -52,14 +52,14 @@ const beat = ({ lanes, inTurn, until }: Run): Promise<void> => inTurn(() => lane
  */
 async function foldGroup(run: Run, group: readonly Lane[], limit: Position, atHead: boolean): Promise<boolean> {
   const { options, lanes, inTurn, until } = run
-  const { projectorBatchEventsMax, projectorBatchRecordsMax } = options.limits
+  const { limits } = options
   const head = await options.stream.head()
   let at = group[0]?.position() ?? 0
-  const read = await readCurrent(options.stream, at, projectorBatchEventsMax)
+  const read = await readCurrent(options.stream, at, limits.projectorBatchEventsMax)
   const events = read.filter(({ position }) => position <= limit)
   if (events.length === 0) return false
   if (atHead) await beat(run)
-  for (const batch of inBatches(events, projectorBatchRecordsMax)) {
+  for (const batch of inBatches(events, limits)) {
     if (until.aborted) return true
     // One that has failed has not had the batch before, and reads on from there by itself.
     const there = group.filter((lane) => lane.position() === at)

@@ -51,6 +51,7 @@ export const decode = createDecoder(createDecoders(limits))
 export const foldLimits = {
   projectorBatchEventsMax: 4,
   projectorBatchRecordsMax: 8,
+  projectorBatchBytesMax: 1e6,
   cachedDocumentsMax: 12,
   cachedBytesMax: 1e6,
 }

@@ -32,6 +32,7 @@ type Common = Omit<BuildContext, 'index' | 'scratch'>
 const limits = {
   projectorBatchEventsMax: 16,
   projectorBatchRecordsMax: 40,
+  projectorBatchBytesMax: 1e6,
   cachedDocumentsMax: 20,
   cachedBytesMax: 1e6,
 }
