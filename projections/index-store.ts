@@ -178,6 +178,8 @@ export type IndexQuery = Selection &
     direction: 'asc' | 'desc'
     after?: SortKey
     limit: number
+    /** Ends before the limit where the documents come to more characters of JSON, after one at least; the last hit says so. */
+    charactersMax?: number
   }>
 
 export type Hit<Document extends object = object> = Readonly<{
@@ -186,6 +188,8 @@ export type Hit<Document extends object = object> = Readonly<{
   position: Position
   sort: SortKey
   document: Document
+  /** The search ended here for its `charactersMax`: there is more. */
+  endsForSize?: true
 }>
 
 /** How far the live index had followed the log when it was asked, and where its fold began; undefined before the first promotion. */

@@ -1,6 +1,8 @@
 import { expect } from 'chai'
 import { describe, it } from 'mocha'
+import type { SortKey } from '#projections/index-store.ts'
 import type { Entry } from '#projections/projection.ts'
+import { stringifyJson } from '#src/lib/json.ts'
 import { day, everything, lineEntry, noonNs, scopeOf, thingEntry, walk, write } from '#test/support/index-fixture.ts'
 import type { OpenIndexStore } from './index-store.ts'
 
@@ -116,6 +118,32 @@ export function orderClauses(use: () => OpenIndexStore): void {
           const count = await use().reader.count(scopeOf('lines'), { filter: everything, ...range })
           expect(count, `count ${fromNs} to ${toNs}`).to.equal(expected.length)
         }
+      }
+    })
+
+    it('ends where the documents come to more than asked for, after one at least, and says so', async () => {
+      await spread()
+      for (const orderBy of ['timeNs', 'position'] as const) {
+        const query = { filter: everything, orderBy, direction: 'asc', limit: 100 } as const
+        const all = await use().reader.search(scopeOf('lines'), query)
+        const lengths = all.map(({ document }) => stringifyJson(document).length)
+        const enough = lengths.reduce((sum, length) => sum + length, 0)
+        const whole = await use().reader.search(scopeOf('lines'), { ...query, charactersMax: enough })
+        expect(whole).to.deep.equal(all)
+        const ended: string[] = []
+        let after: SortKey | undefined
+        for (;;) {
+          const page = { ...query, charactersMax: (lengths[0] ?? 0) * 5, ...(after === undefined ? {} : { after }) }
+          const hits = await use().reader.search(scopeOf('lines'), page)
+          expect(hits).to.have.length.within(1, 8)
+          ended.push(...hits.map(({ id }) => id))
+          expect(hits.slice(0, -1).some(({ endsForSize }) => endsForSize)).to.equal(false)
+          if (hits.at(-1)?.endsForSize !== true) break
+          after = hits.at(-1)?.sort
+        }
+        expect(ended).to.deep.equal(all.map(({ id }) => id))
+        const [one, ...none] = await use().reader.search(scopeOf('lines'), { ...query, charactersMax: 1 })
+        expect([one?.id, one?.endsForSize, none]).to.deep.equal([all[0]?.id, true, []])
       }
     })
 

@@ -5,6 +5,7 @@ import { TooBroadError, type Hit, type IndexQuery, type SortKey } from '../../in
 import type { DocumentId } from '../../projection.ts'
 import { compareSort } from '../order.ts'
 import { clampInt64 } from '../row.ts'
+import { createSizedHits } from '../within-size.ts'
 import { bigintIn, numberIn, objectIn, objectsIn, textIn, valuesIn } from './answer-parts.ts'
 import { reasonOf, type Elasticsearch } from './client.ts'
 import { documentOf } from './document.ts'
@@ -24,6 +25,8 @@ export type Target = Readonly<{
 
 /** Elasticsearch gives at most 10,000 hits at once; a page of bodies is to be smaller. */
 const pageMax = 2_000
+/** And where the documents may be so large that few of them will do. */
+const sizedPageMax = 128
 
 /** A phrase that ends with the beginning of a word becomes one of all such words: so many as the server has room for. */
 const tooManyTerms = /maxClauseCount|too_many/
@@ -113,15 +116,17 @@ export async function searchPages<D extends object>(
   query: Query,
   asked: IndexQuery,
 ): Promise<readonly Hit<D>[]> {
-  const hits: Hit<D>[] = []
+  const { hits, take } = createSizedHits<Hit<D>>(asked.charactersMax)
+  const hitsMax = asked.charactersMax === undefined ? pageMax : sizedPageMax
   let after = asked.after === undefined ? undefined : placeAfter(asked.after)
   while (hits.length < asked.limit) {
-    const size = Math.min(asked.limit - hits.length, pageMax)
+    const size = Math.min(asked.limit - hits.length, hitsMax)
     const found = foundIn(await ask(target, pageBody(query, asked, after, size)))
     for (const each of found) {
       const hit = hitOf<D>(each)
       const last = hits.at(-1)?.sort
-      if (last === undefined || compareSort(last, hit.sort) !== 0) hits.push(hit)
+      const isNew = last === undefined || compareSort(last, hit.sort) !== 0
+      if (isNew && !take(hit, textIn(each.source[bodyField]).length)) return hits
     }
     after = found.at(-1)?.sort
     if (found.length < size) break

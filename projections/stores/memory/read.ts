@@ -1,4 +1,5 @@
 import type { Position } from '#src/events/envelope.ts'
+import { stringifyJson } from '#src/lib/json.ts'
 import {
   TooBroadError,
   type Bucket,
@@ -12,6 +13,7 @@ import type { Entry } from '../../projection.ts'
 import { compareSort } from '../order.ts'
 import { patternsOf } from '../pattern.ts'
 import { createCounter, topValues } from '../counts.ts'
+import { createSizedHits } from '../within-size.ts'
 import { countedValues, floorTo, type Row } from '../row.ts'
 import { match, tokenTest } from './match.ts'
 
@@ -54,7 +56,7 @@ export function hitOf<D extends object>({ entry, row }: StoredEntry, orderBy: st
 }
 
 export function searchIn<D extends object>(entries: readonly StoredEntry[], query: IndexQuery): readonly Hit<D>[] {
-  const { orderBy, direction, after, limit } = query
+  const { orderBy, direction, after, limit, charactersMax } = query
   const sign = direction === 'asc' ? 1 : -1
   const hits: Hit<D>[] = []
   for (const stored of entries) {
@@ -62,9 +64,12 @@ export function searchIn<D extends object>(entries: readonly StoredEntry[], quer
     if (hit !== undefined && (after === undefined || sign * compareSort(hit.sort, after) > 0)) hits.push(hit)
   }
   hits.sort((a, b) => sign * compareSort(a.sort, b.sort) || b.position - a.position)
-  return hits
+  const found = hits
     .filter((hit, index) => index === 0 || compareSort(hit.sort, hits[index - 1]?.sort ?? hit.sort) !== 0)
     .slice(0, limit)
+  const sized = createSizedHits<Hit<D>>(charactersMax)
+  for (const hit of found) if (!sized.take(hit, stringifyJson(hit.document).length)) break
+  return sized.hits
 }
 
 export function histogramOf(entries: readonly StoredEntry[], stepNs: bigint, by: string): readonly Bucket[] {

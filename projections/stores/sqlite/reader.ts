@@ -1,6 +1,7 @@
 import type { Bucket, Facet, IndexQuery, IndexReader, Scope, Selection } from '../../index-store.ts'
 import { timeOfRecordId, type DocumentId } from '../../projection.ts'
 import { createCounter, topValues } from '../counts.ts'
+import { createSizedHits } from '../within-size.ts'
 import { createDayFiles, type DayFiles } from './day-files.ts'
 import {
   countByKeyword,
@@ -49,6 +50,18 @@ function hitsOf(found: readonly Found[]): readonly TextHit[] {
     sort,
     document: String(bodies.get(of)?.get(row)),
   }))
+}
+
+/** How many bodies are read at once where it is not known how many of them will do. */
+const bodiesAtOnce = 32
+
+/** The hits as long as their documents come to no more than so many characters. */
+function sizedHitsOf(found: readonly Found[], charactersMax: number): readonly TextHit[] {
+  const { hits, take } = createSizedHits<TextHit>(charactersMax)
+  for (let at = 0; at < found.length; at += bodiesAtOnce) {
+    for (const hit of hitsOf(found.slice(at, at + bodiesAtOnce))) if (!take(hit, hit.document.length)) return hits
+  }
+  return hits
 }
 
 /** A file's rows in the order asked for: a walk where the rowids tell it, else sorted by SQLite. */
@@ -101,7 +114,8 @@ function search(days: readonly DayCollection[], query: IndexQuery, expansion: Ex
   const sources = days
     .filter((day) => mayHold(day, query) && orderColumn(day.tables, query.orderBy) !== undefined)
     .map((day) => sourceOf(day, query, expansion))
-  return hitsOf(mergeRows(sources, query, query.limit))
+  const found = mergeRows(sources, query, query.limit)
+  return query.charactersMax === undefined ? hitsOf(found) : sizedHitsOf(found, query.charactersMax)
 }
 
 /** Of whole minutes, which are counted already, and long: only their sum is asked for. */

@@ -11,13 +11,14 @@ export type TextReader = Omit<IndexReader, 'get' | 'search'> &
   }>
 
 /** Parsed when first asked for: many hits are only wanted for their place. */
-function hitOf<D extends object>({ id, timeNs, position, sort, document: text }: TextHit): Hit<D> {
+function hitOf<D extends object>({ id, timeNs, position, sort, endsForSize, document: text }: TextHit): Hit<D> {
   let parsed: D | undefined
   return {
     id,
     timeNs,
     position,
     sort,
+    ...(endsForSize === undefined ? {} : { endsForSize }),
     get document() {
       return (parsed ??= parseJson(text) as D)
     },
