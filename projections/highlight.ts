@@ -10,6 +10,8 @@ import { regexSource } from '#src/lib/regex/regex-node.ts'
 export type Span = Readonly<{ start: number; end: number }>
 
 const spansMax = 1_000
+/** So much of a text is looked at: the words of a megabyte are two hundred thousand. */
+const textCharactersMax = 256 * 1024
 
 /** Finds matches among the words of a text: the first word and how many. */
 type Finder = (text: readonly PlacedWord[]) => readonly Readonly<{ first: number; count: number }>[]
@@ -19,14 +21,15 @@ type NamedFinder = Readonly<{ field: string | null; find: Finder }>
 
 /**
  * Where a search meets a text, by the same tokens that the index is searched by. `names` are those that fields of the
- * query may call the text by. Parts under a negation do not count. In order, not overlapping, at most 1,000.
+ * query may call the text by. Parts under a negation do not count. In order, not overlapping, at most 1,000, and of a very long
+ * text only those near its beginning.
  */
 export function createHighlighter(tree: QueryTree): (text: string, names: readonly string[]) => readonly Span[] {
   const finders = findersOf(tree)
   return (text, names) => {
     const looking = finders.filter(({ field }) => field === null || names.includes(field))
     if (looking.length === 0) return []
-    const placed = placedWords(text)
+    const placed = placedWords(text.slice(0, textCharactersMax))
     const found = looking.flatMap(({ find }) => find(placed).map((match) => spanOf(placed, match)))
     return merge(found).slice(0, spansMax)
   }

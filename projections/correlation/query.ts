@@ -3,6 +3,7 @@ import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { askInOrder } from '../ask-in-order.ts'
 import { join, negate } from '../field-query.ts'
 import type { Filter, Hit, IndexReader, Progress, Scope } from '../index-store.ts'
+import { hasMore, pageCharactersMax } from '../page-size.ts'
 import type { LogDocument } from '../logs/log-document.ts'
 import { logItem, type LogItem } from '../logs/log-item.ts'
 import { compareSort } from '../stores/order.ts'
@@ -104,7 +105,8 @@ const traceTerm = (traceId: string): string => wholeToken('trace_id', traceId)
 function createRecordSearch<D extends Linkable>({ reader, request }: Read, part: 'logs' | 'rum_events', scope: Scope) {
   const limit = request.limits?.[part] ?? defaults[part]
   const after = request.after?.[part]
-  const page = { limit: limit + 1, ...(after === undefined ? {} : { after: sortKeyOf(after) }) }
+  const place = after === undefined ? {} : { after: sortKeyOf(after) }
+  const page = { limit: limit + 1, charactersMax: pageCharactersMax, ...place }
   const search = async (filter: Filter): Promise<readonly Hit<D>[]> =>
     filter.kind === 'none' ? [] : reader.search<D>(scope, { filter, orderBy: 'timeNs', direction: 'asc', ...page })
   return { limit, isFirst: after === undefined, search }
@@ -122,7 +124,8 @@ async function findBelonging<D extends Linkable>(
 ): Promise<readonly Hit<D>[]> {
   const [ofNamed, ofLinked, others] = await Promise.all([named, search(belonging.linked), belonging.others])
   if (others === undefined) return ofNamed
-  if (ofLinked.length > limit) {
+  // Of two of which one ends early, what comes behind its end may not be shown yet.
+  if (hasMore(ofLinked, limit) || ofNamed.at(-1)?.endsForSize === true) {
     const linked = join('and', [belonging.linked, negate(isOneOf('trace_id', others))])
     return search(join('or', [belonging.named, linked]))
   }
@@ -143,7 +146,7 @@ function partOf<D extends Linkable, Item>(
   isCut: boolean,
 ): Part<Item> {
   const shown = hits.slice(0, limit)
-  const last = hits.length > limit ? shown.at(-1) : undefined
+  const last = hasMore(hits, limit) ? shown.at(-1) : undefined
   // A record asked for by its id is on the first page even where it names nothing, or where that page ends before it, and on no other.
   const items = isFirst
     ? [...[...itself.values()].filter(({ id }) => !shown.some((hit) => hit.id === id)), ...shown]

@@ -1,5 +1,6 @@
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import type { Hit, IndexReader, Selection, SortKey } from '../index-store.ts'
+import { hasMore, pageCharactersMax } from '../page-size.ts'
 import type { LogDocument } from './log-document.ts'
 import type { LogItem } from './log-item.ts'
 import { logItem } from './log-item.ts'
@@ -15,7 +16,7 @@ const batchCharacters = 2 * 1024 * 1024
 
 /**
  * Every record that matches, as of the position that the index stands at now: what arrives later is not in it. Pages by
- * (time, id), so memory is that of one batch, and a batch is the smaller the larger its records are.
+ * (time, id), so memory is that of one batch, and a batch is the smaller the larger its records are, and those before it were.
  */
 export async function exportLogs(
   reader: IndexReader,
@@ -38,10 +39,17 @@ async function* walk(
   let limit = batchMin
   for (;;) {
     const place = after === undefined ? {} : { after }
-    const page = { ...selection, ...place, orderBy: 'timeNs', direction: order, limit }
+    const page = {
+      ...selection,
+      ...place,
+      orderBy: 'timeNs',
+      direction: order,
+      limit,
+      charactersMax: pageCharactersMax,
+    } as const
     const hits: readonly Hit<LogDocument>[] = await reader.search<LogDocument>(logsScope(workspaceId), page)
     if (hits.length > 0) yield hits.map((hit) => logItem(hit, fields))
-    if (hits.length < limit) return
+    if (hits.length < limit && !hasMore(hits, limit)) return
     after = hits.at(-1)?.sort
     limit = nextLimit(hits)
   }

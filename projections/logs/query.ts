@@ -4,6 +4,7 @@ import { askInOrder } from '../ask-in-order.ts'
 import { createHighlighter } from '../highlight.ts'
 import { ownField, type OwnField } from '../field-query.ts'
 import type { Facet, Hit, IndexQuery, IndexReader, Progress, Scope, Selection } from '../index-store.ts'
+import { hasMore, pageCharactersMax } from '../page-size.ts'
 import { namesOfMessage } from '../record-tokens.ts'
 import { logHistogram, type LogHistogram } from './histogram.ts'
 import { logSchema, type LogDocument } from './log-document.ts'
@@ -89,7 +90,8 @@ type Found = Readonly<{ hits: readonly Hit<LogDocument>[]; next: Json; prev?: Js
 const findByTime = (
   { reader, scope, selection }: Search,
   page: Pick<IndexQuery, 'direction' | 'limit' | 'after'>,
-): Promise<readonly Hit<LogDocument>[]> => reader.search(scope, { ...selection, ...page, orderBy: 'timeNs' })
+): Promise<readonly Hit<LogDocument>[]> =>
+  reader.search(scope, { ...selection, ...page, orderBy: 'timeNs', charactersMax: pageCharactersMax })
 
 async function findPage(search: Search, place: (LogPlace & { kind: 'time' }) | undefined): Promise<Found> {
   const { around, order, limit } = search.request
@@ -102,7 +104,7 @@ async function findPage(search: Search, place: (LogPlace & { kind: 'time' }) | u
 function cut(hits: readonly Hit<LogDocument>[], limit: number): Found {
   const page = hits.slice(0, limit)
   const last = page.at(-1)
-  return { hits: page, next: hits.length > limit && last !== undefined ? placeOf(last) : null }
+  return { hits: page, next: hasMore(hits, limit) && last !== undefined ? placeOf(last) : null }
 }
 
 /**
@@ -123,6 +125,7 @@ async function findArrived(
     orderBy: 'position',
     direction: 'asc',
     limit: limit + shown.length,
+    charactersMax: pageCharactersMax,
   } as const
   const met = await reader.search<LogDocument>(scope, walk)
   const fresh = met.filter((hit) => !shown.includes(hit.id))

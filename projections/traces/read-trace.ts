@@ -1,8 +1,10 @@
 import type { Attributes, RefusalReason, SharedAttributes, SpanKind, SpanStatus } from '#src/events/telemetry.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
+import { stringifyJson } from '#src/lib/json.ts'
 import { formatTimeNs } from '#src/lib/time.ts'
 import { askInOrder } from '../ask-in-order.ts'
-import { isCaughtUp, type IndexReader, type Progress } from '../index-store.ts'
+import { isCaughtUp, type Hit, type IndexReader, type Progress } from '../index-store.ts'
+import { hasMore, pageCharactersMax } from '../page-size.ts'
 import { sortableTime } from './sortable-time.ts'
 import { createSpanSearch, inTraces } from './span-search.ts'
 import type { SpanDocument } from './span-document.ts'
@@ -165,10 +167,36 @@ function spanAnswer(span: SpanDocument, sets: ReadonlyMap<string, SharedAttribut
 const isReplaced = ({ spanId, startNs }: SpanDocument, rows: ReadonlyMap<string, PartRow>): boolean =>
   (rows.get(spanId)?.start ?? sortableTime(BigInt(startNs))) !== sortableTime(BigInt(startNs))
 
-async function readSets(reader: IndexReader, workspaceId: WorkspaceId, spans: readonly SpanDocument[]) {
-  const hashes = [...new Set(spans.flatMap(({ resource, scope }) => [resource, scope]))]
-  const hits = await reader.get<SharedAttributes>(tracesScope(workspaceId, 'attributeSets'), hashes)
-  return new Map(hits.map(({ id, document }) => [id, document]))
+/** Of how many spans the sets are read at once. */
+const setsReadAtOnce = 64
+
+type SpanHits = readonly Hit<SpanDocument>[]
+type WithSets = Readonly<{ fitting: SpanHits; sets: ReadonlyMap<string, SharedAttributes> }>
+
+/**
+ * The attribute sets of spans. A set stands on each span that it is of: so the spans are only those that come to no more than a page
+ * with them, one at least.
+ */
+async function readSets(reader: IndexReader, workspaceId: WorkspaceId, spans: SpanHits): Promise<WithSets> {
+  const scope = tracesScope(workspaceId, 'attributeSets')
+  const sets = new Map<string, SharedAttributes>()
+  const lengths = new Map<string, number>()
+  let characters = 0
+  for (const [at, { document }] of spans.entries()) {
+    if (at % setsReadAtOnce === 0) {
+      const some = spans.slice(at, at + setsReadAtOnce).flatMap((span) => [span.document.resource, span.document.scope])
+      const hashes = [...new Set(some)].filter((hash) => !lengths.has(hash))
+      for (const hash of hashes) lengths.set(hash, 0)
+      const found = hashes.length === 0 ? [] : await reader.get<SharedAttributes>(scope, hashes)
+      for (const { id, document: set } of found) {
+        sets.set(id, set)
+        lengths.set(id, stringifyJson(set).length)
+      }
+    }
+    characters += (lengths.get(document.resource) ?? 0) + (lengths.get(document.scope) ?? 0)
+    if (characters > pageCharactersMax && at > 0) return { fitting: spans.slice(0, at), sets }
+  }
+  return { fitting: spans, sets }
 }
 
 /**
@@ -187,17 +215,21 @@ export async function readTrace(
   const [progress, { traces, continued }, hits, parts] = await askInOrder(reader, [
     () => reader.progress('traces'),
     () => readTraces(reader, workspaceId, [traceId]),
-    () => search.search({ kind: 'all' }, { limit: page.limit + 1, direction: 'asc', after }),
+    () =>
+      search.search(
+        { kind: 'all' },
+        { limit: page.limit + 1, direction: 'asc', after, charactersMax: pageCharactersMax },
+      ),
     () => readParts(reader, workspaceId, traceId),
   ])
   const trace = traces.get(traceId)
   if (trace === undefined) return undefined
-  const shown = hits.slice(0, page.limit)
-  const last = hits.length > page.limit ? shown.at(-1) : undefined
+  const found = hits.slice(0, page.limit)
+  const { fitting: shown, sets } = await readSets(reader, workspaceId, found)
+  const last = shown.length < found.length || hasMore(hits, page.limit) ? shown.at(-1) : undefined
   const rows = mergeRows(parts)
   const isContinued = continued.has(traceId)
   const spans = shown.map(({ document }) => document).filter((span) => !isContinued || !isReplaced(span, rows))
-  const sets = await readSets(reader, workspaceId, spans)
   const missing = missingSpans(parts, rows, maySoonBeIndexed(trace, progress, page.nowMs))
   return {
     summary: traceSummary(trace),

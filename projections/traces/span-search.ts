@@ -7,7 +7,12 @@ import { isStored, traceIdOfSpanRecord, type SpanDocument } from './span-documen
 
 export type Direction = 'asc' | 'desc'
 export type TimeRange = Readonly<{ fromNs?: bigint; toNs?: bigint }>
-export type SpanPage = Readonly<{ limit: number; direction: Direction; after?: SortKey | undefined }>
+export type SpanPage = Readonly<{
+  limit: number
+  direction: Direction
+  after?: SortKey | undefined
+  charactersMax?: number
+}>
 
 const spansPageMax = 1_000
 const matchedSpansMax = 3
@@ -76,13 +81,12 @@ export function createSpanSearch(reader: IndexReader, workspaceId: WorkspaceId, 
     ...(range.toNs === undefined ? {} : { toNs: range.toNs }),
   }
 
-  const search = (more: Filter, { limit, direction, after }: SpanPage): Promise<readonly Hit<SpanDocument>[]> =>
+  const search = (more: Filter, { after, ...page }: SpanPage): Promise<readonly Hit<SpanDocument>[]> =>
     reader.search<SpanDocument>(scope, {
       ...bounds,
       filter: join('and', [filter, more, isStored]),
       orderBy: 'timeNs',
-      direction,
-      limit,
+      ...page,
       ...(after === undefined ? {} : { after }),
     })
 

@@ -38,7 +38,13 @@ async function foldUntilKilled(folder: string): Promise<void> {
     decode: createDecoder(lineDecoders),
     clock: Date.now,
     timers: systemTimers,
-    limits: { projectorBatchEventsMax: 3, projectorBatchRecordsMax: 1_000, projectorBatchBytesMax: 1e6, cachedDocumentsMax: 4, cachedBytesMax: 1e6 },
+    limits: {
+      projectorBatchEventsMax: 3,
+      projectorBatchRecordsMax: 1_000,
+      projectorBatchBytesMax: 1e6,
+      cachedDocumentsMax: 4,
+      cachedBytesMax: 1e6,
+    },
   })
   await projector.run(stop.signal)
   await writer.close()

@@ -83,7 +83,13 @@ export function start({
     decode: createDecoder(decoders),
     clock: time.clock,
     timers: { ...time.timers, ...(turn === undefined ? {} : { turn }) },
-    limits: { projectorBatchEventsMax: 4, projectorBatchRecordsMax: 5, projectorBatchBytesMax: 1e6, cachedDocumentsMax: 10, cachedBytesMax: 1e6 },
+    limits: {
+      projectorBatchEventsMax: 4,
+      projectorBatchRecordsMax: 5,
+      projectorBatchBytesMax: 1e6,
+      cachedDocumentsMax: 10,
+      cachedBytesMax: 1e6,
+    },
     onFailure: (failure) => failures.push(failure),
   })
   const ended = projector.run(stop.signal)

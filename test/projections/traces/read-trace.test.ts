@@ -22,6 +22,26 @@ async function readerOf(newStore: NewStore, events: readonly DecodedEvent[]): Pr
 }
 
 describeOnEveryStore('traces: one whole trace', (newStore) => {
+  it('comes in pages of some megabytes, with what its spans share, which stands on each', async () => {
+    const count = 40
+    const large = { region: 'eu '.repeat(300_000) }
+    const spans = Array.from({ length: count }, (_, index) => ({ id: `s${index}`, atMs: index, resource: large }))
+    const reader = await readerOf(newStore, [received(1, spans)])
+    const found: string[] = []
+    let after: WalkKey | undefined
+    do {
+      const page = await readTrace(reader, acme, traceIdOf('t'), {
+        limit: 1_000,
+        ...(after === undefined ? {} : { after }),
+      })
+      expect(page?.spans).to.have.length.within(1, 12)
+      expect(page?.spans[0]?.resource.attributes).to.deep.include(large)
+      found.push(...(page?.spans ?? []).map(({ span_id: id }) => id))
+      after = page?.spans_next ?? undefined
+    } while (after !== undefined)
+    expect(found).to.deep.equal(spans.map(({ id }) => spanIdOf(id)))
+  })
+
   it('gives the spans with everything they came with, a page at a time', async () => {
     const link = {
       traceId: traceIdOf('l'),
