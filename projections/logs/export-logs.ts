@@ -1,6 +1,6 @@
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import type { Hit, IndexReader, Selection, SortKey } from '../index-store.ts'
-import { hasMore, pageCharactersMax } from '../page-size.ts'
+import { isAll, pageCharactersMax } from '../page-size.ts'
 import type { LogDocument } from './log-document.ts'
 import type { LogItem } from './log-item.ts'
 import { logItem } from './log-item.ts'
@@ -49,7 +49,7 @@ async function* walk(
     } as const
     const hits: readonly Hit<LogDocument>[] = await reader.search<LogDocument>(logsScope(workspaceId), page)
     if (hits.length > 0) yield hits.map((hit) => logItem(hit, fields))
-    if (hits.length < limit && !hasMore(hits, limit)) return
+    if (isAll(hits, limit)) return
     after = hits.at(-1)?.sort
     limit = nextLimit(hits)
   }

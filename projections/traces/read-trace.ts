@@ -215,11 +215,7 @@ export async function readTrace(
   const [progress, { traces, continued }, hits, parts] = await askInOrder(reader, [
     () => reader.progress('traces'),
     () => readTraces(reader, workspaceId, [traceId]),
-    () =>
-      search.search(
-        { kind: 'all' },
-        { limit: page.limit + 1, direction: 'asc', after, charactersMax: pageCharactersMax },
-      ),
+    () => search.search({ kind: 'all' }, { limit: page.limit + 1, direction: 'asc', after }),
     () => readParts(reader, workspaceId, traceId),
   ])
   const trace = traces.get(traceId)

@@ -1,18 +1,14 @@
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { join, negate } from '../field-query.ts'
 import type { Filter, Hit, IndexReader, Selection, SortKey } from '../index-store.ts'
+import { isAll, pageCharactersMax } from '../page-size.ts'
 import { matchedSpan, tracesScope, type MatchedSpan } from './trace-answer.ts'
 import type { TraceDocument } from './trace-document.ts'
 import { isStored, traceIdOfSpanRecord, type SpanDocument } from './span-document.ts'
 
 export type Direction = 'asc' | 'desc'
 export type TimeRange = Readonly<{ fromNs?: bigint; toNs?: bigint }>
-export type SpanPage = Readonly<{
-  limit: number
-  direction: Direction
-  after?: SortKey | undefined
-  charactersMax?: number
-}>
+export type SpanPage = Readonly<{ limit: number; direction: Direction; after?: SortKey | undefined }>
 
 const spansPageMax = 1_000
 const matchedSpansMax = 3
@@ -63,7 +59,7 @@ export function matchedOf(
 function byTrace(hits: readonly Hit<SpanDocument>[], limit: number) {
   const traces = new Map<string, FoundSpans>()
   const last = hits.at(-1)?.sort
-  const isEnd = hits.length < limit
+  const isEnd = isAll(hits, limit)
   for (const hit of hits) {
     const traceId = traceIdOfSpanRecord(hit.id)
     const found = traces.get(traceId) ?? { traceId, sort: hit.sort, spans: [], until: isEnd ? undefined : last }
@@ -73,7 +69,7 @@ function byTrace(hits: readonly Hit<SpanDocument>[], limit: number) {
   return { found: [...traces.values()], last, isEnd }
 }
 
-/** Spans that meet a filter within a time range, by start. */
+/** Spans that meet a filter within a time range, by start. A search of them may end for its size. */
 export function createSpanSearch(reader: IndexReader, workspaceId: WorkspaceId, filter: Filter, range: TimeRange) {
   const scope = tracesScope(workspaceId, 'spans')
   const bounds = {
@@ -81,12 +77,14 @@ export function createSpanSearch(reader: IndexReader, workspaceId: WorkspaceId, 
     ...(range.toNs === undefined ? {} : { toNs: range.toNs }),
   }
 
-  const search = (more: Filter, { after, ...page }: SpanPage): Promise<readonly Hit<SpanDocument>[]> =>
+  const search = (more: Filter, { limit, direction, after }: SpanPage): Promise<readonly Hit<SpanDocument>[]> =>
     reader.search<SpanDocument>(scope, {
       ...bounds,
       filter: join('and', [filter, more, isStored]),
       orderBy: 'timeNs',
-      ...page,
+      direction,
+      limit,
+      charactersMax: pageCharactersMax,
       ...(after === undefined ? {} : { after }),
     })
 
@@ -98,7 +96,7 @@ export function createSpanSearch(reader: IndexReader, workspaceId: WorkspaceId, 
       if (rest.length === 0) return found
       const hits = await search(inTraces(rest), { limit: spansPageMax, direction, after })
       for (const { id } of hits) found.add(traceIdOfSpanRecord(id))
-      if (hits.length < spansPageMax) return found
+      if (isAll(hits, spansPageMax)) return found
     }
   }
 
@@ -113,7 +111,7 @@ export function createSpanSearch(reader: IndexReader, workspaceId: WorkspaceId, 
       for (let read = 0; read < spansMax;) {
         const hits = await search({ kind: 'all' }, { limit: spansPageMax, direction: 'desc', after })
         for (const { id } of hits) found.add(traceIdOfSpanRecord(id))
-        if (hits.length < spansPageMax) return found
+        if (isAll(hits, spansPageMax)) return found
         read += hits.length
         after = hits.at(-1)?.sort
       }
@@ -130,7 +128,7 @@ export function createSpanSearch(reader: IndexReader, workspaceId: WorkspaceId, 
       const limit = traceIds.length * matchedSpansMax * 4
       const hits = await search(inTraces(traceIds), { limit, direction })
       for (const hit of hits) add(hit)
-      if (hits.length < limit) return found
+      if (isAll(hits, limit)) return found
       for (const [traceId, spans] of found) {
         if (spans.length === matchedSpansMax) continue
         spans.length = 0

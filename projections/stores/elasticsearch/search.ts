@@ -25,8 +25,8 @@ export type Target = Readonly<{
 
 /** Elasticsearch gives at most 10,000 hits at once; a page of bodies is to be smaller. */
 const pageMax = 2_000
-/** And where the documents may be so large that few of them will do. */
-const sizedPageMax = 128
+/** Where the documents may be so large that few of them will do, the first page is to be small, and each next one twice as large. */
+const firstSizedPage = 128
 
 /** A phrase that ends with the beginning of a word becomes one of all such words: so many as the server has room for. */
 const tooManyTerms = /maxClauseCount|too_many/
@@ -117,7 +117,7 @@ export async function searchPages<D extends object>(
   asked: IndexQuery,
 ): Promise<readonly Hit<D>[]> {
   const { hits, take } = createSizedHits<Hit<D>>(asked.charactersMax)
-  const hitsMax = asked.charactersMax === undefined ? pageMax : sizedPageMax
+  let hitsMax = asked.charactersMax === undefined ? pageMax : firstSizedPage
   let after = asked.after === undefined ? undefined : placeAfter(asked.after)
   while (hits.length < asked.limit) {
     const size = Math.min(asked.limit - hits.length, hitsMax)
@@ -130,6 +130,7 @@ export async function searchPages<D extends object>(
     }
     after = found.at(-1)?.sort
     if (found.length < size) break
+    hitsMax = Math.min(hitsMax * 2, pageMax)
   }
   return hits
 }
