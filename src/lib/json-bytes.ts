@@ -177,19 +177,22 @@ export function createJsonReader(bytes: Uint8Array): JsonReader {
   return { value, depth: () => deepest, values: () => values }
 }
 
-/** Reads the array whose bracket is at `at`, item by item (`reader.depth()` is the item's). The end of the array. */
+/**
+ * Reads the array whose bracket is at `at`, item by item (`reader.depth()` is the item's). The end of the array, or of the item at which
+ * `visit` gave false, which is to read no further.
+ */
 export function eachItem(
   bytes: Uint8Array,
   reader: JsonReader,
   at: number,
-  visit: (start: number, end: number) => void,
+  visit: (start: number, end: number) => void | boolean,
 ): number {
   let index = skipSpace(bytes, at + 1)
   if (bytes[index] === closeBracket) return index + 1
   for (;;) {
     const end = reader.value(index)
     if (end < 0) return end
-    visit(index, end)
+    if (visit(index, end) === false) return end
     index = skipSpace(bytes, end)
     if (bytes[index] === closeBracket) return index + 1
     if (bytes[index] !== comma) return ~index

@@ -5,9 +5,12 @@ const newline = 0x0a
 
 /**
  * Visits the lines that are not blank, `start` to `end` without the white space around; `lineStart` is before that in front.
- * Linear, however many lines are blank.
+ * Linear, however many lines are blank. Where `visit` gives false, no more are visited.
  */
-export function eachLine(body: Uint8Array, visit: (start: number, end: number, lineStart: number) => void): void {
+export function eachLine(
+  body: Uint8Array,
+  visit: (start: number, end: number, lineStart: number) => void | boolean,
+): void {
   let from = afterMark(body)
   let start = skipSpace(body, from)
   while (start < body.length) {
@@ -15,7 +18,7 @@ export function eachLine(body: Uint8Array, visit: (start: number, end: number, l
     const lineEnd = found === -1 ? body.length : found
     let end = lineEnd
     while (isSpace(body[end - 1])) end--
-    visit(start, end, Math.max(from, body.lastIndexOf(newline, start) + 1))
+    if (visit(start, end, Math.max(from, body.lastIndexOf(newline, start) + 1)) === false) return
     from = lineEnd
     start = skipSpace(body, from)
   }

@@ -114,7 +114,7 @@ function overLimit({ total, values }: Split, limits: SplitLimits): Refusal | und
   if (total > limits.recordsPerBatchMax) {
     return refusal(
       'payload_too_large',
-      `${total} records in one request; at most ${limits.recordsPerBatchMax} are taken`,
+      `more than ${limits.recordsPerBatchMax} records in one request; send smaller batches`,
     )
   }
   if (values > limits.nodesPerRequestMax) {

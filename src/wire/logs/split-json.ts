@@ -58,17 +58,20 @@ export function splitJson(body: Uint8Array, mediaType: JsonMediaType, limits: Sp
   })
 }
 
-/** Takes one value as a record, if it is one. */
+/** Takes one value as a record, if it is one. False: no more are to be read. */
 const record =
   (body: Uint8Array, reader: JsonReader, tally: Tally, limits: SplitLimits) =>
-  (start: number, end: number): void => {
-    if (body[start] !== openBrace) tally.reject('not_an_object', 'a record must be a JSON object')
-    else if (reader.depth() > limits.jsonDepthMax) {
-      tally.reject('too_deep', `nested deeper than ${limits.jsonDepthMax} levels`)
-    } else tally.accept(start, end)
+  (start: number, end: number): boolean => {
+    if (body[start] !== openBrace) return tally.reject('not_an_object', 'a record must be a JSON object')
+    if (reader.depth() > limits.jsonDepthMax) {
+      return tally.reject('too_deep', `nested deeper than ${limits.jsonDepthMax} levels`)
+    }
+    return tally.accept(start, end)
   }
 
-/** Reads all values of a body, commas between them or not; `~offset` where it is not JSON. */
+const isOver = (tally: Tally, { recordsPerBatchMax }: SplitLimits): boolean => tally.total() > recordsPerBatchMax
+
+/** Reads the values of a body, commas between them or not, up to one record more than it may have; `~offset` where it is not JSON. */
 function readSequence(
   body: Uint8Array,
   reader: JsonReader,
@@ -88,8 +91,9 @@ function readSequence(
     }
     const end = body[at] === openBracket ? eachItem(body, reader, at, visit) : reader.value(at)
     if (end < 0) return end
-    if (body[at] !== openBracket) visit(at, end)
+    const goesOn = body[at] === openBracket ? !isOver(tally, limits) : visit(at, end)
     if (values++ === 0) first = { start: at, end }
+    if (!goesOn) break
     at = end
   }
   return { values, commas, first }
@@ -135,10 +139,9 @@ function splitLines(body: Uint8Array, limits: SplitLimits): Split {
     const reader = createJsonReader(line)
     const read = readSequence(line, reader, tally, limits, start)
     values += reader.values()
-    if (typeof read === 'number') {
-      undo()
-      tally.reject('invalid_json', `not JSON at byte ${~read - start} of the line`)
-    }
+    if (typeof read !== 'number') return !isOver(tally, limits)
+    undo()
+    return tally.reject('invalid_json', `not JSON at byte ${~read - start} of the line`)
   })
   return {
     mediaType: 'application/x-ndjson',
@@ -161,6 +164,7 @@ function hasWholeLines(body: Uint8Array): boolean {
     const indented = start > afterMark(body) && body[start - 1] !== newline
     if (indented || partStarts.has(body[start] ?? 0) || partEnds.has(body[end - 1] ?? 0)) parts++
     else if (createJsonReader(body.subarray(0, end)).value(start) === end) whole++
+    return parts === 0
   })
   return whole > 0 && parts === 0
 }

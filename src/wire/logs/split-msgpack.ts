@@ -14,6 +14,7 @@ export function splitMsgpack(body: Uint8Array, limits: SplitLimits): Result<Spli
   for (let at = 0; at < body.length;) {
     const end = isList(reader, at) ? eachItem(reader, at, tally, limits) : record(reader, at, tally, limits)
     if (end < 0) return fail({ offset: ~end })
+    if (tally.total() > limits.recordsPerBatchMax) break
     at = end
   }
   return ok({
@@ -54,7 +55,7 @@ function eachItem(reader: MsgpackReader, at: number, tally: Tally, limits: Split
   let index = next
   for (let item = 0; item < size; item++) {
     index = record(reader, index, tally, limits)
-    if (index < 0) return index
+    if (index < 0 || tally.total() > limits.recordsPerBatchMax) return index
   }
   return index
 }

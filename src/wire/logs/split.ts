@@ -24,7 +24,7 @@ export type Split = Readonly<{
   mediaType: LogMediaType
   accepted: readonly JsonRange[]
   rejected: readonly RejectedRecord[]
-  /** Records in all, good and bad. */
+  /** Records, good and bad: all of them, or one more than a request may have. */
   total: number
   /** Values of all kinds in the body. */
   values: number
@@ -35,8 +35,9 @@ export type Split = Readonly<{
 }>
 
 export interface Tally {
-  accept(start: number, end: number): void
-  reject(code: RejectedRecord['code'], message: string): void
+  /** Both: false when there are more than a request may have, and nothing is to be read any more. */
+  accept(start: number, end: number): boolean
+  reject(code: RejectedRecord['code'], message: string): boolean
   total(): number
   accepted(): readonly JsonRange[]
   rejected(): readonly RejectedRecord[]
@@ -44,7 +45,7 @@ export interface Tally {
   mark(): () => void
 }
 
-/** Collects records up to the limit; beyond it only counts. */
+/** Collects records up to the limit. Millions of small ones would keep whoever reads them for half a minute, to be refused. */
 export function createTally(recordsMax: number): Tally {
   let total = 0
   const accepted: JsonRange[] = []
@@ -52,10 +53,12 @@ export function createTally(recordsMax: number): Tally {
   return {
     accept(start, end) {
       if (total++ < recordsMax) accepted.push({ start, end })
+      return total <= recordsMax
     },
     reject(code, message) {
       const index = total++
       if (index < recordsMax) rejected.push({ index, code, message })
+      return total <= recordsMax
     },
     total: () => total,
     accepted: () => accepted,

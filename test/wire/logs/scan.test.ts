@@ -2,7 +2,7 @@ import { encode } from '@msgpack/msgpack'
 import { expect } from 'chai'
 import { limits as defaults } from '#src/config.ts'
 import type { Refusal } from '#src/events/refusal.ts'
-import { scanLogs, type LogScan } from '#src/wire/logs/scan.ts'
+import { scanLogs, splitBody, type LogMediaType, type LogScan } from '#src/wire/logs/scan.ts'
 
 const json = 'application/json'
 const ndjson = 'application/x-ndjson'
@@ -319,5 +319,31 @@ describe('the scan of a log request', () => {
       const open = scan('[1,\n'.repeat(100_000), ndjson, limits)
       expect([open.records, open.total]).to.deep.equal([0, 100_000])
     })
+  })
+})
+
+describe('a log body of millions of small records', () => {
+  it('is read as far as one record more than a request may have, whatever comes behind', () => {
+    const count = 200_000
+    const bodies: readonly (readonly [LogMediaType, Uint8Array])[] = [
+      [json, Buffer.from(`[${'{},'.repeat(count)}{}]`)],
+      [json, Buffer.from(`{"logs":[${'{},'.repeat(count)}{}]}`)],
+      [json, Buffer.from(`${'{}\n'.repeat(count)}{`)],
+      [ndjson, Buffer.from(`${'{}\n'.repeat(count)}{`)],
+      [ndjson, Buffer.from(`{\n${'{}\n'.repeat(count)}`)],
+      [ndjson, Buffer.from('0\n'.repeat(count))],
+      ['text/plain', Buffer.from('a\n'.repeat(count))],
+      [msgpack, Buffer.alloc(count, 0x80)],
+      [msgpack, Buffer.concat([Buffer.from([0xdd, 0, 3, 0x0d, 0x40]), Buffer.alloc(count, 0xc0)])],
+    ]
+    for (const [mediaType, body] of bodies) {
+      const { code, detail } = refused(body, mediaType)
+      expect([code, detail], mediaType).to.deep.equal([
+        'payload_too_large',
+        'more than 10000 records in one request; send smaller batches',
+      ])
+      const split = splitBody(body, mediaType, defaults)
+      expect(split.ok && split.value.total, mediaType).to.equal(defaults.recordsPerBatchMax + 1)
+    }
   })
 })
