@@ -185,7 +185,7 @@ export function eachItem(
   bytes: Uint8Array,
   reader: JsonReader,
   at: number,
-  visit: (start: number, end: number) => void | boolean,
+  visit: (start: number, end: number) => unknown,
 ): number {
   let index = skipSpace(bytes, at + 1)
   if (bytes[index] === closeBracket) return index + 1
