@@ -1,3 +1,4 @@
+import { beginningOf } from '#src/lib/beginning.ts'
 import type { SpanKind, SpanStatus } from '#src/events/telemetry.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { formatTimeNs } from '#src/lib/time.ts'
@@ -46,11 +47,14 @@ export const tracesScope = (workspaceId: WorkspaceId, collection: string): Scope
 
 export const durationNs = (startNs: string, endNs: string): string => (BigInt(endNs) - BigInt(startNs)).toString()
 
+/** Of a name in a list: as many as a search for an operation may have. The span itself has all of it. */
+const operationCharactersMax = 1_024
+
 export function matchedSpan(span: SpanDocument): MatchedSpan {
   return {
     span_id: span.spanId,
     service: span.service,
-    operation: span.name,
+    operation: beginningOf(span.name, operationCharactersMax).toWellFormed(),
     kind: span.kind,
     status: span.status.code,
     start: formatTimeNs(BigInt(span.startNs)),

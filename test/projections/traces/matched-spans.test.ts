@@ -47,4 +47,16 @@ describeOnEveryStore('traces: the spans of a search that match', (newStore) => {
       expect(traces.map(({ matched_spans: spans }) => spans.map(({ span_id: id }) => id))).to.deep.equal(ids)
     })
   }
+
+  it('are named by the beginning of a very long name: a list has six hundred of them', async () => {
+    const store = newStore()
+    const spans = [givenSpan({ id: 'a', name: 'select '.repeat(1_000) })]
+    await foldIntoStore(store, tracesProjection, [givenEvent('spans.received', 1, { spans })])
+    const { traces } = await searchTraces(store.reader, workspaceIdOf('acme'), {
+      query: { kind: 'text', text: 'select' },
+      order: 'newest',
+      limit: 2,
+    })
+    expect(traces[0]?.matched_spans.map(({ operation }) => operation.length)).to.deep.equal([1_024])
+  })
 })
