@@ -169,5 +169,10 @@ describe('projections/highlight', () => {
       expect(marked(text, query), `${query} in ${text}`).to.deep.equal(expected)
   })
 
+  it('looks at the beginning of a very long text alone', () => {
+    const text = `first ${'word '.repeat(100_000)}last`
+    expect(marked(text, 'first OR last')).to.deep.equal(['first'])
+  })
+
   it('is bounded', () => expect(marked('x '.repeat(5_000), 'x')).to.have.length(1_000))
 })
