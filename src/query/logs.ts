@@ -30,7 +30,7 @@ import { farFutureNs, rangeAnswer } from './time-range.ts'
 export const logFilters = {
   q: shared.q,
   level: listOf(z.enum(levels), 6).meta({ description: 'Any of these.' }),
-  service: text(256),
+  service: text(1_024),
   trace_id: shared.trace_id,
   session_id: shared.session_id,
   from: shared.from,

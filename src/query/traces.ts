@@ -15,7 +15,7 @@ import { spanKinds, spanStatuses, type traceSearchAnswer } from './trace-answer.
 
 /** The filters that trace search and the public listing share (CONTRACT §5, §10). */
 export const traceFilters = {
-  service: text(256),
+  service: text(1_024),
   operation: text(1_024),
   q: shared.q,
   status: z.enum(spanStatuses).optional(),

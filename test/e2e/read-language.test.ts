@@ -199,4 +199,21 @@ describe('the search language over HTTP', () => {
       expect(body['position']).to.equal(position)
     })
   }
+
+  it('takes as many characters as a search may have, in any script', async () => {
+    for (const letter of ['a', '支', '𝄞']) {
+      const q = letter.repeat(4_096 / letter.length)
+      const { status } = await reader.get(`/api/app/logs/search?q=${encodeURIComponent(q)}`)
+      expect(status, letter).to.equal(200)
+    }
+  })
+
+  it('compares services as long as they are stored', async () => {
+    for (const path of ['/api/app/logs/search', '/api/app/traces/search']) {
+      const statuses = [1_024, 1_025].map(
+        async (length) => (await reader.get(`${path}?service=${'s'.repeat(length)}`)).status,
+      )
+      expect(await Promise.all(statuses), path).to.deep.equal([200, 400])
+    }
+  })
 })
