@@ -12,6 +12,8 @@ export const limits = {
   /** A body may grow at most this much when decompressed, once it is over a megabyte. */
   compressionRatioMax: 200,
   bodyTimeoutMs: 10_000,
+  /** A search of `queryCharactersMax` characters in any script fits into an address: nine bytes each. */
+  headerBytesMax: 65_536,
   headersTimeoutMs: 10_000,
   keepAliveTimeoutMs: 90_000,
   /** A worker process that gives its parent no answer for so long is killed and replaced. */

@@ -17,7 +17,7 @@ const hopByHop: ReadonlySet<string> = new Set([
 /** Longer than the servers keep an idle connection, so that they are the ones to end it. */
 const keepAliveTimeoutMs = 95_000
 /** More than the servers take, so that they are the ones to refuse. */
-const headerBytesMax = 64 * 1024
+const headerBytesMax = 128 * 1024
 /** How long the rest of a body is read and dropped after the answer to it has come. */
 const restTimeoutMs = 1_000
 

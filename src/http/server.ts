@@ -21,24 +21,26 @@ export type HttpServer = Readonly<{
 }>
 
 export type HttpServerOptions = Readonly<{
-  limits: Pick<Limits, 'keepAliveTimeoutMs' | 'headersTimeoutMs' | 'bodyTimeoutMs'>
+  limits: Pick<Limits, 'keepAliveTimeoutMs' | 'headerBytesMax' | 'headersTimeoutMs' | 'bodyTimeoutMs'>
   /** Certificate chain and key, PEM. */
   tls?: Readonly<{ cert: string | Buffer; key: string | Buffer }>
 }>
 
-const headerBytesMax = 32 * 1024
 const checkIntervalMs = 1_000
 /** A request that is on its way while its sender learns nothing yet arrives within this. */
 const lastRequestsMs = 200
 type Unparsed = Readonly<{ status: number; detail: string }>
-const unparsed = new Map<string | undefined, Unparsed>([
-  [
-    'HPE_HEADER_OVERFLOW',
-    { status: 431, detail: `The address and the headers of a request have at most ${headerBytesMax} bytes together.` },
-  ],
-  ['ERR_HTTP_REQUEST_TIMEOUT', { status: 408, detail: 'The request did not come to its end in time.' }],
-])
+const tooSlow: Unparsed = { status: 408, detail: 'The request did not come to its end in time.' }
 const notHttp: Unparsed = { status: 400, detail: 'This is not a request that can be understood.' }
+
+/** Why a request could not be read, by the code of Node's failure. */
+function unparsedOf({ code }: NodeJS.ErrnoException, { headerBytesMax }: HttpServerOptions['limits']): Unparsed {
+  if (code === 'HPE_HEADER_OVERFLOW') {
+    const detail = `The address and the headers of a request have at most ${headerBytesMax} bytes together.`
+    return { status: 431, detail }
+  }
+  return code === 'ERR_HTTP_REQUEST_TIMEOUT' ? tooSlow : notHttp
+}
 
 const noTarget: Unparsed = { status: 400, detail: 'What the request asks for is neither a path nor an address.' }
 
@@ -47,12 +49,12 @@ function problemText({ status, detail }: Unparsed): string {
 }
 
 /** What never became a request: answered like everything else, with a problem document. */
-function refuseUnparsed(error: NodeJS.ErrnoException, socket: Socket): void {
+function refuseUnparsed(error: NodeJS.ErrnoException, socket: Socket, limits: HttpServerOptions['limits']): void {
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy()
     return
   }
-  const refused = unparsed.get(error.code) ?? notHttp
+  const refused = unparsedOf(error, limits)
   const body = problemText(refused)
   const head = `HTTP/1.1 ${refused.status} ${STATUS_CODES[refused.status] ?? ''}\r\nContent-Type: application/problem+json\r\nContent-Length: ${body.length}`
   socket.end(`${head}\r\nConnection: close\r\n\r\n${body}`)
@@ -85,7 +87,7 @@ export function createHttpServer(
     // Backstop only: readBody answers a slow body first.
     requestTimeout: limits.headersTimeoutMs + limits.bodyTimeoutMs + 5_000,
     connectionsCheckingInterval: checkIntervalMs,
-    maxHeaderSize: headerBytesMax,
+    maxHeaderSize: limits.headerBytesMax,
     noDelay: true,
   }
   // From when it retires, resolved when its last connection is gone.
@@ -112,7 +114,7 @@ export function createHttpServer(
   const server =
     tls === undefined ? http.createServer(options, listener) : https.createServer({ ...options, ...tls }, listener)
   server.on('checkContinue', listener)
-  server.on('clientError', refuseUnparsed)
+  server.on('clientError', (error, socket: Socket) => refuseUnparsed(error, socket, limits))
 
   const close = (): Promise<void> =>
     new Promise((resolve, reject) => {

@@ -219,7 +219,7 @@ describe('http application', () => {
     large.write(`GET /hello/a HTTP/1.1\r\nHost: a\r\nX-Long: ${'a'.repeat(100_000)}\r\n\r\n`)
     const refused = await large.ended()
     expect(rawStatus(refused)).to.equal(431)
-    expect(refused).to.contain('at most 32768 bytes')
+    expect(refused).to.contain('at most 65536 bytes')
   })
 
   it('breaks off a body that fails while it is sent, and reports it', async () => {
