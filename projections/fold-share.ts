@@ -92,7 +92,7 @@ export async function foldShare(task: FoldTask, options: FoldShareOptions): Prom
   let events = 0
   while (position < until) {
     const read = await readCurrent(stream, position, limits.projectorBatchEventsMax)
-    if (read.length === 0) return
+    if (read.length === 0) break
     for (const batch of inBatches(read, limits)) {
       const last = batch.at(-1)?.position ?? position
       await foldBatch(lanes, batch.map(decode), last)
@@ -105,4 +105,6 @@ export async function foldShare(task: FoldTask, options: FoldShareOptions): Prom
       for (const { lane } of lanes) await lane.heartbeat(until)
     }
   }
+  // The last batch may still be under way (write-behind.ts).
+  for (const { lane } of lanes) await lane.heartbeat(until)
 }

@@ -1,5 +1,6 @@
 import type { IndexWriter } from '#projections/index-store.ts'
 import { createSqliteIndexWriter } from '#projections/stores/sqlite/writer.ts'
+import { createWriteBehind } from '#projections/write-behind.ts'
 import { openLogBeside } from '#src/compose/threads/log-beside.ts'
 import { limits, type ClusterConfig } from '#src/config.ts'
 import type { Stream } from '#streams/stream.ts'
@@ -47,5 +48,5 @@ export async function openSharedWriter(place: IndexPlace, share: string): Promis
   if ('folder' in place) return createSqliteIndexWriter({ ...place, limits, share })
   const { createElasticsearchIndexWriter } = await import('#projections/stores/elasticsearch/writer.ts')
   const at = indexesOf(place.cluster, Number(place.partition))
-  return createElasticsearchIndexWriter({ ...at, refreshEveryMs: refreshSharedEveryMs, share })
+  return createWriteBehind(createElasticsearchIndexWriter({ ...at, refreshEveryMs: refreshSharedEveryMs, share }))
 }

@@ -14,6 +14,7 @@ import { createElasticsearchIndexWriter } from '#projections/stores/elasticsearc
 import { createMemoryIndexStore, type MemoryIndexStore } from '#projections/stores/memory/store.ts'
 import { createSqliteIndexAudit } from '#projections/stores/sqlite/audit.ts'
 import { createSqliteIndexWriter } from '#projections/stores/sqlite/writer.ts'
+import { createWriteBehind } from '#projections/write-behind.ts'
 import { systemTimers } from '#src/lib/timers.ts'
 import type { Stream } from '#streams/stream.ts'
 import { counting, lineDecoders, mirror } from './line-projections.ts'
@@ -149,7 +150,7 @@ export function elasticsearchContext(
     index: {
       writer: () => writer(),
       audit: () => createElasticsearchIndexAudit({ ...place, partitions: 1 }),
-      fold: foldHere(common, writer),
+      fold: foldHere(common, (share) => createWriteBehind(writer(share))),
     },
     scratch: async () => {
       const path = mkdtempSync(join(folder, 'scratch-'))

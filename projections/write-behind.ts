@@ -1,0 +1,69 @@
+import type { EntryKey, IndexName, IndexWriter, WorkspaceEntries } from './index-store.ts'
+
+type Place = Pick<EntryKey, 'workspaceId' | 'collection' | 'id'>
+
+const nameOf = ({ workspaceId, collection, id }: Place): string => `${workspaceId}\0${collection}\0${id}`
+
+const namesOf = (entries: readonly WorkspaceEntries[]): ReadonlySet<string> =>
+  new Set(
+    entries.flatMap(({ workspaceId, entries: mine }) =>
+      mine.map(({ collection, id }) => nameOf({ workspaceId, collection, id })),
+    ),
+  )
+
+/** A write under way. It is waited for by who comes next; until then a failure must not end the process. */
+type UnderWay = Readonly<{ names: ReadonlySet<string>; done: Promise<void> }>
+
+/**
+ * A writer that does not wait: `write` resolves when the write before it is done, so that the next batch is folded while an engine of
+ * another process takes this one. Everything else waits for what is under way, `load` only where it asks for an entry of that. A write
+ * that fails fails what comes next, and `heartbeat` says no more than is written: who needs to know that all is written tells one
+ * before he closes it. For a fold that can be begun again where its checkpoint stands.
+ */
+export function createWriteBehind(writer: IndexWriter): IndexWriter {
+  const underWay = new Map<IndexName, UnderWay>()
+  const settled = async (index: IndexName): Promise<void> => {
+    const { done } = underWay.get(index) ?? {}
+    underWay.delete(index)
+    await done
+  }
+  const allSettled = async (): Promise<void> => {
+    for (const index of [...underWay.keys()]) await settled(index)
+  }
+  /** After what is under way for one index, or for all. */
+  const after = async <T>(index: IndexName | undefined, task: () => Promise<T>): Promise<T> => {
+    await (index === undefined ? allSettled() : settled(index))
+    return task()
+  }
+  return {
+    open: (index, ...given) => after(index, () => writer.open(index, ...given)),
+    async load(index, keys) {
+      const { names } = underWay.get(index) ?? {}
+      if (names !== undefined && keys.some((key) => names.has(nameOf(key)))) await settled(index)
+      return writer.load(index, keys)
+    },
+    async write(index, entries, checkpoint) {
+      await settled(index)
+      const done = writer.write(index, entries, checkpoint)
+      done.catch(() => undefined)
+      underWay.set(index, { names: namesOf(entries), done })
+    },
+    checkpoint: (index) => after(index, () => writer.checkpoint(index)),
+    heartbeat: (index, progress) => after(index, () => writer.heartbeat(index, progress)),
+    promote: (projection, index) => after(index, () => writer.promote(projection, index)),
+    live: (projection) => after(undefined, () => writer.live(projection)),
+    roster: (projection) => after(undefined, () => writer.roster(projection)),
+    changeRoster: (projection, roster) => after(undefined, () => writer.changeRoster(projection, roster)),
+    builds: (projection) => after(undefined, () => writer.builds(projection)),
+    eraseWorkspace: (index, ...given) => after(index, () => writer.eraseWorkspace(index, ...given)),
+    dropDays: (index, kept) => after(index, () => writer.dropDays(index, kept)),
+    drop: (index) => after(index, () => writer.drop(index)),
+    async close() {
+      try {
+        await allSettled()
+      } finally {
+        await writer.close()
+      }
+    },
+  }
+}
