@@ -28,7 +28,7 @@ export function createWriteBehind(writer: IndexWriter): IndexWriter {
     await done
   }
   const allSettled = async (): Promise<void> => {
-    for (const index of [...underWay.keys()]) await settled(index)
+    for (const index of underWay.keys()) await settled(index)
   }
   /** After what is under way for one index, or for all. */
   const after = async <T>(index: IndexName | undefined, task: () => Promise<T>): Promise<T> => {
