@@ -103,13 +103,19 @@ async function store(
   return accept(ctx, outcomeOf(scan, credential, grant.granted).answer)
 }
 
+/** SDKs put one on each item (CONTRACT §4). */
+const tellsTimes = ({ buffer, byteOffset, length }: Uint8Array): boolean =>
+  Buffer.from(buffer, byteOffset, length).includes('"timestamp"')
+
 /**
- * Spans have ids: a body that holds some is the same request when it comes again. Without spans and key an equal body may be the next
- * click, as equal log lines are two.
+ * Spans have ids, and times tell one click from the next: a body with either is the same request when it comes again. Without them, and
+ * without a key, an equal body may be the next click, as equal log lines are two.
  */
 function identified({ receipt, ...received }: Received, scan: RumScan): Received {
-  if (receipt.identified || scan.spans === undefined) return { receipt, ...received }
-  const id = requestEventId(received.credential.workspaceId, 'rum', '', received.body.bytes)
+  const { bytes } = received.body
+  const isTold = scan.spans !== undefined || tellsTimes(bytes)
+  if (receipt.identified || !isTold) return { receipt, ...received }
+  const id = requestEventId(received.credential.workspaceId, 'rum', '', bytes)
   return { receipt: { ...receipt, id, identified: true }, ...received }
 }
 

@@ -72,7 +72,7 @@ describe('POST /api/rum/v1/ingest', () => {
     expect(await ingest.events()).to.have.length(2)
   })
 
-  it('takes an equal body for the same request where it has a key or spans, and for the next click where it has neither', async () => {
+  it('takes an equal body for the same request where it has a key, spans or times, and for the next click where it has none', async () => {
     const click = '{"session_id":"s","events":[{"type":"click"}]}'
     const line = JSON.stringify({ meta, logs: [{ message: 'again', level: 'info' }] })
     for (const body of [click, line]) {
@@ -83,10 +83,15 @@ describe('POST /api/rum/v1/ingest', () => {
       expect(await ingest.events(), body).to.have.length(before + 4)
     }
     const before = (await ingest.events()).length
-    for (const body of [faro({ traces: traces(1) }), encodeJson(requestOf(spans(1, 5)))]) {
-      for (let time = 0; time < 3; time++) await post(body)
-    }
-    expect(await ingest.events()).to.have.length(before + 2)
+    const timestamp = '2026-11-21T08:00:00.000Z'
+    const timed = [
+      faro({ traces: traces(1) }),
+      encodeJson(requestOf(spans(1, 5))),
+      JSON.stringify({ session_id: 's', events: [{ type: 'click', timestamp }] }),
+      JSON.stringify({ meta, logs: [{ message: 'again', level: 'info', timestamp }] }),
+    ]
+    for (const body of timed) for (let time = 0; time < 3; time++) await post(body)
+    expect(await ingest.events()).to.have.length(before + timed.length)
   })
 
   it('counts spans toward the allowance, and refuses those beyond it alone', async () => {
