@@ -1,4 +1,3 @@
-import { setImmediate as yieldToOthers } from 'node:timers/promises'
 import type { Position } from '#src/events/envelope.ts'
 import type { Digest, Fingerprint, FrozenPart, Part, SearchItem } from './index-audit.ts'
 import type { Horizon } from './horizon.ts'
@@ -185,9 +184,8 @@ const digestsOf = async (side: FrozenPart): Promise<ReadonlyMap<string, Digest>>
 
 /** Compares a part as it is indexed with what it should be; both stand at one position. At most `namedMax` are named. */
 export async function compareParts(sides: Sides, namedMax: number): Promise<Comparison> {
-  // At once: another process or thread works on one side. It is told before this thread begins with the other, which may block it.
-  const asked = digestsOf(sides.expected)
-  const [should, is] = await Promise.all([asked, yieldToOthers().then(() => digestsOf(sides.indexed))])
+  // At once: another process or thread works on one side, which is asked first, because reading the other may block this thread.
+  const [should, is] = await Promise.all([digestsOf(sides.expected), digestsOf(sides.indexed)])
   const findings = createFindings(sides, namedMax)
   const later: Later[] = []
   let entries = 0

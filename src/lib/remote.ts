@@ -12,6 +12,9 @@ function revive(error: Readonly<{ name: string; message: string }>): Error {
   return Object.assign(new Error(error.message), { name: error.name })
 }
 
+/** When what was given is sent. `together`: what is given in one turn of the event loop, as one message. */
+export type Sending = 'together' | 'at once'
+
 /**
  * Sends what is given in one turn of the event loop as one message: each wakes the other thread, which costs more than what it
  * says. `refused` hears of an item that cannot be sent; the others are.
@@ -20,6 +23,7 @@ function createOutbox<Item>(
   port: Port,
   transferOf: (item: Item) => readonly Transferable[],
   refused: (item: Item, error: unknown) => void,
+  sending: Sending = 'together',
 ): (item: Item) => void {
   let waiting: Item[] = []
   const send = (items: readonly Item[]): void => {
@@ -38,8 +42,10 @@ function createOutbox<Item>(
     send(items)
   }
   return (item) => {
+    if (waiting.push(item) > 1) return
     // Not a microtask: it runs when all of these have, so that what they ask goes together.
-    if (waiting.push(item) === 1) process.nextTick(flush)
+    if (sending === 'together') process.nextTick(flush)
+    else flush()
   }
 }
 
@@ -75,12 +81,13 @@ export function serveRemote(port: Port, target: object, together = (begin: () =>
 /**
  * An object whose methods run in the thread at the other end of the port. Every method returns a promise.
  * A thread that ends rejects what is under way, and every later call, with TransientError. `transferOf` names what of a
- * call's arguments is handed over instead of cloned: the caller loses it.
+ * call's arguments is handed over instead of cloned: the caller loses it. `sending` at once is for callers who block their thread next.
  */
 export function createRemote<T extends object>(
   port: MessagePort | Worker,
   name: string,
   transferOf: (method: string, args: readonly unknown[]) => readonly Transferable[] = () => [],
+  sending: Sending = 'together',
 ): T {
   const waiting = new Map<number, { resolve: (value: unknown) => void; reject: (error: unknown) => void }>()
   let calls = 0
@@ -103,6 +110,7 @@ export function createRemote<T extends object>(
       waiting.get(call)?.reject(error)
       waiting.delete(call)
     },
+    sending,
   )
   port.on('message', (answers: readonly Answer[]) => answers.forEach(settle))
   port.on('error', end)

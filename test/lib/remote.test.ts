@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { once } from 'node:events'
 import { MessageChannel, type MessagePort } from 'node:worker_threads'
-import { createRemote, serveRemote } from '#src/lib/remote.ts'
+import { createRemote, serveRemote, type Sending } from '#src/lib/remote.ts'
 
 type Target = Readonly<{
   double(n: number): Promise<number>
@@ -26,7 +26,7 @@ describe('a remote object', () => {
   }
 
   /** The remote, and how many messages have gone each way. */
-  function begin(together?: (task: () => void) => void) {
+  function begin(together?: (task: () => void) => void, sending?: Sending) {
     const { port1, port2 } = new MessageChannel()
     ports = [port1, port2]
     asked = []
@@ -34,7 +34,7 @@ describe('a remote object', () => {
     port2.on('message', () => messages.calls++)
     port1.on('message', () => messages.answers++)
     serveRemote(port2, target, together)
-    return { remote: createRemote<Target>(port1, 'the target'), messages }
+    return { remote: createRemote<Target>(port1, 'the target', () => [], sending), messages }
   }
   afterEach(() => ports[0]?.close())
 
@@ -47,6 +47,18 @@ describe('a remote object', () => {
     expect(asked).to.deep.equal([1, 2, 3, 4])
     expect(messages.calls).to.be.at.most(2)
     expect(messages.answers).to.equal(messages.calls)
+  })
+
+  it('sends each call before the caller goes on, where it is to', async () => {
+    const sent: unknown[] = []
+    const port = { on: () => port, postMessage: (calls: unknown) => sent.push(calls) } as unknown as MessagePort
+    const remote = createRemote<Target>(port, 'the target', () => [], 'at once')
+    void remote.double(1)
+    void remote.double(2)
+    expect(sent).to.have.length(2)
+    const { remote: other, messages } = begin(undefined, 'at once')
+    expect(await Promise.all([other.double(1), other.double(2)])).to.deep.equal([2, 4])
+    expect(messages.calls).to.equal(2)
   })
 
   it('begins the calls of one message within what goes around them', async () => {

@@ -11,7 +11,7 @@ export function createDigestThread(place: ScratchPlace): PartDigests & Readonly<
   let remote: PartDigests | undefined
   const start = (): PartDigests => {
     worker = new Worker(new URL('digest-thread.ts', import.meta.url), { workerData: place, name: 'digests' })
-    return createRemote<PartDigests>(worker, 'the digest thread')
+    return createRemote<PartDigests>(worker, 'the digest thread', () => [], 'at once')
   }
   return {
     digests: (index, part) => (remote ??= start()).digests(index, part),
