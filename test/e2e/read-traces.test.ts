@@ -357,7 +357,7 @@ describe('GET /api/app/traces/search', () => {
     ['trace_id=xyz', 'invalid_parameter', 'trace_id'],
     [`trace_id=${'0'.repeat(32)}`, 'invalid_parameter', 'trace_id'],
     [`session_id=${'s'.repeat(129)}`, 'invalid_parameter', 'session_id'],
-    [`service=${'s'.repeat(257)}`, 'invalid_parameter', 'service'],
+    [`service=${'s'.repeat(1_025)}`, 'invalid_parameter', 'service'],
     ['from=soon', 'invalid_parameter', 'from'],
     ['to=32.13.2026', 'invalid_parameter', 'to'],
     ['from=1h&to=2h', 'invalid_parameter', 'from'],
