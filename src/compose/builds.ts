@@ -1,13 +1,11 @@
 import { existsSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
-import type { BuildContext, BuildPlace } from '#projections/build-place.ts'
+import type { BuildPlace } from '#projections/build-place.ts'
 import { createSqliteIndexAudit } from '#projections/stores/sqlite/audit.ts'
 import { holdLock } from '#projections/stores/sqlite/hold-lock.ts'
-import { createScratchFolder } from '#projections/stores/sqlite/scratch-folder.ts'
 import { createSqliteIndexWriter } from '#projections/stores/sqlite/writer.ts'
 import type { OpenBuilds } from '#src/cli/verb.ts'
-import { createDigestThread } from '#src/compose/threads/digests.ts'
 import { foldInThreads } from '#src/compose/threads/fold-threads.ts'
 import { createFolding } from '#src/compose/threads/folding.ts'
 import { openLogBeside } from '#src/compose/threads/log-beside.ts'
@@ -15,10 +13,9 @@ import { readFirstDays } from '#src/compose/threads/retention.ts'
 import { limits } from '#src/config.ts'
 import { openSqliteStreamReader } from '#streams/sqlite/stream.ts'
 import { foldersOf } from './folders.ts'
+import { openScratch, type Scratch } from './scratch.ts'
 
 const partition = '0'
-
-type Scratch = Awaited<ReturnType<BuildContext['scratch']>>
 
 function placeIn(folder: string, logFile: string): BuildPlace {
   return {
@@ -28,17 +25,9 @@ function placeIn(folder: string, logFile: string): BuildPlace {
   }
 }
 
-function scratchIn(parent: string, logFile: string): Scratch {
-  const { folder, remove } = createScratchFolder(parent)
-  const { digests, end } = createDigestThread({ folder })
-  return {
-    ...placeIn(folder, logFile),
-    digests,
-    remove: async () => {
-      await end()
-      remove()
-    },
-  }
+function scratchIn(dataFolder: string, logFile: string): Scratch {
+  const { folder, ...scratch } = openScratch(dataFolder)
+  return { ...placeIn(folder, logFile), ...scratch }
 }
 
 /** The builds of a data folder, beside a server that may be running; none where there is no log yet. */
@@ -55,7 +44,7 @@ export async function openBuilds(dataFolder: string): Promise<readonly OpenBuild
       firstDays: () => readFirstDays(openDirectory, folding.clock),
       workers: Math.max(2, availableParallelism()),
       index: placeIn(indexFolder, logFile),
-      scratch: async () => scratchIn(join(dataFolder, 'scratch'), logFile),
+      scratch: async () => scratchIn(dataFolder, logFile),
       lock: async (projection) => {
         const lock = holdLock(join(dataFolder, 'locks', `rebuild-${projection}`))
         return lock && { release: async () => lock.release() }

@@ -1,14 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import { availableParallelism } from 'node:os'
-import { join } from 'node:path'
 import type { BuildContext, BuildPlace } from '#projections/build-place.ts'
 import { createElasticsearchIndexAudit } from '#projections/stores/elasticsearch/audit.ts'
 import { createElasticsearchIndexWriter } from '#projections/stores/elasticsearch/writer.ts'
-import { createScratchFolder } from '#projections/stores/sqlite/scratch-folder.ts'
 import { createSqliteIndexWriter } from '#projections/stores/sqlite/writer.ts'
 import type { OpenBuilds } from '#src/cli/verb.ts'
 import { createScratchAudit } from '#src/compose/scratch-audit.ts'
-import { createDigestThread } from '#src/compose/threads/digests.ts'
 import { foldInThreads } from '#src/compose/threads/fold-threads.ts'
 import { createFolding } from '#src/compose/threads/folding.ts'
 import { readFirstDays } from '#src/compose/threads/retention.ts'
@@ -21,6 +18,7 @@ import { directoryPartition } from '#streams/jetstream/subjects.ts'
 import type { Stream } from '#streams/stream.ts'
 import { openLog, partitionNames } from './cluster.ts'
 import { indexesOf, type ClusterPlace } from './places.ts'
+import { openScratch, type Scratch } from './scratch.ts'
 
 /** The builds of a partition, as a cluster has them. */
 function indexPlace(place: ClusterPlace): BuildPlace {
@@ -37,23 +35,14 @@ function indexPlace(place: ClusterPlace): BuildPlace {
  * Builds that are only compared with, in files beside this process: Elasticsearch does the work of no second fold, and an index is
  * not compared with what it has made itself. What searches go by is made of the entries where they are compared (expected.ts).
  */
-function scratchPlace(
-  place: ClusterPlace,
-  parent: string,
-  clusterEpoch: string,
-): Awaited<ReturnType<BuildContext['scratch']>> {
-  const { folder, remove } = createScratchFolder(parent)
+function scratchPlace(place: ClusterPlace, dataFolder: string, clusterEpoch: string): Scratch {
+  const { folder, ...scratch } = openScratch(dataFolder, { clusterEpoch })
   const files = { folder, entriesAlone: true }
-  const { digests, end } = createDigestThread({ folder, clusterEpoch })
   return {
     writer: () => createSqliteIndexWriter({ ...files, limits }),
     audit: () => createScratchAudit({ folder, clusterEpoch }),
     fold: foldInThreads(place, files),
-    digests,
-    remove: async () => {
-      await end()
-      remove()
-    },
+    ...scratch,
   }
 }
 
@@ -84,7 +73,7 @@ function contextOf(nats: Nats, stream: Stream, place: ClusterPlace, dataFolder: 
     firstDays: () => readFirstDays(openDirectory, folding.clock),
     workers: Math.max(2, availableParallelism()),
     index: indexPlace(place),
-    scratch: async () => scratchPlace(place, join(dataFolder, 'scratch'), stream.epoch),
+    scratch: async () => scratchPlace(place, dataFolder, stream.epoch),
     lock: createLock(nats, place),
     close: () => stream.close(),
   }

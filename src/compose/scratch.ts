@@ -1,0 +1,24 @@
+import { join } from 'node:path'
+import type { BuildContext } from '#projections/build-place.ts'
+import { createScratchFolder } from '#projections/stores/sqlite/scratch-folder.ts'
+import { createDigestThread } from '#src/compose/threads/digests.ts'
+import type { ScratchPlace } from './scratch-audit.ts'
+
+export type Scratch = Awaited<ReturnType<BuildContext['scratch']>>
+
+/** A folder beside an index for what it is compared with, and the thread that reads it; both go with `remove`. */
+export function openScratch(
+  dataFolder: string,
+  form: Omit<ScratchPlace, 'folder'> = {},
+): Required<Pick<Scratch, 'digests' | 'remove'>> & Readonly<{ folder: string }> {
+  const { folder, remove } = createScratchFolder(join(dataFolder, 'scratch'))
+  const { digests, end } = createDigestThread({ folder, ...form })
+  return {
+    folder,
+    digests,
+    remove: async () => {
+      await end()
+      remove()
+    },
+  }
+}
