@@ -45,6 +45,7 @@ export function withFirstDays(reader: IndexReader, firstDay: FirstDay): IndexRea
     progress: (projection) => reader.progress(projection),
     get: (scope, ids) => reader.get(from(scope), ids),
     search: (scope, query) => reader.search(from(scope), query),
+    places: (scope, query) => reader.places(from(scope), query),
     count: (scope, selection) => reader.count(from(scope), selection),
     histogram: (scope, ...asked) => reader.histogram(from(scope), ...asked),
     facets: (scope, ...asked) => reader.facets(from(scope), ...asked),

@@ -182,6 +182,9 @@ export type IndexQuery = Selection &
     charactersMax?: number
   }>
 
+/** A search that no size of documents ends. */
+export type PlacesQuery = Omit<IndexQuery, 'charactersMax'>
+
 export type Hit<Document extends object = object> = Readonly<{
   id: DocumentId
   timeNs: bigint
@@ -215,6 +218,8 @@ export interface IndexReader {
    * several days hold is given for each of them, once where they stand at one place: as it was written last.
    */
   search<Document extends object>(scope: Scope, query: IndexQuery): Promise<readonly Hit<Document>[]>
+  /** Where the hits of a search stand, without their documents: where only ids are wanted, thousands of them cost little. */
+  places(scope: Scope, query: PlacesQuery): Promise<readonly SortKey[]>
   /** How many entries there are; an id that several days hold counts for each. */
   count(scope: Scope, selection: Selection): Promise<number>
   /**

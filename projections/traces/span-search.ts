@@ -10,7 +10,8 @@ export type Direction = 'asc' | 'desc'
 export type TimeRange = Readonly<{ fromNs?: bigint; toNs?: bigint }>
 export type SpanPage = Readonly<{ limit: number; direction: Direction; after?: SortKey | undefined }>
 
-const spansPageMax = 1_000
+/** Of matching spans of which only the traces are wanted, so many are looked up at once. */
+const placesMax = 2_000
 const matchedSpansMax = 3
 
 export const inTraces = (traceIds: readonly string[]): Filter =>
@@ -77,16 +78,20 @@ export function createSpanSearch(reader: IndexReader, workspaceId: WorkspaceId, 
     ...(range.toNs === undefined ? {} : { toNs: range.toNs }),
   }
 
-  const search = (more: Filter, { limit, direction, after }: SpanPage): Promise<readonly Hit<SpanDocument>[]> =>
-    reader.search<SpanDocument>(scope, {
-      ...bounds,
-      filter: join('and', [filter, more, isStored]),
-      orderBy: 'timeNs',
-      direction,
-      limit,
-      charactersMax: pageCharactersMax,
-      ...(after === undefined ? {} : { after }),
-    })
+  const queryOf = (more: Filter, { limit, direction, after }: SpanPage) => ({
+    ...bounds,
+    filter: join('and', [filter, more, isStored]),
+    orderBy: 'timeNs',
+    direction,
+    limit,
+    ...(after === undefined ? {} : { after }),
+  })
+
+  const search = (more: Filter, page: SpanPage): Promise<readonly Hit<SpanDocument>[]> =>
+    reader.search<SpanDocument>(scope, { ...queryOf(more, page), charactersMax: pageCharactersMax })
+
+  const places = (more: Filter, page: SpanPage): Promise<readonly SortKey[]> =>
+    reader.places(scope, queryOf(more, page))
 
   /** Those of the traces that have a matching span, walking from a place. One trace may have very many. */
   async function tracesWith(traceIds: readonly string[], direction: Direction, after?: SortKey): Promise<Set<string>> {
@@ -94,9 +99,9 @@ export function createSpanSearch(reader: IndexReader, workspaceId: WorkspaceId, 
     for (;;) {
       const rest = traceIds.filter((traceId) => !found.has(traceId))
       if (rest.length === 0) return found
-      const hits = await search(inTraces(rest), { limit: spansPageMax, direction, after })
-      for (const { id } of hits) found.add(traceIdOfSpanRecord(id))
-      if (isAll(hits, spansPageMax)) return found
+      const met = await places(inTraces(rest), { limit: placesMax, direction, after })
+      for (const { id } of met) found.add(traceIdOfSpanRecord(id))
+      if (met.length < placesMax) return found
     }
   }
 
@@ -106,16 +111,8 @@ export function createSpanSearch(reader: IndexReader, workspaceId: WorkspaceId, 
 
     /** The traces of all matching spans; undefined when these are too many to be looked through. */
     async allTraces(spansMax: number): Promise<ReadonlySet<string> | undefined> {
-      const found = new Set<string>()
-      let after: SortKey | undefined
-      for (let read = 0; read < spansMax;) {
-        const hits = await search({ kind: 'all' }, { limit: spansPageMax, direction: 'desc', after })
-        for (const { id } of hits) found.add(traceIdOfSpanRecord(id))
-        if (isAll(hits, spansPageMax)) return found
-        read += hits.length
-        after = hits.at(-1)?.sort
-      }
-      return undefined
+      const met = await places({ kind: 'all' }, { limit: spansMax + 1, direction: 'desc' })
+      return met.length > spansMax ? undefined : new Set(met.map(({ id }) => traceIdOfSpanRecord(id)))
     },
 
     /** The first spans of each trace that match, in one search as long as none of them has very many. */

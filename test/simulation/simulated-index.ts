@@ -275,6 +275,7 @@ function createReader(disk: Disk): IndexReader {
     progress: async (projection) => reader().progress(projection),
     get: async (scope, ids) => reader().get(scope, ids),
     search: async (scope, query) => reader().search(scope, query),
+    places: async (scope, query) => reader().places(scope, query),
     count: async (scope, selection) => reader().count(scope, selection),
     histogram: async (scope, selection, stepNs, by) => reader().histogram(scope, selection, stepNs, by),
     facets: async (scope, selection, fields, valuesMax) => reader().facets(scope, selection, fields, valuesMax),

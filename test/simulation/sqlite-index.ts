@@ -122,6 +122,7 @@ export function createSqliteSimulatedIndex(chance: Chance): SimulatedIndex {
       progress: (projection) => reader.progress(projection),
       get: (scope, ids) => reader.get(scope, ids),
       search: (scope, query) => reader.search(scope, query),
+      places: (scope, query) => reader.places(scope, query),
       count: (scope, selection) => reader.count(scope, selection),
       histogram: (scope, selection, stepNs, by) => reader.histogram(scope, selection, stepNs, by),
       facets: (scope, selection, fields, valuesMax) => reader.facets(scope, selection, fields, valuesMax),

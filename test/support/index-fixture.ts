@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { words, valueTokens, sentinel, numberToken } from '#src/events/tokens.ts'
 import { workspaceIdOf, type WorkspaceId } from '#src/events/workspace-id.ts'
@@ -119,7 +120,7 @@ export async function write(
 
 export const everything: Filter = { kind: 'all' }
 
-/** All hits of an order, page by page. */
+/** All hits of an order, page by page. Where they stand is the same when it is asked for alone. */
 export async function walk(
   reader: IndexReader,
   collection: string,
@@ -128,11 +129,14 @@ export async function walk(
 ) {
   const hits = []
   for (let after: { value: bigint; id: string } | undefined; ;) {
-    const page = await reader.search(scopeOf(collection), {
-      filter: everything,
-      ...query,
-      ...(after === undefined ? {} : { after }),
-    })
+    const asked = { filter: everything, ...query, ...(after === undefined ? {} : { after }) }
+    const page = await reader.search(scopeOf(collection), asked)
+    const places = await reader.places(scopeOf(collection), asked)
+    assert.deepEqual(
+      places,
+      page.map(({ sort }) => sort),
+      'where the hits stand',
+    )
     hits.push(...page)
     after = page.at(-1)?.sort
     if (page.length < query.limit) return hits

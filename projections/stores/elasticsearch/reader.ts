@@ -6,7 +6,7 @@ import { bucketsOf, countIn, countingBody, facetOf, facetsBody, histogramBody, i
 import { expandPatterns } from './expand.ts'
 import { and, daysQuery, selectionQuery, type Query } from './filter.ts'
 import { createNames } from './names.ts'
-import { ask, find, searchPages, type Target } from './search.ts'
+import { ask, find, placesIn, searchPages, type Target } from './search.ts'
 
 export type ElasticsearchReaderOptions = Readonly<{
   /** `http(s)://user:password@host:port`. */
@@ -65,6 +65,7 @@ export function createElasticsearchIndexReader(options: ElasticsearchReaderOptio
     },
     search: <D extends object>(scope: Scope, asked: IndexQuery) =>
       selected(scope, asked, [], (target, query): Promise<readonly Hit<D>[]> => searchPages<D>(target, query, asked)),
+    places: (scope, asked) => selected(scope, asked, [], (target, query) => placesIn(target, query, asked)),
     count: (scope, selection) =>
       selected(scope, selection, 0, async (target, query) => countIn(await ask(target, countingBody(query)))),
     histogram: (scope, selection, stepNs, by) =>

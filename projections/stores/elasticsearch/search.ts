@@ -1,7 +1,7 @@
 import { PermanentError } from '#src/lib/failure.ts'
 import type { Json, JsonObject } from '#src/lib/json.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
-import { TooBroadError, type Hit, type IndexQuery, type SortKey } from '../../index-store.ts'
+import { TooBroadError, type Hit, type IndexQuery, type PlacesQuery, type SortKey } from '../../index-store.ts'
 import type { DocumentId } from '../../projection.ts'
 import { compareSort } from '../order.ts'
 import { clampInt64 } from '../row.ts'
@@ -133,6 +133,27 @@ export async function searchPages<D extends object>(
     hitsMax = Math.min(hitsMax * 2, pageMax)
   }
   return hits
+}
+
+/** Without documents a page may have all that Elasticsearch gives at once. */
+const placesPageMax = 10_000
+
+/** The places of hits in order, each once, page by page until there are enough: the values that they are sorted by tell all. */
+export async function placesIn(target: Target, query: Query, asked: PlacesQuery): Promise<readonly SortKey[]> {
+  const places: SortKey[] = []
+  let after = asked.after === undefined ? undefined : placeAfter(asked.after)
+  while (places.length < asked.limit) {
+    const size = Math.min(asked.limit - places.length, placesPageMax)
+    const found = foundIn(await ask(target, { ...pageBody(query, asked, after, size), _source: false }))
+    for (const { sort } of found) {
+      const place = { value: bigintIn(sort[0]), id: textIn(sort[1]) }
+      const last = places.at(-1)
+      if (last === undefined || compareSort(last, place) !== 0) places.push(place)
+    }
+    after = found.at(-1)?.sort
+    if (found.length < size) break
+  }
+  return places
 }
 
 const idsAtOnce = 500

@@ -182,6 +182,7 @@ function createReader(builds: ReadonlyMap<IndexName, Build>, rosters: Rosters, e
     },
     search: async <D extends object>(scope: Scope, query: Parameters<IndexReader['search']>[1]) =>
       searchIn<D>(selected(scope, query), query),
+    places: async (scope, query) => searchIn(selected(scope, query), query).map(({ sort }) => sort),
     count: async (scope, selection) => selected(scope, selection).length,
     histogram: async (scope, selection, stepNs, by) => histogramOf(selected(scope, selection), stepNs, by),
     facets: async (scope, selection, fields, valuesMax) => facetsOf(selected(scope, selection), fields, valuesMax),

@@ -32,6 +32,7 @@ export function createSqliteQueryThread(options: SqliteReaderOptions, onEnd = ()
     progress: (projection) => withErrors(remote.progress(projection)),
     get: (scope, ids) => withErrors(remote.get(scope, ids)),
     search: (scope, query) => withErrors(remote.search(scope, query)),
+    places: (scope, query) => withErrors(remote.places(scope, query)),
     count: (scope, selection) => withErrors(remote.count(scope, selection)),
     histogram: (scope, selection, stepNs, by) => withErrors(remote.histogram(scope, selection, stepNs, by)),
     facets: (scope, selection, fields, valuesMax) => withErrors(remote.facets(scope, selection, fields, valuesMax)),

@@ -48,6 +48,7 @@ export function createSqliteQueryThreads(options: SqliteReaderOptions, threadsMa
       progress: (projection) => ask((reader) => reader.progress(projection)),
       get: (scope, ids) => ask((reader) => reader.get(scope, ids)),
       search: (scope, query) => ask((reader) => reader.search(scope, query)),
+      places: (scope, query) => ask((reader) => reader.places(scope, query)),
       count: (scope, selection) => ask((reader) => reader.count(scope, selection)),
       histogram: (scope, ...selected) => ask((reader) => reader.histogram(scope, ...selected)),
       facets: (scope, ...selected) => ask((reader) => reader.facets(scope, ...selected)),

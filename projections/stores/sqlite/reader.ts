@@ -110,11 +110,15 @@ function findAll(days: readonly DayCollection[], ids: readonly DocumentId[]): re
   return hitsOf(found)
 }
 
-function search(days: readonly DayCollection[], query: IndexQuery, expansion: Expansion): readonly TextHit[] {
+function rowsOf(days: readonly DayCollection[], query: IndexQuery, expansion: Expansion): readonly Found[] {
   const sources = days
     .filter((day) => mayHold(day, query) && orderColumn(day.tables, query.orderBy) !== undefined)
     .map((day) => sourceOf(day, query, expansion))
-  const found = mergeRows(sources, query, query.limit)
+  return mergeRows(sources, query, query.limit)
+}
+
+function search(days: readonly DayCollection[], query: IndexQuery, expansion: Expansion): readonly TextHit[] {
+  const found = rowsOf(days, query, expansion)
   return query.charactersMax === undefined ? hitsOf(found) : sizedHitsOf(found, query.charactersMax)
 }
 
@@ -163,6 +167,8 @@ export function createSqliteTextReader(options: SqliteReaderOptions): SqliteText
     },
     get: async (scope, ids) => files.withDays(scope, (days) => findAll(days, ids)),
     search: async (scope, query) => files.withDays(scope, (days) => search(days, query, createExpansion(limits))),
+    places: async (scope, query) =>
+      files.withDays(scope, (days) => rowsOf(days, query, createExpansion(limits)).map(({ place }) => place.sort)),
     count: async (scope, selection) =>
       selected(scope, selection, (days) => {
         const expansion = createExpansion(limits)
