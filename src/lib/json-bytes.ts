@@ -202,13 +202,13 @@ export function eachItem(
 
 /**
  * Reads the object whose brace is at `at`, member by member, in order, repeated keys too; a key becomes text when it is asked
- * for. The end of the object.
+ * for, and begins at `keyStart`. The end of the object.
  */
 export function eachMember(
   bytes: Uint8Array,
   reader: JsonReader,
   at: number,
-  visit: (key: () => string, value: JsonRange) => void,
+  visit: (key: () => string, value: JsonRange, keyStart: number) => void,
 ): number {
   let index = skipSpace(bytes, at + 1)
   if (bytes[index] === closeBrace) return index + 1
@@ -218,7 +218,7 @@ export function eachMember(
     if (start < 0) return start
     const end = reader.value(start)
     if (end < 0) return end
-    visit(() => keyText(bytes, key), { start, end })
+    visit(() => keyText(bytes, key), { start, end }, key)
     index = skipSpace(bytes, end)
     if (bytes[index] === closeBrace) return index + 1
     if (bytes[index] !== comma) return ~index

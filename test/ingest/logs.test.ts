@@ -79,6 +79,14 @@ describe('POST /api/logs/v1/ingest', () => {
     expect(text).to.contain('{"message":"a", "n": 12345678901234567890}').and.to.contain('{"message":"b"}')
   })
 
+  it('keeps what stands beside a list with each of its records', async () => {
+    const body = '{"service":"shop","logs":[{"message":"a"},{"message":"b","service":"desk"}],"env":"live"}'
+    expect((await post(body)).json).to.deep.equal({ accepted: 2, rejected: 0, errors: [] })
+    expect(ingest.payloadText((await ingest.events())[0])).to.equal(
+      '[{"message":"a","service":"shop","env":"live"},{"message":"b","service":"desk","env":"live"}]',
+    )
+  })
+
   it('answers a batch that is all bad with 400 in the same form, of 20 errors at most, and stores nothing', async () => {
     const answer = await post(JSON.stringify(Array.from({ length: 30 }, () => 1)))
     expect(answer.status).to.equal(400)
@@ -89,6 +97,14 @@ describe('POST /api/logs/v1/ingest', () => {
 
   for (const [what, body, headers, status, code] of [
     ['what is no JSON', '{"message":', json, 400, 'invalid_body'],
+    ['an OTLP request', '{"resourceLogs":[{}]}', json, 400, 'invalid_body'],
+    [
+      'a line that is an OTLP request',
+      '{"resourceLogs":[{}]}\n',
+      { 'content-type': 'application/x-ndjson' },
+      400,
+      'invalid_body',
+    ],
     ['a type that is no log', '<a/>', { 'content-type': 'application/xml' }, 415, 'unsupported_media_type'],
     ['two encodings', packed, { ...json, 'content-encoding': 'gzip, gzip' }, 415, 'unsupported_encoding'],
     [

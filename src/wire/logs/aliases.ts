@@ -77,9 +77,25 @@ export const spanNames = [
 export const sessionNames = ['session_id', 'sessionId', 'session.id', 'rum.sessionId', 'faro.session.id'] as const
 export const serviceNames = ['service', 'service.name', 'service_name', 'app', 'application'] as const
 
+/** Names by which a record may say the same: what it says by one of them holds over what stands beside its list by another. */
+export const namesOfOneThing: readonly (readonly string[])[] = [
+  timeNames,
+  [...levelNames, ...severityNumberNames, ...syslogNumberNames, 'status'],
+  messageNames,
+  [...traceNames, ...spanNames, 'traceparent'],
+  sessionNames,
+  serviceNames,
+]
+
 /** Keys that make an object a record even when it has an array called `logs` or `events`. */
 const ownNames: ReadonlySet<string> = new Set([...messageNames, ...levelNames])
 export const isOwnName = (key: string): boolean => ownNames.has(key)
 
 /** The keys of the wrappers `{"logs":[…]}` and `{"events":[…]}`, the first that holds records counts. */
-export const wrapperNames = ['logs', 'events'] as const
+export const wrapperNames: readonly string[] = ['logs', 'events']
+
+/** The lists of OTLP requests, in JSON as it is and as it is not spelled: such a request is no log record. */
+export const otlpLists: readonly string[] = ['resourceLogs', 'resourceSpans', 'resourceMetrics'].flatMap((name) => [
+  name,
+  name.replace('eL', 'e_l').replace('eS', 'e_s').replace('eM', 'e_m'),
+])

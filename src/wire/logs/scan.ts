@@ -1,12 +1,15 @@
 import { refusal, type Refusal } from '#src/events/refusal.ts'
 import { skipSpace } from '#src/lib/json-bytes.ts'
 import { fail, ok, type Result } from '#src/lib/result.ts'
+import { besideOverLimit, besideWriter } from './beside.ts'
 import { inUtf8 } from './charset.ts'
 import { eachLine } from './lines.ts'
 import { afterMark, resolveMediaType, type LogMediaType } from './media-type.ts'
+import { msgpackMembersOfWrapper } from './msgpack-members.ts'
 import { splitJson } from './split-json.ts'
-import { splitMsgpack } from './split-msgpack.ts'
+import { splitMsgpack, splitMsgpackList } from './split-msgpack.ts'
 import { createTally, type RejectedRecord, type Split, type SplitLimits } from './split.ts'
+import { otlpListOf, wrapperOf } from './wrapper.ts'
 
 export type { RejectedRecord } from './split.ts'
 export type { LogMediaType } from './media-type.ts'
@@ -40,19 +43,41 @@ export function scanLogs(
   if (body === undefined) return fail(tooLongInUtf8(limits))
   const mediaType = resolveMediaType(contentType, body)
   if (mediaType === undefined) return fail(unsupported(contentType))
-  const split = splitBody(body, mediaType, limits)
-  if (!split.ok) return split
-  if (split.value.isAmbiguous === true) return fail(twoWrappers)
-  const tooMuch = overLimit(split.value, limits)
-  if (tooMuch !== undefined) return fail(tooMuch)
-  const { accepted, rejected, total, asReceived } = split.value
+  const whole = splitBody(body, mediaType, limits)
+  if (!whole.ok) return whole
+  const split = mediaType === 'application/msgpack' ? unwrapMsgpack(body, whole.value, limits) : whole.value
+  const refused = notLogs(split) ?? overLimit(split, limits) ?? besideOverLimit(split, limits)
+  if (refused !== undefined) return fail(refused)
+  const { accepted, rejected, total, asReceived } = split
   return ok({
-    contentType: split.value.mediaType,
+    contentType: split.mediaType,
     records: accepted.length,
     rejected,
     total,
-    payload: asReceived ? body : join(body, split.value),
+    payload: asReceived ? body : join(body, split),
   })
+}
+
+/**
+ * What is in a body that is one map. Only here, and so kept without its wrapper: what was kept as a record stays one for those who
+ * decode it.
+ */
+function unwrapMsgpack(body: Uint8Array, whole: Split, limits: SplitLimits): Split {
+  const members = whole.total === 1 ? msgpackMembersOfWrapper(body) : []
+  const wrapper = wrapperOf(members)
+  if (wrapper === undefined) return { ...whole, otlpList: otlpListOf(members) }
+  return { ...splitMsgpackList(body, wrapper.list, limits), values: whole.values, asReceived: false, wrapper }
+}
+
+/** What is read as something else than its sender means by it would be lost in silence. */
+function notLogs({ otlpList, wrapper }: Split): Refusal | undefined {
+  if (wrapper?.isAmbiguous === true) return twoWrappers
+  if (otlpList === undefined) return undefined
+  const found = `the body is an OTLP request (\`${otlpList}\`), which is not taken here`
+  const instead = otlpList.endsWith('pans')
+    ? 'traces go to /api/traces/v1/otlp'
+    : 'send logs as JSON records, in an array or a line each; metrics are not taken'
+  return refusal('invalid_body', `${found}: ${instead}`)
 }
 
 const twoWrappers = refusal('invalid_body', 'both `logs` and `events` hold records; send one of them')
@@ -141,14 +166,20 @@ const frames: Readonly<Record<LogMediaType, Readonly<{ open: string; between: st
   'application/x-www-form-urlencoded': { open: '', between: '', close: '' },
 }
 
+/** MessagePack's head of a list of one: without it a lone record could be taken for a wrapper when it is sent again. */
+const listOfOne = Buffer.from([0x91])
+
 /** The accepted records alone: an array, lines, or a run of values. */
-function join(body: Uint8Array, { accepted, mediaType }: Split): Uint8Array {
+function join(body: Uint8Array, split: Split): Uint8Array {
+  const { accepted, mediaType } = split
   const { open, between, close } = frames[mediaType]
+  const write = besideWriter(body, split)
   const separator = Buffer.from(between)
   const parts: Uint8Array[] = [Buffer.from(open)]
-  for (const [index, { start, end }] of accepted.entries()) {
+  if (mediaType === 'application/msgpack' && accepted.length === 1) parts.push(listOfOne)
+  for (const [index, record] of accepted.entries()) {
     if (index > 0) parts.push(separator)
-    parts.push(body.subarray(start, end))
+    parts.push(write(record))
   }
   return Buffer.concat([...parts, Buffer.from(close)])
 }

@@ -1,16 +1,10 @@
-import {
-  createJsonReader,
-  eachItem,
-  eachMember,
-  skipSpace,
-  type JsonRange,
-  type JsonReader,
-} from '#src/lib/json-bytes.ts'
+import { createJsonReader, eachItem, skipSpace, type JsonRange, type JsonReader } from '#src/lib/json-bytes.ts'
 import { fail, ok, type Result } from '#src/lib/result.ts'
-import { isOwnName, wrapperNames } from './aliases.ts'
+import { membersOfWrapper } from './json-members.ts'
 import { eachLine } from './lines.ts'
 import { afterMark } from './media-type.ts'
 import { createTally, type Split, type SplitLimits, type Tally } from './split.ts'
+import { hasBeside, otlpListOf, wrapperOf } from './wrapper.ts'
 
 type JsonMediaType = 'application/json' | 'application/x-ndjson'
 type Sequence = Readonly<{ values: number; commas: boolean; first: JsonRange | undefined }>
@@ -21,7 +15,6 @@ export type BrokenJson = Readonly<{ offset: number }>
 const newline = 0x0a
 const comma = 0x2c
 const openBracket = 0x5b
-const closeBracket = 0x5d
 const openBrace = 0x7b
 const partStarts: ReadonlySet<number> = new Set(Buffer.from('[]}",'))
 const partEnds: ReadonlySet<number> = new Set(Buffer.from('[,'))
@@ -40,22 +33,27 @@ export function splitJson(body: Uint8Array, mediaType: JsonMediaType, limits: Sp
     return fail({ offset: ~sequence })
   }
   const single = mediaType === 'application/json' && sequence.values <= 1
-  const [items, second] = single && sequence.first !== undefined ? wrapped(body, sequence.first) : []
-  const found = items === undefined ? tally : createTally(limits.recordsPerBatchMax)
-  if (items !== undefined) {
-    // A reader of its own: the values of the whole body are counted.
-    const inner = createJsonReader(body)
-    eachItem(body, inner, items.start, record(body, inner, found, limits))
-  }
+  const members = sequence.first === undefined ? [] : membersOfWrapper(body, sequence.first)
+  const wrapper = single ? wrapperOf(members) : undefined
+  const found = wrapper === undefined ? tally : readList(body, wrapper.list, limits)
   return ok({
     mediaType: single ? 'application/json' : 'application/x-ndjson',
     accepted: found.accepted(),
     rejected: found.rejected(),
     total: found.total(),
     values: reader.values(),
-    asReceived: found.rejected().length === 0 && !sequence.commas,
-    isAmbiguous: second !== undefined,
+    asReceived: found.rejected().length === 0 && !sequence.commas && !hasBeside(wrapper),
+    wrapper,
+    otlpList: otlpListOf(members),
   })
+}
+
+/** The records of a wrapper. By a reader of its own: the values of the whole body are counted. */
+function readList(body: Uint8Array, list: JsonRange, limits: SplitLimits): Tally {
+  const reader = createJsonReader(body)
+  const tally = createTally(limits.recordsPerBatchMax)
+  eachItem(body, reader, list.start, record(body, reader, tally, limits))
+  return tally
 }
 
 /** Takes one value as a record, if it is one. False: no more are to be read. */
@@ -97,35 +95,6 @@ function readSequence(
     at = end
   }
   return { values, commas, first }
-}
-
-/** A wrapper has little beside its records; an object of more members is not looked at further. */
-const wrapperMembersMax = 64
-
-/** The arrays inside a wrapper that hold something, or its first one; none when the value is no wrapper. */
-function wrapped(body: Uint8Array, value: JsonRange): readonly JsonRange[] {
-  if (body[value.start] !== openBrace) return []
-  // Most objects hold no array at all.
-  const bracket = body.indexOf(openBracket, value.start)
-  if (bracket === -1 || bracket > value.end) return []
-  const arrays = new Map<string, JsonRange>()
-  let members = 0
-  let own = false
-  eachMember(body, createJsonReader(body), value.start, (name, range) => {
-    if (own || ++members > wrapperMembersMax) {
-      own = true
-      return
-    }
-    const key = name()
-    if (isOwnName(key)) own = true
-    // A repeated key replaces the earlier one, as JSON.parse has it.
-    if (body[range.start] === openBracket) arrays.set(key, range)
-    else arrays.delete(key)
-  })
-  if (own) return []
-  const found = wrapperNames.flatMap((name) => arrays.get(name) ?? [])
-  const filled = found.filter(({ start }) => body[skipSpace(body, start + 1)] !== closeBracket)
-  return filled.length > 0 ? filled : found.slice(0, 1)
 }
 
 /** Every line by itself: one that is not JSON is rejected and costs no other. */

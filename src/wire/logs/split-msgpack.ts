@@ -1,3 +1,4 @@
+import type { JsonRange } from '#src/lib/json-bytes.ts'
 import { fail, ok, type Result } from '#src/lib/result.ts'
 import { createMsgpackReader, type MsgpackReader } from './msgpack.ts'
 import { createTally, type Split, type SplitLimits, type Tally } from './split.ts'
@@ -17,14 +18,24 @@ export function splitMsgpack(body: Uint8Array, limits: SplitLimits): Result<Spli
     if (tally.total() > limits.recordsPerBatchMax) break
     at = end
   }
-  return ok({
-    mediaType: 'application/msgpack',
-    accepted: tally.accepted(),
-    rejected: tally.rejected(),
-    total: tally.total(),
-    values: reader.values(),
-    asReceived: tally.rejected().length === 0,
-  })
+  return ok(splitOf(tally, reader))
+}
+
+const splitOf = (tally: Tally, reader: MsgpackReader): Split => ({
+  mediaType: 'application/msgpack',
+  accepted: tally.accepted(),
+  rejected: tally.rejected(),
+  total: tally.total(),
+  values: reader.values(),
+  asReceived: tally.rejected().length === 0,
+})
+
+/** The records of a list that is known to be one, as that in a wrapper is. */
+export function splitMsgpackList(body: Uint8Array, list: JsonRange, limits: SplitLimits): Split {
+  const reader = createMsgpackReader(body)
+  const tally = createTally(limits.recordsPerBatchMax)
+  eachItem(reader, list.start, tally, limits)
+  return splitOf(tally, reader)
 }
 
 /** Where time and map of the pair at `at` begin; undefined when it is no such pair. */

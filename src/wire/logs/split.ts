@@ -1,6 +1,7 @@
 import type { JsonRange } from '#src/lib/json-bytes.ts'
 import type { Limits } from '#src/config.ts'
 import type { LogMediaType } from './media-type.ts'
+import type { Wrapper } from './wrapper.ts'
 
 /** Why one record of a batch was left out, in words and as a stable code. `index` counts all records of the request. */
 export type RejectedRecord = Readonly<{
@@ -30,8 +31,10 @@ export type Split = Readonly<{
   values: number
   /** The body as it is holds the accepted records and nothing that a strict reader would stumble over. */
   asReceived: boolean
-  /** Two wrappers hold records, of which the first one's are taken. */
-  isAmbiguous?: boolean
+  /** What the records stand in, where they do not stand alone. */
+  wrapper?: Wrapper | undefined
+  /** The list by which the body is an OTLP request, and no logs of this form. */
+  otlpList?: string | undefined
 }>
 
 export interface Tally {

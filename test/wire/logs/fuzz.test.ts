@@ -24,6 +24,7 @@ const corpora: Readonly<Record<string, readonly Uint8Array[]>> = {
     `[${one},${one}]`,
     `{"logs":[${one}]}`,
     `{"events":[{"log":{"level":"x"}},${one}]}`,
+    `{"service":"x","tags":{"a":[1]},"logs":[${one},{},5]}`,
     JSON.stringify(record, null, 1),
     `${one}${one}`,
     '[{"time":1795240001079262377},{"date":1e400},{"date":1795240001.079262377}]',
@@ -35,6 +36,8 @@ const corpora: Readonly<Record<string, readonly Uint8Array[]>> = {
     encode([record, record]),
     encode([[1_795_240_001, { m: 1 }], record]),
     Buffer.concat([encode([5.5, record]), encode(record)]),
+    encode({ service: 'x', logs: [record, [5, record]] }),
+    encode({ events: [{ logs: [record] }] }),
     encode([
       { a: new Uint8Array(3), b: new Date(0) },
       { c: -5_000_000_000, d: 'x'.repeat(300) },

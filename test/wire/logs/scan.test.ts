@@ -39,7 +39,7 @@ describe('the scan of a log request', () => {
       ['an array', '[{"message":"a"},{"message":"b"}]', json, json, 2],
       ['pretty JSON', list([{ a: 1 }, { b: [{}] }], null, 2), 'application/json; charset=utf-8', json, 2],
       ['{"logs":[…]}', '{"logs":[{"msg":"a"},{"msg":"b"}]}', json, json, 2],
-      ['{"events":[…]}', '{"events":[{"msg":"a"}],"service":"x"}', json, json, 1],
+      ['{"events":[…]}', '{"events":[{"msg":"a"}]}', json, json, 1],
       ['{"logs":[],"events":[…]}', '{"logs":[ ],"events":[{"msg":"a"}]}', json, json, 1],
       ['a wrapper whose key is escaped', '{"\\u006cogs":[{"msg":"a"},{}]}', json, json, 2],
       ['a record that has logs', '{"logs":3}', json, json, 1],
@@ -298,7 +298,7 @@ describe('the scan of a log request', () => {
         ['an array', records, 0],
         ['logs', { logs: records }, 2],
         ['events', { events: records }, 2],
-        ['a member beside them', { service: 'x', logs: records }, 3],
+        ['a member beside them, which is kept with each', { service: 'x', logs: records }, 3 + 10],
       ] as const) {
         const limits = { nodesPerRequestMax: values + around }
         expect(scan(list(body), json, limits).records, form).to.equal(10)

@@ -1,0 +1,58 @@
+import { refusal, type Refusal } from '#src/events/refusal.ts'
+import type { JsonRange } from '#src/lib/json-bytes.ts'
+import { membersOf } from './json-members.ts'
+import { msgpackMembersOf, withMsgpackMembers } from './msgpack-members.ts'
+import type { Split, SplitLimits } from './split.ts'
+import { createUnsaid, type Member } from './wrapper.ts'
+
+const comma = Buffer.from(',')
+const closeBrace = Buffer.from('}')
+
+/**
+ * What stands beside the list of a wrapper holds for each of its records, and is kept with each: so it counts as often. Undefined: it
+ * may be.
+ */
+export function besideOverLimit({ wrapper, accepted, values }: Split, limits: SplitLimits): Refusal | undefined {
+  const beside = wrapper?.beside ?? []
+  const deep = beside.find(({ depth }) => depth >= limits.jsonDepthMax)
+  if (deep !== undefined) {
+    return refusal('invalid_body', `${JSON.stringify(deep.name)} is nested deeper than ${limits.jsonDepthMax} levels`)
+  }
+  const bytes = beside.reduce((sum, { whole }) => sum + whole.end - whole.start, 0)
+  const more = beside.reduce((sum, member) => sum + member.values, 0)
+  const isTooMuch =
+    bytes * accepted.length > limits.decodedBytesMax || more * accepted.length + values > limits.nodesPerRequestMax
+  if (!isTooMuch) return undefined
+  return refusal(
+    'payload_too_large',
+    'each record is kept with what stands beside their list, and so they come to more than is taken: send less beside it, or smaller batches',
+  )
+}
+
+/** Makes a record of a body as it is kept: with what stands beside the list and is not said by it, behind its own members. */
+export function besideWriter(body: Uint8Array, { wrapper, mediaType }: Split): (record: JsonRange) => Uint8Array {
+  const beside = wrapper?.beside ?? []
+  const unsaid = createUnsaid(beside)
+  if (beside.length === 0) return ({ start, end }) => body.subarray(start, end)
+  if (mediaType === 'application/msgpack') {
+    return (record) => withMsgpackMembers(body, record, unsaid(msgpackMembersOf(body, record)))
+  }
+  return (record) => {
+    const own = membersOf(body, record)
+    return withJsonMembers(body, record, { isBare: own.length === 0, added: unsaid(own) })
+  }
+}
+
+function withJsonMembers(
+  body: Uint8Array,
+  { start, end }: JsonRange,
+  { isBare, added }: Readonly<{ isBare: boolean; added: readonly Member[] }>,
+): Uint8Array {
+  if (added.length === 0) return body.subarray(start, end)
+  const parts = [body.subarray(start, end - 1)]
+  for (const [index, { whole }] of added.entries()) {
+    if (index > 0 || !isBare) parts.push(comma)
+    parts.push(body.subarray(whole.start, whole.end))
+  }
+  return Buffer.concat([...parts, closeBrace])
+}

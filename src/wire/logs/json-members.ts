@@ -1,0 +1,44 @@
+import { createJsonReader, eachMember, skipSpace, type JsonRange } from '#src/lib/json-bytes.ts'
+import { createMembers, type Member } from './wrapper.ts'
+
+const quote = 0x22
+const openBracket = 0x5b
+const closeBracket = 0x5d
+const openBrace = 0x7b
+const letterN = 0x6e
+
+function isEmpty(body: Uint8Array, { start, end }: JsonRange): boolean {
+  const first = body[start]
+  if (first === openBracket) return body[skipSpace(body, start + 1)] === closeBracket
+  return first === letterN || (first === quote && end === start + 2)
+}
+
+/** The members of the object at `start`; none where one of them shows that it wraps nothing, if that is what is asked. */
+function read(body: Uint8Array, start: number, isWrapperAsked: boolean): readonly Member[] {
+  const members = createMembers()
+  const reader = createJsonReader(body)
+  let before = 0
+  let goesOn = true
+  eachMember(body, reader, start, (key, value, keyStart) => {
+    const values = reader.values() - before
+    before += values
+    if (!goesOn) return
+    const name = key()
+    if (isWrapperAsked) goesOn = members.mayWrap(name)
+    const isList = body[value.start] === openBracket
+    const whole = { start: keyStart, end: value.end }
+    members.add({ name, whole, value, isList, isEmpty: isEmpty(body, value), depth: reader.depth(), values })
+  })
+  return members.all()
+}
+
+/** What a record says. */
+export const membersOf = (body: Uint8Array, record: JsonRange): readonly Member[] => read(body, record.start, false)
+
+/** What stands in a value that may be a wrapper; nothing where it is a record, or no object. */
+export function membersOfWrapper(body: Uint8Array, value: JsonRange): readonly Member[] {
+  if (body[value.start] !== openBrace) return []
+  // Most objects hold no list at all.
+  const bracket = body.indexOf(openBracket, value.start)
+  return bracket === -1 || bracket > value.end ? [] : read(body, value.start, true)
+}

@@ -1,0 +1,78 @@
+import type { JsonRange } from '#src/lib/json-bytes.ts'
+import { isOwnName, namesOfOneThing, otlpLists, wrapperNames } from './aliases.ts'
+
+/** A member of an object or map: what it is called, where it stands with its name, and where its value does. */
+export type Member = Readonly<{
+  name: string
+  whole: JsonRange
+  value: JsonRange
+  isList: boolean
+  /** Null, an empty text or an empty list: nothing is said by it. */
+  isEmpty: boolean
+  /** Of its value: how deep it is nested, and the values in it, itself included. */
+  depth: number
+  values: number
+}>
+
+/** A body that is no record but holds a list of them. */
+export type Wrapper = Readonly<{
+  list: JsonRange
+  /** What stands beside the list, and holds for each record that does not say it itself. */
+  beside: readonly Member[]
+  /** Two of its lists hold records. */
+  isAmbiguous: boolean
+}>
+
+/** A wrapper has little beside its records; what has more members is not looked at further. */
+const wrapperMembersMax = 64
+
+/** Collects the members of an object, of which a repeated one replaces the earlier, as JSON.parse has it. */
+export function createMembers() {
+  const members = new Map<string, Member>()
+  let count = 0
+  let isRecord = false
+  return {
+    /** False: it is a record by this name, or by how many it has, and the others say nothing more. */
+    mayWrap: (name: string): boolean => {
+      isRecord ||= isOwnName(name) || ++count > wrapperMembersMax
+      return !isRecord
+    },
+    add: (member: Member) => void members.set(member.name, member),
+    all: (): readonly Member[] => (isRecord ? [] : [...members.values()]),
+  }
+}
+
+/** The wrapper of these members: its first list that holds something is that of the records, else its first. Undefined: it is none. */
+export function wrapperOf(members: readonly Member[]): Wrapper | undefined {
+  const lists = wrapperNames.flatMap((wanted) => members.filter(({ name, isList }) => isList && name === wanted))
+  const filled = lists.filter(({ isEmpty }) => !isEmpty)
+  const list = filled[0] ?? lists[0]
+  if (list === undefined) return undefined
+  const beside = members.filter((member) => !lists.includes(member))
+  return { list: list.value, beside, isAmbiguous: filled.length > 1 }
+}
+
+export const hasBeside = (wrapper: Wrapper | undefined): boolean => wrapper !== undefined && wrapper.beside.length > 0
+
+/** The list by which members are those of an OTLP request. */
+export const otlpListOf = (members: readonly Member[]): string | undefined =>
+  members.find(({ name, isList }) => isList && otlpLists.includes(name))?.name
+
+/** What a name tells, by number; one that others are nested in tells what they do. */
+const thingsOf = (name: string): readonly number[] =>
+  namesOfOneThing.flatMap((names, thing) =>
+    names.some((known) => known === name || known.startsWith(`${name}.`)) ? [thing] : [],
+  )
+
+/** Gives what holds for a record of these members: what it says itself, by whatever name, is its own. */
+export function createUnsaid(beside: readonly Member[]): (own: readonly Member[]) => readonly Member[] {
+  const told = beside.map((member) => ({ member, things: thingsOf(member.name) }))
+  return (own) => {
+    const said = own.filter(({ isEmpty }) => !isEmpty)
+    const names = new Set(said.map(({ name }) => name))
+    const things = new Set(said.flatMap(({ name }) => thingsOf(name)))
+    const isSaid = ({ member, things: its }: (typeof told)[number]): boolean =>
+      names.has(member.name) || its.some((thing) => things.has(thing))
+    return told.filter((each) => !isSaid(each)).map(({ member }) => member)
+  }
+}

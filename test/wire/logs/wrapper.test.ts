@@ -1,0 +1,149 @@
+import { encode } from '@msgpack/msgpack'
+import { expect } from 'chai'
+import { limits as defaults } from '#src/config.ts'
+import type { LogRecord } from '#src/events/telemetry.ts'
+import { decodeLogs } from '#src/wire/logs/decode.ts'
+import { scanLogs, type LogScan } from '#src/wire/logs/scan.ts'
+
+const receivedAt = 1_795_240_001_079
+const json = 'application/json'
+const msgpack = 'application/msgpack'
+const traceId = '4bf92f3577b34da6a3ce929d0e0e4736'
+const spanId = '00f067aa0ba902b7'
+
+type Body = Readonly<Record<string, unknown>>
+const forms: readonly (readonly [contentType: string, write: (body: unknown) => Uint8Array])[] = [
+  [json, (body) => Buffer.from(JSON.stringify(body))],
+  [msgpack, (body) => encode(body, { maxDepth: 1_000 })],
+]
+
+for (const [contentType, write] of forms) {
+  const scan = (body: Body, limits = {}): ReturnType<typeof scanLogs> =>
+    scanLogs(write(body), contentType, { ...defaults, ...limits })
+  const taken = (body: Body): LogScan => {
+    const scanned = scan(body)
+    if (!scanned.ok) throw new Error(scanned.error.detail)
+    return scanned.value
+  }
+  const records = (body: Body): readonly LogRecord[] => {
+    const { payload, contentType: kept, records: count } = taken(body)
+    const decoded = decodeLogs(payload, kept, { receivedAt, limits: defaults })
+    expect(decoded).to.have.length(count)
+    // What is kept may be sent to another installation, which is to find the same in it.
+    const again = scanLogs(payload, kept, defaults)
+    expect(again.ok && [again.value.records, again.value.rejected.length]).to.deep.equal([count, 0])
+    return decoded
+  }
+
+  describe(`what stands beside a list of log records, ${contentType}`, () => {
+    it('holds for each of them', () => {
+      const found = records({ service: 'shop', env: 'live', tags: ['a'], logs: [{ msg: 'one', n: 1 }, {}] })
+      expect(found.map(({ service, fields }) => [service, { ...fields }])).to.deep.equal([
+        ['shop', { msg: 'one', n: 1, service: 'shop', env: 'live', tags: ['a'] }],
+        ['shop', { service: 'shop', env: 'live', tags: ['a'] }],
+      ])
+    })
+
+    it('holds where some records are left out too', () => {
+      const body = { events: [5, { msg: 'one' }, 'x'], app: 'shop' }
+      expect(taken(body).rejected.map(({ index }) => index)).to.deep.equal([0, 2])
+      expect(records(body).map(({ service, message }) => [service, message])).to.deep.equal([['shop', 'one']])
+    })
+
+    it('does not hold for a record that says it itself, by the same name or another', () => {
+      const outer = {
+        timestamp: '2026-11-20T00:00:00Z',
+        service: 'outer',
+        trace_id: 'f'.repeat(32),
+        span_id: 'f'.repeat(16),
+        session_id: 'outer',
+        severityNumber: 17,
+        env: 'outer',
+      }
+      const own = {
+        time: '2026-11-21T00:00:00Z',
+        app: 'own',
+        traceparent: `00-${traceId}-${spanId}-01`,
+        faro: { session: { id: 'own' } },
+        level: 30,
+        env: 'own',
+      }
+      const [first, second] = records({ ...outer, logs: [own, { service: '', env: null }] })
+      expect(first).to.deep.include({ service: 'own', traceId, spanId, sessionId: 'own', level: 'info' })
+      expect(first?.timeNs).to.equal(BigInt(Date.parse(own.time)) * 1_000_000n)
+      expect({ ...first?.fields }).to.deep.equal(own)
+      expect(second).to.deep.include({ service: 'outer', traceId: outer.trace_id, sessionId: 'outer', level: 'error' })
+      expect(second?.timeNs).to.equal(BigInt(Date.parse(outer.timestamp)) * 1_000_000n)
+      expect(second?.fields['env']).to.equal('outer')
+    })
+
+    it('counts as often as it is kept, against the limits of a request', () => {
+      const body = { note: 'x'.repeat(100), list: [1, 2, 3], logs: Array.from({ length: 10 }, () => ({ a: 1 })) }
+      for (const limits of [{ decodedBytesMax: 1_000 }, { nodesPerRequestMax: 60 }]) {
+        const scanned = scan(body, limits)
+        expect(!scanned.ok && scanned.error.code).to.equal('payload_too_large')
+      }
+      expect(scan(body, { decodedBytesMax: 2_000, nodesPerRequestMax: 150 }).ok).to.equal(true)
+    })
+
+    it('is refused where it is nested deeper than a record may be', () => {
+      const nested = (depth: number): unknown => (depth === 0 ? 1 : [nested(depth - 1)])
+      expect(scan({ tags: nested(defaults.jsonDepthMax - 1), logs: [{}] }).ok).to.equal(true)
+      const scanned = scan({ tags: nested(defaults.jsonDepthMax), logs: [{}] })
+      expect(!scanned.ok && scanned.error.code).to.equal('invalid_body')
+    })
+
+    it('is no list where a record has one beside a message or a level', () => {
+      const [record] = records({ message: 'm', service: 'shop', logs: [{ msg: 'inner' }] })
+      expect(record).to.deep.include({ message: 'm', service: 'shop' })
+    })
+  })
+
+  describe(`bodies of OTLP sent as logs, ${contentType}`, () => {
+    for (const [list, told] of [
+      ['resourceLogs', 'send logs as JSON records'],
+      ['resource_logs', 'send logs as JSON records'],
+      ['resourceMetrics', 'metrics are not taken'],
+      ['resourceSpans', 'traces go to /api/traces/v1/otlp'],
+      ['resource_spans', 'traces go to /api/traces/v1/otlp'],
+    ] as const) {
+      it(`${list} is refused, and told where it belongs`, () => {
+        const scanned = scan({ [list]: [{ resource: {}, scopeLogs: [] }] })
+        expect(!scanned.ok && scanned.error.code).to.equal('invalid_body')
+        expect(!scanned.ok && scanned.error.detail)
+          .to.include(list)
+          .and.to.include(told)
+      })
+    }
+
+    it('a record may have a field of that name', () => {
+      expect(records({ message: 'm', resourceLogs: [1] })).to.have.length(1)
+    })
+  })
+}
+
+describe('wrappers of MessagePack', () => {
+  it('hold records as those of JSON do, pairs of time and map too', () => {
+    for (const logs of [[{ a: 1 }, { a: 2 }], [[5, { a: 1 }], { a: 2 }], [{ logs: [{ a: 1 }] }]]) {
+      const scanned = scanLogs(encode({ logs }), msgpack, defaults)
+      expect(scanned.ok && scanned.value.records).to.equal(logs.length)
+      const { payload } = scanned.ok ? scanned.value : expect.fail()
+      expect(decodeLogs(payload, msgpack, { receivedAt, limits: defaults })).to.have.length(logs.length)
+    }
+    const empty = scanLogs(encode({ logs: [] }), msgpack, defaults)
+    expect(empty.ok && empty.value.total).to.equal(0)
+    const both = scanLogs(encode({ logs: [{}], events: [{}] }), msgpack, defaults)
+    expect(!both.ok && both.error.code).to.equal('invalid_body')
+  })
+
+  it('that were kept as a record stay one', () => {
+    const kept = encode({ logs: [{ a: 1 }, { a: 2 }] })
+    expect(decodeLogs(kept, msgpack, { receivedAt, limits: defaults })).to.have.length(1)
+  })
+
+  it('bear more records than a batch may have no better than lists do', () => {
+    const logs = Array.from({ length: 4 }, () => ({}))
+    const scanned = scanLogs(encode({ logs }), msgpack, { ...defaults, recordsPerBatchMax: 3 })
+    expect(!scanned.ok && scanned.error.code).to.equal('payload_too_large')
+  })
+})
