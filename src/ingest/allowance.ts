@@ -11,6 +11,8 @@ export type SpansAsked = Readonly<{ workspaceId: WorkspaceId; spans: number; lim
 /** Spans that may be appended, under the name of a reservation; '' when there are none. */
 export type Grant = Readonly<{
   granted: number
+  /** Spans a month by the plan that it was granted by. */
+  limit: number | null
   /** Spans of the month before this grant, those held by others included. */
   used: number
   /** Where `used` stood after this process's grant before this one, never above `used`: so one request crosses each mark. */
@@ -20,8 +22,9 @@ export type Grant = Readonly<{
   ledger: string
 }>
 
-export const nothingGranted = (used: number): Grant => ({
+export const nothingGranted = (used: number, limit: number | null): Grant => ({
   granted: 0,
+  limit,
   used,
   usedBefore: used,
   reservation: '',

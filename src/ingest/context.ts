@@ -12,11 +12,13 @@ import type { Admission } from './admission.ts'
 import type { Credential, Surface } from './credential.ts'
 import { readIdempotencyKey, requestEventId, type Receipt } from './event-of.ts'
 import type { Recorder } from './record.ts'
+import type { Renew } from './renew.ts'
 
 /** What the three ways in share. */
 export type IngestContext = Readonly<{
   admit: Admission
   recorderOf: PartitionOf<Recorder>
+  renew: Renew
   limits: Limits
   budget: BodyBudget
   clock: Clock

@@ -87,7 +87,7 @@ export function createHoldings(clock: Clock, ledger: string): Holdings {
       holding.granted += spans
       holding.underWay++
       holding.usedAt = clock()
-      return { granted: spans, used, usedBefore, reservation: holding.id, ledger }
+      return { granted: spans, limit: holding.limit, used, usedBefore, reservation: holding.id, ledger }
     },
     retire,
     forget: (id) => {

@@ -62,7 +62,7 @@ function createTurn(
     if (round.ended.length > 0) return rounds.end(round)
     if (await correct(round)) return undefined
     if (spans > 0) await rounds.reserve(round, spans, limit, true)
-    waiting.shift()?.resolve(spans > 0 ? holdings.grant(spans) : nothingGranted(round.spent))
+    waiting.shift()?.resolve(spans > 0 ? holdings.grant(spans) : nothingGranted(round.spent, limit))
   }
 
   const waitForOthers = async (round: Round): Promise<void> => {
@@ -202,7 +202,7 @@ export function createMonthAllowance(options: MonthOptions): MonthAllowance {
 
   return {
     take: (asked) => {
-      if (asked.spans === 0) return nothingGranted(0)
+      if (asked.spans === 0) return nothingGranted(0, asked.limit)
       return waiting.isEmpty() && mayGrant(asked) ? holdings.grant(asked.spans) : undefined
     },
     reserve: async (asked) => {

@@ -44,7 +44,7 @@ const writeAnswer = (partial: PartialSuccess | undefined): string | undefined =>
 const readAnswer = (answer: string | undefined): PartialSuccess | undefined =>
   answer === undefined ? undefined : (JSON.parse(answer) as PartialSuccess)
 
-function partialOf(scan: SpanScan, { receipt, credential }: Received, grant: Grant): PartialSuccess | undefined {
+function partialOf(scan: SpanScan, { receipt }: Received, grant: Grant): PartialSuccess | undefined {
   const rejectedSpans = scan.spans - grant.granted
   const [first] = scan.invalid
   const errorMessage = spanMessage({
@@ -52,7 +52,6 @@ function partialOf(scan: SpanScan, { receipt, credential }: Received, grant: Gra
     invalid: scan.invalid.length,
     firstInvalid: first === undefined ? '' : `span ${first.index}, ${first.reason}`,
     overAllowance: rejectedSpans - scan.invalid.length,
-    limit: credential.workspace.plan.spansPerMonth,
     month: monthOf(receipt.receivedAt),
     grant,
   })

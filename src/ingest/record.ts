@@ -4,8 +4,10 @@ import { beforeAll, type EventHeader, type NewEvent, type Position } from '#src/
 import { refusal, type Refusal } from '#src/events/refusal.ts'
 import { present } from '#src/lib/assert.ts'
 import { fail, ok, type Result } from '#src/lib/result.ts'
-import { nothingGranted, type AllowanceGate, type Grant } from './allowance.ts'
+import { nothingGranted, type AllowanceGate, type Grant, type SpansAsked } from './allowance.ts'
+import type { Credential } from './credential.ts'
 import type { Receipt } from './event-of.ts'
+import type { Renew } from './renew.ts'
 
 /** Where a request's events are in the log. `repeated`: the header of the first, when this was the same request again. */
 export type Recorded = Readonly<{ position: Position; repeated?: EventHeader }>
@@ -39,13 +41,41 @@ const heldByOthers = refusal(
   { retryAfterS: 1 },
 )
 
-export function createRecorder({ stream, gate }: Readonly<{ stream: Stream; gate: AllowanceGate }>): Recorder {
+/** Whose spans they are, and whether the plan is as it is in the log, not only as this process knew it. */
+type Plan = Readonly<{ credential: Credential; isRenewed: boolean }>
+/** Spans of the ledger; or what became of an earlier copy of the request; or another plan than the one that they were asked by. */
+type Reserved = Readonly<{ grant: Grant }> | Readonly<{ earlier: RecordedSpans }> | Readonly<{ plan: Plan }>
+type RecorderOptions = Readonly<{ stream: Stream; gate: AllowanceGate; renew: Renew }>
+
+/** Takes spans of the ledger for requests that this process does not hold enough for, or that may have come before. */
+function createReserve({ stream, gate, renew }: RecorderOptions) {
   const findEarlier = async ({ id, receivedAt }: Receipt): Promise<RecordedSpans | undefined> => {
     const earlier = (await stream.find([id], receivedAt)).get(id)
     if (earlier === undefined) return undefined
-    return { grant: nothingGranted(0), position: earlier.position, repeated: earlier }
+    return { grant: nothingGranted(0, null), position: earlier.position, repeated: earlier }
   }
 
+  /** Less than asked for is granted only by the plan as it is in the log at this moment: what is rejected is lost to its sender. */
+  return async (receipt: Receipt, asked: SpansAsked, plan: Plan): Promise<Result<Reserved, Refusal>> => {
+    const earlier = await findEarlier(receipt)
+    if (earlier !== undefined) return ok({ earlier })
+    const reserved = gate.take(asked) ?? (await gate.reserve(asked))
+    if (reserved === 'pending') return fail(heldByOthers)
+    if (reserved.granted >= asked.spans) return ok({ grant: reserved })
+    // Less than asked is granted only when nobody holds spans any more. So an earlier copy of this request is decided by now.
+    const first = await findEarlier(receipt)
+    const renewed = first === undefined && !plan.isRenewed ? await renew(plan.credential) : ok(plan.credential)
+    const isBySamePlan = renewed.ok && renewed.value.workspace.plan.spansPerMonth === asked.limit
+    if (first === undefined && isBySamePlan) return ok({ grant: reserved })
+    gate.release(reserved)
+    if (first !== undefined) return ok({ earlier: first })
+    return renewed.ok ? ok({ plan: { credential: renewed.value, isRenewed: true } }) : renewed
+  }
+}
+
+export function createRecorder(options: RecorderOptions): Recorder {
+  const { stream, gate } = options
+  const reserve = createReserve(options)
   const append = async (events: readonly NewEvent[], expected?: Parameters<Stream['append']>[1]): Promise<Recorded> => {
     const { events: appended, last } = await stream.append(events, expected)
     const { position, repeated } = present(appended[0], 'each event has its place')
@@ -88,22 +118,20 @@ export function createRecorder({ stream, gate }: Readonly<{ stream: Stream; gate
     record: async (make) => append([await make()]),
     recordSpans: async (receipt, { valid, isPartial }, make) => {
       const { credential, receivedAt } = receipt
-      const { workspaceId, workspace } = credential
-      const asked = { workspaceId, spans: valid, limit: workspace.plan.spansPerMonth, at: receivedAt }
+      const asking = { workspaceId: credential.workspaceId, spans: valid, at: receivedAt }
+      let plan: Plan = { credential, isRenewed: false }
       for (let attempt = 0; attempt < attemptsMax; attempt++) {
+        const asked = { ...asking, limit: plan.credential.workspace.plan.spansPerMonth }
         let grant = isPartial ? undefined : gate.take(asked)
         if (grant === undefined) {
-          const earlier = await findEarlier(receipt)
-          if (earlier !== undefined) return ok(earlier)
-          const reserved = gate.take(asked) ?? (await gate.reserve(asked))
-          if (reserved === 'pending') return fail(heldByOthers)
-          // Less than asked is granted only when nobody holds spans any more. So an earlier copy of this request is decided by now.
-          const first = reserved.granted < valid ? await findEarlier(receipt) : undefined
-          if (first !== undefined) {
-            gate.release(reserved)
-            return ok(first)
+          const reserved = await reserve(receipt, asked, plan)
+          if (!reserved.ok) return reserved
+          if ('earlier' in reserved.value) return ok(reserved.value.earlier)
+          if ('plan' in reserved.value) {
+            plan = reserved.value.plan
+            continue
           }
-          grant = reserved
+          grant = reserved.value.grant
         }
         const recorded = await spend(receipt, grant, make)
         if (recorded !== undefined) return ok(recorded)

@@ -11,6 +11,7 @@ import type { IngestContext } from './context.ts'
 import { createLogsRoutes } from './logs.ts'
 import { createOtlpRoutes } from './otlp.ts'
 import { createRecorder } from './record.ts'
+import { createRenewal } from './renew.ts'
 import { createRumRoutes } from './rum.ts'
 
 /** The log of one partition, and who keeps the span allowance of its workspaces. */
@@ -34,9 +35,11 @@ export type IngestOptions = Readonly<{
 /** The three ways in: OTLP traces, logs, browser events. */
 export function createIngestRoutes(options: IngestOptions): readonly Route[] {
   const { partitions, limits, clock, newId } = options
+  const renew = createRenewal(options.directory)
   const context: IngestContext = {
     admit: createAdmission(options),
-    recorderOf: partitionOf(partitions.map(createRecorder)),
+    recorderOf: partitionOf(partitions.map((partition) => createRecorder({ ...partition, renew }))),
+    renew,
     limits,
     budget: options.budget ?? createBodyBudget(limits.bodiesInFlightBytesMax),
     clock,

@@ -119,6 +119,28 @@ function identified({ receipt, ...received }: Received, scan: RumScan): Received
   return { receipt: { ...receipt, id, identified: true }, ...received }
 }
 
+/** Whether the plan lacks a feature that a part of the body needs. */
+function lacksFeature({ counts, spans }: RumScan, { workspace }: Credential): boolean {
+  const { features } = workspace.plan
+  const isWithoutLogs = counts.logs + counts.exceptions > 0 && !features.includes('logs')
+  return isWithoutLogs || (spans !== undefined && !features.includes('tracing'))
+}
+
+/** Parts are refused for good: by the plan as it is at this moment, which another process may just have changed. */
+async function storeByPlan(
+  ctx: Context,
+  context: IngestContext,
+  received: Received,
+  scan: RumScan,
+): Promise<Refusal | undefined> {
+  if (!lacksFeature(scan, received.credential)) return store(ctx, context, identified(received, scan), scan)
+  const renewed = await context.renew(received.credential)
+  if (!renewed.ok) return renewed.error
+  const credential = renewed.value
+  const now = { ...received, credential, receipt: { ...received.receipt, credential } }
+  return store(ctx, context, identified(now, scan), scan)
+}
+
 async function ingestRum(ctx: Context, context: IngestContext): Promise<Refusal | undefined> {
   allowOrigin(ctx)
   const credential = await context.admit(ctx, 'rum')
@@ -129,7 +151,7 @@ async function ingestRum(ctx: Context, context: IngestContext): Promise<Refusal 
   const options = { surface: 'rum', encodings: ['gzip'], identifiedWithoutKey: false } as const
   return withBody(ctx, context, credential.value, options, (received) => {
     const scan = scanRum(received.body.bytes, ctx.get('Content-Type') || undefined, context.limits)
-    return scan.ok ? store(ctx, context, identified(received, scan.value), scan.value) : scan.error
+    return scan.ok ? storeByPlan(ctx, context, received, scan.value) : scan.error
   })
 }
 

@@ -9,9 +9,8 @@ export type SpanOutcome = Readonly<{
   invalid: number
   firstInvalid: string
   overAllowance: number
-  limit: number | null
   month: Month
-  grant: Pick<Grant, 'granted' | 'used' | 'usedBefore'>
+  grant: Pick<Grant, 'granted' | 'limit' | 'used' | 'usedBefore'>
 }>
 
 const warnings = [0.95, 0.8] as const
@@ -19,7 +18,8 @@ const count = (value: number): string => value.toLocaleString('en-US')
 const ofSpans = (part: number, total: number): string =>
   `${count(part)} of ${count(total)} span${total === 1 ? '' : 's'}`
 
-function warningOf({ limit, grant, month }: SpanOutcome): string {
+function warningOf({ grant, month }: SpanOutcome): string {
+  const { limit } = grant
   if (limit === null || limit === 0) return ''
   const after = grant.used + grant.granted
   const crossed = warnings.find((share) => grant.usedBefore < share * limit && after >= share * limit)
@@ -30,10 +30,10 @@ function warningOf({ limit, grant, month }: SpanOutcome): string {
 
 /** What the sender is told beyond success: why spans were rejected, or that the allowance is nearly used; '' for nothing. */
 export function spanMessage(outcome: SpanOutcome): string {
-  const { total, invalid, firstInvalid, overAllowance, limit, month } = outcome
+  const { total, invalid, firstInvalid, overAllowance, grant, month } = outcome
   const parts: string[] = []
   if (overAllowance > 0) {
-    const allowance = `The monthly span allowance of ${count(limit ?? 0)} is used up`
+    const allowance = `The monthly span allowance of ${count(grant.limit ?? 0)} is used up`
     parts.push(`${allowance}: ${ofSpans(overAllowance, total)} rejected. It resets on ${resetDateOf(month)} (UTC).`)
   }
   if (invalid > 0) parts.push(`${ofSpans(invalid, total)} rejected as invalid; the first: ${firstInvalid}.`)

@@ -10,8 +10,8 @@ import { createMetrics } from '#src/operations/metrics.ts'
 
 /** Grants everything and keeps no count: what ingest would be without an allowance. */
 const openGate: ReservedAllowance = {
-  take: ({ spans }) => ({ ...nothingGranted(0), granted: spans }),
-  reserve: async ({ spans }) => ({ ...nothingGranted(0), granted: spans }),
+  take: ({ spans }) => ({ ...nothingGranted(0, null), granted: spans }),
+  reserve: async ({ spans }) => ({ ...nothingGranted(0, null), granted: spans }),
   settle: () => undefined,
   release: () => undefined,
   doubt: () => undefined,

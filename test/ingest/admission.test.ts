@@ -66,3 +66,66 @@ describe('a key that this process does not know, or not all of', () => {
     expect(asked).to.equal(0)
   })
 })
+
+describe('what a plan would refuse for good', () => {
+  let ingest: TestIngest
+  afterEach(() => ingest.server.close())
+  const json = { 'content-type': 'application/json' }
+  const ids = (count: number): readonly object[] =>
+    Array.from({ length: count }, (_none, index) => ({
+      traceId: '1'.repeat(32),
+      spanId: `${index + 1}`.padStart(16, '0'),
+    }))
+  const traces = (count: number): string => JSON.stringify({ resourceSpans: [{ scopeSpans: [{ spans: ids(count) }] }] })
+  const sendSpans = (count: number) =>
+    ingest.post('/api/traces/v1/otlp', traces(count), { ...json, authorization: `Bearer ${ingest.keys.tracing}` })
+  const sendPage = (body: object) =>
+    ingest.post('/api/rum/v1/ingest', JSON.stringify(body), { ...json, 'x-api-key': ingest.keys.publishable })
+  const page = { meta: {}, logs: [{ message: 'a' }], traces: JSON.parse(traces(1)) as object, events: [{ name: 'b' }] }
+
+  it('is asked of the log first: spans beyond an allowance that was raised elsewhere are taken', async () => {
+    ingest = await startIngest({ plan: { spansPerMonth: 5 } })
+    const pro = { ...present(plans['pro'], 'a plan'), spansPerMonth: 20 }
+    ingest.directory.whenBehind(async () => {
+      ingest.directory.setPlan('acme', pro)
+      return true
+    })
+    expect((await sendSpans(8)).json).to.deep.equal({})
+    expect((await ingest.events()).map(({ counts }) => counts.spans)).to.deep.equal([8])
+    const partial = (await sendSpans(13)).json as { partialSuccess: { rejectedSpans: string; errorMessage: string } }
+    expect(Number(partial.partialSuccess.rejectedSpans)).to.equal(1)
+    expect(partial.partialSuccess.errorMessage).to.include('allowance of 20 is used up')
+  })
+
+  it('is asked for once: what the allowance has no room for is rejected as before', async () => {
+    let asked = 0
+    ingest = await startIngest({ plan: { spansPerMonth: 5 } })
+    ingest.directory.whenBehind(async () => ++asked > 0)
+    const partial = (await sendSpans(8)).json as { partialSuccess: { rejectedSpans: string } }
+    expect(Number(partial.partialSuccess.rejectedSpans)).to.equal(3)
+    expect(asked).to.equal(1)
+    expect((await sendSpans(8)).json).to.deep.equal(partial)
+    expect(asked, 'of a retry').to.equal(1)
+  })
+
+  it('is refused with 503, and nothing is lost, where the log cannot be asked', async () => {
+    ingest = await startIngest({ plan: { spansPerMonth: 5, features: ['tracing'] } })
+    ingest.directory.whenBehind(async () => false)
+    expect((await sendSpans(8)).status).to.equal(503)
+    expect((await sendPage(page)).status).to.equal(503)
+    expect(await ingest.events()).to.deep.equal([])
+    // What was held for the refused is free again.
+    await sendSpans(5)
+    expect((await ingest.events()).map(({ counts }) => counts.spans)).to.deep.equal([5])
+  })
+
+  it('is asked of the log also for parts of what a browser sends', async () => {
+    ingest = await startIngest({ plan: { features: [] } })
+    expect((await sendPage(page)).json).to.deep.equal({ accepted: 1, rejected: 2 })
+    ingest.directory.whenBehind(async () => {
+      ingest.directory.setPlan('acme', present(plans['pro'], 'a plan with all features'))
+      return true
+    })
+    expect((await sendPage({ ...page, events: [] })).json).to.deep.equal({ accepted: 2, rejected: 0 })
+  })
+})

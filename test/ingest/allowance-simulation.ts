@@ -9,6 +9,7 @@ import type { Grant } from '#src/ingest/allowance.ts'
 import type { Receipt } from '#src/ingest/event-of.ts'
 import { createRecorder, type Recorder } from '#src/ingest/record.ts'
 import { createReservedAllowance, type ReservedAllowance } from '#src/ingest/reserved-allowance.ts'
+import { ok } from '#src/lib/result.ts'
 import { createMemoryStream } from '#streams/memory/stream.ts'
 import type { Stream } from '#streams/stream.ts'
 import { makeEvent } from '#test/streams/make-event.ts'
@@ -109,7 +110,11 @@ export async function simulateAllowance(scenario: Scenario): Promise<Outcome> {
       onFailure: () => undefined,
     })
     void allowance.sweep([workspaceId])
-    return { process, allowance, recorder: createRecorder({ stream, gate: allowance }) }
+    return {
+      process,
+      allowance,
+      recorder: createRecorder({ stream, gate: allowance, renew: async (credential) => ok(credential) }),
+    }
   }
   const ingests = Array.from({ length: scenario.processes }, start)
 

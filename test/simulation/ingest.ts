@@ -7,6 +7,7 @@ import { requestEventId, type Receipt } from '#src/ingest/event-of.ts'
 import { createRecorder } from '#src/ingest/record.ts'
 import { createReservedAllowance, type ReservedAllowance } from '#src/ingest/reserved-allowance.ts'
 import { TransientError } from '#src/lib/failure.ts'
+import { ok } from '#src/lib/result.ts'
 import { reachReader } from './reach-index.ts'
 import { logEvent, spanEvents, workspaces, type Request } from './requests.ts'
 import { never, startMember, type Member, type Stage } from './stage.ts'
@@ -60,7 +61,7 @@ export function startIngest(stage: Stage, name: string, spansPerMonth: number): 
     counted: createCountedSpans({ ...stage.index.reader, ...reader }, async () => false),
     onFailure: () => undefined,
   })
-  const recorder = createRecorder({ stream, gate: allowance })
+  const recorder = createRecorder({ stream, gate: allowance, renew: async (credential) => ok(credential) })
   const began = insist(member, () => beginLedgers(ledgers)).then(() => void allowance.sweep(workspaces))
   const takeSpans = async (request: Request, receipt: Receipt): Promise<Answer | undefined> => {
     const spans = { valid: request.records.length, isPartial: false }
