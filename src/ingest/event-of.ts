@@ -81,6 +81,9 @@ export async function receivedEvent(receipt: Receipt, accepted: Accepted, { byte
   return payload.length > sealedHereBytesMax ? sealLargeEvent(fields, payload) : sealEvent(fields, payload)
 }
 
+/** The id of what is recorded beside a request's own event: its spans that were refused. */
+export const besideId = (id: EventId): EventId => `${id}/refused`
+
 /** The record of spans that were refused: under the request's id when nothing else was stored of it, else beside it. */
 export function refusedEvent(
   receipt: Receipt,

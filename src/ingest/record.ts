@@ -6,7 +6,7 @@ import { present } from '#src/lib/assert.ts'
 import { fail, ok, type Result } from '#src/lib/result.ts'
 import { nothingGranted, type AllowanceGate, type Grant, type SpansAsked } from './allowance.ts'
 import type { Credential } from './credential.ts'
-import type { Receipt } from './event-of.ts'
+import { besideId, type Receipt } from './event-of.ts'
 import type { Renew } from './renew.ts'
 
 /** Where a request's events are in the log. `repeated`: the header of the first, when this was the same request again. */
@@ -47,14 +47,21 @@ type Plan = Readonly<{ credential: Credential; isRenewed: boolean }>
 type Reserved = Readonly<{ grant: Grant }> | Readonly<{ earlier: RecordedSpans }> | Readonly<{ plan: Plan }>
 type RecorderOptions = Readonly<{ stream: Stream; gate: AllowanceGate; renew: Renew }>
 
-/** Takes spans of the ledger for requests that this process does not hold enough for, or that may have come before. */
-function createReserve({ stream, gate, renew }: RecorderOptions) {
-  const findEarlier = async ({ id, receivedAt }: Receipt): Promise<RecordedSpans | undefined> => {
-    const earlier = (await stream.find([id], receivedAt)).get(id)
+type FindEarlier = (receipt: Receipt) => Promise<RecordedSpans | undefined>
+
+/** The first of the same requests, up to the last of its events: its sender was told to wait for that one. */
+const createFindEarlier =
+  ({ stream }: RecorderOptions): FindEarlier =>
+  async ({ id, receivedAt }) => {
+    const found = await stream.find([id, besideId(id)], receivedAt)
+    const earlier = found.get(id)
     if (earlier === undefined) return undefined
-    return { grant: nothingGranted(0, null), position: earlier.position, repeated: earlier }
+    const position = Math.max(earlier.position, found.get(besideId(id))?.position ?? beforeAll)
+    return { grant: nothingGranted(0, null), position, repeated: earlier }
   }
 
+/** Takes spans of the ledger for requests that this process does not hold enough for, or that may have come before. */
+function createReserve({ gate, renew }: RecorderOptions, findEarlier: FindEarlier) {
   /** Less than asked for is granted only by the plan as it is in the log at this moment: what is rejected is lost to its sender. */
   return async (receipt: Receipt, asked: SpansAsked, plan: Plan): Promise<Result<Reserved, Refusal>> => {
     const earlier = await findEarlier(receipt)
@@ -75,7 +82,8 @@ function createReserve({ stream, gate, renew }: RecorderOptions) {
 
 export function createRecorder(options: RecorderOptions): Recorder {
   const { stream, gate } = options
-  const reserve = createReserve(options)
+  const findEarlier = createFindEarlier(options)
+  const reserve = createReserve(options, findEarlier)
   const append = async (events: readonly NewEvent[], expected?: Parameters<Stream['append']>[1]): Promise<Recorded> => {
     const { events: appended, last } = await stream.append(events, expected)
     const { position, repeated } = present(appended[0], 'each event has its place')
@@ -134,7 +142,10 @@ export function createRecorder(options: RecorderOptions): Recorder {
           grant = reserved.value.grant
         }
         const recorded = await spend(receipt, grant, make)
-        if (recorded !== undefined) return ok(recorded)
+        if (recorded === undefined) continue
+        // Of the first, spans may have been refused that were granted to this one.
+        const first = recorded.repeated?.answer === undefined ? undefined : await findEarlier(receipt)
+        return ok(first ?? recorded)
       }
       return fail(heldByOthers)
     },

@@ -8,7 +8,7 @@ import { sendJson, setPosition, withBody, type IngestContext, type Received } fr
 import { allowOrigin, answerPreflight, denyOrigin } from './cors.ts'
 import type { Credential } from './credential.ts'
 import { cutSpans } from './cut-spans.ts'
-import { receivedEvent, refusedEvent, requestEventId } from './event-of.ts'
+import { besideId, receivedEvent, refusedEvent, requestEventId } from './event-of.ts'
 
 const path = '/api/rum/v1/ingest'
 
@@ -64,7 +64,7 @@ async function eventsOf(
   } as const
   const received = await receivedEvent(receipt, taken, body)
   if (refused.length === 0) return [received]
-  const beside = { ...receipt, id: `${receipt.id}/refused` }
+  const beside = { ...receipt, id: besideId(receipt.id) }
   return [received, refusedEvent(beside, refused, { spansMax, answer: undefined })]
 }
 

@@ -162,6 +162,7 @@ for (const [name, contentType, encode] of encodings) {
       expect(answer.headers.get('throughline-position')).to.equal(`0/${refused?.position}`)
       const retry = await post(encode(requestOf([good, zero, other])))
       expect(partialOf(retry)).to.deep.equal(partialOf(answer))
+      expect(retry.headers.get('throughline-position')).to.equal(`0/${refused?.position}`)
       expect(await ingest.events()).to.have.length(2)
     })
 
@@ -214,6 +215,18 @@ for (const [name, contentType, encode] of encodings) {
       const partial = partialOf(await post(encode(requestOf([good, bad] as MadeSpan[]))))
       expect(partial?.rejected).to.equal(1)
       expect(partial?.message).to.match(/^1 of 2 spans rejected as invalid; .*\. 80 % of .* 20 spans are left/)
+    })
+
+    it('tells a retry where all of the first stands, also when there is room for what was rejected of it', async () => {
+      await send(98)
+      const body = encode(requestOf(spans(3, 98)))
+      const first = await post(body)
+      ingest.directory.setPlan('acme', { ...(plans['pro'] as WorkspacePlan), spansPerMonth: 1_000_000 })
+      await send(1, 200)
+      const again = await post(body)
+      expect(partialOf(again)).to.deep.equal(partialOf(first))
+      const refused = (await ingest.events()).find(({ type }) => type === 'spans.refused')
+      expect(again.headers.get('throughline-position')).to.equal(`0/${refused?.position}`)
     })
 
     it('starts anew with the month, in UTC, and follows a change of plan at once', async () => {
