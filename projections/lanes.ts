@@ -122,6 +122,10 @@ function createRefresh(given: LanesOptions, state: State) {
       state.rosters.set(projection.name, roster)
       const wanted = foldedWith(roster)
       state.lanes = state.lanes.filter((lane) => lane.projection !== projection.name || wanted.includes(lane.index))
+      // One that was lost under its lane, as when somebody drops it, stops; the next build may be made under its name.
+      for (const index of state.stopped) {
+        if (buildNumber(projection, index) !== undefined && !wanted.includes(index)) state.stopped.delete(index)
+      }
       let opened = false
       for (const index of wanted) {
         if (await canFold(projection, index)) opened = (await open(projection, index)) || opened
