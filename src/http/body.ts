@@ -39,7 +39,14 @@ const tooLarge = (bytesMax: number): Refusal =>
   refusal('payload_too_large', `The body is larger than ${bytesMax} bytes; send smaller batches.`)
 
 /** The content coding of a request, undefined for none; several in a row are refused (RFC 9110 §8.4). */
-function readEncoding(header: string, allowed: readonly Encoding[]): Result<Encoding | undefined, Refusal> {
+function readEncoding(ctx: Context, allowed: readonly Encoding[]): Result<Encoding | undefined, Refusal> {
+  const header = ctx.get('Content-Encoding')
+  // What is packed for the way would be taken for the body: only chunks are put together before it comes here.
+  if (!/^(?:chunked)?$/i.test(ctx.get('Transfer-Encoding'))) {
+    return fail(
+      refusal('unsupported_encoding', 'A body that is packed says so in Content-Encoding, not Transfer-Encoding.'),
+    )
+  }
   const named = header
     .toLowerCase()
     .split(',')
@@ -109,7 +116,7 @@ export async function readBody(
   ctx: Context,
   { limits, encodings: allowed, budget }: BodyOptions,
 ): Promise<Result<Body, Refusal>> {
-  const encoding = readEncoding(ctx.get('Content-Encoding'), allowed)
+  const encoding = readEncoding(ctx, allowed)
   if (!encoding.ok) return encoding
   if (Number(ctx.get('Content-Length')) > limits.bodyBytesMax) return fail(tooLarge(limits.bodyBytesMax))
   let held = 0
@@ -122,7 +129,8 @@ export async function readBody(
     budget.give(held)
     held = 0
   })
-  if (ctx.get('Expect').toLowerCase() === '100-continue') ctx.res.writeContinue()
+  // Who speaks HTTP/1.0 would take it for the answer (RFC 9110 §10.1.1).
+  if (ctx.get('Expect') !== '' && ctx.req.httpVersion !== '1.0') ctx.res.writeContinue()
   const received = await receive(ctx.req, limits, take)
   if (!received.ok) return received
   if (encoding.value === undefined) return ok({ bytes: received.value })

@@ -1,13 +1,8 @@
-import http, {
-  STATUS_CODES,
-  type IncomingMessage,
-  type RequestListener,
-  type Server,
-  type ServerResponse,
-} from 'node:http'
+import http, { type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http'
 import https from 'node:https'
 import { Server as NetServer, type Socket } from 'node:net'
 import type { Limits } from '#src/config.ts'
+import { pathIn, refuseConnect, refuseMalformed, refuseUnparsed, whatIsWrong } from './malformed.ts'
 
 export type HttpServer = Readonly<{
   server: Server
@@ -29,49 +24,6 @@ export type HttpServerOptions = Readonly<{
 const checkIntervalMs = 1_000
 /** A request that is on its way while its sender learns nothing yet arrives within this. */
 const lastRequestsMs = 200
-type Unparsed = Readonly<{ status: number; detail: string }>
-const tooSlow: Unparsed = { status: 408, detail: 'The request did not come to its end in time.' }
-const notHttp: Unparsed = { status: 400, detail: 'This is not a request that can be understood.' }
-
-/** Why a request could not be read, by the code of Node's failure. */
-function unparsedOf({ code }: NodeJS.ErrnoException, { headerBytesMax }: HttpServerOptions['limits']): Unparsed {
-  if (code === 'HPE_HEADER_OVERFLOW') {
-    const detail = `The address and the headers of a request have at most ${headerBytesMax} bytes together.`
-    return { status: 431, detail }
-  }
-  return code === 'ERR_HTTP_REQUEST_TIMEOUT' ? tooSlow : notHttp
-}
-
-const noTarget: Unparsed = { status: 400, detail: 'What the request asks for is neither a path nor an address.' }
-
-function problemText({ status, detail }: Unparsed): string {
-  return JSON.stringify({ type: 'about:blank', title: STATUS_CODES[status], status, detail, code: 'invalid_request' })
-}
-
-/** What never became a request: answered like everything else, with a problem document. */
-function refuseUnparsed(error: NodeJS.ErrnoException, socket: Socket, limits: HttpServerOptions['limits']): void {
-  if (error.code === 'ECONNRESET' || !socket.writable) {
-    socket.destroy()
-    return
-  }
-  const refused = unparsedOf(error, limits)
-  const body = problemText(refused)
-  const head = `HTTP/1.1 ${refused.status} ${STATUS_CODES[refused.status] ?? ''}\r\nContent-Type: application/problem+json\r\nContent-Length: ${body.length}`
-  socket.end(`${head}\r\nConnection: close\r\n\r\n${body}`)
-}
-
-/** A request's target as a path (RFC 9112 §3.2): an absolute one names it too. Undefined: neither is there, and Koa would throw. */
-function pathIn(target: string): string | undefined {
-  if (target === '*' || (target.startsWith('/') && !/[#\s]/.test(target))) return target
-  // With a fragment or a blank in it Koa has even a path parsed as an address, which throws for `//a@[/#`.
-  const url = URL.parse(target.startsWith('/') ? `http://localhost${target}` : target)
-  return url?.protocol === 'http:' || url?.protocol === 'https:' ? url.pathname + url.search : undefined
-}
-
-function refuseTarget(response: ServerResponse): void {
-  response.writeHead(noTarget.status, { 'Content-Type': 'application/problem+json', Connection: 'close' })
-  response.end(problemText(noTarget))
-}
 
 /**
  * A Node server with our timeouts. Idle connections outlive those of every known sender (75 s), so that none writes into one
@@ -88,6 +40,8 @@ export function createHttpServer(
     requestTimeout: limits.headersTimeoutMs + limits.bodyTimeoutMs + 5_000,
     connectionsCheckingInterval: checkIntervalMs,
     maxHeaderSize: limits.headerBytesMax,
+    // Node would answer without a word; here it is looked for with everything else.
+    requireHostHeader: false,
     noDelay: true,
   }
   // From when it retires, resolved when its last connection is gone.
@@ -103,9 +57,9 @@ export function createHttpServer(
       if (isStopping) server.closeIdleConnections()
     })
     if (gone !== undefined) response.setHeader('Connection', 'close')
-    const path = pathIn(request.url ?? '')
-    if (path === undefined) return refuseTarget(response)
-    request.url = path
+    const wrong = whatIsWrong(request)
+    if (wrong !== undefined) return refuseMalformed(response, wrong)
+    request.url = pathIn(request.url ?? '')
     answer(request, response).catch((error: unknown) => {
       console.error('a request could not be answered:', error)
       request.socket.destroy()
@@ -114,6 +68,8 @@ export function createHttpServer(
   const server =
     tls === undefined ? http.createServer(options, listener) : https.createServer({ ...options, ...tls }, listener)
   server.on('checkContinue', listener)
+  server.on('checkExpectation', listener)
+  server.on('connect', (_request, socket: Socket) => refuseConnect(socket))
   server.on('clientError', (error, socket: Socket) => refuseUnparsed(error, socket, limits))
 
   const close = (): Promise<void> =>

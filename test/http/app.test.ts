@@ -296,4 +296,35 @@ describe('http application', () => {
     expect(server.failures).to.have.length(before)
     expect((await ask('/hello/ada')).status).to.equal(200)
   })
+
+  describe('what is refused before it is anybody’s request', () => {
+    const length = 'Content-Length: 0\r\n'
+    const cases: readonly (readonly [what: string, sent: string, status: number, detail: string])[] = [
+      ['two Host headers', `POST /limited HTTP/1.1\r\nHost: a\r\nhost: b\r\n${length}`, 400, 'one Host header'],
+      ['no Host header', `POST /limited HTTP/1.1\r\n${length}`, 400, 'one Host header'],
+      ['another expectation', `POST /limited HTTP/1.1\r\nHost: a\r\nExpect: 200-ok\r\n${length}`, 417, '100-continue'],
+      [
+        'more than one',
+        `POST /limited HTTP/1.1\r\nHost: a\r\nExpect: 100-continue, x\r\n${length}`,
+        417,
+        '100-continue',
+      ],
+      ['a tunnel', 'CONNECT a.example:443 HTTP/1.1\r\nHost: a\r\n', 405, 'no connections'],
+    ]
+    for (const [what, sent, status, detail] of cases) {
+      it(`${what}, with a problem`, async () => {
+        const raw = await rawConnection(server.port)
+        raw.write(`${sent}\r\n`)
+        const text = await raw.ended()
+        expect(rawStatus(text)).to.equal(status)
+        expect(text).to.contain('application/problem+json').and.to.contain(detail)
+      })
+    }
+
+    it('but not HTTP/1.0 without a host, which has none to name', async () => {
+      const raw = await rawConnection(server.port)
+      raw.write(`POST /limited HTTP/1.0\r\n${length}\r\n`)
+      expect(rawStatus(await raw.ended())).to.equal(429)
+    })
+  })
 })

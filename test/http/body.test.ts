@@ -199,6 +199,24 @@ describe('http body', () => {
     raw.socket.destroy()
   })
 
+  it('answers no 100-continue to HTTP/1.0, which knows of none', async () => {
+    const raw = await rawConnection(server.port)
+    raw.write('POST /in HTTP/1.0\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\nabc')
+    expect(rawStatus(await raw.ended())).to.equal(200)
+  })
+
+  it('refuses a body that is packed for the way, which would be kept as it came', async () => {
+    const raw = await rawConnection(server.port)
+    const packed = gzipSync('abc')
+    raw.write(
+      `POST /in HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip, chunked\r\n\r\n${packed.length.toString(16)}\r\n`,
+    )
+    raw.write(Buffer.concat([packed, Buffer.from('\r\n0\r\n\r\n')]))
+    const text = await raw.until((so) => so.includes('request_id'))
+    expect(rawStatus(text)).to.equal(415)
+    raw.socket.destroy()
+  })
+
   it('refuses with 503 what is more than the process may hold, and holds nothing afterwards', async () => {
     budget = createBodyBudget(300_000)
     expect(await send(words(300_001))).to.deep.include({ status: 503, code: 'overloaded' })

@@ -1,0 +1,77 @@
+import { STATUS_CODES, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import type { Limits } from '#src/config.ts'
+
+/** What is refused before it is anybody's request: with a problem document, like everything else. */
+type Malformed = Readonly<{ status: number; detail: string }>
+
+const tooSlow: Malformed = { status: 408, detail: 'The request did not come to its end in time.' }
+const notHttp: Malformed = { status: 400, detail: 'This is not a request that can be understood.' }
+const noTarget: Malformed = { status: 400, detail: 'What the request asks for is neither a path nor an address.' }
+const notOneHost: Malformed = { status: 400, detail: 'A request has one Host header.' }
+const notExpected: Malformed = { status: 417, detail: 'Nothing can be expected here but 100-continue.' }
+const noTunnel: Malformed = { status: 405, detail: 'This server opens no connections to others.' }
+
+type LimitOfHeaders = Pick<Limits, 'headerBytesMax'>
+
+/** Why a request could not be read, by the code of Node's failure. */
+function unparsedOf({ code }: NodeJS.ErrnoException, { headerBytesMax }: LimitOfHeaders): Malformed {
+  if (code === 'HPE_HEADER_OVERFLOW') {
+    const detail = `The address and the headers of a request have at most ${headerBytesMax} bytes together.`
+    return { status: 431, detail }
+  }
+  return code === 'ERR_HTTP_REQUEST_TIMEOUT' ? tooSlow : notHttp
+}
+
+function problemText({ status, detail }: Malformed): string {
+  return JSON.stringify({ type: 'about:blank', title: STATUS_CODES[status], status, detail, code: 'invalid_request' })
+}
+
+/** On a socket on which nobody else answers. */
+function answerBare(socket: Socket, refused: Malformed, headers = ''): void {
+  const body = problemText(refused)
+  const status = `HTTP/1.1 ${refused.status} ${STATUS_CODES[refused.status] ?? ''}`
+  const head = `${status}\r\nContent-Type: application/problem+json\r\nContent-Length: ${body.length}`
+  socket.end(`${head}\r\n${headers}Connection: close\r\n\r\n${body}`)
+}
+
+/** What never became a request. */
+export function refuseUnparsed(error: NodeJS.ErrnoException, socket: Socket, limits: LimitOfHeaders): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) socket.destroy()
+  else answerBare(socket, unparsedOf(error, limits))
+}
+
+/** `CONNECT`, for which Node closes the connection where nobody answers. */
+export function refuseConnect(socket: Socket): void {
+  socket.on('error', () => undefined)
+  answerBare(socket, noTunnel, 'Allow: GET, HEAD, POST\r\n')
+  // Node's server does not count it among its own any more: whoever leaves it half open would keep the server from its end.
+  socket.destroySoon()
+}
+
+/** A request's target as a path (RFC 9112 §3.2): an absolute one names it too. Undefined: neither is there, and Koa would throw. */
+export function pathIn(target: string): string | undefined {
+  if (target === '*' || (target.startsWith('/') && !/[#\s]/.test(target))) return target
+  // With a fragment or a blank in it Koa has even a path parsed as an address, which throws for `//a@[/#`.
+  const url = URL.parse(target.startsWith('/') ? `http://localhost${target}` : target)
+  return url?.protocol === 'http:' || url?.protocol === 'https:' ? url.pathname + url.search : undefined
+}
+
+/** Proxies in front may go by another one of several than we do (RFC 9112 §3.2). Node keeps the first. */
+function hasOneHost({ rawHeaders, httpVersion }: IncomingMessage): boolean {
+  const hosts = rawHeaders.filter((name, index) => index % 2 === 0 && name.toLowerCase() === 'host').length
+  return hosts === 1 || (hosts === 0 && httpVersion === '1.0')
+}
+
+/** What is wrong with a request whatever it asks for (RFC 9110 §10.1.1, RFC 9112 §3.2); undefined: nothing. */
+export function whatIsWrong(request: IncomingMessage): Malformed | undefined {
+  if (!hasOneHost(request)) return notOneHost
+  const { expect } = request.headers
+  if (expect !== undefined && expect.toLowerCase() !== '100-continue') return notExpected
+  return pathIn(request.url ?? '') === undefined ? noTarget : undefined
+}
+
+export function refuseMalformed(response: ServerResponse, refused: Malformed): void {
+  response.writeHead(refused.status, { 'Content-Type': 'application/problem+json', Connection: 'close' })
+  response.end(problemText(refused))
+}
