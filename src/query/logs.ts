@@ -37,7 +37,7 @@ export const logFilters = {
   to: shared.to,
   order: z.enum(['desc', 'asc']).default('desc').meta({ description: 'By time: the newest first, or the oldest.' }),
   fields: listOf(z.string().min(1).max(256), 64).meta({
-    description: 'Only these of the free fields, by dotted names.',
+    description: 'Only these of the free fields, by dotted names; one with a comma in it stands in quotes.',
   }),
 }
 

@@ -25,7 +25,7 @@ export const parsedText = <Value>(parse: (given: string) => Value | undefined, w
     })
     .optional()
 
-/** A parameter that may be repeated or hold a comma-separated list. */
+/** A parameter that may be repeated or hold a comma-separated list; an item may stand in quotes, as in a search, for commas of its own. */
 export const listOf = <Item extends z.ZodType>(item: Item, max: number) => z.array(item).min(1).max(max).optional()
 
 /** A whole number between two bounds. */
@@ -100,11 +100,18 @@ function unknownParameter(name: string, known: readonly string[]): Readonly<{ ok
 /** Words that are chosen from are lower case; senders know many of them in capitals (`ERROR`, `SERVER`). */
 const ofChoice = (kind: unknown, word: string): string => (kind instanceof z.ZodEnum ? word.toLowerCase() : word)
 
+const listItem = /"((?:[^"\\]|\\.)*)"(?=,|$)|[^,]+/gs
+
+/** The items of a list: `a,"b,c"` are `a` and `b,c`. A quote that is closed nowhere, or within an item, is one of its characters. */
+const itemsOf = (list: string): readonly string[] =>
+  [...list.matchAll(listItem)]
+    .map(([item, quoted]) => quoted?.replaceAll(/\\(["\\])/g, '$1') ?? item)
+    .filter((item) => item !== '')
+
 /** The texts of a parameter in the form that its schema takes: a list, a number, or the text itself. */
 function given(kind: unknown, texts: readonly string[]): unknown {
   if (kind instanceof z.ZodArray) {
-    const items = texts.flatMap((value) => value.split(',')).filter(Boolean)
-    return items.map((item) => ofChoice(kind.element, item))
+    return texts.flatMap(itemsOf).map((item) => ofChoice(kind.element, item))
   }
   const [only = ''] = texts
   return kind instanceof z.ZodNumber && /^\d{1,9}$/.test(only) ? Number(only) : ofChoice(kind, only)

@@ -181,6 +181,12 @@ describe('GET /app/logs/export', () => {
     expect(twice.map((row) => row[8])).to.deep.equal(['ok', '', '', 'true', ''])
   })
 
+  it('has a column for a field with a comma in its name, which stands in quotes', async () => {
+    const fields = encodeURIComponent('ok,"a,b"')
+    const [head] = parseCsv((await exported(`format=csv&fields=${fields}`)).text)
+    expect(head?.slice(-2)).to.deep.equal(['ok', 'a,b'])
+  })
+
   it('answers only the fields that are asked for', async () => {
     const [line] = await lines('q=one&fields=user.id')
     expect(line?.['fields']).to.deep.equal({ 'user.id': 7 })

@@ -39,6 +39,22 @@ describe('query parameters', () => {
       .deep.equal(['info', 'error'])
   })
 
+  it('reads an item of a list in quotes, for the commas in it', () => {
+    const names = z.object({ fields: listOf(z.string().max(64), 8) })
+    for (const [list, items] of [
+      ['a,"b,c",d', ['a', 'b,c', 'd']],
+      ['"a"', ['a']],
+      ['"",,a', ['a']],
+      ['"say \\"x,y\\"","c:\\dir\\\\"', ['say "x,y"', 'c:\\dir\\']],
+      ['a"b,c"', ['a"b', 'c"']],
+      ['"a,b', ['"a', 'b']],
+      ['"a"b,c', ['"a"b', 'c']],
+    ] as const) {
+      const read = readParameters(`fields=${encodeURIComponent(list)}`, names)
+      expect(read.ok && read.value.fields, list).to.deep.equal(items)
+    }
+  })
+
   it('names an unknown parameter and the nearest known one', () => {
     expect(refused('servce=x')).to.deep.equal([
       'unknown_parameter',
