@@ -5,8 +5,17 @@ import type { WorkspaceId } from '#src/events/workspace-id.ts'
 /** The day on which the month's allowance starts anew, `2026-12-01`. */
 export const resetDateOf = (month: Month): string => new Date(monthEnd(month)).toISOString().slice(0, 10)
 
-/** `limit`: spans a month by the plan at this moment; null: no limit. `at`: time of receipt, ms. */
-export type SpansAsked = Readonly<{ workspaceId: WorkspaceId; spans: number; limit: number | null; at: number }>
+/**
+ * `limit`: spans a month by the plan at this moment; null: no limit. `at`: time of receipt, ms. `isSilent`: the answer to this request
+ * has no place for a warning, so that the next one that has is told of a mark that this one crosses.
+ */
+export type SpansAsked = Readonly<{
+  workspaceId: WorkspaceId
+  spans: number
+  limit: number | null
+  at: number
+  isSilent?: boolean
+}>
 
 /** Spans that may be appended, under the name of a reservation; '' when there are none. */
 export type Grant = Readonly<{
@@ -15,7 +24,7 @@ export type Grant = Readonly<{
   limit: number | null
   /** Spans of the month before this grant, those held by others included. */
   used: number
-  /** Where `used` stood after this process's grant before this one, never above `used`: so one request crosses each mark. */
+  /** Where `used` stood after this process's last grant that was not silent, never above `used`: so one request crosses each mark. */
   usedBefore: number
   reservation: string
   /** Subject of the ledger that the reservation is in; '' as well. */

@@ -34,7 +34,7 @@ export type Holdings = Readonly<{
   current(): Holding | undefined
   find(id: string): Holding | undefined
   add(holding: NewHolding): void
-  grant(spans: number): Grant
+  grant(asked: Pick<SpansAsked, 'spans' | 'isSilent'>): Grant
   /** Nothing more is granted of the current one. */
   retire(): void
   forget(id: string): void
@@ -79,11 +79,11 @@ export function createHoldings(clock: Clock, ledger: string): Holdings {
       current = { ...holding, ...fresh }
       holdings.set(holding.id, current)
     },
-    grant: (spans) => {
+    grant: ({ spans, isSilent = false }) => {
       const holding = current as Holding
       const used = holding.usedBefore + holding.granted
       const usedBefore = Math.min(used, usedAfter)
-      usedAfter = used + spans
+      usedAfter = isSilent ? usedBefore : used + spans
       holding.granted += spans
       holding.underWay++
       holding.usedAt = clock()

@@ -62,7 +62,8 @@ function createTurn(
     if (round.ended.length > 0) return rounds.end(round)
     if (await correct(round)) return undefined
     if (spans > 0) await rounds.reserve(round, spans, limit, true)
-    waiting.shift()?.resolve(spans > 0 ? holdings.grant(spans) : nothingGranted(round.spent, limit))
+    const first = waiting.shift()
+    first?.resolve(spans > 0 ? holdings.grant({ ...first.asked, spans }) : nothingGranted(round.spent, limit))
   }
 
   const waitForOthers = async (round: Round): Promise<void> => {
@@ -107,7 +108,7 @@ function createServing({ clock, limits }: MonthOptions, holdings: Holdings, wait
       for (let first = waiting.first(); first !== undefined; first = waiting.first()) {
         if (!mayGrant(first.asked)) return
         waiting.shift()
-        first.resolve(holdings.grant(first.asked.spans))
+        first.resolve(holdings.grant(first.asked))
       }
     },
     retireUnused: (): void => {
@@ -203,7 +204,7 @@ export function createMonthAllowance(options: MonthOptions): MonthAllowance {
   return {
     take: (asked) => {
       if (asked.spans === 0) return nothingGranted(0, asked.limit)
-      return waiting.isEmpty() && mayGrant(asked) ? holdings.grant(asked.spans) : undefined
+      return waiting.isEmpty() && mayGrant(asked) ? holdings.grant(asked) : undefined
     },
     reserve: async (asked) => {
       const grant = waiting.join(asked)

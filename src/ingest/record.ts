@@ -14,7 +14,7 @@ export type Recorded = Readonly<{ position: Position; repeated?: EventHeader }>
 /** `grant`: spans of the allowance that the request was stored with. `position` undefined: there was nothing to store. */
 export type RecordedSpans = Readonly<{ grant: Grant; position: Position | undefined; repeated?: EventHeader }>
 
-export type SpansOfRequest = Readonly<{ valid: number; isPartial: boolean }>
+export type SpansOfRequest = Readonly<{ valid: number; isPartial: boolean }> & Pick<SpansAsked, 'isSilent'>
 /** Makes the events of a request that has been granted so many spans; none when there is nothing to store. */
 export type MakeEvents = (grant: Grant) => Promise<readonly NewEvent[]>
 
@@ -124,9 +124,9 @@ export function createRecorder(options: RecorderOptions): Recorder {
   return {
     partition: stream.partition,
     record: async (make) => append([await make()]),
-    recordSpans: async (receipt, { valid, isPartial }, make) => {
+    recordSpans: async (receipt, { valid, isPartial, isSilent = false }, make) => {
       const { credential, receivedAt } = receipt
-      const asking = { workspaceId: credential.workspaceId, spans: valid, at: receivedAt }
+      const asking = { workspaceId: credential.workspaceId, spans: valid, at: receivedAt, isSilent }
       let plan: Plan = { credential, isRenewed: false }
       for (let attempt = 0; attempt < attemptsMax; attempt++) {
         const asked = { ...asking, limit: plan.credential.workspace.plan.spansPerMonth }

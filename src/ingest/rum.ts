@@ -92,7 +92,7 @@ async function store(
   const { credential, receipt } = received
   const recorder = context.recorderOf(credential.workspaceId)
   const valid = spansAsked(scan, credential)
-  const asked = { valid, isPartial: scan.spans !== undefined && scan.spans.spans > valid }
+  const asked = { valid, isPartial: scan.spans !== undefined && scan.spans.spans > valid, isSilent: true }
   const recorded = await recorder.recordSpans(receipt, asked, ({ granted }) =>
     eventsOf(received, outcomeOf(scan, credential, granted), context.limits.refusedSpansPerEventMax),
   )

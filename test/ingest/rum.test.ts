@@ -185,6 +185,18 @@ describe('POST /api/rum/v1/ingest', () => {
     }
   })
 
+  it('leaves the warning of a mark that it crosses to the next request whose answer can hold it', async () => {
+    const overOtlp = async (count: number, first: number): Promise<unknown> => {
+      const headers = { ...json, authorization: `Bearer ${ingest.keys.tracing}` }
+      const { json: answer } = await ingest.post('/api/traces/v1/otlp', JSON.stringify(traces(count, first)), headers)
+      return (answer as { partialSuccess?: { errorMessage: string } }).partialSuccess?.errorMessage
+    }
+    expect(await overOtlp(5, 0)).to.equal(undefined)
+    expect((await post(faro({ traces: traces(3, 5) }))).json).to.deep.equal({ accepted: 7, rejected: 0 })
+    expect(await overOtlp(1, 8)).to.match(/^80 % of .* 1 spans are left/)
+    expect(await overOtlp(1, 9)).to.match(/^95 % /)
+  })
+
   it('answers a preflight for every page, for two hours', async () => {
     const response = await fetch(ingest.server.baseUrl + path, {
       method: 'OPTIONS',
