@@ -18,7 +18,10 @@ const reasons = new Map([
   ['rejected_allowance', 'the monthly span allowance was used up'],
   ['rejected_invalid', 'spans without valid ids'],
   ['rejected_entitlement', 'the plan did not include tracing'],
-  ['rejected_record', 'records or events that could not be read, or that the plan does not include'],
+  [
+    'rejected_record',
+    'records or events that could not be read, that the plan does not include, or that one request held too many of',
+  ],
   ['unlisted', 'spans beyond the 10,000 that one refusal lists'],
 ])
 

@@ -41,6 +41,8 @@ export type Refusal = Readonly<{
   expected?: readonly string[]
   /** `not_found`: how far the index had followed the log when it did not know the id. */
   index?: Readonly<{ position: number; head: number; lag_ms: number; complete: boolean }>
+  /** Of a request that can be read: how many records go with it, as far as they were counted. */
+  records?: number
   /** `method_not_allowed`. */
   allow?: readonly string[]
   retryAfterS?: number

@@ -69,6 +69,14 @@ describe('pages about keys, usage and what was done, of a server', () => {
     expect(await page('/app/usage')).to.match(new RegExp(row))
   })
 
+  it('usage shows what was refused whole: a shipper throws it away, and nobody reads its log', async () => {
+    const { secret } = await cli(server, 'key', 'create', '--workspace', server.firstRun.workspace, '--kind', 'logs')
+    const tooMany = `[${'{},'.repeat(10_000)}{}]`
+    expect((await post(server, '/api/logs/v1/ingest', String(secret), tooMany, json)).status).to.equal(413)
+    await untilIndexed(server)
+    expect(await page('/app/usage')).to.match(/one request held too many of<\/td>\s*<td class="number">10,001<\/td>/)
+  })
+
   it('the audit has what pages, scripts and the command line did, also after a restart', async () => {
     await (await reader.raw('/app/logs/export?q=hello')).text()
     await cli(server, 'workspace', 'plan', server.firstRun.workspace, 'free')

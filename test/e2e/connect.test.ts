@@ -263,6 +263,7 @@ describe('the connect flow', () => {
       }
       const header = stepsIn(logs.page, 'fluent-bit')[0]?.code ?? ''
       expect(header).to.include(`- Authorization Bearer ${logs.secret}\n`)
+      expect(logs.page).to.include('mem_buf_limit').and.to.include(`${limits.recordsPerBatchMax} records at most`)
     })
   })
 })

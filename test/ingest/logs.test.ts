@@ -87,12 +87,28 @@ describe('POST /api/logs/v1/ingest', () => {
     )
   })
 
-  it('answers a batch that is all bad with 400 in the same form, of 20 errors at most, and stores nothing', async () => {
+  it('answers a batch that is all bad with 400 in the same form, of 20 errors at most, and counts it, once', async () => {
     const answer = await post(JSON.stringify(Array.from({ length: 30 }, () => 1)))
     expect(answer.status).to.equal(400)
     const { accepted, rejected, errors } = answer.json as { accepted: number; rejected: number; errors: unknown[] }
     expect([accepted, rejected, errors.length]).to.deep.equal([0, 30, 20])
-    expect(await ingest.events()).to.deep.equal([])
+    expect((await post(JSON.stringify(Array.from({ length: 30 }, () => 1)))).text).to.equal(answer.text)
+    const [event, ...more] = await ingest.events()
+    expect(event).to.deep.include({ type: 'logs.received', identified: true })
+    expect(event?.counts).to.deep.include({ logs: 0, refused: 30 })
+    expect(ingest.payloadText(event)).to.equal('[]')
+    expect(more).to.deep.equal([])
+  })
+
+  it('counts a batch that is refused for its size, once, also where its sender sends it again with a key', async () => {
+    const body = JSON.stringify(Array.from({ length: 10_001 }, () => line))
+    for (const more of [{}, { 'idempotency-key': 'a' }]) {
+      const answer = await post(body, { ...json, ...more })
+      expect(answer.json)
+        .to.deep.include({ status: 413, code: 'payload_too_large' })
+        .and.not.to.have.property('records')
+    }
+    expect((await ingest.events()).map(({ counts }) => [counts.logs, counts.refused])).to.deep.equal([[0, 10_001]])
   })
 
   for (const [what, body, headers, status, code] of [

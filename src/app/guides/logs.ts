@@ -95,6 +95,7 @@ const vector: Guide = {
   ],
 }
 
+/** It cuts what it sends by bytes alone, to two megabytes; how much a tail holds before it waits can be told it. */
 const fluentBit: Guide = {
   id: 'fluent-bit',
   name: 'Fluent Bit',
@@ -118,6 +119,9 @@ const fluentBit: Guide = {
       header:
         - Authorization Bearer ${filled.secret}
 `,
+      ),
+      text(
+        `Where most lines are shorter than 200 bytes, give the tail input mem_buf_limit: 256k, and a shorter flush to the service if it falls behind. A request holds ${filled.recordsPerBatchMax} records at most; Fluent Bit fills one to 2 MB, however many these are, and drops what is refused for it (413). The usage page counts what was.`,
       ),
     ]
   },

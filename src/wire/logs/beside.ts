@@ -12,7 +12,7 @@ const closeBrace = Buffer.from('}')
  * What stands beside the list of a wrapper holds for each of its records, and is kept with each: so it counts as often. Undefined: it
  * may be.
  */
-export function besideOverLimit({ wrapper, accepted, values }: Split, limits: SplitLimits): Refusal | undefined {
+export function besideOverLimit({ wrapper, accepted, values, total }: Split, limits: SplitLimits): Refusal | undefined {
   const beside = wrapper?.beside ?? []
   const deep = beside.find(({ depth }) => depth >= limits.jsonDepthMax)
   if (deep !== undefined) {
@@ -26,6 +26,7 @@ export function besideOverLimit({ wrapper, accepted, values }: Split, limits: Sp
   return refusal(
     'payload_too_large',
     'each record is kept with what stands beside their list, and so they come to more than is taken: send less beside it, or smaller batches',
+    { records: total },
   )
 }
 

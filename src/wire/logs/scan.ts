@@ -140,12 +140,14 @@ function overLimit({ total, values }: Split, limits: SplitLimits): Refusal | und
     return refusal(
       'payload_too_large',
       `more than ${limits.recordsPerBatchMax} records in one request; send smaller batches`,
+      { records: total },
     )
   }
   if (values > limits.nodesPerRequestMax) {
     return refusal(
       'payload_too_large',
       `${values} values in one request; at most ${limits.nodesPerRequestMax} are taken`,
+      { records: total },
     )
   }
   return undefined
