@@ -22,7 +22,7 @@ const reasons = new Map([
     'rejected_record',
     'records or events that could not be read, that the plan does not include, or that one request held too many of',
   ],
-  ['unlisted', 'spans beyond the 10,000 that one refusal lists'],
+  ['unlisted', 'spans that are not listed: beyond the 10,000 that one refusal lists, or of requests with too many'],
 ])
 
 /** Columns of words; all others are of numbers. */

@@ -72,6 +72,11 @@ export function whatIsWrong(request: IncomingMessage): Malformed | undefined {
 }
 
 export function refuseMalformed(response: ServerResponse, refused: Malformed): void {
-  response.writeHead(refused.status, { 'Content-Type': 'application/problem+json', Connection: 'close' })
-  response.end(problemText(refused))
+  const text = problemText(refused)
+  response.writeHead(refused.status, {
+    'Content-Type': 'application/problem+json',
+    'Content-Length': Buffer.byteLength(text),
+    Connection: 'close',
+  })
+  response.end(text)
 }

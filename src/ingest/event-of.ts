@@ -84,14 +84,22 @@ export async function receivedEvent(receipt: Receipt, accepted: Accepted, { byte
 /** The id of what is recorded beside a request's own event: its spans that were refused. */
 export const besideId = (id: EventId): EventId => `${id}/refused`
 
-/** The record of spans that were refused: under the request's id when nothing else was stored of it, else beside it. */
+/**
+ * The record of spans that were refused: under the request's id when nothing else was stored of it, else beside it. `unlisted`: how many
+ * more there are, of which nothing is known.
+ */
 export function refusedEvent(
   receipt: Receipt,
   refused: readonly RefusedSpan[],
-  { spansMax, answer }: Readonly<{ spansMax: number; answer: StoredAnswer }>,
+  { spansMax, answer, unlisted = 0 }: Readonly<{ spansMax: number; answer: StoredAnswer; unlisted?: number }>,
 ): NewEvent {
   const spans = refused.slice(0, spansMax).map(({ traceId, spanId, reason }) => [traceId, spanId, reason])
   const payload = Buffer.from(stringifyJson({ spans }))
-  const fields = headerOf(receipt, 'spans.refused', { refused: refused.length, bytes: payload.length }, answer)
+  const fields = headerOf(
+    receipt,
+    'spans.refused',
+    { refused: refused.length + unlisted, bytes: payload.length },
+    answer,
+  )
   return sealEvent({ ...fields, contentType: 'application/json' }, payload)
 }

@@ -76,6 +76,13 @@ async function eventsOf(
   ]
 }
 
+/** Spans of a request that holds more than one may are counted, for the usage page: exporters throw them away. */
+async function countRefused(context: IngestContext, { receipt }: Received, unlisted: number): Promise<void> {
+  const beside = { ...receipt, id: besideId(receipt.id) }
+  const recorder = context.recorderOf(receipt.credential.workspaceId)
+  await recorder.record(async () => refusedEvent(beside, [], { spansMax: 0, answer: undefined, unlisted }))
+}
+
 async function store(
   ctx: Context,
   context: IngestContext,
@@ -84,7 +91,10 @@ async function store(
 ): Promise<Refusal | undefined> {
   const { body, receipt, credential } = received
   const scan = scanSpans(body.bytes, contentType, context.limits)
-  if (!scan.ok) return scan.error
+  if (!scan.ok) {
+    if (scan.error.records !== undefined) await countRefused(context, received, scan.error.records)
+    return scan.error
+  }
   const recorder = context.recorderOf(credential.workspaceId)
   const { spans, invalid } = scan.value
   if (spans === 0) {

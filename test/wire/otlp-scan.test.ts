@@ -147,7 +147,8 @@ for (const { contentType, encode } of encodings) {
 
     it('refuses too many spans', () => {
       const over = refused(body, contentType, { recordsPerBatchMax: 107 })
-      expect(over).to.deep.include({ code: 'payload_too_large', detail: 'more than 107 spans in one request' })
+      expect(over).to.deep.include({ code: 'payload_too_large', records: 108 })
+      expect(over?.detail).to.equal('more than 107 spans in one request: send smaller batches')
       expect(refused(body, contentType, { recordsPerBatchMax: 108 })).to.equal(undefined)
     })
 

@@ -212,7 +212,8 @@ function walkList(walk: Walk, start: number, place: number, depth: number): numb
 function walkSpan(walk: Walk, start: number, depth: number): number {
   const { limits, table } = walk
   if (table.count === limits.recordsPerBatchMax) {
-    walk.refusal = refusal('payload_too_large', `more than ${limits.recordsPerBatchMax} spans in one request`)
+    const detail = `more than ${limits.recordsPerBatchMax} spans in one request: send smaller batches`
+    walk.refusal = refusal('payload_too_large', detail, { records: table.count + 1 })
     return -1
   }
   walk.traceStart = -1
@@ -277,6 +278,7 @@ function stop(walk: Walk, problem: string, pos: number): -1 {
 
 function stopAtNodes(walk: Walk): -1 {
   const most = `${walk.limits.nodesPerRequestMax} attributes, events, links and list items`
-  walk.refusal = refusal('payload_too_large', `more than ${most} in one request: send smaller batches`)
+  const detail = `more than ${most} in one request: send smaller batches`
+  walk.refusal = refusal('payload_too_large', detail, { records: walk.table.count + 1 })
   return -1
 }

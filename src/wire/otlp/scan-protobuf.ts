@@ -150,7 +150,8 @@ function isVarint(body: Uint8Array, start: number, last: number): boolean {
 function enterSpan(walk: Walk, start: number, end: number): boolean {
   const { body, limits, table } = walk
   if (table.count === limits.recordsPerBatchMax) {
-    walk.refusal = refusal('payload_too_large', `more than ${limits.recordsPerBatchMax} spans in one request`)
+    const detail = `more than ${limits.recordsPerBatchMax} spans in one request: send smaller batches`
+    walk.refusal = refusal('payload_too_large', detail, { records: table.count + 1 })
     return false
   }
   walk.traceStart = -1
@@ -272,6 +273,7 @@ function stop(walk: Walk, problem: string, pos: number): -1 {
 
 function refuseNodes(walk: Walk): false {
   const most = `${walk.nodesMax} attributes, events, links and list items`
-  walk.refusal = refusal('payload_too_large', `more than ${most} in one request: send smaller batches`)
+  const detail = `more than ${most} in one request: send smaller batches`
+  walk.refusal = refusal('payload_too_large', detail, { records: walk.table.count + 1 })
   return false
 }

@@ -1,0 +1,42 @@
+import { expect } from 'chai'
+import { startIngest, type Answer, type TestIngest } from '#test/support/ingest.ts'
+import { emptySpan, encodeJson, encodeProtobuf, requestOf } from '#test/support/otlp.ts'
+
+describe('spans of a request that holds more than one may', () => {
+  let ingest: TestIngest
+  beforeEach(async () => {
+    ingest = await startIngest({ limits: { recordsPerBatchMax: 3, nodesPerRequestMax: 20 } })
+  })
+  afterEach(() => ingest.server.close())
+  const post = (body: string | Uint8Array, type: string): Promise<Answer> =>
+    ingest.post('/api/traces/v1/otlp', body, { 'content-type': type, authorization: `Bearer ${ingest.keys.tracing}` })
+  const counted = async () => (await ingest.events()).map(({ type, counts }) => [type, counts.spans, counts.refused])
+
+  const four = requestOf(Array.from({ length: 4 }, () => emptySpan))
+  for (const [type, body] of [
+    ['application/json', encodeJson(four)],
+    ['application/x-protobuf', encodeProtobuf(four)],
+  ] as const) {
+    it(`are counted once for each request, and not stored, ${type}`, async () => {
+      for (const attempt of ['first', 'again']) {
+        const answer = await post(body, type)
+        expect(answer.status, attempt).to.equal(413)
+        expect(answer.text).to.include('more than 3 spans in one request: send smaller batches')
+      }
+      expect(await counted()).to.deep.equal([['spans.refused', 0, 4]])
+      expect(ingest.payloadText((await ingest.events())[0])).to.equal('{"spans":[]}')
+    })
+  }
+
+  it('are counted as far as they are read where it is something else that is too much', async () => {
+    const attributes = Array.from({ length: 30 }, (_none, index) => [`k${index}`, { string: 'v' }] as const)
+    const answer = await post(encodeJson(requestOf([emptySpan, { ...emptySpan, attributes }])), 'application/json')
+    expect(answer.status).to.equal(413)
+    expect(await counted()).to.deep.equal([['spans.refused', 0, 2]])
+  })
+
+  it('are none in a body that cannot be read', async () => {
+    expect((await post('{', 'application/json')).status).to.equal(400)
+    expect(await counted()).to.deep.equal([])
+  })
+})
