@@ -1,7 +1,8 @@
 import type { Context } from 'koa'
 import type { Refusal } from '#src/events/refusal.ts'
-import { encodings } from '#src/http/decompress.ts'
+import { encodings, noRoom } from '#src/http/decompress.ts'
 import type { Route } from '#src/http/route.ts'
+import { freeBytes } from '#src/lib/free-bytes.ts'
 import { scanLogs, type LogScan } from '#src/wire/logs/scan.ts'
 import { sendJson, setPosition, withBody, type IngestContext, type Received } from './context.ts'
 import { besideId, receivedEvent, requestEventId } from './event-of.ts'
@@ -52,8 +53,16 @@ async function store(ctx: Context, context: IngestContext, received: Received): 
     payload,
     answer: rejected.length === 0 ? undefined : answer,
   } as const
+  // What is kept may be larger than what came: where each record gets what stands beside their list.
+  const more = Math.max(0, payload.length - body.bytes.length)
+  if (!context.budget.take(more)) {
+    freeBytes(payload)
+    return noRoom
+  }
   const recorder = context.recorderOf(credential.workspaceId)
-  const { position, repeated } = await recorder.record(() => receivedEvent(receipt, parts, body))
+  const recording = recorder.record(() => receivedEvent(receipt, parts, body))
+  const { position, repeated } = await recording.finally(() => context.budget.give(more))
+  if (more > 0) freeBytes(payload)
   setPosition(ctx, recorder, position)
   sendJson(ctx, 200, repeated?.answer ?? answer)
   return undefined

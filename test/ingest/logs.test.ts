@@ -270,6 +270,20 @@ describe('POST /api/logs/v1/ingest under pressure', () => {
     expect((await ingest.post(path, '{}', headers)).json).to.deep.include({ status: 503, code: 'overloaded' })
   })
 
+  it('answers 503 where what it would keep is more than the process may hold, and holds nothing afterwards', async () => {
+    ingest = await startIngest({ limits: { bodiesInFlightBytesMax: 50_000 } })
+    const headers = { ...json, authorization: `Bearer ${ingest.keys.logs}` }
+    const send = (records: number): Promise<Answer> =>
+      ingest.post(
+        path,
+        JSON.stringify({ note: 'x'.repeat(10_000), logs: Array.from({ length: records }, () => ({})) }),
+        headers,
+      )
+    expect((await send(10)).json).to.deep.include({ status: 503, code: 'overloaded' })
+    expect(await ingest.events()).to.deep.equal([])
+    for (let turn = 0; turn < 3; turn++) expect((await send(3)).status).to.equal(200)
+  })
+
   it('answers 503 with Retry-After when the log fails, and reports it', async () => {
     ingest = await startIngest({
       through: (stream) => ({

@@ -3,25 +3,31 @@ import type { JsonRange } from '#src/lib/json-bytes.ts'
 import { membersOf } from './json-members.ts'
 import { msgpackMembersOf, withMsgpackMembers } from './msgpack-members.ts'
 import type { Split, SplitLimits } from './split.ts'
-import { createUnsaid, type Member } from './wrapper.ts'
+import { createUnsaid, hasBeside, type Member } from './wrapper.ts'
 
 const comma = Buffer.from(',')
 const closeBrace = Buffer.from('}')
 
+/** A comma for each member, and a longer head for a map of MessagePack. */
+const headBytes = 5
+
 /**
- * What stands beside the list of a wrapper holds for each of its records, and is kept with each: so it counts as often. Undefined: it
- * may be.
+ * What stands beside the list of a wrapper holds for each of its records, and is kept with each: so it counts as often, and with the
+ * body it is no more than a body may be, which is what can be read again. Undefined: it may be.
  */
-export function besideOverLimit({ wrapper, accepted, values, total }: Split, limits: SplitLimits): Refusal | undefined {
+export function besideOverLimit(body: Uint8Array, split: Split, limits: SplitLimits): Refusal | undefined {
+  const { wrapper, accepted, values, total } = split
+  if (!hasBeside(wrapper)) return undefined
   const beside = wrapper?.beside ?? []
   const deep = beside.find(({ depth }) => depth >= limits.jsonDepthMax)
   if (deep !== undefined) {
     return refusal('invalid_body', `${JSON.stringify(deep.name)} is nested deeper than ${limits.jsonDepthMax} levels`)
   }
-  const bytes = beside.reduce((sum, { whole }) => sum + whole.end - whole.start, 0)
+  const bytes = beside.reduce((sum, { whole }) => sum + whole.end - whole.start + 1, headBytes)
   const more = beside.reduce((sum, member) => sum + member.values, 0)
   const isTooMuch =
-    bytes * accepted.length > limits.decodedBytesMax || more * accepted.length + values > limits.nodesPerRequestMax
+    bytes * accepted.length + body.length > limits.decodedBytesMax ||
+    more * accepted.length + values > limits.nodesPerRequestMax
   if (!isTooMuch) return undefined
   return refusal(
     'payload_too_large',

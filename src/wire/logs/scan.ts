@@ -46,7 +46,7 @@ export function scanLogs(
   const whole = splitBody(body, mediaType, limits)
   if (!whole.ok) return whole
   const split = mediaType === 'application/msgpack' ? unwrapMsgpack(body, whole.value, limits) : whole.value
-  const refused = notLogs(split) ?? overLimit(split, limits) ?? besideOverLimit(split, limits)
+  const refused = notLogs(split) ?? overLimit(split, limits) ?? besideOverLimit(body, split, limits)
   if (refused !== undefined) return fail(refused)
   const { accepted, rejected, total, asReceived } = split
   return ok({
