@@ -33,7 +33,7 @@ export type CorrelationRequest = Readonly<{
   id: CorrelationId
   /** Parts that the workspace may not see. They are left out, not looked for. */
   omit?: readonly OmittablePart[]
-  /** Items of each part; those left out have defaults. */
+  /** Items of each part; those left out have usualLimits. */
   limits?: Readonly<Partial<Record<PagedPart, number>>>
   /** Where each part goes on: the `next` of an earlier answer to the same request. */
   after?: Readonly<Partial<Record<PagedPart, WalkKey>>>
@@ -69,7 +69,8 @@ export type Correlation = Readonly<{
   progress: Progress | undefined
 }>
 
-const defaults: Readonly<Record<PagedPart, number>> = { spans: 1_000, traces: 50, logs: 100, rum_events: 100 }
+/** Items of each part of an answer whose request names no other number. */
+export const usualLimits: Readonly<Record<PagedPart, number>> = { spans: 1_000, traces: 50, logs: 100, rum_events: 100 }
 const joinsMax = 200
 
 type Read = Readonly<{ reader: IndexReader; workspaceId: WorkspaceId; request: CorrelationRequest }>
@@ -103,7 +104,7 @@ const traceTerm = (traceId: string): string => wholeToken('trace_id', traceId)
 
 /** One kind of record, by time, behind the place of a page. */
 function createRecordSearch<D extends Linkable>({ reader, request }: Read, part: 'logs' | 'rum_events', scope: Scope) {
-  const limit = request.limits?.[part] ?? defaults[part]
+  const limit = request.limits?.[part] ?? usualLimits[part]
   const after = request.after?.[part]
   const place = after === undefined ? {} : { after: sortKeyOf(after) }
   const page = { limit: limit + 1, charactersMax: pageCharactersMax, ...place }
@@ -168,7 +169,7 @@ async function readSummaries(
   const others = [...new Set([...traceIds, ...links.traces])].filter((traceId) => traceId !== known?.trace_id)
   const { traces } = await readTraces(reader, workspaceId, others)
   const summaries = [...traces.values()].map((trace) => traceSummary(trace))
-  const limit = request.limits?.traces ?? defaults.traces
+  const limit = request.limits?.traces ?? usualLimits.traces
   const place = (trace: TraceSummary): string => `${trace.start ?? ''}/${trace.trace_id}`
   const all = [...(known === undefined ? [] : [known]), ...summaries].sort((a, b) => (place(a) < place(b) ? 1 : -1))
   const after = request.after?.traces
@@ -184,7 +185,7 @@ async function readSpans({ reader, workspaceId, request }: Read, traceId: string
   const after = request.after?.spans
   const { nowMs } = request
   const page = {
-    limit: request.limits?.spans ?? defaults.spans,
+    limit: request.limits?.spans ?? usualLimits.spans,
     ...(after === undefined ? {} : { after }),
     ...(nowMs === undefined ? {} : { nowMs }),
   }

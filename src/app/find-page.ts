@@ -1,6 +1,8 @@
 import type { Context } from 'koa'
 import { parseSpanId } from '#src/events/ids.ts'
+import type { Refusal } from '#src/events/refusal.ts'
 import type { Route } from '#src/http/route.ts'
+import { ok, type Result } from '#src/lib/result.ts'
 import type { CorrelationAnswer } from '#src/query/searches.ts'
 import { counted, inWords, sendSessionPage, sessionHere, type AppContext } from './context.ts'
 import { fieldTable } from './field-table.ts'
@@ -10,8 +12,8 @@ import { createLogLinksAround } from './log-links.ts'
 import { logTable } from './log-rows.ts'
 import { refusePage } from './page.ts'
 import { about, readAsked, searchRefusal } from './search-parts.ts'
-import { isMissingCut } from './span-tree.ts'
-import { spanPlace } from './trace-address.ts'
+import { isMissingCut, spanIdOf, spanTree } from './span-tree.ts'
+import { spanPlace, traceAddress } from './trace-address.ts'
 import { coloursOf, nameOf, servicesOf, traceTable } from './trace-rows.ts'
 import { waterfall, type Looks } from './waterfall.ts'
 
@@ -29,19 +31,16 @@ function more(address: string, cursor: string | null, words: string): Html {
   return html`<p><a rel="next" href="${address}${joint}cursor=${encodeURIComponent(cursor)}">${words}</a></p>`
 }
 
-const isHere = ({ spans, missing }: Trace, spanId: string): boolean =>
-  [...spans, ...missing].some((each) => each.span_id === spanId)
+/** Whether a page shows the span. */
+const isHere = (trace: Trace, spanId: string): boolean => spanTree(trace).some((row) => spanIdOf(row) === spanId)
 
-/** A span looked for that the page does not show: where it may be. */
+/** A span looked for that the page does not show. Its own address leads to its page, unless it is nowhere. */
 function askedPart(trace: Trace, { address, asked, isFirst }: Shown): Html {
   if (asked === undefined || isHere(trace, asked)) return html``
-  const isWhole = isFirst && trace.next_cursor === null
-  return html`<div class="notice" role="status">
-    <p>
-      Span <code>${asked}</code> is not among the spans ${isWhole ? 'received so far' : 'of this page of the trace'}.
-    </p>
-    ${more(address, trace.next_cursor, 'Look on the next page')}
-  </div>`
+  const where = isFirst
+    ? html`received so far`
+    : html`of this page of the trace. <a href="${address}#${spanPlace(asked)}">Look for it</a>`
+  return html`<p class="notice" role="status">Span <code>${asked}</code> is not among the spans ${where}.</p>`
 }
 
 function tracePart(trace: Trace, shown: Shown): Html {
@@ -135,7 +134,7 @@ function placesPart({ trace, logs, rum_events: events, sessions }: CorrelationAn
   const counts = (items: readonly unknown[], cursor: string | null = null): string =>
     `(${inWords(items.length)}${cursor === null ? '' : '+'})`
   const links = [
-    ...(isFirst ? [] : [[address, 'First page']]),
+    ...(isFirst ? [] : [[asked === undefined ? address : traceAddress(trace.summary.trace_id), 'First page']]),
     ...(asked !== undefined && isHere(trace, asked) ? [[`#${spanPlace(asked)}`, 'The span']] : []),
     ...(error === undefined ? [] : [[`#${spanPlace(error.span_id)}`, 'First error']]),
     ...(logs === undefined ? [] : [['#logs', `Logs ${counts(logs.items, logs.next_cursor)}`]]),
@@ -189,17 +188,52 @@ const finder = (value: string): Html =>
     <button type="submit">Find</button>
   </form>`
 
-async function sendFound(ctx: Context, app: AppContext, { title, address, name, value, span }: Wanted): Promise<void> {
-  const search = new URLSearchParams({ [name]: value })
+type Found = Readonly<{ answer: CorrelationAnswer; asked: string | undefined; isFirst: boolean }>
+type Ask = (cursor?: string) => ReturnType<AppContext['searches']['correlation']>
+
+/** The page behind the first of these cursors that shows the span; undefined where none does. */
+async function pageShowing(
+  ask: Ask,
+  cursors: readonly string[],
+  spanId: string,
+): Promise<Awaited<ReturnType<Ask>> | undefined> {
+  for (const cursor of cursors) {
+    const page = await ask(cursor)
+    if (!page.ok || (page.value.trace != null && isHere(page.value.trace, spanId))) return page
+  }
+  return undefined
+}
+
+/** What belongs to an id: the page asked for, else the one that shows the span. */
+async function find(ctx: Context, app: AppContext, { name, value, span }: Wanted): Promise<Result<Found, Refusal>> {
+  const { workspaceId } = sessionHere(ctx)
+  const id = new URLSearchParams({ [name]: value }).toString()
+  const ask: Ask = (cursor) =>
+    app.searches.correlation(workspaceId, cursor === undefined ? id : `${id}&cursor=${encodeURIComponent(cursor)}`)
   const cursor = readAsked(ctx).cursors.at(-1)
-  if (cursor !== undefined) search.set('cursor', cursor)
-  const result = await app.searches.correlation(sessionHere(ctx).workspaceId, search.toString())
+  const first = await ask(cursor)
+  if (!first.ok) return first
+  const { trace, ids } = first.value
+  const asked = span ?? ids.span_ids[0]
+  const found = { answer: first.value, asked, isFirst: cursor === undefined }
+  const isWhole = trace == null || trace.next_cursor === null
+  if (cursor !== undefined || asked === undefined || isWhole || isHere(trace, asked)) return ok(found)
+  const place = { traceId: trace.summary.trace_id, spanId: asked }
+  const cursors = await app.searches.spanCursors(workspaceId, id, place)
+  if (!cursors.ok) return cursors
+  const page = await pageShowing(ask, cursors.value, asked)
+  if (page === undefined) return ok(found)
+  return page.ok ? ok({ answer: page.value, asked, isFirst: false }) : page
+}
+
+async function sendFound(ctx: Context, app: AppContext, wanted: Wanted): Promise<void> {
+  const { title, address, name, value } = wanted
+  const result = await find(ctx, app, wanted)
   if (result.ok) {
-    const about = aboutOf(result.value.trace) ?? value
+    const { answer, asked, isFirst } = result.value
+    const about = aboutOf(answer.trace) ?? value
     const given = name === 'id' ? html`<p>By the id <code>${value}</code>.</p>` : html``
-    const asked = span ?? result.value.ids.span_ids[0]
-    const shown = { address, nowMs: app.clock(), asked, isFirst: cursor === undefined }
-    const body = html`${given}${bodyOf(result.value, shown)}`
+    const body = html`${given}${bodyOf(answer, { address, nowMs: app.clock(), asked, isFirst })}`
     return sendSessionPage(ctx, app, { title, about, body })
   }
   const { body, status } = searchRefusal(ctx, result.error, '')

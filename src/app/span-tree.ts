@@ -11,6 +11,8 @@ export type TreeRow = Readonly<{ depth: number }> &
     | Readonly<{ kind: 'missing'; missing: MissingSpan }>
   )
 
+export const spanIdOf = (row: TreeRow): string => (row.kind === 'span' ? row.span : row.missing).span_id
+
 /** As many as an answer lists. */
 const missingMax = 1_000
 /** Whether there may be more missing spans than are listed. */

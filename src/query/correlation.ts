@@ -1,12 +1,14 @@
 import { z } from 'zod'
 import {
   correlate,
+  usualLimits,
   type Correlation,
   type CorrelationId,
   type CorrelationRequest,
   type PagedPart,
   type WalkKey,
 } from '#projections/correlation/query.ts'
+import { placesOfSpan } from '#projections/traces/query.ts'
 import type { Workspace } from '#src/directory/directory.ts'
 import { parseSpanId } from '#src/events/ids.ts'
 import { refusal, type Refusal } from '#src/events/refusal.ts'
@@ -100,6 +102,28 @@ function shape(
   }
 }
 
+const bindingOf = (workspaceId: WorkspaceId, search: string): Binding => {
+  return { workspaceId, endpoint: 'correlation', fingerprint: queryFingerprint(search) }
+}
+const cursorAt = (context: QueryContext, binding: Binding, part: PagedPart, key: WalkKey): string =>
+  context.cursors.write(binding, { key: { part, key } })
+
+/** A span of a trace whose page is asked for. */
+export type SpanOfTrace = Readonly<{ traceId: string; spanId: string }>
+
+/** Cursors with which the correlation of `search` shows the page of the trace that holds the span; the first that does is the right one. */
+export async function answerSpanCursors(
+  context: QueryContext,
+  workspaceId: WorkspaceId,
+  search: string,
+  span: SpanOfTrace,
+): Promise<Result<readonly string[], Refusal>> {
+  const binding = bindingOf(workspaceId, search)
+  const limit = usualLimits.spans
+  const places = await placesOfSpan(context.readerOf(workspaceId), workspaceId, { ...span, limit })
+  return ok(places.map((key) => cursorAt(context, binding, 'spans', key)))
+}
+
 /** GET /api/app/correlation (CONTRACT §6): everything that shares an identifier with the one given. */
 export async function answerCorrelation(
   context: QueryContext,
@@ -110,7 +134,7 @@ export async function answerCorrelation(
   if (!given.ok) return given
   const id = readId(given.value)
   if (!id.ok) return id
-  const binding = { workspaceId, endpoint: 'correlation', fingerprint: queryFingerprint(search) }
+  const binding = bindingOf(workspaceId, search)
   const after = readAfter(context, binding, given.value.cursor)
   if (!after.ok) return after
   const { omit, omitted } = lacking(context.directory.workspace(workspaceId))
@@ -122,6 +146,6 @@ export async function answerCorrelation(
     return fail(refusal('not_found', `This workspace has never seen the ${kind} ${JSON.stringify(value)}.`, { index }))
   }
   const cursorOf = (part: PagedPart, key: WalkKey | null): string | null =>
-    key === null ? null : context.cursors.write(binding, { key: { part, key } })
+    key === null ? null : cursorAt(context, binding, part, key)
   return ok({ ...shape(found, cursorOf), omitted, index })
 }

@@ -1,14 +1,14 @@
 import { TooBroadError } from '#projections/index-store.ts'
 import type { Feature } from '#src/directory/directory.ts'
 import { checkEntitlement } from '#src/directory/entitlement.ts'
-import { refusal } from '#src/events/refusal.ts'
+import { refusal, type Refusal } from '#src/events/refusal.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { createGate } from '#src/lib/gate.ts'
-import { fail } from '#src/lib/result.ts'
+import { fail, type Result } from '#src/lib/result.ts'
 import type { AnswerOf } from './answer-parts.ts'
 import type { Answered, QueryContext } from './context.ts'
 import type { correlationAnswer } from './correlation-answer.ts'
-import { answerCorrelation } from './correlation.ts'
+import { answerCorrelation, answerSpanCursors, type SpanOfTrace } from './correlation.ts'
 import { answerTraceListing } from './listing.ts'
 import { answerLogSearch, type logSearchAnswer } from './logs.ts'
 import type { traceListingAnswer, traceSearchAnswer } from './trace-answer.ts'
@@ -29,6 +29,8 @@ type Search<Body extends object> = (workspaceId: WorkspaceId, search: string) =>
 export type Searches = Readonly<{
   traces: Search<TraceSearchAnswer>
   correlation: Search<CorrelationAnswer>
+  /** Cursors for `correlation`, asked as before: the first whose answer shows the span leads to its page. */
+  spanCursors(workspaceId: WorkspaceId, search: string, span: SpanOfTrace): Promise<Result<readonly string[], Refusal>>
   logs: Search<LogSearchAnswer>
   /** Its entitlements are checked with its key. */
   listing: Search<AnswerOf<typeof traceListingAnswer>>
@@ -40,11 +42,11 @@ export function createSearches(context: QueryContext): Searches {
 
   /** A query that is too broad is refused, not failed. */
   const search =
-    <Body extends object>(
+    <Body extends object, More extends readonly unknown[]>(
       features: readonly Feature[],
-      answer: (context: QueryContext, workspaceId: WorkspaceId, search: string) => Answered<Body>,
-    ): Search<Body> =>
-    async (workspaceId, text) => {
+      answer: (context: QueryContext, workspaceId: WorkspaceId, search: string, ...more: More) => Answered<Body>,
+    ) =>
+    async (workspaceId: WorkspaceId, text: string, ...more: More): Answered<Body> => {
       const refused = checkEntitlement(directory.workspace(workspaceId), features)
       if (refused !== undefined) return fail(refused)
       const leave = gate.enter(workspaceId)
@@ -54,7 +56,7 @@ export function createSearches(context: QueryContext): Searches {
         )
       }
       try {
-        return await answer(context, workspaceId, text)
+        return await answer(context, workspaceId, text, ...more)
       } catch (error) {
         if (error instanceof TooBroadError) return fail(refusal('query_too_broad', error.message))
         throw error
@@ -66,6 +68,7 @@ export function createSearches(context: QueryContext): Searches {
   return {
     traces: search(['tracing'], answerTraceSearch),
     correlation: search([], answerCorrelation),
+    spanCursors: search(['tracing'], answerSpanCursors),
     logs: search(['logs'], answerLogSearch),
     listing: search([], answerTraceListing),
   }

@@ -203,18 +203,54 @@ describe('the page of a trace', () => {
     expect(whole).to.not.include('<details open')
   })
 
-  it('says where a span looked for is not shown', async () => {
+  it('begins with the page that holds the span looked for, or what a missing one was the parent of', async () => {
+    const many = Array.from({ length: 2_500 }, (_, n) => ({
+      id: n,
+      atMs: n,
+      ...(n === 1_700 ? { parent: 'gone' } : {}),
+    }))
+    await site.index(spans(1, ...many), logs(2, { message: 'one', trace: 't', spanId: spanIdOf(2_400) }))
+    const path = `/app/trace/${traceIdOf('t')}`
+    const held = new Map<string, readonly (string | undefined)[]>()
+    for (const id of [999, 1_000, 1_999, 2_400, 'gone']) {
+      const { text } = await browser.get(`${path}?span=${spanIdOf(id)}`)
+      expect(markedIn(text), String(id)).to.deep.equal([`span-${spanIdOf(id)}`])
+      const rows = rowsIn(text).map((row) => /id="span-([^"]*)"/.exec(row)?.[1])
+      held.set(String(id), [rows[0], addressNamed(text, 'First page')])
+    }
+    expect([...held]).to.deep.equal([
+      ['999', [spanIdOf(0), '']],
+      ['1000', [spanIdOf(1_000), path]],
+      ['1999', [spanIdOf(1_000), path]],
+      ['2400', [spanIdOf(2_000), path]],
+      ['gone', [spanIdOf(1_000), path]],
+    ])
+    expect(markedIn((await browser.get(`/app/find?id=${spanIdOf(1_200)}`)).text)).to.have.length(1)
+    const log = addressNamed((await browser.get('/app/logs')).text, 'Trace')
+    const { text: second } = await browser.get(`${path}?span=${spanIdOf(1_000)}`)
+    expect(markedIn((await browser.get(log.replace(/#.*/, ''))).text)).to.have.length(1)
+    const { text: third } = await browser.get(addressNamed(second, 'More spans'))
+    expect(rowsIn(third)[0]).to.include(`id="span-${spanIdOf(2_000)}"`)
+    expect(addressNamed(third, 'Look for it')).to.equal(`${path}?span=${spanIdOf(1_000)}#span-${spanIdOf(1_000)}`)
+  })
+
+  it('begins with the span looked for where the page that holds it would end before it for its size', async () => {
+    const large = { region: 'eu '.repeat(300_000) }
+    await site.index(spans(1, ...Array.from({ length: 30 }, (_, n) => ({ id: n, atMs: n, resource: large }))))
+    const { text } = await browser.get(`/app/trace/${traceIdOf('t')}?span=${spanIdOf(20)}`)
+    expect(markedIn(text)).to.deep.equal([`span-${spanIdOf(20)}`])
+    expect(rowsIn(text)[0]).to.include(`id="span-${spanIdOf(20)}"`)
+  })
+
+  it('says that a span looked for is nowhere', async () => {
     const lost = `/app/trace/${traceIdOf('t')}?span=${spanIdOf('lost')}`
     await site.index(spans(1, ...Array.from({ length: 1_001 }, (_, n) => ({ id: n, atMs: n }))))
-    const first = (await browser.get(lost)).text
-    expect(first).to.include('is not among the spans of this page of the trace.')
-    expect(addressNamed(first, 'Look on the next page')).to.equal(addressNamed(first, 'More spans'))
+    const first = (await browser.get(lost)).text.replaceAll(/\s+/g, ' ')
+    expect(first).to.include(`Span <code>${spanIdOf('lost')}</code> is not among the spans received so far.`)
     expect(first).to.include('1,001 spans (1,000 on this page)')
-    const second = (await browser.get(addressNamed(first, 'More spans'))).text
-    expect(second).to.include(`Span <code>${spanIdOf('lost')}</code>`)
-    expect(addressNamed(second, 'First page')).to.equal(lost)
-    await site.index(spans(2, { trace: 'u', id: 'x' }))
-    expect((await browser.get(lost.replace(traceIdOf('t'), traceIdOf('u')))).text).to.include('received so far.')
+    const second = (await browser.get(addressNamed(first, 'More spans'))).text.replaceAll(/\s+/g, ' ')
+    expect(second).to.include(`Span <code>${spanIdOf('lost')}</code> is not among the spans of this page of the trace.`)
+    expect(addressNamed(second, 'First page')).to.equal(`/app/trace/${traceIdOf('t')}`)
   })
 
   it('leads to its first error and to what lies below its spans', async () => {
