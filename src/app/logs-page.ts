@@ -34,6 +34,8 @@ import {
 const path = '/app/logs'
 const limit = '100'
 
+const ownFields = ['q', 'service', 'from', 'to', 'order', 'level'] as const
+
 const facetGroups = [
   { title: 'Level', name: 'level', repeats: true, charactersMax: 5 },
   { title: 'Service', name: 'service', charactersMax: 256 },
@@ -68,7 +70,7 @@ function formOf({ conditions }: Asked, facets: LogSearchAnswer['facets']): Html 
         <legend>Level</legend>
         ${levels.map((level) => checkbox('level', level, level, asked.includes(level)))}
       </fieldset>
-      ${givenFields(conditions, ['trace_id', 'session_id'])}
+      ${givenFields(conditions, ownFields)}
       <button type="submit">Search</button>
     </form>
     ${rangeLinks(path, conditions)}`

@@ -116,11 +116,14 @@ export const field = ({ label, name, value, size = 16, placeholder = '', list = 
       autocomplete="off"
   /></label>`
 
-/** Conditions that a form has no field for, unless an address gave them: the form would drop them. */
-export const givenFields = (conditions: URLSearchParams, names: readonly string[]): readonly Html[] =>
-  names
-    .filter((name) => conditions.has(name))
-    .map((name) => field({ label: name, name, value: conditions.get(name) ?? '', size: 34 }))
+/** Of a page and not of a search: a form begins anew without them. */
+const ofPage: readonly string[] = ['limit', 'include', 'around', 'before', 'after']
+
+/** Fields for the conditions that only an address can give: a form without them would drop them. `own`: those that it has anyway. */
+export const givenFields = (conditions: URLSearchParams, own: readonly string[]): readonly Html[] =>
+  [...conditions]
+    .filter(([name]) => !own.includes(name) && !ofPage.includes(name))
+    .map(([name, value]) => field({ label: name, name, value, size: 34 }))
 
 type Choice = Readonly<{ label: string; name: string; value: string; options: readonly (readonly [string, string])[] }>
 

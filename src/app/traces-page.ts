@@ -49,6 +49,9 @@ const having = [
   ['missing_spans', 'missing spans'],
 ] as const
 
+const ofSpan = ['q', 'service', 'operation', 'status', 'min_duration', 'max_duration'] as const
+const ownFields = [...ofSpan, 'from', 'to', 'order', 'has'] as const
+
 const facetGroups = [
   { title: 'Service', name: 'service', charactersMax: 256 },
   { title: 'Operation', name: 'operation', charactersMax: 1_024 },
@@ -86,7 +89,7 @@ function formOf({ conditions }: Asked, facets: TraceSearchAnswer['facets']): Htm
         <legend>With</legend>
         ${having.map(([value, words]) => checkbox('has', value, words, has.includes(value)))}
       </fieldset>
-      ${givenFields(conditions, ['kind', 'trace_id', 'session_id'])}
+      ${givenFields(conditions, ownFields)}
       <button type="submit">Search</button>
     </form>
     ${rangeLinks(path, conditions)}`

@@ -12,6 +12,10 @@ const tagsOf = (text: string): string => text.replaceAll(/"[^"]*"/g, '""')
 const linkNamed = (text: string, name: string): string | undefined =>
   new RegExp(`<a[^>]*href="([^"]*)"[^>]*>${name}</a>`).exec(text)?.[1]?.replaceAll('&amp;', '&')
 
+/** The text fields of a form, with what stands in them. */
+const fieldsOf = (text: string): readonly string[] =>
+  [...text.matchAll(/<input\s+name="([^"]*)"\s+value="([^"]*)"/g)].map(([, name, value]) => `${name}=${value}`)
+
 describe('search pages', () => {
   let browser: SignedIn['browser']
   let logs: SignedIn['logs']
@@ -264,6 +268,23 @@ describe('search pages', () => {
       for (const [name, value] of Object.entries(given)) {
         expect(text).to.match(new RegExp(`<input\\s+name="${name}"\\s+value="${value}"`))
         expect((await browser.get('/app/traces')).text, name).to.not.include(`name="${name}"`)
+      }
+    })
+
+    it('keep whatever else their address says in the form, but for what is of one page', async () => {
+      await site.index(logs(1, { message: 'one', fields: { order: 7n, paid: false }, trace: 't' }))
+      const given = 'trace_id=' + traceIdOf('t') + '&fields=order,paid&session_id=&limit=5&include=count'
+      const { text } = await browser.get(`/app/logs?${given}`)
+      expect(fieldsOf(text)).to.include.members([`trace_id=${traceIdOf('t')}`, 'fields=order,paid'])
+      expect(fieldsOf(text).filter((each) => /^(?:session_id|limit|include)=/.test(each))).to.deep.equal([])
+      for (const path of ['/app/logs', '/app/traces']) {
+        const refused = await browser.get(`${path}?nonsense=1&nonsense=2&service=api`)
+        expect(refused.status, path).to.equal(400)
+        expect(fieldsOf(refused.text), path).to.include.members(['nonsense=1', 'nonsense=2'])
+        expect(
+          fieldsOf(refused.text).filter((each) => each.startsWith('service=')),
+          path,
+        ).to.deep.equal(['service=api'])
       }
     })
 
