@@ -83,8 +83,13 @@ export async function sendSessionPage(ctx: Context, app: AppContext, page: Sessi
   sendPage(ctx, status, { ...shown, session, workspace, warning, isOwner: isOwner(app, session) })
 }
 
+export const problemId = 'problem'
+/** What is wrong with what was sent. */
 export const problem = (text: string | undefined): Html =>
-  text === undefined ? html`` : html`<p class="problem" role="alert">${text}</p>`
+  text === undefined ? html`` : html`<p class="problem" role="alert" id="${problemId}">${text}</p>`
+/** Attributes of the field that the problem of a page is about: one begins there, and is told why. */
+export const atFault = (isIt: boolean): Html =>
+  isIt ? html`autofocus aria-invalid="true" aria-describedby="${problemId}"` : html``
 export const notice = (text: string | undefined): Html =>
   text === undefined ? html`` : html`<p class="notice" role="status">${text}</p>`
 

@@ -5,7 +5,7 @@ import type { Route } from '#src/http/route.ts'
 import type { LogSearchAnswer } from '#src/query/searches.ts'
 import { aroundPart } from './around.ts'
 import { tailScript } from './assets.ts'
-import { counted, sendSessionPage, sessionHere, type AppContext } from './context.ts'
+import { atFault, counted, sendSessionPage, sessionHere, type AppContext } from './context.ts'
 import { facetRow } from './facets.ts'
 import { histogram } from './histogram.ts'
 import { html, type Html } from './html.ts'
@@ -41,7 +41,7 @@ const facetGroups = [
   { title: 'Service', name: 'service', charactersMax: 256 },
 ] as const
 
-function formOf({ conditions }: Asked, facets: LogSearchAnswer['facets']): Html {
+function formOf({ conditions }: Asked, facets: LogSearchAnswer['facets'], wrong?: string): Html {
   const given = (name: string): string => conditions.get(name) ?? ''
   const asked = listed(conditions, 'level')
   return html`<form class="search" method="get" action="${path}" role="search">
@@ -53,10 +53,11 @@ function formOf({ conditions }: Asked, facets: LogSearchAnswer['facets']): Html 
           value="${given('q')}"
           placeholder="timeout level&gt;=warn -debug"
           autocomplete="off"
+          ${atFault(wrong === 'q')}
       /></label>
       ${searchHelp(logForms)}
-      ${field({ label: 'Service', name: 'service', value: given('service'), list: 'services' })}${serviceSuggestions(facets)}
-      ${rangeFields(conditions)}
+      ${field({ label: 'Service', name: 'service', value: given('service'), list: 'services', wrong })}${serviceSuggestions(facets)}
+      ${rangeFields(conditions, wrong)}
       ${choice({
         label: 'Order',
         name: 'order',
@@ -70,7 +71,7 @@ function formOf({ conditions }: Asked, facets: LogSearchAnswer['facets']): Html 
         <legend>Level</legend>
         ${levels.map((level) => checkbox('level', level, level, asked.includes(level)))}
       </fieldset>
-      ${givenFields(conditions, ownFields)}
+      ${givenFields(conditions, ownFields, wrong)}
       <button type="submit">Search</button>
     </form>
     ${rangeLinks(path, conditions)}`
@@ -132,11 +133,11 @@ async function sendLogs(ctx: Context, app: AppContext): Promise<void> {
   const paged: Readonly<Record<string, string>> = asked.conditions.has('around') ? {} : { limit }
   const result = await app.searches.logs(sessionHere(ctx).workspaceId, searchOf(asked, { ...paged, ...include }))
   if (!result.ok) {
-    const { body, status } = searchRefusal(ctx, result.error, asked.conditions.get('q') ?? '')
+    const { body, status, wrong } = searchRefusal(ctx, result.error, asked.conditions.get('q') ?? '')
     return sendSessionPage(ctx, app, {
       title: 'Logs',
       about: asked.conditions.get('q') ?? '',
-      body: html`${formOf(asked, undefined)}${body}`,
+      body: html`${formOf(asked, undefined, wrong)}${body}`,
       status,
     })
   }

@@ -3,17 +3,23 @@ import { passwordCharactersMin } from '#src/directory/passwords.ts'
 import type { Refusal } from '#src/events/refusal.ts'
 import type { Route } from '#src/http/route.ts'
 import { signIn } from '#src/http/session.ts'
-import { notice, problem, sendSessionPage, sessionHere, type AppContext } from './context.ts'
+import { atFault, notice, problem, sendSessionPage, sessionHere, type AppContext } from './context.ts'
 import { readForm } from './form.ts'
-import { html } from './html.ts'
+import { html, type Html } from './html.ts'
 import { refusePage } from './page.ts'
 
-type Shown = Readonly<{ status?: number; problem?: string; notice?: string }>
+type Field = 'current' | 'password' | 'repeated'
+/** `field`: the one that the problem is about. */
+type Shown = Readonly<{ status?: number; problem?: string; field?: Field; notice?: string }>
 
 function sendPassword(ctx: Context, app: AppContext, shown: Shown = {}): Promise<void> {
+  const at = (field: Field): Html => atFault(shown.field === field)
   const body = html`${problem(shown.problem)}${notice(shown.notice)}
     <form class="stack" method="post" action="/app/password">
-      <label>Current password <input name="current" type="password" autocomplete="current-password" required /></label>
+      <label
+        >Current password
+        <input name="current" type="password" autocomplete="current-password" required ${at('current')}
+      /></label>
       <label
         >New password (at least ${passwordCharactersMin} characters)
         <input
@@ -22,13 +28,19 @@ function sendPassword(ctx: Context, app: AppContext, shown: Shown = {}): Promise
           autocomplete="new-password"
           minlength="${passwordCharactersMin}"
           required
+          ${at('password')}
       /></label>
-      <label>New password again <input name="repeated" type="password" autocomplete="new-password" required /></label>
+      <label
+        >New password again
+        <input name="repeated" type="password" autocomplete="new-password" required ${at('repeated')}
+      /></label>
       <button type="submit">Change password</button>
     </form>
     <p class="note">This signs you out everywhere else.</p>`
   return sendSessionPage(ctx, app, { title: 'Password', body, status: shown.status ?? 200 })
 }
+
+const tooMany = 'Too many wrong passwords. Wait a moment and try again.'
 
 async function handlePassword(ctx: Context, app: AppContext): Promise<Refusal | void> {
   const form = await readForm(ctx, app)
@@ -36,20 +48,21 @@ async function handlePassword(ctx: Context, app: AppContext): Promise<Refusal | 
   const { userId, email, workspaceId } = sessionHere(ctx)
   const password = form.value.get('password') ?? ''
   if (password !== (form.value.get('repeated') ?? password)) {
-    return sendPassword(ctx, app, { status: 400, problem: 'The two new passwords differ.' })
+    return sendPassword(ctx, app, { status: 400, problem: 'The two new passwords differ.', field: 'repeated' })
   }
   // A stolen session must not guess the password faster than anybody else.
   const attempt = { email, address: ctx.ip, isKnown: app.directory.isKnownAddress(userId, ctx.ip) }
   const waitS = app.throttle.take(attempt)
   if (waitS > 0) {
     ctx.set('Retry-After', String(waitS))
-    return sendPassword(ctx, app, { status: 429, problem: 'Too many wrong passwords. Wait a moment and try again.' })
+    return sendPassword(ctx, app, { status: 429, problem: tooMany, field: 'current' })
   }
   const user = await app.directory.authenticate(email, form.value.get('current') ?? '')
-  if (user?.id !== userId) return sendPassword(ctx, app, { status: 403, problem: 'The current password is wrong.' })
+  if (user?.id !== userId)
+    return sendPassword(ctx, app, { status: 403, problem: 'The current password is wrong.', field: 'current' })
   app.throttle.succeeded(attempt)
   const changed = await app.directory.changePassword({ userId, password })
-  if (!changed.ok) return sendPassword(ctx, app, { status: 400, problem: changed.error.detail })
+  if (!changed.ok) return sendPassword(ctx, app, { status: 400, problem: changed.error.detail, field: 'password' })
   // All sessions have ended, this one too: it goes on under a new id.
   const passwordPosition = app.directory.passwordPosition(userId)
   await signIn(ctx, { userId, email, workspaceId, startedAt: app.clock(), passwordPosition, address: ctx.ip })

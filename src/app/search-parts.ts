@@ -2,6 +2,7 @@ import type { Context } from 'koa'
 import type { Refusal } from '#src/events/refusal.ts'
 import { setRefusal, statusOf } from '#src/http/errors.ts'
 import type { TraceSearchAnswer } from '#src/query/searches.ts'
+import { atFault, problemId } from './context.ts'
 import { html, type Html } from './html.ts'
 
 /** Cursors of earlier pages kept in an address: so far back a walk goes page by page. */
@@ -67,17 +68,20 @@ function placeIn(query: string, position: number): Html {
   return html`<pre class="place">${lines}</pre>`
 }
 
+/** `wrong`: the parameter that it is about. */
+type Refused = Readonly<{ body: Html; status: number; wrong: string | undefined }>
+
 /** What was wrong with a search, pointing at the place. Sets the status and headers of the refusal. */
-export function searchRefusal(ctx: Context, refused: Refusal, query: string): Readonly<{ body: Html; status: number }> {
+export function searchRefusal(ctx: Context, refused: Refusal, query: string): Refused {
   setRefusal(ctx, refused)
-  const { detail, position, expected = [] } = refused
+  const { detail, position, expected = [], errors = [] } = refused
   const place = position === undefined ? html`` : placeIn(query, position)
   const could = expected.length === 0 ? html`` : html`<p class="note">Expected here: ${expected.join(', ')}.</p>`
-  const body = html`<div class="problem" role="alert">
+  const body = html`<div class="problem" role="alert" id="${problemId}">
     <p>${detail}</p>
     ${place}${could}
   </div>`
-  return { body, status: statusOf(refused.code) }
+  return { body, status: statusOf(refused.code), wrong: position === undefined ? errors[0]?.path : 'q' }
 }
 
 type About = Pick<TraceSearchAnswer, 'query' | 'range' | 'index'>
@@ -102,9 +106,11 @@ type Field = Readonly<{
   size?: number
   placeholder?: string
   list?: string
+  /** Name of the field that the page's problem is about. */
+  wrong: string | undefined
 }>
 
-export const field = ({ label, name, value, size = 16, placeholder = '', list = '' }: Field): Html =>
+export const field = ({ label, name, value, size = 16, placeholder = '', list = '', wrong }: Field): Html =>
   html`<label
     >${label}
     <input
@@ -114,16 +120,21 @@ export const field = ({ label, name, value, size = 16, placeholder = '', list = 
       placeholder="${placeholder}"
       list="${list}"
       autocomplete="off"
+      ${atFault(name === wrong)}
   /></label>`
 
 /** Of a page and not of a search: a form begins anew without them. */
 const ofPage: readonly string[] = ['limit', 'include', 'around', 'before', 'after']
 
 /** Fields for the conditions that only an address can give: a form without them would drop them. `own`: those that it has anyway. */
-export const givenFields = (conditions: URLSearchParams, own: readonly string[]): readonly Html[] =>
+export const givenFields = (
+  conditions: URLSearchParams,
+  own: readonly string[],
+  wrong: string | undefined,
+): readonly Html[] =>
   [...conditions]
     .filter(([name]) => !own.includes(name) && !ofPage.includes(name))
-    .map(([name, value]) => field({ label: name, name, value, size: 34 }))
+    .map(([name, value]) => field({ label: name, name, value, size: 34, wrong }))
 
 type Choice = Readonly<{ label: string; name: string; value: string; options: readonly (readonly [string, string])[] }>
 
@@ -163,13 +174,15 @@ const ranges = [
 ] as const
 
 /** Both ends of the range, with the usual ones suggested. */
-export const rangeFields = (conditions: URLSearchParams): Html =>
-  html`${field({ label: 'From (UTC)', name: 'from', value: conditions.get('from') ?? '', placeholder: '-24h', list: 'ranges' })}
-  ${field({ label: 'To (UTC)', name: 'to', value: conditions.get('to') ?? '', placeholder: 'now' })}
+export const rangeFields = (conditions: URLSearchParams, wrong: string | undefined): Html => {
+  const of = (name: string): string => conditions.get(name) ?? ''
+  return html`${field({ label: 'From (UTC)', name: 'from', value: of('from'), placeholder: '-24h', list: 'ranges', wrong })}
+  ${field({ label: 'To (UTC)', name: 'to', value: of('to'), placeholder: 'now', wrong })}
   ${suggestions(
     'ranges',
     ranges.map(([from]) => from),
   )}`
+}
 
 /** Conditions by which a search that names no range looks at all times. */
 const ofAllTimes = ['around', 'trace_id', 'session_id'] as const

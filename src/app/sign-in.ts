@@ -7,7 +7,7 @@ import { TransientError } from '#src/lib/failure.ts'
 import { setRefusal } from '#src/http/errors.ts'
 import type { Route } from '#src/http/route.ts'
 import { sessionOf, signIn, signOut } from '#src/http/session.ts'
-import { problem, sendSessionPage, sessionHere, type AppContext } from './context.ts'
+import { atFault, problem, sendSessionPage, sessionHere, type AppContext } from './context.ts'
 import { readForm } from './form.ts'
 import { html } from './html.ts'
 import { refusePage, seeOther, sendPage } from './page.ts'
@@ -31,6 +31,8 @@ function localPath(next: string | null): string {
 type Shown = Readonly<{ status: number; email?: string; next: string; problem?: string }>
 
 function sendSignIn(ctx: Context, shown: Shown): void {
+  // A password is typed anew in any case.
+  const isAgain = shown.problem !== undefined
   const body = html`${problem(shown.problem)}
     <form class="stack" method="post" action="/app/sign-in">
       <input type="hidden" name="next" value="${shown.next}" />
@@ -41,11 +43,13 @@ function sendSignIn(ctx: Context, shown: Shown): void {
           type="text"
           inputmode="email"
           autocomplete="username"
-          autofocus
           required
+          ${isAgain ? html`` : html`autofocus`}
           value="${shown.email ?? ''}"
       /></label>
-      <label>Password <input name="password" type="password" autocomplete="current-password" required /></label>
+      <label
+        >Password <input name="password" type="password" autocomplete="current-password" required ${atFault(isAgain)}
+      /></label>
       <button type="submit">Sign in</button>
     </form>
     <p class="note">

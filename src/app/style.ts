@@ -47,6 +47,7 @@ label.check { display: flex; align-items: center; gap: .4rem }
 ::placeholder { color: inherit; opacity: .65 }
 input, select, button { font: inherit; padding: .4rem .6rem; border: 1px solid var(--edge); border-radius: .4rem }
 input, select { max-width: 100% }
+[aria-invalid] { border-color: var(--bad) }
 button { cursor: pointer; overflow-wrap: normal; background: var(--accent); border-color: var(--accent); color: var(--on-accent) }
 button.quiet { background: none; border: 0; padding: 0; color: inherit; text-decoration: underline }
 button.danger { background: var(--bad); border-color: var(--bad) }

@@ -1,7 +1,7 @@
 import type { Context } from 'koa'
 import type { Route } from '#src/http/route.ts'
 import type { TraceSearchAnswer } from '#src/query/searches.ts'
-import { sendSessionPage, sessionHere, type AppContext } from './context.ts'
+import { atFault, sendSessionPage, sessionHere, type AppContext } from './context.ts'
 import { facetRow } from './facets.ts'
 import { histogram } from './histogram.ts'
 import { html, type Html } from './html.ts'
@@ -65,7 +65,7 @@ const facetGroups = [
   },
 ] as const
 
-function formOf({ conditions }: Asked, facets: TraceSearchAnswer['facets']): Html {
+function formOf({ conditions }: Asked, facets: TraceSearchAnswer['facets'], wrong?: string): Html {
   const given = (name: string): string => conditions.get(name) ?? ''
   const has = listed(conditions, 'has')
   return html`<form class="search" method="get" action="${path}" role="search">
@@ -77,19 +77,20 @@ function formOf({ conditions }: Asked, facets: TraceSearchAnswer['facets']): Htm
           value="${given('q')}"
           placeholder="http.route=/orders http.response.status_code&gt;=500"
           autocomplete="off"
+          ${atFault(wrong === 'q')}
       /></label>
       ${searchHelp(traceForms)}
-      ${field({ label: 'Service', name: 'service', value: given('service'), list: 'services' })}${serviceSuggestions(facets)}
-      ${field({ label: 'Operation', name: 'operation', value: given('operation') })}
+      ${field({ label: 'Service', name: 'service', value: given('service'), list: 'services', wrong })}${serviceSuggestions(facets)}
+      ${field({ label: 'Operation', name: 'operation', value: given('operation'), wrong })}
       ${choice({ label: 'Status', name: 'status', value: given('status'), options: statuses })}
-      ${field({ label: 'At least', name: 'min_duration', value: given('min_duration'), size: 8, placeholder: '200ms' })}
-      ${field({ label: 'At most', name: 'max_duration', value: given('max_duration'), size: 8, placeholder: '1.5s' })}
-      ${rangeFields(conditions)}${choice({ label: 'Order', name: 'order', value: given('order'), options: orders })}
+      ${field({ label: 'At least', name: 'min_duration', value: given('min_duration'), size: 8, placeholder: '200ms', wrong })}
+      ${field({ label: 'At most', name: 'max_duration', value: given('max_duration'), size: 8, placeholder: '1.5s', wrong })}
+      ${rangeFields(conditions, wrong)}${choice({ label: 'Order', name: 'order', value: given('order'), options: orders })}
       <fieldset class="row">
         <legend>With</legend>
         ${having.map(([value, words]) => checkbox('has', value, words, has.includes(value)))}
       </fieldset>
-      ${givenFields(conditions, ownFields)}
+      ${givenFields(conditions, ownFields, wrong)}
       <button type="submit">Search</button>
     </form>
     ${rangeLinks(path, conditions)}`
@@ -115,11 +116,11 @@ async function sendTraces(ctx: Context, app: AppContext): Promise<void> {
   const include: Readonly<Record<string, string>> = asked.cursors.length === 0 ? { include: 'histogram,facets' } : {}
   const result = await app.searches.traces(sessionHere(ctx).workspaceId, searchOf(asked, { limit, ...include }))
   if (!result.ok) {
-    const { body, status } = searchRefusal(ctx, result.error, asked.conditions.get('q') ?? '')
+    const { body, status, wrong } = searchRefusal(ctx, result.error, asked.conditions.get('q') ?? '')
     return sendSessionPage(ctx, app, {
       title: 'Traces',
       about: asked.conditions.get('q') ?? '',
-      body: html`${formOf(asked, undefined)}${body}`,
+      body: html`${formOf(asked, undefined, wrong)}${body}`,
       status,
     })
   }

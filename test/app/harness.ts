@@ -185,3 +185,10 @@ export async function createPerson(directory: Directory, email: string, workspac
   if (!user.ok) throw new Error(user.error.detail)
   return { workspace: workspace.value, user: user.value }
 }
+
+/** The field that has the focus as a page opens, says that it is wrong and is told by the page's problem why. */
+export function faultIn(text: string): string | undefined {
+  const [tag = ''] = /<input\b[^>]*\bautofocus\b[^>]*>/.exec(text) ?? []
+  if (!tag.includes('aria-invalid="true" aria-describedby="problem"')) return undefined
+  return /role="alert" id="problem"/.test(text) ? /name="([^"]*)"/.exec(tag)?.[1] : undefined
+}

@@ -3,7 +3,16 @@ import { createMemoryIndexStore } from '#projections/stores/memory/store.ts'
 import { noCounts } from '#src/events/envelope.ts'
 import { givenEvent } from '#test/support/fold-harness.ts'
 import { newStream, openDirectory, valueOf } from '../directory/harness.ts'
-import { createBrowser, createPerson, openSite, password, slowToRead, type Browser, type Site } from './harness.ts'
+import {
+  createBrowser,
+  createPerson,
+  faultIn,
+  openSite,
+  password,
+  slowToRead,
+  type Browser,
+  type Site,
+} from './harness.ts'
 
 const email = 'ann@acme.example'
 const attacks = [
@@ -347,9 +356,14 @@ describe('pages', () => {
     })
 
     it('is not changed without the current one, nor to a short one, nor to two different ones', async () => {
-      expect((await change({ current: 'not the password' })).status).to.equal(403)
-      expect((await change({ password: 'short', repeated: 'short' })).status).to.equal(400)
-      expect((await change({ repeated: 'something else' })).status).to.equal(400)
+      for (const [fields, status, wrong] of [
+        [{ current: 'not the password' }, 403, 'current'],
+        [{ password: 'short', repeated: 'short' }, 400, 'password'],
+        [{ repeated: 'something else' }, 400, 'repeated'],
+      ] as const) {
+        const answer = await change(fields)
+        expect([answer.status, faultIn(answer.text)]).to.deep.equal([status, wrong])
+      }
       expect((await createBrowser(site).post('/app/sign-in', { email, password })).status).to.equal(303)
     })
   })

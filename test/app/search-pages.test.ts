@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { givenEvent } from '#test/support/fold-harness.ts'
 import { givenRumEvent, msNs, noonNs, spanIdOf, traceIdOf } from '#test/projections/traces/given.ts'
-import { createBrowser, createPerson, password } from './harness.ts'
+import { createBrowser, createPerson, faultIn, password } from './harness.ts'
 import { eachSignedIn, type SignedIn } from './signed-in.ts'
 
 const attack = '<img src=x onerror=alert(1)>"\'</td><script>alert(2)</script>'
@@ -84,6 +84,7 @@ describe('search pages', () => {
       const { status, text } = await browser.get('/app/logs?q=%28timeout')
       expect(status).to.equal(400)
       expect(text).to.include('value="(timeout"').and.include('(timeout\n        ^')
+      expect([faultIn(text), faultIn((await browser.get('/app/logs?to=later')).text)]).to.deep.equal(['q', 'to'])
       // Of a long search only what is beside the place: the sign is on a line of its own, which must not wrap.
       const long = `${'word '.repeat(40)}level: ${'word '.repeat(40)}`
       const { text: cut } = await browser.get(`/app/logs?q=${encodeURIComponent(`${long}AND`)}`)

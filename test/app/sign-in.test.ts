@@ -4,6 +4,7 @@ import { limits, newStream, openDirectory } from '../directory/harness.ts'
 import {
   createBrowser,
   createPerson,
+  faultIn,
   openSite,
   password,
   slowToRead,
@@ -48,6 +49,14 @@ describe('sign-in', () => {
     expect(page.text).to.include('autofocus').and.include('throughline user password')
     expect(page.text).to.not.match(/ style="| on\w+="/)
     expect([...browser.cookies]).to.deep.equal([])
+  })
+
+  it('that failed begins again at the password, which is told why', async () => {
+    const { text } = await signIn(browser, { password: 'not the password' })
+    expect(faultIn(text)).to.equal('password')
+    expect(text.match(/autofocus/g)).to.have.length(1)
+    expect(text).to.include(`value="${email}"`).and.not.include('not the password')
+    expect(faultIn((await browser.get('/app/sign-in')).text)).to.equal(undefined)
   })
 
   it('sets a cookie that scripts cannot read and other sites do not send, and leads home', async () => {
