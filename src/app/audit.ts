@@ -5,7 +5,6 @@ import { refusal, type Refusal } from '#src/events/refusal.ts'
 import type { Route } from '#src/http/route.ts'
 import { formatMinute, isOwner, sendSessionPage, sessionHere, type AppContext } from './context.ts'
 import { html, type Html } from './html.ts'
-import { refusePage } from './page.ts'
 
 const path = '/app/audit'
 const entriesPerPage = 50
@@ -102,7 +101,7 @@ export const createAuditRoutes = (app: AppContext): Route[] => [
     method: 'GET',
     auth: 'session',
     signInPage: '/app/sign-in',
-    refuse: refusePage,
+    refuse: app.refuse,
     handler: (ctx) => sendAudit(ctx, app),
   },
 ]

@@ -15,7 +15,6 @@ import { readForm } from './form.ts'
 import { connections } from './guides/connections.ts'
 import type { Connection, Filled, Guide, Step } from './guides/guide.ts'
 import { html, type Html } from './html.ts'
-import { refusePage } from './page.ts'
 
 const path = '/app/connect'
 const first = present(connections[0], 'there is something to connect')
@@ -199,7 +198,7 @@ async function sendArrival(ctx: Context, app: AppContext): Promise<Refusal | voi
 
 /** Choose what sends, get a key and what to do with it, and see the first record arrive. */
 export function createConnectRoutes(app: AppContext): Route[] {
-  const page = { auth: 'session', signInPage: '/app/sign-in', refuse: refusePage } as const
+  const page = { auth: 'session', signInPage: '/app/sign-in', refuse: app.refuse } as const
   return [
     { ...page, path, method: 'GET', handler: (ctx) => sendChooser(ctx, app) },
     { ...page, path, method: 'POST', handler: (ctx) => handleConnect(ctx, app) },

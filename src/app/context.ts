@@ -3,6 +3,7 @@ import type { Directory } from '#src/directory/create-directory.ts'
 import type { Session, Workspace } from '#src/directory/directory.ts'
 import type { PartitionOf } from '#src/events/partition.ts'
 import type { BodyBudget } from '#src/http/body.ts'
+import type { Route } from '#src/http/route.ts'
 import { requireSession } from '#src/http/session.ts'
 import type { Clock } from '#src/lib/clock.ts'
 import { present } from '#src/lib/assert.ts'
@@ -30,6 +31,8 @@ export type AppContext = Readonly<{
   readerOf: PartitionOf<IndexReader>
   /** The first day (`2026-11-21`) of which a workspace's usage is kept. */
   usageKeptFrom: (workspace: Workspace) => string
+  /** How pages refuse. */
+  refuse: NonNullable<Route['refuse']>
 }>
 
 /** The session of a `session` route; the router has refused everybody else. */

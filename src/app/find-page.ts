@@ -10,7 +10,6 @@ import { formatDuration, timeOf } from './format.ts'
 import { html, type Html } from './html.ts'
 import { createLogLinksAround } from './log-links.ts'
 import { logTable } from './log-rows.ts'
-import { refusePage } from './page.ts'
 import { about, readAsked, searchRefusal } from './search-parts.ts'
 import { isMissingCut, spanIdOf, spanTree } from './span-tree.ts'
 import { spanPlace, traceAddress } from './trace-address.ts'
@@ -261,7 +260,7 @@ async function sendTrace(ctx: Context, app: AppContext): Promise<void> {
 
 /** One trace, or whatever an id belongs to, with all that shares an identifier with it. */
 export function createFindPageRoutes(app: AppContext): Route[] {
-  const page = { method: 'GET', auth: 'session', signInPage: '/app/sign-in', refuse: refusePage } as const
+  const page = { method: 'GET', auth: 'session', signInPage: '/app/sign-in', refuse: app.refuse } as const
   return [
     { ...page, path: `${tracePath}:id`, handler: (ctx) => sendTrace(ctx, app) },
     { ...page, path: '/app/find', handler: (ctx) => sendFind(ctx, app) },

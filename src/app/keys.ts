@@ -18,7 +18,7 @@ import {
 } from './context.ts'
 import { readForm } from './form.ts'
 import { html, type Html } from './html.ts'
-import { refusePage, seeOther } from './page.ts'
+import { seeOther } from './page.ts'
 
 const uses: Readonly<Record<KeyKind, string>> = {
   publishable: 'browsers, public',
@@ -244,7 +244,7 @@ async function handleKeys(ctx: Context, app: AppContext): Promise<Refusal | void
 
 /** The workspace's keys: list, make, rotate, bind to origins, revoke. */
 export function createKeyRoutes(app: AppContext): Route[] {
-  const page = { path: '/app/keys', auth: 'session', signInPage: '/app/sign-in', refuse: refusePage } as const
+  const page = { path: '/app/keys', auth: 'session', signInPage: '/app/sign-in', refuse: app.refuse } as const
   return [
     { ...page, method: 'GET', handler: (ctx) => sendKeys(ctx, app) },
     { ...page, method: 'POST', handler: (ctx) => handleKeys(ctx, app) },

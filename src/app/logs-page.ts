@@ -11,7 +11,6 @@ import { histogram } from './histogram.ts'
 import { html, type Html } from './html.ts'
 import { createLogLinks, createLogLinksAround } from './log-links.ts'
 import { logRows, logTable, type LogLinks, type Tail } from './log-rows.ts'
-import { refusePage } from './page.ts'
 import { logForms, searchHelp } from './search-help.ts'
 import {
   about,
@@ -160,7 +159,7 @@ async function sendRows(ctx: Context, app: AppContext): Promise<Refusal | void> 
 
 /** Log search as a page, and its live tail. */
 export function createLogPageRoutes(app: AppContext): Route[] {
-  const page = { auth: 'session', signInPage: '/app/sign-in', refuse: refusePage } as const
+  const page = { auth: 'session', signInPage: '/app/sign-in', refuse: app.refuse } as const
   return [
     { ...page, path, method: 'GET', handler: (ctx) => sendLogs(ctx, app) },
     { path: `${path}/rows`, method: 'GET', auth: 'session', handler: (ctx) => sendRows(ctx, app) },

@@ -14,7 +14,7 @@ import {
 } from './context.ts'
 import { formatBytes } from './format.ts'
 import { html, type Html } from './html.ts'
-import { refusePage, seeOther } from './page.ts'
+import { seeOther } from './page.ts'
 
 const featureNames = { logs: 'logs', tracing: 'tracing', api_access: 'API access' } as const
 
@@ -131,7 +131,7 @@ function sendMembers(ctx: Context, app: AppContext): Promise<void> {
 
 /** The first page after sign-in, and who else is here. */
 export function createOverviewRoutes(app: AppContext): Route[] {
-  const page = { method: 'GET', auth: 'session', signInPage: '/app/sign-in', refuse: refusePage } as const
+  const page = { method: 'GET', auth: 'session', signInPage: '/app/sign-in', refuse: app.refuse } as const
   return [
     // The address that the server says it listens on, opened as it is.
     { method: 'GET', path: '/', auth: 'public', handler: (ctx) => seeOther(ctx, '/app') },

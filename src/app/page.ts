@@ -1,8 +1,5 @@
 import type { Context } from 'koa'
 import type { Session, Workspace } from '#src/directory/directory.ts'
-import { requestIdOf, sendProblem, setRefusal, statusOf, titleOf } from '#src/http/errors.ts'
-import { sessionOf } from '#src/http/session.ts'
-import type { Refusal } from '#src/events/refusal.ts'
 import { cut } from './format.ts'
 import { html, type Html } from './html.ts'
 
@@ -92,14 +89,4 @@ export function seeOther(ctx: Context, path: string): void {
   ctx.set('Location', path)
   ctx.set('Cache-Control', 'no-store')
   ctx.body = ''
-}
-
-/** A refusal on a page's path: a page for a browser, with the way on for who is signed in; a problem document for everything else. */
-export function refusePage(ctx: Context, refused: Refusal): void {
-  if (!ctx.get('Accept').includes('text/html')) return sendProblem(ctx, refused)
-  setRefusal(ctx, refused)
-  const body = html`<p class="problem">${refused.detail}</p>
-    <p><a href="/app">Overview</a></p>
-    <p class="note">Request ${requestIdOf(ctx)}</p>`
-  sendPage(ctx, statusOf(refused.code), { title: titleOf(refused.code), body, session: sessionOf(ctx) })
 }

@@ -6,7 +6,6 @@ import { signIn } from '#src/http/session.ts'
 import { atFault, notice, problem, sendSessionPage, sessionHere, type AppContext } from './context.ts'
 import { readForm } from './form.ts'
 import { html, type Html } from './html.ts'
-import { refusePage } from './page.ts'
 
 type Field = 'current' | 'password' | 'repeated'
 /** `field`: the one that the problem is about. */
@@ -71,7 +70,7 @@ async function handlePassword(ctx: Context, app: AppContext): Promise<Refusal | 
 
 /** Changing one's own password. */
 export function createPasswordRoutes(app: AppContext): Route[] {
-  const page = { path: '/app/password', auth: 'session', signInPage: '/app/sign-in', refuse: refusePage } as const
+  const page = { path: '/app/password', auth: 'session', signInPage: '/app/sign-in', refuse: app.refuse } as const
   return [
     { ...page, method: 'GET', handler: (ctx) => sendPassword(ctx, app) },
     { ...page, method: 'POST', handler: (ctx) => handlePassword(ctx, app) },

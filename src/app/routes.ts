@@ -12,6 +12,7 @@ import { createKeyRoutes } from './keys.ts'
 import { createLogPageRoutes } from './logs-page.ts'
 import { createOverviewRoutes } from './overview.ts'
 import { createPasswordRoutes } from './password.ts'
+import { createRefusePage } from './refuse-page.ts'
 import { createSignInRoutes } from './sign-in.ts'
 import { createSignInThrottle } from './sign-in-throttle.ts'
 import { createTracePageRoutes } from './traces-page.ts'
@@ -45,7 +46,7 @@ export function createAppRoutes(options: AppOptions): Route[] {
   })
   const budget = createBodyBudget(formsInFlightBytesMax)
   const { recordsPerBatchMax } = limits
-  const own = { recordsPerBatchMax, budget, throttle }
+  const own = { recordsPerBatchMax, budget, throttle, refuse: createRefusePage({ directory }) }
   const app: AppContext = { ...own, directory, baseUrl, clock, searches, readerOf, usageKeptFrom }
   return [
     ...createAssetRoutes(),

@@ -10,7 +10,7 @@ import { sessionOf, signIn, signOut } from '#src/http/session.ts'
 import { atFault, problem, sendSessionPage, sessionHere, type AppContext } from './context.ts'
 import { readForm } from './form.ts'
 import { html } from './html.ts'
-import { refusePage, seeOther, sendPage } from './page.ts'
+import { seeOther, sendPage } from './page.ts'
 
 const home = '/app'
 const chooser = '/app/workspace'
@@ -160,7 +160,7 @@ async function handleSignOut(ctx: Context, app: AppContext): Promise<Refusal | v
 
 /** Signing in, choosing a workspace, signing out. */
 export function createSignInRoutes(app: AppContext): Route[] {
-  const refuse = refusePage
+  const { refuse } = app
   return [
     {
       method: 'GET',

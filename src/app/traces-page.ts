@@ -5,7 +5,6 @@ import { atFault, sendSessionPage, sessionHere, type AppContext } from './contex
 import { facetRow } from './facets.ts'
 import { histogram } from './histogram.ts'
 import { html, type Html } from './html.ts'
-import { refusePage } from './page.ts'
 import { traceForms, searchHelp } from './search-help.ts'
 import {
   about,
@@ -135,7 +134,7 @@ export const createTracePageRoutes = (app: AppContext): Route[] => [
     method: 'GET',
     auth: 'session',
     signInPage: '/app/sign-in',
-    refuse: refusePage,
+    refuse: app.refuse,
     handler: (ctx) => sendTraces(ctx, app),
   },
 ]

@@ -8,7 +8,6 @@ import { monthOf, readRefusals, readUsage, type RefusalDocument, type Usage } fr
 import { counted, formatMinute, inWords, sendSessionPage, sessionHere, type AppContext } from './context.ts'
 import { formatBytes } from './format.ts'
 import { html, type Html } from './html.ts'
-import { refusePage } from './page.ts'
 import { forecastSpans } from './usage-forecast.ts'
 
 const path = '/app/usage'
@@ -195,7 +194,7 @@ export const createUsageRoutes = (app: AppContext): Route[] => [
     method: 'GET',
     auth: 'session',
     signInPage: '/app/sign-in',
-    refuse: refusePage,
+    refuse: app.refuse,
     handler: (ctx) => sendUsage(ctx, app),
   },
 ]

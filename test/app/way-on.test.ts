@@ -21,7 +21,8 @@ describe('the way on', () => {
     for (const path of ['/app/nowhere', '/app/usage?month=never', '/app/connect/nokey']) {
       const { status, text } = await browser.get(path)
       expect(status, path).to.be.within(400, 404)
-      expect(namesIn(text), path).to.include.members(['Overview', 'Traces', 'Logs', 'Keys'])
+      expect(namesIn(text), path).to.include.members(['Overview', 'Traces', 'Logs', 'Keys', 'Audit'])
+      expect(linksOfPage(text), path).to.deep.include({ name: 'Workspace Acme', address: '/app/workspace' })
       for (const { name } of linksOfPage(text)) expect(name, path).to.not.equal('')
     }
     const stranger = await createBrowser(site).get('/app/nowhere')

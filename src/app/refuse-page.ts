@@ -1,0 +1,28 @@
+import type { Context } from 'koa'
+import type { Directory } from '#src/directory/create-directory.ts'
+import type { Refusal } from '#src/events/refusal.ts'
+import { requestIdOf, sendProblem, setRefusal, statusOf, titleOf } from '#src/http/errors.ts'
+import type { Route } from '#src/http/route.ts'
+import { sessionOf } from '#src/http/session.ts'
+import { isOwner } from './context.ts'
+import { html } from './html.ts'
+import { sendPage } from './page.ts'
+
+type Refuse = NonNullable<Route['refuse']>
+
+/** A refusal on a page's path: a page for a browser, with the way on for who is signed in; a problem document for everything else. */
+export const createRefusePage =
+  ({ directory }: Readonly<{ directory: Directory }>): Refuse =>
+  (ctx: Context, refused: Refusal): void => {
+    if (!ctx.get('Accept').includes('text/html')) return sendProblem(ctx, refused)
+    setRefusal(ctx, refused)
+    const body = html`<p class="problem">${refused.detail}</p>
+      <p><a href="/app">Overview</a></p>
+      <p class="note">Request ${requestIdOf(ctx)}</p>`
+    const session = sessionOf(ctx)
+    const own =
+      session === undefined
+        ? {}
+        : { session, workspace: directory.workspace(session.workspaceId), isOwner: isOwner({ directory }, session) }
+    sendPage(ctx, statusOf(refused.code), { title: titleOf(refused.code), body, ...own })
+  }
