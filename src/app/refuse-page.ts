@@ -10,11 +10,15 @@ import { sendPage } from './page.ts'
 
 type Refuse = NonNullable<Route['refuse']>
 
+/** Whether somebody looks at the answer; a script of a page that asks for one says so, where its browser says anything. */
+const isForPerson = (ctx: Context): boolean =>
+  ctx.get('Accept').includes('text/html') && ['', 'navigate'].includes(ctx.get('Sec-Fetch-Mode'))
+
 /** A refusal on a page's path: a page for a browser, with the way on for who is signed in; a problem document for everything else. */
 export const createRefusePage =
   ({ directory }: Readonly<{ directory: Directory }>): Refuse =>
   (ctx: Context, refused: Refusal): void => {
-    if (!ctx.get('Accept').includes('text/html')) return sendProblem(ctx, refused)
+    if (!isForPerson(ctx)) return sendProblem(ctx, refused)
     setRefusal(ctx, refused)
     const body = html`<p class="problem">${refused.detail}</p>
       <p><a href="/app">Overview</a></p>

@@ -2,6 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { createSecureContext } from 'node:tls'
 import { allowanceProjection } from '#projections/allowance/fold.ts'
+import { createRefusePage } from '#src/app/refuse-page.ts'
 import { createAppRoutes } from '#src/app/routes.ts'
 import { ConfigError, limits, type Config } from '#src/config.ts'
 import type { Key } from '#src/directory/directory.ts'
@@ -59,6 +60,7 @@ function queryRoutes(config: Config, { clock, secrets, directory, readerOf }: En
     ...createQueryRoutes({
       ...context,
       searches,
+      refuseExport: createRefusePage({ directory }),
       admitListing: (ctx) => admit(ctx, 'listing'),
       recordExport: async ({ session: { workspaceId, userId }, query }) => {
         const format = new URLSearchParams(query).get('format') ?? 'ndjson'

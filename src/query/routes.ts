@@ -22,6 +22,8 @@ export type QueryOptions = QueryContext &
     recordExport: (exported: Readonly<{ session: Session; query: string }>) => Promise<void>
     /** Shared with the pages; ones of their own if not given. */
     searches?: Searches
+    /** How a person is refused an export, which a page leads to; as everybody else if not given. */
+    refuseExport?: NonNullable<Route['refuse']>
   }>
 
 function sendAnswer(ctx: Context, body: object): void {
@@ -33,7 +35,7 @@ function sendAnswer(ctx: Context, body: object): void {
 
 /** The read routes of INTERFACE §4: they ask projections only, inside the workspace of the session or the key. */
 export function createQueryRoutes(options: QueryOptions): readonly Route[] {
-  const { directory, limits, admitListing, recordExport, searches = createSearches(options) } = options
+  const { directory, limits, admitListing, recordExport, searches = createSearches(options), refuseExport } = options
   const exports = createGate(limits.exportsPerWorkspaceAtOnce)
 
   const sessionHere = (ctx: Context): Session => {
@@ -68,6 +70,7 @@ export function createQueryRoutes(options: QueryOptions): readonly Route[] {
     path: '/app/logs/export',
     auth: 'session',
     signInPage: '/app/sign-in',
+    ...(refuseExport === undefined ? {} : { refuse: refuseExport }),
     handler: async (ctx) => {
       const session = sessionHere(ctx)
       const refused = checkEntitlement(directory.workspace(session.workspaceId), ['logs'])

@@ -252,6 +252,17 @@ describe('search pages in a browser', () => {
     expect(await row.getByRole('cell', { name: asked, exact: true }).isVisible()).to.equal(true)
   })
 
+  it('say on a page why an export is refused', async () => {
+    const page = await openTab(browser, {
+      baseURL: server.baseUrl,
+      storageState: await tab.context().storageState(),
+    })
+    await page.goto('/app/logs/export?q=%28declined')
+    expect(await page.getByRole('heading', { level: 1 }).innerText()).to.equal('Query not understood')
+    expect(await page.getByRole('link', { name: 'Logs', exact: true }).count()).to.equal(1)
+    await page.context().close()
+  })
+
   it('work without scripts', async () => {
     const page = await openTab(browser, {
       baseURL: server.baseUrl,
