@@ -10,8 +10,8 @@ import { TransientError } from '#src/lib/failure.ts'
 import { readKeyUse } from '#projections/allowance/query.ts'
 import { arrivalOf, type Arrival } from './arrival.ts'
 import { connectScript } from './assets.ts'
-import { baseUrlOf, problem, sendSessionPage, sessionHere, type AppContext } from './context.ts'
-import { readForm } from './form.ts'
+import { baseUrlOf, notice, problem, sendSessionPage, sessionHere, type AppContext } from './context.ts'
+import { backWithTyped, notSentYet, readForm } from './form.ts'
 import { connections } from './guides/connections.ts'
 import type { Connection, Filled, Guide, Step } from './guides/guide.ts'
 import { html, type Html } from './html.ts'
@@ -33,23 +33,25 @@ const tabs = (shown: Connection): Html =>
     )}
   </nav>`
 
-const originsField = html`<label
-  >Pages that may send with it (one origin after another, none means any)
-  <input name="origins" autocomplete="off" placeholder="https://shop.example"
-/></label>`
+const originsField = (typed: string): Html =>
+  html`<label
+    >Pages that may send with it (one origin after another, none means any)
+    <input name="origins" autocomplete="off" placeholder="https://shop.example" value="${typed}"
+  /></label>`
 
-/** What to choose before there is a key. */
-function chooser(connection: Connection): Html {
+/** What to choose before there is a key; `typed`: what was chosen, and not taken. */
+function chooser(connection: Connection, typed: URLSearchParams): Html {
   const { id, guides, keyKind } = connection
+  const chosen = guides.find((guide) => guide.id === typed.get('guide')) ?? guides[0]
   return html`<form class="stack" method="post" action="${path}">
     <input type="hidden" name="what" value="${id}" />
     <fieldset>
       <legend>What sends?</legend>
       ${guides.map(
-        (guide, place) =>
+        (guide) =>
           html`<label class="check"
             >${
-              place === 0
+              guide === chosen
                 ? html`<input type="radio" name="guide" value="${guide.id}" checked />`
                 : html`<input type="radio" name="guide" value="${guide.id}" />`
             }
@@ -58,9 +60,15 @@ function chooser(connection: Connection): Html {
       )}
     </fieldset>
     <label
-      >Name of the key <input name="name" maxlength="80" autocomplete="off" placeholder="which program it is for"
+      >Name of the key
+      <input
+        name="name"
+        maxlength="80"
+        autocomplete="off"
+        placeholder="which program it is for"
+        value="${typed.get('name') ?? ''}"
     /></label>
-    ${keyKind === 'publishable' ? originsField : html``}
+    ${keyKind === 'publishable' ? originsField(typed.get('origins') ?? '') : html``}
     <button type="submit">Make a ${keyKindNames[keyKind]} and show me how</button>
   </form>`
 }
@@ -101,9 +109,11 @@ async function readArrival(app: AppContext, connection: Connection, key: Key): P
 
 async function sendChooser(ctx: Context, app: AppContext): Promise<void> {
   const { workspaceId } = sessionHere(ctx)
-  const connection = connectionNamed(new URLSearchParams(ctx.querystring).get('what')) ?? first
+  const typed = new URLSearchParams(ctx.querystring)
+  const connection = connectionNamed(typed.get('what')) ?? first
   const lacking = checkEntitlement(app.directory.workspace(workspaceId), featuresOf(connection))
-  const body = html`${tabs(connection)}${lacking === undefined ? chooser(connection) : problem(lacking.detail)}`
+  const form = html`${notice(typed.has('guide') ? notSentYet : undefined)}${chooser(connection, typed)}`
+  const body = html`${tabs(connection)}${lacking === undefined ? form : problem(lacking.detail)}`
   await sendSessionPage(ctx, app, { title: 'Connect', body })
 }
 
@@ -155,7 +165,7 @@ async function handleConnect(ctx: Context, app: AppContext): Promise<Refusal | v
     by: userId,
   })
   if (created.ok) return sendGuide(ctx, app, { connection, guide, created: created.value })
-  const body = html`${tabs(connection)}${problem(created.error.detail)}${chooser(connection)}`
+  const body = html`${tabs(connection)}${problem(created.error.detail)}${chooser(connection, form.value)}`
   return sendSessionPage(ctx, app, { title: 'Connect', body, status: 400 })
 }
 
@@ -196,12 +206,20 @@ async function sendArrival(ctx: Context, app: AppContext): Promise<Refusal | voi
   ctx.body = await readArrival(app, found.connection, found.key)
 }
 
+const typedFields = ['what', 'guide', 'name', 'origins'] as const
+
 /** Choose what sends, get a key and what to do with it, and see the first record arrive. */
 export function createConnectRoutes(app: AppContext): Route[] {
   const page = { auth: 'session', signInPage: '/app/sign-in', refuse: app.refuse } as const
   return [
     { ...page, path, method: 'GET', handler: (ctx) => sendChooser(ctx, app) },
-    { ...page, path, method: 'POST', handler: (ctx) => handleConnect(ctx, app) },
+    {
+      ...page,
+      path,
+      method: 'POST',
+      back: backWithTyped(app, path, typedFields),
+      handler: (ctx) => handleConnect(ctx, app),
+    },
     { ...page, path: `${path}/:key`, method: 'GET', handler: (ctx) => sendArrivalPage(ctx, app) },
     { path: `${path}/:key/arrival`, method: 'GET', auth: 'session', handler: (ctx) => sendArrival(ctx, app) },
   ]

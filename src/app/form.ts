@@ -41,3 +41,20 @@ export async function readForm(
   const body = await readBody(ctx, { limits, encodings: [], budget })
   return body.ok ? ok(new URLSearchParams(Buffer.from(body.value.bytes).toString('utf8'))) : body
 }
+
+/** What is typed comes back in an address, which proxies on the way may bound; longer is left out. */
+const typedCharactersMax = 4_000
+
+/** For `Route.back`: the page at `path` with what was typed into these fields of its form. Never a secret's: addresses are kept. */
+export const backWithTyped =
+  (options: FormOptions, path: string, fields: readonly string[]) =>
+  async (ctx: Context): Promise<string> => {
+    const form = await readForm(ctx, options)
+    if (!form.ok) return path
+    const typed = new URLSearchParams([...form.value].filter(([name, value]) => fields.includes(name) && value !== ''))
+    const address = `${path}?${typed.toString()}`
+    return typed.size === 0 || address.length > typedCharactersMax ? path : address
+  }
+
+/** Said above a form that is filled in by such an address. */
+export const notSentYet = 'This was not sent: you were signed out. Look it over, and send it again.'

@@ -16,9 +16,10 @@ import {
   sessionHere,
   type AppContext,
 } from './context.ts'
-import { readForm } from './form.ts'
+import { backWithTyped, notSentYet, readForm } from './form.ts'
 import { html, type Html } from './html.ts'
 import { seeOther } from './page.ts'
+import { checkbox, choice } from './search-parts.ts'
 
 const uses: Readonly<Record<KeyKind, string>> = {
   publishable: 'browsers, public',
@@ -34,6 +35,10 @@ const formOf = (key: Key, action: string, fields: Html): Html =>
     ${fields}
   </form>`
 
+/** Whether something was typed into this form of this key, and not taken. */
+const isOf = (typed: URLSearchParams, action: string, { id }: Key): boolean =>
+  typed.get('action') === action && typed.get('key') === id
+
 /** How long the old key may work on, in hours. */
 const overlaps = [
   ['24', 'for a day'],
@@ -44,35 +49,36 @@ const overlaps = [
   ['720', 'for 30 days'],
 ] as const
 
-const rotateForm = (key: Key): Html =>
-  html`<details>
+const rotateForm = (key: Key, typed: URLSearchParams): Html => {
+  const isTyped = isOf(typed, 'rotate', key)
+  const hours = isTyped ? (typed.get('hours') ?? '') : ''
+  return html`<details ${isTyped ? html`open` : html``}>
     <summary>Rotate</summary>
     ${formOf(
       key,
       'rotate',
-      html`<label
-          >The old one works on
-          <select name="hours">
-            ${overlaps.map(([hours, words]) => html`<option value="${hours}">${words}</option>`)}
-          </select></label
-        >
+      html`${choice({ label: 'The old one works on', name: 'hours', value: hours, options: overlaps })}
         <button type="submit">Make its successor</button>`,
     )}
   </details>`
+}
 
-const originsForm = (key: Key): Html =>
-  html`<details>
+const originsForm = (key: Key, typed: URLSearchParams): Html => {
+  const isTyped = isOf(typed, 'origins', key)
+  const origins = isTyped ? (typed.get('origins') ?? '') : key.origins.join(' ')
+  return html`<details ${isTyped ? html`open` : html``}>
     <summary>${key.origins.length === 0 ? 'any page' : `only ${key.origins.join(' ')}`}</summary>
     ${formOf(
       key,
       'origins',
       html`<label
           >Origins, one after another; none means any page
-          <input name="origins" size="30" value="${key.origins.join(' ')}" autocomplete="off"
+          <input name="origins" size="30" value="${origins}" autocomplete="off"
         /></label>
         <button type="submit">Change</button>`,
     )}
   </details>`
+}
 
 /** In two steps: it cannot be taken back, and senders lose what they send. */
 const revokeForm = (key: Key): Html =>
@@ -93,11 +99,11 @@ const exposedNote = html`<p>
   Rotate it, keep the new one on servers, and give the page a publishable key.
 </p>`
 
-function stateOf(key: Key): Html {
+function stateOf(key: Key, typed: URLSearchParams): Html {
   const exposed = key.exposed ? exposedNote : html``
   if (key.revokedAt !== null) return html`revoked ${formatMinute(key.revokedAt)}${exposed}`
   const revoke = revokeForm(key)
-  if (key.worksUntil === null) return html`${exposed}${rotateForm(key)}${revoke}`
+  if (key.worksUntil === null) return html`${exposed}${rotateForm(key, typed)}${revoke}`
   return html`${exposed}rotated, works until ${formatMinute(key.worksUntil)}${revoke}`
 }
 
@@ -107,32 +113,40 @@ function lastUsed(key: Key, use: KeyUse | undefined): Html {
   return key.scopes.includes('traces:read') ? html`<span class="note">reading is not recorded</span>` : html`never`
 }
 
-const rowOf = (key: Key, use: KeyUse | undefined): Html =>
+const rowOf = (key: Key, use: KeyUse | undefined, typed: URLSearchParams): Html =>
   html`<tr>
     <td>${keyKindNames[key.kind]}<br /><span class="note">${key.scopes.join(', ')}</span></td>
     <td><code>${key.prefix}…${key.last4}</code><br /><span class="note">${key.id}</span></td>
-    <td>${key.name} ${key.kind === 'publishable' && key.revokedAt === null ? originsForm(key) : html``}</td>
+    <td>${key.name} ${key.kind === 'publishable' && key.revokedAt === null ? originsForm(key, typed) : html``}</td>
     <td>${formatMinute(key.createdAt)}</td>
     <td>${lastUsed(key, use)}</td>
-    <td>${stateOf(key)}</td>
+    <td>${stateOf(key, typed)}</td>
   </tr>`
 
-const createForm = html`<form class="stack" method="post" action="/app/keys">
-  <input type="hidden" name="action" value="create" />
-  <label
-    >Kind
-    <select name="kind">
-      ${keyKinds.map((kind) => html`<option value="${kind}">${keyKindNames[kind]}: ${uses[kind]}</option>`)}
-    </select></label
-  >
-  <label>Name <input name="name" maxlength="80" autocomplete="off" /></label>
-  <label
-    >Origins (publishable keys; one after another, none means any)
-    <input name="origins" autocomplete="off" placeholder="https://shop.example"
-  /></label>
-  <label class="check"><input name="writeLogs" type="checkbox" value="1" /> An API key may send logs too</label>
-  <button type="submit">Create key</button>
-</form>`
+function createForm(given: URLSearchParams): Html {
+  const isTyped = given.get('action') === 'create'
+  const typed = (name: string): string => (isTyped ? (given.get(name) ?? '') : '')
+  const kinds = keyKinds.map((kind) => [kind, `${keyKindNames[kind]}: ${uses[kind]}`] as const)
+  return html`<form class="stack" method="post" action="/app/keys">
+    <input type="hidden" name="action" value="create" />
+    ${choice({ label: 'Kind', name: 'kind', value: typed('kind'), options: kinds })}
+    <label
+      >Name
+      <input
+        name="name"
+        maxlength="80"
+        autocomplete="off"
+        value="${typed('name')}"
+        ${isTyped ? html`autofocus` : html``}
+    /></label>
+    <label
+      >Origins (publishable keys; one after another, none means any)
+      <input name="origins" autocomplete="off" placeholder="https://shop.example" value="${typed('origins')}"
+    /></label>
+    ${checkbox('writeLogs', '1', 'An API key may send logs too', typed('writeLogs') === '1')}
+    <button type="submit">Create key</button>
+  </form>`
+}
 
 const shownOnce = ({ key, secret }: CreatedKey): Html =>
   html`<div class="notice" role="status">
@@ -140,7 +154,8 @@ const shownOnce = ({ key, secret }: CreatedKey): Html =>
     <pre>${secret}</pre>
   </div>`
 
-type Shown = Readonly<{ created?: CreatedKey; notice?: string; problem?: string }>
+/** `typed`: the form that the problem is about. */
+type Shown = Readonly<{ created?: CreatedKey; notice?: string; problem?: string; typed?: URLSearchParams }>
 
 /** When keys were used, as far as the index can say so soon. */
 async function usesOf(app: AppContext, keys: readonly Key[]): Promise<ReadonlyMap<string, KeyUse>> {
@@ -156,7 +171,9 @@ async function sendKeys(ctx: Context, app: AppContext, shown: Shown = {}): Promi
   const uses = await usesOf(app, keys)
   const live = keys.filter(({ revokedAt }) => revokedAt === null)
   const sorted = [...live, ...keys.filter(({ revokedAt }) => revokedAt !== null)]
-  const body = html`${problem(shown.problem)}${notice(shown.notice)}
+  const typed = shown.typed ?? new URLSearchParams(ctx.method === 'GET' ? ctx.querystring : '')
+  const isBack = ctx.method === 'GET' && typed.has('action')
+  const body = html`${problem(shown.problem)}${notice(isBack ? notSentYet : shown.notice)}
     ${shown.created === undefined ? html`` : shownOnce(shown.created)}
     ${keys.length === 0 ? html`<p>There are no keys yet.</p>` : html``}
     <table>
@@ -171,11 +188,11 @@ async function sendKeys(ctx: Context, app: AppContext, shown: Shown = {}): Promi
         </tr>
       </thead>
       <tbody>
-        ${sorted.map((key) => rowOf(key, uses.get(key.id)))}
+        ${sorted.map((key) => rowOf(key, uses.get(key.id), typed))}
       </tbody>
     </table>
     <h2>New key</h2>
-    ${createForm}`
+    ${createForm(typed)}`
   return sendSessionPage(ctx, app, { title: 'Keys', body, status: shown.problem === undefined ? 200 : 400 })
 }
 
@@ -185,14 +202,14 @@ const originsIn = (form: URLSearchParams): readonly string[] =>
 async function create(ctx: Context, app: AppContext, form: URLSearchParams): Promise<void> {
   const { workspaceId, userId } = sessionHere(ctx)
   const kind = keyKindNamed(form.get('kind') ?? '')
-  if (kind === undefined) return sendKeys(ctx, app, { problem: 'Choose a kind of key.' })
+  if (kind === undefined) return sendKeys(ctx, app, { problem: 'Choose a kind of key.', typed: form })
   const name = form.get('name') ?? ''
   const origins = originsIn(form)
   const scopes =
     kind === 'api' && form.get('writeLogs') === '1' ? { scopes: ['traces:read', 'logs:write'] as const } : {}
   const created = await app.directory.createKey({ workspaceId, kind, name, origins, by: userId, ...scopes })
   // Answered in place and not by a redirect: the secret must be in no address and in no store.
-  return sendKeys(ctx, app, created.ok ? { created: created.value } : { problem: created.error.detail })
+  return sendKeys(ctx, app, created.ok ? { created: created.value } : { problem: created.error.detail, typed: form })
 }
 
 type OneKey = Readonly<{ workspaceId: Session['workspaceId']; keyId: string; by: string }>
@@ -203,7 +220,7 @@ async function rotate(ctx: Context, app: AppContext, which: OneKey, form: URLSea
   const done = await app.directory.rotateKey({ ...which, overlapMs })
   if (!done.ok) {
     const { code, detail } = done.error
-    return code === 'unknown' ? refusal('not_found', detail) : sendKeys(ctx, app, { problem: detail })
+    return code === 'unknown' ? refusal('not_found', detail) : sendKeys(ctx, app, { problem: detail, typed: form })
   }
   const { rotated } = done.value
   const old = `${rotated.prefix}…${rotated.last4}`
@@ -215,7 +232,7 @@ async function change(ctx: Context, app: AppContext, which: OneKey, form: URLSea
   const changed = await app.directory.changeOrigins({ ...which, origins: originsIn(form) })
   if (changed.ok) return seeOther(ctx, '/app/keys')
   const { code, detail } = changed.error
-  return code === 'unknown' ? refusal('not_found', detail) : sendKeys(ctx, app, { problem: detail })
+  return code === 'unknown' ? refusal('not_found', detail) : sendKeys(ctx, app, { problem: detail, typed: form })
 }
 
 async function revoke(ctx: Context, app: AppContext, which: OneKey): Promise<Refusal | void> {
@@ -242,11 +259,19 @@ async function handleKeys(ctx: Context, app: AppContext): Promise<Refusal | void
   }
 }
 
+/** What is kept of a form while its sender signs in. It names a key, and holds none. */
+const typedFields = ['action', 'key', 'kind', 'name', 'origins', 'writeLogs', 'hours'] as const
+
 /** The workspace's keys: list, make, rotate, bind to origins, revoke. */
 export function createKeyRoutes(app: AppContext): Route[] {
   const page = { path: '/app/keys', auth: 'session', signInPage: '/app/sign-in', refuse: app.refuse } as const
   return [
     { ...page, method: 'GET', handler: (ctx) => sendKeys(ctx, app) },
-    { ...page, method: 'POST', handler: (ctx) => handleKeys(ctx, app) },
+    {
+      ...page,
+      method: 'POST',
+      back: backWithTyped(app, page.path, typedFields),
+      handler: (ctx) => handleKeys(ctx, app),
+    },
   ]
 }

@@ -25,6 +25,8 @@ export type Route = Readonly<{
   refuse?: (ctx: Context, refused: Refusal) => void
   /** `session` routes that are pages: a signed-out browser navigation goes to sign-in instead of 401. */
   signInPage?: string
+  /** Where sign-in leads back to, where that is not the address of the request: of a form, to the page with what was typed. */
+  back?: (ctx: Context) => Promise<string>
 }>
 
 const routeOf = new WeakMap<Context, Route>()
@@ -41,7 +43,8 @@ export function sendRefusal(ctx: Context, refused: Refusal): void {
 function isNavigation(ctx: Context): boolean {
   const mode = ctx.get('Sec-Fetch-Mode')
   if (mode !== '') return mode === 'navigate'
-  return ctx.method === 'GET' && ctx.get('Accept').includes('text/html')
+  // Browsers say nothing of it to a server without TLS.
+  return ctx.get('Accept').includes('text/html')
 }
 
 async function run(ctx: Context, route: Route): Promise<void> {
@@ -49,8 +52,9 @@ async function run(ctx: Context, route: Route): Promise<void> {
     const session = requireSession(ctx)
     if (!session.ok) {
       if (route.signInPage === undefined || !isNavigation(ctx)) return sendRefusal(ctx, session.error)
+      const back = route.back === undefined ? ctx.url : await route.back(ctx)
       ctx.status = 303
-      ctx.set('Location', `${route.signInPage}?next=${encodeURIComponent(ctx.url)}`)
+      ctx.set('Location', `${route.signInPage}?next=${encodeURIComponent(back)}`)
       ctx.set('Cache-Control', 'no-store')
       return
     }
