@@ -113,15 +113,21 @@ function lastUsed(key: Key, use: KeyUse | undefined): Html {
   return key.scopes.includes('traces:read') ? html`<span class="note">reading is not recorded</span>` : html`never`
 }
 
-const rowOf = (key: Key, use: KeyUse | undefined, typed: URLSearchParams): Html =>
-  html`<tr>
-    <td>${keyKindNames[key.kind]}<br /><span class="note">${key.scopes.join(', ')}</span></td>
-    <td><code>${key.prefix}…${key.last4}</code><br /><span class="note">${key.id}</span></td>
-    <td>${key.name} ${key.kind === 'publishable' && key.revokedAt === null ? originsForm(key, typed) : html``}</td>
-    <td>${formatMinute(key.createdAt)}</td>
-    <td>${lastUsed(key, use)}</td>
-    <td>${stateOf(key, typed)}</td>
+const heads = ['Kind', 'Key', 'Name', 'Created', 'Last used', 'State'] as const
+
+function rowOf(key: Key, use: KeyUse | undefined, typed: URLSearchParams): Html {
+  const cells = [
+    html`${keyKindNames[key.kind]}<br /><span class="note">${key.scopes.join(', ')}</span>`,
+    html`<code>${key.prefix}…${key.last4}</code><br /><span class="note">${key.id}</span>`,
+    html`${key.name} ${key.kind === 'publishable' && key.revokedAt === null ? originsForm(key, typed) : html``}`,
+    html`${formatMinute(key.createdAt)}`,
+    lastUsed(key, use),
+    stateOf(key, typed),
+  ]
+  return html`<tr>
+    ${cells.map((cell, column) => html`<td data-head="${heads[column]}">${cell}</td>`)}
   </tr>`
+}
 
 function createForm(given: URLSearchParams): Html {
   const isTyped = given.get('action') === 'create'
@@ -176,15 +182,10 @@ async function sendKeys(ctx: Context, app: AppContext, shown: Shown = {}): Promi
   const body = html`${problem(shown.problem)}${notice(isBack ? notSentYet : shown.notice)}
     ${shown.created === undefined ? html`` : shownOnce(shown.created)}
     ${keys.length === 0 ? html`<p>There are no keys yet.</p>` : html``}
-    <table>
+    <table class="cards">
       <thead>
         <tr>
-          <th scope="col">Kind</th>
-          <th scope="col">Key</th>
-          <th scope="col">Name</th>
-          <th scope="col">Created</th>
-          <th scope="col">Last used</th>
-          <th scope="col">State</th>
+          ${heads.map((head) => html`<th scope="col">${head}</th>`)}
         </tr>
       </thead>
       <tbody>

@@ -42,7 +42,7 @@ function whereToSend(baseUrl: string): Html {
     ['Logs', 'JSON, NDJSON or MessagePack', '/api/logs/v1/ingest', 'a logs source token (lt_…)'],
     ['Browser events', 'Grafana Faro', '/api/rum/v1/ingest', 'a publishable key (pk_live_…)'],
   ] as const
-  return html`<table>
+  return html`<table class="cards">
       <thead>
         <tr>
           <th scope="col">What</th>
@@ -55,10 +55,10 @@ function whereToSend(baseUrl: string): Html {
         ${rows.map(
           ([what, how, path, key]) =>
             html`<tr>
-              <td>${what}</td>
-              <td>${how}</td>
-              <td><code>${baseUrl + path}</code></td>
-              <td>${key}</td>
+              <th scope="row">${what}</th>
+              <td data-head="How">${how}</td>
+              <td data-head="Where"><code>${baseUrl + path}</code></td>
+              <td data-head="With">${key}</td>
             </tr>`,
         )}
       </tbody>

@@ -122,6 +122,13 @@ ${serviceFills}
   .traces > thead > tr > :is(:nth-child(3), :nth-child(5)) { display: none }
   :is(.logs, .traces) .time { white-space: nowrap }
   .fields th, .fields td { display: block; width: auto }
+  .cards, .cards > *, .cards > * > tr > * { display: block; border-bottom: 0 }
+  .cards > thead { position: absolute; left: -100rem }
+  .cards > tbody > tr { display: flex; flex-wrap: wrap; column-gap: 1rem; padding: .4rem 0; border-bottom: 1px solid var(--line) }
+  .cards > * > tr > th { flex: 1 1 100% }
+  .cards td { min-width: 0 }
+  .cards td::before { content: attr(data-head) / ''; display: block; font-size: .8rem; color: color-mix(in srgb, CanvasText 75%, Canvas) }
+  .figures.cards .number { text-align: left }
   .timeline .bar { min-width: 3rem }
   .ticks { display: none }
   ${depthsBy(0.2)}

@@ -27,28 +27,33 @@ const reasons = new Map([
 /** Columns of words; all others are of numbers. */
 const ofWords: readonly string[] = ['Day', 'Key', 'Why', 'Service']
 
-function table(caption: string, heads: readonly string[], rows: readonly Html[]): Html {
+type Row = readonly [first: Html | string, ...values: readonly (string | number | Html)[]]
+
+function cellOf(value: Row[number], head: string | undefined): Html {
+  const content = typeof value === 'number' ? inWords(value) : value
+  return html`<td class="${typeof value === 'number' ? 'number' : 'words'}" data-head="${head}">${content}</td>`
+}
+
+function table(caption: string, heads: readonly string[], rows: readonly Row[]): Html {
   if (rows.length === 0) return html``
   return html`<h2>${caption}</h2>
-    <table class="figures">
+    <table class="figures cards">
       <thead>
         <tr>
           ${heads.map((head) => html`<th scope="col" class="${ofWords.includes(head) ? 'words' : 'number'}">${head}</th>`)}
         </tr>
       </thead>
       <tbody>
-        ${rows}
+        ${rows.map(
+          ([first, ...values]) =>
+            html`<tr>
+              <th scope="row">${first}</th>
+              ${values.map((value, column) => cellOf(value, heads[column + 1]))}
+            </tr>`,
+        )}
       </tbody>
     </table>`
 }
-
-const cells = (first: Html | string, values: readonly (string | number | Html)[]): Html =>
-  html`<tr>
-    <th scope="row">${first}</th>
-    ${values.map((value) =>
-      typeof value === 'number' ? html`<td class="number">${inWords(value)}</td>` : html`<td>${value}</td>`,
-    )}
-  </tr>`
 
 /** How much of a month is still counted. */
 type Kept = 'all' | 'some' | 'none'
@@ -99,7 +104,7 @@ const besidePart = ({ total }: Usage): Html =>
     count toward the allowance. Spans and records refused: ${inWords(total.refusedSpans + total.refusedRecords)}.
   </p>`
 
-function dayRows({ byDay }: Usage): readonly Html[] {
+function dayRows({ byDay }: Usage): readonly Row[] {
   const most = Math.max(1, ...Object.values(byDay).map(({ spans }) => spans))
   return Object.entries(byDay)
     .reverse()
@@ -107,22 +112,20 @@ function dayRows({ byDay }: Usage): readonly Html[] {
       const bar = html`<svg class="bar" viewBox="0 0 1000 8" preserveAspectRatio="none" aria-hidden="true">
         <rect x="0" y="0" width="${Math.round((spans / most) * 1_000)}" height="8" />
       </svg>`
-      return cells(day, [
-        html`<div class="number">${inWords(spans)}${bar}</div>`,
-        logs,
-        rumEvents,
-        refusedSpans + refusedRecords,
-        bytes,
-      ])
+      const counted = html`<div class="number">${inWords(spans)}${bar}</div>`
+      return [day, counted, logs, rumEvents, refusedSpans + refusedRecords, bytes]
     })
 }
 
-const serviceRows = ({ byService }: Usage): readonly Html[] =>
+const serviceRows = ({ byService }: Usage): readonly Row[] =>
   Object.entries(byService)
     .sort(([, a], [, b]) => b.spans - a.spans || b.logs - a.logs)
-    .map(([service, { spans, logs, rumEvents }]) =>
-      cells(service === '' ? 'no service named' : service, [spans, logs, rumEvents]),
-    )
+    .map(([service, { spans, logs, rumEvents }]) => [
+      service === '' ? 'no service named' : service,
+      spans,
+      logs,
+      rumEvents,
+    ])
 
 function keyName(key: Key | undefined, id: string | null): Html {
   if (key === undefined) return html`${id === null || id === '' ? 'other keys' : id}`
@@ -131,15 +134,20 @@ function keyName(key: Key | undefined, id: string | null): Html {
 
 type KeyOf = (id: string | null) => Html
 
-const keyRows = ({ byKey }: Usage, keyOf: KeyOf): readonly Html[] =>
+const keyRows = ({ byKey }: Usage, keyOf: KeyOf): readonly Row[] =>
   Object.entries(byKey)
     .sort(([, a], [, b]) => b.spans - a.spans || b.logs - a.logs)
-    .map(([id, { spans, logs, rumEvents, refusedSpans, refusedRecords, bytes }]) =>
-      cells(keyOf(id), [spans, logs, rumEvents, refusedSpans + refusedRecords, bytes]),
-    )
+    .map(([id, { spans, logs, rumEvents, refusedSpans, refusedRecords, bytes }]) => [
+      keyOf(id),
+      spans,
+      logs,
+      rumEvents,
+      refusedSpans + refusedRecords,
+      bytes,
+    ])
 
-const refusalRows = (refusals: readonly RefusalDocument[], keyOf: KeyOf): readonly Html[] =>
-  refusals.map(({ day, keyId, reason, count }) => cells(day, [keyOf(keyId), reasons.get(reason) ?? reason, count]))
+const refusalRows = (refusals: readonly RefusalDocument[], keyOf: KeyOf): readonly Row[] =>
+  refusals.map(({ day, keyId, reason, count }) => [day, keyOf(keyId), reasons.get(reason) ?? reason, count])
 
 /** The month asked for, if it is one: `2026-11`. */
 function monthAsked(ctx: Context, nowMs: number): string | undefined {

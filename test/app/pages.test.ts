@@ -211,9 +211,10 @@ describe('pages', () => {
       const header = { workspace: workspaceId, keyId: ids[0] ?? '', receivedAt: Date.UTC(2026, 10, 20, 7, 30) }
       await site.index(givenEvent('logs.received', 1, {}, header))
       const { text } = await browser.get('/app/keys')
-      const rowWith = (name: string): string => text.split('<tr>').find((row) => row.includes(`<td>${name} `)) ?? ''
+      const rowWith = (name: string): string =>
+        text.split('<tr>').find((row) => new RegExp(`>\\s*${name} `).test(row)) ?? ''
       expect(rowWith('busy')).to.include('2026-11-20 07:30 UTC')
-      expect(rowWith('idle')).to.match(/<td>\s*never\s*<\/td>/)
+      expect(rowWith('idle')).to.match(/<td data-head="Last used">\s*never\s*<\/td>/)
       expect(rowWith('reader')).to.include('reading is not recorded')
     })
 

@@ -56,15 +56,15 @@ describe('pages about keys, usage and what was done, of a server', () => {
     while (refused === 200) refused = await log(server.firstRun.keys.logs)
     expect([refused, await log(secret)]).to.deep.equal([401, 200])
     await untilIndexed(server)
-    const made = /<code>lt_…[\s\S]*?<td>(\d{4}-[\s\S]*?)<\/tr>/
+    const made = /<code>lt_…[\s\S]*?<td data-head="Created">\s*(\d{4}-[\s\S]*?)<\/tr>/
     const [, row = ''] = made.exec(await pageWith('/app/keys', made)) ?? []
-    expect(row).to.match(/UTC<\/td>\s*<td>\d{4}-\d\d-\d\d \d\d:\d\d UTC/)
+    expect(row).to.match(/UTC\s*<\/td>\s*<td data-head="Last used">\s*\d{4}-\d\d-\d\d \d\d:\d\d UTC/)
   })
 
   it('usage counts what was accepted, by service', async () => {
     await untilIndexed(server)
     expect(accepted).to.be.at.least(3)
-    const number = (value: number): string => `<td class="number">${value}<\\/td>`
+    const number = (value: number): string => `<td class="number"[^>]*>\\s*${value}\\s*<\\/td>\\s*`
     const row = `<th scope="row">audited<\\/th>\\s*${number(0)}${number(accepted)}`
     expect(await page('/app/usage')).to.match(new RegExp(row))
   })

@@ -200,10 +200,8 @@ describe('search pages in a browser', () => {
     ]) {
       await page.goto(path)
       for (const summary of await page.locator('.logs summary').all()) await summary.click()
-      // A table of many columns may be moved under the head of its page; what is looked at most has no need of it.
-      const isToFit = /trace|logs/.test(path)
       const wide = await page
-        .locator(isToFit ? 'html, main' : 'html')
+        .locator('html, main')
         .evaluateAll((all) =>
           all.filter(({ scrollWidth, clientWidth }) => scrollWidth > clientWidth).map(({ tagName }) => tagName),
         )
