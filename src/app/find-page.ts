@@ -20,14 +20,16 @@ const tracePath = '/app/trace/'
 
 type Trace = NonNullable<CorrelationAnswer['trace']>
 
-/** How a page shows its parts: its own address, and whether each list begins on it. */
-type Shown = Looks & Readonly<{ address: string; isFirst: boolean }>
+/** How a page shows its parts: its own address, whether each list begins on it, and where subtrees are folded, or not if they are here. */
+type Shown = Looks & Readonly<{ address: string; isFirst: boolean; folding: string }>
+
+const withParameter = (address: string, name: string, value: string): string =>
+  `${address}${address.includes('?') ? '&' : '?'}${name}=${encodeURIComponent(value)}`
 
 /** The same page with another part of one list. */
 function more(address: string, cursor: string | null, words: string): Html {
   if (cursor === null) return html``
-  const joint = address.includes('?') ? '&' : '?'
-  return html`<p><a rel="next" href="${address}${joint}cursor=${encodeURIComponent(cursor)}">${words}</a></p>`
+  return html`<p><a rel="next" href="${withParameter(address, 'cursor', cursor)}">${words}</a></p>`
 }
 
 /** Whether a page shows the span. */
@@ -125,6 +127,10 @@ function sessionsPart({ sessions }: CorrelationAnswer): Html {
     </ul>`
 }
 
+/** A link to the same page with its subtrees folded, or unfolded, where there are some. */
+const foldingLinks = (trace: Trace, { isFolded, folding }: Shown): readonly (readonly [string, string])[] =>
+  spanTree(trace).some(({ depth }) => depth > 1) ? [[folding, isFolded ? 'Unfold all spans' : 'Fold spans']] : []
+
 /** Links to what lies below a trace, which may be long, and to what stands out in it. */
 function placesPart({ trace, logs, rum_events: events, sessions }: CorrelationAnswer, shown: Shown): Html {
   if (trace == null) return html``
@@ -135,6 +141,7 @@ function placesPart({ trace, logs, rum_events: events, sessions }: CorrelationAn
   const links = [
     ...(isFirst ? [] : [[asked === undefined ? address : traceAddress(trace.summary.trace_id), 'First page']]),
     ...(asked !== undefined && isHere(trace, asked) ? [[`#${spanPlace(asked)}`, 'The span']] : []),
+    ...foldingLinks(trace, shown),
     ...(error === undefined ? [] : [[`#${spanPlace(error.span_id)}`, 'First error']]),
     ...(logs === undefined ? [] : [['#logs', `Logs ${counts(logs.items, logs.next_cursor)}`]]),
     ...(events.items.length === 0
@@ -232,7 +239,13 @@ async function sendFound(ctx: Context, app: AppContext, wanted: Wanted): Promise
     const { answer, asked, isFirst } = result.value
     const about = aboutOf(answer.trace) ?? value
     const given = name === 'id' ? html`<p>By the id <code>${value}</code>.</p>` : html``
-    const body = html`${given}${bodyOf(answer, { address, nowMs: app.clock(), asked, isFirst })}`
+    const isFolded = new URLSearchParams(ctx.querystring).get('folded') === '1'
+    const foldedAddress = withParameter(address, 'folded', '1')
+    const [own, other] = isFolded ? [foldedAddress, address] : [address, foldedAddress]
+    const cursor = readAsked(ctx).cursors.at(-1)
+    const folding = cursor === undefined ? other : withParameter(other, 'cursor', cursor)
+    const looks = { nowMs: app.clock(), asked, isFolded }
+    const body = html`${given}${bodyOf(answer, { ...looks, address: own, isFirst, folding })}`
     return sendSessionPage(ctx, app, { title, about, body })
   }
   const { body, status } = searchRefusal(ctx, result.error, '')

@@ -75,3 +75,22 @@ export function spanTree({
   for (const each of unnamed) walk({ kind: 'missing', missing: each })
   return rows
 }
+
+/** Levels up to which lists stand in lists: a parser of HTML nests elements 512 deep, and no deeper. */
+const levelMax = 100
+/** How deep a row's list lies; of no row, at the outermost. */
+export const levelOf = (row: TreeRow | undefined): number => Math.min(row?.depth ?? 0, levelMax)
+
+/** How many rows each row has in its list and in the lists within. */
+export function countsBelow(rows: readonly TreeRow[]): readonly number[] {
+  const counts = rows.map(() => 0)
+  const open: number[] = []
+  for (const [at, row] of [...rows.entries(), [rows.length, undefined] as const]) {
+    for (let last = open.at(-1); last !== undefined && levelOf(rows[last]) >= levelOf(row); last = open.at(-1)) {
+      counts[last] = at - last - 1
+      open.pop()
+    }
+    open.push(at)
+  }
+  return counts
+}

@@ -2,11 +2,8 @@ import { colours } from './service-colours.ts'
 
 /** Depth beyond which spans are drawn no further to the right. */
 export const depthMax = 24
-/** How far a span stands in, step by step below its root. */
-const depthsBy = (stepRem: number): string =>
-  Array.from({ length: depthMax + 1 }, (_, depth) => `td.d${depth} { padding-left: ${0.5 + depth * stepRem}rem }`).join(
-    '\n',
-  )
+/** How deep a span stands below its root, as far as it is drawn. */
+const depths = Array.from({ length: depthMax + 1 }, (_, depth) => `.d${depth} { --depth: ${depth} }`).join('\n')
 
 /** A service's colour: of its bars, and of an edge beside its name. */
 const serviceFills = colours
@@ -69,9 +66,9 @@ form.search { display: flex; flex-wrap: wrap; gap: .5rem; align-items: end; marg
 fieldset.row { display: flex; flex-wrap: wrap; gap: .75rem }
 p.row { display: flex; flex-wrap: wrap; gap: 1rem; align-items: baseline }
 .time { white-space: nowrap; font-variant-numeric: tabular-nums }
-.logs td, .waterfall td { padding: .15rem .5rem; font-size: .9rem }
+.logs td { padding: .15rem .5rem; font-size: .9rem }
 td > details { margin: 0 }
-tr[aria-current], tr:target { font-weight: normal; outline: 2px solid var(--accent); outline-offset: -2px }
+tr[aria-current], tr:target, .line[aria-current], .line:target { font-weight: normal; outline: 2px solid var(--accent); outline-offset: -2px }
 tr.warn .level { color: var(--warn) }
 tr.error .level, tr.fatal .level, .bad { color: var(--bad) }
 mark { background: #facc15; color: #000 }
@@ -90,32 +87,55 @@ mark { background: #facc15; color: #000 }
 .facets a[aria-current] { border-color: currentColor }
 rect { fill: var(--accent) }
 rect.error { fill: var(--bad) }
-.waterfall .timeline { width: 40% }
+.waterfall { --step: .75rem; font-size: .9rem }
+.waterfall ul { list-style: none; margin: 0; padding: 0 }
+.waterfall li { position: relative }
+.heads, .line > summary, div.line { display: grid; grid-template-columns: minmax(0, 1fr) 40% 6rem; gap: 0 .5rem; padding: .15rem 0; min-height: 1.8rem; border-bottom: 1px solid var(--line); overflow-wrap: anywhere }
+.heads { font-weight: bold }
+details.line, .below { margin: 0 }
+.line > summary:hover { background: var(--line) }
+.line .name { padding-left: calc(3.6rem + var(--depth) * var(--step)); text-indent: -.8rem }
+.line > summary > .name::before { content: '▸'; content: '▸' / ''; display: inline-block; width: .8rem; text-indent: 0 }
+.line .name > * { text-indent: 0 }
+.line[open] > summary > .name::before { content: '▾'; content: '▾' / '' }
+.line > :not(summary) { margin: .3rem .8rem }
+.line > table { width: calc(100% - 1.6rem) }
+.below > summary { position: absolute; top: .15rem; left: calc(var(--depth) * var(--step)); min-width: 2.6rem; padding: 0 .25rem; border: 1px solid var(--edge); border-radius: .4rem; font-size: .75rem; line-height: 1.4rem; text-align: center; white-space: nowrap; list-style: none }
+.below > summary::-webkit-details-marker { display: none }
+.below > summary::before { content: '+ '; content: '+ ' / '' }
+.below[open] > summary::before { content: '− '; content: '− ' / '' }
 .timeline .bar { max-width: none }
-td.timeline { background: linear-gradient(to right, var(--line) 1px, transparent 1px) content-box; background-size: 25% 100% }
+.line .timeline { background: linear-gradient(to right, var(--line) 1px, transparent 1px) content-box; background-size: 25% 100% }
 .ticks { display: grid; grid-template-columns: repeat(4, minmax(0, 1fr)); font-size: .8rem; font-weight: normal; white-space: nowrap }
 .ticks > span { border-left: 1px solid var(--line); padding-left: .2rem; display: flex; gap: .2rem; justify-content: space-between }
-.missing td.timeline { background: repeating-linear-gradient(135deg, var(--line) 0 1px, transparent 1px 8px) }
-.missing td:first-child { border-left: .25rem solid var(--bad) }
+.missing > .line .timeline { background: repeating-linear-gradient(135deg, var(--line) 0 1px, transparent 1px 8px) }
+.missing > .line { border-left: .25rem solid var(--bad) }
+.missing > .line .name { text-indent: 0 }
 caption { text-align: left; font-weight: bold; font-size: .85rem; padding-top: .5rem }
 .fields td span { margin-left: .6rem; font-size: .8rem; white-space: nowrap }
 .fields th { width: 30%; font-weight: normal; opacity: .75 }
-${depthsBy(0.75)}
+${depths}
 ${serviceFills}
 @media (max-width: 45rem) {
   main { overflow-x: auto }
   th, td { padding: .3rem .25rem; min-width: 6rem }
-  .logs td, .waterfall td { padding: .15rem .25rem }
-  .logs td, .logs th, .logs .service, .waterfall td, .fields td { min-width: 0 }
+  .logs td { padding: .15rem .25rem }
+  .logs td, .logs th, .logs .service, .fields td { min-width: 0 }
   .time { white-space: normal; min-width: 7.5rem }
-  .logs, .waterfall, .traces, :is(.logs, .waterfall, .traces) > * { display: block }
-  :is(.logs, .waterfall, .traces) > * > tr { display: grid; border-bottom: 1px solid var(--line) }
+  .logs, .traces, :is(.logs, .traces) > * { display: block }
+  :is(.logs, .traces) > * > tr { display: grid; border-bottom: 1px solid var(--line) }
   .logs > * > tr { grid-template-columns: auto auto minmax(0, 1fr) }
-  .waterfall > * > tr { grid-template-columns: minmax(0, 1fr) 6rem }
+  .waterfall { --step: .2rem }
+  .line > summary, div.line { grid-template-columns: minmax(0, 1fr) 6rem }
+  .line .name { grid-column: 1 / -1 }
+  .line .time { min-width: 0 }
+  .line > :not(summary) { margin: .3rem 0 }
+  .line > table { width: 100% }
+  .heads { display: none }
   .traces > * > tr { grid-template-columns: minmax(0, 1fr) 8rem }
-  :is(.logs, .waterfall, .traces) > * > tr > * { border-bottom: 0; min-width: 0 }
-  .logs td:last-child, .waterfall .timeline { width: auto }
-  .logs > * > tr > :last-child, .waterfall > * > tr > :first-child, .traces > * > tr > * { grid-column: 1 / -1 }
+  :is(.logs, .traces) > * > tr > * { border-bottom: 0; min-width: 0 }
+  .logs td:last-child { width: auto }
+  .logs > * > tr > :last-child, .traces > * > tr > * { grid-column: 1 / -1 }
   .traces > * > tr > :nth-child(2) { order: -1 }
   .traces > * > tr > :nth-child(1) { grid-column: 1 }
   .traces > * > tr > :nth-child(4) { grid-area: 2 / 2 }
@@ -127,10 +147,9 @@ ${serviceFills}
   .cards > tbody > tr { display: flex; flex-wrap: wrap; column-gap: 1rem; padding: .4rem 0; border-bottom: 1px solid var(--line) }
   .cards > * > tr > th { flex: 1 1 100% }
   .cards td { min-width: 0 }
-  .cards td::before { content: attr(data-head) / ''; display: block; font-size: .8rem; color: color-mix(in srgb, CanvasText 75%, Canvas) }
+  .cards td::before { content: attr(data-head); content: attr(data-head) / ''; display: block; font-size: .8rem; color: color-mix(in srgb, CanvasText 75%, Canvas) }
   .figures.cards .number { text-align: left }
   .timeline .bar { min-width: 3rem }
   .ticks { display: none }
-  ${depthsBy(0.2)}
 }
 `

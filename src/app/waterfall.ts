@@ -1,12 +1,21 @@
 import { parseRfc3339Ns } from '#src/lib/time.ts'
 import type { CorrelationAnswer } from '#src/query/searches.ts'
 import { fieldTable } from './field-table.ts'
-import { counted } from './context.ts'
+import { counted, inWords } from './context.ts'
 import { cut, formatDuration, timeOf } from './format.ts'
 import { html, type Html } from './html.ts'
 import type { ColourOf } from './service-colours.ts'
 import { createSpanLinks, noSpanLinks, type SpanLinks } from './span-links.ts'
-import { isMissingCut, spanTree, type MissingSpan, type ShownSpan, type TreeRow } from './span-tree.ts'
+import {
+  countsBelow,
+  isMissingCut,
+  levelOf,
+  spanIdOf,
+  spanTree,
+  type MissingSpan,
+  type ShownSpan,
+  type TreeRow,
+} from './span-tree.ts'
 import { depthMax } from './style.ts'
 import { timeAxis } from './time-axis.ts'
 import { spanPlace, traceAddress } from './trace-address.ts'
@@ -31,8 +40,8 @@ const linkedCharactersMax = 3_000_000
 /** Where a span lies in its trace, in thousandths. */
 type Scale = (span: ShownSpan) => Readonly<{ x: number; width: number }>
 
-/** What a waterfall is drawn with; `asked`: the span that somebody looks for. */
-export type Looks = Readonly<{ colourOf: ColourOf; nowMs: number; asked: string | undefined }>
+/** What a waterfall is drawn with; `asked`: the span that somebody looks for; `isFolded`: subtrees begin folded. */
+export type Looks = Readonly<{ colourOf: ColourOf; nowMs: number; asked: string | undefined; isFolded: boolean }>
 
 /** How spans are drawn. */
 type Drawn = Pick<Looks, 'colourOf' | 'asked'> &
@@ -113,71 +122,100 @@ function detailsOf(span: ShownSpan, traceStart: string, linksOf: SpanLinks): Htm
 const placeOf = (spanId: string, asked: string | undefined): Html =>
   html`id="${spanPlace(spanId)}" ${spanId === asked ? html`aria-current="true"` : html``}`
 
+const isError = ({ status }: ShownSpan): boolean => status.code === 'error'
+
 function spanRow(
-  row: Extract<TreeRow, { kind: 'span' }>,
+  { span, parentIsElsewhere }: Extract<TreeRow, { kind: 'span' }>,
   { scale, colourOf, elsewhere, asked, traceStart }: Drawn,
   linksOf: SpanLinks,
 ): Html {
-  const { span, depth, parentIsElsewhere } = row
   const { x, width } = scale(span)
-  const isError = span.status.code === 'error'
-  const isAsked = span.span_id === asked
-  return html`<tr class="${isError ? 'error' : 'span'}" ${placeOf(span.span_id, asked)}>
-    <td class="d${Math.min(depth, depthMax)}">
-      <details ${isAsked ? html`open` : html``}>
-        <summary>
-          <strong class="${colourOf(span.service)}">${cut(span.service, nameCharactersMax)}</strong>
-          ${cut(span.name, nameCharactersMax)}${isError ? html` <span class="mark bad">error</span>` : html``}
-        </summary>
-        ${parentIsElsewhere ? html`<p class="note">Its parent is ${elsewhere}.</p>` : html``}
-        <p><a href="${traceAddress(span.trace_id, span.span_id)}">Link to this span</a></p>
-        ${detailsOf(span, traceStart ?? span.start, linksOf)}
-      </details>
-    </td>
-    <td class="timeline">
-      <svg class="bar" viewBox="0 0 1000 8" preserveAspectRatio="none" aria-hidden="true">
-        <rect class="${colourOf(span.service)}" x="${x}" y="0" width="${width}" height="8" />
-        ${isError ? html`<rect class="error" x="${x}" y="5" width="${width}" height="3" />` : html``}
-      </svg>
-    </td>
-    <td class="time">${formatDuration(BigInt(span.duration_ns))}</td>
-  </tr>`
+  const colour = colourOf(span.service)
+  return html`<details class="line" ${placeOf(span.span_id, asked)} ${span.span_id === asked ? html`open` : html``}>
+    <summary>
+      <span class="name"
+        ><strong class="${colour}">${cut(span.service, nameCharactersMax)}</strong>
+        ${cut(span.name, nameCharactersMax)}${isError(span) ? html` <span class="mark bad">error</span>` : html``}</span
+      >
+      <span class="timeline">
+        <svg class="bar" viewBox="0 0 1000 8" preserveAspectRatio="none" aria-hidden="true">
+          <rect class="${colour}" x="${x}" y="0" width="${width}" height="8" />
+          ${isError(span) ? html`<rect class="error" x="${x}" y="5" width="${width}" height="3" />` : html``}
+        </svg>
+      </span>
+      <span class="time">${formatDuration(BigInt(span.duration_ns))}</span>
+    </summary>
+    ${parentIsElsewhere ? html`<p class="note">Its parent is ${elsewhere}.</p>` : html``}
+    <p><a href="${traceAddress(span.trace_id, span.span_id)}">Link to this span</a></p>
+    ${detailsOf(span, traceStart ?? span.start, linksOf)}
+  </details>`
 }
 
-const missingRow = ({ depth, missing }: Extract<TreeRow, { kind: 'missing' }>, { asked }: Drawn): Html =>
-  html`<tr class="missing" ${placeOf(missing.span_id, asked)}>
-    <td class="d${Math.min(depth, depthMax)}">
-      <em>Span <code>${missing.span_id}</code> is missing: ${reasons[missing.reason]}.</em>
-    </td>
-    <td class="timeline"><span class="note">not known</span></td>
-    <td class="time">–</td>
-  </tr>`
+const missingRow = ({ missing }: Extract<TreeRow, { kind: 'missing' }>, { asked }: Drawn): Html =>
+  html`<div class="line" ${placeOf(missing.span_id, asked)}>
+    <em class="name">Span <code>${missing.span_id}</code> is missing: ${reasons[missing.reason]}.</em>
+    <span class="timeline note">not known</span>
+    <span class="time">–</span>
+  </div>`
+
+/** What spans of a subtree are folded by: how many they are, and below which span. */
+function foldOf(row: TreeRow, count: number): Html {
+  const of = row.kind === 'span' ? `${row.span.service} ${row.span.name}` : `the missing span ${row.missing.span_id}`
+  const words = `${counted(count, 'span')} below ${cut(of, nameCharactersMax)}`
+  return html`<summary aria-label="${words}" title="${counted(count, 'span')} below">${inWords(count)}</summary>`
+}
+
+const classOf = (row: TreeRow): string =>
+  `${row.kind === 'missing' ? 'missing' : isError(row.span) ? 'error' : 'span'} d${Math.min(row.depth, depthMax)}`
+
+// Not by the formatter, which would close what is to stay open.
+// oxfmt-ignore
+const opened = { item: (row: TreeRow) => html`<li class="${classOf(row)}">`, list: html`<ul>` }
+// oxfmt-ignore
+const openedBelow = (isOpen: boolean) => isOpen ? html`<details class="below" open>` : html`<details class="below">`
+const closed = { item: html`</li>`, list: html`</ul></details></li>` }
+
+/** Rows as lists in lists, each subtree to be folded: piece by piece, where lists made of lists would copy a page for each level. */
+function lists(rows: readonly TreeRow[], rowOf: (row: TreeRow) => Html, { asked, isFolded }: Looks): readonly Html[] {
+  const below = countsBelow(rows)
+  const askedAt = rows.findIndex((row) => spanIdOf(row) === asked)
+  return rows.flatMap((row, at) => {
+    const count = below[at] ?? 0
+    const item = [opened.item(row), rowOf(row)]
+    if (count > 0) {
+      const isOpen = !isFolded || row.depth === 0 || (askedAt > at && askedAt <= at + count)
+      return [...item, openedBelow(isOpen), foldOf(row, count), opened.list]
+    }
+    const levels = levelOf(row) - levelOf(rows[at + 1])
+    return [...item, closed.item, ...Array.from({ length: Math.max(0, levels) }, () => closed.list)]
+  })
+}
 
 /** The spans of a trace under their parents and over time; those that are missing are shown as that, and nothing is made up. */
-export function waterfall(trace: Trace, { colourOf, nowMs, asked }: Looks): Html {
+export function waterfall(trace: Trace, looks: Looks): Html {
+  const { colourOf, nowMs, asked } = looks
   const elsewhere = isMissingCut(trace) ? 'on another page, or missing' : 'on another page'
   const { start: traceStart } = trace.summary
   const drawn = { scale: scaleOf(trace.summary), colourOf, elsewhere, asked, traceStart }
   let characters = 0
-  const rows = spanTree(trace).map((row) => {
+  const rowOf = (row: TreeRow): Html => {
     if (row.kind === 'missing') return missingRow(row, drawn)
     const isLinked = characters < linkedCharactersMax
     const shown = spanRow(row, drawn, isLinked ? createSpanLinks(row.span, nowMs) : noSpanLinks)
     characters += shown.markup.length
     return shown
-  })
+  }
+  const items = lists(spanTree(trace), rowOf, looks)
   const isCut = characters > linkedCharactersMax
   return html`${isCut ? html`<p class="note">So many spans: values of the last ones have no links.</p>` : html``}
-    <table class="waterfall">
-      <thead>
-        <tr>
-          <th scope="col">Span</th>
-          <th scope="col" class="timeline">When ${timeAxis(BigInt(trace.summary.duration_ns ?? 0))}</th>
-          <th scope="col">Duration</th>
-        </tr>
-      </thead>
-      <tbody>
-        ${rows}
-      </tbody>
-    </table>`
+    <div class="waterfall">
+      <div class="heads" aria-hidden="true">
+        <span class="name">Span</span>
+        <span class="timeline">When ${timeAxis(BigInt(trace.summary.duration_ns ?? 0))}</span>
+        <span class="time">Duration</span>
+      </div>
+      <ul aria-label="Spans, each below its parent">
+        ${items}
+      </ul>
+    </div>`
 }

@@ -241,7 +241,7 @@ describe('search pages', () => {
       )
       const { status, text } = await browser.get(`/app/trace/${traceIdOf('t').toUpperCase()}`)
       expect(status).to.equal(200)
-      const order = [...text.matchAll(/<td class="d(\d+)">([\s\S]*?)<\/td>/g)].map(
+      const order = [...text.matchAll(/<li class="\w+ d(\d+)">([\s\S]*?)class="timeline/g)].map(
         ([, depth, cell = '']) =>
           `${depth} ${/operation \w+|Span <code>\w+<\/code> is missing: [^.]*/.exec(cell)?.[0]}`,
       )
@@ -298,9 +298,9 @@ describe('search pages', () => {
       )
       const circle = (await browser.get(`/app/trace/${traceIdOf('t')}`)).text
       for (const id of ['a', 'b', 'self'])
-        expect(circle.match(new RegExp(`</strong>\\s+operation ${id}\\s`, 'g')), id).to.have.length(1)
+        expect(circle.match(new RegExp(`</strong>\\s+operation ${id}[\\s<]`, 'g')), id).to.have.length(1)
       const deep = (await browser.get(`/app/trace/${traceIdOf('deep')}`)).text
-      expect([...deep.matchAll(/<\/strong>\s+operation c\d+\s*<\/summary>/g)]).to.have.length(60)
+      expect([...deep.matchAll(/<\/strong>\s+operation c\d+\s*<\/span/g)]).to.have.length(60)
     })
 
     it('of which no span came have no timeline, and say who names them', async () => {

@@ -122,7 +122,7 @@ describe('the page of a trace', () => {
       { id: 'c', parent: 'lost', atMs: 20 },
     )
     const colourOf = serviceColours(['checkout', 'payments'])
-    const rows = text.split('<tr class="').slice(1)
+    const rows = text.split('<li class="').slice(1)
     const rowOf = (words: string): string => rows.find((row) => row.includes(words)) ?? ''
     const barsIn = (row: string): readonly string[] =>
       [...row.matchAll(/<rect class="(\w+)"/g)].map(([, name = '']) => name)
@@ -131,7 +131,7 @@ describe('the page of a trace', () => {
     expect(rowOf('</strong> operation b')).to.include('<span class="mark bad">error</span>')
     const missing = rowOf(`Span <code>${spanIdOf('lost')}</code> is missing`)
     expect(missing)
-      .to.match(/^missing"/)
+      .to.match(/^missing d0"/)
       .and.include('not known')
       .and.not.include('<rect')
     expect(text).to.match(new RegExp(`<span class="mark ${colourOf('checkout')}"\\s*>checkout 2</span`))
@@ -167,13 +167,13 @@ describe('the page of a trace', () => {
     const pages: (readonly string[])[] = []
     for (let address: string | undefined = `/app/trace/${traceIdOf('t')}`; address !== undefined;) {
       const { text } = await browser.get(address)
-      pages.push([...text.matchAll(/<em>Span <code>(\w+)/g)].map(([, id = '']) => id))
+      pages.push([...text.matchAll(/<em class="name"\s*>Span <code>(\w+)/g)].map(([, id = '']) => id))
       address = linksOfPage(text).find(({ name }) => name === 'More spans')?.address
     }
     expect(pages).to.deep.equal([[spanIdOf('lost early')], [spanIdOf('lost late'), spanIdOf('refused')]])
   })
 
-  const rowsIn = (text: string): readonly string[] => text.split('<tr class="').slice(1)
+  const rowsIn = (text: string): readonly string[] => text.split('<li class="').slice(1)
   const markedIn = (text: string): readonly string[] =>
     rowsIn(text)
       .filter((row) => row.includes('aria-current="true"'))
@@ -196,11 +196,11 @@ describe('the page of a trace', () => {
     const linked = (await browser.get(place.replace(/#.*/, ''))).text
     for (const text of [found, linked]) {
       expect(markedIn(text)).to.deep.equal([`span-${spanIdOf('b')}`])
-      expect(rowsIn(text).filter((row) => /<details open>\s*<summary>/.test(row))).to.have.length(1)
+      expect(rowsIn(text).filter((row) => /<details class="line"[^>]* open>/.test(row))).to.have.length(1)
     }
     const whole = (await browser.get(`/app/trace/${traceIdOf('t')}`)).text
     expect(markedIn(whole)).to.deep.equal([])
-    expect(whole).to.not.include('<details open')
+    expect(whole).to.not.match(/<details class="line"[^>]* open>/)
   })
 
   it('begins with the page that holds the span looked for, or what a missing one was the parent of', async () => {
@@ -251,6 +251,67 @@ describe('the page of a trace', () => {
     const second = (await browser.get(addressNamed(first, 'More spans'))).text.replaceAll(/\s+/g, ' ')
     expect(second).to.include(`Span <code>${spanIdOf('lost')}</code> is not among the spans of this page of the trace.`)
     expect(addressNamed(second, 'First page')).to.equal(`/app/trace/${traceIdOf('t')}`)
+  })
+
+  /** The lists of a page: `(name)` for what stands below a name, `[name]` where that is folded; and that each is closed where it ends. */
+  const outlineOf = (text: string): string => {
+    const pieces = text
+      .slice(text.indexOf('class="waterfall"'))
+      .matchAll(
+        /<\/strong>\s+operation (\w+)|<em class="name"\s*>Span|<details class="below"( open)?|<\/ul\s*><\/details\s*><\/li\s*>/g,
+      )
+    const ends: string[] = []
+    const outline = [...pieces].map(([piece, name, isOpen]) => {
+      if (name !== undefined) return ` ${name}`
+      if (piece.startsWith('</ul')) return ends.pop() ?? 'closed twice'
+      if (piece.startsWith('<em')) return ' missing'
+      ends.push(isOpen === undefined ? ']' : ')')
+      return isOpen === undefined ? ' [' : ' ('
+    })
+    return outline.concat(ends).join('').trim()
+  }
+  const tree = [
+    { id: 'a', forMs: 100 },
+    { id: 'b', parent: 'a', atMs: 1 },
+    { id: 'c', parent: 'b', atMs: 2 },
+    { id: 'd', parent: 'c', atMs: 3 },
+    { id: 'e', parent: 'a', atMs: 4 },
+    { id: 'f', parent: 'e', atMs: 5 },
+    { id: 'g', parent: 'lost', atMs: 6 },
+  ]
+
+  it('has lists in lists, each to be folded and said to be so long', async () => {
+    const text = await pageOf(...tree)
+    expect(outlineOf(text)).to.equal('a ( b ( c ( d)) e ( f)) missing ( g)')
+    expect([...text.matchAll(/aria-label="(\d+ spans? below [^"]*)"/g)].map(([, words]) => words)).to.deep.equal([
+      '5 spans below checkout operation a',
+      '2 spans below checkout operation b',
+      '1 span below checkout operation c',
+      '1 span below checkout operation e',
+      `1 span below the missing span ${spanIdOf('lost')}`,
+    ])
+  })
+
+  it('is folded by its address but for what is looked for', async () => {
+    const whole = await pageOf(...tree)
+    const path = `/app/trace/${traceIdOf('t')}`
+    const address = addressNamed(whole, 'Fold spans')
+    expect(address).to.equal(`${path}?folded=1`)
+    const { text } = await browser.get(address)
+    expect(outlineOf(text)).to.equal('a ( b [ c [ d]] e [ f]) missing ( g)')
+    expect(addressNamed(text, 'Unfold all spans')).to.equal(path)
+    const asked = (await browser.get(`${path}?span=${spanIdOf('d')}&folded=1`)).text
+    expect(outlineOf(asked)).to.equal('a ( b ( c ( d)) e [ f]) missing ( g)')
+    expect(addressNamed(asked, 'Unfold all spans')).to.equal(`${path}?span=${spanIdOf('d')}`)
+  })
+
+  it('nests no deeper than a parser of HTML does, and shows what lies deeper', async () => {
+    const chain = Array.from({ length: 300 }, (_, n) => ({ id: n, atMs: n, ...(n === 0 ? {} : { parent: n - 1 }) }))
+    const outline = outlineOf(await pageOf(...chain))
+    expect(outline.match(/\(/g)).to.have.length(100)
+    expect(outline)
+      .to.match(/ 98 \( 99 \( 100 101 102 /)
+      .and.match(/ 299\){100}$/)
   })
 
   it('leads to its first error and to what lies below its spans', async () => {

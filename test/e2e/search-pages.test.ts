@@ -246,8 +246,51 @@ describe('search pages in a browser', () => {
     await link.click()
     const row = tab.locator(`#span-${asked}`)
     expect(Math.abs(await row.evaluate((element) => element.getBoundingClientRect().top))).to.be.below(5)
-    expect(await tab.locator('.waterfall details[open] > summary').allInnerTexts()).to.have.length(1)
+    expect(await tab.locator('.waterfall .line[open] > summary').allInnerTexts()).to.have.length(1)
     expect(await row.getByRole('cell', { name: asked, exact: true }).isVisible()).to.equal(true)
+    // Its details have the width of the page, not of a column.
+    const widthOf = (selector: string): Promise<number> =>
+      row.locator(selector).evaluate((element) => element.getBoundingClientRect().width)
+    expect(await widthOf('.fields >> nth=0')).to.be.above(0.9 * (await widthOf('summary >> nth=0')))
+  })
+
+  it('fold the spans below a span, by the keyboard and without scripts', async () => {
+    const trace = '5b8efff798038103d269b633813fc60f'
+    const spans = ['root', 'child', 'grandchild', 'sibling'].map((name, n) => {
+      const idOf = (place: number): string => (place + 1).toString(16).padStart(16, 'b')
+      const parent = [undefined, 0, 1, 0][n]
+      const times = { startTimeUnixNano: `${Date.now()}00000${n}`, endTimeUnixNano: `${Date.now()}000009` }
+      return {
+        traceId: trace,
+        spanId: idOf(n),
+        name,
+        ...times,
+        ...(parent === undefined ? {} : { parentSpanId: idOf(parent) }),
+      }
+    })
+    const body = JSON.stringify({ resourceSpans: [{ scopeSpans: [{ spans }] }] })
+    expect((await post(server, '/api/traces/v1/otlp', server.firstRun.keys.tracing, body, json)).status).to.equal(200)
+    const storageState = await tab.context().storageState()
+    const page = await openTab(browser, { baseURL: server.baseUrl, javaScriptEnabled: false, storageState })
+    do await page.goto(`/app/trace/${trace}`)
+    while ((await page.locator('.line').count()) < 4)
+    const shown = async (): Promise<readonly string[]> => {
+      const names = await page.locator('.line .name').all()
+      const visible = await Promise.all(names.map(async (name) => ((await name.isVisible()) ? name.innerText() : '')))
+      return visible.flatMap((text) => text.split(' ').slice(-1)).filter((name) => name !== '')
+    }
+    expect(await shown()).to.deep.equal(['root', 'child', 'grandchild', 'sibling'])
+    const fold = page.getByLabel(/^1 span below .*child$/)
+    await fold.focus()
+    await page.keyboard.press('Enter')
+    expect(await shown()).to.deep.equal(['root', 'child', 'sibling'])
+    await page.keyboard.press('Space')
+    expect(await shown()).to.deep.equal(['root', 'child', 'grandchild', 'sibling'])
+    await page.goto(`/app/trace/${trace}?folded=1`)
+    expect(await shown()).to.deep.equal(['root', 'child', 'sibling'])
+    await page.goto(`/app/trace/${trace}?folded=1&span=${spans[2]?.spanId}`)
+    expect(await shown()).to.deep.equal(['root', 'child', 'grandchild', 'sibling'])
+    await page.context().close()
   })
 
   it('say on a page why an export is refused', async () => {
