@@ -75,6 +75,7 @@ mark { background: #facc15; color: #000 }
 .mark { display: inline-block; padding: 0 .4rem; border: 1px solid var(--line); border-radius: .4rem; font-size: .85rem }
 .logs td:last-child { width: 75% }
 .logs .service { min-width: 8rem }
+.traces td:nth-child(2) { min-width: 16rem }
 .histogram { display: block; width: 100%; height: 5rem; margin: .5rem 0 0; border-bottom: 1px solid var(--line) }
 .axis { display: flex; flex-wrap: wrap; gap: 0 1rem; justify-content: space-between; margin: 0 0 .75rem }
 .figures .number { text-align: right; font-variant-numeric: tabular-nums }
@@ -118,7 +119,7 @@ ${depths}
 ${serviceFills}
 @media (max-width: 45rem) {
   main { overflow-x: auto }
-  th, td { padding: .3rem .25rem; min-width: 6rem }
+  th, td { padding: .3rem .25rem; min-width: 5rem }
   .logs td { padding: .15rem .25rem }
   .logs td, .logs th, .logs .service, .fields td { min-width: 0 }
   .time { white-space: normal; min-width: 7.5rem }
@@ -135,6 +136,7 @@ ${serviceFills}
   .traces > * > tr { grid-template-columns: minmax(0, 1fr) 8rem }
   :is(.logs, .traces) > * > tr > * { border-bottom: 0; min-width: 0 }
   .logs td:last-child { width: auto }
+  .traces td:nth-child(2) { min-width: 0 }
   .logs > * > tr > :last-child, .traces > * > tr > * { grid-column: 1 / -1 }
   .traces > * > tr > :nth-child(2) { order: -1 }
   .traces > * > tr > :nth-child(1) { grid-column: 1 }
