@@ -42,8 +42,8 @@ export async function readForm(
   return body.ok ? ok(new URLSearchParams(Buffer.from(body.value.bytes).toString('utf8'))) : body
 }
 
-/** What is typed comes back in an address, which proxies on the way may bound; longer is left out. */
-const typedCharactersMax = 4_000
+/** What is typed comes back in an address, which is encoded once more in a header, and proxies bound these to 4 KiB. Longer is left out. */
+const typedCharactersMax = 2_000
 
 /** For `Route.back`: the page at `path` with what was typed into these fields of its form. Never a secret's: addresses are kept. */
 export const backWithTyped =
