@@ -42,17 +42,14 @@ function addressOf(path: string, conditions: URLSearchParams, cursors: readonly 
   return `${path}?${search.toString()}`
 }
 
-/** Links to the page before and the page after. */
+/** Links to the page before and the page after: who reads on begins with its results, and not with the form again. */
 export function pager(path: string, { conditions, cursors }: Asked, nextCursor: string | null): Html {
-  const before = addressOf(path, conditions, cursors.slice(0, -1))
+  const linkTo = (rel: string, led: readonly string[], words: string): Html =>
+    html`<a rel="${rel}" href="${addressOf(path, conditions, led)}#results">${words}</a>`
   const back = cursors.length === 1 ? 'First page' : 'Previous page'
   return html`<nav class="tabs" aria-label="Pages of results">
-    ${cursors.length === 0 ? html`` : html`<a rel="prev" href="${before}">${back}</a>`}
-    ${
-      nextCursor === null
-        ? html``
-        : html`<a rel="next" href="${addressOf(path, conditions, [...cursors, nextCursor])}">Next page</a>`
-    }
+    ${cursors.length === 0 ? html`` : linkTo('prev', cursors.slice(0, -1), back)}
+    ${nextCursor === null ? html`` : linkTo('next', [...cursors, nextCursor], 'Next page')}
   </nav>`
 }
 

@@ -8,10 +8,12 @@ import { eachSignedIn, type SignedIn } from './signed-in.ts'
 
 describe('the way on', () => {
   let browser: SignedIn['browser']
+  let logs: SignedIn['logs']
   let site: SignedIn['site']
+  let spans: SignedIn['spans']
   let workspace: SignedIn['workspace']
   eachSignedIn((signedIn) => {
-    ;({ browser, site, workspace } = signedIn)
+    ;({ browser, logs, site, spans, workspace } = signedIn)
   })
 
   const namesIn = (text: string): readonly string[] =>
@@ -29,6 +31,26 @@ describe('the way on', () => {
     expect([stranger.status, namesIn(stranger.text)]).to.deep.equal([404, []])
     const { status, text } = await createBrowser(site).post('/app/sign-in', {}, { 'sec-fetch-site': 'cross-site' })
     expect([status, namesIn(text)]).to.deep.equal([403, []])
+  })
+
+  it('from page to page of a search begins at the results, below the form', async () => {
+    await site.index(
+      logs(1, ...Array.from({ length: 101 }, (_, n) => ({ message: `line ${n}` }))),
+      spans(2, ...Array.from({ length: 51 }, (_, n) => ({ id: n, trace: n }))),
+    )
+    for (const path of ['/app/logs', '/app/traces']) {
+      const linkIn = (text: string, wanted: string): string =>
+        linksOfPage(text).find(({ name }) => name === wanted)?.address ?? ''
+      const first = (await browser.get(path)).text
+      const second = (await browser.get(linkIn(first, 'Next page'))).text
+      for (const [text, name] of [
+        [first, 'Next page'],
+        [second, 'First page'],
+      ] as const) {
+        expect(linkIn(text, name), path).to.match(/#results$/)
+        expect(text, path).to.include('id="results"')
+      }
+    }
   })
 
   it('is told on the overview while nothing has arrived', async () => {
