@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import type { IndexReader } from '#projections/index-store.ts'
 import type { DecodedEvent } from '#projections/projection.ts'
 import { tracesProjection } from '#projections/traces/fold.ts'
-import { readTrace, type WalkKey } from '#projections/traces/query.ts'
+import { placesOfSpan, readTrace, type WalkKey } from '#projections/traces/query.ts'
 import { refusedKeptMax } from '#projections/traces/trace-part.ts'
 import { workspaceIdOf } from '#src/events/workspace-id.ts'
 import { givenEvent } from '#test/support/fold-harness.ts'
@@ -223,6 +223,36 @@ describeOnEveryStore('traces: one whole trace', (newStore) => {
     const read = await readTrace(reader, acme, traceIdOf('t'), { limit: 10 })
     expect(read?.spans.map(({ span_id }) => span_id)).to.deep.equal(['root', 'a', 'b'].map(spanIdOf))
     expect(read?.missing).to.deep.equal([])
+  })
+
+  it('tells where the pages begin that hold a span, also of a trace that went on after seven days', async () => {
+    const spansFrom = (from: number, to: number): GivenSpan[] =>
+      Array.from({ length: to - from }, (_, n) => ({
+        id: `s${from + n}`,
+        atMs: from + n,
+        parent: from + n === 17 ? 'lost' : null,
+      }))
+    const later = { receivedAt: Date.UTC(2026, 10, 21, 12) + 8 * dayMs }
+    const reader = await readerOf(newStore, [received(1, spansFrom(10, 25)), received(2, spansFrom(0, 10), later)])
+    const limit = 10
+    const first = async (name: string, place: 0 | 1): Promise<readonly (string | undefined)[]> => {
+      const places = await placesOfSpan(reader, acme, { traceId: traceIdOf('t'), spanId: spanIdOf(name), limit })
+      const after = places[place]
+      const page = await readTrace(reader, acme, traceIdOf('t'), { limit, ...(after === undefined ? {} : { after }) })
+      return [String(places.length), page?.spans[0]?.span_id]
+    }
+    for (const [name, count, page, before] of [
+      ['s0', 0, 's0', 's0'],
+      ['s9', 1, 's9', 's0'],
+      ['s10', 2, 's10', 's10'],
+      ['s19', 2, 's10', 's19'],
+      ['s24', 2, 's20', 's24'],
+      ['lost', 2, 's10', 's17'],
+      ['unheard of', 0, 's0', 's0'],
+    ] as const) {
+      expect(await first(name, 0), name).to.deep.equal([String(count), spanIdOf(page)])
+      expect(await first(name, 1), name).to.deep.equal([String(count), spanIdOf(before)])
+    }
   })
 
   it('reads each span of such a trace once, as it came last', async () => {
