@@ -10,7 +10,7 @@ import { TransientError } from '#src/lib/failure.ts'
 import { readKeyUse } from '#projections/allowance/query.ts'
 import { arrivalOf, type Arrival } from './arrival.ts'
 import { connectScript } from './assets.ts'
-import { baseUrlOf, notice, problem, sendSessionPage, sessionHere, type AppContext } from './context.ts'
+import { atFault, baseUrlOf, notice, problem, sendSessionPage, sessionHere, type AppContext } from './context.ts'
 import { backWithTyped, notSentYet, readForm } from './form.ts'
 import { connections } from './guides/connections.ts'
 import type { Connection, Filled, Guide, Step } from './guides/guide.ts'
@@ -33,14 +33,14 @@ const tabs = (shown: Connection): Html =>
     )}
   </nav>`
 
-const originsField = (typed: string): Html =>
+const originsField = (typed: string, isWrong: boolean): Html =>
   html`<label
     >Pages that may send with it (one origin after another, none means any)
-    <input name="origins" autocomplete="off" placeholder="https://shop.example" value="${typed}"
+    <input name="origins" autocomplete="off" placeholder="https://shop.example" value="${typed}" ${atFault(isWrong)}
   /></label>`
 
 /** What to choose before there is a key; `typed`: what was chosen, and not taken. */
-function chooser(connection: Connection, typed: URLSearchParams): Html {
+function chooser(connection: Connection, typed: URLSearchParams, wrong?: string): Html {
   const { id, guides, keyKind } = connection
   const chosen = guides.find((guide) => guide.id === typed.get('guide')) ?? guides[0]
   return html`<form class="stack" method="post" action="${path}">
@@ -67,8 +67,9 @@ function chooser(connection: Connection, typed: URLSearchParams): Html {
         autocomplete="off"
         placeholder="which program it is for"
         value="${typed.get('name') ?? ''}"
+        ${atFault(wrong === 'name')}
     /></label>
-    ${keyKind === 'publishable' ? originsField(typed.get('origins') ?? '') : html``}
+    ${keyKind === 'publishable' ? originsField(typed.get('origins') ?? '', wrong === 'origins') : html``}
     <button type="submit">Make a ${keyKindNames[keyKind]} and show me how</button>
   </form>`
 }
@@ -165,7 +166,7 @@ async function handleConnect(ctx: Context, app: AppContext): Promise<Refusal | v
     by: userId,
   })
   if (created.ok) return sendGuide(ctx, app, { connection, guide, created: created.value })
-  const body = html`${tabs(connection)}${problem(created.error.detail)}${chooser(connection, form.value)}`
+  const body = html`${tabs(connection)}${problem(created.error.detail)}${chooser(connection, form.value, created.error.field)}`
   return sendSessionPage(ctx, app, { title: 'Connect', body, status: 400 })
 }
 

@@ -8,6 +8,7 @@ import type { Route } from '#src/http/route.ts'
 import { readKeyUse, type KeyUse } from '#projections/allowance/query.ts'
 import { inTime } from '#src/lib/in-time.ts'
 import {
+  atFault,
   figureTimeoutMs,
   formatMinute,
   notice,
@@ -63,7 +64,7 @@ const rotateForm = (key: Key, typed: URLSearchParams): Html => {
   </details>`
 }
 
-const originsForm = (key: Key, typed: URLSearchParams): Html => {
+const originsForm = (key: Key, typed: URLSearchParams, wrong: string | undefined): Html => {
   const isTyped = isOf(typed, 'origins', key)
   const origins = isTyped ? (typed.get('origins') ?? '') : key.origins.join(' ')
   return html`<details ${isTyped ? html`open` : html``}>
@@ -73,7 +74,12 @@ const originsForm = (key: Key, typed: URLSearchParams): Html => {
       'origins',
       html`<label
           >Origins, one after another; none means any page
-          <input name="origins" size="30" value="${origins}" autocomplete="off"
+          <input
+            name="origins"
+            size="30"
+            value="${origins}"
+            autocomplete="off"
+            ${atFault(isTyped && wrong === 'origins')}
         /></label>
         <button type="submit">Change</button>`,
     )}
@@ -113,13 +119,15 @@ function lastUsed(key: Key, use: KeyUse | undefined): Html {
   return key.scopes.includes('traces:read') ? html`<span class="note">reading is not recorded</span>` : html`never`
 }
 
+type Typed = Readonly<{ typed: URLSearchParams; wrong: string | undefined }>
+
 const heads = ['Kind', 'Key', 'Name', 'Created', 'Last used', 'State'] as const
 
-function rowOf(key: Key, use: KeyUse | undefined, typed: URLSearchParams): Html {
+function rowOf(key: Key, use: KeyUse | undefined, { typed, wrong }: Typed): Html {
   const cells = [
     html`${keyKindNames[key.kind]}<br /><span class="note">${key.scopes.join(', ')}</span>`,
     html`<code>${key.prefix}…${key.last4}</code><br /><span class="note">${key.id}</span>`,
-    html`${key.name} ${key.kind === 'publishable' && key.revokedAt === null ? originsForm(key, typed) : html``}`,
+    html`${key.name} ${key.kind === 'publishable' && key.revokedAt === null ? originsForm(key, typed, wrong) : html``}`,
     html`${formatMinute(key.createdAt)}`,
     lastUsed(key, use),
     stateOf(key, typed),
@@ -129,9 +137,11 @@ function rowOf(key: Key, use: KeyUse | undefined, typed: URLSearchParams): Html 
   </tr>`
 }
 
-function createForm(given: URLSearchParams): Html {
+function createForm(given: URLSearchParams, wrong: string | undefined): Html {
   const isTyped = given.get('action') === 'create'
   const typed = (name: string): string => (isTyped ? (given.get(name) ?? '') : '')
+  const fault = (name: string): Html => atFault(isTyped && name === wrong)
+  const isBack = isTyped && wrong === undefined
   const kinds = keyKinds.map((kind) => [kind, `${keyKindNames[kind]}: ${uses[kind]}`] as const)
   return html`<form class="stack" method="post" action="/app/keys">
     <input type="hidden" name="action" value="create" />
@@ -143,11 +153,16 @@ function createForm(given: URLSearchParams): Html {
         maxlength="80"
         autocomplete="off"
         value="${typed('name')}"
-        ${isTyped ? html`autofocus` : html``}
+        ${isBack ? html`autofocus` : fault('name')}
     /></label>
     <label
       >Origins (publishable keys; one after another, none means any)
-      <input name="origins" autocomplete="off" placeholder="https://shop.example" value="${typed('origins')}"
+      <input
+        name="origins"
+        autocomplete="off"
+        placeholder="https://shop.example"
+        value="${typed('origins')}"
+        ${fault('origins')}
     /></label>
     ${checkbox('writeLogs', '1', 'An API key may send logs too', typed('writeLogs') === '1')}
     <button type="submit">Create key</button>
@@ -160,8 +175,9 @@ const shownOnce = ({ key, secret }: CreatedKey): Html =>
     <pre>${secret}</pre>
   </div>`
 
-/** `typed`: the form that the problem is about. */
-type Shown = Readonly<{ created?: CreatedKey; notice?: string; problem?: string; typed?: URLSearchParams }>
+/** A problem with a form that was `typed`, and the field that it is about. */
+type Wrong = Readonly<{ problem: string; field?: string; typed: URLSearchParams }>
+type Shown = Partial<Wrong> & Readonly<{ created?: CreatedKey; notice?: string }>
 
 /** When keys were used, as far as the index can say so soon. */
 async function usesOf(app: AppContext, keys: readonly Key[]): Promise<ReadonlyMap<string, KeyUse>> {
@@ -189,28 +205,32 @@ async function sendKeys(ctx: Context, app: AppContext, shown: Shown = {}): Promi
         </tr>
       </thead>
       <tbody>
-        ${sorted.map((key) => rowOf(key, uses.get(key.id), typed))}
+        ${sorted.map((key) => rowOf(key, uses.get(key.id), { typed, wrong: shown.field }))}
       </tbody>
     </table>
     <h2>New key</h2>
-    ${createForm(typed)}`
+    ${createForm(typed, shown.field)}`
   return sendSessionPage(ctx, app, { title: 'Keys', body, status: shown.problem === undefined ? 200 : 400 })
 }
 
 const originsIn = (form: URLSearchParams): readonly string[] =>
   (form.get('origins') ?? '').split(/[\s,]+/).filter((origin) => origin !== '')
 
+const wrongIn = (typed: URLSearchParams, { detail, field }: Readonly<{ detail: string; field: string }>): Wrong => {
+  return { problem: detail, field, typed }
+}
+
 async function create(ctx: Context, app: AppContext, form: URLSearchParams): Promise<void> {
   const { workspaceId, userId } = sessionHere(ctx)
   const kind = keyKindNamed(form.get('kind') ?? '')
-  if (kind === undefined) return sendKeys(ctx, app, { problem: 'Choose a kind of key.', typed: form })
+  if (kind === undefined) return sendKeys(ctx, app, { problem: 'Choose a kind of key.', typed: form, field: 'kind' })
   const name = form.get('name') ?? ''
   const origins = originsIn(form)
   const scopes =
     kind === 'api' && form.get('writeLogs') === '1' ? { scopes: ['traces:read', 'logs:write'] as const } : {}
   const created = await app.directory.createKey({ workspaceId, kind, name, origins, by: userId, ...scopes })
   // Answered in place and not by a redirect: the secret must be in no address and in no store.
-  return sendKeys(ctx, app, created.ok ? { created: created.value } : { problem: created.error.detail, typed: form })
+  return sendKeys(ctx, app, created.ok ? { created: created.value } : wrongIn(form, created.error))
 }
 
 type OneKey = Readonly<{ workspaceId: Session['workspaceId']; keyId: string; by: string }>
@@ -221,7 +241,7 @@ async function rotate(ctx: Context, app: AppContext, which: OneKey, form: URLSea
   const done = await app.directory.rotateKey({ ...which, overlapMs })
   if (!done.ok) {
     const { code, detail } = done.error
-    return code === 'unknown' ? refusal('not_found', detail) : sendKeys(ctx, app, { problem: detail, typed: form })
+    return code === 'unknown' ? refusal('not_found', detail) : sendKeys(ctx, app, wrongIn(form, done.error))
   }
   const { rotated } = done.value
   const old = `${rotated.prefix}…${rotated.last4}`
@@ -233,7 +253,7 @@ async function change(ctx: Context, app: AppContext, which: OneKey, form: URLSea
   const changed = await app.directory.changeOrigins({ ...which, origins: originsIn(form) })
   if (changed.ok) return seeOther(ctx, '/app/keys')
   const { code, detail } = changed.error
-  return code === 'unknown' ? refusal('not_found', detail) : sendKeys(ctx, app, { problem: detail, typed: form })
+  return code === 'unknown' ? refusal('not_found', detail) : sendKeys(ctx, app, wrongIn(form, changed.error))
 }
 
 async function revoke(ctx: Context, app: AppContext, which: OneKey): Promise<Refusal | void> {

@@ -1,5 +1,14 @@
 import { expect } from 'chai'
-import { createPerson, createBrowser, openSite, password, type Answer, type Browser, type Site } from './harness.ts'
+import {
+  createBrowser,
+  createPerson,
+  faultIn,
+  openSite,
+  password,
+  type Answer,
+  type Browser,
+  type Site,
+} from './harness.ts'
 
 const email = 'ann@acme.example'
 
@@ -99,9 +108,12 @@ describe('what somebody sends whose session has ended', () => {
 })
 
 describe('a form that is refused', () => {
-  it('keeps what was typed', async () => {
-    const site = await openSite()
-    await createPerson(site.directory, email, 'Acme')
+  let site: Site
+  beforeEach(async () => void (site = await openSite()))
+  afterEach(() => site.close())
+
+  it('keeps what was typed, and begins in the field that is wrong', async () => {
+    const { workspace } = await createPerson(site.directory, email, 'Acme')
     const browser = createBrowser(site)
     await browser.post('/app/sign-in', { email, password })
     const wrong = { name: 'my shop', origins: 'no origin' }
@@ -110,7 +122,16 @@ describe('a form that is refused', () => {
     for (const { status, text } of [keys, connect]) {
       expect([status, text.includes('This was not sent')]).to.deep.equal([400, false])
       expect(text).to.include('value="my shop"').and.include('value="no origin"')
+      expect(faultIn(text)).to.equal('origins')
     }
-    await site.close()
+    await browser.post('/app/keys', { action: 'create', kind: 'publishable' })
+    const key = site.directory.keys(workspace.id)[0]?.id ?? ''
+    const changed = await browser.post('/app/keys', { action: 'origins', key, origins: 'none' })
+    expect([changed.status, faultIn(changed.text), changed.text.match(/autofocus/g)?.length]).to.deep.equal([
+      400,
+      'origins',
+      1,
+    ])
+    expect(changed.text).to.match(/<details open/)
   })
 })
