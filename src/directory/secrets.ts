@@ -66,6 +66,16 @@ function createFile(file: string, random: RandomBytes, pepper: string | undefine
   }
 }
 
+function readPrivately(file: string): string {
+  try {
+    // A backup tool may have widened the mode; nobody else has business here.
+    if ((statSync(file).mode & 0o077) !== 0) chmodSync(file, 0o600)
+    return readFileSync(file, 'utf8')
+  } catch (cause) {
+    throw refuse(file, 'it must belong to the user that the server runs as', cause)
+  }
+}
+
 /**
  * The secrets of an installation, from `secrets.json` (mode 0600) in the data folder; made once, when the folder holds no
  * directory yet. A folder with a directory but no secrets, or with short ones, is refused with PermanentError: going on
@@ -84,11 +94,10 @@ export function loadSecrets({ dataFolder, random, sessionKeys, pepper }: Options
     mkdirSync(dataFolder, { recursive: true, mode: 0o700 })
     createFile(file, random, given)
   }
-  // A backup tool may have widened the mode; nobody else has business here.
-  if ((statSync(file).mode & 0o077) !== 0) chmodSync(file, 0o600)
+  const text = readPrivately(file)
   let fields: unknown
   try {
-    fields = JSON.parse(readFileSync(file, 'utf8'))
+    fields = JSON.parse(text)
   } catch (cause) {
     throw refuse(file, 'it is not JSON: restore it from a backup', cause)
   }

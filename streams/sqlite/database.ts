@@ -39,6 +39,7 @@ const schema = `
 
 const sqliteBusy = 5
 const sqliteLocked = 6
+const sqliteReadOnly = 8
 const sqliteCorrupt = 11
 const sqliteFull = 13
 const sqliteCantOpen = 14
@@ -58,6 +59,10 @@ function codeOf(error: unknown): number | undefined {
   const code = extendedCodeOf(error)
   return code === undefined ? undefined : code & 0xff
 }
+
+/** The operating system's word that this user may not. */
+const isForbidden = (error: unknown): boolean =>
+  error instanceof Error && 'code' in error && ['EACCES', 'EPERM', 'EROFS'].includes(String(error.code))
 
 const isBusy = (error: unknown): boolean => codeOf(error) === sqliteBusy || codeOf(error) === sqliteLocked
 
@@ -95,6 +100,10 @@ export function failureOf(error: unknown, operation: string, file: string): Tran
   if (isBusy(error)) return new TransientError({ ...context, hint: 'another process is writing to it' })
   const code = codeOf(error)
   if (code === sqliteFull) return new TransientError({ ...context, hint: 'the disk is full: free some space' })
+  if (code === sqliteReadOnly || isForbidden(error)) {
+    const hint = 'this user may not write it: check its owner, and how its disk is mounted'
+    return new PermanentError({ ...context, hint })
+  }
   if (code === sqliteCantOpen) {
     return new PermanentError({ ...context, hint: 'the folder must be there, and be writable for this user' })
   }
@@ -172,12 +181,25 @@ function createSchema(database: DatabaseSync, { file, partition }: LogFile): voi
   }
 }
 
+/** SQLite opens without a word what this user may only read: whoever starts on it is told so, instead of whoever appends first. */
+function checkWritable(database: DatabaseSync): void {
+  try {
+    database.exec('BEGIN IMMEDIATE; UPDATE meta SET value = value')
+  } catch (error) {
+    // Somebody else writes to it just now.
+    if (!isBusy(error)) throw error
+  } finally {
+    if (database.isTransaction) database.exec('ROLLBACK')
+  }
+}
+
 /** Opens a log for writing, and makes it where there is none. */
 export function openForWriting(log: LogFile, busyTimeoutMs: number): LogDatabase {
   return openWith(log, { timeout: busyTimeoutMs }, (database) => {
     const made = withPatience(() => isLog(database, log.file), busyTimeoutMs)
     makeDurable(database, log.file, busyTimeoutMs)
     if (!made) createSchema(database, log)
+    checkWritable(database)
     // Where it costs no more I/O nothing is left behind in pages that are used on: what is erased must be nowhere.
     database.exec('PRAGMA secure_delete = FAST')
     // Checkpoints are the writer's, off the way of acknowledgements.

@@ -3,6 +3,7 @@ import { chmodSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync, wr
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
+import { unprivileged } from '#test/support/unprivileged.ts'
 import { givenSecrets, loadSecrets } from '#src/directory/secrets.ts'
 
 describe('secrets of an installation', () => {
@@ -84,6 +85,13 @@ describe('secrets of an installation', () => {
     writeFileSync(join(folder, 'directory.db'), '')
     expect(() => load()).to.throw(/restore it from a backup/)
     expect(readdirSync(folder)).to.deep.equal(['directory.db'])
+  })
+
+  it('refuse a file of another user without taking it for damaged', () => {
+    load()
+    chmodSync(folder, 0o755)
+    chmodSync(file(), 0o000)
+    expect(() => unprivileged(() => load())).to.throw(/secrets\.json: EACCES.*must belong to the user/)
   })
 
   it('refuse a damaged or emptied file, and leave it as it is', () => {

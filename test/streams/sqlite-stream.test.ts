@@ -1,4 +1,5 @@
-import { copyFile, writeFile } from 'node:fs/promises'
+import { chmod, copyFile, writeFile } from 'node:fs/promises'
+import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { expect } from 'chai'
 import { limits } from '#src/config.ts'
@@ -7,6 +8,7 @@ import { openForWriting } from '#streams/sqlite/database.ts'
 import { openSqliteStreamReader } from '#streams/sqlite/stream.ts'
 import { idsOf, readAll, rejection } from './read-all.ts'
 import { leaveHotJournal } from '#test/support/hot-journal.ts'
+import { unprivileged } from '#test/support/unprivileged.ts'
 import { makeLogFolder, type LogFolder } from './log-folder.ts'
 import { makeEvent, makeEvents, noon } from './make-event.ts'
 import { startProgram } from './programs/child.ts'
@@ -124,6 +126,14 @@ describe('the sqlite stream', () => {
       await writeFile(log.file, '')
       await (await log.open()).close()
       expect((await rejection(log.open({ partition: '1' }))).message).to.contain('holds partition 0, not 1')
+    })
+
+    it('is refused when it is opened to be written, not at the first append, where its user may only read it', async () => {
+      await (await log.open()).close()
+      await chmod(dirname(log.file), 0o777)
+      await chmod(log.file, 0o444)
+      const open = () => unprivileged(() => openForWriting({ file: log.file, partition: '0' }, 100))
+      expect(open).to.throw(PermanentError, /log\.db: .*this user may not write it/)
     })
 
     it('is not made by a reader', async () => {
