@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { projections } from '#projections/registry.ts'
 import { storedBuilds } from '#projections/stores/sqlite/build-folders.ts'
+import { removeDamaged } from '#projections/stores/sqlite/remove-damaged.ts'
 import { createClock } from '#src/lib/clock.ts'
 import type { Position } from '#src/events/envelope.ts'
 import { PermanentError } from '#src/lib/failure.ts'
@@ -73,6 +74,12 @@ function describeQuarantine({ folder, report }: Quarantined): string {
 /** Tells of all that lies in quarantine. */
 export function tellQuarantines(dataFolder: string): void {
   for (const quarantined of quarantinesOf(dataFolder)) console.error(describeQuarantine(quarantined))
+}
+
+/** To be called as `mendLogs` is. What the log can give again is not set aside. */
+export function mendIndexes(dataFolder: string): void {
+  const names = projections.map(({ name }) => name)
+  removeDamaged(foldersOf(dataFolder).indexFolder, names, (line) => console.error(line))
 }
 
 /**

@@ -158,6 +158,23 @@ describe('a server whose files were damaged', () => {
     await expectEqual()
   })
 
+  it('removes an index whose record is damaged, and folds it again; makes the list of indexes again where that is damaged', async () => {
+    await server.stop()
+    const { indexFolder } = files()
+    const [logs = ''] = readdirSync(indexFolder).filter((name) => name.startsWith('logs-'))
+    for (const file of [join(indexFolder, 'live.db'), join(indexFolder, logs, 'meta.db')])
+      writeFileSync(file, readFileSync(file).fill(0, 0, pageBytes))
+    await startAgain()
+    const told = server.output.join('\n')
+    expect(told).to.include(`the index ${logs} is removed, and folded again from the log`)
+    expect(told).to.include('live.db is damaged: it is made again')
+    expect(await found()).to.have.length(messages)
+    await expectEqual()
+    await server.stop()
+    await startAgain()
+    expect(server.output.join('\n')).to.not.include('damaged')
+  })
+
   it('does not start on a directory of which no workspace is left, and leaves it as it is', async () => {
     await server.stop()
     const whole = readFileSync(files().directoryFile)

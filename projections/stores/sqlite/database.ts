@@ -8,14 +8,37 @@ export type Columns = Readonly<Record<string, SQLOutputValue>>
 /** SQLite result codes that may pass: busy, locked, out of memory, I/O error, disk full, cannot open (out of handles). */
 const passing: ReadonlySet<number> = new Set([5, 6, 7, 10, 13, 14])
 
+/** The file is not what was written: damaged, no database at all, or shorter than it says. */
+const damages: ReadonlySet<number> = new Set([11, 26, 10 | (2 << 8)])
+const readOnly = 8
+
+const codeOf = (error: unknown): number | undefined =>
+  error instanceof Error && 'errcode' in error ? Number(error.errcode) : undefined
+const isDamageCode = (code: number): boolean => damages.has(code) || damages.has(code & 0xff)
+
+/** Of an error that `guarded` threw. */
+export const isDamage = (error: unknown): boolean => error instanceof Error && isDamageCode(codeOf(error.cause) ?? 0)
+
+/** What the operator can do about it; the log can give again whatever an index holds. */
+function hintOf(code: number): { hint?: string } {
+  if (isDamageCode(code))
+    return {
+      hint: 'damaged: throughline rebuild folds its index again; where it cannot, stop the server and start it again',
+    }
+  if ((code & 0xff) === readOnly)
+    return { hint: 'this user may not write it: check its owner, and how its disk is mounted' }
+  return {}
+}
+
 /** Runs an operation of the engine; what it throws becomes an error of ours. */
 export function guarded<T>(operation: string, subject: string, run: () => T): T {
   try {
     return run()
   } catch (cause) {
-    if (!(cause instanceof Error) || !('errcode' in cause)) throw cause
-    const code = Number(cause.errcode) & 0xff
-    throw new (passing.has(code) ? TransientError : PermanentError)({ operation, subject, cause })
+    const code = codeOf(cause)
+    if (code === undefined) throw cause
+    const isPassing = passing.has(code & 0xff) && !isDamageCode(code)
+    throw new (isPassing ? TransientError : PermanentError)({ operation, subject, cause, ...hintOf(code) })
   }
 }
 
