@@ -16,11 +16,11 @@ import { recountLedgers } from './recount.ts'
 
 const readEventsMax = 1_000
 
-/** How far the indexes have had the log of an epoch; nothing where they cannot be read, which is for those who fold them to say. */
-function foldedOf(indexFolder: string, epoch: string): Position {
+/** How far the indexes have had the log of an epoch, or of any where it is not known; nothing where they cannot be read, which is for those who fold them to say. */
+function foldedOf(indexFolder: string, epoch: string | undefined): Position {
   const known = projections.flatMap(({ name }) => {
     try {
-      return storedBuilds(indexFolder, name).filter((build) => build.epoch === epoch)
+      return storedBuilds(indexFolder, name).filter((build) => epoch === undefined || build.epoch === epoch)
     } catch {
       return []
     }
@@ -44,10 +44,11 @@ async function checkWorkspaces({ file, partition }: LogFile, directoryFile: stri
 
 const gapsToldMax = 5
 
-function describeGaps({ gaps }: QuarantineReport): string {
+function describeLost({ kept, lost, gaps }: QuarantineReport): string {
+  if (lost === 0) return kept === 0 ? 'everything; how much that was is not known' : 'none that is known of'
   const told = gaps.slice(0, gapsToldMax).map(({ from, to }) => (from === to ? `${from}` : `${from} to ${to}`))
   const more = gaps.length > gapsToldMax ? `, … (all of them in report.json there)` : ''
-  return `${told.join(', ')}${more}`
+  return `${lost} events, at positions ${told.join(', ')}${more}`
 }
 
 const ofLog = `its indexes are folded again from what is kept, and span allowances are counted again; lost events can no longer be found`
@@ -57,13 +58,13 @@ const ofDirectory =
 /** What the operator reads, at every start for as long as the folder is there. */
 function describeQuarantine({ folder, report }: Quarantined): string {
   if (report === undefined) return `A damaged log lies in ${folder}. Delete that folder when you no longer need it.`
-  const { name, at, reason, kept, lost } = report
+  const { name, at, reason, kept } = report
   const what = name === 'directory' ? 'The directory (workspaces, keys, members)' : 'The event log'
   return [
     `${what} was damaged, and was set aside on ${at}.`,
     `  damage:   ${reason}`,
     `  kept:     ${kept} events, each where it stood`,
-    `  lost:     ${lost === 0 ? 'none that is known of' : `${lost} events, at positions ${describeGaps(report)}`}`,
+    `  lost:     ${describeLost(report)}`,
     `  set aside in ${folder}, byte for byte; "throughline workspace erase" does not reach it`,
     `  since then: ${name === 'directory' ? ofDirectory : ofLog}`,
     `  to do:    check the disk and the memory of this machine; when you no longer need the damaged files, delete that`,

@@ -333,6 +333,13 @@ describe('a look at a sqlite log before it is opened', () => {
     expect(mended?.report).to.deep.include({ kept: 120, lost: 10, gaps: [{ from: 121 * positionStep, to: known }] })
   })
 
+  it('counts as lost what others had of one that does not say any more which it was', async () => {
+    writeFileSync(log.file, '')
+    const { mended } = await log.mend({ knownHead: (epoch) => (epoch === undefined ? 120 * positionStep : 0) })
+    const gaps = [{ from: positionStep, to: 120 * positionStep }]
+    expect(mended?.report).to.deep.include({ kept: 0, lost: 120, gaps })
+  })
+
   it('sees that its file ends too early, wherever, though the WAL says how long it is', async () => {
     const killed = await sampleOf(
       async (stream) => {

@@ -22,8 +22,8 @@ export type ExamineOptions = LogFile &
   Readonly<{
     /** The installation has been in use: a log without anything in it has lost it. */
     isInUse: boolean
-    /** How far the log of this epoch has been, as others know it. */
-    knownHead?: (epoch: string) => Position
+    /** How far the log of this epoch has been, as others know it; undefined where the log does not say any more which epoch it was. */
+    knownHead?: (epoch: string | undefined) => Position
     /** Read all of it. Else a look at its ends and here and there, which takes as long for a large log as for a small one. */
     isThorough: boolean
   }>

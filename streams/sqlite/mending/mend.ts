@@ -100,7 +100,7 @@ function withLostTail(
   { formerEpoch, ...salvaged }: Salvaged,
   { knownHead }: MendOptions,
 ): Omit<Salvaged, 'formerEpoch'> {
-  const known = formerEpoch === undefined ? 0 : (knownHead?.(formerEpoch) ?? 0)
+  const known = knownHead?.(formerEpoch) ?? 0
   if (known <= salvaged.head) return salvaged
   const from = salvaged.head + positionStep
   const lost = salvaged.lost + (known - salvaged.head) / positionStep
