@@ -28,7 +28,7 @@ export type WorkspaceVerdict = Readonly<{ workspaceId: WorkspaceId; entries: num
 export type Verdict = Readonly<{
   projection: string
   index: IndexName
-  /** Every part was compared here or, where it had moved on meanwhile, at the position where it then stood. */
+  /** Up to where the log was folded to compare: each part was compared where it stood, which is here or before. */
   position: Position
   equal: boolean
   workspaces: readonly WorkspaceVerdict[]
@@ -308,7 +308,7 @@ async function verifyIn(
     const firstDay = await context.firstDays()
     scratchWriter = scratch.writer()
     const verdicts: Verdict[] = []
-    for (const { projection, index, after, until } of builds) {
+    for (const { projection, index, after } of builds) {
       const fold = projectionNamed(context, projection)
       if (fold === undefined) throw new PermanentError({ operation: 'verify', subject: projection })
       const { stream, clock, limits, decode } = context
@@ -323,7 +323,7 @@ async function verifyIn(
       const { comparedFrom } = horizon
       const equal = found.workspaces.every(({ different }) => different === 0)
       const from = comparedFrom === undefined ? {} : { comparedFrom }
-      verdicts.push({ projection, index, position: until, equal, ...found, ...from })
+      verdicts.push({ projection, index, position: expected.position(), equal, ...found, ...from })
     }
     return verdicts
   } finally {

@@ -197,4 +197,12 @@ describe('verify finds', () => {
     expect(verdict.equal).to.equal(true)
     await writer.close()
   })
+
+  it('nothing wrong up to where the files are, of an index that has not said yet that they are on the disk', async () => {
+    const record = new DatabaseSync(join(folder, 'counting-v1-001', 'meta.db'))
+    record.exec('UPDATE build SET safe = 0')
+    record.close()
+    const verdict = await verdictNow()
+    expect(verdict).to.include({ equal: true, position: await stream.head() })
+  })
 })
