@@ -23,7 +23,7 @@ function refuseDowngrade({ name, version }: Projection, live: IndexName | undefi
   throw new PermanentError({
     operation: 'fold',
     subject: live,
-    hint: `this program folds version ${version} of ${name}: start the newer program, and roll back with it if you must`,
+    hint: `this program folds version ${version} of ${name}: start the newer program; or run rollback ${name} of this one, or rebuild ${name}`,
   })
 }
 

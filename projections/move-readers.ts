@@ -67,25 +67,42 @@ export async function moveReaders(
   }
 }
 
-/** Readers go back to the build that they used before. The build that they now use, and the one that they used until now. */
-export async function rollBack(
-  context: BuildContext,
-  projection: Projection,
-): Promise<Readonly<{ index: IndexName; former: IndexName }>> {
+export type WayBack = Readonly<{ index: IndexName; former: IndexName }>
+
+/** The build that readers used before, and the one that they use now; undefined where none is kept. Throws where it cannot be folded on. */
+export async function wayBack(context: BuildContext, { name, version }: Projection): Promise<WayBack | undefined> {
   const writer = context.index.writer()
   try {
-    const { live, followed } = await writer.roster(projection.name)
+    const { live, followed } = await writer.roster(name)
     const kept = followed.findLast(({ as }) => as === 'kept')?.index
-    const refuse = (hint: string): PermanentError =>
-      new PermanentError({ operation: 'roll back', subject: projection.name, hint })
-    if (kept === undefined || live === undefined) throw refuse('no earlier build of it is kept')
-    const version = buildVersion(projection.name, kept)
-    if (version !== projection.version)
-      throw refuse(`${kept} is of version ${version}, which only the program of that version folds: start that one`)
+    if (kept === undefined || live === undefined) return undefined
+    const itsVersion = buildVersion(name, kept)
+    if (itsVersion !== version) {
+      const hint = `${kept} is of version ${itsVersion}, which only the program of that version folds: run rollback of that one`
+      throw refuseRollBack(name, hint)
+    }
     if ((await writer.checkpoint(kept)).epoch !== context.stream.epoch)
-      throw refuse(`${kept} is of another log, as before a backup was restored: nothing can be folded into it`)
-    await moveReaders(context, writer, projection, kept)
+      throw refuseRollBack(
+        name,
+        `${kept} is of another log, as before a backup was restored: nothing can be folded into it`,
+      )
     return { index: kept, former: live }
+  } finally {
+    await writer.close()
+  }
+}
+
+const refuseRollBack = (subject: string, hint: string): PermanentError =>
+  new PermanentError({ operation: 'roll back', subject, hint })
+
+/** Readers go back to the build that they used before. */
+export async function rollBack(context: BuildContext, projection: Projection): Promise<WayBack> {
+  const way = await wayBack(context, projection)
+  if (way === undefined) throw refuseRollBack(projection.name, 'no earlier build of it is kept')
+  const writer = context.index.writer()
+  try {
+    await moveReaders(context, writer, projection, way.index)
+    return way
   } finally {
     await writer.close()
   }

@@ -112,6 +112,8 @@ describe('rebuild and verify, beside a running server', function () {
     expect(listOf(body, 'logs')).to.have.length(1)
     await cli(server, 'drop', before)
     expect(listOf(await cli(server, 'builds'), 'builds').map(({ build }) => build)).not.to.include(before)
+    const back = listOf(await cli(server, 'rollback', 'all'), 'moved').map(({ projection }) => projection)
+    expect(back, 'all that have a build to go back to').to.deep.equal(['traces', 'correlation', 'allowance'])
     await verifyAll()
   })
 
