@@ -64,7 +64,8 @@ function codeOf(error: unknown): number | undefined {
 const isForbidden = (error: unknown): boolean =>
   error instanceof Error && 'code' in error && ['EACCES', 'EPERM', 'EROFS'].includes(String(error.code))
 
-const isBusy = (error: unknown): boolean => codeOf(error) === sqliteBusy || codeOf(error) === sqliteLocked
+/** Another connection is in the way. */
+export const isBusy = (error: unknown): boolean => codeOf(error) === sqliteBusy || codeOf(error) === sqliteLocked
 
 /** After these a connection is as good as before: nothing was written, and the next attempt may succeed. */
 export const isHarmless = (error: unknown): boolean => isBusy(error) || codeOf(error) === sqliteFull

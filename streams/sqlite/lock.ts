@@ -2,7 +2,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { PermanentError } from '#src/lib/failure.ts'
-import { failureOf } from './database.ts'
+import { failureOf, isBusy } from './database.ts'
 
 export type FolderLock = Readonly<{ release(): void }>
 
@@ -30,8 +30,8 @@ function hold(folder: string, { file, begin, timeoutMs, hint }: Hold): FolderLoc
     database.exec(begin)
   } catch (cause) {
     database?.close()
-    const failure = failureOf(cause, operation, folder)
-    throw failure instanceof PermanentError ? failure : new PermanentError({ operation, subject: folder, hint })
+    if (isBusy(cause)) throw new PermanentError({ operation, subject: folder, hint })
+    throw failureOf(cause, operation, folder)
   }
   const held = database
   return { release: () => held.close() }

@@ -10,7 +10,6 @@ const passing: ReadonlySet<number> = new Set([5, 6, 7, 10, 13, 14])
 
 /** The file is not what was written: damaged, no database at all, or shorter than it says. */
 const damages: ReadonlySet<number> = new Set([11, 26, 10 | (2 << 8)])
-const readOnly = 8
 
 const codeOf = (error: unknown): number | undefined =>
   error instanceof Error && 'errcode' in error ? Number(error.errcode) : undefined
@@ -19,15 +18,20 @@ const isDamageCode = (code: number): boolean => damages.has(code) || damages.has
 /** Of an error that `guarded` threw. */
 export const isDamage = (error: unknown): boolean => error instanceof Error && isDamageCode(codeOf(error.cause) ?? 0)
 
+const remedies: Readonly<Record<number, string>> = {
+  8: 'this user may not write it: check its owner, and how its disk is mounted',
+  10: 'check the disk, and whether it is full',
+  13: 'the disk is full: free some space',
+}
+
 /** What the operator can do about it; the log can give again whatever an index holds. */
 function hintOf(code: number): { hint?: string } {
-  if (isDamageCode(code))
-    return {
-      hint: 'damaged: throughline rebuild folds its index again; where it cannot, stop the server and start it again',
-    }
-  if ((code & 0xff) === readOnly)
-    return { hint: 'this user may not write it: check its owner, and how its disk is mounted' }
-  return {}
+  if (isDamageCode(code)) {
+    const remedy = 'throughline rebuild folds its index again; where it cannot, stop the server and start it again'
+    return { hint: `damaged: ${remedy}` }
+  }
+  const hint = remedies[code & 0xff]
+  return hint === undefined ? {} : { hint }
 }
 
 /** Runs an operation of the engine; what it throws becomes an error of ours. */
