@@ -22,6 +22,7 @@ const remedies: Readonly<Record<number, string>> = {
   8: 'this user may not write it: check its owner, and how its disk is mounted',
   10: 'check the disk, and whether it is full',
   13: 'the disk is full: free some space',
+  14: 'its folder must be there, and be writable for this user; this process may open too few files (ulimit -n)',
 }
 
 /** What the operator can do about it; the log can give again whatever an index holds. */
