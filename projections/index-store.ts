@@ -17,17 +17,23 @@ export type Checkpoint = Readonly<{ epoch: string; position: Position }>
  */
 export type Heartbeat = Readonly<{ position: Position; head: Position; at: number; caughtUpAt: number }>
 
+/** `isOfAnotherVersion`: than the program that reads (own-versions.ts). */
+type ReadProgress = Heartbeat & Readonly<{ isOfAnotherVersion?: boolean }>
+
 /** Projectors write a heartbeat each second, even idle: a build whose last is older than this (ms) is folded by nobody. */
 const heartbeatMaxMs = 5_000
 
 export const isFolded = ({ at }: Pick<Heartbeat, 'at'>, nowMs: number): boolean => nowMs - at <= heartbeatMaxMs
 
-/** Whether the index has all of the log. One that nobody folds may not: the heartbeat of a projector that stopped stands still. */
-export const isCaughtUp = (progress: Heartbeat, nowMs: number): boolean =>
-  progress.position >= progress.head && isFolded(progress, nowMs)
+/**
+ * Whether the index has all of the log. One that nobody folds may not: the heartbeat of a projector that stopped stands still. Nor may
+ * one that was folded by a program of another version, for who reads it.
+ */
+export const isCaughtUp = (progress: ReadProgress, nowMs: number): boolean =>
+  progress.position >= progress.head && isFolded(progress, nowMs) && progress.isOfAnotherVersion !== true
 
 /** How old the last is that the index has, ms; 0 while it has all. */
-export const lagMs = (progress: Heartbeat, nowMs: number): number =>
+export const lagMs = (progress: ReadProgress, nowMs: number): number =>
   isCaughtUp(progress, nowMs) ? 0 : Math.max(0, nowMs - progress.caughtUpAt)
 
 /**
@@ -196,7 +202,7 @@ export type Hit<Document extends object = object> = Readonly<{
 }>
 
 /** How far the live index had followed the log when it was asked, and where its fold began; undefined before the first promotion. */
-export type Progress = Heartbeat & Readonly<{ index: IndexName; after: Position }>
+export type Progress = ReadProgress & Readonly<{ index: IndexName; after: Position }>
 
 /** Time buckets: `startNs` is a multiple of the step, which is whole milliseconds; `by` counts per value of the keyword asked for. */
 export type Bucket = Readonly<{ startNs: bigint; total: number; by: Readonly<Record<string, number>> }>

@@ -1,5 +1,6 @@
 import { firstDayBy, withFirstDays, type FirstDay, type Keepings } from '#projections/first-days.ts'
 import type { IndexReader, IndexWriter } from '#projections/index-store.ts'
+import { withOwnVersions } from '#projections/own-versions.ts'
 import { projections } from '#projections/registry.ts'
 import { startRetention } from '#projections/retention.ts'
 import { explain } from '#src/compose/failure.ts'
@@ -36,7 +37,7 @@ export async function readFirstDays(openDirectory: () => Promise<Stream>, clock:
   }
 }
 
-/** Readers for requests, which show of each workspace what its plan keeps. */
+/** Readers for requests, which show of each workspace what its plan keeps, and know the builds of another version. */
 export function retainedReaders(
   readerOf: PartitionOf<IndexReader>,
   directory: Pick<Directory, 'workspace'>,
@@ -50,7 +51,7 @@ export function retainedReaders(
     },
     clock,
   )
-  return (workspaceId) => withFirstDays(readerOf(workspaceId), firstDay)
+  return (workspaceId) => withOwnVersions(withFirstDays(readerOf(workspaceId), firstDay), projections)
 }
 
 /** Retention of one partition, by the thread that folds it, which tells of it; until what is answered is called. */
