@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { IndexReader } from '#projections/index-store.ts'
+import { withLogHead } from '#projections/log-head.ts'
 import { createElasticsearchIndexReader } from '#projections/stores/elasticsearch/reader.ts'
 import { withEraser } from '#src/compose/threads/eraser.ts'
 import type { PartitionsData } from '#src/compose/threads/partitions-thread.ts'
@@ -58,6 +59,13 @@ export const createReaders = ({ elasticsearchUrl, indexPrefix, partitions }: Clu
   Array.from({ length: partitions }, (_, partition) =>
     createElasticsearchIndexReader({ url: elasticsearchUrl, prefix: indexPrefix, partition, limits }),
   )
+
+/** Readers for requests, which know where their logs end; of a role that answers none there are no logs. */
+const toldOf = (readers: readonly IndexReader[], logs: readonly JetStream[]): readonly IndexReader[] =>
+  readers.map((reader, partition) => {
+    const log = logs[partition]
+    return log === undefined ? reader : withLogHead(reader, log)
+  })
 
 const openDirectory = (stream: JetStream, clock: Clock, { pepper }: ClusterConfig): Promise<Directory> =>
   createDirectory({
@@ -121,9 +129,10 @@ export async function openClusterEngines(config: Config, cluster: ClusterConfig)
   const directory = await openDirectory(directoryStream, clock, cluster)
   const takesIn = role === 'ingest' || role === 'all'
   const folds = role === 'project' || role === 'all'
-  const streams = takesIn
-    ? await Promise.all(partitionNames(cluster).map((partition) => openLog(nats, cluster, partition)))
-    : []
+  const answers = role === 'query' || role === 'all'
+  const openOne = (partition: string): Promise<JetStream> => openLog(nats, cluster, partition)
+  const logs = takesIn || answers ? await Promise.all(partitionNames(cluster).map(openOne)) : []
+  const streams = takesIn ? logs : []
   const readers = createReaders(cluster)
   const allowances = await Promise.all(
     streams.map((stream, partition) =>
@@ -137,7 +146,6 @@ export async function openClusterEngines(config: Config, cluster: ClusterConfig)
   )
   // Who cannot answer or fold without it says so at once.
   if (role !== 'ingest') await readers[0]?.progress('logs')
-  const openOne = (partition: string): Promise<JetStream> => openLog(nats, cluster, partition)
   const erasing = { directory, partitions: cluster.partitions, openLog: openOne, clock }
   const { projector, sampler, close: closeProjector } = folds ? createProjector(config, cluster, erasing) : noProjector
   return {
@@ -146,7 +154,7 @@ export async function openClusterEngines(config: Config, cluster: ClusterConfig)
     directory,
     streams,
     readers,
-    readerOf: retainedReaders(partitionOf(readers), directory, clock),
+    readerOf: retainedReaders(partitionOf(toldOf(readers, logs)), directory, clock),
     projector,
     sampler,
     allowances,
@@ -164,7 +172,7 @@ export async function openClusterEngines(config: Config, cluster: ClusterConfig)
       await closeProjector()
       await Promise.all(readers.map((reader) => reader.close()))
       await directory.close()
-      await Promise.all([directoryStream, ...streams].map((stream) => stream.close()))
+      await Promise.all([directoryStream, ...logs].map((stream) => stream.close()))
       await nats.close()
     },
   }

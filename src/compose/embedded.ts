@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { existsSync, mkdirSync } from 'node:fs'
+import { withLogHead } from '#projections/log-head.ts'
 import { createSqliteQueryThreads } from '#projections/stores/sqlite/query-threads.ts'
 import { lent, withEraser } from '#src/compose/threads/eraser.ts'
 import { createProjectorThread, withBeside, type ProjectorData } from '#src/compose/threads/projector.ts'
@@ -89,7 +90,7 @@ export async function openEmbeddedEngines(config: Config): Promise<Engines> {
     directory,
     streams: [telemetry],
     readers: [reader],
-    readerOf: retainedReaders(queries.readerFor, directory, clock),
+    readerOf: retainedReaders((id) => withLogHead(queries.readerFor(id), telemetry), directory, clock),
     projector,
     sampler,
     allowances: [allowance],
