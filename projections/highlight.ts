@@ -10,8 +10,8 @@ import { regexSource } from '#src/lib/regex/regex-node.ts'
 export type Span = Readonly<{ start: number; end: number }>
 
 const spansMax = 1_000
-/** So much of a text is looked at: the words of a megabyte are two hundred thousand. */
-const textCharactersMax = 256 * 1024
+/** So much of a text is looked at: the words of a megabyte are two hundred thousand, and nobody else has a turn meanwhile. */
+const textCharactersMax = 64 * 1024
 
 /** Finds matches among the words of a text: the first word and how many. */
 type Finder = (text: readonly PlacedWord[]) => readonly Readonly<{ first: number; count: number }>[]

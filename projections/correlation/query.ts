@@ -1,5 +1,6 @@
 import { wholeToken } from '#src/events/tokens.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
+import { mapInTurns } from '#src/lib/in-turns.ts'
 import { askInOrder } from '../ask-in-order.ts'
 import { join, negate } from '../field-query.ts'
 import type { Filter, Hit, IndexReader, Progress, Scope } from '../index-store.ts'
@@ -139,13 +140,13 @@ async function findBelonging<D extends Linkable>(
   return [...found.values()].sort((a, b) => compareSort(a.sort, b.sort)).slice(0, limit + 1)
 }
 
-function partOf<D extends Linkable, Item>(
+async function partOf<D extends Linkable, Item>(
   { limit, isFirst }: RecordSearch<D>,
   hits: readonly Hit<D>[],
   itself: ReadonlyMap<string, Hit<D>>,
   item: (hit: Hit<D>) => Item,
   isCut: boolean,
-): Part<Item> {
+): Promise<Part<Item>> {
   const shown = hits.slice(0, limit)
   const last = hasMore(hits, limit) ? shown.at(-1) : undefined
   // A record asked for by its id is on the first page even where it names nothing, or where that page ends before it, and on no other.
@@ -153,7 +154,7 @@ function partOf<D extends Linkable, Item>(
     ? [...[...itself.values()].filter(({ id }) => !shown.some((hit) => hit.id === id)), ...shown]
     : shown.filter(({ id }) => !itself.has(id))
   const next = last === undefined ? null : walkKeyOf(last.sort, 0)
-  return { items: items.map(item), next, truncated: isCut || last !== undefined }
+  return { items: await mapInTurns(items, item), next, truncated: isCut || last !== undefined }
 }
 
 type Summaries = Readonly<{ all: readonly TraceSummary[]; page: Part<TraceSummary> }>
@@ -251,8 +252,8 @@ async function readLinked(read: Read, anchor: Anchor) {
   const isCut = links.moreTraces || links.moreSessions || found === undefined
   return {
     links,
-    logs: partOf(logs, foundLogs, anchor.logs, (hit): LogItem => logItem(hit), isCut),
-    rumEvents: partOf(rumEvents, foundRumEvents, anchor.rumEvents, rumEventItem, isCut),
+    logs: await partOf(logs, foundLogs, anchor.logs, (hit): LogItem => logItem(hit), isCut),
+    rumEvents: await partOf(rumEvents, foundRumEvents, anchor.rumEvents, rumEventItem, isCut),
   }
 }
 

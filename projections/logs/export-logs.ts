@@ -1,4 +1,5 @@
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
+import { mapInTurns } from '#src/lib/in-turns.ts'
 import type { Hit, IndexReader, Selection, SortKey } from '../index-store.ts'
 import { isAll, pageCharactersMax } from '../page-size.ts'
 import type { LogDocument } from './log-document.ts'
@@ -48,7 +49,7 @@ async function* walk(
       charactersMax: pageCharactersMax,
     } as const
     const hits: readonly Hit<LogDocument>[] = await reader.search<LogDocument>(logsScope(workspaceId), page)
-    if (hits.length > 0) yield hits.map((hit) => logItem(hit, fields))
+    if (hits.length > 0) yield await mapInTurns(hits, (hit) => logItem(hit, fields))
     if (isAll(hits, limit)) return
     after = hits.at(-1)?.sort
     limit = nextLimit(hits)

@@ -1,4 +1,5 @@
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
+import { mapInTurns } from '#src/lib/in-turns.ts'
 import type { Json } from '#src/lib/json.ts'
 import { askInOrder } from '../ask-in-order.ts'
 import { createHighlighter } from '../highlight.ts'
@@ -65,7 +66,7 @@ export async function searchLogs(reader: IndexReader, workspaceId: WorkspaceId, 
     () => included(reader, scope, selection, request),
   ])
   const highlight = createHighlighter(request.query ?? { kind: 'all' })
-  const logs = found.hits.map((hit) => ({
+  const logs = await mapInTurns(found.hits, (hit) => ({
     ...logItem(hit, request.fields),
     highlights: highlight(hit.document.message, namesOfMessage(hit.document.message, hit.document.fields)),
   }))

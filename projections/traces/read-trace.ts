@@ -1,5 +1,6 @@
 import type { Attributes, RefusalReason, SharedAttributes, SpanKind, SpanStatus } from '#src/events/telemetry.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
+import { mapInTurns } from '#src/lib/in-turns.ts'
 import { stringifyJson } from '#src/lib/json.ts'
 import { formatTimeNs } from '#src/lib/time.ts'
 import { askInOrder } from '../ask-in-order.ts'
@@ -221,6 +222,8 @@ export async function readTrace(
   const trace = traces.get(traceId)
   if (trace === undefined) return undefined
   const found = hits.slice(0, page.limit)
+  // Large ones are read one by one, before they are looked at together.
+  await mapInTurns(found, ({ document }) => document)
   const { fitting: shown, sets } = await readSets(reader, workspaceId, found)
   const last = shown.length < found.length || hasMore(hits, page.limit) ? shown.at(-1) : undefined
   const rows = mergeRows(parts)
@@ -229,7 +232,7 @@ export async function readTrace(
   const missing = missingSpans(parts, rows, maySoonBeIndexed(trace, progress, page.nowMs))
   return {
     summary: traceSummary(trace),
-    spans: spans.map((span) => spanAnswer(span, sets, rows.get(span.spanId)?.repeats ?? 0)),
+    spans: await mapInTurns(spans, (span) => spanAnswer(span, sets, rows.get(span.spanId)?.repeats ?? 0)),
     spans_next: last === undefined ? null : walkKeyOf(last.sort, 0),
     missing: missing.slice(0, missingMax),
     missing_truncated: missing.length > missingMax,

@@ -6,6 +6,7 @@ import { z } from 'zod'
 import type { Session } from '#src/directory/directory.ts'
 import type { Refusal } from '#src/events/refusal.ts'
 import { csvRecord } from '#src/lib/csv.ts'
+import { mapInTurns } from '#src/lib/in-turns.ts'
 import { stringifyJson } from '#src/lib/json.ts'
 import { exportLogs, type LogItem } from '#projections/logs/query.ts'
 import type { QueryContext } from './context.ts'
@@ -46,7 +47,7 @@ async function* render(
 ): AsyncGenerator<string> {
   const line = format === 'csv' ? csvLine : (item: LogItem) => `${stringifyJson(item)}\n`
   if (format === 'csv') yield csvRecord([...columns, ...(fields ?? ['fields'])])
-  for await (const items of batches) yield items.map((item) => line(item, fields)).join('')
+  for await (const items of batches) yield (await mapInTurns(items, (item) => line(item, fields))).join('')
 }
 
 /** `logs_acme_2026-11-21T07-00-00Z.ndjson` */

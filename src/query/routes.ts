@@ -8,7 +8,7 @@ import type { Route } from '#src/http/route.ts'
 import { requireSession } from '#src/http/session.ts'
 import { present } from '#src/lib/assert.ts'
 import { createGate } from '#src/lib/gate.ts'
-import { stringifyJson } from '#src/lib/json.ts'
+import { jsonInTurns } from '#src/lib/in-turns.ts'
 import type { Result } from '#src/lib/result.ts'
 import type { Answered, QueryContext } from './context.ts'
 import { answered, answerLogExport } from './export.ts'
@@ -26,11 +26,11 @@ export type QueryOptions = QueryContext &
     refuseExport?: NonNullable<Route['refuse']>
   }>
 
-function sendAnswer(ctx: Context, body: object): void {
+async function sendAnswer(ctx: Context, body: object): Promise<void> {
   ctx.status = 200
   ctx.set('Content-Type', 'application/json')
   ctx.set('Cache-Control', 'no-store')
-  ctx.body = stringifyJson(body)
+  ctx.body = await jsonInTurns(body)
 }
 
 /** The read routes of INTERFACE §4: they ask projections only, inside the workspace of the session or the key. */

@@ -39,6 +39,14 @@ describe('projections/logs: records of megabytes', () => {
     }
   })
 
+  it('keep nobody waiting while a page of them is made', async () => {
+    let turns = 0
+    const counting = setInterval(() => turns++)
+    await searchLogs(store.reader, acme, { order: 'asc', limit: 1_000, query: { kind: 'text', text: 'large' } })
+    clearInterval(counting)
+    expect(turns).to.be.at.least(2)
+  })
+
   it('are followed by arrival, all of them, once', async () => {
     const numbers: number[] = []
     let { prev } = await searchLogs(createMemoryIndexStore().reader, acme, { order: 'asc', limit: 1 })

@@ -1,0 +1,69 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { stringifyJson } from './json.ts'
+
+/** So long (ms) one task keeps everybody else waiting. */
+const turnMs = 5
+
+/** Resolves at once while the task has worked for less than its turn, and else when all others have had theirs. */
+function createTurns(): () => Promise<void> {
+  let since = performance.now()
+  return async () => {
+    if (performance.now() - since < turnMs) return
+    await nextTurn()
+    since = performance.now()
+  }
+}
+
+/** As `map`, for items of which each may be large: others have their turn between them. */
+export async function mapInTurns<Item, Made>(
+  items: readonly Item[],
+  make: (item: Item) => Made,
+): Promise<readonly Made[]> {
+  const turn = createTurns()
+  const made: Made[] = []
+  for (const item of items) {
+    await turn()
+    made.push(make(item))
+  }
+  return made
+}
+
+/** So many characters are made bytes at once. */
+const pieceCharacters = 64 * 1024
+
+/** Objects so deep are written member by member, their lists item by item. */
+const depthMax = 3
+
+/** The text of a value in parts, of which none is more than one item. */
+function* partsOf(value: unknown, depth: number): Generator<string> {
+  if (depth === 0 || typeof value !== 'object' || value === null) {
+    yield stringifyJson(value)
+    return
+  }
+  const isList = Array.isArray(value)
+  const entries = isList ? value.map((item: unknown) => ['', item ?? null] as const) : Object.entries(value)
+  let before = isList ? '[' : '{'
+  for (const [name, item] of entries) {
+    if (item === undefined) continue
+    yield isList ? before : `${before}${JSON.stringify(name)}:`
+    yield* partsOf(item, isList ? 0 : depth - 1)
+    before = ','
+  }
+  yield `${before === ',' ? '' : before}${isList ? ']' : '}'}`
+}
+
+/** The bytes of `stringifyJson`, of a value that may be megabytes: others have their turn between the items of its lists. */
+export async function jsonInTurns(value: object): Promise<Buffer> {
+  const turn = createTurns()
+  const pieces: Buffer[] = []
+  let text = ''
+  for (const part of partsOf(value, depthMax)) {
+    text += part
+    if (text.length < pieceCharacters) continue
+    pieces.push(Buffer.from(text))
+    text = ''
+    await turn()
+  }
+  pieces.push(Buffer.from(text))
+  return Buffer.concat(pieces)
+}
