@@ -15,7 +15,14 @@ export type Call = Readonly<{
   lines?: string | Buffer
   /** Statuses that are answers, not failures. */
   accept?: readonly number[]
+  /** An answer of more bytes is not read: LargeAnswerError. */
+  bytesMax?: number
 }>
+
+/** The answer has more bytes than the call lets it have: who asks for less may get it. */
+export class LargeAnswerError extends Error {
+  override readonly name = 'LargeAnswerError'
+}
 
 export type Answer = Readonly<{ status: number; body: JsonObject }>
 
@@ -70,6 +77,8 @@ function failureOf(error: unknown, call: Call, host: string): Error {
   const { operation, subject } = call
   if (error instanceof TransientError || error instanceof PermanentError) return error
   if (error instanceof errors.ResponseError) return responseFailure(error, call)
+  // The only reason why the driver breaks off what nobody has told it to.
+  if (error instanceof errors.RequestAbortedError && call.bytesMax !== undefined) return new LargeAnswerError(subject)
   const text = error instanceof Error ? error.message : String(error)
   const cause = new Error(text.slice(0, 500))
   if (error instanceof errors.ProductNotSupportedError) {
@@ -112,7 +121,7 @@ export function connectElasticsearch(url: string): Elasticsearch {
   }
   return {
     async send(call) {
-      const { method, path, query, body, lines, accept = [] } = call
+      const { method, path, query, body, lines, accept = [], bytesMax } = call
       try {
         await ready()
         const params = {
@@ -122,7 +131,9 @@ export function connectElasticsearch(url: string): Elasticsearch {
           ...(body === undefined ? {} : { body: body as object }),
           ...(lines === undefined ? {} : { bulkBody: lines }),
         }
-        const { statusCode, body: answer } = await client.transport.request(params, { meta: true, ignore: [...accept] })
+        const size = bytesMax === undefined ? {} : { maxResponseSize: bytesMax, maxCompressedResponseSize: bytesMax }
+        const options = { ignore: [...accept], ...size }
+        const { statusCode, body: answer } = await client.transport.request(params, { meta: true, ...options })
         return { status: statusCode ?? 0, body: isJsonObject(answer) ? answer : {} }
       } catch (error) {
         throw failureOf(error, call, host)

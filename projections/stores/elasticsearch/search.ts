@@ -7,7 +7,7 @@ import { compareSort } from '../order.ts'
 import { clampInt64 } from '../row.ts'
 import { createSizedHits } from '../within-size.ts'
 import { bigintIn, numberIn, objectIn, objectsIn, textIn, valuesIn } from './answer-parts.ts'
-import { reasonOf, type Elasticsearch } from './client.ts'
+import { LargeAnswerError, reasonOf, type Call, type Elasticsearch } from './client.ts'
 import { documentOf } from './document.ts'
 import { and, type Query } from './filter.ts'
 import { bodyField, idField, numberField, positionField, timeField } from './mapping.ts'
@@ -25,8 +25,12 @@ export type Target = Readonly<{
 
 /** Elasticsearch gives at most 10,000 hits at once; a page of bodies is to be smaller. */
 const pageMax = 2_000
-/** Where the documents may be so large that few of them will do, the first page is to be small, and each next one twice as large. */
+/**
+ * Where the documents may be so large that few of them will do, the first page is to be small, and each next one twice as large. How
+ * large they are is only known when they are there: an answer of more bytes is broken off, and a quarter of it is asked for.
+ */
 const firstSizedPage = 128
+const sizedBytesMax = 16 * 1024 * 1024
 
 /** A phrase that ends with the beginning of a word becomes one of all such words: so many as the server has room for. */
 const tooManyTerms = /maxClauseCount|too_many/
@@ -35,7 +39,11 @@ const tooManyTerms = /maxClauseCount|too_many/
 const tooComplex = /Determinizing|max_regex_length/
 
 /** Asks one search; a part that cannot answer fails all of it. */
-export function ask({ elasticsearch, indices, workspaceId }: Target, body: object): Promise<JsonObject> {
+export function ask(
+  { elasticsearch, indices, workspaceId }: Target,
+  body: object,
+  size: Pick<Call, 'bytesMax'> = {},
+): Promise<JsonObject> {
   const query = {
     routing: workspaceId,
     ignore_unavailable: true,
@@ -49,6 +57,7 @@ export function ask({ elasticsearch, indices, workspaceId }: Target, body: objec
     path: `/${indices}/_search`,
     query,
     body,
+    ...size,
   } as const
   return patiently(indices, async () => {
     // 404: one of the indices was dropped just now.
@@ -110,6 +119,22 @@ const beyondPositions = -1
 
 const placeAfter = ({ value, id }: SortKey): readonly Json[] => [clampInt64(value), id, beyondPositions]
 
+/** The next hits, at most `size`; fewer where they have more bytes than a sized search holds at once. */
+async function nextHits(
+  target: Target,
+  query: Query,
+  asked: IndexQuery,
+  { after, size }: Readonly<{ after: readonly Json[] | undefined; size: number }>,
+): Promise<Readonly<{ found: readonly Found[]; size: number }>> {
+  const bytes = asked.charactersMax === undefined || size === 1 ? {} : { bytesMax: sizedBytesMax }
+  try {
+    return { found: foundIn(await ask(target, pageBody(query, asked, after, size), bytes)), size }
+  } catch (error) {
+    if (!(error instanceof LargeAnswerError)) throw error
+    return nextHits(target, query, asked, { after, size: Math.ceil(size / 4) })
+  }
+}
+
 /** Hits in order, each place once, page by page until there are enough. */
 export async function searchPages<D extends object>(
   target: Target,
@@ -120,8 +145,8 @@ export async function searchPages<D extends object>(
   let hitsMax = asked.charactersMax === undefined ? pageMax : firstSizedPage
   let after = asked.after === undefined ? undefined : placeAfter(asked.after)
   while (hits.length < asked.limit) {
-    const size = Math.min(asked.limit - hits.length, hitsMax)
-    const found = foundIn(await ask(target, pageBody(query, asked, after, size)))
+    const wanted = Math.min(asked.limit - hits.length, hitsMax)
+    const { found, size } = await nextHits(target, query, asked, { after, size: wanted })
     for (const each of found) {
       const hit = hitOf<D>(each)
       const last = hits.at(-1)?.sort
@@ -130,7 +155,7 @@ export async function searchPages<D extends object>(
     }
     after = found.at(-1)?.sort
     if (found.length < size) break
-    hitsMax = Math.min(hitsMax * 2, pageMax)
+    hitsMax = Math.min((size < wanted ? size : hitsMax) * 2, pageMax)
   }
   return hits
 }
