@@ -13,10 +13,16 @@ import {
   type KeywordField,
   type QueryLeaf,
 } from '../field-query.ts'
-import { TooBroadError, type Filter, type IndexReader } from '../index-store.ts'
+import { TooBroadError, type Filter, type Hit, type IndexReader, type SortKey } from '../index-store.ts'
+import { isAll, pageCharactersMax } from '../page-size.ts'
 
 /** Distinct resources and scopes that one condition may match: a fleet names itself anew with each deployment. */
 const attributeSetsMax = 10_000
+/** How many of them are read at once, and in how many pages of some megabytes all of them. */
+const setsAtOnce = 2_000
+const setPagesMax = 64
+
+type SetHit = Hit<Readonly<{ kind: 'resource' | 'scope' }>>
 
 /** A field of which each span has one of these. */
 const oneOf = (field: string, ...values: readonly string[]): KeywordField => ({
@@ -85,16 +91,29 @@ export function unmetIdPatterns(tree: QueryTree): readonly string[] {
 export async function spanFilter(reader: IndexReader, workspaceId: WorkspaceId, tree: QueryTree): Promise<Filter> {
   const scope = { workspaceId, projection: 'traces', collection: 'attributeSets' }
 
+  /** A set may have a megabyte, and only its hash and kind are wanted: a few are held at once. */
+  async function* setsThatMeet(filter: Filter): AsyncGenerator<SetHit> {
+    let after: SortKey | undefined
+    for (let page = 0; page < setPagesMax; page++) {
+      const place = after === undefined ? {} : { after }
+      const query = { ...place, filter, orderBy: 'timeNs', direction: 'asc', limit: setsAtOnce } as const
+      const hits: readonly SetHit[] = await reader.search(scope, { ...query, charactersMax: pageCharactersMax })
+      yield* hits
+      if (isAll(hits, setsAtOnce)) return
+      after = hits.at(-1)?.sort
+    }
+    throw new TooBroadError('the resources and scopes that match one condition are too large to be looked through')
+  }
+
   async function setsThat(leaf: QueryLeaf, kind?: 'resource' | 'scope'): Promise<Filter> {
     const condition = leafFilter(leaf, inSets)
     const ofKind: Filter = kind === undefined ? { kind: 'all' } : { kind: 'keyword', field: 'kind', values: [kind] }
     const filter = join('and', [condition, ofKind])
     if (condition.kind === 'none' || condition.kind === 'all') return condition
-    const query = { filter, orderBy: 'timeNs', direction: 'asc', limit: attributeSetsMax + 1 } as const
-    const hits = await reader.search<{ kind: 'resource' | 'scope' }>(scope, query)
     const hashes = { resource: new Set<string>(), scope: new Set<string>() }
-    for (const { id, document } of hits) hashes[document.kind].add(id)
-    if (hashes.resource.size + hashes.scope.size > attributeSetsMax) {
+    for await (const { id, document } of setsThatMeet(filter)) {
+      hashes[document.kind].add(id)
+      if (hashes.resource.size + hashes.scope.size <= attributeSetsMax) continue
       throw new TooBroadError(`more than ${attributeSetsMax} resources and scopes match one condition`)
     }
     return join(

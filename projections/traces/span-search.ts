@@ -35,11 +35,14 @@ export const documentsOf = (
     limit: traceIds.length * documentsMax,
   })
 
-/** A trace at its first matching span; `spans`: its first three as far as `until`, undefined: to the end. */
+/**
+ * A trace at its first matching span; `spans`: its first three as far as `until`, undefined: to the end. As lists show them: a walk
+ * may pass thousands of spans of a megabyte.
+ */
 export type FoundSpans = Readonly<{
   traceId: string
   sort: SortKey
-  spans: Hit<SpanDocument>[]
+  spans: MatchedSpan[]
   until: SortKey | undefined
 }>
 
@@ -53,7 +56,7 @@ export function matchedOf(
   const isBeyond = (time: bigint): boolean =>
     end !== null && (direction === 'desc' ? time < BigInt(end) : time > BigInt(end))
   const isWhole = spans.length === matchedSpansMax || until === undefined || isBeyond(until.value)
-  return isWhole ? spans.map(({ document }) => matchedSpan(document)) : undefined
+  return isWhole ? spans : undefined
 }
 
 /** The traces of a page of spans, in their order; `last` is where the next page begins. */
@@ -64,7 +67,7 @@ function byTrace(hits: readonly Hit<SpanDocument>[], limit: number) {
   for (const hit of hits) {
     const traceId = traceIdOfSpanRecord(hit.id)
     const found = traces.get(traceId) ?? { traceId, sort: hit.sort, spans: [], until: isEnd ? undefined : last }
-    if (found.spans.length < matchedSpansMax) found.spans.push(hit)
+    if (found.spans.length < matchedSpansMax) found.spans.push(matchedSpan(hit.document))
     traces.set(traceId, found)
   }
   return { found: [...traces.values()], last, isEnd }

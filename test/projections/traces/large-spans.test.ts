@@ -1,5 +1,8 @@
 import { expect } from 'chai'
+import type { IndexQuery, IndexReader, Scope, SortKey } from '#projections/index-store.ts'
 import { searchTraces } from '#projections/traces/query.ts'
+import { createSpanSearch } from '#projections/traces/span-search.ts'
+import { stringifyJson } from '#src/lib/json.ts'
 import { describeOnEveryStore } from './every-store.ts'
 import type { GivenSpan } from './given.ts'
 import { acme, readerOf, received, spansOf, walk } from './walked.ts'
@@ -25,4 +28,40 @@ describeOnEveryStore('traces: spans of a megabyte', (newStore) => {
       expect(traces.map((trace) => trace.matched_spans.length)).to.deep.equal([2, 2, 2])
     })
   }
+
+  it('are passed by what lists show of them alone: a walk may pass very many', async () => {
+    const named = names.map((name, number) => ({ ...given(name, number)[0], name: name.padEnd(1_000_000, '.') }))
+    const reader = await readerOf(newStore, [received(1, named as GivenSpan[])])
+    const spans = createSpanSearch(reader, acme, { kind: 'all' }, {})
+    let after: SortKey | undefined
+    for (let met = 0; met < count;) {
+      const { found, last } = await spans.nextTraces([], { limit: 100, direction: 'asc', after })
+      expect(Math.max(...found.map(({ spans: shown }) => stringifyJson(shown).length))).to.be.below(2_000)
+      met += found.length
+      after = last
+    }
+  })
+
+  it('belong to resources of a megabyte, of which a few are held at once', async () => {
+    const sets = names.map((name, pod) => ({
+      ...given(name, pod)[0],
+      resource: { pod: `pod-${pod}`, env: 'prod', ...attributes },
+    }))
+    const reader = await readerOf(newStore, [received(1, sets as GivenSpan[])])
+    let most = 0
+    const watched: IndexReader = {
+      ...reader,
+      search: async <D extends object>(scope: Scope, query: IndexQuery) => {
+        const hits = await reader.search<D>(scope, query)
+        most = Math.max(
+          most,
+          hits.reduce((sum, { document }) => sum + stringifyJson(document).length, 0),
+        )
+        return hits
+      },
+    }
+    const found = await walk(watched, { query: { kind: 'match', field: 'env', text: 'prod' }, order: 'oldest' })
+    expect(found).to.deep.equal(names)
+    expect(most).to.be.below(9 * 1024 * 1024)
+  })
 })
