@@ -1,10 +1,11 @@
 import type { Clock } from '#src/lib/clock.ts'
 import type { Position, RecordedEvent } from '#src/events/envelope.ts'
 import { isErasure } from '#src/events/erasure.ts'
+import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { leftOut, type DeadLetters } from './dead-letters.ts'
 import { createDocumentCache, type CacheLimits } from './documents.ts'
 import { foldBatch, PoisonError } from './fold-batch.ts'
-import type { IndexName, IndexWriter } from './index-store.ts'
+import type { IndexName, IndexWriter, WorkspaceEntries } from './index-store.ts'
 import type { DecodedEvent, Projection } from './projection.ts'
 import { withSeenEvents } from './seen-events.ts'
 
@@ -57,6 +58,19 @@ async function caughtUpBefore(writer: IndexWriter, projection: string, index: In
   return build === undefined || build.heartbeat.caughtUpAt === 0 ? now : build.heartbeat.caughtUpAt
 }
 
+/** Of a batch whoever has sent least is written first: megabytes of another workspace keep nobody's few records from being found. */
+function leastFirst(
+  changes: readonly WorkspaceEntries[],
+  events: readonly DecodedEvent[],
+): readonly WorkspaceEntries[] {
+  const sent = new Map<WorkspaceId, number>()
+  for (const { event } of events) {
+    sent.set(event.workspaceId, (sent.get(event.workspaceId) ?? 0) + event.counts.bytes)
+  }
+  const bytesOf = ({ workspaceId }: WorkspaceEntries): number => sent.get(workspaceId) ?? 0
+  return [...changes].sort((a, b) => bytesOf(a) - bytesOf(b))
+}
+
 /** Opens a build of this log, and makes it where it is not there; what came up to `after` is then not in it. */
 export async function openLane(
   projection: Projection,
@@ -86,7 +100,7 @@ export async function openLane(
     const wanted = events.filter(({ event }) => !out.has(event.position))
     try {
       await foldBatch(complete, wanted, cache, (keys) => writer.load(index, keys))
-      await writer.write(index, cache.takeChanged(), { epoch, position: last })
+      await writer.write(index, leastFirst(cache.takeChanged(), wanted), { epoch, position: last })
     } catch (error) {
       // Half an event may be in it: what is tried again begins with what is stored.
       cache = createDocumentCache(limits)

@@ -54,7 +54,7 @@ export const limits = {
   queryThreadsMax: 3,
   projectorBatchEventsMax: 512,
   projectorBatchRecordsMax: 10_000,
-  projectorBatchBytesMax: 64 * 1024 * 1024,
+  projectorBatchBytesMax: 16 * 1024 * 1024,
   /** How often a workspace of one index is compared with the log, and how many events a second are folded for that. */
   sampleEveryMs: 3_600_000,
   sampledEventsPerSecondMax: 2_000,

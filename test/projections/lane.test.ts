@@ -3,13 +3,53 @@ import { createDeadLetters } from '#projections/dead-letters.ts'
 import { createDecoder } from '#projections/decoded-event.ts'
 import { openLane } from '#projections/lane.ts'
 import { createMemoryIndexStore } from '#projections/stores/memory/store.ts'
-import { beforeAll } from '#src/events/envelope.ts'
+import type { IndexWriter } from '#projections/index-store.ts'
+import { beforeAll, noCounts } from '#src/events/envelope.ts'
 import { readCurrent } from '#streams/follow.ts'
 import { createMemoryStream } from '#streams/memory/stream.ts'
-import { counting, lineDecoders } from '#test/support/line-projections.ts'
+import { counting, lineDecoders, lineEvent } from '#test/support/line-projections.ts'
 import { append } from '#test/support/projector-run.ts'
 
 const index = 'counting-v1-001'
+
+describe('a lane', () => {
+  it('writes of a batch first what is of those who have sent least, whoever came first', async () => {
+    const stream = createMemoryStream({ partition: '0' })
+    const { writer } = createMemoryIndexStore()
+    const given = [
+      ['much', 500],
+      ['little', 1],
+      ['much', 500],
+      ['some', 20],
+    ] as const
+    await stream.append(
+      given.map(([workspace, bytes], n) => ({
+        ...lineEvent(n, ['line'], workspace),
+        counts: { ...noCounts, logs: 1, bytes },
+      })),
+    )
+    const written: string[] = []
+    const watched: IndexWriter = {
+      ...writer,
+      write: async (index, entries, checkpoint) => {
+        written.push(...entries.map(({ workspaceId }) => workspaceId))
+        await writer.write(index, entries, checkpoint)
+      },
+    }
+    const decode = createDecoder(lineDecoders)
+    const lane = await openLane(counting, index, {
+      writer: watched,
+      epoch: stream.epoch,
+      clock: () => 0,
+      limits: { cachedDocumentsMax: 10, cachedBytesMax: 1e6 },
+      decode,
+      deadLetters: createDeadLetters({ stream, clock: () => 0 }),
+    })
+    const events = await readCurrent(stream, beforeAll, 10)
+    await lane.fold(events.map(decode), events.at(-1)?.position ?? 0)
+    expect(written).to.deep.equal(['little', 'some', 'much'])
+  })
+})
 
 describe('a lane of an index that never comes to the head of its log', () => {
   /** Folds the first of three events and beats; `clockMs` tells the time by when that event came. */
