@@ -4,7 +4,7 @@ export type Search = Readonly<{ path: '/app/logs' | '/app/traces'; conditions: U
 /** The address of a search with one clause more; undefined where it would be longer than what lies on the way may take. */
 export type Narrow = (clause: string) => string | undefined
 
-const addressCharactersMax = 8_000
+export const addressCharactersMax = 8_000
 
 const plain: Readonly<Record<string, string>> = {
   '%20': '+',

@@ -1,4 +1,7 @@
 import { expect } from 'chai'
+import type { Condition } from '#src/app/clause.ts'
+import { createNarrow } from '#src/app/narrow.ts'
+import { createValueLinks } from '#src/app/value-links.ts'
 import { present } from '#src/lib/assert.ts'
 import { givenSpan, noonNs, traceIdOf } from '#test/projections/traces/given.ts'
 import { givenEvent } from '#test/support/fold-harness.ts'
@@ -8,6 +11,19 @@ import { eachSignedIn, type SignedIn } from './signed-in.ts'
 const dayNs = 86_400_000_000_000n
 
 describe('links beside values', () => {
+  it('are not made of a value that is longer than an address', () => {
+    const given: string[] = []
+    const conditionOf = (field: string, text: string): Condition => {
+      given.push(text)
+      return { field, operator: '=', text }
+    }
+    const narrow = createNarrow({ path: '/app/logs', conditions: new URLSearchParams(), normalized: '' })
+    const linksOf = createValueLinks({ narrow, noun: 'logs', conditionOf })
+    expect(linksOf('stack', 'x'.repeat(1_000_000))).to.equal(undefined)
+    expect(linksOf('state', 'ready')?.markup).to.include('state=ready')
+    expect(given).to.deep.equal(['ready'])
+  })
+
   let browser: SignedIn['browser']
   let logs: SignedIn['logs']
   let site: SignedIn['site']
