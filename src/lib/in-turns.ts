@@ -1,8 +1,20 @@
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import { stringifyJson } from './json.ts'
 
 /** So long (ms) one task keeps everybody else waiting. */
 const turnMs = 5
+
+const waiting: (() => void)[] = []
+
+function goOn(): void {
+  waiting.shift()?.()
+  if (waiting.length > 0) setImmediate(goOn)
+}
+
+/** Resolves in a later turn of the event loop, in which no other task goes on: together they would keep others waiting as one. */
+const nextTurn = (): Promise<void> =>
+  new Promise((resolve) => {
+    if (waiting.push(resolve) === 1) setImmediate(goOn)
+  })
 
 /** Resolves at once while the task has worked for less than its turn, and else when all others have had theirs. */
 function createTurns(): () => Promise<void> {
