@@ -44,6 +44,8 @@ export const limits = {
   requestsPerWorkspacePerSecond: 10_000,
   requestsPerWorkspaceBurst: 40_000,
   queriesPerWorkspaceAtOnce: 16,
+  /** The answer to a query of which a client takes nothing for so long is broken off. */
+  answerStallMs: 60_000,
   exportsPerWorkspaceAtOnce: 4,
   signInsPerMinutePerAddress: 20,
   signInsPerMinutePerAccount: 10,

@@ -1,5 +1,6 @@
 import type { Context } from 'koa'
 import { TooBroadError } from '#projections/index-store.ts'
+import type { Limits } from '#src/config.ts'
 import type { Session } from '#src/directory/directory.ts'
 import { checkEntitlement } from '#src/directory/entitlement.ts'
 import { refusal, type Refusal } from '#src/events/refusal.ts'
@@ -12,7 +13,7 @@ import { jsonInTurns } from '#src/lib/in-turns.ts'
 import type { Result } from '#src/lib/result.ts'
 import type { Answered, QueryContext } from './context.ts'
 import { answered, answerLogExport } from './export.ts'
-import { createSearches, type Searches } from './searches.ts'
+import { createSearches, tooManyQueries, type Searches } from './searches.ts'
 
 export type QueryOptions = QueryContext &
   Readonly<{
@@ -33,10 +34,33 @@ async function sendAnswer(ctx: Context, body: object): Promise<void> {
   ctx.body = await jsonInTurns(body)
 }
 
+/** A query is under way until its answer has gone out: of one that nobody reads megabytes are held until then, or for so long. */
+function createSending({ queriesPerWorkspaceAtOnce, answerStallMs }: Limits) {
+  const queries = createGate(queriesPerWorkspaceAtOnce)
+  return async (ctx: Context, workspaceId: WorkspaceId, ask: () => Answered): Promise<Refusal | void> => {
+    const leave = queries.enter(workspaceId)
+    if (leave === undefined) return tooManyQueries()
+    try {
+      const result = await ask()
+      if (!result.ok) {
+        leave()
+        return result.error
+      }
+      await sendAnswer(ctx, result.value)
+    } catch (error) {
+      leave()
+      throw error
+    }
+    ctx.res.setTimeout(answerStallMs, () => ctx.res.destroy())
+    void answered(ctx).then(leave, leave)
+  }
+}
+
 /** The read routes of INTERFACE §4: they ask projections only, inside the workspace of the session or the key. */
 export function createQueryRoutes(options: QueryOptions): readonly Route[] {
   const { directory, limits, admitListing, recordExport, searches = createSearches(options), refuseExport } = options
   const exports = createGate(limits.exportsPerWorkspaceAtOnce)
+  const send = createSending(limits)
 
   const sessionHere = (ctx: Context): Session => {
     const session = requireSession(ctx)
@@ -48,8 +72,8 @@ export function createQueryRoutes(options: QueryOptions): readonly Route[] {
     path,
     auth: 'session',
     handler: async (ctx) => {
-      const result = await ask(sessionHere(ctx).workspaceId, ctx.querystring)
-      return result.ok ? sendAnswer(ctx, result.value) : result.error
+      const { workspaceId } = sessionHere(ctx)
+      return send(ctx, workspaceId, () => ask(workspaceId, ctx.querystring))
     },
   })
 
@@ -60,8 +84,8 @@ export function createQueryRoutes(options: QueryOptions): readonly Route[] {
     handler: async (ctx) => {
       const admitted = await admitListing(ctx)
       if (!admitted.ok) return admitted.error
-      const result = await searches.listing(admitted.value.workspaceId, ctx.querystring)
-      return result.ok ? sendAnswer(ctx, result.value) : result.error
+      const { workspaceId } = admitted.value
+      return send(ctx, workspaceId, () => searches.listing(workspaceId, ctx.querystring))
     },
   }
 

@@ -36,6 +36,9 @@ export type Searches = Readonly<{
   listing: Search<AnswerOf<typeof traceListingAnswer>>
 }>
 
+export const tooManyQueries = (): Refusal =>
+  refusal('rate_limited', 'This workspace has too many queries under way at once.', { retryAfterS: 1 })
+
 export function createSearches(context: QueryContext): Searches {
   const { directory, limits } = context
   const gate = createGate(limits.queriesPerWorkspaceAtOnce)
@@ -50,11 +53,7 @@ export function createSearches(context: QueryContext): Searches {
       const refused = checkEntitlement(directory.workspace(workspaceId), features)
       if (refused !== undefined) return fail(refused)
       const leave = gate.enter(workspaceId)
-      if (leave === undefined) {
-        return fail(
-          refusal('rate_limited', 'This workspace has too many queries under way at once.', { retryAfterS: 1 }),
-        )
-      }
+      if (leave === undefined) return fail(tooManyQueries())
       try {
         return await answer(context, workspaceId, text, ...more)
       } catch (error) {

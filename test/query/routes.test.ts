@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { get, type IncomingMessage } from 'node:http'
+import { setTimeout } from 'node:timers/promises'
 import { gunzipSync } from 'node:zlib'
 import { expect } from 'chai'
 import type Koa from 'koa'
@@ -118,7 +119,7 @@ describe('the read routes over a store that a test holds back', () => {
       directory: directory.view,
       cursors: createCursors('secret'),
       clock: () => nowMs,
-      limits: { ...limits, queriesPerWorkspaceAtOnce: 2, exportsPerWorkspaceAtOnce: 2 },
+      limits: { ...limits, queriesPerWorkspaceAtOnce: 2, exportsPerWorkspaceAtOnce: 2, answerStallMs: 500 },
       admitListing: async (ctx) =>
         ctx.get('authorization') === '' ? fail(refusal('missing_credential', 'no key')) : ok({ workspaceId: acme }),
       recordExport: async ({ query }) => {
@@ -173,6 +174,22 @@ describe('the read routes over a store that a test holds back', () => {
         expect((await ask('/api/app/logs/search')).status).to.equal(200)
       })
     }
+
+    it('count until their answers have gone out: who does not read is let in no more, and cut off in the end', async () => {
+      const page = '/api/app/logs/search?limit=1000'
+      const unread = [await begin(page), await begin(page)]
+      expect(unread.map(({ statusCode }) => statusCode)).to.deep.equal([200, 200])
+      expect((await ask('/api/app/logs/search?limit=1')).status).to.equal(429)
+      for (let admitted = 0; admitted < 2;) {
+        const answers = await Promise.all([ask('/api/app/logs/search?limit=1'), ask('/api/app/logs/search?limit=1')])
+        admitted = answers.filter(({ status }) => status === 200).length
+        await setTimeout(50)
+      }
+      for (const response of unread) {
+        const failure = await bytesOf(response).catch((error: unknown) => error)
+        expect(failure).to.have.property('code', 'ECONNRESET')
+      }
+    })
 
     it('gives the way free when a query fails', async () => {
       watch.on(() => Promise.reject(fault))
