@@ -1,6 +1,7 @@
 import { ConflictError, type Stream } from '#streams/stream.ts'
 import { sealBeginning } from '#src/events/allowance.ts'
-import { beforeAll, type Position, type RecordedEvent } from '#src/events/envelope.ts'
+import { telemetryEventTypes } from '#src/events/codec.ts'
+import { beforeAll, positionStep, type Position, type RecordedEvent } from '#src/events/envelope.ts'
 import { daysOfClass } from '#src/events/retention.ts'
 import type { Clock } from '#src/lib/clock.ts'
 import { dayBefore, dayMs, dayOf } from '#src/lib/day.ts'
@@ -211,23 +212,65 @@ export async function applyRetention(
   return { dropped, ...(signal.aborted ? nothingCut : await cutLog(options, signal)) }
 }
 
-export type RetentionEvents = Readonly<{ onRetained(retained: Retained): void; onFailure(error: unknown): void }>
+/** What people send. What this program notes by itself, as when it starts, says nothing of its clock. */
+const sentTypes: ReadonlySet<string> = new Set(telemetryEventTypes)
+const isSent = ({ type }: RecordedEvent): boolean => sentTypes.has(type)
+const tailMin = 64 * positionStep
+
+/** When what was sent last was received, ms; undefined: nothing is there. */
+async function lastReceivedAt({ stream, limits }: RetentionOptions): Promise<number | undefined> {
+  const head = await stream.head()
+  for (let back = tailMin; ; back *= 8) {
+    const after = Math.max(beforeAll, head - back)
+    let last: number | undefined
+    for (let position = after; position < head;) {
+      const events = await stream.read(position, limits.projectorBatchEventsMax)
+      last = events.findLast(isSent)?.receivedAt ?? last
+      position = events.at(-1)?.position ?? head
+    }
+    if (last !== undefined || after === beforeAll) return last
+  }
+}
+
+/**
+ * A clock that is further ahead of what was received last is perhaps wrong, and what goes by it never comes back: there is to be time to
+ * see that, and to stop the server.
+ */
+const silenceMaxMs = 7 * dayMs
+
+export type RetentionEvents = Readonly<{
+  onRetained(retained: Retained): void
+  onFailure(error: unknown): void
+  /** The first turn waits until `until`, for what was sent last was received so long ago. */
+  onWaiting(lastReceivedAt: number, until: number): void
+}>
 
 /**
  * Takes a turn now and then each hour, until what is answered is called, beside the projector that owns the partition and writes by the
- * same writer. A turn that fails is told, and taken again in its time; one that is under way at the end breaks off at its next step.
+ * same writer. A turn that fails is told, and taken again in its time; one that is under way at the end breaks off at its next step. Where
+ * nothing has been received for long the first is taken an hour later.
  */
-export function startRetention(options: RetentionOptions, { onRetained, onFailure }: RetentionEvents): () => void {
+export function startRetention(options: RetentionOptions, events: RetentionEvents): () => void {
+  const { onRetained, onFailure, onWaiting } = events
+  const { clock, timers, limits } = options
   const stopped = new AbortController()
   const { signal } = stopped
+  const waitIfSilent = async (): Promise<void> => {
+    const last = await lastReceivedAt(options)
+    if (last === undefined || clock() - last <= silenceMaxMs) return
+    onWaiting(last, clock() + limits.retentionEveryMs)
+    await timers.pause(limits.retentionEveryMs, signal)
+  }
   const run = async (): Promise<void> => {
+    // What cannot be read fails the turn too, and is told then.
+    await waitIfSilent().catch(() => undefined)
     while (!signal.aborted) {
       try {
         onRetained(await applyRetention(options, signal))
       } catch (error) {
         if (!signal.aborted) onFailure(error)
       }
-      await options.timers.pause(options.limits.retentionEveryMs, signal)
+      await timers.pause(limits.retentionEveryMs, signal)
     }
   }
   void run()

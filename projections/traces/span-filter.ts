@@ -13,16 +13,11 @@ import {
   type KeywordField,
   type QueryLeaf,
 } from '../field-query.ts'
-import { TooBroadError, type Filter, type Hit, type IndexReader, type SortKey } from '../index-store.ts'
-import { isAll, pageCharactersMax } from '../page-size.ts'
+import { TooBroadError, type Filter, type IndexReader } from '../index-store.ts'
 
 /** Distinct resources and scopes that one condition may match: a fleet names itself anew with each deployment. */
 const attributeSetsMax = 10_000
-/** How many of them are read at once, and in how many pages of some megabytes all of them. */
-const setsAtOnce = 2_000
-const setPagesMax = 64
-
-type SetHit = Hit<Readonly<{ kind: 'resource' | 'scope' }>>
+type SetKind = 'resource' | 'scope'
 
 /** A field of which each span has one of these. */
 const oneOf = (field: string, ...values: readonly string[]): KeywordField => ({
@@ -91,36 +86,24 @@ export function unmetIdPatterns(tree: QueryTree): readonly string[] {
 export async function spanFilter(reader: IndexReader, workspaceId: WorkspaceId, tree: QueryTree): Promise<Filter> {
   const scope = { workspaceId, projection: 'traces', collection: 'attributeSets' }
 
-  /** A set may have a megabyte, and only its hash and kind are wanted: a few are held at once. */
-  async function* setsThatMeet(filter: Filter): AsyncGenerator<SetHit> {
-    let after: SortKey | undefined
-    for (let page = 0; page < setPagesMax; page++) {
-      const place = after === undefined ? {} : { after }
-      const query = { ...place, filter, orderBy: 'timeNs', direction: 'asc', limit: setsAtOnce } as const
-      const hits: readonly SetHit[] = await reader.search(scope, { ...query, charactersMax: pageCharactersMax })
-      yield* hits
-      if (isAll(hits, setsAtOnce)) return
-      after = hits.at(-1)?.sort
-    }
-    throw new TooBroadError('the resources and scopes that match one condition are too large to be looked through')
+  /** The hashes of those that meet a condition: a set may have a megabyte, and only where it stands is wanted. */
+  async function hashesOf(condition: Filter, kind: SetKind): Promise<readonly string[]> {
+    const filter = join('and', [condition, { kind: 'keyword', field: 'kind', values: [kind] }])
+    const limit = attributeSetsMax + 1
+    const places = await reader.places(scope, { filter, orderBy: 'timeNs', direction: 'asc', limit })
+    return [...new Set(places.map(({ id }) => id))]
   }
 
-  async function setsThat(leaf: QueryLeaf, kind?: 'resource' | 'scope'): Promise<Filter> {
+  async function setsThat(leaf: QueryLeaf, kinds: readonly SetKind[] = ['resource', 'scope']): Promise<Filter> {
     const condition = leafFilter(leaf, inSets)
-    const ofKind: Filter = kind === undefined ? { kind: 'all' } : { kind: 'keyword', field: 'kind', values: [kind] }
-    const filter = join('and', [condition, ofKind])
     if (condition.kind === 'none' || condition.kind === 'all') return condition
-    const hashes = { resource: new Set<string>(), scope: new Set<string>() }
-    for await (const { id, document } of setsThatMeet(filter)) {
-      hashes[document.kind].add(id)
-      if (hashes.resource.size + hashes.scope.size <= attributeSetsMax) continue
+    const found = await Promise.all(kinds.map(async (field) => ({ field, values: await hashesOf(condition, field) })))
+    if (found.reduce((sum, { values }) => sum + values.length, 0) > attributeSetsMax) {
       throw new TooBroadError(`more than ${attributeSetsMax} resources and scopes match one condition`)
     }
     return join(
       'or',
-      (['resource', 'scope'] as const).map((field) =>
-        hashes[field].size === 0 ? { kind: 'none' } : { kind: 'keyword', field, values: [...hashes[field]] },
-      ),
+      found.map(({ field, values }) => (values.length === 0 ? { kind: 'none' } : { kind: 'keyword', field, values })),
     )
   }
 
@@ -133,7 +116,7 @@ export async function spanFilter(reader: IndexReader, workspaceId: WorkspaceId, 
     if (narrowed?.where === 'span') parts.push(leafFilter(withAlias(narrowed.leaf) ?? narrowed.leaf, inSpan))
     if (narrowed?.where === 'event') parts.push(leafFilter(narrowed.leaf, inEvents))
     if (narrowed?.where === 'resource' || narrowed?.where === 'scope') {
-      parts.push(await setsThat(narrowed.leaf, narrowed.where))
+      parts.push(await setsThat(narrowed.leaf, [narrowed.where]))
     }
     return join('or', parts)
   }

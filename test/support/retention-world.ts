@@ -10,7 +10,7 @@ import type { IndexReader, IndexWriter } from '#projections/index-store.ts'
 import { openLane, type Lane } from '#projections/lane.ts'
 import type { Projection } from '#projections/projection.ts'
 import { projections as allProjections } from '#projections/registry.ts'
-import { applyRetention, type Retained } from '#projections/retention.ts'
+import { applyRetention, startRetention, type Retained, type RetentionEvents } from '#projections/retention.ts'
 import { changeRoster, nominate } from '#projections/roster.ts'
 import { createMemoryIndexStore } from '#projections/stores/memory/store.ts'
 import { createSqliteIndexReader } from '#projections/stores/sqlite/reader.ts'
@@ -21,6 +21,7 @@ import { noCounts, type NewEvent } from '#src/events/envelope.ts'
 import { retentionClassOf } from '#src/events/retention.ts'
 import { workspaceIdOf, type WorkspaceId } from '#src/events/workspace-id.ts'
 import { dayBefore } from '#src/lib/day.ts'
+import type { Timers } from '#src/lib/timers.ts'
 import { createMemoryStream } from '#streams/memory/stream.ts'
 import { readCurrent } from '#streams/follow.ts'
 import type { Stream } from '#streams/stream.ts'
@@ -185,6 +186,12 @@ export function createWorld(place: Place, projections: readonly Projection[] = a
     moveTo: (time: string): void => void (now = Date.parse(time)),
     retain: (given: Readonly<{ stream?: Stream; writer?: IndexWriter }> = {}): Promise<Retained> =>
       applyRetention({ stream, writer: writerNow(), projections, clock, timers, limits, keepings, ...given }),
+    /** Turn after turn, as a process takes them; `pause` is how it waits. */
+    startRetaining: (pause: Timers['pause'], events: RetentionEvents): (() => void) =>
+      startRetention(
+        { stream, writer: writerNow(), projections, clock, timers: { ...timers, pause }, limits, keepings },
+        events,
+      ),
     /** As after the process has ended. */
     async restart(): Promise<void> {
       await writer?.close()

@@ -23,7 +23,12 @@ export type ProjectorMessage =
       heldBy: readonly string[]
       givenUp: readonly string[]
     }>
+  | RetentionWait
+
+/** Nothing expires yet: it could not be removed, or, until `until`, what was sent last was received long ago by this machine's clock. */
+type RetentionWait =
   | Readonly<{ partition: string; notRetained: string }>
+  | Readonly<{ partition: string; silentSince: number; until: number }>
 
 function describe(message: ProjectorTrouble): string {
   const { projection, reason } = message
@@ -31,6 +36,15 @@ function describe(message: ProjectorTrouble): string {
     return `projection ${projection} leaves out the event at ${message.position} (see throughline dead-letters list): ${reason}`
   }
   return `projection ${projection} ${message.retried ? 'is tried again' : 'has stopped'}: ${reason}`
+}
+
+function describeWait(message: RetentionWait): string {
+  if ('notRetained' in message) {
+    const { partition, notRetained } = message
+    return `expired data of partition ${partition} could not be removed; trying again: ${notRetained}`
+  }
+  const [since, until] = [message.silentSince, message.until].map((at) => new Date(at).toISOString())
+  return `partition ${message.partition} has received nothing since ${since}: what has expired is removed at ${until}; if this machine's clock is ahead, stop the server before`
 }
 
 export type ProjectorThread = Readonly<{
@@ -91,10 +105,7 @@ export function createProjectorThread(program: string, data: object): ProjectorT
   const holding = createHolding()
 
   const hear = (message: ProjectorMessage): void => {
-    if ('notRetained' in message) {
-      const { partition, notRetained } = message
-      return console.error(`expired data of partition ${partition} could not be removed; trying again: ${notRetained}`)
-    }
+    if ('notRetained' in message || 'silentSince' in message) return console.error(describeWait(message))
     if ('daysDropped' in message) {
       dropped += message.daysDropped
       return holding.hear(message)

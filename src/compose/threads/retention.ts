@@ -73,5 +73,6 @@ export const retainPartition = (
       onRetained: ({ dropped, heldBy, givenUp }) =>
         tell({ partition: stream.partition, daysDropped: dropped, heldBy, givenUp }),
       onFailure: (error) => tell({ partition: stream.partition, notRetained: explain(error) }),
+      onWaiting: (silentSince, until) => tell({ partition: stream.partition, silentSince, until }),
     },
   )
