@@ -95,7 +95,7 @@ export const isOwnName = (key: string): boolean => ownNames.has(key)
 export const wrapperNames: readonly string[] = ['logs', 'events']
 
 /** The lists of OTLP requests, in JSON as it is and as it is not spelled: such a request is no log record. */
-export const otlpLists: readonly string[] = ['resourceLogs', 'resourceSpans', 'resourceMetrics'].flatMap((name) => [
-  name,
-  name.replace('eL', 'e_l').replace('eS', 'e_s').replace('eM', 'e_m'),
-])
+export const otlpLists: readonly string[] = [
+  ...['resourceLogs', 'resourceSpans', 'resourceMetrics'],
+  ...['resource_logs', 'resource_spans', 'resource_metrics'],
+]
