@@ -1,7 +1,7 @@
 import { inWords } from './context.ts'
 import { cut } from './format.ts'
 import { html, type Html } from './html.ts'
-import { atFound, listed } from './search-parts.ts'
+import { listed } from './search-parts.ts'
 
 /** A parameter of a search that its most frequent values can be chosen for. */
 type Group = Readonly<{
@@ -38,7 +38,7 @@ function addressOf({ path, conditions }: Given, { name }: Group, values: readonl
   const search = new URLSearchParams(conditions)
   search.delete(name)
   for (const value of values) search.append(name, value)
-  return `${path}?${search.toString()}${atFound}`
+  return `${path}?${search.toString()}`
 }
 
 function groupRow(given: Given, group: Group): Html {

@@ -1,6 +1,5 @@
 import { counted, formatMinute, inWords } from './context.ts'
 import { html, type Html } from './html.ts'
-import { atFound } from './search-parts.ts'
 
 /** One bar: how many, and how many of them are errors. `and_later`: it has no end, and is told in words. */
 export type Bar = Readonly<{ time: string; total: number; errors: number; and_later?: true | undefined }>
@@ -24,7 +23,7 @@ function addressOf({ path, conditions, range }: Given, fromMs: number, toMs: num
   search.set('from', from !== null && Date.parse(from) >= fromMs ? from : new Date(fromMs).toISOString())
   // A time in ms is its text cut short, of nanoseconds: at the same ms the text is no earlier.
   if (toMs !== undefined) search.set('to', to !== null && Date.parse(to) < toMs ? to : new Date(toMs).toISOString())
-  return `${path}?${search.toString()}${atFound}`
+  return `${path}?${search.toString()}`
 }
 
 /** When a bar is, how many it counts, and how many of them are errors. */

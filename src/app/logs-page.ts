@@ -14,11 +14,9 @@ import { logRows, logTable, type LogLinks, type Tail } from './log-rows.ts'
 import { logForms, searchHelp } from './search-help.ts'
 import {
   about,
-  atFound,
   checkbox,
   choice,
   field,
-  foundPlace,
   givenFields,
   listed,
   nothingFits,
@@ -45,7 +43,7 @@ const facetGroups = [
 function formOf({ conditions }: Asked, facets: LogSearchAnswer['facets'], wrong?: string): Html {
   const given = (name: string): string => conditions.get(name) ?? ''
   const asked = listed(conditions, 'level')
-  return html`<form class="search" method="get" action="${path}${atFound}" role="search">
+  return html`<form class="search" method="get" action="${path}" role="search">
       <label class="wide"
         >Search
         <input
@@ -116,7 +114,7 @@ function resultsOf(asked: Asked, answer: LogSearchAnswer, nowMs: number): Html {
     return { ...bar, errors: (byLevel.error ?? 0) + (byLevel.fatal ?? 0) }
   })
   const drawn = { bars, stepMs: found?.step_ms ?? 0, range, nowMs, path, conditions }
-  return html`${foundPlace}${about(answer)}${aroundPart({ path, conditions, logs })}${found === undefined ? html`` : histogram(drawn)}
+  return html`${about(answer)}${aroundPart({ path, conditions, logs })}${found === undefined ? html`` : histogram(drawn)}
     ${facetRow({ path, conditions, groups: facetGroups, facets: answer.facets, noun: 'records' })}
     <p class="row" id="results">
       ${count === undefined ? html`` : html`<strong>${counted(count, 'record')}</strong>`}

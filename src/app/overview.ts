@@ -15,7 +15,6 @@ import {
 import { formatBytes } from './format.ts'
 import { html, type Html } from './html.ts'
 import { seeOther } from './page.ts'
-import { atFound } from './search-parts.ts'
 
 const featureNames = { logs: 'logs', tracing: 'tracing', api_access: 'API access' } as const
 
@@ -83,12 +82,12 @@ async function sendOverview(ctx: Context, app: AppContext): Promise<void> {
     </p>
     ${usageOf(workspace, usage)}${nothingYet(usage)}
     <h2>Find</h2>
-    <form class="row" method="get" action="/app/logs${atFound}">
+    <form class="row" method="get" action="/app/logs">
       <label>Logs <input name="q" type="search" size="40" placeholder="level&gt;=warn timeout" /></label>
       <button type="submit">Search logs</button>
       <button type="submit" formaction="/app/logs/export">Export them</button>
     </form>
-    <form class="row" method="get" action="/app/traces${atFound}">
+    <form class="row" method="get" action="/app/traces">
       <label>Traces <input name="q" type="search" size="40" placeholder="http.route=/orders" /></label>
       <button type="submit">Search traces</button>
     </form>

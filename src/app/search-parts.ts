@@ -42,10 +42,6 @@ function addressOf(path: string, conditions: URLSearchParams, cursors: readonly 
   return `${path}?${search.toString()}`
 }
 
-/** Behind the address of a search that a page leads to: on a small screen, where the form fills it, one begins below it with what was found. */
-export const atFound = '#found'
-export const foundPlace = html`<span id="found"></span>`
-
 /** Links to the page before and the page after: who reads on begins with its results, and not with the form again. */
 export function pager(path: string, { conditions, cursors }: Asked, nextCursor: string | null): Html {
   const linkTo = (rel: string, led: readonly string[], words: string): Html =>
@@ -200,7 +196,7 @@ export function rangeLinks(path: string, conditions: URLSearchParams): Html {
       search.set('from', from)
       search.delete('to')
       const current = from === shown ? html`aria-current="true"` : html``
-      return html`<a href="${path}?${search.toString()}${atFound}" ${current}>${words}</a> `
+      return html`<a href="${path}?${search.toString()}" ${current}>${words}</a> `
     })}
   </nav>`
 }

@@ -28,8 +28,6 @@ a { color: var(--accent) }
 nav a { text-decoration: none }
 .skip { position: absolute; left: -100rem }
 .skip:focus { position: static }
-/* What is not there is not scrolled to. */
-#found { display: none }
 h1 { font-size: 1.5rem }
 h2 { font-size: 1.15rem; margin-top: 2rem }
 table { width: 100%; border-collapse: collapse }
@@ -121,7 +119,6 @@ ${depths}
 ${serviceFills}
 @media (max-width: 45rem) {
   main { overflow-x: auto }
-  #found { display: block }
   th, td { padding: .3rem .25rem; min-width: 5rem }
   .logs td { padding: .15rem .25rem }
   .logs td, .logs th, .logs .service, .fields td { min-width: 0 }

@@ -8,11 +8,9 @@ import { html, type Html } from './html.ts'
 import { traceForms, searchHelp } from './search-help.ts'
 import {
   about,
-  atFound,
   checkbox,
   choice,
   field,
-  foundPlace,
   givenFields,
   listed,
   nothingFits,
@@ -69,7 +67,7 @@ const facetGroups = [
 function formOf({ conditions }: Asked, facets: TraceSearchAnswer['facets'], wrong?: string): Html {
   const given = (name: string): string => conditions.get(name) ?? ''
   const has = listed(conditions, 'has')
-  return html`<form class="search" method="get" action="${path}${atFound}" role="search">
+  return html`<form class="search" method="get" action="${path}" role="search">
       <label class="wide"
         >Search attributes
         <input
@@ -102,7 +100,7 @@ function resultsOf(asked: Asked, answer: TraceSearchAnswer, nowMs: number): Html
   const { conditions } = asked
   const found = answer.histogram ?? undefined
   const drawn = { stepMs: found?.step_ms ?? 0, range, nowMs, path, conditions }
-  return html`${foundPlace}${about(answer)}
+  return html`${about(answer)}
     ${found === undefined || found.buckets.length === 0 ? html`` : html`<p class="note">${found.of === 'spans' ? 'Spans that fit' : 'Traces'} over time</p>`}
     ${found === undefined ? html`` : histogram({ ...drawn, bars: found.buckets })}
     ${facetRow({ path, conditions, groups: facetGroups, facets, noun: found?.of ?? 'traces' })}

@@ -47,7 +47,7 @@ describe('help on search pages', () => {
     expect(text).to.include('No log record fits.')
     expect(currentIn(text)).to.deep.equal([])
     const week = rangesOf(text).find(({ name }) => name === '7 days')
-    expect(week?.address).to.equal('/app/logs?q=old&level=info&from=-7d#found')
+    expect(week?.address).to.equal('/app/logs?q=old&level=info&from=-7d')
     const { text: wide } = await browser.get(week?.address ?? '')
     expect(wide)
       .to.include('<strong>2 records</strong>')

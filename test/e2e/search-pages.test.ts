@@ -216,29 +216,6 @@ describe('search pages in a browser', () => {
     await page.context().close()
   })
 
-  it('begin with what was found where the form fills the screen, and with the form where both have room', async () => {
-    const page = await openTab(browser, { baseURL: server.baseUrl, storageState: await tab.context().storageState() })
-    await sendLogs(...Array.from({ length: 60 }, (_, n) => ({ message: `one of many, ${n}` })))
-    const topOf = (selector: string): Promise<number> =>
-      page.locator(selector).evaluate((element) => element.getBoundingClientRect().top)
-    for (const [width, beginning] of [
-      [390, '#found'],
-      [1_280, 'body > header'],
-    ] as const) {
-      await page.setViewportSize({ width, height: 844 })
-      do {
-        await page.goto('/app/logs')
-        await page.getByRole('searchbox').fill('many')
-        await page.getByRole('button', { name: 'Search', exact: true }).click()
-        await page.waitForURL(/q=many/)
-        await page.waitForLoadState()
-      } while ((await page.locator('.logs summary').count()) < 60)
-      expect(Math.abs(await topOf(beginning)), beginning).to.be.below(2)
-      expect(await topOf('#results'), beginning).to.be.below(844)
-    }
-    await page.context().close()
-  })
-
   it('lead past their head by the keyboard', async () => {
     await tab.goto('/app/logs')
     await tab.keyboard.press('Tab')
