@@ -173,7 +173,9 @@ describe('throughline move-log', function () {
     this.timeout(enginesTimeoutMs)
     await engines()
     dataFolder = await newDataFolder()
-    await makeOldLog(dataFolder, longAgo, [60, 50, 45])
+    const old = [60, 50, 45].map((daysAgo) => [longAgo, daysAgo] as const)
+    // Where nothing was received for more than a week the clock is not trusted at once.
+    await makeOldLog(dataFolder, [...old, [workspaceIdOf('lately'), 5]])
     const server = await start(dataFolder, ['src/main.ts'], { THROUGHLINE_DATA: dataFolder })
     const first = JSON.parse(await readFile(join(dataFolder, 'first-run.json'), 'utf8')) as FirstRun
     tenants = {

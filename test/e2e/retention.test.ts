@@ -19,7 +19,7 @@ import { newDataFolder, removeFolder, startServer, type Server } from '../suppor
 import { sendingTo } from '../support/workspace.ts'
 
 const workspaceId = workspaceIdOf('old')
-const daysAgo = [60, 39, 38, 32, 31, 30, 1, 0]
+const received = [60, 39, 38, 32, 31, 30, 1, 0].map((daysAgo) => [workspaceId, daysAgo] as const)
 
 describe('a server on a log of sixty days', function () {
   this.timeout(600_000)
@@ -31,7 +31,7 @@ describe('a server on a log of sixty days', function () {
     await untilDayLasts(240_000)
     const dataFolder = await newDataFolder()
     today = dayOf(Date.now())
-    await makeOldLog(dataFolder, workspaceId, daysAgo)
+    await makeOldLog(dataFolder, received)
     server = await startServer({ dataFolder })
   })
   after(async () => {
@@ -68,7 +68,7 @@ describe('a server on a log that a build has not had, which nobody folds', funct
 
   before(async () => {
     const dataFolder = await newDataFolder()
-    await makeOldLog(dataFolder, workspaceId, daysAgo)
+    await makeOldLog(dataFolder, received)
     const { logFile, indexFolder } = foldersOf(dataFolder)
     const log = await openSqliteStreamReader({ file: logFile, partition: '0' })
     const writer = createSqliteIndexWriter({ folder: indexFolder, limits })

@@ -55,6 +55,13 @@ describe('search pages in a browser', () => {
     expect(await tab.getByRole('row', { name: 'order 7' }).isVisible()).to.equal(true)
   })
 
+  it('find what came since when the same search is asked again', async () => {
+    await tab.goto('/app/logs')
+    await searchUntil('teapot', 'fits.')
+    await sendLogs({ message: 'a teapot boils' })
+    await searchUntil('teapot', 'a teapot boils')
+  })
+
   it('narrow a search by a value, and by the most frequent ones, and take that away again', async () => {
     const late = { message: 'parcel late', service: 'shipping' }
     await sendLogs({ ...late, level: 'error', order: 7 }, { ...late, level: 'warn', order: 8 })

@@ -8,17 +8,16 @@ import { noCounts } from '#src/events/envelope.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { createSqliteStream } from '#streams/sqlite/stream.ts'
 
-/** Gives a new data folder a log that was begun long ago: a line of this workspace received so many days before now each. */
+/** Gives a new data folder a log that was begun long ago: a line of a workspace each, received so many days before now. */
 export async function makeOldLog(
   dataFolder: string,
-  workspaceId: WorkspaceId,
-  daysAgo: readonly number[],
+  received: readonly (readonly [workspaceId: WorkspaceId, daysAgo: number])[],
 ): Promise<void> {
   const { logFolder, logFile, directoryFile } = foldersOf(dataFolder)
   await mkdir(logFolder)
   const stream = await createSqliteStream({ file: logFile, partition: '0', thread: false, limits })
   const now = Date.now()
-  for (const days of daysAgo) {
+  for (const [workspaceId, days] of received) {
     const event = sealEvent(
       {
         id: `${workspaceId}.logs.${days}`,

@@ -96,6 +96,10 @@ export const wrapperNames: readonly string[] = ['logs', 'events']
 
 /** The lists of OTLP requests, in JSON as it is and as it is not spelled: such a request is no log record. */
 export const otlpLists: readonly string[] = [
-  ...['resourceLogs', 'resourceSpans', 'resourceMetrics'],
-  ...['resource_logs', 'resource_spans', 'resource_metrics'],
+  'resourceLogs',
+  'resourceSpans',
+  'resourceMetrics',
+  'resource_logs',
+  'resource_spans',
+  'resource_metrics',
 ]
