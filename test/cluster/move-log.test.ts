@@ -104,7 +104,7 @@ async function loseSome(server: Running, { gone }: Tenants): Promise<void> {
   expect(erased).to.have.property('pending').that.deep.equals([])
   const isCut = async (): Promise<boolean> =>
     Date.parse(String(at(listOf(await cli(server, 'status'), 'logs')[0] ?? {}, 'first', 'received_at'))) >
-    Date.now() - dayMs
+    Date.now() - 30 * dayMs
   while (!(await isCut())) await nextTurn()
 }
 
