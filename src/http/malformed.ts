@@ -1,6 +1,7 @@
 import { STATUS_CODES, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Limits } from '#src/config.ts'
+import { fail, ok, type Result } from '#src/lib/result.ts'
 
 /** What is refused before it is anybody's request: with a problem document, like everything else. */
 type Malformed = Readonly<{ status: number; detail: string }>
@@ -50,7 +51,7 @@ export function refuseConnect(socket: Socket): void {
 }
 
 /** A request's target as a path (RFC 9112 §3.2): an absolute one names it too. Undefined: neither is there, and Koa would throw. */
-export function pathIn(target: string): string | undefined {
+function pathIn(target: string): string | undefined {
   if (target === '*' || (target.startsWith('/') && !/[#\s]/.test(target))) return target
   // With a fragment or a blank in it Koa has even a path parsed as an address, which throws for `//a@[/#`.
   const url = URL.parse(target.startsWith('/') ? `http://localhost${target}` : target)
@@ -63,12 +64,13 @@ function hasOneHost({ rawHeaders, httpVersion }: IncomingMessage): boolean {
   return hosts === 1 || (hosts === 0 && httpVersion === '1.0')
 }
 
-/** What is wrong with a request whatever it asks for (RFC 9110 §10.1.1, RFC 9112 §3.2); undefined: nothing. */
-export function whatIsWrong(request: IncomingMessage): Malformed | undefined {
-  if (!hasOneHost(request)) return notOneHost
+/** The path that a request asks for, or what is wrong with it whatever it asks for (RFC 9110 §10.1.1, RFC 9112 §3.2). */
+export function pathOf(request: IncomingMessage): Result<string, Malformed> {
+  if (!hasOneHost(request)) return fail(notOneHost)
   const { expect } = request.headers
-  if (expect !== undefined && expect.toLowerCase() !== '100-continue') return notExpected
-  return pathIn(request.url ?? '') === undefined ? noTarget : undefined
+  if (expect !== undefined && expect.toLowerCase() !== '100-continue') return fail(notExpected)
+  const path = pathIn(request.url ?? '')
+  return path === undefined ? fail(noTarget) : ok(path)
 }
 
 export function refuseMalformed(response: ServerResponse, refused: Malformed): void {

@@ -2,7 +2,7 @@ import http, { type IncomingMessage, type RequestListener, type Server, type Ser
 import https from 'node:https'
 import { Server as NetServer, type Socket } from 'node:net'
 import type { Limits } from '#src/config.ts'
-import { pathIn, refuseConnect, refuseMalformed, refuseUnparsed, whatIsWrong } from './malformed.ts'
+import { pathOf, refuseConnect, refuseMalformed, refuseUnparsed } from './malformed.ts'
 
 export type HttpServer = Readonly<{
   server: Server
@@ -57,9 +57,9 @@ export function createHttpServer(
       if (isStopping) server.closeIdleConnections()
     })
     if (gone !== undefined) response.setHeader('Connection', 'close')
-    const wrong = whatIsWrong(request)
-    if (wrong !== undefined) return refuseMalformed(response, wrong)
-    request.url = pathIn(request.url ?? '')
+    const path = pathOf(request)
+    if (!path.ok) return refuseMalformed(response, path.error)
+    request.url = path.value
     answer(request, response).catch((error: unknown) => {
       console.error('a request could not be answered:', error)
       request.socket.destroy()
