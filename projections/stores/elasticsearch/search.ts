@@ -119,12 +119,15 @@ const beyondPositions = -1
 
 const placeAfter = ({ value, id }: SortKey): readonly Json[] => [clampInt64(value), id, beyondPositions]
 
+/** Where a page begins, and how many hits are asked for. */
+type PageAt = Readonly<{ after: readonly Json[] | undefined; size: number }>
+
 /** The next hits, at most `size`; fewer where they have more bytes than a sized search holds at once. */
 async function nextHits(
   target: Target,
   query: Query,
   asked: IndexQuery,
-  { after, size }: Readonly<{ after: readonly Json[] | undefined; size: number }>,
+  { after, size }: PageAt,
 ): Promise<Readonly<{ found: readonly Found[]; size: number }>> {
   const bytes = asked.charactersMax === undefined || size === 1 ? {} : { bytesMax: sizedBytesMax }
   try {
@@ -135,49 +138,65 @@ async function nextHits(
   }
 }
 
-/** Hits in order, each place once, page by page until there are enough. */
+type Pages = Readonly<{
+  /** Hits of the first page, and of the largest one: each is twice as large as the one before. */
+  first: number
+  most: number
+  /** The next hits, of as many as were asked for in the end. */
+  next(at: PageAt): Promise<Readonly<{ found: readonly Found[]; size: number }>>
+}>
+
+/** What is found in order, each place once, page by page until there are enough, or `take` wants no more. */
+async function eachPlace(
+  { after: begin, limit }: PlacesQuery,
+  { first, most, next }: Pages,
+  take: (found: Found, place: SortKey) => boolean,
+): Promise<void> {
+  let after = begin === undefined ? undefined : placeAfter(begin)
+  let last: SortKey | undefined
+  let hitsMax = first
+  for (let taken = 0; taken < limit;) {
+    const wanted = Math.min(limit - taken, hitsMax)
+    const { found, size } = await next({ after, size: wanted })
+    for (const each of found) {
+      const place = { value: bigintIn(each.sort[0]), id: textIn(each.sort[1]) }
+      if (last !== undefined && compareSort(last, place) === 0) continue
+      if (!take(each, place)) return
+      last = place
+      taken++
+    }
+    if (found.length < size) return
+    after = found.at(-1)?.sort
+    hitsMax = Math.min((size < wanted ? size : hitsMax) * 2, most)
+  }
+}
+
+/** The hits of a search, which may end for their size. */
 export async function searchPages<D extends object>(
   target: Target,
   query: Query,
   asked: IndexQuery,
 ): Promise<readonly Hit<D>[]> {
   const { hits, take } = createSizedHits<Hit<D>>(asked.charactersMax)
-  let hitsMax = asked.charactersMax === undefined ? pageMax : firstSizedPage
-  let after = asked.after === undefined ? undefined : placeAfter(asked.after)
-  while (hits.length < asked.limit) {
-    const wanted = Math.min(asked.limit - hits.length, hitsMax)
-    const { found, size } = await nextHits(target, query, asked, { after, size: wanted })
-    for (const each of found) {
-      const hit = hitOf<D>(each)
-      const last = hits.at(-1)?.sort
-      const isNew = last === undefined || compareSort(last, hit.sort) !== 0
-      if (isNew && !take(hit, textIn(each.source[bodyField]).length)) return hits
-    }
-    after = found.at(-1)?.sort
-    if (found.length < size) break
-    hitsMax = Math.min((size < wanted ? size : hitsMax) * 2, pageMax)
-  }
+  const first = asked.charactersMax === undefined ? pageMax : firstSizedPage
+  const next = (at: PageAt) => nextHits(target, query, asked, at)
+  await eachPlace(asked, { first, most: pageMax, next }, (found) =>
+    take(hitOf<D>(found), textIn(found.source[bodyField]).length),
+  )
   return hits
 }
 
 /** Without documents a page may have all that Elasticsearch gives at once. */
 const placesPageMax = 10_000
 
-/** The places of hits in order, each once, page by page until there are enough: the values that they are sorted by tell all. */
+/** The places of the hits of a search: the values that they are sorted by tell all. */
 export async function placesIn(target: Target, query: Query, asked: PlacesQuery): Promise<readonly SortKey[]> {
   const places: SortKey[] = []
-  let after = asked.after === undefined ? undefined : placeAfter(asked.after)
-  while (places.length < asked.limit) {
-    const size = Math.min(asked.limit - places.length, placesPageMax)
-    const found = foundIn(await ask(target, { ...pageBody(query, asked, after, size), _source: false }))
-    for (const { sort } of found) {
-      const place = { value: bigintIn(sort[0]), id: textIn(sort[1]) }
-      const last = places.at(-1)
-      if (last === undefined || compareSort(last, place) !== 0) places.push(place)
-    }
-    after = found.at(-1)?.sort
-    if (found.length < size) break
+  const next = async ({ after, size }: PageAt) => {
+    const body = { ...pageBody(query, asked, after, size), _source: false }
+    return { found: foundIn(await ask(target, body)), size }
   }
+  await eachPlace(asked, { first: placesPageMax, most: placesPageMax, next }, (_, place) => places.push(place) > 0)
   return places
 }
 
