@@ -11,7 +11,7 @@ import { html, type Html } from './html.ts'
 import { createLogLinksAround } from './log-links.ts'
 import { logTable } from './log-rows.ts'
 import { about, readAsked, searchRefusal } from './search-parts.ts'
-import { isMissingCut, spanIdOf, spanTree } from './span-tree.ts'
+import { isMissingCut, spanIdOf, spanTree, type TreeRow } from './span-tree.ts'
 import { spanPlace, traceAddress } from './trace-address.ts'
 import { coloursOf, nameOf, servicesOf, traceTable } from './trace-rows.ts'
 import { waterfall, type Looks } from './waterfall.ts'
@@ -20,8 +20,11 @@ const tracePath = '/app/trace/'
 
 type Trace = NonNullable<CorrelationAnswer['trace']>
 
-/** How a page shows its parts: its own address, whether each list begins on it, and where subtrees are folded, or not if they are here. */
-type Shown = Looks & Readonly<{ address: string; isFirst: boolean; folding: string }>
+/**
+ * How a page shows its parts: its own address, whether each list begins on it, where subtrees are folded, or not if they are here, and the
+ * lines of its waterfall.
+ */
+type Shown = Looks & Readonly<{ address: string; isFirst: boolean; folding: string; rows: readonly TreeRow[] }>
 
 const withParameter = (address: string, name: string, value: string): string =>
   `${address}${address.includes('?') ? '&' : '?'}${name}=${encodeURIComponent(value)}`
@@ -32,12 +35,14 @@ function more(address: string, cursor: string | null, words: string): Html {
   return html`<p><a rel="next" href="${withParameter(address, 'cursor', cursor)}">${words}</a></p>`
 }
 
-/** Whether a page shows the span. */
-const isHere = (trace: Trace, spanId: string): boolean => spanTree(trace).some((row) => spanIdOf(row) === spanId)
+const rowsOf = (trace: CorrelationAnswer['trace']): readonly TreeRow[] => (trace == null ? [] : spanTree(trace))
+
+/** Whether a page of these lines shows the span. */
+const isHere = (rows: readonly TreeRow[], spanId: string): boolean => rows.some((row) => spanIdOf(row) === spanId)
 
 /** A span looked for that the page does not show. Its own address leads to its page, unless it is nowhere. */
-function askedPart(trace: Trace, { address, asked, isFirst }: Shown): Html {
-  if (asked === undefined || isHere(trace, asked)) return html``
+function askedPart({ address, asked, isFirst, rows }: Shown): Html {
+  if (asked === undefined || isHere(rows, asked)) return html``
   const where = isFirst
     ? html`received so far`
     : html`of this page of the trace. <a href="${address}#${spanPlace(asked)}">Look for it</a>`
@@ -66,7 +71,7 @@ function tracePart(trace: Trace, shown: Shown): Html {
       <code class="id">${summary.trace_id}</code>
     </p>
     <p>${servicesOf(summary, shown.colourOf)}</p>
-    ${askedPart(trace, shown)}${waterfall(trace, shown)}${more(address, next, 'More spans')}`
+    ${askedPart(shown)}${waterfall(trace, shown.rows, shown)}${more(address, next, 'More spans')}`
 }
 
 /** All traces found, unless the one shown is the only one. */
@@ -128,20 +133,20 @@ function sessionsPart({ sessions }: CorrelationAnswer): Html {
 }
 
 /** A link to the same page with its subtrees folded, or unfolded, where there are some. */
-const foldingLinks = (trace: Trace, { isFolded, folding }: Shown): readonly (readonly [string, string])[] =>
-  spanTree(trace).some(({ depth }) => depth > 1) ? [[folding, isFolded ? 'Unfold all spans' : 'Fold spans']] : []
+const foldingLinks = ({ rows, isFolded, folding }: Shown): readonly (readonly [string, string])[] =>
+  rows.some(({ depth }) => depth > 1) ? [[folding, isFolded ? 'Unfold all spans' : 'Fold spans']] : []
 
 /** Links to what lies below a trace, which may be long, and to what stands out in it. */
 function placesPart({ trace, logs, rum_events: events, sessions }: CorrelationAnswer, shown: Shown): Html {
   if (trace == null) return html``
-  const { address, asked, isFirst } = shown
+  const { address, asked, isFirst, rows } = shown
   const error = trace.spans.find(({ status }) => status.code === 'error')
   const counts = (items: readonly unknown[], cursor: string | null = null): string =>
     `(${inWords(items.length)}${cursor === null ? '' : '+'})`
   const links = [
     ...(isFirst ? [] : [[asked === undefined ? address : traceAddress(trace.summary.trace_id), 'First page']]),
-    ...(asked !== undefined && isHere(trace, asked) ? [[`#${spanPlace(asked)}`, 'The span']] : []),
-    ...foldingLinks(trace, shown),
+    ...(asked !== undefined && isHere(rows, asked) ? [[`#${spanPlace(asked)}`, 'The span']] : []),
+    ...foldingLinks(shown),
     ...(error === undefined ? [] : [[`#${spanPlace(error.span_id)}`, 'First error']]),
     ...(logs === undefined ? [] : [['#logs', `Logs ${counts(logs.items, logs.next_cursor)}`]]),
     ...(events.items.length === 0
@@ -155,10 +160,10 @@ function placesPart({ trace, logs, rum_events: events, sessions }: CorrelationAn
   </nav>`
 }
 
-function bodyOf(answer: CorrelationAnswer, given: Omit<Shown, 'colourOf'>): Html {
+function bodyOf(answer: CorrelationAnswer, given: Omit<Shown, 'colourOf' | 'rows'>): Html {
   const { trace, traces, omitted, index } = answer
   const found = [...(trace == null ? [] : [trace.summary]), ...(traces?.items ?? [])]
-  const shown = { ...given, colourOf: coloursOf(found) }
+  const shown = { ...given, colourOf: coloursOf(found), rows: rowsOf(trace) }
   const left = omitted.length === 0 ? html`` : html`<p class="notice">The plan leaves out: ${omitted.join(', ')}.</p>`
   const range = { from: null, to: null }
   return html`${about({ query: { normalized: '', warnings: [] }, range, index })}${left}${placesPart(answer, shown)}
@@ -205,7 +210,7 @@ async function pageShowing(
 ): Promise<Awaited<ReturnType<Ask>> | undefined> {
   for (const cursor of cursors) {
     const page = await ask(cursor)
-    if (!page.ok || (page.value.trace != null && isHere(page.value.trace, spanId))) return page
+    if (!page.ok || isHere(rowsOf(page.value.trace), spanId)) return page
   }
   return undefined
 }
@@ -223,7 +228,7 @@ async function find(ctx: Context, app: AppContext, { name, value, span }: Wanted
   const asked = span ?? ids.span_ids[0]
   const found = { answer: first.value, asked, isFirst: cursor === undefined }
   const isWhole = trace == null || trace.next_cursor === null
-  if (cursor !== undefined || asked === undefined || isWhole || isHere(trace, asked)) return ok(found)
+  if (cursor !== undefined || asked === undefined || isWhole || isHere(rowsOf(trace), asked)) return ok(found)
   const place = { traceId: trace.summary.trace_id, spanId: asked }
   const cursors = await app.searches.spanCursors(workspaceId, id, place)
   if (!cursors.ok) return cursors

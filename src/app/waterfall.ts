@@ -11,7 +11,6 @@ import {
   isMissingCut,
   levelOf,
   spanIdOf,
-  spanTree,
   type MissingSpan,
   type ShownSpan,
   type TreeRow,
@@ -191,8 +190,8 @@ function lists(rows: readonly TreeRow[], rowOf: (row: TreeRow) => Html, { asked,
   })
 }
 
-/** The spans of a trace under their parents and over time; those that are missing are shown as that, and nothing is made up. */
-export function waterfall(trace: Trace, looks: Looks): Html {
+/** The spans of a trace under their parents (`rows`: spanTree) and over time; those that are missing are shown as that, and nothing is made up. */
+export function waterfall(trace: Trace, rows: readonly TreeRow[], looks: Looks): Html {
   const { colourOf, nowMs, asked } = looks
   const elsewhere = isMissingCut(trace) ? 'on another page, or missing' : 'on another page'
   const { start: traceStart } = trace.summary
@@ -205,7 +204,7 @@ export function waterfall(trace: Trace, looks: Looks): Html {
     characters += shown.markup.length
     return shown
   }
-  const items = lists(spanTree(trace), rowOf, looks)
+  const items = lists(rows, rowOf, looks)
   const isCut = characters > linkedCharactersMax
   return html`${isCut ? html`<p class="note">So many spans: values of the last ones have no links.</p>` : html``}
     <div class="waterfall">
