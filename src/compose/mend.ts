@@ -77,18 +77,24 @@ export function tellQuarantines(dataFolder: string): void {
   for (const quarantined of quarantinesOf(dataFolder)) console.error(describeQuarantine(quarantined))
 }
 
-/** To be called as `mendLogs` is. What the log can give again is not set aside. */
-export function mendIndexes(dataFolder: string): void {
+/** What the log can give again is not set aside. */
+function mendIndexes(dataFolder: string): void {
   const names = projections.map(({ name }) => name)
   removeDamaged(foldersOf(dataFolder).indexFolder, names, (line) => console.error(line))
 }
 
 /**
- * Sets damaged logs of a data folder aside and goes on with what can be read of them, so that damage never keeps a server from starting;
- * tells the operator. To be called by who holds the folder, while nobody has its logs open. Throws PermanentError or TransientError
- * for what is no damage: a newer version, a disk that fails or is full. True when anything was set aside now.
+ * Sets damaged logs of a data folder aside and goes on with what can be read of them, and removes damaged indexes, so that damage never
+ * keeps a server from starting; tells the operator. To be called by who holds the folder, while nobody has it open. Throws PermanentError or TransientError
+ * for what is no damage: a newer version, a disk that fails or is full. True when anything of a log was set aside now.
  */
-export async function mendLogs(dataFolder: string): Promise<boolean> {
+export async function mendDataFolder(dataFolder: string): Promise<boolean> {
+  const isSetAside = await mendLogs(dataFolder)
+  mendIndexes(dataFolder)
+  return isSetAside
+}
+
+async function mendLogs(dataFolder: string): Promise<boolean> {
   const { logFile, directoryFile, indexFolder, quarantineFolder: quarantine } = foldersOf(dataFolder)
   const clock = createClock()
   const common = { quarantine, clock, onProgress: (line: string) => console.error(line) }

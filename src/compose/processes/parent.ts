@@ -1,7 +1,7 @@
 import { closeSync, mkdirSync, openSync } from 'node:fs'
 import type { Config } from '#src/config.ts'
 import { bindSocket } from '#src/http/listening-socket.ts'
-import { mendIndexes, mendLogs, tellQuarantines } from '#src/compose/mend.ts'
+import { mendDataFolder, tellQuarantines } from '#src/compose/mend.ts'
 import { PermanentError } from '#src/lib/failure.ts'
 import { lockFolder } from '#streams/sqlite/lock.ts'
 import { arePackagesStale } from './packages.ts'
@@ -114,17 +114,14 @@ export async function composeParent(config: Config, argv: readonly string[]): Pr
   const lock = lockData(config)
   const isEmbedded = config.cluster === undefined
   if (isEmbedded) {
-    await mendLogs(config.dataFolder)
-    mendIndexes(config.dataFolder)
+    await mendDataFolder(config.dataFolder)
     tellQuarantines(config.dataFolder)
   }
   const sockets = await bindSockets(config)
   let isUp = false
   const supervisor = createSupervisor({
     prepare: async () => {
-      if (!isEmbedded) return
-      if (await mendLogs(config.dataFolder)) tellQuarantines(config.dataFolder)
-      mendIndexes(config.dataFolder)
+      if (isEmbedded && (await mendDataFolder(config.dataFolder))) tellQuarantines(config.dataFolder)
     },
     startWorker: (id) => startWorkerProcess(id, { argv, place: sockets.place }),
     report: (event) => {
