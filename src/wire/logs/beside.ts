@@ -3,7 +3,7 @@ import type { JsonRange } from '#src/lib/json-bytes.ts'
 import { membersOf } from './json-members.ts'
 import { msgpackMembersOf, withMsgpackMembers } from './msgpack-members.ts'
 import type { Split, SplitLimits } from './split.ts'
-import { createUnsaid, hasBeside, type Member } from './wrapper.ts'
+import { createUnsaid, type Member } from './wrapper.ts'
 
 const comma = Buffer.from(',')
 const closeBrace = Buffer.from('}')
@@ -17,8 +17,8 @@ const headBytes = 5
  */
 export function besideOverLimit(body: Uint8Array, split: Split, limits: SplitLimits): Refusal | undefined {
   const { wrapper, accepted, values, total } = split
-  if (!hasBeside(wrapper)) return undefined
   const beside = wrapper?.beside ?? []
+  if (beside.length === 0) return undefined
   const deep = beside.find(({ depth }) => depth >= limits.jsonDepthMax)
   if (deep !== undefined) {
     return refusal('invalid_body', `${JSON.stringify(deep.name)} is nested deeper than ${limits.jsonDepthMax} levels`)
