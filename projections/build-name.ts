@@ -1,6 +1,7 @@
 import { PermanentError } from '#src/lib/failure.ts'
 import type { IndexName, IndexWriter } from './index-store.ts'
 import type { Projection } from './projection.ts'
+import { followedAs, isGone } from './roster.ts'
 
 /** `logs-v3-002`: the second build of version 3 of the projection. */
 export const buildName = ({ name, version }: Projection, build: number): IndexName =>
@@ -36,17 +37,18 @@ export async function chooseBuild(
   projection: Projection,
   epoch: string,
 ): Promise<IndexName> {
-  const { live, followed } = await writer.roster(projection.name)
+  const roster = await writer.roster(projection.name)
+  const { live } = roster
   refuseDowngrade(projection, live)
   for (let build = (live === undefined ? undefined : buildNumber(projection, live)) ?? 1; ; build++) {
     const index = buildName(projection, build)
-    if (followed.some((other) => other.index === index && other.as !== 'candidate')) continue
+    if (isGone(roster, index) || !['candidate', undefined].includes(followedAs(roster, index))) continue
     const checkpoint = await writer.checkpoint(index)
     if (checkpoint.epoch === '' || checkpoint.epoch === epoch) return index
   }
 }
 
-/** The name of a build that comes after all that there are of this version. */
+/** The name of a build that comes after all that there are, and were, of this version. */
 export async function nextBuild(
   writer: Pick<IndexWriter, 'builds' | 'roster'>,
   projection: Projection,

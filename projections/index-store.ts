@@ -40,12 +40,13 @@ export const lagMs = (progress: ReadProgress, nowMs: number): number =>
  * A build beside the live one. `building`: a rebuild folds it, nobody else (`workspaceId`: all others were copied).
  * `candidate`: the projector folds it, and readers move to it when it stands where the live one does. `kept`: readers used it;
  * it is folded on, so that they can go back, until then (ms; without: until somebody says otherwise). `dropped`: it goes as soon as
- * who folds it has let go. `heldSinceMs`: since when the log is not cut because the build, which nobody folds, has not had its beginning.
+ * who folds it has let go. `gone`: it is no more, nor is any that was made before it and is not named beside it: no name comes a second time,
+ * so that who is late means what it says (roster.ts). `heldSinceMs`: since when the log is not cut because the build, which nobody folds, has not had its beginning.
  * `keeps`: a build that is kept without a limit once readers have left it, with whichever build they then use.
  */
 export type FollowedBuild = Readonly<{
   index: IndexName
-  as: 'building' | 'candidate' | 'kept' | 'dropped'
+  as: 'building' | 'candidate' | 'kept' | 'dropped' | 'gone'
   untilMs?: number
   workspaceId?: WorkspaceId
   heldSinceMs?: number

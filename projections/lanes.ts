@@ -6,7 +6,7 @@ import type { IndexName, IndexWriter, Roster } from './index-store.ts'
 import { createDeadLetters } from './dead-letters.ts'
 import { openLane, type Lane, type LeftOut } from './lane.ts'
 import type { Projection } from './projection.ts'
-import { changeRoster, claim, followedAs, forget, giveUp, keptForATime, promoteTo } from './roster.ts'
+import { changeRoster, claim, followedAs, forget, giveUp, isGone, keptForATime, promoteTo } from './roster.ts'
 
 /** A projection that could not go on: `retried` when it is tried again by itself, else it stands until the process does. */
 export type ProjectionFailure = Readonly<{ projection: string; error: unknown; retried: boolean }>
@@ -109,23 +109,12 @@ function createRefresh(given: LanesOptions, state: State) {
   return {
     /** False when it is open already. */
     open,
-    /** Opens it anew where it has been removed since: a rebuild had taken the same name for a while, and has given it up. */
-    reopenIfGone: async (projection: Projection, index: IndexName): Promise<void> => {
-      if ((await writer.builds(projection.name)).some((build) => build.index === index)) return
-      state.lanes = state.lanes.filter((lane) => lane.index !== index)
-      await writer.drop(index)
-      await open(projection, index)
-    },
     /** True when it has opened a lane. */
     refresh: async (projection: Projection): Promise<boolean> => {
       const roster = await dropGone(projection, await writer.roster(projection.name))
       state.rosters.set(projection.name, roster)
       const wanted = foldedWith(roster)
       state.lanes = state.lanes.filter((lane) => lane.projection !== projection.name || wanted.includes(lane.index))
-      // One that was lost under its lane, as when somebody drops it, stops; the next build may be made under its name.
-      for (const index of state.stopped) {
-        if (buildNumber(projection, index) !== undefined && !wanted.includes(index)) state.stopped.delete(index)
-      }
       let opened = false
       for (const index of wanted) {
         if (await canFold(projection, index)) opened = (await open(projection, index)) || opened
@@ -220,9 +209,10 @@ export function createLanes(given: LanesOptions): Lanes {
           const index = await chooseBuild(writer, projection, stream.epoch)
           // Made before it is named: readers must never be sent to a build that is not there.
           await rosters.open(projection, index)
-          const { roster, changed } = await changeRoster(writer, name, claim(index))
-          if (changed) await rosters.reopenIfGone(projection, index)
+          const { roster } = await changeRoster(writer, name, claim(index))
           await rosters.refresh(projection)
+          // A rebuild had taken the name meanwhile, and has given it up: nobody else removes what was made here.
+          if (isGone(roster, index)) await writer.drop(index)
           // Unless a rebuild has taken the name meanwhile.
           if (roster.live === index || followedAs(roster, index) === 'candidate') return
         }

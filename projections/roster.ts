@@ -9,19 +9,31 @@ const attemptsMax = 100
 const without = (roster: Roster, index: IndexName): readonly FollowedBuild[] =>
   roster.followed.filter((build) => build.index !== index)
 
-/** What the roster says of a build beside the live one; undefined when it is not followed. */
+/** What the roster says of a build beside the live one; undefined when it is not followed, or gone. */
 export const followedBuild = ({ followed }: Roster, index: IndexName): FollowedBuild | undefined =>
-  followed.find((build) => build.index === index)
+  followed.find((build) => build.index === index && build.as !== 'gone')
 
 /** How a build is followed; undefined when it is not. */
 export const followedAs = (roster: Roster, index: IndexName): FollowedBuild['as'] | undefined =>
   followedBuild(roster, index)?.as
 
-/** A build that a rebuild begins. Not one that a projector has begun meanwhile under that name. */
+/** Whether a build is of the same projection and version as another, and was not made after it (build-name.ts). */
+function isUpTo(index: IndexName, other: IndexName): boolean {
+  const [end, otherEnd] = [index.lastIndexOf('-') + 1, other.lastIndexOf('-') + 1]
+  return index.slice(0, end) === other.slice(0, otherEnd) && Number(index.slice(end)) <= Number(other.slice(otherEnd))
+}
+
+/** Whether a name is used up: its build is being removed, or is no more. Who still has it in mind, or is late, neither folds nor reads it. */
+export function isGone(roster: Roster, index: IndexName): boolean {
+  if (roster.live === index || !['dropped', undefined].includes(followedAs(roster, index))) return false
+  return roster.followed.some(({ index: other, as }) => (as === 'dropped' || as === 'gone') && isUpTo(index, other))
+}
+
+/** A build that a rebuild begins. Not one that a projector has begun meanwhile under that name, nor one that was there before. */
 export const begin =
   (index: IndexName, workspaceId?: WorkspaceId): Change =>
   (roster) => {
-    if (roster.live === index || followedAs(roster, index) !== undefined) return undefined
+    if (roster.live === index || followedAs(roster, index) !== undefined || isGone(roster, index)) return undefined
     const of = workspaceId === undefined ? {} : { workspaceId }
     return { ...roster, followed: [...without(roster, index), { index, as: 'building', ...of }] }
   }
@@ -30,7 +42,7 @@ export const begin =
 export const nominate =
   (index: IndexName, keeps?: IndexName): Change =>
   (roster) => {
-    if (roster.live === index || followedAs(roster, index) === 'candidate') return undefined
+    if (roster.live === index || followedAs(roster, index) === 'candidate' || isGone(roster, index)) return undefined
     if (roster.live === undefined) return { ...roster, live: index, followed: without(roster, index) }
     const candidate: FollowedBuild = { index, as: 'candidate', ...(keeps === undefined ? {} : { keeps }) }
     return { ...roster, followed: [...without(roster, index), candidate] }
@@ -54,7 +66,7 @@ export const promoteTo =
   (index: IndexName, from: IndexName | undefined, keptUntilMs: number): Change =>
   (roster) => {
     const { live } = roster
-    if (live === index || live !== from) return undefined
+    if (live === index || live !== from || isGone(roster, index)) return undefined
     const others = without(roster, index).map(noLonger)
     if (live === undefined) return { ...roster, live: index, followed: others }
     const isKeptOn = roster.followed.some(({ keeps }) => keeps === live)
@@ -80,11 +92,16 @@ export const keepOn =
     return { ...roster, followed: roster.followed.map((one) => (one === kept ? { index, as: 'kept' } : one)) }
   }
 
-/** The build is not followed any more. */
+/** The build is no more. Of each version the last that went is remembered, and stands for those before it. */
 export const forget =
   (index: IndexName): Change =>
-  (roster) =>
-    followedAs(roster, index) === undefined ? undefined : { ...roster, followed: without(roster, index) }
+  (roster) => {
+    if (followedAs(roster, index) === undefined) return undefined
+    const others = { ...roster, followed: without(roster, index) }
+    if (isGone(others, index)) return others
+    const followed = others.followed.filter((build) => build.as !== 'gone' || !isUpTo(build.index, index))
+    return { ...roster, followed: [...followed, { index, as: 'gone' }] }
+  }
 
 /** Since when (ms) the log is not cut because of this build; undefined: it is no more. One that has no name here counts as a rebuild's. */
 export const holding =

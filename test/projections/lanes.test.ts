@@ -1,9 +1,10 @@
 import { expect } from 'chai'
+import { nextBuild } from '#projections/build-name.ts'
 import type { IndexWriter } from '#projections/index-store.ts'
 import { keptMs } from '#projections/lanes.ts'
 import type { Projection } from '#projections/projection.ts'
 import type { ProjectionFailure } from '#projections/projector.ts'
-import { begin, changeRoster, forget, giveUp, keepOn, nominate, promoteTo } from '#projections/roster.ts'
+import { begin, changeRoster, claim, forget, giveUp, keepOn, nominate, promoteTo } from '#projections/roster.ts'
 import { withSeenEvents } from '#projections/seen-events.ts'
 import { createMemoryIndexStore, type MemoryIndexStore } from '#projections/stores/memory/store.ts'
 import { createMemoryStream } from '#streams/memory/stream.ts'
@@ -129,7 +130,7 @@ describe('builds beside the live one', () => {
     again.tick()
     await again.until(({ at }) => at === untilMs)
     expect((await store.writer.builds('counting')).map(({ index }) => index)).to.deep.equal([second])
-    expect((await store.writer.roster('counting')).followed).to.deep.equal([])
+    expect((await store.writer.roster('counting')).followed).to.deep.equal([{ index: first, as: 'gone' }])
     await again.stop()
   })
 
@@ -207,7 +208,7 @@ describe('builds beside the live one', () => {
     await run.stop()
   })
 
-  it('are made anew where a rebuild had taken the name meanwhile, and has given it up', async () => {
+  it('take another name where a rebuild had taken theirs meanwhile, and has given it up', async () => {
     await append(stream, numbered(3))
     let taken = false
     const writer: IndexWriter = {
@@ -223,9 +224,38 @@ describe('builds beside the live one', () => {
     }
     const run = start({ stream, writer })
     await run.until(await atHead(stream))
-    expect(await store.writer.roster('counting')).to.deep.include({ live: first, followed: [] })
-    expect((await store.writer.builds('counting')).map(({ index }) => index)).to.deep.equal([first])
+    const followed = [{ index: first, as: 'gone' }]
+    expect(await store.writer.roster('counting')).to.deep.include({ live: second, followed })
+    expect((await store.writer.builds('counting')).map(({ index }) => index)).to.deep.equal([second])
     await run.stop()
+  })
+
+  it('never come a second time under one name, nor are read or folded under that of one that went', async () => {
+    const change = (next: Parameters<typeof changeRoster>[2]) => changeRoster(store.writer, 'counting', next)
+    const go = async (index: string): Promise<void> => {
+      for (const next of [begin, giveUp, forget]) expect(await change(next(index))).to.include({ changed: true })
+    }
+    await change(nominate(first))
+    await go(second)
+    for (const next of [begin, nominate, claim]) expect(await change(next(second))).to.include({ changed: false })
+    expect(await change(promoteTo(second, first, 2_000_000))).to.include({ changed: false })
+    expect(await nextBuild(store.writer, counting)).to.equal('counting-v1-003')
+    await go('counting-v2-001')
+    await go('counting-v1-010')
+    // The last of a version stands for those before it.
+    expect(await change(begin('counting-v1-009'))).to.include({ changed: false })
+    const gone = ['counting-v2-001', 'counting-v1-010'].map((index) => ({ index, as: 'gone' }) as const)
+    expect((await store.writer.roster('counting')).followed).to.deep.equal(gone)
+    expect(await nextBuild(store.writer, counting)).to.equal('counting-v1-011')
+  })
+
+  it('are not taken back while they are being removed', async () => {
+    await changeRoster(store.writer, 'counting', nominate(first))
+    await addCandidate(second)
+    await changeRoster(store.writer, 'counting', giveUp(second))
+    for (const change of [nominate(second), promoteTo(second, first, 2_000_000)]) {
+      expect(await changeRoster(store.writer, 'counting', change)).to.include({ changed: false })
+    }
   })
 
   it('are not begun by a rebuild under the name of one that a projector has taken', async () => {
@@ -271,7 +301,8 @@ describe('builds beside the live one', () => {
     run.tick()
     await run.until(({ at }) => at >= 1_001_000)
     expect((await store.writer.builds('counting')).map(({ index }) => index)).to.deep.equal([first])
-    expect(await store.writer.roster('counting')).to.deep.include({ live: first, followed: [] })
+    const followed = [{ index: second, as: 'gone' }]
+    expect(await store.writer.roster('counting')).to.deep.include({ live: first, followed })
     await run.stop()
   })
 

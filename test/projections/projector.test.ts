@@ -215,7 +215,11 @@ describe('the projector', () => {
     await run.until(await atHead(stream))
     await run.stop()
     expect((await store.writer.builds('counting')).map(({ index }) => index)).to.deep.equal(['counting-v1-001', own])
-    expect((await store.writer.roster('counting')).followed).to.deep.equal([{ index: own, as: 'kept', untilMs }])
+    const left = [
+      { index: own, as: 'kept', untilMs },
+      { index: other, as: 'gone' },
+    ]
+    expect((await store.writer.roster('counting')).followed).to.deep.equal(left)
   })
 
   it('stops the projection that fails on an event, alone and visibly, and skips nothing', async () => {

@@ -265,7 +265,8 @@ for (const [name, create] of Object.entries(buildPlaces)) {
       await rebuild(context, [counting])
       await dropBuild(context, counting, 'counting-v1-001')
       expect(await names()).to.deep.equal(['counting-v1-002'])
-      expect((await withWriter((writer) => writer.roster('counting'))).followed).to.deep.equal([])
+      const { followed: left } = await withWriter((writer) => writer.roster('counting'))
+      expect(left).to.deep.equal([{ index: 'counting-v1-001', as: 'gone' }])
       const refused = async (index: string) =>
         String(await dropBuild(context, counting, index).catch((e: unknown) => e))
       expect(await refused('counting-v1-002')).to.match(/readers use it/)

@@ -100,7 +100,7 @@ export async function findNothingOf(
   const writer = index.open(async () => {})
   for (const projection of projections) {
     const { live, followed } = await writer.roster(projection.name)
-    const folded = followed.filter(({ as }) => as !== 'building' && as !== 'dropped').map((build) => build.index)
+    const folded = followed.filter(({ as }) => as === 'candidate' || as === 'kept').map((build) => build.index)
     for (const build of [...(live === undefined ? [] : [live]), ...folded]) {
       const parts = await index.audit().parts(build)
       if (parts.some((part) => part.workspaceId === workspaceId))
