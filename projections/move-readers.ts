@@ -133,9 +133,10 @@ export async function dropBuild(context: BuildContext, projection: Projection, i
   if (lock === undefined) throw refuse(`a rebuild of ${name} is under way: wait for it, or stop it`)
   const writer = context.index.writer()
   try {
-    if ((await writer.live(name)) === index) throw refuse('readers use it: rebuild, or roll back, and drop it then')
     if (!(await isKnown(writer, projection, index))) throw noSuchBuild(index)
-    await changeRoster(writer, name, giveUp(index))
+    const { roster } = await changeRoster(writer, name, giveUp(index))
+    // Perhaps only now.
+    if (roster.live === index) throw refuse('readers use it: rebuild, or roll back, and drop it then')
     while (await isLiveFolded(context, writer, name)) {
       if (followedAs(await writer.roster(name), index) === undefined) return
       await context.timers.pause(pollMs, new AbortController().signal)

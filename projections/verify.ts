@@ -185,9 +185,11 @@ type Sides = Exclude<Awaited<ReturnType<typeof freezeBoth>>, undefined>
 
 /**
  * Whether what was found of a part counts. Asked when it differs: plans are changed and days pass, and of what readers do not see any
- * more some may be gone; and a workspace may be erased from the log while the fold is still to come to where the part stands.
+ * more some may be gone; and a workspace may be erased from the log while the fold is still to come to where the part stands. Of a build
+ * that was dropped meanwhile nothing counts: that it is gone is said instead.
  */
 async function isStillTold(target: Target, { workspaceId, day }: Part): Promise<boolean> {
+  await storedBuild(target.writer, target.projection, target.index)
   const firstDay = await target.context.firstDays()
   const isSeen = day >= firstDay(workspaceId, target.projection)
   return isSeen && (await erasedAt(target, workspaceId)) <= target.expected.position()
