@@ -3,7 +3,7 @@ import { foldShare, shareName } from '#projections/fold-share.ts'
 import type { IndexAudit } from '#projections/index-audit.ts'
 import type { IndexWriter } from '#projections/index-store.ts'
 import { dropBuild, rollBack } from '#projections/move-readers.ts'
-import { rebuild } from '#projections/rebuild.ts'
+import { rebuild, type Rebuilt } from '#projections/rebuild.ts'
 import { PermanentError, TransientError } from '#src/lib/failure.ts'
 import { workspaceIdOf } from '#src/events/workspace-id.ts'
 import { workspaces } from './requests.ts'
@@ -71,9 +71,17 @@ export function contextOf(stage: Stage, member: Member, locks: Locks): BuildCont
   }
 }
 
+export function judgeRebuilt({ violate, world }: Stage, all: readonly Rebuilt[]): void {
+  for (const { index, verdict, outcome } of all) {
+    world.note(`rebuild of ${index}: ${outcome}`)
+    if (!verdict.equal)
+      violate(`rebuild of ${index} is not the fold of the log: ${JSON.stringify(verdict.differences[0])}`)
+  }
+}
+
 /** One thing that an operator does, by chance. */
-async function doSomething(stage: Stage, context: BuildContext): Promise<void> {
-  const { chance, projections, violate, world } = stage
+export async function doSomething(stage: Stage, context: BuildContext): Promise<void> {
+  const { chance, projections } = stage
   const one = projections[chance.below(projections.length)]
   if (one === undefined) return
   const what = chance.below(6)
@@ -86,11 +94,7 @@ async function doSomething(stage: Stage, context: BuildContext): Promise<void> {
   } else {
     const workspace = workspaces[chance.below(workspaces.length)] as string
     const options = what === 2 ? { workspaceId: workspaceIdOf(workspace) } : { keep: what === 3 }
-    for (const { index, verdict, outcome } of await rebuild(context, what === 4 ? projections : [one], options)) {
-      world.note(`rebuild of ${index}: ${outcome}`)
-      if (!verdict.equal)
-        violate(`rebuild of ${index} is not the fold of the log: ${JSON.stringify(verdict.differences[0])}`)
-    }
+    judgeRebuilt(stage, await rebuild(context, what === 4 ? projections : [one], options))
   }
 }
 
@@ -99,13 +103,13 @@ const expected =
   /another rebuild of it is under way|a rebuild of .* is under way|no earlier build of it is kept|readers use it|no such build|was dropped meanwhile|have no build of/
 
 /** A process of the command line: does one thing after the other until it is over. */
-export function startOperator(stage: Stage, name: string, locks: Locks, isOver: () => boolean) {
+export function startOperator(stage: Stage, name: string, locks: Locks, isOver: () => boolean, act = doSomething) {
   const member = startMember(stage, name)
   const context = contextOf(stage, member, locks)
   const run = async (): Promise<void> => {
     while (!isOver()) {
       try {
-        await doSomething(stage, context)
+        await act(stage, context)
       } catch (error) {
         const known =
           error instanceof TransientError || (error instanceof PermanentError && expected.test(error.message))

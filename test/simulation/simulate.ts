@@ -3,10 +3,11 @@ import { positionStep } from '#src/events/envelope.ts'
 import { createMemoryStream } from '#streams/memory/stream.ts'
 import { startEraser } from './eraser.ts'
 import { startIngest } from './ingest.ts'
-import { contextOf, startOperator, type Locks } from './operator.ts'
+import { contextOf, doSomething, startOperator, type Locks } from './operator.ts'
 import { compareByVerify, compareWithFold, compareWithTold, findNothingOf } from './oracle.ts'
 import { startProjector, type ProjectorProcess } from './projector-process.ts'
 import { leaving } from './requests.ts'
+import { doOther } from './second-operator.ts'
 import { createSenders, type Load } from './senders.ts'
 import { createTornIndex, type Chance, type SimulatedIndex, type Tearing, type TornIndex } from './simulated-index.ts'
 import { createStage, startMember, type Spoil, type Stage } from './stage.ts'
@@ -20,6 +21,8 @@ export type Scenario = Readonly<{
   jumpMs: number
   /** Two projectors at once, for a time. */
   zombies: boolean
+  /** A second one looks and tidies up while the first is at work. */
+  operators: 1 | 2
   load: Load
 }>
 
@@ -43,6 +46,7 @@ export function scenarioOf(seed: number): Scenario {
     spansPerMonth: isNearLimit ? 8 : unlimited,
     jumpMs: isNearLimit ? 0 : 100 * minuteMs,
     zombies: true,
+    operators: seed % 4 === 0 ? 2 : 1,
     load: { senders: 3, requestsOfEach: 6, recordsMax: 4, repeats: 0.4, hasLeaving: seed % 5 === 0 },
   }
 }
@@ -51,7 +55,7 @@ const dayMostMs = 20 * 60 * minuteMs
 const endsWithinMs = 20 * minuteMs
 
 /** Everything that lives at some moment, and what befalls it. */
-function createCast(stage: Stage, { spansPerMonth, jumpMs, tearing, zombies }: Scenario) {
+function createCast(stage: Stage, { spansPerMonth, jumpMs, tearing, zombies, operators: operatorsMax }: Scenario) {
   const { chance, world, index } = stage
   const { below } = chance
   let [made, powerCuts, jumped] = [0, 0, 0]
@@ -62,8 +66,9 @@ function createCast(stage: Stage, { spansPerMonth, jumpMs, tearing, zombies }: S
   const projectors = [newProjector()]
   const locks: Locks = new Map()
   let isOver = false
-  const newOperator = () => startOperator(stage, name('operator'), locks, () => isOver)
-  let operator = newOperator()
+  const newOperator = (n: number) =>
+    startOperator(stage, name('operator'), locks, () => isOver, n === 0 ? doSomething : doOther)
+  const operators = Array.from({ length: operatorsMax }, (_, n) => newOperator(n))
 
   const replaceIngest = (): void => {
     const at = below(ingests.length)
@@ -75,8 +80,9 @@ function createCast(stage: Stage, { spansPerMonth, jumpMs, tearing, zombies }: S
     if (projectors.length === 0) projectors.push(newProjector())
   }
   const replaceOperator = (): void => {
-    operator.member.process.die()
-    operator = newOperator()
+    const at = operators.length === 1 ? 0 : below(operators.length)
+    operators[at]?.member.process.die()
+    operators[at] = newOperator(at)
   }
   /** Another projector takes over while the one before only sleeps. */
   const addZombie = (): void => {
@@ -88,11 +94,11 @@ function createCast(stage: Stage, { spansPerMonth, jumpMs, tearing, zombies }: S
     if (tearing === 'documents') return
     world.note('power cut')
     powerCuts++
-    for (const { member } of [...ingests, ...projectors.splice(0), operator]) member.process.die()
+    for (const { member } of [...ingests, ...projectors.splice(0), ...operators]) member.process.die()
     await index.cutPower()
     for (const at of ingests.keys()) ingests[at] = newIngest()
     projectors.push(newProjector())
-    operator = newOperator()
+    for (const at of operators.keys()) operators[at] = newOperator(at)
   }
   const jump = (): void => {
     const by = below(jumpMs)
@@ -124,10 +130,10 @@ function createCast(stage: Stage, { spansPerMonth, jumpMs, tearing, zombies }: S
     isOver: () => isOver,
     /** What is left of a ledger is found by who starts. */
     startLast: (): void => void ingests.push(newIngest()),
-    /** The operator comes to an end, and one projector is left. */
+    /** The operators come to an end, and one projector is left. */
     async settle(): Promise<void> {
       isOver = true
-      await operator.ended
+      await Promise.all(operators.map(({ ended }) => ended))
       for (const { member } of projectors.splice(0, projectors.length - 1)) member.process.die()
     },
   }

@@ -61,17 +61,18 @@ export function startWatcher(
   const { call } = startMember(stage, 'reader')
   const reader = reachReader(index.reader, call)
   const seen = new Map<string, Set<string>>()
-  let looks = 0
+  let [looks, cuts] = [0, 0]
 
   const lookAt = async (what: Watched, workspaceId: WorkspaceId): Promise<void> => {
     const { projection, collection, nameOf } = what
-    const before = powerCuts()
+    if (cuts !== powerCuts()) seen.clear()
+    cuts = powerCuts()
     const progress = await reader.progress(projection)
     if (progress === undefined) return
     const query = { filter: everything, orderBy: 'timeNs', direction: 'asc', limit: 10_000 } as const
     const hits = await reader.search({ workspaceId, projection, collection }, query)
     const place = `${collection} of ${workspaceId}`
-    if (powerCuts() !== before) return seen.clear()
+    if (powerCuts() !== cuts) return
     looks++
     const found = countNames(hits.map(({ document }) => nameOf(document)))
     const mine = [...sent.values()].filter((one) => one.request.workspace === workspaceId && isIn(what, one))
@@ -82,10 +83,7 @@ export function startWatcher(
     seen.set(place, new Set(found.keys()))
   }
   const run = async (): Promise<void> => {
-    let cuts = 0
     while (!isOver()) {
-      if (cuts !== powerCuts()) seen.clear()
-      cuts = powerCuts()
       for (const what of watched) {
         const workspace = workspaces[stage.chance.below(workspaces.length)] as string
         await lookAt(what, workspaceIdOf(workspace)).catch((error: unknown) => {
