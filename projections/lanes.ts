@@ -72,6 +72,8 @@ type State = {
   rosters: Map<string, Roster>
   /** Builds and projections that failed: they stand until the process starts again. */
   stopped: Set<string>
+  /** Where the log ended when this process first came to move readers: who folded before it may have written up to there untold. */
+  begunAt: Position | undefined
 }
 
 const foldedWith = (roster: Roster): readonly IndexName[] => [
@@ -132,9 +134,9 @@ function byPlace(lanes: readonly Lane[]): readonly (readonly Lane[])[] {
 }
 
 /** Whether readers may move to this build now: not a step back for them. */
-function isDue({ lanes }: State, index: IndexName, live: IndexName | undefined, head: Position): boolean {
+function isDue({ lanes, begunAt }: State, index: IndexName, live: IndexName | undefined, head: Position): boolean {
   const lane = lanes.find((one) => one.index === index)
-  if (lane === undefined) return false
+  if (lane === undefined || lane.position() < (begunAt ?? head)) return false
   const before = lanes.find((one) => one.index === live)
   return before === undefined ? lane.position() >= head : lane.position() === before.position()
 }
@@ -191,7 +193,14 @@ function createTasks(given: LanesOptions, state: State) {
 
 export function createLanes(given: LanesOptions): Lanes {
   const { stream, writer, decode, clock } = given
-  const state: State = { lanes: [], resting: new Set(), failure: undefined, rosters: new Map(), stopped: new Set() }
+  const state: State = {
+    lanes: [],
+    resting: new Set(),
+    failure: undefined,
+    rosters: new Map(),
+    stopped: new Set(),
+    begunAt: undefined,
+  }
   const tasks = createTasks(given, state)
   const rosters = createRefresh(given, state)
   return {
@@ -234,8 +243,9 @@ export function createLanes(given: LanesOptions): Lanes {
       const head = await stream.head()
       await tasks.eachLane([...state.lanes], (lane) => lane.heartbeat(head), signal)
     },
-    promoteDue: (head, signal) =>
-      tasks.eachProjection(async ({ name }) => {
+    promoteDue: (head, signal) => {
+      state.begunAt ??= head
+      return tasks.eachProjection(async ({ name }) => {
         const roster = state.rosters.get(name)
         const due = roster?.followed.find(
           ({ index, as }) => as === 'candidate' && isDue(state, index, roster.live, head),
@@ -244,6 +254,7 @@ export function createLanes(given: LanesOptions): Lanes {
         if (due === undefined || !(await holdsAllOf(given, lane, roster?.live))) return
         const changed = await changeRoster(writer, name, promoteTo(due.index, roster?.live, clock() + keptMs))
         state.rosters.set(name, changed.roster)
-      }, signal),
+      }, signal)
+    },
   }
 }

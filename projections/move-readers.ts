@@ -23,12 +23,15 @@ async function isLiveFolded({ clock }: BuildContext, writer: IndexWriter, projec
 
 type Move = Readonly<{ projection: string; index: IndexName; live: IndexName | undefined }>
 
-/** Folds a build to where readers are in the live one, if it is behind. */
+/**
+ * Folds a build to where readers are in the live one, if it is behind. That may be beyond what the live one says: who folded it may have
+ * ended between a batch and telling of it. But it is not beyond the log.
+ */
 async function catchUpWithLive(context: BuildContext, writer: IndexWriter, { projection, index, live }: Move) {
   const stored = await writer.builds(projection)
   const [before, next] = [live, index].map((name) => stored.find((build) => build.index === name))
   if (before === undefined || next === undefined || before.epoch !== context.stream.epoch) return
-  const until = Math.max(before.checkpoint, before.heartbeat.position)
+  const until = await context.stream.head()
   if (next.checkpoint >= until) return
   await foldShares(context, context.index, [{ projection, index, after: next.after, until }])
 }

@@ -230,6 +230,20 @@ describe('builds beside the live one', () => {
     await run.stop()
   })
 
+  it('do not get readers before they hold what who folded before this process may have written', async () => {
+    await append(stream, numbered(30))
+    await store.writer.open(first, withSeenEvents(counting), stream.epoch)
+    await changeRoster(store.writer, 'counting', nominate(first))
+    await addCandidate(second)
+    const moved = Promise.withResolvers<number>()
+    const writer = lookingAtRoster((live) => {
+      if (live === second) void store.writer.checkpoint(second).then(({ position }) => moved.resolve(position))
+    })
+    const run = start({ stream, writer })
+    expect(await moved.promise).to.equal(await stream.head())
+    await run.stop()
+  })
+
   it('never come a second time under one name, nor are read or folded under that of one that went', async () => {
     const change = (next: Parameters<typeof changeRoster>[2]) => changeRoster(store.writer, 'counting', next)
     const go = async (index: string): Promise<void> => {

@@ -253,6 +253,17 @@ for (const [name, create] of Object.entries(buildPlaces)) {
       expect(await live()).to.equal('counting-v1-002')
     })
 
+    it('goes back to all of the log where nobody folds: the live build may hold more than it says', async () => {
+      await rebuild(context, [counting])
+      const told = await stream.head()
+      await appendRandom(stream, 200, 240)
+      await rollBack(context, counting)
+      const { position } = await withWriter((writer) => writer.checkpoint('counting-v1-001'))
+      expect(position)
+        .to.be.above(told)
+        .and.to.equal(await stream.head())
+    })
+
     it('does not go back to a build of another log', async () => {
       await rebuild(context, [counting])
       const restored = place.context(createMemoryStream({ partition: '0', epoch: 'restored' }))

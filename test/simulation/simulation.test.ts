@@ -12,6 +12,7 @@ const sqliteSeeds = given === undefined ? range(1, isSoak ? 100 : 3) : seeds
 const onceWrong: Readonly<Record<number, string>> = {
   1594: 'a projector that moves readers from another build than the one it has compared with',
   713: 'a build that is removed when another has its name',
+  1192: 'a command that moves readers to where the build they leave is told to be, not to where it is',
   373: 'a rebuild that waits for readers who came, and went on to another candidate',
 }
 /** Each canary must be found by one of so many. */
