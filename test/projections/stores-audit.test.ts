@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { symlinkSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -11,6 +12,7 @@ import { createElasticsearchIndexWriter } from '#projections/stores/elasticsearc
 import { createMemoryIndexStore } from '#projections/stores/memory/store.ts'
 import { createSqliteIndexAudit } from '#projections/stores/sqlite/audit.ts'
 import { createSqliteIndexWriter } from '#projections/stores/sqlite/writer.ts'
+import { dayBefore } from '#src/lib/day.ts'
 import { indexAuditContract } from '#test/contracts/index-audit.ts'
 import { removeIndices } from '#test/support/elasticsearch.ts'
 import { elasticsearchEngine, enginesTimeoutMs } from '#test/support/engines.ts'
@@ -132,6 +134,16 @@ describe('the SQLite audit', () => {
       expect(after?.[part]).not.to.equal(before?.[part])
     })
   }
+
+  it('copies what is left of a workspace whose days are dropped meanwhile', async () => {
+    // A file that is listed, and gone when its turn comes.
+    symlinkSync(join(folder, 'gone'), join(folder, index, acme, `${dayBefore(day, 1)}.db`))
+    const audit = createSqliteIndexAudit({ folder })
+    const second = 'fixture-v1-002'
+    await writer.open(second, fixture, epoch)
+    await audit.copy(index, second, acme)
+    expect(await audit.parts(second)).to.deep.equal([{ workspaceId: acme, day }])
+  })
 
   /** The tokens that postings have for an entry, column by column, in their order. */
   const postingsOf = (id: string) =>

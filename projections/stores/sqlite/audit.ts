@@ -33,12 +33,17 @@ export function createSqliteIndexAudit({ folder }: Readonly<{ folder: string }>)
       if (!existsSync(workspaceFolder(folder, from, workspaceId))) return
       mkdirSync(workspaceFolder(folder, to, workspaceId), { recursive: true })
       for (const day of daysIn(folder, from, workspaceId)) {
-        const target = fileOf(to, { workspaceId, day })
+        const [source, target] = [from, to].map((index) => fileOf(index, { workspaceId, day })) as [string, string]
         rmSync(target, { force: true })
-        const database = openDatabaseToAudit(fileOf(from, { workspaceId, day }))
-        // A copy of one moment, made without stopping the writer.
-        database.run('VACUUM INTO ?', target)
-        database.close()
+        // Its day was dropped, or its workspace erased, while those before it were copied.
+        if (!existsSync(source)) continue
+        const database = openDatabaseToAudit(source)
+        try {
+          // A copy of one moment, made without stopping the writer.
+          database.run('VACUUM INTO ?', target)
+        } finally {
+          database.close()
+        }
       }
     },
     close: async () => {},
