@@ -4,7 +4,7 @@ import { buildVersion } from './build-name.ts'
 import { foldShares } from './fold-shares.ts'
 import { isFolded, type IndexName, type IndexWriter } from './index-store.ts'
 import { keptMs } from './lanes.ts'
-import { changeRoster, followedAs, forget, giveUp, nominate, promoteTo } from './roster.ts'
+import { changeRoster, followedAs, forget, giveUp, isGone, nominate, promoteTo } from './roster.ts'
 import type { Projection } from './projection.ts'
 
 const pollMs = 100
@@ -33,7 +33,12 @@ async function catchUpWithLive(context: BuildContext, writer: IndexWriter, { pro
   if (before === undefined || next === undefined || before.epoch !== context.stream.epoch) return
   const until = await context.stream.head()
   if (next.checkpoint >= until) return
-  await foldShares(context, context.index, [{ projection, index, after: next.after, until }])
+  try {
+    await foldShares(context, context.index, [{ projection, index, after: next.after, until }])
+  } catch (error) {
+    // It may have been removed under the fold: then that is what is to be said.
+    if (!isGone(await writer.roster(projection), index)) throw error
+  }
 }
 
 /**
@@ -54,6 +59,8 @@ export async function moveReaders(
     if (live === index) return 'moved'
     const as = followedAs(roster, index)
     if (as === undefined || as === 'dropped') {
+      // Who removed it did so before the last of it was folded.
+      if (as === undefined) await writer.drop(index)
       const hint = 'it was dropped meanwhile'
       throw new PermanentError({ operation: 'move readers to', subject: index, hint })
     }

@@ -1,11 +1,10 @@
 import { expect } from 'chai'
 import type { BuildContext } from '#projections/build-place.ts'
 import type { Decoders } from '#projections/decoded-event.ts'
-import type { IndexAudit } from '#projections/index-audit.ts'
 import type { IndexWriter } from '#projections/index-store.ts'
 import { dropBuild, rollBack } from '#projections/move-readers.ts'
 import { planRebuild, rebuild, type RebuildOptions, type RebuildProgress } from '#projections/rebuild.ts'
-import { begin, changeRoster, holding, nominate, promoteTo } from '#projections/roster.ts'
+import { begin, changeRoster, holding } from '#projections/roster.ts'
 import { liveBuilds, verify, type Verdict } from '#projections/verify.ts'
 import { createMemoryStream } from '#streams/memory/stream.ts'
 import type { Stream } from '#streams/stream.ts'
@@ -253,17 +252,6 @@ for (const [name, create] of Object.entries(buildPlaces)) {
       expect(await live()).to.equal('counting-v1-002')
     })
 
-    it('goes back to all of the log where nobody folds: the live build may hold more than it says', async () => {
-      await rebuild(context, [counting])
-      const told = await stream.head()
-      await appendRandom(stream, 200, 240)
-      await rollBack(context, counting)
-      const { position } = await withWriter((writer) => writer.checkpoint('counting-v1-001'))
-      expect(position)
-        .to.be.above(told)
-        .and.to.equal(await stream.head())
-    })
-
     it('does not go back to a build of another log', async () => {
       await rebuild(context, [counting])
       const restored = place.context(createMemoryStream({ partition: '0', epoch: 'restored' }))
@@ -283,44 +271,6 @@ for (const [name, create] of Object.entries(buildPlaces)) {
         String(await dropBuild(context, counting, index).catch((e: unknown) => e))
       expect(await refused('counting-v1-002')).to.match(/readers use it/)
       expect(await refused('counting-v1-009')).to.match(/there is no such build/)
-    })
-
-    it('does not drop a build to which readers have moved just now', async () => {
-      await rebuild(context, [counting])
-      const back = nominate('counting-v1-001')
-      const writer = (): IndexWriter => {
-        const made = place.writer()
-        const builds: IndexWriter['builds'] = async (projection) => {
-          const stored = await made.builds(projection)
-          await changeRoster(made, projection, back)
-          await changeRoster(made, projection, promoteTo('counting-v1-001', 'counting-v1-002', Date.now() + 60_000))
-          return stored
-        }
-        return { ...made, builds }
-      }
-      const racing: BuildContext = { ...context, index: { ...context.index, writer } }
-      const refused = await dropBuild(racing, counting, 'counting-v1-001').catch((error: unknown) => error)
-      expect(String(refused)).to.match(/readers use it/)
-      expect(await live()).to.equal('counting-v1-001')
-      expect(await names()).to.deep.equal(['counting-v1-001', 'counting-v1-002'])
-    })
-
-    it('finds nothing wrong in a build that is dropped while it is verified, but says that it is gone', async () => {
-      const builds = await liveBuilds(context, ['counting'])
-      await rebuild(context, [counting])
-      let looks = 0
-      const audit = (): IndexAudit => {
-        const made = context.index.audit()
-        const freeze: IndexAudit['freeze'] = async (index, part) => {
-          // Once to see where it stands, once to compare it: the last of them.
-          if (++looks === 2 * (await made.parts(index)).length) await dropBuild(context, counting, index)
-          return made.freeze(index, part)
-        }
-        return { ...made, freeze }
-      }
-      const racing: BuildContext = { ...context, index: { ...context.index, audit } }
-      const failure = await verify(racing, builds).catch((error: unknown) => error)
-      expect(String(failure)).to.match(/verify counting-v1-001.*there is no such build/)
     })
 
     it('rebuilds one workspace and takes the others over as they are', async () => {
