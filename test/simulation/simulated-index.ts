@@ -1,4 +1,4 @@
-import type { IndexAudit } from '#projections/index-audit.ts'
+import type { FrozenPart, IndexAudit, Part } from '#projections/index-audit.ts'
 import type {
   Checkpoint,
   IndexName,
@@ -241,20 +241,40 @@ function createWriter(
   }
 }
 
-function createAudit(disk: Disk, tearing: Tearing): IndexAudit {
+/** A part that is written whole: it says which batch was the last. */
+async function freezeFile(disk: Disk, index: IndexName, part: Part): Promise<FrozenPart> {
+  const frozen = await disk.store().audit.freeze(index, part)
+  const position = disk.positionOf(fileOf(index, part.workspaceId, part.day))
+  return { ...frozen, position: (await frozen.digests()).length === 0 ? 0 : position }
+}
+
+/** Documents tell nothing of the batch that they came with: beyond where the build is recorded some of later ones may be there. */
+async function freezeDocuments(disk: Disk, index: IndexName) {
+  const { audit } = disk.store()
+  const whole = { exact: false, position: disk.builds.get(index)?.safe ?? 0 }
+  const parts = await audit.parts(index)
+  const frozen = new Map<string, FrozenPart>()
+  for (const part of parts) frozen.set(`${part.workspaceId}/${part.day}`, await audit.freeze(index, part))
   return {
-    ...disk.store().audit,
-    parts: (index) => disk.store().audit.parts(index),
-    hold: (index) => disk.store().audit.hold(index),
-    async freeze(index, part) {
-      const frozen = await disk.store().audit.freeze(index, part)
-      const file = fileOf(index, part.workspaceId, part.day)
-      const whole = disk.builds.get(index)?.safe ?? 0
-      const position = tearing === 'files' ? disk.positionOf(file) : whole
-      // Documents tell nothing of the batch that they came with: beyond where the build is recorded some of later ones may be there.
-      if (tearing === 'documents') return { ...frozen, exact: false, position }
-      return { ...frozen, position: (await frozen.digests()).length === 0 ? 0 : position }
+    parts,
+    async part(part: Part): Promise<FrozenPart> {
+      return { ...(frozen.get(`${part.workspaceId}/${part.day}`) ?? (await audit.freeze('', part))), ...whole }
     },
+  }
+}
+
+function createAudit(disk: Disk, tearing: Tearing): IndexAudit {
+  const held = new Map<IndexName, Awaited<ReturnType<typeof freezeDocuments>>>()
+  return {
+    parts: async (index) => held.get(index)?.parts ?? disk.store().audit.parts(index),
+    async hold(index) {
+      if (tearing === 'documents') held.set(index, await freezeDocuments(disk, index))
+      return { release: async () => void held.delete(index) }
+    },
+    freeze: async (index, part) =>
+      tearing === 'files'
+        ? freezeFile(disk, index, part)
+        : (held.get(index) ?? (await freezeDocuments(disk, index))).part(part),
     async copy(from, to, workspaceId) {
       const mine = disk
         .store()
