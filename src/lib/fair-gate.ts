@@ -1,0 +1,122 @@
+import { present } from './assert.ts'
+
+/** What is inside: what it takes may change until it leaves. */
+export type Stay = Readonly<{ takes(size: number): void; leave(): void }>
+
+/** Why nobody was let in: the owner has all that one may have, or all together take as much as there is. */
+export type Full = 'owner' | 'all'
+
+export type FairGate = Readonly<{
+  /** Lets in as soon as there is room. Rejects with the signal's reason when that is aborted while it waits. */
+  enter(owner: string, size: number, signal?: AbortSignal): Promise<Stay | Full>
+}>
+
+export type FairGateOptions = Readonly<{
+  /** How many of one owner may be inside. */
+  perOwnerMax: number
+  /** What all may take together; one owner at most half of it. */
+  sizeMax: number
+  /** How many of one owner may wait, and for how long. */
+  waitingPerOwnerMax: number
+  waitMs: number
+}>
+
+type Held = Readonly<{ count: number; size: number }>
+type Waiting = Readonly<{ size: number; settle(result: Stay | Full): void }>
+
+const nothing: Held = { count: 0, size: 0 }
+
+/** What is inside, by owner. */
+function createRoom({ perOwnerMax, sizeMax }: Pick<FairGateOptions, 'perOwnerMax' | 'sizeMax'>) {
+  const inside = new Map<string, Held>()
+  let taken = 0
+  const heldBy = (owner: string): Held => inside.get(owner) ?? nothing
+  return {
+    heldBy,
+    whyNot(this: void, owner: string, size: number): Full | undefined {
+      const held = heldBy(owner)
+      if (held.count >= perOwnerMax || (held.count > 0 && held.size + size > sizeMax / 2)) return 'owner'
+      return taken > 0 && taken + size > sizeMax ? 'all' : undefined
+    },
+    add(this: void, owner: string, count: number, size: number): void {
+      const held = heldBy(owner)
+      taken += size
+      inside.set(owner, { count: held.count + count, size: held.size + size })
+      if (held.count + count === 0) inside.delete(owner)
+    },
+  }
+}
+
+/**
+ * What all that is inside takes has a bound, and what does not fit waits a bounded time for its turn. Next is the owner who takes least,
+ * of these who has waited longest; those of one owner come in in their order. What takes more than there is comes in alone.
+ */
+export function createFairGate({ waitingPerOwnerMax, waitMs, ...bounds }: FairGateOptions): FairGate {
+  const { heldBy, whyNot, add } = createRoom(bounds)
+  const waiting = new Map<string, readonly Waiting[]>()
+  const queueOf = (owner: string): readonly Waiting[] => waiting.get(owner) ?? []
+
+  const stayOf = (owner: string, size: number): Stay => {
+    let takes = size
+    let isInside = true
+    add(owner, 1, size)
+    const change = (count: 0 | -1, next: number): void => {
+      if (!isInside) return
+      isInside = count === 0
+      add(owner, count, next - takes)
+      takes = next
+      letIn()
+    }
+    return { takes: (next) => change(0, next), leave: () => change(-1, 0) }
+  }
+  const firstOf = (owner: string): Waiting => present(queueOf(owner)[0], 'an owner who waits waits for something')
+  const nextOwner = (): string | undefined => {
+    const [first, ...others] = [...waiting.keys()].filter((owner) => whyNot(owner, firstOf(owner).size) !== 'owner')
+    return others.reduce((best, owner) => (heldBy(owner).size < heldBy(best ?? owner).size ? owner : best), first)
+  }
+  const letIn = (): void => {
+    for (let owner = nextOwner(); owner !== undefined; owner = nextOwner()) {
+      const { size, settle } = firstOf(owner)
+      if (whyNot(owner, size) !== undefined) return
+      settle(stayOf(owner, size))
+    }
+  }
+  const remove = (owner: string, one: Waiting): void => {
+    const others = queueOf(owner).filter((each) => each !== one)
+    // Who has more that waits stands behind those who wait already.
+    waiting.delete(owner)
+    if (others.length > 0) waiting.set(owner, others)
+  }
+  /** Resolves when the one has been let in, or has waited for too long. */
+  const wait = (owner: string, size: number, signal: AbortSignal | undefined): Promise<Stay | Full> =>
+    new Promise((resolve, reject) => {
+      const done = (): void => {
+        clearTimeout(timer)
+        signal?.removeEventListener('abort', abort)
+        remove(owner, one)
+      }
+      const settle = (result: Stay | Full): void => {
+        done()
+        resolve(result)
+      }
+      const abort = (): void => {
+        done()
+        reject(signal?.reason)
+      }
+      const one: Waiting = { size, settle }
+      const timer = setTimeout(() => settle(whyNot(owner, size) ?? 'all'), waitMs)
+      signal?.addEventListener('abort', abort)
+      waiting.set(owner, [...queueOf(owner), one])
+      letIn()
+    })
+
+  return {
+    async enter(owner, size, signal) {
+      signal?.throwIfAborted()
+      // Who waits of the same owner goes first; who waits of others does not fit, or is next anyway.
+      const full = queueOf(owner).length === 0 ? whyNot(owner, size) : 'owner'
+      if (full !== undefined && queueOf(owner).length >= waitingPerOwnerMax) return whyNot(owner, size) ?? full
+      return full === undefined ? stayOf(owner, size) : wait(owner, size, signal)
+    },
+  }
+}
