@@ -44,9 +44,16 @@ export const limits = {
   requestsPerWorkspacePerSecond: 10_000,
   requestsPerWorkspaceBurst: 40_000,
   queriesPerWorkspaceAtOnce: 16,
-  /** The answer to a query of which a client takes nothing for so long is broken off. */
+  /** Bytes of answers to queries held at once by a process, of a workspace at most half of them; one that is being made counts as so many. */
+  answersInFlightBytesMax: 512 * 1024 * 1024,
+  queryBytes: 64 * 1024 * 1024,
+  /** What does not fit waits so long; and so many of a workspace do. */
+  queryWaitMs: 5_000,
+  queriesPerWorkspaceWaiting: 64,
+  /** An answer of which a client takes less than 64 KiB in so long is broken off. */
   answerStallMs: 60_000,
   exportsPerWorkspaceAtOnce: 4,
+  exportsAtOnce: 16,
   signInsPerMinutePerAddress: 20,
   signInsPerMinutePerAccount: 10,
   sessionIdleMs: 7 * 86_400_000,

@@ -154,7 +154,8 @@ async function sendRows(ctx: Context, app: AppContext): Promise<Refusal | void> 
   const links = linksOf(asked, result.value, app.clock())
   ctx.set('Cache-Control', 'no-store')
   const more = logs.length === Number(limit)
-  ctx.body = { cursor, rows: logs.length === 0 ? '' : logRows(logs, links).markup, more }
+  ctx.type = 'application/json'
+  ctx.body = JSON.stringify({ cursor, rows: logs.length === 0 ? '' : logRows(logs, links).markup, more })
 }
 
 /** Log search as a page, and its live tail. */

@@ -1,12 +1,15 @@
+import type { Context } from 'koa'
 import type { Limits } from '#src/config.ts'
 import type { Directory } from '#src/directory/create-directory.ts'
+import type { Refusal } from '#src/events/refusal.ts'
+import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { createBodyBudget } from '#src/http/body.ts'
 import type { Route } from '#src/http/route.ts'
 import type { Clock, Ticks } from '#src/lib/clock.ts'
 import { createAssetRoutes } from './assets.ts'
 import { createAuditRoutes } from './audit.ts'
 import { createConnectRoutes } from './connect.ts'
-import type { AppContext } from './context.ts'
+import { sessionHere, type AppContext } from './context.ts'
 import { createFindPageRoutes } from './find-page.ts'
 import { createKeyRoutes } from './keys.ts'
 import { createLogPageRoutes } from './logs-page.ts'
@@ -31,9 +34,18 @@ export type AppOptions = Readonly<{
   /** Keys the throttle's table; any secret of this installation. */
   secret: string
   searches: AppContext['searches']
+  /** Answers when it is the turn of a query of the workspace, or refuses. */
+  query: (ctx: Context, workspaceId: WorkspaceId, answer: () => Promise<Refusal | void>) => Promise<Refusal | void>
   readerOf: AppContext['readerOf']
   usageKeptFrom: AppContext['usageKeptFrom']
 }>
+
+/** Pages that search: each is a query, as those of the API are. */
+const asQueries = (query: AppOptions['query'], routes: readonly Route[]): readonly Route[] =>
+  routes.map((route) => ({
+    ...route,
+    handler: (ctx) => query(ctx, sessionHere(ctx).workspaceId, async () => route.handler(ctx)),
+  }))
 
 /** Everything under /app but the log export: pages and forms for people; scripts sign in with the same form. */
 export function createAppRoutes(options: AppOptions): Route[] {
@@ -52,9 +64,11 @@ export function createAppRoutes(options: AppOptions): Route[] {
     ...createAssetRoutes(),
     ...createSignInRoutes(app),
     ...createOverviewRoutes(app),
-    ...createTracePageRoutes(app),
-    ...createLogPageRoutes(app),
-    ...createFindPageRoutes(app),
+    ...asQueries(options.query, [
+      ...createTracePageRoutes(app),
+      ...createLogPageRoutes(app),
+      ...createFindPageRoutes(app),
+    ]),
     ...createConnectRoutes(app),
     ...createUsageRoutes(app),
     ...createKeyRoutes(app),

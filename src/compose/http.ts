@@ -21,6 +21,7 @@ import { systemTicks } from '#src/lib/clock.ts'
 import type { Metrics } from '#src/operations/metrics.ts'
 import { createStreamObserver } from '#src/operations/observed-stream.ts'
 import { createCursors } from '#src/query/cursor.ts'
+import { createReads } from '#src/query/reads.ts'
 import { createQueryRoutes } from '#src/query/routes.ts'
 import { createSearches } from '#src/query/searches.ts'
 import type { Engines } from './engines.ts'
@@ -56,10 +57,12 @@ function queryRoutes(config: Config, { clock, secrets, directory, readerOf }: En
   const admit = createAdmission({ directory, limits, ticks: systemTicks, onExposed: () => undefined })
   const context = { readerOf, directory, clock, limits, cursors: createCursors(secrets.pepper) }
   const searches = createSearches(context)
+  const reads = createReads(limits)
   return [
     ...createQueryRoutes({
       ...context,
       searches,
+      reads,
       refuseExport: createRefusePage({ directory }),
       admitListing: (ctx) => admit(ctx, 'listing'),
       recordExport: async ({ session: { workspaceId, userId }, query }) => {
@@ -75,6 +78,7 @@ function queryRoutes(config: Config, { clock, secrets, directory, readerOf }: En
       limits,
       secret: secrets.pepper,
       searches,
+      query: reads.query,
       readerOf,
       usageKeptFrom: (workspace) => firstDayKept(keepingOf(workspace), clock(), allowanceProjection.keptDaysMin),
     }),

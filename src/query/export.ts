@@ -1,10 +1,10 @@
-import { once } from 'node:events'
 import { Readable } from 'node:stream'
 import { createGzip } from 'node:zlib'
 import type { Context } from 'koa'
 import { z } from 'zod'
 import type { Session } from '#src/directory/directory.ts'
 import type { Refusal } from '#src/events/refusal.ts'
+import { piecesOf } from '#src/http/sending.ts'
 import { csvRecord } from '#src/lib/csv.ts'
 import { mapInTurns } from '#src/lib/in-turns.ts'
 import { stringifyJson } from '#src/lib/json.ts'
@@ -44,10 +44,12 @@ async function* render(
   batches: AsyncIterable<readonly LogItem[]>,
   format: Format,
   fields: readonly string[] | undefined,
-): AsyncGenerator<string> {
+): AsyncGenerator<Buffer> {
   const line = format === 'csv' ? csvLine : (item: LogItem) => `${stringifyJson(item)}\n`
-  if (format === 'csv') yield csvRecord([...columns, ...(fields ?? ['fields'])])
-  for await (const items of batches) yield (await mapInTurns(items, (item) => line(item, fields))).join('')
+  if (format === 'csv') yield Buffer.from(csvRecord([...columns, ...(fields ?? ['fields'])]))
+  for await (const items of batches) {
+    yield* piecesOf(Buffer.from((await mapInTurns(items, (item) => line(item, fields))).join('')))
+  }
 }
 
 /** `logs_acme_2026-11-21T07-00-00Z.ndjson` */
@@ -107,7 +109,3 @@ export async function answerLogExport(
   // Koa destroys the body when the answer has gone out or its connection is gone.
   ctx.body = encoded(ctx, text)
 }
-
-/** Resolves when the answer has gone out or its connection is gone: until then an export counts as under way. */
-export const answered = (ctx: Context): Promise<unknown> =>
-  ctx.res.writableFinished || ctx.res.destroyed ? Promise.resolve() : once(ctx.res, 'close')

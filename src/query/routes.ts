@@ -1,6 +1,5 @@
 import type { Context } from 'koa'
 import { TooBroadError } from '#projections/index-store.ts'
-import type { Limits } from '#src/config.ts'
 import type { Session } from '#src/directory/directory.ts'
 import { checkEntitlement } from '#src/directory/entitlement.ts'
 import { refusal, type Refusal } from '#src/events/refusal.ts'
@@ -8,12 +7,12 @@ import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import type { Route } from '#src/http/route.ts'
 import { requireSession } from '#src/http/session.ts'
 import { present } from '#src/lib/assert.ts'
-import { createGate } from '#src/lib/gate.ts'
 import { jsonInTurns } from '#src/lib/in-turns.ts'
 import type { Result } from '#src/lib/result.ts'
 import type { Answered, QueryContext } from './context.ts'
-import { answered, answerLogExport } from './export.ts'
-import { createSearches, tooManyQueries, type Searches } from './searches.ts'
+import { answerLogExport } from './export.ts'
+import { createReads, type Reads } from './reads.ts'
+import { createSearches, type Searches } from './searches.ts'
 
 export type QueryOptions = QueryContext &
   Readonly<{
@@ -23,44 +22,24 @@ export type QueryOptions = QueryContext &
     recordExport: (exported: Readonly<{ session: Session; query: string }>) => Promise<void>
     /** Shared with the pages; ones of their own if not given. */
     searches?: Searches
+    reads?: Reads
     /** How a person is refused an export, which a page leads to; as everybody else if not given. */
     refuseExport?: NonNullable<Route['refuse']>
   }>
 
-async function sendAnswer(ctx: Context, body: object): Promise<void> {
+async function sendAnswer(ctx: Context, asked: Answered): Promise<Refusal | void> {
+  const result = await asked
+  if (!result.ok) return result.error
   ctx.status = 200
   ctx.set('Content-Type', 'application/json')
   ctx.set('Cache-Control', 'no-store')
-  ctx.body = await jsonInTurns(body)
-}
-
-/** A query is under way until its answer has gone out: of one that nobody reads megabytes are held until then, or for so long. */
-function createSending({ queriesPerWorkspaceAtOnce, answerStallMs }: Limits) {
-  const queries = createGate(queriesPerWorkspaceAtOnce)
-  return async (ctx: Context, workspaceId: WorkspaceId, ask: () => Answered): Promise<Refusal | void> => {
-    const leave = queries.enter(workspaceId)
-    if (leave === undefined) return tooManyQueries()
-    try {
-      const result = await ask()
-      if (!result.ok) {
-        leave()
-        return result.error
-      }
-      await sendAnswer(ctx, result.value)
-    } catch (error) {
-      leave()
-      throw error
-    }
-    ctx.res.setTimeout(answerStallMs, () => ctx.res.destroy())
-    void answered(ctx).then(leave, leave)
-  }
+  ctx.body = await jsonInTurns(result.value)
 }
 
 /** The read routes of INTERFACE §4: they ask projections only, inside the workspace of the session or the key. */
 export function createQueryRoutes(options: QueryOptions): readonly Route[] {
-  const { directory, limits, admitListing, recordExport, searches = createSearches(options), refuseExport } = options
-  const exports = createGate(limits.exportsPerWorkspaceAtOnce)
-  const send = createSending(limits)
+  const { directory, admitListing, recordExport, refuseExport } = options
+  const { searches = createSearches(options), reads = createReads(options.limits) } = options
 
   const sessionHere = (ctx: Context): Session => {
     const session = requireSession(ctx)
@@ -73,7 +52,7 @@ export function createQueryRoutes(options: QueryOptions): readonly Route[] {
     auth: 'session',
     handler: async (ctx) => {
       const { workspaceId } = sessionHere(ctx)
-      return send(ctx, workspaceId, () => ask(workspaceId, ctx.querystring))
+      return reads.query(ctx, workspaceId, () => sendAnswer(ctx, ask(workspaceId, ctx.querystring)))
     },
   })
 
@@ -85,7 +64,7 @@ export function createQueryRoutes(options: QueryOptions): readonly Route[] {
       const admitted = await admitListing(ctx)
       if (!admitted.ok) return admitted.error
       const { workspaceId } = admitted.value
-      return send(ctx, workspaceId, () => searches.listing(workspaceId, ctx.querystring))
+      return reads.query(ctx, workspaceId, () => sendAnswer(ctx, searches.listing(workspaceId, ctx.querystring)))
     },
   }
 
@@ -99,21 +78,15 @@ export function createQueryRoutes(options: QueryOptions): readonly Route[] {
       const session = sessionHere(ctx)
       const refused = checkEntitlement(directory.workspace(session.workspaceId), ['logs'])
       if (refused !== undefined) return refused
-      const leave = exports.enter(session.workspaceId)
-      if (leave === undefined) {
-        return refusal('rate_limited', 'This workspace has too many exports under way at once.', { retryAfterS: 4 })
-      }
       const audit = (): Promise<void> => recordExport({ session, query: ctx.querystring })
-      try {
-        const result = await answerLogExport(options, session, ctx, audit)
-        if (result === undefined) void answered(ctx).then(leave, leave)
-        else leave()
-        return result
-      } catch (error) {
-        leave()
-        if (error instanceof TooBroadError) return refusal('query_too_broad', error.message)
-        throw error
-      }
+      return reads.export(ctx, session.workspaceId, async () => {
+        try {
+          return await answerLogExport(options, session, ctx, audit)
+        } catch (error) {
+          if (error instanceof TooBroadError) return refusal('query_too_broad', error.message)
+          throw error
+        }
+      })
     },
   }
 

@@ -3,7 +3,6 @@ import type { Feature } from '#src/directory/directory.ts'
 import { checkEntitlement } from '#src/directory/entitlement.ts'
 import { refusal, type Refusal } from '#src/events/refusal.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
-import { createGate } from '#src/lib/gate.ts'
 import { fail, type Result } from '#src/lib/result.ts'
 import type { AnswerOf } from './answer-parts.ts'
 import type { Answered, QueryContext } from './context.ts'
@@ -24,7 +23,7 @@ export type LogSearchAnswer = AnswerOf<typeof logSearchAnswer>
 type Search<Body extends object> = (workspaceId: WorkspaceId, search: string) => Answered<Body>
 
 /**
- * The searches, as the API answers them and the pages show them: by what the plan includes, and a few of a workspace at once.
+ * The searches, as the API answers them and the pages show them, by what the plan includes.
  */
 export type Searches = Readonly<{
   traces: Search<TraceSearchAnswer>
@@ -36,12 +35,8 @@ export type Searches = Readonly<{
   listing: Search<AnswerOf<typeof traceListingAnswer>>
 }>
 
-export const tooManyQueries = (): Refusal =>
-  refusal('rate_limited', 'This workspace has too many queries under way at once.', { retryAfterS: 1 })
-
 export function createSearches(context: QueryContext): Searches {
-  const { directory, limits } = context
-  const gate = createGate(limits.queriesPerWorkspaceAtOnce)
+  const { directory } = context
 
   /** A query that is too broad is refused, not failed. */
   const search =
@@ -52,15 +47,11 @@ export function createSearches(context: QueryContext): Searches {
     async (workspaceId: WorkspaceId, text: string, ...more: More): Answered<Body> => {
       const refused = checkEntitlement(directory.workspace(workspaceId), features)
       if (refused !== undefined) return fail(refused)
-      const leave = gate.enter(workspaceId)
-      if (leave === undefined) return fail(tooManyQueries())
       try {
         return await answer(context, workspaceId, text, ...more)
       } catch (error) {
         if (error instanceof TooBroadError) return fail(refusal('query_too_broad', error.message))
         throw error
-      } finally {
-        leave()
       }
     }
 

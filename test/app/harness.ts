@@ -9,8 +9,9 @@ import { createSessionStore } from '#src/directory/session-store.ts'
 import { firstDayKept } from '#src/events/retention.ts'
 import { createHttpApp } from '#src/http/app.ts'
 import { createSessionMiddleware, sessionOf } from '#src/http/session.ts'
-import { limits as allLimits } from '#src/config.ts'
+import { limits as allLimits, type Limits } from '#src/config.ts'
 import { createCursors } from '#src/query/cursor.ts'
+import { createReads } from '#src/query/reads.ts'
 import { createSearches } from '#src/query/searches.ts'
 import { allowanceProjection } from '#projections/allowance/fold.ts'
 import type { IndexReader } from '#projections/index-store.ts'
@@ -32,7 +33,7 @@ export type Site = Opened &
   }>
 
 type Options = Partial<Pick<AppOptions, 'baseUrl'>> &
-  Readonly<{ opened?: Opened; perMinute?: number; reader?: IndexReader }>
+  Readonly<{ opened?: Opened; perMinute?: number; reader?: IndexReader; limits?: Partial<Limits> }>
 
 /** The pages over a listening server, with a route that shows the session of a request. */
 export async function openSite(options: Options = {}): Promise<Site> {
@@ -53,6 +54,7 @@ export async function openSite(options: Options = {}): Promise<Site> {
         secret: 'a secret for the throttle',
         limits: { ...allLimits, signInsPerMinutePerAccount: perMinute, signInsPerMinutePerAddress: 2 * perMinute },
         searches,
+        query: createReads({ ...allLimits, ...options.limits }).query,
         readerOf,
         usageKeptFrom: (workspace) => firstDayKept(keepingOf(workspace), clock(), allowanceProjection.keptDaysMin),
       }),

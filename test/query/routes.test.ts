@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { get, type IncomingMessage } from 'node:http'
-import { setTimeout } from 'node:timers/promises'
 import { gunzipSync } from 'node:zlib'
 import { expect } from 'chai'
 import type Koa from 'koa'
@@ -23,7 +22,7 @@ import { tracesProjection } from '#projections/traces/fold.ts'
 import { givenLogs, noonNs } from '#test/projections/logs/given.ts'
 import { foldIntoStore, indexOf } from '#test/projections/traces/every-store.ts'
 import { createFakeDirectory, type FakeDirectory } from '#test/support/fake-directory.ts'
-import { listen, type TestServer } from '#test/support/http.ts'
+import { listen, rawConnection, type TestServer } from '#test/support/http.ts'
 
 const nowMs = Number(noonNs / 1_000_000n) + 3_600_000
 const acme = workspaceIdOf('acme')
@@ -119,7 +118,13 @@ describe('the read routes over a store that a test holds back', () => {
       directory: directory.view,
       cursors: createCursors('secret'),
       clock: () => nowMs,
-      limits: { ...limits, queriesPerWorkspaceAtOnce: 2, exportsPerWorkspaceAtOnce: 2, answerStallMs: 500 },
+      limits: {
+        ...limits,
+        queriesPerWorkspaceAtOnce: 2,
+        queryWaitMs: 20,
+        exportsPerWorkspaceAtOnce: 2,
+        answerStallMs: 500,
+      },
       admitListing: async (ctx) =>
         ctx.get('authorization') === '' ? fail(refusal('missing_credential', 'no key')) : ok({ workspaceId: acme }),
       recordExport: async ({ query }) => {
@@ -144,6 +149,25 @@ describe('the read routes over a store that a test holds back', () => {
   const begin = async (path: string, headers: Readonly<Record<string, string>> = {}): Promise<IncomingMessage> => {
     const request = get(server.baseUrl + path, { headers })
     return ((await once(request, 'response')) as [IncomingMessage])[0]
+  }
+
+  /** Resolves when a workspace has nothing under way: as much as may be at once is inside together, and waits at this call. */
+  async function untilFree(call: Call, path: string): Promise<void> {
+    const door = createDoor()
+    watch.on((each) => (each === call ? door.wait() : Promise.resolve()))
+    const untilAdmitted = async (): Promise<void> => {
+      for (;;) {
+        const answer = (await begin(path)).resume()
+        await once(answer, 'end')
+        if (answer.statusCode === 200) return
+        expect(answer.statusCode).to.equal(429)
+      }
+    }
+    const both = [untilAdmitted(), untilAdmitted()]
+    await door.arrived(2)
+    watch.clear()
+    door.open()
+    await Promise.all(both)
   }
 
   describe('queries at once', () => {
@@ -180,15 +204,8 @@ describe('the read routes over a store that a test holds back', () => {
       const unread = [await begin(page), await begin(page)]
       expect(unread.map(({ statusCode }) => statusCode)).to.deep.equal([200, 200])
       expect((await ask('/api/app/logs/search?limit=1')).status).to.equal(429)
-      for (let admitted = 0; admitted < 2;) {
-        const answers = await Promise.all([ask('/api/app/logs/search?limit=1'), ask('/api/app/logs/search?limit=1')])
-        admitted = answers.filter(({ status }) => status === 200).length
-        await setTimeout(50)
-      }
-      for (const response of unread) {
-        const failure = await bytesOf(response).catch((error: unknown) => error)
-        expect(failure).to.have.property('code', 'ECONNRESET')
-      }
+      await untilFree('progress', '/api/app/logs/search?limit=1')
+      for (const response of unread) expect(await failureOf(response)).to.have.property('code', 'ECONNRESET')
     })
 
     it('gives the way free when a query fails', async () => {
@@ -244,6 +261,23 @@ describe('the read routes over a store that a test holds back', () => {
       expect(await linesOf(await begin('/app/logs/export'))).to.have.length(recordsMax)
     })
 
+    for (const coding of ['identity', 'gzip']) {
+      it(`are broken off when nobody reads them (${coding})`, async () => {
+        const response = await begin('/app/logs/export', { 'accept-encoding': coding })
+        await untilFree('count', '/app/logs/export?q=nothing')
+        expect(await failureOf(response)).to.have.property('code', 'ECONNRESET')
+      })
+    }
+
+    it('are sent in small pieces, of which a slow client takes one after the other', async () => {
+      const connection = await rawConnection(server.port)
+      connection.write('GET /app/logs/export HTTP/1.1\r\nHost: x\r\n\r\n')
+      const text = await connection.until((got) => /\r\n\r\n[0-9a-f]+\r\n/.test(got))
+      const [, size = ''] = /\r\n\r\n([0-9a-f]+)\r\n/.exec(text) ?? []
+      expect(Number.parseInt(size, 16)).to.be.within(1, 64 * 1024)
+      connection.socket.destroy()
+    })
+
     it('give the way free when they are refused, or fail before their first byte', async () => {
       for (let n = 0; n < 5; n++) expect((await ask('/app/logs/export?format=xml')).status).to.equal(400)
       watch.on((call) => (call === 'search' ? Promise.reject(fault) : Promise.resolve()))
@@ -265,11 +299,7 @@ describe('the read routes over a store that a test holds back', () => {
         const response = await begin('/app/logs/export', { 'accept-encoding': coding })
         expect([response.statusCode, response.headers['x-export-matched']]).to.deep.equal([200, String(recordsMax)])
         expect(response.headers['transfer-encoding']).to.equal('chunked')
-        const broken = await linesOf(response).then(
-          () => undefined,
-          (error: unknown) => error,
-        )
-        expect(broken).to.have.property('code', 'ECONNRESET')
+        expect(await failureOf(response)).to.have.property('code', 'ECONNRESET')
         expect(response.complete).to.equal(false)
         watch.clear()
         const whole = await begin('/app/logs/export', { 'accept-encoding': coding })
@@ -288,23 +318,13 @@ describe('the read routes over a store that a test holds back', () => {
         await door.arrived(1)
         response.destroy()
         await once(response, 'close')
-        // The way is free once the server has seen it: two others are under way at once.
-        await untilAdmitted(2)
+        await untilFree('count', '/app/logs/export?q=nothing')
         const before = watch.calls.search
         door.open()
         for (let n = 0; n < 20; n++) await ask('/api/app/correlation?id=x&workspace=acme')
         const perQuestion = (watch.calls.search - before) / 20
         expect(perQuestion, 'searches of the questions alone').to.satisfy(Number.isInteger)
       })
-    }
-
-    /** Begins so many exports of nothing at once, until they are let in together. */
-    async function untilAdmitted(count: number): Promise<void> {
-      for (;;) {
-        const answers = await Promise.all(Array.from({ length: count }, () => begin('/app/logs/export?q=nothing')))
-        const statuses = answers.map((answer) => answer.resume().statusCode)
-        if (statuses.every((status) => status === 200)) return
-      }
     }
 
     it('are recorded before anything is sent, and not sent when that fails', async () => {
@@ -375,6 +395,8 @@ async function bytesOf(response: IncomingMessage): Promise<Buffer> {
   for await (const chunk of response) chunks.push(chunk as Buffer)
   return Buffer.concat(chunks)
 }
+
+const failureOf = (response: IncomingMessage): Promise<unknown> => bytesOf(response).catch((error: unknown) => error)
 
 const linesOf = async (response: IncomingMessage): Promise<string[]> =>
   (await bytesOf(response)).toString().split('\n').filter(Boolean)

@@ -1,0 +1,44 @@
+import type { ServerResponse } from 'node:http'
+import { Readable } from 'node:stream'
+import type { Context } from 'koa'
+
+const pieceBytes = 64 * 1024
+
+/** Aborted when the answer has gone out or its connection is gone: nobody waits for anything more of it. */
+export function goneSignal(res: ServerResponse): AbortSignal {
+  const gone = new AbortController()
+  if (res.writableFinished || res.destroyed) gone.abort()
+  else res.once('close', () => gone.abort())
+  return gone.signal
+}
+
+/** The bytes in the pieces that they are sent in. */
+export function* piecesOf(bytes: Buffer): Generator<Buffer> {
+  for (let at = 0; at < bytes.length; at += pieceBytes) yield bytes.subarray(at, at + pieceBytes)
+}
+
+/** Sends a long answer piece by piece, so that it can be seen whether its client takes it. How many bytes it has. */
+export function sendInPieces(ctx: Context): number {
+  const { body } = ctx
+  if (typeof body !== 'string' && !Buffer.isBuffer(body)) return 0
+  const bytes = typeof body === 'string' ? Buffer.from(body) : body
+  if (bytes.length <= pieceBytes) return bytes.length
+  ctx.body = Readable.from(piecesOf(bytes), { objectMode: true, highWaterMark: 1 })
+  ctx.length = bytes.length
+  return bytes.length
+}
+
+/**
+ * Breaks an answer off of which the client takes nothing more, or less than a piece, for so long; after twice that at the latest. While
+ * it is the answer that has nothing to give, its client is not to blame.
+ */
+export function breakOffUnread(res: ServerResponse, gone: AbortSignal, stallMs: number): void {
+  if (gone.aborted) return
+  let isStuck = false
+  const timer = setInterval(() => {
+    if (isStuck) res.destroy()
+    isStuck = res.writableNeedDrain || res.writableEnded
+  }, stallMs)
+  res.on('drain', () => (isStuck = false))
+  gone.addEventListener('abort', () => clearInterval(timer))
+}

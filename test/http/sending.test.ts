@@ -1,0 +1,68 @@
+import { EventEmitter } from 'node:events'
+import type { ServerResponse } from 'node:http'
+import { expect } from 'chai'
+import { breakOffUnread } from '#src/http/sending.ts'
+
+/** An answer on its way; `look` hears each time it is looked whether its client takes it. */
+class FakeAnswer extends EventEmitter {
+  writableEnded = false
+  needsDrain = false
+  look = (): void => {}
+  get writableNeedDrain(): boolean {
+    this.look()
+    return this.needsDrain
+  }
+  destroy(): void {
+    this.emit('close')
+  }
+}
+
+describe('an answer that is not taken', () => {
+  let answer: FakeAnswer
+  let gone: AbortController
+  let isBroken: boolean
+
+  beforeEach(() => {
+    answer = new FakeAnswer()
+    gone = new AbortController()
+    isBroken = false
+    answer.once('close', () => {
+      isBroken = true
+      gone.abort()
+    })
+    breakOffUnread(answer as unknown as ServerResponse, gone.signal, 1)
+  })
+  afterEach(() => gone.abort())
+
+  const looks = async (count: number, atEach = (): void => {}): Promise<void> => {
+    for (let seen = 0; seen < count; seen++) {
+      await new Promise<void>((resolve) => (answer.look = resolve))
+      atEach()
+    }
+  }
+  const closed = (): Promise<void> => new Promise((resolve) => answer.once('close', () => resolve()))
+
+  it('is broken off, while it is sent and when all of it has been written', async () => {
+    answer.needsDrain = true
+    await closed()
+    expect(isBroken).to.equal(true)
+  })
+
+  it('is broken off when the last of it lies there', async () => {
+    answer.writableEnded = true
+    await closed()
+    expect(isBroken).to.equal(true)
+  })
+
+  it('is sent on as long as a piece is taken each time', async () => {
+    answer.needsDrain = true
+    await looks(5, () => setImmediate(() => answer.emit('drain')))
+    expect(isBroken).to.equal(false)
+    await closed()
+  })
+
+  it('is not the client’s fault while there is nothing to take', async () => {
+    await looks(5)
+    expect(isBroken).to.equal(false)
+  })
+})
