@@ -4,11 +4,12 @@ import { parseTraceparent } from '#src/events/traceparent.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { askInOrder } from '../ask-in-order.ts'
 import { join } from '../field-query.ts'
-import type { Filter, Hit, IndexReader, Scope } from '../index-store.ts'
+import type { Filter, Hit, IndexReader, Scope, SortKey } from '../index-store.ts'
 import type { LogDocument } from '../logs/log-document.ts'
 import { timeOfRecordId } from '../projection.ts'
-import { isSuperseded, type SpanRecord } from '../traces/span-document.ts'
-import type { TracePart } from '../traces/trace-part.ts'
+import { isAll, pageCharactersMax } from '../page-size.ts'
+import { isStored, traceIdOfSpanRecord } from '../traces/span-document.ts'
+import { traceIdOfPart } from '../traces/trace-part.ts'
 import type { RumEventDocument } from './rum-event-document.ts'
 
 /** What is looked up: a value of a named kind, or of any kind that it has the shape of. */
@@ -86,8 +87,25 @@ function createLookups(reader: IndexReader, workspaceId: WorkspaceId) {
     rumEvents: scopeOf(workspaceId, 'correlation', 'rumEvents'),
     links: scopeOf(workspaceId, 'correlation', 'links'),
   }
-  const search = <D extends object>(scope: Scope, filter: Filter, limit: number): Promise<readonly Hit<D>[]> =>
-    reader.search<D>(scope, { filter, orderBy: 'timeNs', direction: 'desc', limit })
+  const newest = { orderBy: 'timeNs', direction: 'desc' } as const
+  /** Of what says in its id of which trace it is, no document need be read: it may be a megabyte. */
+  const places = (scope: Scope, filter: Filter): Promise<readonly SortKey[]> =>
+    reader.places(scope, { ...newest, filter, limit: sharedSpansMax })
+
+  /** The traces that these records name, page by page: together they may be a hundred megabytes. Null: one that names none. */
+  async function tracesNamed(scope: Scope, filter: Filter): Promise<ReadonlySet<string | null>> {
+    const traceIds = new Set<string | null>()
+    let after: SortKey | undefined
+    for (let rest = sharedSpansMax; rest > 0;) {
+      const page = { limit: rest, charactersMax: pageCharactersMax, ...(after === undefined ? {} : { after }) }
+      const hits = await reader.search<LogDocument | RumEventDocument>(scope, { ...newest, filter, ...page })
+      for (const { document } of hits) traceIds.add(document.traceId)
+      if (isAll(hits, rest)) break
+      rest -= hits.length
+      after = hits.at(-1)?.sort
+    }
+    return traceIds
+  }
 
   return {
     /**
@@ -97,21 +115,24 @@ function createLookups(reader: IndexReader, workspaceId: WorkspaceId) {
     async tracesOfSpan(spanId: string): Promise<ReadonlySet<string | null>> {
       const itself = isOneOf('span_id', [spanId])
       const named = join('or', [itself, isOneOf('parent_span_id', [spanId])])
-      const [spans, ...others] = await askInOrder(reader, [
-        () => search<SpanRecord>(scopes.spans, named, sharedSpansMax),
-        () => search<TracePart>(scopes.parts, isOneOf('refused_span_id', [spanId]), sharedSpansMax),
-        () => search<LogDocument>(scopes.logs, itself, sharedSpansMax),
-        () => search<RumEventDocument>(scopes.rumEvents, itself, sharedSpansMax),
+      const [spans, refused, ...others] = await askInOrder(reader, [
+        () => places(scopes.spans, join('and', [named, isStored])),
+        () => places(scopes.parts, isOneOf('refused_span_id', [spanId])),
+        () => tracesNamed(scopes.logs, itself),
+        () => tracesNamed(scopes.rumEvents, itself),
       ])
-      const stored = spans.flatMap(({ document }) => (isSuperseded(document) ? [] : [document.traceId]))
-      return new Set([...stored, ...others.flat().map(({ document }) => document.traceId)])
+      return new Set([
+        ...spans.map(({ id }) => traceIdOfSpanRecord(id)),
+        ...refused.map(({ id }) => traceIdOfPart(id)),
+        ...others.flatMap((traceIds) => [...traceIds]),
+      ])
     },
     record: async <D extends object>(collection: 'logs' | 'rumEvents', id: string): Promise<Hit<D> | undefined> =>
       timeOfRecordId(id) === undefined ? undefined : (await reader.get<D>(scopes[collection], [id]))[0],
     /** Whether any record names it. */
     async isKnown(named: Filter): Promise<boolean> {
       for (const scope of [scopes.links, scopes.traces, scopes.logs, scopes.rumEvents]) {
-        if ((await search(scope, named, 1)).length > 0) return true
+        if ((await reader.places(scope, { ...newest, filter: named, limit: 1 })).length > 0) return true
       }
       return false
     },

@@ -157,7 +157,25 @@ async function partOf<D extends Linkable, Item>(
   return { items: await mapInTurns(items, item), next, truncated: isCut || last !== undefined }
 }
 
-type Summaries = Readonly<{ all: readonly TraceSummary[]; page: Part<TraceSummary> }>
+/** `main`: the newest trace that was asked for, else the newest that holds a span. */
+type Summaries = Readonly<{ main: TraceSummary | undefined; page: Part<TraceSummary> }>
+
+/** Of ten thousand traces of a session so many are held at once, and those of the page. */
+const tracesReadAtOnce = 100
+
+const placeOf = (trace: TraceSummary): string => `${trace.start ?? ''}/${trace.trace_id}`
+const newestFirst = (a: TraceSummary, b: TraceSummary): number => (placeOf(a) < placeOf(b) ? 1 : -1)
+
+/** Keeps the newest traces that fit of those that it is given, at most `count`. */
+function createNewest(count: number, fits: (trace: TraceSummary) => boolean) {
+  let newest: readonly TraceSummary[] = []
+  return {
+    add(this: void, traces: readonly TraceSummary[]): void {
+      newest = [...newest, ...traces.filter(fits)].sort(newestFirst).slice(0, count)
+    },
+    all: (): readonly TraceSummary[] => newest,
+  }
+}
 
 /** Summaries of the traces, newest first; a page goes on behind the place of the last one. `known` has been read already. */
 async function readSummaries(
@@ -167,18 +185,23 @@ async function readSummaries(
   known: TraceSummary | undefined,
 ): Promise<Summaries> {
   const { reader, workspaceId, request } = read
-  const others = [...new Set([...traceIds, ...links.traces])].filter((traceId) => traceId !== known?.trace_id)
-  const { traces } = await readTraces(reader, workspaceId, others)
-  const summaries = [...traces.values()].map((trace) => traceSummary(trace))
   const limit = request.limits?.traces ?? usualLimits.traces
-  const place = (trace: TraceSummary): string => `${trace.start ?? ''}/${trace.trace_id}`
-  const all = [...(known === undefined ? [] : [known]), ...summaries].sort((a, b) => (place(a) < place(b) ? 1 : -1))
   const after = request.after?.traces
-  const rest = after === undefined ? all : all.filter((trace) => place(trace) < after.id)
-  const items = rest.slice(0, limit)
-  const last = rest.length > limit ? items.at(-1) : undefined
-  const next = last === undefined ? null : { value: '0', id: place(last), since: 0 }
-  return { all, page: { items, next, truncated: links.moreTraces || last !== undefined } }
+  const page = createNewest(limit + 1, (trace) => after === undefined || placeOf(trace) < after.id)
+  const asked = createNewest(1, (trace) => traceIds.has(trace.trace_id))
+  const withSpans = createNewest(1, (trace) => trace.span_count > 0)
+  const add = (traces: readonly TraceSummary[]): void => [page, asked, withSpans].forEach((each) => each.add(traces))
+  if (known !== undefined) add([known])
+  const others = [...new Set([...traceIds, ...links.traces])].filter((traceId) => traceId !== known?.trace_id)
+  for (let from = 0; from < others.length; from += tracesReadAtOnce) {
+    const { traces } = await readTraces(reader, workspaceId, others.slice(from, from + tracesReadAtOnce))
+    add([...traces.values()].map((trace) => traceSummary(trace)))
+  }
+  const items = page.all().slice(0, limit)
+  const last = page.all().length > limit ? items.at(-1) : undefined
+  const next = last === undefined ? null : { value: '0', id: placeOf(last), since: 0 }
+  const [main] = [...asked.all(), ...withSpans.all()]
+  return { main, page: { items, next, truncated: links.moreTraces || last !== undefined } }
 }
 
 /** A trace with a page of its spans; null for one that nobody has seen. */
@@ -196,12 +219,7 @@ async function readSpans({ reader, workspaceId, request }: Read, traceId: string
   return shown
 }
 
-/** The trace asked for, else the newest that holds a span. */
-async function readMainTrace(read: Read, anchor: Anchor, { all }: Summaries) {
-  const asked = all.find(({ trace_id: traceId }) => anchor.traceIds.has(traceId))
-  const main = asked ?? all.find(({ span_count: spans }) => spans > 0)
-  return main === undefined ? null : readSpans(read, main.trace_id)
-}
+const readMain = async (read: Read, { main }: Summaries) => (main === undefined ? null : readSpans(read, main.trace_id))
 
 type Naming = Readonly<{ trace_id: string | null; session_id: string | null; span_id: string | null }>
 
@@ -271,7 +289,7 @@ async function readParts(read: Read) {
     () => readLinked(read, anchor),
   ])
   const traces = await readSummaries(read, anchor, links, asked?.summary)
-  const trace = asked ?? (hasTrace && begun === undefined ? await readMainTrace(read, anchor, traces) : null)
+  const trace = asked ?? (hasTrace && begun === undefined ? await readMain(read, traces) : null)
   return { anchor, links, logs, rumEvents, traces, trace }
 }
 

@@ -168,11 +168,23 @@ function spanAnswer(span: SpanDocument, sets: ReadonlyMap<string, SharedAttribut
 const isReplaced = ({ spanId, startNs }: SpanDocument, rows: ReadonlyMap<string, PartRow>): boolean =>
   (rows.get(spanId)?.start ?? sortableTime(BigInt(startNs))) !== sortableTime(BigInt(startNs))
 
-/** Of how many spans the sets are read at once. */
-const setsReadAtOnce = 64
+/** So many sets are read at once, each of which may be a megabyte. */
+const setsReadAtOnce = 16
 
 type SpanHits = readonly Hit<SpanDocument>[]
 type WithSets = Readonly<{ fitting: SpanHits; sets: ReadonlyMap<string, SharedAttributes> }>
+
+const setsOf = ({ resource, scope }: SpanDocument): readonly string[] => [resource, scope]
+
+/** The first sets of these spans that are not known: all of the first span, and some of those after it. */
+function nextSets(spans: SpanHits, known: ReadonlyMap<string, number>): readonly string[] {
+  const next = new Set<string>()
+  for (const { document } of spans) {
+    for (const hash of setsOf(document)) if (!known.has(hash)) next.add(hash)
+    if (next.size >= setsReadAtOnce) break
+  }
+  return [...next]
+}
 
 /**
  * The attribute sets of spans. A set stands on each span that it is of: so the spans are only those that come to no more than a page
@@ -184,12 +196,10 @@ async function readSets(reader: IndexReader, workspaceId: WorkspaceId, spans: Sp
   const lengths = new Map<string, number>()
   let characters = 0
   for (const [at, { document }] of spans.entries()) {
-    if (at % setsReadAtOnce === 0) {
-      const some = spans.slice(at, at + setsReadAtOnce).flatMap((span) => [span.document.resource, span.document.scope])
-      const hashes = [...new Set(some)].filter((hash) => !lengths.has(hash))
+    if (!setsOf(document).every((hash) => lengths.has(hash))) {
+      const hashes = nextSets(spans.slice(at), lengths)
       for (const hash of hashes) lengths.set(hash, 0)
-      const found = hashes.length === 0 ? [] : await reader.get<SharedAttributes>(scope, hashes)
-      for (const { id, document: set } of found) {
+      for (const { id, document: set } of await reader.get<SharedAttributes>(scope, hashes)) {
         sets.set(id, set)
         lengths.set(id, stringifyJson(set).length)
       }

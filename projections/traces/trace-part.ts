@@ -252,6 +252,8 @@ export function addRefusedSpans(part: TracePart, refused: readonly RefusedSpan[]
   return changed ? { ...part, refused: [...kept], refusedNotKept } : part
 }
 
+export const traceIdOfPart = (id: string): string => id.split('/', 1)[0] ?? ''
+
 /**
  * Parts are found by the trace they belong to and, for an id that was refused, by it. `number` orders them.
  */
@@ -259,7 +261,7 @@ export const parts: Collection<TracePart> = {
   name: 'parts',
   kind: 'document',
   lookbackDays: 7,
-  belongsTo: (id) => ({ collection: 'traces', id: id.split('/', 1)[0] ?? '' }),
+  belongsTo: (id) => ({ collection: 'traces', id: traceIdOfPart(id) }),
   fields: { trace_id: 'id', refused_span_id: 'id' },
   searchable: ({ traceId, refused }) => ({
     timeNs: 0n,

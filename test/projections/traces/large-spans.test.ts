@@ -1,8 +1,9 @@
 import { expect } from 'chai'
-import type { IndexQuery, IndexReader, Scope, SortKey } from '#projections/index-store.ts'
+import type { SortKey } from '#projections/index-store.ts'
 import { searchTraces } from '#projections/traces/query.ts'
 import { createSpanSearch } from '#projections/traces/span-search.ts'
 import { stringifyJson } from '#src/lib/json.ts'
+import { measuredReader } from '#test/support/measured-reader.ts'
 import { describeOnEveryStore } from './every-store.ts'
 import type { GivenSpan } from './given.ts'
 import { acme, readerOf, received, spansOf, walk } from './walked.ts'
@@ -47,21 +48,9 @@ describeOnEveryStore('traces: spans of a megabyte', (newStore) => {
       ...given(name, pod)[0],
       resource: { pod: `pod-${pod}`, env: 'prod', ...attributes },
     }))
-    const reader = await readerOf(newStore, [received(1, sets as GivenSpan[])])
-    let most = 0
-    const watched: IndexReader = {
-      ...reader,
-      search: async <D extends object>(scope: Scope, query: IndexQuery) => {
-        const hits = await reader.search<D>(scope, query)
-        most = Math.max(
-          most,
-          hits.reduce((sum, { document }) => sum + stringifyJson(document).length, 0),
-        )
-        return hits
-      },
-    }
-    const found = await walk(watched, { query: { kind: 'match', field: 'env', text: 'prod' }, order: 'oldest' })
+    const { reader, most } = measuredReader(await readerOf(newStore, [received(1, sets as GivenSpan[])]))
+    const found = await walk(reader, { query: { kind: 'match', field: 'env', text: 'prod' }, order: 'oldest' })
     expect(found).to.deep.equal(names)
-    expect(most).to.be.below(9 * 1024 * 1024)
+    expect(most.characters).to.be.below(9 * 1024 * 1024)
   })
 })

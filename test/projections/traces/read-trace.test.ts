@@ -6,6 +6,7 @@ import { placesOfSpan, readTrace, type WalkKey } from '#projections/traces/query
 import { refusedKeptMax } from '#projections/traces/trace-part.ts'
 import { workspaceIdOf } from '#src/events/workspace-id.ts'
 import { givenEvent } from '#test/support/fold-harness.ts'
+import { measuredReader } from '#test/support/measured-reader.ts'
 import { describeOnEveryStore, foldIntoStore, indexOf, type NewStore } from './every-store.ts'
 import { givenSpan, msNs, noonNs, spanIdOf, traceIdOf, type GivenSpan } from './given.ts'
 
@@ -40,6 +41,19 @@ describeOnEveryStore('traces: one whole trace', (newStore) => {
       after = page?.spans_next ?? undefined
     } while (after !== undefined)
     expect(found).to.deep.equal(spans.map(({ id }) => spanIdOf(id)))
+  })
+
+  it('reads a few at a time of what each span shares with no other', async () => {
+    const spans = Array.from({ length: 40 }, (_, index) => ({
+      id: `s${index}`,
+      atMs: index,
+      resource: { pod: index, region: 'eu '.repeat(150_000) },
+    }))
+    const { reader, most } = measuredReader(await readerOf(newStore, [received(1, spans)]))
+    const page = await readTrace(reader, acme, traceIdOf('t'), { limit: 1_000 })
+    expect(page?.spans).to.have.length.within(1, 20)
+    for (const [index, span] of (page?.spans ?? []).entries()) expect(span.resource.attributes['pod']).to.equal(index)
+    expect(most.characters).to.be.below(9 * 1024 * 1024)
   })
 
   it('gives the spans with everything they came with, a page at a time', async () => {
