@@ -4,7 +4,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { IndexReader } from '#projections/index-store.ts'
 import { withLogHead } from '#projections/log-head.ts'
-import { createElasticsearchIndexReader } from '#projections/stores/elasticsearch/reader.ts'
+import {
+  createElasticsearchIndexReader,
+  type ElasticsearchIndexReader,
+} from '#projections/stores/elasticsearch/reader.ts'
 import { withEraser } from '#src/compose/threads/eraser.ts'
 import type { PartitionsData } from '#src/compose/threads/partitions-thread.ts'
 import { createProjectorThread, withBeside, type ProjectorThread } from '#src/compose/threads/projector.ts'
@@ -14,7 +17,8 @@ import { limits, plans, type ClusterConfig, type Config, type LogConfig } from '
 import { createDirectory, type Directory } from '#src/directory/create-directory.ts'
 import { createPasswords } from '#src/directory/passwords.ts'
 import { givenSecrets } from '#src/directory/secrets.ts'
-import { partitionNumber, partitionOf } from '#src/events/partition.ts'
+import { partitionNumber, partitionOf, type PartitionOf } from '#src/events/partition.ts'
+import { abortScope } from '#src/lib/abort-scope.ts'
 import { present } from '#src/lib/assert.ts'
 import { createClock, type Clock } from '#src/lib/clock.ts'
 import { connectNats, type Nats } from '#streams/jetstream/connect.ts'
@@ -55,17 +59,27 @@ export const openLog = (
 ): Promise<JetStream> => openJetStream(nats, { partition, prefix: indexPrefix, limits })
 
 /** What answers queries, a reader for each partition. Nothing is asked of Elasticsearch yet. */
-export const createReaders = ({ elasticsearchUrl, indexPrefix, partitions }: ClusterConfig): readonly IndexReader[] =>
+export const createReaders = ({
+  elasticsearchUrl,
+  indexPrefix,
+  partitions,
+}: ClusterConfig): readonly ElasticsearchIndexReader[] =>
   Array.from({ length: partitions }, (_, partition) =>
     createElasticsearchIndexReader({ url: elasticsearchUrl, prefix: indexPrefix, partition, limits }),
   )
 
-/** Readers for requests, which know where their logs end; of a role that answers none there are no logs. */
-const toldOf = (readers: readonly IndexReader[], logs: readonly JetStream[]): readonly IndexReader[] =>
-  readers.map((reader, partition) => {
-    const log = logs[partition]
-    return log === undefined ? reader : withLogHead(reader, log)
+/** Readers for requests, which end with them and know where their logs end; of a role that answers none there are no logs. */
+function requestReaders(
+  readers: readonly ElasticsearchIndexReader[],
+  logs: readonly JetStream[],
+): PartitionOf<IndexReader> {
+  const each = readers.map((reader, partition) => (): IndexReader => {
+    const [own, log] = [reader.readerFor(abortScope.signal()), logs[partition]]
+    return log === undefined ? own : withLogHead(own, log)
   })
+  const of = partitionOf(each)
+  return (workspaceId) => of(workspaceId)()
+}
 
 const openDirectory = (stream: JetStream, clock: Clock, { pepper }: ClusterConfig): Promise<Directory> =>
   createDirectory({
@@ -154,7 +168,7 @@ export async function openClusterEngines(config: Config, cluster: ClusterConfig)
     directory,
     streams,
     readers,
-    readerOf: retainedReaders(partitionOf(toldOf(readers, logs)), directory, clock),
+    readerOf: retainedReaders(requestReaders(readers, logs), directory, clock),
     projector,
     sampler,
     allowances,

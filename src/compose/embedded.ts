@@ -11,6 +11,7 @@ import { createDirectory, type Directory } from '#src/directory/create-directory
 import { describeFirstRun, prepareFirstRun } from '#src/directory/first-run.ts'
 import { createPasswords } from '#src/directory/passwords.ts'
 import { loadSecrets } from '#src/directory/secrets.ts'
+import { abortScope } from '#src/lib/abort-scope.ts'
 import { createClock, type Clock } from '#src/lib/clock.ts'
 import { PermanentError } from '#src/lib/failure.ts'
 import { joinFolder } from '#streams/sqlite/lock.ts'
@@ -90,7 +91,11 @@ export async function openEmbeddedEngines(config: Config): Promise<Engines> {
     directory,
     streams: [telemetry],
     readers: [reader],
-    readerOf: retainedReaders((id) => withLogHead(queries.readerFor(id), telemetry), directory, clock),
+    readerOf: retainedReaders(
+      (id) => withLogHead(queries.readerFor(id, abortScope.signal()), telemetry),
+      directory,
+      clock,
+    ),
     projector,
     sampler,
     allowances: [allowance],

@@ -3,8 +3,11 @@ import { TransientError } from './failure.ts'
 
 /** A few workers, each of which does one task at a time. */
 export type FairPool<Worker> = Readonly<{
-  /** What the task gives, once a worker was free for it. Throws TransientError when the pool is closed before. */
-  run<T>(owner: string, task: (worker: Worker) => Promise<T>): Promise<T>
+  /**
+   * What the task gives, once a worker was free for it. Throws TransientError when the pool is closed before, and the signal's reason when
+   * that is aborted before; a task that has begun is not broken off.
+   */
+  run<T>(owner: string, task: (worker: Worker) => Promise<T>, signal?: AbortSignal): Promise<T>
   /** No task begins any more. The workers that there are, with what they are at. */
   close(): readonly Worker[]
 }>
@@ -45,6 +48,11 @@ export function createFairPool<Worker>(open: (onEnd: () => void) => Worker, work
     if (others.length > 0) waiting.set(owner, others)
     return present(task, 'an owner who waits has a task')
   }
+  const forget = (owner: string, task: Task<Worker>): void => {
+    const others = (waiting.get(owner) ?? []).filter((each) => each !== task)
+    if (others.length > 0) waiting.set(owner, others)
+    else waiting.delete(owner)
+  }
   const begin = async (owner: string, task: Task<Worker>, worker: Worker): Promise<void> => {
     busy.add(worker)
     underWay.set(owner, countOf(owner) + 1)
@@ -68,11 +76,23 @@ export function createFairPool<Worker>(open: (onEnd: () => void) => Worker, work
       hint: 'no more are begun: the process is about to end',
     })
   return {
-    run: (owner, work) =>
+    run: (owner, work, signal) =>
       new Promise((resolve, reject) => {
         if (isClosed) return reject(closedError())
-        const run = (worker: Worker): Promise<void> => work(worker).then(resolve, reject)
-        waiting.set(owner, [...(waiting.get(owner) ?? []), { run, refuse: reject }])
+        if (signal?.aborted === true) return reject(signal.reason)
+        const drop = (): void => {
+          forget(owner, task)
+          reject(signal?.reason)
+        }
+        const task: Task<Worker> = {
+          run: (worker) => {
+            signal?.removeEventListener('abort', drop)
+            return work(worker).then(resolve, reject)
+          },
+          refuse: reject,
+        }
+        signal?.addEventListener('abort', drop)
+        waiting.set(owner, [...(waiting.get(owner) ?? []), task])
         beginAll()
       }),
     close() {

@@ -21,12 +21,16 @@ describe('a fair pool', () => {
     }
     const pool = createFairPool(open, workersMax)
     /** A task that says where it runs, and goes on until it is finished. */
-    const begin = (owner: string, name: string): Promise<string> =>
-      pool.run(owner, async (worker) => {
-        said.push(`${name} on ${worker.name}`)
-        await new Promise<void>((resolve) => finish.set(name, resolve))
-        return name
-      })
+    const begin = (owner: string, name: string, signal?: AbortSignal): Promise<string> =>
+      pool.run(
+        owner,
+        async (worker) => {
+          said.push(`${name} on ${worker.name}`)
+          await new Promise<void>((resolve) => finish.set(name, resolve))
+          return name
+        },
+        signal,
+      )
     return { pool, begin }
   }
   const done = async (name: string, task: Promise<string>): Promise<void> => {
@@ -104,5 +108,19 @@ describe('a fair pool', () => {
     }
     await done('a1', a1)
     expect(said).to.deep.equal(['a1 on 0'])
+  })
+
+  it('does not begin what nobody waits for any more, and lets what has begun go to its end', async () => {
+    const { begin } = poolOf(2)
+    const gone = new AbortController()
+    const begun = begin('a', 'a1', gone.signal)
+    const dropped = begin('a', 'a2', gone.signal).catch((error: unknown) => error)
+    const kept = begin('a', 'a3')
+    gone.abort('gone')
+    expect(await dropped).to.equal('gone')
+    expect(await begin('b', 'b1', gone.signal).catch((error: unknown) => error)).to.equal('gone')
+    await done('a1', begun)
+    expect(said).to.deep.equal(['a1 on 0', 'a3 on 0'])
+    await done('a3', kept)
   })
 })

@@ -97,6 +97,20 @@ describe('query threads', () => {
     expect(said).to.deep.equal(['first', 'second'])
   })
 
+  it('do not ask what nobody waits for any more', async () => {
+    lockFile(acme)
+    const busy = [count('acme', acme), count('acme', acme)]
+    const gone = new AbortController()
+    const reader = threads.readerFor('acme', gone.signal)
+    const ask = () => reader.count(scopeOf('lines', other), { filter: everything }).catch((error: unknown) => error)
+    const dropped = [ask(), ask()]
+    const kept = count('acme', other)
+    gone.abort('gone')
+    expect(await Promise.all([...dropped, ask()])).to.deep.equal(['gone', 'gone', 'gone'])
+    unlock()
+    expect(await Promise.all([...busy, kept])).to.deep.equal([1, 1, 2])
+  })
+
   it('say clearly that they are closed', async () => {
     await threads.close()
     expect(await count('acme', acme).catch((error: unknown) => error)).to.be.instanceOf(TransientError)

@@ -17,6 +17,8 @@ export type Call = Readonly<{
   accept?: readonly number[]
   /** An answer of more bytes is not read: LargeAnswerError. */
   bytesMax?: number
+  /** Breaks the request off when it is aborted: the call then rejects with its reason. */
+  signal?: AbortSignal
 }>
 
 /** The answer has more bytes than the call lets it have: who asks for less may get it. */
@@ -121,9 +123,10 @@ export function connectElasticsearch(url: string): Elasticsearch {
   }
   return {
     async send(call) {
-      const { method, path, query, body, lines, accept = [], bytesMax } = call
+      const { method, path, query, body, lines, accept = [], bytesMax, signal } = call
       try {
         await ready()
+        signal?.throwIfAborted()
         const params = {
           method,
           path,
@@ -132,10 +135,12 @@ export function connectElasticsearch(url: string): Elasticsearch {
           ...(lines === undefined ? {} : { bulkBody: lines }),
         }
         const size = bytesMax === undefined ? {} : { maxResponseSize: bytesMax, maxCompressedResponseSize: bytesMax }
-        const options = { ignore: [...accept], ...size }
+        const options = { ignore: [...accept], ...size, ...(signal === undefined ? {} : { signal }) }
         const { statusCode, body: answer } = await client.transport.request(params, { meta: true, ...options })
         return { status: statusCode ?? 0, body: isJsonObject(answer) ? answer : {} }
       } catch (error) {
+        // Whoever has aborted it knows why.
+        signal?.throwIfAborted()
         throw failureOf(error, call, host)
       }
     },

@@ -1,7 +1,7 @@
 import type { Facet, Hit, IndexQuery, IndexReader, Scope, Selection } from '../../index-store.ts'
 import type { DocumentId } from '../../projection.ts'
 import { readBuild, readRoster } from './builds.ts'
-import { connectElasticsearch } from './client.ts'
+import { connectElasticsearch, type Elasticsearch } from './client.ts'
 import { bucketsOf, countIn, countingBody, facetOf, facetsBody, histogramBody, isRough, shardValues } from './counts.ts'
 import { expandPatterns } from './expand.ts'
 import { and, daysQuery, selectionQuery, type Query } from './filter.ts'
@@ -26,10 +26,25 @@ async function facets(target: Target, query: Query, fields: readonly string[], v
   }
 }
 
+/** A reader for everybody; `readerFor` gives that of one request, of which what is under way is broken off when the signal is aborted. */
+export type ElasticsearchIndexReader = IndexReader &
+  Readonly<{ readerFor(signal: AbortSignal | undefined): IndexReader }>
+
 /** The reading side in Elasticsearch, for one partition. */
-export function createElasticsearchIndexReader(options: ElasticsearchReaderOptions): IndexReader {
-  const { url, prefix, partition, limits } = options
-  const elasticsearch = connectElasticsearch(url)
+export function createElasticsearchIndexReader(options: ElasticsearchReaderOptions): ElasticsearchIndexReader {
+  const elasticsearch = connectElasticsearch(options.url)
+  const all = readerOn(elasticsearch, options)
+  const abortable = (signal: AbortSignal): Elasticsearch => ({
+    ...elasticsearch,
+    send: (call) => elasticsearch.send({ ...call, signal }),
+  })
+  return { ...all, readerFor: (signal) => (signal === undefined ? all : readerOn(abortable(signal), options)) }
+}
+
+function readerOn(
+  elasticsearch: Elasticsearch,
+  { prefix, partition, limits }: ElasticsearchReaderOptions,
+): IndexReader {
   const names = createNames(prefix)
   const place = { elasticsearch, names, partition }
   /** Where the scope is now; undefined before the first promotion. Asked each time: readers move in one step. */

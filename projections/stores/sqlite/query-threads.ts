@@ -7,9 +7,10 @@ import type { SqliteReaderOptions } from './reader.ts'
 export type QueryThreads = Readonly<{
   /**
    * The reader of one request. What it is asked at once goes to one thread; what it is asked later comes after that. However long the
-   * queries of one owner take, a thread is left for the others (lib/fair-pool.ts).
+   * queries of one owner take, a thread is left for the others (lib/fair-pool.ts). When the signal is aborted, nobody waits for an answer
+   * any more: what has not begun rejects with its reason, and what has begun goes to its end.
    */
-  readerFor(owner: string): IndexReader
+  readerFor(owner: string, signal?: AbortSignal): IndexReader
   close(): Promise<void>
 }>
 
@@ -19,7 +20,7 @@ type Question = Readonly<{ put(reader: IndexReader): Promise<void>; fail(error: 
 export function createSqliteQueryThreads(options: SqliteReaderOptions, threadsMax: number): QueryThreads {
   const limits = { ...options.limits, indexFilesOpenMax: Math.ceil(options.limits.indexFilesOpenMax / threadsMax) }
   const pool = createFairPool((onEnd) => createSqliteQueryThread({ ...options, limits }, onEnd), threadsMax)
-  const readerFor = (owner: string): IndexReader => {
+  const readerFor = (owner: string, signal?: AbortSignal): IndexReader => {
     let asked: Question[] = []
     let isAsking = false
     const begin = (): void => {
@@ -31,7 +32,7 @@ export function createSqliteQueryThreads(options: SqliteReaderOptions, threadsMa
       const together = asked
       asked = []
       try {
-        await pool.run(owner, (reader) => Promise.all(together.map(({ put }) => put(reader))))
+        await pool.run(owner, (reader) => Promise.all(together.map(({ put }) => put(reader))), signal)
       } catch (error) {
         for (const { fail } of together) fail(error)
       }

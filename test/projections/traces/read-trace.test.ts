@@ -47,7 +47,7 @@ describeOnEveryStore('traces: one whole trace', (newStore) => {
     const spans = Array.from({ length: 40 }, (_, index) => ({
       id: `s${index}`,
       atMs: index,
-      resource: { pod: index, region: 'eu '.repeat(150_000) },
+      resource: { pod: index, region: 'e'.repeat(450_000) },
     }))
     const { reader, most } = measuredReader(await readerOf(newStore, [received(1, spans)]))
     const page = await readTrace(reader, acme, traceIdOf('t'), { limit: 1_000 })
