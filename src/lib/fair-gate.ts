@@ -1,4 +1,4 @@
-import { present } from './assert.ts'
+import { createFairLine } from './fair-line.ts'
 
 /** What is inside: what it takes may change until it leaves. */
 export type Stay = Readonly<{ takes(size: number): void; leave(): void }>
@@ -53,8 +53,7 @@ function createRoom({ perOwnerMax, sizeMax }: Pick<FairGateOptions, 'perOwnerMax
  */
 export function createFairGate({ waitingPerOwnerMax, waitMs, ...bounds }: FairGateOptions): FairGate {
   const { heldBy, whyNot, add } = createRoom(bounds)
-  const waiting = new Map<string, readonly Waiting[]>()
-  const queueOf = (owner: string): readonly Waiting[] => waiting.get(owner) ?? []
+  const waiting = createFairLine<Waiting>((owner) => heldBy(owner).size)
 
   const stayOf = (owner: string, size: number): Stay => {
     let takes = size
@@ -69,23 +68,12 @@ export function createFairGate({ waitingPerOwnerMax, waitMs, ...bounds }: FairGa
     }
     return { takes: (next) => change(0, next), leave: () => change(-1, 0) }
   }
-  const firstOf = (owner: string): Waiting => present(queueOf(owner)[0], 'an owner who waits waits for something')
-  const nextOwner = (): string | undefined => {
-    const [first, ...others] = [...waiting.keys()].filter((owner) => whyNot(owner, firstOf(owner).size) !== 'owner')
-    return others.reduce((best, owner) => (heldBy(owner).size < heldBy(best ?? owner).size ? owner : best), first)
-  }
   const letIn = (): void => {
-    for (let owner = nextOwner(); owner !== undefined; owner = nextOwner()) {
-      const { size, settle } = firstOf(owner)
-      if (whyNot(owner, size) !== undefined) return
-      settle(stayOf(owner, size))
+    for (;;) {
+      const next = waiting.next((owner, { size }) => whyNot(owner, size) !== 'owner')
+      if (next === undefined || whyNot(next.owner, next.one.size) !== undefined) return
+      next.one.settle(stayOf(next.owner, next.one.size))
     }
-  }
-  const remove = (owner: string, one: Waiting): void => {
-    const others = queueOf(owner).filter((each) => each !== one)
-    // Who has more that waits stands behind those who wait already.
-    waiting.delete(owner)
-    if (others.length > 0) waiting.set(owner, others)
   }
   /** Resolves when the one has been let in, or has waited for too long. */
   const wait = (owner: string, size: number, signal: AbortSignal | undefined): Promise<Stay | Full> =>
@@ -93,7 +81,7 @@ export function createFairGate({ waitingPerOwnerMax, waitMs, ...bounds }: FairGa
       const done = (): void => {
         clearTimeout(timer)
         signal?.removeEventListener('abort', abort)
-        remove(owner, one)
+        waiting.remove(owner, one)
       }
       const settle = (result: Stay | Full): void => {
         done()
@@ -106,7 +94,7 @@ export function createFairGate({ waitingPerOwnerMax, waitMs, ...bounds }: FairGa
       const one: Waiting = { size, settle }
       const timer = setTimeout(() => settle(whyNot(owner, size) ?? 'all'), waitMs)
       signal?.addEventListener('abort', abort)
-      waiting.set(owner, [...queueOf(owner), one])
+      waiting.add(owner, one)
       letIn()
     })
 
@@ -114,8 +102,9 @@ export function createFairGate({ waitingPerOwnerMax, waitMs, ...bounds }: FairGa
     async enter(owner, size, signal) {
       signal?.throwIfAborted()
       // Who waits of the same owner goes first; who waits of others does not fit, or is next anyway.
-      const full = queueOf(owner).length === 0 ? whyNot(owner, size) : 'owner'
-      if (full !== undefined && queueOf(owner).length >= waitingPerOwnerMax) return whyNot(owner, size) ?? full
+      const { length: before } = waiting.of(owner)
+      const full = before === 0 ? whyNot(owner, size) : 'owner'
+      if (full !== undefined && before >= waitingPerOwnerMax) return whyNot(owner, size) ?? full
       return full === undefined ? stayOf(owner, size) : wait(owner, size, signal)
     },
   }

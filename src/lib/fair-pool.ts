@@ -1,5 +1,5 @@
-import { present } from './assert.ts'
 import { TransientError } from './failure.ts'
+import { createFairLine } from './fair-line.ts'
 
 /** A few workers, each of which does one task at a time. */
 export type FairPool<Worker> = Readonly<{
@@ -24,7 +24,6 @@ export function createFairPool<Worker>(open: (onEnd: () => void) => Worker, work
   const workers = new Set<Worker>()
   const busy = new Set<Worker>()
   const underWay = new Map<string, number>()
-  const waiting = new Map<string, Task<Worker>[]>()
   let isClosed = false
 
   const openOne = (): Worker => {
@@ -37,22 +36,7 @@ export function createFairPool<Worker>(open: (onEnd: () => void) => Worker, work
     return workers.size < workersMax ? openOne() : undefined
   }
   const countOf = (owner: string): number => underWay.get(owner) ?? 0
-  const nextOwner = (): string | undefined => {
-    const [first, ...others] = [...waiting.keys()].filter((owner) => countOf(owner) < perOwnerMax)
-    return others.reduce((best, owner) => (countOf(owner) < countOf(best ?? owner) ? owner : best), first)
-  }
-  const takeTask = (owner: string): Task<Worker> => {
-    const [task, ...others] = waiting.get(owner) ?? []
-    // Who has more to do waits behind those who wait already.
-    waiting.delete(owner)
-    if (others.length > 0) waiting.set(owner, others)
-    return present(task, 'an owner who waits has a task')
-  }
-  const forget = (owner: string, task: Task<Worker>): void => {
-    const others = (waiting.get(owner) ?? []).filter((each) => each !== task)
-    if (others.length > 0) waiting.set(owner, others)
-    else waiting.delete(owner)
-  }
+  const waiting = createFairLine<Task<Worker>>(countOf)
   const begin = async (owner: string, task: Task<Worker>, worker: Worker): Promise<void> => {
     busy.add(worker)
     underWay.set(owner, countOf(owner) + 1)
@@ -63,10 +47,12 @@ export function createFairPool<Worker>(open: (onEnd: () => void) => Worker, work
     beginAll()
   }
   const beginAll = (): void => {
-    for (let owner = nextOwner(); owner !== undefined; owner = nextOwner()) {
-      const worker = freeWorker()
-      if (worker === undefined) return
-      void begin(owner, takeTask(owner), worker)
+    for (;;) {
+      const next = waiting.next((owner) => countOf(owner) < perOwnerMax)
+      const worker = next === undefined ? undefined : freeWorker()
+      if (next === undefined || worker === undefined) return
+      waiting.remove(next.owner, next.one)
+      void begin(next.owner, next.one, worker)
     }
   }
   const closedError = (): Error =>
@@ -81,7 +67,7 @@ export function createFairPool<Worker>(open: (onEnd: () => void) => Worker, work
         if (isClosed) return reject(closedError())
         if (signal?.aborted === true) return reject(signal.reason)
         const drop = (): void => {
-          forget(owner, task)
+          waiting.remove(owner, task)
           reject(signal?.reason)
         }
         const task: Task<Worker> = {
@@ -92,14 +78,12 @@ export function createFairPool<Worker>(open: (onEnd: () => void) => Worker, work
           refuse: reject,
         }
         signal?.addEventListener('abort', drop)
-        waiting.set(owner, [...(waiting.get(owner) ?? []), task])
+        waiting.add(owner, task)
         beginAll()
       }),
     close() {
       isClosed = true
-      const refused = [...waiting.values()].flat()
-      waiting.clear()
-      for (const { refuse } of refused) refuse(closedError())
+      for (const { refuse } of waiting.clear()) refuse(closedError())
       return [...workers]
     },
   }

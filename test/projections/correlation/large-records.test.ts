@@ -107,7 +107,7 @@ describeOnEveryStore('correlation: the traces of a session', (newStore) => {
       after = { traces: next }
     }
     expect(found)
-      .to.deep.equal([...new Set(found)].sort().reverse())
+      .to.deep.equal([...new Set(found)].sort((a, b) => String(b).localeCompare(String(a))))
       .and.have.length(count)
     expect(most.documents.get('traces')).to.be.at.most(100)
   })
