@@ -12,6 +12,9 @@ export const limits = {
   /** A body may grow at most this much when decompressed, once it is over a megabyte. */
   compressionRatioMax: 200,
   bodyTimeoutMs: 10_000,
+  /** A form of the app, and all forms that are held at once. */
+  formBytesMax: 64 * 1024,
+  formsInFlightBytesMax: 4 * 1024 * 1024,
   /** A search of `queryCharactersMax` characters in any script fits into an address: nine bytes each. */
   headerBytesMax: 65_536,
   headersTimeoutMs: 10_000,

@@ -123,7 +123,7 @@ type Chosen = Readonly<{ connection: Connection; guide: Guide; created: CreatedK
 /** Answered in place and not by a redirect: the secret must be in no address and in no store. */
 async function sendGuide(ctx: Context, app: AppContext, { connection, guide, created }: Chosen): Promise<void> {
   const { key, secret } = created
-  const filled = { baseUrl: baseUrlOf(ctx, app), secret, recordsPerBatchMax: app.recordsPerBatchMax }
+  const filled = { baseUrl: baseUrlOf(ctx, app), secret, recordsPerBatchMax: app.limits.recordsPerBatchMax }
   const others = connection.guides.filter(({ id }) => id !== guide.id)
   const arrival = await readArrival(app, connection, key)
   const body = html`<div class="notice" role="status">

@@ -1,4 +1,5 @@
 import type { Context } from 'koa'
+import type { Limits } from '#src/config.ts'
 import type { Directory } from '#src/directory/create-directory.ts'
 import type { Session, Workspace } from '#src/directory/directory.ts'
 import type { PartitionOf } from '#src/events/partition.ts'
@@ -21,8 +22,8 @@ export type AppContext = Readonly<{
   directory: Directory
   /** What links go by; undefined: as the request came. */
   baseUrl: string | undefined
-  /** The most records or spans that a request may have: agents are told to send no more. */
-  recordsPerBatchMax: number
+  /** Of forms; and of records or spans in a request: agents are told to send no more. */
+  limits: Pick<Limits, 'formBytesMax' | 'bodyTimeoutMs' | 'recordsPerBatchMax'>
   clock: Clock
   budget: BodyBudget
   throttle: SignInThrottle

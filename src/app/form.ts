@@ -1,10 +1,8 @@
 import type { Context } from 'koa'
+import type { Limits } from '#src/config.ts'
 import { refusal, type Refusal } from '#src/events/refusal.ts'
 import { readBody, type BodyBudget } from '#src/http/body.ts'
 import { fail, ok, type Result } from '#src/lib/result.ts'
-
-const formBytesMax = 64 * 1024
-const bodyTimeoutMs = 10_000
 
 const crossSite = refusal('forbidden', 'This form was sent from another site. Open the page here and send it again.')
 
@@ -26,12 +24,16 @@ function isOwnRequest(ctx: Context, baseUrl: string | undefined): boolean {
   return host !== undefined && (host === ctx.host || (baseUrl !== undefined && host === new URL(baseUrl).host))
 }
 
-export type FormOptions = Readonly<{ budget: BodyBudget; baseUrl: string | undefined }>
+export type FormOptions = Readonly<{
+  limits: Pick<Limits, 'formBytesMax' | 'bodyTimeoutMs'>
+  budget: BodyBudget
+  baseUrl: string | undefined
+}>
 
 /** The fields of a form sent from our own pages or by a program; `application/x-www-form-urlencoded` (WHATWG URL §5). */
 export async function readForm(
   ctx: Context,
-  { budget, baseUrl }: FormOptions,
+  { limits: { formBytesMax, bodyTimeoutMs }, budget, baseUrl }: FormOptions,
 ): Promise<Result<URLSearchParams, Refusal>> {
   if (!isOwnRequest(ctx, baseUrl)) return fail(crossSite)
   if (ctx.is('application/x-www-form-urlencoded') === false) {

@@ -21,16 +21,14 @@ import { createSignInThrottle } from './sign-in-throttle.ts'
 import { createTracePageRoutes } from './traces-page.ts'
 import { createUsageRoutes } from './usage.ts'
 
-/** Bytes of forms held at once by all requests: a form is at most 64 KiB. */
-const formsInFlightBytesMax = 4 * 1024 * 1024
-
 export type AppOptions = Readonly<{
   directory: Directory
   /** BASE_URL; undefined: links go by the request. */
   baseUrl: string | undefined
   clock: Clock
   ticks: Ticks
-  limits: Pick<Limits, 'signInsPerMinutePerAccount' | 'signInsPerMinutePerAddress' | 'recordsPerBatchMax'>
+  limits: AppContext['limits'] &
+    Pick<Limits, 'signInsPerMinutePerAccount' | 'signInsPerMinutePerAddress' | 'formsInFlightBytesMax'>
   /** Keys the throttle's table; any secret of this installation. */
   secret: string
   searches: AppContext['searches']
@@ -56,9 +54,8 @@ export function createAppRoutes(options: AppOptions): Route[] {
     ticks,
     secret,
   })
-  const budget = createBodyBudget(formsInFlightBytesMax)
-  const { recordsPerBatchMax } = limits
-  const own = { recordsPerBatchMax, budget, throttle, refuse: createRefusePage({ directory }) }
+  const budget = createBodyBudget(limits.formsInFlightBytesMax)
+  const own = { limits, budget, throttle, refuse: createRefusePage({ directory }) }
   const app: AppContext = { ...own, directory, baseUrl, clock, searches, readerOf, usageKeptFrom }
   return [
     ...createAssetRoutes(),
