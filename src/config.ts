@@ -39,6 +39,8 @@ export const limits = {
   queryCharactersMax: 4_096,
   queryTermsMax: 100,
   queryDepthMax: 32,
+  queryWarningsMax: 20,
+  regexCharactersMax: 512,
   patternExpansionsMax: 1_000,
   patternScanTermsMax: 2_000_000,
   /** Token buckets: requests a second and the burst, per key and per workspace. */

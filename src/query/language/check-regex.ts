@@ -1,10 +1,12 @@
 import { parseRegex } from '#src/lib/regex/parse-regex.ts'
-import type { Reader } from './reader.ts'
-
-const regexCharactersMax = 512
+import type { Parse } from './parse.ts'
 
 /** Refuses a regular expression that is not one of lib/regex, at its place in the query. */
-export function checkRegex(reader: Reader, source: string, start: number): void {
+export function checkRegex(
+  { reader, limits: { regexCharactersMax } }: Pick<Parse, 'reader' | 'limits'>,
+  source: string,
+  start: number,
+): void {
   const expected = ['letters', '.', '[…]', '*', '+', '?', '{n,m}', '|', '( )']
   if (source.length > regexCharactersMax) {
     reader.stop(

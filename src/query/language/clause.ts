@@ -63,7 +63,7 @@ const canonical = (pattern: string): string =>
   pattern.replace(/(\\[^])|\*+/g, (_all, escaped?: string) => escaped ?? '*')
 
 function regexPart(parse: Parse, regex: Readonly<{ source: string; start: number }>, field: string | null): Part {
-  checkRegex(parse.reader, regex.source, regex.start)
+  checkRegex(parse, regex.source, regex.start)
   parse.countTerm(regex.start - 1)
   return { kind: 'pattern', field, syntax: 'regex', pattern: regex.source }
 }

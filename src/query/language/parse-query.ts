@@ -19,7 +19,6 @@ export type ParsedQuery = Readonly<{
 }>
 
 const termsExpected = ['a word', '"a phrase"', 'field:value', '(', 'NOT']
-const warningsMax = 20
 
 /**
  * The search language (CONTRACT §9), text to checked tree. `NOT` binds over `AND` over `OR`; words side by side are `AND`.
@@ -34,7 +33,7 @@ export function parseQuery(text: string, limits: QueryLimits): Result<ParsedQuer
     limits,
     field: undefined,
     depth: 0,
-    warn: (message) => void (warnings.size < warningsMax && warnings.add(message)),
+    warn: (message) => void (warnings.size < limits.queryWarningsMax && warnings.add(message)),
     countTerm(position) {
       if (++terms > limits.queryTermsMax) {
         reader.stop(`a search may have at most ${limits.queryTermsMax} conditions`, ['the end of the search'], position)

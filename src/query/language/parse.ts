@@ -2,7 +2,10 @@ import type { Limits } from '#src/config.ts'
 import type { Reader } from './reader.ts'
 import type { Part } from './tree.ts'
 
-export type QueryLimits = Pick<Limits, 'queryCharactersMax' | 'queryTermsMax' | 'queryDepthMax'>
+export type QueryLimits = Pick<
+  Limits,
+  'queryCharactersMax' | 'queryTermsMax' | 'queryDepthMax' | 'queryWarningsMax' | 'regexCharactersMax'
+>
 
 /** Where the parse stands. `field` is the field of the group that it is in: `field:(a OR b)`. */
 export type Parse = Readonly<{

@@ -141,7 +141,7 @@ describe('query/language refusals', () => {
   }
 
   it('refuses what is over a limit, where it is over', () => {
-    const small = { queryCharactersMax: 100, queryTermsMax: 3, queryDepthMax: 4 }
+    const small = { ...limits, queryCharactersMax: 100, queryTermsMax: 3, queryDepthMax: 4, regexCharactersMax: 9 }
     const cases: readonly (readonly [string, number])[] = [
       ['a'.repeat(101), 100],
       ['a b c d', 6],
@@ -150,6 +150,7 @@ describe('query/language refusals', () => {
       ['-(-(-(a)))', 4],
       ['NOT NOT NOT NOT NOT a', 16],
       ['f:(((((a)))))', 6],
+      ['/abcdefghij/', 10],
     ]
     for (const [query, position] of cases) {
       const result = parseQuery(query, small)
@@ -159,6 +160,12 @@ describe('query/language refusals', () => {
     expect(parseQuery('a'.repeat(100), small).ok).to.equal(true)
     expect(parseQuery('a b c', small).ok).to.equal(true)
     expect(parseQuery('((((a))))', small).ok).to.equal(true)
+    expect(parseQuery('/abcdefghi/', small).ok).to.equal(true)
+  })
+
+  it('gives the first warnings only', () => {
+    const result = parseQuery('a=x* b=x* c=x*', { ...limits, queryWarningsMax: 2 })
+    expect(result.ok && result.value.warnings.map((warning) => /^\S*[ab]\b/.test(warning))).to.have.length(2)
   })
 
   it('answers anything within its limits: hostile text never throws and has its place in the query', () => {
