@@ -63,6 +63,11 @@ export const limits = {
   signInsPerMinutePerAccount: 10,
   sessionIdleMs: 7 * 86_400_000,
   sessionAbsoluteMs: 30 * 86_400_000,
+  sessionsPerUserMax: 1_000,
+  /** Keys that work, of one workspace; origins that one of them is bound to; how long one may work beside its successor. */
+  keysPerWorkspaceMax: 1_000,
+  originsPerKeyMax: 50,
+  keyOverlapMsMax: 30 * 86_400_000,
   indexFilesOpenMax: 256,
   /** Threads of an embedded server that answer queries; one workspace never has all of them. */
   queryThreadsMax: 3,

@@ -1,6 +1,7 @@
 import type { ParseArgsOptionsConfig } from 'node:util'
 import type { Directory } from '#src/directory/create-directory.ts'
-import type { Plans, SessionLimits } from '#src/directory/directory-view.ts'
+import type { Limits } from '#src/config.ts'
+import type { Plans } from '#src/directory/directory-view.ts'
 import type { Key, Workspace } from '#src/directory/directory.ts'
 import type { Refused } from '#src/directory/directory-writer.ts'
 import type { RandomBytes } from '#src/directory/keys.ts'
@@ -31,7 +32,7 @@ export type IndexProgress = Pick<IndexReader, 'progress' | 'close'>
 /** The engines of a data folder, or of a cluster, and what else compose.ts knows. Everything opened here is closed by the command line. */
 export type CliServices = Readonly<{
   plans: Plans
-  limits: SessionLimits
+  limits: Limits
   /** The directory's log, for appending beside running servers, and what keys the hashes of its keys. */
   openDirectory(dataFolder: string): Promise<Readonly<{ stream: Stream; pepper: string }>>
   /** The telemetry logs, for reading and for decisions, in order of the partitions; none where there are none yet. */

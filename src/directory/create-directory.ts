@@ -23,6 +23,7 @@ import {
 } from './create-installation.ts'
 import { createKeyCommands, type KeyCommands } from './key-commands.ts'
 import type { RandomBytes } from './keys.ts'
+import type { KeyLimits } from './new-key.ts'
 import type { Passwords } from './passwords.ts'
 import { readAudit, type AuditPage } from './read-audit.ts'
 import { createSessionCommands, type SessionCommands } from './session-commands.ts'
@@ -59,7 +60,7 @@ type Options = Readonly<{
   random: RandomBytes
   pepper: string
   plans: Plans
-  limits: SessionLimits
+  limits: SessionLimits & KeyLimits
   passwords: Passwords
   /**
    * Following ended for good by this failure. The view is stale from now on, so the process must end: a key that is revoked
@@ -177,7 +178,7 @@ export async function createDirectory(options: Options): Promise<Directory> {
     ...view,
     ...createWorkspaceCommands(writer, plans),
     ...users,
-    ...createKeyCommands(writer, pepper),
+    ...createKeyCommands(writer, pepper, limits),
     ...createSessionCommands(writer, limits),
     isEmpty: () => view.workspaces().length + view.erasedWorkspaces().length === 0,
     createInstallation: (wanted, keep) => createInstallation(writer, { pepper, passwords }, wanted, keep),

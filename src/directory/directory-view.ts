@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import type { Limits } from '#src/config.ts'
 import { decodeDirectoryEvent, type DirectoryEvent } from '#src/events/directory.ts'
 import { beforeAll, type Position, type RecordedEvent } from '#src/events/envelope.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
@@ -11,11 +12,11 @@ import { planNamed, withPlan, type Plans } from './plans.ts'
 
 export type { Plans } from './plans.ts'
 
-/** How many sessions one person may have at once (the oldest end), and addresses that are remembered as theirs. */
-const sessionsPerUserMax = 1_000
+/** Addresses that are remembered as a person's. */
 const addressesPerUserMax = 10
 
-export type SessionLimits = Readonly<{ sessionIdleMs: number; sessionAbsoluteMs: number }>
+/** Of sessions: a person's oldest end where there are too many. */
+export type SessionLimits = Pick<Limits, 'sessionIdleMs' | 'sessionAbsoluteMs' | 'sessionsPerUserMax'>
 
 type HeldWorkspace = {
   workspace: Workspace
@@ -111,7 +112,7 @@ function startSession(state: State, event: Fact<'directory.session.started'>, { 
   state.sessions.set(session, { userId, workspaceId, startedAt: Math.min(since, at), lastSeenAt: at })
   user.sessions.add(session)
   const [oldest] = user.sessions
-  if (user.sessions.size > sessionsPerUserMax && oldest !== undefined) endSession(state, oldest)
+  if (user.sessions.size > limits.sessionsPerUserMax && oldest !== undefined) endSession(state, oldest)
   if (address !== '') {
     user.addresses = [address, ...user.addresses.filter((known) => known !== address)].slice(0, addressesPerUserMax)
   }

@@ -5,11 +5,9 @@ import type { Key, KeyKind } from './directory.ts'
 import { normalName } from './directory-view.ts'
 import { refuse, type DirectoryWriter, type Refused } from './directory-writer.ts'
 import { defaultScopes, keyScopes } from './keys.ts'
-import { keyCreated, tooManyKeys, type CreatedKey, type WantedKey } from './new-key.ts'
+import { keyCreated, tooManyKeys, type CreatedKey, type KeyLimits, type WantedKey } from './new-key.ts'
 import { rotateKey, type RotatedKey, type WantedRotation } from './rotate-key.ts'
 import { nameProblem } from './workspace-commands.ts'
-
-const originsMax = 50
 
 type OneKey = Readonly<{ workspaceId: WorkspaceId; keyId: string; by?: string | null }>
 
@@ -33,7 +31,11 @@ function parseOrigin(text: string): string | undefined {
   return isOrigin ? url.origin : undefined
 }
 
-function checkOrigins(kind: KeyKind, origins: readonly string[]): Result<readonly string[], Refused> {
+function checkOrigins(
+  kind: KeyKind,
+  origins: readonly string[],
+  originsMax: number,
+): Result<readonly string[], Refused> {
   if (origins.length > 0 && kind !== 'publishable') {
     return refuse('invalid', 'origins', 'Only publishable keys are bound to origins.')
   }
@@ -47,7 +49,10 @@ function checkOrigins(kind: KeyKind, origins: readonly string[]): Result<readonl
   return ok([...new Set(parsed.filter((origin) => origin !== undefined))])
 }
 
-function checkKey(wanted: WantedKey): Result<Required<Pick<WantedKey, 'name' | 'scopes' | 'origins'>>, Refused> {
+function checkKey(
+  wanted: WantedKey,
+  { originsPerKeyMax }: KeyLimits,
+): Result<Required<Pick<WantedKey, 'name' | 'scopes' | 'origins'>>, Refused> {
   const name = normalName(wanted.name ?? '')
   const problem = name === '' ? undefined : nameProblem(name, 'name of a key')
   if (problem !== undefined) return refuse('invalid', 'name', problem)
@@ -56,11 +61,11 @@ function checkKey(wanted: WantedKey): Result<Required<Pick<WantedKey, 'name' | '
   if (scopes.length === 0 || scopes.some((scope) => !allowed.includes(scope))) {
     return refuse('invalid', 'scopes', `A key of kind ${wanted.kind} may have: ${allowed.join(', ')}.`)
   }
-  const origins = checkOrigins(wanted.kind, wanted.origins ?? [])
+  const origins = checkOrigins(wanted.kind, wanted.origins ?? [], originsPerKeyMax)
   return origins.ok ? ok({ name, scopes: [...new Set(scopes)], origins: origins.value }) : origins
 }
 
-export function createKeyCommands(writer: DirectoryWriter, pepper: string): KeyCommands {
+export function createKeyCommands(writer: DirectoryWriter, pepper: string, limits: KeyLimits): KeyCommands {
   const { view, write } = writer
   const unknown = refuse('unknown', 'key', 'There is no such key.')
   const flagging = new Set<string>()
@@ -73,9 +78,9 @@ export function createKeyCommands(writer: DirectoryWriter, pepper: string): KeyC
       const { workspaceId } = wanted
       if (view.workspace(workspaceId) === undefined)
         return refuse('unknown', 'workspace', 'There is no such workspace.')
-      const checked = checkKey(wanted)
+      const checked = checkKey(wanted, limits)
       if (!checked.ok) return checked
-      const tooMany = tooManyKeys(view, workspaceId)
+      const tooMany = tooManyKeys(view, workspaceId, limits.keysPerWorkspaceMax)
       if (tooMany !== undefined) return tooMany
       const { event, secret } = keyCreated(writer, pepper, { ...wanted, ...checked.value })
       await write([event])
@@ -90,12 +95,12 @@ export function createKeyCommands(writer: DirectoryWriter, pepper: string): KeyC
     },
     rotateKey: async (wanted) => {
       const key = ownKey(wanted)
-      return key === undefined ? unknown : rotateKey(writer, pepper, key, wanted)
+      return key === undefined ? unknown : rotateKey(writer, { pepper, limits }, key, wanted)
     },
     changeOrigins: async (which) => {
       const key = ownKey(which)
       if (key === undefined) return unknown
-      const origins = checkOrigins(key.kind, which.origins)
+      const origins = checkOrigins(key.kind, which.origins, limits.originsPerKeyMax)
       if (!origins.ok) return origins
       const { workspaceId, keyId, by = null } = which
       const change = { workspaceId, keyId, by, origins: [...origins.value] }

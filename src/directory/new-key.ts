@@ -1,3 +1,4 @@
+import type { Limits } from '#src/config.ts'
 import type { DirectoryEvent } from '#src/events/directory.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import type { Key, KeyKind, KeyScope } from './directory.ts'
@@ -6,8 +7,7 @@ import { refuse, type DirectoryWriter } from './directory-writer.ts'
 import { createKeySecret, defaultScopes, hashKey, keyLast4, keyPrefixes, type RandomBytes } from './keys.ts'
 import { pepperMark } from './pepper.ts'
 
-/** Live keys of one workspace. */
-const keysMax = 1_000
+export type KeyLimits = Pick<Limits, 'keysPerWorkspaceMax' | 'originsPerKeyMax' | 'keyOverlapMsMax'>
 
 export type WantedKey = Readonly<{
   workspaceId: WorkspaceId
@@ -35,7 +35,7 @@ export function keyCreated(
 }
 
 /** The refusal of one more key; undefined while there is room. */
-export function tooManyKeys(view: HeldView, workspaceId: WorkspaceId) {
+export function tooManyKeys(view: HeldView, workspaceId: WorkspaceId, keysMax: number) {
   const live = view.keys(workspaceId).filter(({ revokedAt }) => revokedAt === null).length
   if (live < keysMax) return undefined
   return refuse('invalid', 'workspace', `A workspace may have at most ${keysMax} keys; revoke some.`)

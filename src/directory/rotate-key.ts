@@ -1,14 +1,13 @@
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { present } from '#src/lib/assert.ts'
+import { dayMs } from '#src/lib/day.ts'
 import { ok, type Result } from '#src/lib/result.ts'
 import type { Key } from './directory.ts'
 import { refuse, type DirectoryWriter, type Refused } from './directory-writer.ts'
-import { keyCreated, tooManyKeys, type CreatedKey } from './new-key.ts'
+import { keyCreated, tooManyKeys, type CreatedKey, type KeyLimits } from './new-key.ts'
 
-const hourMs = 3_600_000
-const overlapMsMax = 30 * 24 * hourMs
 /** How long an old key works on when nobody says otherwise. */
-export const overlapMsUsual = 24 * hourMs
+export const overlapMsUsual = dayMs
 
 /** The new key, and the old one with the time until which it works. */
 export type RotatedKey = CreatedKey & Readonly<{ rotated: Key }>
@@ -19,29 +18,29 @@ export type WantedRotation = Readonly<{
   by?: string | null
 }>
 
-function checkRotation(key: Key, overlapMs: number): Result<void, Refused> {
+function checkRotation(key: Key, overlapMs: number, overlapMsMax: number): Result<void, Refused> {
   if (key.revokedAt !== null) return refuse('invalid', 'key', 'This key is revoked; create a new one.')
   if (key.worksUntil !== null) {
     return refuse('invalid', 'key', 'This key has been rotated already; rotate the one that took its place.')
   }
   if (Number.isSafeInteger(overlapMs) && overlapMs >= 0 && overlapMs <= overlapMsMax) return ok(undefined)
-  return refuse('invalid', 'overlap', 'An old key may work on for at most 30 days.')
+  return refuse('invalid', 'overlap', `An old key may work on for at most ${overlapMsMax / dayMs} days.`)
 }
 
 /**
- * A new key like an old one, which works on for `overlapMs` (at most 30 days), so that programs can be given the new one
+ * A new key like an old one, which works on for `overlapMs` (at most `keyOverlapMsMax`), so that programs can be given the new one
  * one after another. Refused for a key that is revoked, or rotated already. Both are written in one step.
  */
 export async function rotateKey(
   writer: DirectoryWriter,
-  pepper: string,
+  { pepper, limits }: Readonly<{ pepper: string; limits: KeyLimits }>,
   key: Key,
   { overlapMs, by = null }: WantedRotation,
 ): Promise<Result<RotatedKey, Refused>> {
   const { view, clock, write } = writer
-  const checked = checkRotation(key, overlapMs)
+  const checked = checkRotation(key, overlapMs, limits.keyOverlapMsMax)
   if (!checked.ok) return checked
-  const tooMany = tooManyKeys(view, key.workspaceId)
+  const tooMany = tooManyKeys(view, key.workspaceId, limits.keysPerWorkspaceMax)
   if (tooMany !== undefined) return tooMany
   const { workspaceId, id: keyId, kind, name, scopes, origins } = key
   const { event, secret } = keyCreated(writer, pepper, { workspaceId, kind, name, scopes, origins, by })

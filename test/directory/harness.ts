@@ -1,15 +1,15 @@
 import { randomBytes } from 'node:crypto'
 import type { Stream } from '#streams/stream.ts'
 import { createMemoryStream } from '#streams/memory/stream.ts'
-import { plans } from '#src/config.ts'
+import { limits, plans, type Limits } from '#src/config.ts'
 import { createDirectory, type Directory } from '#src/directory/create-directory.ts'
-import type { Plans, SessionLimits } from '#src/directory/directory-view.ts'
+import type { Plans } from '#src/directory/directory-view.ts'
 import type { Workspace } from '#src/directory/directory.ts'
 import { createPasswords } from '#src/directory/passwords.ts'
 import type { Result } from '#src/lib/result.ts'
 
+export { limits }
 export const day = 86_400_000
-export const limits: SessionLimits = { sessionIdleMs: 7 * day, sessionAbsoluteMs: 30 * day }
 export const pepper = 'a pepper that is long enough for a test'
 /** Cheap on purpose: what the cost is plays no part here. */
 export const passwords = createPasswords({ random: randomBytes, cost: 4, waitingMax: 10_000 })
@@ -31,7 +31,13 @@ export const newStream = (): Stream => createMemoryStream({ partition: 'director
 
 /** A directory over a memory stream; give the same stream twice to have two processes. */
 export async function openDirectory(
-  given: Readonly<{ stream?: Stream; clock?: TestClock; plans?: Plans; pepper?: string }> = {},
+  given: Readonly<{
+    stream?: Stream
+    clock?: TestClock
+    plans?: Plans
+    pepper?: string
+    limits?: Partial<Limits>
+  }> = {},
 ): Promise<Opened> {
   const stream = given.stream ?? newStream()
   const clock = given.clock ?? createTestClock()
@@ -42,7 +48,7 @@ export async function openDirectory(
     random: randomBytes,
     pepper: given.pepper ?? pepper,
     plans: given.plans ?? plans,
-    limits,
+    limits: { ...limits, ...given.limits },
     passwords,
     onStop: (error) => stops.push(error),
   })

@@ -165,7 +165,7 @@ describe('query/language refusals', () => {
 
   it('gives the first warnings only', () => {
     const result = parseQuery('a=x* b=x* c=x*', { ...limits, queryWarningsMax: 2 })
-    expect(result.ok && result.value.warnings.map((warning) => /^\S*[ab]\b/.test(warning))).to.have.length(2)
+    expect(result.ok && result.value.warnings).to.have.length(2)
   })
 
   it('answers anything within its limits: hostile text never throws and has its place in the query', () => {
