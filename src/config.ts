@@ -34,6 +34,8 @@ export const limits = {
   /** Attribute values, events, links and list items of one request, counted while scanning. */
   nodesPerRequestMax: 1_000_000,
   refusedSpansPerEventMax: 10_000,
+  /** Rejected log records that an answer lists; it counts all. */
+  rejectionsListedMax: 20,
   idempotencyKeyCharactersMax: 256,
   sessionIdCharactersMax: 128,
   queryCharactersMax: 4_096,

@@ -7,10 +7,8 @@ import { scanLogs, type LogScan } from '#src/wire/logs/scan.ts'
 import { sendJson, setPosition, withBody, type IngestContext, type Received } from './context.ts'
 import { besideId, receivedEvent, requestEventId } from './event-of.ts'
 
-const errorsMax = 20
-
 /** `{"accepted","rejected","errors":[{"index","code","message"}]}`, the first errors only (CONTRACT §3). */
-function answerOf({ records, rejected }: LogScan): string {
+function answerOf({ records, rejected }: LogScan, errorsMax: number): string {
   const errors = rejected.slice(0, errorsMax).map(({ index, code, message }) => ({ index, code, message }))
   return JSON.stringify({ accepted: records, rejected: rejected.length, errors })
 }
@@ -40,7 +38,7 @@ async function store(ctx: Context, context: IngestContext, received: Received): 
     return scan.error
   }
   const { records, rejected, contentType, payload } = scan.value
-  const answer = answerOf(scan.value)
+  const answer = answerOf(scan.value, context.limits.rejectionsListedMax)
   if (records === 0) {
     if (rejected.length > 0) await countRefused(context, received, rejected.length)
     sendJson(ctx, rejected.length === 0 ? 200 : 400, answer)
