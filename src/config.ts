@@ -2,8 +2,9 @@ import { z } from 'zod'
 import type { WorkspacePlan } from '#src/directory/directory.ts'
 
 /**
- * Every default, and every limit that a sender, a reader or an operator can meet; bounds that only one file knows stand in that file.
- * The README's table says what each of these does at its edge, and a test compares the two.
+ * Every default, and the limits that a sender, a reader or an operator can meet. The README's table says what each of these does at its
+ * edge, and a test compares the two. A bound that can be met and belongs to one file, such as one of what an index holds, stands there,
+ * and in the table of infra/operating.md; what nobody can meet stands in its file alone.
  */
 export const limits = {
   /** Request bodies, bytes: as sent, and after decompression. */

@@ -45,9 +45,9 @@ export async function readUsage(reader: IndexReader, workspaceId: WorkspaceId, m
 export const readUsageAt = (reader: IndexReader, workspaceId: WorkspaceId, at: number): Promise<Usage> =>
   readUsage(reader, workspaceId, monthOf(at))
 
-const refusalsMax = 1_000
+export const refusalsMax = 1_000
 
-/** What was refused from one day (`2026-11-21`) to another, both included, the newest day first; at most 1,000 lines. */
+/** What was refused from one day (`2026-11-21`) to another, both included, the newest day first; at most `refusalsMax` lines. */
 export async function readRefusals(
   reader: IndexReader,
   workspaceId: WorkspaceId,

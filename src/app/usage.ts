@@ -4,14 +4,20 @@ import { refusal, type Refusal } from '#src/events/refusal.ts'
 import type { Route } from '#src/http/route.ts'
 import { present } from '#src/lib/assert.ts'
 import { dayOf } from '#src/lib/day.ts'
-import { monthOf, readRefusals, readUsage, type RefusalDocument, type Usage } from '#projections/allowance/query.ts'
+import {
+  monthOf,
+  readRefusals,
+  readUsage,
+  refusalsMax,
+  type RefusalDocument,
+  type Usage,
+} from '#projections/allowance/query.ts'
 import { counted, formatMinute, inWords, sendSessionPage, sessionHere, type AppContext } from './context.ts'
 import { formatBytes } from './format.ts'
 import { html, type Html } from './html.ts'
 import { forecastSpans } from './usage-forecast.ts'
 
 const path = '/app/usage'
-const refusalsMax = 1_000
 
 const reasons = new Map([
   ['rejected_allowance', 'the monthly span allowance was used up'],
@@ -176,7 +182,7 @@ async function monthPart(app: AppContext, workspace: Workspace, month: string): 
   ${usedPart(usage, workspace.plan, kept)}
   ${isCurrent ? forecastPart(usage, workspace.plan, nowMs) : html``}${besidePart(usage)}
   ${table('Refused', ['Day', 'Key', 'Why', 'How many'], refusalRows(refusals, keyOf))}
-  ${refusals.length < refusalsMax ? html`` : html`<p class="note">Only the newest 1,000 lines are shown.</p>`}
+  ${refusals.length < refusalsMax ? html`` : html`<p class="note">Only the newest ${counted(refusalsMax, 'line')} are shown.</p>`}
   ${table('By day', ['Day', ...counts, 'Refused', 'Bytes'], dayRows(usage))}
   ${table('By service', ['Service', ...counts], serviceRows(usage))}
   ${table('By key', ['Key', ...counts, 'Refused', 'Bytes'], keyRows(usage, keyOf))}`

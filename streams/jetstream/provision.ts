@@ -23,8 +23,8 @@ export type ProvisionOptions = Readonly<{
   warn?: (line: string) => void
 }>
 
-export const bytesMaxDefault = 8 * 1024 ** 3
-export const directoryBytesMax = 1024 ** 3
+export const bytesMaxDefault = 8 * 1024 * 1024 * 1024
+export const directoryBytesMax = 1024 * 1024 * 1024
 /** Of what the server may store, all streams together take so much at most: the rest is for its own files. */
 const storageShare = 0.8
 const epochBytes = 10

@@ -5,7 +5,7 @@ import { rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { expect } from 'chai'
-import { limits, settingNames } from '#src/config.ts'
+import { settingNames } from '#src/config.ts'
 import { untilIndexed } from '../support/client.ts'
 import { newDataFolder, removeFolder } from '../support/server.ts'
 
@@ -110,13 +110,5 @@ describe('README', () => {
     const [section = ''] = readme.split(/^## Settings$/m)[1]?.split(/^## /m) ?? []
     const named = [...section.matchAll(/^\| (`[^|]*) \|/gm)].flatMap(([, names = '']) => names.match(/[A-Z_]+/g) ?? [])
     expect(named).to.have.members([...settingNames])
-  })
-
-  it('shows every limit of config.ts with its value', () => {
-    const table = readme.split(/^## Limits$/m)[1] ?? ''
-    const rows = new Map(
-      [...table.matchAll(/^\| `(\w+)` \| (\d+) \|/gm)].map(([, name, value]) => [name, Number(value)]),
-    )
-    expect(Object.fromEntries(rows)).to.deep.equal({ ...limits })
   })
 })
