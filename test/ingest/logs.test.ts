@@ -167,6 +167,14 @@ describe('POST /api/logs/v1/ingest', () => {
     expect(events.every(({ identified }) => identified)).to.equal(true)
   })
 
+  it('tells where a key ends and its body begins', async () => {
+    const text = { 'content-type': 'text/plain' }
+    await post('later\n', { ...text, 'idempotency-key': 'sooner-or' })
+    await post('-later\n', { ...text, 'idempotency-key': 'sooner-or' })
+    await post('later\n', { ...text, 'idempotency-key': 'sooner-or-' })
+    expect(await ingest.events()).to.have.length(3)
+  })
+
   it('keeps equal keys of two workspaces apart', async () => {
     const other = ingest.directory.addKey(ingest.directory.addWorkspace('other'), 'logs')
     const headers = { ...json, 'idempotency-key': 'same' }

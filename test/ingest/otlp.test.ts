@@ -158,6 +158,8 @@ for (const [name, contentType, encode] of encodings) {
         contentType: 'application/json',
       })
       expect(refused?.counts).to.deep.include({ spans: 0, refused: 1 })
+      expect(received?.reservation).to.match(/^[0-9a-f]{32}$/)
+      expect(refused).not.to.have.property('reservation')
       expect(refusedOf(refused)).to.deep.equal([[hex(7, 32), '0'.repeat(16), 'rejected_invalid']])
       expect(answer.headers.get('throughline-position')).to.equal(`0/${refused?.position}`)
       const retry = await post(encode(requestOf([good, zero, other])))
@@ -227,6 +229,30 @@ for (const [name, contentType, encode] of encodings) {
       expect(partialOf(again)).to.deep.equal(partialOf(first))
       const refused = (await ingest.events()).find(({ type }) => type === 'spans.refused')
       expect(again.headers.get('throughline-position')).to.equal(`0/${refused?.position}`)
+    })
+
+    it('tells a retry of what was rejected whole the same, and records it once, also when there is room for its good spans', async () => {
+      await send(100)
+      const bad = { ...emptySpan, traceId: hex(7, 32), spanId: '0'.repeat(16) }
+      const body = encode(requestOf([...spans(2, 200), bad] as MadeSpan[]))
+      const first = await post(body)
+      expect(partialOf(first)?.rejected).to.equal(3)
+      ingest.directory.setPlan('acme', { ...(plans['pro'] as WorkspacePlan), spansPerMonth: 1_000_000 })
+      await send(1, 300)
+      expect(partialOf(await post(body))).to.deep.equal(partialOf(first))
+      expect((await ingest.events()).filter(({ type }) => type === 'spans.refused')).to.have.length(1)
+    })
+
+    it('asks the log for the plan before it rejects spans for good', async () => {
+      await send(100)
+      ingest.directory.whenBehind(async () => false)
+      expect((await send(1, 100)).status).to.equal(503)
+      ingest.directory.whenBehind(async () => {
+        ingest.directory.setPlan('acme', { ...(plans['pro'] as WorkspacePlan), spansPerMonth: 1_000_000 })
+        return true
+      })
+      expect(partialOf(await send(2, 100))).to.equal(undefined)
+      expect(await usedSpansOf(ingest.stream, ingest.workspace, '2026-11')).to.equal(102)
     })
 
     it('starts anew with the month, in UTC, and follows a change of plan at once', async () => {
@@ -377,6 +403,20 @@ describe('POST /api/traces/v1/otlp', () => {
     expect(await send(1, 49_999)).to.equal(0)
     expect(await send(1, 50_000)).to.equal(1)
     expect(await usedSpansOf(ingest.stream, ingest.workspace, '2026-11')).to.equal(50_000)
+  })
+})
+
+describe('POST /api/traces/v1/otlp, more refused spans than an event lists', () => {
+  it('are counted all, and the first of them listed', async () => {
+    const ingest = await startIngest({ plan: { spansPerMonth: 1 }, limits: { refusedSpansPerEventMax: 2 } })
+    const headers = { authorization: `Bearer ${ingest.keys.tracing}`, 'content-type': 'application/x-protobuf' }
+    await ingest.post(path, encodeProtobuf(requestOf(spans(5))), headers)
+    const [, refused] = await ingest.events()
+    expect(refused?.counts.refused).to.equal(4)
+    expect(refusedOf(refused)).to.deep.equal(
+      spans(2, 1).map(({ traceId, spanId }) => [traceId, spanId, 'rejected_allowance']),
+    )
+    await ingest.server.close()
   })
 })
 

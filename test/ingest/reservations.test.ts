@@ -17,6 +17,7 @@ import {
   type ReservedAllowance,
   type ReservedAllowanceOptions,
 } from '#src/ingest/reserved-allowance.ts'
+import { TransientError } from '#src/lib/failure.ts'
 import { createMemoryStream } from '#streams/memory/stream.ts'
 import { ConflictError, type Stream } from '#streams/stream.ts'
 import { makeEvent } from '#test/streams/make-event.ts'
@@ -275,6 +276,24 @@ describe('reservations', () => {
     expect((await world.until(both)).map(({ status }) => status)).to.deep.equal(['rejected', 'rejected'])
     isDown = false
     expect((await granted(gate, 1)).granted).to.equal(1)
+  })
+
+  it('that were written without our being told are given back whole', async () => {
+    const whole = stream
+    let isCut = true
+    stream = {
+      ...whole,
+      append: async (events, expected) => {
+        const appended = await whole.append(events, expected)
+        if (!isCut) return appended
+        isCut = false
+        throw new TransientError({ operation: 'append to', subject: 'the log' })
+      },
+    }
+    const gate = start()
+    expect(await rejection(granted(gate, 90, { limit: 100 }))).to.be.instanceOf(TransientError)
+    expect((await ledger()).open).to.have.length(1)
+    expect(await granted(gate, 100, { limit: 100 })).to.include({ granted: 100, used: 0 })
   })
 
   it('let only so many wait', async () => {
