@@ -119,6 +119,16 @@ describe('what a plan would refuse for good', () => {
     expect((await ingest.events()).map(({ counts }) => counts.spans)).to.deep.equal([5])
   })
 
+  it('is asked of the log also for exceptions alone, which are logs', async () => {
+    ingest = await startIngest({ plan: { features: ['tracing'] } })
+    ingest.directory.whenBehind(async () => {
+      ingest.directory.setPlan('acme', present(plans['pro'], 'a plan'))
+      return true
+    })
+    const exceptions = [{ type: 'Error', value: 'boom', timestamp: '2026-11-21T12:00:00.000Z' }]
+    expect((await sendPage({ meta: {}, exceptions })).json).to.deep.equal({ accepted: 1, rejected: 0 })
+  })
+
   it('is asked of the log also for parts of what a browser sends', async () => {
     ingest = await startIngest({ plan: { features: [] } })
     expect((await sendPage(page)).json).to.deep.equal({ accepted: 1, rejected: 2 })

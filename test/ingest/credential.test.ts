@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { plans } from '#src/config.ts'
 import type { Key, KeyKind, WorkspacePlan } from '#src/directory/directory.ts'
-import type { WorkspaceId } from '#src/events/workspace-id.ts'
+import { workspaceIdOf, type WorkspaceId } from '#src/events/workspace-id.ts'
 import { checkCredential, type Surface } from '#src/ingest/credential.ts'
 import { createFakeDirectory, type FakeDirectory } from '#test/support/fake-directory.ts'
 
@@ -114,7 +114,14 @@ describe('ingest credential', () => {
     expect(codeOf('rum', keys.tracing)).to.equal('secret_key_in_browser')
     expect(codeOf('rum', [keys.publishable, keys.logs])).to.equal('secret_key_in_browser')
     expect(codeOf('rum', 'sk_live_unknown')).to.equal('secret_key_in_browser')
+    directory.revoke(keys.api)
+    expect(codeOf('rum', keys.api)).to.equal('secret_key_in_browser')
     expect(exposed.map(({ kind }) => kind)).to.deep.equal(['tracing', 'logs'])
+  })
+
+  it('knows no key of a workspace that it does not know', () => {
+    const secret = directory.addKey(workspaceIdOf('nowhere'), 'publishable')
+    expect(codeOf('rum', secret)).to.equal('invalid_credential')
   })
 
   it('refuses secrets that come from a browser', () => {

@@ -206,6 +206,12 @@ describe('POST /api/logs/v1/ingest', () => {
       expect(answer.headers.get('www-authenticate')).to.match(/^Bearer /)
     })
 
+    it('is none where it is longer than any key', async () => {
+      const sent = (characters: number) => ingest.post(path, '{}', { ...json, authorization: 'x'.repeat(characters) })
+      expect((await sent(512)).json).to.deep.include({ status: 401, code: 'invalid_credential' })
+      expect((await sent(513)).json).to.deep.include({ status: 401, code: 'missing_credential' })
+    })
+
     it('is refused before the body is read', async () => {
       const raw = await rawConnection(ingest.server.port)
       raw.write(`POST ${path} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer lt_no\r\nContent-Length: 5000000\r\n\r\n`)

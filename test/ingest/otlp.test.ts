@@ -243,18 +243,6 @@ for (const [name, contentType, encode] of encodings) {
       expect((await ingest.events()).filter(({ type }) => type === 'spans.refused')).to.have.length(1)
     })
 
-    it('asks the log for the plan before it rejects spans for good', async () => {
-      await send(100)
-      ingest.directory.whenBehind(async () => false)
-      expect((await send(1, 100)).status).to.equal(503)
-      ingest.directory.whenBehind(async () => {
-        ingest.directory.setPlan('acme', { ...(plans['pro'] as WorkspacePlan), spansPerMonth: 1_000_000 })
-        return true
-      })
-      expect(partialOf(await send(2, 100))).to.equal(undefined)
-      expect(await usedSpansOf(ingest.stream, ingest.workspace, '2026-11')).to.equal(102)
-    })
-
     it('starts anew with the month, in UTC, and follows a change of plan at once', async () => {
       ingest.now.ms = Date.UTC(2026, 11, 1) - 1
       await send(100)

@@ -5,6 +5,7 @@ import {
   ledgerAfter,
   ledgerSubject,
   reservationSubject,
+  sealClosing,
   type LedgerEntry,
 } from '#src/events/allowance.ts'
 import { beforeAll, noCounts } from '#src/events/envelope.ts'
@@ -19,7 +20,7 @@ import {
 } from '#src/ingest/reserved-allowance.ts'
 import { TransientError } from '#src/lib/failure.ts'
 import { createMemoryStream } from '#streams/memory/stream.ts'
-import { ConflictError, type Stream } from '#streams/stream.ts'
+import { ConflictError, repeatWindowMs, type Stream } from '#streams/stream.ts'
 import { makeEvent } from '#test/streams/make-event.ts'
 import { readAll, rejection } from '#test/streams/read-all.ts'
 import { createProcess, createWorld, type World } from '#test/support/virtual-world.ts'
@@ -251,6 +252,48 @@ describe('reservations', () => {
     expect(grant).to.include({ granted: 5, used: 95 })
     await spend(gate, grant, 'the rest')
     expect((await entries()).map(([type]) => type)).to.include('allowance.counted')
+  })
+
+  it('of others stay open where less counts than a lower limit has been spent by', async () => {
+    const [one, other] = [start({ counted: async () => 45 }), start()]
+    await spend(one, await granted(one, 50, { limit: 100 }), 'before the plan was changed')
+    const theirs = await granted(other, 10, { limit: 100 })
+    expect(await granted(one, 1, { limit: 40 })).to.include({ granted: 0 })
+    expect((await ledger()).open.map(({ id }) => id)).to.deep.equal([theirs.reservation])
+    await spend(other, theirs, 'meanwhile')
+  })
+
+  it('are kept while a request is under way, however long it takes', async () => {
+    const gate = start()
+    const slow = await granted(gate, 1)
+    await world.until(world.sleep(allLimits.reservationIdleMs + 500))
+    const next = await granted(gate, 1)
+    expect(next.reservation).to.equal(slow.reservation)
+    await spend(gate, slow, 'slow')
+    await spend(gate, next, 'next')
+  })
+
+  it('are for those who ask by one limit: who asks by another has the next', async () => {
+    const gate = start()
+    const both = [gate.reserve(asking(30, { limit: 100 })), gate.reserve(asking(20, { limit: 90 }))]
+    for (const grant of await world.until(Promise.all(both))) gate.release(grant as Grant)
+    const made = (await entries()).flatMap(([, { reserved }]) => (reserved === undefined ? [] : [reserved]))
+    expect(made.map(({ spans, limit }) => [spans, limit])).to.deep.equal([
+      [30, 100],
+      [20, 90],
+    ])
+  })
+
+  it('that were closed long ago, by who came no further, are taken back all the same', async () => {
+    const asleep = { every: () => () => undefined, pause: () => new Promise<never>(() => {}), turn: async () => {} }
+    const { reservation } = await granted(start({ timers: asleep }), 90, { limit: 100 })
+    const subject = reservationSubject(acme, reservation)
+    const closing = sealClosing(reservation, { workspaceId: acme, at: world.now() })
+    await stream.append([closing], { subject, position: beforeAll })
+    gates = []
+    // By then the log takes the same closing for another one.
+    await world.until(world.sleep(repeatWindowMs))
+    expect(await granted(start(), 100, { limit: 100 })).to.include({ granted: 100, used: 0 })
   })
 
   it('say where the count stood before, so that a mark is not passed unseen', async () => {
