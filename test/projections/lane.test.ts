@@ -4,7 +4,8 @@ import { createDecoder } from '#projections/decoded-event.ts'
 import { openLane } from '#projections/lane.ts'
 import { createMemoryIndexStore } from '#projections/stores/memory/store.ts'
 import type { IndexWriter } from '#projections/index-store.ts'
-import { beforeAll, noCounts } from '#src/events/envelope.ts'
+import { beforeAll, noCounts, positionStep } from '#src/events/envelope.ts'
+import { PermanentError } from '#src/lib/failure.ts'
 import { readCurrent } from '#streams/follow.ts'
 import { createMemoryStream } from '#streams/memory/stream.ts'
 import { counting, lineDecoders, lineEvent } from '#test/support/line-projections.ts'
@@ -48,6 +49,56 @@ describe('a lane', () => {
     const events = await readCurrent(stream, beforeAll, 10)
     await lane.fold(events.map(decode), events.at(-1)?.position ?? 0)
     expect(written).to.deep.equal(['little', 'some', 'much'])
+  })
+})
+
+describe('a lane that folds what it has had, or cannot take', () => {
+  /** A lane over a log of these lines, an event each, and how often the index has each. */
+  async function start(lines: readonly string[], projection = counting) {
+    const stream = createMemoryStream({ partition: '0' })
+    const { writer, dump } = createMemoryIndexStore()
+    await append(
+      stream,
+      lines.map((line) => [line]),
+    )
+    const decode = createDecoder(lineDecoders)
+    const deadLetters = createDeadLetters({ stream, clock: () => 0 })
+    const limits = { cachedDocumentsMax: 10, cachedBytesMax: 1e6 }
+    const options = { writer, epoch: stream.epoch, clock: () => 0, limits, decode, deadLetters }
+    const lane = await openLane(projection, index, options)
+    const events = (await readCurrent(stream, beforeAll, 10)).map(decode)
+    const counted = () =>
+      Object.fromEntries(
+        dump(index)
+          .filter(({ entry }) => entry.collection === 'counters')
+          .map(({ entry }) => [entry.id, (entry.document as { lines: number }).lines]),
+      )
+    const fold = (count: number) => lane.fold(events.slice(0, count), events[count - 1]?.event.position ?? 0)
+    return { lane, fold, counted }
+  }
+
+  it('does not go back, and counts nothing twice', async () => {
+    const { lane, fold, counted } = await start(['a', 'a', 'b'])
+    await fold(3)
+    const position = lane.position()
+    await fold(1)
+    expect(lane.position()).to.equal(position)
+    await fold(3)
+    expect(counted()).to.deep.equal({ a: 2, b: 1 })
+  })
+
+  it('keeps nothing of the half that was folded of an event which is left out', async () => {
+    const halfway: typeof counting = {
+      ...counting,
+      fold(event, documents) {
+        counting.fold(event, documents)
+        const isBad = event.event.position === 2 * positionStep
+        if (isBad) throw new PermanentError({ operation: 'fold', subject: 'the second event' })
+      },
+    }
+    const { fold, counted } = await start(['a', 'a', 'a'], halfway)
+    await fold(3)
+    expect(counted()).to.deep.equal({ a: 2 })
   })
 })
 

@@ -9,6 +9,7 @@ import type { IndexReader } from '#projections/index-store.ts'
 import { logsProjection } from '#projections/logs/fold.ts'
 import { searchLogs } from '#projections/logs/query.ts'
 import type { DecodedEvent } from '#projections/projection.ts'
+import { withSeenEvents } from '#projections/seen-events.ts'
 import { tracesProjection } from '#projections/traces/fold.ts'
 import { readTrace } from '#projections/traces/read-trace.ts'
 import { limits, plans } from '#src/config.ts'
@@ -162,5 +163,32 @@ describe('an identified event that comes again', () => {
   it('with another number of records is another one, for 24 hours', async () => {
     const events = [at(1, 1, 23, 0, 1), at(2, 2, 0, 30, 2), at(3, 2, 22, 0, 1), at(4, 2, 23, 0, 2), at(5, 3, 0, 30, 2)]
     expect(await counted(events)).to.deep.equal({ '2026-11-01': 1, '2026-11-02': 2, '2026-11-03': 2 })
+  })
+})
+
+describe('an identified event whose mark is in the index', () => {
+  const event = givenEvent('logs.received', 5, {}, { id: 'acme.logs.one', counts: { ...noCounts, logs: 3 } })
+  const { position, receivedAt } = event.event
+  /** How many logs of it are folded, where its mark says this. */
+  function folded(place: number, logs: number): number | undefined {
+    let found: number | undefined
+    const projection = withSeenEvents({
+      ...logsProjection,
+      fold: ({ event: { counts } }) => void (found = counts.logs),
+    })
+    const get = <Document>(): Document => ({ firsts: [[place, receivedAt, 0, logs, 0]] }) as Document
+    projection.fold(event, { get, update: () => undefined, put: () => undefined })
+    return found
+  }
+
+  it('is left out by an earlier one, and folded again where the mark is its own, or of a later one', () => {
+    expect(folded(position - 1, 3)).to.equal(undefined)
+    expect(folded(position, 3)).to.equal(3)
+    expect(folded(position + 1, 3)).to.equal(3)
+  })
+
+  it('has all of its logs where the earlier one had fewer', () => {
+    expect(folded(position - 1, 2)).to.equal(3)
+    expect(folded(position - 1, 4)).to.equal(0)
   })
 })
