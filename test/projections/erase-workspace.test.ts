@@ -239,3 +239,29 @@ for (const [name, create] of Object.entries(places)) {
     })
   })
 }
+
+describe('a workspace of which more comes while it is erased', () => {
+  /** Erases it where that many appends come in between; whether it is gone, and how often its erasure was written. */
+  async function eraseAgainst(late: number): Promise<readonly [boolean, number]> {
+    const stream = createMemoryStream({ partition: '0' })
+    await stream.append([lineEvent(0, ['alpha'], 'acme')])
+    let appended = 0
+    const busy: Stream = {
+      ...stream,
+      erase: async (workspaceId, upTo) => {
+        await stream.erase(workspaceId, upTo)
+        if (appended < late) await stream.append([lineEvent(++appended, ['late'], 'acme')])
+      },
+    }
+    const newId = (): string => randomBytes(16).toString('hex')
+    const isGone = await eraseWorkspace({ stream: busy, projections, clock: () => 5, newId }, acme)
+    const erasures = (await readAll(stream)).filter(({ type }) => type === 'workspace.erased')
+    return [isGone, erasures.length]
+  }
+
+  it('is erased again at once, a few times, and then left for later', async () => {
+    expect(await eraseAgainst(0)).to.deep.equal([true, 1])
+    expect(await eraseAgainst(4)).to.deep.equal([true, 5])
+    expect(await eraseAgainst(5)).to.deep.equal([false, 5])
+  })
+})

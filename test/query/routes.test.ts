@@ -124,7 +124,7 @@ describe('the read routes over a store that a test holds back', () => {
         queriesPerWorkspaceAtOnce: 2,
         queryWaitMs: 20,
         exportsPerWorkspaceAtOnce: 2,
-        answerStallMs: 500,
+        answerStallMs: 2_000,
       },
       admitListing: async (ctx) =>
         ctx.get('authorization') === '' ? fail(refusal('missing_credential', 'no key')) : ok({ workspaceId: acme }),
@@ -344,6 +344,8 @@ describe('the read routes over a store that a test holds back', () => {
       await linesOf(await begin('/app/logs/export?q=nothing'))
       expect(exported).to.deep.equal(['q=nothing'])
       expect((await ask('/app/logs/export?q=NOT%20unrecorded')).status).to.equal(503)
+      expect((await fetch(`${server.baseUrl}/app/logs/export?q=head`, { method: 'HEAD' })).status).to.equal(200)
+      expect(exported).to.deep.equal(['q=nothing'])
     })
   })
 

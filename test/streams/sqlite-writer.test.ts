@@ -1,0 +1,51 @@
+import { expect } from 'chai'
+import { crc32 } from 'node:zlib'
+import { beforeAll as beforeEvents, positionStep } from '#src/events/envelope.ts'
+import { workspaceIdOf } from '#src/events/workspace-id.ts'
+import { createLogWriter, type LogWriter, type Outcome, type PackedCall } from '#streams/sqlite/writer.ts'
+import { makeLogFolder, type LogFolder } from './log-folder.ts'
+
+const subject = 'allowance.acme.2026-11'
+const payload = Buffer.from('payload')
+
+describe('the writer of a log in SQLite', () => {
+  let log: LogFolder
+  let writer: LogWriter
+  let written = 0
+  beforeEach(async () => {
+    log = await makeLogFolder()
+    const options = { file: log.file, partition: '0', busyTimeoutMs: 2_000, checkpointBytes: 8 * 1024 * 1024 }
+    writer = createLogWriter(options, () => undefined)
+  })
+  afterEach(async () => {
+    writer.close()
+    await log.remove()
+  })
+
+  const call = (
+    more: Partial<PackedCall['events'][number]> = {},
+    expected: PackedCall['expected'] = null,
+  ): PackedCall => {
+    const id = `acme.test.${++written}`
+    const fields = { workspaceId: workspaceIdOf('acme'), isErasing: false, receivedAt: 0, subject: null }
+    const event = { id, ...fields, header: JSON.stringify({ id }), crc: crc32(payload), bytes: payload.length }
+    return { expected, events: [{ ...event, ...more }] }
+  }
+  const commit = (...calls: PackedCall[]): Outcome['kind'][] => {
+    const payloads = Buffer.concat(calls.map(() => payload))
+    return writer.commit({ calls, payloads }).map(({ kind }) => kind)
+  }
+
+  it('refuses an event that does not have its payload, which was damaged on the way, and that alone', () => {
+    expect(commit(call(), call({ crc: crc32('other') }), call())).to.deep.equal(['appended', 'refused', 'appended'])
+  })
+
+  it('takes the newest event of a subject for none once it is cut off, also while its row is still there', () => {
+    const first = (): PackedCall => call({ subject }, { subject, position: beforeEvents })
+    commit(...Array.from({ length: 550 }, (_, n) => call(n === 540 ? { subject } : {})))
+    expect(commit(first())).to.deep.equal(['conflict'])
+    expect(writer.cut(545 * positionStep)).to.equal(true)
+    expect(commit(first())).to.deep.equal(['appended'])
+    expect(writer.cut(545 * positionStep), 'a step that was left').to.equal(true)
+  })
+})
