@@ -40,3 +40,18 @@ describe('spans of a request that holds more than one may', () => {
     expect(await counted()).to.deep.equal([])
   })
 })
+
+describe('more refused spans than an event lists', () => {
+  it('are counted all, and the first of them listed', async () => {
+    const ingest = await startIngest({ plan: { spansPerMonth: 1 }, limits: { refusedSpansPerEventMax: 2 } })
+    const ids = Array.from({ length: 5 }, (_none, index) => `${index + 1}`.repeat(16))
+    const spans = ids.map((spanId) => ({ ...emptySpan, traceId: 'a'.repeat(32), spanId }))
+    const headers = { 'content-type': 'application/json', authorization: `Bearer ${ingest.keys.tracing}` }
+    await ingest.post('/api/traces/v1/otlp', encodeJson(requestOf(spans)), headers)
+    const [, refused] = await ingest.events()
+    expect(refused?.counts.refused).to.equal(4)
+    const listed = (JSON.parse(ingest.payloadText(refused)) as { spans: readonly (readonly string[])[] }).spans
+    expect(listed.map(([, spanId]) => spanId)).to.deep.equal(ids.slice(1, 3))
+    await ingest.server.close()
+  })
+})
