@@ -17,6 +17,9 @@ const chooser = '/app/workspace'
 /** Links within a search and its pages are as long; escaped once more it still goes into a request's address. */
 const nextCharactersMax = 16_384
 
+// The forms of this file name no action: they are sent to their page's own address, with the fragment that browsers have kept through the
+// redirect to it, and keep through the one to the page asked for. No server ever sees it.
+
 /** A path of our own pages that a form may lead to, query included; anything else, or nothing, leads home. */
 function localPath(next: string | null): string {
   if (next === null || !next.startsWith('/app') || next.length > nextCharactersMax) return home
@@ -34,7 +37,7 @@ function sendSignIn(ctx: Context, shown: Shown): void {
   // A password is typed anew in any case.
   const isAgain = shown.problem !== undefined
   const body = html`${problem(shown.problem)}
-    <form class="stack" method="post" action="/app/sign-in">
+    <form class="stack" method="post">
       <input type="hidden" name="next" value="${shown.next}" />
       <label
         >E-mail
@@ -53,7 +56,8 @@ function sendSignIn(ctx: Context, shown: Shown): void {
       <button type="submit">Sign in</button>
     </form>
     <p class="note">
-      Forgot your password? Whoever runs this server can set a new one: <code>throughline user password E-MAIL</code>.
+      Forgot your password? Whoever runs this server can set a new one:
+      <code>npx throughline user password E-MAIL</code>.
     </p>`
   sendPage(ctx, shown.status, { title: 'Sign in', body })
 }
@@ -119,7 +123,7 @@ function sendChooser(ctx: Context, app: AppContext): Promise<void> {
   const body = html`<p>You belong to these workspaces. Everything you see is of one of them.</p>
     ${own.map(
       (id) =>
-        html`<form class="row" method="post" action="/app/workspace">
+        html`<form class="row" method="post">
           <input type="hidden" name="choice" value="${id}" /><input type="hidden" name="next" value="${next}" />
           <p>
             <button type="submit">${app.directory.workspace(id)?.name ?? id}</button>
