@@ -43,7 +43,8 @@ label { display: grid; grid-template-columns: minmax(0, 1fr); gap: .2rem; font-s
 label.check { display: flex; align-items: center; gap: .4rem }
 ::placeholder { color: inherit; opacity: .65 }
 input, select, button { font: inherit; padding: .4rem .6rem; border: 1px solid var(--edge); border-radius: .4rem }
-input, select { max-width: 100% }
+input, select { max-width: 100%; min-height: 2.4rem }
+[type=checkbox], [type=radio] { min-height: 0 }
 [aria-invalid] { border-color: var(--bad) }
 button { cursor: pointer; overflow-wrap: normal; background: var(--accent); border-color: var(--accent); color: var(--on-accent) }
 button.quiet { background: none; border: 0; padding: 0; color: inherit; text-decoration: underline }
@@ -68,7 +69,7 @@ p.row { display: flex; flex-wrap: wrap; gap: 1rem; align-items: baseline }
 .time { white-space: nowrap; font-variant-numeric: tabular-nums }
 .logs td { padding: .15rem .5rem; font-size: .9rem }
 td > details { margin: 0 }
-tr[aria-current], tr:target, .line[aria-current], .line:target { font-weight: normal; outline: 2px solid var(--accent); outline-offset: -2px }
+tr[aria-current], tr:target, .line[aria-current], .line:target, .origin:target { font-weight: normal; outline: 2px solid var(--accent); outline-offset: -2px }
 tr.warn .level { color: var(--warn) }
 tr.error .level, tr.fatal .level, .bad { color: var(--bad) }
 mark { background: #facc15; color: #000 }
@@ -114,6 +115,7 @@ details.line, .below { margin: 0 }
 .missing > .line .name { text-indent: 0 }
 caption { text-align: left; font-weight: bold; font-size: .85rem; padding-top: .5rem }
 .fields td span { margin-left: .6rem; font-size: .8rem; white-space: nowrap }
+.fields th, .fields td, .logs .fields td { padding: .25rem .5rem }
 .fields th { width: 30%; font-weight: normal; opacity: .75 }
 ${depths}
 ${serviceFills}
@@ -133,7 +135,7 @@ ${serviceFills}
   .line > :not(summary) { margin: .3rem 0 }
   .line > table { width: 100% }
   .heads { display: none }
-  .traces > * > tr { grid-template-columns: minmax(0, 1fr) 8rem }
+  .traces > * > tr { grid-template-columns: max-content minmax(0, 1fr) }
   :is(.logs, .traces) > * > tr > * { border-bottom: 0; min-width: 0 }
   .logs td:last-child { width: auto }
   .traces td:nth-child(2) { min-width: 0 }
@@ -151,7 +153,7 @@ ${serviceFills}
   .cards td { min-width: 0 }
   .cards td::before { content: attr(data-head); content: attr(data-head) / ''; display: block; font-size: .8rem; color: color-mix(in srgb, CanvasText 75%, Canvas) }
   .figures.cards .number { text-align: left }
-  .timeline .bar { min-width: 3rem }
+  .timeline .bar, .traces .bar { min-width: 3rem }
   .ticks { display: none }
 }
 `

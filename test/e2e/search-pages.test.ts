@@ -219,8 +219,35 @@ describe('search pages in a browser', () => {
       const widths = await unfolded.evaluateAll((all) => all.map((table) => table.getBoundingClientRect().width))
       for (const width of widths) expect(width, path).to.be.above(250)
       expect(widths.length > 0, path).to.equal(/trace\/|logs/.test(path))
+      // Nothing runs out of its cell into the next one.
+      const cells = page.locator('.traces td')
+      const out = await cells.evaluateAll((all) =>
+        all.flatMap((cell) => (cell.scrollWidth > cell.clientWidth ? cell.innerText : [])),
+      )
+      expect(out, path).to.deep.equal([])
     }
     await page.context().close()
+  })
+
+  it('stand in line: the fields of a form, and a name with its value', async () => {
+    await sendLogs({ message: 'in line', service: 'shop' })
+    await tab.goto('/app/logs')
+    await searchUntil('"in line"', 'in line')
+    await tab.locator('.logs summary').first().click()
+    const tops = (selector: string): Promise<readonly number[]> =>
+      tab.locator(selector).evaluateAll((all) => {
+        return all.map((element) => {
+          const range = document.createRange()
+          range.selectNodeContents(element)
+          return Math.round(range.getBoundingClientRect().top)
+        })
+      })
+    const [name, value] = [await tops('.fields th'), await tops('.fields td')]
+    expect(name).to.deep.equal(value).and.have.length.above(1)
+    const fields = tab.locator('form.search :is([name=service], [name=order])')
+    const heights = await fields.evaluateAll((all) => all.map((field) => field.getBoundingClientRect().height))
+    expect(heights).to.have.length(2)
+    expect(Math.abs((heights[0] ?? 0) - (heights[1] ?? 0))).to.be.below(1)
   })
 
   it('lead past their head by the keyboard', async () => {
@@ -260,6 +287,20 @@ describe('search pages in a browser', () => {
     const widthOf = (selector: string): Promise<number> =>
       row.locator(selector).evaluate((element) => element.getBoundingClientRect().width)
     expect(await widthOf('.fields >> nth=0')).to.be.above(0.9 * (await widthOf('summary >> nth=0')))
+  })
+
+  it('open where their address says after a sign-in too, at the second attempt, without scripts', async () => {
+    const guest = await openTab(browser, { baseURL: server.baseUrl, javaScriptEnabled: false })
+    const { email, password } = server.firstRun.sign_in
+    const asked = `/app/trace/${traceId}?span=00f067aa0ba902b7#span-00f067aa0ba902b7`
+    await guest.goto(asked)
+    for (const typed of ['not the password', password]) {
+      await guest.getByLabel('E-mail').fill(email)
+      await guest.getByLabel('Password').fill(typed)
+      await guest.getByRole('button', { name: 'Sign in' }).click()
+    }
+    expect(guest.url()).to.equal(server.baseUrl + asked)
+    await guest.context().close()
   })
 
   it('fold the spans below a span, by the keyboard and without scripts', async () => {
