@@ -35,10 +35,16 @@ const links = [
 const nameCharactersMax = 100
 const ownerLinks = [['/app/audit', 'Audit']] as const
 
-function navigation({ email }: Session, { title, workspace, isOwner = false }: Page): Html {
+/** Whether a page of the menu is the one at `path`, or the one that it is below. */
+function currentOf(path: string, linked: string): Html {
+  if (path === linked) return html`aria-current="page"`
+  return linked === '/app/traces' && path.startsWith('/app/trace/') ? html`aria-current="true"` : html``
+}
+
+function navigation({ email }: Session, path: string, { workspace, isOwner = false }: Page): Html {
   const shown = isOwner ? [...links, ...ownerLinks] : links
-  const linkTo = ([path, name]: (typeof shown)[number]): Html =>
-    name === title ? html`<a href="${path}" aria-current="page">${name}</a> ` : html`<a href="${path}">${name}</a> `
+  const linkTo = ([linked, name]: (typeof shown)[number]): Html =>
+    html`<a href="${linked}" ${currentOf(path, linked)}>${name}</a> `
   return html`<strong>Throughline</strong>
     ${workspace === undefined ? html`` : html`<a href="/app/workspace" aria-label="Workspace ${workspace.name}">${workspace.name}</a>`}
     <nav aria-label="Pages">${shown.map(linkTo)}</nav>
@@ -47,7 +53,7 @@ function navigation({ email }: Session, { title, workspace, isOwner = false }: P
     </form>`
 }
 
-function layout(page: Page): Html {
+function layout(page: Page, path: string): Html {
   const { title, about = '', body, session, warning, script } = page
   const name = about === '' ? title : `${cut(about, nameCharactersMax)} · ${title}`
   return html`<!doctype html>
@@ -62,7 +68,7 @@ function layout(page: Page): Html {
       </head>
       <body>
         <a class="skip" href="#content">Skip to the content</a>
-        <header>${session === undefined ? html`<strong>Throughline</strong>` : navigation(session, page)}</header>
+        <header>${session === undefined ? html`<strong>Throughline</strong>` : navigation(session, path, page)}</header>
         <main id="content">
           ${warning === undefined ? html`` : html`<p class="problem"><a href="/app/usage">${warning}</a></p>`}
           <h1>${title}</h1>
@@ -80,7 +86,7 @@ export function sendPage(ctx: Context, status: number, page: Page): void {
   ctx.set('Cache-Control', 'no-store')
   ctx.set('Cross-Origin-Opener-Policy', 'same-origin')
   ctx.type = 'text/html; charset=utf-8'
-  ctx.body = layout(page).markup
+  ctx.body = layout(page, ctx.path).markup
 }
 
 /** 303: the browser asks for the page with GET, so that a reload sends nothing twice. `path` is ours, not the client's. */

@@ -66,6 +66,23 @@ describe('pages', () => {
     expect((await stranger.get('/app/sign-in?next=%2Fapp%2Fkeys')).text).to.include('name="next" value="/app/keys"')
   })
 
+  it('are marked in the menu, by themselves or by what they are below', async () => {
+    const markedOn = ({ text }: Readonly<{ text: string }>): readonly (string | undefined)[] => {
+      const menu = /<nav aria-label="Pages">[^]*?<\/nav>/.exec(text)?.[0] ?? ''
+      return [...menu.matchAll(/aria-current="(\w+)"[^>]*>([^<]*)/g)].flatMap(([, is, name]) => [is, name])
+    }
+    const made = await browser.post('/app/connect', { what: 'logs', guide: 'curl' })
+    expect(made.text).to.include('<h1>Connect: logs</h1>')
+    expect(markedOn(made)).to.deep.equal(['page', 'Connect'])
+    for (const [path, marked] of [
+      ['/app/logs?q=x', ['page', 'Logs']],
+      ['/app/trace/5b8efff798038103d269b633813fc60c', ['true', 'Traces']],
+      ['/app/find', []],
+    ] as const) {
+      expect(markedOn(await browser.get(path)), path).to.deep.equal(marked)
+    }
+  })
+
   it('begin at the bare address of the server', async () => {
     for (const someone of [browser, createBrowser(site)]) {
       const answer = await someone.get('/')
