@@ -36,6 +36,10 @@ const formOf = (key: Key, action: string, fields: Html): Html =>
     ${fields}
   </form>`
 
+/** A summary that somebody who does not see its row can tell from those of other keys. */
+const summaryOf = (key: Key, words: string): Html =>
+  html`<summary aria-label="${words}: ${key.prefix}…${key.last4} ${key.name}">${words}</summary>`
+
 /** Whether something was typed into this form of this key, and not taken. */
 const isOf = (typed: URLSearchParams, action: string, { id }: Key): boolean =>
   typed.get('action') === action && typed.get('key') === id
@@ -54,7 +58,7 @@ const rotateForm = (key: Key, typed: URLSearchParams): Html => {
   const isTyped = isOf(typed, 'rotate', key)
   const hours = isTyped ? (typed.get('hours') ?? '') : ''
   return html`<details ${isTyped ? html`open` : html``}>
-    <summary>Rotate</summary>
+    ${summaryOf(key, 'Rotate')}
     ${formOf(
       key,
       'rotate',
@@ -68,7 +72,7 @@ const originsForm = (key: Key, typed: URLSearchParams, wrong: string | undefined
   const isTyped = isOf(typed, 'origins', key)
   const origins = isTyped ? (typed.get('origins') ?? '') : key.origins.join(' ')
   return html`<details ${isTyped ? html`open` : html``}>
-    <summary>${key.origins.length === 0 ? 'any page' : `only ${key.origins.join(' ')}`}</summary>
+    ${summaryOf(key, key.origins.length === 0 ? 'any page' : `only ${key.origins.join(' ')}`)}
     ${formOf(
       key,
       'origins',
@@ -89,7 +93,7 @@ const originsForm = (key: Key, typed: URLSearchParams, wrong: string | undefined
 /** In two steps: it cannot be taken back, and senders lose what they send. */
 const revokeForm = (key: Key): Html =>
   html`<details>
-    <summary>Revoke</summary>
+    ${summaryOf(key, 'Revoke')}
     <p>For ever, at once: whoever still sends with it is refused.</p>
     ${formOf(
       key,

@@ -174,7 +174,7 @@ describe('pages', () => {
         const list = (await browser.get('/app/keys')).text
         expect(list).to.include(`${key?.prefix}…${key?.last4}`).and.include(`my ${kind} key`).and.not.include(secret)
         // It cannot be taken back: the button is not on the page until its reader has opened what says so, and names its key.
-        expect(list).to.match(/<summary>Revoke<\/summary>\s*<p>For ever/)
+        expect(list).to.match(/>Revoke<\/summary\s*>\s*<p>For ever/)
         expect(list).to.include(`aria-label="Revoke ${key?.prefix}…${key?.last4} my ${kind} key"`)
         const revoked = await browser.post('/app/keys', { action: 'revoke', key: key?.id ?? '' })
         expect([revoked.status, revoked.location]).to.deep.equal([303, '/app/keys'])
@@ -186,6 +186,16 @@ describe('pages', () => {
         .filter(({ type }) => type.startsWith('directory.key.'))
         .map(({ payload }) => (JSON.parse(Buffer.from(payload).toString()) as { by: string }).by)
       expect(by).to.deep.equal(Array.from({ length: 8 }, () => userId))
+    })
+
+    it('are told from each other by whoever hears the name of what they press', async () => {
+      for (const name of ['one', 'two']) await site.directory.createKey({ workspaceId, kind: 'publishable', name })
+      const { text } = await browser.get('/app/keys')
+      const names = [...text.matchAll(/<summary\b[^>]*aria-label="([^"]*)"/g)].map(([, name]) => name)
+      const told = site.directory.keys(workspaceId).map(({ last4, name }) => `pk_live_…${last4} ${name}`)
+      const words = ['any page', 'Rotate', 'Revoke']
+      expect(names).to.have.members(told.flatMap((key) => words.map((word) => `${word}: ${key}`)))
+      expect(text.match(/<summary\b/g)).to.have.length(names.length)
     })
 
     it('take origins and scopes', async () => {
