@@ -71,6 +71,10 @@ function createCells(given: LinksOf): (row: Row) => Cell {
   }
 }
 
+// A page of a thousand spans has ten thousand of them: a cell beside which data stand is its row's head without saying so.
+// oxfmt-ignore
+const rowOf = (name: string, content: Html): Html => html`<tr><th>${name}</th><td>${content}</td></tr>`
+
 /** Free fields as rows of name and value. */
 function fieldRows(rows: readonly Row[], linksOf: LinksOf): readonly Html[] {
   const shown: Html[] = []
@@ -78,22 +82,13 @@ function fieldRows(rows: readonly Row[], linksOf: LinksOf): readonly Html[] {
   let left = recordCharactersMax
   for (const row of rows) {
     if (left <= 0) {
-      shown.push(
-        html`<tr>
-          <th scope="row">…</th>
-          <td>${rows.length - shown.length} more fields: the search API and the export have them all.</td>
-        </tr>`,
-      )
+      const words = `${rows.length - shown.length} more fields: the search API and the export have them all.`
+      shown.push(rowOf('…', html`${words}`))
       break
     }
     const { content, characters } = cellOf(row)
     left -= row.name.length + characters
-    shown.push(
-      html`<tr>
-        <th scope="row">${row.name}</th>
-        <td>${content}</td>
-      </tr>`,
-    )
+    shown.push(rowOf(row.name, content))
   }
   return shown
 }

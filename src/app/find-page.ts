@@ -11,6 +11,8 @@ import { html, type Html } from './html.ts'
 import { createLogLinksAround } from './log-links.ts'
 import { logTable } from './log-rows.ts'
 import { about, readAsked, searchRefusal } from './search-parts.ts'
+import { createLinkRoom } from './span-links.ts'
+import { originsOf, originsPart } from './span-origins.ts'
 import { isMissingCut, spanIdOf, spanTree, type TreeRow } from './span-tree.ts'
 import { spanPlace, traceAddress } from './trace-address.ts'
 import { coloursOf, nameOf, servicesOf, traceTable } from './trace-rows.ts'
@@ -24,7 +26,8 @@ type Trace = NonNullable<CorrelationAnswer['trace']>
  * How a page shows its parts: its own address, whether each list begins on it, where subtrees are folded, or not if they are here, and the
  * lines of its waterfall.
  */
-type Shown = Looks & Readonly<{ address: string; isFirst: boolean; folding: string; rows: readonly TreeRow[] }>
+type Shown = Looks &
+  Readonly<{ nowMs: number; address: string; isFirst: boolean; folding: string; rows: readonly TreeRow[] }>
 
 const withParameter = (address: string, name: string, value: string): string =>
   `${address}${address.includes('?') ? '&' : '?'}${name}=${encodeURIComponent(value)}`
@@ -139,7 +142,7 @@ const foldingLinks = ({ rows, isFolded, folding }: Shown): readonly (readonly [s
 /** Links to what lies below a trace, which may be long, and to what stands out in it. */
 function placesPart({ trace, logs, rum_events: events, sessions }: CorrelationAnswer, shown: Shown): Html {
   if (trace == null) return html``
-  const { address, asked, isFirst, rows } = shown
+  const { address, asked, isFirst, origins, rows } = shown
   const error = trace.spans.find(({ status }) => status.code === 'error')
   const counts = (items: readonly unknown[], cursor: string | null = null): string =>
     `(${inWords(items.length)}${cursor === null ? '' : '+'})`
@@ -153,6 +156,7 @@ function placesPart({ trace, logs, rum_events: events, sessions }: CorrelationAn
       ? []
       : [['#browser-events', `Browser events ${counts(events.items, events.next_cursor)}`]]),
     ...(sessions.length === 0 ? [] : [['#sessions', `Sessions ${counts(sessions)}`]]),
+    ...(origins.resources.size + origins.scopes.size === 0 ? [] : [['#origins', 'Resources and scopes']]),
   ]
   if (links.length === 0) return html``
   return html`<nav class="tabs" aria-label="On this page">
@@ -160,15 +164,23 @@ function placesPart({ trace, logs, rum_events: events, sessions }: CorrelationAn
   </nav>`
 }
 
-function bodyOf(answer: CorrelationAnswer, given: Omit<Shown, 'colourOf' | 'rows'>): Html {
+function bodyOf(
+  answer: CorrelationAnswer,
+  given: Omit<Shown, 'colourOf' | 'rows' | 'origins' | 'logged' | 'room'>,
+): Html {
   const { trace, traces, omitted, index } = answer
   const found = [...(trace == null ? [] : [trace.summary]), ...(traces?.items ?? [])]
-  const shown = { ...given, colourOf: coloursOf(found), rows: rowsOf(trace) }
+  const origins = originsOf(trace?.spans ?? [])
+  const room = createLinkRoom(given.nowMs, given.asked)
+  // First, for all spans to have its links.
+  const originsShown = originsPart(origins, room)
+  const logged = new Set(answer.logs?.items.flatMap(({ span_id: id }) => id ?? []))
+  const shown = { ...given, colourOf: coloursOf(found), rows: rowsOf(trace), origins, logged, room }
   const left = omitted.length === 0 ? html`` : html`<p class="notice">The plan leaves out: ${omitted.join(', ')}.</p>`
   const range = { from: null, to: null }
   return html`${about({ query: { normalized: '', warnings: [] }, range, index })}${left}${placesPart(answer, shown)}
   ${trace == null ? html`` : tracePart(trace, shown)}${tracesPart(answer, shown)}${logsPart(answer, shown)}
-  ${browserPart(answer, shown)}${sessionsPart(answer)}`
+  ${browserPart(answer, shown)}${sessionsPart(answer)}${originsShown}`
 }
 
 type Wanted = Readonly<{

@@ -20,10 +20,22 @@ function markupOf(value: Value): string {
   return value.map(({ markup }) => markup).join('')
 }
 
+/** The texts of a template without the indentation of its source, a third of a page otherwise; each template is read once. */
+const tidied = new WeakMap<TemplateStringsArray, readonly string[]>()
+function tidy(parts: TemplateStringsArray): readonly string[] {
+  const known = tidied.get(parts) ?? parts.map((part) => part.replace(/\n\s+/g, '\n'))
+  tidied.set(parts, known)
+  return known
+}
+
 /**
  * HTML with every value escaped, in text and in quoted attributes alike; values that are Html themselves go in as they are.
  * Attribute values must be quoted in the template.
  */
 export function html(parts: TemplateStringsArray, ...values: readonly Value[]): Html {
-  return { markup: parts.map((part, place) => part + markupOf(values[place])).join('') }
+  return {
+    markup: tidy(parts)
+      .map((part, place) => part + markupOf(values[place]))
+      .join(''),
+  }
 }

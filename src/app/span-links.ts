@@ -3,6 +3,7 @@ import { ownSpanField } from '#projections/traces/query.ts'
 import { besideOwn, canBeNamed, oneLine, type Condition, type OwnValues } from './clause.ts'
 import { conditionsAround, createNarrow } from './narrow.ts'
 import type { ShownSpan } from './span-tree.ts'
+import type { Html } from './html.ts'
 import { createValueLinks, noLinks, type LinksOf } from './value-links.ts'
 
 /** Whose attributes they are. */
@@ -41,7 +42,7 @@ export const noSpanLinks: SpanLinks = () => noLinks
 const facts: ReadonlySet<string> = new Set(['service', 'operation', 'kind', 'status'])
 
 /** Links into a search of traces around its time. */
-export function createSpanLinks(span: ShownSpan, nowMs: number): SpanLinks {
+function createSpanLinks(span: ShownSpan, nowMs: number): SpanLinks {
   const conditions = conditionsAround(span.start, nowMs)
   const narrow = createNarrow({ path: '/app/traces', conditions, normalized: '' })
   const linksOf = (owner: Owner): LinksOf =>
@@ -51,5 +52,29 @@ export function createSpanLinks(span: ShownSpan, nowMs: number): SpanLinks {
     const ofSpan = linksOf('span')
     // The page says a status with its message.
     return (name, value) => (facts.has(name) ? ofSpan(name, name === 'status' ? span.status.code : value) : undefined)
+  }
+}
+
+/** A page of a thousand spans must stay one: with so much of them, values have links. */
+const linkedCharactersMax = 250_000
+
+/** Links for the spans of one page, as long as there is room for them; what has taken of it is told by `take`. */
+export type LinkRoom = Readonly<{
+  linksOf: (span: ShownSpan) => SpanLinks
+  take: (shown: Html) => Html
+  isFull: () => boolean
+}>
+
+/** `asked`: the span that has links in any case. */
+export function createLinkRoom(nowMs: number, asked: string | undefined): LinkRoom {
+  let characters = 0
+  const isFull = (): boolean => characters > linkedCharactersMax
+  return {
+    linksOf: (span) => (isFull() && span.span_id !== asked ? noSpanLinks : createSpanLinks(span, nowMs)),
+    take(shown) {
+      characters += shown.markup.length
+      return shown
+    },
+    isFull,
   }
 }

@@ -5,7 +5,8 @@ import { counted, inWords } from './context.ts'
 import { cut, formatDuration, timeOf } from './format.ts'
 import { html, type Html } from './html.ts'
 import type { ColourOf } from './service-colours.ts'
-import { createSpanLinks, noSpanLinks, type SpanLinks } from './span-links.ts'
+import { noSpanLinks, type LinkRoom, type SpanLinks } from './span-links.ts'
+import { originLinks, type Origins } from './span-origins.ts'
 import {
   countsBelow,
   isMissingCut,
@@ -33,17 +34,22 @@ const reasons: Readonly<Record<MissingSpan['reason'], string>> = {
 /** Of a name in a row; its details have all of it. */
 const nameCharactersMax = 120
 
-/** A page of a thousand spans must stay one: so far, values have links. */
-const linkedCharactersMax = 3_000_000
-
 /** Where a span lies in its trace, in thousandths. */
 type Scale = (span: ShownSpan) => Readonly<{ x: number; width: number }>
 
 /** What a waterfall is drawn with; `asked`: the span that somebody looks for; `isFolded`: subtrees begin folded. */
-export type Looks = Readonly<{ colourOf: ColourOf; nowMs: number; asked: string | undefined; isFolded: boolean }>
+export type Looks = Readonly<{
+  colourOf: ColourOf
+  asked: string | undefined
+  isFolded: boolean
+  origins: Origins
+  /** Spans that logs name. */
+  logged: ReadonlySet<string>
+  room: LinkRoom
+}>
 
 /** How spans are drawn. */
-type Drawn = Pick<Looks, 'colourOf' | 'asked'> &
+type Drawn = Pick<Looks, 'colourOf' | 'asked' | 'origins' | 'logged'> &
   Readonly<{ scale: Scale; elsewhere: string; traceStart: string | null }>
 
 function scaleOf({ start, duration_ns: duration }: Trace['summary']): Scale {
@@ -89,21 +95,16 @@ function droppedOf(span: ShownSpan): string {
   return counts.flatMap(([count, noun]) => (count > 0 ? [counted(count, noun)] : [])).join(', ')
 }
 
-/** As searches name them; a scope may have neither. */
-function scopeFacts({ scope: { name, version } }: ShownSpan): Readonly<Record<string, string>> {
-  return {
-    ...(name === '' ? {} : { 'scope.name': name }),
-    ...(version === '' ? {} : { 'scope.version': version }),
-  }
-}
+/** Without links there is no more to say of service and operation than the row has said. */
+const isWholeInRow = ({ service, name }: ShownSpan): boolean =>
+  service.length <= nameCharactersMax && name.length <= nameCharactersMax
 
 function detailsOf(span: ShownSpan, traceStart: string, linksOf: SpanLinks): Html {
-  const { status, kind, repeated, cuts, resource, scope } = span
+  const { status, kind, repeated, cuts } = span
   const dropped = droppedOf(span)
   const facts = {
     span: span.span_id,
-    service: span.service,
-    operation: span.name,
+    ...(linksOf === noSpanLinks && isWholeInRow(span) ? {} : { service: span.service, operation: span.name }),
     start: `${span.start} (${since(traceStart, span.start)} in its trace)`,
     kind,
     status: status.message === '' ? status.code : `${status.code}: ${status.message}`,
@@ -112,20 +113,22 @@ function detailsOf(span: ShownSpan, traceStart: string, linksOf: SpanLinks): Htm
     ...(dropped === '' ? {} : { 'dropped by the sender': dropped }),
   }
   return html`${fieldTable('Span', facts, linksOf('facts'))}${fieldTable('Attributes', span.attributes, linksOf('span'))}
-  ${eventRows(span, linksOf('event'))}${fieldTable('Resource', resource.attributes, linksOf('resource'))}
-  ${fieldTable('Scope', scopeFacts(span), linksOf('scope'))}
-  ${fieldTable('Attributes of the scope', scope.attributes, linksOf('scope'))}`
+  ${eventRows(span, linksOf('event'))}`
 }
 
 /** A row can be led to, and is marked where it is what somebody looks for. */
 const placeOf = (spanId: string, asked: string | undefined): Html =>
   html`id="${spanPlace(spanId)}" ${spanId === asked ? html`aria-current="true"` : html``}`
 
+/** By its trace too: that finds logs of any age. */
+const logsLink = ({ trace_id: traceId, span_id: spanId }: ShownSpan): Html =>
+  html`<a href="/app/logs?trace_id=${traceId}&q=span_id%3D${spanId}">Its logs</a>`
+
 const isError = ({ status }: ShownSpan): boolean => status.code === 'error'
 
 function spanRow(
   { span, parentIsElsewhere }: Extract<TreeRow, { kind: 'span' }>,
-  { scale, colourOf, elsewhere, asked, traceStart }: Drawn,
+  { scale, colourOf, elsewhere, asked, origins, logged, traceStart }: Drawn,
   linksOf: SpanLinks,
 ): Html {
   const { x, width } = scale(span)
@@ -137,15 +140,18 @@ function spanRow(
         ${cut(span.name, nameCharactersMax)}${isError(span) ? html` <span class="mark bad">error</span>` : html``}</span
       >
       <span class="timeline">
-        <svg class="bar" viewBox="0 0 1000 8" preserveAspectRatio="none" aria-hidden="true">
-          <rect class="${colour}" x="${x}" y="0" width="${width}" height="8" />
-          ${isError(span) ? html`<rect class="error" x="${x}" y="5" width="${width}" height="3" />` : html``}
+        <svg class="bar" aria-hidden="true">
+          <rect class="${colour}" x="${x / 10}%" width="${width / 10}%" height="100%" />
+          ${isError(span) ? html`<rect class="error" x="${x / 10}%" width="${width / 10}%" y="60%" height="40%" />` : html``}
         </svg>
       </span>
       <span class="time">${formatDuration(BigInt(span.duration_ns))}</span>
     </summary>
     ${parentIsElsewhere ? html`<p class="note">Its parent is ${elsewhere}.</p>` : html``}
-    <p><a href="${traceAddress(span.trace_id, span.span_id)}">Link to this span</a></p>
+    <p class="row">
+      <a href="${traceAddress(span.trace_id, span.span_id)}">Link to this span</a>
+      ${logged.has(span.span_id) ? logsLink(span) : html``} ${originLinks(span, origins)}
+    </p>
     ${detailsOf(span, traceStart ?? span.start, linksOf)}
   </details>`
 }
@@ -190,23 +196,22 @@ function lists(rows: readonly TreeRow[], rowOf: (row: TreeRow) => Html, { asked,
   })
 }
 
+const manySpans = html`<p class="note">
+  So many spans: the values of the last ones have links only where “Link to this span” leads.
+</p>`
+
 /** The spans of a trace under their parents (`rows`: spanTree) and over time; those that are missing are shown as that, and nothing is made up. */
 export function waterfall(trace: Trace, rows: readonly TreeRow[], looks: Looks): Html {
-  const { colourOf, nowMs, asked } = looks
+  const { colourOf, asked, origins, logged, room } = looks
   const elsewhere = isMissingCut(trace) ? 'on another page, or missing' : 'on another page'
   const { start: traceStart } = trace.summary
-  const drawn = { scale: scaleOf(trace.summary), colourOf, elsewhere, asked, traceStart }
-  let characters = 0
+  const drawn = { scale: scaleOf(trace.summary), colourOf, elsewhere, asked, origins, logged, traceStart }
   const rowOf = (row: TreeRow): Html => {
     if (row.kind === 'missing') return missingRow(row, drawn)
-    const isLinked = characters < linkedCharactersMax
-    const shown = spanRow(row, drawn, isLinked ? createSpanLinks(row.span, nowMs) : noSpanLinks)
-    characters += shown.markup.length
-    return shown
+    return room.take(spanRow(row, drawn, room.linksOf(row.span)))
   }
   const items = lists(rows, rowOf, looks)
-  const isCut = characters > linkedCharactersMax
-  return html`${isCut ? html`<p class="note">So many spans: values of the last ones have no links.</p>` : html``}
+  return html`${room.isFull() ? manySpans : html``}
     <div class="waterfall">
       <div class="heads" aria-hidden="true">
         <span class="name">Span</span>

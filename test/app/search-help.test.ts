@@ -62,7 +62,7 @@ describe('help on search pages', () => {
     const { text } = await browser.get('/app/logs?from=2026-11-21T11:00:00Z')
     expect(linksOfPage(text).find(({ name }) => name === 'Skip to the results')?.address).to.equal('#results')
     expect(text).to.match(/ id="results"/)
-    expect(text).to.match(/<svg\s+class="histogram"[^>]* role="group"/)
+    expect(text).to.match(/<svg\s+class="histogram"[^>]*\srole="group"/)
     expect(text).to.include('<title>2026-11-21 12:00:00 UTC: 2, 2 errors</title>')
     expect(text).to.match(/highest bar: 2 in \d+ (?:s|min)</)
   })

@@ -325,6 +325,7 @@ describe('the page of a trace', () => {
       { name: 'First error', address: `#span-${spanIdOf('b')}` },
       { name: 'Logs (2)', address: '#logs' },
       { name: 'Sessions (1)', address: '#sessions' },
+      { name: 'Resources and scopes', address: '#origins' },
     ])
     for (const { address } of linksOfPage(nav)) expect(text).to.include(` id="${address.slice(1)}"`)
   })
@@ -334,6 +335,57 @@ describe('the page of a trace', () => {
     const text = await pageOf({ id: 'a', forMs: 100, spanEvents: [event] }, { id: 'b', parent: 'a', atMs: 20 })
     expect(text).to.match(/<td>2026-11-21T12:00:00\.020\d*Z \(\+20\.0 ms in its trace\)</)
     expect(text).to.match(/12:00:00\.001<\/time> UTC \(\+1\.25 ms\) <strong>exception</)
+  })
+
+  it('says once what spans have in common, and leads to it from each', async () => {
+    const [one, other] = [{ 'host.name': 'host of both' }, { 'host.name': 'another host' }]
+    const text = await pageOf(
+      { id: 'a', resource: one },
+      { id: 'b', parent: 'a', resource: one },
+      { id: 'c', parent: 'a', resource: other },
+    )
+    expect(text.split('<td>host of both')).to.have.length(2)
+    const toResources = linksOfPage(text).filter(({ address }) => address.startsWith('#resource-'))
+    expect(toResources.map(({ name, address }) => [name, address])).to.deep.equal([
+      ['Resource 1', '#resource-1'],
+      ['Resource 1', '#resource-1'],
+      ['Resource 2', '#resource-2'],
+    ])
+    const [, second = ''] = text.split('id="resource-2"')
+    expect(second).to.include('another host').and.not.include('host of both')
+    expect(linksOfPage(text).filter(({ address }) => address === '#scope-1')).to.have.length(3)
+    expect(text.split('id="scope-1"')).to.have.length(2)
+  })
+
+  it('is below a megabyte and a half with a thousand spans, of which the one looked for has links', async () => {
+    const resource = Object.fromEntries(Array.from({ length: 10 }, (_, n) => [`resource.name.${n}`, `its value ${n}`]))
+    const attributes = Object.fromEntries(
+      Array.from({ length: 6 }, (_, n) => [`http.some.name.${n}`, `/its/value/${n}`]),
+    )
+    const many = Array.from({ length: 1_000 }, (_, n) => {
+      return { id: n, parent: n === 0 ? null : Math.floor((n - 1) / 3), atMs: n, resource, attributes }
+    })
+    await site.index(spans(1, ...many))
+    const address = `/app/trace/${traceIdOf('t')}?span=${spanIdOf(999)}`
+    const { text } = await browser.get(address)
+    expect(text.length).to.be.within(500_000, 1_500_000)
+    const linked = linksOfPage(text).map(({ name }) => name)
+    expect(linked).to.include('only spans with operation: operation 999')
+    expect(linked).to.include('only spans with resource.name.9: its value 9')
+    expect(linked).to.not.include('only spans with operation: operation 998')
+  })
+
+  it('leads from a span to its logs, where some name it', async () => {
+    const named = { message: 'of b', trace: 't', spanId: spanIdOf('b') }
+    await site.index(
+      spans(1, { id: 'a' }, { id: 'b', parent: 'a' }),
+      logs(2, named, { message: 'of none', trace: 't' }),
+    )
+    const { text } = await browser.get(`/app/trace/${traceIdOf('t')}`)
+    const found = linksOfPage(text).filter(({ name }) => name === 'Its logs')
+    expect(found).to.have.length(1)
+    const page = await browser.get(found[0]?.address ?? '')
+    expect(page.text).to.include('of b').and.not.include('of none')
   })
 
   it('says what the sender of a span has left out, and nothing of what it has not', async () => {

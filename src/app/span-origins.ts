@@ -1,0 +1,67 @@
+import { stringifyJson } from '#src/lib/json.ts'
+import { fieldTable } from './field-table.ts'
+import { html, type Html } from './html.ts'
+import type { LinkRoom } from './span-links.ts'
+import type { ShownSpan } from './span-tree.ts'
+
+/** One of what spans share, the number by which the page calls it, and the first span that has it. */
+type Shared = Readonly<{ place: number; span: ShownSpan }>
+type SharedBySpan = ReadonlyMap<ShownSpan, Shared>
+
+/** What a page's spans come from: most have the same resource and scope as others, so the page says each once, below them. */
+export type Origins = Readonly<{ resources: SharedBySpan; scopes: SharedBySpan }>
+
+/** As searches name them; a scope may have neither. */
+function scopeFacts({ scope: { name, version } }: ShownSpan): Readonly<Record<string, string>> {
+  return {
+    ...(name === '' ? {} : { 'scope.name': name }),
+    ...(version === '' ? {} : { 'scope.version': version }),
+  }
+}
+
+function shared(spans: readonly ShownSpan[], saidOf: (span: ShownSpan) => object): SharedBySpan {
+  const known = new Map<string, Shared>()
+  const bySpan = new Map<ShownSpan, Shared>()
+  for (const span of spans) {
+    const said = stringifyJson(saidOf(span) as Parameters<typeof stringifyJson>[0])
+    if (said === '{}' || said === '[{},{}]') continue
+    const one = known.get(said) ?? { place: known.size + 1, span }
+    known.set(said, one)
+    bySpan.set(span, one)
+  }
+  return bySpan
+}
+
+export const originsOf = (spans: readonly ShownSpan[]): Origins => ({
+  resources: shared(spans, ({ resource }) => resource.attributes),
+  scopes: shared(spans, (span) => [scopeFacts(span), span.scope.attributes]),
+})
+
+/** From a span to what it comes from. */
+export function originLinks(span: ShownSpan, { resources, scopes }: Origins): Html {
+  const [resource, scope] = [resources.get(span), scopes.get(span)]
+  const links = [
+    ...(resource === undefined ? [] : [html`<a href="#resource-${resource.place}">Resource ${resource.place}</a> `]),
+    ...(scope === undefined ? [] : [html`<a href="#scope-${scope.place}">Scope ${scope.place}</a> `]),
+  ]
+  return html`${links}`
+}
+
+const distinct = (bySpan: SharedBySpan): readonly Shared[] => [...new Set(bySpan.values())]
+
+/** Every resource and scope of the spans. */
+export function originsPart({ resources, scopes }: Origins, room: LinkRoom): Html {
+  if (resources.size + scopes.size === 0) return html``
+  const resource = ({ place, span }: Shared): Html =>
+    html`<div class="origin" id="resource-${place}">
+      ${fieldTable(`Resource ${place}`, span.resource.attributes, room.linksOf(span)('resource'))}
+    </div>`
+  const scope = ({ place, span }: Shared): Html =>
+    html`<div class="origin" id="scope-${place}">
+      ${fieldTable(`Scope ${place}`, { ...scopeFacts(span) }, room.linksOf(span)('scope'))}
+      ${fieldTable(`Attributes of scope ${place}`, span.scope.attributes, room.linksOf(span)('scope'))}
+    </div>`
+  return html`<h2 id="origins">Resources and scopes</h2>
+    ${distinct(resources).map((one) => room.take(resource(one)))}
+    ${distinct(scopes).map((one) => room.take(scope(one)))}`
+}
