@@ -88,8 +88,11 @@ export const namesOfOneThing: readonly (readonly string[])[] = [
 ]
 
 /** Keys that make an object a record even when it has an array called `logs` or `events`. */
-const ownNames: ReadonlySet<string> = new Set([...messageNames, ...levelNames])
-export const isOwnName = (key: string): boolean => ownNames.has(key)
+const messages: ReadonlySet<string> = new Set(messageNames)
+export const isMessageName = (key: string): boolean => messages.has(key)
+/** Keys that do so as well, unless the records of that array tell messages of their own. */
+const levels: ReadonlySet<string> = new Set(levelNames)
+export const isLevelName = (key: string): boolean => levels.has(key)
 
 /** The keys of the wrappers `{"logs":[…]}` and `{"events":[…]}`, the first that holds records counts. */
 export const wrapperNames: readonly string[] = ['logs', 'events']

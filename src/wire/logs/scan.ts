@@ -1,15 +1,16 @@
 import { refusal, type Refusal } from '#src/events/refusal.ts'
-import { skipSpace } from '#src/lib/json-bytes.ts'
+import { skipSpace, type JsonRange } from '#src/lib/json-bytes.ts'
 import { fail, ok, type Result } from '#src/lib/result.ts'
 import { besideOverLimit, besideWriter } from './beside.ts'
 import { inUtf8 } from './charset.ts'
 import { eachLine } from './lines.ts'
 import { afterMark, resolveMediaType, type LogMediaType } from './media-type.ts'
-import { msgpackMembersOfWrapper } from './msgpack-members.ts'
-import { splitJson } from './split-json.ts'
+import { membersOf } from './json-members.ts'
+import { msgpackMembersOf, msgpackMembersOfWrapper } from './msgpack-members.ts'
+import { readList, splitJson } from './split-json.ts'
 import { splitMsgpack, splitMsgpackList } from './split-msgpack.ts'
 import { createTally, type RejectedRecord, type Split, type SplitLimits } from './split.ts'
-import { otlpListOf, wrapperOf } from './wrapper.ts'
+import { isTelling, otlpListOf, wrapperOf, type Member, type Wrapper } from './wrapper.ts'
 
 export type { RejectedRecord } from './split.ts'
 export type { LogMediaType } from './media-type.ts'
@@ -45,7 +46,8 @@ export function scanLogs(
   if (mediaType === undefined) return fail(unsupported(contentType))
   const whole = splitBody(body, mediaType, limits)
   if (!whole.ok) return whole
-  const split = mediaType === 'application/msgpack' ? unwrapMsgpack(body, whole.value, limits) : whole.value
+  const unwrap = mediaType === 'application/msgpack' ? unwrapMsgpack : unwrapLevelled
+  const split = unwrap(body, whole.value, limits)
   const refused = notLogs(split) ?? overLimit(split, limits) ?? besideOverLimit(body, split, limits)
   if (refused !== undefined) return fail(refused)
   const { accepted, rejected, total, asReceived } = split
@@ -65,9 +67,33 @@ export function scanLogs(
 function unwrapMsgpack(body: Uint8Array, whole: Split, limits: SplitLimits): Split {
   const members = whole.total === 1 ? msgpackMembersOfWrapper(body) : []
   const wrapper = wrapperOf(members)
-  if (wrapper === undefined) return { ...whole, otlpList: otlpListOf(members) }
-  return { ...splitMsgpackList(body, wrapper.list, limits), values: whole.values, asReceived: false, wrapper }
+  const asRecord = { ...whole, otlpList: otlpListOf(members) }
+  if (wrapper === undefined) return asRecord
+  const split = splitMsgpackList(body, wrapper.list, limits)
+  if (wrapper.isLevelled && !areRecords(split, wrapper, (record) => msgpackMembersOf(body, record))) return asRecord
+  return { ...split, values: whole.values, asReceived: false, wrapper }
 }
+
+/** The same of a body of JSON that is one object with a level beside its list. */
+function unwrapLevelled(body: Uint8Array, whole: Split, limits: SplitLimits): Split {
+  const { levelled } = whole
+  if (levelled === undefined) return whole
+  const list = readList(body, levelled.list, limits)
+  const found = { accepted: list.accepted(), rejected: list.rejected(), total: list.total() }
+  if (!areRecords(found, levelled, (record) => membersOf(body, record))) return whole
+  return { ...whole, ...found, asReceived: false, wrapper: levelled }
+}
+
+/** Whether all in a list beside a level tell messages: a record may have a list of whatever else, and stays one with it. */
+const areRecords = (
+  { accepted, rejected }: Pick<Split, 'accepted' | 'rejected'>,
+  { isAmbiguous }: Wrapper,
+  membersOf: (record: JsonRange) => readonly Member[],
+): boolean =>
+  !isAmbiguous &&
+  accepted.length > 0 &&
+  rejected.length === 0 &&
+  accepted.every((record) => isTelling(membersOf(record)))
 
 /** What is read as something else than its sender means by it would be lost in silence. */
 function notLogs({ otlpList, wrapper }: Split): Refusal | undefined {

@@ -34,7 +34,8 @@ export function splitJson(body: Uint8Array, mediaType: JsonMediaType, limits: Sp
   }
   const single = mediaType === 'application/json' && sequence.values <= 1
   const members = sequence.first === undefined ? [] : membersOfWrapper(body, sequence.first)
-  const wrapper = single ? wrapperOf(members) : undefined
+  const given = single ? wrapperOf(members) : undefined
+  const [wrapper, levelled] = given?.isLevelled === true ? [undefined, given] : [given, undefined]
   const found = wrapper === undefined ? tally : readList(body, wrapper.list, limits)
   return ok({
     mediaType: single ? 'application/json' : 'application/x-ndjson',
@@ -44,12 +45,13 @@ export function splitJson(body: Uint8Array, mediaType: JsonMediaType, limits: Sp
     values: reader.values(),
     asReceived: found.rejected().length === 0 && !sequence.commas && !hasBeside(wrapper),
     wrapper,
+    levelled,
     otlpList: otlpListOf(members),
   })
 }
 
 /** The records of a wrapper. By a reader of its own: the values of the whole body are counted. */
-function readList(body: Uint8Array, list: JsonRange, limits: SplitLimits): Tally {
+export function readList(body: Uint8Array, list: JsonRange, limits: SplitLimits): Tally {
   const reader = createJsonReader(body)
   const tally = createTally(limits.recordsPerBatchMax)
   eachItem(body, reader, list.start, record(body, reader, tally, limits))

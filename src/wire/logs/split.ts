@@ -33,6 +33,8 @@ export type Split = Readonly<{
   asReceived: boolean
   /** What the records stand in, where they do not stand alone. */
   wrapper?: Wrapper | undefined
+  /** What the one record is if those in its list are records themselves. For the scan alone: what was kept as a record stays one. */
+  levelled?: Wrapper | undefined
   /** The list by which the body is an OTLP request, and no logs of this form. */
   otlpList?: string | undefined
 }>

@@ -1,5 +1,5 @@
 import type { JsonRange } from '#src/lib/json-bytes.ts'
-import { isOwnName, namesOfOneThing, otlpLists, wrapperNames } from './aliases.ts'
+import { isLevelName, isMessageName, namesOfOneThing, otlpLists, wrapperNames } from './aliases.ts'
 
 /** A member of an object or map: what it is called, where it stands with its name, and where its value does. */
 export type Member = Readonly<{
@@ -21,6 +21,8 @@ export type Wrapper = Readonly<{
   beside: readonly Member[]
   /** Two of its lists hold records. */
   isAmbiguous: boolean
+  /** A level stands beside the list, as in a record that has a list: it is a wrapper only if those in the list are records themselves. */
+  isLevelled: boolean
 }>
 
 /** A wrapper has little beside its records; what has more members is not looked at further. */
@@ -34,13 +36,15 @@ export function createMembers() {
   return {
     /** False: it is a record by this name, or by how many it has, and the others say nothing more. */
     mayWrap: (name: string): boolean => {
-      isRecord ||= isOwnName(name) || ++count > wrapperMembersMax
+      isRecord ||= isMessageName(name) || ++count > wrapperMembersMax
       return !isRecord
     },
     add: (member: Member) => void members.set(member.name, member),
     all: (): readonly Member[] => (isRecord ? [] : [...members.values()]),
   }
 }
+
+const isLevelled = (members: readonly Member[]): boolean => members.some(({ name }) => isLevelName(name))
 
 /** The wrapper of these members: its first list that holds something is that of the records, else its first. Undefined: it is none. */
 export function wrapperOf(members: readonly Member[]): Wrapper | undefined {
@@ -49,14 +53,18 @@ export function wrapperOf(members: readonly Member[]): Wrapper | undefined {
   const list = filled[0] ?? lists[0]
   if (list === undefined) return undefined
   const beside = members.filter((member) => !lists.includes(member))
-  return { list: list.value, beside, isAmbiguous: filled.length > 1 }
+  return { list: list.value, beside, isAmbiguous: filled.length > 1, isLevelled: isLevelled(members) }
 }
 
 export const hasBeside = (wrapper: Wrapper | undefined): boolean => wrapper !== undefined && wrapper.beside.length > 0
 
+/** Whether a record tells a message. */
+export const isTelling = (members: readonly Member[]): boolean =>
+  members.some(({ name, isEmpty }) => !isEmpty && isMessageName(name))
+
 /** The list by which members are those of an OTLP request. */
 export const otlpListOf = (members: readonly Member[]): string | undefined =>
-  members.find(({ name, isList }) => isList && otlpLists.includes(name))?.name
+  isLevelled(members) ? undefined : members.find(({ name, isList }) => isList && otlpLists.includes(name))?.name
 
 /** What a name tells, by number; one that others are nested in tells what they do. */
 const thingsOf = (name: string): readonly number[] =>

@@ -102,6 +102,31 @@ for (const [contentType, write] of forms) {
     })
   })
 
+  describe(`a list beside a level and no message, ${contentType}`, () => {
+    it('is one of records where each tells a message, and the level holds for those without one', () => {
+      const found = records({ level: 'error', logs: [{ message: 'one' }, { msg: 'two', level: 'warn' }] })
+      expect(found.map(({ message, level }) => [message, level])).to.deep.equal([
+        ['one', 'error'],
+        ['two', 'warn'],
+      ])
+    })
+
+    it('is part of a record where one tells none, or is no record', () => {
+      for (const list of [[], [{ a: 1 }], [{ msg: 'one' }, { a: 1 }], [{ msg: 'one' }, 'two'], [{ msg: '' }]]) {
+        const [record, ...others] = records({ level: 'info', id: 7, events: list })
+        expect(others).to.deep.equal([])
+        expect({ ...record?.fields }).to.deep.equal({ level: 'info', id: 7, events: list })
+      }
+      expect(records({ level: 'info', logs: [{ msg: 'one' }], events: [{ msg: 'two' }] })).to.have.length(1)
+      expect(records({ level: 'info', resourceLogs: [{}] })).to.have.length(1)
+    })
+
+    it('that was kept as part of a record stays that', () => {
+      const kept = write({ level: 'error', logs: [{ message: 'one' }, { message: 'two' }] })
+      expect(decodeLogs(kept, contentType, { receivedAt, limits: defaults })).to.have.length(1)
+    })
+  })
+
   describe(`bodies of OTLP sent as logs, ${contentType}`, () => {
     for (const [list, told] of [
       ['resourceLogs', 'send logs as JSON records'],
