@@ -237,7 +237,7 @@ describe('search pages in a browser', () => {
     const tops = (selector: string): Promise<readonly number[]> =>
       tab.locator(selector).evaluateAll((all) => {
         return all.map((element) => {
-          const range = document.createRange()
+          const range = element.ownerDocument.createRange()
           range.selectNodeContents(element)
           return Math.round(range.getBoundingClientRect().top)
         })
