@@ -19,7 +19,7 @@ import type { WildcardShape } from '#src/events/wildcard.ts'
 import { parseRegex } from '#src/lib/regex/parse-regex.ts'
 import { escapeRegex, literalPrefix, regexSource } from '#src/lib/regex/regex-node.ts'
 import type { Filter } from './index-store.ts'
-import { messageNames } from './record-tokens.ts'
+import { mayBeMessage } from './record-tokens.ts'
 import { wholePattern } from './stores/pattern.ts'
 
 /** A field that is a `keyword` of the collection. `canonical` gives the form it is stored in; undefined: not a value of it. */
@@ -135,7 +135,7 @@ function orInMessage(
   ofField: Filter,
   ofMessage: (text: readonly string[]) => Filter,
 ): Filter {
-  if (schema.message === undefined || !messageNames.includes(bareName(field))) return ofField
+  if (schema.message === undefined || !mayBeMessage(field)) return ofField
   const same = phrase(schema.fields, [sameAsMessageToken(field)])
   return join('or', [ofField, join('and', [same, ofMessage([schema.message.field])])])
 }
@@ -185,11 +185,7 @@ function equalsFilter(field: string, value: string, schema: FieldSchema): Filter
     if (canonical !== undefined) return { kind: 'keyword', field: keyword.field, values: [canonical] }
   }
   const parts = [phrase(schema.fields, [wholeToken(field, value)]), numberFilter(field, value, schema)]
-  if (
-    schema.message !== undefined &&
-    messageNames.includes(bareName(field)) &&
-    wordsField(field, schema) === undefined
-  ) {
+  if (schema.message !== undefined && mayBeMessage(field) && wordsField(field, schema) === undefined) {
     const tokens = [sameAsMessageToken(field), wholeToken(schema.message.name, value)]
     const same = tokens.map((token) => phrase(schema.fields, [token]))
     parts.push(join('and', same))

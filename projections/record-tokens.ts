@@ -1,4 +1,5 @@
 import {
+  bareName,
   fieldToken,
   isCutName,
   numberToken,
@@ -24,8 +25,11 @@ const searchableMax = { values: 4_096, depth: 32, textCharacters: 1024 * 1024, t
 export type TokenRoom = { characters: number }
 export const createTokenRoom = (): TokenRoom => ({ characters: searchableMax.tokenCharacters })
 
-/** Names that a log's message may have come from (CONTRACT §3). */
-export const messageNames: readonly string[] = [
+/**
+ * Names that a log's message may have come from (CONTRACT §3, and those of Serilog and journald). Part of what an index holds: raise
+ * the version of logs with it.
+ */
+const messageNames: readonly string[] = [
   'message',
   'msg',
   'body',
@@ -34,12 +38,19 @@ export const messageNames: readonly string[] = [
   'short_message',
   'event',
   'content',
+  '@m',
+  '@mt',
+  'MESSAGE',
 ]
+const bareMessageNames: ReadonlySet<string> = new Set(messageNames.map(bareName))
 
-/** By which names a search may call the message of a record: those of its fields that it stands in, too. */
+/** Whether a search may mean the message by this name. */
+export const mayBeMessage = (field: string): boolean => bareMessageNames.has(bareName(field))
+
+/** By which names, as searches compare them, one may call the message of a record: those of its fields that it stands in, too. */
 export const namesOfMessage = (message: string, fields: JsonObject): readonly string[] => [
   'message',
-  ...messageNames.filter((name) => fields[name] === message),
+  ...messageNames.filter((name) => fields[name] === message).map(bareName),
 ]
 
 export type RecordTokenOptions = Readonly<{

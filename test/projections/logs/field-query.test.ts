@@ -4,9 +4,10 @@ import { parseQuery } from '#src/query/language/parse-query.ts'
 import { filterOf, join, negate, type FieldSchema } from '#projections/field-query.ts'
 import { createHighlighter } from '#projections/highlight.ts'
 import { TooBroadError, type Filter } from '#projections/index-store.ts'
-import { fieldTokens } from '#projections/record-tokens.ts'
+import { fieldTokens, namesOfMessage } from '#projections/record-tokens.ts'
 import { createMemoryIndexStore } from '#projections/stores/memory/store.ts'
-import { numberToken, sentinel } from '#src/events/tokens.ts'
+import { bareName, numberToken, sameAsMessageToken, sentinel } from '#src/events/tokens.ts'
+import { messageNames } from '#src/wire/logs/aliases.ts'
 import { found, readerOf, treeOf } from './given.ts'
 
 const schema: FieldSchema = { text: ['text'], fields: ['fields'], numbers: { duration: 'durationNs' } }
@@ -123,6 +124,14 @@ describe('projections/record-tokens', () => {
     )
     expect(values).to.equal('hello you')
     expect(fields).to.equal('p.msg=~ p.other==hello\u00a0you p.other=hello p.other=you')
+  })
+
+  it('has the message by reference under every name that it may stand under by itself', () => {
+    for (const name of messageNames.filter((each) => !each.includes('.'))) {
+      const { values, fields } = fieldTokens({ [name]: 'hello you' }, { message: 'hello you' })
+      expect([values, fields], name).to.deep.equal(['', sameAsMessageToken(name)])
+      expect(namesOfMessage('hello you', { [name]: 'hello you' }), name).to.include(bareName(name))
+    }
   })
 
   it('is bounded in depth and number of values', () => {

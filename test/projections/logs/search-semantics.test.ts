@@ -87,7 +87,7 @@ const records: readonly Partial<LogRecord>[] = [
     traceId: '4bf92f3577b34da6a3ce929d0e0e4736',
     fields: { service: 'checkout' },
   },
-  { message: 'seven words', fields: { msg: 'seven words', body: 'other', 'http.status': 200 } },
+  { message: 'seven words', fields: { msg: 'seven words', '@m': 'seven words', body: 'other', 'http.status': 200 } },
   {
     message: 'eight',
     sessionId: 'S-1',
@@ -202,6 +202,11 @@ const byField: readonly (readonly [query: string, places: readonly number[]])[] 
   ['msg:sev*', [6]],
   ['msg:/s.*n/', [6]],
   ['msg:*', [6]],
+  ['@m:seven', [6]],
+  ['m:"seven words"', [6]],
+  ['m="Seven Words"', [6]],
+  ['m:sev*', [6]],
+  ['m:*', [6]],
   ['body:seven', []],
   ['body:other', [6]],
 ]
