@@ -23,7 +23,7 @@ function shared(spans: readonly ShownSpan[], saidOf: (span: ShownSpan) => object
   const known = new Map<string, Shared>()
   const bySpan = new Map<ShownSpan, Shared>()
   for (const span of spans) {
-    const said = stringifyJson(saidOf(span) as Parameters<typeof stringifyJson>[0])
+    const said = stringifyJson(saidOf(span))
     if (said === '{}' || said === '[{},{}]') continue
     const one = known.get(said) ?? { place: known.size + 1, span }
     known.set(said, one)

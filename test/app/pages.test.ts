@@ -3,6 +3,7 @@ import { createMemoryIndexStore } from '#projections/stores/memory/store.ts'
 import { noCounts } from '#src/events/envelope.ts'
 import { givenEvent } from '#test/support/fold-harness.ts'
 import { newStream, openDirectory, valueOf } from '../directory/harness.ts'
+import { attacks } from './attacks.ts'
 import {
   createBrowser,
   createPerson,
@@ -15,19 +16,6 @@ import {
 } from './harness.ts'
 
 const email = 'ann@acme.example'
-const attacks = [
-  '<script>alert(1)</script>',
-  '"><img src=x onerror=alert(1)>',
-  "'><svg/onload=alert(1)>",
-  '</title><script>alert(1)</script>',
-  '&lt;script&gt;',
-  'javascript:alert(1)',
-  '<!--<script>',
-  ']]><script>',
-  '{{constructor.constructor("alert(1)")()}}',
-  '\u2028<b>',
-]
-
 const everyPage = [
   ...['/app', '/app/traces', '/app/logs', '/app/find', '/app/connect', '/app/usage', '/app/keys'],
   ...['/app/members', '/app/password', '/app/workspace', '/app/audit'],

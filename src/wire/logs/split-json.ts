@@ -4,7 +4,7 @@ import { membersOfWrapper } from './json-members.ts'
 import { eachLine } from './lines.ts'
 import { afterMark } from './media-type.ts'
 import { createTally, type Split, type SplitLimits, type Tally } from './split.ts'
-import { hasBeside, otlpListOf, wrapperOf } from './wrapper.ts'
+import { hasBeside, otlpListOf, wrapperOf, type Wrapper } from './wrapper.ts'
 
 type JsonMediaType = 'application/json' | 'application/x-ndjson'
 type Sequence = Readonly<{ values: number; commas: boolean; first: JsonRange | undefined }>
@@ -34,8 +34,7 @@ export function splitJson(body: Uint8Array, mediaType: JsonMediaType, limits: Sp
   }
   const single = mediaType === 'application/json' && sequence.values <= 1
   const members = sequence.first === undefined ? [] : membersOfWrapper(body, sequence.first)
-  const given = single ? wrapperOf(members) : undefined
-  const [wrapper, levelled] = given?.isLevelled === true ? [undefined, given] : [given, undefined]
+  const { wrapper, levelled } = wrapperIn(single ? wrapperOf(members) : undefined)
   const found = wrapper === undefined ? tally : readList(body, wrapper.list, limits)
   return ok({
     mediaType: single ? 'application/json' : 'application/x-ndjson',
@@ -49,6 +48,10 @@ export function splitJson(body: Uint8Array, mediaType: JsonMediaType, limits: Sp
     otlpList: otlpListOf(members),
   })
 }
+
+/** One that bears a level is a record, unless its list is of records: who asks for `levelled` looks. */
+const wrapperIn = (given: Wrapper | undefined): Readonly<{ wrapper?: Wrapper | undefined; levelled?: Wrapper }> =>
+  given?.isLevelled === true ? { levelled: given } : { wrapper: given }
 
 /** The records of a wrapper. By a reader of its own: the values of the whole body are counted. */
 export function readList(body: Uint8Array, list: JsonRange, limits: SplitLimits): Tally {
