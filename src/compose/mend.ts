@@ -1,9 +1,7 @@
 import { existsSync } from 'node:fs'
 import { projections } from '#projections/registry.ts'
-import { storedBuilds } from '#projections/stores/sqlite/build-folders.ts'
 import { removeDamaged } from '#projections/stores/sqlite/remove-damaged.ts'
 import { createClock } from '#src/lib/clock.ts'
-import type { Position } from '#src/events/envelope.ts'
 import { PermanentError } from '#src/lib/failure.ts'
 import { readAll } from '#streams/follow.ts'
 import type { LogFile } from '#streams/sqlite/database.ts'
@@ -11,22 +9,11 @@ import { mendLog } from '#streams/sqlite/mending/mend.ts'
 import type { Quarantined, QuarantineReport } from '#streams/sqlite/mending/quarantine.ts'
 import { openSqliteStreamReader } from '#streams/sqlite/stream.ts'
 import { foldersOf } from './folders.ts'
+import { checkKept, checkOwnLog, foldedOf } from './own-log.ts'
 import { quarantinesOf } from './quarantines.ts'
 import { recountLedgers } from './recount.ts'
 
 const readEventsMax = 1_000
-
-/** How far the indexes have had the log of an epoch, or of any where it is not known; nothing where they cannot be read, which is for those who fold them to say. */
-function foldedOf(indexFolder: string, epoch: string | undefined): Position {
-  const known = projections.flatMap(({ name }) => {
-    try {
-      return storedBuilds(indexFolder, name).filter((build) => epoch === undefined || build.epoch === epoch)
-    } catch {
-      return []
-    }
-  })
-  return known.reduce((most, { checkpoint, heartbeat }) => Math.max(most, checkpoint, heartbeat.position), 0)
-}
 
 /** Without a workspace every sender would be turned away, which most take for good, and a first run would be made in its place. */
 async function checkWorkspaces({ file, partition }: LogFile, directoryFile: string): Promise<void> {
@@ -86,7 +73,7 @@ function mendIndexes(dataFolder: string): void {
 /**
  * Sets damaged logs of a data folder aside and goes on with what can be read of them, and removes damaged indexes, so that damage never
  * keeps a server from starting; tells the operator. To be called by who holds the folder, while nobody has it open. Throws PermanentError or TransientError
- * for what is no damage: a newer version, a disk that fails or is full. True when anything of a log was set aside now.
+ * for what is no damage: a newer version, a disk that fails or is full, a log that the indexes know nothing of. True when anything of a log was set aside now.
  */
 export async function mendDataFolder(dataFolder: string): Promise<boolean> {
   const isSetAside = await mendLogs(dataFolder)
@@ -95,7 +82,8 @@ export async function mendDataFolder(dataFolder: string): Promise<boolean> {
 }
 
 async function mendLogs(dataFolder: string): Promise<boolean> {
-  const { logFile, directoryFile, indexFolder, quarantineFolder: quarantine } = foldersOf(dataFolder)
+  const folders = foldersOf(dataFolder)
+  const { logFile, directoryFile, quarantineFolder: quarantine } = folders
   const clock = createClock()
   const common = { quarantine, clock, onProgress: (line: string) => console.error(line) }
   const log = await mendLog({
@@ -104,9 +92,13 @@ async function mendLogs(dataFolder: string): Promise<boolean> {
     partition: '0',
     name: 'log',
     isInUse: existsSync(directoryFile),
-    knownHead: (epoch) => foldedOf(indexFolder, epoch),
-    settle: (next) => recountLedgers(next, clock),
+    knownHead: (epoch) => foldedOf(folders, epoch),
+    settle: async (next) => {
+      await checkKept(folders, next)
+      await recountLedgers(next, clock)
+    },
   })
+  checkOwnLog(folders, log.verdict, quarantinesOf(dataFolder))
   const directory = await mendLog({
     ...common,
     file: directoryFile,

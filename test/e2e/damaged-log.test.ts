@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { expect } from 'chai'
@@ -155,6 +155,30 @@ describe('a server whose files were damaged', () => {
     let now = await found()
     while (!now.includes(messageOf(messages + 1))) now = await found()
     expect(new Set(now)).to.deep.equal(new Set([...all, messages + 1].map(messageOf)))
+    await expectEqual()
+  })
+
+  it('does not start on an emptied log, of which the indexes have all that is left, until it is put back or they are moved away', async () => {
+    await server.stop()
+    const { logFile, indexFolder } = files()
+    const whole = readFileSync(logFile)
+    const expectRefused = async (): Promise<void> => {
+      const refused = String(await startAgain().catch((error: Error) => error))
+      expect(refused).to.include('it was emptied').and.to.include(`mv '${indexFolder}' '${indexFolder}.old'`)
+    }
+    truncateSync(logFile, 0)
+    await expectRefused()
+    writeFileSync(logFile, whole)
+    await startAgain()
+    expect(await found()).to.have.length(messages)
+    await server.kill()
+    truncateSync(logFile, 0)
+    await expectRefused()
+    renameSync(indexFolder, `${indexFolder}.old`)
+    await startAgain()
+    expect(server.output.join('\n')).to.include('The event log was damaged, and was set aside')
+    await send([messages])
+    expect(await found()).to.include(messageOf(messages))
     await expectEqual()
   })
 

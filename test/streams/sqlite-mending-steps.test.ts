@@ -271,7 +271,7 @@ describe('a look at a sqlite log before it is opened', () => {
     for (const files of [sample, killed]) {
       const other = await openDamaged(files)
       other.suspect()
-      expect((await other.mend()).verdict).to.deep.equal({ kind: 'sound', head: 120 * positionStep })
+      expect((await other.mend()).verdict).to.include({ kind: 'sound', head: 120 * positionStep })
       expect(readFileSync(other.file).equals(files.db)).to.equal(true)
       if (files.wal.length > 0) expect(readFileSync(`${other.file}-wal`).equals(files.wal)).to.equal(true)
       expect(existsSync(`${other.file}.suspect`), 'it is cleared').to.equal(false)

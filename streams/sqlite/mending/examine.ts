@@ -12,10 +12,10 @@ import { isFile } from '../suspicion.ts'
 import { withFile } from './raw-file.ts'
 import { readWal, type WalContent } from './wal-file.ts'
 
-/** How a log looks before anybody writes to it. `head`: of a sound one; `reason`: what is damaged. */
+/** How a log looks before anybody writes to it. `head`, `epoch`: of a sound one; `reason`: what is damaged. */
 export type Verdict =
   | Readonly<{ kind: 'absent' | 'new' }>
-  | Readonly<{ kind: 'sound'; head: Position }>
+  | Readonly<{ kind: 'sound'; head: Position; epoch: string }>
   | Readonly<{ kind: 'damaged'; reason: string }>
 
 export type ExamineOptions = LogFile &
@@ -151,14 +151,14 @@ function checkAll(database: DatabaseSync, { head, cut }: Readonly<{ head: number
   if (next !== head) throw damage(`event ${next + 1}: it is missing`)
 }
 
-function checkTables(database: DatabaseSync, options: ExamineOptions): number {
+function checkTables(database: DatabaseSync, options: ExamineOptions): Readonly<{ head: Position; epoch: string }> {
   const epoch = checkMeta(database, options)
   // First, because somebody may write to it meanwhile.
   const known = Math.floor((options.knownHead?.(epoch) ?? 0) / positionStep)
   const some = checkSome(database)
   if (some.head < known) throw damage(`it ends at event ${some.head}, and event ${known} was in it`)
   if (options.isThorough) checkAll(database, some)
-  return some.head
+  return { head: some.head * positionStep, epoch }
 }
 
 /** Nothing of the files is changed, if nobody else has them open: whoever may write would move a WAL into the database when it closes. */
@@ -180,7 +180,7 @@ function look(options: ExamineOptions): Verdict {
   const database = openToLook(file, bytesOf(`${file}-wal`) > 0)
   try {
     if (!checkOwner(database, file)) return emptyOf(isInUse)
-    return { kind: 'sound', head: checkTables(database, options) * positionStep }
+    return { kind: 'sound', ...checkTables(database, options) }
   } finally {
     database.close()
   }

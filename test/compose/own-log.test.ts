@@ -1,0 +1,115 @@
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { expect } from 'chai'
+import { buildName } from '#projections/build-name.ts'
+import { projections } from '#projections/registry.ts'
+import { createSqliteIndexWriter } from '#projections/stores/sqlite/writer.ts'
+import { foldersOf, type Folders } from '#src/compose/folders.ts'
+import { mendDataFolder } from '#src/compose/mend.ts'
+import { limits } from '#src/config.ts'
+import { present } from '#src/lib/assert.ts'
+import { createSqliteStream, type SqliteStream } from '#streams/sqlite/stream.ts'
+import { makeLogFolder, type LogFolder } from '../streams/log-folder.ts'
+import { makeEvent } from '../streams/make-event.ts'
+
+const projection = present(projections[0], 'there is a projection')
+
+describe('a data folder whose log is not the one that its indexes were folded from', () => {
+  let folder: LogFolder
+  let dataFolder: string
+  let folders: Folders
+  let told: string[]
+  const tell = console.error
+
+  const openLog = (partition: string, file: string): Promise<SqliteStream> =>
+    createSqliteStream({ file, partition, thread: false, limits })
+  const write = async (partition: string, file: string, events: number): Promise<SqliteStream> => {
+    mkdirSync(dirname(file), { recursive: true })
+    const stream = await openLog(partition, file)
+    for (let n = 0; n < events; n++) await stream.append([makeEvent(`${partition} ${n}`)])
+    await stream.close()
+    return stream
+  }
+  const index = async (epoch: string, position: number): Promise<void> => {
+    const writer = createSqliteIndexWriter({ folder: folders.indexFolder, limits })
+    await writer.open(buildName(projection, 1), projection, epoch)
+    await writer.write(buildName(projection, 1), [], { epoch, position })
+    await writer.close()
+  }
+  /** Why it is refused. */
+  const refusal = (): Promise<string> =>
+    mendDataFolder(dataFolder).then(
+      () => 'not at all',
+      (error: Error) => error.message,
+    )
+  const expectRefused = async (found: string): Promise<void> => {
+    const log = existsSync(folders.logFile) ? readFileSync(folders.logFile) : undefined
+    const { logFile, indexFolder } = folders
+    expect(await refusal()).to.equal(
+      `start ${logFile} (${found}, and the indexes hold what the log before it said, up to position 12288: put that one back from a ` +
+        `backup; or, to go on without what it held, move the indexes away (mv '${indexFolder}' '${indexFolder}.old') and start again)`,
+    )
+    expect(existsSync(logFile) ? readFileSync(logFile) : undefined, 'it is left as it is').to.deep.equal(log)
+    expect(existsSync(folders.quarantineFolder)).to.equal(false)
+    expect(await refusal(), 'again').to.include(found)
+    renameSync(indexFolder, `${indexFolder}.old`)
+    expect(await refusal(), 'without the indexes').to.equal('not at all')
+  }
+
+  beforeEach(async () => {
+    folder = await makeLogFolder()
+    dataFolder = folder.folder
+    folders = foldersOf(dataFolder)
+    told = []
+    console.error = (line: string) => void told.push(line)
+    await write('directory', folders.directoryFile, 1)
+    const { epoch } = await write('0', folders.logFile, 3)
+    await index(epoch, 3 * 4_096)
+  })
+  afterEach(async () => {
+    console.error = tell
+    await folder.remove()
+  })
+
+  it('is started on where it is that one', async () => {
+    expect([await refusal(), told]).to.deep.equal(['not at all', []])
+  })
+
+  it('is refused where the log was emptied, until the indexes are moved away', async () => {
+    truncateSync(folders.logFile, 0)
+    await expectRefused('it was emptied')
+  })
+
+  it('is refused where nothing of the log can be read', async () => {
+    writeFileSync(folders.logFile, Buffer.alloc(40_000, 0xa5))
+    await expectRefused('nothing of it can be read')
+  })
+
+  it('is refused where another log was put in its place, with or without anything in it', async () => {
+    rmSync(folders.logFile)
+    await write('0', folders.logFile, 0)
+    await expectRefused('it is another log')
+    renameSync(`${folders.indexFolder}.old`, folders.indexFolder)
+    await write('0', folders.logFile, 9)
+    expect(await refusal()).to.include('it is another log')
+  })
+
+  it('is refused where log and directory are gone, as if it were a first start', async () => {
+    rmSync(folders.logFile)
+    rmSync(folders.directoryFile)
+    await expectRefused('nothing is in it')
+  })
+
+  it('is no other where the log was damaged, and what could be read of it has not been folded yet', async () => {
+    const bytes = readFileSync(folders.logFile)
+    writeFileSync(folders.logFile, bytes.fill(0xa5, 0, 40))
+    expect(await mendDataFolder(dataFolder), 'it was set aside').to.equal(true)
+    expect(await mendDataFolder(dataFolder), 'at the next start').to.equal(false)
+  })
+
+  it('is no other where no index has anything of the log before', async () => {
+    rmSync(folders.indexFolder, { recursive: true })
+    await index('another', 0)
+    expect(await refusal()).to.equal('not at all')
+  })
+})
