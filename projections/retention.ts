@@ -4,7 +4,7 @@ import { telemetryEventTypes } from '#src/events/codec.ts'
 import { beforeAll, positionStep, type Position, type RecordedEvent } from '#src/events/envelope.ts'
 import { daysOfClass } from '#src/events/retention.ts'
 import type { Clock } from '#src/lib/clock.ts'
-import { dayBefore, dayMs, dayOf } from '#src/lib/day.ts'
+import { dayMs, dayOf } from '#src/lib/day.ts'
 import type { Timers } from '#src/lib/timers.ts'
 import { daysNeeded, type Keepings } from './first-days.ts'
 import { isFolded, type IndexName, type IndexWriter } from './index-store.ts'
@@ -33,14 +33,20 @@ export type RetentionOptions = Readonly<{
 
 /**
  * What one turn has done: how many days of indexes went, and up to where the log was cut, if it was. `heldBy`: builds because of which
- * that was not further. `givenUp`: those that have kept it for too long, and go.
+ * that was not further. `givenUp`: those that have kept it for too long, and go. `standsAt`: the time (ms) by which it went, where more
+ * than it took has expired by now.
  */
 export type Retained = Readonly<{
   dropped: number
   cutTo: Position | undefined
   heldBy: readonly IndexName[]
   givenUp: readonly IndexName[]
+  standsAt?: number
 }>
+
+/** How much of the log goes in a turn: what was received on so many days, and, where more has expired, whether any of it. */
+export type Pace = Readonly<{ daysMax: number; mayCatchUp: boolean }>
+const atOnce: Pace = { daysMax: Number.POSITIVE_INFINITY, mayCatchUp: true }
 
 type Build = Readonly<{
   projection: Projection
@@ -108,15 +114,17 @@ async function foldsFrom(
 
 /**
  * Drops days of builds on which no event that they are still to fold finds anything. Also of one that does not come on: where the
- * disk is full it never would, unless something goes.
+ * disk is full it never would, unless something goes. By `at`, the time that the log has come to; by now where a build keeps it from that.
  */
-async function dropDays(options: RetentionOptions, signal: AbortSignal): Promise<number> {
+async function dropDays(options: RetentionOptions, { next, at }: Expired, signal: AbortSignal): Promise<number> {
   const { stream, writer, clock, keepings } = options
-  const now = clock()
   const head = await stream.head()
   const kept = await keepings()
+  const builds = await buildsAt(options, head, signal)
+  const isHeld = builds.some(({ checkpoint }) => checkpoint < next)
+  const now = isHeld ? clock() : Math.min(clock(), at)
   let dropped = 0
-  for (const build of await buildsAt(options, head, signal)) {
+  for (const build of builds) {
     if (signal.aborted) return dropped
     const from = await foldsFrom(options, build, { head, now })
     if (from !== undefined) dropped += await writer.dropDays(build.index, daysNeeded(build.projection, kept, from))
@@ -124,19 +132,44 @@ async function dropDays(options: RetentionOptions, signal: AbortSignal): Promise
   return dropped
 }
 
-/** The end of the longest beginning of the log whose events are all older than they have to be. */
-async function endOfOld({ stream, limits }: RetentionOptions, now: number, signal: AbortSignal): Promise<Position> {
-  const { logDaysMin, logDaysMore, projectorBatchEventsMax } = limits
-  const today = dayOf(now)
-  const isOld = ({ retentionClass, receivedAt }: RecordedEvent): boolean =>
-    dayOf(receivedAt) < dayBefore(today, Math.max(daysOfClass(retentionClass), logDaysMin) + logDaysMore)
-  for (let position = beforeAll; ;) {
-    const events = await stream.read(position, projectorBatchEventsMax)
+/** The last moment (ms) at which an event is to be in the log. */
+function keptUntil(
+  { receivedAt, retentionClass }: RecordedEvent,
+  { logDaysMin, logDaysMore }: RetentionLimits,
+): number {
+  const days = Math.max(daysOfClass(retentionClass), logDaysMin) + logDaysMore
+  return Date.parse(dayOf(receivedAt)) + (days + 1) * dayMs - 1
+}
+
+/**
+ * The end of the longest beginning of the log whose events are all older than they have to be, as far as the pace lets it go in this turn.
+ * `next`: how far it lets it go in the next that takes any. `at`: the time that it has come to; now, unless there is more. `isBehind`: there is.
+ */
+type Expired = Readonly<{ end: Position; next: Position; at: number; isBehind: boolean }>
+
+async function expiredOf(
+  { stream, clock, limits }: RetentionOptions,
+  { daysMax, mayCatchUp }: Pace,
+  signal: AbortSignal,
+): Promise<Expired> {
+  const at = clock()
+  let first: RecordedEvent | undefined
+  let [latest, days] = ['', 0]
+  for (let end = beforeAll; ;) {
+    const events = await stream.read(end, limits.projectorBatchEventsMax)
     for (const event of events) {
-      if (!isOld(event)) return position
-      position = event.position
+      if (keptUntil(event, limits) >= at) return { end, next: end, at, isBehind: false }
+      first ??= event
+      const day = dayOf(event.receivedAt)
+      // Clocks differ: at midnight some of the day before may come later.
+      if (day > latest) [latest, days] = [day, days + 1]
+      if (days > daysMax) {
+        const [to, stays] = mayCatchUp ? [end, event] : [beforeAll, first]
+        return { end: to, next: end, at: Math.min(at, keptUntil(stays, limits)), isBehind: true }
+      }
+      end = event.position
     }
-    if (events.length === 0 || signal.aborted) return position
+    if (events.length === 0 || signal.aborted) return { end, next: end, at, isBehind: false }
   }
 }
 
@@ -184,10 +217,13 @@ async function keptFor(options: RetentionOptions, old: Position): Promise<Kept> 
 
 const nothingCut = { cutTo: undefined, heldBy: [], givenUp: [] } as const
 
-async function cutLog(options: RetentionOptions, signal: AbortSignal): Promise<Omit<Retained, 'dropped'>> {
-  const { stream, clock } = options
+async function cutLog(
+  options: RetentionOptions,
+  old: Position,
+  signal: AbortSignal,
+): Promise<Omit<Retained, 'dropped' | 'standsAt'>> {
+  const { stream } = options
   const before = await stream.first()
-  const old = await endOfOld(options, clock(), signal)
   if (before === undefined || signal.aborted) return nothingCut
   await sayBeginningAgain(options, old)
   const { upTo, builds, givenUp } = await keptFor(options, old)
@@ -202,14 +238,17 @@ async function cutLog(options: RetentionOptions, signal: AbortSignal): Promise<O
 
 /**
  * One turn of retention for a partition: days of its indexes that nobody sees or needs any more are dropped, then the beginning of
- * its log is cut. It may be broken off anywhere; the next turn does the rest.
+ * its log is cut, at the pace given. It may be broken off anywhere; the next turn does the rest.
  */
 export async function applyRetention(
   options: RetentionOptions,
   signal: AbortSignal = new AbortController().signal,
+  pace: Pace = atOnce,
 ): Promise<Retained> {
-  const dropped = await dropDays(options, signal)
-  return { dropped, ...(signal.aborted ? nothingCut : await cutLog(options, signal)) }
+  const expired = await expiredOf(options, pace, signal)
+  const dropped = await dropDays(options, expired, signal)
+  const cut = signal.aborted ? nothingCut : await cutLog(options, expired.end, signal)
+  return { dropped, ...cut, ...(expired.isBehind ? { standsAt: expired.at } : {}) }
 }
 
 /** What people send. What this program notes by itself, as when it starts, says nothing of its clock. */
@@ -238,6 +277,12 @@ async function lastReceivedAt({ stream, limits }: RetentionOptions): Promise<num
  */
 const silenceMaxMs = 7 * dayMs
 
+/**
+ * A turn takes what was received on one day. Where that is not all that has expired, a turn out of so many does, none of the first among
+ * them: a log that was left alone for weeks is done with in some days, and one whose clock was set wrong is not gone by the next morning.
+ */
+const catchUpTurns = 4
+
 export type RetentionEvents = Readonly<{
   onRetained(retained: Retained): void
   onFailure(error: unknown): void
@@ -248,7 +293,8 @@ export type RetentionEvents = Readonly<{
 /**
  * Takes a turn now and then each hour, until what is answered is called, beside the projector that owns the partition and writes by the
  * same writer. A turn that fails is told, and taken again in its time; one that is under way at the end breaks off at its next step. Where
- * nothing has been received for long the first is taken an hour later.
+ * nothing has been received for long the first is taken an hour later. However far the clock is ahead, the log goes day by day, at a pace
+ * of turns, which are counted by running time; indexes go by what the log has come to.
  */
 export function startRetention(options: RetentionOptions, events: RetentionEvents): () => void {
   const { onRetained, onFailure, onWaiting } = events
@@ -264,9 +310,9 @@ export function startRetention(options: RetentionOptions, events: RetentionEvent
   const run = async (): Promise<void> => {
     // What cannot be read fails the turn too, and is told then.
     await waitIfSilent().catch(() => undefined)
-    while (!signal.aborted) {
+    for (let turn = 1; !signal.aborted; turn++) {
       try {
-        onRetained(await applyRetention(options, signal))
+        onRetained(await applyRetention(options, signal, { daysMax: 1, mayCatchUp: turn % catchUpTurns === 0 }))
       } catch (error) {
         if (!signal.aborted) onFailure(error)
       }

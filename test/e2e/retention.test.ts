@@ -19,9 +19,9 @@ import { newDataFolder, removeFolder, startServer, type Server } from '../suppor
 import { sendingTo } from '../support/workspace.ts'
 
 const workspaceId = workspaceIdOf('old')
-const received = [60, 39, 38, 32, 31, 30, 1, 0].map((daysAgo) => [workspaceId, daysAgo] as const)
+const received = [39, 38, 32, 31, 30, 1, 0].map((daysAgo) => [workspaceId, daysAgo] as const)
 
-describe('a server on a log of sixty days', function () {
+describe('a server on a log of forty days', function () {
   this.timeout(600_000)
   let server: Server
   let today: string

@@ -1,11 +1,19 @@
 import { expect } from 'chai'
+import { buildName } from '#projections/build-name.ts'
+import { logsProjection } from '#projections/logs/fold.ts'
+import { rebuild } from '#projections/rebuild.ts'
+import { projections } from '#projections/registry.ts'
 import type { Retained } from '#projections/retention.ts'
 import { sealBeginning } from '#src/events/allowance.ts'
 import { dayOf } from '#src/lib/day.ts'
 import {
   ago,
   createWorld,
+  daysHeld,
+  daysShown,
+  free,
   memoryPlace,
+  pro,
   sqlitePlace,
   today,
   type Place,
@@ -68,7 +76,33 @@ for (const [name, openPlace] of [
       expect(waits.map(([last, until]) => [dayOf(last), until])).to.deep.equal([[today, ahead + hourMs]])
       expect(pauses.map(({ ms }) => ms)).to.deep.equal([hourMs])
       await step(() => pauses[0]?.end())
-      expect(turns.map(({ cutTo }) => cutTo)).to.deep.equal([await world.stream.head()])
+      expect([turns.length, await firstDay()]).to.deep.equal([1, ago(10)])
+    })
+
+    it('goes day by day, one in four turns, though something has been received by it; all is there again by the right clock', async () => {
+      await world.liveOn(ago(-45))
+      await start()
+      const begins = [await firstDay()]
+      for (let turn = 2; turn <= 9; turn++) {
+        await step(() => pauses.at(-1)?.end())
+        begins.push(await firstDay())
+      }
+      const day = (daysAgo: number): string[] => Array.from({ length: 4 }, () => ago(daysAgo))
+      expect(waits).to.deep.equal([])
+      expect(begins).to.deep.equal([...day(10).slice(1), ...day(9), ...day(8).slice(2)])
+      // As if the first day of the log were to go tomorrow.
+      expect(turns.map(({ standsAt = 0 }) => dayOf(standsAt))).to.deep.equal(
+        begins.map((first) => dayOf(Date.parse(first) + 38 * 24 * hourMs)),
+      )
+      stop()
+      world.moveTo(`${today}T13:00:00Z`)
+      await world.restart()
+      expect(await daysShown(world, free), 'days of indexes have gone').to.not.include(ago(7))
+      // No projector has been seen for a while.
+      world.moveTo(`${today}T14:00:00Z`)
+      const rebuilt = await rebuild(world.context, projections)
+      expect(rebuilt.map(({ verdict }) => verdict.equal)).to.deep.equal(projections.map(() => true))
+      expect(await daysShown(world, free)).to.deep.equal([...world.lived(ago(7))])
     })
 
     it('waits whatever the program itself has noted since', async () => {
@@ -78,6 +112,30 @@ for (const [name, openPlace] of [
       for (let n = 0; n < 100; n++) await world.stream.append([{ ...sealBeginning(ahead), id: `began.${n}` }])
       await start()
       expect([turns, waits.length]).to.deep.equal([[], 1])
+    })
+
+    it('keeps of the indexes what it would keep the next day, where the log goes back as far as it ever does', async () => {
+      for (let days = 1; days <= 30; days++) await world.liveOn(ago(-days))
+      await world.retain()
+      const held = () => daysHeld(world, buildName(logsProjection, 1), pro)
+      const before = await held()
+      expect([before[0], await firstDay()]).to.deep.equal([ago(1), ago(8)])
+      await world.liveOn(ago(-90))
+      await start()
+      for (let turn = 2; turn <= 4; turn++) await step(() => pauses.at(-1)?.end())
+      expect([await held(), await firstDay()]).to.deep.equal([[...before.slice(1), ago(-90)], ago(7)])
+    })
+
+    it('has taken eleven days that expired while it was off within two days', async () => {
+      let now = noon + 60 * 24 * hourMs
+      world.moveTo(new Date(now).toISOString())
+      await start()
+      while (pauses.length < 2 * 24 && turns.at(-1)?.cutTo !== (await world.stream.head())) {
+        world.moveTo(new Date((now += hourMs)).toISOString())
+        await step(() => pauses.at(-1)?.end())
+      }
+      expect(turns.at(-1)).to.not.have.property('standsAt')
+      expect((await world.stream.first())?.position).to.equal(await world.stream.head())
     })
 
     it('takes its turn at once within a week', async () => {

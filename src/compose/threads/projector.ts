@@ -1,5 +1,6 @@
 import { Worker } from 'node:worker_threads'
 import type { LeftOut } from '#projections/lane.ts'
+import { dayOf } from '#src/lib/day.ts'
 
 /** What the embedded projector's thread is started with. */
 export type ProjectorData = Readonly<{
@@ -22,6 +23,8 @@ export type ProjectorMessage =
       /** Builds because of which its log is not cut as far as it might be; those that are given up for that. */
       heldBy: readonly string[]
       givenUp: readonly string[]
+      /** The time (ms) that it has come to, where more has expired by now. */
+      standsAt: number | undefined
     }>
   | RetentionWait
 
@@ -89,6 +92,20 @@ function createHolding() {
   }
 }
 
+/** Which day retention has come to where it is behind, partition by partition; the operator hears of each. */
+function createStanding() {
+  const told = new Map<string, string>()
+  return ({ partition, standsAt }: Readonly<{ partition: string; standsAt: number | undefined }>): void => {
+    if (standsAt === undefined) return void told.delete(partition)
+    const day = dayOf(standsAt)
+    if (told.get(partition) === day) return
+    told.set(partition, day)
+    console.error(
+      `more than a day of the log of partition ${partition} has expired: it goes day by day, as on ${day} by now, as after a time off; if this machine's clock is ahead, stop the server before more goes (see "Retention" in infra/operating.md)`,
+    )
+  }
+}
+
 /**
  * A projector in a thread of its own: `program` is a file beside this one, which gets `data`. It is loaded at once and waits to be
  * started. One that ends is started again after a pause, from where its indexes are, and after a longer one each time it ends at once, as
@@ -103,11 +120,13 @@ export function createProjectorThread(program: string, data: object): ProjectorT
   const folded = new Set<string>()
   let dropped = 0
   const holding = createHolding()
+  const hearStanding = createStanding()
 
   const hear = (message: ProjectorMessage): void => {
     if ('notRetained' in message || 'silentSince' in message) return console.error(describeWait(message))
     if ('daysDropped' in message) {
       dropped += message.daysDropped
+      hearStanding(message)
       return holding.hear(message)
     }
     if (!('isFolded' in message)) return console.error(describe(message))

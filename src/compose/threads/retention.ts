@@ -70,8 +70,8 @@ export const retainPartition = (
       keepings: createKeepings(directory),
     },
     {
-      onRetained: ({ dropped, heldBy, givenUp }) =>
-        tell({ partition: stream.partition, daysDropped: dropped, heldBy, givenUp }),
+      onRetained: ({ dropped, heldBy, givenUp, standsAt }) =>
+        tell({ partition: stream.partition, daysDropped: dropped, heldBy, givenUp, standsAt }),
       onFailure: (error) => tell({ partition: stream.partition, notRetained: explain(error) }),
       onWaiting: (silentSince, until) => tell({ partition: stream.partition, silentSince, until }),
     },
