@@ -1,31 +1,47 @@
 import { existsSync } from 'node:fs'
 import { projections } from '#projections/registry.ts'
 import { removeDamaged } from '#projections/stores/sqlite/remove-damaged.ts'
+import { telemetryEventTypes } from '#src/events/codec.ts'
+import type { RecordedEvent } from '#src/events/envelope.ts'
 import { createClock } from '#src/lib/clock.ts'
 import { PermanentError } from '#src/lib/failure.ts'
 import { readAll } from '#streams/follow.ts'
 import type { LogFile } from '#streams/sqlite/database.ts'
+import type { Verdict } from '#streams/sqlite/mending/examine.ts'
 import { mendLog } from '#streams/sqlite/mending/mend.ts'
 import type { Quarantined, QuarantineReport } from '#streams/sqlite/mending/quarantine.ts'
 import { openSqliteStreamReader } from '#streams/sqlite/stream.ts'
-import { foldersOf } from './folders.ts'
+import { foldersOf, type Folders } from './folders.ts'
 import { checkKept, checkOwnLog, foldedOf } from './own-log.ts'
 import { quarantinesOf } from './quarantines.ts'
 import { recountLedgers } from './recount.ts'
 
 const readEventsMax = 1_000
 
-/** Without a workspace every sender would be turned away, which most take for good, and a first run would be made in its place. */
-async function checkWorkspaces({ file, partition }: LogFile, directoryFile: string): Promise<void> {
-  const stream = await openSqliteStreamReader({ file, partition })
+/** Whether any event of a log is such a one; read from its beginning until then. */
+async function holds(log: LogFile, isSuch: (event: RecordedEvent) => boolean): Promise<boolean> {
+  const stream = await openSqliteStreamReader(log)
   try {
-    for await (const events of readAll(stream, readEventsMax)) {
-      if (events.some(({ type }) => type === 'directory.workspace.created')) return
-    }
+    for await (const events of readAll(stream, readEventsMax)) if (events.some(isSuch)) return true
+    return false
   } finally {
     await stream.close()
   }
+}
+
+/** Without a workspace every sender would be turned away, which most take for good, and a first run would be made in its place. */
+async function checkWorkspaces(next: LogFile, directoryFile: string): Promise<void> {
+  if (await holds(next, ({ type }) => type === 'directory.workspace.created')) return
   const hint = 'it is damaged, and none of its workspaces can be read: restore it from a backup; it was left as it is'
+  throw new PermanentError({ operation: 'start', subject: directoryFile, hint })
+}
+
+/** The same of one that has lost all of its events and nothing else, as with its WAL. Before the first run nothing can have been sent. */
+async function checkNotEmptied({ directoryFile, logFile }: Folders, directory: Verdict): Promise<void> {
+  if (directory.kind !== 'sound' || directory.head > 0 || !existsSync(logFile)) return
+  const sent: ReadonlySet<string> = new Set(telemetryEventTypes)
+  if (!(await holds({ file: logFile, partition: '0' }, ({ type }) => sent.has(type)))) return
+  const hint = 'nothing is in it, and the log holds what was sent to its workspaces: restore it from a backup'
   throw new PermanentError({ operation: 'start', subject: directoryFile, hint })
 }
 
@@ -107,5 +123,6 @@ async function mendLogs(dataFolder: string): Promise<boolean> {
     isInUse: log.mended !== undefined || (log.verdict.kind === 'sound' && log.verdict.head > 0),
     settle: (next) => checkWorkspaces(next, directoryFile),
   })
+  await checkNotEmptied(folders, directory.verdict)
   return log.mended !== undefined || directory.mended !== undefined
 }

@@ -7,6 +7,7 @@ import { createSqliteIndexWriter } from '#projections/stores/sqlite/writer.ts'
 import { foldersOf, type Folders } from '#src/compose/folders.ts'
 import { mendDataFolder } from '#src/compose/mend.ts'
 import { limits } from '#src/config.ts'
+import { sealBeginning } from '#src/events/allowance.ts'
 import { present } from '#src/lib/assert.ts'
 import { createSqliteStream, type SqliteStream } from '#streams/sqlite/stream.ts'
 import { makeLogFolder, type LogFolder } from '../streams/log-folder.ts'
@@ -111,5 +112,19 @@ describe('a data folder whose log is not the one that its indexes were folded fr
     rmSync(folders.indexFolder, { recursive: true })
     await index('another', 0)
     expect(await refusal()).to.equal('not at all')
+  })
+
+  it('is refused where the directory lost all of its events, and not where nothing was ever sent', async () => {
+    rmSync(folders.directoryFile)
+    await write('directory', folders.directoryFile, 0)
+    expect(await refusal()).to.equal(
+      `start ${folders.directoryFile} (nothing is in it, and the log holds what was sent to its workspaces: restore it from a backup)`,
+    )
+    rmSync(folders.logFile)
+    rmSync(folders.indexFolder, { recursive: true })
+    const log = await openLog('0', folders.logFile)
+    await log.append([sealBeginning(Date.now())])
+    await log.close()
+    expect(await refusal(), 'killed before its first run').to.equal('not at all')
   })
 })
