@@ -72,6 +72,8 @@ export const limits = {
   originsPerKeyMax: 50,
   keyOverlapMsMax: 30 * 86_400_000,
   indexFilesOpenMax: 256,
+  /** Files that a process must be allowed to open, or it does not start: without a connection it has some 80. */
+  openFilesMin: 256,
   /** Threads of an embedded server that answer queries; one workspace never has all of them. */
   queryThreadsMax: 3,
   projectorBatchEventsMax: 512,

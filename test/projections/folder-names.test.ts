@@ -2,7 +2,8 @@ import { mkdir, mkdtemp, rm, utimes, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { createFolderNames } from '#projections/stores/sqlite/folder-names.ts'
+import { createFolderNames, looked } from '#projections/stores/sqlite/folder-names.ts'
+import { TransientError } from '#src/lib/failure.ts'
 
 describe('names in a folder', () => {
   let folder: string
@@ -22,6 +23,15 @@ describe('names in a folder', () => {
     expect(namesIn(join(folder, 'b'))).eql([])
     await rm(folder, { recursive: true })
     expect(namesIn(folder)).eql([])
+  })
+
+  it('are asked for again where too many files are open, and not where the folder cannot be read', () => {
+    const failing = (code: string) => () =>
+      looked(folder, () => {
+        throw Object.assign(new Error(code), { code })
+      })
+    expect(failing('EMFILE')).to.throw(TransientError, 'ulimit -n')
+    expect(failing('EACCES')).to.throw('EACCES').and.not.be.instanceOf(TransientError)
   })
 
   it('are read once while the folder stays as it was', async () => {

@@ -4,7 +4,7 @@ import { TransientError } from '#src/lib/failure.ts'
 import { workspaceIdOf, type WorkspaceId } from '#src/events/workspace-id.ts'
 import type { IndexName, StoredBuild } from '../../index-store.ts'
 import { isBuildOf } from '../builds.ts'
-import { namesIn } from './folder-names.ts'
+import { looked, namesIn } from './folder-names.ts'
 import { buildFolder, dayOfFile, droppedFolder, isDropped, workspaceFolder } from './layout.ts'
 import { openMetaToRead, readMeta } from './meta.ts'
 import { syncFolder } from './sync-files.ts'
@@ -26,10 +26,8 @@ export function storedBuilds(folder: string, projection: string): readonly Store
 
 /** The workspaces that a build has folders of. */
 export function workspacesIn(folder: string, index: IndexName): readonly WorkspaceId[] {
-  const path = buildFolder(folder, index)
-  if (!existsSync(path)) return []
-  const folders = readdirSync(path, { withFileTypes: true }).filter((entry) => entry.isDirectory())
-  return folders.map(({ name }) => workspaceIdOf(name))
+  const entries = looked(buildFolder(folder, index), (path) => readdirSync(path, { withFileTypes: true }))
+  return entries.filter((entry) => entry.isDirectory()).map(({ name }) => workspaceIdOf(name))
 }
 
 /** The days that a build has files of for a workspace; none where it was erased meanwhile. */

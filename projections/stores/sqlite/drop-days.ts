@@ -1,9 +1,9 @@
-import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import type { IndexName, KeptDays } from '../../index-store.ts'
 import { removeDays, workspacesIn } from './build-folders.ts'
 import { openDatabase } from './database.ts'
+import { namesIn } from './folder-names.ts'
 import { dayOfAnyFile, fileOfDay, workspaceFolder } from './layout.ts'
 
 /**
@@ -37,7 +37,7 @@ export function dropDays(
   for (const workspaceId of workspacesIn(folder, index)) {
     const own = workspaceFolder(folder, index, workspaceId)
     const first = kept.of(workspaceId)
-    const names = readdirSync(own)
+    const names = namesIn(own)
     const days = new Set(names.flatMap((name) => dayOfAnyFile(name) ?? []).filter((day) => day < first))
     const paths: string[] = []
     for (const day of days) {

@@ -11,6 +11,7 @@ import { openDatabase, transaction, type Database } from './database.ts'
 import { positionOf, readEntry, writeDay, type DayChanges, type Replaced, type Written } from './day-writer.ts'
 import { daysIn, dropBuild, removeDays, removeDropped, storedBuilds } from './build-folders.ts'
 import { dropDays } from './drop-days.ts'
+import { looked } from './folder-names.ts'
 import { buildFolder, fileOfDay, layOutDay, layoutOf, tablesOf, workspaceFolder, type Shapes } from './layout.ts'
 import { openLive, readLive, readRoster, renewLive, writeLive, writeRoster } from './live.ts'
 import { createTermsMerger, type TermsMerger } from './merge-terms.ts'
@@ -53,7 +54,7 @@ type Build = {
 }
 
 function filesWithWal(folder: string, index: IndexName): readonly string[] {
-  return readdirSync(join(folder, index), { recursive: true, encoding: 'utf8' })
+  return looked(join(folder, index), (path) => readdirSync(path, { recursive: true, encoding: 'utf8' }))
     .filter((name) => name.endsWith('.db-wal'))
     .map((name) => join(folder, index, name.slice(0, -'-wal'.length)))
 }

@@ -1,7 +1,8 @@
 import { closeSync, mkdirSync, openSync } from 'node:fs'
-import type { Config } from '#src/config.ts'
+import { limits, type Config } from '#src/config.ts'
 import { bindSocket } from '#src/http/listening-socket.ts'
 import { mendDataFolder, tellQuarantines } from '#src/compose/mend.ts'
+import { checkOpenFiles } from '#src/compose/open-files.ts'
 import { PermanentError } from '#src/lib/failure.ts'
 import { lockFolder } from '#streams/sqlite/lock.ts'
 import { arePackagesStale } from './packages.ts'
@@ -111,6 +112,7 @@ function lockData({ dataFolder, cluster }: Config): Readonly<{ release(): void }
  * worker reads as this process has. Resolves with the exit code.
  */
 export async function composeParent(config: Config, argv: readonly string[]): Promise<number> {
+  checkOpenFiles(limits.openFilesMin)
   const lock = lockData(config)
   const isEmbedded = config.cluster === undefined
   if (isEmbedded) {
