@@ -52,3 +52,15 @@ export function withFirstDays(reader: IndexReader, firstDay: FirstDay): IndexRea
     close: () => reader.close(),
   }
 }
+
+/** A reader for one workspace, which knows of lost days only those that it would be shown. */
+export const withOwnDays = (reader: IndexReader, workspaceId: WorkspaceId, firstDay: FirstDay): IndexReader => ({
+  ...reader,
+  async progress(projection) {
+    const progress = await reader.progress(projection)
+    if (progress?.lostDays === undefined) return progress
+    const from = firstDay(workspaceId, projection)
+    const own = progress.lostDays.filter((lost) => lost.workspaceId === workspaceId && lost.day >= from)
+    return { ...progress, lostDays: own }
+  },
+})

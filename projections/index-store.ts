@@ -17,8 +17,11 @@ export type Checkpoint = Readonly<{ epoch: string; position: Position }>
  */
 export type Heartbeat = Readonly<{ position: Position; head: Position; at: number; caughtUpAt: number }>
 
-/** `isOfAnotherVersion`: than the program that reads (own-versions.ts). */
-type ReadProgress = Heartbeat & Readonly<{ isOfAnotherVersion?: boolean }>
+/** A workspace's day of which what a build held is gone, as where its file was removed. */
+export type LostDay = Readonly<{ workspaceId: WorkspaceId; day: string }>
+
+/** `isOfAnotherVersion`: than the program that reads (own-versions.ts). `lostDays`: of all workspaces, where nobody asks for one. */
+type ReadProgress = Heartbeat & Readonly<{ isOfAnotherVersion?: boolean; lostDays?: readonly LostDay[] }>
 
 /** Projectors write a heartbeat each second, even idle: a build whose last is older than this (ms) is folded by nobody. */
 const heartbeatMaxMs = 5_000
@@ -27,10 +30,13 @@ export const isFolded = ({ at }: Pick<Heartbeat, 'at'>, nowMs: number): boolean 
 
 /**
  * Whether the index has all of the log. One that nobody folds may not: the heartbeat of a projector that stopped stands still. Nor may
- * one that was folded by a program of another version, for who reads it.
+ * one that was folded by a program of another version, for who reads it, nor one that has lost a day.
  */
 export const isCaughtUp = (progress: ReadProgress, nowMs: number): boolean =>
-  progress.position >= progress.head && isFolded(progress, nowMs) && progress.isOfAnotherVersion !== true
+  progress.position >= progress.head &&
+  isFolded(progress, nowMs) &&
+  progress.isOfAnotherVersion !== true &&
+  (progress.lostDays ?? []).length === 0
 
 /** How old the last is that the index has, ms; 0 while it has all. */
 export const lagMs = (progress: ReadProgress, nowMs: number): number =>

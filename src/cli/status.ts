@@ -18,7 +18,9 @@ type IndexStatus = Readonly<{
   index: string | null
   position: number
   lag: number | null
-  state: 'complete' | 'behind' | 'not running' | 'not built'
+  state: 'complete' | 'lacks days' | 'behind' | 'not running' | 'not built'
+  /** Days of workspaces of which the file is gone. */
+  lost_days: number
   /** Events that are not in the index, and on which nobody has decided. */
   dead_letters: number
 }>
@@ -28,11 +30,13 @@ function stateOf(
   head: number,
   now: number,
 ): Omit<IndexStatus, 'projection' | 'partition' | 'dead_letters'> {
-  if (progress === undefined) return { index: null, position: 0, lag: null, state: 'not built' }
-  const { index, position } = progress
+  if (progress === undefined) return { index: null, position: 0, lag: null, state: 'not built', lost_days: 0 }
+  const { index, position, lostDays = [] } = progress
   const running = isFolded(progress, now)
-  const state = position >= head ? 'complete' : 'behind'
-  return { index, position, lag: Math.max(0, head - position), state: running ? state : 'not running' }
+  const reached = lostDays.length === 0 ? 'complete' : 'lacks days'
+  const state = position >= head ? reached : 'behind'
+  const lag = Math.max(0, head - position)
+  return { index, position, lag, state: running ? state : 'not running', lost_days: lostDays.length }
 }
 
 /** What the live builds leave out. */
@@ -134,6 +138,15 @@ const rowOf = ({ projection, partition, index, position, lag, state, ...rest }: 
   String(rest.dead_letters),
 ]
 
+/** What to do about the builds that lack days. */
+const lostText = (indexes: readonly IndexStatus[]): readonly string[] =>
+  indexes
+    .filter(({ lost_days: lost }) => lost > 0)
+    .map(({ projection, index, lost_days: lost }) => {
+      const files = counted(lost, 'file')
+      return `${index} lacks ${files}, a day of a workspace each, removed by hand or lost: "throughline rebuild ${projection}" folds them again.`
+    })
+
 export const status: Verb = {
   name: 'status',
   names: [],
@@ -168,6 +181,7 @@ export const status: Verb = {
           ['PROJECTION', 'PARTITION', 'INDEX', 'POSITION', 'LAG', 'STATE', 'DEAD LETTERS'],
           ...indexes.map(rowOf),
         ]),
+        ...lostText(indexes),
       ].join('\n'),
     })
   },

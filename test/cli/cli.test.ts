@@ -136,7 +136,7 @@ describe('command line', () => {
       const progress = new Map([
         ['traces', { index: 'traces-v5-001', after: 0, position: 0, head: 0, at: Date.now(), caughtUpAt: Date.now() }],
       ])
-      const notBuilt = { index: null, position: 0, lag: null, state: 'not built', dead_letters: 0 }
+      const notBuilt = { index: null, position: 0, lag: null, state: 'not built', lost_days: 0, dead_letters: 0 }
       const { out } = await run(['status', '--json'], { services: createServices(progress, ['0', '1']) })
       expect(JSON.parse(out)).to.deep.equal({
         directory: { position: 4_096, workspaces: 1 },
@@ -152,6 +152,7 @@ describe('command line', () => {
             position: 0,
             lag: 0,
             state: 'complete',
+            lost_days: 0,
             dead_letters: 0,
           },
           { projection: 'traces', partition: '1', ...notBuilt },

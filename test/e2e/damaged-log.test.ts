@@ -5,7 +5,7 @@ import { expect } from 'chai'
 import { foldersOf } from '#src/compose/folders.ts'
 import type { JsonObject } from '#src/lib/json.ts'
 import { cli } from '../support/cli.ts'
-import { completeAnswerOf, listOf, post, signIn, untilIndexed } from '../support/client.ts'
+import { at, completeAnswerOf, listOf, post, signIn, untilIndexed } from '../support/client.ts'
 import { removeFolder, startServer, type Server } from '../support/server.ts'
 import { runVerb } from '../support/run-program.ts'
 import { hex } from '../support/telemetry.ts'
@@ -197,6 +197,44 @@ describe('a server whose files were damaged', () => {
     await server.stop()
     await startAgain()
     expect(server.output.join('\n')).to.not.include('damaged')
+  })
+
+  it('misses a file of an index that was removed, says so wherever one looks, and has it again after a rebuild', async () => {
+    await server.stop()
+    const { indexFolder } = files()
+    const [build = ''] = readdirSync(indexFolder).filter((name) => name.startsWith('logs-'))
+    const [workspace = ''] = readdirSync(join(indexFolder, build)).filter((name) => !name.startsWith('meta.db'))
+    const folder = join(indexFolder, build, workspace)
+    const [file = ''] = readdirSync(folder).filter((name) => name.endsWith('.db'))
+    rmSync(join(folder, file))
+    await startAgain()
+    const told = server.output.filter((line) => line.includes('are gone'))
+    expect(told).to.have.length(1)
+    expect(told[0]).to.include(join(folder, file)).and.to.include('"throughline rebuild logs" folds them again')
+
+    await send([messages])
+    await sendingTo(server, server.firstRun.keys).logs([{ message: 'the last one', service: 'shop' }])
+    const reader = await signIn(server.baseUrl, server.firstRun.sign_in)
+    const ask = async (): Promise<JsonObject> =>
+      (await reader.get('/api/app/logs/search?service=shop&limit=200')).body as JsonObject
+    let answer = await ask()
+    while (!listOf(answer, 'logs').some(({ message }) => message === 'the last one')) answer = await ask()
+    expect(listOf(answer, 'logs')).to.have.length(2)
+    expect(at(answer, 'index', 'complete')).to.equal(false)
+    const stateOf = async (projection: string): Promise<readonly unknown[]> => {
+      const found = listOf(await cli(server, 'status'), 'indexes').find((one) => one['projection'] === projection)
+      return [found?.['state'], found?.['lost_days']]
+    }
+    expect([await stateOf('logs'), await stateOf('traces')]).to.deep.equal([
+      ['lacks days', 1],
+      ['complete', 0],
+    ])
+    const gauge = 'throughline_index_lost_days{projection="logs",partition="0"}'
+    expect(await metrics()).to.include(`${gauge} 1\n`)
+
+    await runVerb(['src/main.ts', 'rebuild', 'logs', '--data', server.dataFolder])
+    expect(await found()).to.have.length(messages + 2)
+    expect([await stateOf('logs'), (await metrics()).includes(`${gauge} 0\n`)]).to.deep.equal([['complete', 0], true])
   })
 
   it('does not start on a directory of which no workspace is left, and leaves it as it is', async () => {

@@ -187,6 +187,7 @@ describe('the SQLite index', () => {
     }
     await foldInto(writerIn(folder), events)
     expect(await contents(readerIn(folder))).to.deep.equal(await expectedContents(events))
+    expect(await readerIn(folder).progress('counting')).to.not.have.property('lostDays')
   })
 
   it('comes to the same index after a power cut took from each file another part of what was not synced', async () => {
@@ -217,6 +218,7 @@ describe('the SQLite index', () => {
       }
       await foldInto(writerIn(torn), events)
       expect(await contents(readerIn(torn)), `round ${round}`).to.deep.equal(expected)
+      expect(await readerIn(torn).progress('counting')).to.not.have.property('lostDays')
     }
     for (const { close } of open.splice(0)) await close()
     rmSync(before, { recursive: true })

@@ -2,9 +2,10 @@ import { existsSync, mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import type { IndexAudit, Part } from '../../index-audit.ts'
 import type { IndexName } from '../../index-store.ts'
-import { daysIn, workspacesIn } from './build-folders.ts'
+import { daysIn } from './build-folders.ts'
 import { openDatabaseToAudit } from './database.ts'
 import { freezeFile } from './frozen-part.ts'
+import { storedDays } from './known-days.ts'
 import { fileOfDay, tablesOf, workspaceFolder, type Tables } from './layout.ts'
 import { openMetaToRead, readMeta } from './meta.ts'
 
@@ -20,10 +21,7 @@ export function createSqliteIndexAudit({ folder }: Readonly<{ folder: string }>)
   const fileOf = (index: IndexName, { workspaceId, day }: Part): string =>
     join(workspaceFolder(folder, index, workspaceId), fileOfDay(day))
   return {
-    parts: async (index) =>
-      workspacesIn(folder, index).flatMap((workspaceId) =>
-        daysIn(folder, index, workspaceId).map((day) => ({ workspaceId, day })),
-      ),
+    parts: async (index) => storedDays(folder, index),
     hold: async () => ({ release: async () => {} }),
     freeze: async (index, part) => {
       const file = { path: fileOf(index, part), day: part.day }

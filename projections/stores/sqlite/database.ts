@@ -125,6 +125,9 @@ function openWith(path: string, isThere: boolean, prepareConnection: (database: 
   }
 }
 
+export const hasTable = (database: Database, name: string): boolean =>
+  database.get(`SELECT 1 AS found FROM sqlite_schema WHERE type = 'table' AND name = ?`, name) !== undefined
+
 /** One transaction; rolled back when `run` throws. */
 export function transaction<T>(database: Database, run: () => T): T {
   database.exec('BEGIN IMMEDIATE')

@@ -4,12 +4,12 @@ import { PermanentError } from '#src/lib/failure.ts'
 import { parseJson, stringifyJson } from '#src/lib/json.ts'
 import type { Position } from '#src/events/envelope.ts'
 import type { Heartbeat, IndexName } from '../../index-store.ts'
-import { openDatabase, transaction, type Database } from './database.ts'
+import { hasTable, openDatabase, transaction, type Database } from './database.ts'
 import { layoutOf, layoutVersion, metaPath, type Shapes } from './layout.ts'
 
 /**
  * What stands beside a build: whose log it follows and from where, its collections, how far every file is safe, what readers
- * are told.
+ * are told, and which files it has (known-days.ts).
  */
 export type Meta = Readonly<{ epoch: string; shapes: Shapes; after: Position; safe: Position; progress: Heartbeat }>
 
@@ -17,6 +17,8 @@ export type Meta = Readonly<{ epoch: string; shapes: Shapes; after: Position; sa
 const laterTables = `
   CREATE TABLE IF NOT EXISTS origin (after INTEGER NOT NULL);
   CREATE TABLE IF NOT EXISTS shares (name TEXT PRIMARY KEY, safe INTEGER NOT NULL);
+  CREATE TABLE IF NOT EXISTS days (workspace TEXT NOT NULL, day TEXT NOT NULL, PRIMARY KEY (workspace, day)) WITHOUT ROWID;
+  CREATE TABLE IF NOT EXISTS lostDays (workspace TEXT NOT NULL, day TEXT NOT NULL, PRIMARY KEY (workspace, day)) WITHOUT ROWID;
 `
 
 function layOut(database: Database, epoch: string, shapes: Shapes, after: Position): void {
@@ -38,9 +40,6 @@ export function readMeta(database: Database): Meta | undefined {
   const safe = Number(build['safe'])
   return { epoch: String(build['epoch']), shapes, after: readAfter(database), safe, progress: readProgress(database) }
 }
-
-const hasTable = (database: Database, name: string): boolean =>
-  database.get(`SELECT 1 AS found FROM sqlite_schema WHERE type = 'table' AND name = ?`, name) !== undefined
 
 /** Where the fold of a build began. */
 function readAfter(database: Database): Position {

@@ -19,6 +19,7 @@ import { createExpansion, type Expansion, type ExpansionLimits } from './expand.
 import { countDay } from './histogram.ts'
 import { minuteNs, parseKeywords } from './layout.ts'
 import { inTimeOrder, mergeRows, type Placed, type Source } from './merge.ts'
+import { lostDays } from './known-days.ts'
 import { readProgress } from './meta.ts'
 import { withDocuments, type TextHit, type TextReader } from './text-reader.ts'
 
@@ -163,7 +164,10 @@ export function createSqliteTextReader(options: SqliteReaderOptions): SqliteText
     together: (task) => files.together(task),
     async progress(projection) {
       const build = files.liveNow(projection)
-      return build && { index: build.index, after: build.after, ...readProgress(build.meta) }
+      if (build === undefined) return undefined
+      const lost = lostDays(build.meta)
+      const told = { index: build.index, after: build.after, ...readProgress(build.meta) }
+      return lost.length === 0 ? told : { ...told, lostDays: lost }
     },
     get: async (scope, ids) => files.withDays(scope, (days) => findAll(days, ids)),
     search: async (scope, query) => files.withDays(scope, (days) => search(days, query, createExpansion(limits))),

@@ -1,18 +1,37 @@
-import { mkdirSync, readdirSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { PermanentError } from '#src/lib/failure.ts'
 import type { Position } from '#src/events/envelope.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
-import type { Checkpoint, EntryKey, Heartbeat, IndexName, IndexWriter, WorkspaceEntries } from '../../index-store.ts'
+import type {
+  Checkpoint,
+  EntryKey,
+  Heartbeat,
+  IndexName,
+  IndexWriter,
+  KeptDays,
+  LostDay,
+  WorkspaceEntries,
+} from '../../index-store.ts'
 import { dayBefore } from '#src/lib/day.ts'
 import { daysReplaced, type Collection, type Entry, type Projection } from '../../projection.ts'
 import { shapeOf } from '../row.ts'
-import { openDatabase, transaction, type Database } from './database.ts'
+import { hasTable, openDatabase, transaction, type Database } from './database.ts'
 import { positionOf, readEntry, writeDay, type DayChanges, type Replaced, type Written } from './day-writer.ts'
 import { daysIn, dropBuild, removeDays, removeDropped, storedBuilds } from './build-folders.ts'
 import { dropDays } from './drop-days.ts'
 import { looked } from './folder-names.ts'
-import { buildFolder, fileOfDay, layOutDay, layoutOf, tablesOf, workspaceFolder, type Shapes } from './layout.ts'
+import { compareDays, forgetDays, nameDays, noteMade, storedDays } from './known-days.ts'
+import {
+  buildFolder,
+  fileOfDay,
+  layOutDay,
+  layoutOf,
+  metaPath,
+  tablesOf,
+  workspaceFolder,
+  type Shapes,
+} from './layout.ts'
 import { openLive, readLive, readRoster, renewLive, writeLive, writeRoster } from './live.ts'
 import { createTermsMerger, type TermsMerger } from './merge-terms.ts'
 import { openMeta, openMetaToRead, readMeta, readShare, writeProgress, writeSafe, writeShare } from './meta.ts'
@@ -47,7 +66,7 @@ type Build = {
   syncedAt: number
   /** Files with commits that may not be on the disk yet, and those of them that are new. */
   unsynced: Set<string>
-  created: Set<string>
+  created: Map<string, LostDay>
   /** Days that each workspace has files for. */
   days: Map<WorkspaceId, Set<string>>
   merger: TermsMerger
@@ -91,18 +110,27 @@ function createBuild(
   // A process that was killed may have left commits in WALs that are not on the disk.
   const left = filesWithWal(folder, index)
   syncDatabases(left, left)
-  const sets = { unsynced: new Set<string>(), created: new Set<string>(), days: new Map<WorkspaceId, Set<string>>() }
+  // Of several writers one may be making what another finds.
+  if (share === undefined) compareDays(meta, storedDays(folder, index))
+  const sets = {
+    unsynced: new Set<string>(),
+    created: new Map<string, LostDay>(),
+    days: new Map<WorkspaceId, Set<string>>(),
+  }
   return { index, epoch, shapes, collections, meta, written: safe, safe, syncedAt: 0, ...sets, merger }
 }
 
 /** Everything written so far is put on the disk, and then the build's record says so. */
 function syncBuild(build: Build, share: string | undefined): void {
   if (build.written === build.safe) return
-  syncDatabases(build.unsynced, build.created)
+  syncDatabases(build.unsynced, build.created.keys())
+  transaction(build.meta, () => {
+    nameDays(build.meta, [...build.created.values()])
+    if (share === undefined) writeSafe(build.meta, build.written)
+    else writeShare(build.meta, share, build.written)
+  })
   build.unsynced.clear()
   build.created.clear()
-  if (share === undefined) writeSafe(build.meta, build.written)
-  else writeShare(build.meta, share, build.written)
   build.safe = build.written
 }
 
@@ -176,7 +204,8 @@ function createFiles(folder: string, openMax: number, builds: ReadonlyMap<IndexN
         mkdirSync(workspaceFolder(folder, build.index, workspaceId), { recursive: true })
         const database = openDatabase(path, { readOnly: false, synchronous: 'NORMAL' })
         if (prepareDay(database, build)) {
-          build.created.add(path)
+          build.created.set(path, { workspaceId, day })
+          noteMade(build.meta, { workspaceId, day })
           build.unsynced.add(path)
         }
         daysOf(folder, build, workspaceId).add(day)
@@ -247,14 +276,31 @@ function eraseFiles(
   { workspaceId, position }: Readonly<{ workspaceId: WorkspaceId; position: Position }>,
 ): void {
   const gone: string[] = []
+  const stays = new Set<string>()
   for (const day of daysOf(folder, build, workspaceId)) {
     const database = files.open(build, workspaceId, day)
-    if (positionOf(database) > position) continue
+    if (positionOf(database) > position) {
+      stays.add(day)
+      continue
+    }
     letGo(files, build, database.path)
     gone.push(database.path)
   }
+  forgetDays(build.meta, (of) => of.workspaceId === workspaceId && !stays.has(of.day))
   build.days.delete(workspaceId)
   removeDays(workspaceFolder(folder, build.index, workspaceId), gone)
+}
+
+/** Of a build that is not open too. */
+function forgetDropped(folder: string, index: IndexName, kept: KeptDays, open: Database | undefined): void {
+  const path = metaPath(folder, index)
+  if (open === undefined && !existsSync(path)) return
+  const meta = open ?? openDatabase(path, { readOnly: false, synchronous: 'NORMAL' })
+  try {
+    if (hasTable(meta, 'lostDays')) forgetDays(meta, ({ workspaceId, day }) => day < kept.of(workspaceId))
+  } finally {
+    if (open === undefined) meta.close()
+  }
 }
 
 /** The checkpoint of a build that is not open, or not there. */
@@ -323,7 +369,10 @@ export function createSqliteIndexWriter(options: SqliteWriterOptions): IndexWrit
       renewLive(live, index)
     },
     async dropDays(index, kept) {
-      const dropped = dropDays(folder, index, kept, letGoOfDays(files, builds.get(index)))
+      const build = builds.get(index)
+      forgetDropped(folder, index, kept, build?.meta)
+      const dropped = dropDays(folder, index, kept, letGoOfDays(files, build))
+      if (build !== undefined) compareDays(build.meta, storedDays(folder, index))
       // Readers close what they have open of it.
       if (dropped > 0) renewLive(live, index)
       return dropped

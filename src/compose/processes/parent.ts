@@ -2,6 +2,7 @@ import { closeSync, mkdirSync, openSync } from 'node:fs'
 import { limits, type Config } from '#src/config.ts'
 import { bindSocket } from '#src/http/listening-socket.ts'
 import { mendDataFolder, tellQuarantines } from '#src/compose/mend.ts'
+import { tellMissedDays } from '#src/compose/missed-days.ts'
 import { checkOpenFiles } from '#src/compose/open-files.ts'
 import { PermanentError } from '#src/lib/failure.ts'
 import { lockFolder } from '#streams/sqlite/lock.ts'
@@ -118,6 +119,7 @@ export async function composeParent(config: Config, argv: readonly string[]): Pr
   if (isEmbedded) {
     await mendDataFolder(config.dataFolder)
     tellQuarantines(config.dataFolder)
+    tellMissedDays(config.dataFolder)
   }
   const sockets = await bindSockets(config)
   let isUp = false

@@ -1,4 +1,4 @@
-import { firstDayBy, withFirstDays, type FirstDay, type Keepings } from '#projections/first-days.ts'
+import { firstDayBy, withFirstDays, withOwnDays, type FirstDay, type Keepings } from '#projections/first-days.ts'
 import type { IndexReader, IndexWriter } from '#projections/index-store.ts'
 import { withOwnVersions } from '#projections/own-versions.ts'
 import { projections } from '#projections/registry.ts'
@@ -51,7 +51,10 @@ export function retainedReaders(
     },
     clock,
   )
-  return (workspaceId) => withOwnVersions(withFirstDays(readerOf(workspaceId), firstDay), projections)
+  return (workspaceId) => {
+    const shown = withFirstDays(readerOf(workspaceId), firstDay)
+    return withOwnVersions(withOwnDays(shown, workspaceId, firstDay), projections)
+  }
 }
 
 /** Retention of one partition, by the thread that folds it, which tells of it; until what is answered is called. */

@@ -1,0 +1,79 @@
+import { workspaceIdOf } from '#src/events/workspace-id.ts'
+import type { IndexName, LostDay } from '../../index-store.ts'
+import { daysIn, workspacesIn } from './build-folders.ts'
+import { hasTable, transaction, type Database } from './database.ts'
+import { openMetaToRead } from './meta.ts'
+import { syncDatabases } from './sync-files.ts'
+
+// A build's record says which files of days it has, so that one that was removed by hand is missed. A file is named once it is on the disk,
+// and no more before it is removed: whatever a crash or a power cut takes, none is missed that the build has let go of itself.
+
+const keyOf = ({ workspaceId, day }: LostDay): string => `${workspaceId}/${day}`
+
+const daysOf = (meta: Database, table: 'days' | 'lostDays'): readonly LostDay[] =>
+  meta
+    .all(`SELECT workspace, day FROM ${table} ORDER BY workspace, day`)
+    .map(({ workspace, day }) => ({ workspaceId: workspaceIdOf(String(workspace)), day: String(day) }))
+
+function insert(meta: Database, table: 'days' | 'lostDays', days: readonly LostDay[]): void {
+  for (const { workspaceId, day } of days) meta.run(`INSERT OR IGNORE INTO ${table} VALUES (?, ?)`, workspaceId, day)
+}
+
+const without = (days: readonly LostDay[], others: readonly LostDay[]): readonly LostDay[] => {
+  const known = new Set(others.map(keyOf))
+  return days.filter((day) => !known.has(keyOf(day)))
+}
+
+/** The days that a build has files of. */
+export const storedDays = (folder: string, index: IndexName): readonly LostDay[] =>
+  workspacesIn(folder, index).flatMap((workspaceId) =>
+    daysIn(folder, index, workspaceId).map((day) => ({ workspaceId, day })),
+  )
+
+/** Names files that are on the disk. Within a transaction. */
+export const nameDays = (meta: Database, days: readonly LostDay[]): void => insert(meta, 'days', days)
+
+/** Notes which of the files that it names are gone, and names those that it does not. */
+export const compareDays = (meta: Database, stored: readonly LostDay[]): void =>
+  transaction(meta, () => {
+    const named = daysOf(meta, 'days')
+    insert(meta, 'lostDays', without(named, stored))
+    nameDays(meta, without(stored, named))
+  })
+
+/** A file was not there and has been made: where the record names it, what it held is lost. */
+export const noteMade = (meta: Database, { workspaceId, day }: LostDay): void =>
+  meta.run(
+    'INSERT OR IGNORE INTO lostDays SELECT workspace, day FROM days WHERE workspace = ? AND day = ?',
+    workspaceId,
+    day,
+  )
+
+/** Names files no more that are about to be removed, nor those that are gone already; safe against a power cut when it returns. */
+export function forgetDays(meta: Database, isGone: (day: LostDay) => boolean): void {
+  const gone = [...daysOf(meta, 'days'), ...daysOf(meta, 'lostDays')].filter(isGone)
+  if (gone.length === 0) return
+  transaction(meta, () => {
+    for (const table of ['days', 'lostDays']) {
+      for (const { workspaceId, day } of gone)
+        meta.run(`DELETE FROM ${table} WHERE workspace = ? AND day = ?`, workspaceId, day)
+    }
+  })
+  syncDatabases([meta.path], [])
+}
+
+/** The days of which files are gone, as was noted. */
+export const lostDays = (meta: Database): readonly LostDay[] =>
+  hasTable(meta, 'lostDays') ? daysOf(meta, 'lostDays') : []
+
+/** The same of a build that nobody has open, by a look at its files too. */
+export function missedDays(folder: string, index: IndexName): readonly LostDay[] {
+  const meta = openMetaToRead(folder, index)
+  try {
+    if (meta === undefined || !hasTable(meta, 'lostDays')) return []
+    const lost = lostDays(meta)
+    return [...lost, ...without(without(daysOf(meta, 'days'), storedDays(folder, index)), lost)]
+  } finally {
+    meta?.close()
+  }
+}

@@ -1,0 +1,150 @@
+import { existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { expect } from 'chai'
+import { withOwnDays } from '#projections/first-days.ts'
+import { isCaughtUp, type IndexReader, type IndexWriter, type LostDay } from '#projections/index-store.ts'
+import { missedDays } from '#projections/stores/sqlite/known-days.ts'
+import { createSqliteIndexReader } from '#projections/stores/sqlite/reader.ts'
+import { createSqliteIndexWriter } from '#projections/stores/sqlite/writer.ts'
+import { dayBefore } from '#src/lib/day.ts'
+import {
+  acme,
+  day,
+  epoch,
+  everything,
+  fixture,
+  index,
+  lineEntry,
+  other,
+  scopeOf,
+  write,
+} from '#test/support/index-fixture.ts'
+
+const limits = { indexFilesOpenMax: 2, patternExpansionsMax: 1_000, patternScanTermsMax: 2_000_000 }
+const before = dayBefore(day, 1)
+
+describe('the days of a SQLite index', () => {
+  let folder: string
+  let writer: IndexWriter
+  let position = 0
+
+  const start = async (): Promise<void> => {
+    writer = createSqliteIndexWriter({ folder, limits, syncEveryMs: 0 })
+    await writer.open(index, fixture, epoch)
+    await writer.promote('fixture', index)
+  }
+  const again = async (): Promise<void> => {
+    await writer.close()
+    await start()
+  }
+  const put = async (workspaceId: typeof acme, on: string): Promise<void> => {
+    await write(writer, [lineEntry({}, ++position, { day: on })], position, workspaceId)
+    await writer.heartbeat(index, { position, head: position, at: position * 10_000, caughtUpAt: 0 })
+  }
+  const ask = async <T>(question: (reader: IndexReader) => Promise<T>): Promise<T> => {
+    const reader = createSqliteIndexReader({ folder, limits })
+    try {
+      return await question(reader)
+    } finally {
+      await reader.close()
+    }
+  }
+  const lost = () => ask(async (reader) => (await reader.progress('fixture'))?.lostDays ?? [])
+  const fileOf = (workspaceId: string, on: string): string => join(folder, index, workspaceId, `${on}.db`)
+  const remove = (workspaceId: string, on: string): void => {
+    for (const side of ['', '-wal', '-shm']) rmSync(`${fileOf(workspaceId, on)}${side}`, { force: true })
+  }
+  const gone: LostDay = { workspaceId: acme, day: before }
+
+  beforeEach(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'throughline-days-'))
+    position = 0
+    await start()
+    for (const on of [before, day]) for (const workspaceId of [acme, other]) await put(workspaceId, on)
+  })
+  afterEach(async () => {
+    await writer.close()
+    rmSync(folder, { recursive: true })
+  })
+
+  it('are missed where a file was removed while nobody had it, and for as long as the build is there', async () => {
+    await again()
+    expect([await lost(), missedDays(folder, index)]).to.deep.equal([[], []])
+    await writer.close()
+    remove(acme, before)
+    expect(missedDays(folder, index), 'before it is opened').to.deep.equal([gone])
+    await start()
+    expect([await lost(), missedDays(folder, index)]).to.deep.equal([[gone], [gone]])
+    await put(acme, before)
+    await again()
+    expect(existsSync(fileOf(acme, before))).to.equal(true)
+    expect(await lost(), 'what comes later brings back nothing').to.deep.equal([gone])
+  })
+
+  it('are missed where a file was removed beside a writer, once it makes it anew, or at the next turn of retention', async () => {
+    remove(acme, before)
+    // Two files are open at most: it has been closed.
+    await put(acme, before)
+    expect(await lost()).to.deep.equal([gone])
+    remove(other, before)
+    await writer.dropDays(index, { of: () => '', all: '' })
+    expect(await lost()).to.deep.equal([gone, { workspaceId: other, day: before }])
+  })
+
+  it('are not missed that the build has let go of, nor any that would have gone by now', async () => {
+    await writer.eraseWorkspace(index, other, position)
+    await writer.close()
+    remove(acme, before)
+    await start()
+    expect(await lost()).to.deep.equal([gone])
+    await writer.dropDays(index, { of: () => day, all: day })
+    await again()
+    expect([await lost(), await ask((reader) => reader.count(scopeOf('lines'), { filter: everything }))]).to.deep.equal(
+      [[], 1],
+    )
+    await writer.close()
+    const closed = createSqliteIndexWriter({ folder, limits })
+    expect(
+      await closed.dropDays(index, { of: () => '9999-12-31', all: '9999-12-31' }),
+      'of one that is not open',
+    ).to.equal(1)
+    await closed.close()
+    await start()
+    expect(await lost()).to.deep.equal([])
+  })
+
+  it('are those that are there when a program that knows of this first opens a build', async () => {
+    await writer.close()
+    const meta = new DatabaseSync(join(folder, index, 'meta.db'))
+    meta.exec('DROP TABLE days; DROP TABLE lostDays')
+    meta.close()
+    remove(other, day)
+    expect(missedDays(folder, index)).to.deep.equal([])
+    expect(await lost()).to.deep.equal([])
+    await start()
+    expect(await lost()).to.deep.equal([])
+    await writer.close()
+    remove(acme, before)
+    await start()
+    expect(await lost()).to.deep.equal([gone])
+  })
+
+  it('keep answers from being complete of the workspace whose they are, as long as it would be shown them', async () => {
+    await writer.close()
+    remove(acme, before)
+    await start()
+    await writer.heartbeat(index, { position, head: position, at: 1_000_000, caughtUpAt: 1_000_000 })
+    const isComplete = (workspaceId: typeof acme, firstDay: string): Promise<boolean> =>
+      ask(async (reader) => {
+        const progress = await withOwnDays(reader, workspaceId, () => firstDay).progress('fixture')
+        return progress !== undefined && isCaughtUp(progress, 1_000_000)
+      })
+    expect([
+      await isComplete(acme, before),
+      await isComplete(acme, day),
+      await isComplete(other, before),
+    ]).to.deep.equal([false, true, true])
+  })
+})
