@@ -215,8 +215,7 @@ describe('a server whose files were damaged', () => {
     await send([messages])
     await sendingTo(server, server.firstRun.keys).logs([{ message: 'the last one', service: 'shop' }])
     const reader = await signIn(server.baseUrl, server.firstRun.sign_in)
-    const ask = async (): Promise<JsonObject> =>
-      (await reader.get('/api/app/logs/search?service=shop&limit=200')).body as JsonObject
+    const ask = async (): Promise<JsonObject> => (await reader.get('/api/app/logs/search?service=shop&limit=200')).body
     let answer = await ask()
     while (!listOf(answer, 'logs').some(({ message }) => message === 'the last one')) answer = await ask()
     expect(listOf(answer, 'logs')).to.have.length(2)
