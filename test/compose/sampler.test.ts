@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto'
 import { mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -9,7 +8,6 @@ import { foldersOf } from '#src/compose/folders.ts'
 import { createSampler } from '#src/compose/threads/sampler.ts'
 import type { Sampled } from '#src/operations/index-samples.ts'
 import { limits } from '#src/config.ts'
-import { loadSecrets } from '#src/directory/secrets.ts'
 import { sealEvent } from '#src/events/codec.ts'
 import { noCounts } from '#src/events/envelope.ts'
 import { workspaceIdOf } from '#src/events/workspace-id.ts'
@@ -18,17 +16,16 @@ import { observeSamples, type IndexSample } from '#src/operations/index-samples.
 import { present } from '#src/lib/assert.ts'
 import { rebuild } from '#projections/rebuild.ts'
 import { createSqliteStream } from '#streams/sqlite/stream.ts'
+import { makeFirstRun } from '../support/first-run.ts'
 import { startProcess } from '../support/server-process.ts'
 
 describe('samples of an index, compared with the log', () => {
   let dataFolder: string
   before(async () => {
     dataFolder = mkdtempSync(join(tmpdir(), 'throughline-sampler-'))
-    const { logFolder, logFile, directoryFile } = foldersOf(dataFolder)
+    const { logFolder, logFile } = foldersOf(dataFolder)
     mkdirSync(logFolder)
-    loadSecrets({ dataFolder, random: randomBytes })
-    const directory = await createSqliteStream({ file: directoryFile, partition: 'directory', thread: false, limits })
-    await directory.close()
+    await makeFirstRun(dataFolder)
     const stream = await createSqliteStream({ file: logFile, partition: '0', thread: false, limits })
     const body = Buffer.from(JSON.stringify([{ message: 'one line', level: 'info' }]))
     const header = {

@@ -1,19 +1,18 @@
-import { randomBytes } from 'node:crypto'
 import { mkdir } from 'node:fs/promises'
 import { foldersOf } from '#src/compose/folders.ts'
 import { limits } from '#src/config.ts'
-import { loadSecrets } from '#src/directory/secrets.ts'
 import { sealEvent } from '#src/events/codec.ts'
 import { noCounts } from '#src/events/envelope.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { createSqliteStream } from '#streams/sqlite/stream.ts'
+import { makeFirstRun } from './first-run.ts'
 
 /** Gives a new data folder a log that was begun long ago: a line of a workspace each, received so many days before now. */
 export async function makeOldLog(
   dataFolder: string,
   received: readonly (readonly [workspaceId: WorkspaceId, daysAgo: number])[],
 ): Promise<void> {
-  const { logFolder, logFile, directoryFile } = foldersOf(dataFolder)
+  const { logFolder, logFile } = foldersOf(dataFolder)
   await mkdir(logFolder)
   const stream = await createSqliteStream({ file: logFile, partition: '0', thread: false, limits })
   const now = Date.now()
@@ -37,6 +36,5 @@ export async function makeOldLog(
   }
   await stream.close()
   // A log without secrets and a directory would be half of an installation.
-  loadSecrets({ dataFolder, random: randomBytes, sessionKeys: undefined })
-  await (await createSqliteStream({ file: directoryFile, partition: 'directory', thread: false, limits })).close()
+  await makeFirstRun(dataFolder)
 }
