@@ -173,9 +173,11 @@ describe('throughline move-log', function () {
     this.timeout(enginesTimeoutMs)
     await engines()
     dataFolder = await newDataFolder()
-    const old = [60, 50, 45].map((daysAgo) => [longAgo, daysAgo] as const)
-    // Where nothing was received for more than a week the clock is not trusted at once.
-    await makeOldLog(dataFolder, [...old, [workspaceIdOf('lately'), 5]])
+    // One day goes at once, and where nothing was received for more than a week the clock is not trusted at once.
+    await makeOldLog(dataFolder, [
+      [longAgo, 45],
+      [workspaceIdOf('lately'), 5],
+    ])
     const server = await start(dataFolder, ['src/main.ts'], { THROUGHLINE_DATA: dataFolder })
     const first = JSON.parse(await readFile(join(dataFolder, 'first-run.json'), 'utf8')) as FirstRun
     tenants = {
