@@ -3,17 +3,23 @@ import { join } from 'node:path'
 import type { IndexAudit, Part } from '../../index-audit.ts'
 import type { IndexName } from '../../index-store.ts'
 import { daysIn } from './build-folders.ts'
-import { openDatabaseToAudit } from './database.ts'
+import { ifThere, openDatabaseToAudit } from './database.ts'
 import { freezeFile } from './frozen-part.ts'
 import { storedDays } from './known-days.ts'
 import { fileOfDay, tablesOf, workspaceFolder, type Tables } from './layout.ts'
-import { openMetaToRead, readMeta } from './meta.ts'
+import { storedMeta } from './meta.ts'
 
-function collectionsOf(folder: string, index: IndexName): readonly Tables[] {
-  const database = openMetaToRead(folder, index)
-  const meta = database && readMeta(database)
-  database?.close()
-  return Object.values(meta?.shapes ?? {}).map(tablesOf)
+const collectionsOf = (folder: string, index: IndexName): readonly Tables[] =>
+  Object.values(storedMeta(folder, index)?.shapes ?? {}).map(tablesOf)
+
+/** A copy of one moment, made without stopping the writer. */
+function copyFile(source: string, target: string): void {
+  const database = openDatabaseToAudit(source)
+  try {
+    database.run('VACUUM INTO ?', target)
+  } finally {
+    database.close()
+  }
 }
 
 /** Reads the builds in a folder of SQLite files whole. It blocks while it works. */
@@ -31,17 +37,11 @@ export function createSqliteIndexAudit({ folder }: Readonly<{ folder: string }>)
       if (!existsSync(workspaceFolder(folder, from, workspaceId))) return
       mkdirSync(workspaceFolder(folder, to, workspaceId), { recursive: true })
       for (const day of daysIn(folder, from, workspaceId)) {
-        const [source, target] = [from, to].map((index) => fileOf(index, { workspaceId, day })) as [string, string]
+        const source = fileOf(from, { workspaceId, day })
+        const target = fileOf(to, { workspaceId, day })
         rmSync(target, { force: true })
-        // Its day was dropped, or its workspace erased, while those before it were copied.
-        if (!existsSync(source)) continue
-        const database = openDatabaseToAudit(source)
-        try {
-          // A copy of one moment, made without stopping the writer.
-          database.run('VACUUM INTO ?', target)
-        } finally {
-          database.close()
-        }
+        // Its day may be dropped, or its workspace erased, while those before it are copied.
+        ifThere(source, () => copyFile(source, target))
       }
     },
     close: async () => {},

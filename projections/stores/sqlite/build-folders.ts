@@ -6,13 +6,11 @@ import type { IndexName, StoredBuild } from '../../index-store.ts'
 import { isBuildOf } from '../builds.ts'
 import { looked, namesIn } from './folder-names.ts'
 import { buildFolder, dayOfFile, droppedFolder, isDropped, workspaceFolder } from './layout.ts'
-import { openMetaToRead, readMeta } from './meta.ts'
+import { storedMeta } from './meta.ts'
 import { syncFolder } from './sync-files.ts'
 
 function storedBuild(folder: string, index: IndexName): StoredBuild | undefined {
-  const database = openMetaToRead(folder, index)
-  const meta = database && readMeta(database)
-  database?.close()
+  const meta = storedMeta(folder, index)
   return meta && { index, epoch: meta.epoch, after: meta.after, checkpoint: meta.safe, heartbeat: meta.progress }
 }
 

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { DatabaseSync, type SQLInputValue, type SQLOutputValue, type StatementSync } from 'node:sqlite'
 import { pathToFileURL } from 'node:url'
 import { PermanentError, TransientError } from '#src/lib/failure.ts'
@@ -78,6 +79,10 @@ export function openDatabase(
   })
 }
 
+/** Opens a file that is there, for reading. */
+export const openDatabaseToRead = (path: string): Database =>
+  openDatabase(path, { readOnly: true, synchronous: 'NORMAL' })
+
 /** Opens a file that is there, to be read whole with temporary tables beside it, which SQLite keeps in a file of its own. */
 export const openDatabaseToAudit = (path: string): Database =>
   openWith(path, true, (database) => database.exec('PRAGMA temp_store = FILE'))
@@ -123,6 +128,41 @@ function openWith(path: string, isThere: boolean, prepareConnection: (database: 
     },
     close: () => database.close(),
   }
+}
+
+/**
+ * What `read` finds when it opens a file to be read; undefined where there is none. SQLite tells of a file that is removed meanwhile as of
+ * one that is damaged, or of a disk that fails.
+ */
+export function ifThere<T>(path: string, read: () => T): T | undefined {
+  if (!existsSync(path)) return undefined
+  try {
+    return read()
+  } catch (error) {
+    if (existsSync(path)) throw error
+    return undefined
+  }
+}
+
+/**
+ * A file opened by `open`, and what `begin` finds in it first; undefined where there is no file, or nothing to begin with, as while it is
+ * only just being made.
+ */
+export function openIfThere<T>(
+  path: string,
+  open: (path: string) => Database,
+  begin: (database: Database) => T | undefined,
+): Readonly<{ database: Database; found: T }> | undefined {
+  return ifThere(path, () => {
+    const database = open(path)
+    let found: T | undefined
+    try {
+      found = begin(database)
+    } finally {
+      if (found === undefined) database.close()
+    }
+    return found === undefined ? undefined : { database, found }
+  })
 }
 
 export const hasTable = (database: Database, name: string): boolean =>

@@ -1,9 +1,8 @@
-import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Position } from '#src/events/envelope.ts'
 import { assert } from '#src/lib/assert.ts'
 import { TooBroadError, type IndexName, type Scope } from '../../index-store.ts'
-import { openDatabase, type Database } from './database.ts'
+import { openDatabaseToRead, openIfThere, type Database } from './database.ts'
 import { readCollections, type DayCollection } from './day-query.ts'
 import { createFolderNames } from './folder-names.ts'
 import {
@@ -17,7 +16,7 @@ import {
   type Tables,
 } from './layout.ts'
 import { readLiveBuilds, type LiveRevision } from './live.ts'
-import { openMetaToRead, readMeta } from './meta.ts'
+import { openMetaToRead } from './meta.ts'
 import { createOpenFiles } from './open-files.ts'
 
 /** A build as readers see it. `after`: where its fold began. */
@@ -39,8 +38,6 @@ export type DayFiles = Readonly<{
   close(): void
 }>
 
-const readOnly = { readOnly: true, synchronous: 'NORMAL' } as const
-
 /**
  * Pages kept of each file that is open, kilobytes: a term is looked up in many places of a big file. Only so many files keep that
  * many, the others SQLite's 2 MB. Each thread that answers queries has its own.
@@ -49,30 +46,15 @@ const roomyCacheKb = 16_384
 const roomyFilesMax = 8
 
 /** Undefined when there is no such file yet, or it is only just being made. */
-function openIfThere(path: string): Database | undefined {
-  let database: Database
-  try {
-    database = openDatabase(path, readOnly)
-  } catch (error) {
-    if (isMissing(path)) return undefined
-    throw error
-  }
-  if (layoutOf(database) !== 0n) return database
-  database.close()
-  return undefined
-}
-
-const isMissing = (path: string): boolean => statSync(path, { throwIfNoEntry: false }) === undefined
+const openFile = (path: string): Database | undefined =>
+  openIfThere(path, openDatabaseToRead, (database) => layoutOf(database) || undefined)?.database
 
 function openBuild(folder: string, index: IndexName): LiveBuild | undefined {
-  const meta = openMetaToRead(folder, index)
-  const said = meta && readMeta(meta)
-  if (meta === undefined || said === undefined) {
-    meta?.close()
-    return undefined
-  }
-  const collections = new Map(Object.values(said.shapes).map((shape) => [shape.name, tablesOf(shape)]))
-  return { index, meta, after: said.after, collections }
+  const opened = openMetaToRead(folder, index)
+  if (opened === undefined) return undefined
+  const { database, found: meta } = opened
+  const collections = new Map(Object.values(meta.shapes).map((shape) => [shape.name, tablesOf(shape)]))
+  return { index, meta: database, after: meta.after, collections }
 }
 
 /** `onChange`: a projection's readers have moved away from this build, which may go or be made anew. */
@@ -93,7 +75,7 @@ function createLive(folder: string, onChange: (index: IndexName) => void) {
   return {
     /** The build of each projection as it is now, found when first asked for. */
     look(): (projection: string) => LiveBuild | undefined {
-      live ??= openIfThere(livePath(folder))
+      live ??= openFile(livePath(folder))
       const now = live === undefined ? new Map<string, LiveRevision>() : readLiveBuilds(live)
       return once((projection) => find(projection, now.get(projection)))
     },
@@ -154,7 +136,7 @@ function createConnections(openMax: number) {
     isReading: () => inUse.size > 0,
     /** Begins to read a file, once until `endReading`: what is read of it is of one moment. */
     read(path: string): Database | undefined {
-      const database = files.use(path, () => openIfThere(path))
+      const database = files.use(path, () => openFile(path))
       if (database === undefined) return undefined
       inUse.add(database)
       database.exec('BEGIN')

@@ -1,9 +1,9 @@
-import { existsSync } from 'node:fs'
+import type { Position } from '#src/events/envelope.ts'
 import type { Digest, Fingerprint, FrozenPart, SearchItem } from '../../index-audit.ts'
 import { timeOfRecordId, type DocumentId, type Entry } from '../../projection.ts'
 import { createDigester, fingerprintOf } from '../digest.ts'
 import { compareText } from '../row.ts'
-import type { Columns, Database } from './database.ts'
+import { openIfThere, type Columns, type Database } from './database.ts'
 import { entryOf, isSpilled, positionOf, readEntry } from './day-writer.ts'
 import { layoutOf, msOf, msOfRow, type Tables } from './layout.ts'
 import { createPostings, type Postings } from './postings.ts'
@@ -156,21 +156,22 @@ const nothing: FrozenPart = {
   release: async () => {},
 }
 
+/** Begins a transaction: how far the file is that it reads. Undefined of one that is only just being made. */
+function begin(database: Database): Position | undefined {
+  database.exec('BEGIN')
+  return layoutOf(database) === 0n ? undefined : positionOf(database)
+}
+
 /** One read transaction over a file, until it is released. `open` gives a connection that may make temporary tables. */
 export function freezeFile(
   { path, day }: Readonly<{ path: string; day: string }>,
   collections: readonly Tables[],
   open: (path: string) => Database,
 ): FrozenPart {
-  if (!existsSync(path)) return nothing
-  const database = open(path)
-  if (layoutOf(database) === 0n) {
-    database.close()
-    return nothing
-  }
+  const opened = openIfThere(path, open, begin)
+  if (opened === undefined) return nothing
+  const { database, found: position } = opened
   const all = new Map(collections.map((tables) => [tables.shape.name, tables]))
-  database.exec('BEGIN')
-  const position = positionOf(database)
   const known = new Map<string, Held>()
   const heldOf = (name: string): Held | undefined => {
     const tables = all.get(name)

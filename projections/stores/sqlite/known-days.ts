@@ -33,13 +33,9 @@ export const storedDays = (folder: string, index: IndexName): readonly LostDay[]
 /** Names files that are on the disk. Within a transaction. */
 export const nameDays = (meta: Database, days: readonly LostDay[]): void => insert(meta, 'days', days)
 
-/** Notes which of the files that it names are gone, and names those that it does not. */
-export const compareDays = (meta: Database, stored: readonly LostDay[]): void =>
-  transaction(meta, () => {
-    const named = daysOf(meta, 'days')
-    insert(meta, 'lostDays', without(named, stored))
-    nameDays(meta, without(stored, named))
-  })
+/** Notes which of the files that it names are gone. Within a transaction. */
+export const noteGone = (meta: Database, stored: readonly LostDay[]): void =>
+  insert(meta, 'lostDays', without(daysOf(meta, 'days'), stored))
 
 /** A file was not there and has been made: where the record names it, what it held is lost. */
 export const noteMade = (meta: Database, { workspaceId, day }: LostDay): void =>
@@ -68,7 +64,7 @@ export const lostDays = (meta: Database): readonly LostDay[] =>
 
 /** The same of a build that nobody has open, by a look at its files too. */
 export function missedDays(folder: string, index: IndexName): readonly LostDay[] {
-  const meta = openMetaToRead(folder, index)
+  const meta = openMetaToRead(folder, index)?.database
   try {
     if (meta === undefined || !hasTable(meta, 'lostDays')) return []
     const lost = lostDays(meta)

@@ -1,10 +1,10 @@
-import { existsSync, mkdirSync } from 'node:fs'
+import { mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { PermanentError } from '#src/lib/failure.ts'
 import { parseJson, stringifyJson } from '#src/lib/json.ts'
 import type { Position } from '#src/events/envelope.ts'
 import type { Heartbeat, IndexName } from '../../index-store.ts'
-import { hasTable, openDatabase, transaction, type Database } from './database.ts'
+import { hasTable, openDatabase, openDatabaseToRead, openIfThere, transaction, type Database } from './database.ts'
 import { layoutOf, layoutVersion, metaPath, type Shapes } from './layout.ts'
 
 /**
@@ -109,8 +109,16 @@ export function openMeta(
   return database
 }
 
-/** The record of a build that is there, for reading. */
-export function openMetaToRead(folder: string, index: IndexName): Database | undefined {
-  const path = metaPath(folder, index)
-  return existsSync(path) ? openDatabase(path, { readOnly: true, synchronous: 'NORMAL' }) : undefined
+/** The record of a build, open for reading, and what it says; undefined where there is none, or it is only just being made. */
+export const openMetaToRead = (
+  folder: string,
+  index: IndexName,
+): Readonly<{ database: Database; found: Meta }> | undefined =>
+  openIfThere(metaPath(folder, index), openDatabaseToRead, readMeta)
+
+/** What the record of a build says that need not be open; undefined as above. */
+export function storedMeta(folder: string, index: IndexName): Meta | undefined {
+  const opened = openMetaToRead(folder, index)
+  opened?.database.close()
+  return opened?.found
 }

@@ -1,13 +1,12 @@
-import { existsSync, rmSync } from 'node:fs'
+import { rmSync } from 'node:fs'
 import type { PermanentError } from '#src/lib/failure.ts'
-import type { IndexName } from '../../index-store.ts'
 import { isBuildOf } from '../builds.ts'
 import { dropBuild } from './build-folders.ts'
-import { isDamage, openDatabase } from './database.ts'
+import { isDamage, openDatabaseToRead, openIfThere } from './database.ts'
 import { namesIn } from './folder-names.ts'
 import { livePath, metaPath } from './layout.ts'
 import { readLiveBuilds } from './live.ts'
-import { openMetaToRead, readMeta } from './meta.ts'
+import { storedMeta } from './meta.ts'
 import { syncFolder } from './sync-files.ts'
 
 /** What was wrong with a file; undefined where it can be read, or where it is no damage that keeps it from being read. */
@@ -20,25 +19,6 @@ function damageMet(read: () => void): string | undefined {
   }
 }
 
-function readRecord(folder: string, index: IndexName): void {
-  const meta = openMetaToRead(folder, index)
-  try {
-    if (meta !== undefined) readMeta(meta)
-  } finally {
-    meta?.close()
-  }
-}
-
-function readRosters(path: string): void {
-  if (!existsSync(path)) return
-  const live = openDatabase(path, { readOnly: true, synchronous: 'FULL' })
-  try {
-    readLiveBuilds(live)
-  } finally {
-    live.close()
-  }
-}
-
 /**
  * Removes the builds whose record is damaged, of which nobody could read or fold anything, and the list of the builds that readers use
  * where that is: whoever folds the log next makes them again. A damaged file of a day is not looked for. To be called while
@@ -47,7 +27,7 @@ function readRosters(path: string): void {
 export function removeDamaged(folder: string, projections: readonly string[], tell: (line: string) => void): void {
   const isBuild = (name: string): boolean => projections.some((projection) => isBuildOf(projection, name))
   for (const index of namesIn(folder).filter(isBuild)) {
-    const damage = damageMet(() => readRecord(folder, index))
+    const damage = damageMet(() => storedMeta(folder, index))
     if (damage === undefined) continue
     tell(
       `${metaPath(folder, index)} is damaged: the index ${index} is removed, and folded again from the log (${damage})`,
@@ -55,7 +35,7 @@ export function removeDamaged(folder: string, projections: readonly string[], te
     dropBuild(folder, index)
   }
   const live = livePath(folder)
-  const damage = damageMet(() => readRosters(live))
+  const damage = damageMet(() => openIfThere(live, openDatabaseToRead, readLiveBuilds)?.database.close())
   if (damage === undefined) return
   tell(`${live} is damaged: it is made again from the indexes that are there (${damage})`)
   for (const file of [`${live}-wal`, `${live}-shm`, live]) rmSync(file, { force: true })

@@ -21,7 +21,7 @@ import { positionOf, readEntry, writeDay, type DayChanges, type Replaced, type W
 import { daysIn, dropBuild, removeDays, removeDropped, storedBuilds } from './build-folders.ts'
 import { dropDays } from './drop-days.ts'
 import { looked } from './folder-names.ts'
-import { compareDays, forgetDays, nameDays, noteMade, storedDays } from './known-days.ts'
+import { forgetDays, nameDays, noteGone, noteMade, storedDays } from './known-days.ts'
 import {
   buildFolder,
   fileOfDay,
@@ -34,7 +34,7 @@ import {
 } from './layout.ts'
 import { openLive, readLive, readRoster, renewLive, writeLive, writeRoster } from './live.ts'
 import { createTermsMerger, type TermsMerger } from './merge-terms.ts'
-import { openMeta, openMetaToRead, readMeta, readShare, writeProgress, writeSafe, writeShare } from './meta.ts'
+import { openMeta, readMeta, readShare, storedMeta, writeProgress, writeSafe, writeShare } from './meta.ts'
 import { createOpenFiles } from './open-files.ts'
 import { syncDatabases } from './sync-files.ts'
 
@@ -111,7 +111,13 @@ function createBuild(
   const left = filesWithWal(folder, index)
   syncDatabases(left, left)
   // Of several writers one may be making what another finds.
-  if (share === undefined) compareDays(meta, storedDays(folder, index))
+  if (share === undefined) {
+    const stored = storedDays(folder, index)
+    transaction(meta, () => {
+      noteGone(meta, stored)
+      nameDays(meta, stored)
+    })
+  }
   const sets = {
     unsynced: new Set<string>(),
     created: new Map<string, LostDay>(),
@@ -305,9 +311,7 @@ function forgetDropped(folder: string, index: IndexName, kept: KeptDays, open: D
 
 /** The checkpoint of a build that is not open, or not there. */
 function checkpointOnDisk(folder: string, index: IndexName): Checkpoint {
-  const database = openMetaToRead(folder, index)
-  const meta = database && readMeta(database)
-  database?.close()
+  const meta = storedMeta(folder, index)
   return { epoch: meta?.epoch ?? '', position: meta?.safe ?? 0 }
 }
 
@@ -372,7 +376,7 @@ export function createSqliteIndexWriter(options: SqliteWriterOptions): IndexWrit
       const build = builds.get(index)
       forgetDropped(folder, index, kept, build?.meta)
       const dropped = dropDays(folder, index, kept, letGoOfDays(files, build))
-      if (build !== undefined) compareDays(build.meta, storedDays(folder, index))
+      if (build !== undefined) transaction(build.meta, () => noteGone(build.meta, storedDays(folder, index)))
       // Readers close what they have open of it.
       if (dropped > 0) renewLive(live, index)
       return dropped
