@@ -12,16 +12,36 @@ const modules = join(root, 'node_modules')
 const stamp = join(modules, '.throughline-lock')
 
 const lock = join(root, '.installing')
+const breaking = join(root, '.installing.breaking')
 const lockPollMs = 200
 const lockPatienceMs = 600_000
 
-/** Whether who holds the lock is running; false as well when it has just been let go. */
-function isHeld() {
+/** @param {string} file */
+function create(file) {
   try {
-    return process.kill(Number(readFileSync(lock, 'utf8')), 0)
+    writeFileSync(file, String(process.pid), { flag: 'wx' })
+    return true
   } catch (error) {
-    return error.code === 'EPERM'
+    if (error.code !== 'EEXIST') throw error
+    return false
   }
+}
+
+/** Whether who holds the lock was killed; false as well when it has just been let go. */
+function isLeft() {
+  try {
+    process.kill(Number(readFileSync(lock, 'utf8')), 0)
+    return false
+  } catch (error) {
+    return error.code === 'ESRCH'
+  }
+}
+
+/** Removes a lock that was left. One at a time does, or a slow one would remove the lock that somebody has taken since it looked. */
+function breakLock() {
+  if (!create(breaking)) return
+  if (isLeft()) rmSync(lock, { force: true })
+  rmSync(breaking)
 }
 
 /**
@@ -29,13 +49,9 @@ function isHeld() {
  * another process has by now is waited for no longer than an installation takes.
  */
 function takeLock() {
-  for (const until = Date.now() + lockPatienceMs; ;) {
-    try {
-      return writeFileSync(lock, String(process.pid), { flag: 'wx' })
-    } catch (error) {
-      if (error.code !== 'EEXIST') throw error
-    }
-    if (Date.now() > until || !isHeld()) rmSync(lock, { force: true })
+  for (const until = Date.now() + lockPatienceMs; !create(lock);) {
+    if (isLeft()) breakLock()
+    if (Date.now() > until) for (const file of [breaking, lock]) rmSync(file, { force: true })
     else Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, lockPollMs)
   }
 }
