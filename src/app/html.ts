@@ -22,10 +22,12 @@ function markupOf(value: Value): string {
 
 /** The texts of a template without the indentation of its source, a third of a page otherwise; each template is read once. */
 const tidied = new WeakMap<TemplateStringsArray, readonly string[]>()
-function tidy(parts: TemplateStringsArray): readonly string[] {
-  const known = tidied.get(parts) ?? parts.map((part) => part.replace(/\n\s+/g, '\n'))
-  tidied.set(parts, known)
-  return known
+function tidyOf(parts: TemplateStringsArray): readonly string[] {
+  const known = tidied.get(parts)
+  if (known !== undefined) return known
+  const tidy = parts.map((part) => part.replace(/\n\s+/g, '\n'))
+  tidied.set(parts, tidy)
+  return tidy
 }
 
 /**
@@ -34,7 +36,7 @@ function tidy(parts: TemplateStringsArray): readonly string[] {
  */
 export function html(parts: TemplateStringsArray, ...values: readonly Value[]): Html {
   return {
-    markup: tidy(parts)
+    markup: tidyOf(parts)
       .map((part, place) => part + markupOf(values[place]))
       .join(''),
   }

@@ -19,12 +19,14 @@ function scopeFacts({ scope: { name, version } }: ShownSpan): Readonly<Record<st
   }
 }
 
-function shared(spans: readonly ShownSpan[], saidOf: (span: ShownSpan) => object): SharedBySpan {
+/** `saidOf`: what the span says of it, table by table; one that says nothing is not shown. */
+function shared(spans: readonly ShownSpan[], saidOf: (span: ShownSpan) => readonly object[]): SharedBySpan {
   const known = new Map<string, Shared>()
   const bySpan = new Map<ShownSpan, Shared>()
   for (const span of spans) {
-    const said = stringifyJson(saidOf(span))
-    if (said === '{}' || said === '[{},{}]') continue
+    const tables = saidOf(span)
+    if (tables.every((table) => Object.keys(table).length === 0)) continue
+    const said = stringifyJson(tables)
     const one = known.get(said) ?? { place: known.size + 1, span }
     known.set(said, one)
     bySpan.set(span, one)
@@ -33,7 +35,7 @@ function shared(spans: readonly ShownSpan[], saidOf: (span: ShownSpan) => object
 }
 
 export const originsOf = (spans: readonly ShownSpan[]): Origins => ({
-  resources: shared(spans, ({ resource }) => resource.attributes),
+  resources: shared(spans, ({ resource }) => [resource.attributes]),
   scopes: shared(spans, (span) => [scopeFacts(span), span.scope.attributes]),
 })
 
@@ -56,11 +58,13 @@ export function originsPart({ resources, scopes }: Origins, room: LinkRoom): Htm
     html`<div class="origin" id="resource-${place}">
       ${fieldTable(`Resource ${place}`, span.resource.attributes, room.linksOf(span)('resource'))}
     </div>`
-  const scope = ({ place, span }: Shared): Html =>
-    html`<div class="origin" id="scope-${place}">
-      ${fieldTable(`Scope ${place}`, { ...scopeFacts(span) }, room.linksOf(span)('scope'))}
-      ${fieldTable(`Attributes of scope ${place}`, span.scope.attributes, room.linksOf(span)('scope'))}
+  const scope = ({ place, span }: Shared): Html => {
+    const linksOf = room.linksOf(span)('scope')
+    return html`<div class="origin" id="scope-${place}">
+      ${fieldTable(`Scope ${place}`, scopeFacts(span), linksOf)}
+      ${fieldTable(`Attributes of scope ${place}`, span.scope.attributes, linksOf)}
     </div>`
+  }
   return html`<h2 id="origins">Resources and scopes</h2>
     ${distinct(resources).map((one) => room.take(resource(one)))}
     ${distinct(scopes).map((one) => room.take(scope(one)))}`

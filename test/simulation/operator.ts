@@ -7,6 +7,7 @@ import { rebuild, type Rebuilt } from '#projections/rebuild.ts'
 import { PermanentError, TransientError } from '#src/lib/failure.ts'
 import { workspaceIdOf } from '#src/events/workspace-id.ts'
 import { workspaces } from './requests.ts'
+import { pick } from './simulated-index.ts'
 import { decode, foldLimits, startMember, type Member, type Stage } from './stage.ts'
 
 type Common = Omit<BuildContext, 'index' | 'scratch'>
@@ -82,7 +83,7 @@ export function judgeRebuilt({ violate, world }: Stage, all: readonly Rebuilt[])
 /** One thing that an operator does, by chance. */
 export async function doSomething(stage: Stage, context: BuildContext): Promise<void> {
   const { chance, projections } = stage
-  const one = projections[chance.below(projections.length)]
+  const one = pick(projections, chance)
   if (one === undefined) return
   const what = chance.below(6)
   if (what === 0) {
@@ -92,7 +93,7 @@ export async function doSomething(stage: Stage, context: BuildContext): Promise<
     const kept = (await writer().roster(one.name)).followed.find(({ as }) => as === 'kept')
     if (kept !== undefined) await dropBuild(context, one, kept.index)
   } else {
-    const workspace = workspaces[chance.below(workspaces.length)] as string
+    const workspace = pick(workspaces, chance) as string
     const options = what === 2 ? { workspaceId: workspaceIdOf(workspace) } : { keep: what === 3 }
     judgeRebuilt(stage, await rebuild(context, what === 4 ? projections : [one], options))
   }

@@ -8,7 +8,7 @@ import { present } from '#src/lib/assert.ts'
 import { scanLogs } from '#src/wire/logs/scan.ts'
 import { scanSpans } from '#src/wire/otlp/scan.ts'
 import { hex, otlpJson } from '#test/support/telemetry.ts'
-import type { Chance } from './simulated-index.ts'
+import { pick, type Chance } from './simulated-index.ts'
 
 export const workspaces = ['acme', 'other', 'third'].map(workspaceIdOf)
 /** One that is erased, where the scenario has that. */
@@ -58,7 +58,7 @@ function logsOf(name: string, workspace: string, count: number, { below }: Chanc
 }
 
 export function makeRequest(name: string, recordsMax: number, chance: Chance, from: readonly string[]): Request {
-  const workspace = from[chance.below(from.length)] as string
+  const workspace = pick(from, chance) as string
   const kind = (['spans', 'spans', 'keyed logs', 'logs'] as const)[chance.below(4)] ?? 'spans'
   const make = kind === 'spans' ? spansOf : logsOf
   return { name, workspace, kind, ...make(name, workspace, 1 + chance.below(recordsMax), chance) }

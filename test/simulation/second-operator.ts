@@ -3,6 +3,7 @@ import { dropBuild, rollBack } from '#projections/move-readers.ts'
 import { rebuild } from '#projections/rebuild.ts'
 import { liveBuilds, verify } from '#projections/verify.ts'
 import { judgeRebuilt } from './operator.ts'
+import { pick } from './simulated-index.ts'
 import type { Stage } from './stage.ts'
 
 /** What readers use is the fold of the log at any moment, whatever else goes on. */
@@ -16,7 +17,7 @@ async function verifySome({ violate, world }: Stage, context: BuildContext, name
 /** One thing that a second operator does, who knows nothing of the first: looks, tidies up, or does the same. */
 export async function doOther(stage: Stage, context: BuildContext): Promise<void> {
   const { chance, projections } = stage
-  const one = projections[chance.below(projections.length)]
+  const one = pick(projections, chance)
   if (one === undefined) return
   const what = chance.below(5)
   if (what === 0) {
@@ -32,7 +33,7 @@ export async function doOther(stage: Stage, context: BuildContext): Promise<void
     const writer = context.index.writer()
     const { followed } = await writer.roster(one.name)
     const names = [...(await writer.builds(one.name)), ...followed].map(({ index }) => index)
-    const index = names[chance.below(names.length)]
+    const index = pick(names, chance)
     if (index !== undefined) await dropBuild(context, one, index)
   } else if (what === 3) {
     await rollBack(context, one)

@@ -34,6 +34,9 @@ export type Tearing = 'files' | 'documents'
 
 export type Chance = Readonly<{ below(max: number): number }>
 
+/** One of them by chance; undefined of none. */
+export const pick = <T>(items: readonly T[], { below }: Chance): T | undefined => items[below(items.length)]
+
 type Op = Readonly<{ index: IndexName; file: string; piece: WorkspaceEntries; position: Position }> & {
   isSynced: boolean
 }

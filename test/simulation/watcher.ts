@@ -6,6 +6,7 @@ import { everything } from '#test/support/index-fixture.ts'
 import { reachReader } from './reach-index.ts'
 import { workspaces } from './requests.ts'
 import type { Sent } from './senders.ts'
+import { pick } from './simulated-index.ts'
 import { startMember, type Stage } from './stage.ts'
 
 type Watched = Readonly<{ projection: string; collection: string; nameOf: (document: object) => string }>
@@ -85,7 +86,7 @@ export function startWatcher(
   const run = async (): Promise<void> => {
     while (!isOver()) {
       for (const what of watched) {
-        const workspace = workspaces[stage.chance.below(workspaces.length)] as string
+        const workspace = pick(workspaces, stage.chance) as string
         await lookAt(what, workspaceIdOf(workspace)).catch((error: unknown) => {
           if (!(error instanceof TransientError)) throw error
         })
