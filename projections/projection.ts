@@ -35,8 +35,8 @@ export type Collection<Document extends object = object> = Readonly<{
   fields: Fields
   /** The document of another collection that one of these belongs to: it begins anew where that does. */
   belongsTo?(id: DocumentId): Readonly<{ collection: string; id: DocumentId }>
-  /** Counts per minute of record time, kept by this keyword (wide histograms without touching records). */
-  histogramBy?: string
+  /** Counts per minute of record time are kept by these keywords: wide histograms and facets without touching records. */
+  countedBy?: readonly string[]
   searchable(document: Document): Searchable
 }>
 

@@ -57,7 +57,7 @@ export const logCollection: Collection<LogDocument> = {
     values: 'tokens',
     fields: 'tokens',
   },
-  histogramBy: 'level',
+  countedBy: ['level', 'service', 'source'],
   searchable(document) {
     const { values, fields } = fieldTokens(document.fields, { message: document.message })
     return {

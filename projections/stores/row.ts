@@ -7,11 +7,11 @@ export type CollectionShape = Readonly<{
   kind: 'document' | 'record'
   lookbackDays: number
   fields: Fields
-  histogramBy?: string
+  countedBy?: readonly string[]
 }>
 
-export function shapeOf({ name, kind, lookbackDays, fields, histogramBy }: Collection<never>): CollectionShape {
-  return { name, kind, lookbackDays, fields, ...(histogramBy === undefined ? {} : { histogramBy }) }
+export function shapeOf({ name, kind, lookbackDays, fields, countedBy }: Collection<never>): CollectionShape {
+  return { name, kind, lookbackDays, fields, ...(countedBy === undefined ? {} : { countedBy }) }
 }
 
 /** The searchable form of an entry, brought to the one form in which every store compares. */

@@ -89,5 +89,6 @@ export const traces: Collection<TraceDocument> = {
     span_count: 'number',
     error_count: 'number',
   },
+  countedBy: ['has', 'service', 'operation'],
   searchable: searchableTrace,
 }

@@ -41,6 +41,13 @@ function totalOf(histogram: Json | undefined): number {
   return buckets.reduce((sum: number, bucket: Json) => sum + Number(at(bucket, 'total')), 0)
 }
 
+/** How many records the values of a facet come to. */
+function countedBy(body: JsonObject, field: string): number {
+  const facets = (body['facets'] ?? []) as readonly JsonObject[]
+  const values = (facets.find((facet) => facet['field'] === field)?.['values'] ?? []) as readonly JsonObject[]
+  return values.reduce((sum, { count }) => sum + Number(count), 0)
+}
+
 function traceFigures({ spans }: Facts, from: number): readonly Figure[] {
   const samples = spans.samples.slice(0, tracesAsked)
   const whole = samples.map(({ traceId, spans: count }): Query => ({
@@ -61,10 +68,15 @@ function traceFigures({ spans }: Facts, from: number): readonly Figure[] {
       check: (body) => same(`${service} ${operation}`, lengthOf(body['traces']), Math.min(tracesPerPage, traces)),
     }
   })
+  const all: Query = {
+    path: `/api/app/traces/search?${parameters({ from, include: 'histogram,facets', limit: tracesPerPage })}`,
+    check: (body) => same('histogram of all traces', totalOf(body['histogram']), spans.traces),
+  }
   return [
     { figure: 'trace by id, whole, with its logs', p50Max: 3, queries: whole, isLog: false },
     { figure: 'trace by id, its summary', p50Max: 3, queries: summaries, isLog: false },
     { figure: 'traces by service, operation, duration, 20', p50Max: 5, queries: searches, isLog: false },
+    { figure: 'histogram and facets of all traces', queries: [all], isLog: false },
   ]
 }
 
@@ -84,11 +96,16 @@ function logFigures({ logs }: Facts, from: number): readonly Figure[] {
     path: `/api/app/logs/search?${parameters({ from: middle, to: middle + narrowMs, include: 'histogram', limit: 1 })}`,
     check: (body) => (totalOf(body['histogram']) > 0 ? undefined : 'no log in ten minutes'),
   }
+  const all: Query = {
+    path: path({ include: 'histogram,facets', limit: logsPerPage }),
+    check: (body) => same('logs by level', countedBy(body, 'level'), logs.records),
+  }
   return [
     { figure: 'logs of a word, newest 100', p50Max: 6, queries: logs.words.map(newest), isLog: true },
     { figure: 'logs of a phrase and a field, newest 100', p50Max: 6, queries: logs.phrases.map(newest), isLog: true },
     { figure: 'histogram of all logs, 20 hours', p50Max: 10, queries: [histogram({}, logs.records)], isLog: true },
     { figure: 'histogram of all logs, 10 minutes', queries: [narrow], isLog: true },
+    { figure: 'histogram and facets of all logs', queries: [all], isLog: true },
     {
       figure: 'histogram of a word',
       queries: logs.words.map(({ q, matches }) => histogram({ q }, matches)),

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { describe, it } from 'mocha'
-import type { Filter } from '#projections/index-store.ts'
+import type { Filter, Selection } from '#projections/index-store.ts'
 import type { Entry } from '#projections/projection.ts'
 import { createMemoryIndexStore } from '#projections/stores/memory/store.ts'
 import { numberToken, valueTokens, words } from '#src/events/tokens.ts'
@@ -18,6 +18,7 @@ import {
   randomFilter,
   randomLine,
   scopeOf,
+  thingEntry,
   write,
   type Line,
 } from '#test/support/index-fixture.ts'
@@ -256,6 +257,33 @@ export function filterClauses(use: () => OpenIndexStore): void {
       ])
       const second = await histogram(1_000_000_000n, { toNs: minuteNs + 1n })
       expect(second.map(({ startNs }) => startNs)).to.deep.equal([-1_000_000_000n, 0n, 59_000_000_000n, minuteNs])
+    })
+
+    it('counts values within a range, whichever minutes it cuts, and as documents are now', async () => {
+      const seconds = [0, 30, 59, 60, 90, 119, 120, 150]
+      const timeOf = (n: number): bigint => noonNs + BigInt(seconds[n] ?? 0) * 1_000_000_000n
+      const entries = seconds.flatMap((_, n) => [
+        lineEntry({ timeNs: timeOf(n), level: n % 2 === 0 ? 'info' : 'warn', service: [`s${n % 3}`] }, n + 1),
+        thingEntry(`t${n}`, { timeNs: timeOf(n), tags: ['all', `tag${n % 3}`] }, n + 1),
+      ])
+      await write(use().writer, entries, seconds.length)
+      const moved = thingEntry('t0', { timeNs: timeOf(3), tags: ['other'] }, seconds.length + 1)
+      await write(use().writer, [moved], seconds.length + 1)
+      const valuesOf = async (collection: string, field: string, selection: Partial<Selection>) => {
+        const [facet] = await use().reader.facets(scopeOf(collection), { filter: everything, ...selection }, [field], 9)
+        return Object.fromEntries((facet?.values ?? []).map(({ value, count }) => [value, count]))
+      }
+      const cut = { fromNs: timeOf(1), toNs: timeOf(7) }
+      expect(await valuesOf('lines', 'service', {})).to.deep.equal({ s0: 3, s1: 3, s2: 2 })
+      expect(await valuesOf('lines', 'service', cut)).to.deep.equal({ s0: 2, s1: 2, s2: 2 })
+      expect(await valuesOf('lines', 'level', cut)).to.deep.equal({ info: 3, warn: 3 })
+      const only: Filter = { kind: 'keyword', field: 'service', values: ['s1'] }
+      expect(await valuesOf('lines', 'service', { ...cut, filter: only })).to.deep.equal({ s1: 2 })
+      expect(await valuesOf('lines', 'level', { ...cut, filter: only })).to.deep.equal({ info: 1, warn: 1 })
+      expect(await valuesOf('things', 'tags', {})).to.deep.equal({ all: 7, other: 1, tag0: 2, tag1: 3, tag2: 2 })
+      expect(await valuesOf('things', 'tags', cut)).to.deep.equal({ all: 6, other: 1, tag0: 2, tag1: 2, tag2: 2 })
+      const tagged: Filter = { kind: 'keyword', field: 'tags', values: ['tag2'] }
+      expect(await valuesOf('things', 'tags', { filter: tagged })).to.deep.equal({ all: 2, tag2: 2 })
     })
 
     it('gives the most frequent values of each field, several values of one record each', async () => {

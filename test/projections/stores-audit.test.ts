@@ -117,7 +117,7 @@ describe('the SQLite audit', () => {
       'content',
     ],
     ['a count per minute', `UPDATE m_lines SET count = 9 WHERE value = 'info'`, 'lines', 'search'],
-    ['a minute that is not there', `INSERT INTO m_lines VALUES (1, 'info', 1)`, 'lines', 'search'],
+    ['a minute that is not there', `INSERT INTO m_lines VALUES ('level', 1, 'info', 1)`, 'lines', 'search'],
     ['postings that are gone', `DELETE FROM f_lines WHERE rowid = ${firstLine}`, 'lines', 'search'],
     [
       'postings of a row that is not there',
@@ -208,7 +208,7 @@ describe('the SQLite audit', () => {
       return { names, leads }
     })
     expect(found.names).to.include.members(['term one', 'term two', 'term three', 'term four'])
-    expect(found.names.filter((name) => name.startsWith('minute '))).to.have.length(2)
+    expect(found.names.filter((name) => name.startsWith('minute '))).to.have.length(4)
     expect(found.leads).to.deep.equal([
       { name: entries[0]?.id, value: 't_message:2' },
       { name: entries[1]?.id, value: 't_message:1' },

@@ -20,7 +20,7 @@ export const lines: Collection<Line> = {
   kind: 'record',
   lookbackDays: 1,
   fields: { level: 'keyword', service: 'keyword', size: 'number', message: 'tokens', fields: 'tokens' },
-  histogramBy: 'level',
+  countedBy: ['level', 'service'],
   searchable: ({ timeNs, level, service, size, text }) => ({
     timeNs: timeNs,
     fields: {
@@ -38,6 +38,7 @@ export const things: Collection<Thing> = {
   kind: 'document',
   lookbackDays: 2,
   fields: { weight: 'number', tags: 'keyword', note: 'tokens', words: 'id' },
+  countedBy: ['tags'],
   searchable: ({ timeNs, weight, tags, note }) => ({
     timeNs: timeNs,
     fields: { weight: weight ?? undefined, tags, note: words(note).join(' '), words: words(note) },

@@ -24,28 +24,37 @@ export type Written = Readonly<{ collection: Collection; tables: Tables }>
 export type DayChanges = Readonly<{ entries: readonly Entry[]; replaced: readonly Replaced[] }>
 export type Replaced = Readonly<{ collection: string; id: DocumentId; position: Position }>
 
-type Old = Readonly<{ row: bigint; time: bigint; terms: string; counted: string }>
+type Old = Readonly<{ row: bigint; time: bigint; terms: string; counted: readonly string[] }>
 type New = Readonly<{ entry: Entry; form: Row; old: Old | undefined }>
 
 /** The order in which rows are written: that of their rowids. */
 const compareTimed = (aNs: bigint, a: Entry, bNs: bigint, b: Entry): number =>
   aNs < bNs ? -1 : aNs > bNs ? 1 : compareText(a.id, b.id)
 
+type MinuteChange = Readonly<{ field: string; minute: bigint; value: string }> & { by: number }
+
 /** Adds up what a batch does to the counts per minute. */
 function createMinutes(database: Database, { tables }: Written) {
-  const { shape, minutes } = tables
-  const changes = new Map<string, readonly [bigint, string, bigint]>()
+  const { counted, minutes } = tables
+  const changes = new Map<string, MinuteChange>()
+  const change = (field: string, minute: bigint, value: string, by: number): void => {
+    const name = `${field} ${minute} ${value}`
+    const known = changes.get(name)
+    if (known === undefined) changes.set(name, { field, minute, value, by })
+    else known.by += by
+  }
   return {
-    add(timeNs: bigint, value: string, by: bigint): void {
-      if (shape.histogramBy === undefined) return
+    /** `values`: by each counted field; '' where the row has none. */
+    add(timeNs: bigint, values: readonly string[], by: 1 | -1): void {
+      if (counted.length === 0) return
       const minute = floorTo(timeNs, minuteNs) / minuteNs
-      const name = `${minute} ${value}`
-      changes.set(name, [minute, value, (changes.get(name)?.[2] ?? 0n) + by])
+      for (const [at, field] of counted.entries()) change(field, minute, values[at] ?? '', by)
     },
     write(): void {
-      const sql = `INSERT INTO ${minutes} (minute, value, count) VALUES (?, ?, ?)
+      const sql = `INSERT INTO ${minutes} (field, minute, value, count) VALUES (?, ?, ?, ?)
         ON CONFLICT DO UPDATE SET count = count + excluded.count`
-      for (const [minute, value, by] of changes.values()) if (by !== 0n) database.run(sql, minute, value, by)
+      for (const { field, minute, value, by } of changes.values())
+        if (by !== 0) database.run(sql, field, minute, value, BigInt(by))
     },
   }
 }
@@ -54,7 +63,8 @@ type Minutes = ReturnType<typeof createMinutes>
 const countedText = ({ keywords }: Row, field: string): string | null =>
   formatKeywords(countedValues(keywords.get(field) ?? []))
 
-const countedOf = ({ tables }: Written, form: Row): string => countedText(form, tables.shape.histogramBy ?? '') ?? ''
+const countedOf = ({ tables }: Written, form: Row): readonly string[] =>
+  tables.counted.map((field) => countedText(form, field) ?? '')
 
 /** What FTS5 holds of a row, column by column. */
 function termsOf({ tables }: Written, { tokens, keywords, ids }: Row): readonly (string | null)[] {
@@ -89,12 +99,14 @@ export const isSpilled = (database: Database, { shape }: Tables): boolean =>
 
 function oldOf(columns: Columns | undefined, { tables }: Written): Old | undefined {
   if (columns === undefined) return undefined
-  const counted = columns[keywordColumn(tables.shape.histogramBy ?? '')]
   return {
     row: columns['row'] as bigint,
     time: columns['time'] as bigint,
     terms: String(columns['terms'] ?? ''),
-    counted: typeof counted === 'string' ? counted : '',
+    counted: tables.counted.map((field) => {
+      const value = columns[keywordColumn(field)]
+      return typeof value === 'string' ? value : ''
+    }),
   }
 }
 
@@ -103,7 +115,7 @@ function removeRow(database: Database, written: Written, old: Old, minutes: Minu
   database.run(`DELETE FROM ${rows} WHERE row = ?`, old.row)
   database.run(`DELETE FROM ${bodies} WHERE row = ?`, old.row)
   if (terms !== undefined) database.run(`DELETE FROM ${terms} WHERE rowid = ?`, old.row)
-  minutes.add(old.time, old.counted, -1n)
+  minutes.add(old.time, old.counted, -1)
 }
 
 /** Free rowids of a millisecond, ascending; where one is full the next towards 1970 is taken, and the file says so. */
@@ -200,7 +212,7 @@ function removeOld(database: Database, written: Written, item: New, minutes: Min
   if (!keepsRow(old, form)) return removeRow(database, written, old, minutes)
   database.run(`DELETE FROM ${written.tables.rows} WHERE row = ?`, old.row)
   database.run(`DELETE FROM ${written.tables.bodies} WHERE row = ?`, old.row)
-  minutes.add(old.time, old.counted, -1n)
+  minutes.add(old.time, old.counted, -1)
 }
 
 /** Says which times the collection of this file holds. */
@@ -220,7 +232,7 @@ function* placeRecords(database: Database, written: Written, records: readonly T
   const nextRow = createRowids(database, written)
   for (const { entry, timeNs } of records) {
     const form = rowOf(written.tables.shape, written.collection, entry)
-    minutes.add(timeNs, countedOf(written, form), 1n)
+    minutes.add(timeNs, countedOf(written, form), 1)
     yield { entry, form, old: undefined, row: nextRow(timeNs), stays: false }
   }
 }
@@ -270,7 +282,7 @@ function putDocuments(database: Database, written: Written, items: New[], minute
   insert(staying)
   const nextRow = createRowids(database, written)
   insert(fresh.map((item) => ({ ...item, row: nextRow(item.form.timeNs), stays: false })))
-  for (const item of sorted) minutes.add(item.form.timeNs, countedOf(written, item.form), 1n)
+  for (const item of sorted) minutes.add(item.form.timeNs, countedOf(written, item.form), 1)
   const [first, last] = [sorted[0]?.form.timeNs, sorted.at(-1)?.form.timeNs]
   if (first !== undefined && last !== undefined) widenTimes(database, written, first, last)
 }

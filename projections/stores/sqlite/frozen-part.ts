@@ -40,15 +40,12 @@ function isInPlace({ row, time, id }: Columns, { tables, spilled, earliest, late
   return tables.shape.kind === 'document' || (timeOfRecordId(id) ?? time) === time
 }
 
-const minuteName = (minute: unknown, value: unknown): string => `minute ${String(minute)} ${String(value)}`
-
 /** Counts per minute that are not none, in order of their names. */
-function* minutesOf(database: Database, { minutes, shape }: Tables): Generator<SearchItem> {
-  if (shape.histogramBy === undefined) return
-  const sql = `SELECT minute, value, count FROM ${minutes} WHERE count <> 0 ORDER BY 'minute ' || minute || ' ' || value`
-  for (const { minute, value, count } of database.iterate(sql)) {
-    yield { name: minuteName(minute, value), value: String(count) }
-  }
+function* minutesOf(database: Database, { minutes, counted }: Tables): Generator<SearchItem> {
+  if (counted.length === 0) return
+  const name = `'minute ' || field || ' ' || minute || ' ' || value`
+  for (const row of database.iterate(`SELECT ${name} AS name, count FROM ${minutes} WHERE count <> 0 ORDER BY 1`))
+    yield { name: String(row['name']), value: String(row['count']) }
 }
 
 /** Postings after counts: 'minute …' comes before 'term …'. */

@@ -1,7 +1,14 @@
 import type { Selection } from '../../index-store.ts'
 import type { Counter } from '../counts.ts'
 import { floorTo, keywordTerm } from '../row.ts'
-import { countByTime, countedMinutes, isCountedByMinute, type DayCollection, type TimeRange } from './day-query.ts'
+import {
+  countByTime,
+  countedMinutes,
+  isCountedByMinute,
+  type DayCollection,
+  type MinuteRange,
+  type TimeRange,
+} from './day-query.ts'
 import type { Expansion } from './expand.ts'
 import { minuteNs, parseKeywords } from './layout.ts'
 
@@ -25,7 +32,7 @@ export function countDay(
   if (minutes === undefined) return byRows({ fromNs, toNs })
   const { from, to } = minutes
   const isWanted = keywordTest(selection, by)
-  for (const { startNs, value, count } of countedMinutes(day, from, to, stepNs / minuteNs)) {
+  for (const { startNs, value, count } of countedMinutes(day, by, minutes, stepNs / minuteNs)) {
     const values = parseKeywords(value)
     if (isWanted(values)) counter.add(startNs, values, count)
   }
@@ -34,10 +41,7 @@ export function countDay(
 }
 
 /** The minutes that lie wholly in a range; undefined when there is none to speak of. */
-function wholeMinutes(
-  fromNs: bigint | undefined,
-  toNs: bigint | undefined,
-): Readonly<{ from: bigint | undefined; to: bigint | undefined }> | undefined {
+function wholeMinutes(fromNs: bigint | undefined, toNs: bigint | undefined): MinuteRange | undefined {
   const from = fromNs === undefined ? undefined : -(floorTo(-fromNs, minuteNs) / minuteNs)
   const to = toNs === undefined ? undefined : floorTo(toNs, minuteNs) / minuteNs
   return from !== undefined && to !== undefined && from >= to ? undefined : { from, to }

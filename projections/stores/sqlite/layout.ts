@@ -5,7 +5,7 @@ import type { IndexName } from '../../index-store.ts'
 import type { CollectionShape } from '../row.ts'
 import type { Database } from './database.ts'
 
-/** Raised with every change of the tables below; a file of a later layout is refused. */
+/** Raised with a change of the tables below that a collection’s shape does not tell of; a file of a later layout is refused. */
 export const layoutVersion = 1n
 
 export type Shapes = Readonly<Record<string, CollectionShape>>
@@ -38,6 +38,8 @@ export type Tables = Readonly<{
   terms: string | undefined
   vocabulary: string
   minutes: string
+  /** Keywords by which counts per minute are kept. */
+  counted: readonly string[]
   numbers: readonly string[]
   keywords: readonly string[]
   ids: readonly string[]
@@ -64,6 +66,7 @@ export function tablesOf(shape: CollectionShape): Tables {
     terms: keywords.length + ids.length + tokens.length === 0 ? undefined : `f_${shape.name}`,
     vocabulary: `v_${shape.name}`,
     minutes: `m_${shape.name}`,
+    counted: shape.countedBy ?? [],
     numbers,
     keywords,
     ids,
@@ -117,11 +120,11 @@ function collectionTables(tables: Tables): readonly string[] {
     ...(isDocument ? [`CREATE UNIQUE INDEX ${rows}_id ON ${rows} (id)`, ...byNumber] : []),
     `CREATE INDEX ${rows}_position ON ${rows} (position)`,
     ...termsTable(tables),
-    ...(shape.histogramBy === undefined
+    ...(tables.counted.length === 0
       ? []
       : [
-          `CREATE TABLE ${minutes} (minute INTEGER NOT NULL, value TEXT NOT NULL, count INTEGER NOT NULL,
-             PRIMARY KEY (minute, value)) WITHOUT ROWID`,
+          `CREATE TABLE ${minutes} (field TEXT NOT NULL, minute INTEGER NOT NULL, value TEXT NOT NULL, count INTEGER NOT NULL,
+             PRIMARY KEY (field, minute, value)) WITHOUT ROWID`,
         ]),
     `INSERT INTO collections (name, spilled) VALUES ('${shape.name}', 0)`,
   ]

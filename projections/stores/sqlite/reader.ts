@@ -127,12 +127,29 @@ function search(days: readonly DayCollection[], query: IndexQuery, expansion: Ex
 const countStepNs = 1_440n * minuteNs
 
 function count(day: DayCollection, selection: Selection, expansion: Expansion): number {
-  const { histogramBy } = day.tables.shape
-  if (histogramBy === undefined || !isCountedByMinute(day, selection, histogramBy))
-    return countRows(day, selection, expansion)
+  const by = day.tables.counted.find((field) => isCountedByMinute(day, selection, field))
+  if (by === undefined) return countRows(day, selection, expansion)
   const counter = createCounter()
-  countDay(day, selection, countStepNs, histogramBy, expansion, counter)
+  countDay(day, selection, countStepNs, by, expansion, counter)
   return counter.buckets().reduce((sum, { total }) => sum + total, 0)
+}
+
+/** Adds how often each value of a keyword field is among a file's rows. */
+function countValues(
+  day: DayCollection,
+  selection: Selection,
+  field: string,
+  expansion: Expansion,
+  add: (value: string, count: number) => void,
+): void {
+  if (isCountedByMinute(day, selection, field)) {
+    const counter = createCounter()
+    countDay(day, selection, countStepNs, field, expansion, counter)
+    for (const { by } of counter.buckets()) for (const [value, count] of Object.entries(by)) add(value, count)
+    return
+  }
+  for (const { value, count } of countByKeyword(day, selection, field, expansion))
+    for (const one of parseKeywords(value)) add(one, count)
 }
 
 function facet(
@@ -143,11 +160,8 @@ function facet(
   expansion: Expansion,
 ): Facet {
   const counts = new Map<string, number>()
-  for (const day of days) {
-    for (const { value, count } of countByKeyword(day, selection, field, expansion)) {
-      for (const one of parseKeywords(value)) counts.set(one, (counts.get(one) ?? 0) + count)
-    }
-  }
+  const add = (value: string, count: number): void => void counts.set(value, (counts.get(value) ?? 0) + count)
+  for (const day of days) countValues(day, selection, field, expansion, add)
   return topValues(field, counts, valuesMax)
 }
 
