@@ -113,6 +113,19 @@ describe('the SQLite index', () => {
     }
   })
 
+  it('tells readers within a long batch that it is still folded, as far as it was', async () => {
+    const writer = createSqliteIndexWriter({ folder, limits, tellAgainMs: 0 })
+    open.push(writer)
+    await writer.open(index, fixture, epoch)
+    await writer.promote('fixture', index)
+    const told = { position: 1, head: 9, at: 1_000, caughtUpAt: 500 }
+    await writer.heartbeat(index, told)
+    await write(writer, [lineEntry({}, 2)], 2)
+    const progress = await readerIn(folder).progress('fixture')
+    expect(progress).to.include({ position: 1, head: 9, caughtUpAt: 500 })
+    expect(progress?.at).to.be.above(1_000)
+  })
+
   it('removes a day that is over also where its file can be opened no more, as on a full disk', async () => {
     const writer = await openFixture()
     await write(writer, [lineEntry({}, 1)], 1)

@@ -20,6 +20,9 @@ import {
 
 /** A collection as the writer knows it. */
 export type Written = Readonly<{ collection: Collection; tables: Tables }>
+/** `position`: of its last event. `onStep`: to be called after every few rows. */
+export type Batch = Readonly<{ position: Position; onStep: () => void }>
+type Writing = Written & Pick<Batch, 'onStep'>
 /** What a batch does to one file: entries kept there, and ids of records that another file or a later entry replaces. */
 export type DayChanges = Readonly<{ entries: readonly Entry[]; replaced: readonly Replaced[] }>
 export type Replaced = Readonly<{ collection: string; id: DocumentId; position: Position }>
@@ -153,7 +156,7 @@ const charactersAtOnce = 16 * 1024 * 1024
 const charactersOf = ({ texts, body }: Prepared): number =>
   texts.reduce((sum, text) => sum + (text?.length ?? 0), body.length)
 
-function createInserter(database: Database, written: Written): (items: Iterable<Placed>) => void {
+function createInserter(database: Database, written: Writing): (items: Iterable<Placed>) => void {
   const { tables } = written
   const { shape, rows, bodies, terms, numbers, keywords, tokens } = tables
   const isDocument = shape.kind === 'document'
@@ -185,6 +188,7 @@ function createInserter(database: Database, written: Written): (items: Iterable<
     for (const one of prepared) putRow(one)
     for (const { row, body } of prepared) database.run(insertBody, row, body)
     for (const one of prepared) putTerms(one)
+    written.onStep()
   }
   return (items) => {
     let prepared: Prepared[] = []
@@ -238,7 +242,7 @@ function* placeRecords(database: Database, written: Written, records: readonly T
 }
 
 /** In order of time, so that FTS5 meets rising rowids and rows of one batch lie in their order. */
-function writeRecords(database: Database, written: Written, entries: readonly Entry[], minutes: Minutes): void {
+function writeRecords(database: Database, written: Writing, entries: readonly Entry[], minutes: Minutes): void {
   const records = entries.map((entry): Timed => ({ entry, timeNs: timeOf(written, entry) }))
   records.sort((a, b) => compareTimed(a.timeNs, a.entry, b.timeNs, b.entry))
   const [first, last] = [records[0], records.at(-1)]
@@ -251,7 +255,7 @@ function writeRecords(database: Database, written: Written, entries: readonly En
 const timeOf = ({ tables, collection }: Written, entry: Entry): bigint =>
   timeOfRecordId(entry.id) ?? rowOf(tables.shape, collection, entry).timeNs
 
-function writeDocuments(database: Database, written: Written, entries: readonly Entry[], minutes: Minutes): void {
+function writeDocuments(database: Database, written: Writing, entries: readonly Entry[], minutes: Minutes): void {
   let items: New[] = []
   let characters = 0
   for (const entry of entries) {
@@ -267,7 +271,7 @@ function writeDocuments(database: Database, written: Written, entries: readonly 
   putDocuments(database, written, items, minutes)
 }
 
-function putDocuments(database: Database, written: Written, items: New[], minutes: Minutes): void {
+function putDocuments(database: Database, written: Writing, items: New[], minutes: Minutes): void {
   for (const item of items) removeOld(database, written, item, minutes)
   const sorted = items.sort((a, b) => compareTimed(a.form.timeNs, a.entry, b.form.timeNs, b.entry))
   const insert = createInserter(database, written)
@@ -289,7 +293,7 @@ function putDocuments(database: Database, written: Written, items: New[], minute
 
 function writeCollection(
   database: Database,
-  written: Written,
+  written: Writing,
   entries: readonly Entry[],
   replaced: readonly Replaced[],
 ): void {
@@ -316,7 +320,7 @@ export function writeDay(
   database: Database,
   collections: ReadonlyMap<string, Written>,
   { entries, replaced }: DayChanges,
-  position: Position,
+  { position, onStep }: Batch,
 ): void {
   transaction(database, () => {
     const reached = positionOf(database)
@@ -324,7 +328,7 @@ export function writeDay(
     for (const [name, written] of collections) {
       const mine = entries.filter((entry) => entry.collection === name && entry.position > reached)
       const gone = replaced.filter((item) => item.collection === name && item.position > reached)
-      if (mine.length + gone.length > 0) writeCollection(database, written, mine, gone)
+      if (mine.length + gone.length > 0) writeCollection(database, { ...written, onStep }, mine, gone)
     }
     database.run('UPDATE file SET position = ?', position)
   })

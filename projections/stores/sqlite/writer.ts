@@ -6,7 +6,6 @@ import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import type {
   Checkpoint,
   EntryKey,
-  Heartbeat,
   IndexName,
   IndexWriter,
   KeptDays,
@@ -17,7 +16,15 @@ import { dayBefore } from '#src/lib/day.ts'
 import { daysReplaced, type Collection, type Entry, type Projection } from '../../projection.ts'
 import { shapeOf } from '../row.ts'
 import { hasTable, openDatabase, transaction, type Database } from './database.ts'
-import { positionOf, readEntry, writeDay, type DayChanges, type Replaced, type Written } from './day-writer.ts'
+import {
+  positionOf,
+  readEntry,
+  writeDay,
+  type Batch,
+  type DayChanges,
+  type Replaced,
+  type Written,
+} from './day-writer.ts'
 import { daysIn, dropBuild, removeDays, removeDropped, storedBuilds } from './build-folders.ts'
 import { dropDays } from './drop-days.ts'
 import { looked } from './folder-names.ts'
@@ -33,8 +40,9 @@ import {
   type Shapes,
 } from './layout.ts'
 import { openLive, readLive, readRoster, renewLive, writeLive, writeRoster } from './live.ts'
+import { createTellAgain, type Told } from './tell-again.ts'
 import { createTermsMerger, type TermsMerger } from './merge-terms.ts'
-import { openMeta, readMeta, readShare, storedMeta, writeProgress, writeSafe, writeShare } from './meta.ts'
+import { openMeta, readMeta, readShare, storedMeta, writeSafe, writeShare } from './meta.ts'
 import { createOpenFiles } from './open-files.ts'
 import { syncDatabases } from './sync-files.ts'
 
@@ -52,6 +60,8 @@ export type SqliteWriterOptions = Readonly<{
   entriesAlone?: boolean
   /** Pages of postings that are merged with a heartbeat, at most each second. */
   mergedPagesMax?: number
+  /** Milliseconds after which a heartbeat is told again within a batch. */
+  tellAgainMs?: number
 }>
 
 type Build = {
@@ -70,6 +80,7 @@ type Build = {
   /** Days that each workspace has files for. */
   days: Map<WorkspaceId, Set<string>>
   merger: TermsMerger
+  told: Told | undefined
 }
 
 function filesWithWal(folder: string, index: IndexName): readonly string[] {
@@ -123,7 +134,7 @@ function createBuild(
     created: new Map<string, LostDay>(),
     days: new Map<WorkspaceId, Set<string>>(),
   }
-  return { index, epoch, shapes, collections, meta, written: safe, safe, syncedAt: 0, ...sets, merger }
+  return { index, epoch, shapes, collections, meta, written: safe, safe, syncedAt: 0, ...sets, merger, told: undefined }
 }
 
 /** Everything written so far is put on the disk, and then the build's record says so. */
@@ -140,10 +151,16 @@ function syncBuild(build: Build, share: string | undefined): void {
   build.safe = build.written
 }
 
-/** Says how far the build is, and does some of what waits until there is nothing else to do. */
-function tell({ meta, merger }: Build, progress: Heartbeat): void {
-  writeProgress(meta, progress)
-  merger.turn(progress)
+function closeBuild(build: Build, share: string | undefined): void {
+  syncBuild(build, share)
+  build.meta.close()
+}
+
+/** By the heartbeats' own times. */
+function syncInTime(build: Build, share: string | undefined, at: number, everyMs: number): void {
+  if (Math.abs(at - build.syncedAt) < everyMs) return
+  syncBuild(build, share)
+  build.syncedAt = at
 }
 
 function daysOf(folder: string, build: Build, workspaceId: WorkspaceId): Set<string> {
@@ -247,13 +264,14 @@ function writeEntries(
   files: Files,
   build: Build,
   { workspaceId, entries }: WorkspaceEntries,
-  position: Position,
+  batch: Batch,
 ): void {
   for (const [day, changes] of changesByDay(build, entries, daysOf(folder, build, workspaceId))) {
     const database = files.open(build, workspaceId, day)
     build.unsynced.add(database.path)
     build.merger.wrote(database.path)
-    writeDay(database, build.collections, changes, position)
+    writeDay(database, build.collections, changes, batch)
+    batch.onStep()
   }
 }
 
@@ -331,8 +349,9 @@ const createRosters = (
 
 /** The writing side in a folder of SQLite files. It blocks while it works: run it in a thread of its own. */
 export function createSqliteIndexWriter(options: SqliteWriterOptions): IndexWriter {
-  const { folder, limits, syncEveryMs = 2_000, share } = options
+  const { folder, limits, syncEveryMs = 2_000, share, tellAgainMs = 1_500 } = options
   const builds = new Map<IndexName, Build>()
+  const telling = createTellAgain(() => builds.values(), tellAgainMs)
   const files = createFiles(folder, limits.indexFilesOpenMax, builds)
   const live = openLive(folder)
   removeDropped(folder)
@@ -349,7 +368,9 @@ export function createSqliteIndexWriter(options: SqliteWriterOptions): IndexWrit
     load: async (index, keys) => keys.map((key) => loadEntries(folder, files, buildOf(index), key)),
     async write(index, entries, checkpoint) {
       const build = buildOf(index)
-      for (const of of entries) writeEntries(folder, files, build, of, checkpoint.position)
+      telling.begin()
+      const batch = { position: checkpoint.position, onStep: () => telling.again() }
+      for (const of of entries) writeEntries(folder, files, build, of, batch)
       build.written = Math.max(build.written, checkpoint.position)
     },
     async checkpoint(index) {
@@ -358,10 +379,12 @@ export function createSqliteIndexWriter(options: SqliteWriterOptions): IndexWrit
     },
     async heartbeat(index, progress) {
       const build = buildOf(index)
-      if (share === undefined) tell(build, progress)
-      if (Math.abs(progress.at - build.syncedAt) < syncEveryMs) return
-      syncBuild(build, share)
-      build.syncedAt = progress.at
+      if (share === undefined) {
+        telling.tell(build, progress)
+        // What waits until there is nothing else to do.
+        build.merger.turn(progress)
+      }
+      syncInTime(build, share, progress.at, syncEveryMs)
     },
     async promote(projection, index) {
       buildOf(index)
@@ -388,10 +411,7 @@ export function createSqliteIndexWriter(options: SqliteWriterOptions): IndexWrit
       dropBuild(folder, index)
     },
     async close() {
-      for (const build of builds.values()) {
-        syncBuild(build, share)
-        build.meta.close()
-      }
+      for (const build of builds.values()) closeBuild(build, share)
       files.closeAll()
       builds.clear()
       live.close()
