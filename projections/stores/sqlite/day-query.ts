@@ -158,19 +158,21 @@ export function countRows(day: DayCollection, selection: Selected, expansion: Ex
   return Number(day.database.get(`SELECT count(*) AS n ${from.sql}`, ...from.values)?.['n'] ?? 0)
 }
 
-/** Counts by the whole text of a keyword column (layout.ts: formatKeywords). */
-export function countByKeyword(
+/** Counts by the whole texts of keyword columns together (layout.ts: formatKeywords): in one walk, which is what costs. */
+export function countByKeywords(
   day: DayCollection,
   selection: Selected,
-  field: string,
+  fields: readonly string[],
   expansion: Expansion,
-): readonly Readonly<{ value: unknown; count: number }>[] {
-  if (!day.tables.keywords.includes(field)) return []
+): readonly Readonly<{ values: readonly unknown[]; count: number }>[] {
   const from = fromSelection(day, selection, expansion, { columns: true })
-  if (from === undefined) return []
-  const column = `r.${keywordColumn(field)}`
-  const sql = `SELECT ${column} AS value, count(*) AS n ${from.sql} AND ${column} IS NOT NULL GROUP BY 1`
-  return day.database.all(sql, ...from.values).map(({ value, n }) => ({ value, count: Number(n) }))
+  if (from === undefined || fields.length === 0) return []
+  const columns = fields.map((field) => `r.${keywordColumn(field)}`).join(', ')
+  const sql = `SELECT ${columns}, count(*) AS n ${from.sql} GROUP BY ${columns}`
+  return day.database.all(sql, ...from.values).map((row) => ({
+    values: fields.map((field) => row[keywordColumn(field)]),
+    count: Number(row['n']),
+  }))
 }
 
 export type Count = Readonly<{ startNs: bigint; value: unknown; count: number }>

@@ -4,7 +4,7 @@ import { createCounter, topValues } from '../counts.ts'
 import { createSizedHits } from '../within-size.ts'
 import { createDayFiles, type DayFiles } from './day-files.ts'
 import {
-  countByKeyword,
+  countByKeywords,
   countRows,
   isCountedByMinute,
   mayHold,
@@ -134,35 +134,43 @@ function count(day: DayCollection, selection: Selection, expansion: Expansion): 
   return counter.buckets().reduce((sum, { total }) => sum + total, 0)
 }
 
-/** Adds how often each value of a keyword field is among a file's rows. */
+/** Hears how often a field has a value. */
+type Hear = (field: string, value: string, count: number) => void
+
+/** How often each value of keyword fields is among a file's rows: from counts per minute where these can answer. */
 function countValues(
   day: DayCollection,
   selection: Selection,
-  field: string,
+  fields: readonly string[],
   expansion: Expansion,
-  add: (value: string, count: number) => void,
+  hear: Hear,
 ): void {
-  if (isCountedByMinute(day, selection, field)) {
+  const isCounted = (field: string): boolean => isCountedByMinute(day, selection, field)
+  for (const field of fields.filter(isCounted)) {
     const counter = createCounter()
     countDay(day, selection, countStepNs, field, expansion, counter)
-    for (const { by } of counter.buckets()) for (const [value, count] of Object.entries(by)) add(value, count)
-    return
+    for (const { by } of counter.buckets()) for (const [value, count] of Object.entries(by)) hear(field, value, count)
   }
-  for (const { value, count } of countByKeyword(day, selection, field, expansion))
-    for (const one of parseKeywords(value)) add(one, count)
+  const others = fields.filter((field) => day.tables.keywords.includes(field) && !isCounted(field))
+  for (const { values, count } of countByKeywords(day, selection, others, expansion)) {
+    for (const [at, field] of others.entries()) for (const value of parseKeywords(values[at])) hear(field, value, count)
+  }
 }
 
-function facet(
+function facetsOf(
   days: readonly DayCollection[],
   selection: Selection,
-  field: string,
+  fields: readonly string[],
   valuesMax: number,
   expansion: Expansion,
-): Facet {
-  const counts = new Map<string, number>()
-  const add = (value: string, count: number): void => void counts.set(value, (counts.get(value) ?? 0) + count)
-  for (const day of days) countValues(day, selection, field, expansion, add)
-  return topValues(field, counts, valuesMax)
+): readonly Facet[] {
+  const counts = new Map(fields.map((field) => [field, new Map<string, number>()]))
+  const hear: Hear = (field, value, count) => {
+    const known = counts.get(field)
+    known?.set(value, (known.get(value) ?? 0) + count)
+  }
+  for (const day of days) countValues(day, selection, [...counts.keys()], expansion, hear)
+  return fields.map((field) => topValues(field, counts.get(field) ?? new Map(), valuesMax))
 }
 
 export type SqliteTextReader = TextReader & Readonly<{ together: DayFiles['together'] }>
@@ -200,10 +208,7 @@ export function createSqliteTextReader(options: SqliteReaderOptions): SqliteText
         return counter.buckets()
       }),
     facets: async (scope, selection, fields, valuesMax) =>
-      selected(scope, selection, (days) => {
-        const expansion = createExpansion(limits)
-        return fields.map((field) => facet(days, selection, field, valuesMax, expansion))
-      }),
+      selected(scope, selection, (days) => facetsOf(days, selection, fields, valuesMax, createExpansion(limits))),
     close: async () => files.close(),
   }
 }
