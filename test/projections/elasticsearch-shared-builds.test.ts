@@ -52,4 +52,13 @@ describe('a build of which partitions share the indices', () => {
     expect(await stored(acme)).to.equal(0)
     expect(await stored(other)).to.equal(1)
   })
+
+  it('keeps a day no longer than the partitions that still use it need it', async () => {
+    const [mine, theirs] = [await openWriter({ partition: 0 }), await openWriter({ partition: 1 })]
+    await write(theirs, [lineEntry({}, 1, { day: '2026-11-09' }), lineEntry({}, 2)], 2, other)
+    expect(await mine.dropDays(index, { of: () => '2026-11-01', all: '2026-11-01' })).to.equal(0)
+    await mine.drop(index)
+    expect(await theirs.dropDays(index, { of: () => '2026-11-20', all: '2026-11-20' })).to.equal(1)
+    expect(await stored(other)).to.equal(1)
+  })
 })

@@ -29,6 +29,16 @@ describe('the freshness of Elasticsearch', () => {
     expect([await count(reader), after?.position, after?.caughtUpAt]).to.deep.equal([2, 2, 2])
   })
 
+  it('tells readers at once that there is more than the index has, and that there is not', async () => {
+    const writer = await openWriter({ refreshEveryMs: 1_000, now: () => 0 })
+    await writer.promote('fixture', index)
+    const reader = makeReader()
+    for (const head of [1, 2, 1]) {
+      await writer.heartbeat(index, { position: 1, head, at: 1, caughtUpAt: 1 })
+      expect((await reader.progress('fixture'))?.head).to.equal(head)
+    }
+  })
+
   it('tells readers nothing of what was written while it was being shown', async () => {
     const started = Promise.withResolvers<void>()
     const answered = Promise.withResolvers<void>()
