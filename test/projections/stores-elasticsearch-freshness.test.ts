@@ -112,6 +112,18 @@ describe('the freshness of Elasticsearch', () => {
     expect(await count(makeReader())).to.equal(4)
   })
 
+  it('begins a share of the work where the build is, unless the share has come further', async () => {
+    const whole = await openWriter()
+    await write(whole, [lineEntry({}, 5)], 5)
+    await whole.close()
+    const share = await openWriter({ share: 'first' })
+    expect((await share.checkpoint(index)).position).to.equal(5)
+    await write(share, [lineEntry({}, 7)], 7)
+    await share.close()
+    const again = await openWriter({ share: 'first' })
+    expect((await again.checkpoint(index)).position).to.equal(7)
+  })
+
   it('keeps its checkpoint behind what is written, and never ahead', async () => {
     const writer = await openWriter()
     await write(writer, [lineEntry({}, 1)], 1)
