@@ -104,6 +104,13 @@ export function erasureClauses(given: () => OpenIndexStore, reopen: () => Promis
       expect((await seen(other)).count).to.equal(2)
     })
 
+    it('is gone however much it was', async () => {
+      const many = Array.from({ length: 1_500 }, (_, n) => lineEntry({ timeNs: noonNs + BigInt(n) }, n + 1))
+      await write(given().writer, many, 1_500)
+      await given().writer.eraseWorkspace(index, acme, 1_501)
+      expect((await seen()).count).to.equal(0)
+    })
+
     it('may never have been there', async () => {
       await fill()
       await given().writer.eraseWorkspace(index, scopeOf('lines').workspaceId, 1)
