@@ -121,7 +121,7 @@ export interface IndexWriter {
   /**
    * Removes what the build holds of a workspace from events at or below `position`, its erasure; what was written from later ones
    * stays. Resolves when it is durable; readers then find nothing of it, and meet no error meanwhile. Of two who do it, or when it
-   * was broken off, again changes nothing.
+   * was broken off, again changes nothing. Other builds of the projection that have not come to it may lose it with this one.
    */
   eraseWorkspace(index: IndexName, workspaceId: WorkspaceId, position: Position): Promise<void>
   /**

@@ -91,15 +91,24 @@ export function erasureClauses(given: () => OpenIndexStore, reopen: () => Promis
       expect(await seen()).to.deep.equal(nothing)
     })
 
-    it('is erased from the build that is named, and from no other', async () => {
+    it('is erased from the build that is named, and from none that has come further', async () => {
       await given().writer.open(second, fixture, epoch)
       await fill(second)
       await fill()
+      await write(given().writer, [], 8)
+      await given().writer.heartbeat(index, { position: 8, head: 8, at: 1e12 + 1_000, caughtUpAt: 1e12 })
       await given().writer.eraseWorkspace(second, acme, 7)
       expect((await seen()).count).to.equal(2)
       await given().writer.promote('fixture', second)
       expect(await seen()).to.deep.equal(nothing)
       expect((await seen(other)).count).to.equal(2)
+    })
+
+    it('is gone however much it was', async () => {
+      const many = Array.from({ length: 1_500 }, (_, n) => lineEntry({ timeNs: noonNs + BigInt(n) }, n + 1))
+      await write(given().writer, many, 1_500)
+      await given().writer.eraseWorkspace(index, acme, 1_501)
+      expect((await seen()).count).to.equal(0)
     })
 
     it('may never have been there', async () => {

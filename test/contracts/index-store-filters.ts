@@ -47,6 +47,8 @@ export function filterClauses(use: () => OpenIndexStore): void {
       expect(await found(phrase(['paid', 'in', 'full']))).to.equal(true)
       expect(await found(phrase(['paid', 'full']))).to.equal(false)
       expect(await found(phrase(['paid', 'in', 'fu'], ['message'], true))).to.equal(true)
+      expect(await found(phrase(['in', 'pai'], ['message'], true))).to.equal(false)
+      expect(await found(phrase(['paid', 'fu'], ['message'], true))).to.equal(false)
       expect(await found(phrase(['fu']))).to.equal(false)
       expect(await found(phrase([]))).to.equal(false)
       expect(await found(phrase(['paid'], ['nowhere']))).to.equal(false)

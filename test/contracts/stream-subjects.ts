@@ -18,7 +18,7 @@ export function subjectClauses(stream: () => Stream): void {
 
     it('else rejects with ConflictError and writes nothing of the call', async () => {
       const { last } = await stream().append([about('first')])
-      const wrong = [beforeEvents, last + 4096, last - 1]
+      const wrong = [beforeEvents, last + 4096, last - 1, last + 1]
       for (const position of wrong) {
         const call = stream().append([makeEvent(`lost-${position}`), about(`late-${position}`)], {
           subject: 'order-1',

@@ -29,6 +29,16 @@ describe('the freshness of Elasticsearch', () => {
     expect([await count(reader), after?.position, after?.caughtUpAt]).to.deep.equal([2, 2, 2])
   })
 
+  it('tells readers at once that there is more than the index has, and that there is not', async () => {
+    const writer = await openWriter({ refreshEveryMs: 1_000, now: () => 0 })
+    await writer.promote('fixture', index)
+    const reader = makeReader()
+    for (const head of [1, 2, 1]) {
+      await writer.heartbeat(index, { position: 1, head, at: 1, caughtUpAt: 1 })
+      expect((await reader.progress('fixture'))?.head).to.equal(head)
+    }
+  })
+
   it('tells readers nothing of what was written while it was being shown', async () => {
     const started = Promise.withResolvers<void>()
     const answered = Promise.withResolvers<void>()
@@ -100,6 +110,18 @@ describe('the freshness of Elasticsearch', () => {
     await write(writer, [lineEntry({}, 4)], 4)
     await openWriter(rarely)
     expect(await count(makeReader())).to.equal(4)
+  })
+
+  it('begins a share of the work where the build is, unless the share has come further', async () => {
+    const whole = await openWriter()
+    await write(whole, [lineEntry({}, 5)], 5)
+    await whole.close()
+    const share = await openWriter({ share: 'first' })
+    expect((await share.checkpoint(index)).position).to.equal(5)
+    await write(share, [lineEntry({}, 7)], 7)
+    await share.close()
+    const again = await openWriter({ share: 'first' })
+    expect((await again.checkpoint(index)).position).to.equal(7)
   })
 
   it('keeps its checkpoint behind what is written, and never ahead', async () => {

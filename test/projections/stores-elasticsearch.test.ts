@@ -6,7 +6,17 @@ import { createElasticsearchIndexWriter } from '#projections/stores/elasticsearc
 import { indexStoreContract } from '#test/contracts/index-store.ts'
 import { elasticsearchEngine, enginesTimeoutMs } from '#test/support/engines.ts'
 import { askElasticsearch, indicesWith, removeIndices } from '#test/support/elasticsearch.ts'
-import { epoch, everything, fixture, index, lineEntry, scopeOf, write } from '#test/support/index-fixture.ts'
+import {
+  day,
+  epoch,
+  everything,
+  fixture,
+  index,
+  lineEntry,
+  other,
+  scopeOf,
+  write,
+} from '#test/support/index-fixture.ts'
 
 const limits = { patternExpansionsMax: 1_000, patternScanTermsMax: 2_000_000 }
 /** What is right over several shards is right over one, which all other tests have. */
@@ -94,6 +104,25 @@ describe('Elasticsearch', () => {
       expect(await drop(1, '2026-11-20')).to.equal(1)
     } finally {
       for (const writer of writers) await writer.close()
+      await removeIndices(url, prefix)
+    }
+  })
+
+  it('counts the words of a pattern in the days that a reader sees, and no others', async () => {
+    const prefix = `test-${randomBytes(6).toString('hex')}`
+    const place = { url, prefix, partition: 0 }
+    const writer = createElasticsearchIndexWriter({ ...place, refreshEveryMs: 0 })
+    const reader = createElasticsearchIndexReader({ ...place, limits: { patternExpansionsMax: 2 } })
+    const pattern = { kind: 'pattern', fields: ['message'], prefix: 'pay', regex: 'pay.*' } as const
+    try {
+      await writer.open(index, fixture, epoch)
+      await write(writer, [lineEntry({ text: 'pay1 pay2 pay3' }, 1, { day: '2026-11-09' })], 1)
+      await write(writer, [lineEntry({ text: 'pay4' }, 2)], 2)
+      await write(writer, [lineEntry({ text: 'pay5 pay6 pay7' }, 3)], 3, other)
+      await writer.promote('fixture', index)
+      expect(await reader.count({ ...scopeOf('lines'), fromDay: day }, { filter: pattern })).to.equal(1)
+    } finally {
+      for (const each of [writer, reader]) await each.close()
       await removeIndices(url, prefix)
     }
   })

@@ -46,6 +46,22 @@ describe('an event of several messages', () => {
   })
 })
 
+describe('an id that is looked for', () => {
+  const lookUp = (answers: readonly object[]) =>
+    createPublisher(answering(answers), 'stream LOG', async () => undefined).lookUp('log.id', 'key')
+  const free = refusal(10_111, 'rollup not permitted')
+
+  it('is known by the message that is under way with it, as soon as that is stored', async () => {
+    const underWay = refusal(10_158, 'duplicate message id is in process')
+    expect(await lookUp([underWay, underWay, { seq: 9, duplicate: true }])).to.equal(9)
+    expect(await lookUp([underWay, free])).to.equal(undefined)
+  })
+
+  it('is not taken for free by any other refusal', async () => {
+    expect((await rejection(lookUp([refusal(10_077, 'maximum bytes exceeded')]))).message).to.contain('maximum bytes')
+  })
+})
+
 describe('the first event of a log', () => {
   const log = logName('0')
   const config = { metadata: { epoch: 'e' } }

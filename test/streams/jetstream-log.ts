@@ -14,6 +14,8 @@ export type JetStreamLog = Readonly<{
   open(): Promise<JetStream>
   /** Asks JetStream's API. */
   ask(operation: string, body?: object): Promise<Record<string, unknown>>
+  /** How many messages it holds. */
+  messages(): Promise<number>
   remove(): Promise<void>
 }>
 
@@ -42,12 +44,17 @@ export async function makeJetStreamLog(options: Partial<ProvisionOptions> = {}):
   const nats = await connectNats({ url: await natsEngine() })
   const prefix = newPrefix()
   await provisionLogs(nats, { ...testProvision, ...options, prefix })
+  const name = `${prefix}-TELEMETRY_0`
   return {
     nats,
     prefix,
-    name: `${prefix}-TELEMETRY_0`,
+    name,
     open: () => openJetStream(nats, { partition: '0', prefix, limits }),
     ask: (operation, body) => askServer(nats, operation, body),
+    messages: async () => {
+      const { state } = (await askServer(nats, `STREAM.INFO.${name}`)) as { state: { messages: number } }
+      return state.messages
+    },
     remove: async () => {
       await removeLogs(nats, prefix)
       await nats.close()

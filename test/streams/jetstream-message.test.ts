@@ -40,8 +40,9 @@ describe('a message of a JetStream log', () => {
     expect([0, 1, 4095, 4096, 4097].map(sequenceAfter)).to.deep.equal([1, 1, 1, 2, 2])
   })
 
-  it('is refused with any of its bytes changed, or cut anywhere', () => {
+  it('is refused with any of its bytes changed, cut anywhere, or with more behind it', () => {
     const message = encodeMessage(events.map(packEvent))
+    expect(() => decodeMessage(Buffer.concat([message, Buffer.alloc(1)]), 1, 'LOG')).to.throw(PermanentError)
     for (let at = 0; at < message.length; at++) {
       const spoilt = Buffer.from(message)
       spoilt[at] = (spoilt[at] ?? 0) ^ 0x10

@@ -1,7 +1,6 @@
 import { expect } from 'chai'
 import { limits } from '#src/config.ts'
-import { crcOf } from '#src/events/codec.ts'
-import type { NewEvent } from '#src/events/envelope.ts'
+import { sealErasure } from '#src/events/erasure.ts'
 import { workspaceIdOf } from '#src/events/workspace-id.ts'
 import { PermanentError, TransientError } from '#src/lib/failure.ts'
 import { connectNats, type Nats } from '#streams/jetstream/connect.ts'
@@ -9,20 +8,10 @@ import { provisionLogs } from '#streams/jetstream/provision.ts'
 import { openJetStream, type JetStream } from '#streams/jetstream/stream.ts'
 import { enginesTimeoutMs, natsEngine } from '#test/support/engines.ts'
 import { makeJetStreamLog, removeLogs, testProvision, type JetStreamLog } from './jetstream-log.ts'
-import { makeEvent, makeEvents } from './make-event.ts'
+import { makeEvent, makeEvents, makeLarge, makeLine } from './make-event.ts'
 import { idsOf, readAll, rejection, withoutPosition } from './read-all.ts'
 
 const never = (): AbortSignal => new AbortController().signal
-
-/** A log line that its sender gave no id. */
-const makeLine = (name: string, workspace = 'acme'): NewEvent =>
-  makeEvent(name, { workspaceId: workspaceIdOf(workspace), type: 'logs.received', identified: false })
-
-/** Bytes that do not pack. */
-function makeLarge(name: string, bytes: number, fields: Partial<NewEvent> = {}): NewEvent {
-  const payload = Buffer.alloc(bytes, name)
-  return { ...makeEvent(name, fields), encoding: '', payload, crc: crcOf(payload) }
-}
 
 describe('the JetStream log', function () {
   let log: JetStreamLog
@@ -47,10 +36,7 @@ describe('the JetStream log', function () {
     await log.remove()
   })
 
-  const messages = async (): Promise<number> => {
-    const { state } = (await log.ask(`STREAM.INFO.${log.name}`)) as { state: { messages: number } }
-    return state.messages
-  }
+  const messages = (): Promise<number> => log.messages()
 
   describe('of two processes', () => {
     it('takes an id once that both append at the same time, and answers both alike', async () => {
@@ -176,65 +162,6 @@ describe('the JetStream log', function () {
     await follower.close()
   })
 
-  describe('group commit', () => {
-    it('puts lines of one workspace that come together into few messages, each line at its own place', async () => {
-      const answers = await Promise.all(
-        Array.from({ length: 500 }, (_, index) => stream.append([makeLine(`line-${index}`)])),
-      )
-      expect(await messages()).to.be.below(50)
-      const all = await readAll(stream, 7)
-      expect(all).to.have.length(500)
-      const places = new Map(all.map(({ id, position }) => [id, position]))
-      for (const [index, { last, events }] of answers.entries()) {
-        expect(places.get(`acme.traces.line-${index}`)).to.equal(last)
-        expect(events).to.deep.equal([{ position: last }])
-      }
-      expect(await stream.head()).to.equal(all.at(-1)?.position)
-    })
-
-    it('stores lines of many workspaces, by themselves and in one step, each under the subject of its own', async () => {
-      const workspaces = Array.from({ length: 60 }, (_, index) => `ws-${index}`)
-      const answers = await Promise.all(
-        workspaces.flatMap((workspace) => [0, 1].map((n) => stream.append([makeLine(`${n}`, workspace)]))),
-      )
-      const all = await readAll(stream)
-      expect(all.map(({ position }) => position)).to.deep.equal(
-        answers.map(({ last }) => last).toSorted((a, b) => a - b),
-      )
-      expect(await messages()).to.equal(60)
-      const { state } = (await log.ask(`STREAM.INFO.${log.name}`, { subjects_filter: '>' })) as {
-        state: { subjects: Record<string, number> }
-      }
-      expect(Object.keys(state.subjects)).to.have.members(
-        workspaces.map((workspace) => `${log.prefix}-telemetry.0.${stream.epoch}.${workspace}.logs.received`),
-      )
-    })
-
-    it('is read from the middle of a message, and followed there', async () => {
-      const { events } = await stream.append(['a', 'b', 'c'].map((name) => makeLine(name)))
-      expect(await messages()).to.equal(1)
-      const [first, second, third] = events.map(({ position }) => position) as [number, number, number]
-      expect(idsOf(await stream.read(0, 1))).to.deep.equal(['acme.traces.a'])
-      expect(idsOf(await other.read(first, 1))).to.deep.equal(['acme.traces.b'])
-      expect(idsOf(await stream.read(second, 10))).to.deep.equal(['acme.traces.c'])
-      expect(await stream.read(third, 10)).to.deep.equal([])
-      await stream.changed(second, never())
-      expect(await stream.head()).to.equal(third)
-    })
-
-    it('keeps lines out of messages that somebody may ask for by id or by subject', async () => {
-      await stream.append([makeLine('line')])
-      await stream.append([makeEvent('of a subject', { subject: 'one', identified: false })])
-      await stream.append([makeEvent('identified')])
-      expect(await messages()).to.equal(3)
-      expect((await stream.last('one'))?.id).to.equal('acme.traces.of a subject')
-      const both = ['one', 'two'].map((subject) => makeEvent(`newer of ${subject}`, { subject, identified: false }))
-      const { events } = await stream.append(both)
-      const found = await Promise.all(['one', 'two'].map((subject) => stream.last(subject)))
-      expect(found.map((event) => event?.position)).to.deep.equal(events.map(({ position }) => position))
-    })
-  })
-
   describe('an event larger than a message may be', () => {
     const bytes = 20 * 1024 * 1024
 
@@ -270,6 +197,18 @@ describe('the JetStream log', function () {
       await stream.cut(last)
       expect(idsOf(await readAll(other))).to.deep.equal(['acme.traces.after'])
       expect(await messages()).to.equal(1)
+    })
+
+    it('is read where another workspace was erased before it', async () => {
+      const erased = makeEvent('erased', { workspaceId: workspaceIdOf('gone') })
+      await stream.append([makeEvent('before')])
+      await stream.append([erased])
+      await stream.append([makeLarge('large', bytes)])
+      const unique = '0'.repeat(32)
+      const { last } = await stream.append([sealErasure(erased.workspaceId, { at: erased.receivedAt, unique })])
+      await stream.erase(erased.workspaceId, last)
+      const names = (await readAll(other)).map(({ id }) => id)
+      expect(names.slice(0, -1)).to.deep.equal(['acme.traces.before', 'acme.traces.large'])
     })
 
     it('goes with others of its call, or not at all', async () => {
@@ -379,6 +318,16 @@ describe('the JetStream log', function () {
       expect(narrow.statistics()).to.deep.equal({ queuedEvents: 0, queuedBytes: 0 })
       await narrow.append([makeEvent('call-9')])
       expect(await readAll(narrow)).to.have.length(5)
+      await narrow.close()
+    })
+
+    it('takes a call that is more than its queue may hold when nothing else waits, and no other beside it', async () => {
+      const small = { ...limits, appendQueueBytesMax: 1 }
+      const narrow = await openJetStream(log.nats, { partition: '0', prefix: log.prefix, limits: small })
+      const alone = narrow.append([makeEvent('alone')])
+      expect(await rejection(narrow.append([makeEvent('beside')]))).to.be.instanceOf(TransientError)
+      await alone
+      expect(idsOf(await readAll(narrow))).to.deep.equal(['acme.traces.alone'])
       await narrow.close()
     })
 

@@ -1,4 +1,4 @@
-import { sealEvent, type EventFields } from '#src/events/codec.ts'
+import { crcOf, sealEvent, type EventFields } from '#src/events/codec.ts'
 import { noCounts, type NewEvent } from '#src/events/envelope.ts'
 import { workspaceIdOf } from '#src/events/workspace-id.ts'
 
@@ -30,3 +30,13 @@ export function makeEvent(
 
 export const makeEvents = (count: number, prefix = 'event'): readonly NewEvent[] =>
   Array.from({ length: count }, (_, index) => makeEvent(`${prefix}-${index}`))
+
+/** One with so many bytes of payload, which do not pack. */
+export function makeLarge(name: string, bytes: number, fields: Partial<EventFields> = {}): NewEvent {
+  const payload = Buffer.alloc(bytes, name)
+  return { ...makeEvent(name, fields), encoding: '', payload, crc: crcOf(payload) }
+}
+
+/** A log line that its sender gave no id. */
+export const makeLine = (name: string, workspace = 'acme'): NewEvent =>
+  makeEvent(name, { workspaceId: workspaceIdOf(workspace), type: 'logs.received', identified: false })

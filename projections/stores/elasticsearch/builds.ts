@@ -1,7 +1,7 @@
 import { PermanentError, TransientError } from '#src/lib/failure.ts'
 import { isJsonObject, parseJson, stringifyJson, type JsonObject } from '#src/lib/json.ts'
 import type { Position } from '#src/events/envelope.ts'
-import type { FollowedBuild, Heartbeat, IndexName, Roster, StoredBuild } from '../../index-store.ts'
+import type { Checkpoint, FollowedBuild, Heartbeat, IndexName, Roster, StoredBuild } from '../../index-store.ts'
 import { isBuildOf } from '../builds.ts'
 import type { CollectionShape } from '../row.ts'
 import { numberIn, objectIn, objectsIn, textIn, valuesIn } from './answer-parts.ts'
@@ -162,14 +162,29 @@ async function allBuilds({ elasticsearch, names }: Place): Promise<readonly Json
   return objectsIn(objectIn(answer.body['hits'])['hits']).map((hit) => objectIn(hit['_source']))
 }
 
-export async function listBuilds(place: Place, projection: string): Promise<readonly StoredBuild[]> {
-  const mine = (await allBuilds(place)).filter(
-    (source) => source['partition'] === place.partition && source['dropped'] !== true,
+/** Records of a projection's builds in this partition, dropped ones too. */
+async function recordsOf(place: Place, projection: string): Promise<readonly JsonObject[]> {
+  return (await allBuilds(place)).filter(
+    (source) => source['partition'] === place.partition && isBuildOf(projection, textIn(source['index'])),
   )
-  return mine
+}
+
+export async function listBuilds(place: Place, projection: string): Promise<readonly StoredBuild[]> {
+  return (await recordsOf(place, projection))
+    .filter((source) => source['dropped'] !== true)
     .map(storedBuild)
-    .filter(({ index }) => isBuildOf(projection, index))
     .sort((a, b) => (a.index < b.index ? -1 : 1))
+}
+
+/** Builds that have not come to a position of a log, or are of another; also those of which only other partitions keep the indices. */
+export async function listBuildsBefore(
+  place: Place,
+  projection: string,
+  { epoch, position }: Checkpoint,
+): Promise<readonly Pick<StoredBuild, 'index' | 'epoch'>[]> {
+  return (await recordsOf(place, projection))
+    .filter((source) => source['epoch'] !== epoch || numberIn(source['checkpoint']) < position)
+    .map((source) => ({ index: textIn(source['index']), epoch: textIn(source['epoch']) }))
 }
 
 /**

@@ -1,26 +1,27 @@
 import type { Position } from '#src/events/envelope.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import type { IndexName } from '../../index-store.ts'
-import type { Place } from './builds.ts'
+import { listBuildsBefore, type Place } from './builds.ts'
 import { writeAll, type Operation } from './bulk.ts'
 import { ofWorkspace } from './filter.ts'
 import { freezeBuild } from './frozen-build.ts'
 import type { Freshness } from './refresh.ts'
 import type { StoredText } from './stored-text.ts'
 
-/** An open build. */
 type ErasedFrom = Readonly<{ index: IndexName; epoch: string; freshness: Freshness }>
+/** Of a log: its positions say nothing in another. */
+type Erasure = Readonly<{ workspaceId: WorkspaceId; position: Position; epoch: string }>
 
 const erasedAtOnce = 1_000
 
 /**
  * Deletes a workspace's documents, each by its erasure's position as version: a write of an earlier event that comes late finds itself
- * outdated. Those that later events were folded into are newer, and stay.
+ * outdated. Those that later events of its log were folded into are newer, and stay.
  */
-export async function eraseDocuments(
+async function eraseDocuments(
   place: Place,
   build: ErasedFrom,
-  { workspaceId, position }: Readonly<{ workspaceId: WorkspaceId; position: Position }>,
+  { workspaceId, position: erasedAt, epoch }: Erasure,
 ): Promise<void> {
   const { elasticsearch } = place
   // An index that is gone holds nothing of it.
@@ -31,7 +32,8 @@ export async function eraseDocuments(
     for (const index of frozen.indices) {
       let operations: Operation[] = []
       const erase = async ({ key, version }: StoredText): Promise<void> => {
-        if (version > position) return
+        if (build.epoch === epoch && version > erasedAt) return
+        const position = Math.max(erasedAt, version + 1)
         operations.push({ kind: 'delete', index, key, workspaceId, position, document: '' })
         build.freshness.wrote(index)
         if (operations.length < erasedAtOnce) return
@@ -46,4 +48,22 @@ export async function eraseDocuments(
     await frozen.release()
   }
   await build.freshness.refreshNow()
+}
+
+/**
+ * Erases a workspace from a build; and from those of its projection that have not come to that and perhaps never will: one that its own
+ * partition has dropped, or left and drops later, stays in the indices for as long as another partition uses its name.
+ */
+export async function eraseFromBuilds(
+  place: Place,
+  build: ErasedFrom & Readonly<{ projection: string }>,
+  { workspaceId, position }: Omit<Erasure, 'epoch'>,
+  freshnessOf: (index: IndexName) => Freshness,
+): Promise<void> {
+  const { projection, index: mine, epoch } = build
+  await eraseDocuments(place, build, { workspaceId, position, epoch })
+  for (const { index, epoch: its } of await listBuildsBefore(place, projection, { epoch, position })) {
+    if (index === mine) continue
+    await eraseDocuments(place, { index, epoch: its, freshness: freshnessOf(index) }, { workspaceId, position, epoch })
+  }
 }

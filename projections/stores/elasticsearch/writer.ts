@@ -22,7 +22,7 @@ import {
 import { writeAll, type Operation } from './bulk.ts'
 import { connectElasticsearch } from './client.ts'
 import { documentJson, entryOf, entrySource } from './document.ts'
-import { eraseDocuments } from './erase.ts'
+import { eraseFromBuilds } from './erase.ts'
 import { lookUp, type DocumentPlace } from './look-up.ts'
 import { dayIndex, defaultSettings, type IndexSettings } from './mapping.ts'
 import { createNames, documentKey } from './names.ts'
@@ -50,6 +50,7 @@ export type ElasticsearchWriterOptions = Readonly<{
 type Written = Readonly<{ collection: Collection; shape: CollectionShape }>
 
 type Build = {
+  projection: string
   index: IndexName
   epoch: string
   collections: ReadonlyMap<string, Written>
@@ -83,6 +84,8 @@ type Options = Readonly<{
   prepare(): Promise<void>
 }>
 
+const untold: Heartbeat = { position: 0, head: 0, at: 0, caughtUpAt: 0 }
+
 function createPrepare(place: Place, settings: IndexSettings): () => Promise<void> {
   let prepared: Promise<void> | undefined
   return () => {
@@ -94,28 +97,34 @@ function createPrepare(place: Place, settings: IndexSettings): () => Promise<voi
   }
 }
 
+function freshnessOf(
+  { elasticsearch, names }: Place,
+  { refreshEveryMs: everyMs, now }: Options,
+  index: IndexName,
+  told = untold,
+): Freshness {
+  return createFreshness({ elasticsearch, all: names.build(index), everyMs, now }, told)
+}
+
 async function openedBuild(
   place: Place,
-  { refreshEveryMs, now, share, prepare }: Options,
+  options: Options,
   projection: Projection,
   { index, epoch, after }: Readonly<{ index: IndexName; epoch: string; after: Position }>,
 ): Promise<Build> {
+  const { share, prepare } = options
   const collections = collectionsOf(projection)
   const shapes = Object.fromEntries([...collections].map(([name, { shape }]) => [name, shape]))
   await prepare()
   const { checkpoint: ofAll, heartbeat } = await openBuild(place, { index, epoch, after, shapes })
   const checkpoint = share === undefined ? ofAll : Math.max(ofAll, await readShare(place, index, share))
   const known = new Set(await indicesOf(place, index))
-  const { elasticsearch } = place
-  const freshness = createFreshness(
-    { elasticsearch, all: place.names.build(index), everyMs: refreshEveryMs, now },
-    heartbeat,
-  )
+  const freshness = freshnessOf(place, options, index, heartbeat)
   // Who wrote before us may have left documents that no reader finds yet.
   for (const name of known) freshness.wrote(name)
   await freshness.refreshNow()
   const progress = { written: checkpoint, recorded: checkpoint, told: heartbeat, toldAt: -Infinity }
-  return { index, epoch, collections, freshness, known, ...progress }
+  return { projection: projection.name, index, epoch, collections, freshness, known, ...progress }
 }
 
 type DayIndices = Readonly<{
@@ -324,7 +333,8 @@ export function createElasticsearchIndexWriter(given: ElasticsearchWriterOptions
       await record(place, build, progress, options)
     },
     ...createRosters(place, builds, options.prepare),
-    eraseWorkspace: (index, workspaceId, position) => eraseDocuments(place, buildOf(index), { workspaceId, position }),
+    eraseWorkspace: (index, workspaceId, position) =>
+      eraseFromBuilds(place, buildOf(index), { workspaceId, position }, (other) => freshnessOf(place, options, other)),
     async dropDays(index, { all }) {
       const gone = await dropIndicesBefore(place, index, all)
       for (const name of gone) builds.get(index)?.known.delete(name)

@@ -1,0 +1,135 @@
+import { expect } from 'chai'
+import { describe, it } from 'mocha'
+import type { Json, JsonObject } from '#src/lib/json.ts'
+import { writeAll, type Operation } from '#projections/stores/elasticsearch/bulk.ts'
+import type { Call, Elasticsearch } from '#projections/stores/elasticsearch/client.ts'
+import { lookUp } from '#projections/stores/elasticsearch/look-up.ts'
+import { createFreshness } from '#projections/stores/elasticsearch/refresh.ts'
+import { acme, epoch } from '#test/support/index-fixture.ts'
+import { rejection } from '#test/streams/read-all.ts'
+
+type Answering = (call: Call) => JsonObject | Promise<JsonObject>
+
+/** Elasticsearch, as far as it is asked here. */
+const answering = (answer: Answering): Elasticsearch => ({
+  send: async (call) => ({ status: 200, body: await answer(call) }),
+  close: async () => undefined,
+})
+
+describe('documents that are written to Elasticsearch', () => {
+  const operation = (key: string): Operation => {
+    return { kind: 'index', index: 'lines-1', key, workspaceId: acme, position: 1, document: '{}' }
+  }
+  /** Keys of the documents in each request, where the items are answered so. */
+  const requestsFor = async (answers: readonly (readonly number[])[]): Promise<readonly (readonly string[])[]> => {
+    const requests: (readonly string[])[] = []
+    const elasticsearch = answering(({ lines }) => {
+      requests.push(Array.from(String(lines).matchAll(/"_id":"(\w+)"/g), ([, key = '']) => key))
+      const items = (answers[requests.length - 1] ?? []).map((status): Json => ({ index: { status } }))
+      return { errors: true, items }
+    })
+    const none = async (): Promise<void> => undefined
+    await writeAll({ elasticsearch, epoch, restore: none, pause: none }, ['a', 'b', 'c', 'd'].map(operation))
+    return requests
+  }
+
+  it('are sent again where there was no room for them, or no shard, and no others are', async () => {
+    const requests = await requestsFor([[429, 201, 503, 201], [201, 503], [201]])
+    expect(requests).to.deep.equal([['a', 'b', 'c', 'd'], ['a', 'c'], ['c']])
+  })
+})
+
+describe('documents that are looked up in Elasticsearch', () => {
+  const placeOf = (key: string) => ({ index: 'lines-1', key, workspaceId: acme })
+  const ask = (keys: readonly string[], answerTo: (key: string) => JsonObject) => {
+    const elasticsearch = answering(({ body }) => ({
+      docs: (body as { docs: readonly { _id: string }[] }).docs.map(({ _id }) => answerTo(_id)),
+    }))
+    return lookUp(elasticsearch, keys.map(placeOf), [])
+  }
+
+  it('come in the order asked, however many they are', async () => {
+    const numbers = Array.from({ length: 2_500 }, (_, number) => number)
+    const found = await ask(numbers.map(String), (key) => ({ found: true, _version: Number(key), _source: {} }))
+    expect(found.map((document) => document?.version)).to.deep.equal(numbers)
+  })
+
+  it('are not there where the index is not, and are not known where it cannot be asked', async () => {
+    const failed = (type: string) => ask(['a'], () => ({ error: { type } }))
+    expect(await failed('index_not_found_exception')).to.deep.equal([undefined])
+    expect((await rejection(failed('no_shard_available_action_exception'))).name).to.equal('TransientError')
+  })
+})
+
+describe('what readers are told of an index in Elasticsearch', () => {
+  const told = (position: number) => ({ position, head: 9, at: position, caughtUpAt: position })
+  const freshness = (answer: Answering, everyMs = 0, now = () => 0) =>
+    createFreshness({ elasticsearch: answering(answer), all: 'lines-*', everyMs, now }, told(1))
+
+  it('is what they found before, while more is being shown', async () => {
+    const [asked, shown] = [Promise.withResolvers<void>(), Promise.withResolvers<JsonObject>()]
+    const lines = freshness(() => {
+      asked.resolve()
+      return shown.promise
+    })
+    lines.wrote('lines-1')
+    expect(lines.capped(told(2)), 'not shown yet').to.deep.equal({ ...told(2), position: 1, caughtUpAt: 1 })
+    const showing = lines.refreshNow()
+    await asked.promise
+    expect(lines.capped(told(2)).position).to.equal(1)
+    shown.resolve({})
+    await showing
+    expect(lines.capped(told(2))).to.deep.equal(told(2))
+  })
+
+  it('is what they found before, until all that was not shown has been', async () => {
+    const asked: string[] = []
+    const lines = freshness(({ path }) => {
+      asked.push(path)
+      return { _shards: { failed: asked.length === 1 ? 1 : 0 } }
+    })
+    lines.wrote('lines-1')
+    expect((await rejection(lines.refreshNow())).name).to.equal('TransientError')
+    expect(lines.capped(told(2)).position).to.equal(1)
+    await lines.refreshNow()
+    expect(asked).to.deep.equal(['/lines-1/_refresh', '/lines-1/_refresh'])
+    expect(lines.capped(told(2)).position).to.equal(2)
+  })
+
+  /** Whether what is written is shown at a time (ms), by an index that is told each time how far it is. */
+  const shownAt = async (times: readonly (readonly [nowMs: number, position: number, head: number])[]) => {
+    let [nowMs, shown] = [0, 0]
+    const show = (): JsonObject => {
+      shown++
+      return {}
+    }
+    const lines = freshness(show, 1_000, () => nowMs)
+    const seen: boolean[] = []
+    for (const [at, position, head] of times) {
+      const before = shown
+      nowMs = at
+      lines.wrote('lines-1')
+      await lines.refresh({ position, head })
+      seen.push(shown > before)
+    }
+    return seen
+  }
+
+  it('comes later by a quarter of how long the head took to be reached', async () => {
+    const toTheHead = [
+      [0, 0, 10],
+      [8_000, 10, 20],
+    ] as const
+    expect(await shownAt([...toTheHead, [9_999, 11, 20]])).to.deep.equal([true, true, false])
+    expect(await shownAt([...toTheHead, [10_000, 11, 20]])).to.deep.equal([true, true, true])
+  })
+
+  it('comes ten seconds later at most', async () => {
+    const far = [
+      [0, 0, 10],
+      [100_000, 1, 10],
+    ] as const
+    expect(await shownAt([...far, [109_999, 2, 10]])).to.deep.equal([true, true, false])
+    expect(await shownAt([...far, [110_000, 2, 10]])).to.deep.equal([true, true, true])
+  })
+})

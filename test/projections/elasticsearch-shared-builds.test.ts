@@ -1,0 +1,64 @@
+import { expect } from 'chai'
+import { describe, it } from 'mocha'
+import type { WorkspaceId } from '#src/events/workspace-id.ts'
+import { askElasticsearch } from '#test/support/elasticsearch.ts'
+import { useElasticsearchStores } from '#test/support/elasticsearch-stores.ts'
+import { acme, epoch, fixture, index, lineEntry, noonNs, other, write } from '#test/support/index-fixture.ts'
+
+const next = 'fixture-v1-002'
+const anotherLog = 'epoch-2'
+
+describe('a build of which partitions share the indices', () => {
+  const { url, prefix, openWriter } = useElasticsearchStores()
+
+  /** What the build's indices hold of a workspace, whether any reader would find it or not. */
+  const stored = async (workspaceId: WorkspaceId, build = index): Promise<unknown> => {
+    const indices = `/${prefix()}-${build}-*`
+    await askElasticsearch(url(), `${indices}/_refresh`, { method: 'POST' })
+    return (await askElasticsearch(url(), `${indices}/_count?q=_routing:${workspaceId}`))['count']
+  }
+  /** Of one partition, where `acme` is; another one goes on with the build, where `other` is. */
+  const shareBuild = async () => {
+    const [mine, theirs] = [await openWriter({ partition: 0 }), await openWriter({ partition: 1 })]
+    await write(mine, [lineEntry({ text: 'secret' }, 3), lineEntry({ timeNs: noonNs + 5n }, 4)], 5)
+    await write(theirs, [lineEntry({}, 3)], 5, other)
+    return mine
+  }
+
+  it('loses a workspace that is erased after its own partition has dropped the build', async () => {
+    const mine = await shareBuild()
+    await mine.open(next, fixture, epoch)
+    await mine.drop(index)
+    expect(await stored(acme), 'the other partition still uses it').to.equal(2)
+    await mine.eraseWorkspace(next, acme, 7)
+    expect(await stored(acme)).to.equal(0)
+    expect(await stored(other)).to.equal(1)
+  })
+
+  it('loses a workspace that was erased before its own partition drops the build, which had not come to that', async () => {
+    const mine = await shareBuild()
+    await mine.open(next, fixture, epoch)
+    await mine.eraseWorkspace(next, acme, 7)
+    await mine.drop(index)
+    expect(await stored(acme)).to.equal(0)
+    expect(await stored(other)).to.equal(1)
+  })
+
+  it('loses a workspace also where what is left of it is of a log whose positions say nothing in this one', async () => {
+    const mine = await shareBuild()
+    await mine.open(next, fixture, anotherLog)
+    await mine.drop(index)
+    await mine.eraseWorkspace(next, acme, 1)
+    expect(await stored(acme)).to.equal(0)
+    expect(await stored(other)).to.equal(1)
+  })
+
+  it('keeps a day no longer than the partitions that still use it need it', async () => {
+    const [mine, theirs] = [await openWriter({ partition: 0 }), await openWriter({ partition: 1 })]
+    await write(theirs, [lineEntry({}, 1, { day: '2026-11-09' }), lineEntry({}, 2)], 2, other)
+    expect(await mine.dropDays(index, { of: () => '2026-11-01', all: '2026-11-01' })).to.equal(0)
+    await mine.drop(index)
+    expect(await theirs.dropDays(index, { of: () => '2026-11-20', all: '2026-11-20' })).to.equal(1)
+    expect(await stored(other)).to.equal(1)
+  })
+})

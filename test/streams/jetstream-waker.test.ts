@@ -1,0 +1,74 @@
+import { setImmediate as turn } from 'node:timers/promises'
+import { expect } from 'chai'
+import { afterEach, beforeEach, describe, it } from 'mocha'
+import type { Position } from '#src/events/envelope.ts'
+import type { Nats } from '#streams/jetstream/connect.ts'
+import { createWaker, type Waker } from '#streams/jetstream/waker.ts'
+
+/** What the server has stored last, by its sequence. */
+const stored = (sequence: number) => ({ code: 0, data: new Uint8Array(), header: () => String(sequence) })
+
+describe('who waits for a JetStream log to grow', () => {
+  let head: Position
+  /** Called with each look at the head. */
+  let onLook: () => void
+  let announce: (sequence: number) => void
+  let reconnect: () => void
+  let waker: Waker
+
+  beforeEach(() => {
+    head = 4_096
+    onLook = () => undefined
+    const nats: Pick<Nats, 'subscribe' | 'onReconnect'> = {
+      subscribe: async (_, listener) => {
+        announce = (sequence) => listener(stored(sequence))
+        return () => undefined
+      },
+      onReconnect: (listener) => {
+        reconnect = listener
+        return () => undefined
+      },
+    }
+    waker = createWaker(nats as Nats, 'stored', async () => {
+      onLook()
+      return head
+    })
+  })
+  afterEach(() => waker.close())
+
+  const wait = (after: Position): Promise<void> => waker.wait(after, new AbortController().signal)
+  /** Waits, and resolves when the head has been looked at for that. */
+  const beginToWait = async (after: Position): Promise<Readonly<{ woken: Promise<void> }>> => {
+    const looked = Promise.withResolvers<void>()
+    onLook = looked.resolve
+    const woken = wait(after)
+    await looked.promise
+    await turn()
+    return { woken }
+  }
+
+  it('is woken when a lost connection is there again', async () => {
+    const { woken } = await beginToWait(4_096)
+    reconnect()
+    await woken
+  })
+
+  it('hears of what was not announced, after another look at the head', async () => {
+    const { woken } = await beginToWait(4_096)
+    head = 8_192
+    await woken
+  })
+
+  it('waits for what was announced and has not come about', async () => {
+    const { woken } = await beginToWait(4_096)
+    announce(2)
+    await woken
+    expect(await waker.head()).to.equal(4_096)
+    let isWoken = false
+    const again = wait(4_096).then(() => (isWoken = true))
+    await turn()
+    expect(isWoken).to.equal(false)
+    announce(2)
+    await again
+  })
+})
