@@ -4,7 +4,7 @@ import { createDecoder } from '#projections/decoded-event.ts'
 import { openLane } from '#projections/lane.ts'
 import { createMemoryIndexStore } from '#projections/stores/memory/store.ts'
 import type { IndexWriter } from '#projections/index-store.ts'
-import { beforeAll, noCounts, positionStep } from '#src/events/envelope.ts'
+import { beforeAll, noCounts, positionStep, type Position } from '#src/events/envelope.ts'
 import { PermanentError } from '#src/lib/failure.ts'
 import { readCurrent } from '#streams/follow.ts'
 import { createMemoryStream } from '#streams/memory/stream.ts'
@@ -84,6 +84,23 @@ describe('a lane that folds what it has had, or cannot take', () => {
     await fold(1)
     expect(lane.position()).to.equal(position)
     await fold(3)
+    expect(counted()).to.deep.equal({ a: 2, b: 1 })
+  })
+
+  it('takes of a batch what it has not had: others may have less', async () => {
+    let asked = new Set<Position>()
+    const watched: typeof counting = {
+      ...counting,
+      needs(event, loaded) {
+        asked.add(event.event.position)
+        return counting.needs(event, loaded)
+      },
+    }
+    const { fold, counted } = await start(['a', 'a', 'b'], watched)
+    await fold(2)
+    asked = new Set()
+    await fold(3)
+    expect([...asked]).to.deep.equal([3 * positionStep])
     expect(counted()).to.deep.equal({ a: 2, b: 1 })
   })
 
