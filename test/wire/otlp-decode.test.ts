@@ -356,6 +356,19 @@ for (const { name, decode } of encodings) {
       expect(spans[0]?.resource.droppedAttributesCount).to.equal(1)
     })
 
+    it('names what was cut of a scope behind that', () => {
+      const bag: Bag = Array.from({ length: 257 }, (_none, index) => [`a${index}`, { string: 'x' }])
+      const request = requestOf([emptySpan]).map((resource) => ({
+        ...resource,
+        attributes: bag,
+        scopes: resource.scopes.map((scope) => ({ ...scope, attributes: bag })),
+      }))
+      expect(decode(request)[0]?.cuts).to.deep.equal([
+        'resource attributes cut at 256, 1 left out',
+        'scope attributes cut at 256, 1 left out',
+      ])
+    })
+
     it('finds the service and the session', () => {
       const own = (attributes: Bag, resource: Bag): Span | undefined =>
         decode(requestOf([{ ...emptySpan, attributes }]).map((of) => ({ ...of, attributes: resource })))[0]

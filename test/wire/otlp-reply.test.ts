@@ -77,6 +77,7 @@ describe('parseOtlpContentType', () => {
     ['application/json', json],
     ['application/json; charset=utf-8', json],
     ['application/json;charset="UTF-8"; x=y', json],
+    ['application/json; charset=us-ascii', json],
     ['application/json; charset=utf-16', undefined],
     ['application/grpc', undefined],
     ['application/protobuf', undefined],
