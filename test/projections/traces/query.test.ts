@@ -143,6 +143,11 @@ describeOnEveryStore('traces: search', (newStore) => {
     expect(await walk(reader, { service: 'db', status: 'error', kind: 'client' })).to.deep.equal(['cart'])
     expect(await walk(reader, { service: 'db', minDurationNs: 10n * msNs })).to.deep.equal(['cart'])
     expect(await walk(reader, { service: 'web', maxDurationNs: 20n * msNs })).to.deep.equal(['login'])
+    for (const order of ['newest', 'longest'] as const) {
+      expect(await walk(reader, { service: 'worker', maxDurationNs: 4n * msNs, order })).to.deep.equal(['batch'])
+      const narrowed = { service: 'db', has: ['logs'], maxDurationNs: 50n * msNs, order } as const
+      expect(await walk(reader, narrowed)).to.deep.equal(['cart'])
+    }
   })
 
   it('takes a duration by itself as that of the trace', async () => {
@@ -172,6 +177,7 @@ describeOnEveryStore('traces: search', (newStore) => {
     expect(await walk(reader, { fromNs: at(300) })).to.deep.equal(['login', 'batch'])
     expect(await walk(reader, { toNs: at(250) })).to.deep.equal(['cart', 'batch'])
     expect(await walk(reader, { fromNs: at(250), toNs: at(251) })).to.include('orphan')
+    expect(await walk(reader, { fromNs: at(301), toNs: at(305) })).to.not.include('login')
     expect(await walk(reader, { service: 'worker', fromNs: at(452) })).to.deep.equal([])
     expect(await walk(reader, { service: 'db', fromNs: at(200), toNs: at(250) })).to.deep.equal(['cart'])
     expect(await walk(reader, { service: 'web', fromNs: at(100), toNs: at(101), order: 'longest' })).to.deep.equal([
@@ -271,6 +277,30 @@ describeOnEveryStore('traces: a walk while spans arrive', (newStore) => {
       })
     }
   }
+
+  it('goes on from page to page with what the index held at its beginning', async () => {
+    const reader = await readerOf(
+      newStore,
+      [1, 2, 3].map((i) => received(i, spansOf(`walk ${i}`, [{ id: 'a', atMs: i }]))),
+    )
+    let position = 9
+    const growing: IndexReader = {
+      ...reader,
+      progress: async () => ({ index: 'traces', after: 0, position: position++, head: 12, at: 0, caughtUpAt: 0 }),
+    }
+    const { next } = await searchTraces(growing, acme, { order: 'newest', limit: 1 })
+    const after = present(next, 'the next page')
+    const later = await searchTraces(growing, acme, { order: 'newest', limit: 1, after })
+    expect([after.since, later.next?.since]).to.deep.equal([9, 9])
+  })
+
+  it('shows a span that came again once, as it came last', async () => {
+    const of = (atMs: number) => spansOf('again', [{ id: 'a', atMs, service: `at ${atMs}` }])
+    const reader = await readerOf(newStore, [received(1, of(1)), received(2, of(2))])
+    const query: QueryTree = { kind: 'not', of: match('x', 'y') }
+    const { traces } = await searchTraces(reader, acme, { order: 'newest', limit: 5, query })
+    expect(traces.map(({ matched_spans: spans }) => spans.map(({ service }) => service))).to.deep.equal([['at 2']])
+  })
 
   it('misses no trace that grows at its end and stays where it is', async () => {
     for (const order of ['newest', 'oldest', 'errors'] as const) {

@@ -88,6 +88,7 @@ describeOnEveryStore('traces: q over spans', (newStore) => {
     ['a service', match('service', 'payment'), ['a']],
     ['a service, exactly', { kind: 'equals', field: 'service', value: 'payment-api' }, ['a']],
     ['a name by its other name', match('name', 'list orders'), ['b']],
+    ['a name by its other name, of the span only', match('span.name', 'list orders'), ['b']],
     ['a status', match('status', 'error'), ['a']],
     ['a status message', match('status.message', 'declined by'), ['a']],
     ['a status message, exactly', { kind: 'equals', field: 'status.message', value: 'Card declined by issuer' }, ['a']],
