@@ -34,14 +34,24 @@ describe('http body', () => {
       if (!body.ok) return body.error
       const { bytes } = body.value
       held = budget.held()
+      ctx.set('X-Kept', String(body.value.gzip?.length ?? 'unpacked'))
       ctx.body = `${bytes.length} ${Buffer.from(bytes.subarray(0, 16)).toString('latin1')}`
       return undefined
+    },
+  }
+  const gzipOnly: Route = {
+    method: 'POST',
+    path: '/gzip-only',
+    auth: 'key',
+    handler: async (ctx) => {
+      const body = await readBody(ctx, { limits, encodings: ['gzip'], budget })
+      return body.ok ? undefined : body.error
     },
   }
   beforeEach(async () => {
     ;({ bodyTimeoutMs } = limits)
     budget = createBodyBudget(6_000_000)
-    server = await listen({ routes: [route] })
+    server = await listen({ routes: [route, gzipOnly] })
   })
   afterEach(() => server.close())
 
@@ -106,8 +116,11 @@ describe('http body', () => {
   })
 
   it('takes a body of nothing for what it is, whatever it is said to be packed with', async () => {
-    for (const encoding of encodings)
-      expect(await send(Buffer.alloc(0), encoding)).to.deep.equal({ status: 200, text: '0 ' })
+    for (const encoding of encodings) {
+      const headers = { 'content-encoding': encoding }
+      const response = await fetch(`${server.baseUrl}/in`, { method: 'POST', body: Buffer.alloc(0), headers })
+      expect([await response.text(), response.headers.get('x-kept')], encoding).to.deep.equal(['0 ', 'unpacked'])
+    }
   })
 
   it('takes a body as large as one may be', async () => {
@@ -177,6 +190,13 @@ describe('http body', () => {
       expect(await send(gzipSync('a'), encoding)).to.deep.include({ status: 415, code: 'unsupported_encoding' })
     })
   }
+
+  it('refuses an encoding that others may use, and names those of this address', async () => {
+    const headers = { 'content-encoding': 'br' }
+    const response = await fetch(`${server.baseUrl}/gzip-only`, { method: 'POST', body: 'x', headers })
+    expect(response.status).to.equal(415)
+    expect(((await response.json()) as { detail: string }).detail).to.contain('send none, or one of gzip.')
+  })
 
   it('refuses a declared length over the limit without reading', async () => {
     const raw = await rawConnection(server.port)
