@@ -294,6 +294,33 @@ describeOnEveryStore('traces: a walk while spans arrive', (newStore) => {
     expect([after.since, later.next?.since]).to.deep.equal([9, 9])
   })
 
+  it('lists no trace again whose span came again at a place that is still to come', async () => {
+    for (const conditions of [{}, { service: 'checkout' }] as const) {
+      for (const [order, atMs] of [
+        ['newest', -5],
+        ['oldest', 50],
+      ] as const) {
+        const store = newStore()
+        const spans = [1, 2, 3].flatMap((i) => spansOf(`walk ${i}`, [{ id: 'a', atMs: i * 10 }]))
+        await foldIntoStore(store, tracesProjection, [received(1, spans)])
+        const { traces, next } = await searchTraces(store.reader, acme, { ...conditions, order, limit: 1 })
+        const [first = ''] = traces.map(nameOf)
+        await foldIntoStore(store, tracesProjection, [received(2, spansOf(first, [{ id: 'a', atMs }]))])
+        const rest = await walk(store.reader, { ...conditions, order, after: present(next, 'the next page') }, 1)
+        expect([rest.length, rest.includes(first)], order).to.deep.equal([2, false])
+      }
+    }
+  })
+
+  it('shows each matching span once, beside a trace that has very many', async () => {
+    const giant = Array.from({ length: 30 }, (_, id) => ({ id, atMs: id }))
+    const reader = await readerOf(newStore, [
+      received(1, [...spansOf('giant', giant), ...spansOf('small', [{ id: 'last', atMs: 40 }])]),
+    ])
+    const { traces } = await searchTraces(reader, acme, { order: 'longest', limit: 5, service: 'checkout' })
+    expect(traces.map(({ matched_spans: spans }) => spans.length)).to.deep.equal([3, 1])
+  })
+
   it('shows a span that came again once, as it came last', async () => {
     const of = (atMs: number) => spansOf('again', [{ id: 'a', atMs, service: `at ${atMs}` }])
     const reader = await readerOf(newStore, [received(1, of(1)), received(2, of(2))])
