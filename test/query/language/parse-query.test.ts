@@ -52,6 +52,7 @@ const table: readonly (readonly [query: string, tree: QueryTree, normalized?: st
   ['  timeout\t', text('timeout')],
   ['a b', and(text('a'), text('b')), 'a AND b'],
   ['a >(b)', and(text('a'), text('b'))],
+  ['a *.', text('a')],
   ['htt*://x', wildcard('htt*://x')],
   ['a AND b and c && d', and(text('a'), text('b'), text('c'), text('d')), 'a AND b AND c AND d'],
   ['a&&b', and(text('a'), text('b'))],
