@@ -101,6 +101,7 @@ describe('an event that is sent to another installation', () => {
     }
     const said = 'PermanentError: send the event at 4096 to http'
     expect(await sent('logs.received', json(200, { ok: true }))).to.contain(said)
+    expect(await sent('logs.received', json(200, { accepted: 1, rejected: -1 }))).to.contain(said)
     expect(await sent('spans.received', json(200, [1]))).to.contain(said)
     expect(await sent('spans.received', json(200, { partialSuccess: { rejectedSpans: 'many' } }))).to.contain(said)
     const torn = encodeSuccess('application/x-protobuf', { rejectedSpans: 300, errorMessage: 'cut' }).body.subarray(
