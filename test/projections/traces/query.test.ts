@@ -321,6 +321,19 @@ describeOnEveryStore('traces: a walk while spans arrive', (newStore) => {
     expect(traces.map(({ matched_spans: spans }) => spans.length)).to.deep.equal([3, 1])
   })
 
+  it('names so many of the sessions of a trace, be they of its spans or of what names it', async () => {
+    const sessions = Array.from({ length: 80 }, (_, id) => ({ id, sessionId: `visit ${id}` }))
+    const logs = sessions.map(({ id }) =>
+      givenLog({ ordinal: id, traceId: traceIdOf('busy'), sessionId: `call ${id}` }),
+    )
+    const reader = await readerOf(newStore, [
+      received(1, spansOf('busy', sessions)),
+      givenEvent('logs.received', 2, { logs }),
+    ])
+    const { traces } = await searchTraces(reader, acme, { order: 'newest', limit: 1 })
+    expect(traces[0]?.session_ids).to.have.length(100)
+  })
+
   it('shows a span that came again once, as it came last', async () => {
     const of = (atMs: number) => spansOf('again', [{ id: 'a', atMs, service: `at ${atMs}` }])
     const reader = await readerOf(newStore, [received(1, of(1)), received(2, of(2))])

@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import type { IndexReader } from '#projections/index-store.ts'
 import { TooBroadError } from '#projections/index-store.ts'
+import { unmetIdPatterns } from '#projections/traces/query.ts'
 import type { QueryTree } from '#src/events/query-tree.ts'
 import { givenEvent } from '#test/support/fold-harness.ts'
 import { describeOnEveryStore } from './every-store.ts'
@@ -133,5 +134,14 @@ describeOnEveryStore('traces: q over spans', (newStore) => {
     const refused = await walk(broad, { query: { kind: 'exists', field: 'pod' } }).catch((error: unknown) => error)
     expect(refused).to.be.instanceOf(TooBroadError)
     expect(await walk(broad, { query: match('pod', 'pod-7') })).to.deep.equal([traceIdOf('t')])
+  })
+})
+
+describe('traces: patterns of ids that none meets', () => {
+  it('are told by the names that they were asked under', () => {
+    const regex: QueryTree = { kind: 'pattern', field: 'parent_span_id', syntax: 'regex', pattern: 'a*' }
+    const of = [wildcard('trace_id', '5b8e*'), wildcard('span.span_id', '*5b8e'), regex, wildcard('kind', '*r')]
+    const tree: QueryTree = { kind: 'and', of: [{ kind: 'not', of: wildcard('trace_id', '*5b*') }, ...of] }
+    expect(unmetIdPatterns(tree)).to.deep.equal(['trace_id', 'span.span_id', 'parent_span_id'])
   })
 })
