@@ -52,7 +52,7 @@ export function createTokenBuckets({ policy, perSecond, burst, bucketsMax, ticks
 
 /** `RateLimit` and `RateLimit-Policy` (draft-ietf-httpapi-ratelimit-headers-10). */
 export function setRateLimit(ctx: Context, { policy, remaining, waitS, burst, perSecond }: Taken): void {
-  ctx.set('RateLimit-Policy', `"${policy}";q=${burst};w=${Math.max(1, Math.ceil(burst / perSecond))}`)
+  ctx.set('RateLimit-Policy', `"${policy}";q=${burst};w=${Math.ceil(burst / perSecond)}`)
   ctx.set('RateLimit', `"${policy}";r=${remaining};t=${waitS}`)
 }
 

@@ -22,7 +22,8 @@ function basicPassword(encoded: string): string {
 function keyOfAuthorization(header: string): string {
   const value = percentDecoded(header).trim()
   const blank = value.search(/\s/)
-  if (blank < 0) return value
+  // A scheme alone is what a sender makes of a key that was not set.
+  if (blank < 0) return /^(?:bearer|basic)$/i.test(value) ? '' : value
   const rest = value.slice(blank).trim()
   const scheme = value.slice(0, blank).toLowerCase()
   if (scheme === 'basic') return basicPassword(rest).trim()

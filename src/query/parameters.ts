@@ -71,7 +71,7 @@ function kindOf(schema: unknown): unknown {
 function collect(search: string): Map<string, string[]> {
   const values = new Map<string, string[]>()
   for (const [name, value] of new URLSearchParams(search)) {
-    if (value !== '' || !values.has(name)) values.set(name, [...(values.get(name) ?? []), value].filter(Boolean))
+    values.set(name, [...(values.get(name) ?? []), value].filter(Boolean))
   }
   for (const name of ignored) values.delete(name)
   return values

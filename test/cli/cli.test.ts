@@ -3,8 +3,15 @@ import { once } from 'node:events'
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect } from 'chai'
+import { createDeadLetters } from '#projections/dead-letters.ts'
+import { PoisonError } from '#projections/fold-batch.ts'
+import type { CliServices } from '#src/cli/verb.ts'
 import { verbs } from '#src/cli/verbs.ts'
 import type { Workspace } from '#src/directory/directory.ts'
+import { PermanentError } from '#src/lib/failure.ts'
+import { readCurrent } from '#streams/follow.ts'
+import { createMemoryStream } from '#streams/memory/stream.ts'
+import { append } from '#test/support/projector-run.ts'
 import { createServices, useInstallation } from './harness.ts'
 
 describe('command line', () => {
@@ -161,6 +168,39 @@ describe('command line', () => {
         ],
         quarantines: [],
       })
+    })
+
+    it('tells what is behind from what nobody runs, and of dead letters those on which nobody has decided', async () => {
+      await createAcme()
+      const stream = createMemoryStream({ partition: '0' })
+      await append(stream, [['a'], ['b']])
+      const letters = createDeadLetters({ stream, clock: Date.now })
+      const version = { name: 'logs', version: 7 }
+      for (const event of await readCurrent(stream, 0, 2)) {
+        await letters.put(version, new PoisonError(event, new PermanentError({ operation: 'fold', subject: 'it' })))
+      }
+      await letters.settle(version, 4_096, 'dropped')
+      const head = await stream.head()
+      const at = Date.now()
+      const build = { after: 0, head, caughtUpAt: 0 }
+      const services = (beat: number, position: number): CliServices => ({
+        ...createServices(
+          new Map([
+            ['traces', { ...build, index: 'traces-v5-001', position: 0, at: 0 }],
+            ['logs', { ...build, index: 'logs-v7-001', position, at: beat }],
+          ]),
+        ),
+        openLogs: async () => [{ ...stream, close: async () => undefined }],
+      })
+      const shown = async (given: CliServices) => {
+        const { out } = await run(['status', '--json'], { services: given })
+        const { indexes } = JSON.parse(out) as { indexes: readonly Record<string, unknown>[] }
+        return indexes.map(({ state, lag, dead_letters: letters }) => [state, lag, letters])
+      }
+      const left = ['not running', head, 0]
+      expect(await shown(services(at, 4_096))).to.deep.equal([left, ['behind', head - 4_096, 1]])
+      // It was asked before the log, and a writer went on.
+      expect(await shown(services(at, head + 4_096))).to.deep.equal([left, ['complete', 0, 1]])
     })
 
     it('shows damaged logs that were set aside, for as long as they lie there', async () => {

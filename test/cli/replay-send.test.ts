@@ -1,6 +1,7 @@
 import { once } from 'node:events'
-import { createServer } from 'node:http'
+import { createServer, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { gunzipSync } from 'node:zlib'
 import { expect } from 'chai'
 import { createSender } from '#src/cli/replay-send.ts'
 import { sealEvent } from '#src/events/codec.ts'
@@ -17,7 +18,7 @@ const paths: Readonly<Record<string, string>> = {
 }
 const keys = { TRACES_TOKEN: 'tt_x', LOGS_TOKEN: 'lt_x', RUM_KEY: 'pk_live_x' }
 
-function event(type: EventType): RecordedEvent {
+function event(type: EventType, payload = '{}'): RecordedEvent {
   const header = {
     id: `acme.${type}.1`,
     type,
@@ -30,7 +31,7 @@ function event(type: EventType): RecordedEvent {
     counts: noCounts,
     contentType: 'application/json',
   } as const
-  return { ...sealEvent(header, Buffer.from('{}')), position: 4096 }
+  return { ...sealEvent(header, Buffer.from(payload)), position: 4096 }
 }
 
 /** What the sender makes of an answer to an event of this type. */
@@ -100,6 +101,7 @@ describe('an event that is sent to another installation', () => {
     }
     const said = 'PermanentError: send the event at 4096 to http'
     expect(await sent('logs.received', json(200, { ok: true }))).to.contain(said)
+    expect(await sent('logs.received', json(200, { accepted: 1, rejected: -1 }))).to.contain(said)
     expect(await sent('spans.received', json(200, [1]))).to.contain(said)
     expect(await sent('spans.received', json(200, { partialSuccess: { rejectedSpans: 'many' } }))).to.contain(said)
     const torn = encodeSuccess('application/x-protobuf', { rejectedSpans: 300, errorMessage: 'cut' }).body.subarray(
@@ -108,6 +110,63 @@ describe('an event that is sent to another installation', () => {
     )
     const cut = await sent('spans.received', { status: 200, contentType: 'application/x-protobuf', body: torn })
     expect(cut).to.contain(said)
+  })
+
+  /** What the other is sent where it answers so, one time after the other. */
+  async function received(
+    answers: readonly number[],
+    payload: string,
+    path = '',
+  ): Promise<readonly [IncomingMessage, Buffer][]> {
+    const got: [IncomingMessage, Buffer][] = []
+    const server = createServer((request, response) => {
+      const chunks: Buffer[] = []
+      request.on('data', (chunk: Buffer) => chunks.push(chunk))
+      request.once('end', () => {
+        got.push([request, Buffer.concat(chunks)])
+        const status = answers[got.length - 1] ?? 200
+        const headers = {
+          'Content-Type': 'application/json',
+          'Retry-After': '0',
+          Location: '/elsewhere',
+        }
+        response.writeHead(status, headers).end('{"accepted":1}')
+      })
+    })
+    await once(server.listen(0, '127.0.0.1'), 'listening')
+    try {
+      const send = createSender(`http://127.0.0.1:${(server.address() as AddressInfo).port}${path}`, keys)
+      await send(event('logs.received', payload)).catch(() => undefined)
+      return got
+    } finally {
+      server.close()
+    }
+  }
+
+  it('is sent with its key and its id, packed where it is large, at an address with or without a slash', async () => {
+    const [[small, body] = []] = await received([], '{"message":"a"}', '//')
+    expect([small?.url, body?.toString()]).to.deep.equal([paths['logs.received'], '{"message":"a"}'])
+    expect(small?.headers).to.include({
+      authorization: 'Bearer lt_x',
+      'idempotency-key': 'acme.logs.received.1',
+      'content-type': 'application/json',
+    })
+    expect(small?.headers).not.to.have.property('content-encoding')
+    const text = JSON.stringify({ message: 'x'.repeat(1_100_000) })
+    const [[large, packed] = []] = await received([], text)
+    expect(large?.headers['content-encoding']).to.equal('gzip')
+    expect(gunzipSync(packed ?? '').toString() === text).to.equal(true)
+  })
+
+  it('is sent again while the other cannot take it, and goes nowhere else', async () => {
+    expect(await received([503, 429, 408], '{}')).to.have.length(4)
+    expect(await received([307], '{}')).to.have.length(1)
+  })
+
+  it('needs a key of its kind', async () => {
+    const send = createSender('http://127.0.0.1:1', { ...keys, LOGS_TOKEN: '' })
+    const failure = await send(event('logs.received')).catch((error: unknown) => String(error))
+    expect(failure).to.contain('set LOGS_TOKEN')
   })
 
   it('is refused with what the other says', async () => {

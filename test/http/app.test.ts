@@ -4,7 +4,7 @@ import { Readable } from 'node:stream'
 import { expect } from 'chai'
 import { limits } from '#src/config.ts'
 import { createHttpApp } from '#src/http/app.ts'
-import { statusOf } from '#src/http/errors.ts'
+import { retryAfterS, statusOf } from '#src/http/errors.ts'
 import { createHttpServer } from '#src/http/server.ts'
 import type { Route } from '#src/http/route.ts'
 import { refusal } from '#src/events/refusal.ts'
@@ -29,6 +29,7 @@ const routes: readonly Route[] = [
   },
   { method: 'POST', path: '/limited', auth: 'key', handler: () => refusal('rate_limited', 'Slower.') },
   { method: 'POST', path: '/secret', auth: 'key', handler: () => refusal('invalid_credential', 'Unknown.') },
+  { method: 'POST', path: '/keyless', auth: 'key', handler: () => refusal('missing_credential', 'None.') },
   {
     method: 'POST',
     path: '/broken',
@@ -45,13 +46,14 @@ const routes: readonly Route[] = [
       ctx.body = `own form: ${refused.code}`
     },
   },
+  { method: 'POST', path: '/passing/within', auth: 'key', handler: () => undefined },
   {
     method: 'GET',
     path: '/stream/:first',
     auth: 'public',
     handler: (ctx) => {
       const isFirst = ctx['params'].first === 'broken'
-      ctx.type = 'text/plain'
+      ctx.attachment('parts.txt')
       ctx.body = Readable.from(
         (async function* parts() {
           if (isFirst) throw new Error('broken before the first byte')
@@ -109,6 +111,7 @@ describe('http application', () => {
   it('answers an unknown path under a route in the form of that route', async () => {
     const response = await ask('/passing/by')
     expect([response.status, await response.text()]).to.deep.equal([404, 'own form: not_found'])
+    expect((await ask('/passing/within/it')).headers.get('content-type')).to.equal('application/problem+json')
     expect((await ask('/passingby')).headers.get('content-type')).to.equal('application/problem+json')
   })
 
@@ -142,12 +145,17 @@ describe('http application', () => {
     const response = await ask('/limited', { method: 'POST' })
     expect(response.status).to.equal(429)
     expect(response.headers.get('retry-after')).to.equal('3')
+    expect([0, 0.999].map((random) => retryAfterS(() => random))).to.deep.equal([1, 4])
   })
 
   it('sends WWW-Authenticate with 401', async () => {
     const response = await ask('/secret', { method: 'POST' })
     expect(response.status).to.equal(401)
     expect(response.headers.get('www-authenticate')).to.equal('Bearer realm="throughline", error="invalid_token"')
+    const keyless = await ask('/keyless', { method: 'POST' })
+    // Of a request without a key no error is told (RFC 6750, 3.1).
+    expect(keyless.headers.get('www-authenticate')).to.equal('Bearer realm="throughline"')
+    expect(keyless.headers.get('cache-control')).to.equal('no-store')
   })
 
   it('answers an unknown failure with 503, shows nothing of it, and reports it', async () => {
@@ -164,6 +172,7 @@ describe('http application', () => {
   it('answers a body that fails before its first byte with 503', async () => {
     const response = await ask('/stream/broken')
     expect(response.status).to.equal(503)
+    expect(response.headers.get('content-disposition')).to.equal(null)
     expect(await response.json()).to.deep.include({ code: 'unavailable' })
   })
 
@@ -189,6 +198,7 @@ describe('http application', () => {
     const page = await get('Accept: text/html,*/*\r\n')
     expect(rawStatus(page)).to.equal(303)
     expect(page).to.contain('Location: /app/sign-in?next=%2Fapp%2Fprivate%3Fa%3D1\r\n')
+    expect(page).to.contain('Cache-Control: no-store\r\n')
     expect(rawStatus(await get('Accept: text/html\r\nSec-Fetch-Mode: navigate\r\n'))).to.equal(303)
     expect(rawStatus(await get('Accept: text/html\r\nSec-Fetch-Mode: cors\r\n'))).to.equal(401)
     expect(rawStatus(await get(''))).to.equal(401)
@@ -283,7 +293,7 @@ describe('http application', () => {
       raw.write(`POST ${target} HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\nConnection: close\r\n\r\n`)
       return raw.ended()
     }
-    for (const target of ['http://[/', 'http://', 'http://a:99999/', 'x:y']) {
+    for (const target of ['http://[/', 'http://', 'http://a:99999/', 'x:y', 'ftp://a.example/limited']) {
       const answer = await askFor(target)
       expect([target, rawStatus(answer)]).to.deep.equal([target, 400])
       expect(answer).to.include('application/problem+json').and.to.include('"code":"invalid_request"')
@@ -310,6 +320,7 @@ describe('http application', () => {
         '100-continue',
       ],
       ['a tunnel', 'CONNECT a.example:443 HTTP/1.1\r\nHost: a\r\n', 405, 'no connections'],
+      ['a tunnel, and names what there is', 'CONNECT a:443 HTTP/1.1\r\nHost: a\r\n', 405, 'Allow: GET, HEAD, POST'],
     ]
     for (const [what, sent, status, detail] of cases) {
       it(`${what}, with a problem`, async () => {
@@ -320,6 +331,12 @@ describe('http application', () => {
         expect(text).to.contain('application/problem+json').and.to.contain(detail)
       })
     }
+
+    it('but not a header that has the word for its value', async () => {
+      const raw = await rawConnection(server.port)
+      raw.write(`POST /limited HTTP/1.1\r\nHost: a\r\nX-Name: host\r\nConnection: close\r\n${length}\r\n`)
+      expect(rawStatus(await raw.ended())).to.equal(429)
+    })
 
     it('but not HTTP/1.0 without a host, which has none to name', async () => {
       const raw = await rawConnection(server.port)

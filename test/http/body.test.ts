@@ -21,6 +21,8 @@ describe('http body', () => {
   let server: TestServer
   let budget: BodyBudget
   let freed: Promise<void>
+  /** What is held of a body once it is read. */
+  let held: number
   let bodyTimeoutMs: number
   const route: Route = {
     method: 'POST',
@@ -31,14 +33,25 @@ describe('http body', () => {
       const body = await readBody(ctx, { limits: { ...limits, bodyTimeoutMs }, encodings, budget })
       if (!body.ok) return body.error
       const { bytes } = body.value
+      held = budget.held()
+      ctx.set('X-Kept', String(body.value.gzip?.length ?? 'unpacked'))
       ctx.body = `${bytes.length} ${Buffer.from(bytes.subarray(0, 16)).toString('latin1')}`
       return undefined
+    },
+  }
+  const gzipOnly: Route = {
+    method: 'POST',
+    path: '/gzip-only',
+    auth: 'key',
+    handler: async (ctx) => {
+      const body = await readBody(ctx, { limits, encodings: ['gzip'], budget })
+      return body.ok ? undefined : body.error
     },
   }
   beforeEach(async () => {
     ;({ bodyTimeoutMs } = limits)
     budget = createBodyBudget(6_000_000)
-    server = await listen({ routes: [route] })
+    server = await listen({ routes: [route, gzipOnly] })
   })
   afterEach(() => server.close())
 
@@ -98,6 +111,33 @@ describe('http body', () => {
     expect((await send(gzipSync(Buffer.alloc(3_000_000)), 'gzip')).text).to.contain('more than 200 times larger')
   })
 
+  it('takes a small body however much it grows, up to a megabyte', async () => {
+    expect((await send(gzipSync(Buffer.alloc(900_000)), 'gzip')).status).to.equal(200)
+  })
+
+  it('takes a body of nothing for what it is, whatever it is said to be packed with', async () => {
+    for (const encoding of encodings) {
+      const headers = { 'content-encoding': encoding }
+      const response = await fetch(`${server.baseUrl}/in`, { method: 'POST', body: Buffer.alloc(0), headers })
+      expect([await response.text(), response.headers.get('x-kept')], encoding).to.deep.equal(['0 ', 'unpacked'])
+    }
+  })
+
+  it('takes a body as large as one may be', async () => {
+    expect((await send(words(limits.bodyBytesMax))).status).to.equal(200)
+  })
+
+  it('keeps what came packed as gzip, and of other packings only what was in them', async () => {
+    const gzip = gzipSync(words(5_000))
+    await send(gzip, 'gzip')
+    expect(held).to.equal(5_000 + gzip.length)
+    await freed
+    await send(deflateSync(words(5_000)), 'deflate')
+    expect(held).to.equal(5_000)
+    await freed
+    expect(budget.held()).to.equal(0)
+  })
+
   it('joins the members of a gzip body', async () => {
     const { text } = await send(Buffer.concat([gzipSync('first '), gzipSync('second')]), 'gzip')
     expect(text).to.equal('12 first second')
@@ -125,6 +165,13 @@ describe('http body', () => {
     expect(await send(Buffer.concat([half, half]), 'zstd')).to.deep.include(large)
   })
 
+  it('takes a zstd body that wants a window of 8 MiB, and none that wants more', async () => {
+    const hello = (window: number): Buffer =>
+      Buffer.concat([Buffer.from([0x28, 0xb5, 0x2f, 0xfd, 0, (window - 10) << 3, 0x29, 0, 0]), Buffer.from('hello')])
+    expect((await send(hello(23), 'zstd')).text).to.equal('5 hello')
+    expect(await send(hello(24), 'zstd')).to.deep.include({ status: 400, code: 'invalid_body' })
+  })
+
   for (const bytes of [5, 700_000]) {
     it(`refuses zeros after the end of ${bytes} bytes as gzip`, async () => {
       const followed = Buffer.concat([gzipSync(words(bytes)), Buffer.alloc(8)])
@@ -143,6 +190,13 @@ describe('http body', () => {
       expect(await send(gzipSync('a'), encoding)).to.deep.include({ status: 415, code: 'unsupported_encoding' })
     })
   }
+
+  it('refuses an encoding that others may use, and names those of this address', async () => {
+    const headers = { 'content-encoding': 'br' }
+    const response = await fetch(`${server.baseUrl}/gzip-only`, { method: 'POST', body: 'x', headers })
+    expect(response.status).to.equal(415)
+    expect(((await response.json()) as { detail: string }).detail).to.contain('send none, or one of gzip.')
+  })
 
   it('refuses a declared length over the limit without reading', async () => {
     const raw = await rawConnection(server.port)
@@ -176,7 +230,9 @@ describe('http body', () => {
     raw.write('POST /in HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\nabc')
     const text = await raw.until((so) => so.includes('request_id'))
     expect(rawStatus(text)).to.equal(408)
-    expect(text).to.contain('body_timeout')
+    expect(text)
+      .to.contain('body_timeout')
+      .and.to.match(/connection: close/i)
     raw.socket.destroy()
   })
 
@@ -222,6 +278,8 @@ describe('http body', () => {
     expect(await send(words(300_001))).to.deep.include({ status: 503, code: 'overloaded' })
     await freed
     expect(await send(gzipSync(words(300_001)), 'gzip')).to.deep.include({ status: 503, code: 'overloaded' })
+    await freed
+    expect(await send(gzipSync(Buffer.alloc(900_000)), 'gzip')).to.deep.include({ status: 503, code: 'overloaded' })
     await freed
     expect(budget.held()).to.equal(0)
     expect((await send(words(300_000))).status).to.equal(200)

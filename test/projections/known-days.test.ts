@@ -115,6 +115,17 @@ describe('the days of a SQLite index', () => {
     expect(await lost()).to.deep.equal([])
   })
 
+  it('take what is written to one after it was dropped, also where it was open then', async () => {
+    await put(acme, before)
+    await writer.dropDays(index, { of: () => day, all: day })
+    await put(acme, before)
+    await again()
+    expect(existsSync(fileOf(acme, before))).to.equal(true)
+    const everyone = { filter: everything, orderBy: 'position', direction: 'asc', limit: 10 } as const
+    const hits = await ask((reader) => reader.search(scopeOf('lines'), everyone))
+    expect([hits.length, await lost()]).to.deep.equal([2, []])
+  })
+
   it('are those that are there when a program that knows of this first opens a build', async () => {
     await writer.close()
     const meta = new DatabaseSync(join(folder, index, 'meta.db'))

@@ -4,7 +4,9 @@ import { createDecoder } from '#projections/decoded-event.ts'
 import { openLane } from '#projections/lane.ts'
 import { createMemoryIndexStore } from '#projections/stores/memory/store.ts'
 import type { IndexWriter } from '#projections/index-store.ts'
-import { beforeAll, noCounts, positionStep } from '#src/events/envelope.ts'
+import { beforeAll, noCounts, positionStep, type NewEvent, type Position } from '#src/events/envelope.ts'
+import { sealErasure } from '#src/events/erasure.ts'
+import { workspaceIdOf } from '#src/events/workspace-id.ts'
 import { PermanentError } from '#src/lib/failure.ts'
 import { readCurrent } from '#streams/follow.ts'
 import { createMemoryStream } from '#streams/memory/stream.ts'
@@ -54,13 +56,14 @@ describe('a lane', () => {
 
 describe('a lane that folds what it has had, or cannot take', () => {
   /** A lane over a log of these lines, an event each, and how often the index has each. */
-  async function start(lines: readonly string[], projection = counting) {
+  async function start(lines: readonly string[], projection = counting, more: readonly NewEvent[] = []) {
     const stream = createMemoryStream({ partition: '0' })
     const { writer, dump } = createMemoryIndexStore()
     await append(
       stream,
       lines.map((line) => [line]),
     )
+    if (more.length > 0) await stream.append(more)
     const decode = createDecoder(lineDecoders)
     const deadLetters = createDeadLetters({ stream, clock: () => 0 })
     const limits = { cachedDocumentsMax: 10, cachedBytesMax: 1e6 }
@@ -85,6 +88,31 @@ describe('a lane that folds what it has had, or cannot take', () => {
     expect(lane.position()).to.equal(position)
     await fold(3)
     expect(counted()).to.deep.equal({ a: 2, b: 1 })
+  })
+
+  it('takes of a batch what it has not had: others may have less', async () => {
+    let asked = new Set<Position>()
+    const watched: typeof counting = {
+      ...counting,
+      needs(event, loaded) {
+        asked.add(event.event.position)
+        return counting.needs(event, loaded)
+      },
+    }
+    const { fold, counted } = await start(['a', 'a', 'b'], watched)
+    await fold(2)
+    asked = new Set()
+    await fold(3)
+    expect([...asked]).to.deep.equal([3 * positionStep])
+    expect(counted()).to.deep.equal({ a: 2, b: 1 })
+  })
+
+  it('carries out each erasure of a batch, before what comes behind it', async () => {
+    const erased = (name: string) => sealErasure(workspaceIdOf(name), { at: 5, unique: name.padEnd(32, '0') })
+    const more = [lineEvent(9, ['b'], 'other'), erased('acme'), erased('other'), lineEvent(10, ['c'])]
+    const { fold, counted } = await start(['a'], counting, more)
+    await fold(5)
+    expect(counted()).to.deep.equal({ c: 1 })
   })
 
   it('keeps nothing of the half that was folded of an event which is left out', async () => {

@@ -7,7 +7,7 @@ import type { Retained } from '#projections/retention.ts'
 import { changeRoster, followedAs, keepOn, promoteTo } from '#projections/roster.ts'
 import { beforeAll as beforeEvents, type Position } from '#src/events/envelope.ts'
 import { dayOf } from '#src/lib/day.ts'
-import { ago, createWorld, memoryPlace, type World } from '#test/support/retention-world.ts'
+import { ago, createWorld, daysHeld, free, memoryPlace, type World } from '#test/support/retention-world.ts'
 
 const logs = projections.find(({ name }) => name === 'logs') as Projection
 const left: IndexName = buildName(logs, 7)
@@ -83,5 +83,30 @@ describe('what of the log a build has not had', () => {
     await live(9, -5)
     expect(followedAs(await roster(), left)).to.equal('dropped')
     expect(await firstDay()).to.equal(ago(33))
+  })
+
+  it('goes into days that stay: another process may be writing it, wherever it has come to', async () => {
+    const place = { workspaceId: free, projection: 'logs', collection: 'logs' }
+    const query = { filter: { kind: 'all' }, orderBy: 'timeNs', direction: 'asc', limit: 1 } as const
+    const [hit] = await world.reader.search(place, query)
+    const [position, epoch] = [await world.stream.head(), world.stream.epoch]
+    const entry = { collection: 'logs', id: 'old', day: ago(60), document: hit?.document ?? {}, position }
+    await world.writer().write(left, [{ workspaceId: free, entries: [entry] }], { epoch, position })
+    await live(49, 40)
+    expect(await daysHeld(world, left, free)).to.deep.equal([ago(60)])
+    await folded(await world.stream.head())
+    await world.retain()
+    expect(await daysHeld(world, left, free)).to.deep.equal([])
+  })
+
+  it('stays whole where a projection has no build yet', async () => {
+    for (let daysAgo = 49; daysAgo >= 0; daysAgo--) await world.liveOn(ago(daysAgo))
+    await folded(await world.stream.head())
+    const writer = world.writer()
+    const builds: typeof writer.builds = async (name) => (name === 'traces' ? [] : writer.builds(name))
+    expect((await world.retain({ writer: { ...writer, builds } })).cutTo).to.equal(undefined)
+    expect(await firstDay()).to.equal(ago(60))
+    await world.retain()
+    expect(await firstDay()).to.equal(ago(38))
   })
 })

@@ -296,6 +296,15 @@ describe('the SQLite index', () => {
     expect(String(failure)).to.match(/raise the version/)
   })
 
+  it('refuses a build of another log that it has not had open', async () => {
+    await (await openFixture()).close()
+    open.splice(0)
+    const failure: unknown = await writerIn(folder)
+      .open(index, fixture, 'epoch-9')
+      .catch((error: unknown) => error)
+    expect(String(failure)).to.match(/follows another log/)
+  })
+
   it('keeps the order of time where one millisecond holds more records than it has numbers for', async () => {
     const writer = await openFixture()
     await write(writer, [lineEntry({ text: 'first' }, 1)], 1)

@@ -47,6 +47,9 @@ describe('decodeSpans, JSON alone', () => {
     expect(attribute('{"doubleValue":"NaN"}')).to.equal('NaN')
     expect(attribute('{"doubleValue":"-Infinity"}')).to.equal('-Infinity')
     expect(attribute('{"doubleValue":"2.5"}')).to.equal(2.5)
+    expect(attribute('{"doubleValue":""}')).to.equal('')
+    expect(attribute('{"intValue":1e300}')).to.equal(1e300)
+    expect(attribute('{"boolValue":"true"}')).to.equal(true)
     expect(attribute('{"doubleValue":9007199254740993}')).to.equal(9_007_199_254_740_992)
     expect(attribute('{"bytesValue":"-_8"}')).to.equal('+/8=')
     expect(attribute('{"stringValue":null,"intValue":1}')).to.equal(1)
@@ -96,6 +99,8 @@ describe('decodeSpans, JSON alone', () => {
     })
     expect(odd).to.deep.include({ name: '', spanEvents: [], flags: 0, startNs: 0n, endNs: 0n })
     expect(odd?.links).to.have.length(1)
+    for (const droppedAttributesCount of [-1, 2 ** 32, '-1'])
+      expect(one({ droppedAttributesCount })?.droppedAttributesCount).to.equal(0)
   })
 
   it('replaces bytes that are not UTF-8, and keeps the batch', () => {

@@ -280,6 +280,19 @@ for (const { name, decode } of encodings) {
       expect([span?.traceId, other?.cuts]).to.deep.equal([emptySpan.traceId, []])
     })
 
+    it('keeps the whole name of what it cuts, and counts what lists cost beside their texts', () => {
+      const long = 'name of an attribute '.repeat(5)
+      const bag: Bag = [
+        ['most', { string: 'x'.repeat(950) }],
+        [long, { string: 'y'.repeat(100) }],
+      ]
+      const [span] = decode(requestOf([{ ...emptySpan, name: '', attributes: bag }]), { recordBytesMax: 1_001 })
+      expect(Object.keys(span?.attributes ?? {})).to.deep.equal(['most', long])
+      const many: Bag = [['list', { list: Array.from({ length: 500 }, () => ({ string: 'z' })) }]]
+      const [listing] = decode(requestOf([{ ...emptySpan, attributes: many }]), { recordBytesMax: 1_001 })
+      expect(listing?.attributes['list']).to.have.length.within(50, 120)
+    })
+
     it('cuts times beyond what an index can hold', () => {
       const [span] = decode(requestOf([{ ...emptySpan, startNs: (1n << 64n) - 1n, endNs: 1n << 63n }]))
       expect([span?.startNs, span?.endNs]).to.deep.equal([(1n << 63n) - 1n, (1n << 63n) - 1n])
@@ -354,6 +367,19 @@ for (const { name, decode } of encodings) {
         ['resource attributes cut at 256, 1 left out'],
       ])
       expect(spans[0]?.resource.droppedAttributesCount).to.equal(1)
+    })
+
+    it('names what was cut of a scope behind that', () => {
+      const bag: Bag = Array.from({ length: 257 }, (_none, index) => [`a${index}`, { string: 'x' }])
+      const request = requestOf([emptySpan]).map((resource) => ({
+        ...resource,
+        attributes: bag,
+        scopes: resource.scopes.map((scope) => ({ ...scope, attributes: bag })),
+      }))
+      expect(decode(request)[0]?.cuts).to.deep.equal([
+        'resource attributes cut at 256, 1 left out',
+        'scope attributes cut at 256, 1 left out',
+      ])
     })
 
     it('finds the service and the session', () => {

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { parseOtlpContentType } from '#src/wire/otlp/content-type.ts'
-import { encodeStatus, encodeSuccess } from '#src/wire/otlp/reply.ts'
+import { decodePartialSuccess, encodeStatus, encodeSuccess } from '#src/wire/otlp/reply.ts'
 
 const text = (body: Uint8Array): string => new TextDecoder().decode(body)
 const hex = (body: Uint8Array): string => Buffer.from(body).toString('hex')
@@ -22,6 +22,13 @@ describe('OTLP answers', () => {
       '{"partialSuccess":{"rejectedSpans":"300","errorMessage":"no é"}}',
     )
     expect(hex(encodeSuccess(protobuf, partial).body)).to.equal(`0a0a08ac021205${utf8Hex('no é')}`)
+  })
+
+  it('are read back, and nothing else for one', () => {
+    const partial = { rejectedSpans: 3, errorMessage: 'why' }
+    expect(decodePartialSuccess(encodeSuccess(protobuf, partial).body)).to.deep.equal(partial)
+    // A fixed32, whose bytes make a varint too.
+    expect(decodePartialSuccess(Uint8Array.of(0x1d, 0x80, 0x80, 0x80, 0))).to.equal(undefined)
   })
 
   it('warn with 0 rejected', () => {
@@ -77,6 +84,7 @@ describe('parseOtlpContentType', () => {
     ['application/json', json],
     ['application/json; charset=utf-8', json],
     ['application/json;charset="UTF-8"; x=y', json],
+    ['application/json; charset=us-ascii', json],
     ['application/json; charset=utf-16', undefined],
     ['application/grpc', undefined],
     ['application/protobuf', undefined],

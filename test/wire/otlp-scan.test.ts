@@ -201,12 +201,15 @@ describe('scanSpans, protobuf alone', () => {
   })
 
   it('steps over unknown fields of every wire type', () => {
+    const fixed64 = Buffer.from([0x89, 0x06, 1, 2, 3, 4, 5, 6, 7, 8])
     const group = Buffer.from([0xa3, 0x06, 0x08, 0x01, 0x13, 0x0d, 1, 2, 3, 4, 0x14, 0xa4, 0x06])
-    const strange = [varintField(99, 2n ** 64n - 1n), textField(98, 'x'), [100, group] as const]
+    const strange = [varintField(99, 2n ** 64n - 1n), textField(98, 'x'), [100, group] as const, [97, fixed64] as const]
     const span = Buffer.concat([message('given', strange), encodeSpan(emptySpan), message('given', strange)])
     const scope = message('given', [...strange, bytesField(2, span)])
     const body = message('given', [...strange, bytesField(1, message('given', [...strange, bytesField(2, scope)]))])
-    expect(scanned(body, 'application/x-protobuf').invalid).to.deep.equal([])
+    const scan = scanned(body, 'application/x-protobuf')
+    expect(scan.invalid).to.deep.equal([])
+    expect(Buffer.from(scan.cut(() => true)).equals(body)).to.equal(true)
     expect(decodeSpans(body, 'application/x-protobuf', limits)[0]?.name).to.equal(emptySpan.name)
   })
 
@@ -251,6 +254,22 @@ describe('scanSpans, JSON alone', () => {
     const unset = utf8(text.replace('"name"', '"spanId":null,"name"'))
     expect(scanned(unset, json).invalid).to.have.length(1)
     expect(decodeSpans(unset, json, limits)).to.have.length(0)
+    const untraced = utf8(text.replace('"name"', '"traceId":null,"name"'))
+    expect(scanned(untraced, json).invalid.map(({ reason }) => reason)).to.deep.equal(['trace_id is missing'])
+  })
+
+  it('gives no span the ids of the one before', () => {
+    const body = utf8(JSON.stringify({ resourceSpans: [{ scopeSpans: [{ spans: [spanJson(emptySpan), {}] }] }] }))
+    const missing = { index: 1, traceId: '', spanId: '', reason: 'trace_id is missing' }
+    expect(scanned(body, json).invalid).to.deep.equal([missing])
+  })
+
+  it('tells of an id that is none only its beginning, in lower case', () => {
+    const long = scanned(of({ ...spanJson(emptySpan), traceId: 'XY'.repeat(100) }), json).invalid[0]
+    expect(long).to.include({ traceId: 'xy'.repeat(32), reason: 'trace_id is not 16 bytes' })
+    const escaped = Buffer.from(of({ ...spanJson(emptySpan), traceId: '@' })).toString()
+    const cutWithin = utf8(escaped.replace('@', String.raw`\u0041`.repeat(60)))
+    expect(scanned(cutWithin, json).invalid).to.have.length(1)
   })
 
   it('rejects alone a span that is no object', () => {

@@ -29,7 +29,7 @@ export function parseClause(parse: Parse): Part {
   return operator === undefined ? wordPart(parse, word) : parseField(parse, word.text, operator, start)
 }
 
-const isName = (word: Word): boolean => plainField.test(word.text) && !word.wild
+const isName = (word: Word): boolean => plainField.test(word.text)
 
 function textPart(parse: Parse, text: string, start: number): Part {
   if (words(text).length === 0) {
@@ -157,8 +157,8 @@ function exactWord(parse: Parse, field: string, word: Word): Part {
 function parseGroupItem(parse: Parse, field: FieldContext): Part {
   const { reader } = parse
   const start = reader.at()
-  const named = takeQuoted(reader) === undefined ? takeWord(reader, true) : undefined
-  if ((named === undefined || isName(named)) && reader.at() > start && takeOperator(reader) !== undefined) {
+  if (takeQuoted(reader) === undefined) takeWord(reader, true)
+  if (reader.at() > start && takeOperator(reader) !== undefined) {
     return reader.stop(`a field cannot stand within the group of ${field.name}`, ['a value', '"a phrase"', ')'], start)
   }
   reader.moveTo(start)

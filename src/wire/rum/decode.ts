@@ -92,7 +92,7 @@ const otlpSpans = (json: Uint8Array, { limits, receivedAt }: DecodeRumOptions): 
   fillTimes(decodeSpans(json, 'application/json', limits), receivedAt)
 
 function spansOf(traces: Uint8Array | undefined, session: string | null, options: DecodeRumOptions): readonly Span[] {
-  if (traces === undefined || traces[0] !== 0x7b) return []
+  if (traces === undefined) return []
   const spans = otlpSpans(traces, options)
   return spans.map((span) => (span.sessionId === null && session !== null ? { ...span, sessionId: session } : span))
 }

@@ -132,6 +132,7 @@ describeOnEveryStore('correlation: lookups', (newStore) => {
     })
     expect(answer.how).to.deep.include({ from: `trace:${traceIdOf('cart')}`, to: 'logs', by: 'trace_id' })
     expect(answer.how).to.deep.include({ from: 'session:visit', to: 'logs', by: 'session_id' })
+    expect(answer.how.filter(({ by }) => by === 'span_id')).to.deep.equal([])
     expect(answer.truncated).to.equal(false)
   })
 
@@ -205,6 +206,7 @@ describeOnEveryStore('correlation: lookups', (newStore) => {
     const ofTrace = await ask('log_id', logIdOf(2, 13))
     expect(ofTrace.trace?.summary.trace_id).to.equal(traceIdOf('cart'))
     expect(ofTrace.ids.log_ids).to.deep.equal([logIdOf(2, 13)])
+    expect(messages(ofTrace)).to.deep.equal(['in the cart', 'in the visit'])
     const ofSession = await ask('log_id', logIdOf(2, 20, 2))
     expect(ofSession.traces?.items).to.have.length(2)
     const ofNothing = await ask('log_id', logIdOf(2, 12, 4))
@@ -224,7 +226,12 @@ describeOnEveryStore('correlation: lookups', (newStore) => {
       const answer = await ask('id', value)
       expect(answer.trace?.summary.trace_id, value).to.equal(traceIdOf('cart'))
       expect(answer.ids.session_ids, value).to.deep.equal(['visit'])
+      expect(
+        answer.traces?.items.map(({ trace_id }) => trace_id),
+        'of a record that names both, its trace',
+      ).to.deep.equal([traceIdOf('cart')])
     }
+    expect(names(await ask('id', 'another'))).to.deep.equal(['elsewhere'])
     expect((await ask('id', 'visit')).traces?.items).to.have.length(2)
     expect(messages(await ask('id', spanIdOf('bare')))).to.deep.equal(['only a span'])
   })
@@ -256,6 +263,7 @@ describeOnEveryStore('correlation: lookups', (newStore) => {
       expect(answer.found, `${kind} ${value}`).to.equal(false)
       expect(answer.timeline).to.deep.equal([])
     }
+    expect((await ask('id', spanIdOf('never'))).ids.span_ids).to.deep.equal([])
   })
 
   it('never answers from another workspace', async () => {
@@ -273,6 +281,7 @@ describeOnEveryStore('correlation: lookups', (newStore) => {
     const answer = await ask('trace_id', traceIdOf('alone'), { omit: ['traces', 'logs'] })
     expect(answer).to.deep.include({ found: true, trace: null, traces: null, logs: null, timeline: [] })
     expect((await ask('session_id', 'visit', { omit: ['traces'] })).logs?.items).to.have.length(3)
+    expect((await ask('log_id', logIdOf(2, 12, 4), { omit: ['logs'] })).found).to.equal(true)
   })
 
   it('shows a record that is asked for on the first page, and on no other', async () => {
@@ -313,6 +322,25 @@ describeOnEveryStore('correlation: lookups', (newStore) => {
     const spans = cart.trace?.spans_next ?? undefined
     const rest = await ask('trace_id', traceIdOf('cart'), { limits, after: spans === undefined ? {} : { spans } })
     expect(rest.trace?.spans.map(({ span_id }) => span_id)).to.deep.equal([spanIdOf('db')])
+    const ofSession = await ask('session_id', 'visit', { limits, after: spans === undefined ? {} : { spans } })
+    expect(ofSession.trace?.spans.map(({ span_id }) => span_id)).to.deep.equal([spanIdOf('db')])
+  })
+
+  it('is as far as the index that is furthest behind, and nowhere while one is not built', async () => {
+    const positions = new Map([
+      ['traces', 3],
+      ['logs', 1],
+      ['correlation', 2],
+    ])
+    const progressOf = async (without?: string) => {
+      const progress: IndexReader['progress'] = async (name) => {
+        const position = positions.get(name) ?? 0
+        return name === without ? undefined : { index: name, after: 0, position, head: 3, at: 0, caughtUpAt: 0 }
+      }
+      const id = { kind: 'session_id', value: 'visit' } as const
+      return (await correlate({ ...reader, progress }, acme, { id })).progress?.index
+    }
+    expect([await progressOf(), await progressOf('correlation')]).to.deep.equal(['logs', undefined])
   })
 })
 
@@ -321,14 +349,22 @@ describeOnEveryStore('correlation: a session with more traces than are looked up
     const spans = Array.from({ length: 10_001 }, (_, id) => givenSpan({ trace: `t${id}`, id, sessionId: 'endless' }))
     const events = [givenEvent('spans.received', 1, { spans })]
     const store = newStore()
-    for (const projection of [tracesProjection, logsProjection]) await foldIntoStore(store, projection, [])
+    const logs = [
+      givenLog({ trace: 't0', message: 'of the trace' }),
+      givenLog({ ordinal: 1, sessionId: 'endless', message: 'of one that may have named another' }),
+    ]
+    await foldIntoStore(store, tracesProjection, [])
+    await foldIntoStore(store, logsProjection, [givenEvent('logs.received', 2, { logs })])
     await foldIntoStore(store, correlationProjection, events)
     const truncated = async (kind: CorrelationId['kind'], value: string) => {
       const answer = await correlate(store.reader, acme, { id: { kind, value } })
-      return [answer, answer.traces, answer.logs, answer.rum_events].map((part) => part?.truncated)
+      return [
+        messages(answer).length,
+        ...[answer, answer.traces, answer.logs, answer.rum_events].map((part) => part?.truncated),
+      ]
     }
-    expect(await truncated('session_id', 'endless')).to.deep.equal([true, true, true, true])
-    expect(await truncated('trace_id', traceIdOf('t0'))).to.deep.equal([true, false, true, true])
+    expect(await truncated('session_id', 'endless')).to.deep.equal([2, true, true, true, true])
+    expect(await truncated('trace_id', traceIdOf('t0'))).to.deep.equal([1, true, false, true, true])
   })
 })
 

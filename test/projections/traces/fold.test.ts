@@ -80,15 +80,33 @@ describe('traces: the fold', () => {
   })
 
   it('takes the earliest of several roots, and the lesser id of two at once', async () => {
-    const store = await harness.fold([
-      received(1, [
-        { id: 'late', atMs: 5 },
-        { id: 'b', atMs: 1 },
-        { id: 'a', atMs: 1 },
-      ]),
-    ])
     const [lesser] = [spanIdOf('a'), spanIdOf('b')].sort()
-    expect(trace(store).summary.root?.spanId).to.equal(lesser)
+    for (const ids of [
+      ['a', 'b'],
+      ['b', 'a'],
+    ]) {
+      const atOnce = ids.map((id) => ({ id, atMs: 1 }))
+      const store = await harness.fold([received(1, [{ id: 'late', atMs: 5 }, ...atOnce])])
+      expect(trace(store).summary.root?.spanId).to.equal(lesser)
+    }
+  })
+
+  it('names of many services the largest, by name where they are alike, and so many sessions', async () => {
+    const spans = Array.from({ length: 250 }, (_, id) => ({ id, service: `s${999 - id}`, sessionId: `visit ${id}` }))
+    const { summary } = trace(await harness.fold([received(1, [...spans, { id: 'more', service: 's999' }])]))
+    const names = summary.services.map(({ name }) => name)
+    expect([names.length, ...names.slice(0, 3)]).to.deep.equal([200, 's999', 's750', 's751'])
+    expect([summary.sessions.length, summary.sessions[0]]).to.deep.equal([100, 'visit 0'])
+  })
+
+  it('counts a parent that is missing once, however many parts name it, and each trace by its own parts', async () => {
+    const many = (name: string, parent: string): GivenSpan[] =>
+      Array.from({ length: 1_500 }, (_, id) => ({ id: `${name} ${id}`, parent }))
+    for (const name of ['a', 'b']) {
+      const store = await harness.fold([received(1, many(name, 'a 0'))])
+      // Of the first it is one of its own spans.
+      expect(trace(store).summary).to.include({ partCount: 2, missingParentCount: name === 'a' ? 0 : 1 })
+    }
   })
 
   it('counts a span that comes again as repeated, and keeps its last version only', async () => {

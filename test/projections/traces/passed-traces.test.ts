@@ -1,7 +1,10 @@
 import { expect } from 'chai'
 import { spanIsPassed, traceIsPassed } from '#projections/traces/passed-traces.ts'
+import { sortableTime } from '#projections/traces/sortable-time.ts'
 import { emptyTrace, type TraceDocument } from '#projections/traces/trace-document.ts'
-import { traceIdOf } from './given.ts'
+import type { TraceOrder } from '#projections/traces/trace-request.ts'
+import { spanRecordId } from '#projections/traces/span-document.ts'
+import { spanIdOf, traceIdOf } from './given.ts'
 
 describe('traces: what a walk has passed, by an index of before', () => {
   const trace = emptyTrace(traceIdOf('cart'), '2026-11-21')
@@ -14,5 +17,47 @@ describe('traces: what a walk has passed, by an index of before', () => {
     const passed = ['99', '101'].map((startNs) => traceIsPassed('newest')(of(startNs), after))
     expect(passed).to.deep.equal([false, true])
     expect(spanIsPassed('newest')(of('101'), after)).to.equal(false)
+  })
+})
+
+describe('traces: what a walk has passed', () => {
+  const trace = emptyTrace(traceIdOf('cart'), '2026-11-21')
+  /** Of one span at 100, which was elsewhere until it came again with the event at 5. */
+  const moved = (was: Readonly<{ start?: bigint; lastStart?: bigint; end?: bigint; errorCount?: number }>) => {
+    const { start = 100n, lastStart = 100n, end = 100n, errorCount = 0 } = was
+    const times = { start: sortableTime(start), lastStart: sortableTime(lastStart), end: sortableTime(end) }
+    const replaced = { position: 5, errorCount, ...times }
+    const now = { startNs: '100', lastStartNs: '100', endNs: '100', startMovedAt: 5 }
+    return { ...trace, summary: { ...trace.summary, spanCount: 1, ...now, replaced } }
+  }
+  const at = (value: number, since = 1, id = traceIdOf('there')) => ({ value: String(value), id, since })
+
+  for (const [order, was, value] of [
+    ['newest', { lastStart: 200n }, 150],
+    ['oldest', { start: 50n }, 80],
+    ['longest', { end: 200n }, 50],
+    ['errors', { errorCount: 2 }, 1],
+  ] as const satisfies readonly (readonly [TraceOrder, object, number])[]) {
+    it(`goes by what the trace was before its spans came again (${order})`, () => {
+      const isPassed = traceIsPassed(order)
+      expect([isPassed(moved({}), at(value)), isPassed(moved(was), at(value))]).to.deep.equal([false, true])
+    })
+  }
+
+  it('has passed the trace at which it stands', () => {
+    for (const order of ['newest', 'oldest'] as const)
+      expect(traceIsPassed(order)(moved({}), at(100, 1, traceIdOf('cart'))), order).to.equal(true)
+  })
+
+  it('has passed a span by where it stood in its order, unless it came again before', () => {
+    const was = moved({ start: 50n, lastStart: 200n })
+    const id = spanRecordId(0n, traceIdOf('there'), spanIdOf('there'))
+    const passed = (order: TraceOrder, value: number, since: number): boolean =>
+      spanIsPassed(order)(was, at(value, since, id))
+    expect([passed('newest', 150, 4), passed('oldest', 80, 4), passed('newest', 150, 5)]).to.deep.equal([
+      true,
+      true,
+      false,
+    ])
   })
 })

@@ -143,6 +143,11 @@ describeOnEveryStore('traces: search', (newStore) => {
     expect(await walk(reader, { service: 'db', status: 'error', kind: 'client' })).to.deep.equal(['cart'])
     expect(await walk(reader, { service: 'db', minDurationNs: 10n * msNs })).to.deep.equal(['cart'])
     expect(await walk(reader, { service: 'web', maxDurationNs: 20n * msNs })).to.deep.equal(['login'])
+    for (const order of ['newest', 'longest'] as const) {
+      expect(await walk(reader, { service: 'worker', maxDurationNs: 4n * msNs, order })).to.deep.equal(['batch'])
+      const narrowed = { service: 'db', has: ['logs'], maxDurationNs: 50n * msNs, order } as const
+      expect(await walk(reader, narrowed)).to.deep.equal(['cart'])
+    }
   })
 
   it('takes a duration by itself as that of the trace', async () => {
@@ -172,6 +177,7 @@ describeOnEveryStore('traces: search', (newStore) => {
     expect(await walk(reader, { fromNs: at(300) })).to.deep.equal(['login', 'batch'])
     expect(await walk(reader, { toNs: at(250) })).to.deep.equal(['cart', 'batch'])
     expect(await walk(reader, { fromNs: at(250), toNs: at(251) })).to.include('orphan')
+    expect(await walk(reader, { fromNs: at(301), toNs: at(305) })).to.not.include('login')
     expect(await walk(reader, { service: 'worker', fromNs: at(452) })).to.deep.equal([])
     expect(await walk(reader, { service: 'db', fromNs: at(200), toNs: at(250) })).to.deep.equal(['cart'])
     expect(await walk(reader, { service: 'web', fromNs: at(100), toNs: at(101), order: 'longest' })).to.deep.equal([
@@ -271,6 +277,70 @@ describeOnEveryStore('traces: a walk while spans arrive', (newStore) => {
       })
     }
   }
+
+  it('goes on from page to page with what the index held at its beginning', async () => {
+    const reader = await readerOf(
+      newStore,
+      [1, 2, 3].map((i) => received(i, spansOf(`walk ${i}`, [{ id: 'a', atMs: i }]))),
+    )
+    let position = 9
+    const growing: IndexReader = {
+      ...reader,
+      progress: async () => ({ index: 'traces', after: 0, position: position++, head: 12, at: 0, caughtUpAt: 0 }),
+    }
+    const { next } = await searchTraces(growing, acme, { order: 'newest', limit: 1 })
+    const after = present(next, 'the next page')
+    const later = await searchTraces(growing, acme, { order: 'newest', limit: 1, after })
+    expect([after.since, later.next?.since]).to.deep.equal([9, 9])
+  })
+
+  it('lists no trace again whose span came again at a place that is still to come', async () => {
+    for (const conditions of [{}, { service: 'checkout' }] as const) {
+      for (const [order, atMs] of [
+        ['newest', -5],
+        ['oldest', 50],
+      ] as const) {
+        const store = newStore()
+        const spans = [1, 2, 3].flatMap((i) => spansOf(`walk ${i}`, [{ id: 'a', atMs: i * 10 }]))
+        await foldIntoStore(store, tracesProjection, [received(1, spans)])
+        const { traces, next } = await searchTraces(store.reader, acme, { ...conditions, order, limit: 1 })
+        const [first = ''] = traces.map(nameOf)
+        await foldIntoStore(store, tracesProjection, [received(2, spansOf(first, [{ id: 'a', atMs }]))])
+        const rest = await walk(store.reader, { ...conditions, order, after: present(next, 'the next page') }, 1)
+        expect([rest.length, rest.includes(first)], order).to.deep.equal([2, false])
+      }
+    }
+  })
+
+  it('shows each matching span once, beside a trace that has very many', async () => {
+    const giant = Array.from({ length: 30 }, (_, id) => ({ id, atMs: id }))
+    const reader = await readerOf(newStore, [
+      received(1, [...spansOf('giant', giant), ...spansOf('small', [{ id: 'last', atMs: 40 }])]),
+    ])
+    const { traces } = await searchTraces(reader, acme, { order: 'longest', limit: 5, service: 'checkout' })
+    expect(traces.map(({ matched_spans: spans }) => spans.length)).to.deep.equal([3, 1])
+  })
+
+  it('names so many of the sessions of a trace, be they of its spans or of what names it', async () => {
+    const sessions = Array.from({ length: 80 }, (_, id) => ({ id, sessionId: `visit ${id}` }))
+    const logs = sessions.map(({ id }) =>
+      givenLog({ ordinal: id, traceId: traceIdOf('busy'), sessionId: `call ${id}` }),
+    )
+    const reader = await readerOf(newStore, [
+      received(1, spansOf('busy', sessions)),
+      givenEvent('logs.received', 2, { logs }),
+    ])
+    const { traces } = await searchTraces(reader, acme, { order: 'newest', limit: 1 })
+    expect(traces[0]?.session_ids).to.have.length(100)
+  })
+
+  it('shows a span that came again once, as it came last', async () => {
+    const of = (atMs: number) => spansOf('again', [{ id: 'a', atMs, service: `at ${atMs}` }])
+    const reader = await readerOf(newStore, [received(1, of(1)), received(2, of(2))])
+    const query: QueryTree = { kind: 'not', of: match('x', 'y') }
+    const { traces } = await searchTraces(reader, acme, { order: 'newest', limit: 5, query })
+    expect(traces.map(({ matched_spans: spans }) => spans.map(({ service }) => service))).to.deep.equal([['at 2']])
+  })
 
   it('misses no trace that grows at its end and stays where it is', async () => {
     for (const order of ['newest', 'oldest', 'errors'] as const) {

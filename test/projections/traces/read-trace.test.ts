@@ -175,6 +175,9 @@ describeOnEveryStore('traces: one whole trace', (newStore) => {
     await store.writer.heartbeat(indexOf(tracesProjection), { ...progress, head: 6 })
     const behind = await readTrace(store.reader, acme, traceIdOf('t'), { limit: 10 })
     expect(behind?.missing[1]?.reason).to.equal('not_indexed_yet')
+    const unknown = { ...store.reader, progress: async () => undefined }
+    const reasons = (await readTrace(unknown, acme, traceIdOf('t'), { limit: 10 }))?.missing.map(({ reason }) => reason)
+    expect(reasons?.[1]).to.equal('not_indexed_yet')
   })
 
   it('does not say that a span was not received while nobody folds the log', async () => {
@@ -213,6 +216,11 @@ describeOnEveryStore('traces: one whole trace', (newStore) => {
     expect(read?.missing_truncated).to.equal(true)
     expect(read?.summary).to.include({ span_count: 0, start: null, rejected_span_count: 1_500 })
     expect(refusedKeptMax).to.be.greaterThan(1_500)
+    const children = Array.from({ length: 25 }, (_, id) => ({ id, parent: 'lost' }))
+    const named = await readTrace(await readerOf(newStore, [received(1, children)]), acme, traceIdOf('t'), {
+      limit: 10,
+    })
+    expect(named?.missing.map(({ referenced_by: names }) => names.length)).to.deep.equal([20])
   })
 
   it('knows nothing of a trace that was never named, nor of another workspace', async () => {

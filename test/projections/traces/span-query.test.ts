@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import type { IndexReader } from '#projections/index-store.ts'
 import { TooBroadError } from '#projections/index-store.ts'
+import { unmetIdPatterns } from '#projections/traces/query.ts'
 import type { QueryTree } from '#src/events/query-tree.ts'
 import { givenEvent } from '#test/support/fold-harness.ts'
 import { describeOnEveryStore } from './every-store.ts'
@@ -88,6 +89,7 @@ describeOnEveryStore('traces: q over spans', (newStore) => {
     ['a service', match('service', 'payment'), ['a']],
     ['a service, exactly', { kind: 'equals', field: 'service', value: 'payment-api' }, ['a']],
     ['a name by its other name', match('name', 'list orders'), ['b']],
+    ['a name by its other name, of the span only', match('span.name', 'list orders'), ['b']],
     ['a status', match('status', 'error'), ['a']],
     ['a status message', match('status.message', 'declined by'), ['a']],
     ['a status message, exactly', { kind: 'equals', field: 'status.message', value: 'Card declined by issuer' }, ['a']],
@@ -132,5 +134,14 @@ describeOnEveryStore('traces: q over spans', (newStore) => {
     const refused = await walk(broad, { query: { kind: 'exists', field: 'pod' } }).catch((error: unknown) => error)
     expect(refused).to.be.instanceOf(TooBroadError)
     expect(await walk(broad, { query: match('pod', 'pod-7') })).to.deep.equal([traceIdOf('t')])
+  })
+})
+
+describe('traces: patterns of ids that none meets', () => {
+  it('are told by the names that they were asked under', () => {
+    const regex: QueryTree = { kind: 'pattern', field: 'parent_span_id', syntax: 'regex', pattern: 'a*' }
+    const of = [wildcard('trace_id', '5b8e*'), wildcard('span.span_id', '*5b8e'), regex, wildcard('kind', '*r')]
+    const tree: QueryTree = { kind: 'and', of: [{ kind: 'not', of: wildcard('trace_id', '*5b*') }, ...of] }
+    expect(unmetIdPatterns(tree)).to.deep.equal(['trace_id', 'span.span_id', 'parent_span_id'])
   })
 })

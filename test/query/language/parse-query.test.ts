@@ -51,6 +51,9 @@ const table: readonly (readonly [query: string, tree: QueryTree, normalized?: st
   ['timeout', text('timeout'), 'timeout'],
   ['  timeout\t', text('timeout')],
   ['a b', and(text('a'), text('b')), 'a AND b'],
+  ['a >(b)', and(text('a'), text('b'))],
+  ['a *.', text('a')],
+  ['htt*://x', wildcard('htt*://x')],
   ['a AND b and c && d', and(text('a'), text('b'), text('c'), text('d')), 'a AND b AND c AND d'],
   ['a&&b', and(text('a'), text('b'))],
   ['a OR b or c || d', or(text('a'), text('b'), text('c'), text('d')), 'a OR b OR c OR d'],
@@ -247,6 +250,7 @@ describe('query/language', () => {
       expect(parsed(query).warnings[0], query).to.match(warning)
     }
     expect(parsed('a b f:x *支付* duration:>2s f:-5 -5 f:("-5" OR -b) f:(500 -502)').warnings).to.deep.equal([])
+    expect(parsed('" " f:[9 TO 10] duration_ms:>5 (-5 OR a)').warnings).to.deep.equal([])
     expect(parsed('-- OR a').tree).to.deep.equal(text('a'))
     expect(parsed('NOT --').tree).to.deep.equal(all)
     expect(parsed('("--")').tree).to.deep.equal(all)

@@ -239,5 +239,13 @@ describe('the decoding of RUM bodies', () => {
       )
       expect(rumEvents[0]).to.include({ traceId, spanId, sessionId: 's' })
     })
+
+    it('joins an event that names another trace to no span of that one', () => {
+      const other = '0af7651916cd43dd8448eb211c80319c'
+      const { rumEvents } = decode(
+        `{"traceparent":"00-${traceId}-${spanId}-01","events":[{"type":"x","trace_id":"${other}"}]}`,
+      )
+      expect(rumEvents[0]).to.include({ traceId: other, spanId: null })
+    })
   })
 })

@@ -87,17 +87,18 @@ describe('the scan of a RUM request', () => {
   })
 
   it('rejects bad items alone and cuts them out', () => {
-    const deep = `{"a":${'['.repeat(defaults.jsonDepthMax)}${']'.repeat(defaults.jsonDepthMax)}}`
-    const body = `{"meta":{},"logs":[{"message":"a"}, 5,{"message": "b"}],"events":{"name":"x"},"exceptions":[${deep},null],"traces":${traces(span(s1), span('zz'), span(s2))}}`
+    const deep = (less: number): string =>
+      `{"a":${'['.repeat(defaults.jsonDepthMax - less)}${']'.repeat(defaults.jsonDepthMax - less)}}`
+    const body = `{"meta":{},"logs":[{"message":"a"}, 5,{"message": "b"}],"events":{"name":"x"},"exceptions":[${deep(0)},${deep(1)},null],"traces":${traces(span(s1), span('zz'), span(s2))}}`
     const found = scan(body)
     expect(found.rejected.map(({ part, index, code }) => [part, index, code])).to.deep.equal([
       ['logs', 1, 'not_an_object'],
       ['exceptions', 0, 'too_deep'],
-      ['exceptions', 1, 'not_an_object'],
+      ['exceptions', 2, 'not_an_object'],
       ['events', 0, 'not_an_array'],
       ['spans', 1, 'invalid_span'],
     ])
-    expect(found.accepted).to.equal(4)
+    expect(found.accepted).to.equal(5)
     const kept = cut(found, {})
     expect(kept).to.contain('"logs":[{"message":"a"},{"message": "b"}]').and.not.contain('events')
     expect(scan(kept)).to.deep.include({ counts: found.counts, rejected: [] })
@@ -129,6 +130,7 @@ describe('the scan of a RUM request', () => {
       '{"a":1}',
       '{}',
       'null',
+      '{"resourceSpans":5}',
     ]) {
       expect(refused(body).code, body).to.equal('invalid_body')
     }
@@ -147,6 +149,10 @@ describe('the scan of a RUM request', () => {
     expect(scan(faro, 'application/json', { recordsPerBatchMax: 7 }).accepted).to.equal(7)
     const values = `{"meta":{},"events":[{"attributes":[${'1,'.repeat(200)}1]}]}`
     expect(refused(values, 'application/json', { nodesPerRequestMax: 100 }).code).to.equal('payload_too_large')
+    const spans = `{"meta":{},"traces":${traces(span(s1), span(s2))}}`
+    expect(refused(spans, 'application/json', { recordsPerBatchMax: 1 }).code).to.equal('payload_too_large')
+    // Of spans by themselves the nodes are counted, as everywhere.
+    expect(scan(traces(span(s1)), 'application/json', { nodesPerRequestMax: 3 }).accepted).to.equal(1)
   })
 
   it('refuses items that come to more, with the meta that each is kept with, than a request may', () => {
