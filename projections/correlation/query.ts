@@ -180,7 +180,7 @@ function createNewest(count: number, fits: (trace: TraceSummary) => boolean) {
 /** Summaries of the traces, newest first; a page goes on behind the place of the last one. `known` has been read already. */
 async function readSummaries(
   read: Read,
-  { traceIds }: Anchor,
+  { traceIds, isCut }: Anchor,
   links: Links,
   known: TraceSummary | undefined,
 ): Promise<Summaries> {
@@ -201,7 +201,7 @@ async function readSummaries(
   const last = page.all().length > limit ? items.at(-1) : undefined
   const next = last === undefined ? null : { value: '0', id: placeOf(last), since: 0 }
   const [main] = [...asked.all(), ...withSpans.all()]
-  return { main, page: { items, next, truncated: links.moreTraces || last !== undefined } }
+  return { main, page: { items, next, truncated: isCut || links.moreTraces || last !== undefined } }
 }
 
 /** A trace with a page of its spans; null for one that nobody has seen. */
@@ -267,7 +267,7 @@ async function readLinked(read: Read, anchor: Anchor) {
     findBelonging(rumEvents, belonging, namedRumEvents),
     others,
   ])
-  const isCut = links.moreTraces || links.moreSessions || found === undefined
+  const isCut = anchor.isCut || links.moreTraces || links.moreSessions || found === undefined
   return {
     links,
     logs: await partOf(logs, foundLogs, anchor.logs, (hit): LogItem => logItem(hit), isCut),
