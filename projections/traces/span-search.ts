@@ -110,6 +110,7 @@ export function createSpanSearch(reader: IndexReader, workspaceId: WorkspaceId, 
 
   return {
     search,
+    places,
     tracesWith,
 
     /** The traces of all matching spans; undefined when these are too many to be looked through. */
