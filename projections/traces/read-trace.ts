@@ -194,10 +194,15 @@ function nextSets(spans: SpanHits, known: ReadonlyMap<string, number>): readonly
 }
 
 /**
- * The attribute sets of spans. A set stands on each span that it is of: so the spans are only those that come to no more than a page
+ * The attribute sets of spans. A set stands on each span that it is of: so the spans are only those that come to no more than that
  * with them, one at least.
  */
-async function readSets(reader: IndexReader, workspaceId: WorkspaceId, spans: SpanHits): Promise<WithSets> {
+async function readSets(
+  reader: IndexReader,
+  workspaceId: WorkspaceId,
+  spans: SpanHits,
+  charactersMax: number,
+): Promise<WithSets> {
   const scope = tracesScope(workspaceId, 'attributeSets')
   const sets = new Map<string, SharedAttributes>()
   const lengths = new Map<string, number>()
@@ -212,7 +217,7 @@ async function readSets(reader: IndexReader, workspaceId: WorkspaceId, spans: Sp
       }
     }
     characters += (lengths.get(document.resource) ?? 0) + (lengths.get(document.scope) ?? 0)
-    if (characters > pageCharactersMax && at > 0) return { fitting: spans.slice(0, at), sets }
+    if (characters > charactersMax && at > 0) return { fitting: spans.slice(0, at), sets }
   }
   return { fitting: spans, sets }
 }
@@ -220,20 +225,22 @@ async function readSets(reader: IndexReader, workspaceId: WorkspaceId, spans: Sp
 /**
  * A trace whole: its summary, its spans by start, a page of at most `limit` at a time, and what is missing. Undefined for a trace id
  * that this workspace has never seen; one that only a log, a browser event or a refusal has named is there without a span.
+ * `charactersMax`: of the spans, and of the sets that they share, which stand on each; a page's without it.
  * `nowMs`: an index that nobody folds then is behind; without it, only one that says so of itself.
  */
 export async function readTrace(
   reader: IndexReader,
   workspaceId: WorkspaceId,
   traceId: string,
-  page: Readonly<{ limit: number; after?: WalkKey; nowMs?: number }>,
+  page: Readonly<{ limit: number; after?: WalkKey; nowMs?: number; charactersMax?: number }>,
 ): Promise<TraceRead | undefined> {
   const search = createSpanSearch(reader, workspaceId, inTraces([traceId]), {})
+  const { charactersMax = pageCharactersMax } = page
   const after = page.after === undefined ? undefined : sortKeyOf(page.after)
   const [progress, { traces, continued }, hits] = await askInOrder(reader, [
     () => reader.progress('traces'),
     () => readTraces(reader, workspaceId, [traceId]),
-    () => search.search({ kind: 'all' }, { limit: page.limit + 1, direction: 'asc', after }),
+    () => search.search({ kind: 'all' }, { limit: page.limit + 1, direction: 'asc', after, charactersMax }),
   ])
   const trace = traces.get(traceId)
   if (trace === undefined) return undefined
@@ -244,7 +251,7 @@ export async function readTrace(
   const pages: PartPages = () => partPages(reader, workspaceId, traceId)
   const spanIds = found.map(({ document }) => document.spanId)
   const [{ fitting: shown, sets }, details] = await Promise.all([
-    readSets(reader, workspaceId, found),
+    readSets(reader, workspaceId, found, charactersMax),
     readDetails(pages, trace, isContinued, spanIds),
   ])
   const last = shown.length < found.length || hasMore(hits, page.limit) ? shown.at(-1) : undefined
