@@ -88,6 +88,19 @@ const charactersOf: Readonly<Record<PagedPart, number>> = {
 
 type Read = Readonly<{ reader: IndexReader; workspaceId: WorkspaceId; request: CorrelationRequest }>
 
+/** A reader that asks once how far an index is, for all of one answer: what was said first holds for what is read after it. */
+function askingProgressOnce(reader: IndexReader): IndexReader {
+  const asked = new Map<string, Promise<Progress | undefined>>()
+  return {
+    ...reader,
+    progress(projection) {
+      const progress = asked.get(projection) ?? reader.progress(projection)
+      asked.set(projection, progress)
+      return progress
+    },
+  }
+}
+
 /** How far the indexes are that an answer is made of: the one furthest behind speaks for all. */
 async function slowest(reader: IndexReader): Promise<Progress | undefined> {
   const all = await Promise.all(['traces', 'logs', 'correlation'].map((name) => reader.progress(name)))
@@ -318,10 +331,11 @@ async function readParts(read: Read) {
  * events and its sessions; a session gives all its traces, and through them their logs. Nothing is joined by time.
  */
 export async function correlate(
-  reader: IndexReader,
+  given: IndexReader,
   workspaceId: WorkspaceId,
   request: CorrelationRequest,
 ): Promise<Correlation> {
+  const reader = askingProgressOnce(given)
   const read = { reader, workspaceId, request }
   const [progress, { anchor, links, logs, rumEvents, traces, trace }] = await askInOrder(reader, [
     () => slowest(reader),

@@ -306,6 +306,19 @@ describeOnEveryStore('correlation: lookups', (newStore) => {
     expect(names(second)).to.deep.equal(['pay'])
   })
 
+  it('asks once how far each index is', async () => {
+    const asked: string[] = []
+    const counting: IndexReader = {
+      ...reader,
+      progress: (projection) => {
+        asked.push(projection)
+        return reader.progress(projection)
+      },
+    }
+    await correlate(counting, acme, { id: { kind: 'trace_id', value: traceIdOf('cart') } })
+    expect(asked.sort()).to.deep.equal(['correlation', 'logs', 'traces'])
+  })
+
   it('pages through the spans of the trace', async () => {
     const limits = { spans: 1 }
     const cart = await ask('trace_id', traceIdOf('cart'), { limits })
@@ -329,49 +342,6 @@ describeOnEveryStore('correlation: a session with more traces than are looked up
     }
     expect(await truncated('session_id', 'endless')).to.deep.equal([true, true, true, true])
     expect(await truncated('trace_id', traceIdOf('t0'))).to.deep.equal([true, false, true, true])
-  })
-})
-
-describeOnEveryStore('correlation: a span id that very many name', (newStore) => {
-  const logsOf = (traces: readonly string[]) =>
-    traces.map((trace, ordinal) =>
-      givenLog({ ordinal, trace, spanId: spanIdOf('shared'), timeNs: at(ordinal), message: trace }),
-    )
-  const truncated = async (events: readonly DecodedEvent[]) => {
-    const reader = await readerOf(newStore, events)
-    const answer = await correlate(reader, acme, { id: { kind: 'span_id', value: spanIdOf('shared') } })
-    return {
-      traces: answer.ids.trace_ids.length,
-      truncated: [answer, answer.traces, answer.logs, answer.rum_events].map((part) => part?.truncated),
-    }
-  }
-
-  it('gives all that belongs to it where that is of few traces', async () => {
-    const children = Array.from({ length: 150 }, (_, id) => givenSpan({ trace: 'first', id, parent: 'shared' }))
-    const of = (count: number, trace: string) => Array.from({ length: count }, () => trace)
-    const logs = logsOf(['second', ...of(120, 'first'), 'third', ...of(120, 'first')])
-    expect(
-      await truncated([
-        givenEvent('spans.received', 1, {
-          spans: [givenSpan({ trace: 'fourth', id: 'shared', atMs: -1 }), ...children],
-        }),
-        givenEvent('logs.received', 2, { logs }),
-      ]),
-    ).to.deep.equal({ traces: 4, truncated: [true, false, true, false] })
-  })
-
-  it('says in each part that there is more where that is of more traces than are looked up', async () => {
-    const names = Array.from({ length: 101 }, (_, n) => `t${n}`)
-    const cut = { traces: 100, truncated: [true, true, true, true] }
-    const spans = names.map((trace) => givenSpan({ trace, id: 'shared' }))
-    expect(await truncated([givenEvent('spans.received', 1, { spans })])).to.deep.equal(cut)
-    expect(await truncated([givenEvent('logs.received', 1, { logs: logsOf(names) })])).to.deep.equal(cut)
-    const refusedSpans = names.map((name) => ({
-      traceId: traceIdOf(name),
-      spanId: spanIdOf('shared'),
-      reason: 'rejected_allowance' as const,
-    }))
-    expect(await truncated([givenEvent('spans.refused', 1, { refusedSpans })])).to.deep.equal(cut)
   })
 })
 
