@@ -3,7 +3,7 @@ import { opaqueId } from '#src/events/tokens.ts'
 import { parseTraceparent } from '#src/events/traceparent.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { askInOrder } from '../ask-in-order.ts'
-import { join } from '../field-query.ts'
+import { join, negate } from '../field-query.ts'
 import type { Filter, Hit, IndexReader, Scope, SortKey } from '../index-store.ts'
 import type { LogDocument } from '../logs/log-document.ts'
 import { timeOfRecordId } from '../projection.ts'
@@ -29,9 +29,14 @@ export type Anchor = {
   readonly logs: Map<string, Hit<LogDocument>>
   readonly rumEvents: Map<string, Hit<RumEventDocument>>
   readonly how: Join[]
+  /** More traces share a span id than are looked up. */
+  isCut: boolean
 }
 
-const sharedSpansMax = 100
+/** One span id is looked up in so many traces, and in so many records of one kind: of a trace that is known no more are read. */
+const sharedTracesMax = 100
+const sharedRecordsMax = 500
+const sharedPageMax = 100
 
 export const scopeOf = (workspaceId: WorkspaceId, projection: string, collection: string): Scope => ({
   workspaceId,
@@ -54,6 +59,7 @@ const emptyAnchor = (): Anchor => ({
   logs: new Map(),
   rumEvents: new Map(),
   how: [],
+  isCut: false,
 })
 
 function addTraceparent(anchor: Anchor, value: string): void {
@@ -78,6 +84,38 @@ function follow(
   anchor.how.push({ from, to: `session:${sessionId}`, by: 'session_id' })
 }
 
+/** What names a span: its place, and its trace; null: none. */
+type Naming = Readonly<{ sort: SortKey; traceId: string | null }>
+type NamingPage = Readonly<{ found: readonly Naming[]; isAll: boolean }>
+type Page = Readonly<{ filter: Filter; limit: number; after?: SortKey }>
+
+/** Traces that records name, and whether there may be more. */
+type NamedTraces = Readonly<{ traceIds: ReadonlySet<string | null>; isCut: boolean }>
+
+/** The traces of these records, page by page: behind each page those of traces that are known are left out. */
+async function tracesNamed(named: Filter, read: (page: Page) => Promise<NamingPage>): Promise<NamedTraces> {
+  const traceIds = new Set<string | null>()
+  let after: SortKey | undefined
+  for (let rest = sharedRecordsMax; rest > 0 && traceIds.size <= sharedTracesMax;) {
+    const known = [...traceIds].filter((traceId) => traceId !== null)
+    const filter = join('and', [named, negate(isOneOf('trace_id', known))])
+    const limit = Math.min(rest, sharedPageMax)
+    const { found, isAll: isEnd } = await read({ filter, limit, ...(after === undefined ? {} : { after }) })
+    for (const { traceId } of found) traceIds.add(traceId)
+    if (isEnd) return { traceIds, isCut: false }
+    rest -= found.length
+    after = found.at(-1)?.sort
+  }
+  return { traceIds, isCut: true }
+}
+
+/** The first traces of all of these: as many as are looked up. */
+function firstTraces(all: readonly NamedTraces[]): NamedTraces {
+  const traceIds = [...new Set(all.flatMap((named) => [...named.traceIds]))]
+  const isCut = traceIds.length > sharedTracesMax || all.some((named) => named.isCut)
+  return { traceIds: new Set(traceIds.slice(0, sharedTracesMax)), isCut }
+}
+
 function createLookups(reader: IndexReader, workspaceId: WorkspaceId) {
   const scopes = {
     spans: scopeOf(workspaceId, 'traces', 'spans'),
@@ -89,43 +127,41 @@ function createLookups(reader: IndexReader, workspaceId: WorkspaceId) {
   }
   const newest = { orderBy: 'timeNs', direction: 'desc' } as const
   /** Of what says in its id of which trace it is, no document need be read: it may be a megabyte. */
-  const places = (scope: Scope, filter: Filter): Promise<readonly SortKey[]> =>
-    reader.places(scope, { ...newest, filter, limit: sharedSpansMax })
+  const tracesOfIds = (scope: Scope, named: Filter, traceIdOf: (id: string) => string): Promise<NamedTraces> =>
+    tracesNamed(named, async (page) => {
+      const places = await reader.places(scope, { ...newest, ...page })
+      return {
+        found: places.map((sort) => ({ sort, traceId: traceIdOf(sort.id) })),
+        isAll: places.length < page.limit,
+      }
+    })
 
-  /** The traces that these records name, page by page: together they may be a hundred megabytes. Null: one that names none. */
-  async function tracesNamed(scope: Scope, filter: Filter): Promise<ReadonlySet<string | null>> {
-    const traceIds = new Set<string | null>()
-    let after: SortKey | undefined
-    for (let rest = sharedSpansMax; rest > 0;) {
-      const page = { limit: rest, charactersMax: pageCharactersMax, ...(after === undefined ? {} : { after }) }
-      const hits = await reader.search<LogDocument | RumEventDocument>(scope, { ...newest, filter, ...page })
-      for (const { document } of hits) traceIds.add(document.traceId)
-      if (isAll(hits, rest)) break
-      rest -= hits.length
-      after = hits.at(-1)?.sort
-    }
-    return traceIds
-  }
+  /** Together the documents may be a hundred megabytes. */
+  const tracesOfRecords = (scope: Scope, named: Filter): Promise<NamedTraces> =>
+    tracesNamed(named, async (page) => {
+      const query = { ...newest, ...page, charactersMax: pageCharactersMax }
+      const hits = await reader.search<LogDocument | RumEventDocument>(scope, query)
+      const found = hits.map(({ sort, document }) => ({ sort, traceId: document.traceId }))
+      return { found, isAll: isAll(hits, page.limit) }
+    })
 
   return {
     /**
      * Traces in which a span of this id is stored, named as a parent, or refused, or which a record names beside it. Null: one that
      * names no trace.
      */
-    async tracesOfSpan(spanId: string): Promise<ReadonlySet<string | null>> {
+    async tracesOfSpan(spanId: string): Promise<NamedTraces> {
       const itself = isOneOf('span_id', [spanId])
       const named = join('or', [itself, isOneOf('parent_span_id', [spanId])])
-      const [spans, refused, ...others] = await askInOrder(reader, [
-        () => places(scopes.spans, join('and', [named, isStored])),
-        () => places(scopes.parts, isOneOf('refused_span_id', [spanId])),
-        () => tracesNamed(scopes.logs, itself),
-        () => tracesNamed(scopes.rumEvents, itself),
-      ])
-      return new Set([
-        ...spans.map(({ id }) => traceIdOfSpanRecord(id)),
-        ...refused.map(({ id }) => traceIdOfPart(id)),
-        ...others.flatMap((traceIds) => [...traceIds]),
-      ])
+      const refused = isOneOf('refused_span_id', [spanId])
+      return firstTraces(
+        await askInOrder(reader, [
+          () => tracesOfIds(scopes.spans, join('and', [named, isStored]), traceIdOfSpanRecord),
+          () => tracesOfIds(scopes.parts, refused, traceIdOfPart),
+          () => tracesOfRecords(scopes.logs, itself),
+          () => tracesOfRecords(scopes.rumEvents, itself),
+        ]),
+      )
     },
     record: async <D extends object>(collection: 'logs' | 'rumEvents', id: string): Promise<Hit<D> | undefined> =>
       timeOfRecordId(id) === undefined ? undefined : (await reader.get<D>(scopes[collection], [id]))[0],
@@ -152,9 +188,10 @@ export async function findAnchor(
   /** Of a value whose kind is not told, only what is known counts. */
   async function addSpan(spanId: string | undefined): Promise<void> {
     if (spanId === undefined) return
-    const traceIds = await lookups.tracesOfSpan(spanId)
+    const { traceIds, isCut } = await lookups.tracesOfSpan(spanId)
     if (any && traceIds.size === 0) return
     anchor.spanIds.add(spanId)
+    anchor.isCut = isCut
     for (const traceId of traceIds) {
       if (traceId === null) continue
       anchor.traceIds.add(traceId)

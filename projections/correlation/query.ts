@@ -73,8 +73,33 @@ export type Correlation = Readonly<{
 /** Items of each part of an answer whose request names no other number. */
 export const usualLimits: Readonly<Record<PagedPart, number>> = { spans: 1_000, traces: 50, logs: 100, rum_events: 100 }
 const joinsMax = 200
+/** Of a trace, sessions that are shown; all are looked through. */
+const sessionsShownMax = 1_000
+/**
+ * Characters of JSON of each part. All together, with what spans share, which counts as much as they do, are one page (page-size.ts): an
+ * answer counts as a query that has one.
+ */
+const charactersOf: Readonly<Record<PagedPart, number>> = {
+  spans: pageCharactersMax / 4,
+  traces: pageCharactersMax / 16,
+  logs: pageCharactersMax / 8,
+  rum_events: pageCharactersMax / 8,
+}
 
 type Read = Readonly<{ reader: IndexReader; workspaceId: WorkspaceId; request: CorrelationRequest }>
+
+/** A reader that asks once how far an index is, for all of one answer: what was said first holds for what is read after it. */
+function askingProgressOnce(reader: IndexReader): IndexReader {
+  const asked = new Map<string, Promise<Progress | undefined>>()
+  return {
+    ...reader,
+    progress(projection) {
+      const progress = asked.get(projection) ?? reader.progress(projection)
+      asked.set(projection, progress)
+      return progress
+    },
+  }
+}
 
 /** How far the indexes are that an answer is made of: the one furthest behind speaks for all. */
 async function slowest(reader: IndexReader): Promise<Progress | undefined> {
@@ -108,7 +133,7 @@ function createRecordSearch<D extends Linkable>({ reader, request }: Read, part:
   const limit = request.limits?.[part] ?? usualLimits[part]
   const after = request.after?.[part]
   const place = after === undefined ? {} : { after: sortKeyOf(after) }
-  const page = { limit: limit + 1, charactersMax: pageCharactersMax, ...place }
+  const page = { limit: limit + 1, charactersMax: charactersOf[part], ...place }
   const search = async (filter: Filter): Promise<readonly Hit<D>[]> =>
     filter.kind === 'none' ? [] : reader.search<D>(scope, { filter, orderBy: 'timeNs', direction: 'asc', ...page })
   return { limit, isFirst: after === undefined, search }
@@ -177,10 +202,17 @@ function createNewest(count: number, fits: (trace: TraceSummary) => boolean) {
   }
 }
 
+/** The first that come to no more than so many characters of JSON, one at least. */
+function fitting<Item extends object>(items: readonly Item[], charactersMax: number): readonly Item[] {
+  let characters = 0
+  const end = items.findIndex((item, at) => (characters += JSON.stringify(item).length) > charactersMax && at > 0)
+  return end === -1 ? items : items.slice(0, end)
+}
+
 /** Summaries of the traces, newest first; a page goes on behind the place of the last one. `known` has been read already. */
 async function readSummaries(
   read: Read,
-  { traceIds }: Anchor,
+  { traceIds, isCut }: Anchor,
   links: Links,
   known: TraceSummary | undefined,
 ): Promise<Summaries> {
@@ -197,11 +229,11 @@ async function readSummaries(
     const { traces } = await readTraces(reader, workspaceId, others.slice(from, from + tracesReadAtOnce))
     add([...traces.values()].map((trace) => traceSummary(trace)))
   }
-  const items = page.all().slice(0, limit)
-  const last = page.all().length > limit ? items.at(-1) : undefined
+  const items = fitting(page.all().slice(0, limit), charactersOf.traces)
+  const last = page.all().length > items.length ? items.at(-1) : undefined
   const next = last === undefined ? null : { value: '0', id: placeOf(last), since: 0 }
   const [main] = [...asked.all(), ...withSpans.all()]
-  return { main, page: { items, next, truncated: links.moreTraces || last !== undefined } }
+  return { main, page: { items, next, truncated: isCut || links.moreTraces || last !== undefined } }
 }
 
 /** A trace with a page of its spans; null for one that nobody has seen. */
@@ -210,6 +242,7 @@ async function readSpans({ reader, workspaceId, request }: Read, traceId: string
   const { nowMs } = request
   const page = {
     limit: request.limits?.spans ?? usualLimits.spans,
+    charactersMax: charactersOf.spans,
     ...(after === undefined ? {} : { after }),
     ...(nowMs === undefined ? {} : { nowMs }),
   }
@@ -267,7 +300,7 @@ async function readLinked(read: Read, anchor: Anchor) {
     findBelonging(rumEvents, belonging, namedRumEvents),
     others,
   ])
-  const isCut = links.moreTraces || links.moreSessions || found === undefined
+  const isCut = anchor.isCut || links.moreTraces || links.moreSessions || found === undefined
   return {
     links,
     logs: await partOf(logs, foundLogs, anchor.logs, (hit): LogItem => logItem(hit), isCut),
@@ -298,10 +331,11 @@ async function readParts(read: Read) {
  * events and its sessions; a session gives all its traces, and through them their logs. Nothing is joined by time.
  */
 export async function correlate(
-  reader: IndexReader,
+  given: IndexReader,
   workspaceId: WorkspaceId,
   request: CorrelationRequest,
 ): Promise<Correlation> {
+  const reader = askingProgressOnce(given)
   const read = { reader, workspaceId, request }
   const [progress, { anchor, links, logs, rumEvents, traces, trace }] = await askInOrder(reader, [
     () => slowest(reader),
@@ -319,7 +353,8 @@ export async function correlate(
     ...recordJoins(anchor, 'logs', shown.logs?.items ?? []),
     ...recordJoins(anchor, 'rum_events', rumEvents.items),
   ]
-  const sessionIds = [...new Set([...anchor.sessionIds, ...links.sessions.keys()])]
+  const allSessions = [...new Set([...anchor.sessionIds, ...links.sessions.keys()])]
+  const sessionIds = allSessions.slice(0, sessionsShownMax)
   const cut = [shown.traces, shown.logs, rumEvents].some((part) => part?.truncated === true)
   return {
     found: isFound(anchor, [logs, rumEvents, traces.page], links),
@@ -333,7 +368,12 @@ export async function correlate(
     sessions: sessionIds.map((id) => ({ session_id: id, linked_by: [...(links.sessions.get(id) ?? [])] })),
     timeline: timelineOf(shown),
     how: how.slice(0, joinsMax),
-    truncated: cut || how.length > joinsMax || trace?.spans_next != null || trace?.missing_truncated === true,
+    truncated:
+      cut ||
+      sessionIds.length < allSessions.length ||
+      how.length > joinsMax ||
+      trace?.spans_next != null ||
+      trace?.missing_truncated === true,
     progress,
   }
 }

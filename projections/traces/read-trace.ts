@@ -6,14 +6,13 @@ import { formatTimeNs } from '#src/lib/time.ts'
 import { askInOrder } from '../ask-in-order.ts'
 import { isCaughtUp, type Hit, type IndexReader, type Progress } from '../index-store.ts'
 import { hasMore, pageCharactersMax } from '../page-size.ts'
+import { lookThroughParts, type PartPages, type PartsRead, type StoredSpan } from './look-through-parts.ts'
 import { sortableTime } from './sortable-time.ts'
 import { createSpanSearch, inTraces } from './span-search.ts'
 import type { SpanDocument } from './span-document.ts'
 import type { TraceDocument } from './trace-document.ts'
-import { durationNs, readParts, readTraces, traceSummary, tracesScope, type TraceSummary } from './trace-answer.ts'
+import { durationNs, partPages, readTraces, traceSummary, tracesScope, type TraceSummary } from './trace-answer.ts'
 import { sortKeyOf, walkKeyOf, type WalkKey } from './trace-request.ts'
-import type { PartRow, TracePart } from './trace-part.ts'
-import { mergeRows, missingParents } from './trace-summary.ts'
 
 /** A span as a reader of a trace sees it: as it was received, with the attributes of its resource and scope. */
 export type SpanAnswer = Readonly<{
@@ -77,7 +76,6 @@ export type TraceRead = Readonly<{
 }>
 
 const missingMax = 1_000
-const referencesMax = 20
 
 /** A trace of which nothing began for so long is at its end: what is missing of it is not what the index has yet to take in. */
 const quietNs = 300_000_000_000n
@@ -95,21 +93,16 @@ function maySoonBeIndexed(
 }
 
 /** What is known to be missing of a trace, and why. */
-function missingSpans(
-  parts: readonly TracePart[],
-  rows: ReadonlyMap<string, PartRow>,
-  maySoonBe: boolean,
-): readonly MissingSpan[] {
-  const refused = new Map(parts.flatMap((part) => part.refused))
+function missingSpans({ missing: unheld, refused }: PartsRead, maySoonBe: boolean): readonly MissingSpan[] {
   const notRefused: MissingReason = maySoonBe ? 'not_indexed_yet' : 'not_received'
-  const missing = missingParents(rows, referencesMax).map(({ spanId, referencedBy }) => ({
+  const missing = unheld.map(({ spanId, referencedBy }) => ({
     span_id: spanId,
     referenced_by: referencedBy,
     reason: refused.get(spanId) ?? notRefused,
   }))
   const known = new Set(missing.map(({ span_id: spanId }) => spanId))
   for (const [spanId, reason] of refused) {
-    if (!known.has(spanId) && !rows.has(spanId)) missing.push({ span_id: spanId, referenced_by: [], reason })
+    if (!known.has(spanId)) missing.push({ span_id: spanId, referenced_by: [], reason })
   }
   return missing
 }
@@ -165,8 +158,22 @@ function spanAnswer(span: SpanDocument, sets: ReadonlyMap<string, SharedAttribut
 }
 
 /** Whether a span that was stored before the trace was continued came again since, with another start. */
-const isReplaced = ({ spanId, startNs }: SpanDocument, rows: ReadonlyMap<string, PartRow>): boolean =>
-  (rows.get(spanId)?.start ?? sortableTime(BigInt(startNs))) !== sortableTime(BigInt(startNs))
+const isReplaced = ({ spanId, startNs }: SpanDocument, stored: ReadonlyMap<string, StoredSpan>): boolean =>
+  (stored.get(spanId)?.start ?? sortableTime(BigInt(startNs))) !== sortableTime(BigInt(startNs))
+
+const noParts: PartsRead = { stored: new Map(), missing: [], refused: new Map(), isCut: false }
+
+/** What the parts say that the sum of them does not. Nothing, of a trace of one document whose spans came once and are all there. */
+async function readDetails(
+  pages: PartPages,
+  { summary }: TraceDocument,
+  isContinued: boolean,
+  spanIds: readonly string[],
+): Promise<PartsRead> {
+  const { repeatedCount, missingParentCount, rejectedSpanCount } = summary
+  if (!isContinued && repeatedCount + missingParentCount + rejectedSpanCount === 0) return noParts
+  return lookThroughParts(pages, { spanIds: new Set(spanIds), missingCount: missingParentCount })
+}
 
 /** So many sets are read at once, each of which may be a megabyte. */
 const setsReadAtOnce = 16
@@ -187,10 +194,15 @@ function nextSets(spans: SpanHits, known: ReadonlyMap<string, number>): readonly
 }
 
 /**
- * The attribute sets of spans. A set stands on each span that it is of: so the spans are only those that come to no more than a page
+ * The attribute sets of spans. A set stands on each span that it is of: so the spans are only those that come to no more than that
  * with them, one at least.
  */
-async function readSets(reader: IndexReader, workspaceId: WorkspaceId, spans: SpanHits): Promise<WithSets> {
+async function readSets(
+  reader: IndexReader,
+  workspaceId: WorkspaceId,
+  spans: SpanHits,
+  charactersMax: number,
+): Promise<WithSets> {
   const scope = tracesScope(workspaceId, 'attributeSets')
   const sets = new Map<string, SharedAttributes>()
   const lengths = new Map<string, number>()
@@ -205,7 +217,7 @@ async function readSets(reader: IndexReader, workspaceId: WorkspaceId, spans: Sp
       }
     }
     characters += (lengths.get(document.resource) ?? 0) + (lengths.get(document.scope) ?? 0)
-    if (characters > pageCharactersMax && at > 0) return { fitting: spans.slice(0, at), sets }
+    if (characters > charactersMax && at > 0) return { fitting: spans.slice(0, at), sets }
   }
   return { fitting: spans, sets }
 }
@@ -213,39 +225,45 @@ async function readSets(reader: IndexReader, workspaceId: WorkspaceId, spans: Sp
 /**
  * A trace whole: its summary, its spans by start, a page of at most `limit` at a time, and what is missing. Undefined for a trace id
  * that this workspace has never seen; one that only a log, a browser event or a refusal has named is there without a span.
+ * `charactersMax`: of the spans, and of the sets that they share, which stand on each; a page's without it.
  * `nowMs`: an index that nobody folds then is behind; without it, only one that says so of itself.
  */
 export async function readTrace(
   reader: IndexReader,
   workspaceId: WorkspaceId,
   traceId: string,
-  page: Readonly<{ limit: number; after?: WalkKey; nowMs?: number }>,
+  page: Readonly<{ limit: number; after?: WalkKey; nowMs?: number; charactersMax?: number }>,
 ): Promise<TraceRead | undefined> {
   const search = createSpanSearch(reader, workspaceId, inTraces([traceId]), {})
+  const { charactersMax = pageCharactersMax } = page
   const after = page.after === undefined ? undefined : sortKeyOf(page.after)
-  const [progress, { traces, continued }, hits, parts] = await askInOrder(reader, [
+  const [progress, { traces, continued }, hits] = await askInOrder(reader, [
     () => reader.progress('traces'),
     () => readTraces(reader, workspaceId, [traceId]),
-    () => search.search({ kind: 'all' }, { limit: page.limit + 1, direction: 'asc', after }),
-    () => readParts(reader, workspaceId, traceId),
+    () => search.search({ kind: 'all' }, { limit: page.limit + 1, direction: 'asc', after, charactersMax }),
   ])
   const trace = traces.get(traceId)
   if (trace === undefined) return undefined
   const found = hits.slice(0, page.limit)
   // Large ones are read one by one, before they are looked at together.
   await mapInTurns(found, ({ document }) => document)
-  const { fitting: shown, sets } = await readSets(reader, workspaceId, found)
-  const last = shown.length < found.length || hasMore(hits, page.limit) ? shown.at(-1) : undefined
-  const rows = mergeRows(parts)
   const isContinued = continued.has(traceId)
-  const spans = shown.map(({ document }) => document).filter((span) => !isContinued || !isReplaced(span, rows))
-  const missing = missingSpans(parts, rows, maySoonBeIndexed(trace, progress, page.nowMs))
+  const pages: PartPages = () => partPages(reader, workspaceId, traceId)
+  const spanIds = found.map(({ document }) => document.spanId)
+  const [{ fitting: shown, sets }, details] = await Promise.all([
+    readSets(reader, workspaceId, found, charactersMax),
+    readDetails(pages, trace, isContinued, spanIds),
+  ])
+  const last = shown.length < found.length || hasMore(hits, page.limit) ? shown.at(-1) : undefined
+  const { stored } = details
+  const spans = shown.map(({ document }) => document).filter((span) => !isContinued || !isReplaced(span, stored))
+  const missing = missingSpans(details, maySoonBeIndexed(trace, progress, page.nowMs))
   return {
     summary: traceSummary(trace),
-    spans: await mapInTurns(spans, (span) => spanAnswer(span, sets, rows.get(span.spanId)?.repeats ?? 0)),
+    spans: await mapInTurns(spans, (span) => spanAnswer(span, sets, stored.get(span.spanId)?.repeats ?? 0)),
     spans_next: last === undefined ? null : walkKeyOf(last.sort, 0),
     missing: missing.slice(0, missingMax),
-    missing_truncated: missing.length > missingMax,
+    missing_truncated: details.isCut || missing.length > missingMax,
     progress,
   }
 }

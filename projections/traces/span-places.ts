@@ -1,13 +1,25 @@
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
-import type { IndexReader } from '../index-store.ts'
-import { timeOfSortable } from './sortable-time.ts'
-import { spanRecordId } from './span-document.ts'
-import { readParts } from './trace-answer.ts'
-import type { PartRow } from './trace-part.ts'
+import type { IndexReader, SortKey } from '../index-store.ts'
+import { compareSort } from '../stores/order.ts'
+import { createSpanSearch, inTraces, type SpanSearch } from './span-search.ts'
 import { walkKeyOf, type WalkKey } from './trace-request.ts'
-import { mergeRows } from './trace-summary.ts'
 
 type Asked = Readonly<{ traceId: string; spanId: string; limit: number }>
+
+/** Of the places of a trace's spans so many are looked at at once. */
+const placesMax = 5_000
+/** A span of a trace that was continued may be stored with several starts. */
+const startsMax = 8
+
+/** Where a span stands as it was written last, or, where it is missing, the first that names it as its parent. */
+async function placeOf(spans: SpanSearch, spanId: string): Promise<SortKey | undefined> {
+  const of = (field: string) => ({ kind: 'keyword', field, values: [spanId] }) as const
+  const own = await spans.search(of('span_id'), { limit: startsMax, direction: 'asc' })
+  const [last] = own.toSorted((a, b) => b.position - a.position)
+  if (last !== undefined) return last.sort
+  const [child] = await spans.places(of('parent_span_id'), { limit: 1, direction: 'asc' })
+  return child
+}
 
 /**
  * Behind which keys pages of `limit` spans of a trace hold a span, or of one that is missing the first that names it as its parent: first
@@ -19,16 +31,17 @@ export async function placesOfSpan(
   workspaceId: WorkspaceId,
   { traceId, spanId, limit }: Asked,
 ): Promise<readonly WalkKey[]> {
-  const rows = mergeRows(await readParts(reader, workspaceId, traceId))
-  const recordOf = (row: PartRow): string => spanRecordId(timeOfSortable(row.start), traceId, row.spanId)
-  const own = rows.get(spanId)
-  const shown = own === undefined ? [...rows.values()].filter((row) => row.parentSpanId === spanId) : [own]
-  const [first] = shown.map(recordOf).sort()
-  if (first === undefined) return []
-  const earlier = [...rows.values()].filter((row) => recordOf(row) < first)
-  const keys = earlier
-    .map((row) => ({ id: recordOf(row), value: timeOfSortable(row.start) }))
-    .sort((a, b) => (a.id < b.id ? -1 : 1))
-  const [page, before] = [keys[Math.floor(keys.length / limit) * limit - 1], keys.at(-1)]
+  const spans = createSpanSearch(reader, workspaceId, inTraces([traceId]), {})
+  const place = await placeOf(spans, spanId)
+  if (place === undefined) return []
+  let [page, before]: (SortKey | undefined)[] = []
+  for (let count = 0, isEnd = false; !isEnd;) {
+    const walked = await spans.places({ kind: 'all' }, { limit: placesMax, direction: 'asc', after: before })
+    const earlier = walked.filter((one) => compareSort(one, place) < 0)
+    page = earlier.findLast((_, at) => (count + at + 1) % limit === 0) ?? page
+    before = earlier.at(-1) ?? before
+    count += earlier.length
+    isEnd = earlier.length < placesMax
+  }
   return [page, before].flatMap((key) => (key === undefined ? [] : [walkKeyOf(key, 0)]))
 }

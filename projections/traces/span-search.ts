@@ -8,7 +8,13 @@ import { isStored, traceIdOfSpanRecord, type SpanDocument } from './span-documen
 
 export type Direction = 'asc' | 'desc'
 export type TimeRange = Readonly<{ fromNs?: bigint; toNs?: bigint }>
-export type SpanPage = Readonly<{ limit: number; direction: Direction; after?: SortKey | undefined }>
+export type SpanPage = Readonly<{
+  limit: number
+  direction: Direction
+  after?: SortKey | undefined
+  /** Of the documents; a page's where nothing is said. */
+  charactersMax?: number
+}>
 
 /** Of matching spans of which only the traces are wanted, so many are looked up at once. */
 const placesMax = 2_000
@@ -90,8 +96,10 @@ export function createSpanSearch(reader: IndexReader, workspaceId: WorkspaceId, 
     ...(after === undefined ? {} : { after }),
   })
 
-  const search = (more: Filter, page: SpanPage): Promise<readonly Hit<SpanDocument>[]> =>
-    reader.search<SpanDocument>(scope, { ...queryOf(more, page), charactersMax: pageCharactersMax })
+  const search = (more: Filter, page: SpanPage): Promise<readonly Hit<SpanDocument>[]> => {
+    const { charactersMax = pageCharactersMax } = page
+    return reader.search<SpanDocument>(scope, { ...queryOf(more, page), charactersMax })
+  }
 
   const places = (more: Filter, page: SpanPage): Promise<readonly SortKey[]> =>
     reader.places(scope, queryOf(more, page))
@@ -110,6 +118,7 @@ export function createSpanSearch(reader: IndexReader, workspaceId: WorkspaceId, 
 
   return {
     search,
+    places,
     tracesWith,
 
     /** The traces of all matching spans; undefined when these are too many to be looked through. */

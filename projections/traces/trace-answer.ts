@@ -91,20 +91,19 @@ export function traceSummary(trace: TraceDocument, matched: readonly MatchedSpan
 }
 
 const pageMax = 500
-const partsPageMax = 50
+const partsPageMax = 16
 
-/** All hits of a keyword, page by page; ordered so that no two documents of one id share a place. */
-async function searchAll<Document extends object>(
+/** The hits of a keyword, page by page; ordered so that no two documents of one id share a place. */
+async function* searchPages<Document extends object>(
   reader: IndexReader,
   scope: Scope,
   field: string,
   values: readonly string[],
   { orderBy = 'position', limit = pageMax }: Readonly<{ orderBy?: string; limit?: number }> = {},
-): Promise<readonly Hit<Document>[]> {
-  const all: Hit<Document>[] = []
-  if (values.length === 0) return all
+): AsyncGenerator<readonly Hit<Document>[]> {
+  if (values.length === 0) return
+  let last: Hit | undefined
   for (;;) {
-    const last = all.at(-1)
     const hits = await reader.search<Document>(scope, {
       filter: { kind: 'keyword', field, values },
       orderBy,
@@ -112,27 +111,21 @@ async function searchAll<Document extends object>(
       limit,
       ...(last === undefined ? {} : { after: last.sort }),
     })
-    all.push(...hits)
-    if (hits.length < limit) return all
+    if (hits.length > 0) yield hits
+    if (hits.length < limit) return
+    last = hits.at(-1)
   }
 }
 
-/** The parts of a trace, of all its documents, oldest first. */
-export async function readParts(
+/** The parts of a trace, of all its documents, the oldest document first: a megabyte at a time. */
+export async function* partPages(
   reader: IndexReader,
   workspaceId: WorkspaceId,
   traceId: string,
-): Promise<readonly TracePart[]> {
-  const scope = tracesScope(workspaceId, 'parts')
-  const hits = await searchAll<TracePart>(reader, scope, 'trace_id', [traceId], {
-    orderBy: 'timeNs',
-    limit: partsPageMax,
-  })
-  const generation = ({ id }: Hit): string => id.split('/')[1] ?? ''
-  const sorted = [...hits].sort(
-    (a, b) => generation(a).localeCompare(generation(b)) || a.document.number - b.document.number,
-  )
-  return sorted.map(({ document }) => document)
+): AsyncGenerator<readonly TracePart[]> {
+  const page = { orderBy: 'timeNs', limit: partsPageMax }
+  const found = searchPages<TracePart>(reader, tracesScope(workspaceId, 'parts'), 'trace_id', [traceId], page)
+  for await (const hits of found) yield hits.map(({ document }) => document)
 }
 
 async function mergeDocuments(
@@ -142,9 +135,11 @@ async function mergeDocuments(
 ): Promise<TraceDocument | undefined> {
   const [first, ...later] = documents
   if (first === undefined || later.length === 0) return first
+  const parts: TracePart[] = []
+  for await (const page of partPages(reader, workspaceId, first.traceId)) parts.push(...page)
   return {
     ...first,
-    summary: summarizeAcross(await readParts(reader, workspaceId, first.traceId)),
+    summary: summarizeAcross(parts),
     hasLogs: documents.some(({ hasLogs }) => hasLogs),
     hasRum: documents.some(({ hasRum }) => hasRum),
     joinedSessions: [...new Set(documents.flatMap(({ joinedSessions }) => joinedSessions))],
@@ -167,10 +162,12 @@ export async function readTraces(
   const found = new Map<string, Map<string, TraceDocument>>()
   const scope = tracesScope(workspaceId, 'traces')
   for (let from = 0; from < traceIds.length; from += pageMax) {
-    const hits = await searchAll<TraceDocument>(reader, scope, 'trace_id', traceIds.slice(from, from + pageMax))
-    for (const { document } of hits) {
-      const { traceId, generation } = document
-      found.set(traceId, (found.get(traceId) ?? new Map<string, TraceDocument>()).set(generation, document))
+    const ids = traceIds.slice(from, from + pageMax)
+    for await (const hits of searchPages<TraceDocument>(reader, scope, 'trace_id', ids)) {
+      for (const { document } of hits) {
+        const { traceId, generation } = document
+        found.set(traceId, (found.get(traceId) ?? new Map<string, TraceDocument>()).set(generation, document))
+      }
     }
   }
   const traces = new Map<string, TraceDocument>()

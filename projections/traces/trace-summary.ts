@@ -229,10 +229,8 @@ export function summarize(parts: readonly TracePart[]): SpansSummary {
   return summaryOf(addUp(parts.map(digestOfPart)), missing, parts, has)
 }
 
-export type ReferencedSpan = Readonly<{ spanId: string; referencedBy: readonly string[] }>
-
 /** All spans of a trace whose parts may repeat each other (it was continued after seven days): the later part counts. */
-export function mergeRows(parts: readonly TracePart[]): ReadonlyMap<string, PartRow> {
+function mergeRows(parts: readonly TracePart[]): ReadonlyMap<string, PartRow> {
   const merged = new Map<string, PartRow>()
   for (const part of parts) {
     for (const row of rowsOf(part)) {
@@ -249,16 +247,4 @@ export function summarizeAcross(parts: readonly TracePart[]): SpansSummary {
   const has = (spanId: string): boolean => rows.has(spanId)
   const digest = digestOf(rows.values(), has)
   return summaryOf(digest, digest.outerParents.size, parts, has)
-}
-
-/** Spans that others name as their parent and that are not held, with at most `referencesMax` of those that name each. */
-export function missingParents(rows: ReadonlyMap<string, PartRow>, referencesMax: number): readonly ReferencedSpan[] {
-  const missing = new Map<string, string[]>()
-  for (const { spanId, parentSpanId } of rows.values()) {
-    if (parentSpanId === null || rows.has(parentSpanId)) continue
-    const names = missing.get(parentSpanId) ?? []
-    missing.set(parentSpanId, names)
-    if (names.length < referencesMax) names.push(spanId)
-  }
-  return [...missing].map(([spanId, referencedBy]) => ({ spanId, referencedBy }))
 }

@@ -4,12 +4,13 @@ import type { Refusal } from '#src/events/refusal.ts'
 import type { Route } from '#src/http/route.ts'
 import { ok, type Result } from '#src/lib/result.ts'
 import type { CorrelationAnswer } from '#src/query/searches.ts'
-import { counted, inWords, sendSessionPage, sessionHere, type AppContext } from './context.ts'
+import { counted, inWords, sendSessionPage, sessionHere, type AppContext, type SessionPage } from './context.ts'
 import { fieldTable } from './field-table.ts'
 import { formatDuration, timeOf } from './format.ts'
 import { html, type Html } from './html.ts'
 import { createLogLinksAround } from './log-links.ts'
 import { logTable } from './log-rows.ts'
+import { createRefuseSearch } from './refuse-page.ts'
 import { about, readAsked, searchRefusal } from './search-parts.ts'
 import { createLinkRoom } from './span-links.ts'
 import { originsOf, originsPart } from './span-origins.ts'
@@ -249,6 +250,17 @@ async function find(ctx: Context, app: AppContext, { name, value, span }: Wanted
   return page.ok ? ok({ answer: page.value, asked, isFirst: false }) : page
 }
 
+/** What became of a look-up, and the form with what was typed. */
+function refusedPage(ctx: Context, refused: Refusal, { title, name, value }: Wanted): SessionPage {
+  const { body, status } = searchRefusal(ctx, refused, '')
+  return {
+    title: status === 404 ? 'Not found' : title,
+    about: value,
+    body: html`${body}${status === 404 ? unseen : html``}${name === 'id' ? finder(value) : html``}`,
+    status,
+  }
+}
+
 async function sendFound(ctx: Context, app: AppContext, wanted: Wanted): Promise<void> {
   const { title, address, name, value } = wanted
   const result = await find(ctx, app, wanted)
@@ -265,34 +277,39 @@ async function sendFound(ctx: Context, app: AppContext, wanted: Wanted): Promise
     const body = html`${given}${bodyOf(answer, { ...looks, address: own, isFirst, folding })}`
     return sendSessionPage(ctx, app, { title, about, body })
   }
-  const { body, status } = searchRefusal(ctx, result.error, '')
-  await sendSessionPage(ctx, app, {
-    title: status === 404 ? 'Not found' : title,
-    about: value,
-    body: html`${body}${status === 404 ? unseen : html``}${name === 'id' ? finder(value) : html``}`,
-    status,
-  })
+  await sendSessionPage(ctx, app, refusedPage(ctx, result.error, wanted))
 }
 
-async function sendFind(ctx: Context, app: AppContext): Promise<void> {
+function wantedById(ctx: Context): Wanted {
   const value = new URLSearchParams(ctx.querystring).get('id')?.trim() ?? ''
-  if (value === '') return sendSessionPage(ctx, app, { title: 'Find', body: finder('') })
-  await sendFound(ctx, app, { title: 'Found', address: `/app/find?id=${encodeURIComponent(value)}`, name: 'id', value })
+  return { title: 'Found', address: `/app/find?id=${encodeURIComponent(value)}`, name: 'id', value }
 }
 
-async function sendTrace(ctx: Context, app: AppContext): Promise<void> {
+function wantedTrace(ctx: Context): Wanted {
   const { id: value } = ctx['params'] as { id: string }
   const span = parseSpanId(new URLSearchParams(ctx.querystring).get('span') ?? '')
   const path = tracePath + encodeURIComponent(value)
   const address = span === undefined ? path : `${path}?span=${span}`
-  await sendFound(ctx, app, { title: 'Trace', address, name: 'trace_id', value, span })
+  return { title: 'Trace', address, name: 'trace_id', value, span }
+}
+
+async function sendFind(ctx: Context, app: AppContext): Promise<void> {
+  const wanted = wantedById(ctx)
+  if (wanted.value === '') return sendSessionPage(ctx, app, { title: 'Find', body: finder('') })
+  await sendFound(ctx, app, wanted)
 }
 
 /** One trace, or whatever an id belongs to, with all that shares an identifier with it. */
 export function createFindPageRoutes(app: AppContext): Route[] {
-  const page = { method: 'GET', auth: 'session', signInPage: '/app/sign-in', refuse: app.refuse } as const
+  const page = (wantedOf: (ctx: Context) => Wanted) =>
+    ({
+      method: 'GET',
+      auth: 'session',
+      signInPage: '/app/sign-in',
+      refuse: createRefuseSearch(app, (ctx, refused) => refusedPage(ctx, refused, wantedOf(ctx))),
+    }) as const
   return [
-    { ...page, path: `${tracePath}:id`, handler: (ctx) => sendTrace(ctx, app) },
-    { ...page, path: '/app/find', handler: (ctx) => sendFind(ctx, app) },
+    { ...page(wantedTrace), path: `${tracePath}:id`, handler: (ctx) => sendFound(ctx, app, wantedTrace(ctx)) },
+    { ...page(wantedById), path: '/app/find', handler: (ctx) => sendFind(ctx, app) },
   ]
 }

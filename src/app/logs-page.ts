@@ -5,13 +5,14 @@ import type { Route } from '#src/http/route.ts'
 import type { LogSearchAnswer } from '#src/query/searches.ts'
 import { aroundPart } from './around.ts'
 import { tailScript } from './assets.ts'
-import { atFault, counted, sendSessionPage, sessionHere, type AppContext } from './context.ts'
+import { atFault, counted, sendSessionPage, sessionHere, type AppContext, type SessionPage } from './context.ts'
 import { facetRow } from './facets.ts'
 import { histogram } from './histogram.ts'
 import { html, type Html } from './html.ts'
 import { createLogLinks, createLogLinksAround } from './log-links.ts'
 import { logRows, logTable, type LogLinks, type Tail } from './log-rows.ts'
 import { logForms, searchHelp } from './search-help.ts'
+import { createRefuseSearch } from './refuse-page.ts'
 import {
   about,
   checkbox,
@@ -125,21 +126,21 @@ function resultsOf(asked: Asked, answer: LogSearchAnswer, nowMs: number): Html {
     ${pager(path, asked, answer.next_cursor)}`
 }
 
+/** The form with what was typed, and what became of it. */
+function refusedPage(ctx: Context, refused: Refusal): SessionPage {
+  const asked = readAsked(ctx)
+  const about = asked.conditions.get('q') ?? ''
+  const { body, status, wrong } = searchRefusal(ctx, refused, about)
+  return { title: 'Logs', about, body: html`${formOf(asked, undefined, wrong)}${body}`, status }
+}
+
 async function sendLogs(ctx: Context, app: AppContext): Promise<void> {
   const asked = readAsked(ctx)
   const isFirst = asked.cursors.length === 0 && !asked.conditions.has('around')
   const include: Readonly<Record<string, string>> = isFirst ? { include: 'histogram,facets,count' } : {}
   const paged: Readonly<Record<string, string>> = asked.conditions.has('around') ? {} : { limit }
   const result = await app.searches.logs(sessionHere(ctx).workspaceId, searchOf(asked, { ...paged, ...include }))
-  if (!result.ok) {
-    const { body, status, wrong } = searchRefusal(ctx, result.error, asked.conditions.get('q') ?? '')
-    return sendSessionPage(ctx, app, {
-      title: 'Logs',
-      about: asked.conditions.get('q') ?? '',
-      body: html`${formOf(asked, undefined, wrong)}${body}`,
-      status,
-    })
-  }
+  if (!result.ok) return sendSessionPage(ctx, app, refusedPage(ctx, result.error))
   const answer = result.value
   const body = html`${formOf(asked, answer.facets)}${resultsOf(asked, answer, app.clock())}`
   await sendSessionPage(ctx, app, { title: 'Logs', about: asked.conditions.get('q') ?? '', body, script: tailScript })
@@ -160,7 +161,7 @@ async function sendRows(ctx: Context, app: AppContext): Promise<Refusal | void> 
 
 /** Log search as a page, and its live tail. */
 export function createLogPageRoutes(app: AppContext): Route[] {
-  const page = { auth: 'session', signInPage: '/app/sign-in', refuse: app.refuse } as const
+  const page = { auth: 'session', signInPage: '/app/sign-in', refuse: createRefuseSearch(app, refusedPage) } as const
   return [
     { ...page, path, method: 'GET', handler: (ctx) => sendLogs(ctx, app) },
     { path: `${path}/rows`, method: 'GET', auth: 'session', handler: (ctx) => sendRows(ctx, app) },

@@ -1,10 +1,10 @@
 import type { Context } from 'koa'
 import type { Directory } from '#src/directory/create-directory.ts'
 import type { Refusal } from '#src/events/refusal.ts'
-import { requestIdOf, sendProblem, setRefusal, statusOf, titleOf } from '#src/http/errors.ts'
+import { isPassing, requestIdOf, sendProblem, setRefusal, statusOf, titleOf } from '#src/http/errors.ts'
 import type { Route } from '#src/http/route.ts'
 import { sessionOf } from '#src/http/session.ts'
-import { isOwner } from './context.ts'
+import { isOwner, type AppContext, type SessionPage } from './context.ts'
 import { html } from './html.ts'
 import { sendPage } from './page.ts'
 
@@ -13,6 +13,13 @@ type Refuse = NonNullable<Route['refuse']>
 /** Whether somebody looks at the answer; a script of a page that asks for one says so, where its browser says anything. */
 const isForPerson = (ctx: Context): boolean =>
   ctx.get('Accept').includes('text/html') && ['', 'navigate'].includes(ctx.get('Sec-Fetch-Mode'))
+
+/** What a page says of who looks at it. */
+function shownTo(ctx: Context, directory: Directory) {
+  const session = sessionOf(ctx)
+  if (session === undefined) return {}
+  return { session, workspace: directory.workspace(session.workspaceId), isOwner: isOwner({ directory }, session) }
+}
 
 /** A refusal on a page's path: a page for a browser, with the way on for who is signed in; a problem document for everything else. */
 export const createRefusePage =
@@ -23,10 +30,19 @@ export const createRefusePage =
     const body = html`<p class="problem">${refused.detail}</p>
       <p><a href="/app">Overview</a></p>
       <p class="note">Request ${requestIdOf(ctx)}</p>`
-    const session = sessionOf(ctx)
-    const own =
-      session === undefined
-        ? {}
-        : { session, workspace: directory.workspace(session.workspaceId), isOwner: isOwner({ directory }, session) }
-    sendPage(ctx, statusOf(refused.code), { title: titleOf(refused.code), body, ...own })
+    sendPage(ctx, statusOf(refused.code), { title: titleOf(refused.code), body, ...shownTo(ctx, directory) })
+  }
+
+type PageOfRefusal = (ctx: Context, refused: Refusal) => SessionPage
+
+/**
+ * How a search page refuses: what passes by itself is said on the page, where what was typed still stands. The index is asked nothing for
+ * it: it may be what does not answer.
+ */
+export const createRefuseSearch =
+  ({ directory, refuse }: Pick<AppContext, 'directory' | 'refuse'>, pageOf: PageOfRefusal): Refuse =>
+  (ctx: Context, refused: Refusal): void => {
+    if (!isPassing(refused.code) || sessionOf(ctx) === undefined || !isForPerson(ctx)) return refuse(ctx, refused)
+    const { status = statusOf(refused.code), ...page } = pageOf(ctx, refused)
+    sendPage(ctx, status, { ...page, ...shownTo(ctx, directory) })
   }

@@ -1,8 +1,8 @@
 import type { Context } from 'koa'
 import type { Refusal } from '#src/events/refusal.ts'
-import { setRefusal, statusOf } from '#src/http/errors.ts'
+import { setRefusal, statusOf, withRetry } from '#src/http/errors.ts'
 import type { TraceSearchAnswer } from '#src/query/searches.ts'
-import { atFault, problemId } from './context.ts'
+import { atFault, counted, problemId } from './context.ts'
 import { html, type Html } from './html.ts'
 
 /** Cursors of earlier pages kept in an address: so far back a walk goes page by page. */
@@ -65,18 +65,22 @@ function placeIn(query: string, position: number): Html {
   return html`<pre class="place">${lines}</pre>`
 }
 
+const tryAgain = (ctx: Context, seconds: number): Html =>
+  html`<p><a href="${ctx.url}">Try again</a> in ${counted(seconds, 'second')}.</p>`
+
 /** `wrong`: the parameter that it is about. */
 type Refused = Readonly<{ body: Html; status: number; wrong: string | undefined }>
 
-/** What was wrong with a search, pointing at the place. Sets the status and headers of the refusal. */
-export function searchRefusal(ctx: Context, refused: Refusal, query: string): Refused {
+/** What was wrong with a search, pointing at the place, or when to try it again. Sets the status and headers of the refusal. */
+export function searchRefusal(ctx: Context, given: Refusal, query: string): Refused {
+  const refused = withRetry(ctx, given)
   setRefusal(ctx, refused)
-  const { detail, position, expected = [], errors = [] } = refused
+  const { detail, position, expected = [], errors = [], retryAfterS } = refused
   const place = position === undefined ? html`` : placeIn(query, position)
   const could = expected.length === 0 ? html`` : html`<p class="note">Expected here: ${expected.join(', ')}.</p>`
   const body = html`<div class="problem" role="alert" id="${problemId}">
     <p>${detail}</p>
-    ${place}${could}
+    ${place}${could}${retryAfterS === undefined ? html`` : tryAgain(ctx, retryAfterS)}
   </div>`
   return { body, status: statusOf(refused.code), wrong: position === undefined ? errors[0]?.path : 'q' }
 }

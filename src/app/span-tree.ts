@@ -16,7 +16,8 @@ export const spanIdOf = (row: TreeRow): string => (row.kind === 'span' ? row.spa
 /** As many as an answer lists. */
 const missingMax = 1_000
 /** Whether there may be more missing spans than are listed. */
-export const isMissingCut = ({ missing }: Pick<Trace, 'missing'>): boolean => missing.length >= missingMax
+export const isMissingCut = ({ missing, summary }: Pick<Trace, 'missing' | 'summary'>): boolean =>
+  missing.length >= missingMax || missing.length < summary.missing_parent_count
 
 type Start = Readonly<{ kind: 'span'; span: ShownSpan }> | Readonly<{ kind: 'missing'; missing: MissingSpan }>
 

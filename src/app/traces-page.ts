@@ -1,11 +1,13 @@
 import type { Context } from 'koa'
+import type { Refusal } from '#src/events/refusal.ts'
 import type { Route } from '#src/http/route.ts'
 import type { TraceSearchAnswer } from '#src/query/searches.ts'
-import { atFault, sendSessionPage, sessionHere, type AppContext } from './context.ts'
+import { atFault, sendSessionPage, sessionHere, type AppContext, type SessionPage } from './context.ts'
 import { facetRow } from './facets.ts'
 import { histogram } from './histogram.ts'
 import { html, type Html } from './html.ts'
 import { traceForms, searchHelp } from './search-help.ts'
+import { createRefuseSearch } from './refuse-page.ts'
 import {
   about,
   checkbox,
@@ -110,19 +112,19 @@ function resultsOf(asked: Asked, answer: TraceSearchAnswer, nowMs: number): Html
     ${pager(path, asked, answer.next_cursor)}`
 }
 
+/** The form with what was typed, and what became of it. */
+function refusedPage(ctx: Context, refused: Refusal): SessionPage {
+  const asked = readAsked(ctx)
+  const about = asked.conditions.get('q') ?? ''
+  const { body, status, wrong } = searchRefusal(ctx, refused, about)
+  return { title: 'Traces', about, body: html`${formOf(asked, undefined, wrong)}${body}`, status }
+}
+
 async function sendTraces(ctx: Context, app: AppContext): Promise<void> {
   const asked = readAsked(ctx)
   const include: Readonly<Record<string, string>> = asked.cursors.length === 0 ? { include: 'histogram,facets' } : {}
   const result = await app.searches.traces(sessionHere(ctx).workspaceId, searchOf(asked, { limit, ...include }))
-  if (!result.ok) {
-    const { body, status, wrong } = searchRefusal(ctx, result.error, asked.conditions.get('q') ?? '')
-    return sendSessionPage(ctx, app, {
-      title: 'Traces',
-      about: asked.conditions.get('q') ?? '',
-      body: html`${formOf(asked, undefined, wrong)}${body}`,
-      status,
-    })
-  }
+  if (!result.ok) return sendSessionPage(ctx, app, refusedPage(ctx, result.error))
   const body = html`${formOf(asked, result.value.facets)}${resultsOf(asked, result.value, app.clock())}`
   await sendSessionPage(ctx, app, { title: 'Traces', about: asked.conditions.get('q') ?? '', body })
 }
@@ -134,7 +136,7 @@ export const createTracePageRoutes = (app: AppContext): Route[] => [
     method: 'GET',
     auth: 'session',
     signInPage: '/app/sign-in',
-    refuse: app.refuse,
+    refuse: createRefuseSearch(app, refusedPage),
     handler: (ctx) => sendTraces(ctx, app),
   },
 ]

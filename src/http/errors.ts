@@ -47,10 +47,12 @@ type Answering = Readonly<{ requestId?: string; random?: () => number }>
 /** The id under which the server's own log speaks of this request. */
 export const requestIdOf = (ctx: Context): string => (ctx.state as Answering).requestId ?? ''
 
+/** Whether it is one that passes by itself. */
+export const isPassing = (code: RefusalCode): boolean => [429, 503].includes(statusOf(code))
+
 /** The refusal with its time to come back, where it is one that passes. */
 export function withRetry(ctx: Context, refused: Refusal): Refusal {
-  const status = statusOf(refused.code)
-  if (refused.retryAfterS !== undefined || (status !== 429 && status !== 503)) return refused
+  if (refused.retryAfterS !== undefined || !isPassing(refused.code)) return refused
   return { ...refused, retryAfterS: retryAfterS((ctx.state as Answering).random ?? Math.random) }
 }
 

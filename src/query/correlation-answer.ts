@@ -68,7 +68,7 @@ const partOf = <Item extends z.ZodType>(item: Item) =>
     next_cursor: cursor,
     truncated: z.boolean().meta({
       description:
-        'There is more: at `next_cursor`, or, where that is null, more sessions and traces than are looked up.',
+        'There is more: at `next_cursor`, or, where that is null, more sessions or traces than are looked up.',
     }),
   })
 

@@ -21,6 +21,35 @@ describe('pages that search', () => {
     })
   }
 
+  const typed = 'level>=warn "no room"'
+  const kept = 'value="level&gt;=warn &quot;no room&quot;"'
+  for (const [path, name] of [
+    ['/app/logs', 'q'],
+    ['/app/traces', 'q'],
+    ['/app/find', 'id'],
+  ] as const) {
+    it(`${path} keeps what was typed, and says when to try again`, async () => {
+      const address = `${path}?${new URLSearchParams({ [name]: typed }).toString()}`
+      const { text } = await browser.get(address)
+      expect(text).to.include('role="search"').and.include(kept)
+      expect(text).to.include(`<a href="${address}">Try again</a> in 1 second.`)
+    })
+  }
+
+  it('keep the form also where an index does not answer', async () => {
+    const noIndex = (): Promise<never> => Promise.reject(new Error('no index'))
+    const failing = await openSite({ reader: { ...site.reader, progress: noIndex, search: noIndex } })
+    await createPerson(failing.directory, 'ann@acme.example', 'acme')
+    const other = createBrowser(failing)
+    await other.post('/app/sign-in', { email: 'ann@acme.example', password })
+    const { status, text, headers } = await other.get(`/app/logs?${new URLSearchParams({ q: typed }).toString()}`)
+    await failing.close()
+    expect(status).to.equal(503)
+    const seconds = Number(headers.get('retry-after'))
+    expect(text).to.include(kept)
+    expect(text).to.match(new RegExp(`Try again</a> in ${seconds} seconds?\\.`))
+  })
+
   it('are refused to their scripts as to programs', async () => {
     const { status, headers } = await browser.get('/app/logs/rows', { accept: '*/*', 'sec-fetch-mode': 'cors' })
     expect([status, headers.get('content-type')]).to.deep.equal([429, 'application/problem+json'])

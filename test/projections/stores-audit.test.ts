@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
-import { symlinkSync } from 'node:fs'
+import fs, { symlinkSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
+import { syncBuiltinESMExports } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -56,6 +57,24 @@ describe('Elasticsearch', () => {
     }
   })
 })
+
+/** The paths of what a task syncs: with the files and folders that it has made. */
+async function syncedBy(task: () => Promise<void>): Promise<readonly string[]> {
+  const synced: string[] = []
+  const { fsyncSync } = fs
+  fs.fsyncSync = (handle) => {
+    synced.push(fs.readlinkSync(`/proc/self/fd/${handle}`))
+    fsyncSync(handle)
+  }
+  syncBuiltinESMExports()
+  try {
+    await task()
+  } finally {
+    fs.fsyncSync = fsyncSync
+    syncBuiltinESMExports()
+  }
+  return synced
+}
 
 describe('the SQLite audit', () => {
   let folder: string
@@ -143,6 +162,14 @@ describe('the SQLite audit', () => {
     await writer.open(second, fixture, epoch)
     await audit.copy(index, second, acme)
     expect(await audit.parts(second)).to.deep.equal([{ workspaceId: acme, day }])
+  })
+
+  it('has copied files, and their names, on the disk when it is done', async () => {
+    const second = 'fixture-v1-002'
+    await writer.open(second, fixture, epoch)
+    const synced = await syncedBy(() => createSqliteIndexAudit({ folder }).copy(index, second, acme))
+    const copies = join(folder, second, acme)
+    expect(synced).to.include.members([join(copies, `${day}.db`), copies, join(folder, second), folder])
   })
 
   /** The tokens that postings have for an entry, column by column, in their order. */

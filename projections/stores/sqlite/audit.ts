@@ -8,6 +8,7 @@ import { freezeFile } from './frozen-part.ts'
 import { storedDays } from './known-days.ts'
 import { fileOfDay, tablesOf, workspaceFolder, type Tables } from './layout.ts'
 import { storedMeta } from './meta.ts'
+import { syncDatabases } from './sync-files.ts'
 
 const collectionsOf = (folder: string, index: IndexName): readonly Tables[] =>
   Object.values(storedMeta(folder, index)?.shapes ?? {}).map(tablesOf)
@@ -43,6 +44,9 @@ export function createSqliteIndexAudit({ folder }: Readonly<{ folder: string }>)
         // Its day may be dropped, or its workspace erased, while those before it are copied.
         ifThere(source, () => copyFile(source, target))
       }
+      // Who opens the build names the files that it finds: a power cut may take none of them after that.
+      const copied = daysIn(folder, to, workspaceId).map((day) => fileOf(to, { workspaceId, day }))
+      syncDatabases([], copied)
     },
     close: async () => {},
   }

@@ -3,12 +3,14 @@ import { correlationProjection } from '#projections/correlation/fold.ts'
 import { correlate, type CorrelationRequest } from '#projections/correlation/query.ts'
 import type { IndexReader } from '#projections/index-store.ts'
 import { logsProjection } from '#projections/logs/fold.ts'
+import { pageCharactersMax } from '#projections/page-size.ts'
 import { tracesProjection } from '#projections/traces/fold.ts'
 import { workspaceIdOf } from '#src/events/workspace-id.ts'
+import { stringifyJson } from '#src/lib/json.ts'
 import { givenEvent } from '#test/support/fold-harness.ts'
 import { measuredReader } from '#test/support/measured-reader.ts'
 import { describeOnEveryStore, foldIntoStore } from '../traces/every-store.ts'
-import { givenLog, givenSpan, msNs, noonNs, spanIdOf, traceIdOf } from '../traces/given.ts'
+import { givenLog, givenRumEvent, givenSpan, msNs, noonNs, spanIdOf, traceIdOf } from '../traces/given.ts'
 
 const acme = workspaceIdOf('acme')
 const text = 'large '.repeat(150_000)
@@ -110,5 +112,50 @@ describeOnEveryStore('correlation: the traces of a session', (newStore) => {
       .to.deep.equal([...new Set(found)].sort((a, b) => String(b).localeCompare(String(a))))
       .and.have.length(count)
     expect(most.documents.get('traces')).to.be.at.most(100)
+  })
+})
+
+describeOnEveryStore('correlation: an answer of which all parts are full', (newStore) => {
+  it('has no more than one page of any other, each part cut and to be gone on from', async () => {
+    const large = 'large '.repeat(25_000)
+    const count = 60
+    const ordinals = Array.from({ length: count }, (_, ordinal) => ordinal)
+    const sessionId = (n: number): string => `${n} `.padEnd(128, '.')
+    const services = ordinals.slice(0, 30).flatMap((trace) =>
+      Array.from({ length: 60 }, (_, n) => ({
+        trace: `t${trace}`,
+        id: `${trace} ${n}`,
+        service: `${n} `.padEnd(500, '.'),
+      })),
+    )
+    const spans = [
+      ...ordinals.map((id) => ({ trace: 't0', id, atMs: id, attributes: { large }, resource: { large, id } })),
+      ...services.map((span) => ({ ...span, atMs: 1, sessionId: 'visit' })),
+      ...Array.from({ length: 1_100 }, (_, n) => ({ trace: 't0', id: `s${n}`, atMs: 1_000, sessionId: sessionId(n) })),
+    ]
+    const logs = ordinals.map((ordinal) => givenLog({ ordinal, trace: 't0', message: large }))
+    const rumEvents = ordinals.map((ordinal) => givenRumEvent({ ordinal, trace: 't0', fields: { large } }))
+    const events = [
+      givenEvent('spans.received', 1, { spans: spans.map(givenSpan) }),
+      givenEvent('logs.received', 2, { logs }),
+      givenEvent('rum.received', 3, { rumEvents }),
+    ]
+    const store = newStore()
+    for (const projection of [tracesProjection, logsProjection, correlationProjection]) {
+      await foldIntoStore(store, projection, events)
+    }
+    const ask = (kind: 'trace_id' | 'session_id', value: string) =>
+      correlate(store.reader, acme, { id: { kind, value } })
+    const ofTrace = await ask('trace_id', traceIdOf('t0'))
+    const ofSession = await ask('session_id', 'visit')
+    for (const answer of [ofTrace, ofSession]) {
+      expect(stringifyJson({ ...answer, progress: null }).length).to.be.below(pageCharactersMax)
+    }
+    expect(ofTrace.trace?.spans_next).to.be.an('object')
+    expect([ofTrace.logs, ofTrace.rum_events].map((part) => part?.next)).to.not.include(null)
+    expect(ofTrace.sessions).to.have.length(1_000)
+    expect(ofTrace.truncated).to.equal(true)
+    expect(ofSession.traces?.items.length).to.be.within(1, 29)
+    expect(ofSession.traces?.next).to.be.an('object')
   })
 })

@@ -315,6 +315,19 @@ describeOnEveryStore('correlation: lookups', (newStore) => {
     expect(names(second)).to.deep.equal(['pay'])
   })
 
+  it('asks once how far each index is', async () => {
+    const asked: string[] = []
+    const counting: IndexReader = {
+      ...reader,
+      progress: (projection) => {
+        asked.push(projection)
+        return reader.progress(projection)
+      },
+    }
+    await correlate(counting, acme, { id: { kind: 'trace_id', value: traceIdOf('cart') } })
+    expect(asked.sort()).to.deep.equal(['correlation', 'logs', 'traces'])
+  })
+
   it('pages through the spans of the trace', async () => {
     const limits = { spans: 1 }
     const cart = await ask('trace_id', traceIdOf('cart'), { limits })

@@ -310,3 +310,60 @@ describeOnEveryStore('traces: one whole trace', (newStore) => {
     }
   })
 })
+
+describeOnEveryStore('traces: one of very many spans', (newStore) => {
+  const count = 16_050
+  const last = count - 1
+  const limit = 1_000
+  let reader: IndexReader
+  before(async () => {
+    const parents = new Map<number, string | number>([
+      [0, 'lost'],
+      [1, last],
+      [2, 'lost'],
+      [last, 'refused'],
+      [last - 1, 3],
+    ])
+    const spans = Array.from({ length: count }, (_, id) => ({ id, atMs: id, parent: parents.get(id) ?? 0 }))
+    const refused = { traceId: traceIdOf('t'), spanId: spanIdOf('refused'), reason: 'rejected_allowance' as const }
+    const whole = Array.from({ length: 20 }, (_, id) => ({
+      trace: 'whole',
+      id: `w${id}`,
+      parent: id > 0 ? 'w0' : null,
+    }))
+    reader = await readerOf(newStore, [
+      received(1, spans),
+      received(2, [{ id: 7, atMs: 7, parent: 0 }]),
+      givenEvent('spans.refused', 3, { refusedSpans: [refused] }),
+      received(4, whole),
+    ])
+  })
+
+  it('is looked through a megabyte at a time for what is missing of it', async () => {
+    const measured = measuredReader(reader)
+    const read = await readTrace(measured.reader, acme, traceIdOf('t'), { limit })
+    expect(read?.missing).to.deep.equal([
+      { span_id: spanIdOf('lost'), referenced_by: [spanIdOf(0), spanIdOf(2)], reason: 'not_received' },
+      { span_id: spanIdOf('refused'), referenced_by: [spanIdOf(last)], reason: 'rejected_allowance' },
+    ])
+    expect(read?.missing_truncated).to.equal(false)
+    expect(read?.spans.filter(({ repeated }) => repeated > 0).map(({ name }) => name)).to.deep.equal(['operation 7'])
+    expect(measured.most.documents.get('parts')).to.equal(16)
+  })
+
+  it('leads to the page of a span by some places at a time', async () => {
+    const { reader: measured, most } = measuredReader(reader)
+    const asked = { traceId: traceIdOf('t'), spanId: spanIdOf(12_345), limit }
+    const places = await placesOfSpan(measured, acme, asked)
+    expect(places.map(({ value }) => (BigInt(value) - noonNs) / msNs)).to.deep.equal([11_999n, 12_344n])
+    expect(most.places.get('spans')).to.equal(5_000)
+    expect([...most.documents]).to.deep.equal([['spans', 1]])
+  })
+
+  it('is not looked through where it is all there', async () => {
+    const { reader: measured, most } = measuredReader(reader)
+    const read = await readTrace(measured, acme, traceIdOf('whole'), { limit })
+    expect(read).to.deep.include({ missing: [], missing_truncated: false })
+    expect(most.documents.has('parts')).to.equal(false)
+  })
+})

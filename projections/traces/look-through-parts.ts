@@ -1,0 +1,136 @@
+import type { RefusalReason } from '#src/events/telemetry.ts'
+import { mapInTurns } from '#src/lib/in-turns.ts'
+import { rowIndex, rowsOf, type PartRow, type TracePart } from './trace-part.ts'
+
+/** The parts of a trace, oldest first, some at a time: each time anew. */
+export type PartPages = () => AsyncIterable<readonly TracePart[]>
+
+/** A span that is named as a parent and not stored, and some of those that name it. */
+export type ReferencedSpan = Readonly<{ spanId: string; referencedBy: readonly string[] }>
+/** How often a span came again, and its start (sortable) as it came last. */
+export type StoredSpan = Readonly<{ start: string; repeats: number }>
+
+export type PartsRead = Readonly<{
+  /** Of the spans asked for those that are stored. */
+  stored: ReadonlyMap<string, StoredSpan>
+  missing: readonly ReferencedSpan[]
+  /** Spans that were refused and are not stored. */
+  refused: ReadonlyMap<string, RefusalReason>
+  /** More parents are missing, or may be. */
+  isCut: boolean
+}>
+
+/** `spanIds`: those to be told of. `missingCount`: how many parents are missing by the sum of the parts. */
+type Asked = Readonly<{ spanIds: ReadonlySet<string>; missingCount: number }>
+/** `openMax`: of so many parents at once it is not known yet whether they are stored. */
+export type LookBounds = Readonly<{ openMax: number; missingMax: number; referencesMax: number }>
+const usualBounds: LookBounds = { openMax: 100_000, missingMax: 1_000, referencesMax: 20 }
+
+/** In memory of its own: a slice keeps the rows that it was cut from, all 71,000 characters. */
+const ownId = (id: string): string => Buffer.from(id, 'latin1').toString('latin1')
+
+/** The spans asked for, and what is not stored as far as parts have been looked at. */
+function createLook({ spanIds, missingCount }: Asked, { openMax, missingMax }: LookBounds) {
+  const stored = new Map<string, StoredSpan>()
+  const open = new Set<string>()
+  const refused = new Map<string, RefusalReason>()
+  let isFull = false
+
+  function store({ spanId, start, repeats }: PartRow): void {
+    const before = stored.get(spanId)
+    const again = before === undefined ? 0 : before.repeats + 1
+    stored.set(ownId(spanId), { start: ownId(start), repeats: repeats + again })
+  }
+  return {
+    /** What these parts hold is not missing, whatever named it. */
+    async settle(this: void, page: readonly TracePart[]): Promise<void> {
+      await mapInTurns(page, (part) => {
+        for (const spanId of rowIndex(part).keys()) {
+          open.delete(spanId)
+          refused.delete(spanId)
+        }
+      })
+    },
+    async note(this: void, page: readonly TracePart[]): Promise<void> {
+      const held = new Set(page.flatMap((part) => [...rowIndex(part).keys()]))
+      await mapInTurns(page, (part) => {
+        for (const [spanId, reason] of part.refused) refused.set(spanId, reason)
+        for (const row of rowsOf(part)) {
+          const { parentSpanId } = row
+          if (spanIds.has(row.spanId)) store(row)
+          if (parentSpanId === null || open.has(parentSpanId) || held.has(parentSpanId)) continue
+          if (open.size < openMax) open.add(ownId(parentSpanId))
+          else isFull = true
+        }
+      })
+    },
+    missing: (): readonly string[] => [...open.values().take(missingMax)],
+    read: (missing: readonly ReferencedSpan[]): PartsRead => {
+      const isCut = open.size > missingMax || (isFull && open.size < missingCount)
+      return { stored, missing, refused, isCut }
+    },
+  }
+}
+
+/** Which spans name these as their parent, each by the parent that it had when it came last. */
+function createReferences(missing: readonly string[], referencesMax: number) {
+  const references = new Map(missing.map((spanId) => [spanId, new Set<string>()]))
+  const parents = new Map<string, string>()
+  return {
+    note(this: void, { spanId, parentSpanId }: PartRow): void {
+      const before = parents.get(spanId)
+      if (before !== undefined && before !== parentSpanId) references.get(before)?.delete(spanId)
+      const names = parentSpanId === null ? undefined : references.get(parentSpanId)
+      if (names === undefined || parentSpanId === null || names.size >= referencesMax) return
+      const own = ownId(spanId)
+      names.add(own)
+      parents.set(own, ownId(parentSpanId))
+    },
+    all: (): readonly ReferencedSpan[] =>
+      [...references].flatMap(([spanId, by]) => (by.size === 0 ? [] : [{ spanId, referencedBy: [...by] }])),
+  }
+}
+
+/** The same pages again; one alone is kept. */
+function createAgain(pages: PartPages) {
+  let count = 0
+  let first: readonly TracePart[] = []
+  return {
+    async *pages(this: void): AsyncGenerator<readonly TracePart[]> {
+      for await (const page of pages()) {
+        first = count++ === 0 ? page : []
+        yield page
+      }
+    },
+    isOne: (): boolean => count <= 1,
+    again: (): AsyncIterable<readonly TracePart[]> | Iterable<readonly TracePart[]> => (count <= 1 ? [first] : pages()),
+  }
+}
+
+/**
+ * What the parts of a trace say of some of its spans, and of what is missing of it. A page of the parts is held at a time, and what is open
+ * has a bound: a trace may have hundreds of thousands of spans.
+ */
+export async function lookThroughParts(
+  given: PartPages,
+  asked: Asked,
+  bounds: LookBounds = usualBounds,
+): Promise<PartsRead> {
+  const { note, settle, missing, read } = createLook(asked, bounds)
+  const { pages, isOne, again } = createAgain(given)
+  for await (const page of pages()) {
+    await note(page)
+    await settle(page)
+  }
+  // What a page names, one before it may hold.
+  if (!isOne()) for await (const page of again()) await settle(page)
+  const references = createReferences(missing(), bounds.referencesMax)
+  if (missing().length > 0) {
+    for await (const page of again()) {
+      await mapInTurns(page, (part) => {
+        for (const row of rowsOf(part)) references.note(row)
+      })
+    }
+  }
+  return read(references.all())
+}

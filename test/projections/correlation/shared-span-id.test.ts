@@ -1,0 +1,59 @@
+import { expect } from 'chai'
+import { correlationProjection } from '#projections/correlation/fold.ts'
+import { correlate } from '#projections/correlation/query.ts'
+import { logsProjection } from '#projections/logs/fold.ts'
+import type { DecodedEvent } from '#projections/projection.ts'
+import { tracesProjection } from '#projections/traces/fold.ts'
+import { workspaceIdOf } from '#src/events/workspace-id.ts'
+import { givenEvent } from '#test/support/fold-harness.ts'
+import { describeOnEveryStore, foldIntoStore } from '../traces/every-store.ts'
+import { givenLog, givenSpan, msNs, noonNs, spanIdOf, traceIdOf } from '../traces/given.ts'
+
+const acme = workspaceIdOf('acme')
+const at = (ms: number): bigint => noonNs + BigInt(ms) * msNs
+
+describeOnEveryStore('correlation: a span id that very many name', (newStore) => {
+  const logsOf = (traces: readonly string[]) =>
+    traces.map((trace, ordinal) =>
+      givenLog({ ordinal, trace, spanId: spanIdOf('shared'), timeNs: at(ordinal), message: trace }),
+    )
+  const truncated = async (events: readonly DecodedEvent[]) => {
+    const store = newStore()
+    for (const projection of [tracesProjection, logsProjection, correlationProjection]) {
+      await foldIntoStore(store, projection, events)
+    }
+    const answer = await correlate(store.reader, acme, { id: { kind: 'span_id', value: spanIdOf('shared') } })
+    return {
+      traces: answer.ids.trace_ids.length,
+      truncated: [answer, answer.traces, answer.logs, answer.rum_events].map((part) => part?.truncated),
+    }
+  }
+
+  it('gives all that belongs to it where that is of few traces', async () => {
+    const children = Array.from({ length: 150 }, (_, id) => givenSpan({ trace: 'first', id, parent: 'shared' }))
+    const of = (count: number, trace: string) => Array.from({ length: count }, () => trace)
+    const logs = logsOf(['second', ...of(120, 'first'), 'third', ...of(120, 'first')])
+    expect(
+      await truncated([
+        givenEvent('spans.received', 1, {
+          spans: [givenSpan({ trace: 'fourth', id: 'shared', atMs: -1 }), ...children],
+        }),
+        givenEvent('logs.received', 2, { logs }),
+      ]),
+    ).to.deep.equal({ traces: 4, truncated: [true, false, true, false] })
+  })
+
+  it('says in each part that there is more where that is of more traces than are looked up', async () => {
+    const names = Array.from({ length: 101 }, (_, n) => `t${n}`)
+    const cut = { traces: 100, truncated: [true, true, true, true] }
+    const spans = names.map((trace) => givenSpan({ trace, id: 'shared' }))
+    expect(await truncated([givenEvent('spans.received', 1, { spans })])).to.deep.equal(cut)
+    expect(await truncated([givenEvent('logs.received', 1, { logs: logsOf(names) })])).to.deep.equal(cut)
+    const refusedSpans = names.map((name) => ({
+      traceId: traceIdOf(name),
+      spanId: spanIdOf('shared'),
+      reason: 'rejected_allowance' as const,
+    }))
+    expect(await truncated([givenEvent('spans.refused', 1, { refusedSpans })])).to.deep.equal(cut)
+  })
+})
