@@ -66,8 +66,8 @@ function rowOf(log: ShownLog, linksFor: LogLinks, here?: string): Html {
 export const logRows = (logs: readonly ShownLog[], linksFor: LogLinks, here?: string): Html =>
   html`${logs.map((log) => rowOf(log, linksFor, here))}`
 
-/** Where rows that arrive later come from, and from which point on. */
-export type Tail = Readonly<{ address: string; cursor: string }>
+/** Where rows that arrive later come from, and from which point on; `count`: how many the page says there are until then. */
+export type Tail = Readonly<{ address: string; cursor: string; count?: number | undefined }>
 
 type Placed = Readonly<{ tail?: Tail | undefined; here?: string | undefined }>
 
@@ -87,7 +87,7 @@ export function logTable(logs: readonly ShownLog[], linksFor: LogLinks, { tail, 
         ? html`<tbody>
             ${rows}
           </tbody>`
-        : html`<tbody data-tail="${tail.address}" data-cursor="${tail.cursor}">
+        : html`<tbody data-tail="${tail.address}" data-cursor="${tail.cursor}" data-count="${tail.count}">
             ${rows}
           </tbody>`
     }

@@ -84,6 +84,7 @@ describe('search pages in a browser', () => {
 
   it('follow what arrives', async () => {
     await tab.goto('/app/logs?service=follow')
+    expect(await tab.getByText('0 records').count()).to.equal(1)
     await tab.getByRole('button', { name: 'Follow' }).click()
     await sendLogs({ message: 'first to arrive', service: 'follow' })
     await tab.locator('summary', { hasText: 'first to arrive' }).waitFor()
@@ -92,6 +93,8 @@ describe('search pages in a browser', () => {
     const rows = await tab.locator('tbody[data-tail] > tr').allInnerTexts()
     expect(rows).to.have.length(2)
     expect(rows[0]).to.include(attack)
+    expect(await tab.locator('#results strong').innerText()).to.equal('2 records')
+    expect(await tab.locator('#nothing').count()).to.equal(0)
     await tab.getByRole('button', { name: 'Stop following' }).click()
   })
 
