@@ -99,10 +99,32 @@ describe('search pages', () => {
 
     it('keep the lines of a stack trace apart, in the message and in fields', async () => {
       const lines = 'Error: no\n    at pay (shop.js:1:1)'
-      await site.index(logs(1, { message: lines, fields: { stack: lines, one: 'line\n' } }))
+      await site.index(logs(1, { message: lines, fields: { stack: `${lines} `, one: 'line\n' } }))
       const { text } = await browser.get('/app/logs')
-      expect(text.split(`<pre>${lines}</pre>`)).to.have.length(3)
+      expect(text.split(`<pre>${lines}`)).to.have.length(3)
       expect(text).to.not.match(/<pre>\s*line/)
+    })
+
+    it('show a long message once, whichever field it came in, and what has it and has it not', async () => {
+      const long = `far ${'x'.repeat(400)} away`
+      await site.index(logs(1, { message: long, fields: { msg: long, short: 'one' } }))
+      const { text } = await browser.get('/app/logs')
+      expect(text.split(`${long}<`)).to.have.length(2)
+      const [, row = ''] = /<tr><th>msg<\/th><td>(.*?)<\/td><\/tr>/s.exec(text) ?? []
+      expect(row).to.include('the text above').and.include('>only</a>').and.include('>not</a>')
+      await site.index(logs(2, { message: 'near', fields: { msg: 'near' } }))
+      expect((await browser.get('/app/logs?q=near')).text).to.match(/<tr><th>msg<\/th><td>near</)
+    })
+
+    it('written from right to left turn nothing beside them', async () => {
+      const [arabic, spoof] = ['\u0645\u0631\u062D\u0628\u0627', 'turned \u202Egnp.exe']
+      await site.index(logs(1, { message: `${arabic} 42`, service: arabic, fields: { spoof } }))
+      const { text } = await browser.get(`/app/logs?q=42`)
+      expect(text).to.include(`<summary><bdi>${arabic} <mark>42</mark></bdi></summary>`)
+      expect(text).to.include(`<td><bdi>${spoof}</bdi><span`)
+      expect(text).to.include(`><bdi>${arabic}</bdi> <small>1</small>`)
+      await site.index(logs(2, { message: 'left to right' }))
+      expect((await browser.get('/app/logs?q=left')).text).to.not.include('<bdi>')
     })
 
     it('without a message are told by their fields', async () => {
