@@ -69,6 +69,8 @@ p.row { display: flex; flex-wrap: wrap; gap: 1rem; align-items: baseline }
 .time { white-space: nowrap; font-variant-numeric: tabular-nums }
 .logs td { padding: .15rem .5rem; font-size: .9rem }
 td > details { margin: 0 }
+.logs summary { list-style-position: outside; margin-left: 1.1em }
+#here { scroll-margin-top: 40vh }
 tr[aria-current], tr:target, .line[aria-current], .line:target, .origin:target { font-weight: normal; outline: 2px solid var(--accent); outline-offset: -2px }
 tr.warn .level { color: var(--warn) }
 tr.error .level, tr.fatal .level, .bad { color: var(--bad) }

@@ -256,6 +256,37 @@ describe('search pages in a browser', () => {
     expect(Math.abs((heights[0] ?? 0) - (heights[1] ?? 0))).to.be.below(1)
   })
 
+  it('show a record in context among what came before and after it', async () => {
+    const message = (n: number): string => `step ${n} of the way`
+    await sendLogs(...Array.from({ length: 90 }, (_, n) => ({ message: message(n), service: 'way' })))
+    await tab.goto('/app/logs?service=way')
+    await searchUntil('"step 45"', message(45))
+    await tab.locator('summary', { hasText: message(45) }).click()
+    await tab.getByRole('link', { name: 'In context' }).click()
+    const places = tab.locator('.logs > tbody > tr', { hasText: /step 4[4-6]/ })
+    await places.nth(2).waitFor()
+    const inView = await places.evaluateAll((rows) =>
+      rows.map((row) => {
+        const { top, bottom } = row.getBoundingClientRect()
+        return top >= 0 && bottom <= (row.ownerDocument.defaultView?.innerHeight ?? 0)
+      }),
+    )
+    expect(inView).to.deep.equal([true, true, true])
+  })
+
+  it('begin a message that is one long word beside its sign', async () => {
+    await sendLogs({ message: 'unbroken'.repeat(60), service: 'long' })
+    await tab.goto('/app/logs?service=long')
+    await searchUntil('unbroken*', 'more characters')
+    const summary = tab.locator('summary', { hasText: 'unbroken' })
+    const indent = await summary.evaluate((element) => {
+      const range = element.ownerDocument.createRange()
+      range.selectNodeContents(element)
+      return (range.getClientRects()[0]?.top ?? Infinity) - element.getBoundingClientRect().top
+    })
+    expect(indent, 'where its first line stands').to.be.below(10)
+  })
+
   it('lead past their head by the keyboard', async () => {
     await tab.goto('/app/logs')
     await tab.keyboard.press('Tab')
