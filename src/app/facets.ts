@@ -56,7 +56,7 @@ function groupRow(given: Given, group: Group): Html {
       class="mark"
       aria-current="true"
       href="${addressOf(given, group, rest)}"
-      title="Take away ${title}: ${shown}"
+      title="Remove ${title}: ${shown}"
       >${isolated(shown)}${countOf(value)} ✕</a
     > `
   })

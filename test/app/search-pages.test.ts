@@ -60,7 +60,7 @@ describe('search pages', () => {
       expect(text).to.not.include('id="here"')
       const well = await browser.get('/app/logs?level=info&service=shop&q=')
       expect(well.text).to.include('all is well').and.not.include('declined')
-      expect((await browser.get('/app/logs?q=nothing')).text).to.include('No log record fits.')
+      expect((await browser.get('/app/logs?q=nothing')).text).to.include('No log records match.')
     })
 
     it('go from page to page and back to the same records', async () => {
@@ -137,11 +137,11 @@ describe('search pages', () => {
     it('that are not found are looked for further back', async () => {
       await site.index(logs(1, { message: 'long ago', timeNs: noonNs - 72n * 3_600_000n * msNs }))
       const none = (await browser.get('/app/logs?q=ago&from=-1h&to=now')).text
-      expect(none).to.include('No log record fits.').and.include('href="/app/connect"')
-      const wider = linkNamed(none, 'Look through the last 30 days') ?? ''
+      expect(none).to.include('No log records match.').and.include('href="/app/connect"')
+      const wider = linkNamed(none, 'Search the last 30 days') ?? ''
       expect((await browser.get(wider)).text).to.include('long <mark>ago</mark>')
       const nowhere = (await browser.get('/app/logs?q=never&from=-30d')).text
-      expect(linkNamed(nowhere, 'Look through the last 30 days')).to.equal(undefined)
+      expect(linkNamed(nowhere, 'Search the last 30 days')).to.equal(undefined)
     })
 
     it('that arrive later come as rows, once each', async () => {
@@ -234,7 +234,7 @@ describe('search pages', () => {
       expect(failed).to.include(traceIdOf('t')).and.not.include(traceIdOf('u'))
       expect(failed).to.include('operation pay 40.0 ms')
       expect((await browser.get('/app/traces?min_duration=fast')).status).to.equal(400)
-      expect((await browser.get('/app/traces?service=nobody')).text).to.include('No trace fits.')
+      expect((await browser.get('/app/traces?service=nobody')).text).to.include('No traces match.')
     })
 
     it('show each span under its parent, missing ones as missing, and what shares their ids', async () => {

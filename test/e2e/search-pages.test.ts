@@ -60,7 +60,7 @@ describe('search pages in a browser', () => {
 
   it('find what came since when the same search is asked again', async () => {
     await tab.goto('/app/logs')
-    await searchUntil('teapot', 'fits.')
+    await searchUntil('teapot', 'No log records match.')
     await sendLogs({ message: 'a teapot boils' })
     await searchUntil('teapot', 'a teapot boils')
   })
