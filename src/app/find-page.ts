@@ -269,7 +269,7 @@ async function sendFound(ctx: Context, app: AppContext, wanted: Wanted): Promise
   await sendSessionPage(ctx, app, {
     title: status === 404 ? 'Not found' : title,
     about: value,
-    body: html`${body}${status === 404 ? unseen : html``}${name === 'id' ? finder(value) : html``}`,
+    body: html`${body}${status === 404 ? unseen : html``}${finder(value)}`,
     status,
   })
 }

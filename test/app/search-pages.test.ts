@@ -353,6 +353,9 @@ describe('search pages', () => {
       const never = await browser.get(`/app/trace/${traceIdOf('never')}`)
       expect(never.status).to.equal(404)
       expect(never.text).to.include('has never seen').and.include('href="/app/usage"').and.include('<h1>Not found</h1>')
+      for (const path of ['/app/trace/xyz', `/app/trace/${'1'.repeat(32)}`]) {
+        expect((await browser.get(path)).text, path).to.match(/action="\/app\/find"[^]*value="(xyz|1{32})"/)
+      }
       expect((await browser.get('/app/find?id=mistyped')).text).to.match(/<input name="id"[^>]* value="mistyped"/)
       expect((await browser.get('/app/trace/nonsense')).status).to.equal(400)
       expect((await browser.get('/app/find')).text).to.include('name="id"')
