@@ -267,7 +267,7 @@ async function sendFound(ctx: Context, app: AppContext, wanted: Wanted): Promise
   }
   const { body, status } = searchRefusal(ctx, result.error, '')
   await sendSessionPage(ctx, app, {
-    title: status === 404 ? 'Not found' : title,
+    title: status === 404 ? 'Not found' : name === 'id' ? 'Find' : title,
     about: value,
     body: html`${body}${status === 404 ? unseen : html``}${finder(value)}`,
     status,

@@ -357,6 +357,8 @@ describe('search pages', () => {
         expect((await browser.get(path)).text, path).to.match(/action="\/app\/find"[^]*value="(xyz|1{32})"/)
       }
       expect((await browser.get('/app/find?id=mistyped')).text).to.match(/<input name="id"[^>]* value="mistyped"/)
+      const tooLong = await browser.get(`/app/find?id=${'x'.repeat(3_000)}`)
+      expect([tooLong.status, /<h1>(.*?)<\/h1>/.exec(tooLong.text)?.[1]]).to.deep.equal([400, 'Find'])
       expect((await browser.get('/app/trace/nonsense')).status).to.equal(400)
       expect((await browser.get('/app/find')).text).to.include('name="id"')
     })
