@@ -287,6 +287,27 @@ describe('search pages in a browser', () => {
     expect(indent, 'where its first line stands').to.be.below(10)
   })
 
+  it('of keys break no word of a kind or a scope, whatever is opened', async () => {
+    const whole = tab.viewportSize() ?? { width: 1280, height: 720 }
+    await tab.setViewportSize({ width: 800, height: 720 })
+    await tab.goto('/app/keys')
+    for (const summary of await tab.locator('.cards summary').all()) await summary.click()
+    const texts = tab.locator('.cards tbody tr > td:first-child, .cards tbody tr > td:first-child > .note')
+    const broken = await texts.evaluateAll((all) =>
+      all.flatMap(({ firstChild: text, ownerDocument }) => {
+        if (text === null) return []
+        const range = ownerDocument.createRange()
+        return [...(text.textContent ?? '').matchAll(/\S+/g)].flatMap(({ 0: word, index }) => {
+          range.setStart(text, index)
+          range.setEnd(text, index + word.length)
+          return range.getClientRects().length > 1 ? [word] : []
+        })
+      }),
+    )
+    await tab.setViewportSize(whole)
+    expect(broken).to.deep.equal([])
+  })
+
   it('lead past their head by the keyboard', async () => {
     await tab.goto('/app/logs')
     await tab.keyboard.press('Tab')
