@@ -4,7 +4,7 @@ import { isRole, readConfig } from './config.ts'
 /** A role, `--port 1` or nothing: the server. A verb: the command line. The exit code. */
 async function main(argv: readonly string[]): Promise<number> {
   const [verb] = argv
-  if (verb === undefined || isRole(verb) || (verb.startsWith('--') && verb !== '--help')) {
+  if (verb === undefined || isRole(verb) || (verb.startsWith('--') && !['--help', '--version'].includes(verb))) {
     const { composeParent } = await import('./compose/processes/parent.ts')
     return composeParent(readConfig(process.env, argv), argv)
   }

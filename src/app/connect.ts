@@ -70,7 +70,7 @@ function chooser(connection: Connection, typed: URLSearchParams, wrong?: string)
         ${atFault(wrong === 'name')}
     /></label>
     ${keyKind === 'publishable' ? originsField(typed.get('origins') ?? '', wrong === 'origins') : html``}
-    <button type="submit">Make a ${keyKindNames[keyKind]} and show me how</button>
+    <button type="submit">Create a ${keyKindNames[keyKind]} and show me how</button>
   </form>`
 }
 

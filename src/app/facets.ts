@@ -1,5 +1,5 @@
 import { inWords } from './context.ts'
-import { cut } from './format.ts'
+import { cut, isolated } from './format.ts'
 import { html, type Html } from './html.ts'
 import { listed } from './search-parts.ts'
 
@@ -56,8 +56,8 @@ function groupRow(given: Given, group: Group): Html {
       class="mark"
       aria-current="true"
       href="${addressOf(given, group, rest)}"
-      title="Take away ${title}: ${shown}"
-      >${shown}${countOf(value)} ✕</a
+      title="Remove ${title}: ${shown}"
+      >${isolated(shown)}${countOf(value)} ✕</a
     > `
   })
   const others = counted
@@ -68,7 +68,7 @@ function groupRow(given: Given, group: Group): Html {
       const shown = cut(words(value) ?? value, valueCharactersMax)
       const address = addressOf(given, group, repeats ? [...chosen, value] : [value])
       return html`<a class="mark" href="${address}" title="Only ${title}: ${shown}"
-        >${shown} <small>${inWords(count)}</small></a
+        >${isolated(shown)} <small>${inWords(count)}</small></a
       > `
     })
   if (active.length + others.length === 0) return html``

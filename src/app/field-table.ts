@@ -1,5 +1,5 @@
 import { isJsonObject, stringifyJson } from '#src/lib/json.ts'
-import { cut, isOfLines } from './format.ts'
+import { cut, isolated, isOfLines } from './format.ts'
 import { html, type Html } from './html.ts'
 import { isScalar, noLinks, type LinksOf, type Scalar } from './value-links.ts'
 
@@ -50,15 +50,18 @@ function bounded(linksOf: LinksOf): Readonly<{ linksOf: LinksOf; skip: (values: 
 
 type Cell = Readonly<{ content: Html; characters: number }>
 
-function createCells(given: LinksOf): (row: Row) => Cell {
+function createCells(given: LinksOf, above: string | undefined): (row: Row) => Cell {
   const { linksOf, skip } = bounded(given)
   return ({ name, value }) => {
     const scalars = scalarsOf(value)
+    if (value === above && isScalar(value)) {
+      return { content: html`<i>the text above</i>${linksOf(name, value)}`, characters: 0 }
+    }
     if (scalars.length > 0) {
       const shown = scalars.map((each) => ({ text: cut(String(each), valueCharactersMax), links: linksOf(name, each) }))
       const isList = Array.isArray(value)
       const content = shown.map(({ text, links }) => {
-        const lines = isOfLines(text) ? html`<pre>${text}</pre>` : html`${text}`
+        const lines = isOfLines(text) ? html`<pre>${isolated(text)}</pre>` : isolated(text)
         return isList ? html`<div>${lines}${links}</div>` : html`${lines}${links}`
       })
       return { content: html`${content}`, characters: shown.reduce((sum, { text }) => sum + text.length, 0) }
@@ -67,7 +70,7 @@ function createCells(given: LinksOf): (row: Row) => Cell {
     // Each value within it but one has a comma beside it.
     skip(json.split(',').length)
     const text = cut(json, valueCharactersMax)
-    return { content: html`${text}`, characters: text.length }
+    return { content: isolated(text), characters: text.length }
   }
 }
 
@@ -76,9 +79,9 @@ function createCells(given: LinksOf): (row: Row) => Cell {
 const rowOf = (name: string, content: Html): Html => html`<tr><th>${name}</th><td>${content}</td></tr>`
 
 /** Free fields as rows of name and value. */
-function fieldRows(rows: readonly Row[], linksOf: LinksOf): readonly Html[] {
+function fieldRows(rows: readonly Row[], linksOf: LinksOf, above: string | undefined): readonly Html[] {
   const shown: Html[] = []
-  const cellOf = createCells(linksOf)
+  const cellOf = createCells(linksOf, above)
   let left = recordCharactersMax
   for (const row of rows) {
     if (left <= 0) {
@@ -93,8 +96,11 @@ function fieldRows(rows: readonly Row[], linksOf: LinksOf): readonly Html[] {
   return shown
 }
 
-/** Free fields as a table, nested ones by dotted names, each value with the links that belong to it. */
-export const fieldTable = (caption: string, fields: Fields, linksOf: LinksOf = noLinks): Html =>
+/**
+ * Free fields as a table, nested ones by dotted names, each value with the links that belong to it. `above`: a long text that stands
+ * whole above the table, and is not repeated in it.
+ */
+export const fieldTable = (caption: string, fields: Fields, linksOf: LinksOf = noLinks, above?: string): Html =>
   Object.keys(fields).length === 0
     ? html``
     : html`<table class="fields">
@@ -102,6 +108,6 @@ export const fieldTable = (caption: string, fields: Fields, linksOf: LinksOf = n
           ${caption}
         </caption>
         <tbody>
-          ${fieldRows(rowsOf(fields), linksOf)}
+          ${fieldRows(rowsOf(fields), linksOf, above)}
         </tbody>
       </table>`

@@ -66,7 +66,7 @@ function tracePart(trace: Trace, shown: Shown): Html {
   const head = isWholePage ? html`` : html`<h2>Trace</h2>`
   if (summary.span_count === 0 && missing.length === 0) {
     return html`${head}
-      <p>${nameOf(summary)}: what else is here names the trace <code>${summary.trace_id}</code>.</p>`
+      <p>${nameOf(summary)}: what is shown here refers to trace <code>${summary.trace_id}</code>.</p>`
   }
   return html`${head}
     <p>
@@ -90,7 +90,7 @@ function tracesPart({ trace, traces }: CorrelationAnswer, { address, colourOf }:
 function logsPart({ logs }: CorrelationAnswer, { address, nowMs }: Shown): Html {
   if (logs === undefined) return html``
   return html`<h2 id="logs">Logs</h2>
-    ${logs.items.length === 0 ? html`<p>No log record names it.</p>` : logTable(logs.items, createLogLinksAround(nowMs))}
+    ${logs.items.length === 0 ? html`<p>No log record refers to it.</p>` : logTable(logs.items, createLogLinksAround(nowMs))}
     ${more(address, logs.next_cursor, 'More logs')}`
 }
 
@@ -254,9 +254,9 @@ async function find(ctx: Context, app: AppContext, { name, value, span }: Wanted
 function refusedPage(ctx: Context, refused: Refusal, { title, name, value }: Wanted): SessionPage {
   const { body, status } = searchRefusal(ctx, refused, '')
   return {
-    title: status === 404 ? 'Not found' : title,
+    title: status === 404 ? 'Not found' : name === 'id' ? 'Find' : title,
     about: value,
-    body: html`${body}${status === 404 ? unseen : html``}${name === 'id' ? finder(value) : html``}`,
+    body: html`${body}${status === 404 ? unseen : html``}${finder(value)}`,
     status,
   }
 }

@@ -45,3 +45,11 @@ export function cut(text: string, charactersMax: number): string {
 
 /** Whether the text has lines that must stay apart, as a stack trace has. */
 export const isOfLines = (text: string): boolean => /[\n\r]/.test(text.trim())
+
+/** Letters that are written from right to left, and what changes a text's direction without being seen. */
+const turning =
+  /[\u0590-\u08ff\u200e\u200f\u202a-\u202e\u2066-\u2069\ufb1d-\ufdff\ufe70-\ufefc\u{10800}-\u{10fff}\u{1e800}-\u{1efff}]/u
+
+/** The text so that its direction is its own: what stands beside it, such as a count or a link, keeps its place and its letters. */
+export const isolated = (text: string, shown: Html = html`${text}`): Html =>
+  turning.test(text) ? html`<bdi>${shown}</bdi>` : shown

@@ -16,13 +16,20 @@ type Given = Readonly<{
 
 const [width, height] = [1_000, 100]
 
+/** `2026-11-21T12:00Z`, with seconds and milliseconds where it has some: a field of the form shows it whole. */
+const shortTime = (ms: number): string =>
+  new Date(ms)
+    .toISOString()
+    .replace(/\.000Z$/, 'Z')
+    .replace(/(T\d\d:\d\d):00Z$/, '$1Z')
+
 /** The first and the last bar count what the range has of their time, and lead no further. */
 function addressOf({ path, conditions, range }: Given, fromMs: number, toMs: number | undefined): string {
   const search = new URLSearchParams(conditions)
   const { from, to } = range
-  search.set('from', from !== null && Date.parse(from) >= fromMs ? from : new Date(fromMs).toISOString())
+  search.set('from', from !== null && Date.parse(from) >= fromMs ? from : shortTime(fromMs))
   // A time in ms is its text cut short, of nanoseconds: at the same ms the text is no earlier.
-  if (toMs !== undefined) search.set('to', to !== null && Date.parse(to) < toMs ? to : new Date(toMs).toISOString())
+  if (toMs !== undefined) search.set('to', to !== null && Date.parse(to) < toMs ? to : shortTime(toMs))
   return `${path}?${search.toString()}`
 }
 

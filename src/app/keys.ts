@@ -62,8 +62,8 @@ const rotateForm = (key: Key, typed: URLSearchParams): Html => {
     ${formOf(
       key,
       'rotate',
-      html`${choice({ label: 'The old one works on', name: 'hours', value: hours, options: overlaps })}
-        <button type="submit">Make its successor</button>`,
+      html`${choice({ label: 'The old key keeps working', name: 'hours', value: hours, options: overlaps })}
+        <button type="submit">Create its successor</button>`,
     )}
   </details>`
 }
@@ -94,7 +94,7 @@ const originsForm = (key: Key, typed: URLSearchParams, wrong: string | undefined
 const revokeForm = (key: Key): Html =>
   html`<details>
     ${summaryOf(key, 'Revoke')}
-    <p>For ever, at once: whoever still sends with it is refused.</p>
+    <p>At once and for good: whoever still sends with it is refused.</p>
     ${formOf(
       key,
       'revoke',

@@ -1,7 +1,7 @@
 import { stringifyJson } from '#src/lib/json.ts'
 import type { CorrelationAnswer, LogSearchAnswer } from '#src/query/searches.ts'
 import { fieldTable } from './field-table.ts'
-import { cut, isOfLines, timeOf } from './format.ts'
+import { cut, isolated, isOfLines, timeOf } from './format.ts'
 import { html, type Html } from './html.ts'
 import { traceAddress } from './trace-address.ts'
 import type { LinksOf } from './value-links.ts'
@@ -27,7 +27,7 @@ export function marked(
     parts.push(html`${message.slice(place, start)}<mark>${message.slice(start, end)}</mark>`)
     place = end
   }
-  return html`${parts}${cut(message.slice(place), Math.max(0, charactersMax - place))}`
+  return isolated(message, html`${parts}${cut(message.slice(place), Math.max(0, charactersMax - place))}`)
 }
 
 const linksOf = ({ id, trace_id: traceId, span_id: spanId, session_id: sessionId }: Item): Html =>
@@ -47,6 +47,7 @@ function rowOf(log: ShownLog, linksFor: LogLinks, here?: string): Html {
   const { timestamp, level, service, message, fields, cuts = [] } = log
   const isMore = message.length > summaryCharactersMax || isOfLines(message)
   const rest = isMore ? html`<pre>${marked(log, messageCharactersMax)}</pre>` : html``
+  const above = isMore && message.length <= messageCharactersMax ? message : undefined
   const changed = cuts.length > 0 ? html`<p class="note">Changed: ${cuts.join('; ')}</p>` : html``
   const place = log.id === here ? html`id="here" aria-current="true"` : html``
   return html`<tr class="${level ?? 'none'}" ${place}>
@@ -56,7 +57,7 @@ function rowOf(log: ShownLog, linksFor: LogLinks, here?: string): Html {
     <td>
       <details>
         <summary>${summaryOf(log)}</summary>
-        ${rest}${changed}${linksOf(log)}${fieldTable('Fields', fields, linksFor(log))}
+        ${rest}${changed}${linksOf(log)}${fieldTable('Fields', fields, linksFor(log), above)}
       </details>
     </td>
   </tr>`
@@ -66,8 +67,8 @@ function rowOf(log: ShownLog, linksFor: LogLinks, here?: string): Html {
 export const logRows = (logs: readonly ShownLog[], linksFor: LogLinks, here?: string): Html =>
   html`${logs.map((log) => rowOf(log, linksFor, here))}`
 
-/** Where rows that arrive later come from, and from which point on. */
-export type Tail = Readonly<{ address: string; cursor: string }>
+/** Where rows that arrive later come from, and from which point on; `count`: how many the page says there are until then. */
+export type Tail = Readonly<{ address: string; cursor: string; count?: number | undefined }>
 
 type Placed = Readonly<{ tail?: Tail | undefined; here?: string | undefined }>
 
@@ -87,7 +88,7 @@ export function logTable(logs: readonly ShownLog[], linksFor: LogLinks, { tail, 
         ? html`<tbody>
             ${rows}
           </tbody>`
-        : html`<tbody data-tail="${tail.address}" data-cursor="${tail.cursor}">
+        : html`<tbody data-tail="${tail.address}" data-cursor="${tail.cursor}" data-count="${tail.count}">
             ${rows}
           </tbody>`
     }

@@ -82,7 +82,7 @@ function tailOf(asked: Asked, answer: LogSearchAnswer): Tail | undefined {
   const { conditions, cursors } = asked
   const isNewest = cursors.length === 0 && conditions.get('order') !== 'asc'
   if (!isNewest || conditions.has('to') || conditions.has('around')) return undefined
-  return { address: `${path}/rows?${searchOf(asked, {})}`, cursor: answer.prev_cursor }
+  return { address: `${path}/rows?${searchOf(asked, {})}`, cursor: answer.prev_cursor, count: answer.count }
 }
 
 const followButton = html`<button type="button" data-tail-button hidden aria-pressed="false">Follow</button>
@@ -121,7 +121,7 @@ function resultsOf(asked: Asked, answer: LogSearchAnswer, nowMs: number): Html {
       ${count === undefined ? html`` : html`<strong>${counted(count, 'record')}</strong>`}
       ${tail === undefined ? html`` : followButton} ${exportLinks(asked)}
     </p>
-    ${logs.length === 0 ? nothingFits(path, asked, 'log record') : html``}
+    ${logs.length === 0 ? html`<div id="nothing">${nothingFits(path, asked, 'log record')}</div>` : html``}
     ${logTable(logs, linksOf(asked, answer, nowMs), { tail, here: conditions.get('around') ?? undefined })}
     ${pager(path, asked, answer.next_cursor)}`
 }

@@ -23,7 +23,7 @@ function usageOf({ plan }: Workspace, usage: Usage | undefined): Html {
   if (usage === undefined) return html`<p>Spans this month: not counted yet, ${allowance}.</p>`
   return html`<p>
     Spans this month: <strong>${inWords(usage.spans)}</strong> ${allowance}, ${formatBytes(usage.spanBytes)} of span
-    data. The count starts anew at ${formatMinute(usage.resetsAt)}.
+    data. The count resets at ${formatMinute(usage.resetsAt)}.
   </p>`
 }
 
@@ -64,8 +64,8 @@ function whereToSend(baseUrl: string): Html {
       </tbody>
     </table>
     <p>
-      Keys go in the header <code>Authorization: Bearer KEY</code>. Make them under <a href="/app/keys">Keys</a>, or let
-      <a href="/app/connect">Connect</a> make one and show how to use it.
+      Keys go in the header <code>Authorization: Bearer KEY</code>. Create them under <a href="/app/keys">Keys</a>, or
+      let <a href="/app/connect">Connect</a> create one and show how to use it.
     </p>`
 }
 
@@ -85,7 +85,7 @@ async function sendOverview(ctx: Context, app: AppContext): Promise<void> {
     <form class="row" method="get" action="/app/logs">
       <label>Logs <input name="q" type="search" size="40" placeholder="level&gt;=warn timeout" /></label>
       <button type="submit">Search logs</button>
-      <button type="submit" formaction="/app/logs/export">Export them</button>
+      <button type="submit" formaction="/app/logs/export">Export logs</button>
     </form>
     <form class="row" method="get" action="/app/traces">
       <label>Traces <input name="q" type="search" size="40" placeholder="http.route=/orders" /></label>
@@ -95,7 +95,7 @@ async function sendOverview(ctx: Context, app: AppContext): Promise<void> {
       <label>Any id <input name="id" type="search" size="40" placeholder="trace, span, session or log id" /></label>
       <button type="submit">Find</button>
     </form>
-    <p class="note">Searches are of the last 24 hours, ids of all time.</p>
+    <p class="note">Searches cover the last 24 hours. An id is found whatever its age.</p>
     <h2>Where to send</h2>
     ${whereToSend(baseUrl)}`
   await sendSessionPage(ctx, app, { title: 'Overview', body })

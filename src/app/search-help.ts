@@ -9,7 +9,7 @@ const formsOf = (field: string, noun: string): readonly Form[] => [
   { typed: ['timeout OR reset', '-debug', 'NOT (debug OR trace)'], finds: 'either; not' },
   { typed: [`${field}:api`, `${field}:(api OR web)`], finds: `words in a field` },
   { typed: [`${field}=api`, `${field}!=api`], finds: 'the whole value of a field' },
-  { typed: ['user.id:*', '-user.id:*'], finds: `${noun} that have the field; that have it not` },
+  { typed: ['user.id:*', '-user.id:*'], finds: `${noun} with the field; without it` },
   { typed: ['null*', 'path:/api/*/orders', '/time-?out/'], finds: 'patterns' },
 ]
 

@@ -207,17 +207,15 @@ export function rangeLinks(path: string, conditions: URLSearchParams): Html {
 
 /** Where nothing was found: what to do next. `noun`: what was looked for. */
 export function nothingFits(path: string, { conditions, cursors }: Asked, noun: string): Html {
-  if (cursors.length > 0) return html`<p>No further ${noun} fits.</p>`
+  if (cursors.length > 0) return html`<p>No more ${noun}s match.</p>`
   const wider = new URLSearchParams(conditions)
   wider.set('from', '-30d')
   wider.delete('to')
   const isOfTime = !ofAllTimes.some((name) => conditions.has(name))
   const isWide = conditions.get('from') === '-30d' && !conditions.has('to')
   const look =
-    isOfTime && !isWide
-      ? html` <a href="${path}?${wider.toString()}">Look through the last 30 days</a>, or see`
-      : html` See`
-  return html`<p>No ${noun} fits.${look} how to <a href="/app/connect">connect</a> what sends.</p>`
+    isOfTime && !isWide ? html` <a href="${path}?${wider.toString()}">Search the last 30 days</a>, or see` : html` See`
+  return html`<p>No ${noun}s match.${look} how to <a href="/app/connect">connect</a> a sender.</p>`
 }
 
 /** Services that the results name, for the field `service`. */

@@ -33,6 +33,7 @@ h2 { font-size: 1.15rem; margin-top: 2rem }
 table { width: 100%; border-collapse: collapse }
 th, td { padding: .4rem .5rem; border-bottom: 1px solid var(--line); text-align: left; vertical-align: top; overflow-wrap: anywhere }
 th[scope=col], .figures td { overflow-wrap: normal }
+.cards td:first-child { overflow-wrap: break-word }
 code, pre, output { font: .9em/1.4 ui-monospace, monospace }
 pre { padding: .75rem; border: 1px solid var(--line); border-radius: .4rem; overflow-x: auto; white-space: pre-wrap; overflow-wrap: anywhere }
 pre.place { white-space: pre }
@@ -45,6 +46,7 @@ label.check { display: flex; align-items: center; gap: .4rem }
 input, select, button { font: inherit; padding: .4rem .6rem; border: 1px solid var(--edge); border-radius: .4rem }
 input, select { max-width: 100%; min-height: 2.4rem }
 [type=checkbox], [type=radio] { min-height: 0 }
+:is([name=from], [name=to]) { width: 12.5rem }
 [aria-invalid] { border-color: var(--bad) }
 button { cursor: pointer; overflow-wrap: normal; background: var(--accent); border-color: var(--accent); color: var(--on-accent) }
 button.quiet { background: none; border: 0; padding: 0; color: inherit; text-decoration: underline }
@@ -69,6 +71,8 @@ p.row { display: flex; flex-wrap: wrap; gap: 1rem; align-items: baseline }
 .time { white-space: nowrap; font-variant-numeric: tabular-nums }
 .logs td { padding: .15rem .5rem; font-size: .9rem }
 td > details { margin: 0 }
+.logs summary { list-style-position: outside; margin-left: 1.1em }
+#here { scroll-margin-top: 40vh }
 tr[aria-current], tr:target, .line[aria-current], .line:target, .origin:target { font-weight: normal; outline: 2px solid var(--accent); outline-offset: -2px }
 tr.warn .level { color: var(--warn) }
 tr.error .level, tr.fatal .level, .bad { color: var(--bad) }
@@ -121,6 +125,7 @@ ${depths}
 ${serviceFills}
 @media (max-width: 45rem) {
   main { overflow-x: auto }
+  :is([name=from], [name=to]) { width: auto }
   th, td { padding: .3rem .25rem; min-width: 5rem }
   .logs td { padding: .15rem .25rem }
   .logs td, .logs th, .logs .service, .fields td { min-width: 0 }

@@ -78,7 +78,7 @@ function usedPart({ spans, spanBytes }: Usage, { spansPerMonth: limit }: Workspa
   if (limit === null) return html`<p><strong>${inWords(spans)}</strong> spans without a limit, ${bytes}.</p>`
   const percent = limit === 0 ? 100 : (spans / limit) * 100
   return html`<p>
-    <strong>${inWords(spans)}</strong> spans of ${inWords(limit)} (${percent.toFixed(1)} %), ${bytes}.
+    <strong>${inWords(spans)}</strong> spans of ${inWords(limit)} (${percent.toFixed(1)}%), ${bytes}.
     <meter
       aria-label="Used of the allowance, in percent"
       min="0"
@@ -93,7 +93,7 @@ function usedPart({ spans, spanBytes }: Usage, { spansPerMonth: limit }: Workspa
 
 /** Where the current month is going. */
 function forecastPart(usage: Usage, { spansPerMonth: limit }: WorkspacePlan, nowMs: number): Html {
-  const reset = html`<p>The count starts anew at ${formatMinute(usage.resetsAt)}.</p>`
+  const reset = html`<p>The count resets at ${formatMinute(usage.resetsAt)}.</p>`
   const forecast = forecastSpans(usage, nowMs)
   if (forecast === undefined) return reset
   const words = `At the pace of the last days it will be ${inWords(forecast)} spans by then`
@@ -106,7 +106,7 @@ function forecastPart(usage: Usage, { spansPerMonth: limit }: WorkspacePlan, now
 
 const besidePart = ({ total }: Usage): Html =>
   html`<p>
-    Beside them ${counted(total.logs, 'log record')} and ${counted(total.rumEvents, 'browser event')}, which do not
+    Also received: ${counted(total.logs, 'log record')} and ${counted(total.rumEvents, 'browser event')}, which do not
     count toward the allowance. Spans and records refused: ${inWords(total.refusedSpans + total.refusedRecords)}.
   </p>`
 

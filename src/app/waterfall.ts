@@ -2,7 +2,7 @@ import { parseRfc3339Ns } from '#src/lib/time.ts'
 import type { CorrelationAnswer } from '#src/query/searches.ts'
 import { fieldTable } from './field-table.ts'
 import { counted, inWords } from './context.ts'
-import { cut, formatDuration, timeOf } from './format.ts'
+import { cut, formatDuration, isolated, timeOf } from './format.ts'
 import { html, type Html } from './html.ts'
 import type { ColourOf } from './service-colours.ts'
 import { noSpanLinks, type LinkRoom, type SpanLinks } from './span-links.ts'
@@ -136,8 +136,8 @@ function spanRow(
   return html`<details class="line" ${placeOf(span.span_id, asked)} ${span.span_id === asked ? html`open` : html``}>
     <summary>
       <span class="name"
-        ><strong class="${colour}">${cut(span.service, nameCharactersMax)}</strong>
-        ${cut(span.name, nameCharactersMax)}${isError(span) ? html` <span class="mark bad">error</span>` : html``}</span
+        ><strong class="${colour}">${isolated(cut(span.service, nameCharactersMax))}</strong>
+        ${isolated(cut(span.name, nameCharactersMax))}${isError(span) ? html` <span class="mark bad">error</span>` : html``}</span
       >
       <span class="timeline">
         <svg class="bar" aria-hidden="true">

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { readFileSync } from 'node:fs'
 import { parseArgs, type ParseArgsOptionsConfig } from 'node:util'
 import { createDirectory, type Directory } from '#src/directory/create-directory.ts'
 import { createPasswords } from '#src/directory/passwords.ts'
@@ -25,6 +26,7 @@ ${lines.join('\n')}
 
   --json         answers with one line of JSON
   --data FOLDER  the server's data folder (THROUGHLINE_DATA, else ./data); the server may be running
+  --version      prints the version, and that of Node
 
 With NATS_URL and ELASTICSEARCH_URL set, verbs work on that cluster. Without a verb, or with a role
 (ingest, project, query, all), a server starts; see the README for its settings.
@@ -135,6 +137,16 @@ function tell(outcome: Outcome, asJson: boolean, io: CliIo, failureCode = 1): nu
   return failureCode
 }
 
+const isVersion = (word: string | undefined): boolean =>
+  word !== undefined && ['--version', '-v', 'version'].includes(word)
+
+/** As the package says it. */
+function readVersion(): string {
+  const packageFile = new URL('../../package.json', import.meta.url)
+  const { version } = JSON.parse(readFileSync(packageFile, 'utf8')) as { version: string }
+  return version
+}
+
 const isHelpFlag = (word: string): boolean => word === '--help' || word === '-h'
 const isHelp = (word: string | undefined): boolean => word === undefined || word === 'help' || isHelpFlag(word)
 
@@ -154,6 +166,10 @@ export async function runCli(argv: readonly string[], io: CliIo, services: CliSe
   if (isHelp(argv[0])) {
     const asked = verbs.filter(({ name }) => name.startsWith(argv.slice(1).join(' ')))
     io.stdout.write(helpText(asked.length > 0 ? asked : verbs))
+    return 0
+  }
+  if (isVersion(argv[0])) {
+    io.stdout.write(`throughline ${readVersion()} (Node ${process.version.slice(1)})\n`)
     return 0
   }
   // Before anything else is read: who asks how a verb is written has not written it yet.

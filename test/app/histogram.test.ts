@@ -22,4 +22,17 @@ describe('bars over time', () => {
       expect(/<strong>(\d+) record/.exec(narrowed)?.[1], address).to.equal(total)
     }
   })
+
+  it('lead to times as short as they can be, which the form then shows', async () => {
+    const secondNs = 1_000_000_000n
+    await site.index(
+      logs(1, { timeNs: noonNs }, { timeNs: noonNs + 90n * secondNs }, { timeNs: noonNs + 99n * secondNs }),
+    )
+    const { text } = await browser.get('/app/logs?from=2026-11-21T11:59:00Z&to=2026-11-21T12:05:00Z')
+    const times = [...text.matchAll(/<a href="[^"]*from=([^"&]*)&amp;to=([^"]*)"\s*><title>/g)]
+    const shown = times.map(([, from = '', to = '']) => [decodeURIComponent(from), decodeURIComponent(to)])
+    expect(shown).to.have.length.above(1)
+    expect(shown[0]?.[0]).to.equal('2026-11-21T12:00Z')
+    for (const time of shown.flat()) expect(time).to.match(/^2026-11-21T12:\d\d(:(?!00)\d\d)?Z$/)
+  })
 })

@@ -44,7 +44,7 @@ describe('help on search pages', () => {
     const currentIn = (text: string): readonly string[] =>
       [...navOf(text).matchAll(/aria-current="true"\s*>([^<]*)/g)].map(([, name = '']) => name)
     const { text } = await browser.get(narrow)
-    expect(text).to.include('No log record fits.')
+    expect(text).to.include('No log records match.')
     expect(currentIn(text)).to.deep.equal([])
     const week = rangesOf(text).find(({ name }) => name === '7 days')
     expect(week?.address).to.equal('/app/logs?q=old&level=info&from=-7d')

@@ -60,7 +60,7 @@ describe('search pages', () => {
       expect(text).to.not.include('id="here"')
       const well = await browser.get('/app/logs?level=info&service=shop&q=')
       expect(well.text).to.include('all is well').and.not.include('declined')
-      expect((await browser.get('/app/logs?q=nothing')).text).to.include('No log record fits.')
+      expect((await browser.get('/app/logs?q=nothing')).text).to.include('No log records match.')
     })
 
     it('go from page to page and back to the same records', async () => {
@@ -99,10 +99,32 @@ describe('search pages', () => {
 
     it('keep the lines of a stack trace apart, in the message and in fields', async () => {
       const lines = 'Error: no\n    at pay (shop.js:1:1)'
-      await site.index(logs(1, { message: lines, fields: { stack: lines, one: 'line\n' } }))
+      await site.index(logs(1, { message: lines, fields: { stack: `${lines} `, one: 'line\n' } }))
       const { text } = await browser.get('/app/logs')
-      expect(text.split(`<pre>${lines}</pre>`)).to.have.length(3)
+      expect(text.split(`<pre>${lines}`)).to.have.length(3)
       expect(text).to.not.match(/<pre>\s*line/)
+    })
+
+    it('show a long message once, whichever field it came in, and what has it and has it not', async () => {
+      const long = `far ${'x'.repeat(400)} away`
+      await site.index(logs(1, { message: long, fields: { msg: long, short: 'one' } }))
+      const { text } = await browser.get('/app/logs')
+      expect(text.split(`${long}<`)).to.have.length(2)
+      const [, row = ''] = /<tr><th>msg<\/th><td>(.*?)<\/td><\/tr>/s.exec(text) ?? []
+      expect(row).to.include('the text above').and.include('>only</a>').and.include('>not</a>')
+      await site.index(logs(2, { message: 'near', fields: { msg: 'near' } }))
+      expect((await browser.get('/app/logs?q=near')).text).to.match(/<tr><th>msg<\/th><td>near</)
+    })
+
+    it('written from right to left turn nothing beside them', async () => {
+      const [arabic, spoof] = ['\u0645\u0631\u062D\u0628\u0627', 'turned \u202Egnp.exe']
+      await site.index(logs(1, { message: `${arabic} 42`, service: arabic, fields: { spoof } }))
+      const { text } = await browser.get(`/app/logs?q=42`)
+      expect(text).to.include(`<summary><bdi>${arabic} <mark>42</mark></bdi></summary>`)
+      expect(text).to.include(`<td><bdi>${spoof}</bdi><span`)
+      expect(text).to.include(`><bdi>${arabic}</bdi> <small>1</small>`)
+      await site.index(logs(2, { message: 'left to right' }))
+      expect((await browser.get('/app/logs?q=left')).text).to.not.include('<bdi>')
     })
 
     it('without a message are told by their fields', async () => {
@@ -115,11 +137,11 @@ describe('search pages', () => {
     it('that are not found are looked for further back', async () => {
       await site.index(logs(1, { message: 'long ago', timeNs: noonNs - 72n * 3_600_000n * msNs }))
       const none = (await browser.get('/app/logs?q=ago&from=-1h&to=now')).text
-      expect(none).to.include('No log record fits.').and.include('href="/app/connect"')
-      const wider = linkNamed(none, 'Look through the last 30 days') ?? ''
+      expect(none).to.include('No log records match.').and.include('href="/app/connect"')
+      const wider = linkNamed(none, 'Search the last 30 days') ?? ''
       expect((await browser.get(wider)).text).to.include('long <mark>ago</mark>')
       const nowhere = (await browser.get('/app/logs?q=never&from=-30d')).text
-      expect(linkNamed(nowhere, 'Look through the last 30 days')).to.equal(undefined)
+      expect(linkNamed(nowhere, 'Search the last 30 days')).to.equal(undefined)
     })
 
     it('that arrive later come as rows, once each', async () => {
@@ -212,7 +234,7 @@ describe('search pages', () => {
       expect(failed).to.include(traceIdOf('t')).and.not.include(traceIdOf('u'))
       expect(failed).to.include('operation pay 40.0 ms')
       expect((await browser.get('/app/traces?min_duration=fast')).status).to.equal(400)
-      expect((await browser.get('/app/traces?service=nobody')).text).to.include('No trace fits.')
+      expect((await browser.get('/app/traces?service=nobody')).text).to.include('No traces match.')
     })
 
     it('show each span under its parent, missing ones as missing, and what shares their ids', async () => {
@@ -331,7 +353,12 @@ describe('search pages', () => {
       const never = await browser.get(`/app/trace/${traceIdOf('never')}`)
       expect(never.status).to.equal(404)
       expect(never.text).to.include('has never seen').and.include('href="/app/usage"').and.include('<h1>Not found</h1>')
+      for (const path of ['/app/trace/xyz', `/app/trace/${'1'.repeat(32)}`]) {
+        expect((await browser.get(path)).text, path).to.match(/action="\/app\/find"[^]*value="(xyz|1{32})"/)
+      }
       expect((await browser.get('/app/find?id=mistyped')).text).to.match(/<input name="id"[^>]* value="mistyped"/)
+      const tooLong = await browser.get(`/app/find?id=${'x'.repeat(3_000)}`)
+      expect([tooLong.status, /<h1>(.*?)<\/h1>/.exec(tooLong.text)?.[1]]).to.deep.equal([400, 'Find'])
       expect((await browser.get('/app/trace/nonsense')).status).to.equal(400)
       expect((await browser.get('/app/find')).text).to.include('name="id"')
     })

@@ -61,7 +61,7 @@ describe('usage page', () => {
     )
     const { status, text } = await browser.get('/app/usage')
     expect(status).to.equal(200)
-    for (const part of ['<strong>10,002</strong>', 'of 50,000', '(20.0 %)', '1.24 kB', '2026-12-01 00:00 UTC']) {
+    for (const part of ['<strong>10,002</strong>', 'of 50,000', '(20.0%)', '1.24 kB', '2026-12-01 00:00 UTC']) {
       expect(text).to.include(part)
     }
     expect(rowsUnder(text, 'By day')).to.deep.equal(['2026-11-21|2|0|0|3|10|', '2026-11-20|10,000|0|0|0|1,234|'])
@@ -93,7 +93,7 @@ describe('usage page', () => {
     }
     site.clock.advance(Date.UTC(2026, 11, 29, 23) - noon)
     expect(await open('2026-11'), 'since there is the workspace')
-      .to.include('<strong>77</strong> spans of 50,000 (0.2 %)')
+      .to.include('<strong>77</strong> spans of 50,000 (0.2%)')
       .and.not.include('kept')
     site.clock.advance(2 * 3_600_000)
     expect(await open('2026-11'))

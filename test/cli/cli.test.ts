@@ -352,6 +352,13 @@ describe('command line', () => {
       .and.not.include('key revoke')
   })
 
+  it('tells its version', async () => {
+    for (const argv of [['--version'], ['-v'], ['version']]) {
+      expect(await run(argv), argv.join(' ')).to.deep.include({ code: 0, err: '' })
+      expect((await run(argv)).out).to.match(/^throughline \d+\.\d+\.\d+ \(Node \d+\.\d+\.\d+\)\n$/)
+    }
+  })
+
   it('helps behind any verb, whatever else is missing, and behind the first word of some', async () => {
     for (const { name } of verbs) {
       for (const flag of ['--help', '-h']) {

@@ -60,7 +60,7 @@ describe('search pages in a browser', () => {
 
   it('find what came since when the same search is asked again', async () => {
     await tab.goto('/app/logs')
-    await searchUntil('teapot', 'fits.')
+    await searchUntil('teapot', 'No log records match.')
     await sendLogs({ message: 'a teapot boils' })
     await searchUntil('teapot', 'a teapot boils')
   })
@@ -84,6 +84,7 @@ describe('search pages in a browser', () => {
 
   it('follow what arrives', async () => {
     await tab.goto('/app/logs?service=follow')
+    expect(await tab.getByText('0 records').count()).to.equal(1)
     await tab.getByRole('button', { name: 'Follow' }).click()
     await sendLogs({ message: 'first to arrive', service: 'follow' })
     await tab.locator('summary', { hasText: 'first to arrive' }).waitFor()
@@ -92,6 +93,8 @@ describe('search pages in a browser', () => {
     const rows = await tab.locator('tbody[data-tail] > tr').allInnerTexts()
     expect(rows).to.have.length(2)
     expect(rows[0]).to.include(attack)
+    expect(await tab.locator('#results strong').innerText()).to.equal('2 records')
+    expect(await tab.locator('#nothing').count()).to.equal(0)
     await tab.getByRole('button', { name: 'Stop following' }).click()
   })
 
@@ -251,6 +254,58 @@ describe('search pages in a browser', () => {
     const heights = await fields.evaluateAll((all) => all.map((field) => field.getBoundingClientRect().height))
     expect(heights).to.have.length(2)
     expect(Math.abs((heights[0] ?? 0) - (heights[1] ?? 0))).to.be.below(1)
+  })
+
+  it('show a record in context among what came before and after it', async () => {
+    const message = (n: number): string => `step ${n} of the way`
+    await sendLogs(...Array.from({ length: 90 }, (_, n) => ({ message: message(n), service: 'way' })))
+    await tab.goto('/app/logs?service=way')
+    await searchUntil('"step 45"', message(45))
+    await tab.locator('summary', { hasText: message(45) }).click()
+    await tab.getByRole('link', { name: 'In context' }).click()
+    const places = tab.locator('.logs > tbody > tr', { hasText: /step 4[4-6]/ })
+    await places.nth(2).waitFor()
+    const inView = await places.evaluateAll((rows) =>
+      rows.map((row) => {
+        const { top, bottom } = row.getBoundingClientRect()
+        return top >= 0 && bottom <= (row.ownerDocument.defaultView?.innerHeight ?? 0)
+      }),
+    )
+    expect(inView).to.deep.equal([true, true, true])
+  })
+
+  it('begin a message that is one long word beside its sign', async () => {
+    await sendLogs({ message: 'unbroken'.repeat(60), service: 'long' })
+    await tab.goto('/app/logs?service=long')
+    await searchUntil('unbroken*', 'more characters')
+    const summary = tab.locator('summary', { hasText: 'unbroken' })
+    const indent = await summary.evaluate((element) => {
+      const range = element.ownerDocument.createRange()
+      range.selectNodeContents(element)
+      return (range.getClientRects()[0]?.top ?? Infinity) - element.getBoundingClientRect().top
+    })
+    expect(indent, 'where its first line stands').to.be.below(10)
+  })
+
+  it('of keys break no word of a kind or a scope, whatever is opened', async () => {
+    const whole = tab.viewportSize() ?? { width: 1280, height: 720 }
+    await tab.setViewportSize({ width: 800, height: 720 })
+    await tab.goto('/app/keys')
+    for (const summary of await tab.locator('.cards summary').all()) await summary.click()
+    const texts = tab.locator('.cards tbody tr > td:first-child, .cards tbody tr > td:first-child > .note')
+    const broken = await texts.evaluateAll((all) =>
+      all.flatMap(({ firstChild: text, ownerDocument }) => {
+        if (text === null) return []
+        const range = ownerDocument.createRange()
+        return [...(text.textContent ?? '').matchAll(/\S+/g)].flatMap(({ 0: word, index }) => {
+          range.setStart(text, index)
+          range.setEnd(text, index + word.length)
+          return range.getClientRects().length > 1 ? [word] : []
+        })
+      }),
+    )
+    await tab.setViewportSize(whole)
+    expect(broken).to.deep.equal([])
   })
 
   it('lead past their head by the keyboard', async () => {

@@ -2,6 +2,7 @@
 const place = document.querySelector('[data-tail]')
 const button = document.querySelector('[data-tail-button]')
 const words = document.querySelector('[data-tail-words]')
+const count = document.querySelector('#results strong')
 const pollMs = 2_000
 const rowsMax = 1_000
 let cursor = place?.dataset.cursor ?? ''
@@ -13,7 +14,15 @@ function add(rows) {
   const template = document.createElement('template')
   // Rows as the server has written them, with everything in them escaped.
   template.innerHTML = `<table><tbody>${rows}</tbody></table>`
-  place.prepend(...template.content.querySelector('tbody').children)
+  const arrived = [...template.content.querySelector('tbody').children]
+  place.prepend(...arrived)
+  // What the page said of the search when there was less of it.
+  document.querySelector('#nothing')?.remove()
+  if (count !== null) {
+    const counted = Number(place.dataset.count) + arrived.length
+    place.dataset.count = counted
+    count.textContent = `${counted.toLocaleString('en')} record${counted === 1 ? '' : 's'}`
+  }
   while (place.rows.length > rowsMax) place.deleteRow(-1)
 }
 
