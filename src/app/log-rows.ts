@@ -1,3 +1,4 @@
+import { withoutColours as readable } from '#src/events/tokens.ts'
 import { stringifyJson } from '#src/lib/json.ts'
 import type { CorrelationAnswer, LogSearchAnswer } from '#src/query/searches.ts'
 import { fieldTable } from './field-table.ts'
@@ -24,10 +25,10 @@ export function marked(
   let place = 0
   for (const { start, end } of highlights) {
     if (end > charactersMax) break
-    parts.push(html`${message.slice(place, start)}<mark>${message.slice(start, end)}</mark>`)
+    parts.push(html`${readable(message.slice(place, start))}<mark>${readable(message.slice(start, end))}</mark>`)
     place = end
   }
-  return isolated(message, html`${parts}${cut(message.slice(place), Math.max(0, charactersMax - place))}`)
+  return isolated(message, html`${parts}${cut(readable(message.slice(place)), Math.max(0, charactersMax - place))}`)
 }
 
 const linksOf = ({ id, trace_id: traceId, span_id: spanId, session_id: sessionId }: Item): Html =>

@@ -34,8 +34,21 @@ export function foldCase(text: string): string {
   return text.normalize('NFC').toLowerCase().replaceAll('ς', 'σ').normalize('NFC')
 }
 
+// oxlint-disable-next-line no-control-regex
+const colours = /\u001b\[[\d:;]*m/g
+
+const replaceColours = (text: string, replacement: (found: string) => string): string =>
+  text.includes('\u001b') ? text.replace(colours, replacement) : text
+
+/** Of a text that was coloured for a terminal (ECMA-48 §8.3.117, SGR) what is to be read. */
+export const withoutColours = (text: string): string => replaceColours(text, () => '')
+
+/** The same with all of it where it stood: colours part words. */
+const blankColours = (text: string): string => replaceColours(text, (found) => ' '.repeat(found.length))
+
 /** The tokens of a text, in order. */
-export function words(text: string): string[] {
+export function words(given: string): string[] {
+  const text = blankColours(given)
   const found = onlyAscii.test(text) ? text.toLowerCase().match(asciiWord) : foldCase(text).match(token)
   if (found === null) return []
   for (const [index, word] of found.entries())
@@ -46,8 +59,10 @@ export function words(text: string): string[] {
 export type PlacedWord = Readonly<{ word: string; start: number; end: number }>
 
 /** The tokens of a text with their places in it (UTF-16 units, end exclusive), for highlights. */
-export const placedWords = (text: string): PlacedWord[] =>
-  onlyAscii.test(text) || text.normalize('NFC') === text ? placedIn(text) : placedInComposed(text)
+export function placedWords(given: string): PlacedWord[] {
+  const text = blankColours(given)
+  return onlyAscii.test(text) || text.normalize('NFC') === text ? placedIn(text) : placedInComposed(text)
+}
 
 function placedIn(text: string): PlacedWord[] {
   return [...text.matchAll(token)].map((match) => ({

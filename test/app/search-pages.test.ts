@@ -105,6 +105,12 @@ describe('search pages', () => {
       expect(text).to.not.match(/<pre>\s*line/)
     })
 
+    it('read a message that was coloured for a terminal', async () => {
+      await site.index(logs(1, { message: '\u001b[31mRed\u001b[0m alert' }))
+      const { text } = await browser.get('/app/logs?q=red')
+      expect(text).to.include('<mark>Red</mark> alert')
+    })
+
     it('show a long message once, whichever field it came in, and what has it and has it not', async () => {
       const long = `far ${'x'.repeat(400)} away`
       await site.index(logs(1, { message: long, fields: { msg: long, short: 'one' } }))

@@ -4,6 +4,7 @@ import {
   foldCase,
   numberToken,
   placedWords,
+  withoutColours,
   sentinel,
   sortableAbove,
   sortableBelow,
@@ -76,6 +77,13 @@ describe('events/tokens', () => {
       expect(placed.map(({ word }) => word)).to.deep.equal(words(text))
       for (const { word, start, end } of placed) expect(words(text.slice(start, end))).to.deep.equal([word])
     }
+  })
+
+  it('reads a text that was coloured for a terminal, in its words and in their places', () => {
+    const text = '\u001b[1;31mRed\u001b[0m\u001b[38;5;12malert\u001b[m 5\u001b[3'
+    expect(words(text)).to.deep.equal(['red', 'alert', '5', '3'])
+    expect(placedWords(text).map(({ start, end }) => text.slice(start, end))).to.deep.equal(['Red', 'alert', '5', '3'])
+    expect(withoutColours('\u001b[31merror\u001b[39m: \u001bX')).to.equal('error: \u001bX')
   })
 
   it('makes tokens of values that no blank, NUL or sentinel can break', () => {

@@ -1,4 +1,5 @@
 import type { Json } from '#src/lib/json.ts'
+import { withoutColours } from '#src/events/tokens.ts'
 import { levelOfWord } from '#src/events/level-word.ts'
 import type { Level } from '#src/events/telemetry.ts'
 
@@ -42,10 +43,10 @@ function levelBySlog(word: string): Level | undefined {
   return levelBySeverityNumber(Math.min(Math.max(number, 1), 24))
 }
 
-/** A level by name, in any case; OpenTelemetry's `INFO2`, slog's `INFO+2` and glog's single letters too. */
+/** A level by name, in any case, coloured or not; OpenTelemetry's `INFO2`, slog's `INFO+2` and glog's single letters too. */
 export function levelByName(value: Json | undefined): Level | undefined {
   if (typeof value !== 'string' || value.length > 32) return undefined
-  const word = value.trim().toLowerCase()
+  const word = withoutColours(value).trim().toLowerCase()
   return nameOf(word) ?? letter(word) ?? nameOf(word.replace(/[1-4]$/, '')) ?? levelBySlog(word)
 }
 

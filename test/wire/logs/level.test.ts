@@ -23,6 +23,7 @@ describe('levels of log records', () => {
       for (const step of [1, 2, 3, 4]) expect(levelByName(`${level.toUpperCase()}${step}`)).to.equal(level)
     }
     expect(levelByName(' error ')).to.equal('error')
+    expect(levelByName('\u001b[31mERROR\u001b[39m')).to.equal('error')
     for (const name of [
       '',
       'ok',
