@@ -73,6 +73,7 @@ p.row { display: flex; flex-wrap: wrap; gap: 1rem; align-items: baseline }
 td > details { margin: 0 }
 .logs summary { list-style-position: outside; margin-left: 1.1em }
 #here { scroll-margin-top: 40vh }
+#origins { scroll-margin-top: 5rem }
 tr[aria-current], tr:target, .line[aria-current], .line:target, .origin:target { font-weight: normal; outline: 2px solid var(--accent); outline-offset: -2px }
 tr.warn .level { color: var(--warn) }
 tr.error .level, tr.fatal .level, .bad { color: var(--bad) }

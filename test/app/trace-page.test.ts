@@ -351,6 +351,9 @@ describe('the page of a trace', () => {
       ['Resource 1', '#resource-1'],
       ['Resource 2', '#resource-2'],
     ])
+    const [, folded = ''] =
+      /<h2>Resources and scopes<\/h2> <details> <summary>([^<]*)<\/summary> <div id="origins">/.exec(text) ?? []
+    expect(folded).to.equal('2 resources, 1 scope')
     const [, second = ''] = text.split('id="resource-2"')
     expect(second).to.include('another host').and.not.include('host of both')
     expect(linksOfPage(text).filter(({ address }) => address === '#scope-1')).to.have.length(3)
