@@ -15,6 +15,7 @@ import { about, readAsked, searchRefusal } from './search-parts.ts'
 import { createLinkRoom } from './span-links.ts'
 import { originsOf, originsPart } from './span-origins.ts'
 import { isMissingCut, spanIdOf, spanTree, type TreeRow } from './span-tree.ts'
+import { browserEventPlace, logPlace, timelineLinks, timelinePart } from './timeline.ts'
 import { spanPlace, traceAddress } from './trace-address.ts'
 import { coloursOf, nameOf, servicesOf, traceTable } from './trace-rows.ts'
 import { waterfall, type Looks } from './waterfall.ts'
@@ -24,11 +25,18 @@ const tracePath = '/app/trace/'
 type Trace = NonNullable<CorrelationAnswer['trace']>
 
 /**
- * How a page shows its parts: its own address, whether each list begins on it, where subtrees are folded, or not if they are here, and the
+ * How a page shows its parts: its own address, whether each list begins on it, whether it is about a session, where subtrees are folded, or not if they are here, and the
  * lines of its waterfall.
  */
 type Shown = Looks &
-  Readonly<{ nowMs: number; address: string; isFirst: boolean; folding: string; rows: readonly TreeRow[] }>
+  Readonly<{
+    nowMs: number
+    address: string
+    isFirst: boolean
+    isSession: boolean
+    folding: string
+    rows: readonly TreeRow[]
+  }>
 
 const withParameter = (address: string, name: string, value: string): string =>
   `${address}${address.includes('?') ? '&' : '?'}${name}=${encodeURIComponent(value)}`
@@ -90,15 +98,15 @@ function tracesPart({ trace, traces }: CorrelationAnswer, { address, colourOf }:
 function logsPart({ logs }: CorrelationAnswer, { address, nowMs }: Shown): Html {
   if (logs === undefined) return html``
   return html`<h2 id="logs">Logs</h2>
-    ${logs.items.length === 0 ? html`<p>No log record refers to it.</p>` : logTable(logs.items, createLogLinksAround(nowMs))}
+    ${logs.items.length === 0 ? html`<p>No log record refers to it.</p>` : logTable(logs.items, createLogLinksAround(nowMs), { placeOf: logPlace })}
     ${more(address, logs.next_cursor, 'More logs')}`
 }
 
 function browserPart({ rum_events: events }: CorrelationAnswer, { address }: Shown): Html {
   if (events.items.length === 0) return html``
   const rows = events.items.map(
-    ({ timestamp, type, name, url, fields }) =>
-      html`<tr>
+    ({ timestamp, type, name, url, fields }, number) =>
+      html`<tr id="${browserEventPlace(number)}">
         <td class="time">${timeOf(timestamp)}</td>
         <td>${type}</td>
         <td>
@@ -141,7 +149,8 @@ const foldingLinks = ({ rows, isFolded, folding }: Shown): readonly (readonly [s
   rows.some(({ depth }) => depth > 1) ? [[folding, isFolded ? 'Unfold all spans' : 'Fold spans']] : []
 
 /** Links to what lies below a trace, which may be long, and to what stands out in it. */
-function placesPart({ trace, logs, rum_events: events, sessions }: CorrelationAnswer, shown: Shown): Html {
+function placesPart(answer: CorrelationAnswer, shown: Shown): Html {
+  const { trace, logs, rum_events: events, sessions } = answer
   if (trace == null) return html``
   const { address, asked, isFirst, origins, rows } = shown
   const error = trace.spans.find(({ status }) => status.code === 'error')
@@ -152,6 +161,7 @@ function placesPart({ trace, logs, rum_events: events, sessions }: CorrelationAn
     ...(asked !== undefined && isHere(rows, asked) ? [[`#${spanPlace(asked)}`, 'The span']] : []),
     ...foldingLinks(shown),
     ...(error === undefined ? [] : [[`#${spanPlace(error.span_id)}`, 'First error']]),
+    ...timelineLinks(answer),
     ...(logs === undefined ? [] : [['#logs', `Logs ${counts(logs.items, logs.next_cursor)}`]]),
     ...(events.items.length === 0
       ? []
@@ -179,8 +189,10 @@ function bodyOf(
   const shown = { ...given, colourOf: coloursOf(found), rows: rowsOf(trace), origins, logged, room }
   const left = omitted.length === 0 ? html`` : html`<p class="notice">The plan leaves out: ${omitted.join(', ')}.</p>`
   const range = { from: null, to: null }
+  const timeline = timelinePart(answer, shown)
+  const traceParts = html`${trace == null ? html`` : tracePart(trace, shown)}${tracesPart(answer, shown)}`
   return html`${about({ query: { normalized: '', warnings: [] }, range, index })}${left}${placesPart(answer, shown)}
-  ${trace == null ? html`` : tracePart(trace, shown)}${tracesPart(answer, shown)}${logsPart(answer, shown)}
+  ${given.isSession ? html`${timeline}${traceParts}` : html`${traceParts}${timeline}`}${logsPart(answer, shown)}
   ${browserPart(answer, shown)}${sessionsPart(answer)}${originsShown}`
 }
 
@@ -273,7 +285,8 @@ async function sendFound(ctx: Context, app: AppContext, wanted: Wanted): Promise
     const [own, other] = isFolded ? [foldedAddress, address] : [address, foldedAddress]
     const cursor = readAsked(ctx).cursors.at(-1)
     const folding = cursor === undefined ? other : withParameter(other, 'cursor', cursor)
-    const looks = { nowMs: app.clock(), asked, isFolded }
+    const isSession = answer.ids.session_ids.includes(value) && !answer.ids.trace_ids.includes(value.toLowerCase())
+    const looks = { nowMs: app.clock(), asked, isFolded, isSession }
     const body = html`${given}${bodyOf(answer, { ...looks, address: own, isFirst, folding })}`
     return sendSessionPage(ctx, app, { title, about, body })
   }

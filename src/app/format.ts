@@ -1,3 +1,4 @@
+import { parseRfc3339Ns } from '#src/lib/time.ts'
 import { html, type Html } from './html.ts'
 
 /** `2026-11-21T12:00:00.123456789Z` as a time that people read; the exact one is in its tip. */
@@ -20,6 +21,12 @@ export function formatDuration(ns: bigint): string {
   const value = Number(size) / Number(unit)
   const digits = value >= 100 || unit === 1n ? 0 : value >= 10 ? 1 : 2
   return `${ns < 0n ? '-' : ''}${value.toFixed(digits)} ${name}`
+}
+
+/** How long after: `+1.25 ms`. */
+export function since(start: string, time: string): string {
+  const ns = (parseRfc3339Ns(time) ?? 0n) - (parseRfc3339Ns(start) ?? 0n)
+  return `${ns < 0n ? '' : '+'}${formatDuration(ns)}`
 }
 
 const byteUnits = [

@@ -39,18 +39,20 @@ const linksOf = ({ id, trace_id: traceId, span_id: spanId, session_id: sessionId
   </p>`
 
 /** The message on one line; of a record without one, its fields. */
-function summaryOf(log: ShownLog): Html {
-  if (log.message !== '') return marked(log, summaryCharactersMax)
-  return html`<span class="note">${cut(stringifyJson(log.fields), summaryCharactersMax)}</span>`
+export function summaryOf(log: ShownLog, charactersMax = summaryCharactersMax): Html {
+  if (log.message !== '') return marked(log, charactersMax)
+  return html`<span class="note">${cut(stringifyJson(log.fields), charactersMax)}</span>`
 }
 
-function rowOf(log: ShownLog, linksFor: LogLinks, here?: string): Html {
+/** `id`: the row's own on the page, so that links can lead to it. */
+function rowOf(log: ShownLog, linksFor: LogLinks, here?: string, id?: string): Html {
   const { timestamp, level, service, message, fields, cuts = [] } = log
   const isMore = message.length > summaryCharactersMax || isOfLines(message)
   const rest = isMore ? html`<pre>${marked(log, messageCharactersMax)}</pre>` : html``
   const above = isMore && message.length <= messageCharactersMax ? message : undefined
   const changed = cuts.length > 0 ? html`<p class="note">Changed: ${cuts.join('; ')}</p>` : html``
-  const place = log.id === here ? html`id="here" aria-current="true"` : html``
+  const own = id === undefined ? html`` : html`id="${id}"`
+  const place = log.id === here ? html`id="here" aria-current="true"` : own
   return html`<tr class="${level ?? 'none'}" ${place}>
     <td class="time">${timeOf(timestamp)}</td>
     <td class="level">${level ?? ''}</td>
@@ -71,10 +73,15 @@ export const logRows = (logs: readonly ShownLog[], linksFor: LogLinks, here?: st
 /** Where rows that arrive later come from, and from which point on; `count`: how many the page says there are until then. */
 export type Tail = Readonly<{ address: string; cursor: string; count?: number | undefined }>
 
-type Placed = Readonly<{ tail?: Tail | undefined; here?: string | undefined }>
+/** `placeOf`: the id that a row has on the page, by its number. */
+type Placed = Readonly<{
+  tail?: Tail | undefined
+  here?: string | undefined
+  placeOf?: ((number: number) => string) | undefined
+}>
 
-export function logTable(logs: readonly ShownLog[], linksFor: LogLinks, { tail, here }: Placed = {}): Html {
-  const rows = logRows(logs, linksFor, here)
+export function logTable(logs: readonly ShownLog[], linksFor: LogLinks, { tail, here, placeOf }: Placed = {}): Html {
+  const rows = logs.map((log, number) => rowOf(log, linksFor, here, placeOf?.(number)))
   return html`<table class="logs">
     <thead>
       <tr>

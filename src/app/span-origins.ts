@@ -1,4 +1,5 @@
 import { stringifyJson } from '#src/lib/json.ts'
+import { counted } from './context.ts'
 import { fieldTable } from './field-table.ts'
 import { html, type Html } from './html.ts'
 import type { LinkRoom } from './span-links.ts'
@@ -51,7 +52,7 @@ export function originLinks(span: ShownSpan, { resources, scopes }: Origins): Ht
 
 const distinct = (bySpan: SharedBySpan): readonly Shared[] => [...new Set(bySpan.values())]
 
-/** Every resource and scope of the spans. */
+/** Every resource and scope of the spans, folded: they are long, and most are looked at from a span. */
 export function originsPart({ resources, scopes }: Origins, room: LinkRoom): Html {
   if (resources.size + scopes.size === 0) return html``
   const resource = ({ place, span }: Shared): Html =>
@@ -65,7 +66,17 @@ export function originsPart({ resources, scopes }: Origins, room: LinkRoom): Htm
       ${fieldTable(`Attributes of scope ${place}`, span.scope.attributes, linksOf)}
     </div>`
   }
-  return html`<h2 id="origins">Resources and scopes</h2>
-    ${distinct(resources).map((one) => room.take(resource(one)))}
-    ${distinct(scopes).map((one) => room.take(scope(one)))}`
+  const [ofResources, ofScopes] = [distinct(resources), distinct(scopes)]
+  const counts = [
+    ...(ofResources.length > 0 ? [counted(ofResources.length, 'resource')] : []),
+    ...(ofScopes.length > 0 ? [counted(ofScopes.length, 'scope')] : []),
+  ]
+  // Browsers open what a link leads into: its place is within, not on what is always seen.
+  return html`<h2>Resources and scopes</h2>
+    <details>
+      <summary>${counts.join(', ')}</summary>
+      <div id="origins">
+        ${ofResources.map((one) => room.take(resource(one)))} ${ofScopes.map((one) => room.take(scope(one)))}
+      </div>
+    </details>`
 }

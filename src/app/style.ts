@@ -73,6 +73,7 @@ p.row { display: flex; flex-wrap: wrap; gap: 1rem; align-items: baseline }
 td > details { margin: 0 }
 .logs summary { list-style-position: outside; margin-left: 1.1em }
 #here { scroll-margin-top: 40vh }
+#origins { scroll-margin-top: 5rem }
 tr[aria-current], tr:target, .line[aria-current], .line:target, .origin:target { font-weight: normal; outline: 2px solid var(--accent); outline-offset: -2px }
 tr.warn .level { color: var(--warn) }
 tr.error .level, tr.fatal .level, .bad { color: var(--bad) }
@@ -117,6 +118,10 @@ details.line, .below { margin: 0 }
 .missing > .line .timeline { background: repeating-linear-gradient(135deg, var(--line) 0 1px, transparent 1px 8px) }
 .missing > .line { border-left: .25rem solid var(--bad) }
 .missing > .line .name { text-indent: 0 }
+.moments { list-style: none; margin: 0; padding: 0; font-size: .9rem }
+.moments > li, .moments.heads { display: grid; grid-template-columns: 11.5rem 5.5rem 4rem minmax(0, 1fr); gap: 0 .75rem; padding: .15rem 0; min-height: 0; border-bottom: 1px solid var(--line); overflow-wrap: anywhere }
+.moments .gap { text-align: right }
+.moments strong { padding-left: .3rem }
 caption { text-align: left; font-weight: bold; font-size: .85rem; padding-top: .5rem }
 .fields td span { margin-left: .6rem; font-size: .8rem; white-space: nowrap }
 .fields th, .fields td, .logs .fields td { padding: .25rem .5rem }
@@ -139,7 +144,11 @@ ${serviceFills}
   .line .time { min-width: 0 }
   .line > :not(summary) { margin: .3rem 0 }
   .line > table { width: 100% }
-  .heads { display: none }
+  .heads, .moments.heads { display: none }
+  .moments > li { grid-template-columns: max-content max-content minmax(0, 1fr) }
+  .moments .time { white-space: nowrap; min-width: 0 }
+  .moments .gap:empty { display: none }
+  .moments .said { grid-column: 1 / -1 }
   .traces > * > tr { grid-template-columns: max-content minmax(0, 1fr) }
   :is(.logs, .traces) > * > tr > * { border-bottom: 0; min-width: 0 }
   .logs td:last-child { width: auto }

@@ -2,7 +2,7 @@ import { parseRfc3339Ns } from '#src/lib/time.ts'
 import type { CorrelationAnswer } from '#src/query/searches.ts'
 import { fieldTable } from './field-table.ts'
 import { counted, inWords } from './context.ts'
-import { cut, formatDuration, isolated, timeOf } from './format.ts'
+import { cut, formatDuration, isolated, since, timeOf } from './format.ts'
 import { html, type Html } from './html.ts'
 import type { ColourOf } from './service-colours.ts'
 import { noSpanLinks, type LinkRoom, type SpanLinks } from './span-links.ts'
@@ -61,12 +61,6 @@ function scaleOf({ start, duration_ns: duration }: Trace['summary']): Scale {
     const width = wholeNs <= 0n ? 1_000 : share(BigInt(span.duration_ns))
     return { x, width: Math.min(1_000 - x, Math.max(2, width)) }
   }
-}
-
-/** How long after: `+1.25 ms`. */
-function since(start: string, time: string): string {
-  const ns = (parseRfc3339Ns(time) ?? 0n) - (parseRfc3339Ns(start) ?? 0n)
-  return `${ns < 0n ? '' : '+'}${formatDuration(ns)}`
 }
 
 function eventRows(span: ShownSpan, linksOf: LinksOf): Html {

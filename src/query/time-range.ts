@@ -31,7 +31,7 @@ export function resolveRange(given: Bounds, byId: boolean, nowMs: number): Resul
   const toNs = to.value
   const dayBefore = byId ? undefined : (toNs ?? BigInt(Math.trunc(nowMs)) * msNs) - dayNs
   const fromNs = from.value ?? dayBefore
-  if (fromNs !== undefined && toNs !== undefined && fromNs > toNs) return invalidParameter('from', 'from is after to')
+  if (fromNs !== undefined && toNs !== undefined && fromNs > toNs) return invalidParameter('from', 'is after to')
   return ok({ ...(fromNs === undefined ? {} : { fromNs }), ...(toNs === undefined ? {} : { toNs }) })
 }
 

@@ -48,7 +48,7 @@ type Prepared = Readonly<{ walk: Walk; query: AnswerOf<typeof traceSearchAnswer>
 function prepare(context: QueryContext, where: Where, given: Given): Result<Prepared, Refusal> {
   const { min_duration: minDurationNs, max_duration: maxDurationNs, session_id: sessionId } = given
   if (minDurationNs !== undefined && maxDurationNs !== undefined && minDurationNs > maxDurationNs) {
-    return invalidParameter('min_duration', 'min_duration is above max_duration')
+    return invalidParameter('min_duration', 'is above max_duration')
   }
   const understood = understand(given.q, context.limits)
   if (!understood.ok) return understood

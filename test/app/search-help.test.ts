@@ -57,6 +57,17 @@ describe('help on search pages', () => {
     expect(rangesOf((await browser.get('/app/logs?from=nonsense')).text)).to.have.length(6)
   })
 
+  it('is told once of which field something is wrong', async () => {
+    const problemOf = async (path: string) => {
+      const [, problem = ''] = /class="problem"[^>]*>([^]*?)<\/div>/.exec((await browser.get(path)).text) ?? []
+      return problem.replaceAll(/<[^>]*>/g, '').trim()
+    }
+    expect(await problemOf('/app/logs?from=-1h&to=-2h')).to.equal('from: is after to')
+    expect(await problemOf('/app/traces?min_duration=2s&max_duration=1s')).to.equal(
+      'min_duration: is above max_duration',
+    )
+  })
+
   it('leads past the bars, each of which is a link', async () => {
     await site.index(logs(1, { level: 'error' }, { level: 'error' }))
     const { text } = await browser.get('/app/logs?from=2026-11-21T11:00:00Z')

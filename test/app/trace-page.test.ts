@@ -323,6 +323,7 @@ describe('the page of a trace', () => {
     const nav = /<nav class="tabs" aria-label="On this page">([^]*?)<\/nav>/.exec(text)?.[1] ?? ''
     expect(linksOfPage(nav)).to.deep.equal([
       { name: 'First error', address: `#span-${spanIdOf('b')}` },
+      { name: 'Timeline', address: '#timeline' },
       { name: 'Logs (2)', address: '#logs' },
       { name: 'Sessions (1)', address: '#sessions' },
       { name: 'Resources and scopes', address: '#origins' },
@@ -351,6 +352,9 @@ describe('the page of a trace', () => {
       ['Resource 1', '#resource-1'],
       ['Resource 2', '#resource-2'],
     ])
+    const [, folded = ''] =
+      /<h2>Resources and scopes<\/h2> <details> <summary>([^<]*)<\/summary> <div id="origins">/.exec(text) ?? []
+    expect(folded).to.equal('2 resources, 1 scope')
     const [, second = ''] = text.split('id="resource-2"')
     expect(second).to.include('another host').and.not.include('host of both')
     expect(linksOfPage(text).filter(({ address }) => address === '#scope-1')).to.have.length(3)

@@ -104,7 +104,7 @@ describe('time ranges', () => {
   it('name the bound that is no time, and one that is after the other', () => {
     expect(resolved('soon', undefined)).to.have.nested.property('[0].path', 'from')
     expect(resolved('1h', 'soon')).to.have.nested.property('[0].path', 'to')
-    expect(resolved('1h', '2h')).to.deep.equal([{ path: 'from', message: 'from is after to' }])
+    expect(resolved('1h', '2h')).to.deep.equal([{ path: 'from', message: 'is after to' }])
     expect(resolved('1h', '1h')).to.have.property('from', '2026-11-21T11:00:00.000000000Z')
   })
 })

@@ -1,0 +1,180 @@
+import type { CorrelationAnswer } from '#src/query/searches.ts'
+import { counted } from './context.ts'
+import { cut, formatDuration, isolated, since, timeOf } from './format.ts'
+import { html, type Html } from './html.ts'
+import { summaryOf } from './log-rows.ts'
+import type { ColourOf } from './service-colours.ts'
+import { spanIdOf, type TreeRow } from './span-tree.ts'
+import { spanPlace, traceAddress } from './trace-address.ts'
+
+type Entry = CorrelationAnswer['timeline'][number]
+/** What a line says beside its time: of which service, in which words, what stands out, and where there is more of it. */
+type Said = Readonly<{ kind: string; service: string | null; words: Html; marks: Html; place: string }>
+
+/** Of one message, operation or address. */
+const wordsCharactersMax = 160
+/** Lines that stand open; the others are folded below them. */
+const openMax = 50
+/** Lines of a page: all its traces, logs and browser events, and as many spans as there is room for. */
+const linesMax = 400
+
+/** Where a log record or a browser event stands on the page: by its number in its list. */
+export const logPlace = (number: number): string => `log-${number}`
+export const browserEventPlace = (number: number): string => `browser-event-${number}`
+
+const short = (text: string): Html => isolated(text, html`${cut(text, wordsCharactersMax)}`)
+const bad = (words: string): Html => html` <span class="mark bad">${words}</span>`
+
+function spansSaid({ trace }: CorrelationAnswer): readonly (readonly [string, Said])[] {
+  return (trace?.spans ?? []).map((span) => {
+    const { span_id: id, service, name, status, duration_ns: ns } = span
+    const took = html` <span class="note">took ${formatDuration(BigInt(ns))}</span>`
+    const marks = html`${took}${status.code === 'error' ? bad('error') : html``}`
+    return [id, { kind: 'span', service, words: short(name), marks, place: `#${spanPlace(id)}` }]
+  })
+}
+
+function tracesSaid({ traces }: CorrelationAnswer): readonly (readonly [string, Said])[] {
+  return (traces?.items ?? []).map(({ trace_id: id, root, error_count: errors }) => {
+    const words = root === null ? html`<em>root span not received</em>` : short(root.operation)
+    const marks = errors > 0 ? bad(counted(errors, 'error')) : html``
+    return [id, { kind: 'trace', service: root?.service ?? null, words, marks, place: traceAddress(id) }]
+  })
+}
+
+function logMarks(level: string | null): Html {
+  if (level === 'error' || level === 'fatal') return bad(level)
+  return level === 'warn' ? html` <span class="mark">${level}</span>` : html``
+}
+
+function logsSaid({ logs }: CorrelationAnswer): readonly (readonly [string, Said])[] {
+  return (logs?.items ?? []).map((log, at) => {
+    const words = summaryOf(log, wordsCharactersMax)
+    return [log.id, { kind: 'log', service: log.service, words, marks: logMarks(log.level), place: `#${logPlace(at)}` }]
+  })
+}
+
+function browserSaid({ rum_events: events }: CorrelationAnswer): readonly (readonly [string, Said])[] {
+  return events.items.map(({ id, type, name, url, service }, at) => {
+    const words = short(
+      [type, ...(name === '' || name === type ? [] : [name]), ...(url === null ? [] : [url])].join(' '),
+    )
+    const marks = type === 'error' || type === 'exception' ? bad('error') : html``
+    return [id, { kind: 'browser', service, words, marks, place: `#${browserEventPlace(at)}` }]
+  })
+}
+
+/** What each entry says, which the parts of the same answer know. */
+function createSaid(answer: CorrelationAnswer): (entry: Entry) => Said | undefined {
+  const said: Readonly<Record<Entry['kind'], ReadonlyMap<string, Said>>> = {
+    span: new Map(spansSaid(answer)),
+    trace: new Map(tracesSaid(answer)),
+    log: new Map(logsSaid(answer)),
+    rum_event: new Map(browserSaid(answer)),
+  }
+  return ({ kind, ref }) => said[kind].get(ref)
+}
+
+/** Spans for which there is no room: the shortest, and those that failed last. */
+function spansLeftOut({ trace, timeline }: CorrelationAnswer): ReadonlySet<string> {
+  const spans = trace?.spans ?? []
+  const room = Math.max(0, linesMax - (timeline.length - spans.length))
+  if (spans.length <= room) return new Set()
+  const lengths = spans.map(({ span_id: id, status, duration_ns: ns }) => {
+    return { id, isError: status.code === 'error', ns: BigInt(ns) }
+  })
+  lengths.sort((a, b) => Number(b.isError) - Number(a.isError) || (a.ns > b.ns ? -1 : a.ns < b.ns ? 1 : 0))
+  return new Set(lengths.slice(room).map(({ id }) => id))
+}
+
+/** At one time: what the browser did, then spans, each below its parent, then what was logged. */
+const orderOfKinds: readonly Entry['kind'][] = ['rum_event', 'trace', 'span', 'log']
+
+/** The entries, those of one time in the order in which they follow from each other. */
+function inOrder({ timeline }: CorrelationAnswer, rows: readonly TreeRow[]): readonly Entry[] {
+  const places = new Map(rows.map((row, place) => [spanIdOf(row), place]))
+  const placeOf = ({ kind, ref }: Entry): number => (kind === 'span' ? (places.get(ref) ?? 0) : 0)
+  return timeline.toSorted((a, b) => {
+    if (a.time !== b.time) return a.time < b.time ? -1 : 1
+    return orderOfKinds.indexOf(a.kind) - orderOfKinds.indexOf(b.kind) || placeOf(a) - placeOf(b)
+  })
+}
+
+/** One kind alone stands in order of time in its own list. */
+const hasTimeline = ({ timeline }: CorrelationAnswer): boolean =>
+  timeline.some(({ kind }) => kind !== timeline[0]?.kind)
+
+/** A link to it, where there is one. */
+export const timelineLinks = (answer: CorrelationAnswer): readonly (readonly [string, string])[] =>
+  hasTimeline(answer) ? [['#timeline', 'Timeline']] : []
+
+/** What is not in it, and why. */
+function cutPart(answer: CorrelationAnswer, leftOut: number, isFirst: boolean): Html {
+  const { trace, traces, logs, rum_events: events } = answer
+  const continued = [
+    [trace?.next_cursor, 'spans'],
+    [traces?.next_cursor, 'traces'],
+    [logs?.next_cursor, 'logs'],
+    [events.next_cursor, 'browser events'],
+  ].flatMap(([cursor, words]) => (cursor == null ? [] : [words]))
+  const said = [
+    ...(leftOut > 0
+      ? [`${counted(leftOut, 'span')} left out, which took the least time: the list of spans has them all.`]
+      : []),
+    ...(continued.length > 0 ? [`Only what is on this page: there are more ${continued.join(', ')}.`] : []),
+    ...(isFirst ? [] : ['What earlier pages of a list have is not here.']),
+  ]
+  return said.length === 0 ? html`` : html`<p class="note">${said.join(' ')}</p>`
+}
+
+/** How long after the line before; nothing for the first. */
+function afterOf(before: string | undefined, time: string): string {
+  if (before === undefined) return ''
+  return before === time ? '+0' : since(before, time)
+}
+
+type Line = Readonly<{ time: string; before: string | undefined; said: Said }>
+
+const lineOf = ({ time, before, said }: Line, colourOf: ColourOf): Html =>
+  html`<li>
+    <span class="time">${timeOf(time)}</span>
+    <span class="time gap">${afterOf(before, time)}</span>
+    <span class="kind">${said.kind}</span>
+    <span class="said"
+      >${said.service === null ? html`` : html`<strong class="${colourOf(said.service)}">${short(said.service)}</strong> `}<a
+        href="${said.place}"
+        >${said.words}</a
+      >${said.marks}</span
+    >
+  </li>`
+
+/** `rows`: the lines of the waterfall. */
+type Looks = Readonly<{ colourOf: ColourOf; isFirst: boolean; rows: readonly TreeRow[] }>
+
+/** All that is on the page, spans and records together, in order of time. */
+export function timelinePart(answer: CorrelationAnswer, looks: Looks): Html {
+  if (!hasTimeline(answer)) return html``
+  const saidOf = createSaid(answer)
+  const leftOut = spansLeftOut(answer)
+  const entries = inOrder(answer, looks.rows).flatMap((entry) => {
+    const said = entry.kind === 'span' && leftOut.has(entry.ref) ? undefined : saidOf(entry)
+    return said === undefined ? [] : [{ time: entry.time, said }]
+  })
+  const lines = entries.map((entry, at) => lineOf({ ...entry, before: entries[at - 1]?.time }, looks.colourOf))
+  const [open, folded] = [lines.slice(0, openMax), lines.slice(openMax)]
+  const rest = html`<details>
+    <summary>${counted(folded.length, 'more line')}, as far as ${timeOf(entries.at(-1)?.time ?? null)}</summary>
+    <ol class="moments" start="${openMax + 1}" aria-label="The lines after those">
+      ${folded}
+    </ol>
+  </details>`
+  return html`<h2 id="timeline">Timeline</h2>
+    ${cutPart(answer, leftOut.size, looks.isFirst)}
+    <div class="moments heads" aria-hidden="true">
+      <span>Time (UTC)</span> <span class="gap">Later by</span> <span>Kind</span> <span>What</span>
+    </div>
+    <ol class="moments" aria-label="What happened, in order of time">
+      ${open}
+    </ol>
+    ${folded.length === 0 ? html`` : rest}`
+}

@@ -1,0 +1,57 @@
+import { expect } from 'chai'
+import type { Browser, Page } from 'playwright-core'
+import { launchChromium, openTab } from '../support/browser.ts'
+import { post } from '../support/client.ts'
+import { borrowServer, type LentServer } from '../support/lent-server.ts'
+
+const json = { 'content-type': 'application/json' }
+
+describe('the page of a trace in a browser', () => {
+  let server: LentServer
+  let browser: Browser
+  let page: Page
+
+  before(async () => {
+    server = await borrowServer()
+    browser = await launchChromium()
+    page = await openTab(browser, { baseURL: server.baseUrl, javaScriptEnabled: false })
+    await page.goto('/app')
+    await page.getByLabel('E-mail').fill(server.firstRun.sign_in.email)
+    await page.getByLabel('Password').fill(server.firstRun.sign_in.password)
+    await page.getByRole('button', { name: 'Sign in' }).click()
+  })
+  after(async () => {
+    await browser.close()
+    await server.giveBack()
+  })
+
+  it('opens the folded resource that a span leads to, and leads from its timeline to its records, without scripts', async () => {
+    const [trace, spanId, time] = ['5b8efff798038103d269b633813fc610', 'cccccccccccccccc', `${Date.now()}000000`]
+    const span = { traceId: trace, spanId, name: 'pay', startTimeUnixNano: time, endTimeUnixNano: time }
+    const resource = { attributes: [{ key: 'host.name', value: { stringValue: 'the-host' } }] }
+    const body = JSON.stringify({
+      resourceSpans: [{ resource, scopeSpans: [{ scope: { name: 'sdk' }, spans: [span] }] }],
+    })
+    expect((await post(server, '/api/traces/v1/otlp', server.firstRun.keys.tracing, body, json)).status).to.equal(200)
+    const logs = JSON.stringify([{ message: 'card declined', level: 'error', trace_id: trace }])
+    expect((await post(server, '/api/logs/v1/ingest', server.firstRun.keys.logs, logs, json)).status).to.equal(200)
+    const lines = page.getByRole('list', { name: 'What happened, in order of time' }).getByRole('listitem')
+    do await page.goto(`/app/trace/${trace}`)
+    while ((await lines.count()) < 2)
+    await lines.getByRole('link', { name: 'card declined' }).click()
+    expect(await page.locator('tr:target').innerText()).to.include('card declined')
+    const host = page.getByRole('cell', { name: 'the-host' })
+    for (const [name, place] of [
+      ['Resource 1', '#resource-1'],
+      ['Scope 1', '#scope-1'],
+      ['Resources and scopes', '#origins'],
+    ] as const) {
+      await page.goto(`/app/trace/${trace}?span=${spanId}`)
+      expect(await host.isVisible(), name).to.equal(false)
+      await page.getByRole('link', { name, exact: true }).click()
+      expect(await host.isVisible(), name).to.equal(true)
+      const top = await page.locator(place).evaluate((element) => element.getBoundingClientRect().top)
+      expect(top, name).to.be.within(0, page.viewportSize()?.height ?? 0)
+    }
+  })
+})
