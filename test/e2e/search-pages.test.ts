@@ -415,11 +415,8 @@ describe('search pages in a browser', () => {
     await sendLogs({ message: 'a gadget breaks' })
     await tab.goto('/app/logs')
     await searchUntil('gadget', 'a gadget breaks')
-    const page = await openTab(browser, {
-      baseURL: server.baseUrl,
-      javaScriptEnabled: false,
-      storageState: await tab.context().storageState(),
-    })
+    const storageState = await tab.context().storageState()
+    const page = await openTab(browser, { baseURL: server.baseUrl, javaScriptEnabled: false, storageState })
     await page.goto('/app/logs')
     await page.getByRole('searchbox').fill('gadget')
     await page.getByRole('button', { name: 'Search', exact: true }).click()
