@@ -131,6 +131,24 @@ describe('the days of a SQLite index', () => {
     expect(await lost()).to.deep.equal([gone])
   })
 
+  it('are not missed that a program which does not know of this has let go of while it folded the build', async () => {
+    await writer.close()
+    remove(other, day)
+    // As an erasure that it has folded.
+    const meta = new DatabaseSync(join(folder, index, 'meta.db'))
+    meta.exec('UPDATE build SET safe = safe + 1')
+    meta.close()
+    expect(missedDays(folder, index), 'before it is opened').to.deep.equal([])
+    await start()
+    expect([await lost(), missedDays(folder, index)]).to.deep.equal([[], []])
+    await put(acme, day)
+    await writer.close()
+    remove(acme, before)
+    expect(missedDays(folder, index)).to.deep.equal([gone])
+    await start()
+    expect(await lost()).to.deep.equal([gone])
+  })
+
   it('keep answers from being complete of the workspace whose they are, as long as it would be shown them', async () => {
     await writer.close()
     remove(acme, before)
