@@ -5,6 +5,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { expect } from 'chai'
 import { withOwnDays } from '#projections/first-days.ts'
 import { isCaughtUp, type IndexReader, type IndexWriter, type LostDay } from '#projections/index-store.ts'
+import { createSqliteIndexAudit } from '#projections/stores/sqlite/audit.ts'
 import { missedDays } from '#projections/stores/sqlite/known-days.ts'
 import { createSqliteIndexReader } from '#projections/stores/sqlite/reader.ts'
 import { createSqliteIndexWriter } from '#projections/stores/sqlite/writer.ts'
@@ -77,6 +78,7 @@ describe('the days of a SQLite index', () => {
     expect(missedDays(folder, index), 'before it is opened').to.deep.equal([gone])
     await start()
     expect([await lost(), missedDays(folder, index)]).to.deep.equal([[gone], [gone]])
+    expect(await createSqliteIndexAudit({ folder }).lost?.(index)).to.deep.equal([gone])
     await put(acme, before)
     await again()
     expect(existsSync(fileOf(acme, before))).to.equal(true)
