@@ -33,6 +33,7 @@ describe('the files of days that are missed at a start', () => {
     mkdirSync(indexFolder)
     const writer = createSqliteIndexWriter({ folder: indexFolder, limits })
     await writer.open(index, projection, 'epoch')
+    await writer.promote(projection.name, index)
     await writer.close()
     inRecord(`INSERT INTO days VALUES ('acme', '2026-11-20')`)
     told = []
@@ -50,6 +51,15 @@ describe('the files of days that are missed at a start', () => {
       `files of the index ${index} are gone: 1 (a day of a workspace each, of 1 workspaces), such as ` +
         `${indexFolder}/${index}/acme/2026-11-20.db; "throughline rebuild ${projection.name}" folds them again from the log`,
     ])
+  })
+
+  it('are not told of an index that readers have left, as for the one that a rebuild made', async () => {
+    const writer = createSqliteIndexWriter({ folder: indexFolder, limits })
+    await writer.open(buildName(projection, 2), projection, 'epoch')
+    await writer.promote(projection.name, buildName(projection, 2))
+    await writer.close()
+    tellMissedDays(dataFolder)
+    expect(told).to.deep.equal([])
   })
 
   it('keep no server from starting where an index is of a newer program', () => {
