@@ -117,15 +117,25 @@ async function openNew(
   }
 }
 
+/** Whether a build has lost days of other workspaces than one. */
+async function hasLostOthers({ index: place }: BuildContext, index: IndexName, but: WorkspaceId): Promise<boolean> {
+  const audit = place.audit()
+  try {
+    return ((await audit.lost?.(index)) ?? []).some(({ workspaceId }) => workspaceId !== but)
+  } finally {
+    await audit.close()
+  }
+}
+
 type Former = Readonly<{ projection: Projection; former: IndexName | undefined }>
 
 /**
  * The build that readers will leave. Where the other workspaces are to be copied from it, one that this program folds into: documents of
  * another version, or of another log, would come to readers under the name of this one, and the comparison is of one workspace; nor one
- * that was begun later, since the new one would say that it has all.
+ * that was begun later or has lost days of them, since the new one would say that it has all.
  */
 async function formerOf(
-  { stream }: BuildContext,
+  context: BuildContext,
   writer: IndexWriter,
   projection: Projection,
   { workspaceId, from = 0 }: RebuildOptions,
@@ -136,7 +146,7 @@ async function formerOf(
   const refuse = (hint: string): PermanentError =>
     new PermanentError({ operation: 'rebuild', subject: `workspace ${workspaceId}`, hint })
   const stored = (await writer.builds(name)).find(({ index }) => index === former)
-  if (former === undefined || stored?.epoch !== stream.epoch) {
+  if (former === undefined || stored?.epoch !== context.stream.epoch) {
     throw refuse(`readers have no build of ${name} to copy the other workspaces from: rebuild all of it`)
   }
   if (buildNumber(projection, former) === undefined) {
@@ -148,6 +158,11 @@ async function formerOf(
   if (stored.after > from) {
     const begins = `the other workspaces would be copied from ${former}, which has nothing up to position ${stored.after}`
     throw refuse(`${begins}: rebuild all of ${name}, or say --from ${stored.after}`)
+  }
+  if (await hasLostOthers(context, former, workspaceId)) {
+    throw refuse(
+      `the other workspaces would be copied from ${former}, which lacks days of them: rebuild all of ${name}`,
+    )
   }
   return { projection, former }
 }

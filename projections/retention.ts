@@ -44,7 +44,7 @@ export type Retained = Readonly<{
   standsAt?: number
 }>
 
-/** How much of the log goes in a turn: what was received on so many days, and, where more has expired, whether any of it. */
+/** How much of the log goes in a turn: what was received on so many days, and, where more has expired, whether any of it that has not long. */
 export type Pace = Readonly<{ daysMax: number; mayCatchUp: boolean }>
 const atOnce: Pace = { daysMax: Number.POSITIVE_INFINITY, mayCatchUp: true }
 
@@ -141,6 +141,31 @@ function keptUntil(
   return Date.parse(dayOf(receivedAt)) + (days + 1) * dayMs - 1
 }
 
+/** The first event after one that was received after a time (ms) no earlier than that one’s, where the log's times go up. */
+async function firstAfter(stream: Stream, { position }: RecordedEvent, ms: number): Promise<RecordedEvent | undefined> {
+  let [low, high] = [position, await stream.head()]
+  const next = async (after: Position): Promise<RecordedEvent | undefined> => (await stream.read(after, 1))[0]
+  while (high - low > 1) {
+    const middle = Math.floor((low + high) / 2)
+    if (((await next(middle))?.receivedAt ?? Infinity) > ms) high = middle
+    else low = middle
+  }
+  return next(high)
+}
+
+/** By a clock by which something has come on so many days since, an event is over: also where no process ever runs for long. */
+const daysLivedMin = 7
+
+async function isLongOver(stream: Stream, first: RecordedEvent, untilMs: number): Promise<boolean> {
+  let [last, ms] = [first, untilMs]
+  for (let days = 0; days < daysLivedMin; days++) {
+    const event = await firstAfter(stream, last, ms)
+    if (event === undefined) return false
+    ;[last, ms] = [event, Date.parse(dayOf(event.receivedAt)) + dayMs - 1]
+  }
+  return true
+}
+
 /**
  * The end of the longest beginning of the log whose events are all older than they have to be, as far as the pace lets it go in this turn.
  * `next`: how far it lets it go in the next that takes any. `at`: the time that it has come to; now, unless there is more. `isBehind`: there is.
@@ -164,7 +189,8 @@ async function expiredOf(
       // Clocks differ: at midnight some of the day before may come later.
       if (day > latest) [latest, days] = [day, days + 1]
       if (days > daysMax) {
-        const [to, stays] = mayCatchUp ? [end, event] : [beforeAll, first]
+        const goes = mayCatchUp || (await isLongOver(stream, first, keptUntil(first, limits)))
+        const [to, stays] = goes ? [end, event] : [beforeAll, first]
         return { end: to, next: end, at: Math.min(at, keptUntil(stays, limits)), isBehind: true }
       }
       end = event.position
@@ -280,6 +306,7 @@ const silenceMaxMs = 7 * dayMs
 /**
  * A turn takes what was received on one day. Where that is not all that has expired, a turn out of so many does, none of the first among
  * them: a log that was left alone for weeks is done with in some days, and one whose clock was set wrong is not gone by the next morning.
+ * Of what expired so many days of receipt ago that it would be gone by now each turn takes a day: a process may never come to that many.
  */
 const catchUpTurns = 4
 

@@ -1,21 +1,31 @@
 import { projections } from '#projections/registry.ts'
-import { storedBuilds } from '#projections/stores/sqlite/build-folders.ts'
 import { missedDays } from '#projections/stores/sqlite/known-days.ts'
+import { storedLiveBuilds } from '#projections/stores/sqlite/live.ts'
 import { foldersOf } from './folders.ts'
 
-/** Tells the operator of each build of which files are gone. Answers that may lack something of it say so themselves. */
+function tellOf(indexFolder: string, projection: string): void {
+  const index = storedLiveBuilds(indexFolder).get(projection)?.index
+  const missed = index === undefined ? [] : missedDays(indexFolder, index)
+  const [first] = missed
+  if (first === undefined) return
+  const workspaces = new Set(missed.map(({ workspaceId }) => workspaceId)).size
+  console.error(
+    `files of the index ${index} are gone: ${missed.length} (a day of a workspace each, of ${workspaces} workspaces), such as ` +
+      `${indexFolder}/${index}/${first.workspaceId}/${first.day}.db; "throughline rebuild ${projection}" folds them again from the log`,
+  )
+}
+
+/**
+ * Tells the operator of each index that readers use of which files are gone; not of one that a rebuild has replaced. Answers that may lack
+ * something of it say so themselves.
+ */
 export function tellMissedDays(dataFolder: string): void {
   const { indexFolder } = foldersOf(dataFolder)
   for (const { name } of projections) {
-    for (const { index } of storedBuilds(indexFolder, name)) {
-      const missed = missedDays(indexFolder, index)
-      const [first] = missed
-      if (first === undefined) continue
-      const workspaces = new Set(missed.map(({ workspaceId }) => workspaceId)).size
-      console.error(
-        `files of the index ${index} are gone: ${missed.length} (a day of a workspace each, of ${workspaces} workspaces), such as ` +
-          `${indexFolder}/${index}/${first.workspaceId}/${first.day}.db; "throughline rebuild ${name}" folds them again from the log`,
-      )
+    try {
+      tellOf(indexFolder, name)
+    } catch {
+      // An index that cannot be read, as one of a newer program, keeps no server from starting: who folds it says so.
     }
   }
 }

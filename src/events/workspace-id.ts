@@ -7,7 +7,9 @@ declare const brand: unique symbol
 export type WorkspaceId = string & { readonly [brand]: 'WorkspaceId' }
 
 /** Lower-case letters, digits and `-`, 1 to 40: safe in subjects, file names and index names. */
+export const isWorkspaceId = (text: string): boolean => /^[a-z0-9][a-z0-9-]{0,39}$/.test(text)
+
 export function workspaceIdOf(text: string): WorkspaceId {
-  if (!/^[a-z0-9][a-z0-9-]{0,39}$/.test(text)) throw new Error(`not a workspace id: ${JSON.stringify(text)}`)
+  if (!isWorkspaceId(text)) throw new Error(`not a workspace id: ${JSON.stringify(text)}`)
   return text as WorkspaceId
 }

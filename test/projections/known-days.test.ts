@@ -5,6 +5,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { expect } from 'chai'
 import { withOwnDays } from '#projections/first-days.ts'
 import { isCaughtUp, type IndexReader, type IndexWriter, type LostDay } from '#projections/index-store.ts'
+import { createSqliteIndexAudit } from '#projections/stores/sqlite/audit.ts'
 import { missedDays } from '#projections/stores/sqlite/known-days.ts'
 import { createSqliteIndexReader } from '#projections/stores/sqlite/reader.ts'
 import { createSqliteIndexWriter } from '#projections/stores/sqlite/writer.ts'
@@ -77,6 +78,7 @@ describe('the days of a SQLite index', () => {
     expect(missedDays(folder, index), 'before it is opened').to.deep.equal([gone])
     await start()
     expect([await lost(), missedDays(folder, index)]).to.deep.equal([[gone], [gone]])
+    expect(await createSqliteIndexAudit({ folder }).lost?.(index)).to.deep.equal([gone])
     await put(acme, before)
     await again()
     expect(existsSync(fileOf(acme, before))).to.equal(true)
@@ -138,6 +140,24 @@ describe('the days of a SQLite index', () => {
     expect(await lost()).to.deep.equal([])
     await writer.close()
     remove(acme, before)
+    await start()
+    expect(await lost()).to.deep.equal([gone])
+  })
+
+  it('are not missed that a program which does not know of this has let go of while it folded the build', async () => {
+    await writer.close()
+    remove(other, day)
+    // As an erasure that it has folded.
+    const meta = new DatabaseSync(join(folder, index, 'meta.db'))
+    meta.exec('UPDATE build SET safe = safe + 1')
+    meta.close()
+    expect(missedDays(folder, index), 'before it is opened').to.deep.equal([])
+    await start()
+    expect([await lost(), missedDays(folder, index)]).to.deep.equal([[], []])
+    await put(acme, day)
+    await writer.close()
+    remove(acme, before)
+    expect(missedDays(folder, index)).to.deep.equal([gone])
     await start()
     expect(await lost()).to.deep.equal([gone])
   })

@@ -301,6 +301,20 @@ for (const [name, create] of Object.entries(buildPlaces)) {
       expect(stored.find(({ index }) => index === done?.index)?.after).to.equal(60 * 4096)
     })
 
+    it('takes no workspaces over from a build that has lost days of them', async () => {
+      const losing = (of: string): BuildContext => {
+        const lost = async () => [{ workspaceId: workspaceIdOf(of), day: '2026-11-20' }]
+        return { ...context, index: { ...context.index, audit: () => ({ ...context.index.audit(), lost }) } }
+      }
+      const one = { workspaceId: workspaceIdOf('other') }
+      for (const run of [planRebuild, rebuild]) {
+        const refused = await run(losing('acme'), [counting], one).catch((error: unknown) => error)
+        expect(String(refused)).to.contain('counting-v1-001, which lacks days of them: rebuild all of counting')
+      }
+      expect(await names()).to.deep.equal(['counting-v1-001'])
+      expect((await rebuild(losing('other'), [counting], one))[0]?.outcome).to.equal('moved')
+    })
+
     it('takes no workspaces over from a build of another version or another log, and leaves nothing behind', async () => {
       const options = { workspaceId: workspaceIdOf('other') }
       const raised = { ...mirror, version: 2 }

@@ -138,6 +138,18 @@ for (const [name, openPlace] of [
       expect((await world.stream.first())?.position).to.equal(await world.stream.head())
     })
 
+    it('goes on though no process runs for four turns, once something has come on seven days since', async () => {
+      const begins: string[] = []
+      for (let days = 31; days <= 39; days++) {
+        await world.liveOn(ago(-days))
+        await start()
+        begins.push(await firstDay())
+        stop()
+      }
+      expect(begins).to.deep.equal([...Array.from({ length: 6 }, () => ago(10)), ago(9), ago(8), ago(7)])
+      await start()
+    })
+
     it('takes its turn at once within a week', async () => {
       world.moveTo(new Date(noon + 6 * 24 * hourMs).toISOString())
       await start()

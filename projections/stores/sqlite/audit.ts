@@ -5,7 +5,7 @@ import type { IndexName } from '../../index-store.ts'
 import { daysIn } from './build-folders.ts'
 import { ifThere, openDatabaseToAudit } from './database.ts'
 import { freezeFile } from './frozen-part.ts'
-import { storedDays } from './known-days.ts'
+import { missedDays, storedDays } from './known-days.ts'
 import { fileOfDay, tablesOf, workspaceFolder, type Tables } from './layout.ts'
 import { storedMeta } from './meta.ts'
 import { syncDatabases } from './sync-files.ts'
@@ -29,6 +29,7 @@ export function createSqliteIndexAudit({ folder }: Readonly<{ folder: string }>)
     join(workspaceFolder(folder, index, workspaceId), fileOfDay(day))
   return {
     parts: async (index) => storedDays(folder, index),
+    lost: async (index) => missedDays(folder, index),
     hold: async () => ({ release: async () => {} }),
     freeze: async (index, part) => {
       const file = { path: fileOf(index, part), day: part.day }

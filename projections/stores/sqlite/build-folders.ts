@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, renameSync, rmdirSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { TransientError } from '#src/lib/failure.ts'
-import { workspaceIdOf, type WorkspaceId } from '#src/events/workspace-id.ts'
+import { isWorkspaceId, workspaceIdOf, type WorkspaceId } from '#src/events/workspace-id.ts'
 import type { IndexName, StoredBuild } from '../../index-store.ts'
 import { isBuildOf } from '../builds.ts'
 import { looked, namesIn } from './folder-names.ts'
@@ -22,10 +22,12 @@ export function storedBuilds(folder: string, projection: string): readonly Store
     .flatMap((index) => storedBuild(folder, index) ?? [])
 }
 
-/** The workspaces that a build has folders of. */
+/** The workspaces that a build has folders of; a file system, or who copies it, may have put others beside them. */
 export function workspacesIn(folder: string, index: IndexName): readonly WorkspaceId[] {
   const entries = looked(buildFolder(folder, index), (path) => readdirSync(path, { withFileTypes: true }))
-  return entries.filter((entry) => entry.isDirectory()).map(({ name }) => workspaceIdOf(name))
+  return entries
+    .filter((entry) => entry.isDirectory() && isWorkspaceId(entry.name))
+    .map(({ name }) => workspaceIdOf(name))
 }
 
 /** The days that a build has files of for a workspace; none where it was erased meanwhile. */

@@ -2,11 +2,12 @@ import { workspaceIdOf } from '#src/events/workspace-id.ts'
 import type { IndexName, LostDay } from '../../index-store.ts'
 import { daysIn, workspacesIn } from './build-folders.ts'
 import { hasTable, transaction, type Database } from './database.ts'
-import { openMetaToRead } from './meta.ts'
+import { areDaysNamed, openMetaToRead, writeNamed } from './meta.ts'
 import { syncDatabases } from './sync-files.ts'
 
 // A build's record says which files of days it has, so that one that was removed by hand is missed. A file is named once it is on the disk,
-// and no more before it is removed: whatever a crash or a power cut takes, none is missed that the build has let go of itself.
+// and no more before it is removed: whatever a crash or a power cut takes, none is missed that the build has let go of itself. A program that
+// does not know of this lets go of files too, as of an erased workspace: once one has folded the build, it names those that are there.
 
 const keyOf = ({ workspaceId, day }: LostDay): string => `${workspaceId}/${day}`
 
@@ -32,6 +33,14 @@ export const storedDays = (folder: string, index: IndexName): readonly LostDay[]
 
 /** Names files that are on the disk. Within a transaction. */
 export const nameDays = (meta: Database, days: readonly LostDay[]): void => insert(meta, 'days', days)
+
+/** A build is opened: what it names, and is gone, is noted, and it names what is there. Within a transaction. */
+export function renameDays(meta: Database, stored: readonly LostDay[]): void {
+  if (areDaysNamed(meta)) noteGone(meta, stored)
+  else meta.exec('DELETE FROM days')
+  nameDays(meta, stored)
+  writeNamed(meta)
+}
 
 /** Notes which of the files that it names are gone. Within a transaction. */
 export const noteGone = (meta: Database, stored: readonly LostDay[]): void =>
@@ -68,6 +77,7 @@ export function missedDays(folder: string, index: IndexName): readonly LostDay[]
   try {
     if (meta === undefined || !hasTable(meta, 'lostDays')) return []
     const lost = lostDays(meta)
+    if (!areDaysNamed(meta)) return lost
     return [...lost, ...without(without(daysOf(meta, 'days'), storedDays(folder, index)), lost)]
   } finally {
     meta?.close()

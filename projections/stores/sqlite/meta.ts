@@ -19,6 +19,7 @@ const laterTables = `
   CREATE TABLE IF NOT EXISTS shares (name TEXT PRIMARY KEY, safe INTEGER NOT NULL);
   CREATE TABLE IF NOT EXISTS days (workspace TEXT NOT NULL, day TEXT NOT NULL, PRIMARY KEY (workspace, day)) WITHOUT ROWID;
   CREATE TABLE IF NOT EXISTS lostDays (workspace TEXT NOT NULL, day TEXT NOT NULL, PRIMARY KEY (workspace, day)) WITHOUT ROWID;
+  CREATE TABLE IF NOT EXISTS named (safe INTEGER NOT NULL);
 `
 
 function layOut(database: Database, epoch: string, shapes: Shapes, after: Position): void {
@@ -77,6 +78,16 @@ export function writeProgress(database: Database, { position, head, at, caughtUp
 }
 
 export const writeSafe = (database: Database, safe: Position): void => database.run('UPDATE build SET safe = ?', safe)
+
+/** The files that the record names are those of the build as it is now. */
+export function writeNamed(database: Database): void {
+  database.exec('DELETE FROM named')
+  database.exec('INSERT INTO named SELECT safe FROM build')
+}
+
+/** False where the build has been folded on since by a program that names no files. */
+export const areDaysNamed = (database: Database): boolean =>
+  hasTable(database, 'named') && database.get('SELECT 1 AS found FROM named JOIN build USING (safe)') !== undefined
 
 function refusalOf(meta: Meta | undefined, epoch: string, shapes: Shapes): string | undefined {
   if (meta?.epoch !== epoch) return 'it follows another log: start a new build'

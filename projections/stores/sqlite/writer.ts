@@ -28,7 +28,7 @@ import {
 import { daysIn, dropBuild, removeDays, removeDropped, storedBuilds } from './build-folders.ts'
 import { dropDays } from './drop-days.ts'
 import { looked } from './folder-names.ts'
-import { forgetDays, nameDays, noteGone, noteMade, storedDays } from './known-days.ts'
+import { forgetDays, nameDays, noteGone, noteMade, renameDays, storedDays } from './known-days.ts'
 import {
   buildFolder,
   fileOfDay,
@@ -42,7 +42,7 @@ import {
 import { openLive, readLive, readRoster, renewLive, writeLive, writeRoster } from './live.ts'
 import { createTellAgain, type Told } from './tell-again.ts'
 import { createTermsMerger, type TermsMerger } from './merge-terms.ts'
-import { openMeta, readMeta, readShare, storedMeta, writeSafe, writeShare } from './meta.ts'
+import { openMeta, readMeta, readShare, storedMeta, writeNamed, writeSafe, writeShare } from './meta.ts'
 import { createOpenFiles } from './open-files.ts'
 import { syncDatabases } from './sync-files.ts'
 
@@ -124,10 +124,7 @@ function createBuild(
   // Of several writers one may be making what another finds.
   if (share === undefined) {
     const stored = storedDays(folder, index)
-    transaction(meta, () => {
-      noteGone(meta, stored)
-      nameDays(meta, stored)
-    })
+    transaction(meta, () => renameDays(meta, stored))
   }
   const sets = {
     unsynced: new Set<string>(),
@@ -143,8 +140,9 @@ function syncBuild(build: Build, share: string | undefined): void {
   syncDatabases(build.unsynced, build.created.keys())
   transaction(build.meta, () => {
     nameDays(build.meta, [...build.created.values()])
-    if (share === undefined) writeSafe(build.meta, build.written)
-    else writeShare(build.meta, share, build.written)
+    if (share !== undefined) return writeShare(build.meta, share, build.written)
+    writeSafe(build.meta, build.written)
+    writeNamed(build.meta)
   })
   build.unsynced.clear()
   build.created.clear()
