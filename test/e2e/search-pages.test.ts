@@ -48,6 +48,8 @@ describe('search pages in a browser', () => {
       await tab.getByRole('searchbox').fill(query)
       await tab.getByRole('button', { name: 'Search', exact: true }).click()
     } while ((await tab.getByText(text).count()) === 0)
+    // Its style too, by which it is measured: a click is done when the page that it leads to has begun to come.
+    await tab.waitForLoadState()
   }
 
   it('find a log by its words, mark them, and open its fields', async () => {
