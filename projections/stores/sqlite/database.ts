@@ -165,6 +165,13 @@ export function openIfThere<T>(
   })
 }
 
+/** What a file says that need not stay open; undefined as above. */
+export function readIfThere<T>(path: string, read: (database: Database) => T | undefined): T | undefined {
+  const opened = openIfThere(path, openDatabaseToRead, read)
+  opened?.database.close()
+  return opened?.found
+}
+
 export const hasTable = (database: Database, name: string): boolean =>
   database.get(`SELECT 1 AS found FROM sqlite_schema WHERE type = 'table' AND name = ?`, name) !== undefined
 

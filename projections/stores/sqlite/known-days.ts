@@ -1,8 +1,9 @@
 import { workspaceIdOf } from '#src/events/workspace-id.ts'
 import type { IndexName, LostDay } from '../../index-store.ts'
 import { daysIn, workspacesIn } from './build-folders.ts'
-import { hasTable, transaction, type Database } from './database.ts'
-import { areDaysNamed, openMetaToRead, writeNamed } from './meta.ts'
+import { hasTable, readIfThere, transaction, type Database } from './database.ts'
+import { metaPath } from './layout.ts'
+import { areDaysNamed, readMeta, writeNamed } from './meta.ts'
 import { syncDatabases } from './sync-files.ts'
 
 // A build's record says which files of days it has, so that one that was removed by hand is missed. A file is named once it is on the disk,
@@ -73,13 +74,11 @@ export const lostDays = (meta: Database): readonly LostDay[] =>
 
 /** The same of a build that nobody has open, by a look at its files too. */
 export function missedDays(folder: string, index: IndexName): readonly LostDay[] {
-  const meta = openMetaToRead(folder, index)?.database
-  try {
-    if (meta === undefined || !hasTable(meta, 'lostDays')) return []
+  const missed = readIfThere(metaPath(folder, index), (meta) => {
+    if (readMeta(meta) === undefined || !hasTable(meta, 'lostDays')) return undefined
     const lost = lostDays(meta)
     if (!areDaysNamed(meta)) return lost
     return [...lost, ...without(without(daysOf(meta, 'days'), storedDays(folder, index)), lost)]
-  } finally {
-    meta?.close()
-  }
+  })
+  return missed ?? []
 }

@@ -1,7 +1,7 @@
 import { mkdirSync } from 'node:fs'
 import { parseJson, stringifyJson } from '#src/lib/json.ts'
 import type { FollowedBuild, IndexName, Roster } from '../../index-store.ts'
-import { openDatabase, openDatabaseToRead, openIfThere, transaction, type Database } from './database.ts'
+import { openDatabase, readIfThere, transaction, type Database } from './database.ts'
 import { layoutOf, layoutVersion, livePath } from './layout.ts'
 
 /** Which build readers use, and which are folded, for each projection: one file for the folder. */
@@ -39,13 +39,9 @@ export function readLiveBuilds(database: Database): ReadonlyMap<string, LiveRevi
 }
 
 /** The same of a folder that need not be open. */
-export function storedLiveBuilds(folder: string): ReadonlyMap<string, LiveRevision> {
-  const opened = openIfThere(livePath(folder), openDatabaseToRead, (database) =>
-    layoutOf(database) === 0n ? undefined : readLiveBuilds(database),
-  )
-  opened?.database.close()
-  return opened?.found ?? new Map<string, LiveRevision>()
-}
+export const storedLiveBuilds = (folder: string): ReadonlyMap<string, LiveRevision> =>
+  readIfThere(livePath(folder), (database) => (layoutOf(database) === 0n ? undefined : readLiveBuilds(database))) ??
+  new Map<string, LiveRevision>()
 
 export function writeLive(database: Database, projection: string, index: IndexName): void {
   database.run(

@@ -4,7 +4,15 @@ import { PermanentError } from '#src/lib/failure.ts'
 import { parseJson, stringifyJson } from '#src/lib/json.ts'
 import type { Position } from '#src/events/envelope.ts'
 import type { Heartbeat, IndexName } from '../../index-store.ts'
-import { hasTable, openDatabase, openDatabaseToRead, openIfThere, transaction, type Database } from './database.ts'
+import {
+  hasTable,
+  openDatabase,
+  openDatabaseToRead,
+  openIfThere,
+  readIfThere,
+  transaction,
+  type Database,
+} from './database.ts'
 import { layoutOf, layoutVersion, metaPath, type Shapes } from './layout.ts'
 
 /**
@@ -128,8 +136,5 @@ export const openMetaToRead = (
   openIfThere(metaPath(folder, index), openDatabaseToRead, readMeta)
 
 /** What the record of a build says that need not be open; undefined as above. */
-export function storedMeta(folder: string, index: IndexName): Meta | undefined {
-  const opened = openMetaToRead(folder, index)
-  opened?.database.close()
-  return opened?.found
-}
+export const storedMeta = (folder: string, index: IndexName): Meta | undefined =>
+  readIfThere(metaPath(folder, index), readMeta)

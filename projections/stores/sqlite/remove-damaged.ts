@@ -2,10 +2,10 @@ import { rmSync } from 'node:fs'
 import type { PermanentError } from '#src/lib/failure.ts'
 import { isBuildOf } from '../builds.ts'
 import { dropBuild } from './build-folders.ts'
-import { isDamage, openDatabaseToRead, openIfThere } from './database.ts'
+import { isDamage } from './database.ts'
 import { namesIn } from './folder-names.ts'
 import { livePath, metaPath } from './layout.ts'
-import { readLiveBuilds } from './live.ts'
+import { storedLiveBuilds } from './live.ts'
 import { storedMeta } from './meta.ts'
 import { syncFolder } from './sync-files.ts'
 
@@ -35,7 +35,7 @@ export function removeDamaged(folder: string, projections: readonly string[], te
     dropBuild(folder, index)
   }
   const live = livePath(folder)
-  const damage = damageMet(() => openIfThere(live, openDatabaseToRead, readLiveBuilds)?.database.close())
+  const damage = damageMet(() => storedLiveBuilds(folder))
   if (damage === undefined) return
   tell(`${live} is damaged: it is made again from the indexes that are there (${damage})`)
   for (const file of [`${live}-wal`, `${live}-shm`, live]) rmSync(file, { force: true })
