@@ -1,13 +1,10 @@
-import type { Heartbeat } from '../../index-store.ts'
+import { isFolded, type Heartbeat } from '../../index-store.ts'
 import type { Database } from './database.ts'
 import { writeProgress } from './meta.ts'
 
 /** What readers were told of a build last, and when, by the process's own time, ms. */
 export type Told = Readonly<{ progress: Heartbeat; atMs: number }>
 type Telling = { readonly meta: Database; told: Told | undefined }
-
-/** A build of which readers were told nothing for so long is folded by nobody: a batch of others says nothing of it. */
-const forgottenMs = 5_000
 
 /**
  * Readers take a build without a heartbeat for one that nobody folds, and a batch may take longer than they wait: one event may have
@@ -21,10 +18,11 @@ export function createTellAgain(builds: () => Iterable<Telling>, everyMs: number
       lastMs = performance.now()
       build.told = { progress, atMs: lastMs }
     },
-    /** A batch begins. */
+    /** A batch begins: of a build that nobody folds any more it says nothing. */
     begin(): void {
       const nowMs = performance.now()
-      for (const build of builds()) if (nowMs - (build.told?.atMs ?? nowMs) > forgottenMs) build.told = undefined
+      for (const build of builds())
+        if (build.told !== undefined && !isFolded({ at: build.told.atMs }, nowMs)) build.told = undefined
     },
     /** Some of it is done. */
     again(): void {
