@@ -1,11 +1,19 @@
+import type { IndexName, LostDay } from '#projections/index-store.ts'
 import { projections } from '#projections/registry.ts'
 import { missedDays } from '#projections/stores/sqlite/known-days.ts'
-import { storedLiveBuilds } from '#projections/stores/sqlite/live.ts'
+import { storedLiveBuilds, type LiveRevision } from '#projections/stores/sqlite/live.ts'
 import { foldersOf } from './folders.ts'
 
-function tellOf(indexFolder: string, projection: string): void {
-  const index = storedLiveBuilds(indexFolder).get(projection)?.index
-  const missed = index === undefined ? [] : missedDays(indexFolder, index)
+/** An index that cannot be read, as one of a newer program, keeps no server from starting: who folds it says so. */
+function readable<T>(read: () => T, otherwise: T): T {
+  try {
+    return read()
+  } catch {
+    return otherwise
+  }
+}
+
+function tell(indexFolder: string, index: IndexName, projection: string, missed: readonly LostDay[]): void {
   const [first] = missed
   if (first === undefined) return
   const workspaces = new Set(missed.map(({ workspaceId }) => workspaceId)).size
@@ -21,11 +29,15 @@ function tellOf(indexFolder: string, projection: string): void {
  */
 export function tellMissedDays(dataFolder: string): void {
   const { indexFolder } = foldersOf(dataFolder)
+  const live = readable(() => storedLiveBuilds(indexFolder), new Map<string, LiveRevision>())
   for (const { name } of projections) {
-    try {
-      tellOf(indexFolder, name)
-    } catch {
-      // An index that cannot be read, as one of a newer program, keeps no server from starting: who folds it says so.
-    }
+    const index = live.get(name)?.index
+    if (index !== undefined)
+      tell(
+        indexFolder,
+        index,
+        name,
+        readable(() => missedDays(indexFolder, index), []),
+      )
   }
 }
