@@ -66,9 +66,6 @@ type Minutes = ReturnType<typeof createMinutes>
 const countedText = ({ keywords }: Row, field: string): string | null =>
   formatKeywords(countedValues(keywords.get(field) ?? []))
 
-const countedOf = ({ tables }: Written, form: Row): readonly string[] =>
-  tables.counted.map((field) => countedText(form, field) ?? '')
-
 /** What FTS5 holds of a row, column by column. */
 function termsOf({ tables }: Written, { tokens, keywords, ids }: Row): readonly (string | null)[] {
   const texts = tables.tokens.map((field) => tokens.get(field) ?? null)
@@ -156,7 +153,7 @@ const charactersAtOnce = 16 * 1024 * 1024
 const charactersOf = ({ texts, body }: Prepared): number =>
   texts.reduce((sum, text) => sum + (text?.length ?? 0), body.length)
 
-function createInserter(database: Database, written: Writing): (items: Iterable<Placed>) => void {
+function createInserter(database: Database, written: Writing, minutes: Minutes): (items: Iterable<Placed>) => void {
   const { tables } = written
   const { shape, rows, bodies, terms, numbers, keywords, tokens } = tables
   const isDocument = shape.kind === 'document'
@@ -166,6 +163,7 @@ function createInserter(database: Database, written: Writing): (items: Iterable<
   const insertBody = `INSERT INTO ${bodies} (row, body) VALUES (?, ?)`
   const termColumns = ['rowid', ...tokens.map(tokensColumn), keywordTerms]
   const insertTerms = `INSERT INTO ${terms} (${termColumns.join(', ')}) VALUES (${termColumns.map(() => '?').join(', ')})`
+  const countedAt = tables.counted.map((field) => keywords.indexOf(field))
   const prepare = (placed: Placed): Prepared => {
     const texts = termsOf(written, placed.form)
     const textsHash = isDocument ? termsHash(texts) : ''
@@ -175,8 +173,13 @@ function createInserter(database: Database, written: Writing): (items: Iterable<
     const values: Value[] = [row, entry.id, form.timeNs, entry.position]
     if (isDocument) values.push(entry.created ?? 0, textsHash)
     for (const field of numbers) values.push(form.numbers.get(field) ?? null)
-    for (const field of keywords) values.push(countedText(form, field))
-    database.run(insertRow, ...values)
+    const texts = keywords.map((field) => countedText(form, field))
+    database.run(insertRow, ...values, ...texts)
+    minutes.add(
+      form.timeNs,
+      countedAt.map((at) => texts[at] ?? ''),
+      1,
+    )
   }
   const putTerms = ({ row, old, stays, texts, textsHash }: Prepared): void => {
     // Postings that read the same as before need not be written again.
@@ -232,11 +235,10 @@ function widenTimes(database: Database, { tables }: Written, first: bigint, last
 type Timed = Readonly<{ entry: Entry; timeNs: bigint }>
 
 /** What is searchable of a record is made when it is asked for: of a whole batch it would be a burden to hold. */
-function* placeRecords(database: Database, written: Written, records: readonly Timed[], minutes: Minutes) {
+function* placeRecords(database: Database, written: Written, records: readonly Timed[]) {
   const nextRow = createRowids(database, written)
   for (const { entry, timeNs } of records) {
     const form = rowOf(written.tables.shape, written.collection, entry)
-    minutes.add(timeNs, countedOf(written, form), 1)
     yield { entry, form, old: undefined, row: nextRow(timeNs), stays: false }
   }
 }
@@ -247,7 +249,7 @@ function writeRecords(database: Database, written: Writing, entries: readonly En
   records.sort((a, b) => compareTimed(a.timeNs, a.entry, b.timeNs, b.entry))
   const [first, last] = [records[0], records.at(-1)]
   if (first === undefined || last === undefined) return
-  createInserter(database, written)(placeRecords(database, written, records, minutes))
+  createInserter(database, written, minutes)(placeRecords(database, written, records))
   widenTimes(database, written, first.timeNs, last.timeNs)
 }
 
@@ -274,7 +276,7 @@ function writeDocuments(database: Database, written: Writing, entries: readonly 
 function putDocuments(database: Database, written: Writing, items: New[], minutes: Minutes): void {
   for (const item of items) removeOld(database, written, item, minutes)
   const sorted = items.sort((a, b) => compareTimed(a.form.timeNs, a.entry, b.form.timeNs, b.entry))
-  const insert = createInserter(database, written)
+  const insert = createInserter(database, written, minutes)
   // Rows that stay are put back first: the counter of a millisecond goes on behind them.
   const fresh: New[] = []
   const staying: Placed[] = []
@@ -286,7 +288,6 @@ function putDocuments(database: Database, written: Writing, items: New[], minute
   insert(staying)
   const nextRow = createRowids(database, written)
   insert(fresh.map((item) => ({ ...item, row: nextRow(item.form.timeNs), stays: false })))
-  for (const item of sorted) minutes.add(item.form.timeNs, countedOf(written, item.form), 1)
   const [first, last] = [sorted[0]?.form.timeNs, sorted.at(-1)?.form.timeNs]
   if (first !== undefined && last !== undefined) widenTimes(database, written, first, last)
 }
