@@ -25,8 +25,8 @@ const tracePath = '/app/trace/'
 type Trace = NonNullable<CorrelationAnswer['trace']>
 
 /**
- * How a page shows its parts: its own address, whether each list begins on it, whether it is about a session, where subtrees are folded, or not if they are here, and the
- * lines of its waterfall.
+ * How a page shows its parts: its own address, whether each list begins on it, whether it is about a session, where subtrees are folded,
+ * or not if they are here, and the lines of its waterfall.
  */
 type Shown = Looks &
   Readonly<{

@@ -5,7 +5,7 @@ import type { Route } from '#src/http/route.ts'
 import type { LogSearchAnswer } from '#src/query/searches.ts'
 import { aroundPart } from './around.ts'
 import { tailScript } from './assets.ts'
-import { atFault, counted, sendSessionPage, sessionHere, type AppContext, type SessionPage } from './context.ts'
+import { atFault, counted, sendSessionPage, sessionHere, type AppContext } from './context.ts'
 import { facetRow } from './facets.ts'
 import { histogram } from './histogram.ts'
 import { html, type Html } from './html.ts'
@@ -26,7 +26,7 @@ import {
   rangeLinks,
   readAsked,
   searchOf,
-  searchRefusal,
+  refusedSearch,
   serviceSuggestions,
   type Asked,
 } from './search-parts.ts'
@@ -126,13 +126,7 @@ function resultsOf(asked: Asked, answer: LogSearchAnswer, nowMs: number): Html {
     ${pager(path, asked, answer.next_cursor)}`
 }
 
-/** The form with what was typed, and what became of it. */
-function refusedPage(ctx: Context, refused: Refusal): SessionPage {
-  const asked = readAsked(ctx)
-  const about = asked.conditions.get('q') ?? ''
-  const { body, status, wrong } = searchRefusal(ctx, refused, about)
-  return { title: 'Logs', about, body: html`${formOf(asked, undefined, wrong)}${body}`, status }
-}
+const refusedPage = refusedSearch('Logs', formOf)
 
 async function sendLogs(ctx: Context, app: AppContext): Promise<void> {
   const asked = readAsked(ctx)

@@ -2,7 +2,7 @@ import type { Context } from 'koa'
 import type { Refusal } from '#src/events/refusal.ts'
 import { setRefusal, statusOf, withRetry } from '#src/http/errors.ts'
 import type { TraceSearchAnswer } from '#src/query/searches.ts'
-import { atFault, counted, problemId } from './context.ts'
+import { atFault, counted, problemId, type SessionPage } from './context.ts'
 import { html, type Html } from './html.ts'
 
 /** Cursors of earlier pages kept in an address: so far back a walk goes page by page. */
@@ -217,6 +217,18 @@ export function nothingFits(path: string, { conditions, cursors }: Asked, noun: 
     isOfTime && !isWide ? html` <a href="${path}?${wider.toString()}">Search the last 30 days</a>, or see` : html` See`
   return html`<p>No ${noun}s match.${look} how to <a href="/app/connect">connect</a> a sender.</p>`
 }
+
+type FormOf = (asked: Asked, facets: undefined, wrong: string | undefined) => Html
+
+/** What a search page shows where the search is refused: its form with what was typed, and what became of it. */
+export const refusedSearch =
+  (title: string, formOf: FormOf) =>
+  (ctx: Context, refused: Refusal): SessionPage => {
+    const asked = readAsked(ctx)
+    const query = asked.conditions.get('q') ?? ''
+    const { body, status, wrong } = searchRefusal(ctx, refused, query)
+    return { title, about: query, body: html`${formOf(asked, undefined, wrong)}${body}`, status }
+  }
 
 /** Services that the results name, for the field `service`. */
 export const serviceSuggestions = (facets: TraceSearchAnswer['facets']): Html => {

@@ -1,8 +1,7 @@
 import type { Context } from 'koa'
-import type { Refusal } from '#src/events/refusal.ts'
 import type { Route } from '#src/http/route.ts'
 import type { TraceSearchAnswer } from '#src/query/searches.ts'
-import { atFault, sendSessionPage, sessionHere, type AppContext, type SessionPage } from './context.ts'
+import { atFault, sendSessionPage, sessionHere, type AppContext } from './context.ts'
 import { facetRow } from './facets.ts'
 import { histogram } from './histogram.ts'
 import { html, type Html } from './html.ts'
@@ -21,7 +20,7 @@ import {
   rangeLinks,
   readAsked,
   searchOf,
-  searchRefusal,
+  refusedSearch,
   serviceSuggestions,
   type Asked,
 } from './search-parts.ts'
@@ -112,13 +111,7 @@ function resultsOf(asked: Asked, answer: TraceSearchAnswer, nowMs: number): Html
     ${pager(path, asked, answer.next_cursor)}`
 }
 
-/** The form with what was typed, and what became of it. */
-function refusedPage(ctx: Context, refused: Refusal): SessionPage {
-  const asked = readAsked(ctx)
-  const about = asked.conditions.get('q') ?? ''
-  const { body, status, wrong } = searchRefusal(ctx, refused, about)
-  return { title: 'Traces', about, body: html`${formOf(asked, undefined, wrong)}${body}`, status }
-}
+const refusedPage = refusedSearch('Traces', formOf)
 
 async function sendTraces(ctx: Context, app: AppContext): Promise<void> {
   const asked = readAsked(ctx)
