@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
-import { readFileSync } from 'node:fs'
 import { parseArgs, type ParseArgsOptionsConfig } from 'node:util'
 import { createDirectory, type Directory } from '#src/directory/create-directory.ts'
 import { createPasswords } from '#src/directory/passwords.ts'
+import { ownVersion } from '#src/lib/own-version.ts'
 import { createClock } from '#src/lib/clock.ts'
 import { nearest } from '#src/lib/nearest.ts'
 import { UsageError, type CliIo, type CliServices, type Given, type Outcome, type Verb } from './verb.ts'
@@ -140,13 +140,6 @@ function tell(outcome: Outcome, asJson: boolean, io: CliIo, failureCode = 1): nu
 const isVersion = (word: string | undefined): boolean =>
   word !== undefined && ['--version', '-v', 'version'].includes(word)
 
-/** As the package says it. */
-function readVersion(): string {
-  const packageFile = new URL('../../package.json', import.meta.url)
-  const { version } = JSON.parse(readFileSync(packageFile, 'utf8')) as { version: string }
-  return version
-}
-
 const isHelpFlag = (word: string): boolean => word === '--help' || word === '-h'
 const isHelp = (word: string | undefined): boolean => word === undefined || word === 'help' || isHelpFlag(word)
 
@@ -169,7 +162,7 @@ export async function runCli(argv: readonly string[], io: CliIo, services: CliSe
     return 0
   }
   if (isVersion(argv[0])) {
-    io.stdout.write(`throughline ${readVersion()} (Node ${process.version.slice(1)})\n`)
+    io.stdout.write(`throughline ${ownVersion()} (Node ${process.version.slice(1)})\n`)
     return 0
   }
   // Before anything else is read: who asks how a verb is written has not written it yet.
