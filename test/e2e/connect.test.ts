@@ -8,7 +8,7 @@ import { expect } from 'chai'
 import { build } from 'esbuild'
 import type { Browser, Page } from 'playwright-core'
 import { bringPython } from '../../infra/launch/python.ts'
-import { complaintsOf, launchChromium, openTab } from '../support/browser.ts'
+import { complaintsOf, launchChromium, openTab, signInOn } from '../support/browser.ts'
 import { cli } from '../support/cli.ts'
 import { createTenant } from '../support/tenant.ts'
 import { listOf, post, signIn, untilIndexed, type Reader } from '../support/client.ts'
@@ -50,9 +50,7 @@ describe('the connect flow', () => {
 
   async function choose(tab: Page, what: string, guide: string): Promise<void> {
     await tab.goto('/app/connect')
-    await tab.getByLabel('E-mail').fill(server.firstRun.sign_in.email)
-    await tab.getByLabel('Password').fill(server.firstRun.sign_in.password)
-    await tab.getByRole('button', { name: 'Sign in' }).click()
+    await signInOn(tab, server.firstRun.sign_in)
     await tab.getByRole('navigation', { name: 'What to connect' }).getByRole('link', { name: what }).click()
     await tab.getByRole('radio', { name: guide, exact: true }).check()
     await tab.getByRole('button', { name: 'show me how' }).click()

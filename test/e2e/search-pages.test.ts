@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import type { Browser, Page } from 'playwright-core'
-import { complaintsOf, launchChromium, openTab } from '../support/browser.ts'
+import { complaintsOf, launchChromium, openTab, signInOn } from '../support/browser.ts'
 import { post } from '../support/client.ts'
 import { borrowServer, type LentServer } from '../support/lent-server.ts'
 
@@ -21,9 +21,7 @@ describe('search pages in a browser', () => {
     complaints = complaintsOf(tab)
     tab.on('dialog', (dialog) => dialogs.push(dialog.message()))
     await tab.goto('/app/logs')
-    await tab.getByLabel('E-mail').fill(server.firstRun.sign_in.email)
-    await tab.getByLabel('Password').fill(server.firstRun.sign_in.password)
-    await tab.getByRole('button', { name: 'Sign in' }).click()
+    await signInOn(tab, server.firstRun.sign_in)
   })
   after(async () => {
     await browser.close()
@@ -355,9 +353,7 @@ describe('search pages in a browser', () => {
     const asked = `/app/trace/${traceId}?span=00f067aa0ba902b7#span-00f067aa0ba902b7`
     await guest.goto(asked)
     for (const typed of ['not the password', password]) {
-      await guest.getByLabel('E-mail').fill(email)
-      await guest.getByLabel('Password').fill(typed)
-      await guest.getByRole('button', { name: 'Sign in' }).click()
+      await signInOn(guest, { email, password: typed })
     }
     expect(guest.url()).to.equal(server.baseUrl + asked)
     await guest.context().close()

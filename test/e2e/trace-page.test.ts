@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import type { Browser, Page } from 'playwright-core'
-import { launchChromium, openTab } from '../support/browser.ts'
+import { launchChromium, openTab, signInOn } from '../support/browser.ts'
 import { post } from '../support/client.ts'
 import { borrowServer, type LentServer } from '../support/lent-server.ts'
 
@@ -16,9 +16,7 @@ describe('the page of a trace in a browser', () => {
     browser = await launchChromium()
     page = await openTab(browser, { baseURL: server.baseUrl, javaScriptEnabled: false })
     await page.goto('/app')
-    await page.getByLabel('E-mail').fill(server.firstRun.sign_in.email)
-    await page.getByLabel('Password').fill(server.firstRun.sign_in.password)
-    await page.getByRole('button', { name: 'Sign in' }).click()
+    await signInOn(page, server.firstRun.sign_in)
   })
   after(async () => {
     await browser.close()

@@ -2,6 +2,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { build } from 'esbuild'
 import { chromium, type Browser, type BrowserContextOptions, type Page } from 'playwright-core'
+import type { FirstRun } from './server.ts'
 
 // Chromium would look for its maker's servers at every start; a test needs none of them.
 const quiet = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking']
@@ -23,6 +24,13 @@ export async function openTab(browser: Browser, options: BrowserContextOptions =
   const context = await browser.newContext(options)
   context.setDefaultTimeout(timeout)
   return context.newPage()
+}
+
+/** Signs in on the page that is there, which then leads to where the tab was going. */
+export async function signInOn(tab: Page, { email, password }: FirstRun['sign_in']): Promise<void> {
+  await tab.getByLabel('E-mail').fill(email)
+  await tab.getByLabel('Password').fill(password)
+  await tab.getByRole('button', { name: 'Sign in' }).click()
 }
 
 export type Site = Readonly<{
