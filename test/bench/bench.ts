@@ -9,13 +9,14 @@ import { benchClusterIngest } from './cluster-ingest.ts'
 import { benchClusterProject } from './cluster-project.ts'
 import { benchClusterSearch } from './cluster-search.ts'
 import { benchIngest } from './ingest.ts'
+import { benchMixed } from './mixed.ts'
 import { benchProject } from './project.ts'
 import { benchClusterRebuild, benchRebuild } from './rebuild.ts'
 import { formatJson, formatTable, type Section } from './report.ts'
 import { fullScale, smallScale, type BenchContext } from './scale.ts'
 import { benchSearch } from './search.ts'
 
-// `npm run bench -- allowance|ingest|project|rebuild|search [--cluster] [--small] [--json]`: figures of the real server, each beside its floor from the same
+// `npm run bench -- allowance|ingest|mixed|project|rebuild|search [--cluster] [--small] [--json]`: figures of the real server, each beside its floor from the same
 // run. No figure fails a run; wrong work does: an answer that is no success, a record that no index counts.
 
 type Bench = (context: BenchContext) => Promise<readonly Section[]>
@@ -23,6 +24,7 @@ type Bench = (context: BenchContext) => Promise<readonly Section[]>
 const benches: Readonly<Record<string, Bench>> = {
   allowance: benchAllowance,
   ingest: benchIngest,
+  mixed: benchMixed,
   project: benchProject,
   rebuild: benchRebuild,
   search: benchSearch,
@@ -38,7 +40,7 @@ const usage = `Usage: npm run bench -- ${Object.keys(benches).join('|')} [--clus
 
 Figures of the real server, each beside its floor from the same run. See test/bench/README.md.
 
-  --cluster  on NATS and Elasticsearch, with a process of each role (not allowance)
+  --cluster  on NATS and Elasticsearch, with a process of each role (not allowance, mixed)
   --small    shows in some minutes that everything works; its figures are mostly warm-up
   --json     one JSON document instead of tables
   --seed N   other records; the same seed makes the same ones

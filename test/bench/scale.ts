@@ -11,6 +11,9 @@ export type Scale = Readonly<{
   pacedRequests: number
   /** How often each kind of search is asked, at least. */
   queries: number
+  /** Beside a steady load searches are timed in stretches of so many seconds. */
+  mixedStretches: number
+  mixedSeconds: number
 }>
 
 const seed = 20_261_121
@@ -22,6 +25,8 @@ export const fullScale: Scale = {
   warmUp: 20_000,
   pacedRequests: 1_000,
   queries: 500,
+  mixedStretches: 8,
+  mixedSeconds: 60,
 }
 export const smallScale: Scale = {
   seed,
@@ -31,6 +36,8 @@ export const smallScale: Scale = {
   warmUp: 5_000,
   pacedRequests: 100,
   queries: 100,
+  mixedStretches: 3,
+  mixedSeconds: 10,
 }
 
 export const recordsPerRequest = 500
