@@ -67,7 +67,7 @@ async function foldBeyond(
   for (let reads = 0, records = 0; reads < readsAheadMax && records < limits.projectorBatchRecordsMax; reads++) {
     const [position, ahead] = [first.position(), first.ahead()]
     // One that has failed, or has come later, folds everything in its order.
-    const alike = group.filter((lane) => lane.position() === position && lane.ahead() === ahead)
+    const alike = group.filter((lane) => lane.ahead() === ahead)
     const events = await readCurrent(stream, ahead?.position ?? position, limits.projectorBatchEventsMax)
     const step = lookAhead.step({ position, ahead }, events, clock())
     if (step === undefined || until.aborted) return
@@ -100,7 +100,8 @@ async function foldGroup(run: Run, group: readonly Lane[], limit: Position, atHe
       await lanes.promoteDue(head, until)
     })
     at = batch.at(-1)?.position ?? at
-    if (limit === Number.POSITIVE_INFINITY && at < head) await foldBeyond(run, there, batch)
+    const moved = there.filter((lane) => lane.position() === at)
+    if (limit === Number.POSITIVE_INFINITY && at < head) await foldBeyond(run, moved, batch)
     await beat(run)
     // Where log and index answer at once, nothing else here waits while there is more to fold, and nobody could stop it.
     await options.timers.turn()
