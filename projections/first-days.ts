@@ -1,7 +1,7 @@
 import { firstDayKept, type Keeping } from '#src/events/retention.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { dayBefore } from '#src/lib/day.ts'
-import type { IndexReader, KeptDays, Scope } from './index-store.ts'
+import { reachedFor, type IndexReader, type KeptDays, type Scope } from './index-store.ts'
 import type { Projection } from './projection.ts'
 import { withSeenEvents } from './seen-events.ts'
 
@@ -53,14 +53,25 @@ export function withFirstDays(reader: IndexReader, firstDay: FirstDay): IndexRea
   }
 }
 
-/** A reader for one workspace, which knows of lost days only those that it would be shown. */
-export const withOwnDays = (reader: IndexReader, workspaceId: WorkspaceId, firstDay: FirstDay): IndexReader => ({
+/** A reader for one workspace: how far the index is for it, and which days are lost of those that it would be shown. */
+export const withOwnProgress = <Reader extends Pick<IndexReader, 'progress'>>(
+  reader: Reader,
+  workspaceId: WorkspaceId,
+  firstDay: FirstDay,
+): Reader => ({
   ...reader,
-  async progress(projection) {
-    const progress = await reader.progress(projection)
-    if (progress?.lostDays === undefined) return progress
+  async progress(projection: string) {
+    const found = await reader.progress(projection)
+    if (found === undefined) return undefined
+    const { ahead, lostDays = [], ...told } = found
     const from = firstDay(workspaceId, projection)
-    const own = progress.lostDays.filter((lost) => lost.workspaceId === workspaceId && lost.day >= from)
-    return { ...progress, lostDays: own }
+    const own = lostDays.filter((lost) => lost.workspaceId === workspaceId && lost.day >= from)
+    const isAhead = ahead !== undefined && !ahead.behind.has(workspaceId)
+    return {
+      ...told,
+      position: reachedFor(found, workspaceId),
+      caughtUpAt: isAhead ? Math.max(told.caughtUpAt, ahead.caughtUpAt) : told.caughtUpAt,
+      ...(own.length === 0 ? {} : { lostDays: own }),
+    }
   },
 })

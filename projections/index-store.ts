@@ -12,10 +12,35 @@ export type WorkspaceEntries = Readonly<{ workspaceId: WorkspaceId; entries: rea
 export type Checkpoint = Readonly<{ epoch: string; position: Position }>
 
 /**
+ * How far a build is folded beyond the place where it stands, for workspaces that send little while others have sent much: all of a
+ * workspace up to `position`; of those that wait, in their order in the log, only up to where they are `behind`. `caughtUpAt`: until when
+ * (ms) the others have all that had come. Nothing of it is kept by a process that ends: what was folded is met again, and found done.
+ */
+export type Ahead = Readonly<{
+  position: Position
+  caughtUpAt: number
+  behind: ReadonlyMap<WorkspaceId, Position>
+}>
+
+/** Where a build stands, and what it has beyond that. */
+export type Reached = Readonly<{ position: Position; ahead?: Ahead | undefined }>
+
+/** The position up to which a build holds all events of a workspace. */
+export const reachedFor = ({ position, ahead }: Reached, workspaceId: WorkspaceId): Position =>
+  ahead === undefined ? position : Math.max(position, ahead.behind.get(workspaceId) ?? ahead.position)
+
+/**
  * What the projector last saw: how far the index is (its last searchable event), the log's head then, when that was, and until
  * when the index has all that had come (both ms).
  */
-export type Heartbeat = Readonly<{ position: Position; head: Position; at: number; caughtUpAt: number }>
+export type Heartbeat = Readonly<{
+  position: Position
+  head: Position
+  at: number
+  caughtUpAt: number
+  /** What can be found beyond the position, of some workspaces (ahead.ts). */
+  ahead?: Ahead
+}>
 
 /** A workspace's day of which what a build held is gone, as where its file was removed. */
 export type LostDay = Readonly<{ workspaceId: WorkspaceId; day: string }>
@@ -77,9 +102,11 @@ export type StoredBuild = Readonly<{
  */
 export type KeptDays = Readonly<{ of(workspaceId: WorkspaceId): string; all: string }>
 
-/** The position that all parts of a build have reached: what is durable, or what a running projector says. */
-export const reachedBy = ({ checkpoint, heartbeat }: StoredBuild, nowMs: number): Position =>
-  isFolded(heartbeat, nowMs) ? Math.max(checkpoint, heartbeat.position) : checkpoint
+/** The position up to which a build has all of a workspace: what is durable, or what a running projector says. */
+export const reachedBy = (build: StoredBuild, workspaceId: WorkspaceId, nowMs: number): Position =>
+  isFolded(build.heartbeat, nowMs)
+    ? Math.max(build.checkpoint, reachedFor(build.heartbeat, workspaceId))
+    : build.checkpoint
 
 /** The writing side: one projector owns an index of one partition at a time. Contract: test/contracts/index-store.ts. */
 export interface IndexWriter {
@@ -93,9 +120,14 @@ export interface IndexWriter {
   /**
    * Resolves when a crash of the process cannot lose the entries. Readers find them at once, or a moment later: progress never
    * names a position that they cannot find. Entries at or below what the index holds already are left out, so a batch may be
-   * written again, in other cuts, by two projectors at once.
+   * written again, in other cuts, by two projectors at once. `isAhead`: of the workspaces of these entries all events up to the
+   * position are folded with them, of others not: the checkpoint stays where it is.
    */
-  write(index: IndexName, entries: readonly WorkspaceEntries[], checkpoint: Checkpoint): Promise<void>
+  write(
+    index: IndexName,
+    entries: readonly WorkspaceEntries[],
+    checkpoint: Checkpoint & Readonly<{ isAhead?: boolean }>,
+  ): Promise<void>
   /**
    * Where to read the log from: every entry up to here is durable, also against a power cut. It may stand behind what was
    * written, never ahead. Position 0 and epoch '' for an index that is not there.

@@ -5,7 +5,7 @@ import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { leftOut, type DeadLetters } from './dead-letters.ts'
 import { createDocumentCache, type CacheLimits } from './documents.ts'
 import { foldBatch, PoisonError } from './fold-batch.ts'
-import type { IndexName, IndexWriter, WorkspaceEntries } from './index-store.ts'
+import { reachedFor, type Ahead, type IndexName, type IndexWriter, type WorkspaceEntries } from './index-store.ts'
 import type { DecodedEvent, Projection } from './projection.ts'
 import { withSeenEvents } from './seen-events.ts'
 
@@ -20,6 +20,10 @@ export type Lane = Readonly<{
    * dead letter, and the others are folded. What stands before the erasure of a workspace is gone from the build after it.
    */
   fold(events: readonly DecodedEvent[], last: Position): Promise<void>
+  /** What the lane has folded beyond its position. */
+  ahead(): Ahead | undefined
+  /** Folds these, of other workspaces than those that are behind; the position stays. `to`: how far they lead. */
+  foldAhead(events: readonly DecodedEvent[], to: Ahead): Promise<void>
   /** Tells readers how far the index is. `head`: the log's, asked before. */
   heartbeat(head: Position): Promise<void>
 }>
@@ -71,6 +75,9 @@ function leastFirst(
   return [...changes].sort((a, b) => bytesOf(a) - bytesOf(b))
 }
 
+/** The place up to which events lead, and whether it is beyond where the lane stands. */
+type Aim = Readonly<{ position: Position; isAhead?: boolean }>
+
 /** Opens a build of this log, and makes it where it is not there; what came up to `after` is then not in it. */
 export async function openLane(
   projection: Projection,
@@ -83,31 +90,32 @@ export async function openLane(
   await writer.open(index, complete, epoch, after)
   let { position } = await writer.checkpoint(index)
   let cache = createDocumentCache(limits)
+  let ahead: Ahead | undefined
   let caughtUpAt = await caughtUpBefore(writer, projection.name, index, clock())
   let out = leftOut(await deadLetters.letters(projection))
   /** Folds up to the next erasure, carries that out, and goes on behind it: what it erases must be in the index by then. */
-  const foldParts = async (events: readonly DecodedEvent[], last: Position): Promise<void> => {
+  const foldParts = async (events: readonly DecodedEvent[], to: Aim): Promise<void> => {
     const at = events.findIndex(({ event }) => isErasure(event))
     const erasure = events[at]?.event
-    if (erasure === undefined) return foldOnce(events, last)
+    if (erasure === undefined) return foldOnce(events, to)
     // A place where no event is: an erasure that was broken off is met again.
-    if (at > 0) await foldOnce(events.slice(0, at), erasure.position - 1)
+    if (at > 0) await foldOnce(events.slice(0, at), { ...to, position: erasure.position - 1 })
     await writer.eraseWorkspace(index, erasure.workspaceId, erasure.position)
     cache = createDocumentCache(limits)
-    await foldParts(events.slice(at + 1), last)
+    await foldParts(events.slice(at + 1), to)
   }
-  const foldOnce = async (events: readonly DecodedEvent[], last: Position): Promise<void> => {
+  const foldOnce = async (events: readonly DecodedEvent[], to: Aim): Promise<void> => {
     const wanted = events.filter(({ event }) => !out.has(event.position))
     try {
       await foldBatch(complete, wanted, cache, (keys) => writer.load(index, keys))
-      await writer.write(index, leastFirst(cache.takeChanged(), wanted), { epoch, position: last })
+      await writer.write(index, leastFirst(cache.takeChanged(), wanted), { epoch, ...to })
     } catch (error) {
       // Half an event may be in it: what is tried again begins with what is stored.
       cache = createDocumentCache(limits)
       if (!(error instanceof PoisonError)) throw error
       out = await deadLetters.put(projection, error)
       onDeadLetter({ projection: projection.name, position: error.event.position, reason: error.message })
-      await foldOnce(events, last)
+      await foldOnce(events, to)
     }
   }
   return {
@@ -116,17 +124,25 @@ export async function openLane(
     position: () => position,
     async fold(events, last) {
       if (last <= position) return
-      const fresh = events.filter(({ event }) => event.position > position)
-      await foldParts(await withBrought(projection, fresh, options), last)
+      const fresh = events.filter(({ event }) => event.position > reachedFor({ position, ahead }, event.workspaceId))
+      await foldParts(await withBrought(projection, fresh, options), { position: last })
       position = last
+      if (ahead !== undefined && ahead.position <= position) ahead = undefined
       // What came later waits since then at most; a clock that was set back tells of times to come.
       caughtUpAt = Math.max(caughtUpAt, Math.min(clock(), events.at(-1)?.event.receivedAt ?? 0))
+      cache.trim()
+    },
+    ahead: () => ahead,
+    async foldAhead(events, to) {
+      if (events.length > 0) await foldParts(events, { position: to.position, isAhead: true })
+      ahead = to
       cache.trim()
     },
     async heartbeat(head) {
       const at = clock()
       if (position >= head) caughtUpAt = at
-      await writer.heartbeat(index, { position, head: Math.max(head, position), at, caughtUpAt })
+      const told = { position, head: Math.max(head, position), at, caughtUpAt }
+      await writer.heartbeat(index, ahead === undefined ? told : { ...told, ahead })
     },
   }
 }

@@ -1,5 +1,6 @@
 import { TransientError } from '#src/lib/failure.ts'
 import type { Position, RecordedEvent } from '#src/events/envelope.ts'
+import type { Step } from './ahead.ts'
 import { buildNumber, chooseBuild } from './build-name.ts'
 import type { Folding } from './folding.ts'
 import type { IndexName, IndexWriter, Roster } from './index-store.ts'
@@ -37,6 +38,8 @@ export type Lanes = Readonly<{
   refresh(signal: AbortSignal): Promise<boolean>
   /** A lane that fails stays where it was. */
   fold(lanes: readonly Lane[], events: readonly RecordedEvent[], signal: AbortSignal): Promise<void>
+  /** The same of what stands beyond the lanes' place, of workspaces that need not wait (ahead.ts). */
+  foldAhead(lanes: readonly Lane[], step: Step, signal: AbortSignal): Promise<void>
   heartbeat(signal: AbortSignal): Promise<void>
   /** Moves readers to each candidate that stands where the live build does, or, where that is not folded, at `head`. */
   promoteDue(head: Position, signal: AbortSignal): Promise<void>
@@ -138,7 +141,8 @@ function isDue({ lanes, begunAt }: State, index: IndexName, live: IndexName | un
   const lane = lanes.find((one) => one.index === index)
   if (lane === undefined || lane.position() < (begunAt ?? head)) return false
   const before = lanes.find((one) => one.index === live)
-  return before === undefined ? lane.position() >= head : lane.position() === before.position()
+  if (before === undefined) return lane.position() >= head
+  return lane.position() === before.position() && lane.ahead() === before.ahead()
 }
 
 /**
@@ -238,6 +242,10 @@ export function createLanes(given: LanesOptions): Lanes {
       const decoded = events.map(decode)
       const last = events.at(-1)?.position ?? 0
       await tasks.eachLane(lanes, (lane) => lane.fold(decoded, last), signal)
+    },
+    async foldAhead(lanes, { light, ahead }, signal) {
+      const decoded = light.map(decode)
+      await tasks.eachLane(lanes, (lane) => lane.foldAhead(decoded, ahead), signal)
     },
     async heartbeat(signal) {
       const head = await stream.head()

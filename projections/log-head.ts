@@ -10,7 +10,8 @@ export const withLogHead = (reader: IndexReader, log: Pick<Stream, 'head'>): Ind
   ...reader,
   async progress(projection) {
     const progress = await reader.progress(projection)
-    if (progress === undefined || progress.position < progress.head) return progress
+    const isBehind = progress !== undefined && progress.position < progress.head && progress.ahead === undefined
+    if (progress === undefined || isBehind) return progress
     return { ...progress, head: Math.max(progress.head, await log.head().catch(() => beforeAll)) }
   },
 })

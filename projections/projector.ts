@@ -1,5 +1,6 @@
-import type { Position } from '#src/events/envelope.ts'
+import type { Position, RecordedEvent } from '#src/events/envelope.ts'
 import { readCurrent } from '#streams/follow.ts'
+import { createLookAhead, type LookAhead } from './ahead.ts'
 import { inBatches } from './batches.ts'
 import { heartbeatMs, type Folding } from './folding.ts'
 import type { IndexWriter } from './index-store.ts'
@@ -40,11 +41,41 @@ type Run = Readonly<{
   options: ProjectorOptions
   lanes: Lanes
   inTurn: ReturnType<typeof createTurns>
+  lookAhead: LookAhead
   until: AbortSignal
 }>
 
 /** Tells readers how far the indexes are. */
 const beat = ({ lanes, inTurn, until }: Run): Promise<void> => inTurn(() => lanes.heartbeat(until))
+
+/** How many reads of the log look for somebody who need not wait, between two batches. */
+const readsAheadMax = 8
+
+/**
+ * Between two batches of a backlog folds about a batch of what stands behind it, of workspaces that have sent little: they do not wait
+ * until all is folded of those that have sent much.
+ */
+async function foldBeyond(
+  { options, lanes, inTurn, lookAhead, until }: Run,
+  group: readonly Lane[],
+  folded: readonly RecordedEvent[],
+): Promise<void> {
+  const { stream, limits, clock } = options
+  const first = group.find((lane) => lane.ahead() !== undefined) ?? group[0]
+  if (first === undefined) return
+  if (first.ahead() === undefined) lookAhead.passed(folded)
+  for (let reads = 0, records = 0; reads < readsAheadMax && records < limits.projectorBatchRecordsMax; reads++) {
+    const [position, ahead] = [first.position(), first.ahead()]
+    // One that has failed, or has come later, folds everything in its order.
+    const alike = group.filter((lane) => lane.ahead() === ahead)
+    const events = await readCurrent(stream, ahead?.position ?? position, limits.projectorBatchEventsMax)
+    const step = lookAhead.step({ position, ahead }, events, clock())
+    if (step === undefined || until.aborted) return
+    await inTurn(() => lanes.foldAhead(alike, step, until))
+    if (first.ahead() !== step.ahead) return
+    records += step.light.reduce((sum, { counts }) => sum + counts.spans + counts.logs + counts.rumEvents, 0)
+  }
+}
 
 /**
  * Folds what the lanes that stand at one place have not had, at most up to `limit`, where the next lanes stand, which they then join.
@@ -69,6 +100,8 @@ async function foldGroup(run: Run, group: readonly Lane[], limit: Position, atHe
       await lanes.promoteDue(head, until)
     })
     at = batch.at(-1)?.position ?? at
+    const moved = there.filter((lane) => lane.position() === at)
+    if (limit === Number.POSITIVE_INFINITY && at < head) await foldBeyond(run, moved, batch)
     await beat(run)
     // Where log and index answer at once, nothing else here waits while there is more to fold, and nobody could stop it.
     await options.timers.turn()
@@ -105,6 +138,7 @@ async function foldOn(run: Run, wake: () => AbortSignal): Promise<void> {
       continue
     }
     atHead = true
+    run.lookAhead.rest()
     await inTurn(() => lanes.promoteDue(head, until))
     await beat(run)
     await options.stream.changed(head, AbortSignal.any([until, woken]))
@@ -121,7 +155,8 @@ export function createProjector(options: ProjectorOptions): Projector {
       const lanes = createLanes({ ...options, onFailure })
       const inTurn = createTurns()
       const stopped = new AbortController()
-      const run: Run = { options, lanes, inTurn, until: AbortSignal.any([signal, stopped.signal]) }
+      const lookAhead = createLookAhead(options.limits)
+      const run: Run = { options, lanes, inTurn, lookAhead, until: AbortSignal.any([signal, stopped.signal]) }
       let failure: unknown
       let wake = new AbortController()
       await lanes.openAll(signal)

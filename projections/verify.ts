@@ -89,13 +89,18 @@ type Target = Readonly<{
   horizon: Horizon
 }>
 
-async function hasReached({ context, writer, projection, index }: Target, position: Position): Promise<boolean> {
-  return reachedBy(await storedBuild(writer, projection, index), context.clock()) >= position
+async function hasReached(
+  { context, writer, projection, index }: Target,
+  { workspaceId }: Part,
+  position: Position,
+): Promise<boolean> {
+  const build = await storedBuild(writer, projection, index)
+  return reachedBy(build, workspaceId, context.clock()) >= position
 }
 
-async function awaitReached(target: Target, position: Position): Promise<void> {
+async function awaitReached(target: Target, part: Part, position: Position): Promise<void> {
   const { clock, timers } = target.context
-  for (const until = clock() + patienceMs; !(await hasReached(target, position));) {
+  for (const until = clock() + patienceMs; !(await hasReached(target, part, position));) {
     if (clock() > until) {
       const hint = 'its projector does not get on: see throughline status'
       throw new TransientError({ operation: 'verify', subject: `${target.index} at position ${position}`, hint })
@@ -125,18 +130,18 @@ async function freezeBoth(target: Target, part: Part) {
   const { indexed, expected, index } = target
   for (;;) {
     const at = expected.position()
-    const reached = await hasReached(target, at)
+    const reached = await hasReached(target, part, at)
     const frozen = await indexed.freeze(index, part)
     const erased = await erasedAt(target, part.workspaceId)
     if (erased > Math.max(at, frozen.position)) {
       await frozen.release()
-      if (!frozen.exact || !(await hasReached(target, erased))) return undefined
+      if (!frozen.exact || !(await hasReached(target, part, erased))) return undefined
       await expected.foldTo(erased)
       continue
     }
     if (frozen.position < at && !reached) {
       await frozen.release()
-      await awaitReached(target, at)
+      await awaitReached(target, part, at)
       continue
     }
     try {

@@ -4,7 +4,7 @@ import { reachedBy, type StoredBuild } from '#projections/index-store.ts'
 import type { Directory } from '#src/directory/create-directory.ts'
 import { nameKey } from '#src/directory/directory-view.ts'
 import { erasureSubject, isErasure } from '#src/events/erasure.ts'
-import type { Position } from '#src/events/envelope.ts'
+import type { Position, RecordedEvent } from '#src/events/envelope.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import type { Refused } from '#src/directory/directory-writer.ts'
 import { fail, ok, type Result } from '#src/lib/result.ts'
@@ -109,13 +109,13 @@ async function preview(context: VerbContext, workspace: Named): Promise<Outcome>
 }
 
 /** How far a build is, and whether it may come further soon. */
-function standingOf(build: StoredBuild, erasure: Position, nowMs: number) {
-  const erased = reachedBy(build, nowMs) >= erasure
+function standingOf(build: StoredBuild, erasure: RecordedEvent, nowMs: number) {
+  const erased = reachedBy(build, erasure.workspaceId, nowMs) >= erasure.position
   return { build: build.index, erased, waits: !erased && nowMs - build.heartbeat.at <= takeoverMs }
 }
 
 /** Builds of this log, and whether each has come to the erasure; waits for those that are being folded, or lately were. */
-async function awaitBuilds({ index, projections, stream, clock, timers }: OpenBuilds, erasure: Position) {
+async function awaitBuilds({ index, projections, stream, clock, timers }: OpenBuilds, erasure: RecordedEvent) {
   const writer = index.writer()
   try {
     for (const until = clock() + patienceMs; ;) {
@@ -137,7 +137,7 @@ async function eraseIn(builds: OpenBuilds, workspace: Named) {
   const newId = (): string => randomBytes(16).toString('hex')
   const isGone = await eraseWorkspace({ stream, projections, clock, newId }, id)
   const erasure = await stream.last(erasureSubject(id))
-  const told = erasure === undefined ? [] : await awaitBuilds(builds, erasure.position)
+  const told = erasure === undefined ? [] : await awaitBuilds(builds, erasure)
   // Of another log, as before a backup was restored: they never come to the erasure.
   const others = (await buildsWith(builds, workspace)).filter(({ build }) => !told.some((one) => one.build === build))
   return { isGone, builds: [...told, ...others.map(({ build }) => ({ build, erased: false }))] }

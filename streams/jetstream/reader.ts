@@ -34,7 +34,9 @@ function countWithin(events: readonly RecordedEvent[], max: number): number {
 }
 
 /** Events that came with those that were given: messages hold more events than a reader asks for, and are read whole. */
-type Ahead = Readonly<{ after: Position; events: readonly RecordedEvent[] }>
+type Left = Readonly<{ after: Position; events: readonly RecordedEvent[] }>
+/** A projector reads at two places in turn: where it is, and where it looks ahead. */
+const leftMax = 2
 
 /** `read` of the port. `ends` tells where the log begins and ends now. */
 export function createRead(
@@ -75,21 +77,24 @@ export function createRead(
     return run
   }
 
-  let ahead: Ahead = { after: beforeAll, events: [] }
-  const give = (events: readonly RecordedEvent[], max: number): readonly RecordedEvent[] => {
+  let left: readonly Left[] = []
+  const give = (after: Position, events: readonly RecordedEvent[], max: number): readonly RecordedEvent[] => {
     const given = events.slice(0, countWithin(events, max))
-    ahead = { after: given.at(-1)?.position ?? beforeAll, events: events.slice(given.length) }
+    const others = left.filter((one) => one.after !== after)
+    const rest = { after: given.at(-1)?.position ?? beforeAll, events: events.slice(given.length) }
+    left = (rest.events.length === 0 ? others : [...others, rest]).slice(-leftMax)
     return given
   }
 
   return async (after, max) => {
-    if (ahead.after === after && ahead.events.length > 0) return give(ahead.events, max)
+    const known = left.find((one) => one.after === after)
+    if (known !== undefined) return give(after, known.events, max)
     let first = sequenceAfter(after)
     const started = performance.now()
     for (;;) {
       const { events, damage, next } = await runFrom(after, first, max)
       const fresh = events.filter(({ position }) => position > after)
-      if (fresh.length > 0) return give(fresh, max)
+      if (fresh.length > 0) return give(after, fresh, max)
       const begun = damage !== undefined && next === first ? await beginAfterCut(after, first) : undefined
       if (begun !== undefined) {
         first = begun

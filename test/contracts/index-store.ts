@@ -107,6 +107,28 @@ export function indexStoreContract(name: string, create: () => Promise<IndexStor
           caughtUpAt: 1_699_999_999_000,
         })
       })
+
+      it('tells them what is ahead of the position too, as long as it is said', async () => {
+        const told = { position: 5, head: 9, at: 1_700_000_000_000, caughtUpAt: 1_699_999_999_000 }
+        const ahead = { position: 8, caughtUpAt: 1_699_999_999_500, behind: new Map([[acme, 6]]) }
+        await store.writer.heartbeat(index, { ...told, ahead })
+        expect(await store.reader.progress('fixture')).to.deep.equal({ index, after: 0, ...told, ahead })
+        expect((await store.writer.builds('fixture'))[0]?.heartbeat).to.deep.equal({ ...told, ahead })
+        const further = { ...ahead, position: 9, behind: new Map() }
+        await store.writer.heartbeat(index, { ...told, ahead: further })
+        expect((await store.reader.progress('fixture'))?.ahead).to.deep.equal(further)
+        await store.writer.heartbeat(index, { ...told, position: 9 })
+        expect(await store.reader.progress('fixture')).to.deep.equal({ index, after: 0, ...told, position: 9 })
+      })
+
+      it('does not say after it was opened again what was ahead', async () => {
+        if (name === 'memory') return
+        const told = { position: 0, head: 9, at: 1_700_000_000_000, caughtUpAt: 1_699_999_999_000 }
+        await store.writer.heartbeat(index, { ...told, ahead: { position: 8, caughtUpAt: 1, behind: new Map() } })
+        await reopen()
+        await store.writer.heartbeat(index, { ...told, at: told.at + 1 })
+        expect(await store.reader.progress('fixture')).to.not.have.property('ahead')
+      })
     })
 
     describe('writing', () => {
@@ -119,6 +141,20 @@ export function indexStoreContract(name: string, create: () => Promise<IndexStor
         expect(await store.writer.live('fixture')).to.equal(index)
         expect(await ids('lines', { kind: 'phrase', fields: ['message'], tokens: ['kept'] })).to.have.length(1)
         expect(await ids('things', { kind: 'phrase', fields: ['note'], tokens: ['kept', 'too'] })).to.deep.equal(['t'])
+      })
+
+      it('keeps its checkpoint where it is for what is written ahead, and takes that once', async () => {
+        const ahead = [thingEntry('ahead', { note: 'first' }, 7)]
+        await store.writer.write(index, [{ workspaceId: acme, entries: ahead }], { epoch, position: 8, isAhead: true })
+        const at = 1_700_000_000_000
+        await store.writer.heartbeat(index, { position: 0, head: 8, at, caughtUpAt: at })
+        expect(await store.writer.checkpoint(index)).to.deep.equal({ epoch, position: 0 })
+        expect(await ids('things')).to.deep.equal(['ahead'])
+        // As who begins at the checkpoint again meets it.
+        await write(store.writer, [thingEntry('ahead', { note: 'earlier' }, 5)], 6)
+        expect(await ids('things', { kind: 'phrase', fields: ['note'], tokens: ['first'] })).to.deep.equal(['ahead'])
+        await write(store.writer, [thingEntry('ahead', { note: 'later' }, 9)], 9)
+        expect(await ids('things', { kind: 'phrase', fields: ['note'], tokens: ['later'] })).to.deep.equal(['ahead'])
       })
 
       it('never has a checkpoint ahead of what was written', async () => {

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { expect } from 'chai'
-import { withOwnDays } from '#projections/first-days.ts'
+import { withOwnProgress } from '#projections/first-days.ts'
 import { isCaughtUp, type IndexReader, type IndexWriter, type LostDay } from '#projections/index-store.ts'
 import { createSqliteIndexAudit } from '#projections/stores/sqlite/audit.ts'
 import { missedDays } from '#projections/stores/sqlite/known-days.ts'
@@ -169,7 +169,7 @@ describe('the days of a SQLite index', () => {
     await writer.heartbeat(index, { position, head: position, at: 1_000_000, caughtUpAt: 1_000_000 })
     const isComplete = (workspaceId: typeof acme, firstDay: string): Promise<boolean> =>
       ask(async (reader) => {
-        const progress = await withOwnDays(reader, workspaceId, () => firstDay).progress('fixture')
+        const progress = await withOwnProgress(reader, workspaceId, () => firstDay).progress('fixture')
         return progress !== undefined && isCaughtUp(progress, 1_000_000)
       })
     expect([

@@ -27,6 +27,12 @@ describe('a reader that knows where the log ends', () => {
     }
   })
 
+  it('asks the log where some workspaces may have all of it, though others have not', async () => {
+    const ahead = { position: 8, caughtUpAt: 1_000, behind: new Map() }
+    const some = { ...told, head: 8, ahead }
+    expect(await withLogHead(over(some), endingAt(9)).progress('logs')).to.deep.equal({ ...some, head: 9 })
+  })
+
   it('goes by what the projector saw where the log does not answer', async () => {
     const away = async (): Promise<number> => {
       throw new TransientError({ operation: 'ask', subject: 'the log' })

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { describe, it } from 'mocha'
 import { useElasticsearchStores } from '#test/support/elasticsearch-stores.ts'
-import { index, lineEntry, write } from '#test/support/index-fixture.ts'
+import { acme, epoch, index, lineEntry, write } from '#test/support/index-fixture.ts'
 import { startRecordingProxy } from '#test/support/recording-proxy.ts'
 
 describe('the freshness of Elasticsearch', () => {
@@ -27,6 +27,32 @@ describe('the freshness of Elasticsearch', () => {
     await beat(2)
     const after = await reader.progress('fixture')
     expect([await count(reader), after?.position, after?.caughtUpAt]).to.deep.equal([2, 2, 2])
+  })
+
+  it('tells them of nothing ahead of the position that they cannot find', async () => {
+    let nowMs = 0
+    const writer = await openWriter({ refreshEveryMs: 1_000, now: () => nowMs })
+    await writer.promote('fixture', index)
+    const reader = makeReader()
+    const beat = (aheadTo: number) => {
+      const ahead = { position: aheadTo, caughtUpAt: aheadTo, behind: new Map() }
+      return writer.heartbeat(index, { position: 0, head: 9, at: nowMs, caughtUpAt: 0, ahead })
+    }
+    const told = async () => (await reader.progress('fixture'))?.ahead?.position
+    const writeAhead = (position: number) => {
+      const entries = [lineEntry({}, position)]
+      return writer.write(index, [{ workspaceId: acme, entries }], { epoch, position, isAhead: true })
+    }
+    await writeAhead(5)
+    await beat(5)
+    expect([await count(reader), await told()]).to.deep.equal([1, 5])
+    await writeAhead(6)
+    await beat(6)
+    expect([await count(reader), await told()]).to.deep.equal([1, 5])
+    nowMs += 1_000
+    await beat(6)
+    expect([await count(reader), await told()]).to.deep.equal([2, 6])
+    expect((await writer.checkpoint(index)).position).to.equal(0)
   })
 
   it('tells readers at once that there is more than the index has, and that there is not', async () => {

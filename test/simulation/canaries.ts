@@ -38,6 +38,19 @@ function checkpointAhead(): Spoil {
   }))
 }
 
+/** What is written ahead of its turn is taken for all that stands before it. */
+const aheadForAll = (): Spoil =>
+  withWriter(({ write }) => ({
+    write: (index, entries, { epoch, position }) => write(index, entries, { epoch, position }),
+  }))
+
+/** Who waits is told what is found of those who do not. */
+const nobodyBehind = (): Spoil =>
+  withWriter(({ heartbeat }) => ({
+    heartbeat: (index, { ahead, ...progress }) =>
+      heartbeat(index, ahead === undefined ? progress : { ...progress, ahead: { ...ahead, behind: new Map() } }),
+  }))
+
 /** Readers move to a build as soon as it is begun. */
 function promotedAtOnce({ revision, live, followed }: Roster): Roster {
   const begun = followed.find(({ as }) => as === 'building')
@@ -117,6 +130,8 @@ const givesUp = (): Spoil =>
 export const canaries: Readonly<Record<string, () => Spoil>> = {
   'no position guard': noPositionGuard,
   'a checkpoint ahead of its entries': checkpointAhead,
+  'a checkpoint moved by what is folded ahead of its turn': aheadForAll,
+  'progress that leaves out who is behind': nobodyBehind,
   'promotion before a build has caught up': promotionTooSoon,
   'repeats forgotten when a projector starts': dedupeForgotten,
   'progress that is told before it is made': tellsTooMuch,

@@ -128,7 +128,8 @@ function createDisk(chance: Chance, projections: readonly string[]) {
         await store.writer.open(index, projection, epoch, after)
         const heartbeat = stored.find((build) => build.index === index)?.heartbeat
         if (heartbeat === undefined) continue
-        await store.writer.heartbeat(index, { ...heartbeat, position: Math.min(heartbeat.position, safe) })
+        const { ahead: _ahead, ...told } = heartbeat
+        await store.writer.heartbeat(index, { ...told, position: Math.min(told.position, safe) })
       }
       for (const op of ops) {
         op.isSynced = true
@@ -195,7 +196,7 @@ function createWriter(
       if (!opened.has(index)) opened.set(index, { written: position, safe: position, syncedAt: 0 })
     },
     load: async (index, keys) => inner().load(index, keys),
-    async write(index, entries, { epoch, position }) {
+    async write(index, entries, { epoch, position, isAhead = false }) {
       for (const [n, piece] of piecesOf(entries, tearing, chance).entries()) {
         if (n > 0) await between()
         openedOf(index)
@@ -203,7 +204,7 @@ function createWriter(
         disk.keep(index, piece, position, tearing === 'documents')
       }
       const known = openedOf(index)
-      known.written = Math.max(known.written, position)
+      if (!isAhead) known.written = Math.max(known.written, position)
     },
     checkpoint: async (index) => {
       inner()

@@ -1,4 +1,5 @@
 import type { LogDocument } from '#projections/logs/log-document.ts'
+import { withOwnProgress } from '#projections/first-days.ts'
 import type { SpanDocument } from '#projections/traces/span-document.ts'
 import { TransientError } from '#src/lib/failure.ts'
 import { workspaceIdOf, type WorkspaceId } from '#src/events/workspace-id.ts'
@@ -68,7 +69,7 @@ export function startWatcher(
     const { projection, collection, nameOf } = what
     if (cuts !== powerCuts()) seen.clear()
     cuts = powerCuts()
-    const progress = await reader.progress(projection)
+    const progress = await withOwnProgress(reader, workspaceId, () => '').progress(projection)
     if (progress === undefined) return
     const query = { filter: everything, orderBy: 'timeNs', direction: 'asc', limit: 10_000 } as const
     const hits = await reader.search({ workspaceId, projection, collection }, query)

@@ -3,7 +3,8 @@ import { afterEach, before, beforeEach, describe, it } from 'mocha'
 import type { NewEvent } from '#src/events/envelope.ts'
 import { workspaceIdOf } from '#src/events/workspace-id.ts'
 import { PermanentError } from '#src/lib/failure.ts'
-import type { JetStream } from '#streams/jetstream/stream.ts'
+import { limits } from '#src/config.ts'
+import { openJetStream, type JetStream } from '#streams/jetstream/stream.ts'
 import { enginesTimeoutMs, natsEngine } from '#test/support/engines.ts'
 import { makeJetStreamLog, type JetStreamLog } from './jetstream-log.ts'
 import { makeEvent, makeLarge, makeLine } from './make-event.ts'
@@ -110,6 +111,31 @@ describe('group commit of the JetStream log', () => {
 
   it('stores lines of more workspaces than go in one step', async () => {
     await expectEachAtItsPlace(workspaces(600).map((workspace) => [makeLine('line', workspace)]))
+  })
+
+  it('is read at two places in turn without asking for a message again that holds both', async () => {
+    const { events } = await stream.append(Array.from({ length: 60 }, (_, index) => makeLine(`${index}`)))
+    expect(await log.messages()).to.equal(1)
+    let asked = 0
+    const nats: typeof log.nats = {
+      ...log.nats,
+      requestMany: async (...given) => {
+        asked++
+        return log.nats.requestMany(...given)
+      },
+    }
+    const counted = await openJetStream(nats, { partition: '0', prefix: log.prefix, limits })
+    const found: string[] = []
+    let [near, far] = [0, events[29]?.position ?? 0]
+    for (let turn = 0; turn < 3; turn++) {
+      const [first, second] = [await counted.read(near, 10), await counted.read(far, 10)]
+      near = first.at(-1)?.position ?? 0
+      far = second.at(-1)?.position ?? 0
+      found.push(...idsOf([...first, ...second]))
+    }
+    await counted.close()
+    expect(new Set(found).size).to.equal(60)
+    expect(asked).to.equal(2)
   })
 
   it('is read from the middle of a message, and followed there', async () => {

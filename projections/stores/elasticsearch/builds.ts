@@ -1,6 +1,7 @@
 import { PermanentError, TransientError } from '#src/lib/failure.ts'
 import { isJsonObject, parseJson, stringifyJson, type JsonObject } from '#src/lib/json.ts'
 import type { Position } from '#src/events/envelope.ts'
+import { formatAhead, parseAhead } from '../ahead-text.ts'
 import type { Checkpoint, FollowedBuild, Heartbeat, IndexName, Roster, StoredBuild } from '../../index-store.ts'
 import { isBuildOf } from '../builds.ts'
 import type { CollectionShape } from '../row.ts'
@@ -24,8 +25,16 @@ const droppedEpoch = '(dropped)'
 function heartbeatOf(source: JsonObject): Heartbeat {
   const of = objectIn(source['heartbeat'])
   const [position, head, at] = [numberIn(of['position']), numberIn(of['head']), numberIn(of['at'])]
-  return { position, head, at, caughtUpAt: numberIn(of['caughtUpAt']) }
+  const told = { position, head, at, caughtUpAt: numberIn(of['caughtUpAt']) }
+  const ahead = parseAhead(of['ahead'])
+  return ahead === undefined ? told : { ...told, ahead }
 }
+
+/** What is told no more is taken away: an update leaves what it does not name. */
+export const heartbeatSource = ({ ahead, ...told }: Heartbeat): object => ({
+  ...told,
+  ahead: ahead === undefined ? null : formatAhead(ahead),
+})
 
 function storedBuild(source: JsonObject): StoredBuild {
   return {

@@ -115,11 +115,13 @@ export function createFreshness({ elasticsearch, all, everyMs, now }: RefreshOpt
     },
     capped(progress) {
       if (dirty.size + showing.length === 0) shown = progress
-      const { position, caughtUpAt } = shown
+      const { position, caughtUpAt, ahead } = shown
+      const { ahead: _ahead, ...told } = progress
       return {
-        ...progress,
+        ...told,
         position: Math.min(position, progress.position),
         caughtUpAt: Math.min(caughtUpAt, progress.caughtUpAt),
+        ...(ahead === undefined ? {} : { ahead }),
       }
     },
   }

@@ -8,6 +8,7 @@ import {
   createIndex,
   dropBuild,
   dropIndicesBefore,
+  heartbeatSource,
   indicesOf,
   listBuilds,
   openBuild,
@@ -116,7 +117,9 @@ async function openedBuild(
   const collections = collectionsOf(projection)
   const shapes = Object.fromEntries([...collections].map(([name, { shape }]) => [name, shape]))
   await prepare()
-  const { checkpoint: ofAll, heartbeat } = await openBuild(place, { index, epoch, after, shapes })
+  const { checkpoint: ofAll, heartbeat: found } = await openBuild(place, { index, epoch, after, shapes })
+  // What was ahead is met again, and found done.
+  const { ahead: _ahead, ...heartbeat } = found
   const checkpoint = share === undefined ? ofAll : Math.max(ofAll, await readShare(place, index, share))
   const known = new Set(await indicesOf(place, index))
   const freshness = freshnessOf(place, options, index, heartbeat)
@@ -218,6 +221,7 @@ async function loadEntries(place: Place, days: DayIndices, build: Build, keys: r
   return found
 }
 
+const furthest = ({ position, ahead }: Heartbeat): Position => Math.max(position, ahead?.position ?? 0)
 const isComplete = ({ position, head }: Heartbeat): boolean => position >= head
 
 /** Records how far the build is, where that says something new or was last said some time ago. */
@@ -233,9 +237,9 @@ async function record(
   }
   const { told, toldAt, written: checkpoint, freshness } = build
   const heartbeat = freshness.capped(progress)
-  const isNews = heartbeat.position > told.position || isComplete(heartbeat) !== isComplete(told)
+  const isNews = furthest(heartbeat) > furthest(told) || isComplete(heartbeat) !== isComplete(told)
   if (!isNews && now() - toldAt < refreshEveryMs) return
-  const isThere = await updateBuild(place, build.index, { checkpoint, heartbeat })
+  const isThere = await updateBuild(place, build.index, { checkpoint, heartbeat: heartbeatSource(heartbeat) })
   if (!isThere) throw dropped(build)
   Object.assign(build, { recorded: checkpoint, told: heartbeat, toldAt: now() })
 }
@@ -318,7 +322,7 @@ export function createElasticsearchIndexWriter(given: ElasticsearchWriterOptions
       await days.prepare(build, entries)
       const restore = (name: string): Promise<void> => days.restore(build, name)
       await writeAll({ elasticsearch, epoch: build.epoch, restore }, operationsOf(build, days, entries))
-      build.written = Math.max(build.written, checkpoint.position)
+      if (checkpoint.isAhead !== true) build.written = Math.max(build.written, checkpoint.position)
       await build.freshness.refresh()
     },
     async checkpoint(index) {

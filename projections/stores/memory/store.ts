@@ -133,7 +133,8 @@ function createWriter(builds: Map<IndexName, Build>, rosters: Rosters): IndexWri
     async write(index, entries: readonly WorkspaceEntries[], checkpoint) {
       const build = buildOf(index)
       for (const of of entries) for (const entry of of.entries) writeEntry(build, of.workspaceId, entry)
-      if (checkpoint.position > build.checkpoint.position) build.checkpoint = checkpoint
+      const { epoch, position, isAhead } = checkpoint
+      if (isAhead !== true && position > build.checkpoint.position) build.checkpoint = { epoch, position }
     },
     async eraseWorkspace(index, workspaceId, position) {
       const { stored, erased } = buildOf(index)

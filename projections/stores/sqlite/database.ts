@@ -175,6 +175,9 @@ export function readIfThere<T>(path: string, read: (database: Database) => T | u
 export const hasTable = (database: Database, name: string): boolean =>
   database.get(`SELECT 1 AS found FROM sqlite_schema WHERE type = 'table' AND name = ?`, name) !== undefined
 
+export const hasColumn = (database: Database, table: string, name: string): boolean =>
+  database.get('SELECT 1 AS found FROM pragma_table_info(?) WHERE name = ?', table, name) !== undefined
+
 /** One transaction; rolled back when `run` throws. */
 export function transaction<T>(database: Database, run: () => T): T {
   database.exec('BEGIN IMMEDIATE')

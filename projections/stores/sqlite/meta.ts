@@ -3,8 +3,10 @@ import { dirname } from 'node:path'
 import { PermanentError } from '#src/lib/failure.ts'
 import { parseJson, stringifyJson } from '#src/lib/json.ts'
 import type { Position } from '#src/events/envelope.ts'
+import { formatAhead, parseAhead } from '../ahead-text.ts'
 import type { Heartbeat, IndexName } from '../../index-store.ts'
 import {
+  hasColumn,
   hasTable,
   openDatabase,
   openDatabaseToRead,
@@ -32,9 +34,9 @@ const laterTables = `
 
 function layOut(database: Database, epoch: string, shapes: Shapes, after: Position): void {
   database.exec(`CREATE TABLE build (epoch TEXT NOT NULL, shapes TEXT NOT NULL, safe INTEGER NOT NULL)`)
-  database.exec('CREATE TABLE progress (position INTEGER, head INTEGER, at INTEGER, caughtUpAt INTEGER)')
+  database.exec('CREATE TABLE progress (position INTEGER, head INTEGER, at INTEGER, caughtUpAt INTEGER, ahead TEXT)')
   database.run('INSERT INTO build (epoch, shapes, safe) VALUES (?, ?, ?)', epoch, stringifyJson(shapes), after)
-  database.run('INSERT INTO progress VALUES (?, ?, 0, 0)', after, after)
+  database.run('INSERT INTO progress (position, head, at, caughtUpAt) VALUES (?, ?, 0, 0)', after, after)
   database.exec(laterTables)
   database.run('INSERT INTO origin (after) VALUES (?)', after)
   database.exec(`PRAGMA user_version = ${layoutVersion}`)
@@ -70,18 +72,27 @@ export const writeShare = (database: Database, name: string, safe: Position): vo
   )
 
 export function readProgress(database: Database): Heartbeat {
-  const row = database.get('SELECT position, head, at, caughtUpAt FROM progress')
+  // A build that only older programs have opened has no column for what is ahead.
+  const row = database.get('SELECT * FROM progress')
   const number = (name: string): number => Number(row?.[name] ?? 0)
-  return { position: number('position'), head: number('head'), at: number('at'), caughtUpAt: number('caughtUpAt') }
+  const told = {
+    position: number('position'),
+    head: number('head'),
+    at: number('at'),
+    caughtUpAt: number('caughtUpAt'),
+  }
+  const ahead = parseAhead(row?.['ahead'])
+  return ahead === undefined ? told : { ...told, ahead }
 }
 
-export function writeProgress(database: Database, { position, head, at, caughtUpAt }: Heartbeat): void {
+export function writeProgress(database: Database, { position, head, at, caughtUpAt, ahead }: Heartbeat): void {
   database.run(
-    'UPDATE progress SET position = ?, head = ?, at = ?, caughtUpAt = ?',
+    'UPDATE progress SET position = ?, head = ?, at = ?, caughtUpAt = ?, ahead = ?',
     position,
     head,
     Math.round(at),
     Math.round(caughtUpAt),
+    ahead === undefined ? null : formatAhead(ahead),
   )
 }
 
@@ -119,11 +130,13 @@ export function openMeta(
   transaction(database, () => {
     if (layoutOf(database) === 0n) layOut(database, epoch, shapes, after)
     database.exec(laterTables)
+    if (!hasColumn(database, 'progress', 'ahead')) database.exec('ALTER TABLE progress ADD COLUMN ahead TEXT')
     const meta = readMeta(database)
     const refusal = refusalOf(meta, epoch, shapes)
     if (refusal !== undefined) throw new PermanentError({ operation: 'open', subject: index, hint: refusal })
-    if (meta !== undefined)
-      writeProgress(database, { ...meta.progress, position: Math.min(meta.progress.position, meta.safe) })
+    if (meta === undefined) return
+    const { ahead: _ahead, ...told } = meta.progress
+    writeProgress(database, { ...told, position: Math.min(told.position, meta.safe) })
   })
   return database
 }

@@ -369,7 +369,7 @@ export function createSqliteIndexWriter(options: SqliteWriterOptions): IndexWrit
       telling.begin()
       const batch = { position: checkpoint.position, onStep: () => telling.again() }
       for (const of of entries) writeEntries(folder, files, build, of, batch)
-      build.written = Math.max(build.written, checkpoint.position)
+      if (checkpoint.isAhead !== true) build.written = Math.max(build.written, checkpoint.position)
     },
     async checkpoint(index) {
       const build = builds.get(index)

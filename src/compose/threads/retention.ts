@@ -1,4 +1,4 @@
-import { firstDayBy, withFirstDays, withOwnDays, type FirstDay, type Keepings } from '#projections/first-days.ts'
+import { firstDayBy, withFirstDays, withOwnProgress, type FirstDay, type Keepings } from '#projections/first-days.ts'
 import type { IndexReader, IndexWriter } from '#projections/index-store.ts'
 import { withOwnVersions } from '#projections/own-versions.ts'
 import { projections } from '#projections/registry.ts'
@@ -53,7 +53,7 @@ export function retainedReaders(
   )
   return (workspaceId) => {
     const shown = withFirstDays(readerOf(workspaceId), firstDay)
-    return withOwnVersions(withOwnDays(shown, workspaceId, firstDay), projections)
+    return withOwnVersions(withOwnProgress(shown, workspaceId, firstDay), projections)
   }
 }
 
