@@ -275,9 +275,19 @@ describe('the read routes over a store that a test holds back', () => {
 
     for (const coding of ['identity', 'gzip']) {
       it(`are broken off when nobody reads them (${coding})`, async () => {
-        const response = await begin('/app/logs/export', { 'accept-encoding': coding })
+        // Who has read the head is sent all of it, by a kernel that takes in so much.
+        const { read, write, ended } = await rawConnection(server.port, deaf)
+        const door = createDoor()
+        watch.on((call) => (call === 'count' ? door.wait() : Promise.resolve()))
+        write(`GET /app/logs/export HTTP/1.1\r\nHost: x\r\nAccept-Encoding: ${coding}\r\n\r\n`)
+        await door.arrived(1)
+        watch.clear()
+        door.open()
         await untilFree('count', '/app/logs/export?q=nothing')
-        expect(await failureOf(response)).to.have.property('code', 'ECONNRESET')
+        read()
+        const text = await ended()
+        expect(rawStatus(text)).to.equal(200)
+        expect(text).to.not.match(/\r\n0\r\n\r\n$/)
       })
     }
 
