@@ -22,6 +22,9 @@ export type Searchable = Readonly<{
   fields: Readonly<Record<string, string | readonly string[] | number | bigint | undefined>>
 }>
 
+/** A condition on a number field: at least so much, a whole number. */
+export type NumberFrom = Readonly<{ field: string; from: number }>
+
 /** A kind of document within an index. Adapters make the mapping or the tables from it. */
 export type Collection<Document extends object = object> = Readonly<{
   name: string
@@ -37,6 +40,8 @@ export type Collection<Document extends object = object> = Readonly<{
   belongsTo?(id: DocumentId): Readonly<{ collection: string; id: DocumentId }>
   /** Counts per minute of record time are kept by these keywords: wide histograms and facets without touching records. */
   countedBy?: readonly string[]
+  /** Of which documents they are kept; of all without it. They answer what is asked with just this condition, or with one value beside it. */
+  countedWhere?: NumberFrom
   searchable(document: Document): Searchable
 }>
 

@@ -1,5 +1,5 @@
 import { sentinel, wholePrefix, wholeToken } from '#src/events/tokens.ts'
-import { timeOfRecordId, type Collection, type Entry, type Fields } from '../projection.ts'
+import { timeOfRecordId, type Collection, type Entry, type Fields, type NumberFrom } from '../projection.ts'
 
 /** What every store needs to know of a collection; plain data, kept beside the index for its readers. */
 export type CollectionShape = Readonly<{
@@ -8,10 +8,19 @@ export type CollectionShape = Readonly<{
   lookbackDays: number
   fields: Fields
   countedBy?: readonly string[]
+  countedWhere?: NumberFrom
 }>
 
-export function shapeOf({ name, kind, lookbackDays, fields, countedBy }: Collection<never>): CollectionShape {
-  return { name, kind, lookbackDays, fields, ...(countedBy === undefined ? {} : { countedBy }) }
+export function shapeOf(collection: Collection<never>): CollectionShape {
+  const { name, kind, lookbackDays, fields, countedBy, countedWhere } = collection
+  return {
+    name,
+    kind,
+    lookbackDays,
+    fields,
+    ...(countedBy === undefined ? {} : { countedBy }),
+    ...(countedWhere === undefined ? {} : { countedWhere }),
+  }
 }
 
 /** The searchable form of an entry, brought to the one form in which every store compares. */

@@ -73,6 +73,9 @@ function searchableTrace(trace: TraceDocument): Searchable {
   }
 }
 
+/** Only these are listed: a log or a refusal may name a trace of which no span has come. */
+export const listed = { field: 'span_count', from: 1 } as const
+
 export const traces: Collection<TraceDocument> = {
   name: 'traces',
   kind: 'document',
@@ -90,5 +93,6 @@ export const traces: Collection<TraceDocument> = {
     error_count: 'number',
   },
   countedBy: ['has', 'service', 'operation'],
+  countedWhere: listed,
   searchable: searchableTrace,
 }

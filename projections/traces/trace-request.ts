@@ -7,7 +7,7 @@ import type { Filter, IndexReader, SortKey } from '../index-store.ts'
 import { spanFilter } from './span-filter.ts'
 import { inTraces } from './span-search.ts'
 import { tracesScope } from './trace-answer.ts'
-import { durationOf, marksOf, type TraceDocument, type TraceMark } from './trace-document.ts'
+import { durationOf, listed, marksOf, type TraceDocument, type TraceMark } from './trace-document.ts'
 
 export type TraceOrder = 'newest' | 'oldest' | 'longest' | 'most_spans' | 'errors'
 
@@ -58,7 +58,7 @@ const is = (field: string, value: string | undefined): Filter =>
   value === undefined ? { kind: 'all' } : { kind: 'keyword', field, values: [value] }
 
 /** By a number of the row: the term that nearly every trace has would be walked for every search of one that few have. */
-const isListed: Filter = { kind: 'number', field: 'span_count', from: 1 }
+const isListed: Filter = { kind: 'number', ...listed }
 
 function durationFilter({ minDurationNs, maxDurationNs }: TraceConditions): Filter {
   if (minDurationNs === undefined && maxDurationNs === undefined) return { kind: 'all' }

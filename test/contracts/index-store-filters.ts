@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { describe, it } from 'mocha'
-import type { Filter, Selection } from '#projections/index-store.ts'
+import type { Filter } from '#projections/index-store.ts'
 import type { Entry } from '#projections/projection.ts'
 import { createMemoryIndexStore } from '#projections/stores/memory/store.ts'
 import { numberToken, valueTokens, words } from '#src/events/tokens.ts'
@@ -18,7 +18,6 @@ import {
   randomFilter,
   randomLine,
   scopeOf,
-  thingEntry,
   write,
   type Line,
 } from '#test/support/index-fixture.ts'
@@ -237,107 +236,6 @@ export function filterClauses(use: () => OpenIndexStore): void {
       }
       expect(await ids('lines', filter)).to.deep.equal([lineEntry({}, 1).id])
       expect(await ids('lines', { kind: 'not', of: filter })).to.deep.equal([lineEntry({}, 2).id])
-    })
-  })
-
-  describe('counting', () => {
-    it('gives buckets that begin at multiples of the step, also before 1970, with counts by value', async () => {
-      const at = [-1n, 0n, minuteNs - 1n, minuteNs, noonNs]
-      const entries = at.map((timeNs, n) => lineEntry({ timeNs, level: n % 2 === 0 ? 'info' : null }, n + 1))
-      await write(use().writer, entries, at.length)
-      const histogram = (stepNs: bigint, selection = {}) =>
-        use().reader.histogram(scopeOf('lines'), { filter: everything, ...selection }, stepNs, 'level')
-      expect(await histogram(minuteNs)).to.deep.equal([
-        { startNs: -minuteNs, total: 1, by: { info: 1 } },
-        { startNs: 0n, total: 2, by: { info: 1 } },
-        { startNs: minuteNs, total: 1, by: {} },
-        { startNs: noonNs, total: 1, by: { info: 1 } },
-      ])
-      expect(await histogram(minuteNs, { fromNs: 1n, toNs: noonNs })).to.deep.equal([
-        { startNs: 0n, total: 1, by: { info: 1 } },
-        { startNs: minuteNs, total: 1, by: {} },
-      ])
-      const second = await histogram(1_000_000_000n, { toNs: minuteNs + 1n })
-      expect(second.map(({ startNs }) => startNs)).to.deep.equal([-1_000_000_000n, 0n, 59_000_000_000n, minuteNs])
-    })
-
-    it('counts values within a range, whichever minutes it cuts, and as documents are now', async () => {
-      const seconds = [0, 30, 59, 60, 90, 119, 120, 150]
-      const timeOf = (n: number): bigint => noonNs + BigInt(seconds[n] ?? 0) * 1_000_000_000n
-      const entries = seconds.flatMap((_, n) => [
-        lineEntry({ timeNs: timeOf(n), level: n % 2 === 0 ? 'info' : 'warn', service: [`s${n % 3}`] }, n + 1),
-        thingEntry(`t${n}`, { timeNs: timeOf(n), tags: ['all', `tag${n % 3}`] }, n + 1),
-      ])
-      await write(use().writer, entries, seconds.length)
-      const moved = thingEntry('t0', { timeNs: timeOf(3), tags: ['other'] }, seconds.length + 1)
-      await write(use().writer, [moved], seconds.length + 1)
-      const valuesOf = async (collection: string, field: string, selection: Partial<Selection>) => {
-        const [facet] = await use().reader.facets(scopeOf(collection), { filter: everything, ...selection }, [field], 9)
-        return Object.fromEntries((facet?.values ?? []).map(({ value, count }) => [value, count]))
-      }
-      const cut = { fromNs: timeOf(1), toNs: timeOf(7) }
-      expect(await valuesOf('lines', 'service', {})).to.deep.equal({ s0: 3, s1: 3, s2: 2 })
-      expect(await valuesOf('lines', 'service', cut)).to.deep.equal({ s0: 2, s1: 2, s2: 2 })
-      expect(await valuesOf('lines', 'level', cut)).to.deep.equal({ info: 3, warn: 3 })
-      const only: Filter = { kind: 'keyword', field: 'service', values: ['s1'] }
-      expect(await valuesOf('lines', 'service', { ...cut, filter: only })).to.deep.equal({ s1: 2 })
-      expect(await valuesOf('lines', 'level', { ...cut, filter: only })).to.deep.equal({ info: 1, warn: 1 })
-      expect(await valuesOf('things', 'tags', {})).to.deep.equal({ all: 7, other: 1, tag0: 2, tag1: 3, tag2: 2 })
-      expect(await valuesOf('things', 'tags', cut)).to.deep.equal({ all: 6, other: 1, tag0: 2, tag1: 2, tag2: 2 })
-      const tagged: Filter = { kind: 'keyword', field: 'tags', values: ['tag2'] }
-      expect(await valuesOf('things', 'tags', { filter: tagged })).to.deep.equal({ all: 2, tag2: 2 })
-    })
-
-    it('gives the most frequent values of each field, several values of one record each', async () => {
-      const services = [['a', 'b'], ['b'], ['B'], [], ['__proto__'], ['']]
-      await write(
-        use().writer,
-        services.map((service, n) => lineEntry({ service, level: 'info' }, n + 1)),
-        services.length,
-      )
-      const facets = await use().reader.facets(
-        scopeOf('lines'),
-        { filter: everything },
-        ['service', 'level', 'nope'],
-        3,
-      )
-      expect(facets).to.deep.equal([
-        {
-          field: 'service',
-          values: [
-            { value: 'b', count: 2 },
-            { value: '', count: 1 },
-            { value: 'B', count: 1 },
-          ],
-        },
-        { field: 'level', values: [{ value: 'info', count: 6 }] },
-        { field: 'nope', values: [] },
-      ])
-    })
-  })
-
-  describe('a keyword of any length', () => {
-    it('is found whole, and counted by its beginning', async () => {
-      const long = 'a'.repeat(8_000)
-      const services = [[`${long}x`, `${long}y`], [`${long}y`], [long], [`${'é'.repeat(7_999)}𝒳`]]
-      await write(
-        use().writer,
-        services.map((service, n) => lineEntry({ service }, n + 1)),
-        services.length,
-      )
-      const found = (value: string) => ids('lines', { kind: 'keyword', field: 'service', values: [value] })
-      expect(await found(`${long}X`)).to.deep.equal([lineEntry({}, 1).id])
-      expect(await found(`${long}y`)).to.have.members([1, 2].map((position) => lineEntry({}, position).id))
-      expect(await found(`${long}…`)).to.deep.equal([])
-      const expected = [
-        { value: `${long}…`, count: 2 },
-        { value: long, count: 1 },
-        { value: `${'é'.repeat(7_999)}\ufffd…`, count: 1 },
-      ]
-      const facets = await use().reader.facets(scopeOf('lines'), { filter: everything }, ['service'], 5)
-      expect(facets).to.deep.equal([{ field: 'service', values: expected }])
-      const [bucket] = await use().reader.histogram(scopeOf('lines'), { filter: everything }, minuteNs, 'service')
-      expect(bucket?.by).to.deep.equal(Object.fromEntries(expected.map(({ value, count }) => [value, count])))
     })
   })
 

@@ -21,6 +21,7 @@ import {
 } from '#test/support/index-fixture.ts'
 import { buildClauses } from './index-builds.ts'
 import { erasureClauses } from './index-erasures.ts'
+import { countClauses } from './index-store-counts.ts'
 import { filterClauses } from './index-store-filters.ts'
 import { retentionClauses } from './index-retention.ts'
 import { orderClauses } from './index-store-order.ts'
@@ -342,5 +343,6 @@ export function indexStoreContract(name: string, create: () => Promise<IndexStor
     retentionClauses(() => store, reopen)
     orderClauses(() => store)
     filterClauses(() => store)
+    countClauses(() => store)
   })
 }

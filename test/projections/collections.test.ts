@@ -9,7 +9,7 @@ import { stringifyJson } from '#src/lib/json.ts'
  * its projection stops: a digest never changes without its version.
  */
 const known = {
-  traces: '9 ZY1E7xyt_1jA',
+  traces: '10 h8RIZsOcW3Ix',
   logs: '8 aNnPRzP9tPW9',
   correlation: '7 eADnUAlXiPOL',
   allowance: '5 pPR9ntiZrqpF',

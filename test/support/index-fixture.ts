@@ -39,6 +39,7 @@ export const things: Collection<Thing> = {
   lookbackDays: 2,
   fields: { weight: 'number', tags: 'keyword', note: 'tokens', words: 'id' },
   countedBy: ['tags'],
+  countedWhere: { field: 'weight', from: 1 },
   searchable: ({ timeNs, weight, tags, note }) => ({
     timeNs: timeNs,
     fields: { weight: weight ?? undefined, tags, note: words(note).join(' '), words: words(note) },

@@ -250,15 +250,9 @@ export function* walkedRows(
   for (const columns of day.database.iterate(sql, ...from.values)) yield placeOf(columns, 'time')
 }
 
-/** Whether the counts per minute by a field can answer: nothing is asked but times and values of that field. */
-export function isCountedByMinute({ tables }: DayCollection, { filter, upTo, since }: Selection, by: string): boolean {
-  if (!tables.counted.includes(by) || upTo !== undefined || since !== undefined) return false
-  return filter.kind === 'all' || isOnlyKeyword(filter, by)
-}
-
 export type MinuteRange = Readonly<{ from: bigint | undefined; to: bigint | undefined }>
 
-const isOnlyKeyword = (filter: Filter, field: string): boolean => filter.kind === 'keyword' && filter.field === field
+export type CountedMinute = Readonly<{ startNs: bigint; value: string; count: number }>
 
 /** Counts per minute by a field, in steps of so many, between two minutes, from inclusive, to exclusive; undefined: open. */
 export function countedMinutes(
@@ -266,13 +260,13 @@ export function countedMinutes(
   by: string,
   { from, to }: MinuteRange,
   step: bigint,
-): readonly Count[] {
+): readonly CountedMinute[] {
   const sql = `SELECT ${bucketSql('minute', step)} AS bucket, value, sum(count) AS n FROM ${tables.minutes}
     WHERE field = ? AND minute >= ? AND minute <= ? AND count > 0 GROUP BY 1, 2`
   const last = to === undefined ? clampInt64(1n << 64n) : to - 1n
   return database.all(sql, by, from ?? clampInt64(-(1n << 64n)), last).map(({ bucket, value, n }) => ({
     startNs: (bucket as bigint) * step * minuteNs,
-    value: value === '' ? null : value,
+    value: String(value),
     count: Number(n),
   }))
 }

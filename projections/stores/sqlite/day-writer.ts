@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import { parseJson, stringifyJson } from '#src/lib/json.ts'
 import type { Position } from '#src/events/envelope.ts'
 import { timeOfRecordId, type Collection, type DocumentId, type Entry } from '../../projection.ts'
-import { compareText, countedValues, floorTo, keywordTerm, rowOf, type Row } from '../row.ts'
+import { compareText, countedValues, keywordTerm, rowOf, type Row } from '../row.ts'
 import { transaction, type Columns, type Database, type Value } from './database.ts'
 import {
   firstRow,
@@ -10,13 +10,13 @@ import {
   keywordColumn,
   keywordTerms,
   lastRow,
-  minuteNs,
   msOf,
   msOfRow,
   numberColumn,
   tokensColumn,
   type Tables,
 } from './layout.ts'
+import { createMinutes, isCounted, type Minutes } from './minutes.ts'
 
 /** A collection as the writer knows it. */
 export type Written = Readonly<{ collection: Collection; tables: Tables }>
@@ -27,41 +27,13 @@ type Writing = Written & Pick<Batch, 'onStep'>
 export type DayChanges = Readonly<{ entries: readonly Entry[]; replaced: readonly Replaced[] }>
 export type Replaced = Readonly<{ collection: string; id: DocumentId; position: Position }>
 
-type Old = Readonly<{ row: bigint; time: bigint; terms: string; counted: readonly string[] }>
+/** `counted`: the texts of the keywords that it is counted by; undefined where it is not. */
+type Old = Readonly<{ row: bigint; time: bigint; terms: string; counted: readonly unknown[] | undefined }>
 type New = Readonly<{ entry: Entry; form: Row; old: Old | undefined }>
 
 /** The order in which rows are written: that of their rowids. */
 const compareTimed = (aNs: bigint, a: Entry, bNs: bigint, b: Entry): number =>
   aNs < bNs ? -1 : aNs > bNs ? 1 : compareText(a.id, b.id)
-
-type MinuteChange = Readonly<{ field: string; minute: bigint; value: string }> & { by: number }
-
-/** Adds up what a batch does to the counts per minute. */
-function createMinutes(database: Database, { tables }: Written) {
-  const { counted, minutes } = tables
-  const changes = new Map<string, MinuteChange>()
-  const change = (field: string, minute: bigint, value: string, by: number): void => {
-    const name = `${field} ${minute} ${value}`
-    const known = changes.get(name)
-    if (known === undefined) changes.set(name, { field, minute, value, by })
-    else known.by += by
-  }
-  return {
-    /** `values`: by each counted field; '' where the row has none. */
-    add(timeNs: bigint, values: readonly string[], by: 1 | -1): void {
-      if (counted.length === 0) return
-      const minute = floorTo(timeNs, minuteNs) / minuteNs
-      for (const [at, field] of counted.entries()) change(field, minute, values[at] ?? '', by)
-    },
-    write(): void {
-      const sql = `INSERT INTO ${minutes} (field, minute, value, count) VALUES (?, ?, ?, ?)
-        ON CONFLICT DO UPDATE SET count = count + excluded.count`
-      for (const { field, minute, value, by } of changes.values())
-        if (by !== 0) database.run(sql, field, minute, value, BigInt(by))
-    },
-  }
-}
-type Minutes = ReturnType<typeof createMinutes>
 
 const countedText = ({ keywords }: Row, field: string): string | null =>
   formatKeywords(countedValues(keywords.get(field) ?? []))
@@ -103,10 +75,9 @@ function oldOf(columns: Columns | undefined, { tables }: Written): Old | undefin
     row: columns['row'] as bigint,
     time: columns['time'] as bigint,
     terms: String(columns['terms'] ?? ''),
-    counted: tables.counted.map((field) => {
-      const value = columns[keywordColumn(field)]
-      return typeof value === 'string' ? value : ''
-    }),
+    counted: isCounted(tables, (field) => columns[numberColumn(field)])
+      ? tables.counted.map((field) => columns[keywordColumn(field)])
+      : undefined,
   }
 }
 
@@ -175,11 +146,8 @@ function createInserter(database: Database, written: Writing, minutes: Minutes):
     for (const field of numbers) values.push(form.numbers.get(field) ?? null)
     const texts = keywords.map((field) => countedText(form, field))
     database.run(insertRow, ...values, ...texts)
-    minutes.add(
-      form.timeNs,
-      countedAt.map((at) => texts[at] ?? ''),
-      1,
-    )
+    const counted = countedAt.map((at) => texts[at])
+    minutes.add(form.timeNs, isCounted(tables, (field) => form.numbers.get(field)) ? counted : undefined, 1)
   }
   const putTerms = ({ row, old, stays, texts, textsHash }: Prepared): void => {
     // Postings that read the same as before need not be written again.
@@ -298,7 +266,7 @@ function writeCollection(
   entries: readonly Entry[],
   replaced: readonly Replaced[],
 ): void {
-  const minutes = createMinutes(database, written)
+  const minutes = createMinutes(database, written.tables)
   for (const { id } of replaced) {
     const old = oldOf(findRow(database, written.tables, id), written)
     if (old !== undefined) removeRow(database, written, old, minutes)

@@ -183,3 +183,8 @@ export function parseKeywords(text: unknown): readonly string[] {
   if (typeof text !== 'string') return []
   return text.startsWith('\u001f') ? (JSON.parse(text.slice(1)) as readonly string[]) : [text]
 }
+
+/** Counts per minute are of single values; under this is how many values rows have beyond their first. It is no text of values. */
+export const beyondFirst = '\u001f'
+/** And under this how many rows have none. */
+export const noValue = ''

@@ -6,17 +6,17 @@ import { createDayFiles, type DayFiles } from './day-files.ts'
 import {
   countByKeywords,
   countRows,
-  isCountedByMinute,
   mayHold,
   orderColumn,
   sortedRows,
   walkedRows,
   type DayCollection,
   type Place,
+  type Selected,
 } from './day-query.ts'
 import { findRow } from './day-writer.ts'
 import { createExpansion, type Expansion, type ExpansionLimits } from './expand.ts'
-import { countDay } from './histogram.ts'
+import { countDay, countWholeMinutes } from './histogram.ts'
 import { minuteNs, parseKeywords } from './layout.ts'
 import { inTimeOrder, mergeRows, type Placed, type Source } from './merge.ts'
 import { lostDays } from './known-days.ts'
@@ -127,15 +127,30 @@ function search(days: readonly DayCollection[], query: IndexQuery, expansion: Ex
 const countStepNs = 1_440n * minuteNs
 
 function count(day: DayCollection, selection: Selection, expansion: Expansion): number {
-  const by = day.tables.counted.find((field) => isCountedByMinute(day, selection, field))
-  if (by === undefined) return countRows(day, selection, expansion)
-  const counter = createCounter()
-  countDay(day, selection, countStepNs, by, expansion, counter)
-  return counter.buckets().reduce((sum, { total }) => sum + total, 0)
+  for (const field of day.tables.counted) {
+    const whole = countWholeMinutes(day, selection, countStepNs, field)
+    if (whole === undefined) continue
+    const ofMinutes = whole.counts.reduce((sum, { count }) => sum + count, 0)
+    return whole.beside.reduce((sum, range) => sum + countRows(day, { ...selection, ...range }, expansion), ofMinutes)
+  }
+  return countRows(day, selection, expansion)
 }
 
 /** Hears how often a field has a value. */
 type Hear = (field: string, value: string, count: number) => void
+
+/** Counts row by row, for all fields in one walk. */
+function hearRows(
+  day: DayCollection,
+  selection: Selected,
+  fields: readonly string[],
+  expansion: Expansion,
+  hear: Hear,
+): void {
+  for (const { values, count } of countByKeywords(day, selection, fields, expansion)) {
+    for (const [at, field] of fields.entries()) for (const value of parseKeywords(values[at])) hear(field, value, count)
+  }
+}
 
 /** How often each value of keyword fields is among a file's rows: from counts per minute where these can answer. */
 function countValues(
@@ -145,16 +160,17 @@ function countValues(
   expansion: Expansion,
   hear: Hear,
 ): void {
-  const isCounted = (field: string): boolean => isCountedByMinute(day, selection, field)
-  for (const field of fields.filter(isCounted)) {
-    const counter = createCounter()
-    countDay(day, selection, countStepNs, field, expansion, counter)
-    for (const { by } of counter.buckets()) for (const [value, count] of Object.entries(by)) hear(field, value, count)
+  const known = fields.filter((field) => day.tables.keywords.includes(field))
+  const whole = new Map(known.map((field) => [field, countWholeMinutes(day, selection, countStepNs, field)]))
+  for (const [field, found] of whole) {
+    for (const { values, count } of found?.counts ?? []) for (const value of values) hear(field, value, count)
   }
-  const others = fields.filter((field) => day.tables.keywords.includes(field) && !isCounted(field))
-  for (const { values, count } of countByKeywords(day, selection, others, expansion)) {
-    for (const [at, field] of others.entries()) for (const value of parseKeywords(values[at])) hear(field, value, count)
-  }
+  const counted = known.filter((field) => whole.get(field) !== undefined)
+  // The ranges beside whole minutes are the selection's, so the same for each field.
+  for (const range of whole.get(counted[0] ?? '')?.beside ?? [])
+    hearRows(day, { ...selection, ...range }, counted, expansion, hear)
+  const others = known.filter((field) => !counted.includes(field))
+  hearRows(day, selection, others, expansion, hear)
 }
 
 function facetsOf(

@@ -7,7 +7,7 @@ import { workspaceIdOf } from '#src/events/workspace-id.ts'
 import { formatTimeNs } from '#src/lib/time.ts'
 import { givenEvent } from '#test/support/fold-harness.ts'
 import { describeOnEveryStore, foldIntoStore, type NewStore } from './every-store.ts'
-import { givenSpan, msNs, noonNs, type GivenSpan } from './given.ts'
+import { givenLog, givenSpan, msNs, noonNs, traceIdOf, type GivenSpan } from './given.ts'
 
 const acme = workspaceIdOf('acme')
 const received = (n: number, spans: readonly GivenSpan[]): DecodedEvent =>
@@ -35,6 +35,35 @@ describeOnEveryStore('traces: counts', (newStore) => {
       [formatTimeNs(noonNs + 7n * msNs), 1],
     ])
     expect(facets?.[0]?.values).to.deep.equal([{ value: 'checkout', count: 1 }])
+  })
+
+  it('are of traces of which a span has come, whatever has named them before', async () => {
+    const named = (n: number, trace: string) =>
+      givenEvent('logs.received', n, { logs: [givenLog({ traceId: traceIdOf(trace) })] })
+    const reader = await readerOf(newStore, [
+      named(1, 'a'),
+      named(2, 'b'),
+      received(3, [{ trace: 'b', id: 1 }]),
+      received(4, [
+        { trace: 'b', id: 2, service: 'cart' },
+        { trace: 'c', id: 3, service: 'cart' },
+      ]),
+    ])
+    const { histogram, facets } = await searchTraces(reader, acme, {
+      order: 'newest',
+      limit: 1,
+      fromNs: noonNs,
+      toNs: noonNs + 7_200_000_000_000n,
+      include: ['histogram', 'facets'],
+    })
+    expect(histogram?.step_ms).to.equal(120_000)
+    expect(histogram?.buckets.map(({ total, errors }) => [total, errors])).to.deep.equal([[2, 0]])
+    const found = facets?.map(({ values }) => values.map(({ value, count }) => [value, count]))
+    expect(found?.[0]).to.deep.equal([
+      ['cart', 2],
+      ['checkout', 1],
+    ])
+    expect(found?.[2]).to.deep.equal([['logs', 1]])
   })
 
   it('are not given where too many traces would have to be asked for each span', async () => {

@@ -1,0 +1,224 @@
+import { expect } from 'chai'
+import { describe, it } from 'mocha'
+import type { Filter, IndexReader, Selection } from '#projections/index-store.ts'
+import type { Entry } from '#projections/projection.ts'
+import { createMemoryIndexStore } from '#projections/stores/memory/store.ts'
+import {
+  createRandom,
+  epoch,
+  everything,
+  fixture,
+  idsOf,
+  index,
+  lineEntry,
+  noonNs,
+  scopeOf,
+  thingEntry,
+  things,
+  write,
+  type Line,
+  type Random,
+} from '#test/support/index-fixture.ts'
+import type { OpenIndexStore } from './index-store.ts'
+
+const minuteNs = 60_000_000_000n
+
+const values = ['a', 'b', 'B', 'c', '', '\u001f', '\u001f["a"]', 'a b']
+const someOf = (random: Random, most: number): readonly string[] =>
+  values.filter(() => random.chance(0.3)).slice(0, most)
+const nearNoon = (random: Random): bigint => noonNs + BigInt(random.below(300) - 150) * 1_000_000_000n
+
+/** A document that may have been there before, and now counts or does not, by other values, in another minute. */
+function randomThing(random: Random, most: number, position: number): Entry {
+  const thing = {
+    timeNs: nearNoon(random),
+    weight: random.pick([null, 0, 1, 2n, -1, 7]),
+    tags: someOf(random, most),
+  }
+  return thingEntry(`t${random.below(90)}`, thing, position)
+}
+
+/** A record, or one in the place of an earlier one. */
+function randomRecord(random: Random, most: number, position: number, written: readonly Entry[]): Entry {
+  const level = random.pick(['info', 'warn', null])
+  const line = { timeNs: nearNoon(random), level, service: someOf(random, most) }
+  const old = random.chance(0.2) ? written[random.below(Math.max(1, written.length))] : undefined
+  if (old === undefined) return lineEntry(line, position)
+  return lineEntry({ ...line, timeNs: (old.document as Line).timeNs }, position, { id: old.id, replaces: true })
+}
+
+const counted: Filter = { kind: 'number', ...(things.countedWhere ?? { field: 'none' }) }
+/** What counts per minute can answer, and what is near to it and must not be answered by them. */
+function randomAsked(random: Random, fields: readonly string[]): Filter {
+  const keyword: Filter = { kind: 'keyword', field: random.pick(fields), values: [random.pick(values), 'INFO'] }
+  const other: Filter = {
+    kind: 'number',
+    field: 'weight',
+    ...random.pick([{ from: 2 }, { from: 1, to: 5 }, { to: 1 }]),
+  }
+  return random.pick<Filter>([
+    everything,
+    counted,
+    keyword,
+    other,
+    { kind: 'and', of: [counted, keyword] },
+    { kind: 'and', of: [keyword, counted, other] },
+    { kind: 'and', of: [counted, { kind: 'not', of: keyword }] },
+    { kind: 'or', of: [counted, keyword] },
+  ])
+}
+
+function randomRange(random: Random): Pick<Selection, 'fromNs' | 'toNs'> {
+  const bound = (): bigint =>
+    noonNs + BigInt(random.below(7) - 3) * minuteNs + random.pick([0n, 0n, 1n, 30_500_000_000n])
+  return { ...(random.chance(0.6) ? { fromNs: bound() } : {}), ...(random.chance(0.6) ? { toNs: bound() } : {}) }
+}
+
+/** Clauses on counts. `use` gives the store of the test that runs. */
+export function countClauses(use: () => OpenIndexStore): void {
+  const ids = (collection: string, filter: Filter = everything) => idsOf(use().reader, collection, filter)
+
+  describe('counting', () => {
+    it('gives buckets that begin at multiples of the step, also before 1970, with counts by value', async () => {
+      const at = [-1n, 0n, minuteNs - 1n, minuteNs, noonNs]
+      const entries = at.map((timeNs, n) => lineEntry({ timeNs, level: n % 2 === 0 ? 'info' : null }, n + 1))
+      await write(use().writer, entries, at.length)
+      const histogram = (stepNs: bigint, selection = {}) =>
+        use().reader.histogram(scopeOf('lines'), { filter: everything, ...selection }, stepNs, 'level')
+      expect(await histogram(minuteNs)).to.deep.equal([
+        { startNs: -minuteNs, total: 1, by: { info: 1 } },
+        { startNs: 0n, total: 2, by: { info: 1 } },
+        { startNs: minuteNs, total: 1, by: {} },
+        { startNs: noonNs, total: 1, by: { info: 1 } },
+      ])
+      expect(await histogram(minuteNs, { fromNs: 1n, toNs: noonNs })).to.deep.equal([
+        { startNs: 0n, total: 1, by: { info: 1 } },
+        { startNs: minuteNs, total: 1, by: {} },
+      ])
+      const second = await histogram(1_000_000_000n, { toNs: minuteNs + 1n })
+      expect(second.map(({ startNs }) => startNs)).to.deep.equal([-1_000_000_000n, 0n, 59_000_000_000n, minuteNs])
+    })
+
+    it('counts values within a range, whichever minutes it cuts, and as documents are now', async () => {
+      const seconds = [0, 30, 59, 60, 90, 119, 120, 150]
+      const timeOf = (n: number): bigint => noonNs + BigInt(seconds[n] ?? 0) * 1_000_000_000n
+      const entries = seconds.flatMap((_, n) => [
+        lineEntry({ timeNs: timeOf(n), level: n % 2 === 0 ? 'info' : 'warn', service: [`s${n % 3}`] }, n + 1),
+        thingEntry(`t${n}`, { timeNs: timeOf(n), tags: ['all', `tag${n % 3}`] }, n + 1),
+      ])
+      await write(use().writer, entries, seconds.length)
+      const moved = thingEntry('t0', { timeNs: timeOf(3), tags: ['other'] }, seconds.length + 1)
+      await write(use().writer, [moved], seconds.length + 1)
+      const valuesOf = async (collection: string, field: string, selection: Partial<Selection>) => {
+        const [facet] = await use().reader.facets(scopeOf(collection), { filter: everything, ...selection }, [field], 9)
+        return Object.fromEntries((facet?.values ?? []).map(({ value, count }) => [value, count]))
+      }
+      const cut = { fromNs: timeOf(1), toNs: timeOf(7) }
+      expect(await valuesOf('lines', 'service', {})).to.deep.equal({ s0: 3, s1: 3, s2: 2 })
+      expect(await valuesOf('lines', 'service', cut)).to.deep.equal({ s0: 2, s1: 2, s2: 2 })
+      expect(await valuesOf('lines', 'level', cut)).to.deep.equal({ info: 3, warn: 3 })
+      const only: Filter = { kind: 'keyword', field: 'service', values: ['s1'] }
+      expect(await valuesOf('lines', 'service', { ...cut, filter: only })).to.deep.equal({ s1: 2 })
+      expect(await valuesOf('lines', 'level', { ...cut, filter: only })).to.deep.equal({ info: 1, warn: 1 })
+      expect(await valuesOf('things', 'tags', {})).to.deep.equal({ all: 7, other: 1, tag0: 2, tag1: 3, tag2: 2 })
+      expect(await valuesOf('things', 'tags', cut)).to.deep.equal({ all: 6, other: 1, tag0: 2, tag1: 2, tag2: 2 })
+      const tagged: Filter = { kind: 'keyword', field: 'tags', values: ['tag2'] }
+      expect(await valuesOf('things', 'tags', { filter: tagged })).to.deep.equal({ all: 2, tag2: 2 })
+    })
+
+    it('gives the most frequent values of each field, several values of one record each', async () => {
+      const services = [['a', 'b'], ['b'], ['B'], [], ['__proto__'], ['']]
+      await write(
+        use().writer,
+        services.map((service, n) => lineEntry({ service, level: 'info' }, n + 1)),
+        services.length,
+      )
+      const facets = await use().reader.facets(
+        scopeOf('lines'),
+        { filter: everything },
+        ['service', 'level', 'nope'],
+        3,
+      )
+      expect(facets).to.deep.equal([
+        {
+          field: 'service',
+          values: [
+            { value: 'b', count: 2 },
+            { value: '', count: 1 },
+            { value: 'B', count: 1 },
+          ],
+        },
+        { field: 'level', values: [{ value: 'info', count: 6 }] },
+        { field: 'nope', values: [] },
+      ])
+    })
+  })
+
+  describe('a keyword of any length', () => {
+    it('is found whole, and counted by its beginning', async () => {
+      const long = 'a'.repeat(8_000)
+      const services = [[`${long}x`, `${long}y`], [`${long}y`], [long], [`${'é'.repeat(7_999)}𝒳`]]
+      await write(
+        use().writer,
+        services.map((service, n) => lineEntry({ service }, n + 1)),
+        services.length,
+      )
+      const found = (value: string) => ids('lines', { kind: 'keyword', field: 'service', values: [value] })
+      expect(await found(`${long}X`)).to.deep.equal([lineEntry({}, 1).id])
+      expect(await found(`${long}y`)).to.have.members([1, 2].map((position) => lineEntry({}, position).id))
+      expect(await found(`${long}…`)).to.deep.equal([])
+      const expected = [
+        { value: `${long}…`, count: 2 },
+        { value: long, count: 1 },
+        { value: `${'é'.repeat(7_999)}\ufffd…`, count: 1 },
+      ]
+      const facets = await use().reader.facets(scopeOf('lines'), { filter: everything }, ['service'], 5)
+      expect(facets).to.deep.equal([{ field: 'service', values: expected }])
+      const [bucket] = await use().reader.histogram(scopeOf('lines'), { filter: everything }, minuteNs, 'service')
+      expect(bucket?.by).to.deep.equal(Object.fromEntries(expected.map(({ value, count }) => [value, count])))
+    })
+  })
+
+  describe('counts of documents that change', () => {
+    const fieldsOf = { things: ['tags'], lines: ['level', 'service'] }
+    for (const [seed, most] of [
+      [1, 1],
+      [2, 1],
+      [3, 8],
+      [4, 8],
+    ] as const) {
+      it(`are those of what is there, up to ${most} values each (seed ${seed})`, async () => {
+        const random = createRandom(seed)
+        const oracle = createMemoryIndexStore()
+        await oracle.writer.open(index, fixture, epoch)
+        await oracle.writer.promote('fixture', index)
+        const lines: Entry[] = []
+        for (let batch = 0; batch < 5; batch++) {
+          const entries = Array.from({ length: 120 }, (_, n) => {
+            const position = batch * 120 + n + 1
+            return n % 2 === 0 ? randomThing(random, most, position) : randomRecord(random, most, position, lines)
+          }).filter((entry, n, all) => all.findIndex(({ id }) => id === entry.id) === n)
+          lines.push(...entries.filter(({ collection }) => collection === 'lines'))
+          for (const { writer } of [oracle, use()]) await write(writer, entries, batch * 120 + 120)
+          for (let n = 0; n < 16; n++) {
+            const collection = random.pick(['things', 'lines'] as const)
+            const fields = fieldsOf[collection]
+            const selection = { filter: randomAsked(random, fields), ...randomRange(random) }
+            const stepNs = random.pick([minuteNs, 3n * minuteNs, 1_000_000_000n])
+            const by = random.pick(fields)
+            const ask = (reader: IndexReader) =>
+              Promise.all([
+                reader.count(scopeOf(collection), selection),
+                reader.histogram(scopeOf(collection), selection, stepNs, by),
+                reader.facets(scopeOf(collection), selection, fields, 9),
+              ])
+            const what = JSON.stringify({ collection, selection, stepNs, by }, (_key, value: unknown) =>
+              typeof value === 'bigint' ? `${value}n` : value,
+            )
+            expect(await ask(use().reader), what).to.deep.equal(await ask(oracle.reader))
+          }
+        }
+      })
+    }
+  })
+}

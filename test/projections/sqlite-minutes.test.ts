@@ -1,0 +1,99 @@
+import { expect } from 'chai'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import type { Filter, IndexReader } from '#projections/index-store.ts'
+import { createSqliteIndexReader } from '#projections/stores/sqlite/reader.ts'
+import { createSqliteIndexWriter } from '#projections/stores/sqlite/writer.ts'
+import { traces } from '#projections/traces/trace-document.ts'
+import { traceFilters } from '#projections/traces/trace-request.ts'
+import {
+  acme,
+  day,
+  epoch,
+  everything,
+  fixture,
+  index,
+  lineEntry,
+  noonNs,
+  scopeOf,
+  thingEntry,
+  things,
+  write,
+} from '#test/support/index-fixture.ts'
+
+const limits = { indexFilesOpenMax: 8, patternExpansionsMax: 1_000, patternScanTermsMax: 2_000_000 }
+const minuteNs = 60_000_000_000n
+const counted: Filter = { kind: 'number', field: 'weight', from: 1 }
+const tags = Array.from({ length: 8 }, (_, bit) => `tag${bit}`)
+const setOf = (n: number): readonly string[] => tags.filter((_, bit) => (n >> bit) % 2 === 1)
+
+describe('counts per minute in SQLite', () => {
+  let folder: string
+  let reader: IndexReader
+  let file: DatabaseSync
+
+  beforeEach(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'throughline-sqlite-minutes-'))
+    const writer = createSqliteIndexWriter({ folder, limits, syncEveryMs: 0 })
+    await writer.open(index, fixture, epoch)
+    await writer.promote('fixture', index)
+    const entries = Array.from({ length: 256 }, (_, n) => [
+      thingEntry(`t${n}`, { weight: n < 6 ? 0 : 1, tags: setOf(n) }, n + 1),
+      lineEntry({ level: n % 4 === 0 ? 'error' : 'info', service: setOf(n) }, n + 1),
+    ])
+    await write(writer, entries.flat(), 256)
+    await writer.close()
+    reader = createSqliteIndexReader({ folder, limits })
+    file = new DatabaseSync(join(folder, index, 'acme', `${day}.db`))
+  })
+  afterEach(async () => {
+    await reader.close()
+    file.close()
+    rmSync(folder, { recursive: true })
+  })
+
+  /** From now on only counts per minute can answer. */
+  const removeRows = (): void => file.exec('DELETE FROM r_things; DELETE FROM r_lines')
+  const rowsOf = (table: string): unknown => file.prepare(`SELECT count(*) AS n FROM ${table}`).get()?.['n']
+
+  it('are as many as there are values, however many sets of them rows have', () => {
+    // Each tag; none, and beyond the first. A level has one value.
+    expect([rowsOf('m_things'), rowsOf('m_lines')]).to.deep.equal([8 + 1, 8 + 2 + 2])
+  })
+
+  it('answer what is asked with the condition that they are kept for', async () => {
+    removeRows()
+    const selection = { filter: counted, fromNs: noonNs, toNs: noonNs + minuteNs }
+    expect(await reader.count(scopeOf('things'), selection)).to.equal(250)
+    const [facet] = await reader.facets(scopeOf('things'), selection, ['tags'], 2)
+    expect(facet?.values.map(({ value, count }) => [value, count])).to.deep.equal([
+      ['tag3', 128],
+      ['tag4', 128],
+    ])
+    const [bucket] = await reader.histogram(scopeOf('things'), selection, minuteNs, 'tags')
+    expect([bucket?.total, bucket?.by['tag0'], bucket?.by['tag7']]).to.deep.equal([250, 125, 128])
+  })
+
+  it('do not answer what is asked of other rows', async () => {
+    removeRows()
+    expect(await reader.count(scopeOf('things'), { filter: everything })).to.equal(0)
+    expect(await reader.count(scopeOf('things'), { filter: { ...counted, to: 5 } })).to.equal(0)
+  })
+
+  it('answer what is asked of one value only where no row has another beside it', async () => {
+    removeRows()
+    const of = (field: string, value: string) => ({ filter: { kind: 'keyword', field, values: [value] } }) as const
+    const facet = async (field: string, value: string) =>
+      (await reader.facets(scopeOf('lines'), of(field, value), [field], 9))[0]?.values
+    expect(await facet('level', 'ERROR')).to.deep.equal([{ value: 'error', count: 64 }])
+    expect(await facet('service', 'tag1')).to.deep.equal([])
+  })
+
+  it('of traces are kept for those that a list without conditions shows', async () => {
+    const { traces: asked } = await traceFilters(reader, acme, {})
+    expect(asked).to.deep.equal({ kind: 'number', ...traces.countedWhere })
+    expect(counted).to.deep.equal({ kind: 'number', ...things.countedWhere })
+  })
+})
