@@ -3,13 +3,16 @@ import { createLookAhead, type LookAhead } from '#projections/ahead.ts'
 import { isCaughtUp, reachedFor, type Ahead, type IndexReader, type IndexWriter } from '#projections/index-store.ts'
 import { withOwnProgress } from '#projections/first-days.ts'
 import { createMemoryIndexStore } from '#projections/stores/memory/store.ts'
+import type { Projection } from '#projections/projection.ts'
+import { createDeadLetters } from '#projections/dead-letters.ts'
+import { PermanentError } from '#src/lib/failure.ts'
 import { present } from '#src/lib/assert.ts'
 import { sealErasure } from '#src/events/erasure.ts'
 import type { RecordedEvent } from '#src/events/envelope.ts'
 import { workspaceIdOf, type WorkspaceId } from '#src/events/workspace-id.ts'
 import { createMemoryStream } from '#streams/memory/stream.ts'
 import { everything } from '#test/support/index-fixture.ts'
-import { lineEvent } from '#test/support/line-projections.ts'
+import { counting, lineEvent } from '#test/support/line-projections.ts'
 import { atHead, start } from '#test/support/projector-run.ts'
 
 const [acme, small, third] = ['acme', 'small', 'third'].map(workspaceIdOf) as [WorkspaceId, WorkspaceId, WorkspaceId]
@@ -174,6 +177,36 @@ describe('the projector, in a backlog of one workspace', () => {
     await second.stop()
     expect(await linesOf(store.reader, small)).to.deep.equal({ x: 1 })
     expect(await linesOf(store.reader, acme)).to.deep.equal({ a: 40, b: 40, c: 40 })
+  })
+
+  it('leaves out what cannot be folded when it looks ahead, and folds the rest', async () => {
+    const stream = createMemoryStream({ partition: '0' })
+    const store = createMemoryIndexStore()
+    const strict: Projection = {
+      ...counting,
+      fold(one, documents) {
+        if (one.logs().some(({ message }) => message === 'poison'))
+          throw new PermanentError({ operation: 'fold', subject: 'poison' })
+        counting.fold(one, documents)
+      },
+    }
+    await stream.append([
+      ...backlog(1, 40),
+      lineEvent(100, ['poison'], 'small'),
+      ...backlog(200, 3),
+      lineEvent(300, ['x'], 'small'),
+    ])
+    const head = await stream.head()
+    const run = start({ stream, writer: store.writer, projections: [strict] })
+    const early = await run.until((heartbeat) => reachedFor(heartbeat, small) >= head)
+    expect(early.position, 'ahead of its turn').to.be.below(head)
+    expect(await linesOf(store.reader, small)).to.deep.equal({ x: 1 })
+    await run.until(({ position }) => position > head)
+    await run.stop()
+    expect(await linesOf(store.reader, acme)).to.deep.equal({ a: 43, b: 43, c: 43 })
+    expect(await linesOf(store.reader, small)).to.deep.equal({ x: 1 })
+    const letters = await createDeadLetters({ stream, clock: () => 0 }).letters(strict)
+    expect(letters.map(({ state }) => state)).to.deep.equal(['open'])
   })
 
   it('erases a workspace when it looks ahead, and keeps what that has sent since', async () => {
