@@ -91,6 +91,15 @@ describe('throughline backup', () => {
     expect([existsSync(other), existsSync(`${other}.making`)]).to.deep.equal([false, true])
   })
 
+  it('is refused at once where the folder cannot be made', async () => {
+    // On Linux also where Node's own mkdir tries for ever.
+    for (const to of [join(server.dataFolder, 'secrets.json', 'x'), '/proc/throughline/x']) {
+      const { code, err } = await tried(server.dataFolder, 'backup', '--to', to)
+      expect([code, err.split(':', 2)[1]], err).to.deep.equal([1, ` back up ${to}.making`])
+      expect(err).to.include('(this user must be able to make it; or name another folder)\n')
+    }
+  })
+
   it('says that the log is damaged instead of keeping such a copy', async () => {
     const damaged = join(folder, '..', 'damaged')
     const file = join(folder, 'log', '0.db')
