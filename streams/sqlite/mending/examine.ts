@@ -9,13 +9,16 @@ import { createCutMark } from '../cut.ts'
 import { applicationId, failureOf, formatVersion, isCorrupt, isLog, pragma, type LogFile } from '../database.ts'
 import { rowCrc } from '../row.ts'
 import { isFile } from '../suspicion.ts'
+import { parseFormers } from './formers.ts'
 import { withFile } from './raw-file.ts'
 import { readWal, type WalContent } from './wal-file.ts'
 
-/** How a log looks before anybody writes to it. `head`, `epoch`: of a sound one; `reason`: what is damaged. */
+type Epochs = Readonly<{ epoch: string; formers: readonly string[] }>
+
+/** How a log looks before anybody writes to it. `head`, `epoch`, `formers` (formers.ts): of a sound one; `reason`: what is damaged. */
 export type Verdict =
   | Readonly<{ kind: 'absent' | 'new' }>
-  | Readonly<{ kind: 'sound'; head: Position; epoch: string }>
+  | (Readonly<{ kind: 'sound'; head: Position }> & Epochs)
   | Readonly<{ kind: 'damaged'; reason: string }>
 
 export type ExamineOptions = LogFile &
@@ -81,7 +84,7 @@ function checkOwner(database: DatabaseSync, file: string): boolean {
   return isLog(database, file)
 }
 
-function checkMeta(database: DatabaseSync, { file, partition }: LogFile): string {
+function checkMeta(database: DatabaseSync, { file, partition }: LogFile): Epochs {
   const values = new Map<unknown, unknown>()
   for (const { name, value } of database.prepare('SELECT name, value FROM meta').iterate()) values.set(name, value)
   const [epoch, found] = [values.get('epoch'), values.get('partition')]
@@ -91,7 +94,7 @@ function checkMeta(database: DatabaseSync, { file, partition }: LogFile): string
     const hint = `it holds partition ${found}, not ${partition}`
     throw new PermanentError({ operation: 'open log', subject: file, hint })
   }
-  return epoch
+  return { epoch, formers: parseFormers(values.get('formers')) }
 }
 
 type Row = Record<string, unknown>
@@ -151,14 +154,14 @@ function checkAll(database: DatabaseSync, { head, cut }: Readonly<{ head: number
   if (next !== head) throw damage(`event ${next + 1}: it is missing`)
 }
 
-function checkTables(database: DatabaseSync, options: ExamineOptions): Readonly<{ head: Position; epoch: string }> {
-  const epoch = checkMeta(database, options)
+function checkTables(database: DatabaseSync, options: ExamineOptions): Readonly<{ head: Position }> & Epochs {
+  const epochs = checkMeta(database, options)
   // First, because somebody may write to it meanwhile.
-  const known = Math.floor((options.knownHead?.(epoch) ?? 0) / positionStep)
+  const known = Math.floor((options.knownHead?.(epochs.epoch) ?? 0) / positionStep)
   const some = checkSome(database)
   if (some.head < known) throw damage(`it ends at event ${some.head}, and event ${known} was in it`)
   if (options.isThorough) checkAll(database, some)
-  return { head: some.head * positionStep, epoch }
+  return { head: some.head * positionStep, ...epochs }
 }
 
 /** Nothing of the files is changed, if nobody else has them open: whoever may write would move a WAL into the database when it closes. */

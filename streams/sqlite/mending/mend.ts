@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { positionStep } from '#src/events/envelope.ts'
 import { syncFolder, writeDurably } from '#src/lib/durable-files.ts'
@@ -6,7 +6,16 @@ import { PermanentError } from '#src/lib/failure.ts'
 import type { LogFile } from '../database.ts'
 import { clearSuspicion, suspicionOf } from '../suspicion.ts'
 import { examine, type ExamineOptions, type Verdict } from './examine.ts'
-import { makeQuarantine, readReport, removeUnused, type Quarantined, type QuarantineReport } from './quarantine.ts'
+import {
+  formatReport,
+  makeQuarantine,
+  parseReport,
+  readReport,
+  removeUnused,
+  writeReport,
+  type Quarantined,
+  type QuarantineReport,
+} from './quarantine.ts'
 import { removeDatabase, salvage, type Salvaged } from './salvage.ts'
 
 export type MendOptions = Omit<ExamineOptions, 'isThorough'> &
@@ -16,6 +25,8 @@ export type MendOptions = Omit<ExamineOptions, 'isThorough'> &
     /** The folder of all that is set aside. */
     quarantine: string
     clock: () => number
+    /** Epochs of the indexes beside the log, for one that does not say any more which it was. */
+    epochsBeside?: () => readonly string[]
     /** Is told before each step that may take long. */
     onProgress?: (line: string) => void
     /** Puts in order what the events say together, in the new log and before it comes into its place; rejects when it must not come there. */
@@ -42,6 +53,12 @@ function move(from: string, to: string): void {
   }
 }
 
+function forgetMove(file: string, onStep: (step: string) => void): void {
+  onStep('forget the move')
+  rmSync(movingOf(file), { force: true })
+  syncFolder(dirname(file))
+}
+
 /**
  * From here on the damaged log goes away and the new one comes, however often this is broken off and begun again. The database itself goes
  * last: while it is there, what stands beside it is its own; behind it, its successor’s.
@@ -55,7 +72,7 @@ function finishMoving(file: string, folder: string, onStep: (step: string) => vo
     }
     syncFolder(folder)
     onStep('move the database')
-    renameSync(file, place)
+    move(file, place)
   }
   onStep('sync the quarantine')
   syncFolder(folder)
@@ -68,21 +85,43 @@ function finishMoving(file: string, folder: string, onStep: (step: string) => vo
   syncFolder(dirname(file))
   onStep('forget the suspicion')
   clearSuspicion(file)
-  onStep('forget the move')
-  rmSync(movingOf(file), { force: true })
-  syncFolder(dirname(file))
+  forgetMove(file, onStep)
+}
+
+/**
+ * The folder that a move goes to, and what is said of it. Both stand in one file, the report too: it is all that then says what was lost, where
+ * somebody removes the folder before the move has come to its end.
+ */
+const formatMove = (folder: string, report: QuarantineReport): string => `${basename(folder)}\n${formatReport(report)}`
+
+function readMove({ file, quarantine }: MendOptions): Quarantined {
+  const [name = '', ...rest] = readFileSync(movingOf(file), 'utf8').split('\n')
+  const folder = join(quarantine, name.trim())
+  return { folder, report: readReport(folder) ?? parseReport(rest.join('\n')) }
+}
+
+/**
+ * A move of which somebody has removed the folder. As long as the new log is not in its place, it is beside it, whole, and what still
+ * stands in the place is the damaged one. Once it is there, the move is over but for forgetting it.
+ */
+function resumeWithout({ folder, report }: Quarantined, { file, onProgress = () => {} }: MendOptions): boolean {
+  const said = report === undefined ? '' : `: ${report.kept} events were kept, ${report.lost} lost`
+  onProgress(`${file} was damaged and was being set aside in ${folder}, which is gone${said}; this is finished now`)
+  if (!existsSync(nextOf(file))) return false
+  mkdirSync(folder, { recursive: true, mode: 0o700 })
+  syncFolder(dirname(folder))
+  if (report !== undefined) writeReport(folder, report)
+  return true
 }
 
 /** A move that was broken off; what it has set aside. */
-function resume({ file, quarantine }: MendOptions, onStep: (step: string) => void): Quarantined | undefined {
+function resume(options: MendOptions, onStep: (step: string) => void): Quarantined | undefined {
+  const { file } = options
   if (!existsSync(movingOf(file))) return undefined
-  const folder = join(quarantine, readFileSync(movingOf(file), 'utf8').trim())
-  if (!existsSync(folder)) {
-    const hint = `${movingOf(file)} names ${folder}, which is gone: put the log back from a backup, and remove that file`
-    throw new PermanentError({ operation: 'set aside', subject: file, hint })
-  }
-  finishMoving(file, folder, onStep)
-  return { folder, report: readReport(folder) }
+  const broken = readMove(options)
+  if (existsSync(broken.folder) || resumeWithout(broken, options)) finishMoving(file, broken.folder, onStep)
+  else forgetMove(file, onStep)
+  return broken
 }
 
 /** What changes when somebody else writes to it. */
@@ -107,9 +146,12 @@ function withLostTail(
   return { ...salvaged, lost, gaps: [...salvaged.gaps, { from, to: known }] }
 }
 
-async function makeSettled({ file, partition, settle }: MendOptions, next: string): Promise<Salvaged> {
+async function makeSettled(
+  { file, partition, settle, epochsBeside = () => [] }: MendOptions,
+  next: string,
+): Promise<Salvaged> {
   try {
-    const salvaged = salvage({ file, partition }, next)
+    const salvaged = salvage({ file, partition }, next, epochsBeside)
     await settle?.({ file: next, partition })
     return salvaged
   } catch (error) {
@@ -145,7 +187,7 @@ async function setAside(options: MendOptions, reason: string): Promise<Quarantin
   const folder = makeQuarantine(options.quarantine, report)
   onStep('begin to move')
   // The new log, the report and the folder are on the disk.
-  writeDurably(`${movingOf(file)}.new`, `${basename(folder)}\n`, 'w')
+  writeDurably(`${movingOf(file)}.new`, formatMove(folder, report), 'w')
   renameSync(`${movingOf(file)}.new`, movingOf(file))
   syncFolder(dirname(file))
   finishMoving(file, folder, onStep)

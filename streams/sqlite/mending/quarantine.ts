@@ -24,6 +24,16 @@ const reportName = 'report.json'
 /** All positions are in `lost`; a report names so many gaps at most. */
 const gapsMax = 1_000
 
+const bounded = (report: QuarantineReport): QuarantineReport => ({
+  ...report,
+  gaps: report.gaps.slice(0, gapsMax),
+})
+
+export const formatReport = (report: QuarantineReport): string => `${JSON.stringify(bounded(report), null, 2)}\n`
+
+export const writeReport = (folder: string, report: QuarantineReport): void =>
+  writeDurably(join(folder, reportName), formatReport(report))
+
 /** Makes a folder that nobody has, and puts the report into it. What it is for is not there yet. */
 export function makeQuarantine(parent: string, report: QuarantineReport): string {
   mkdirSync(parent, { recursive: true, mode: 0o700 })
@@ -34,22 +44,30 @@ export function makeQuarantine(parent: string, report: QuarantineReport): string
     if (existsSync(folder)) continue
     mkdirSync(folder, { mode: 0o700 })
     syncFolder(parent)
-    const text = JSON.stringify({ ...report, gaps: report.gaps.slice(0, gapsMax) }, null, 2)
-    writeDurably(join(folder, reportName), `${text}\n`)
+    writeReport(folder, report)
     return folder
   }
 }
 
-/** Undefined where it is gone, or is none: what is told by it must not keep anybody from starting. */
-export function readReport(folder: string): QuarantineReport | undefined {
+/** A report as text; undefined where it is none. */
+export function parseReport(text: string): QuarantineReport | undefined {
   try {
-    const report = JSON.parse(readFileSync(join(folder, reportName), 'utf8')) as Partial<QuarantineReport> | null
+    const report = JSON.parse(text) as Partial<QuarantineReport> | null
     const { name, at, reason, kept, lost, gaps } = report ?? {}
     const isReport =
       [name, at, reason].every((each) => typeof each === 'string') &&
       [kept, lost].every((each) => typeof each === 'number') &&
       Array.isArray(gaps)
     return isReport ? (report as QuarantineReport) : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** Undefined where it is gone, or is none: what is told by it must not keep anybody from starting. */
+export function readReport(folder: string): QuarantineReport | undefined {
+  try {
+    return parseReport(readFileSync(join(folder, reportName), 'utf8'))
   } catch {
     return undefined
   }
