@@ -82,6 +82,8 @@ const logText = ({ partition, head, first }: LogStatus): string =>
 /** A damaged log that was set aside; figures are null where its report is gone. */
 type QuarantineStatus = Readonly<{
   log: string | null
+  /** `damaged`, `older` than its indexes, or what was left `beside` a restored one. */
+  kind: string | null
   at: string | null
   folder: string
   reason: string | null
@@ -89,19 +91,21 @@ type QuarantineStatus = Readonly<{
   lost: number | null
 }>
 
-const quarantineOf = ({ folder, report }: Quarantined): QuarantineStatus => ({
-  log: report?.name ?? null,
-  at: report?.at ?? null,
-  folder,
-  reason: report?.reason ?? null,
-  kept: report?.kept ?? null,
-  lost: report?.lost ?? null,
-})
+const withoutReport = { log: null, kind: null, at: null, reason: null, kept: null, lost: null } as const
 
-function quarantineText({ log, at, folder, reason, kept, lost }: QuarantineStatus): string {
+function quarantineOf({ folder, report }: Quarantined): QuarantineStatus {
+  if (report === undefined) return { ...withoutReport, folder }
+  const { kind = 'damaged', name: log, at, reason, kept, lost } = report
+  return { log, kind, at, folder, reason, kept, lost }
+}
+
+function quarantineText({ log, kind, at, folder, reason, kept, lost }: QuarantineStatus): string {
   if (log === null) return `A damaged log lies in ${folder}.`
   const what = log === 'directory' ? 'directory' : 'event log'
-  return `The ${what} was damaged (${reason}) and set aside at ${at}: ${kept} events kept, ${lost} lost. It lies in ${folder}.`
+  if (kind === 'beside')
+    return `What was left of the ${what} before (${reason}) was set aside at ${at}. It lies in ${folder}.`
+  const found = kind === 'older' ? 'ended before what its indexes have had of it' : 'was damaged'
+  return `The ${what} ${found} (${reason}) and was set aside at ${at}: ${kept} events kept, ${lost} lost. It lies in ${folder}.`
 }
 
 async function readLogs(

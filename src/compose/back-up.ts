@@ -1,6 +1,7 @@
 import { constants, copyFileSync, existsSync, mkdirSync, renameSync, rmSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import type { BackedUp } from '#src/cli/verb.ts'
+import { createClock } from '#src/lib/clock.ts'
 import { syncFile, syncFolder } from '#src/lib/durable-files.ts'
 import { PermanentError, TransientError } from '#src/lib/failure.ts'
 import { makeFolder } from '#src/lib/make-folder.ts'
@@ -30,12 +31,13 @@ export async function backUpFolder(dataFolder: string, to: string): Promise<Back
   const making = `${folder}.making`
   if (existsSync(folder)) throw refuse(folder, 'it is there already: name a folder that is not')
   if (existsSync(making)) throw refuse(making, 'a backup is being made there, or was broken off: remove it then')
+  const clock = createClock()
   const [from, made] = [foldersOf(dataFolder), foldersOf(making)]
   makeFolder(making, { operation: 'back up', hint: 'this user must be able to make it; or name another folder' })
   try {
     mkdirSync(made.logFolder, { mode: 0o700 })
-    const log = await backUpLog({ file: from.logFile, partition: '0' }, made.logFile)
-    const directory = await backUpLog({ file: from.directoryFile, partition: 'directory' }, made.directoryFile)
+    const log = await backUpLog({ file: from.logFile, partition: '0' }, made.logFile, clock)
+    const directory = await backUpLog({ file: from.directoryFile, partition: 'directory' }, made.directoryFile, clock)
     for (const name of copied) {
       if (!existsSync(join(dataFolder, name))) continue
       copyFileSync(join(dataFolder, name), join(making, name), constants.COPYFILE_EXCL)

@@ -139,14 +139,14 @@ describe('throughline status', () => {
     )
     const { out } = await run(['status'], { services })
     expect(out).to.include(
-      'The event log was damaged (event 7: it is missing) and set aside at 2026-11-22T13:00:00.000Z: 99 events kept, 1 lost. It lies in /data/quarantine/a.',
+      'The event log was damaged (event 7: it is missing) and was set aside at 2026-11-22T13:00:00.000Z: 99 events kept, 1 lost. It lies in /data/quarantine/a.',
     )
     expect(out).to.include('A damaged log lies in /data/quarantine/b.')
     const { out: asJson } = await run(['status', '--json'], { services })
     const { name: log, at, reason, kept, lost } = report
-    const nothing = { log: null, at: null, reason: null, kept: null, lost: null }
+    const nothing = { log: null, kind: null, at: null, reason: null, kept: null, lost: null }
     expect((JSON.parse(asJson) as { quarantines: unknown }).quarantines).to.deep.equal([
-      { log, at, folder: '/data/quarantine/a', reason, kept, lost },
+      { log, kind: 'damaged', at, folder: '/data/quarantine/a', reason, kept, lost },
       { ...nothing, folder: '/data/quarantine/b' },
     ])
   })

@@ -45,7 +45,13 @@ describe('throughline backup', () => {
     done.abort()
     expect(await sending, 'sent meanwhile').to.be.above(0)
     expect(told.log.position).to.be.above(0)
-    expect(readdirSync(folder).sort()).to.deep.equal(['directory.db', 'first-run.json', 'log', 'secrets.json'])
+    expect(readdirSync(folder).sort()).to.deep.equal([
+      'directory.db',
+      'directory.db.copied',
+      'first-run.json',
+      'log',
+      'secrets.json',
+    ])
     expect(statSync(folder).mode & 0o77, 'for its owner alone').to.equal(0)
 
     const restored = await startServer({ dataFolder: folder })

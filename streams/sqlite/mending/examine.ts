@@ -15,11 +15,14 @@ import { readWal, type WalContent } from './wal-file.ts'
 
 type Epochs = Readonly<{ epoch: string; formers: readonly string[] }>
 
-/** How a log looks before anybody writes to it. `head`, `epoch`, `formers` (formers.ts): of a sound one; `reason`: what is damaged. */
+/**
+ * How a log looks before anybody writes to it. `head`, `epoch`, `formers` (formers.ts): of a sound one; `reason`: what is damaged;
+ * `isOlder`: nothing but that it ends before what others have had of it, as an older copy does.
+ */
 export type Verdict =
   | Readonly<{ kind: 'absent' | 'new' }>
   | (Readonly<{ kind: 'sound'; head: Position }> & Epochs)
-  | Readonly<{ kind: 'damaged'; reason: string }>
+  | Readonly<{ kind: 'damaged'; reason: string; isOlder?: true }>
 
 export type ExamineOptions = LogFile &
   Readonly<{
@@ -33,6 +36,7 @@ export type ExamineOptions = LogFile &
 
 /** What a log says that it is of another program, of another version or partition is no damage: it throws PermanentError. */
 class Damage extends Error {}
+class Older extends Damage {}
 const damage = (reason: string): Damage => new Damage(reason)
 
 const endRows = 64
@@ -159,8 +163,8 @@ function checkTables(database: DatabaseSync, options: ExamineOptions): Readonly<
   // First, because somebody may write to it meanwhile.
   const known = Math.floor((options.knownHead?.(epochs.epoch) ?? 0) / positionStep)
   const some = checkSome(database)
-  if (some.head < known) throw damage(`it ends at event ${some.head}, and event ${known} was in it`)
   if (options.isThorough) checkAll(database, some)
+  if (some.head < known) throw new Older(`it ends at event ${some.head}, and event ${known} was in it`)
   return { head: some.head * positionStep, ...epochs }
 }
 
@@ -213,6 +217,6 @@ export function examine(options: ExamineOptions): Verdict {
   } catch (error) {
     const reason = reasonOf(error)
     if (reason === undefined) throw failureOf(error, 'look at log', options.file)
-    return { kind: 'damaged', reason }
+    return { kind: 'damaged', reason, ...(error instanceof Older ? { isOlder: true } : {}) }
   }
 }

@@ -17,6 +17,7 @@ import {
   type QuarantineReport,
 } from './quarantine.ts'
 import { removeDatabase, salvage, type Salvaged } from './salvage.ts'
+import { settleCopied } from './settle-copied.ts'
 
 export type MendOptions = Omit<ExamineOptions, 'isThorough'> &
   Readonly<{
@@ -34,6 +35,8 @@ export type MendOptions = Omit<ExamineOptions, 'isThorough'> &
     /** Is called before each step on the disk, for tests. */
     onStep?: (step: string) => void
   }>
+
+type Damaged = Extract<Verdict, Readonly<{ kind: 'damaged' }>>
 
 /** `mended`: what has been set aside now. */
 export type Mended = Readonly<{ verdict: Verdict; mended?: Quarantined }>
@@ -160,14 +163,15 @@ async function makeSettled(
   }
 }
 
-async function makeNext(options: MendOptions, reason: string): Promise<QuarantineReport> {
+async function makeNext(options: MendOptions, { reason, isOlder }: Damaged): Promise<QuarantineReport> {
   const { file, name, clock } = options
   const next = nextOf(file)
   for (let attempt = 1; attempt <= attemptsMax; attempt++) {
     const before = stateOf(file)
     const salvaged = await makeSettled(options, next)
     const at = new Date(clock()).toISOString()
-    if (stateOf(file) === before) return { name, at, reason, ...withLostTail(salvaged, options) }
+    const kind = isOlder === true ? ({ kind: 'older' } as const) : {}
+    if (stateOf(file) === before) return { ...kind, name, at, reason, ...withLostTail(salvaged, options) }
   }
   throw new PermanentError({
     operation: 'set aside',
@@ -176,13 +180,14 @@ async function makeNext(options: MendOptions, reason: string): Promise<Quarantin
   })
 }
 
-async function setAside(options: MendOptions, reason: string): Promise<Quarantined> {
+async function setAside(options: MendOptions, damaged: Damaged): Promise<Quarantined> {
   const { file, onStep = () => {}, onProgress = () => {} } = options
+  const what = damaged.isOlder === true ? 'is older than its indexes' : 'is damaged'
   onProgress(
-    `${file} is damaged (${reason}): what can be read of it is copied, which takes as long as reading all of it`,
+    `${file} ${what} (${damaged.reason}): what can be read of it is copied, which takes as long as reading all of it`,
   )
   onStep('make the new one')
-  const report = await makeNext(options, reason)
+  const report = await makeNext(options, damaged)
   onStep('make the quarantine')
   const folder = makeQuarantine(options.quarantine, report)
   onStep('begin to move')
@@ -201,6 +206,7 @@ async function setAside(options: MendOptions, reason: string): Promise<Quarantin
  */
 export async function mendLog(options: MendOptions): Promise<Mended> {
   const { file, onStep = () => {}, onProgress = () => {} } = options
+  settleCopied(options)
   const resumed = resume(options, onStep)
   // What was being made when it was broken off is made anew.
   removeDatabase(nextOf(file))
@@ -212,7 +218,7 @@ export async function mendLog(options: MendOptions): Promise<Mended> {
     clearSuspicion(file)
     return { verdict, ...(resumed === undefined ? {} : { mended: resumed }) }
   }
-  const mended = await setAside(options, verdict.reason)
+  const mended = await setAside(options, verdict)
   const after = examine({ ...options, isThorough: false })
   if (after.kind === 'sound') return { verdict: after, mended }
   throw new PermanentError({

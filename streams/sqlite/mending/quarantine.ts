@@ -4,8 +4,13 @@ import { syncFolder, writeDurably } from '#src/lib/durable-files.ts'
 import { isFile } from '../suspicion.ts'
 import type { Gap } from './salvage.ts'
 
-/** A damaged log that was set aside, as the file beside it says. Positions are of the log; both epochs’ are the same. */
+/**
+ * A log that was set aside, as the file beside it says. Positions are of the log; both epochs’ are the same. `kind`: without one it was damaged.
+ * `older`: it can be read, and ends before what its indexes have had. `beside`: not a log, but what was left of one where a backup was
+ * put over it.
+ */
 export type QuarantineReport = Readonly<{
+  kind?: 'older' | 'beside'
   /** `log`, or `directory`. */
   name: string
   /** When, RFC 3339. */
@@ -89,9 +94,9 @@ export function removeUnused(parent: string, name: string): void {
   }
 }
 
-/** What has been set aside, the oldest first, for as long as it lies there. A folder in which there is no database yet is not told. */
+/** What has been set aside, the oldest first, for as long as it lies there. A folder in which nothing of a log is yet is not told. */
 export function readQuarantines(parent: string): readonly Quarantined[] {
   return foldersIn(parent)
-    .filter((folder) => readdirSync(folder).some((name) => name.endsWith('.db')))
+    .filter((folder) => readdirSync(folder).some((name) => /\.db(-wal|-journal|\.next)?$/.test(name)))
     .map((folder) => ({ folder, report: readReport(folder) }))
 }
