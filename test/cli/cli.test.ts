@@ -187,6 +187,7 @@ describe('command line', () => {
       ['key create --kind logs', '--workspace is missing'],
       ['key create --workspace a --kind gold', '--kind is one of publishable, logs, tracing, api'],
       ['key revoke', 'ID is missing'],
+      ['workspace list --data=', '--data is empty'],
     ]
     for (const [argv, says] of mistakes) {
       it(`are told with what would be right: ${argv}`, async () => {
@@ -203,7 +204,8 @@ describe('command line', () => {
       expect(err).to.include('free, pro')
     })
 
-    it('of the folder make no new one', async () => {
+    it('of the folder make no new one, nor take the one that somebody stands in for it', async () => {
+      expect(runMain(['workspace', 'list'], { THROUGHLINE_DATA: '' }).stderr).to.include('the data folder ./data')
       const nowhere = join(dataFolder(), 'nowhere')
       const { status, stderr } = runMain(['workspace', 'list', '--data', nowhere])
       expect(status).to.equal(1)
