@@ -56,7 +56,11 @@ function checkSize(file: string, wal: WalContent | undefined): void {
   const here = Math.floor(statSync(file).size / wal.pageSize)
   const inWal = new Set(wal.taken.map(({ page }) => page))
   for (let page = here + 1; page <= pages; page++) {
-    if (!inWal.has(page)) throw damage(`its file ends before page ${page} of ${pages}`)
+    if (!inWal.has(page)) {
+      throw damage(
+        `its file ends before page ${page} of ${pages}: it was cut, or another copy of it was put beside this WAL`,
+      )
+    }
   }
 }
 
