@@ -251,6 +251,7 @@ function flagsToEnvironment(flags: readonly string[]): Record<string, string> {
   for (let index = 0; index < flags.length; index++) {
     const [flagName = '', inline] = (flags[index] ?? '').split(/=(.*)/s)
     const name = names.get(flagName)
+    if (!flagName.startsWith('--')) throw new ConfigError(`${flagName} is no flag; a verb or a role stands first`)
     if (name === undefined) throw new ConfigError(`unknown flag ${flagName}; known: ${[...names.keys()].join(' ')}`)
     const value = inline ?? flags[++index]
     if (value === undefined) throw new ConfigError(`${flagName} needs a value`)

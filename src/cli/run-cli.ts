@@ -5,7 +5,7 @@ import { createPasswords } from '#src/directory/passwords.ts'
 import { ownVersion } from '#src/lib/own-version.ts'
 import { createClock } from '#src/lib/clock.ts'
 import { nearest } from '#src/lib/nearest.ts'
-import { UsageError, type CliIo, type CliServices, type Given, type Outcome, type Verb } from './verb.ts'
+import { optional, UsageError, type CliIo, type CliServices, type Given, type Outcome, type Verb } from './verb.ts'
 import { verbs } from './verbs.ts'
 
 const common: ParseArgsOptionsConfig = {
@@ -110,8 +110,10 @@ function createOpener(services: CliServices, dataFolder: string) {
 }
 
 async function runVerb(verb: Verb, given: Given, io: CliIo, services: CliServices): Promise<Outcome> {
-  const data = given.options['data']
-  const dataFolder = typeof data === 'string' ? data : (io.env['THROUGHLINE_DATA'] ?? './data')
+  const data = optional(given, 'data')
+  if (data === '') throw new UsageError('--data is empty')
+  // An empty variable counts as not set, as for the server: else it would be the folder that somebody happens to stand in.
+  const dataFolder = data ?? (io.env['THROUGHLINE_DATA'] || './data')
   const opener = createOpener(services, dataFolder)
   try {
     const own = { clock: createClock(), random: randomBytes, directory: opener.directory }

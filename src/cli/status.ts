@@ -1,8 +1,17 @@
 import { buildVersion } from '#projections/build-name.ts'
 import { isFolded, type Progress } from '#projections/index-store.ts'
 import { deadLettersAfter, deadLettersSubject } from '#src/events/dead-letter.ts'
+import { PermanentError, TransientError } from '#src/lib/failure.ts'
 import { ok } from '#src/lib/result.ts'
-import { counted, table, type CliServices, type LogReader, type Quarantined, type Verb } from './verb.ts'
+import {
+  counted,
+  table,
+  type CliServices,
+  type IndexProgress,
+  type LogReader,
+  type Quarantined,
+  type Verb,
+} from './verb.ts'
 
 /** `first`: the first event that the log still holds; null when it holds none. */
 type LogStatus = Readonly<{
@@ -10,6 +19,10 @@ type LogStatus = Readonly<{
   head: number
   first: Readonly<{ position: number; received_at: string }> | null
 }>
+/** How far an index is, undefined where there is none yet; or why it could not be read. */
+type Asked = Readonly<{ progress: Progress | undefined; error: string | null }>
+/** Of each projection, by name. */
+type AskedIndexes = ReadonlyMap<string, Asked>
 /** Of each projection, by name. */
 type DeadLetterCounts = ReadonlyMap<string, number>
 type IndexStatus = Readonly<{
@@ -18,19 +31,21 @@ type IndexStatus = Readonly<{
   index: string | null
   position: number
   lag: number | null
-  state: 'complete' | 'lacks days' | 'behind' | 'not running' | 'not built'
+  state: 'complete' | 'lacks days' | 'behind' | 'not running' | 'not built' | 'not readable'
   /** Days of workspaces of which the file is gone. */
   lost_days: number
-  /** Events that are not in the index, and on which nobody has decided. */
-  dead_letters: number
+  /** Events that are not in the index, and on which nobody has decided; null where it cannot be read. */
+  dead_letters: number | null
+  /** Why it could not be read. */
+  error: string | null
 }>
 
-function stateOf(
-  progress: Progress | undefined,
-  head: number,
-  now: number,
-): Omit<IndexStatus, 'projection' | 'partition' | 'dead_letters'> {
-  if (progress === undefined) return { index: null, position: 0, lag: null, state: 'not built', lost_days: 0 }
+type IndexState = Omit<IndexStatus, 'projection' | 'partition' | 'dead_letters' | 'error'>
+const unknown = { index: null, position: 0, lag: null, lost_days: 0 } as const
+
+function stateOf({ progress, error }: Asked, head: number, now: number): IndexState {
+  if (error !== null) return { ...unknown, state: 'not readable' }
+  if (progress === undefined) return { ...unknown, state: 'not built' }
   const { index, position, lostDays = [] } = progress
   const running = isFolded(progress, now)
   const reached = lostDays.length === 0 ? 'complete' : 'lacks days'
@@ -40,14 +55,11 @@ function stateOf(
 }
 
 /** What the live builds leave out. */
-async function countDeadLetters(
-  log: LogReader,
-  progress: ReadonlyMap<string, Progress | undefined>,
-): Promise<DeadLetterCounts> {
+async function countDeadLetters(log: LogReader, asked: AskedIndexes): Promise<DeadLetterCounts> {
   const counts = new Map<string, number>()
-  for (const [name, of] of progress) {
-    if (of === undefined) continue
-    const newest = await log.last(deadLettersSubject({ name, version: buildVersion(name, of.index) }))
+  for (const [name, { progress }] of asked) {
+    if (progress === undefined) continue
+    const newest = await log.last(deadLettersSubject({ name, version: buildVersion(name, progress.index) }))
     const open = deadLettersAfter(newest, log.epoch).filter(({ state }) => state === 'open')
     counts.set(name, open.length)
   }
@@ -70,6 +82,8 @@ const logText = ({ partition, head, first }: LogStatus): string =>
 /** A damaged log that was set aside; figures are null where its report is gone. */
 type QuarantineStatus = Readonly<{
   log: string | null
+  /** `damaged`, `older` than its indexes, or what was left `beside` a restored one. */
+  kind: string | null
   at: string | null
   folder: string
   reason: string | null
@@ -77,32 +91,34 @@ type QuarantineStatus = Readonly<{
   lost: number | null
 }>
 
-const quarantineOf = ({ folder, report }: Quarantined): QuarantineStatus => ({
-  log: report?.name ?? null,
-  at: report?.at ?? null,
-  folder,
-  reason: report?.reason ?? null,
-  kept: report?.kept ?? null,
-  lost: report?.lost ?? null,
-})
+const withoutReport = { log: null, kind: null, at: null, reason: null, kept: null, lost: null } as const
 
-function quarantineText({ log, at, folder, reason, kept, lost }: QuarantineStatus): string {
+function quarantineOf({ folder, report }: Quarantined): QuarantineStatus {
+  if (report === undefined) return { ...withoutReport, folder }
+  const { kind = 'damaged', name: log, at, reason, kept, lost } = report
+  return { log, kind, at, folder, reason, kept, lost }
+}
+
+function quarantineText({ log, kind, at, folder, reason, kept, lost }: QuarantineStatus): string {
   if (log === null) return `A damaged log lies in ${folder}.`
   const what = log === 'directory' ? 'directory' : 'event log'
-  return `The ${what} was damaged (${reason}) and set aside at ${at}: ${kept} events kept, ${lost} lost. It lies in ${folder}.`
+  if (kind === 'beside')
+    return `What was left of the ${what} before (${reason}) was set aside at ${at}. It lies in ${folder}.`
+  const found = kind === 'older' ? 'ended before what its indexes have had of it' : 'was damaged'
+  return `The ${what} ${found} (${reason}) and was set aside at ${at}: ${kept} events kept, ${lost} lost. It lies in ${folder}.`
 }
 
 async function readLogs(
   services: CliServices,
   dataFolder: string,
-  progress: readonly ReadonlyMap<string, Progress | undefined>[],
+  asked: readonly AskedIndexes[],
 ): Promise<readonly Readonly<{ log: LogStatus; deadLetters: DeadLetterCounts }>[]> {
   const logs = await services.openLogs(dataFolder)
   try {
     return await Promise.all(
       logs.map(async (log, number) => ({
         log: await statusOf(log),
-        deadLetters: await countDeadLetters(log, progress[number] ?? new Map()),
+        deadLetters: await countDeadLetters(log, asked[number] ?? new Map()),
       })),
     )
   } finally {
@@ -110,16 +126,24 @@ async function readLogs(
   }
 }
 
-/** Of each partition, of each projection by name. */
-async function readProgress(
-  services: CliServices,
-  dataFolder: string,
-): Promise<readonly ReadonlyMap<string, Progress | undefined>[]> {
+/** One that cannot be read, as after the way back to an older program, hides none of the others. */
+async function askIndex(index: IndexProgress, projection: string): Promise<Asked> {
+  try {
+    return { progress: await index.progress(projection), error: null }
+  } catch (error) {
+    if (error instanceof TransientError || error instanceof PermanentError)
+      return { progress: undefined, error: error.message }
+    throw error
+  }
+}
+
+/** Of each partition. */
+async function askIndexes(services: CliServices, dataFolder: string): Promise<readonly AskedIndexes[]> {
   const indexes = await services.openIndexes(dataFolder)
   try {
     return await Promise.all(
       indexes.map(async (index) => {
-        const each = services.projections.map(async (name) => [name, await index.progress(name)] as const)
+        const each = services.projections.map(async (name) => [name, await askIndex(index, name)] as const)
         return new Map(await Promise.all(each))
       }),
     )
@@ -132,10 +156,10 @@ const rowOf = ({ projection, partition, index, position, lag, state, ...rest }: 
   projection,
   partition,
   index ?? '',
-  String(position),
+  state === 'not readable' ? '' : String(position),
   lag === null ? '' : String(lag),
   state,
-  String(rest.dead_letters),
+  rest.dead_letters === null ? '' : String(rest.dead_letters),
 ]
 
 /** What to do about the builds that lack days. */
@@ -147,21 +171,34 @@ const lostText = (indexes: readonly IndexStatus[]): readonly string[] =>
       return `${index} lacks ${files}, a day of a workspace each, removed by hand or lost: "throughline rebuild ${projection}" folds them again.`
     })
 
+/** What is wrong with the indexes that cannot be read; several of them may share it. */
+function errorText(indexes: readonly IndexStatus[]): readonly string[] {
+  const failed = indexes.filter(({ error }) => error !== null)
+  const names = (error: string | null): string =>
+    [...new Set(failed.filter((one) => one.error === error).map(({ projection }) => projection))].join(', ')
+  return [...new Set(failed.map(({ error }) => error))].map((error) => `Not readable: ${names(error)}: ${error}`)
+}
+
+const notBuilt: Asked = { progress: undefined, error: null }
+
 export const status: Verb = {
   name: 'status',
   names: [],
   usage: '',
-  about: 'shows how far the log and each index are, partition by partition',
+  about:
+    'shows how far the log and each index are, partition by partition; the exit code is 1 where an index cannot be read, which is said with the rest',
   options: {},
   run: async ({ services, dataFolder, clock, directory: open }) => {
     const directory = await open()
-    // Progress first: an index is then never shown ahead of the log.
-    const progress = await readProgress(services, dataFolder)
-    const logs = await readLogs(services, dataFolder, progress)
+    // Indexes first: one is then never shown ahead of the log.
+    const asked = await askIndexes(services, dataFolder)
+    const logs = await readLogs(services, dataFolder, asked)
     const indexes = services.projections.flatMap((projection) =>
       logs.map(({ log: { partition, head }, deadLetters }, number): IndexStatus => {
-        const state = stateOf(progress[number]?.get(projection), head, clock())
-        return { projection, partition, ...state, dead_letters: deadLetters.get(projection) ?? 0 }
+        const found = asked[number]?.get(projection) ?? notBuilt
+        const letters = found.error === null ? (deadLetters.get(projection) ?? 0) : null
+        const state = stateOf(found, head, clock())
+        return { projection, partition, ...state, dead_letters: letters, error: found.error }
       }),
     )
     const quarantines = services.quarantines(dataFolder).map(quarantineOf)
@@ -182,7 +219,9 @@ export const status: Verb = {
           ...indexes.map(rowOf),
         ]),
         ...lostText(indexes),
+        ...errorText(indexes),
       ].join('\n'),
+      exitCode: indexes.some(({ error }) => error !== null) ? 1 : 0,
     })
   },
 }

@@ -1,13 +1,23 @@
 import { constants, copyFileSync, existsSync, mkdirSync, renameSync, rmSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import type { BackedUp } from '#src/cli/verb.ts'
+import { createClock } from '#src/lib/clock.ts'
 import { syncFile, syncFolder } from '#src/lib/durable-files.ts'
-import { PermanentError } from '#src/lib/failure.ts'
+import { PermanentError, TransientError } from '#src/lib/failure.ts'
+import { makeFolder } from '#src/lib/make-folder.ts'
 import { backUpLog } from '#streams/sqlite/back-up.ts'
 import { foldersOf } from './folders.ts'
 
 /** Small files that are written once, and whole. */
 const copied = ['secrets.json', 'first-run.json']
+
+/** What the file system says is told in our words; where the disk is full above all. */
+function toldOf(error: unknown, folder: string): unknown {
+  const isTold = error instanceof PermanentError || error instanceof TransientError
+  if (isTold || !(error instanceof Error) || !('code' in error)) return error
+  const hint = 'it must have room for the log, and this user must be able to write there; or name another folder'
+  return new PermanentError({ operation: 'back up', subject: folder, hint, cause: error })
+}
 
 /**
  * Copies what a data folder cannot be made anew from into a new folder, which is there whole or not at all. The log comes first: a workspace
@@ -21,12 +31,13 @@ export async function backUpFolder(dataFolder: string, to: string): Promise<Back
   const making = `${folder}.making`
   if (existsSync(folder)) throw refuse(folder, 'it is there already: name a folder that is not')
   if (existsSync(making)) throw refuse(making, 'a backup is being made there, or was broken off: remove it then')
+  const clock = createClock()
   const [from, made] = [foldersOf(dataFolder), foldersOf(making)]
+  makeFolder(making, { operation: 'back up', hint: 'this user must be able to make it; or name another folder' })
   try {
-    mkdirSync(making, { recursive: true, mode: 0o700 })
     mkdirSync(made.logFolder, { mode: 0o700 })
-    const log = await backUpLog({ file: from.logFile, partition: '0' }, made.logFile)
-    const directory = await backUpLog({ file: from.directoryFile, partition: 'directory' }, made.directoryFile)
+    const log = await backUpLog({ file: from.logFile, partition: '0' }, made.logFile, clock)
+    const directory = await backUpLog({ file: from.directoryFile, partition: 'directory' }, made.directoryFile, clock)
     for (const name of copied) {
       if (!existsSync(join(dataFolder, name))) continue
       copyFileSync(join(dataFolder, name), join(making, name), constants.COPYFILE_EXCL)
@@ -38,6 +49,6 @@ export async function backUpFolder(dataFolder: string, to: string): Promise<Back
     return { log, directory }
   } catch (error) {
     rmSync(making, { recursive: true, force: true, maxRetries: 3 })
-    throw error
+    throw toldOf(error, folder)
   }
 }

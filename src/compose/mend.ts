@@ -12,7 +12,7 @@ import { mendLog } from '#streams/sqlite/mending/mend.ts'
 import type { Quarantined, QuarantineReport } from '#streams/sqlite/mending/quarantine.ts'
 import { openSqliteStreamReader } from '#streams/sqlite/stream.ts'
 import { foldersOf, type Folders } from './folders.ts'
-import { checkKept, checkOwnLog, foldedOf } from './own-log.ts'
+import { checkKept, checkOwnLog, epochsBeside, foldedOf } from './own-log.ts'
 import { quarantinesOf } from './quarantines.ts'
 import { recountLedgers } from './recount.ts'
 
@@ -58,19 +58,40 @@ const ofLog = `its indexes are folded again from what is kept, and span allowanc
 const ofDirectory =
   'what a lost event changed is no longer in force: check keys, members and workspaces, and revoke, change or create again what is wrong'
 
+const ofDisk = 'check the disk and the memory of this machine'
+const headings = {
+  damaged: { found: 'was damaged, and was set aside', label: 'damage:  ', files: 'the damaged files', check: ofDisk },
+  older: {
+    found: 'ended before what its indexes have had of it, and was set aside',
+    label: 'found:   ',
+    files: 'them',
+    check: `if a backup was put over this folder, nothing, it is as it was then; if not, ${ofDisk}`,
+  },
+} as const
+
+/** What was left beside a log that a backup was put over. */
+const describeBeside = (folder: string, { name, at, reason }: QuarantineReport): string =>
+  [
+    `What was left of the ${name === 'log' ? 'event log' : 'directory'} that was here before (${reason}) was set aside on ${at}: it is not applied to the restored one.`,
+    `  set aside in ${folder}; "throughline workspace erase" does not reach it`,
+    `  to do:    delete that folder when you no longer need it: this message goes with it`,
+  ].join('\n')
+
 /** What the operator reads, at every start for as long as the folder is there. */
 function describeQuarantine({ folder, report }: Quarantined): string {
   if (report === undefined) return `A damaged log lies in ${folder}. Delete that folder when you no longer need it.`
-  const { name, at, reason, kept } = report
+  const { kind = 'damaged', name, at, reason, kept } = report
+  if (kind === 'beside') return describeBeside(folder, report)
+  const { found, label, files, check } = headings[kind]
   const what = name === 'directory' ? 'The directory (workspaces, keys, members)' : 'The event log'
   return [
-    `${what} was damaged, and was set aside on ${at}.`,
-    `  damage:   ${reason}`,
+    `${what} ${found} on ${at}.`,
+    `  ${label} ${reason}`,
     `  kept:     ${kept} events, each where it stood`,
     `  lost:     ${describeLost(report)}`,
     `  set aside in ${folder}, byte for byte; "throughline workspace erase" does not reach it`,
     `  since then: ${name === 'directory' ? ofDirectory : ofLog}`,
-    `  to do:    check the disk and the memory of this machine; when you no longer need the damaged files, delete that`,
+    `  to do:    ${check}; when you no longer need ${files}, delete that`,
     `            folder: this message goes with it, and so do the metric throughline_quarantined_logs and its line in "throughline status"`,
   ].join('\n')
 }
@@ -109,6 +130,7 @@ async function mendLogs(dataFolder: string): Promise<boolean> {
     name: 'log',
     isInUse: existsSync(directoryFile),
     knownHead: (epoch) => foldedOf(folders, epoch),
+    epochsBeside: () => epochsBeside(folders),
     settle: async (next) => {
       await checkKept(folders, next)
       await recountLedgers(next, clock)

@@ -31,6 +31,11 @@ const foldedBy = (builds: readonly StoredBuild[]): Position =>
 export const foldedOf = (folders: Folders, epoch?: string): Position =>
   foldedBy(buildsIn(folders).filter((build) => epoch === undefined || build.epoch === epoch))
 
+/** The epochs of the logs that the indexes have been folded from. */
+export const epochsBeside = (folders: Folders): readonly string[] => [
+  ...new Set(buildsIn(folders).map(({ epoch }) => epoch)),
+]
+
 function refuse(folders: Folders, found: string): PermanentError {
   const { logFile, indexFolder } = folders
   const hint =
@@ -53,7 +58,7 @@ export async function checkKept(folders: Folders, next: LogFile): Promise<void> 
 
 /**
  * Refuses a log that no index is of. The indexes of a damaged one may still be there when its successor, made of what could be read of
- * it, has none yet.
+ * it, has none yet: it says which that was, and so do the quarantines of a program that did not write that into it yet.
  */
 export function checkOwnLog(folders: Folders, verdict: Verdict, quarantines: readonly Quarantined[]): void {
   // Who opens it refuses that.
@@ -61,8 +66,9 @@ export function checkOwnLog(folders: Folders, verdict: Verdict, quarantines: rea
   const builds = buildsIn(folders)
   if (foldedBy(builds) === 0) return
   if (verdict.kind !== 'sound') throw refuse(folders, 'nothing is in it')
-  const { epoch } = verdict
+  const { epoch, formers } = verdict
   const isSuccessor = quarantines.some(({ report }) => report?.epoch === epoch)
-  if (isSuccessor || builds.some((build) => build.epoch === epoch)) return
+  const own: ReadonlySet<string> = new Set([epoch, ...formers])
+  if (isSuccessor || builds.some((build) => own.has(build.epoch))) return
   throw refuse(folders, 'it is another log')
 }

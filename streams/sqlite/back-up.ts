@@ -1,6 +1,7 @@
 import { backup } from 'node:sqlite'
 import { beforeAll, type Position } from '#src/events/envelope.ts'
 import { syncFile } from '#src/lib/durable-files.ts'
+import { noteCopied } from './copied.ts'
 import { damageOf, openForReading, toldOf, type LogFile } from './database.ts'
 import { examine } from './mending/examine.ts'
 
@@ -22,14 +23,17 @@ async function copyPages(log: LogFile, target: string): Promise<void> {
 
 /**
  * Copies a log as it stands at one moment into a new file, also beside its writer, which goes on. Resolves with its last position when
- * the copy is whole, has been read to its end and is on the disk. Throws PermanentError where the log is damaged.
+ * the copy is whole, has been read to its end and is on the disk, with a note of it (copied.ts). Throws PermanentError where the log is damaged.
  */
-export async function backUpLog(log: LogFile, target: string): Promise<Position> {
+export async function backUpLog(log: LogFile, target: string, clock: () => number): Promise<Position> {
+  const at = new Date(clock()).toISOString()
   await copyPages(log, target)
   const verdict = examine({ file: target, partition: log.partition, isInUse: false, isThorough: true })
   if (verdict.kind === 'damaged') {
     throw toldOf(damageOf(log.file, { operation, hint: verdict.reason }), operation, log.file)
   }
   syncFile(target)
-  return verdict.kind === 'sound' ? verdict.head : beforeAll
+  const head = verdict.kind === 'sound' ? verdict.head : beforeAll
+  noteCopied(target, { at, head })
+  return head
 }

@@ -3,6 +3,7 @@ import { resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { pathToFileURL } from 'node:url'
 import { PermanentError, TransientError } from '#src/lib/failure.ts'
+import { forgetCopied, refuseBesideCopied } from './copied.ts'
 import { isFile, suspect } from './suspicion.ts'
 
 /** Which log: its file, and the partition that the file must hold. */
@@ -227,6 +228,9 @@ function openWith(
 ): LogDatabase {
   let database: DatabaseSync | undefined
   try {
+    refuseBesideCopied(log.file)
+    // From now on it is another than was copied, and what stands beside it is its own.
+    if (!existing) forgetCopied(log.file)
     const location = pathToFileURL(resolve(log.file))
     if (existing) location.searchParams.set('mode', 'rw')
     database = new DatabaseSync(location, { timeout })

@@ -3,16 +3,9 @@ import { once } from 'node:events'
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { createDeadLetters } from '#projections/dead-letters.ts'
-import { PoisonError } from '#projections/fold-batch.ts'
-import type { CliServices } from '#src/cli/verb.ts'
 import { verbs } from '#src/cli/verbs.ts'
 import type { Workspace } from '#src/directory/directory.ts'
-import { PermanentError } from '#src/lib/failure.ts'
-import { readCurrent } from '#streams/follow.ts'
-import { createMemoryStream } from '#streams/memory/stream.ts'
-import { append } from '#test/support/projector-run.ts'
-import { createServices, useInstallation } from './harness.ts'
+import { useInstallation } from './harness.ts'
 
 describe('command line', () => {
   const { dataFolder, run, json, serverSees } = useInstallation()
@@ -137,106 +130,6 @@ describe('command line', () => {
     })
   })
 
-  describe('status', () => {
-    it('shows the directory, and the log and each index of each partition', async () => {
-      await createAcme()
-      const progress = new Map([
-        ['traces', { index: 'traces-v5-001', after: 0, position: 0, head: 0, at: Date.now(), caughtUpAt: Date.now() }],
-      ])
-      const notBuilt = { index: null, position: 0, lag: null, state: 'not built', lost_days: 0, dead_letters: 0 }
-      const { out } = await run(['status', '--json'], { services: createServices(progress, ['0', '1']) })
-      expect(JSON.parse(out)).to.deep.equal({
-        directory: { position: 4_096, workspaces: 1 },
-        logs: [
-          { partition: '0', head: 0, first: null },
-          { partition: '1', head: 0, first: null },
-        ],
-        indexes: [
-          {
-            projection: 'traces',
-            partition: '0',
-            index: 'traces-v5-001',
-            position: 0,
-            lag: 0,
-            state: 'complete',
-            lost_days: 0,
-            dead_letters: 0,
-          },
-          { projection: 'traces', partition: '1', ...notBuilt },
-          { projection: 'logs', partition: '0', ...notBuilt },
-          { projection: 'logs', partition: '1', ...notBuilt },
-        ],
-        quarantines: [],
-      })
-    })
-
-    it('tells what is behind from what nobody runs, and of dead letters those on which nobody has decided', async () => {
-      await createAcme()
-      const stream = createMemoryStream({ partition: '0' })
-      await append(stream, [['a'], ['b']])
-      const letters = createDeadLetters({ stream, clock: Date.now })
-      const version = { name: 'logs', version: 7 }
-      for (const event of await readCurrent(stream, 0, 2)) {
-        await letters.put(version, new PoisonError(event, new PermanentError({ operation: 'fold', subject: 'it' })))
-      }
-      await letters.settle(version, 4_096, 'dropped')
-      const head = await stream.head()
-      const at = Date.now()
-      const build = { after: 0, head, caughtUpAt: 0 }
-      const services = (beat: number, position: number): CliServices => ({
-        ...createServices(
-          new Map([
-            ['traces', { ...build, index: 'traces-v5-001', position: 0, at: 0 }],
-            ['logs', { ...build, index: 'logs-v7-001', position, at: beat }],
-          ]),
-        ),
-        openLogs: async () => [{ ...stream, close: async () => undefined }],
-      })
-      const shown = async (given: CliServices) => {
-        const { out } = await run(['status', '--json'], { services: given })
-        const { indexes } = JSON.parse(out) as { indexes: readonly Record<string, unknown>[] }
-        return indexes.map(({ state, lag, dead_letters: letters }) => [state, lag, letters])
-      }
-      const left = ['not running', head, 0]
-      expect(await shown(services(at, 4_096))).to.deep.equal([left, ['behind', head - 4_096, 1]])
-      // It was asked before the log, and a writer went on.
-      expect(await shown(services(at, head + 4_096))).to.deep.equal([left, ['complete', 0, 1]])
-    })
-
-    it('shows damaged logs that were set aside, for as long as they lie there', async () => {
-      const report = {
-        name: 'log',
-        at: '2026-11-22T13:00:00.000Z',
-        reason: 'event 7: it is missing',
-        kept: 99,
-        lost: 1,
-        gaps: [{ from: 28_672, to: 28_672 }],
-        head: 409_600,
-        epoch: 'e',
-      }
-      const services = createServices(
-        new Map(),
-        ['0'],
-        [
-          { folder: '/data/quarantine/a', report },
-          { folder: '/data/quarantine/b', report: undefined },
-        ],
-      )
-      const { out } = await run(['status'], { services })
-      expect(out).to.include(
-        'The event log was damaged (event 7: it is missing) and set aside at 2026-11-22T13:00:00.000Z: 99 events kept, 1 lost. It lies in /data/quarantine/a.',
-      )
-      expect(out).to.include('A damaged log lies in /data/quarantine/b.')
-      const { out: json } = await run(['status', '--json'], { services })
-      const { name: log, at, reason, kept, lost } = report
-      const nothing = { log: null, at: null, reason: null, kept: null, lost: null }
-      expect((JSON.parse(json) as { quarantines: unknown }).quarantines).to.deep.equal([
-        { log, at, folder: '/data/quarantine/a', reason, kept, lost },
-        { ...nothing, folder: '/data/quarantine/b' },
-      ])
-    })
-  })
-
   describe('first-run', () => {
     it('makes everything that a newcomer needs, once, and keeps it in the data folder', async () => {
       const argv = ['first-run', '--base-url', 'http://front:1']
@@ -294,6 +187,7 @@ describe('command line', () => {
       ['key create --kind logs', '--workspace is missing'],
       ['key create --workspace a --kind gold', '--kind is one of publishable, logs, tracing, api'],
       ['key revoke', 'ID is missing'],
+      ['workspace list --data=', '--data is empty'],
     ]
     for (const [argv, says] of mistakes) {
       it(`are told with what would be right: ${argv}`, async () => {
@@ -310,7 +204,8 @@ describe('command line', () => {
       expect(err).to.include('free, pro')
     })
 
-    it('of the folder make no new one', async () => {
+    it('of the folder make no new one, nor take the one that somebody stands in for it', async () => {
+      expect(runMain(['workspace', 'list'], { THROUGHLINE_DATA: '' }).stderr).to.include('the data folder ./data')
       const nowhere = join(dataFolder(), 'nowhere')
       const { status, stderr } = runMain(['workspace', 'list', '--data', nowhere])
       expect(status).to.equal(1)

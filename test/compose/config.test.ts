@@ -112,6 +112,7 @@ describe('configuration', () => {
       /^WORKER_SILENCE_MS: is 0 or at least 1000/,
     ],
     ['half of TLS', { TLS_CERT: 'c' }, [], /^TLS_CERT and TLS_KEY/],
+    ['a verb behind a flag', {}, ['--data', 'x', 'status'], /^status is no flag; a verb or a role stands first$/],
     ['an unknown flag', {}, ['--prot', '1'], /^unknown flag --prot; known: .*--port/],
     ['a flag without its value', {}, ['--port'], /^--port needs a value/],
   ]

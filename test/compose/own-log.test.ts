@@ -108,6 +108,17 @@ describe('a data folder whose log is not the one that its indexes were folded fr
     expect(await mendDataFolder(dataFolder), 'at the next start').to.equal(false)
   })
 
+  it('is no other either where the quarantine was removed then, however often it was damaged', async () => {
+    // Of the last one nothing is left that says which it was.
+    for (const damage of [{ to: 40 }, { to: 40 }, { from: 4_096, to: 8_192 }]) {
+      const bytes = readFileSync(folders.logFile)
+      writeFileSync(folders.logFile, bytes.fill(0xa5, damage.from ?? 0, damage.to))
+      expect(await mendDataFolder(dataFolder), 'it was set aside').to.equal(true)
+      rmSync(folders.quarantineFolder, { recursive: true })
+      expect(await mendDataFolder(dataFolder), 'at the next start').to.equal(false)
+    }
+  })
+
   it('is no other where no index has anything of the log before', async () => {
     rmSync(folders.indexFolder, { recursive: true })
     await index('another', 0)

@@ -45,7 +45,13 @@ describe('throughline backup', () => {
     done.abort()
     expect(await sending, 'sent meanwhile').to.be.above(0)
     expect(told.log.position).to.be.above(0)
-    expect(readdirSync(folder).sort()).to.deep.equal(['directory.db', 'first-run.json', 'log', 'secrets.json'])
+    expect(readdirSync(folder).sort()).to.deep.equal([
+      'directory.db',
+      'directory.db.copied',
+      'first-run.json',
+      'log',
+      'secrets.json',
+    ])
     expect(statSync(folder).mode & 0o77, 'for its owner alone').to.equal(0)
 
     const restored = await startServer({ dataFolder: folder })
@@ -89,6 +95,15 @@ describe('throughline backup', () => {
       expect([code, err]).to.deep.equal([1, `throughline: back up ${place} (${hint})\n`])
     }
     expect([existsSync(other), existsSync(`${other}.making`)]).to.deep.equal([false, true])
+  })
+
+  it('is refused at once where the folder cannot be made', async () => {
+    // On Linux also where Node's own mkdir tries for ever.
+    for (const to of [join(server.dataFolder, 'secrets.json', 'x'), '/proc/throughline/x']) {
+      const { code, err } = await tried(server.dataFolder, 'backup', '--to', to)
+      expect([code, err.split(':', 2)[1]], err).to.deep.equal([1, ` back up ${to}.making`])
+      expect(err).to.include('(this user must be able to make it; or name another folder)\n')
+    }
   })
 
   it('says that the log is damaged instead of keeping such a copy', async () => {

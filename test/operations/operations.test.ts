@@ -183,6 +183,23 @@ describe('the lag of indexes', () => {
     expect(await lagOf({ at: now - 60_000, caughtUpAt: now - 60_000 })).to.equal('60')
   })
 
+  it('is told of all other indexes where one cannot be read', async () => {
+    const progress = { index: 'logs-v1-001', after: 0, position: 8_192, head: 8_192, at: now, caughtUpAt: now }
+    const readers: Record<string, () => Promise<Progress>> = {
+      logs: async () => progress,
+      traces: () => Promise.reject(new Error('its layout is newer')),
+    }
+    const reader = { progress: (name: string) => readers[name]?.() } as unknown as IndexReader
+    for (const [projections, expected] of [
+      [['traces', 'logs'], 'throughline_index_position{projection="logs",partition="0"} 8192\n'],
+      [['traces'], '# throughline_index_position could not be read\n'],
+    ] as const) {
+      const metrics = createMetrics()
+      observeIndexes(metrics, { indexes: [{ partition: '0', reader }], projections, clock: () => now })
+      expect(await metrics.text()).to.include(expected)
+    }
+  })
+
   it('is not told of an index that is not built', async () => {
     expect(await lagOf(undefined)).to.equal(undefined)
   })

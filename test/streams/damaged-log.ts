@@ -58,6 +58,8 @@ export async function openDamaged({ db, wal }: Files) {
         isInUse: true,
         ...options,
       }),
+    /** Damages it, once more, in the middle of its file. */
+    spoil: () => writeFileSync(file, readFileSync(file).fill(0, 4 * pageBytes, 6 * pageBytes)),
     copyTo: (other: string) => copyFileSync(file, other),
     remove: () => rm(folder, { recursive: true, force: true }),
   }

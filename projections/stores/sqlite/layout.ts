@@ -148,7 +148,9 @@ export function layoutOf(database: Database): bigint {
   throw new PermanentError({
     operation: 'open',
     subject: database.path,
-    hint: `its layout is version ${version}, this program knows ${layoutVersion}: start the newer program again`,
+    hint:
+      `its layout is version ${version}, this program knows ${layoutVersion}: start the newer program again; or, to go on with this one, stop ` +
+      `the server, move the folder of the indexes away and start it, which folds them again from the log`,
   })
 }
 

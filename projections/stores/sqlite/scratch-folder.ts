@@ -1,5 +1,6 @@
-import { mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
+import { makeFolder } from '#src/lib/make-folder.ts'
 import { holdLock } from './hold-lock.ts'
 
 export type ScratchFolder = Readonly<{ folder: string; remove(): void }>
@@ -19,7 +20,10 @@ function removeStale(parent: string): void {
 
 /** A new folder for builds that this process needs for itself. */
 export function createScratchFolder(parent: string): ScratchFolder {
-  mkdirSync(parent, { recursive: true })
+  makeFolder(parent, {
+    operation: 'make the folder',
+    hint: 'this user must be able to make it; or choose another with --data',
+  })
   removeStale(parent)
   const folder = mkdtempSync(join(parent, 'builds-'))
   const lock = holdLock(lockOf(folder))

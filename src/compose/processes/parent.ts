@@ -1,10 +1,10 @@
-import { closeSync, mkdirSync, openSync } from 'node:fs'
+import { closeSync, openSync } from 'node:fs'
 import { limits, type Config } from '#src/config.ts'
 import { bindSocket } from '#src/http/listening-socket.ts'
 import { mendDataFolder, tellQuarantines } from '#src/compose/mend.ts'
 import { tellMissedDays } from '#src/compose/missed-days.ts'
 import { checkOpenFiles } from '#src/compose/open-files.ts'
-import { PermanentError } from '#src/lib/failure.ts'
+import { makeFolder } from '#src/lib/make-folder.ts'
 import { lockFolder } from '#streams/sqlite/lock.ts'
 import { arePackagesStale } from './packages.ts'
 import { createSupervisor, describeEnding, WorkerEnded, type SupervisorEvent } from './supervisor.ts'
@@ -98,12 +98,8 @@ function after(ms: number, task: () => void): () => void {
 /** Of two embedded servers one has the data folder. */
 function lockData({ dataFolder, cluster }: Config): Readonly<{ release(): void }> {
   if (cluster !== undefined) return { release: () => undefined }
-  try {
-    mkdirSync(dataFolder, { recursive: true, mode: 0o700 })
-  } catch (cause) {
-    const hint = 'this user must be able to make it; or choose another with --data'
-    throw new PermanentError({ operation: 'make the data folder', subject: dataFolder, hint, cause })
-  }
+  const hint = 'this user must be able to make it; or choose another with --data'
+  makeFolder(dataFolder, { operation: 'make the data folder', hint })
   return lockFolder(dataFolder)
 }
 

@@ -9,14 +9,20 @@ import { createCutMark } from '../cut.ts'
 import { applicationId, failureOf, formatVersion, isCorrupt, isLog, pragma, type LogFile } from '../database.ts'
 import { rowCrc } from '../row.ts'
 import { isFile } from '../suspicion.ts'
+import { parseFormers } from './formers.ts'
 import { withFile } from './raw-file.ts'
 import { readWal, type WalContent } from './wal-file.ts'
 
-/** How a log looks before anybody writes to it. `head`, `epoch`: of a sound one; `reason`: what is damaged. */
+type Epochs = Readonly<{ epoch: string; formers: readonly string[] }>
+
+/**
+ * How a log looks before anybody writes to it. `head`, `epoch`, `formers` (formers.ts): of a sound one; `reason`: what is damaged;
+ * `isOlder`: nothing but that it ends before what others have had of it, as an older copy does.
+ */
 export type Verdict =
   | Readonly<{ kind: 'absent' | 'new' }>
-  | Readonly<{ kind: 'sound'; head: Position; epoch: string }>
-  | Readonly<{ kind: 'damaged'; reason: string }>
+  | (Readonly<{ kind: 'sound'; head: Position }> & Epochs)
+  | Readonly<{ kind: 'damaged'; reason: string; isOlder?: true }>
 
 export type ExamineOptions = LogFile &
   Readonly<{
@@ -30,6 +36,7 @@ export type ExamineOptions = LogFile &
 
 /** What a log says that it is of another program, of another version or partition is no damage: it throws PermanentError. */
 class Damage extends Error {}
+class Older extends Damage {}
 const damage = (reason: string): Damage => new Damage(reason)
 
 const endRows = 64
@@ -49,7 +56,11 @@ function checkSize(file: string, wal: WalContent | undefined): void {
   const here = Math.floor(statSync(file).size / wal.pageSize)
   const inWal = new Set(wal.taken.map(({ page }) => page))
   for (let page = here + 1; page <= pages; page++) {
-    if (!inWal.has(page)) throw damage(`its file ends before page ${page} of ${pages}`)
+    if (!inWal.has(page)) {
+      throw damage(
+        `its file ends before page ${page} of ${pages}: it was cut, or another copy of it was put beside this WAL`,
+      )
+    }
   }
 }
 
@@ -81,7 +92,7 @@ function checkOwner(database: DatabaseSync, file: string): boolean {
   return isLog(database, file)
 }
 
-function checkMeta(database: DatabaseSync, { file, partition }: LogFile): string {
+function checkMeta(database: DatabaseSync, { file, partition }: LogFile): Epochs {
   const values = new Map<unknown, unknown>()
   for (const { name, value } of database.prepare('SELECT name, value FROM meta').iterate()) values.set(name, value)
   const [epoch, found] = [values.get('epoch'), values.get('partition')]
@@ -91,7 +102,7 @@ function checkMeta(database: DatabaseSync, { file, partition }: LogFile): string
     const hint = `it holds partition ${found}, not ${partition}`
     throw new PermanentError({ operation: 'open log', subject: file, hint })
   }
-  return epoch
+  return { epoch, formers: parseFormers(values.get('formers')) }
 }
 
 type Row = Record<string, unknown>
@@ -151,14 +162,14 @@ function checkAll(database: DatabaseSync, { head, cut }: Readonly<{ head: number
   if (next !== head) throw damage(`event ${next + 1}: it is missing`)
 }
 
-function checkTables(database: DatabaseSync, options: ExamineOptions): Readonly<{ head: Position; epoch: string }> {
-  const epoch = checkMeta(database, options)
+function checkTables(database: DatabaseSync, options: ExamineOptions): Readonly<{ head: Position }> & Epochs {
+  const epochs = checkMeta(database, options)
   // First, because somebody may write to it meanwhile.
-  const known = Math.floor((options.knownHead?.(epoch) ?? 0) / positionStep)
+  const known = Math.floor((options.knownHead?.(epochs.epoch) ?? 0) / positionStep)
   const some = checkSome(database)
-  if (some.head < known) throw damage(`it ends at event ${some.head}, and event ${known} was in it`)
   if (options.isThorough) checkAll(database, some)
-  return { head: some.head * positionStep, epoch }
+  if (some.head < known) throw new Older(`it ends at event ${some.head}, and event ${known} was in it`)
+  return { head: some.head * positionStep, ...epochs }
 }
 
 /** Nothing of the files is changed, if nobody else has them open: whoever may write would move a WAL into the database when it closes. */
@@ -210,6 +221,6 @@ export function examine(options: ExamineOptions): Verdict {
   } catch (error) {
     const reason = reasonOf(error)
     if (reason === undefined) throw failureOf(error, 'look at log', options.file)
-    return { kind: 'damaged', reason }
+    return { kind: 'damaged', reason, ...(error instanceof Older ? { isOlder: true } : {}) }
   }
 }

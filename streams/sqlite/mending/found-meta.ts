@@ -1,8 +1,9 @@
+import { parseFormers } from './formers.ts'
 import { varint } from './varint.ts'
 import type { PageImage } from './page-images.ts'
 
-/** What was found of a log’s own entries (`meta`). `cut`: the last sequence that was cut off. */
-export type FoundMeta = Readonly<{ epoch: string | undefined; cut: number | undefined }>
+/** What was found of a log’s own entries (`meta`). `cut`: the last sequence that was cut off. `formers`: see formers.ts. */
+export type FoundMeta = Readonly<{ epoch: string | undefined; cut: number | undefined; formers: readonly string[] }>
 
 const indexLeaf = 0x0a
 const indexInterior = 0x02
@@ -27,8 +28,10 @@ function twoTexts(image: Buffer, at: number): readonly [string, string] | undefi
 export function createFoundMeta(): Readonly<{ look(image: PageImage): void; found(): FoundMeta }> {
   let epoch: string | undefined
   let cut: number | undefined
+  let formers: readonly string[] = []
   const take = ([name, value]: readonly [string, string]): void => {
     if (name === 'epoch') epoch = value
+    if (name === 'formers') formers = parseFormers(value)
     if (name === 'cut' && /^\d{1,15}$/.test(value)) cut = Math.max(cut ?? 0, Number(value))
   }
   return {
@@ -44,6 +47,6 @@ export function createFoundMeta(): Readonly<{ look(image: PageImage): void; foun
       }
     },
     // Beside the epoch it stands on the same page, if it is there at all.
-    found: () => ({ epoch, cut: epoch === undefined ? cut : (cut ?? 0) }),
+    found: () => ({ epoch, cut: epoch === undefined ? cut : (cut ?? 0), formers }),
   }
 }

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { positionStep } from '#src/events/envelope.ts'
 import { syncFolder, writeDurably } from '#src/lib/durable-files.ts'
@@ -6,8 +6,18 @@ import { PermanentError } from '#src/lib/failure.ts'
 import type { LogFile } from '../database.ts'
 import { clearSuspicion, suspicionOf } from '../suspicion.ts'
 import { examine, type ExamineOptions, type Verdict } from './examine.ts'
-import { makeQuarantine, readReport, removeUnused, type Quarantined, type QuarantineReport } from './quarantine.ts'
+import {
+  formatReport,
+  makeQuarantine,
+  parseReport,
+  readReport,
+  removeUnused,
+  writeReport,
+  type Quarantined,
+  type QuarantineReport,
+} from './quarantine.ts'
 import { removeDatabase, salvage, type Salvaged } from './salvage.ts'
+import { settleCopied } from './settle-copied.ts'
 
 export type MendOptions = Omit<ExamineOptions, 'isThorough'> &
   Readonly<{
@@ -16,6 +26,8 @@ export type MendOptions = Omit<ExamineOptions, 'isThorough'> &
     /** The folder of all that is set aside. */
     quarantine: string
     clock: () => number
+    /** Epochs of the indexes beside the log, for one that does not say any more which it was. */
+    epochsBeside?: () => readonly string[]
     /** Is told before each step that may take long. */
     onProgress?: (line: string) => void
     /** Puts in order what the events say together, in the new log and before it comes into its place; rejects when it must not come there. */
@@ -23,6 +35,8 @@ export type MendOptions = Omit<ExamineOptions, 'isThorough'> &
     /** Is called before each step on the disk, for tests. */
     onStep?: (step: string) => void
   }>
+
+type Damaged = Extract<Verdict, Readonly<{ kind: 'damaged' }>>
 
 /** `mended`: what has been set aside now. */
 export type Mended = Readonly<{ verdict: Verdict; mended?: Quarantined }>
@@ -42,6 +56,12 @@ function move(from: string, to: string): void {
   }
 }
 
+function forgetMove(file: string, onStep: (step: string) => void): void {
+  onStep('forget the move')
+  rmSync(movingOf(file), { force: true })
+  syncFolder(dirname(file))
+}
+
 /**
  * From here on the damaged log goes away and the new one comes, however often this is broken off and begun again. The database itself goes
  * last: while it is there, what stands beside it is its own; behind it, its successor’s.
@@ -55,7 +75,7 @@ function finishMoving(file: string, folder: string, onStep: (step: string) => vo
     }
     syncFolder(folder)
     onStep('move the database')
-    renameSync(file, place)
+    move(file, place)
   }
   onStep('sync the quarantine')
   syncFolder(folder)
@@ -68,21 +88,43 @@ function finishMoving(file: string, folder: string, onStep: (step: string) => vo
   syncFolder(dirname(file))
   onStep('forget the suspicion')
   clearSuspicion(file)
-  onStep('forget the move')
-  rmSync(movingOf(file), { force: true })
-  syncFolder(dirname(file))
+  forgetMove(file, onStep)
+}
+
+/**
+ * The folder that a move goes to, and what is said of it. Both stand in one file, the report too: it is all that then says what was lost, where
+ * somebody removes the folder before the move has come to its end.
+ */
+const formatMove = (folder: string, report: QuarantineReport): string => `${basename(folder)}\n${formatReport(report)}`
+
+function readMove({ file, quarantine }: MendOptions): Quarantined {
+  const [name = '', ...rest] = readFileSync(movingOf(file), 'utf8').split('\n')
+  const folder = join(quarantine, name.trim())
+  return { folder, report: readReport(folder) ?? parseReport(rest.join('\n')) }
+}
+
+/**
+ * A move of which somebody has removed the folder. As long as the new log is not in its place, it is beside it, whole, and what still
+ * stands in the place is the damaged one. Once it is there, the move is over but for forgetting it.
+ */
+function resumeWithout({ folder, report }: Quarantined, { file, onProgress = () => {} }: MendOptions): boolean {
+  const said = report === undefined ? '' : `: ${report.kept} events were kept, ${report.lost} lost`
+  onProgress(`${file} was damaged and was being set aside in ${folder}, which is gone${said}; this is finished now`)
+  if (!existsSync(nextOf(file))) return false
+  mkdirSync(folder, { recursive: true, mode: 0o700 })
+  syncFolder(dirname(folder))
+  if (report !== undefined) writeReport(folder, report)
+  return true
 }
 
 /** A move that was broken off; what it has set aside. */
-function resume({ file, quarantine }: MendOptions, onStep: (step: string) => void): Quarantined | undefined {
+function resume(options: MendOptions, onStep: (step: string) => void): Quarantined | undefined {
+  const { file } = options
   if (!existsSync(movingOf(file))) return undefined
-  const folder = join(quarantine, readFileSync(movingOf(file), 'utf8').trim())
-  if (!existsSync(folder)) {
-    const hint = `${movingOf(file)} names ${folder}, which is gone: put the log back from a backup, and remove that file`
-    throw new PermanentError({ operation: 'set aside', subject: file, hint })
-  }
-  finishMoving(file, folder, onStep)
-  return { folder, report: readReport(folder) }
+  const broken = readMove(options)
+  if (existsSync(broken.folder) || resumeWithout(broken, options)) finishMoving(file, broken.folder, onStep)
+  else forgetMove(file, onStep)
+  return broken
 }
 
 /** What changes when somebody else writes to it. */
@@ -107,9 +149,12 @@ function withLostTail(
   return { ...salvaged, lost, gaps: [...salvaged.gaps, { from, to: known }] }
 }
 
-async function makeSettled({ file, partition, settle }: MendOptions, next: string): Promise<Salvaged> {
+async function makeSettled(
+  { file, partition, settle, epochsBeside = () => [] }: MendOptions,
+  next: string,
+): Promise<Salvaged> {
   try {
-    const salvaged = salvage({ file, partition }, next)
+    const salvaged = salvage({ file, partition }, next, epochsBeside)
     await settle?.({ file: next, partition })
     return salvaged
   } catch (error) {
@@ -118,14 +163,15 @@ async function makeSettled({ file, partition, settle }: MendOptions, next: strin
   }
 }
 
-async function makeNext(options: MendOptions, reason: string): Promise<QuarantineReport> {
+async function makeNext(options: MendOptions, { reason, isOlder }: Damaged): Promise<QuarantineReport> {
   const { file, name, clock } = options
   const next = nextOf(file)
   for (let attempt = 1; attempt <= attemptsMax; attempt++) {
     const before = stateOf(file)
     const salvaged = await makeSettled(options, next)
     const at = new Date(clock()).toISOString()
-    if (stateOf(file) === before) return { name, at, reason, ...withLostTail(salvaged, options) }
+    const kind = isOlder === true ? ({ kind: 'older' } as const) : {}
+    if (stateOf(file) === before) return { ...kind, name, at, reason, ...withLostTail(salvaged, options) }
   }
   throw new PermanentError({
     operation: 'set aside',
@@ -134,18 +180,19 @@ async function makeNext(options: MendOptions, reason: string): Promise<Quarantin
   })
 }
 
-async function setAside(options: MendOptions, reason: string): Promise<Quarantined> {
+async function setAside(options: MendOptions, damaged: Damaged): Promise<Quarantined> {
   const { file, onStep = () => {}, onProgress = () => {} } = options
+  const what = damaged.isOlder === true ? 'is older than its indexes' : 'is damaged'
   onProgress(
-    `${file} is damaged (${reason}): what can be read of it is copied, which takes as long as reading all of it`,
+    `${file} ${what} (${damaged.reason}): what can be read of it is copied, which takes as long as reading all of it`,
   )
   onStep('make the new one')
-  const report = await makeNext(options, reason)
+  const report = await makeNext(options, damaged)
   onStep('make the quarantine')
   const folder = makeQuarantine(options.quarantine, report)
   onStep('begin to move')
   // The new log, the report and the folder are on the disk.
-  writeDurably(`${movingOf(file)}.new`, `${basename(folder)}\n`, 'w')
+  writeDurably(`${movingOf(file)}.new`, formatMove(folder, report), 'w')
   renameSync(`${movingOf(file)}.new`, movingOf(file))
   syncFolder(dirname(file))
   finishMoving(file, folder, onStep)
@@ -159,6 +206,7 @@ async function setAside(options: MendOptions, reason: string): Promise<Quarantin
  */
 export async function mendLog(options: MendOptions): Promise<Mended> {
   const { file, onStep = () => {}, onProgress = () => {} } = options
+  settleCopied(options)
   const resumed = resume(options, onStep)
   // What was being made when it was broken off is made anew.
   removeDatabase(nextOf(file))
@@ -170,7 +218,7 @@ export async function mendLog(options: MendOptions): Promise<Mended> {
     clearSuspicion(file)
     return { verdict, ...(resumed === undefined ? {} : { mended: resumed }) }
   }
-  const mended = await setAside(options, verdict.reason)
+  const mended = await setAside(options, verdict)
   const after = examine({ ...options, isThorough: false })
   if (after.kind === 'sound') return { verdict: after, mended }
   throw new PermanentError({

@@ -4,8 +4,13 @@ import { syncFolder, writeDurably } from '#src/lib/durable-files.ts'
 import { isFile } from '../suspicion.ts'
 import type { Gap } from './salvage.ts'
 
-/** A damaged log that was set aside, as the file beside it says. Positions are of the log; both epochs’ are the same. */
+/**
+ * A log that was set aside, as the file beside it says. Positions are of the log; both epochs’ are the same. `kind`: without one it was damaged.
+ * `older`: it can be read, and ends before what its indexes have had. `beside`: not a log, but what was left of one where a backup was
+ * put over it.
+ */
 export type QuarantineReport = Readonly<{
+  kind?: 'older' | 'beside'
   /** `log`, or `directory`. */
   name: string
   /** When, RFC 3339. */
@@ -24,6 +29,16 @@ const reportName = 'report.json'
 /** All positions are in `lost`; a report names so many gaps at most. */
 const gapsMax = 1_000
 
+const bounded = (report: QuarantineReport): QuarantineReport => ({
+  ...report,
+  gaps: report.gaps.slice(0, gapsMax),
+})
+
+export const formatReport = (report: QuarantineReport): string => `${JSON.stringify(bounded(report), null, 2)}\n`
+
+export const writeReport = (folder: string, report: QuarantineReport): void =>
+  writeDurably(join(folder, reportName), formatReport(report))
+
 /** Makes a folder that nobody has, and puts the report into it. What it is for is not there yet. */
 export function makeQuarantine(parent: string, report: QuarantineReport): string {
   mkdirSync(parent, { recursive: true, mode: 0o700 })
@@ -34,22 +49,30 @@ export function makeQuarantine(parent: string, report: QuarantineReport): string
     if (existsSync(folder)) continue
     mkdirSync(folder, { mode: 0o700 })
     syncFolder(parent)
-    const text = JSON.stringify({ ...report, gaps: report.gaps.slice(0, gapsMax) }, null, 2)
-    writeDurably(join(folder, reportName), `${text}\n`)
+    writeReport(folder, report)
     return folder
   }
 }
 
-/** Undefined where it is gone, or is none: what is told by it must not keep anybody from starting. */
-export function readReport(folder: string): QuarantineReport | undefined {
+/** A report as text; undefined where it is none. */
+export function parseReport(text: string): QuarantineReport | undefined {
   try {
-    const report = JSON.parse(readFileSync(join(folder, reportName), 'utf8')) as Partial<QuarantineReport> | null
+    const report = JSON.parse(text) as Partial<QuarantineReport> | null
     const { name, at, reason, kept, lost, gaps } = report ?? {}
     const isReport =
       [name, at, reason].every((each) => typeof each === 'string') &&
       [kept, lost].every((each) => typeof each === 'number') &&
       Array.isArray(gaps)
     return isReport ? (report as QuarantineReport) : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** Undefined where it is gone, or is none: what is told by it must not keep anybody from starting. */
+export function readReport(folder: string): QuarantineReport | undefined {
+  try {
+    return parseReport(readFileSync(join(folder, reportName), 'utf8'))
   } catch {
     return undefined
   }
@@ -71,9 +94,9 @@ export function removeUnused(parent: string, name: string): void {
   }
 }
 
-/** What has been set aside, the oldest first, for as long as it lies there. A folder in which there is no database yet is not told. */
+/** What has been set aside, the oldest first, for as long as it lies there. A folder in which nothing of a log is yet is not told. */
 export function readQuarantines(parent: string): readonly Quarantined[] {
   return foldersIn(parent)
-    .filter((folder) => readdirSync(folder).some((name) => name.endsWith('.db')))
+    .filter((folder) => readdirSync(folder).some((name) => /\.db(-wal|-journal|\.next)?$/.test(name)))
     .map((folder) => ({ folder, report: readReport(folder) }))
 }

@@ -8,6 +8,7 @@ import { createCutMark } from '../cut.ts'
 import { failureOf, openForWriting, type LogFile } from '../database.ts'
 import { createIdTable } from '../ids.ts'
 import { rowCrc } from '../row.ts'
+import { formatFormers } from './formers.ts'
 import { createFoundMeta, type FoundMeta } from './found-meta.ts'
 import { rowsIn, type FoundRow } from './found-rows.ts'
 import { openPageImages, type PageImages } from './page-images.ts'
@@ -135,13 +136,22 @@ function rememberIds(database: DatabaseSync): void {
 
 const countOf = (database: DatabaseSync, sql: string): number => Number(database.prepare(sql).get()?.['n'] ?? 0)
 
-function fill(database: DatabaseSync, images: PageImages, epoch: string): Salvaged {
+type EpochsBeside = () => readonly string[]
+
+/** So that the indexes of the damaged log are known as its own for as long as it has none itself, whatever becomes of the quarantine. */
+function nameFormers(database: DatabaseSync, { epoch, formers }: FoundMeta, epochsBeside: EpochsBeside): void {
+  const text = formatFormers(epoch === undefined ? epochsBeside() : [epoch, ...formers])
+  if (text !== '') database.prepare("INSERT INTO meta (name, value) VALUES ('formers', ?)").run(text)
+}
+
+function fill(database: DatabaseSync, images: PageImages, epoch: string, epochsBeside: EpochsBeside): Salvaged {
   // Who breaks it off begins anew with an empty file.
   database.exec('PRAGMA journal_mode = DELETE; PRAGMA synchronous = OFF; PRAGMA journal_mode = OFF')
   const meta = insertRows(database, images)
   const cut = removeCut(database, meta)
   const holes = fillHoles(database, cut)
   rememberIds(database)
+  nameFormers(database, meta, epochsBeside)
   const kept = countOf(database, "SELECT count(*) AS n FROM events WHERE header <> ''")
   const head = Math.max(countOf(database, 'SELECT max(seq) AS n FROM events'), createCutMark(database)())
   database.exec('PRAGMA journal_mode = WAL')
@@ -157,16 +167,16 @@ function fill(database: DatabaseSync, images: PageImages, epoch: string): Salvag
 
 /**
  * Makes a new log, of a new epoch, of all rows of a damaged one that can be read; each stands where it stood. The damaged files are only
- * read. Throws TransientError when the disk is full, PermanentError when it fails.
+ * read. Throws TransientError when the disk is full, PermanentError when it fails. `epochsBeside`: what it may have been, where it does not say.
  */
-export function salvage({ file, partition }: LogFile, target: string): Salvaged {
+export function salvage({ file, partition }: LogFile, target: string, epochsBeside: EpochsBeside): Salvaged {
   removeDatabase(target)
   try {
     const images = openPageImages(file)
     try {
       const { database, epoch } = openForWriting({ file: target, partition }, 0)
       try {
-        return fill(database, images, epoch)
+        return fill(database, images, epoch, epochsBeside)
       } finally {
         database.close()
         syncFile(target)

@@ -1,0 +1,51 @@
+import { existsSync, renameSync, rmSync } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
+import { syncFolder } from '#src/lib/durable-files.ts'
+import { besideCopied, checkCopied, forgetCopied, type Copied } from '../copied.ts'
+import { makeQuarantine } from './quarantine.ts'
+
+type Options = Readonly<{
+  file: string
+  name: string
+  quarantine: string
+  clock: () => number
+  onProgress?: (line: string) => void
+}>
+
+/** It may hold the only copy of what was acknowledged last. */
+function setAsideBeside({ file, name, quarantine, clock }: Options, sides: readonly string[], copied: Copied): void {
+  const folder = makeQuarantine(quarantine, {
+    kind: 'beside',
+    name,
+    at: new Date(clock()).toISOString(),
+    reason: `the backup of ${copied.at} was put over it`,
+    kept: 0,
+    lost: 0,
+    gaps: [],
+    head: 0,
+    epoch: '',
+  })
+  for (const side of sides) renameSync(`${file}${side}`, join(folder, `${basename(file)}${side}`))
+  syncFolder(folder)
+  syncFolder(dirname(file))
+}
+
+/**
+ * A log that was restored from a backup and has not been opened since: takes away what stands beside it of the log that was in its place, and
+ * forgets where it comes from. Throws PermanentError where it is not as it was backed up. To be called by who alone has the log.
+ */
+export function settleCopied(options: Options): void {
+  const { file, onProgress = () => {} } = options
+  const copied = checkCopied(file)
+  if (copied !== undefined) {
+    onProgress(`${file} is as it was backed up at ${copied.at}, up to position ${copied.head}`)
+    const sides = besideCopied(file)
+    if (sides.length > 0) setAsideBeside(options, sides, copied)
+    // Of no use to anybody, or notes on the log that was in its place.
+    for (const side of ['-shm', '.moving', '.moving.new', '.suspect']) {
+      if (existsSync(`${file}${side}`)) rmSync(`${file}${side}`)
+    }
+    syncFolder(dirname(file))
+  }
+  forgetCopied(file)
+}

@@ -1,0 +1,153 @@
+import { expect } from 'chai'
+import { createDeadLetters } from '#projections/dead-letters.ts'
+import { PoisonError } from '#projections/fold-batch.ts'
+import type { CliServices } from '#src/cli/verb.ts'
+import { PermanentError } from '#src/lib/failure.ts'
+import { readCurrent } from '#streams/follow.ts'
+import { createMemoryStream } from '#streams/memory/stream.ts'
+import { append } from '#test/support/projector-run.ts'
+import { createServices, useInstallation } from './harness.ts'
+
+describe('throughline status', () => {
+  const { run, json } = useInstallation()
+  it('shows the directory, and the log and each index of each partition', async () => {
+    await json('workspace', 'create', 'acme')
+    const progress = new Map([
+      ['traces', { index: 'traces-v5-001', after: 0, position: 0, head: 0, at: Date.now(), caughtUpAt: Date.now() }],
+    ])
+    const notBuilt = {
+      index: null,
+      position: 0,
+      lag: null,
+      state: 'not built',
+      lost_days: 0,
+      dead_letters: 0,
+      error: null,
+    }
+    const { out } = await run(['status', '--json'], { services: createServices(progress, ['0', '1']) })
+    expect(JSON.parse(out)).to.deep.equal({
+      directory: { position: 4_096, workspaces: 1 },
+      logs: [
+        { partition: '0', head: 0, first: null },
+        { partition: '1', head: 0, first: null },
+      ],
+      indexes: [
+        {
+          projection: 'traces',
+          partition: '0',
+          index: 'traces-v5-001',
+          position: 0,
+          lag: 0,
+          state: 'complete',
+          lost_days: 0,
+          dead_letters: 0,
+          error: null,
+        },
+        { projection: 'traces', partition: '1', ...notBuilt },
+        { projection: 'logs', partition: '0', ...notBuilt },
+        { projection: 'logs', partition: '1', ...notBuilt },
+      ],
+      quarantines: [],
+    })
+  })
+
+  it('shows all else where an index cannot be read, and says why', async () => {
+    const refuse = new PermanentError({ operation: 'open', subject: 'meta.db', hint: 'its layout is version 2' })
+    const services: CliServices = {
+      ...createServices(),
+      openIndexes: async () => [
+        {
+          progress: async (name) => {
+            if (name === 'logs') throw refuse
+            return { index: 'traces-v5-001', after: 0, position: 0, head: 0, at: Date.now(), caughtUpAt: 0 }
+          },
+          close: async () => undefined,
+        },
+      ],
+    }
+    const { code, out, err } = await run(['status'], { services })
+    expect([code, err]).to.deep.equal([1, ''])
+    const lines = out.split('\n').map((line) => line.split(/ {2,}/))
+    expect(lines.slice(-4)).to.deep.equal([
+      ['traces', '0', 'traces-v5-001', '0', '0', 'complete', '0'],
+      ['logs', '0', 'not readable'],
+      ['Not readable: logs: open meta.db (its layout is version 2)'],
+      [''],
+    ])
+    const { code: jsonCode, out: asJson } = await run(['status', '--json'], { services })
+    const { indexes } = JSON.parse(asJson) as { indexes: readonly Record<string, unknown>[] }
+    expect([jsonCode, indexes.map(({ state, error }) => [state, error])]).to.deep.equal([
+      1,
+      [
+        ['complete', null],
+        ['not readable', 'open meta.db (its layout is version 2)'],
+      ],
+    ])
+  })
+
+  it('tells what is behind from what nobody runs, and of dead letters those on which nobody has decided', async () => {
+    await json('workspace', 'create', 'acme')
+    const stream = createMemoryStream({ partition: '0' })
+    await append(stream, [['a'], ['b']])
+    const letters = createDeadLetters({ stream, clock: Date.now })
+    const version = { name: 'logs', version: 7 }
+    for (const event of await readCurrent(stream, 0, 2)) {
+      await letters.put(version, new PoisonError(event, new PermanentError({ operation: 'fold', subject: 'it' })))
+    }
+    await letters.settle(version, 4_096, 'dropped')
+    const head = await stream.head()
+    const at = Date.now()
+    const build = { after: 0, head, caughtUpAt: 0 }
+    const services = (beat: number, position: number): CliServices => ({
+      ...createServices(
+        new Map([
+          ['traces', { ...build, index: 'traces-v5-001', position: 0, at: 0 }],
+          ['logs', { ...build, index: 'logs-v7-001', position, at: beat }],
+        ]),
+      ),
+      openLogs: async () => [{ ...stream, close: async () => undefined }],
+    })
+    const shown = async (given: CliServices) => {
+      const { out } = await run(['status', '--json'], { services: given })
+      const { indexes } = JSON.parse(out) as { indexes: readonly Record<string, unknown>[] }
+      return indexes.map(({ state, lag, dead_letters: letters }) => [state, lag, letters])
+    }
+    const left = ['not running', head, 0]
+    expect(await shown(services(at, 4_096))).to.deep.equal([left, ['behind', head - 4_096, 1]])
+    // It was asked before the log, and a writer went on.
+    expect(await shown(services(at, head + 4_096))).to.deep.equal([left, ['complete', 0, 1]])
+  })
+
+  it('shows damaged logs that were set aside, for as long as they lie there', async () => {
+    const report = {
+      name: 'log',
+      at: '2026-11-22T13:00:00.000Z',
+      reason: 'event 7: it is missing',
+      kept: 99,
+      lost: 1,
+      gaps: [{ from: 28_672, to: 28_672 }],
+      head: 409_600,
+      epoch: 'e',
+    }
+    const services = createServices(
+      new Map(),
+      ['0'],
+      [
+        { folder: '/data/quarantine/a', report },
+        { folder: '/data/quarantine/b', report: undefined },
+      ],
+    )
+    const { out } = await run(['status'], { services })
+    expect(out).to.include(
+      'The event log was damaged (event 7: it is missing) and was set aside at 2026-11-22T13:00:00.000Z: 99 events kept, 1 lost. It lies in /data/quarantine/a.',
+    )
+    expect(out).to.include('A damaged log lies in /data/quarantine/b.')
+    const { out: asJson } = await run(['status', '--json'], { services })
+    const { name: log, at, reason, kept, lost } = report
+    const nothing = { log: null, kind: null, at: null, reason: null, kept: null, lost: null }
+    expect((JSON.parse(asJson) as { quarantines: unknown }).quarantines).to.deep.equal([
+      { log, kind: 'damaged', at, folder: '/data/quarantine/a', reason, kept, lost },
+      { ...nothing, folder: '/data/quarantine/b' },
+    ])
+  })
+})

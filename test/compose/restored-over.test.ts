@@ -1,0 +1,164 @@
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, truncateSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { expect } from 'chai'
+import { buildName } from '#projections/build-name.ts'
+import { projections } from '#projections/registry.ts'
+import { createSqliteIndexWriter } from '#projections/stores/sqlite/writer.ts'
+import { backUpFolder } from '#src/compose/back-up.ts'
+import { foldersOf, type Folders } from '#src/compose/folders.ts'
+import { mendDataFolder, tellQuarantines } from '#src/compose/mend.ts'
+import { limits } from '#src/config.ts'
+import { present } from '#src/lib/assert.ts'
+import { createSqliteStream, openSqliteStreamReader, type SqliteStream } from '#streams/sqlite/stream.ts'
+import { makeLogFolder, type LogFolder } from '../streams/log-folder.ts'
+import { makeEvent } from '../streams/make-event.ts'
+import { idsOf, readAll } from '../streams/read-all.ts'
+
+const projection = present(projections[0], 'there is a projection')
+
+describe('a backup that is put over a data folder', () => {
+  let folder: LogFolder
+  let dataFolder: string
+  let backup: string
+  let folders: Folders
+  let told: string[]
+  const tell = console.error
+
+  const openLog = (partition: string, file: string): Promise<SqliteStream> =>
+    createSqliteStream({ file, partition, thread: false, limits })
+  const append = async (stream: SqliteStream, name: string, events: number): Promise<void> => {
+    for (let n = 0; n < events; n++) await stream.append([makeEvent(`${name} ${n}`)])
+  }
+  const write = async (partition: string, file: string, name: string, events: number): Promise<SqliteStream> => {
+    mkdirSync(dirname(file), { recursive: true })
+    const stream = await openLog(partition, file)
+    await append(stream, name, events)
+    await stream.close()
+    return stream
+  }
+  const index = async (epoch: string, position: number): Promise<void> => {
+    const writer = createSqliteIndexWriter({ folder: folders.indexFolder, limits })
+    await writer.open(buildName(projection, 1), projection, epoch)
+    await writer.write(buildName(projection, 1), [], { epoch, position })
+    await writer.close()
+  }
+  /** More is sent, and the server is killed: its WAL is left, of pages behind those that the backup has. */
+  const goOnAndDie = async (): Promise<void> => {
+    const { epoch } = await write('0', folders.logFile, 'later', 40)
+    await index(epoch, 43 * 4_096)
+    const stream = await openLog('0', folders.logFile)
+    await append(stream, 'last', 3)
+    const left = join(folder.folder, 'left')
+    cpSync(folders.logFolder, left, { recursive: true })
+    await stream.close()
+    rmSync(folders.logFolder, { recursive: true })
+    cpSync(left, folders.logFolder, { recursive: true })
+    expect(existsSync(`${folders.logFile}-wal`)).to.equal(true)
+  }
+  const putOver = (): void => cpSync(backup, dataFolder, { recursive: true })
+  const start = async (): Promise<string> => {
+    told = []
+    try {
+      await mendDataFolder(dataFolder)
+      tellQuarantines(dataFolder)
+      return told.join('\n')
+    } catch (error) {
+      return (error as Error).message
+    }
+  }
+  const idsIn = async (file: string): Promise<readonly string[]> => {
+    const stream = await openSqliteStreamReader({ file, partition: '0' })
+    try {
+      return idsOf(await readAll(stream))
+    } finally {
+      await stream.close()
+    }
+  }
+
+  beforeEach(async () => {
+    folder = await makeLogFolder()
+    dataFolder = join(folder.folder, 'data')
+    backup = join(folder.folder, 'backup')
+    folders = foldersOf(dataFolder)
+    console.error = (line: string) => void told.push(line)
+    await write('directory', folders.directoryFile, 'directory', 1)
+    await write('0', folders.logFile, 'first', 3)
+    await backUpFolder(dataFolder, backup)
+  })
+  afterEach(async () => {
+    console.error = tell
+    await folder.remove()
+  })
+
+  it('is what is started on: the WAL of the log before is set aside, and what newer indexes had is told as lost, not as damage', async () => {
+    await goOnAndDie()
+    const wal = readFileSync(`${folders.logFile}-wal`)
+    putOver()
+    const said = await start()
+    expect(said)
+      .to.include('What was left of the event log that was here before')
+      .and.to.include('The event log ended before what its indexes have had of it')
+      .and.to.include('it ends at event 3, and event 43 was in it')
+      .and.to.include('40 events, at positions 16384 to 176128')
+      .and.not.to.include('damage')
+    const [beside = '', ...others] = readdirSync(folders.quarantineFolder).sort()
+    expect(others).to.have.length(1)
+    expect(readFileSync(join(folders.quarantineFolder, beside, '0.db-wal')).equals(wal), 'byte for byte').to.equal(true)
+    const [first, second, third, ...more] = await idsIn(folders.logFile)
+    expect([first, second, third]).to.deep.equal(await idsIn(join(backup, 'log', '0.db')))
+    expect(more.filter((id) => /later|last/.test(id))).to.deep.equal([])
+    const quarantines = readdirSync(folders.quarantineFolder)
+    await start()
+    expect(readdirSync(folders.quarantineFolder), 'at the next start').to.deep.equal(quarantines)
+  })
+
+  it('loses nothing where it is the newer one: the older indexes are folded on', async () => {
+    const { epoch } = await write('0', folders.logFile, 'later', 2)
+    rmSync(backup, { recursive: true })
+    await backUpFolder(dataFolder, backup)
+    await index(epoch, 4 * 4_096)
+    putOver()
+    expect(await start()).to.match(
+      /^\S+ is as it was backed up at \S+, up to position 20480\n\S+ is as it was backed up/,
+    )
+    expect(await idsIn(folders.logFile)).to.have.length(5)
+    expect(existsSync(folders.quarantineFolder)).to.equal(false)
+  })
+
+  it('is refused where it is not all there, with a way to go on', async () => {
+    putOver()
+    const { logFile } = folders
+    truncateSync(logFile, 8_192)
+    expect(await start())
+      .to.include(`start ${logFile} (it is not as the backup of `)
+      .and.to.include(
+        `it has 8192 bytes of ${readFileSync(join(backup, 'log', '0.db')).length}: copy all of that backup`,
+      )
+    rmSync(`${logFile}.copied`)
+    expect(await start(), 'as any other').to.include('The event log was damaged')
+  })
+
+  it('is not opened by a verb before it is started on', async () => {
+    await goOnAndDie()
+    putOver()
+    const refused = await Promise.allSettled([idsIn(folders.logFile), openLog('0', folders.logFile)])
+    expect(refused.map((each) => each.status === 'rejected' && String(each.reason))).to.deep.equal(
+      Array(2).fill(
+        `PermanentError: open log ${folders.logFile} (a backup was put over it, and what was left of the log before is still beside it: ` +
+          'start the server first)',
+      ),
+    )
+  })
+
+  it('is as any other log once somebody has written to it: its WAL is its own', async () => {
+    const file = join(backup, 'log', '0.db')
+    expect(await idsIn(file)).to.have.length(3)
+    const stream = await openLog('0', file)
+    await append(stream, 'own', 2)
+    putOver()
+    await stream.close()
+    expect(existsSync(`${folders.logFile}-wal`)).to.equal(true)
+    expect(await start()).to.not.include(`${folders.logFile} is as it was backed up`)
+    expect(await idsIn(folders.logFile)).to.have.length(5)
+  })
+})
