@@ -1,6 +1,7 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { createProjector } from '#projections/projector.ts'
 import { createSqliteIndexWriter } from '#projections/stores/sqlite/writer.ts'
+import { explain } from '#src/compose/failure.ts'
 import { limits } from '#src/config.ts'
 import { present } from '#src/lib/assert.ts'
 import { openSqliteStreamReader } from '#streams/sqlite/stream.ts'
@@ -29,10 +30,8 @@ async function run(): Promise<void> {
     stream,
     writer,
     ...createFolding(),
-    onFailure: ({ projection, error, retried }) => {
-      const reason = error instanceof Error ? (error.stack ?? error.message) : String(error)
-      port.postMessage({ projection, reason, retried } satisfies ProjectorMessage)
-    },
+    onFailure: ({ projection, error, retried }) =>
+      port.postMessage({ projection, reason: explain(error), retried } satisfies ProjectorMessage),
     onDeadLetter: (letter) => port.postMessage(letter satisfies ProjectorMessage),
   })
   const directory = await openSqliteStreamReader({ file: directoryFile, partition: 'directory' })
