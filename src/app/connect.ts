@@ -143,7 +143,11 @@ async function sendGuide(ctx: Context, app: AppContext, { connection, guide, cre
           ${stepsOf(other, filled)}
         </details>`,
     )}`
-  await sendSessionPage(ctx, app, { title: `Connect: ${connection.name.toLowerCase()}`, body, script: connectScript })
+  await sendSessionPage(ctx, app, {
+    title: `Connect: ${connection.name.toLowerCase()}`,
+    body,
+    scripts: [connectScript],
+  })
 }
 
 async function handleConnect(ctx: Context, app: AppContext): Promise<Refusal | void> {
@@ -197,7 +201,11 @@ async function sendArrivalPage(ctx: Context, app: AppContext): Promise<Refusal |
       The ${keyKindNames[key.kind]} <code>${key.prefix}…${key.last4}</code> ${key.name === '' ? '' : `(${key.name})`}.
     </p>
     ${arrivalSection(key, arrival)}`
-  await sendSessionPage(ctx, app, { title: `Connect: ${connection.name.toLowerCase()}`, body, script: connectScript })
+  await sendSessionPage(ctx, app, {
+    title: `Connect: ${connection.name.toLowerCase()}`,
+    body,
+    scripts: [connectScript],
+  })
 }
 
 async function sendArrival(ctx: Context, app: AppContext): Promise<Refusal | void> {

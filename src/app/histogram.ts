@@ -1,4 +1,5 @@
-import { counted, formatMinute, inWords } from './context.ts'
+import { counted, inWords } from './context.ts'
+import { minuteOf } from './format.ts'
 import { html, type Html } from './html.ts'
 
 /** One bar: how many, and how many of them are errors. `and_later`: it has no end, and is told in words. */
@@ -55,7 +56,7 @@ function laterLink(given: Given): Html {
   if (later === undefined) return html``
   const address = addressOf(given, Date.parse(later.time), undefined)
   return html`<p class="note">
-    ${later.total} dated far in the future: <a href="${address}">from ${formatMinute(Date.parse(later.time))} on</a>
+    ${later.total} dated far in the future: <a href="${address}">from ${minuteOf(Date.parse(later.time))} on</a>
   </p>`
 }
 
@@ -93,9 +94,9 @@ export function histogram(given: Given): Html {
       ${drawn}
     </svg>
     <p class="axis note">
-      <span>${formatMinute(startMs)}</span>
+      <span>${minuteOf(startMs)}</span>
       <span>highest bar: ${inWords(most)} in ${stepWords(stepMs)}</span>
-      <span>${formatMinute(endMs)}</span>
+      <span>${minuteOf(endMs)}</span>
     </p>
     ${laterLink(given)}`
 }

@@ -137,7 +137,12 @@ async function sendLogs(ctx: Context, app: AppContext): Promise<void> {
   if (!result.ok) return sendSessionPage(ctx, app, refusedPage(ctx, result.error))
   const answer = result.value
   const body = html`${formOf(asked, answer.facets)}${resultsOf(asked, answer, app.clock())}`
-  await sendSessionPage(ctx, app, { title: 'Logs', about: asked.conditions.get('q') ?? '', body, script: tailScript })
+  await sendSessionPage(ctx, app, {
+    title: 'Logs',
+    about: asked.conditions.get('q') ?? '',
+    body,
+    scripts: [tailScript],
+  })
 }
 
 /** What has arrived since a cursor, for the script that follows: rows ready to be shown, the next cursor, and whether to go on at once. */

@@ -29,6 +29,8 @@ nav a { text-decoration: none }
 .skip { position: absolute; left: -100rem }
 .skip:focus { position: static }
 h1 { font-size: 1.5rem }
+.zone { float: right; margin: .6rem 0 0 1rem }
+.zone label { display: flex; gap: .4rem; align-items: baseline; white-space: nowrap }
 h2 { font-size: 1.15rem; margin-top: 2rem }
 table { width: 100%; border-collapse: collapse }
 th, td { padding: .4rem .5rem; border-bottom: 1px solid var(--line); text-align: left; vertical-align: top; overflow-wrap: anywhere }
@@ -118,8 +120,11 @@ details.line, .below { margin: 0 }
 .missing > .line .timeline { background: repeating-linear-gradient(135deg, var(--line) 0 1px, transparent 1px 8px) }
 .missing > .line { border-left: .25rem solid var(--bad) }
 .missing > .line .name { text-indent: 0 }
+.moments { --time: 11.5rem }
+/* A time has its offset behind it where it is not UTC. */
+.local .moments { --time: 15rem }
 .moments { list-style: none; margin: 0; padding: 0; font-size: .9rem }
-.moments > li, .moments.heads { display: grid; grid-template-columns: 11.5rem 5.5rem 4rem minmax(0, 1fr); gap: 0 .75rem; padding: .15rem 0; min-height: 0; border-bottom: 1px solid var(--line); overflow-wrap: anywhere }
+.moments > li, .moments.heads { display: grid; grid-template-columns: var(--time) 5.5rem 4rem minmax(0, 1fr); gap: 0 .75rem; padding: .15rem 0; min-height: 0; border-bottom: 1px solid var(--line); overflow-wrap: anywhere }
 .moments .gap { text-align: right }
 .moments strong { padding-left: .3rem }
 caption { text-align: left; font-weight: bold; font-size: .85rem; padding-top: .5rem }
@@ -147,6 +152,8 @@ ${serviceFills}
   .heads, .moments.heads { display: none }
   .moments > li { grid-template-columns: max-content max-content minmax(0, 1fr) }
   .moments .time { white-space: nowrap; min-width: 0 }
+  .axis { font-size: .8rem }
+  .axis > :nth-child(2) { order: 1; flex-basis: 100% }
   .moments .gap:empty { display: none }
   .moments .said { grid-column: 1 / -1 }
   .traces > * > tr { grid-template-columns: max-content minmax(0, 1fr) }
