@@ -35,6 +35,8 @@ const icon =
 
 const iconPath = '/app/icon.svg'
 export const connectScript = '/app/connect.js'
+export const copyScript = '/app/copy.js'
+export const histogramScript = '/app/histogram.js'
 export const tailScript = '/app/tail.js'
 /** Of every page of a signed-in person. */
 export const commonScripts = ['/app/times.js'] as const
@@ -43,5 +45,5 @@ export const commonScripts = ['/app/times.js'] as const
 export const createAssetRoutes = (): readonly Route[] => [
   asset('/app/style.css', 'text/css', style),
   asset(iconPath, 'image/svg+xml', icon),
-  ...[...commonScripts, connectScript, tailScript].map(script),
+  ...[...commonScripts, connectScript, copyScript, histogramScript, tailScript].map(script),
 ]

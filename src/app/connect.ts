@@ -9,7 +9,7 @@ import { present } from '#src/lib/assert.ts'
 import { TransientError } from '#src/lib/failure.ts'
 import { readKeyUse } from '#projections/allowance/query.ts'
 import { arrivalOf, type Arrival } from './arrival.ts'
-import { connectScript } from './assets.ts'
+import { connectScript, copyScript } from './assets.ts'
 import { atFault, baseUrlOf, notice, problem, sendSessionPage, sessionHere, type AppContext } from './context.ts'
 import { backWithTyped, notSentYet, readForm } from './form.ts'
 import { connections } from './guides/connections.ts'
@@ -146,7 +146,7 @@ async function sendGuide(ctx: Context, app: AppContext, { connection, guide, cre
   await sendSessionPage(ctx, app, {
     title: `Connect: ${connection.name.toLowerCase()}`,
     body,
-    scripts: [connectScript],
+    scripts: [connectScript, copyScript],
   })
 }
 

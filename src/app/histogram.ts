@@ -60,6 +60,13 @@ function laterLink(given: Given): Html {
   </p>`
 }
 
+type Drawn = Readonly<{ startMs: number; endMs: number; first: Bar }>
+
+/** What scripts/histogram.js knows the time under the pointer by. */
+const forScript = ({ stepMs, range }: Given, { startMs, endMs, first }: Drawn): Html =>
+  html`data-start="${startMs}" data-end="${endMs}" data-first="${Date.parse(first.time)}" data-step="${stepMs}"
+  data-from="${range.from ?? ''}" data-to="${range.to ?? ''}"`
+
 /** Counts over time as bars, each a link to its own time. Nothing where nothing was found. */
 export function histogram(given: Given): Html {
   const { stepMs, range, nowMs } = given
@@ -79,6 +86,7 @@ export function histogram(given: Given): Html {
       const [tall, red] = [(total / most) * height, (errors / most) * height]
       return html`<a href="${addressOf(given, atMs, atMs + stepMs)}"
         ><title>${wordsOf(bar)}</title>
+        <rect class="whole" x="${x}" y="0" width="${barWidth}" height="${height}" />
         <rect x="${x}" y="${height - tall}" width="${barWidth}" height="${tall}" />
         <rect class="error" x="${x}" y="${height - red}" width="${barWidth}" height="${red}"
       /></a>`
@@ -90,12 +98,13 @@ export function histogram(given: Given): Html {
       preserveAspectRatio="none"
       role="group"
       aria-label="Over time, each bar a link"
+      ${forScript(given, { startMs, endMs, first })}
     >
       ${drawn}
     </svg>
     <p class="axis note">
       <span>${minuteOf(startMs)}</span>
-      <span>highest bar: ${inWords(most)} in ${stepWords(stepMs)}</span>
+      <span data-chosen>highest bar: ${inWords(most)} in ${stepWords(stepMs)}</span>
       <span>${minuteOf(endMs)}</span>
     </p>
     ${laterLink(given)}`

@@ -7,6 +7,7 @@ import { refusal, type Refusal } from '#src/events/refusal.ts'
 import type { Route } from '#src/http/route.ts'
 import { readKeyUse, type KeyUse } from '#projections/allowance/query.ts'
 import { inTime } from '#src/lib/in-time.ts'
+import { copyScript } from './assets.ts'
 import { atFault, figureTimeoutMs, notice, problem, sendSessionPage, sessionHere, type AppContext } from './context.ts'
 import { backWithTyped, notSentYet, readForm } from './form.ts'
 import { minuteOf } from './format.ts'
@@ -168,7 +169,7 @@ function createForm(given: URLSearchParams, wrong: string | undefined): Html {
 const shownOnce = ({ key, secret }: CreatedKey): Html =>
   html`<div class="notice" role="status">
     <p>Your new ${keyKindNames[key.kind]}. Copy it now: it is not stored and cannot be shown again.</p>
-    <pre>${secret}</pre>
+    <pre data-secret>${secret}</pre>
   </div>`
 
 /** A problem with a form that was `typed`, and the field that it is about. */
@@ -206,7 +207,8 @@ async function sendKeys(ctx: Context, app: AppContext, shown: Shown = {}): Promi
     </table>
     <h2>New key</h2>
     ${createForm(typed, shown.field)}`
-  return sendSessionPage(ctx, app, { title: 'Keys', body, status: shown.problem === undefined ? 200 : 400 })
+  const scripts = shown.created === undefined ? [] : [copyScript]
+  return sendSessionPage(ctx, app, { title: 'Keys', body, status: shown.problem === undefined ? 200 : 400, scripts })
 }
 
 const originsIn = (form: URLSearchParams): readonly string[] =>

@@ -4,7 +4,7 @@ import { levels } from '#src/events/telemetry.ts'
 import type { Route } from '#src/http/route.ts'
 import type { LogSearchAnswer } from '#src/query/searches.ts'
 import { aroundPart } from './around.ts'
-import { tailScript } from './assets.ts'
+import { histogramScript, tailScript } from './assets.ts'
 import { atFault, counted, sendSessionPage, sessionHere, type AppContext } from './context.ts'
 import { facetRow } from './facets.ts'
 import { histogram } from './histogram.ts'
@@ -141,7 +141,7 @@ async function sendLogs(ctx: Context, app: AppContext): Promise<void> {
     title: 'Logs',
     about: asked.conditions.get('q') ?? '',
     body,
-    scripts: [tailScript],
+    scripts: [histogramScript, tailScript],
   })
 }
 

@@ -38,6 +38,8 @@ th[scope=col], .figures td { overflow-wrap: normal }
 .cards td:first-child { overflow-wrap: break-word }
 code, pre, output { font: .9em/1.4 ui-monospace, monospace }
 pre { padding: .75rem; border: 1px solid var(--line); border-radius: .4rem; overflow-x: auto; white-space: pre-wrap; overflow-wrap: anywhere }
+.copy { display: flex; gap: .5rem; justify-content: flex-end; align-items: center; margin: .5rem 0 -.75rem }
+.copy button { padding: .1rem .6rem; background: none; color: inherit; border-color: var(--edge) }
 pre.place { white-space: pre }
 form.stack { display: grid; grid-template-columns: minmax(0, 1fr); gap: .75rem; max-width: 24rem }
 .notice pre, .id { user-select: all }
@@ -95,6 +97,10 @@ mark { background: #facc15; color: #000 }
 .facets a { text-decoration: none; overflow-wrap: anywhere }
 .facets a[aria-current] { border-color: currentColor }
 rect { fill: var(--accent) }
+.histogram { touch-action: pan-y; user-select: none }
+rect.whole { fill: transparent }
+a:is(:hover, :focus-visible) > rect.whole { fill: var(--line) }
+rect.chosen { fill: var(--accent); opacity: .3; pointer-events: none }
 rect.error { fill: var(--bad) }
 .waterfall { --step: .75rem; font-size: .9rem }
 .waterfall ul { list-style: none; margin: 0; padding: 0 }

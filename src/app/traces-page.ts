@@ -1,6 +1,7 @@
 import type { Context } from 'koa'
 import type { Route } from '#src/http/route.ts'
 import type { TraceSearchAnswer } from '#src/query/searches.ts'
+import { histogramScript } from './assets.ts'
 import { atFault, sendSessionPage, sessionHere, type AppContext } from './context.ts'
 import { facetRow } from './facets.ts'
 import { histogram } from './histogram.ts'
@@ -119,7 +120,12 @@ async function sendTraces(ctx: Context, app: AppContext): Promise<void> {
   const result = await app.searches.traces(sessionHere(ctx).workspaceId, searchOf(asked, { limit, ...include }))
   if (!result.ok) return sendSessionPage(ctx, app, refusedPage(ctx, result.error))
   const body = html`${formOf(asked, result.value.facets)}${resultsOf(asked, result.value, app.clock())}`
-  await sendSessionPage(ctx, app, { title: 'Traces', about: asked.conditions.get('q') ?? '', body })
+  await sendSessionPage(ctx, app, {
+    title: 'Traces',
+    about: asked.conditions.get('q') ?? '',
+    body,
+    scripts: [histogramScript],
+  })
 }
 
 /** Trace search as a page. */

@@ -96,7 +96,14 @@ describe('pages', () => {
   })
 
   it('have a style sheet, scripts and an icon that are sent again only when they have changed', async () => {
-    for (const path of ['/app/style.css', '/app/tail.js', '/app/connect.js', '/app/times.js', '/app/icon.svg']) {
+    for (const path of [
+      '/app/style.css',
+      '/app/tail.js',
+      '/app/copy.js',
+      '/app/histogram.js',
+      '/app/times.js',
+      '/app/icon.svg',
+    ]) {
       const { headers, text } = await browser.get(path)
       expect(headers.get('cache-control'), path).to.equal('no-cache')
       expect(text, path).to.not.equal('')
@@ -151,7 +158,7 @@ describe('pages', () => {
   })
 
   describe('keys', () => {
-    const secretIn = (text: string): string => /<pre>([^<]+)<\/pre>/.exec(text)?.[1] ?? ''
+    const secretIn = (text: string): string => /<pre data-secret>([^<]+)<\/pre>/.exec(text)?.[1] ?? ''
 
     it('are made, shown once, and revoked', async () => {
       for (const kind of ['publishable', 'logs', 'tracing', 'api']) {

@@ -119,4 +119,114 @@ describe('the scripts of pages in a browser', () => {
       }
     })
   })
+
+  describe('choose a time on the bars', () => {
+    const [firstMs, secondMs, thirdMs] = [3, 2, 1].map((hours) => Date.now() - hours * 3_600_000) as [
+      number,
+      number,
+      number,
+    ]
+    const [from, to] = [firstMs - 3_600_000, thirdMs + 3_600_000].map((ms) => new Date(ms).toISOString())
+    const path = `/app/logs?service=bars&from=${from}&to=${to}`
+    const bars = () => tab.locator('.histogram a')
+    const records = () => tab.locator('.logs summary').allInnerTexts()
+    const led: string[] = []
+
+    before(async () => {
+      const many = Array.from({ length: 20 }, () => secondMs)
+      await sendLogs(
+        ...[firstMs, ...many, thirdMs].map((ms) => ({
+          message: `at ${ms}`,
+          service: 'bars',
+          dt: new Date(ms).toISOString(),
+        })),
+      )
+      await openUntil(path, tab.getByText('22 records'))
+      tab.on('request', (request) => void (request.isNavigationRequest() && led.push(request.url())))
+    })
+    beforeEach(async () => {
+      await tab.goto(path)
+      led.length = 0
+    })
+
+    /** Somewhere in a bar's column, high above what it counts. */
+    async function placeOf(bar: number): Promise<readonly [x: number, y: number]> {
+      const box = await bars().nth(bar).boundingBox()
+      const chart = await tab.locator('.histogram').boundingBox()
+      if (box === null || chart === null) throw new Error('there is no such bar')
+      return [box.x + box.width / 2, chart.y + 3]
+    }
+    async function press(bar: number, other: number): Promise<void> {
+      await tab.mouse.move(...(await placeOf(bar)))
+      await tab.mouse.down()
+      await tab.mouse.move(...(await placeOf(other)), { steps: 4 })
+    }
+
+    it('from where the pointer goes down to where it goes up, in either direction', async () => {
+      for (const [bar, other, wanted] of [
+        [0, 1, [...Array.from({ length: 20 }, () => secondMs), firstMs]],
+        [2, 1, [thirdMs, ...Array.from({ length: 20 }, () => secondMs)]],
+      ] as const) {
+        await tab.goto(path)
+        await press(bar, other)
+        expect(await tab.locator('[data-chosen]').innerText()).to.match(/^[-\d]+ [:\d]+\+04:00 – [-\d]+ [:\d]+\+04:00$/)
+        await tab.mouse.up()
+        await tab.getByText(`${wanted.length} records`).waitFor()
+        expect(await records()).to.deep.equal(wanted.map((ms) => `at ${ms}`))
+        expect(new URL(tab.url()).searchParams.get('service')).to.equal('bars')
+      }
+    })
+
+    it('not where Escape is pressed, and a bar is a link as before', async () => {
+      const said = await tab.locator('[data-chosen]').innerText()
+      for (const [bar, other] of [
+        [0, 2],
+        [1, 1],
+      ] as const) {
+        await press(bar, other)
+        const [x, y] = await placeOf(other)
+        await tab.mouse.move(x + 6, y)
+        await tab.keyboard.press('Escape')
+        expect(await tab.locator('.chosen').count()).to.equal(0)
+        await tab.mouse.up()
+      }
+      expect(await tab.locator('[data-chosen]').innerText()).to.equal(said)
+      await tab.mouse.click(...(await placeOf(0)))
+      await tab.getByText('1 record', { exact: true }).waitFor()
+      expect(led.map((address) => new URL(address).searchParams.get('to'))).to.deep.equal([
+        new URL(tab.url()).searchParams.get('to'),
+      ])
+    })
+
+    it('by the keyboard too', async () => {
+      await bars().nth(2).focus()
+      await tab.keyboard.press('Enter')
+      await tab.getByText('1 record', { exact: true }).waitFor()
+      expect(await records()).to.deep.equal([`at ${thirdMs}`])
+    })
+  })
+
+  it('copy what is to be pasted elsewhere, and say so', async () => {
+    const storageState = await tab.context().storageState()
+    for (const permissions of [['clipboard-read', 'clipboard-write'], ['clipboard-read']]) {
+      const page = await openTab(browser, { baseURL: server.baseUrl, storageState, permissions })
+      // As where the page is not served securely.
+      if (permissions.length === 1)
+        await page.addInitScript(() => Reflect.deleteProperty(Navigator.prototype, 'clipboard'))
+      await page.goto('/app/connect')
+      await page.getByRole('button', { name: /show me how/ }).click()
+      const code = await page.locator('[data-step]').first().innerText()
+      await page.getByRole('button', { name: 'Copy' }).nth(1).click()
+      const said = page.getByRole('status').getByText('Copied', { exact: true })
+      await said.waitFor()
+      await said.waitFor({ state: 'detached' })
+      await page.goto('/app/logs')
+      await page.getByRole('searchbox').focus()
+      await page.keyboard.press('Control+V')
+      const pasted = await page.getByRole('searchbox').inputValue()
+      expect(pasted.replaceAll(/\s/g, '')).to.equal(code.replaceAll(/\s/g, ''))
+      expect(pasted).to.include('OTEL_SERVICE_NAME')
+      await page.context().close()
+    }
+  })
 })
