@@ -39,11 +39,13 @@ export const copyScript = '/app/copy.js'
 export const histogramScript = '/app/histogram.js'
 export const tailScript = '/app/tail.js'
 /** Of every page of a signed-in person. */
-export const commonScripts = ['/app/times.js'] as const
+export const commonScripts = ['/app/times.js', '/app/shortcuts.js'] as const
+/** That other scripts bring. */
+const parts = ['/app/remember.js'] as const
 
 /** The style sheet, the scripts and the icon: files of their own, because the content policy forbids inline ones. */
 export const createAssetRoutes = (): readonly Route[] => [
   asset('/app/style.css', 'text/css', style),
   asset(iconPath, 'image/svg+xml', icon),
-  ...[...commonScripts, connectScript, copyScript, histogramScript, tailScript].map(script),
+  ...[...commonScripts, ...parts, connectScript, copyScript, histogramScript, tailScript].map(script),
 ]

@@ -59,19 +59,30 @@ button.danger { background: var(--bad); border-color: var(--bad) }
 .notice { padding: .6rem .75rem; border-left: .25rem solid var(--accent) }
 .note { color: color-mix(in srgb, CanvasText 75%, Canvas); font-size: .9rem }
 fieldset { border: 1px solid var(--line); border-radius: .4rem; display: grid; gap: .3rem }
-.tabs { display: flex; flex-wrap: wrap; gap: 1rem; margin-bottom: 1rem }
+.tabs { display: flex; flex-wrap: wrap; gap: .25rem 1rem; margin-bottom: 1rem }
 [aria-current] { color: inherit; font-weight: bold; text-decoration: none }
 .steps > li { margin-bottom: 1rem }
 details { margin: .5rem 0 }
 summary { cursor: pointer }
 summary strong { padding-left: .3rem }
 form.search { display: flex; flex-wrap: wrap; gap: .5rem; align-items: end; margin-bottom: 1rem }
-.wide, form.search .help { flex: 1 1 100%; margin: 0 }
-.help { font-size: .9rem }
+form.search > label { flex: 1 1 12rem }
+form.search > details { flex: 1 1 100%; margin: 0; font-size: .9rem; overflow-wrap: anywhere }
+form.search .inputs { font-size: 1rem; margin-top: .5rem }
+.inputs { display: flex; flex-wrap: wrap; gap: .5rem; align-items: end }
+/* Where a browser cannot show what is in a closed fold, its line stays, and opens it. */
+@supports selector(::details-content) {
+  @media (min-width: 45.01rem) {
+    .filters > summary { display: none }
+    .filters::details-content { content-visibility: visible }
+    form.search .inputs { margin: 0 }
+  }
+}
+kbd { padding: 0 .3rem; border: 1px solid var(--edge); border-radius: .3rem; font: .9em ui-monospace, monospace }
 .help code { display: inline-block; margin-right: .75rem }
 .help th, .help td { padding: .2rem .5rem }
 fieldset.row { display: flex; flex-wrap: wrap; gap: .75rem }
-p.row { display: flex; flex-wrap: wrap; gap: 1rem; align-items: baseline }
+p.row { display: flex; flex-wrap: wrap; gap: .25rem 1rem; align-items: baseline }
 .time { white-space: nowrap; font-variant-numeric: tabular-nums }
 .logs td { padding: .15rem .5rem; font-size: .9rem }
 td > details { margin: 0 }
@@ -141,6 +152,8 @@ ${depths}
 ${serviceFills}
 @media (max-width: 45rem) {
   main { overflow-x: auto }
+  h1 { margin: .5rem 0 }
+  form.search > details:not([open]) { flex: 0 1 auto; margin-right: 1rem }
   :is([name=from], [name=to]) { width: auto }
   th, td { padding: .3rem .25rem; min-width: 5rem }
   .logs td { padding: .15rem .25rem }
@@ -148,6 +161,7 @@ ${serviceFills}
   .time { white-space: normal; min-width: 7.5rem }
   .logs, .traces, :is(.logs, .traces) > * { display: block }
   :is(.logs, .traces) > * > tr { display: grid; border-bottom: 1px solid var(--line) }
+  .logs > thead th:last-child { position: absolute; left: -100rem }
   .logs > * > tr { grid-template-columns: auto auto minmax(0, 1fr) }
   .waterfall { --step: .2rem }
   .line > summary, div.line { grid-template-columns: minmax(0, 1fr) 6rem }

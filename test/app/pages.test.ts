@@ -102,6 +102,8 @@ describe('pages', () => {
       '/app/copy.js',
       '/app/histogram.js',
       '/app/times.js',
+      '/app/shortcuts.js',
+      '/app/remember.js',
       '/app/icon.svg',
     ]) {
       const { headers, text } = await browser.get(path)

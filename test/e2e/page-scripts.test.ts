@@ -229,4 +229,37 @@ describe('the scripts of pages in a browser', () => {
       await page.context().close()
     }
   })
+
+  it('take single keys, unless somebody types, or has switched them off', async () => {
+    const isFocused = (place: Locator): Promise<boolean> => place.evaluate((element) => element.matches(':focus'))
+    const field = tab.getByRole('searchbox').first()
+    const help = tab.locator('details.help')
+    const follow = tab.locator('[data-tail-button]')
+    await tab.goto('/app/logs?q=tick')
+    await tab.keyboard.press('/')
+    expect(await isFocused(field)).to.equal(true)
+    // The first one led here and is no part of the text, which is selected.
+    for (const key of ['/', '?', 'f']) await tab.keyboard.press(key)
+    expect(await field.inputValue()).to.equal('/?f')
+    expect([await help.getAttribute('open'), await follow.innerText()]).to.deep.equal([null, 'Follow'])
+    await field.blur()
+    await tab.keyboard.press('?')
+    await tab.keyboard.press('f')
+    expect([await help.getAttribute('open'), await follow.innerText()]).to.deep.equal(['', 'Stop following'])
+    expect(await help.locator('kbd').allInnerTexts()).to.deep.equal(['/', '?', 'f'])
+    await help.getByRole('checkbox').uncheck()
+    for (const again of [false, true]) {
+      if (again) await tab.reload()
+      await tab.keyboard.press('/')
+      expect(await isFocused(field), 'switched off').to.equal(false)
+    }
+    await tab.keyboard.press('?')
+    await help.locator('summary').click()
+    await help.getByRole('checkbox').check()
+    await tab.keyboard.press('Control+/')
+    expect(await isFocused(field)).to.equal(false)
+    await tab.goto('/app')
+    await tab.keyboard.press('/')
+    expect(await isFocused(field)).to.equal(true)
+  })
 })

@@ -1,7 +1,9 @@
 // Shows times in the reader's own zone, or in UTC as they were sent: as was chosen last. Without it all of them are in UTC.
+import { recall, remember } from './remember.js'
+
 const local = Intl.DateTimeFormat().resolvedOptions().timeZone
 const isUtc = ['UTC', 'Etc/UTC', 'GMT', 'Etc/GMT'].includes(local)
-const key = 'throughline.zone'
+const name = 'zone'
 /** As the server writes them: a date and a time, as far as ms, and the zone where no head names it. */
 const written = /(\d{4}-\d\d-\d\d) (\d\d:\d\d)(:\d\d)?(\.\d+)?(?: UTC)?/
 const digits = {
@@ -19,24 +21,7 @@ const inLocal = new Intl.DateTimeFormat('en', {
   timeZoneName: 'longOffset',
 })
 
-/** What a browser that keeps nothing for us says, is that nothing was chosen. */
-function remembered() {
-  try {
-    return localStorage.getItem(key)
-  } catch {
-    return null
-  }
-}
-
-function remember(choice) {
-  try {
-    localStorage.setItem(key, choice)
-  } catch {
-    // It is in force on this page all the same.
-  }
-}
-
-let isLocal = !isUtc && remembered() !== 'utc'
+let isLocal = !isUtc && recall(name) !== 'utc'
 
 /**
  * A time in its zone, as `from` and `to` take it again: one that is copied from a list into a form means the same there, also in the
@@ -82,7 +67,7 @@ if (select && !isUtc && document.querySelector('main :is(time, [data-zone])') !=
   choice.hidden = false
   select.addEventListener('change', () => {
     isLocal = select.value === 'local'
-    remember(select.value)
+    remember(name, select.value)
     showChosen()
   })
   showChosen()

@@ -1,0 +1,58 @@
+import { expect } from 'chai'
+import type { Browser, Page } from 'playwright-core'
+import { launchChromium, openTab, signInOn } from '../support/browser.ts'
+import { post } from '../support/client.ts'
+import { borrowServer, type LentServer } from '../support/lent-server.ts'
+
+const [width, height] = [390, 844]
+
+describe('the form of a search in a browser without scripts', () => {
+  let server: LentServer
+  let browser: Browser
+  let page: Page
+
+  before(async () => {
+    server = await borrowServer()
+    browser = await launchChromium()
+    page = await openTab(browser, {
+      baseURL: server.baseUrl,
+      javaScriptEnabled: false,
+      viewport: { width, height },
+    })
+    await page.goto('/app/logs')
+    await signInOn(page, server.firstRun.sign_in)
+    await page.getByRole('heading', { name: 'Logs' }).waitFor()
+  })
+  after(async () => {
+    await browser.close()
+    await server.giveBack()
+  })
+
+  it('leaves the first screen of a phone to the first results, and says which filters are in use', async () => {
+    const records = Array.from({ length: 9 }, (_, n) => ({ message: `ring ${n}`, service: 'phone', level: 'warn' }))
+    const { logs } = server.firstRun.keys
+    const json = { 'content-type': 'application/json' }
+    expect((await post(server, '/api/logs/v1/ingest', logs, JSON.stringify(records), json)).status).to.equal(200)
+    do await page.goto('/app/logs?q=ring&service=phone&level=warn&level=error&from=-6h')
+    while ((await page.locator('.logs tbody tr').count()) < records.length)
+    const fields = page.locator('.filters')
+    expect(await fields.locator('summary').innerText()).to.equal('Filters: service phone, level warn, error, from -6h')
+    const bottom = await page
+      .locator('.logs tbody tr')
+      .first()
+      .evaluate((row) => row.getBoundingClientRect().bottom)
+    expect(bottom).to.be.below(height)
+    const service = page.getByLabel('Service', { exact: true })
+    expect(await service.isVisible()).to.equal(false)
+    // What is folded is searched with all the same.
+    await page.getByRole('button', { name: 'Search', exact: true }).click()
+    await page.waitForURL(/service=phone&from=-6h.*level=warn&level=error/)
+    await page.locator('.filters > summary').click()
+    expect(await service.isVisible()).to.equal(true)
+    await page.goto('/app/logs?from=-1h&to=-2h')
+    expect(await page.getByLabel('From (UTC)').isVisible(), 'a field that is at fault').to.equal(true)
+    await page.setViewportSize({ width: 1280, height: 844 })
+    await page.goto('/app/logs')
+    expect([await service.isVisible(), await fields.locator('summary').isVisible()]).to.deep.equal([true, false])
+  })
+})
