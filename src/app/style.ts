@@ -35,7 +35,9 @@ h2 { font-size: 1.15rem; margin-top: 2rem }
 table { width: 100%; border-collapse: collapse }
 th, td { padding: .4rem .5rem; border-bottom: 1px solid var(--line); text-align: left; vertical-align: top; overflow-wrap: anywhere }
 th[scope=col], .figures td { overflow-wrap: normal }
-.cards td:first-child { overflow-wrap: break-word }
+.cards td:is(:first-child, :last-child) { overflow-wrap: break-word }
+.cards td:last-child > details > summary { white-space: nowrap }
+p time { white-space: nowrap }
 code, pre, output { font: .9em/1.4 ui-monospace, monospace }
 pre { padding: .75rem; border: 1px solid var(--line); border-radius: .4rem; overflow-x: auto; white-space: pre-wrap; overflow-wrap: anywhere }
 .copy { display: flex; gap: .5rem; justify-content: flex-end; align-items: center; margin: .5rem 0 -.75rem }
@@ -161,7 +163,7 @@ ${serviceFills}
   .time { white-space: normal; min-width: 7.5rem }
   .logs, .traces, :is(.logs, .traces) > * { display: block }
   :is(.logs, .traces) > * > tr { display: grid; border-bottom: 1px solid var(--line) }
-  .logs > thead th:last-child { position: absolute; left: -100rem }
+  .logs thead th:last-child, .traces thead th:nth-child(2) { position: absolute; left: -100rem }
   .logs > * > tr { grid-template-columns: auto auto minmax(0, 1fr) }
   .waterfall { --step: .2rem }
   .line > summary, div.line { grid-template-columns: minmax(0, 1fr) 6rem }
@@ -170,12 +172,12 @@ ${serviceFills}
   .line > :not(summary) { margin: .3rem 0 }
   .line > table { width: 100% }
   .heads, .moments.heads { display: none }
-  .moments > li { grid-template-columns: max-content max-content minmax(0, 1fr) }
+  .moments > li { display: flex; flex-wrap: wrap; gap: 0 .5rem; align-items: baseline }
   .moments .time { white-space: nowrap; min-width: 0 }
   .axis { font-size: .8rem }
   .axis > :nth-child(2) { order: 1; flex-basis: 100% }
   .moments .gap:empty { display: none }
-  .moments .said { grid-column: 1 / -1 }
+  .moments .said { flex: 1 1 100% }
   .traces > * > tr { grid-template-columns: max-content minmax(0, 1fr) }
   :is(.logs, .traces) > * > tr > * { border-bottom: 0; min-width: 0 }
   .logs td:last-child { width: auto }
@@ -186,6 +188,7 @@ ${serviceFills}
   .traces > * > tr > :nth-child(4) { grid-area: 2 / 2 }
   .traces > thead > tr > :is(:nth-child(3), :nth-child(5)) { display: none }
   :is(.logs, .traces) .time { white-space: nowrap }
+  :is(.logs, .traces, .moments) .time { font-size: .8rem }
   .fields th, .fields td { display: block; width: auto }
   .cards, .cards > *, .cards > * > tr > * { display: block; border-bottom: 0 }
   .cards > thead { position: absolute; left: -100rem }

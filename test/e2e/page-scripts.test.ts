@@ -108,6 +108,27 @@ describe('the scripts of pages in a browser', () => {
       expect(await time().innerText()).to.equal(inZone(atMs))
     })
 
+    it('on a phone beside words that stay whole', async () => {
+      const times = { startTimeUnixNano: `${atMs + 20}000000`, endTimeUnixNano: `${atMs + 30}000000` }
+      const spans = [{ traceId, spanId: 'dddddddddddddddd', name: 'strike', ...times }]
+      const body = JSON.stringify({ resourceSpans: [{ scopeSpans: [{ spans }] }] })
+      const { tracing } = server.firstRun.keys
+      expect((await post(server, '/api/traces/v1/otlp', tracing, body, json)).status).to.equal(200)
+      const whole = tab.viewportSize() ?? { width: 1280, height: 720 }
+      await tab.setViewportSize({ width: 390, height: 844 })
+      await openUntil(`/app/trace/${traceId}`, tab.locator('.moments .kind'))
+      const lines = await tab.locator('.moments .kind, .moments .time').evaluateAll((all) =>
+        all.flatMap((element) => {
+          const range = element.ownerDocument.createRange()
+          range.selectNodeContents(element)
+          const tops = [...range.getClientRects()].map(({ top }) => Math.round(top))
+          return new Set(tops).size > 1 ? [element.textContent] : []
+        }),
+      )
+      await tab.setViewportSize(whole)
+      expect(lines).to.deep.equal([])
+    })
+
     it('in UTC where scripts do not run, and offer nothing else; nor where the zone is UTC', async () => {
       const storageState = await tab.context().storageState()
       for (const way of [{ javaScriptEnabled: false, timezoneId }, { timezoneId: 'UTC' }]) {

@@ -291,6 +291,8 @@ describe('search pages in a browser', () => {
     const whole = tab.viewportSize() ?? { width: 1280, height: 720 }
     await tab.setViewportSize({ width: 800, height: 720 })
     await tab.goto('/app/keys')
+    const summaries = tab.locator('.cards td:last-child summary')
+    const heights = await summaries.evaluateAll((all) => all.map((summary) => summary.getBoundingClientRect().height))
     for (const summary of await tab.locator('.cards summary').all()) await summary.click()
     const texts = tab.locator('.cards tbody tr > td:first-child, .cards tbody tr > td:first-child > .note')
     const broken = await texts.evaluateAll((all) =>
@@ -306,6 +308,8 @@ describe('search pages in a browser', () => {
     )
     await tab.setViewportSize(whole)
     expect(broken).to.deep.equal([])
+    expect(heights).to.have.length.above(1)
+    for (const height of heights) expect(height, 'a name beside its sign').to.be.below(40)
   })
 
   it('lead past their head by the keyboard', async () => {
