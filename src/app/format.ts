@@ -17,11 +17,16 @@ export const timeOf = (timestamp: string | null): Html =>
 export const timeAndZone = (timestamp: string | null): Html =>
   timestamp === null ? html`–` : timeShown(timestamp, `${msOf(timestamp)} UTC`)
 
-/** `2026-11-21 08:03 UTC`. */
-export function minuteOf(ms: number): Html {
+function shownAsFar(ms: number, characters: number): Html {
   const timestamp = new Date(ms).toISOString()
-  return timeShown(timestamp, `${timestamp.slice(0, 16).replace('T', ' ')} UTC`)
+  return timeShown(timestamp, `${timestamp.slice(0, characters).replace('T', ' ')} UTC`)
 }
+
+/** `2026-11-21 08:03 UTC`. */
+export const minuteOf = (ms: number): Html => shownAsFar(ms, 16)
+
+/** `2026-11-21 08:03:07 UTC`. */
+export const secondOf = (ms: number): Html => shownAsFar(ms, 19)
 
 /** In the head of a column: of which zone its times are. */
 export const zone = html`<span data-zone>UTC</span>`

@@ -1,5 +1,5 @@
 import { counted, inWords } from './context.ts'
-import { minuteOf } from './format.ts'
+import { minuteOf, secondOf } from './format.ts'
 import { html, type Html } from './html.ts'
 
 /** One bar: how many, and how many of them are errors. `and_later`: it has no end, and is told in words. */
@@ -16,6 +16,8 @@ type Given = Readonly<{
 }>
 
 const [width, height] = [1_000, 100]
+/** Ranges shorter than this have their ends told to the second. */
+const secondsBelowMs = 600_000
 
 /** `2026-11-21T12:00Z`, with seconds and milliseconds where it has some: a field of the form shows it whole. */
 const shortTime = (ms: number): string =>
@@ -75,6 +77,8 @@ export function histogram(given: Given): Html {
   if (first === undefined || last === undefined) return html``
   const startMs = Math.min(range.from === null ? Infinity : Date.parse(range.from), Date.parse(first.time))
   const endMs = Math.max(range.to === null ? nowMs : Date.parse(range.to), Date.parse(last.time) + stepMs)
+  // Both ends of a short range may lie in one minute.
+  const endOf = endMs - startMs < secondsBelowMs ? secondOf : minuteOf
   const most = Math.max(...bars.map(({ total }) => total))
   const scale = width / (endMs - startMs)
   const drawn = bars
@@ -103,9 +107,9 @@ export function histogram(given: Given): Html {
       ${drawn}
     </svg>
     <p class="axis note">
-      <span>${minuteOf(startMs)}</span>
+      <span>${endOf(startMs)}</span>
       <span data-chosen>highest bar: ${inWords(most)} in ${stepWords(stepMs)}</span>
-      <span>${minuteOf(endMs)}</span>
+      <span>${endOf(endMs)}</span>
     </p>
     ${laterLink(given)}`
 }

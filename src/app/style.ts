@@ -52,7 +52,7 @@ label.check { display: flex; align-items: center; gap: .4rem }
 input, select, button { font: inherit; padding: .4rem .6rem; border: 1px solid var(--edge); border-radius: .4rem }
 input, select { max-width: 100%; min-height: 2.4rem }
 [type=checkbox], [type=radio] { min-height: 0 }
-:is([name=from], [name=to]) { width: 12.5rem }
+:is([name=from], [name=to]) { width: 14rem }
 [aria-invalid] { border-color: var(--bad) }
 button { cursor: pointer; overflow-wrap: normal; background: var(--accent); border-color: var(--accent); color: var(--on-accent) }
 button.quiet { background: none; border: 0; padding: 0; color: inherit; text-decoration: underline }

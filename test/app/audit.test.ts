@@ -1,7 +1,8 @@
 import { expect } from 'chai'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
+import { withPlainTimes } from '#test/support/plain-times.ts'
 import { valueOf } from '../directory/harness.ts'
-import { createBrowser, createPerson, openSite, password, type Browser, type Site, withPlainTimes } from './harness.ts'
+import { createBrowser, createPerson, openSite, password, type Browser, type Site } from './harness.ts'
 
 const email = 'ann@acme.example'
 

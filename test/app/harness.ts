@@ -104,9 +104,6 @@ export async function openSite(options: Options = {}): Promise<Site> {
   }
 }
 
-/** The text of a page with its times as they are read. */
-export const withPlainTimes = (text: string): string => text.replaceAll(/<\/?time\b[^>]*>/g, '')
-
 export type Answer = Readonly<{ status: number; headers: Headers; text: string; location: string | null }>
 
 /** A browser as far as it matters here: it keeps cookies and follows nothing. */

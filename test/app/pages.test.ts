@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import { createMemoryIndexStore } from '#projections/stores/memory/store.ts'
 import { noCounts } from '#src/events/envelope.ts'
 import { givenEvent } from '#test/support/fold-harness.ts'
+import { withPlainTimes } from '#test/support/plain-times.ts'
 import { newStream, openDirectory, valueOf } from '../directory/harness.ts'
 import { attacks } from './attacks.ts'
 import {
@@ -13,7 +14,6 @@ import {
   slowToRead,
   type Browser,
   type Site,
-  withPlainTimes,
 } from './harness.ts'
 
 const email = 'ann@acme.example'
@@ -96,16 +96,10 @@ describe('pages', () => {
   })
 
   it('have a style sheet, scripts and an icon that are sent again only when they have changed', async () => {
-    for (const path of [
-      '/app/style.css',
-      '/app/tail.js',
-      '/app/copy.js',
-      '/app/histogram.js',
-      '/app/times.js',
-      '/app/shortcuts.js',
-      '/app/remember.js',
-      '/app/icon.svg',
-    ]) {
+    const scripts = ['connect', 'copy', 'histogram', 'remember', 'shortcuts', 'tail', 'times'].map(
+      (name) => `${name}.js`,
+    )
+    for (const path of ['style.css', 'icon.svg', ...scripts].map((name) => `/app/${name}`)) {
       const { headers, text } = await browser.get(path)
       expect(headers.get('cache-control'), path).to.equal('no-cache')
       expect(text, path).to.not.equal('')

@@ -34,7 +34,11 @@ describe('the form of a search in a browser without scripts', () => {
     const json = { 'content-type': 'application/json' }
     expect((await post(server, '/api/logs/v1/ingest', logs, JSON.stringify(records), json)).status).to.equal(200)
     do await page.goto('/app/logs?q=ring&service=phone&level=warn&level=error&from=-6h')
-    while ((await page.locator('.logs tbody tr').count()) < records.length)
+    // Until the index has everything, the page also says that it has not.
+    while (
+      (await page.locator('.logs tbody tr').count()) < records.length ||
+      (await page.locator('.notice').count()) > 0
+    )
     const fields = page.locator('.filters')
     expect(await fields.locator('summary').innerText()).to.equal('Filters: service phone, level warn, error, from -6h')
     const bottom = await page
