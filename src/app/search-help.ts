@@ -39,16 +39,16 @@ const rowOf = ({ typed, finds }: HelpForm): Html =>
     <td>${finds}</td>
   </tr>`
 
-/** The keys of scripts/shortcuts.js, which shows this. */
-const shortcuts = html`<p data-shortcuts hidden>
-  <label class="check"
-    ><input type="checkbox" />
-    <span
-      >Keys: <kbd>/</kbd> goes to the search field, <kbd>?</kbd> opens this help, <kbd>f</kbd> follows logs and stops
-      following</span
-    ></label
-  >
-</p>`
+/** What scripts/shortcuts.js and scripts/histogram.js do; the first shows this. */
+const shortcuts = html`<div data-shortcuts hidden>
+  <p>
+    <label class="check"><input type="checkbox" /> Keyboard shortcuts</label>
+  </p>
+  <p>
+    <kbd>/</kbd> goes to the search field, <kbd>?</kbd> to this help, <kbd>f</kbd> follows logs and stops following. A
+    drag over the bars chooses their time; <kbd>Escape</kbd> gives it up.
+  </p>
+</div>`
 
 /** How to search, folded away. */
 export const searchHelp = (forms: readonly HelpForm[]): Html =>

@@ -110,6 +110,8 @@ mark { background: #facc15; color: #000 }
 .facets a { text-decoration: none; overflow-wrap: anywhere }
 .facets a[aria-current] { border-color: currentColor }
 rect { fill: var(--accent) }
+/* Where the script is that drags are for. */
+.histogram.drag { cursor: crosshair }
 .histogram { touch-action: pan-y; user-select: none }
 rect.whole { fill: transparent }
 a:is(:hover, :focus-visible) > rect.whole { fill: var(--line) }

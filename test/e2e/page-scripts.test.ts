@@ -267,7 +267,7 @@ describe('the scripts of pages in a browser', () => {
     await tab.keyboard.press('?')
     await tab.keyboard.press('f')
     expect([await help.getAttribute('open'), await follow.innerText()]).to.deep.equal(['', 'Stop following'])
-    expect(await help.locator('kbd').allInnerTexts()).to.deep.equal(['/', '?', 'f'])
+    expect(await help.locator('kbd').allInnerTexts()).to.deep.equal(['/', '?', 'f', 'Escape'])
     await help.getByRole('checkbox').uncheck()
     for (const again of [false, true]) {
       if (again) await tab.reload()

@@ -23,11 +23,12 @@ function buttonFor(code) {
   // A region of its own, which is there before anything is said in it: the words of a button are not read out when they change.
   words.setAttribute('role', 'status')
   let timer
-  button.addEventListener('click', async () => {
+  const copyAndSay = async () => {
     clearTimeout(timer)
     words.textContent = (await copy(code)) ? 'Copied' : 'Not copied: select it, and press Ctrl+C.'
     timer = setTimeout(() => void (words.textContent = ''), saidMs)
-  })
+  }
+  button.addEventListener('click', () => void copyAndSay())
   const place = document.createElement('div')
   place.className = 'copy note'
   place.append(words, button)

@@ -86,6 +86,7 @@ function drop() {
 }
 
 if (chart !== null) {
+  chart.classList.add('drag')
   for (const [name, value] of Object.entries({ class: 'chosen', y: 0, height: 100 })) shade.setAttribute(name, value)
   chart.addEventListener('pointerdown', (event) => {
     isNoClick = false
