@@ -165,6 +165,7 @@ ${serviceFills}
   .time { white-space: normal; min-width: 7.5rem }
   .logs, .traces, :is(.logs, .traces) > * { display: block }
   :is(.logs, .traces) > * > tr { display: grid; border-bottom: 1px solid var(--line) }
+  :is(.logs, .traces) thead th { font-size: .85rem }
   .logs thead th:last-child, .traces thead th:nth-child(2) { position: absolute; left: -100rem }
   .logs > * > tr { grid-template-columns: auto auto minmax(0, 1fr) }
   .waterfall { --step: .2rem }
@@ -188,6 +189,9 @@ ${serviceFills}
   .traces > * > tr > :nth-child(2) { order: -1 }
   .traces > * > tr > :nth-child(1) { grid-column: 1 }
   .traces > * > tr > :nth-child(4) { grid-area: 2 / 2 }
+  .traces > thead > tr > :nth-child(4) { grid-area: 1 / 2 }
+  .facets li { flex-wrap: nowrap; overflow-x: auto; padding: .15rem; white-space: nowrap }
+  .facets ul { gap: .1rem }
   .traces > thead > tr > :is(:nth-child(3), :nth-child(5)) { display: none }
   :is(.logs, .traces) .time { white-space: nowrap }
   :is(.logs, .traces, .moments) .time { font-size: .8rem }

@@ -5,6 +5,7 @@ import { post } from '../support/client.ts'
 import { borrowServer, type LentServer } from '../support/lent-server.ts'
 
 const [width, height] = [390, 844]
+const json = { 'content-type': 'application/json' }
 
 describe('the form of a search in a browser without scripts', () => {
   let server: LentServer
@@ -31,7 +32,6 @@ describe('the form of a search in a browser without scripts', () => {
   it('leaves the first screen of a phone to the first results, and says which filters are in use', async () => {
     const records = Array.from({ length: 9 }, (_, n) => ({ message: `ring ${n}`, service: 'phone', level: 'warn' }))
     const { logs } = server.firstRun.keys
-    const json = { 'content-type': 'application/json' }
     expect((await post(server, '/api/logs/v1/ingest', logs, JSON.stringify(records), json)).status).to.equal(200)
     do await page.goto('/app/logs?q=ring&service=phone&level=warn&level=error&from=-6h')
     // Until the index has everything, the page also says that it has not.
@@ -58,5 +58,25 @@ describe('the form of a search in a browser without scripts', () => {
     await page.setViewportSize({ width: 1280, height: 844 })
     await page.goto('/app/logs')
     expect([await service.isVisible(), await fields.locator('summary').isVisible()]).to.deep.equal([true, false])
+  })
+
+  it('does so above traces too, however many operations they may be narrowed to', async () => {
+    const time = `${Date.now()}000000`
+    const spans = Array.from({ length: 8 }, (_, n) => {
+      const [traceId, spanId] = [`5b8efff798038103d269b633813fc63${n}`, `eeeeeeeeeeeeeee${n}`]
+      return { traceId, spanId, name: `GET /shops/{shop}/orders/${n}`, startTimeUnixNano: time, endTimeUnixNano: time }
+    })
+    const body = JSON.stringify({ resourceSpans: [{ scopeSpans: [{ spans }] }] })
+    const { tracing } = server.firstRun.keys
+    expect((await post(server, '/api/traces/v1/otlp', tracing, body, json)).status).to.equal(200)
+    await page.setViewportSize({ width, height })
+    const rows = page.locator('.traces tbody tr')
+    do await page.goto('/app/traces')
+    while ((await rows.count()) < spans.length || (await page.locator('.notice').count()) > 0)
+    expect(await rows.first().evaluate((row) => row.getBoundingClientRect().bottom)).to.be.below(height)
+    const heads = page.locator('.traces th:is(:first-child, :nth-child(4))')
+    const tops = await heads.evaluateAll((all) => all.map((head) => head.getBoundingClientRect().top))
+    expect(tops).to.have.length(2)
+    expect(tops[0], 'on one line').to.equal(tops[1])
   })
 })

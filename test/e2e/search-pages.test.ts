@@ -197,7 +197,9 @@ describe('search pages in a browser', () => {
     // Where 1,280 px are read at 400 % (WCAG 2.2, 1.4.10).
     const viewport = { width: 320, height: 844 }
     const storageState = await tab.context().storageState()
-    const page = await openTab(browser, { baseURL: server.baseUrl, viewport, storageState })
+    // With offsets behind their times, and the name of a zone.
+    const timezoneId = 'America/Argentina/Buenos_Aires'
+    const page = await openTab(browser, { baseURL: server.baseUrl, viewport, storageState, timezoneId })
     const isWhole = async (): Promise<boolean> =>
       (await page.locator('.waterfall .d24').count()) > 0 && (await page.locator('.logs summary').count()) > 0
     do await page.goto(`/app/trace/${id}`)

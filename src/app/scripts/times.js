@@ -4,6 +4,9 @@ import { recall, remember } from './remember.js'
 const local = Intl.DateTimeFormat().resolvedOptions().timeZone
 const isUtc = ['UTC', 'Etc/UTC', 'GMT', 'Etc/GMT'].includes(local)
 const name = 'zone'
+const localName = local.replaceAll('_', ' ')
+/** In the head of a column, which must not become wider than it: the choice has the whole of it. */
+const place = localName.split('/').at(-1)
 /** As the server writes them: a date and a time, as far as ms, and the zone where no head names it. */
 const written = /(\d{4}-\d\d-\d\d) (\d\d:\d\d)(:\d\d)?(\.\d+)?(?: UTC)?/
 const digits = {
@@ -49,8 +52,7 @@ function show(element) {
 /** All times in a part of the page. */
 export function showTimes(part) {
   for (const element of part.querySelectorAll('time, .histogram title')) show(element)
-  for (const head of part.querySelectorAll('[data-zone]'))
-    head.textContent = isLocal ? local.replaceAll('_', ' ') : 'UTC'
+  for (const head of part.querySelectorAll('[data-zone]')) head.textContent = isLocal ? place : 'UTC'
 }
 
 const choice = document.querySelector('[data-zone-choice]')
@@ -63,7 +65,7 @@ function showChosen() {
 }
 
 if (select && !isUtc && document.querySelector('main :is(time, [data-zone])') !== null) {
-  select.querySelector('[value=local]').textContent = local.replaceAll('_', ' ')
+  select.querySelector('[value=local]').textContent = localName
   choice.hidden = false
   select.addEventListener('change', () => {
     isLocal = select.value === 'local'
