@@ -234,12 +234,16 @@ describe('the scripts of pages in a browser', () => {
       // As where the page is not served securely.
       if (permissions.length === 1)
         await page.addInitScript(() => Reflect.deleteProperty(Navigator.prototype, 'clipboard'))
+      await page.clock.install()
       await page.goto('/app/connect')
       await page.getByRole('button', { name: /show me how/ }).click()
       const code = await page.locator('[data-step]').first().innerText()
+      // It is said for two seconds, which a busy machine may not look at.
+      await page.clock.pauseAt(Date.now() + 3_600_000)
       await page.getByRole('button', { name: 'Copy' }).nth(1).click()
       const said = page.getByRole('status').getByText('Copied', { exact: true })
       await said.waitFor()
+      await page.clock.runFor(2_000)
       await said.waitFor({ state: 'detached' })
       await page.goto('/app/logs')
       await page.getByRole('searchbox').focus()
