@@ -1,4 +1,4 @@
-import { timeOf } from './format.ts'
+import { timeAndZone } from './format.ts'
 import { html, type Html } from './html.ts'
 import type { ShownLog } from './log-rows.ts'
 
@@ -21,7 +21,7 @@ export function aroundPart({ path, conditions, logs }: Given): Html {
     return html`<a href="${path}?${search.toString()}#here">${words}</a> `
   }
   const record =
-    middle === undefined ? html`a record` : html`<a href="#here">the record of ${timeOf(middle.timestamp)} UTC</a>`
+    middle === undefined ? html`a record` : html`<a href="#here">the record of ${timeAndZone(middle.timestamp)}</a>`
   const only = middle?.service == null ? html`` : linkTo({ service: middle.service }, `Only ${middle.service}`)
   const next = more.find((count) => Number(count) > Number(conditions.get('before') ?? 0))
   return html`<p class="notice">

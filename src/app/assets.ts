@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
+import { basename } from 'node:path'
 import type { Route } from '#src/http/route.ts'
 import { style } from './style.ts'
 
@@ -24,7 +25,9 @@ function asset(path: string, type: string, text: string): Route {
   }
 }
 
-const script = (name: string): string => readFileSync(new URL(`scripts/${name}`, import.meta.url), 'utf8')
+/** A file of this name in `scripts`. */
+const script = (path: string): Route =>
+  asset(path, 'text/javascript', readFileSync(new URL(`scripts/${basename(path)}`, import.meta.url), 'utf8'))
 
 /** Spans on a line of time. */
 const icon =
@@ -32,12 +35,17 @@ const icon =
 
 const iconPath = '/app/icon.svg'
 export const connectScript = '/app/connect.js'
+export const copyScript = '/app/copy.js'
+export const histogramScript = '/app/histogram.js'
 export const tailScript = '/app/tail.js'
+/** Of every page of a signed-in person. */
+export const commonScripts = ['/app/times.js', '/app/shortcuts.js'] as const
+/** That other scripts bring. */
+const parts = ['/app/remember.js'] as const
 
 /** The style sheet, the scripts and the icon: files of their own, because the content policy forbids inline ones. */
 export const createAssetRoutes = (): readonly Route[] => [
   asset('/app/style.css', 'text/css', style),
   asset(iconPath, 'image/svg+xml', icon),
-  asset(connectScript, 'text/javascript', script('connect.js')),
-  asset(tailScript, 'text/javascript', script('tail.js')),
+  ...[...commonScripts, ...parts, connectScript, copyScript, histogramScript, tailScript].map(script),
 ]

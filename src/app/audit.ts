@@ -3,7 +3,8 @@ import type { AuditEntry } from '#src/directory/read-audit.ts'
 import type { DirectoryEvent } from '#src/events/directory.ts'
 import { refusal, type Refusal } from '#src/events/refusal.ts'
 import type { Route } from '#src/http/route.ts'
-import { formatMinute, isOwner, sendSessionPage, sessionHere, type AppContext } from './context.ts'
+import { isOwner, sendSessionPage, sessionHere, type AppContext } from './context.ts'
+import { minuteOf } from './format.ts'
 import { html, type Html } from './html.ts'
 
 const path = '/app/audit'
@@ -23,7 +24,7 @@ function namesIn({ directory }: AppContext): Names {
 }
 
 type Fact<Type extends DirectoryEvent['type']> = Extract<DirectoryEvent, { type: Type }>
-type Deeds = { [Type in DirectoryEvent['type']]: (event: Fact<Type>, names: Names) => string }
+type Deeds = { [Type in DirectoryEvent['type']]: (event: Fact<Type>, names: Names) => string | Html }
 
 /** What was done, in a sentence. */
 const deeds: Deeds = {
@@ -36,7 +37,7 @@ const deeds: Deeds = {
   'directory.member.removed': ({ userId }, { person }) => `${person(userId)} was removed.`,
   'directory.key.created': ({ keyId }, { key }) => `The key ${key(keyId)} was created.`,
   'directory.key.rotated': ({ keyId, replacedBy, worksUntil }, { key }) =>
-    `The key ${key(keyId)} was rotated to ${key(replacedBy)}; it works until ${formatMinute(worksUntil)}.`,
+    html`The key ${key(keyId)} was rotated to ${key(replacedBy)}; it works until ${minuteOf(worksUntil)}.`,
   'directory.key.revoked': ({ keyId }, { key }) => `The key ${key(keyId)} was revoked.`,
   'directory.key.exposed': ({ keyId, where }, { key }) =>
     `The secret key ${key(keyId)} was seen in a browser’s request to ${where}.`,
@@ -52,8 +53,8 @@ const deeds: Deeds = {
     `Logs were exported as ${format}: ${query === '' ? 'everything' : query}`,
 }
 
-function deedOf<Type extends DirectoryEvent['type']>(event: Fact<Type>, names: Names): string {
-  const tell = deeds[event.type] as (event: Fact<Type>, names: Names) => string
+function deedOf<Type extends DirectoryEvent['type']>(event: Fact<Type>, names: Names): string | Html {
+  const tell = deeds[event.type] as (event: Fact<Type>, names: Names) => string | Html
   return tell(event, names)
 }
 
@@ -66,7 +67,7 @@ function whoOf(event: DirectoryEvent, { person }: Names): string {
 
 const rowOf = ({ at, event }: AuditEntry, names: Names): Html =>
   html`<tr>
-    <td class="time">${formatMinute(at)}</td>
+    <td class="time">${minuteOf(at)}</td>
     <td>${whoOf(event, names)}</td>
     <td>${deedOf(event, names)}</td>
   </tr>`

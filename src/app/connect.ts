@@ -9,7 +9,7 @@ import { present } from '#src/lib/assert.ts'
 import { TransientError } from '#src/lib/failure.ts'
 import { readKeyUse } from '#projections/allowance/query.ts'
 import { arrivalOf, type Arrival } from './arrival.ts'
-import { connectScript } from './assets.ts'
+import { connectScript, copyScript } from './assets.ts'
 import { atFault, baseUrlOf, notice, problem, sendSessionPage, sessionHere, type AppContext } from './context.ts'
 import { backWithTyped, notSentYet, readForm } from './form.ts'
 import { connections } from './guides/connections.ts'
@@ -143,7 +143,11 @@ async function sendGuide(ctx: Context, app: AppContext, { connection, guide, cre
           ${stepsOf(other, filled)}
         </details>`,
     )}`
-  await sendSessionPage(ctx, app, { title: `Connect: ${connection.name.toLowerCase()}`, body, script: connectScript })
+  await sendSessionPage(ctx, app, {
+    title: `Connect: ${connection.name.toLowerCase()}`,
+    body,
+    scripts: [connectScript, copyScript],
+  })
 }
 
 async function handleConnect(ctx: Context, app: AppContext): Promise<Refusal | void> {
@@ -197,7 +201,11 @@ async function sendArrivalPage(ctx: Context, app: AppContext): Promise<Refusal |
       The ${keyKindNames[key.kind]} <code>${key.prefix}…${key.last4}</code> ${key.name === '' ? '' : `(${key.name})`}.
     </p>
     ${arrivalSection(key, arrival)}`
-  await sendSessionPage(ctx, app, { title: `Connect: ${connection.name.toLowerCase()}`, body, script: connectScript })
+  await sendSessionPage(ctx, app, {
+    title: `Connect: ${connection.name.toLowerCase()}`,
+    body,
+    scripts: [connectScript],
+  })
 }
 
 async function sendArrival(ctx: Context, app: AppContext): Promise<Refusal | void> {

@@ -73,8 +73,8 @@ export type SessionPage = Readonly<{
   about?: string | undefined
   body: Html
   status?: number
-  /** Address of the page's script, one of ours. */
-  script?: string
+  /** Addresses of the page's own scripts, which are ours. */
+  scripts?: readonly string[]
 }>
 
 /** A page of a signed-in person. */
@@ -94,11 +94,8 @@ export const problem = (text: string | undefined): Html =>
 /** Attributes of the field that the problem of a page is about: one begins there, and is told why. */
 export const atFault = (isIt: boolean): Html =>
   isIt ? html`autofocus aria-invalid="true" aria-describedby="${problemId}"` : html``
-export const notice = (text: string | undefined): Html =>
+export const notice = (text: string | Html | undefined): Html =>
   text === undefined ? html`` : html`<p class="notice" role="status">${text}</p>`
-
-/** `2026-11-21 08:03 UTC`. */
-export const formatMinute = (ms: number): string => `${new Date(ms).toISOString().slice(0, 16).replace('T', ' ')} UTC`
 
 /** `12,345`. */
 export const inWords = (count: number): string => count.toLocaleString('en')

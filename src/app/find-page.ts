@@ -6,7 +6,7 @@ import { ok, type Result } from '#src/lib/result.ts'
 import type { CorrelationAnswer } from '#src/query/searches.ts'
 import { counted, inWords, sendSessionPage, sessionHere, type AppContext, type SessionPage } from './context.ts'
 import { fieldTable } from './field-table.ts'
-import { formatDuration, timeOf } from './format.ts'
+import { formatDuration, timeAndZone, timeOf, zone } from './format.ts'
 import { html, type Html } from './html.ts'
 import { createLogLinksAround } from './log-links.ts'
 import { logTable } from './log-rows.ts'
@@ -65,7 +65,6 @@ function tracePart(trace: Trace, shown: Shown): Html {
   const { address, isFirst } = shown
   const isWholePage = address.startsWith(tracePath)
   const { summary, missing, next_cursor: next } = trace
-  const zone = summary.start === null ? '' : ' UTC'
   const duration = summary.duration_ns === null ? '' : `, ${formatDuration(BigInt(summary.duration_ns))}`
   const isPart = next !== null || !isFirst
   const here = isPart ? ` (${inWords(trace.spans.length)} on this page)` : ''
@@ -79,7 +78,7 @@ function tracePart(trace: Trace, shown: Shown): Html {
   return html`${head}
     <p>
       ${nameOf(summary)}<br />
-      ${timeOf(summary.start)}${zone}${duration}, ${counts.join(', ')}, ${known}.
+      ${timeAndZone(summary.start)}${duration}, ${counts.join(', ')}, ${known}.
       <code class="id">${summary.trace_id}</code>
     </p>
     <p>${servicesOf(summary, shown.colourOf)}</p>
@@ -121,7 +120,7 @@ function browserPart({ rum_events: events }: CorrelationAnswer, { address }: Sho
     <table>
       <thead>
         <tr>
-          <th scope="col">Time (UTC)</th>
+          <th scope="col">Time (${zone})</th>
           <th scope="col">Type</th>
           <th scope="col">Event</th>
         </tr>

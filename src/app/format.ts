@@ -1,12 +1,35 @@
 import { parseRfc3339Ns } from '#src/lib/time.ts'
 import { html, type Html } from './html.ts'
 
-/** `2026-11-21T12:00:00.123456789Z` as a time that people read; the exact one is in its tip. */
-export function timeOf(timestamp: string | null): Html {
-  if (timestamp === null) return html`–`
-  const shown = timestamp.slice(0, 23).replace('T', ' ')
-  return html`<time datetime="${timestamp}" title="${timestamp}">${shown}</time>`
+const timeShown = (timestamp: string, shown: string): Html =>
+  html`<time datetime="${timestamp}" title="${timestamp}">${shown}</time>`
+
+const msOf = (timestamp: string): string => timestamp.slice(0, 23).replace('T', ' ')
+
+/**
+ * `2026-11-21T12:00:00.123456789Z` as a time that people read; the exact one is in its tip. Below a head that says of which zone it is:
+ * scripts/times.js shows both in another.
+ */
+export const timeOf = (timestamp: string | null): Html =>
+  timestamp === null ? html`–` : timeShown(timestamp, msOf(timestamp))
+
+/** The same where no head stands above it. */
+export const timeAndZone = (timestamp: string | null): Html =>
+  timestamp === null ? html`–` : timeShown(timestamp, `${msOf(timestamp)} UTC`)
+
+function shownAsFar(ms: number, characters: number): Html {
+  const timestamp = new Date(ms).toISOString()
+  return timeShown(timestamp, `${timestamp.slice(0, characters).replace('T', ' ')} UTC`)
 }
+
+/** `2026-11-21 08:03 UTC`. */
+export const minuteOf = (ms: number): Html => shownAsFar(ms, 16)
+
+/** `2026-11-21 08:03:07 UTC`. */
+export const secondOf = (ms: number): Html => shownAsFar(ms, 19)
+
+/** In the head of a column: of which zone its times are. */
+export const zone = html`<span data-zone>UTC</span>`
 
 const units = [
   [1_000_000_000n, 's'],

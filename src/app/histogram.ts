@@ -1,4 +1,5 @@
-import { counted, formatMinute, inWords } from './context.ts'
+import { counted, inWords } from './context.ts'
+import { minuteOf, secondOf } from './format.ts'
 import { html, type Html } from './html.ts'
 
 /** One bar: how many, and how many of them are errors. `and_later`: it has no end, and is told in words. */
@@ -15,6 +16,8 @@ type Given = Readonly<{
 }>
 
 const [width, height] = [1_000, 100]
+/** Ranges shorter than this have their ends told to the second. */
+const secondsBelowMs = 600_000
 
 /** `2026-11-21T12:00Z`, with seconds and milliseconds where it has some: a field of the form shows it whole. */
 const shortTime = (ms: number): string =>
@@ -55,9 +58,16 @@ function laterLink(given: Given): Html {
   if (later === undefined) return html``
   const address = addressOf(given, Date.parse(later.time), undefined)
   return html`<p class="note">
-    ${later.total} dated far in the future: <a href="${address}">from ${formatMinute(Date.parse(later.time))} on</a>
+    ${later.total} dated far in the future: <a href="${address}">from ${minuteOf(Date.parse(later.time))} on</a>
   </p>`
 }
+
+type Drawn = Readonly<{ startMs: number; endMs: number; first: Bar }>
+
+/** What scripts/histogram.js knows the time under the pointer by. */
+const forScript = ({ stepMs, range }: Given, { startMs, endMs, first }: Drawn): Html =>
+  html`data-start="${startMs}" data-end="${endMs}" data-first="${Date.parse(first.time)}" data-step="${stepMs}"
+  data-from="${range.from ?? ''}" data-to="${range.to ?? ''}"`
 
 /** Counts over time as bars, each a link to its own time. Nothing where nothing was found. */
 export function histogram(given: Given): Html {
@@ -67,6 +77,8 @@ export function histogram(given: Given): Html {
   if (first === undefined || last === undefined) return html``
   const startMs = Math.min(range.from === null ? Infinity : Date.parse(range.from), Date.parse(first.time))
   const endMs = Math.max(range.to === null ? nowMs : Date.parse(range.to), Date.parse(last.time) + stepMs)
+  // Both ends of a short range may lie in one minute.
+  const endOf = endMs - startMs < secondsBelowMs ? secondOf : minuteOf
   const most = Math.max(...bars.map(({ total }) => total))
   const scale = width / (endMs - startMs)
   const drawn = bars
@@ -78,6 +90,7 @@ export function histogram(given: Given): Html {
       const [tall, red] = [(total / most) * height, (errors / most) * height]
       return html`<a href="${addressOf(given, atMs, atMs + stepMs)}"
         ><title>${wordsOf(bar)}</title>
+        <rect class="whole" x="${x}" y="0" width="${barWidth}" height="${height}" />
         <rect x="${x}" y="${height - tall}" width="${barWidth}" height="${tall}" />
         <rect class="error" x="${x}" y="${height - red}" width="${barWidth}" height="${red}"
       /></a>`
@@ -89,13 +102,14 @@ export function histogram(given: Given): Html {
       preserveAspectRatio="none"
       role="group"
       aria-label="Over time, each bar a link"
+      ${forScript(given, { startMs, endMs, first })}
     >
       ${drawn}
     </svg>
     <p class="axis note">
-      <span>${formatMinute(startMs)}</span>
-      <span>highest bar: ${inWords(most)} in ${stepWords(stepMs)}</span>
-      <span>${formatMinute(endMs)}</span>
+      <span>${endOf(startMs)}</span>
+      <span data-chosen>highest bar: ${inWords(most)} in ${stepWords(stepMs)}</span>
+      <span>${endOf(endMs)}</span>
     </p>
     ${laterLink(given)}`
 }

@@ -7,17 +7,10 @@ import { refusal, type Refusal } from '#src/events/refusal.ts'
 import type { Route } from '#src/http/route.ts'
 import { readKeyUse, type KeyUse } from '#projections/allowance/query.ts'
 import { inTime } from '#src/lib/in-time.ts'
-import {
-  atFault,
-  figureTimeoutMs,
-  formatMinute,
-  notice,
-  problem,
-  sendSessionPage,
-  sessionHere,
-  type AppContext,
-} from './context.ts'
+import { copyScript } from './assets.ts'
+import { atFault, figureTimeoutMs, notice, problem, sendSessionPage, sessionHere, type AppContext } from './context.ts'
 import { backWithTyped, notSentYet, readForm } from './form.ts'
+import { minuteOf } from './format.ts'
 import { html, type Html } from './html.ts'
 import { seeOther } from './page.ts'
 import { checkbox, choice } from './search-parts.ts'
@@ -111,15 +104,15 @@ const exposedNote = html`<p>
 
 function stateOf(key: Key, typed: URLSearchParams): Html {
   const exposed = key.exposed ? exposedNote : html``
-  if (key.revokedAt !== null) return html`revoked ${formatMinute(key.revokedAt)}${exposed}`
+  if (key.revokedAt !== null) return html`revoked ${minuteOf(key.revokedAt)}${exposed}`
   const revoke = revokeForm(key)
   if (key.worksUntil === null) return html`${exposed}${rotateForm(key, typed)}${revoke}`
-  return html`${exposed}rotated, works until ${formatMinute(key.worksUntil)}${revoke}`
+  return html`${exposed}rotated, works until ${minuteOf(key.worksUntil)}${revoke}`
 }
 
 /** Keys that only read leave nothing in the log to tell their use by. */
 function lastUsed(key: Key, use: KeyUse | undefined): Html {
-  if (use !== undefined) return html`${formatMinute(use.lastUsedAt)}`
+  if (use !== undefined) return html`${minuteOf(use.lastUsedAt)}`
   return key.scopes.includes('traces:read') ? html`<span class="note">reading is not recorded</span>` : html`never`
 }
 
@@ -132,7 +125,7 @@ function rowOf(key: Key, use: KeyUse | undefined, { typed, wrong }: Typed): Html
     html`${keyKindNames[key.kind]}<br /><span class="note">${key.scopes.join(', ')}</span>`,
     html`<code>${key.prefix}…${key.last4}</code><br /><span class="note">${key.id}</span>`,
     html`${key.name} ${key.kind === 'publishable' && key.revokedAt === null ? originsForm(key, typed, wrong) : html``}`,
-    html`${formatMinute(key.createdAt)}`,
+    html`${minuteOf(key.createdAt)}`,
     lastUsed(key, use),
     stateOf(key, typed),
   ]
@@ -176,12 +169,12 @@ function createForm(given: URLSearchParams, wrong: string | undefined): Html {
 const shownOnce = ({ key, secret }: CreatedKey): Html =>
   html`<div class="notice" role="status">
     <p>Your new ${keyKindNames[key.kind]}. Copy it now: it is not stored and cannot be shown again.</p>
-    <pre>${secret}</pre>
+    <pre data-secret>${secret}</pre>
   </div>`
 
 /** A problem with a form that was `typed`, and the field that it is about. */
 type Wrong = Readonly<{ problem: string; field?: string; typed: URLSearchParams }>
-type Shown = Partial<Wrong> & Readonly<{ created?: CreatedKey; notice?: string }>
+type Shown = Partial<Wrong> & Readonly<{ created?: CreatedKey; notice?: Html }>
 
 /** When keys were used, as far as the index can say so soon. */
 async function usesOf(app: AppContext, keys: readonly Key[]): Promise<ReadonlyMap<string, KeyUse>> {
@@ -214,7 +207,8 @@ async function sendKeys(ctx: Context, app: AppContext, shown: Shown = {}): Promi
     </table>
     <h2>New key</h2>
     ${createForm(typed, shown.field)}`
-  return sendSessionPage(ctx, app, { title: 'Keys', body, status: shown.problem === undefined ? 200 : 400 })
+  const scripts = shown.created === undefined ? [] : [copyScript]
+  return sendSessionPage(ctx, app, { title: 'Keys', body, status: shown.problem === undefined ? 200 : 400, scripts })
 }
 
 const originsIn = (form: URLSearchParams): readonly string[] =>
@@ -249,8 +243,8 @@ async function rotate(ctx: Context, app: AppContext, which: OneKey, form: URLSea
   }
   const { rotated } = done.value
   const old = `${rotated.prefix}…${rotated.last4}`
-  const until = rotated.revokedAt === null ? `works until ${formatMinute(rotated.worksUntil ?? 0)}` : 'is revoked'
-  return sendKeys(ctx, app, { created: done.value, notice: `The old key ${old} ${until}.` })
+  const until = rotated.revokedAt === null ? html`works until ${minuteOf(rotated.worksUntil ?? 0)}` : 'is revoked'
+  return sendKeys(ctx, app, { created: done.value, notice: html`The old key ${old} ${until}.` })
 }
 
 async function change(ctx: Context, app: AppContext, which: OneKey, form: URLSearchParams): Promise<Refusal | void> {

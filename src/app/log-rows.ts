@@ -2,7 +2,7 @@ import { withoutColours as readable } from '#src/events/tokens.ts'
 import { stringifyJson } from '#src/lib/json.ts'
 import type { CorrelationAnswer, LogSearchAnswer } from '#src/query/searches.ts'
 import { fieldTable } from './field-table.ts'
-import { cut, isolated, isOfLines, timeOf } from './format.ts'
+import { cut, isolated, isOfLines, timeOf, zone } from './format.ts'
 import { html, type Html } from './html.ts'
 import { traceAddress } from './trace-address.ts'
 import type { LinksOf } from './value-links.ts'
@@ -85,7 +85,7 @@ export function logTable(logs: readonly ShownLog[], linksFor: LogLinks, { tail, 
   return html`<table class="logs">
     <thead>
       <tr>
-        <th scope="col">Time (UTC)</th>
+        <th scope="col">Time (${zone})</th>
         <th scope="col">Level</th>
         <th scope="col">Service</th>
         <th scope="col">Message</th>

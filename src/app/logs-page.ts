@@ -4,26 +4,25 @@ import { levels } from '#src/events/telemetry.ts'
 import type { Route } from '#src/http/route.ts'
 import type { LogSearchAnswer } from '#src/query/searches.ts'
 import { aroundPart } from './around.ts'
-import { tailScript } from './assets.ts'
-import { atFault, counted, sendSessionPage, sessionHere, type AppContext } from './context.ts'
+import { histogramScript, tailScript } from './assets.ts'
+import { counted, sendSessionPage, sessionHere, type AppContext } from './context.ts'
 import { facetRow } from './facets.ts'
 import { histogram } from './histogram.ts'
 import { html, type Html } from './html.ts'
 import { createLogLinks, createLogLinksAround } from './log-links.ts'
 import { logRows, logTable, type LogLinks, type Tail } from './log-rows.ts'
-import { logForms, searchHelp } from './search-help.ts'
+import { searchForm } from './search-form.ts'
+import { logForms } from './search-help.ts'
 import { createRefuseSearch } from './refuse-page.ts'
 import {
   about,
   checkbox,
   choice,
   field,
-  givenFields,
   listed,
   nothingFits,
   pager,
   rangeFields,
-  rangeLinks,
   readAsked,
   searchOf,
   refusedSearch,
@@ -41,41 +40,37 @@ const facetGroups = [
   { title: 'Service', name: 'service', charactersMax: 256 },
 ] as const
 
-function formOf({ conditions }: Asked, facets: LogSearchAnswer['facets'], wrong?: string): Html {
+function fieldsOf(conditions: URLSearchParams, facets: LogSearchAnswer['facets'], wrong: string | undefined): Html {
   const given = (name: string): string => conditions.get(name) ?? ''
   const asked = listed(conditions, 'level')
-  return html`<form class="search" method="get" action="${path}" role="search">
-      <label class="wide"
-        >Search
-        <input
-          name="q"
-          type="search"
-          value="${given('q')}"
-          placeholder="timeout level&gt;=warn -debug"
-          autocomplete="off"
-          ${atFault(wrong === 'q')}
-      /></label>
-      ${searchHelp(logForms)}
-      ${field({ label: 'Service', name: 'service', value: given('service'), list: 'services', wrong })}${serviceSuggestions(facets)}
-      ${rangeFields(conditions, wrong)}
-      ${choice({
-        label: 'Order',
-        name: 'order',
-        value: given('order'),
-        options: [
-          ['', 'newest first'],
-          ['asc', 'oldest first'],
-        ],
-      })}
-      <fieldset class="row">
-        <legend>Level</legend>
-        ${levels.map((level) => checkbox('level', level, level, asked.includes(level)))}
-      </fieldset>
-      ${givenFields(conditions, ownFields, wrong)}
-      <button type="submit">Search</button>
-    </form>
-    ${rangeLinks(path, conditions)}`
+  return html`${field({ label: 'Service', name: 'service', value: given('service'), list: 'services', wrong })}${serviceSuggestions(facets)}
+    ${rangeFields(conditions, wrong)}
+    ${choice({
+      label: 'Order',
+      name: 'order',
+      value: given('order'),
+      options: [
+        ['', 'newest first'],
+        ['asc', 'oldest first'],
+      ],
+    })}
+    <fieldset class="row">
+      <legend>Level</legend>
+      ${levels.map((level) => checkbox('level', level, level, asked.includes(level)))}
+    </fieldset>`
 }
+
+const formOf = ({ conditions }: Asked, facets: LogSearchAnswer['facets'], wrong?: string): Html =>
+  searchForm({
+    path,
+    conditions,
+    label: 'Search',
+    placeholder: 'timeout level>=warn -debug',
+    help: logForms,
+    fields: fieldsOf(conditions, facets, wrong),
+    own: ownFields,
+    wrong,
+  })
 
 /** Rows that arrive can be shown above the newest, and nowhere else. */
 function tailOf(asked: Asked, answer: LogSearchAnswer): Tail | undefined {
@@ -137,7 +132,12 @@ async function sendLogs(ctx: Context, app: AppContext): Promise<void> {
   if (!result.ok) return sendSessionPage(ctx, app, refusedPage(ctx, result.error))
   const answer = result.value
   const body = html`${formOf(asked, answer.facets)}${resultsOf(asked, answer, app.clock())}`
-  await sendSessionPage(ctx, app, { title: 'Logs', about: asked.conditions.get('q') ?? '', body, script: tailScript })
+  await sendSessionPage(ctx, app, {
+    title: 'Logs',
+    about: asked.conditions.get('q') ?? '',
+    body,
+    scripts: [histogramScript, tailScript],
+  })
 }
 
 /** What has arrived since a cursor, for the script that follows: rows ready to be shown, the next cursor, and whether to go on at once. */

@@ -3,16 +3,8 @@ import type { Workspace } from '#src/directory/directory.ts'
 import type { Route } from '#src/http/route.ts'
 import { present } from '#src/lib/assert.ts'
 import type { Usage } from '#projections/allowance/query.ts'
-import {
-  baseUrlOf,
-  formatMinute,
-  inWords,
-  readUsageNow,
-  sendSessionPage,
-  sessionHere,
-  type AppContext,
-} from './context.ts'
-import { formatBytes } from './format.ts'
+import { baseUrlOf, inWords, readUsageNow, sendSessionPage, sessionHere, type AppContext } from './context.ts'
+import { formatBytes, minuteOf } from './format.ts'
 import { html, type Html } from './html.ts'
 import { seeOther } from './page.ts'
 
@@ -23,7 +15,7 @@ function usageOf({ plan }: Workspace, usage: Usage | undefined): Html {
   if (usage === undefined) return html`<p>Spans this month: not counted yet, ${allowance}.</p>`
   return html`<p>
     Spans this month: <strong>${inWords(usage.spans)}</strong> ${allowance}, ${formatBytes(usage.spanBytes)} of span
-    data. The count resets at ${formatMinute(usage.resetsAt)}.
+    data. The count resets at ${minuteOf(usage.resetsAt)}.
   </p>`
 }
 
@@ -117,7 +109,7 @@ function sendMembers(ctx: Context, app: AppContext): Promise<void> {
             html`<tr>
               <td>${member.email}${member.userId === userId ? ' (you)' : ''}</td>
               <td>${member.role}</td>
-              <td>${formatMinute(member.addedAt)}</td>
+              <td>${minuteOf(member.addedAt)}</td>
             </tr>`,
         )}
       </tbody>

@@ -1,12 +1,13 @@
 import type { Context } from 'koa'
 import type { Session, Workspace } from '#src/directory/directory.ts'
+import { commonScripts } from './assets.ts'
 import { cut } from './format.ts'
 import { html, type Html } from './html.ts'
 
 /** Nothing but our own style sheet and forms: no script, no frame, nothing from elsewhere (CSP Level 3). */
 const contentPolicy =
   "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
-/** For a page with a script: our own files, which may ask our own addresses. Nothing inline either way. */
+/** For a page with scripts: our own files, which may ask our own addresses. Nothing inline either way. */
 const scriptPolicy = `${contentPolicy}; script-src 'self'; connect-src 'self'`
 
 export type Page = Readonly<{
@@ -19,7 +20,8 @@ export type Page = Readonly<{
   /** Said at the head of the page. */
   warning?: string | undefined
   isOwner?: boolean
-  script?: string
+  /** Addresses of its own scripts. */
+  scripts?: readonly string[]
 }>
 
 const links = [
@@ -53,8 +55,22 @@ function navigation({ email }: Session, path: string, { workspace, isOwner = fal
     </form>`
 }
 
+/** Whoever is not signed in yet is shown no times, and types a password: that page needs no script. */
+const scriptsOf = ({ session, scripts = [] }: Page): readonly string[] =>
+  session === undefined ? [] : [...commonScripts, ...scripts]
+
+/** Where scripts/times.js lets people choose. */
+const zoneChoice = html`<p class="zone note" data-zone-choice hidden>
+  <label
+    >Times in
+    <select>
+      <option value="utc">UTC</option>
+      <option value="local"></option></select
+  ></label>
+</p>`
+
 function layout(page: Page, path: string): Html {
-  const { title, about = '', body, session, warning, script } = page
+  const { title, about = '', body, session, warning } = page
   const name = about === '' ? title : `${cut(about, nameCharactersMax)} · ${title}`
   return html`<!doctype html>
     <html lang="en">
@@ -64,13 +80,14 @@ function layout(page: Page, path: string): Html {
         <title>${name} · Throughline</title>
         <link rel="stylesheet" href="/app/style.css" />
         <link rel="icon" href="/app/icon.svg" />
-        ${script === undefined ? html`` : html`<script type="module" src="${script}"></script>`}
+        ${scriptsOf(page).map((script) => html`<script type="module" src="${script}"></script>`)}
       </head>
       <body>
         <a class="skip" href="#content">Skip to the content</a>
         <header>${session === undefined ? html`<strong>Throughline</strong>` : navigation(session, path, page)}</header>
         <main id="content">
           ${warning === undefined ? html`` : html`<p class="problem"><a href="/app/usage">${warning}</a></p>`}
+          ${session === undefined ? html`` : zoneChoice}
           <h1>${title}</h1>
           ${body}
         </main>
@@ -81,7 +98,7 @@ function layout(page: Page, path: string): Html {
 /** Answers with a page: never cached (it may show a secret), never framed. */
 export function sendPage(ctx: Context, status: number, page: Page): void {
   ctx.status = status
-  ctx.set('Content-Security-Policy', page.script === undefined ? contentPolicy : scriptPolicy)
+  ctx.set('Content-Security-Policy', scriptsOf(page).length === 0 ? contentPolicy : scriptPolicy)
   ctx.set('X-Frame-Options', 'DENY')
   ctx.set('Cache-Control', 'no-store')
   ctx.set('Cross-Origin-Opener-Policy', 'same-origin')

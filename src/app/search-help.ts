@@ -1,10 +1,10 @@
 import { html, type Html } from './html.ts'
 
 /** What may be typed, and what it finds. */
-type Form = Readonly<{ typed: readonly string[]; finds: string }>
+export type HelpForm = Readonly<{ typed: readonly string[]; finds: string }>
 
 /** The language in a few lines (CONTRACT §9), by the habits of those who search. */
-const formsOf = (field: string, noun: string): readonly Form[] => [
+const formsOf = (field: string, noun: string): readonly HelpForm[] => [
   { typed: ['connection refused', '"connection refused"'], finds: 'both words; these words side by side' },
   { typed: ['timeout OR reset', '-debug', 'NOT (debug OR trace)'], finds: 'either; not' },
   { typed: [`${field}:api`, `${field}:(api OR web)`], finds: `words in a field` },
@@ -13,13 +13,13 @@ const formsOf = (field: string, noun: string): readonly Form[] => [
   { typed: ['null*', 'path:/api/*/orders', '/time-?out/'], finds: 'patterns' },
 ]
 
-export const logForms: readonly Form[] = [
+export const logForms: readonly HelpForm[] = [
   ...formsOf('service', 'records'),
   { typed: ['level>=warn', 'status>=500', 'status:[400 TO 499]', 'took<1.5s'], finds: 'levels and numbers' },
   { typed: ['order.customer.id=7'], finds: 'a nested field, by its dotted name' },
 ]
 
-export const traceForms: readonly Form[] = [
+export const traceForms: readonly HelpForm[] = [
   ...formsOf('peer.service', 'spans'),
   { typed: ['http.response.status_code>=500', 'db.rows:[100 TO *]'], finds: 'numbers' },
   {
@@ -28,19 +28,30 @@ export const traceForms: readonly Form[] = [
   },
 ]
 
-const times: Form = {
+const times: HelpForm = {
   typed: ['-15m', '-7d', 'now-2d', '2026-11-21T08:00', '2026-11-21T08:00+01:00', '1795557482'],
   finds: 'From and To: relative, in UTC unless a zone is named, or as Unix time',
 }
 
-const rowOf = ({ typed, finds }: Form): Html =>
+const rowOf = ({ typed, finds }: HelpForm): Html =>
   html`<tr>
     <td>${typed.map((each) => html`<code>${each}</code> `)}</td>
     <td>${finds}</td>
   </tr>`
 
+/** What scripts/shortcuts.js and scripts/histogram.js do; the first shows this. */
+const shortcuts = html`<div data-shortcuts hidden>
+  <p>
+    <label class="check"><input type="checkbox" /> Keyboard shortcuts</label>
+  </p>
+  <p>
+    <kbd>/</kbd> goes to the search field, <kbd>?</kbd> to this help, <kbd>f</kbd> follows logs and stops following. A
+    drag over the bars chooses their time; <kbd>Escape</kbd> gives it up.
+  </p>
+</div>`
+
 /** How to search, folded away. */
-export const searchHelp = (forms: readonly Form[]): Html =>
+export const searchHelp = (forms: readonly HelpForm[]): Html =>
   html`<details class="help">
     <summary>How to search</summary>
     <table>
@@ -54,4 +65,5 @@ export const searchHelp = (forms: readonly Form[]): Html =>
         ${[...forms, times].map(rowOf)}
       </tbody>
     </table>
+    ${shortcuts}
   </details>`

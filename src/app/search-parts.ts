@@ -125,7 +125,7 @@ export const field = ({ label, name, value, size = 16, placeholder = '', list = 
   /></label>`
 
 /** Of a page and not of a search: a form begins anew without them. */
-const ofPage: readonly string[] = ['limit', 'include', 'around', 'before', 'after']
+export const ofPage: readonly string[] = ['limit', 'include', 'around', 'before', 'after']
 
 /** Fields for the conditions that only an address can give: a form without them would drop them. `own`: those that it has anyway. */
 export const givenFields = (

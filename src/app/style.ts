@@ -29,13 +29,19 @@ nav a { text-decoration: none }
 .skip { position: absolute; left: -100rem }
 .skip:focus { position: static }
 h1 { font-size: 1.5rem }
+.zone { float: right; margin: .6rem 0 0 1rem }
+.zone label { display: flex; gap: .4rem; align-items: baseline; white-space: nowrap }
 h2 { font-size: 1.15rem; margin-top: 2rem }
 table { width: 100%; border-collapse: collapse }
 th, td { padding: .4rem .5rem; border-bottom: 1px solid var(--line); text-align: left; vertical-align: top; overflow-wrap: anywhere }
 th[scope=col], .figures td { overflow-wrap: normal }
-.cards td:first-child { overflow-wrap: break-word }
+.cards td:is(:first-child, :last-child) { overflow-wrap: break-word }
+.cards td:last-child > details > summary { white-space: nowrap }
+p time { white-space: nowrap }
 code, pre, output { font: .9em/1.4 ui-monospace, monospace }
 pre { padding: .75rem; border: 1px solid var(--line); border-radius: .4rem; overflow-x: auto; white-space: pre-wrap; overflow-wrap: anywhere }
+.copy { display: flex; gap: .5rem; justify-content: flex-end; align-items: center; margin: .5rem 0 -.75rem }
+.copy button { padding: .1rem .6rem; background: none; color: inherit; border-color: var(--edge) }
 pre.place { white-space: pre }
 form.stack { display: grid; grid-template-columns: minmax(0, 1fr); gap: .75rem; max-width: 24rem }
 .notice pre, .id { user-select: all }
@@ -46,7 +52,7 @@ label.check { display: flex; align-items: center; gap: .4rem }
 input, select, button { font: inherit; padding: .4rem .6rem; border: 1px solid var(--edge); border-radius: .4rem }
 input, select { max-width: 100%; min-height: 2.4rem }
 [type=checkbox], [type=radio] { min-height: 0 }
-:is([name=from], [name=to]) { width: 12.5rem }
+:is([name=from], [name=to]) { width: 14rem }
 [aria-invalid] { border-color: var(--bad) }
 button { cursor: pointer; overflow-wrap: normal; background: var(--accent); border-color: var(--accent); color: var(--on-accent) }
 button.quiet { background: none; border: 0; padding: 0; color: inherit; text-decoration: underline }
@@ -55,19 +61,30 @@ button.danger { background: var(--bad); border-color: var(--bad) }
 .notice { padding: .6rem .75rem; border-left: .25rem solid var(--accent) }
 .note { color: color-mix(in srgb, CanvasText 75%, Canvas); font-size: .9rem }
 fieldset { border: 1px solid var(--line); border-radius: .4rem; display: grid; gap: .3rem }
-.tabs { display: flex; flex-wrap: wrap; gap: 1rem; margin-bottom: 1rem }
+.tabs { display: flex; flex-wrap: wrap; gap: .25rem 1rem; margin-bottom: 1rem }
 [aria-current] { color: inherit; font-weight: bold; text-decoration: none }
 .steps > li { margin-bottom: 1rem }
 details { margin: .5rem 0 }
 summary { cursor: pointer }
 summary strong { padding-left: .3rem }
 form.search { display: flex; flex-wrap: wrap; gap: .5rem; align-items: end; margin-bottom: 1rem }
-.wide, form.search .help { flex: 1 1 100%; margin: 0 }
-.help { font-size: .9rem }
+form.search > label { flex: 1 1 12rem }
+form.search > details { flex: 1 1 100%; margin: 0; font-size: .9rem; overflow-wrap: anywhere }
+form.search .inputs { font-size: 1rem; margin-top: .5rem }
+.inputs { display: flex; flex-wrap: wrap; gap: .5rem; align-items: end }
+/* Where a browser cannot show what is in a closed fold, its line stays, and opens it. */
+@supports selector(::details-content) {
+  @media (min-width: 45.01rem) {
+    .filters > summary { display: none }
+    .filters::details-content { content-visibility: visible }
+    form.search .inputs { margin: 0 }
+  }
+}
+kbd { padding: 0 .3rem; border: 1px solid var(--edge); border-radius: .3rem; font: .9em ui-monospace, monospace }
 .help code { display: inline-block; margin-right: .75rem }
 .help th, .help td { padding: .2rem .5rem }
 fieldset.row { display: flex; flex-wrap: wrap; gap: .75rem }
-p.row { display: flex; flex-wrap: wrap; gap: 1rem; align-items: baseline }
+p.row { display: flex; flex-wrap: wrap; gap: .25rem 1rem; align-items: baseline }
 .time { white-space: nowrap; font-variant-numeric: tabular-nums }
 .logs td { padding: .15rem .5rem; font-size: .9rem }
 td > details { margin: 0 }
@@ -93,6 +110,12 @@ mark { background: #facc15; color: #000 }
 .facets a { text-decoration: none; overflow-wrap: anywhere }
 .facets a[aria-current] { border-color: currentColor }
 rect { fill: var(--accent) }
+/* Where the script is that drags are for. */
+.histogram.drag { cursor: crosshair }
+.histogram { touch-action: pan-y; user-select: none }
+rect.whole { fill: transparent }
+a:is(:hover, :focus-visible) > rect.whole { fill: var(--line) }
+rect.chosen { fill: var(--accent); opacity: .3; pointer-events: none }
 rect.error { fill: var(--bad) }
 .waterfall { --step: .75rem; font-size: .9rem }
 .waterfall ul { list-style: none; margin: 0; padding: 0 }
@@ -118,8 +141,11 @@ details.line, .below { margin: 0 }
 .missing > .line .timeline { background: repeating-linear-gradient(135deg, var(--line) 0 1px, transparent 1px 8px) }
 .missing > .line { border-left: .25rem solid var(--bad) }
 .missing > .line .name { text-indent: 0 }
+.moments { --time: 11.5rem }
+/* A time has its offset behind it where it is not UTC. */
+.local .moments { --time: 15rem }
 .moments { list-style: none; margin: 0; padding: 0; font-size: .9rem }
-.moments > li, .moments.heads { display: grid; grid-template-columns: 11.5rem 5.5rem 4rem minmax(0, 1fr); gap: 0 .75rem; padding: .15rem 0; min-height: 0; border-bottom: 1px solid var(--line); overflow-wrap: anywhere }
+.moments > li, .moments.heads { display: grid; grid-template-columns: var(--time) 5.5rem 4rem minmax(0, 1fr); gap: 0 .75rem; padding: .15rem 0; min-height: 0; border-bottom: 1px solid var(--line); overflow-wrap: anywhere }
 .moments .gap { text-align: right }
 .moments strong { padding-left: .3rem }
 caption { text-align: left; font-weight: bold; font-size: .85rem; padding-top: .5rem }
@@ -130,6 +156,8 @@ ${depths}
 ${serviceFills}
 @media (max-width: 45rem) {
   main { overflow-x: auto }
+  h1 { margin: .5rem 0 }
+  form.search > details:not([open]) { flex: 0 1 auto; margin-right: 1rem }
   :is([name=from], [name=to]) { width: auto }
   th, td { padding: .3rem .25rem; min-width: 5rem }
   .logs td { padding: .15rem .25rem }
@@ -137,6 +165,8 @@ ${serviceFills}
   .time { white-space: normal; min-width: 7.5rem }
   .logs, .traces, :is(.logs, .traces) > * { display: block }
   :is(.logs, .traces) > * > tr { display: grid; border-bottom: 1px solid var(--line) }
+  :is(.logs, .traces) thead th { font-size: .85rem }
+  .logs thead th:last-child, .traces thead th:nth-child(2) { position: absolute; left: -100rem }
   .logs > * > tr { grid-template-columns: auto auto minmax(0, 1fr) }
   .waterfall { --step: .2rem }
   .line > summary, div.line { grid-template-columns: minmax(0, 1fr) 6rem }
@@ -145,10 +175,12 @@ ${serviceFills}
   .line > :not(summary) { margin: .3rem 0 }
   .line > table { width: 100% }
   .heads, .moments.heads { display: none }
-  .moments > li { grid-template-columns: max-content max-content minmax(0, 1fr) }
+  .moments > li { display: flex; flex-wrap: wrap; gap: 0 .5rem; align-items: baseline }
   .moments .time { white-space: nowrap; min-width: 0 }
+  .axis { font-size: .8rem }
+  .axis > :nth-child(2) { order: 1; flex-basis: 100% }
   .moments .gap:empty { display: none }
-  .moments .said { grid-column: 1 / -1 }
+  .moments .said { flex: 1 1 100% }
   .traces > * > tr { grid-template-columns: max-content minmax(0, 1fr) }
   :is(.logs, .traces) > * > tr > * { border-bottom: 0; min-width: 0 }
   .logs td:last-child { width: auto }
@@ -157,8 +189,12 @@ ${serviceFills}
   .traces > * > tr > :nth-child(2) { order: -1 }
   .traces > * > tr > :nth-child(1) { grid-column: 1 }
   .traces > * > tr > :nth-child(4) { grid-area: 2 / 2 }
+  .traces > thead > tr > :nth-child(4) { grid-area: 1 / 2 }
+  .facets li { flex-wrap: nowrap; overflow-x: auto; padding: .15rem; white-space: nowrap }
+  .facets ul { gap: .1rem }
   .traces > thead > tr > :is(:nth-child(3), :nth-child(5)) { display: none }
   :is(.logs, .traces) .time { white-space: nowrap }
+  :is(.logs, .traces, .moments) .time { font-size: .8rem }
   .fields th, .fields td { display: block; width: auto }
   .cards, .cards > *, .cards > * > tr > * { display: block; border-bottom: 0 }
   .cards > thead { position: absolute; left: -100rem }

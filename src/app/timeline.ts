@@ -1,6 +1,6 @@
 import type { CorrelationAnswer } from '#src/query/searches.ts'
 import { counted } from './context.ts'
-import { cut, formatDuration, isolated, since, timeOf } from './format.ts'
+import { cut, formatDuration, isolated, since, timeAndZone, timeOf, zone } from './format.ts'
 import { html, type Html } from './html.ts'
 import { summaryOf } from './log-rows.ts'
 import type { ColourOf } from './service-colours.ts'
@@ -163,7 +163,7 @@ export function timelinePart(answer: CorrelationAnswer, looks: Looks): Html {
   const lines = entries.map((entry, at) => lineOf({ ...entry, before: entries[at - 1]?.time }, looks.colourOf))
   const [open, folded] = [lines.slice(0, openMax), lines.slice(openMax)]
   const rest = html`<details>
-    <summary>${counted(folded.length, 'more line')}, as far as ${timeOf(entries.at(-1)?.time ?? null)}</summary>
+    <summary>${counted(folded.length, 'more line')}, as far as ${timeAndZone(entries.at(-1)?.time ?? null)}</summary>
     <ol class="moments" start="${openMax + 1}" aria-label="The lines after those">
       ${folded}
     </ol>
@@ -171,7 +171,7 @@ export function timelinePart(answer: CorrelationAnswer, looks: Looks): Html {
   return html`<h2 id="timeline">Timeline</h2>
     ${cutPart(answer, leftOut.size, looks.isFirst)}
     <div class="moments heads" aria-hidden="true">
-      <span>Time (UTC)</span> <span class="gap">Later by</span> <span>Kind</span> <span>What</span>
+      <span>Time (${zone})</span> <span class="gap">Later by</span> <span>Kind</span> <span>What</span>
     </div>
     <ol class="moments" aria-label="What happened, in order of time">
       ${open}

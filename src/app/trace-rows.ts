@@ -1,6 +1,6 @@
 import type { TraceSearchAnswer } from '#src/query/searches.ts'
 import { counted, inWords } from './context.ts'
-import { formatDuration, isolated, timeOf } from './format.ts'
+import { formatDuration, isolated, timeOf, zone } from './format.ts'
 import { html, type Html } from './html.ts'
 import { serviceColours, type ColourOf } from './service-colours.ts'
 import { traceAddress } from './trace-address.ts'
@@ -72,7 +72,7 @@ export function traceTable(traces: readonly ShownTrace[], colourOf: ColourOf): H
   return html`<table class="traces">
     <thead>
       <tr>
-        <th scope="col">Start (UTC)</th>
+        <th scope="col">Start (${zone})</th>
         <th scope="col">Root</th>
         <th scope="col">Services</th>
         <th scope="col">Duration</th>

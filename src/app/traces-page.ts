@@ -1,23 +1,23 @@
 import type { Context } from 'koa'
 import type { Route } from '#src/http/route.ts'
 import type { TraceSearchAnswer } from '#src/query/searches.ts'
-import { atFault, sendSessionPage, sessionHere, type AppContext } from './context.ts'
+import { histogramScript } from './assets.ts'
+import { sendSessionPage, sessionHere, type AppContext } from './context.ts'
 import { facetRow } from './facets.ts'
 import { histogram } from './histogram.ts'
 import { html, type Html } from './html.ts'
-import { traceForms, searchHelp } from './search-help.ts'
+import { searchForm } from './search-form.ts'
+import { traceForms } from './search-help.ts'
 import { createRefuseSearch } from './refuse-page.ts'
 import {
   about,
   checkbox,
   choice,
   field,
-  givenFields,
   listed,
   nothingFits,
   pager,
   rangeFields,
-  rangeLinks,
   readAsked,
   searchOf,
   refusedSearch,
@@ -65,36 +65,32 @@ const facetGroups = [
   },
 ] as const
 
-function formOf({ conditions }: Asked, facets: TraceSearchAnswer['facets'], wrong?: string): Html {
+function fieldsOf(conditions: URLSearchParams, facets: TraceSearchAnswer['facets'], wrong: string | undefined): Html {
   const given = (name: string): string => conditions.get(name) ?? ''
   const has = listed(conditions, 'has')
-  return html`<form class="search" method="get" action="${path}" role="search">
-      <label class="wide"
-        >Search attributes
-        <input
-          name="q"
-          type="search"
-          value="${given('q')}"
-          placeholder="http.route=/orders http.response.status_code&gt;=500"
-          autocomplete="off"
-          ${atFault(wrong === 'q')}
-      /></label>
-      ${searchHelp(traceForms)}
-      ${field({ label: 'Service', name: 'service', value: given('service'), list: 'services', wrong })}${serviceSuggestions(facets)}
-      ${field({ label: 'Operation', name: 'operation', value: given('operation'), wrong })}
-      ${choice({ label: 'Status', name: 'status', value: given('status'), options: statuses })}
-      ${field({ label: 'At least', name: 'min_duration', value: given('min_duration'), size: 8, placeholder: '200ms', wrong })}
-      ${field({ label: 'At most', name: 'max_duration', value: given('max_duration'), size: 8, placeholder: '1.5s', wrong })}
-      ${rangeFields(conditions, wrong)}${choice({ label: 'Order', name: 'order', value: given('order'), options: orders })}
-      <fieldset class="row">
-        <legend>With</legend>
-        ${having.map(([value, words]) => checkbox('has', value, words, has.includes(value)))}
-      </fieldset>
-      ${givenFields(conditions, ownFields, wrong)}
-      <button type="submit">Search</button>
-    </form>
-    ${rangeLinks(path, conditions)}`
+  return html`${field({ label: 'Service', name: 'service', value: given('service'), list: 'services', wrong })}${serviceSuggestions(facets)}
+    ${field({ label: 'Operation', name: 'operation', value: given('operation'), wrong })}
+    ${choice({ label: 'Status', name: 'status', value: given('status'), options: statuses })}
+    ${field({ label: 'At least', name: 'min_duration', value: given('min_duration'), size: 8, placeholder: '200ms', wrong })}
+    ${field({ label: 'At most', name: 'max_duration', value: given('max_duration'), size: 8, placeholder: '1.5s', wrong })}
+    ${rangeFields(conditions, wrong)}${choice({ label: 'Order', name: 'order', value: given('order'), options: orders })}
+    <fieldset class="row">
+      <legend>With</legend>
+      ${having.map(([value, words]) => checkbox('has', value, words, has.includes(value)))}
+    </fieldset>`
 }
+
+const formOf = ({ conditions }: Asked, facets: TraceSearchAnswer['facets'], wrong?: string): Html =>
+  searchForm({
+    path,
+    conditions,
+    label: 'Search attributes',
+    placeholder: 'http.route=/orders http.response.status_code>=500',
+    help: traceForms,
+    fields: fieldsOf(conditions, facets, wrong),
+    own: ownFields,
+    wrong,
+  })
 
 function resultsOf(asked: Asked, answer: TraceSearchAnswer, nowMs: number): Html {
   const { traces, range, facets } = answer
@@ -119,7 +115,12 @@ async function sendTraces(ctx: Context, app: AppContext): Promise<void> {
   const result = await app.searches.traces(sessionHere(ctx).workspaceId, searchOf(asked, { limit, ...include }))
   if (!result.ok) return sendSessionPage(ctx, app, refusedPage(ctx, result.error))
   const body = html`${formOf(asked, result.value.facets)}${resultsOf(asked, result.value, app.clock())}`
-  await sendSessionPage(ctx, app, { title: 'Traces', about: asked.conditions.get('q') ?? '', body })
+  await sendSessionPage(ctx, app, {
+    title: 'Traces',
+    about: asked.conditions.get('q') ?? '',
+    body,
+    scripts: [histogramScript],
+  })
 }
 
 /** Trace search as a page. */

@@ -12,8 +12,8 @@ import {
   type RefusalDocument,
   type Usage,
 } from '#projections/allowance/query.ts'
-import { counted, formatMinute, inWords, sendSessionPage, sessionHere, type AppContext } from './context.ts'
-import { formatBytes } from './format.ts'
+import { counted, inWords, sendSessionPage, sessionHere, type AppContext } from './context.ts'
+import { formatBytes, minuteOf } from './format.ts'
 import { html, type Html } from './html.ts'
 import { forecastSpans } from './usage-forecast.ts'
 
@@ -31,7 +31,7 @@ const reasons = new Map([
 ])
 
 /** Columns of words; all others are of numbers. */
-const ofWords: readonly string[] = ['Day', 'Key', 'Why', 'Service']
+const ofWords: readonly string[] = ['Day (UTC)', 'Key', 'Why', 'Service']
 
 type Row = readonly [first: Html | string, ...values: readonly (string | number | Html)[]]
 
@@ -93,7 +93,7 @@ function usedPart({ spans, spanBytes }: Usage, { spansPerMonth: limit }: Workspa
 
 /** Where the current month is going. */
 function forecastPart(usage: Usage, { spansPerMonth: limit }: WorkspacePlan, nowMs: number): Html {
-  const reset = html`<p>The count resets at ${formatMinute(usage.resetsAt)}.</p>`
+  const reset = html`<p>The count resets at ${minuteOf(usage.resetsAt)}.</p>`
   const forecast = forecastSpans(usage, nowMs)
   if (forecast === undefined) return reset
   const words = `At the pace of the last days it will be ${inWords(forecast)} spans by then`
@@ -181,9 +181,9 @@ async function monthPart(app: AppContext, workspace: Workspace, month: string): 
   ${kept === 'all' ? html`` : html`<p class="notice">Counted from ${keptFrom} on; earlier days are no longer kept.</p>`}
   ${usedPart(usage, workspace.plan, kept)}
   ${isCurrent ? forecastPart(usage, workspace.plan, nowMs) : html``}${besidePart(usage)}
-  ${table('Refused', ['Day', 'Key', 'Why', 'How many'], refusalRows(refusals, keyOf))}
+  ${table('Refused', ['Day (UTC)', 'Key', 'Why', 'How many'], refusalRows(refusals, keyOf))}
   ${refusals.length < refusalsMax ? html`` : html`<p class="note">Only the newest ${counted(refusalsMax, 'line')} are shown.</p>`}
-  ${table('By day', ['Day', ...counts, 'Refused', 'Bytes'], dayRows(usage))}
+  ${table('By day', ['Day (UTC)', ...counts, 'Refused', 'Bytes'], dayRows(usage))}
   ${table('By service', ['Service', ...counts], serviceRows(usage))}
   ${table('By key', ['Key', ...counts, 'Refused', 'Bytes'], keyRows(usage, keyOf))}`
 }

@@ -2,7 +2,7 @@ import { parseRfc3339Ns } from '#src/lib/time.ts'
 import type { CorrelationAnswer } from '#src/query/searches.ts'
 import { fieldTable } from './field-table.ts'
 import { counted, inWords } from './context.ts'
-import { cut, formatDuration, isolated, since, timeOf } from './format.ts'
+import { cut, formatDuration, isolated, since, timeAndZone } from './format.ts'
 import { html, type Html } from './html.ts'
 import type { ColourOf } from './service-colours.ts'
 import { noSpanLinks, type LinkRoom, type SpanLinks } from './span-links.ts'
@@ -66,7 +66,7 @@ function scaleOf({ start, duration_ns: duration }: Trace['summary']): Scale {
 function eventRows(span: ShownSpan, linksOf: LinksOf): Html {
   return html`${span.events.map(
     ({ time, name, attributes }) =>
-      html`<p>${timeOf(time)} UTC (${since(span.start, time)}) <strong>${name}</strong></p>
+      html`<p>${timeAndZone(time)} (${since(span.start, time)}) <strong>${name}</strong></p>
         ${fieldTable('Attributes of the event', attributes, linksOf)}`,
   )}${span.links.map(
     ({ trace_id: traceId, span_id: spanId, attributes }) =>

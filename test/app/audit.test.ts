@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
+import { withPlainTimes } from '#test/support/plain-times.ts'
 import { valueOf } from '../directory/harness.ts'
 import { createBrowser, createPerson, openSite, password, type Browser, type Site } from './harness.ts'
 
@@ -28,7 +29,7 @@ describe('audit page', () => {
     [...text.matchAll(/<tr>\s*<td class="time">[\s\S]*?<\/tr>/g)].map(([row]) =>
       [...row.matchAll(/<td>([\s\S]*?)<\/td>/g)].map(([, cell = '']) => cell.trim()).join(': '),
     )
-  const audit = async (who = browser) => rowsOf((await who.get('/app/audit')).text)
+  const audit = async (who = browser) => rowsOf(withPlainTimes((await who.get('/app/audit')).text))
 
   it('tells what was done in the workspace, by whom, the newest first', async () => {
     const bob = valueOf(

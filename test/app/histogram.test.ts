@@ -29,6 +29,10 @@ describe('bars over time', () => {
       logs(1, { timeNs: noonNs }, { timeNs: noonNs + 90n * secondNs }, { timeNs: noonNs + 99n * secondNs }),
     )
     const { text } = await browser.get('/app/logs?from=2026-11-21T11:59:00Z&to=2026-11-21T12:05:00Z')
+    const ends = [...text.matchAll(/<span\s*><time[^>]*>([^<]*)</g)].map(([, words]) => words)
+    expect(ends).to.deep.equal(['2026-11-21 11:59:00 UTC', '2026-11-21 12:05:00 UTC'])
+    const { text: wider } = await browser.get('/app/logs?from=2026-11-21T11:00:00Z&to=2026-11-21T12:05:00Z')
+    expect(wider).to.match(/<time[^>]*>2026-11-21 11:00 UTC</)
     const times = [...text.matchAll(/<a href="[^"]*from=([^"&]*)&amp;to=([^"]*)"\s*><title>/g)]
     const shown = times.map(([, from = '', to = '']) => [decodeURIComponent(from), decodeURIComponent(to)])
     expect(shown).to.have.length.above(1)

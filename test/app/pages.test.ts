@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import { createMemoryIndexStore } from '#projections/stores/memory/store.ts'
 import { noCounts } from '#src/events/envelope.ts'
 import { givenEvent } from '#test/support/fold-harness.ts'
+import { withPlainTimes } from '#test/support/plain-times.ts'
 import { newStream, openDirectory, valueOf } from '../directory/harness.ts'
 import { attacks } from './attacks.ts'
 import {
@@ -95,7 +96,10 @@ describe('pages', () => {
   })
 
   it('have a style sheet, scripts and an icon that are sent again only when they have changed', async () => {
-    for (const path of ['/app/style.css', '/app/tail.js', '/app/connect.js', '/app/icon.svg']) {
+    const scripts = ['connect', 'copy', 'histogram', 'remember', 'shortcuts', 'tail', 'times'].map(
+      (name) => `${name}.js`,
+    )
+    for (const path of ['style.css', 'icon.svg', ...scripts].map((name) => `/app/${name}`)) {
       const { headers, text } = await browser.get(path)
       expect(headers.get('cache-control'), path).to.equal('no-cache')
       expect(text, path).to.not.equal('')
@@ -150,7 +154,7 @@ describe('pages', () => {
   })
 
   describe('keys', () => {
-    const secretIn = (text: string): string => /<pre>([^<]+)<\/pre>/.exec(text)?.[1] ?? ''
+    const secretIn = (text: string): string => /<pre data-secret>([^<]+)<\/pre>/.exec(text)?.[1] ?? ''
 
     it('are made, shown once, and revoked', async () => {
       for (const kind of ['publishable', 'logs', 'tracing', 'api']) {
@@ -167,7 +171,7 @@ describe('pages', () => {
         const revoked = await browser.post('/app/keys', { action: 'revoke', key: key?.id ?? '' })
         expect([revoked.status, revoked.location]).to.deep.equal([303, '/app/keys'])
         expect(site.directory.findKey(secret)?.revokedAt).to.not.equal(null)
-        expect((await browser.get('/app/keys')).text).to.include('revoked 2026-')
+        expect(withPlainTimes((await browser.get('/app/keys')).text)).to.include('revoked 2026-')
       }
       const events = await site.stream.read(0, 1_000)
       const by = events
@@ -202,11 +206,11 @@ describe('pages', () => {
       expect(rotated.status).to.equal(200)
       const secret = secretIn(rotated.text)
       expect(site.directory.findKey(secret)).to.deep.include({ kind: 'tracing', name: 'of checkout', workspaceId })
-      expect(rotated.text).to.include('works until 2026-11-24 00:00 UTC')
-      const list = (await browser.get('/app/keys')).text
+      expect(withPlainTimes(rotated.text)).to.include('works until 2026-11-24 00:00 UTC')
+      const list = withPlainTimes((await browser.get('/app/keys')).text)
       expect(list).to.include('rotated, works until 2026-11-24 00:00 UTC').and.not.include(secret)
       site.clock.advance(72 * 3_600_000)
-      expect((await browser.get('/app/keys')).text).to.include('revoked 2026-11-24 00:00 UTC')
+      expect(withPlainTimes((await browser.get('/app/keys')).text)).to.include('revoked 2026-11-24 00:00 UTC')
       const again = await browser.post('/app/keys', { action: 'rotate', key: old?.key.id ?? '', hours: '1' })
       expect([again.status, again.text.includes('This key is revoked')]).to.deep.equal([400, true])
       expect((await browser.post('/app/keys', { action: 'rotate', key: 'k0' })).status).to.equal(404)
@@ -416,8 +420,8 @@ describe('pages', () => {
       ]
       for (const { text } of pages) {
         expect(text.includes(attack) && /[<>"']/.test(attack), attack).to.equal(false)
-        const own = '<script type="module" src="/app/connect.js"></script>'
-        expect(text.replace(own, ''), attack).to.not.match(/<script|<img|<svg|<b>|<!--/i)
+        const own = /<script type="module" src="\/app\/\w+\.js"><\/script>/g
+        expect(text.replaceAll(own, ''), attack).to.not.match(/<script|<img|<svg|<b>|<!--/i)
       }
     }
   })

@@ -197,7 +197,9 @@ describe('search pages', () => {
       const open = async (address = ''): Promise<string> =>
         (await browser.get(address.replace(/#.*/, ''))).text.replaceAll(/\s+/g, ' ')
       const around = await open(linkNamed(await open('/app/logs?q=asked'), 'In context'))
-      expect(around).to.match(/Before and after <a href="#here">the record of <time [^>]*>2026-11-21 12:00:00\.300</)
+      expect(around).to.match(
+        /Before and after <a href="#here">the record of <time [^>]*>2026-11-21 12:00:00\.300 UTC</,
+      )
       expect(around).to.include('of all services.').and.include('other 299').and.not.include('near')
       const own = await open(linkNamed(around, 'Only checkout'))
       expect(own).to.include('of the service checkout.').and.include('near').and.not.include('other 2')

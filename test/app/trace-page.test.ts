@@ -335,7 +335,7 @@ describe('the page of a trace', () => {
     const event = { timeNs: noonNs + 1_250_000n, name: 'exception', attributes: {}, droppedAttributesCount: 0 }
     const text = await pageOf({ id: 'a', forMs: 100, spanEvents: [event] }, { id: 'b', parent: 'a', atMs: 20 })
     expect(text).to.match(/<td>2026-11-21T12:00:00\.020\d*Z \(\+20\.0 ms in its trace\)</)
-    expect(text).to.match(/12:00:00\.001<\/time> UTC \(\+1\.25 ms\) <strong>exception</)
+    expect(text).to.match(/12:00:00\.001 UTC<\/time> \(\+1\.25 ms\) <strong>exception</)
   })
 
   it('says once what spans have in common, and leads to it from each', async () => {

@@ -69,7 +69,7 @@ describe('links beside values', () => {
     const all = await follow('/app/logs')
     const messages = async (verb: string): Promise<readonly (string | undefined)[]> => {
       const found = await follow(linkIn(all, 'state: ready', verb))
-      return [...found.matchAll(/<summary>(\w+)<\/summary>/g)].map(([, message]) => message)
+      return [...found.matchAll(/<td>\s*<details>\s*<summary>(\w+)<\/summary>/g)].map(([, message]) => message)
     }
     expect(await messages('only')).to.have.members(['one', 'two'])
     expect(await messages('not')).to.have.members(['four', 'three'])

@@ -197,7 +197,9 @@ describe('search pages in a browser', () => {
     // Where 1,280 px are read at 400 % (WCAG 2.2, 1.4.10).
     const viewport = { width: 320, height: 844 }
     const storageState = await tab.context().storageState()
-    const page = await openTab(browser, { baseURL: server.baseUrl, viewport, storageState })
+    // With offsets behind their times, and the name of a zone.
+    const timezoneId = 'America/Argentina/Buenos_Aires'
+    const page = await openTab(browser, { baseURL: server.baseUrl, viewport, storageState, timezoneId })
     const isWhole = async (): Promise<boolean> =>
       (await page.locator('.waterfall .d24').count()) > 0 && (await page.locator('.logs summary').count()) > 0
     do await page.goto(`/app/trace/${id}`)
@@ -291,6 +293,8 @@ describe('search pages in a browser', () => {
     const whole = tab.viewportSize() ?? { width: 1280, height: 720 }
     await tab.setViewportSize({ width: 800, height: 720 })
     await tab.goto('/app/keys')
+    const summaries = tab.locator('.cards td:last-child summary')
+    const heights = await summaries.evaluateAll((all) => all.map((summary) => summary.getBoundingClientRect().height))
     for (const summary of await tab.locator('.cards summary').all()) await summary.click()
     const texts = tab.locator('.cards tbody tr > td:first-child, .cards tbody tr > td:first-child > .note')
     const broken = await texts.evaluateAll((all) =>
@@ -306,6 +310,8 @@ describe('search pages in a browser', () => {
     )
     await tab.setViewportSize(whole)
     expect(broken).to.deep.equal([])
+    expect(heights).to.have.length.above(1)
+    for (const height of heights) expect(height, 'a name beside its sign').to.be.below(40)
   })
 
   it('lead past their head by the keyboard', async () => {

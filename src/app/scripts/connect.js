@@ -17,7 +17,10 @@ const end = (why) => void (place.querySelector('[data-text]').textContent = `Thi
 async function poll() {
   try {
     const response = await fetch(place.dataset.arrival, { headers: { accept: 'application/json' } })
-    if (response.status === 401) return end('you are signed out')
+    if (response.status === 401) {
+      end('you are signed out')
+      return
+    }
     if (response.ok) {
       const arrival = await response.json()
       show(arrival)

@@ -1,4 +1,6 @@
 // Follows a log search by arrival: asks for what has come since, and puts it above what is shown.
+import { showTimes } from './times.js'
+
 const place = document.querySelector('[data-tail]')
 const button = document.querySelector('[data-tail-button]')
 const words = document.querySelector('[data-tail-words]')
@@ -14,6 +16,7 @@ function add(rows) {
   const template = document.createElement('template')
   // Rows as the server has written them, with everything in them escaped.
   template.innerHTML = `<table><tbody>${rows}</tbody></table>`
+  showTimes(template.content)
   const arrived = [...template.content.querySelector('tbody').children]
   place.prepend(...arrived)
   // What the page said of the search when there was less of it.

@@ -1,0 +1,76 @@
+// Shows times in the reader's own zone, or in UTC as they were sent: as was chosen last. Without it all of them are in UTC.
+import { recall, remember } from './remember.js'
+
+const local = Intl.DateTimeFormat().resolvedOptions().timeZone
+const isUtc = ['UTC', 'Etc/UTC', 'GMT', 'Etc/GMT'].includes(local)
+const name = 'zone'
+const localName = local.replaceAll('_', ' ')
+/** In the head of a column, which must not become wider than it: the choice has the whole of it. */
+const place = localName.split('/').at(-1)
+/** As the server writes them: a date and a time, as far as ms, and the zone where no head names it. */
+const written = /(\d{4}-\d\d-\d\d) (\d\d:\d\d)(:\d\d)?(\.\d+)?(?: UTC)?/
+const digits = {
+  year: 'numeric',
+  month: '2-digit',
+  day: '2-digit',
+  hour: '2-digit',
+  minute: '2-digit',
+  second: '2-digit',
+}
+const inLocal = new Intl.DateTimeFormat('en', {
+  ...digits,
+  hourCycle: 'h23',
+  timeZone: local,
+  timeZoneName: 'longOffset',
+})
+
+let isLocal = !isUtc && recall(name) !== 'utc'
+
+/**
+ * A time in its zone, as `from` and `to` take it again: one that is copied from a list into a form means the same there, also in the
+ * hour that a change of clocks repeats. That is what its offset is for.
+ */
+function localOf(_, date, minute, second = '', fraction = '') {
+  const parts = inLocal.formatToParts(new Date(`${date}T${minute}${second}Z`))
+  const of = (type) => parts.find((part) => part.type === type).value
+  const time = `${of('hour')}:${of('minute')}${second === '' ? '' : `:${of('second')}`}${fraction}`
+  const offset = of('timeZoneName').slice(3)
+  return `${of('year').padStart(4, '0')}-${of('month')}-${of('day')} ${time}${offset === '' ? '+00:00' : offset}`
+}
+
+/** A text with a time as the server would write it, in the zone that is shown. */
+export const inZone = (text) => (isLocal ? text.replace(written, localOf) : text)
+
+/** Texts as they were sent. */
+const sent = new WeakMap()
+
+function show(element) {
+  if (!sent.has(element)) sent.set(element, element.textContent)
+  element.textContent = inZone(sent.get(element))
+}
+
+/** All times in a part of the page. */
+export function showTimes(part) {
+  for (const element of part.querySelectorAll('time, .histogram title')) show(element)
+  for (const head of part.querySelectorAll('[data-zone]')) head.textContent = isLocal ? place : 'UTC'
+}
+
+const choice = document.querySelector('[data-zone-choice]')
+const select = choice?.querySelector('select')
+
+function showChosen() {
+  document.documentElement.classList.toggle('local', isLocal)
+  select.value = isLocal ? 'local' : 'utc'
+  showTimes(document)
+}
+
+if (select && !isUtc && document.querySelector('main :is(time, [data-zone])') !== null) {
+  select.querySelector('[value=local]').textContent = localName
+  choice.hidden = false
+  select.addEventListener('change', () => {
+    isLocal = select.value === 'local'
+    remember(name, select.value)
+    showChosen()
+  })
+  showChosen()
+}

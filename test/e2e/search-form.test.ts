@@ -1,0 +1,82 @@
+import { expect } from 'chai'
+import type { Browser, Page } from 'playwright-core'
+import { launchChromium, openTab, signInOn } from '../support/browser.ts'
+import { post } from '../support/client.ts'
+import { borrowServer, type LentServer } from '../support/lent-server.ts'
+
+const [width, height] = [390, 844]
+const json = { 'content-type': 'application/json' }
+
+describe('the form of a search in a browser without scripts', () => {
+  let server: LentServer
+  let browser: Browser
+  let page: Page
+
+  before(async () => {
+    server = await borrowServer()
+    browser = await launchChromium()
+    page = await openTab(browser, {
+      baseURL: server.baseUrl,
+      javaScriptEnabled: false,
+      viewport: { width, height },
+    })
+    await page.goto('/app/logs')
+    await signInOn(page, server.firstRun.sign_in)
+    await page.getByRole('heading', { name: 'Logs' }).waitFor()
+  })
+  after(async () => {
+    await browser.close()
+    await server.giveBack()
+  })
+
+  it('leaves the first screen of a phone to the first results, and says which filters are in use', async () => {
+    const records = Array.from({ length: 9 }, (_, n) => ({ message: `ring ${n}`, service: 'phone', level: 'warn' }))
+    const { logs } = server.firstRun.keys
+    expect((await post(server, '/api/logs/v1/ingest', logs, JSON.stringify(records), json)).status).to.equal(200)
+    do await page.goto('/app/logs?q=ring&service=phone&level=warn&level=error&from=-6h')
+    // Until the index has everything, the page also says that it has not.
+    while (
+      (await page.locator('.logs tbody tr').count()) < records.length ||
+      (await page.locator('.notice').count()) > 0
+    )
+    const fields = page.locator('.filters')
+    expect(await fields.locator('summary').innerText()).to.equal('Filters: service phone, level warn, error, from -6h')
+    const bottom = await page
+      .locator('.logs tbody tr')
+      .first()
+      .evaluate((row) => row.getBoundingClientRect().bottom)
+    expect(bottom).to.be.below(height)
+    const service = page.getByLabel('Service', { exact: true })
+    expect(await service.isVisible()).to.equal(false)
+    // What is folded is searched with all the same.
+    await page.getByRole('button', { name: 'Search', exact: true }).click()
+    await page.waitForURL(/service=phone&from=-6h.*level=warn&level=error/)
+    await page.locator('.filters > summary').click()
+    expect(await service.isVisible()).to.equal(true)
+    await page.goto('/app/logs?from=-1h&to=-2h')
+    expect(await page.getByLabel('From (UTC)').isVisible(), 'a field that is at fault').to.equal(true)
+    await page.setViewportSize({ width: 1280, height: 844 })
+    await page.goto('/app/logs')
+    expect([await service.isVisible(), await fields.locator('summary').isVisible()]).to.deep.equal([true, false])
+  })
+
+  it('does so above traces too, however many operations they may be narrowed to', async () => {
+    const time = `${Date.now()}000000`
+    const spans = Array.from({ length: 8 }, (_, n) => {
+      const [traceId, spanId] = [`5b8efff798038103d269b633813fc63${n}`, `eeeeeeeeeeeeeee${n}`]
+      return { traceId, spanId, name: `GET /shops/{shop}/orders/${n}`, startTimeUnixNano: time, endTimeUnixNano: time }
+    })
+    const body = JSON.stringify({ resourceSpans: [{ scopeSpans: [{ spans }] }] })
+    const { tracing } = server.firstRun.keys
+    expect((await post(server, '/api/traces/v1/otlp', tracing, body, json)).status).to.equal(200)
+    await page.setViewportSize({ width, height })
+    const rows = page.locator('.traces tbody tr')
+    do await page.goto('/app/traces')
+    while ((await rows.count()) < spans.length || (await page.locator('.notice').count()) > 0)
+    expect(await rows.first().evaluate((row) => row.getBoundingClientRect().bottom)).to.be.below(height)
+    const heads = page.locator('.traces th:is(:first-child, :nth-child(4))')
+    const tops = await heads.evaluateAll((all) => all.map((head) => head.getBoundingClientRect().top))
+    expect(tops).to.have.length(2)
+    expect(tops[0], 'on one line').to.equal(tops[1])
+  })
+})
