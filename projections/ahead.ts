@@ -42,7 +42,8 @@ function behindAfter({ position, ahead }: Reached, sent: Sent): Ahead['behind'] 
   return behind
 }
 
-export type Step = Readonly<{ light: readonly RecordedEvent[]; ahead: Ahead }>
+/** `work`: of what is light, in batches. */
+export type Step = Readonly<{ light: readonly RecordedEvent[]; work: number; ahead: Ahead }>
 
 /** What is to be folded out of turn while there is a backlog; it remembers who has sent how much of that. */
 export type LookAhead = Readonly<{
@@ -73,7 +74,8 @@ export function createLookAhead(limits: BatchLimits): LookAhead {
       if (last === undefined) return undefined
       passed(given.filter(({ position }) => position <= last.position))
       const caughtUpAt = Math.max(reached.ahead?.caughtUpAt ?? 0, Math.min(nowMs, last.receivedAt))
-      return { light, ahead: { position: last.position, caughtUpAt, behind } }
+      const work = light.reduce((sum, event) => sum + workOf(event, limits), 0)
+      return { light, work, ahead: { position: last.position, caughtUpAt, behind } }
     },
   }
 }

@@ -3,7 +3,7 @@ import type { Position, RecordedEvent } from '#src/events/envelope.ts'
 import type { Step } from './ahead.ts'
 import { buildNumber, chooseBuild } from './build-name.ts'
 import type { Folding } from './folding.ts'
-import type { IndexName, IndexWriter, Roster } from './index-store.ts'
+import { reachedFor, type IndexName, type IndexWriter, type Reached, type Roster } from './index-store.ts'
 import { createDeadLetters } from './dead-letters.ts'
 import { openLane, type Lane, type LeftOut } from './lane.ts'
 import type { Projection } from './projection.ts'
@@ -30,6 +30,8 @@ export const keptMs = 86_400_000
 export type Lanes = Readonly<{
   /** Lanes that stand at one place, the furthest group first. One that rests is in none. */
   groups(): readonly (readonly Lane[])[]
+  /** Whether readers use what the lane folds, as far as is known. */
+  isLive(lane: Lane): boolean
   /** Lanes that rest, since something that passes by itself has failed them, go on. True when there were such. */
   goOn(): boolean
   /** Opens each projection's build of this log; a new one becomes a candidate, or the live one where readers have none. */
@@ -157,7 +159,15 @@ async function holdsAllOf(
   if (lane === undefined) return false
   const before = (await writer.builds(lane.projection)).find(({ index }) => index === live)
   if (before === undefined || before.epoch !== stream.epoch) return true
-  return lane.position() >= Math.max(before.checkpoint, before.heartbeat.position)
+  return lane.position() >= Math.max(before.checkpoint, before.heartbeat.position) && isAsFar(lane, before.heartbeat)
+}
+
+/** Whether a lane has all that was told to be ahead of its turn. */
+function isAsFar(lane: Lane, told: Reached): boolean {
+  const own = { position: lane.position(), ahead: lane.ahead() }
+  if (told.ahead === undefined || told.ahead.position <= own.position) return true
+  if (own.ahead === undefined || own.ahead.position < told.ahead.position) return false
+  return [...own.ahead.behind.keys()].every((of) => reachedFor(own, of) >= reachedFor(told, of))
 }
 
 /** Tasks of lanes and of projections: who fails rests or stops alone. */
@@ -209,6 +219,7 @@ export function createLanes(given: LanesOptions): Lanes {
   const rosters = createRefresh(given, state)
   return {
     groups: () => byPlace(state.lanes.filter((lane) => !state.resting.has(lane))),
+    isLive: ({ projection, index }) => state.rosters.get(projection)?.live === index,
     goOn() {
       const { size } = state.resting
       state.resting.clear()

@@ -51,38 +51,70 @@ const beat = ({ lanes, inTurn, until }: Run): Promise<void> => inTurn(() => lane
 /** How many reads of the log look for somebody who need not wait, between two batches. */
 const readsAheadMax = 8
 
-/**
- * Between two batches of a backlog folds about a batch of what stands behind it, of workspaces that have sent little: they do not wait
- * until all is folded of those that have sent much.
- */
-async function foldBeyond(
-  { options, lanes, inTurn, lookAhead, until }: Run,
-  group: readonly Lane[],
-  folded: readonly RecordedEvent[],
-): Promise<void> {
-  const { stream, limits, clock } = options
-  const first = group.find((lane) => lane.ahead() !== undefined) ?? group[0]
-  if (first === undefined) return
-  if (first.ahead() === undefined) lookAhead.passed(folded)
-  for (let reads = 0, records = 0; reads < readsAheadMax && records < limits.projectorBatchRecordsMax; reads++) {
-    const [position, ahead] = [first.position(), first.ahead()]
-    // One that has failed, or has come later, folds everything in its order.
-    const alike = group.filter((lane) => lane.ahead() === ahead)
-    const events = await readCurrent(stream, ahead?.position ?? position, limits.projectorBatchEventsMax)
-    const step = lookAhead.step({ position, ahead }, events, clock())
-    if (step === undefined || until.aborted) return
-    await inTurn(() => lanes.foldAhead(alike, step, until))
-    if (first.ahead() !== step.ahead) return
-    records += step.light.reduce((sum, { counts }) => sum + counts.spans + counts.logs + counts.rumEvents, 0)
+/** What follows where nothing keeps the lanes from looking; none where it cannot be read: the fold meets that in its turn, and says so. */
+async function readAhead({ stream, limits }: ProjectorOptions, after: Position): Promise<readonly RecordedEvent[]> {
+  try {
+    return await readCurrent(stream, after, limits.projectorBatchEventsMax)
+  } catch (error) {
+    // A log that ends before what was read of it is another one: what comes there must not be taken for what was there.
+    if ((await stream.head()) < after) throw error
+    return []
   }
 }
 
 /**
- * Folds what the lanes that stand at one place have not had, at most up to `limit`, where the next lanes stand, which they then join.
- * False when there was nothing. `atHead`: readers were told that nothing is missing, which is taken back before the fold begins.
+ * Between two batches of a backlog folds about a batch of what stands behind it, of workspaces that have sent little: they do not wait
+ * until all is folded of those that have sent much.
  */
-async function foldGroup(run: Run, group: readonly Lane[], limit: Position, atHead: boolean): Promise<boolean> {
-  const { options, lanes, inTurn, until } = run
+async function foldBeyond({ options, lanes, inTurn, lookAhead, until }: Run, group: readonly Lane[]): Promise<void> {
+  for (let [reads, work] = [0, 0]; reads < readsAheadMax && work < 1 && !until.aborted; reads++) {
+    // One that has failed, or has come later, folds everything in its order.
+    const [first] = group.toSorted((a, b) => (b.ahead()?.position ?? 0) - (a.ahead()?.position ?? 0))
+    if (first === undefined) return
+    const [position, ahead] = [first.position(), first.ahead()]
+    const alike = group.filter((lane) => lane.ahead() === ahead)
+    const events = await readAhead(options, ahead?.position ?? position)
+    const step = lookAhead.step({ position, ahead }, events, options.clock())
+    if (step === undefined) return
+    await inTurn(() => lanes.foldAhead(alike, step, until))
+    if (alike.every((lane) => lane.ahead() !== step.ahead)) return
+    work += step.work
+    await options.timers.turn()
+  }
+}
+
+/**
+ * `limit`: where the next lanes stand. `atHead`: readers were told that nothing is missing, which is taken back before the fold begins.
+ * `looksAhead`: the furthest of those that readers use.
+ */
+type Turn = Readonly<{ limit: Position; atHead: boolean; looksAhead: boolean }>
+
+/** `head`: the log's; what stands before it is a backlog. */
+async function foldBatchOf(
+  run: Run,
+  lanes: readonly Lane[],
+  batch: readonly RecordedEvent[],
+  { head, looksAhead }: Pick<Turn, 'looksAhead'> & Readonly<{ head: Position }>,
+): Promise<void> {
+  const { inTurn, lookAhead, until } = run
+  const last = batch.at(-1)?.position ?? head
+  const wasAhead = lanes.some((lane) => lane.ahead() !== undefined)
+  await inTurn(async () => {
+    await run.lanes.fold(lanes, batch, until)
+    await run.lanes.promoteDue(head, until)
+  })
+  // What was met ahead of its turn has been counted then.
+  if (!wasAhead) lookAhead.passed(batch)
+  const moved = lanes.filter((lane) => lane.position() === last)
+  if (looksAhead && last < head) await foldBeyond(run, moved)
+}
+
+/**
+ * Folds what the lanes that stand at one place have not had, at most up to `limit`, where the next lanes stand, which they then join.
+ * False when there was nothing.
+ */
+async function foldGroup(run: Run, group: readonly Lane[], { limit, atHead, looksAhead }: Turn): Promise<boolean> {
+  const { options, until } = run
   const { limits } = options
   const head = await options.stream.head()
   let at = group[0]?.position() ?? 0
@@ -95,13 +127,8 @@ async function foldGroup(run: Run, group: readonly Lane[], limit: Position, atHe
     // One that has failed has not had the batch before, and reads on from there by itself.
     const there = group.filter((lane) => lane.position() === at)
     if (there.length === 0) return true
-    await inTurn(async () => {
-      await lanes.fold(there, batch, until)
-      await lanes.promoteDue(head, until)
-    })
+    await foldBatchOf(run, there, batch, { head, looksAhead })
     at = batch.at(-1)?.position ?? at
-    const moved = there.filter((lane) => lane.position() === at)
-    if (limit === Number.POSITIVE_INFINITY && at < head) await foldBeyond(run, moved, batch)
     await beat(run)
     // Where log and index answer at once, nothing else here waits while there is more to fold, and nobody could stop it.
     await options.timers.turn()
@@ -114,11 +141,13 @@ async function foldGroup(run: Run, group: readonly Lane[], limit: Position, atHe
  * makes them slower but never makes them wait for it. False when all stand at the head.
  */
 async function foldOnce(run: Run, atHead: boolean): Promise<boolean> {
-  let advanced = false
+  let [advanced, hasLooked] = [false, false]
   let limit = Number.POSITIVE_INFINITY
   for (const group of run.lanes.groups()) {
     if (run.until.aborted) return advanced
-    advanced = (await foldGroup(run, group, limit, atHead && !advanced)) || advanced
+    const looksAhead = !hasLooked && group.some(run.lanes.isLive)
+    hasLooked ||= looksAhead
+    advanced = (await foldGroup(run, group, { limit, atHead: atHead && !advanced, looksAhead })) || advanced
     limit = Math.min(limit, ...group.map((lane) => lane.position()))
   }
   return advanced

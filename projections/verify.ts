@@ -89,23 +89,38 @@ type Target = Readonly<{
   horizon: Horizon
 }>
 
-async function hasReached(
-  { context, writer, projection, index }: Target,
-  { workspaceId }: Part,
-  position: Position,
-): Promise<boolean> {
-  const build = await storedBuild(writer, projection, index)
-  return reachedBy(build, workspaceId, context.clock()) >= position
+/** How far the index is for the workspace of a part. */
+async function reachedIn({ context, writer, projection, index }: Target, { workspaceId }: Part): Promise<Position> {
+  return reachedBy(await storedBuild(writer, projection, index), workspaceId, context.clock())
 }
 
+/** For as long as the index gets on. */
 async function awaitReached(target: Target, part: Part, position: Position): Promise<void> {
   const { clock, timers } = target.context
-  for (const until = clock() + patienceMs; !(await hasReached(target, part, position));) {
+  let [best, until] = [-1, 0]
+  for (;;) {
+    const reached = await reachedIn(target, part)
+    if (reached >= position) return
+    if (reached > best) [best, until] = [reached, clock() + patienceMs]
     if (clock() > until) {
       const hint = 'its projector does not get on: see throughline status'
       throw new TransientError({ operation: 'verify', subject: `${target.index} at position ${position}`, hint })
     }
     await timers.pause(pollMs, new AbortController().signal)
+  }
+}
+
+/** Whether the index should have anything of a part, where it has come to for the part's workspace. */
+async function isDue({ expectedParts, index }: Target, part: Part, reached: Position): Promise<boolean> {
+  const expected = await expectedParts.freeze(index, part)
+  try {
+    for (const { collection } of await expected.digests()) {
+      for await (const { created, position } of expected.entries(collection))
+        if ((created ?? position) <= reached) return true
+    }
+    return false
+  } finally {
+    await expected.release()
   }
 }
 
@@ -123,24 +138,26 @@ async function freezeExpected({ context, scratch, expectedParts, index }: Target
 
 /**
  * Freezes a part and brings the expected fold to where it stands. A part that stands behind the fold is right only when the
- * whole index has come to there without touching it. Undefined for a part of a workspace that was erased from the log, as long as the
- * index has not come to there: it may hold all of it, some of it or nothing.
+ * whole index has come to there without touching it. Undefined for a part of which nothing need be there yet, and for one of a workspace
+ * that was erased from the log, as long as the index has not come to there: it may hold all of it, some of it or nothing.
  */
 async function freezeBoth(target: Target, part: Part) {
   const { indexed, expected, index } = target
   for (;;) {
     const at = expected.position()
-    const reached = await hasReached(target, part, at)
+    const reached = await reachedIn(target, part)
     const frozen = await indexed.freeze(index, part)
     const erased = await erasedAt(target, part.workspaceId)
     if (erased > Math.max(at, frozen.position)) {
       await frozen.release()
-      if (!frozen.exact || !(await hasReached(target, part, erased))) return undefined
+      if (!frozen.exact || (await reachedIn(target, part)) < erased) return undefined
       await expected.foldTo(erased)
       continue
     }
-    if (frozen.position < at && !reached) {
+    if (frozen.position < at && reached < at) {
       await frozen.release()
+      // The fold is further than the index is for this workspace: others were ahead.
+      if (frozen.position === beforeAll && !(await isDue(target, part, reached))) return undefined
       await awaitReached(target, part, at)
       continue
     }

@@ -1,6 +1,6 @@
 import { beforeAll, type Position } from '#src/events/envelope.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
-import type { IndexReader } from '../index-store.ts'
+import { reachedFor, type IndexReader } from '../index-store.ts'
 import { readUsage } from './query.ts'
 
 /**
@@ -23,7 +23,7 @@ export function createCountedSpans(reader: IndexReader, leavesOut: () => Promise
     if (progress === undefined) return undefined
     firstBeat ??= progress.at
     isLive ||= progress.at !== firstBeat
-    if (!isLive || progress.position < position || progress.after > beforeAll) return undefined
+    if (!isLive || reachedFor(progress, workspaceId) < position || progress.after > beforeAll) return undefined
     if (await leavesOut()) return undefined
     return usage.spans
   }

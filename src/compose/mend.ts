@@ -12,7 +12,7 @@ import { mendLog } from '#streams/sqlite/mending/mend.ts'
 import type { Quarantined, QuarantineReport } from '#streams/sqlite/mending/quarantine.ts'
 import { openSqliteStreamReader } from '#streams/sqlite/stream.ts'
 import { foldersOf, type Folders } from './folders.ts'
-import { checkKept, checkOwnLog, epochsBeside, foldedOf } from './own-log.ts'
+import { checkKept, checkOwnLog, epochsBeside, seenOf } from './own-log.ts'
 import { quarantinesOf } from './quarantines.ts'
 import { recountLedgers } from './recount.ts'
 
@@ -129,7 +129,7 @@ async function mendLogs(dataFolder: string): Promise<boolean> {
     partition: '0',
     name: 'log',
     isInUse: existsSync(directoryFile),
-    knownHead: (epoch) => foldedOf(folders, epoch),
+    knownHead: (epoch) => seenOf(folders, epoch),
     epochsBeside: () => epochsBeside(folders),
     settle: async (next) => {
       await checkKept(folders, next)

@@ -6,10 +6,11 @@ import { projections } from '#projections/registry.ts'
 import { createSqliteIndexWriter } from '#projections/stores/sqlite/writer.ts'
 import { foldersOf, type Folders } from '#src/compose/folders.ts'
 import { mendDataFolder } from '#src/compose/mend.ts'
+import { seenOf } from '#src/compose/own-log.ts'
 import { limits } from '#src/config.ts'
 import { sealBeginning } from '#src/events/allowance.ts'
 import { present } from '#src/lib/assert.ts'
-import { createSqliteStream, type SqliteStream } from '#streams/sqlite/stream.ts'
+import { createSqliteStream, openSqliteStreamReader, type SqliteStream } from '#streams/sqlite/stream.ts'
 import { makeLogFolder, type LogFolder } from '../streams/log-folder.ts'
 import { makeEvent } from '../streams/make-event.ts'
 
@@ -117,6 +118,20 @@ describe('a data folder whose log is not the one that its indexes were folded fr
       rmSync(folders.quarantineFolder, { recursive: true })
       expect(await mendDataFolder(dataFolder), 'at the next start').to.equal(false)
     }
+  })
+
+  it('is set aside where it ends before what an index has heard of it, or holds of it ahead of its position', async () => {
+    const { epoch } = await openSqliteStreamReader({ file: folders.logFile, partition: '0' })
+    const told = { position: 3 * 4_096, head: 3 * 4_096, at: 1, caughtUpAt: 1 }
+    const name = buildName(projection, 1)
+    for (const heard of [{ head: 9 * 4_096 }, { ahead: { position: 9 * 4_096, caughtUpAt: 1, behind: new Map() } }]) {
+      const writer = createSqliteIndexWriter({ folder: folders.indexFolder, limits })
+      await writer.open(name, projection, epoch)
+      await writer.heartbeat(name, { ...told, ...heard })
+      await writer.close()
+      expect(seenOf(folders, epoch)).to.equal(9 * 4_096)
+    }
+    expect(await mendDataFolder(dataFolder)).to.equal(true)
   })
 
   it('is no other where no index has anything of the log before', async () => {

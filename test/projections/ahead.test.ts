@@ -4,15 +4,18 @@ import { isCaughtUp, reachedFor, type Ahead, type IndexReader, type IndexWriter 
 import { withOwnProgress } from '#projections/first-days.ts'
 import { createMemoryIndexStore } from '#projections/stores/memory/store.ts'
 import type { Projection } from '#projections/projection.ts'
+import { changeRoster, nominate } from '#projections/roster.ts'
+import { withSeenEvents } from '#projections/seen-events.ts'
 import { createDeadLetters } from '#projections/dead-letters.ts'
-import { PermanentError } from '#src/lib/failure.ts'
+import { PermanentError, TransientError } from '#src/lib/failure.ts'
 import { present } from '#src/lib/assert.ts'
 import { sealErasure } from '#src/events/erasure.ts'
-import type { RecordedEvent } from '#src/events/envelope.ts'
+import { positionStep, type RecordedEvent } from '#src/events/envelope.ts'
 import { workspaceIdOf, type WorkspaceId } from '#src/events/workspace-id.ts'
 import { createMemoryStream } from '#streams/memory/stream.ts'
+import type { Stream } from '#streams/stream.ts'
 import { everything } from '#test/support/index-fixture.ts'
-import { counting, lineEvent } from '#test/support/line-projections.ts'
+import { counting, lineEvent, mirror } from '#test/support/line-projections.ts'
 import { atHead, start } from '#test/support/projector-run.ts'
 
 const [acme, small, third] = ['acme', 'small', 'third'].map(workspaceIdOf) as [WorkspaceId, WorkspaceId, WorkspaceId]
@@ -207,6 +210,116 @@ describe('the projector, in a backlog of one workspace', () => {
     expect(await linesOf(store.reader, small)).to.deep.equal({ x: 1 })
     const letters = await createDeadLetters({ stream, clock: () => 0 }).letters(strict)
     expect(letters.map(({ state }) => state)).to.deep.equal(['open'])
+  })
+
+  it('folds all that stands before what cannot be read, and ends there as without looking ahead', async () => {
+    const stream = createMemoryStream({ partition: '0' })
+    const store = createMemoryIndexStore()
+    await stream.append([...backlog(1, 40), lineEvent(100, ['x'], 'small')])
+    const whole = await stream.head()
+    await stream.append([lineEvent(101, ['damaged'], 'small')])
+    const broken: Stream = {
+      ...stream,
+      read: async (after, max) => {
+        if (after >= whole) throw new PermanentError({ operation: 'read', subject: 'a damaged event' })
+        return (await stream.read(after, max)).filter(({ position }) => position <= whole)
+      },
+    }
+    const run = start({ stream: broken, writer: store.writer })
+    const failure: unknown = await run.ended.catch((error: unknown) => error)
+    expect(failure).to.be.instanceOf(PermanentError)
+    expect(await linesOf(store.reader, acme)).to.deep.equal({ a: 40, b: 40, c: 40 })
+    expect(await store.writer.checkpoint(index)).to.include({ position: whole })
+  })
+
+  it('looks no further in a log that ends before what it has read', async () => {
+    const stream = createMemoryStream({ partition: '0' })
+    const store = createMemoryIndexStore()
+    await stream.append([...backlog(1, 40), lineEvent(100, ['x'], 'small')])
+    const head = await stream.head()
+    let isLost = false
+    const lost: Stream = {
+      ...stream,
+      head: async () => (isLost ? positionStep * 20 : stream.head()),
+      read: async (after, max) => {
+        if (isLost && after > positionStep * 20) throw new PermanentError({ operation: 'read', subject: 'a lost tail' })
+        return stream.read(after, max)
+      },
+    }
+    const writer: IndexWriter = {
+      ...store.writer,
+      write: async (name, entries, checkpoint) => {
+        await store.writer.write(name, entries, checkpoint)
+        isLost ||= checkpoint.isAhead === true && checkpoint.position >= head
+      },
+    }
+    const failure: unknown = await start({ stream: lost, writer }).ended.catch((error: unknown) => error)
+    expect(failure).to.be.instanceOf(PermanentError)
+    expect((await store.writer.checkpoint(index)).position).to.be.below(positionStep * 20)
+  })
+
+  it('goes on looking ahead for the others when one of its projections has failed in that', async () => {
+    const stream = createMemoryStream({ partition: '0' })
+    const store = createMemoryIndexStore()
+    const late = (n: number) => lineEvent(100 + n, [`x${n}`], 'small')
+    await stream.append([...backlog(1, 60), late(1), ...backlog(200, 30), late(2)])
+    const head = await stream.head()
+    let failures = 1
+    const writer: IndexWriter = {
+      ...store.writer,
+      write: async (name, entries, checkpoint) => {
+        if (name.startsWith('counting') && checkpoint.isAhead === true && failures-- > 0) {
+          run.tick()
+          throw new TransientError({ operation: 'write', subject: 'an index that is away' })
+        }
+        await store.writer.write(name, entries, checkpoint)
+      },
+    }
+    const run = start({ stream, writer, projections: [counting, mirror] })
+    const early = await run.until((told, name) => name.startsWith('mirror') && reachedFor(told, small) >= head)
+    expect(early.position, 'ahead of its turn').to.be.below(head)
+    await run.until(({ position }, name) => name.startsWith('counting') && position >= head)
+    await run.stop()
+    expect(await linesOf(store.reader, small)).to.deep.equal({ x1: 1, x2: 1 })
+    expect(await linesOf(store.reader, acme)).to.deep.equal({ a: 90, b: 90, c: 90 })
+  })
+
+  it('does not take readers back when another projector has told more of some workspaces', async () => {
+    const stream = createMemoryStream({ partition: '0' })
+    const store = createMemoryIndexStore()
+    const second = 'counting-v1-002'
+    await stream.append(backlog(1, 3))
+    const before = start({ stream, writer: store.writer })
+    await before.until(await atHead(stream))
+    await before.stop()
+    await store.writer.open(second, withSeenEvents(counting), stream.epoch)
+    await changeRoster(store.writer, 'counting', nominate(second))
+    const at = await stream.head()
+    const ahead = { position: at + positionStep, caughtUpAt: 0, behind: new Map() }
+    const moved: (string | undefined)[] = []
+    const writer: IndexWriter = {
+      ...store.writer,
+      // As of one that sleeps, and has told this last.
+      builds: async (projection) =>
+        (await store.writer.builds(projection)).map((build) =>
+          build.index === index ? { ...build, heartbeat: { ...build.heartbeat, position: at, ahead } } : build,
+        ),
+      changeRoster: async (projection, roster) => {
+        moved.push(roster.live)
+        return store.writer.changeRoster(projection, roster)
+      },
+    }
+    const run = start({ stream, writer })
+    await run.until(({ position }, name) => name === second && position >= at)
+    run.tick()
+    await run.until(({ at: told }) => told > 1_000_000)
+    expect(moved).to.not.include(second)
+    await stream.append([lineEvent(100, ['x'], 'small')])
+    await run.until(({ position }) => position > at)
+    run.tick()
+    await run.until(({ at: told }) => told > 1_001_000)
+    expect(await store.writer.live('counting')).to.equal(second)
+    await run.stop()
   })
 
   it('erases a workspace when it looks ahead, and keeps what that has sent since', async () => {

@@ -4,7 +4,8 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { expect } from 'chai'
 import type { BuildContext } from '#projections/build-place.ts'
-import type { IndexWriter } from '#projections/index-store.ts'
+import { reachedFor, type IndexWriter } from '#projections/index-store.ts'
+import { workspaceIdOf } from '#src/events/workspace-id.ts'
 import { rebuild } from '#projections/rebuild.ts'
 import { createSqliteIndexWriter } from '#projections/stores/sqlite/writer.ts'
 import { liveBuilds, verify, type Verdict } from '#projections/verify.ts'
@@ -51,6 +52,21 @@ describe('verify finds', () => {
   }
   const verdictNow = async (): Promise<Verdict> =>
     (await verify(context, await liveBuilds(context, ['counting'])))[0] as Verdict
+
+  it('nothing in an index that was stopped in a backlog, with one workspace ahead of another', async () => {
+    const many = Array.from({ length: 40 }, (_, n) => lineEvent(1_000 + n, ['alpha', 'beta', 'gamma'], 'heavy'))
+    await stream.append([...many, lineEvent(2_000, ['delta'], 'light'), lineEvent(2_001, ['alpha'], 'late')])
+    await stream.append([lineEvent(9_000, ['days later'], 'heavy')])
+    const head = await stream.head()
+    const writer = context.index.writer()
+    const run = start({ stream, writer, projections: [counting] })
+    await run.until((told) => reachedFor(told, workspaceIdOf('light')) >= head && told.position < head)
+    await run.stop()
+    await writer.close()
+    const { equal, workspaces: of } = await verdictNow()
+    expect(equal).to.equal(true)
+    expect(of.map(({ workspaceId }) => workspaceId)).to.include.members(['heavy', 'light', 'late'])
+  })
 
   const cases: Readonly<
     Record<string, Readonly<{ sql: string; named: string; kind: string; has: readonly string[] }>>
