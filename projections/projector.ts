@@ -103,10 +103,12 @@ async function foldBatchOf(
     await run.lanes.fold(lanes, batch, until)
     await run.lanes.promoteDue(head, until)
   })
+  if (!looksAhead) return
+  if (last >= head) return lookAhead.rest()
   // What was met ahead of its turn has been counted then.
   if (!wasAhead) lookAhead.passed(batch)
   const moved = lanes.filter((lane) => lane.position() === last)
-  if (looksAhead && last < head) await foldBeyond(run, moved)
+  await foldBeyond(run, moved)
 }
 
 /**
@@ -167,7 +169,6 @@ async function foldOn(run: Run, wake: () => AbortSignal): Promise<void> {
       continue
     }
     atHead = true
-    run.lookAhead.rest()
     await inTurn(() => lanes.promoteDue(head, until))
     await beat(run)
     await options.stream.changed(head, AbortSignal.any([until, woken]))

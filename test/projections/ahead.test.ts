@@ -258,6 +258,23 @@ describe('the projector, in a backlog of one workspace', () => {
     expect((await store.writer.checkpoint(index)).position).to.be.below(positionStep * 20)
   })
 
+  it('goes by the backlog that there is, not by one that was', async () => {
+    const stream = createMemoryStream({ partition: '0' })
+    const store = createMemoryIndexStore()
+    const run = start({ stream, writer: store.writer })
+    await stream.append(backlog(1, 200))
+    await run.until(await atHead(stream))
+    const burst = Array.from({ length: 40 }, (_, n) => lineEvent(1_000 + n, ['a', 'b', 'c'], 'small'))
+    await stream.append([...burst, lineEvent(2_000, ['x'], 'third')])
+    const head = await stream.head()
+    const early = await run.until((told) => reachedFor(told, third) >= head)
+    expect(early.position).to.be.below(head)
+    expect(reachedFor(early, small), 'the burst waits').to.be.below(head)
+    await run.until(({ position }) => position >= head)
+    await run.stop()
+    expect(await linesOf(store.reader, third)).to.deep.equal({ x: 1 })
+  })
+
   it('goes on looking ahead for the others when one of its projections has failed in that', async () => {
     const stream = createMemoryStream({ partition: '0' })
     const store = createMemoryIndexStore()
