@@ -1,6 +1,6 @@
 import type { RecordedEvent } from '#src/events/envelope.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
-import { inBatches, type BatchLimits } from './batches.ts'
+import { inBatches, recordsOf, type BatchLimits } from './batches.ts'
 import type { Ahead, Reached } from './index-store.ts'
 
 /** Who has sent this part of all that waits, and more than a batch, is not folded ahead of its turn. */
@@ -15,10 +15,8 @@ function outOfTurn(events: readonly RecordedEvent[]): readonly RecordedEvent[] {
 }
 
 /** How many batches an event fills: the larger of its parts by records and by bytes. */
-function workOf({ counts }: RecordedEvent, limits: BatchLimits): number {
-  const records = counts.spans + counts.logs + counts.rumEvents
-  return Math.max(records / limits.projectorBatchRecordsMax, counts.bytes / limits.projectorBatchBytesMax)
-}
+const workOf = (event: RecordedEvent, limits: BatchLimits): number =>
+  Math.max(recordsOf(event) / limits.projectorBatchRecordsMax, event.counts.bytes / limits.projectorBatchBytesMax)
 
 /** What has come of each workspace, in batches. */
 type Sent = ReadonlyMap<WorkspaceId, number>

@@ -2,6 +2,9 @@ import type { RecordedEvent } from '#src/events/envelope.ts'
 
 export type BatchLimits = Readonly<{ projectorBatchRecordsMax: number; projectorBatchBytesMax: number }>
 
+/** How many records an event holds. */
+export const recordsOf = ({ counts }: RecordedEvent): number => counts.spans + counts.logs + counts.rumEvents
+
 /**
  * Cuts what was read where it holds more records than one batch should, or more bytes when they are unpacked: a batch is one
  * transaction, found by readers when all of it is written, and held in memory until then. An event is never cut.
@@ -14,9 +17,8 @@ export function* inBatches(
   let records = 0
   let bytes = 0
   for (const event of events) {
-    const { counts } = event
-    const own = counts.spans + counts.logs + counts.rumEvents
-    const isFull = records + own > projectorBatchRecordsMax || bytes + counts.bytes > projectorBatchBytesMax
+    const [ownRecords, ownBytes] = [recordsOf(event), event.counts.bytes]
+    const isFull = records + ownRecords > projectorBatchRecordsMax || bytes + ownBytes > projectorBatchBytesMax
     if (isFull && batch.length > 0) {
       yield batch
       batch = []
@@ -24,8 +26,8 @@ export function* inBatches(
       bytes = 0
     }
     batch.push(event)
-    records += own
-    bytes += counts.bytes
+    records += ownRecords
+    bytes += ownBytes
   }
   if (batch.length > 0) yield batch
 }
