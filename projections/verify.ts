@@ -12,6 +12,7 @@ import { createHorizon, type Horizon } from './horizon.ts'
 import type { FrozenPart, Part } from './index-audit.ts'
 import { reachedBy, type IndexName, type IndexWriter, type StoredBuild } from './index-store.ts'
 import { openLane, type Lane } from './lane.ts'
+import { withSeenEvents } from './seen-events.ts'
 
 export type VerifyOptions = Readonly<{
   /** Only these; all otherwise. */
@@ -79,6 +80,8 @@ type Expected = ReturnType<typeof createExpected>
 type Target = Readonly<{
   context: BuildContext
   projection: string
+  /** The names of its collections. */
+  collections: readonly string[]
   index: IndexName
   writer: IndexWriter
   scratch: BuildPlace
@@ -111,11 +114,11 @@ async function awaitReached(target: Target, part: Part, position: Position): Pro
 }
 
 /** Whether the index should have anything of a part, where it has come to for the part's workspace. */
-async function isDue({ expectedParts, index }: Target, part: Part, reached: Position): Promise<boolean> {
+async function isDue({ collections, expectedParts, index }: Target, part: Part, reached: Position): Promise<boolean> {
   const expected = await expectedParts.freeze(index, part)
   try {
-    for (const { collection } of await expected.digests()) {
-      for await (const { created, position } of expected.entries(collection))
+    for (const name of collections) {
+      for await (const { created, position } of expected.entries(name))
         if ((created ?? position) <= reached) return true
     }
     return false
@@ -342,7 +345,8 @@ async function verifyIn(
       const expected = createExpected(context, lane, takes)
       const horizon = createHorizon({ projection: fold, index, first, firstDay, expected: earlierParts })
       const sides = { scratch, indexed, expectedParts, expected }
-      const target: Target = { context, projection, index, writer, ...sides, takes, horizon }
+      const collections = Object.values(withSeenEvents(fold).collections).map(({ name }) => name)
+      const target: Target = { context, projection, collections, index, writer, ...sides, takes, horizon }
       const found = await compareAll(target, namedMax)
       const { comparedFrom } = horizon
       const equal = found.workspaces.every(({ different }) => different === 0)
