@@ -25,23 +25,21 @@ function buildsIn({ indexFolder }: Folders): readonly StoredBuild[] {
 }
 
 const foldedBy = (builds: readonly StoredBuild[]): Position =>
-  builds.reduce((most, { checkpoint, heartbeat }) => Math.max(most, checkpoint, heartbeat.position), 0)
+  Math.max(0, ...builds.flatMap(({ checkpoint, heartbeat }) => [checkpoint, heartbeat.position]))
 
 /** How far the indexes have had any log. */
 export const foldedOf = (folders: Folders): Position => foldedBy(buildsIn(folders))
 
 /**
- * How far the indexes have seen the log of an epoch, or of any where it is not known: also what of it they hold ahead of their position, or have only heard of. A log that
- * ends before that has lost what it had acknowledged, and would give its places to other events, which the indexes took for those.
+ * How far the indexes have seen the log of an epoch, or of any where it is not known: also what of it they hold ahead of their position, or
+ * have only heard of. A log that ends before that has lost what it had acknowledged, and would give its places to other events, which the
+ * indexes took for those.
  */
-export const seenOf = (folders: Folders, epoch: string | undefined): Position =>
-  buildsIn(folders)
-    .filter((build) => epoch === undefined || build.epoch === epoch)
-    .reduce(
-      (most, { checkpoint, heartbeat }) =>
-        Math.max(most, checkpoint, heartbeat.position, heartbeat.head, heartbeat.ahead?.position ?? 0),
-      0,
-    )
+export function seenOf(folders: Folders, epoch: string | undefined): Position {
+  const builds = buildsIn(folders).filter((build) => epoch === undefined || build.epoch === epoch)
+  const heard = builds.flatMap(({ heartbeat: { head, ahead } }) => [head, ahead?.position ?? 0])
+  return Math.max(foldedBy(builds), ...heard)
+}
 
 /** The epochs of the logs that the indexes have been folded from. */
 export const epochsBeside = (folders: Folders): readonly string[] => [
