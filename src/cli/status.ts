@@ -1,7 +1,7 @@
 import { buildVersion } from '#projections/build-name.ts'
 import { isFolded, type Progress } from '#projections/index-store.ts'
 import { deadLettersAfter, deadLettersSubject } from '#src/events/dead-letter.ts'
-import { PermanentError, TransientError } from '#src/lib/failure.ts'
+import { isOperatingFailure } from '#src/lib/failure.ts'
 import { ok } from '#src/lib/result.ts'
 import {
   counted,
@@ -131,8 +131,7 @@ async function askIndex(index: IndexProgress, projection: string): Promise<Asked
   try {
     return { progress: await index.progress(projection), error: null }
   } catch (error) {
-    if (error instanceof TransientError || error instanceof PermanentError)
-      return { progress: undefined, error: error.message }
+    if (isOperatingFailure(error)) return { progress: undefined, error: error.message }
     throw error
   }
 }

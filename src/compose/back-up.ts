@@ -3,7 +3,7 @@ import { dirname, join, resolve } from 'node:path'
 import type { BackedUp } from '#src/cli/verb.ts'
 import { createClock } from '#src/lib/clock.ts'
 import { syncFile, syncFolder } from '#src/lib/durable-files.ts'
-import { PermanentError, TransientError } from '#src/lib/failure.ts'
+import { isOperatingFailure, PermanentError } from '#src/lib/failure.ts'
 import { makeFolder } from '#src/lib/make-folder.ts'
 import { backUpLog } from '#streams/sqlite/back-up.ts'
 import { foldersOf } from './folders.ts'
@@ -13,8 +13,7 @@ const copied = ['secrets.json', 'first-run.json']
 
 /** What the file system says is told in our words; where the disk is full above all. */
 function toldOf(error: unknown, folder: string): unknown {
-  const isTold = error instanceof PermanentError || error instanceof TransientError
-  if (isTold || !(error instanceof Error) || !('code' in error)) return error
+  if (isOperatingFailure(error) || !(error instanceof Error) || !('code' in error)) return error
   const hint = 'it must have room for the log, and this user must be able to write there; or name another folder'
   return new PermanentError({ operation: 'back up', subject: folder, hint, cause: error })
 }

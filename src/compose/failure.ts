@@ -1,11 +1,10 @@
 import { ConfigError } from '#src/config.ts'
 import type { RequestFailure } from '#src/http/app.ts'
-import { PermanentError, TransientError } from '#src/lib/failure.ts'
+import { isOperatingFailure } from '#src/lib/failure.ts'
 
 /** A failure that the operator can act on is told in its own words; anything else with its stack. */
 export function explain(error: unknown): string {
-  const isTold = [ConfigError, PermanentError, TransientError].some((known) => error instanceof known)
-  if (error instanceof Error && isTold) return error.message
+  if (error instanceof ConfigError || isOperatingFailure(error)) return error.message
   return error instanceof Error ? (error.stack ?? error.message) : String(error)
 }
 

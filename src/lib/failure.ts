@@ -21,3 +21,7 @@ export class PermanentError extends Error {
     super(describe(context), { cause: context.cause })
   }
 }
+
+/** Whether it says itself what it was and what can be done about it. */
+export const isOperatingFailure = (error: unknown): error is TransientError | PermanentError =>
+  error instanceof TransientError || error instanceof PermanentError

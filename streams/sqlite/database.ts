@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { pathToFileURL } from 'node:url'
-import { PermanentError, TransientError } from '#src/lib/failure.ts'
+import { isOperatingFailure, PermanentError, TransientError } from '#src/lib/failure.ts'
 import { forgetCopied, refuseBesideCopied } from './copied.ts'
 import { isFile, suspect } from './suspicion.ts'
 
@@ -96,7 +96,7 @@ export function toldOf(error: unknown, operation: string, file: string): Transie
 
 /** The driver's error as ours, so that none leaves this folder. Ours pass through. */
 export function failureOf(error: unknown, operation: string, file: string): TransientError | PermanentError {
-  if (error instanceof TransientError || error instanceof PermanentError) return error
+  if (isOperatingFailure(error)) return error
   if (isCorrupt(error) && isFile(file)) return damageOf(file, { operation, cause: error })
   const context = { operation, subject: file, cause: error }
   if (isBusy(error)) return new TransientError({ ...context, hint: 'another process is writing to it' })

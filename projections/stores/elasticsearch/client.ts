@@ -1,5 +1,5 @@
 import { Client, errors, Serializer } from '@elastic/elasticsearch'
-import { PermanentError, TransientError } from '#src/lib/failure.ts'
+import { isOperatingFailure, PermanentError, TransientError } from '#src/lib/failure.ts'
 import { isJsonObject, parseJson, stringifyJson, type JsonObject } from '#src/lib/json.ts'
 import { objectIn, objectsIn, textIn } from './answer-parts.ts'
 
@@ -77,7 +77,7 @@ function responseFailure(error: errors.ResponseError, call: Call): Error {
 
 function failureOf(error: unknown, call: Call, host: string): Error {
   const { operation, subject } = call
-  if (error instanceof TransientError || error instanceof PermanentError) return error
+  if (isOperatingFailure(error)) return error
   if (error instanceof errors.ResponseError) return responseFailure(error, call)
   // The only reason why the driver breaks off what nobody has told it to.
   if (error instanceof errors.RequestAbortedError && call.bytesMax !== undefined) return new LargeAnswerError(subject)

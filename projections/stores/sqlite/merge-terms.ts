@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { dayOf } from '#src/lib/day.ts'
-import { PermanentError, TransientError } from '#src/lib/failure.ts'
+import { isOperatingFailure } from '#src/lib/failure.ts'
 import type { Heartbeat, IndexName } from '../../index-store.ts'
 import { daysIn, workspacesIn } from './build-folders.ts'
 import { openDatabase, type Database } from './database.ts'
@@ -46,7 +46,7 @@ function mergeFile({ path, pages }: Mergeable, collections: readonly Tables[]): 
       database.close()
     }
   } catch (error) {
-    if (error instanceof PermanentError || error instanceof TransientError) return false
+    if (isOperatingFailure(error)) return false
     throw error
   }
 }
