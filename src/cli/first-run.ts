@@ -1,5 +1,5 @@
 import { describeFirstRun, prepareFirstRun } from '#src/directory/first-run.ts'
-import { makeFolder } from '#src/lib/make-folder.ts'
+import { makeDataFolder } from '#src/lib/make-folder.ts'
 import { ok } from '#src/lib/result.ts'
 import { required, type Verb } from './verb.ts'
 
@@ -13,8 +13,7 @@ export const firstRun: Verb = {
     const { dataFolder, random, clock } = context
     const baseUrl = required(context, 'base-url')
     const directory = await context.directory()
-    const hint = 'this user must be able to make it; or choose another with --data'
-    makeFolder(dataFolder, { operation: 'make the data folder', hint })
+    makeDataFolder(dataFolder)
     const made = await prepareFirstRun({ directory, dataFolder, baseUrl, random })
     if (made === undefined)
       return ok({ json: { made: false }, text: 'There is a workspace already: nothing was made.' })

@@ -28,3 +28,10 @@ export function makeFolder(folder: string, { operation, hint }: Readonly<{ opera
     throw new PermanentError({ operation, subject: folder, hint, cause })
   }
 }
+
+/** The same of a server's own folder. */
+export const makeDataFolder = (folder: string): void =>
+  makeFolder(folder, {
+    operation: 'make the data folder',
+    hint: 'this user must be able to make it; or choose another with --data',
+  })

@@ -4,7 +4,7 @@ import { bindSocket } from '#src/http/listening-socket.ts'
 import { mendDataFolder, tellQuarantines } from '#src/compose/mend.ts'
 import { tellMissedDays } from '#src/compose/missed-days.ts'
 import { checkOpenFiles } from '#src/compose/open-files.ts'
-import { makeFolder } from '#src/lib/make-folder.ts'
+import { makeDataFolder } from '#src/lib/make-folder.ts'
 import { lockFolder } from '#streams/sqlite/lock.ts'
 import { arePackagesStale } from './packages.ts'
 import { createSupervisor, describeEnding, WorkerEnded, type SupervisorEvent } from './supervisor.ts'
@@ -98,8 +98,7 @@ function after(ms: number, task: () => void): () => void {
 /** Of two embedded servers one has the data folder. */
 function lockData({ dataFolder, cluster }: Config): Readonly<{ release(): void }> {
   if (cluster !== undefined) return { release: () => undefined }
-  const hint = 'this user must be able to make it; or choose another with --data'
-  makeFolder(dataFolder, { operation: 'make the data folder', hint })
+  makeDataFolder(dataFolder)
   return lockFolder(dataFolder)
 }
 
