@@ -4,6 +4,7 @@ import { dirname } from 'node:path'
 import type { Position } from '#src/events/envelope.ts'
 import { syncFolder, writeDurably } from '#src/lib/durable-files.ts'
 import { PermanentError } from '#src/lib/failure.ts'
+import { nextOf } from './side-files.ts'
 
 // A backup's log has a note beside it of what was copied, until somebody writes to it. Whoever puts the backup over a data folder leaves
 // there what stands beside the log that was in its place, a WAL above all, which SQLite would apply to any database of that name.
@@ -13,7 +14,12 @@ export type Copied = Readonly<{ at: string; head: Position; bytes: number; sha25
 
 const noteOf = (file: string): string => `${file}.copied`
 /** What of a log stands beside its file and holds more than its file does. */
-export const sideFiles = ['-wal', '-journal', '.next', '.next-wal'] as const
+const sideFilesOf = (file: string): readonly string[] => [
+  `${file}-wal`,
+  `${file}-journal`,
+  nextOf(file),
+  `${nextOf(file)}-wal`,
+]
 
 const chunkBytes = 1024 * 1024
 
@@ -70,8 +76,7 @@ export function forgetCopied(file: string): void {
 }
 
 /** What stands beside a file that was copied and not been written to since, and so is not its own. */
-export const besideCopied = (file: string): readonly string[] =>
-  sideFiles.filter((side) => bytesOf(`${file}${side}`) > 0)
+export const besideCopied = (file: string): readonly string[] => sideFilesOf(file).filter((side) => bytesOf(side) > 0)
 
 /** Refuses to open a copied log with the WAL of another beside it; a start of the server takes that away. */
 export function refuseBesideCopied(file: string): void {

@@ -4,6 +4,7 @@ import { positionStep } from '#src/events/envelope.ts'
 import { syncFolder, writeDurably } from '#src/lib/durable-files.ts'
 import { PermanentError } from '#src/lib/failure.ts'
 import type { LogFile } from '../database.ts'
+import { movingOf, nextOf } from '../side-files.ts'
 import { clearSuspicion, suspicionOf } from '../suspicion.ts'
 import { examine, type ExamineOptions, type Verdict } from './examine.ts'
 import {
@@ -40,10 +41,6 @@ type Damaged = Extract<Verdict, Readonly<{ kind: 'damaged' }>>
 
 /** `mended`: what has been set aside now. */
 export type Mended = Readonly<{ verdict: Verdict; mended?: Quarantined }>
-
-/** Where the new log is made, and the file that says from when on it must come into its place. */
-const nextOf = (file: string): string => `${file}.next`
-const movingOf = (file: string): string => `${file}.moving`
 
 const sides = ['-wal', '-shm', '-journal']
 

@@ -1,7 +1,9 @@
-import { existsSync, renameSync, rmSync } from 'node:fs'
+import { renameSync, rmSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { syncFolder } from '#src/lib/durable-files.ts'
 import { besideCopied, checkCopied, forgetCopied, type Copied } from '../copied.ts'
+import { movingOf } from '../side-files.ts'
+import { clearSuspicion } from '../suspicion.ts'
 import { makeQuarantine } from './quarantine.ts'
 
 type Options = Readonly<{
@@ -25,7 +27,7 @@ function setAsideBeside({ file, name, quarantine, clock }: Options, sides: reado
     head: 0,
     epoch: '',
   })
-  for (const side of sides) renameSync(`${file}${side}`, join(folder, `${basename(file)}${side}`))
+  for (const side of sides) renameSync(side, join(folder, basename(side)))
   syncFolder(folder)
   syncFolder(dirname(file))
 }
@@ -42,9 +44,8 @@ export function settleCopied(options: Options): void {
     const sides = besideCopied(file)
     if (sides.length > 0) setAsideBeside(options, sides, copied)
     // Of no use to anybody, or notes on the log that was in its place.
-    for (const side of ['-shm', '.moving', '.moving.new', '.suspect']) {
-      if (existsSync(`${file}${side}`)) rmSync(`${file}${side}`)
-    }
+    for (const side of [`${file}-shm`, movingOf(file), `${movingOf(file)}.new`]) rmSync(side, { force: true })
+    clearSuspicion(file)
     syncFolder(dirname(file))
   }
   forgetCopied(file)
