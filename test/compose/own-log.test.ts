@@ -1,20 +1,12 @@
-import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
-import { dirname } from 'node:path'
+import { existsSync, readFileSync, renameSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { expect } from 'chai'
-import { buildName } from '#projections/build-name.ts'
-import { projections } from '#projections/registry.ts'
-import { createSqliteIndexWriter } from '#projections/stores/sqlite/writer.ts'
 import { foldersOf, type Folders } from '#src/compose/folders.ts'
 import { mendDataFolder } from '#src/compose/mend.ts'
 import { seenOf } from '#src/compose/own-log.ts'
-import { limits } from '#src/config.ts'
 import { sealBeginning } from '#src/events/allowance.ts'
-import { present } from '#src/lib/assert.ts'
-import { createSqliteStream, openSqliteStreamReader, type SqliteStream } from '#streams/sqlite/stream.ts'
+import { openSqliteStreamReader } from '#streams/sqlite/stream.ts'
 import { makeLogFolder, type LogFolder } from '../streams/log-folder.ts'
-import { makeEvent } from '../streams/make-event.ts'
-
-const projection = present(projections[0], 'there is a projection')
+import { indexUpTo, openLog, withIndex, writeLog } from './written-folder.ts'
 
 describe('a data folder whose log is not the one that its indexes were folded from', () => {
   let folder: LogFolder
@@ -23,21 +15,6 @@ describe('a data folder whose log is not the one that its indexes were folded fr
   let told: string[]
   const tell = console.error
 
-  const openLog = (partition: string, file: string): Promise<SqliteStream> =>
-    createSqliteStream({ file, partition, thread: false, limits })
-  const write = async (partition: string, file: string, events: number): Promise<SqliteStream> => {
-    mkdirSync(dirname(file), { recursive: true })
-    const stream = await openLog(partition, file)
-    for (let n = 0; n < events; n++) await stream.append([makeEvent(`${partition} ${n}`)])
-    await stream.close()
-    return stream
-  }
-  const index = async (epoch: string, position: number): Promise<void> => {
-    const writer = createSqliteIndexWriter({ folder: folders.indexFolder, limits })
-    await writer.open(buildName(projection, 1), projection, epoch)
-    await writer.write(buildName(projection, 1), [], { epoch, position })
-    await writer.close()
-  }
   /** Why it is refused. */
   const refusal = (): Promise<string> =>
     mendDataFolder(dataFolder).then(
@@ -64,9 +41,9 @@ describe('a data folder whose log is not the one that its indexes were folded fr
     folders = foldersOf(dataFolder)
     told = []
     console.error = (line: string) => void told.push(line)
-    await write('directory', folders.directoryFile, 1)
-    const { epoch } = await write('0', folders.logFile, 3)
-    await index(epoch, 3 * 4_096)
+    await writeLog('directory', folders.directoryFile, 1)
+    const { epoch } = await writeLog('0', folders.logFile, 3)
+    await indexUpTo(folders, epoch, 3 * 4_096)
   })
   afterEach(async () => {
     console.error = tell
@@ -89,10 +66,10 @@ describe('a data folder whose log is not the one that its indexes were folded fr
 
   it('is refused where another log was put in its place, with or without anything in it', async () => {
     rmSync(folders.logFile)
-    await write('0', folders.logFile, 0)
+    await writeLog('0', folders.logFile, 0)
     await expectRefused('it is another log')
     renameSync(`${folders.indexFolder}.old`, folders.indexFolder)
-    await write('0', folders.logFile, 9)
+    await writeLog('0', folders.logFile, 9)
     expect(await refusal()).to.include('it is another log')
   })
 
@@ -123,12 +100,8 @@ describe('a data folder whose log is not the one that its indexes were folded fr
   it('is set aside where it ends before what an index has heard of it, or holds of it ahead of its position', async () => {
     const { epoch } = await openSqliteStreamReader({ file: folders.logFile, partition: '0' })
     const told = { position: 3 * 4_096, head: 3 * 4_096, at: 1, caughtUpAt: 1 }
-    const name = buildName(projection, 1)
     for (const heard of [{ head: 9 * 4_096 }, { ahead: { position: 9 * 4_096, caughtUpAt: 1, behind: new Map() } }]) {
-      const writer = createSqliteIndexWriter({ folder: folders.indexFolder, limits })
-      await writer.open(name, projection, epoch)
-      await writer.heartbeat(name, { ...told, ...heard })
-      await writer.close()
+      await withIndex(folders, epoch, (writer, name) => writer.heartbeat(name, { ...told, ...heard }))
       expect(seenOf(folders, epoch)).to.equal(9 * 4_096)
     }
     expect(await mendDataFolder(dataFolder)).to.equal(true)
@@ -136,13 +109,13 @@ describe('a data folder whose log is not the one that its indexes were folded fr
 
   it('is no other where no index has anything of the log before', async () => {
     rmSync(folders.indexFolder, { recursive: true })
-    await index('another', 0)
+    await indexUpTo(folders, 'another', 0)
     expect(await refusal()).to.equal('not at all')
   })
 
   it('is refused where the directory lost all of its events, and not where nothing was ever sent', async () => {
     rmSync(folders.directoryFile)
-    await write('directory', folders.directoryFile, 0)
+    await writeLog('directory', folders.directoryFile, 0)
     expect(await refusal()).to.equal(
       `start ${folders.directoryFile} (nothing is in it, and the log holds what was sent to its workspaces: restore it from a backup)`,
     )

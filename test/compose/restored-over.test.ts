@@ -1,20 +1,13 @@
-import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, truncateSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { cpSync, existsSync, readdirSync, readFileSync, rmSync, truncateSync } from 'node:fs'
+import { join } from 'node:path'
 import { expect } from 'chai'
-import { buildName } from '#projections/build-name.ts'
-import { projections } from '#projections/registry.ts'
-import { createSqliteIndexWriter } from '#projections/stores/sqlite/writer.ts'
 import { backUpFolder } from '#src/compose/back-up.ts'
 import { foldersOf, type Folders } from '#src/compose/folders.ts'
 import { mendDataFolder, tellQuarantines } from '#src/compose/mend.ts'
-import { limits } from '#src/config.ts'
-import { present } from '#src/lib/assert.ts'
-import { createSqliteStream, openSqliteStreamReader, type SqliteStream } from '#streams/sqlite/stream.ts'
+import { openSqliteStreamReader } from '#streams/sqlite/stream.ts'
 import { makeLogFolder, type LogFolder } from '../streams/log-folder.ts'
-import { makeEvent } from '../streams/make-event.ts'
 import { idsOf, readAll } from '../streams/read-all.ts'
-
-const projection = present(projections[0], 'there is a projection')
+import { append, indexUpTo, openLog, writeLog } from './written-folder.ts'
 
 describe('a backup that is put over a data folder', () => {
   let folder: LogFolder
@@ -24,28 +17,10 @@ describe('a backup that is put over a data folder', () => {
   let told: string[]
   const tell = console.error
 
-  const openLog = (partition: string, file: string): Promise<SqliteStream> =>
-    createSqliteStream({ file, partition, thread: false, limits })
-  const append = async (stream: SqliteStream, name: string, events: number): Promise<void> => {
-    for (let n = 0; n < events; n++) await stream.append([makeEvent(`${name} ${n}`)])
-  }
-  const write = async (partition: string, file: string, name: string, events: number): Promise<SqliteStream> => {
-    mkdirSync(dirname(file), { recursive: true })
-    const stream = await openLog(partition, file)
-    await append(stream, name, events)
-    await stream.close()
-    return stream
-  }
-  const index = async (epoch: string, position: number): Promise<void> => {
-    const writer = createSqliteIndexWriter({ folder: folders.indexFolder, limits })
-    await writer.open(buildName(projection, 1), projection, epoch)
-    await writer.write(buildName(projection, 1), [], { epoch, position })
-    await writer.close()
-  }
   /** More is sent, and the server is killed: its WAL is left, of pages behind those that the backup has. */
   const goOnAndDie = async (): Promise<void> => {
-    const { epoch } = await write('0', folders.logFile, 'later', 40)
-    await index(epoch, 43 * 4_096)
+    const { epoch } = await writeLog('0', folders.logFile, 40, 'later')
+    await indexUpTo(folders, epoch, 43 * 4_096)
     const stream = await openLog('0', folders.logFile)
     await append(stream, 'last', 3)
     const left = join(folder.folder, 'left')
@@ -81,8 +56,8 @@ describe('a backup that is put over a data folder', () => {
     backup = join(folder.folder, 'backup')
     folders = foldersOf(dataFolder)
     console.error = (line: string) => void told.push(line)
-    await write('directory', folders.directoryFile, 'directory', 1)
-    await write('0', folders.logFile, 'first', 3)
+    await writeLog('directory', folders.directoryFile, 1, 'directory')
+    await writeLog('0', folders.logFile, 3, 'first')
     await backUpFolder(dataFolder, backup)
   })
   afterEach(async () => {
@@ -113,10 +88,10 @@ describe('a backup that is put over a data folder', () => {
   })
 
   it('loses nothing where it is the newer one: the older indexes are folded on', async () => {
-    const { epoch } = await write('0', folders.logFile, 'later', 2)
+    const { epoch } = await writeLog('0', folders.logFile, 2, 'later')
     rmSync(backup, { recursive: true })
     await backUpFolder(dataFolder, backup)
-    await index(epoch, 4 * 4_096)
+    await indexUpTo(folders, epoch, 4 * 4_096)
     putOver()
     expect(await start()).to.match(
       /^\S+ is as it was backed up at \S+, up to position 20480\n\S+ is as it was backed up/,

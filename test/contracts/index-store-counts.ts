@@ -2,16 +2,13 @@ import { expect } from 'chai'
 import { describe, it } from 'mocha'
 import type { Filter, IndexReader, Selection } from '#projections/index-store.ts'
 import type { Entry } from '#projections/projection.ts'
-import { createMemoryIndexStore } from '#projections/stores/memory/store.ts'
 import {
   createRandom,
-  epoch,
   everything,
-  fixture,
   idsOf,
-  index,
   lineEntry,
   noonNs,
+  openOracle,
   scopeOf,
   thingEntry,
   things,
@@ -189,9 +186,7 @@ export function countClauses(use: () => OpenIndexStore): void {
     ] as const) {
       it(`are those of what is there, up to ${most} values each (seed ${seed})`, async () => {
         const random = createRandom(seed)
-        const oracle = createMemoryIndexStore()
-        await oracle.writer.open(index, fixture, epoch)
-        await oracle.writer.promote('fixture', index)
+        const oracle = await openOracle()
         const lines: Entry[] = []
         for (let batch = 0; batch < 5; batch++) {
           const entries = Array.from({ length: 120 }, (_, n) => {

@@ -2,18 +2,15 @@ import { expect } from 'chai'
 import { describe, it } from 'mocha'
 import type { Filter } from '#projections/index-store.ts'
 import type { Entry } from '#projections/projection.ts'
-import { createMemoryIndexStore } from '#projections/stores/memory/store.ts'
 import { numberToken, valueTokens, words } from '#src/events/tokens.ts'
 import {
   createRandom,
   day,
-  epoch,
   everything,
-  fixture,
   idsOf,
-  index,
   lineEntry,
   noonNs,
+  openOracle,
   other,
   randomFilter,
   randomLine,
@@ -164,9 +161,7 @@ export function filterClauses(use: () => OpenIndexStore): void {
         'x1 x12 x123 x1234 𝒳𝒴 ☃ \u{10fffd}x',
       ]
       const entries = texts.map((text, position) => lineEntry({ text, service: [text] }, position + 1))
-      const oracle = createMemoryIndexStore()
-      await oracle.writer.open(index, fixture, epoch)
-      await oracle.writer.promote('fixture', index)
+      const oracle = await openOracle()
       for (const { writer } of [oracle, use()]) await write(writer, entries, texts.length)
       const word = '[\\p{L}\\p{N}\\p{M}]'
       const sources = [
@@ -243,9 +238,7 @@ export function filterClauses(use: () => OpenIndexStore): void {
     for (const seed of [1, 2, 3]) {
       it(`answers as the plain evaluation does (seed ${seed})`, async () => {
         const random = createRandom(seed)
-        const oracle = createMemoryIndexStore()
-        await oracle.writer.open(index, fixture, epoch)
-        await oracle.writer.promote('fixture', index)
+        const oracle = await openOracle()
         const written: Entry[] = []
         for (let batch = 0; batch < 6; batch++) {
           const entries = Array.from({ length: 50 }, (_, n) => {

@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto'
 import { words, valueTokens, sentinel, numberToken } from '#src/events/tokens.ts'
 import { workspaceIdOf, type WorkspaceId } from '#src/events/workspace-id.ts'
 import type { Filter, IndexReader, IndexWriter, Scope } from '#projections/index-store.ts'
+import { createMemoryIndexStore, type MemoryIndexStore } from '#projections/stores/memory/store.ts'
 import { recordId, type Collection, type Entry, type Projection } from '#projections/projection.ts'
 
 /** A made-up projection that has a field of every kind, for tests of stores. */
@@ -70,6 +71,14 @@ export const acme: WorkspaceId = workspaceIdOf('acme')
 export const other: WorkspaceId = workspaceIdOf('other')
 export const day = '2026-11-21'
 export const noonNs = BigInt(Date.parse('2026-11-21T12:00:00Z')) * 1_000_000n
+
+/** A memory store with the fixture's build, to compare another with. */
+export async function openOracle(): Promise<MemoryIndexStore> {
+  const oracle = createMemoryIndexStore()
+  await oracle.writer.open(index, fixture, epoch)
+  await oracle.writer.promote('fixture', index)
+  return oracle
+}
 
 export const scopeOf = (collection: string, workspaceId: WorkspaceId = acme): Scope => ({
   workspaceId,
