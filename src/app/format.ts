@@ -4,7 +4,8 @@ import { html, type Html } from './html.ts'
 const timeShown = (timestamp: string, shown: string): Html =>
   html`<time datetime="${timestamp}" title="${timestamp}">${shown}</time>`
 
-const msOf = (timestamp: string): string => timestamp.slice(0, 23).replace('T', ' ')
+const asFar = (timestamp: string, characters: number): string => timestamp.slice(0, characters).replace('T', ' ')
+const msOf = (timestamp: string): string => asFar(timestamp, 23)
 
 /**
  * `2026-11-21T12:00:00.123456789Z` as a time that people read; the exact one is in its tip. Below a head that says of which zone it is:
@@ -19,7 +20,7 @@ export const timeAndZone = (timestamp: string | null): Html =>
 
 function shownAsFar(ms: number, characters: number): Html {
   const timestamp = new Date(ms).toISOString()
-  return timeShown(timestamp, `${timestamp.slice(0, characters).replace('T', ' ')} UTC`)
+  return timeShown(timestamp, `${asFar(timestamp, characters)} UTC`)
 }
 
 /** `2026-11-21 08:03 UTC`. */
