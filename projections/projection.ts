@@ -42,6 +42,11 @@ export type Collection<Document extends object = object> = Readonly<{
   countedBy?: readonly string[]
   /** Of which documents they are kept; of all without it. They answer what is asked with just this condition, or with one value beside it. */
   countedWhere?: NumberFrom
+  /**
+   * Counts of the values together are kept too: they answer what is asked with any conditions on these fields, and in shorter steps. For
+   * fields of which a minute's records have few values in few combinations.
+   */
+  countedTogether?: boolean
   searchable(document: Document): Searchable
 }>
 

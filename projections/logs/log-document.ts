@@ -58,6 +58,7 @@ export const logCollection: Collection<LogDocument> = {
     fields: 'tokens',
   },
   countedBy: ['level', 'service', 'source'],
+  countedTogether: true,
   searchable(document) {
     const { values, fields } = fieldTokens(document.fields, { message: document.message })
     return {

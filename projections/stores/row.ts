@@ -9,10 +9,11 @@ export type CollectionShape = Readonly<{
   fields: Fields
   countedBy?: readonly string[]
   countedWhere?: NumberFrom
+  countedTogether?: boolean
 }>
 
 export function shapeOf(collection: Collection<never>): CollectionShape {
-  const { name, kind, lookbackDays, fields, countedBy, countedWhere } = collection
+  const { name, kind, lookbackDays, fields, countedBy, countedWhere, countedTogether } = collection
   return {
     name,
     kind,
@@ -20,6 +21,7 @@ export function shapeOf(collection: Collection<never>): CollectionShape {
     fields,
     ...(countedBy === undefined ? {} : { countedBy }),
     ...(countedWhere === undefined ? {} : { countedWhere }),
+    ...(countedTogether === undefined ? {} : { countedTogether }),
   }
 }
 
@@ -80,6 +82,8 @@ function textOf(name: string, value: FieldValue): string | readonly string[] {
 
 /** Beyond so many characters a keyword is counted by its beginning: what engines sort and count by ends somewhere. */
 const countedCharactersMax = 8_000
+/** Whether a value is counted under itself. */
+export const isCountedWhole = (value: string): boolean => value.length <= countedCharactersMax
 
 const counted = (value: string): string =>
   value.length <= countedCharactersMax ? value : `${value.slice(0, countedCharactersMax).toWellFormed()}…`

@@ -100,12 +100,19 @@ function logFigures({ logs }: Facts, from: number): readonly Figure[] {
     path: path({ include: 'histogram,facets', limit: logsPerPage }),
     check: (body) => same('logs by level', countedBy(body, 'level'), logs.records),
   }
+  const ofLevel = (level: string): Query => ({
+    path: path({ level, include: 'histogram,facets,count', limit: logsPerPage }),
+    check: (body) =>
+      same(`logs of ${level}`, totalOf(body['histogram']), countedBy(body, 'level')) ??
+      same(`logs of ${level}`, body['count'], countedBy(body, 'level')),
+  })
   return [
     { figure: 'logs of a word, newest 100', p50Max: 6, queries: logs.words.map(newest), isLog: true },
     { figure: 'logs of a phrase and a field, newest 100', p50Max: 6, queries: logs.phrases.map(newest), isLog: true },
     { figure: 'histogram of all logs, 20 hours', p50Max: 10, queries: [histogram({}, logs.records)], isLog: true },
     { figure: 'histogram of all logs, 10 minutes', queries: [narrow], isLog: true },
     { figure: 'histogram and facets of all logs', queries: [all], isLog: true },
+    { figure: 'histogram and facets of a level', queries: ['info', 'error'].map(ofLevel), isLog: true },
     {
       figure: 'histogram of a word',
       queries: logs.words.map(({ q, matches }) => histogram({ q }, matches)),

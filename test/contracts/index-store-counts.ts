@@ -45,9 +45,14 @@ function randomRecord(random: Random, most: number, position: number, written: r
 }
 
 const counted: Filter = { kind: 'number', ...(things.countedWhere ?? { field: 'none' }) }
-/** What counts per minute can answer, and what is near to it and must not be answered by them. */
+/** What counts that are kept can answer, and what is near to it and must not be answered by them. */
 function randomAsked(random: Random, fields: readonly string[]): Filter {
-  const keyword: Filter = { kind: 'keyword', field: random.pick(fields), values: [random.pick(values), 'INFO'] }
+  const ofValue = (): Filter => ({
+    kind: 'keyword',
+    field: random.pick(fields),
+    values: [random.pick(values), random.pick(['INFO', 'warn'])],
+  })
+  const [keyword, another] = [ofValue(), ofValue()]
   const other: Filter = {
     kind: 'number',
     field: 'weight',
@@ -58,6 +63,10 @@ function randomAsked(random: Random, fields: readonly string[]): Filter {
     counted,
     keyword,
     other,
+    another,
+    { kind: 'and', of: [keyword, another] },
+    { kind: 'and', of: [keyword, { kind: 'not', of: another }] },
+    { kind: 'or', of: [keyword, another, { kind: 'none' }] },
     { kind: 'and', of: [counted, keyword] },
     { kind: 'and', of: [keyword, counted, other] },
     { kind: 'and', of: [counted, { kind: 'not', of: keyword }] },
@@ -67,7 +76,7 @@ function randomAsked(random: Random, fields: readonly string[]): Filter {
 
 function randomRange(random: Random): Pick<Selection, 'fromNs' | 'toNs'> {
   const bound = (): bigint =>
-    noonNs + BigInt(random.below(7) - 3) * minuteNs + random.pick([0n, 0n, 1n, 30_500_000_000n])
+    noonNs + BigInt(random.below(7) - 3) * minuteNs + random.pick([0n, 0n, 1n, 25_000_000_000n, 30_500_000_000n])
   return { ...(random.chance(0.6) ? { fromNs: bound() } : {}), ...(random.chance(0.6) ? { toNs: bound() } : {}) }
 }
 
@@ -164,6 +173,9 @@ export function countClauses(use: () => OpenIndexStore): void {
       expect(await found(`${long}X`)).to.deep.equal([lineEntry({}, 1).id])
       expect(await found(`${long}y`)).to.have.members([1, 2].map((position) => lineEntry({}, position).id))
       expect(await found(`${long}…`)).to.deep.equal([])
+      const countOf = (value: string) =>
+        use().reader.count(scopeOf('lines'), { filter: { kind: 'keyword', field: 'service', values: [value] } })
+      expect(await Promise.all([`${long}X`, `${long}y`, `${long}…`, long].map(countOf))).to.deep.equal([1, 2, 0, 1])
       const expected = [
         { value: `${long}…`, count: 2 },
         { value: long, count: 1 },
@@ -199,7 +211,7 @@ export function countClauses(use: () => OpenIndexStore): void {
             const collection = random.pick(['things', 'lines'] as const)
             const fields = fieldsOf[collection]
             const selection = { filter: randomAsked(random, fields), ...randomRange(random) }
-            const stepNs = random.pick([minuteNs, 3n * minuteNs, 1_000_000_000n])
+            const stepNs = random.pick([minuteNs, 3n * minuteNs, 1_000_000_000n, 5_000_000_000n, 30_000_000_000n])
             const by = random.pick(fields)
             const ask = (reader: IndexReader) =>
               Promise.all([

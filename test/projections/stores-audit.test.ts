@@ -137,6 +137,7 @@ describe('the SQLite audit', () => {
     ],
     ['a count per minute', `UPDATE m_lines SET count = 9 WHERE value = 'info'`, 'lines', 'search'],
     ['a minute that is not there', `INSERT INTO m_lines VALUES ('level', 1, 'info', 1)`, 'lines', 'search'],
+    ['a count of values together', `UPDATE c_lines SET count = 9`, 'lines', 'search'],
     ['postings that are gone', `DELETE FROM f_lines WHERE rowid = ${firstLine}`, 'lines', 'search'],
     [
       'postings of a row that is not there',

@@ -22,6 +22,7 @@ export const lines: Collection<Line> = {
   lookbackDays: 1,
   fields: { level: 'keyword', service: 'keyword', size: 'number', message: 'tokens', fields: 'tokens' },
   countedBy: ['level', 'service'],
+  countedTogether: true,
   searchable: ({ timeNs, level, service, size, text }) => ({
     timeNs: timeNs,
     fields: {

@@ -250,23 +250,45 @@ export function* walkedRows(
   for (const columns of day.database.iterate(sql, ...from.values)) yield placeOf(columns, 'time')
 }
 
-export type MinuteRange = Readonly<{ from: bigint | undefined; to: bigint | undefined }>
+/** Numbers of slices of time, from inclusive, to exclusive; undefined: open. */
+export type SliceRange = Readonly<{ from: bigint | undefined; to: bigint | undefined }>
 
-export type CountedMinute = Readonly<{ startNs: bigint; value: string; count: number }>
+const sliceBounds = ({ from, to }: SliceRange): readonly [first: bigint, last: bigint] => [
+  from ?? clampInt64(-(1n << 64n)),
+  to === undefined ? clampInt64(1n << 64n) : to - 1n,
+]
 
-/** Counts per minute by a field, in steps of so many, between two minutes, from inclusive, to exclusive; undefined: open. */
+/** What a step counts of one value, or of values together. */
+export type SliceCount = Readonly<{ startNs: bigint; value: string; count: number }>
+
+/** Counts per minute by a field, in steps of so many. */
 export function countedMinutes(
   { database, tables }: DayCollection,
   by: string,
-  { from, to }: MinuteRange,
+  range: SliceRange,
   step: bigint,
-): readonly CountedMinute[] {
+): readonly SliceCount[] {
   const sql = `SELECT ${bucketSql('minute', step)} AS bucket, value, sum(count) AS n FROM ${tables.minutes}
     WHERE field = ? AND minute >= ? AND minute <= ? AND count > 0 GROUP BY 1, 2`
-  const last = to === undefined ? clampInt64(1n << 64n) : to - 1n
-  return database.all(sql, by, from ?? clampInt64(-(1n << 64n)), last).map(({ bucket, value, n }) => ({
-    startNs: (bucket as bigint) * step * minuteNs,
-    value: String(value),
-    count: Number(n),
-  }))
+  const found = database.all(sql, by, ...sliceBounds(range))
+  return found.map((columns) => sliceCount(columns, step * minuteNs))
 }
+
+/** Counts of values together, by a grain, in steps of so many. */
+export function countedTogether(
+  { database, tables }: DayCollection,
+  grainNs: bigint,
+  range: SliceRange,
+  step: bigint,
+): readonly SliceCount[] {
+  const sql = `SELECT ${bucketSql('slice', step)} AS bucket, vals AS value, sum(count) AS n FROM ${tables.together}
+    WHERE grain = ? AND slice >= ? AND slice <= ? AND count > 0 GROUP BY 1, 2`
+  const found = database.all(sql, grainNs, ...sliceBounds(range))
+  return found.map((columns) => sliceCount(columns, step * grainNs))
+}
+
+const sliceCount = ({ bucket, value, n }: Columns, stepNs: bigint): SliceCount => ({
+  startNs: (bucket as bigint) * stepNs,
+  value: String(value),
+  count: Number(n),
+})

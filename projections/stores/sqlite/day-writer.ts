@@ -16,7 +16,7 @@ import {
   tokensColumn,
   type Tables,
 } from './layout.ts'
-import { createMinutes, isCounted, type Minutes } from './minutes.ts'
+import { createCounts, isCounted, type Counts } from './write-counts.ts'
 
 /** A collection as the writer knows it. */
 export type Written = Readonly<{ collection: Collection; tables: Tables }>
@@ -81,12 +81,12 @@ function oldOf(columns: Columns | undefined, { tables }: Written): Old | undefin
   }
 }
 
-function removeRow(database: Database, written: Written, old: Old, minutes: Minutes): void {
+function removeRow(database: Database, written: Written, old: Old, counts: Counts): void {
   const { rows, bodies, terms } = written.tables
   database.run(`DELETE FROM ${rows} WHERE row = ?`, old.row)
   database.run(`DELETE FROM ${bodies} WHERE row = ?`, old.row)
   if (terms !== undefined) database.run(`DELETE FROM ${terms} WHERE rowid = ?`, old.row)
-  minutes.add(old.time, old.counted, -1)
+  counts.add(old.time, old.counted, -1)
 }
 
 /** Free rowids of a millisecond, ascending; where one is full the next towards 1970 is taken, and the file says so. */
@@ -124,7 +124,7 @@ const charactersAtOnce = 16 * 1024 * 1024
 const charactersOf = ({ texts, body }: Prepared): number =>
   texts.reduce((sum, text) => sum + (text?.length ?? 0), body.length)
 
-function createInserter(database: Database, written: Writing, minutes: Minutes): (items: Iterable<Placed>) => void {
+function createInserter(database: Database, written: Writing, counts: Counts): (items: Iterable<Placed>) => void {
   const { tables } = written
   const { shape, rows, bodies, terms, numbers, keywords, tokens } = tables
   const isDocument = shape.kind === 'document'
@@ -147,7 +147,7 @@ function createInserter(database: Database, written: Writing, minutes: Minutes):
     const texts = keywords.map((field) => countedText(form, field))
     database.run(insertRow, ...values, ...texts)
     const counted = countedAt.map((at) => texts[at])
-    minutes.add(form.timeNs, isCounted(tables, (field) => form.numbers.get(field)) ? counted : undefined, 1)
+    counts.add(form.timeNs, isCounted(tables, (field) => form.numbers.get(field)) ? counted : undefined, 1)
   }
   const putTerms = ({ row, old, stays, texts, textsHash }: Prepared): void => {
     // Postings that read the same as before need not be written again.
@@ -181,13 +181,13 @@ function createInserter(database: Database, written: Writing, minutes: Minutes):
 const keepsRow = (old: Old, form: Row): boolean => msOfRow(old.row) === msOf(form.timeNs)
 
 /** Takes away what the entry's older form holds, but for the postings of a document that keeps its row. */
-function removeOld(database: Database, written: Written, item: New, minutes: Minutes): void {
+function removeOld(database: Database, written: Written, item: New, counts: Counts): void {
   const { old, form } = item
   if (old === undefined) return
-  if (!keepsRow(old, form)) return removeRow(database, written, old, minutes)
+  if (!keepsRow(old, form)) return removeRow(database, written, old, counts)
   database.run(`DELETE FROM ${written.tables.rows} WHERE row = ?`, old.row)
   database.run(`DELETE FROM ${written.tables.bodies} WHERE row = ?`, old.row)
-  minutes.add(old.time, old.counted, -1)
+  counts.add(old.time, old.counted, -1)
 }
 
 /** Says which times the collection of this file holds. */
@@ -212,12 +212,12 @@ function* placeRecords(database: Database, written: Written, records: readonly T
 }
 
 /** In order of time, so that FTS5 meets rising rowids and rows of one batch lie in their order. */
-function writeRecords(database: Database, written: Writing, entries: readonly Entry[], minutes: Minutes): void {
+function writeRecords(database: Database, written: Writing, entries: readonly Entry[], counts: Counts): void {
   const records = entries.map((entry): Timed => ({ entry, timeNs: timeOf(written, entry) }))
   records.sort((a, b) => compareTimed(a.timeNs, a.entry, b.timeNs, b.entry))
   const [first, last] = [records[0], records.at(-1)]
   if (first === undefined || last === undefined) return
-  createInserter(database, written, minutes)(placeRecords(database, written, records))
+  createInserter(database, written, counts)(placeRecords(database, written, records))
   widenTimes(database, written, first.timeNs, last.timeNs)
 }
 
@@ -225,7 +225,7 @@ function writeRecords(database: Database, written: Writing, entries: readonly En
 const timeOf = ({ tables, collection }: Written, entry: Entry): bigint =>
   timeOfRecordId(entry.id) ?? rowOf(tables.shape, collection, entry).timeNs
 
-function writeDocuments(database: Database, written: Writing, entries: readonly Entry[], minutes: Minutes): void {
+function writeDocuments(database: Database, written: Writing, entries: readonly Entry[], counts: Counts): void {
   let items: New[] = []
   let characters = 0
   for (const entry of entries) {
@@ -234,17 +234,17 @@ function writeDocuments(database: Database, written: Writing, entries: readonly 
     items.push({ entry, form, old })
     for (const text of form.tokens.values()) characters += text.length
     if (characters < charactersAtOnce) continue
-    putDocuments(database, written, items, minutes)
+    putDocuments(database, written, items, counts)
     items = []
     characters = 0
   }
-  putDocuments(database, written, items, minutes)
+  putDocuments(database, written, items, counts)
 }
 
-function putDocuments(database: Database, written: Writing, items: New[], minutes: Minutes): void {
-  for (const item of items) removeOld(database, written, item, minutes)
+function putDocuments(database: Database, written: Writing, items: New[], counts: Counts): void {
+  for (const item of items) removeOld(database, written, item, counts)
   const sorted = items.sort((a, b) => compareTimed(a.form.timeNs, a.entry, b.form.timeNs, b.entry))
-  const insert = createInserter(database, written, minutes)
+  const insert = createInserter(database, written, counts)
   // Rows that stay are put back first: the counter of a millisecond goes on behind them.
   const fresh: New[] = []
   const staying: Placed[] = []
@@ -266,14 +266,14 @@ function writeCollection(
   entries: readonly Entry[],
   replaced: readonly Replaced[],
 ): void {
-  const minutes = createMinutes(database, written.tables)
+  const counts = createCounts(database, written.tables)
   for (const { id } of replaced) {
     const old = oldOf(findRow(database, written.tables, id), written)
-    if (old !== undefined) removeRow(database, written, old, minutes)
+    if (old !== undefined) removeRow(database, written, old, counts)
   }
   const write = written.tables.shape.kind === 'document' ? writeDocuments : writeRecords
-  write(database, written, entries, minutes)
-  minutes.write()
+  write(database, written, entries, counts)
+  counts.write()
 }
 
 /** How far this file has followed the log. */

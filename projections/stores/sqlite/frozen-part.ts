@@ -40,17 +40,17 @@ function isInPlace({ row, time, id }: Columns, { tables, spilled, earliest, late
   return tables.shape.kind === 'document' || (timeOfRecordId(id) ?? time) === time
 }
 
-/** Counts per minute that are not none, in order of their names. */
-function* minutesOf(database: Database, { minutes, counted }: Tables): Generator<SearchItem> {
-  if (counted.length === 0) return
-  const name = `'minute ' || field || ' ' || minute || ' ' || value`
-  for (const row of database.iterate(`SELECT ${name} AS name, count FROM ${minutes} WHERE count <> 0 ORDER BY 1`))
+/** Counts that are not none, in order of their names. */
+function* countsOf(database: Database, table: string, name: string): Generator<SearchItem> {
+  for (const row of database.iterate(`SELECT ${name} AS name, count FROM ${table} WHERE count <> 0 ORDER BY 1`))
     yield { name: String(row['name']), value: String(row['count']) }
 }
 
-/** Postings after counts: 'minute …' comes before 'term …'. */
+/** In order of their names: 'count …', 'minute …', 'term …'. */
 function* searchItemsOf(database: Database, { tables, postings }: Held): Generator<SearchItem> {
-  yield* minutesOf(database, tables)
+  const { counted, minutes, together } = tables
+  if (together !== undefined) yield* countsOf(database, together, `'count ' || grain || ' ' || slice || ' ' || vals`)
+  if (counted.length > 0) yield* countsOf(database, minutes, `'minute ' || field || ' ' || minute || ' ' || value`)
   if (postings !== undefined) yield* postings.terms()
 }
 

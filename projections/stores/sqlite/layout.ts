@@ -40,6 +40,8 @@ export type Tables = Readonly<{
   minutes: string
   /** Keywords by which counts per minute are kept. */
   counted: readonly string[]
+  /** Table of the counts of their values together; undefined where none are kept. */
+  together: string | undefined
   numbers: readonly string[]
   keywords: readonly string[]
   ids: readonly string[]
@@ -67,6 +69,7 @@ export function tablesOf(shape: CollectionShape): Tables {
     vocabulary: `v_${shape.name}`,
     minutes: `m_${shape.name}`,
     counted: shape.countedBy ?? [],
+    together: shape.countedTogether === true ? `c_${shape.name}` : undefined,
     numbers,
     keywords,
     ids,
@@ -97,12 +100,25 @@ function termsTable({ terms, vocabulary, tokens }: Tables): readonly string[] {
   ]
 }
 
+/** `slice`: the number of a stretch of time as long as the grain. `vals`: of each field, as JSON. Both are walked by time. */
+function countTables({ counted, minutes, together }: Tables): readonly string[] {
+  if (counted.length === 0) return []
+  const single = `CREATE TABLE ${minutes} (field TEXT NOT NULL, minute INTEGER NOT NULL, value TEXT NOT NULL, count INTEGER NOT NULL,
+    PRIMARY KEY (field, minute, value)) WITHOUT ROWID`
+  if (together === undefined) return [single]
+  return [
+    single,
+    `CREATE TABLE ${together} (grain INTEGER NOT NULL, slice INTEGER NOT NULL, vals TEXT NOT NULL, count INTEGER NOT NULL,
+       PRIMARY KEY (grain, slice, vals)) WITHOUT ROWID`,
+  ]
+}
+
 /**
  * The rowid is the millisecond of the record's time, then a counter: newest first is a walk. A row is narrow; its body is
  * kept apart, so that counting and sorting do not read it. `created`: see Entry. `terms`: hash of what FTS5 holds of it.
  */
 function collectionTables(tables: Tables): readonly string[] {
-  const { shape, rows, bodies, minutes, numbers, keywords } = tables
+  const { shape, rows, bodies, numbers, keywords } = tables
   const ofNumbers = numbers.map((field) => `${numberColumn(field)} INTEGER`)
   const ofKeywords = keywords.map((field) => `${keywordColumn(field)} TEXT`)
   const isDocument = shape.kind === 'document'
@@ -120,12 +136,7 @@ function collectionTables(tables: Tables): readonly string[] {
     ...(isDocument ? [`CREATE UNIQUE INDEX ${rows}_id ON ${rows} (id)`, ...byNumber] : []),
     `CREATE INDEX ${rows}_position ON ${rows} (position)`,
     ...termsTable(tables),
-    ...(tables.counted.length === 0
-      ? []
-      : [
-          `CREATE TABLE ${minutes} (field TEXT NOT NULL, minute INTEGER NOT NULL, value TEXT NOT NULL, count INTEGER NOT NULL,
-             PRIMARY KEY (field, minute, value)) WITHOUT ROWID`,
-        ]),
+    ...countTables(tables),
     `INSERT INTO collections (name, spilled) VALUES ('${shape.name}', 0)`,
   ]
 }
@@ -156,6 +167,8 @@ export function layoutOf(database: Database): bigint {
 
 /** What counts over time are kept by. */
 export const minuteNs = 60_000_000_000n
+/** And by what counts of values together are kept, the coarsest first; each is a multiple of the next. */
+export const grainsNs: readonly bigint[] = [minuteNs, 5_000_000_000n]
 
 const counterBits = 20n
 const msMax = (1n << 43n) - 1n

@@ -2,22 +2,11 @@ import type { Bucket, Facet, IndexQuery, IndexReader, Scope, Selection } from '.
 import { timeOfRecordId, type DocumentId } from '../../projection.ts'
 import { createCounter, topValues } from '../counts.ts'
 import { createSizedHits } from '../within-size.ts'
+import { countAll, countDay, countValues, type Hear } from './counting.ts'
 import { createDayFiles, type DayFiles } from './day-files.ts'
-import {
-  countByKeywords,
-  countRows,
-  mayHold,
-  orderColumn,
-  sortedRows,
-  walkedRows,
-  type DayCollection,
-  type Place,
-  type Selected,
-} from './day-query.ts'
+import { mayHold, orderColumn, sortedRows, walkedRows, type DayCollection, type Place } from './day-query.ts'
 import { findRow } from './day-writer.ts'
 import { createExpansion, type Expansion, type ExpansionLimits } from './expand.ts'
-import { countDay, countWholeMinutes } from './histogram.ts'
-import { minuteNs, parseKeywords } from './layout.ts'
 import { inTimeOrder, mergeRows, type Placed, type Source } from './merge.ts'
 import { lostDays } from './known-days.ts'
 import { readProgress } from './meta.ts'
@@ -123,56 +112,6 @@ function search(days: readonly DayCollection[], query: IndexQuery, expansion: Ex
   return query.charactersMax === undefined ? hitsOf(found) : sizedHitsOf(found, query.charactersMax)
 }
 
-/** Of whole minutes, which are counted already, and long: only their sum is asked for. */
-const countStepNs = 1_440n * minuteNs
-
-function count(day: DayCollection, selection: Selection, expansion: Expansion): number {
-  for (const field of day.tables.counted) {
-    const whole = countWholeMinutes(day, selection, countStepNs, field)
-    if (whole === undefined) continue
-    const ofMinutes = whole.counts.reduce((sum, { count }) => sum + count, 0)
-    return whole.beside.reduce((sum, range) => sum + countRows(day, { ...selection, ...range }, expansion), ofMinutes)
-  }
-  return countRows(day, selection, expansion)
-}
-
-/** Hears how often a field has a value. */
-type Hear = (field: string, value: string, count: number) => void
-
-/** Counts row by row, for all fields in one walk. */
-function hearRows(
-  day: DayCollection,
-  selection: Selected,
-  fields: readonly string[],
-  expansion: Expansion,
-  hear: Hear,
-): void {
-  for (const { values, count } of countByKeywords(day, selection, fields, expansion)) {
-    for (const [at, field] of fields.entries()) for (const value of parseKeywords(values[at])) hear(field, value, count)
-  }
-}
-
-/** How often each value of keyword fields is among a file's rows: from counts per minute where these can answer. */
-function countValues(
-  day: DayCollection,
-  selection: Selection,
-  fields: readonly string[],
-  expansion: Expansion,
-  hear: Hear,
-): void {
-  const known = fields.filter((field) => day.tables.keywords.includes(field))
-  const whole = new Map(known.map((field) => [field, countWholeMinutes(day, selection, countStepNs, field)]))
-  for (const [field, found] of whole) {
-    for (const { values, count } of found?.counts ?? []) for (const value of values) hear(field, value, count)
-  }
-  const counted = known.filter((field) => whole.get(field) !== undefined)
-  // The ranges beside whole minutes are the selection's, so the same for each field.
-  for (const range of whole.get(counted[0] ?? '')?.beside ?? [])
-    hearRows(day, { ...selection, ...range }, counted, expansion, hear)
-  const others = known.filter((field) => !counted.includes(field))
-  hearRows(day, selection, others, expansion, hear)
-}
-
 function facetsOf(
   days: readonly DayCollection[],
   selection: Selection,
@@ -214,7 +153,7 @@ export function createSqliteTextReader(options: SqliteReaderOptions): SqliteText
     count: async (scope, selection) =>
       selected(scope, selection, (days) => {
         const expansion = createExpansion(limits)
-        return days.reduce((sum, day) => sum + count(day, selection, expansion), 0)
+        return days.reduce((sum, day) => sum + countAll(day, selection, expansion), 0)
       }),
     histogram: async (scope, selection, stepNs, by): Promise<readonly Bucket[]> =>
       selected(scope, selection, (days) => {

@@ -24,12 +24,13 @@ import {
 } from '#test/support/index-fixture.ts'
 
 const limits = { indexFilesOpenMax: 8, patternExpansionsMax: 1_000, patternScanTermsMax: 2_000_000 }
-const minuteNs = 60_000_000_000n
+const secondNs = 1_000_000_000n
+const minuteNs = 60n * secondNs
 const counted: Filter = { kind: 'number', field: 'weight', from: 1 }
 const tags = Array.from({ length: 8 }, (_, bit) => `tag${bit}`)
 const setOf = (n: number): readonly string[] => tags.filter((_, bit) => (n >> bit) % 2 === 1)
 
-describe('counts per minute in SQLite', () => {
+describe('counts that SQLite keeps', () => {
   let folder: string
   let reader: IndexReader
   let file: DatabaseSync
@@ -54,7 +55,7 @@ describe('counts per minute in SQLite', () => {
     rmSync(folder, { recursive: true })
   })
 
-  /** From now on only counts per minute can answer. */
+  /** From now on only what is kept can answer. */
   const removeRows = (): void => file.exec('DELETE FROM r_things; DELETE FROM r_lines')
   const rowsOf = (table: string): unknown => file.prepare(`SELECT count(*) AS n FROM ${table}`).get()?.['n']
 
@@ -84,11 +85,39 @@ describe('counts per minute in SQLite', () => {
 
   it('answer what is asked of one value only where no row has another beside it', async () => {
     removeRows()
-    const of = (field: string, value: string) => ({ filter: { kind: 'keyword', field, values: [value] } }) as const
-    const facet = async (field: string, value: string) =>
-      (await reader.facets(scopeOf('lines'), of(field, value), [field], 9))[0]?.values
-    expect(await facet('level', 'ERROR')).to.deep.equal([{ value: 'error', count: 64 }])
-    expect(await facet('service', 'tag1')).to.deep.equal([])
+    const of = (field: string, value: string): Filter => ({ kind: 'keyword', field, values: [value] })
+    const both: Filter = { kind: 'and', of: [counted, of('tags', 'tag1')] }
+    expect(await reader.facets(scopeOf('things'), { filter: both }, ['tags'], 9)).to.deep.equal([
+      { field: 'tags', values: [] },
+    ])
+    const [levels] = await reader.facets(scopeOf('lines'), { filter: of('level', 'ERROR') }, ['level'], 9)
+    expect(levels?.values).to.deep.equal([{ value: 'error', count: 64 }])
+  })
+
+  it('of values together answer conditions on any of them, in shorter steps', async () => {
+    removeRows()
+    const error: Filter = { kind: 'keyword', field: 'level', values: ['Error'] }
+    const tag7: Filter = { kind: 'keyword', field: 'service', values: ['tag7', 'none'] }
+    const filter: Filter = { kind: 'and', of: [error, { kind: 'not', of: tag7 }] }
+    const selection = { filter, toNs: noonNs + 10n * secondNs }
+    expect(await reader.count(scopeOf('lines'), selection)).to.equal(32)
+    const facets = await reader.facets(scopeOf('lines'), selection, ['level', 'service'], 2)
+    expect(facets.map(({ values }) => values.map(({ value, count }) => [value, count]))).to.deep.equal([
+      [['error', 32]],
+      [
+        ['tag2', 16],
+        ['tag3', 16],
+      ],
+    ])
+    const buckets = await reader.histogram(scopeOf('lines'), selection, 5n * secondNs, 'level')
+    expect(buckets).to.deep.equal([{ startNs: noonNs, total: 32, by: { error: 32 } }])
+  })
+
+  it('of values together do not answer what is asked of less time than they are kept by', async () => {
+    removeRows()
+    const asked = { filter: everything, fromNs: noonNs, toNs: noonNs + 5n * secondNs - 1n }
+    expect(await reader.count(scopeOf('lines'), asked)).to.equal(0)
+    expect(await reader.histogram(scopeOf('lines'), { filter: everything }, secondNs, 'level')).to.deep.equal([])
   })
 
   it('of traces are kept for those that a list without conditions shows', async () => {

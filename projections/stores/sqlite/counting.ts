@@ -1,0 +1,105 @@
+import type { Selection } from '../../index-store.ts'
+import type { Counter } from '../counts.ts'
+import { countByKeywords, countByTime, countRows, type DayCollection, type Selected } from './day-query.ts'
+import type { Expansion } from './expand.ts'
+import { keptByValue, keptTogether, type Asked, type Counted, type Kept } from './kept-counts.ts'
+import { grainsNs, minuteNs, parseKeywords } from './layout.ts'
+
+/** Hears what is kept, and of which rows nothing is. */
+type Told = Readonly<{ onCount(counted: Counted): void; onRows(selection: Selected): void }>
+
+/** What is kept of values together: whole slices of the coarsest grain, of finer ones beside them, and rows at the edges. */
+function tellTogether(day: DayCollection, asked: Asked, told: Told, [grainNs, ...finer] = grainsNs): void {
+  if (grainNs === undefined) return told.onRows(asked.selection)
+  tell(day, asked, keptTogether(day, grainNs, asked), told, finer)
+}
+
+function tell(day: DayCollection, asked: Asked, kept: Kept | undefined, told: Told, grains = grainsNs): void {
+  for (const counted of kept?.counts ?? []) told.onCount(counted)
+  for (const range of kept?.beside ?? [asked.selection]) {
+    const { fromNs, toNs } = range
+    tellTogether(day, { ...asked, selection: { ...asked.selection, fromNs, toNs } }, told, grains)
+  }
+}
+
+/** Counts a file's rows by time and keyword. */
+export function countDay(
+  day: DayCollection,
+  selection: Selection,
+  stepNs: bigint,
+  by: string,
+  expansion: Expansion,
+  counter: Counter,
+): void {
+  tell(day, { selection, stepNs, fields: [by] }, keptByValue(day, selection, stepNs, by), {
+    onCount: ({ startNs, values: [ofField = []], count }) => counter.add(startNs, ofField, count),
+    onRows(rest) {
+      for (const { startNs, value, count } of countByTime(day, rest, stepNs, by, expansion))
+        counter.add(startNs, parseKeywords(value), count)
+    },
+  })
+}
+
+/** Where only sums are asked for, what is kept is read in long steps. */
+const longNs = 1_440n * minuteNs
+
+/** How many rows of a file are met. */
+export function countAll(day: DayCollection, selection: Selection, expansion: Expansion): number {
+  let sum = 0
+  const asked = { selection, stepNs: longNs, fields: [] }
+  // Any field will do by whose values alone the selection is asked.
+  let kept: Kept | undefined
+  for (const field of day.tables.counted) kept ??= keptByValue(day, selection, longNs, field)
+  tell(day, asked, kept, {
+    onCount({ count }) {
+      sum += count
+    },
+    onRows(rest) {
+      sum += countRows(day, rest, expansion)
+    },
+  })
+  return sum
+}
+
+/** Hears how often a field has a value. */
+export type Hear = (field: string, value: string, count: number) => void
+
+/** How often each value of keyword fields is among a file's rows. */
+export function countValues(
+  day: DayCollection,
+  selection: Selection,
+  fields: readonly string[],
+  expansion: Expansion,
+  hear: Hear,
+): void {
+  const known = fields.filter((field) => day.tables.keywords.includes(field))
+  const kept = new Map(known.map((field) => [field, keptByValue(day, selection, longNs, field)]))
+  for (const [field, found] of kept) {
+    for (const { values, count } of found?.counts ?? []) for (const value of values[0] ?? []) hear(field, value, count)
+  }
+  const isKept = (field: string): boolean => kept.get(field) !== undefined
+  // What is beside whole minutes is so for each field: all are counted in one walk.
+  const [ofKept, others] = [known.filter(isKept), known.filter((field) => !isKept(field))]
+  const beside = { counts: [], beside: kept.get(ofKept[0] ?? '')?.beside ?? [] }
+  hearTogether(day, { selection, stepNs: longNs, fields: ofKept }, beside, expansion, hear)
+  if (others.length > 0) hearTogether(day, { selection, stepNs: longNs, fields: others }, undefined, expansion, hear)
+}
+
+function hearTogether(
+  day: DayCollection,
+  asked: Asked,
+  kept: Kept | undefined,
+  expansion: Expansion,
+  hear: Hear,
+): void {
+  const hearAll = (values: Counted['values'], count: number): void => {
+    for (const [at, field] of asked.fields.entries()) for (const value of values[at] ?? []) hear(field, value, count)
+  }
+  tell(day, asked, kept, {
+    onCount: ({ values, count }) => hearAll(values, count),
+    onRows(rest) {
+      for (const { values, count } of countByKeywords(day, rest, asked.fields, expansion))
+        hearAll(values.map(parseKeywords), count)
+    },
+  })
+}

@@ -1,0 +1,130 @@
+import type { Filter } from '../../index-store.ts'
+import type { NumberFrom } from '../../projection.ts'
+import { floorTo, isCountedWhole, keywordTerm } from '../row.ts'
+import {
+  countedMinutes,
+  countedTogether,
+  type DayCollection,
+  type Selected,
+  type SliceRange,
+  type TimeRange,
+} from './day-query.ts'
+import { beyondFirst, minuteNs, noValue, parseKeywords } from './layout.ts'
+
+/** How many rows of a step have these values. `values`: of each field that is asked for. */
+export type Counted = Readonly<{ startNs: bigint; values: readonly (readonly string[])[]; count: number }>
+
+/** What counts that are kept tell of a selection. `beside`: what of its range is of no whole slice of time. */
+export type Kept = Readonly<{ counts: readonly Counted[]; beside: readonly TimeRange[] }>
+
+/**
+ * From the counts of a field's single values. A row counts under each of its values, and as many times less under none as it has values
+ * beyond the first, so that counts of all values are those of rows. Undefined where they do not say.
+ */
+export function keptByValue(day: DayCollection, selection: Selected, stepNs: bigint, by: string): Kept | undefined {
+  const test = testOfSelection(day, selection, [by])
+  const minutes = wholeSlices(selection, minuteNs)
+  if (stepNs % minuteNs !== 0n || test === undefined || minutes === undefined) return undefined
+  const found = countedMinutes(day, by, minutes, stepNs / minuteNs)
+  // Which other values the rows of a value have, no count of single values tells.
+  if (test !== anything && found.some(({ value }) => value === beyondFirst)) return undefined
+  const counts = found.map(({ startNs, value, count }): Counted => {
+    if (value === beyondFirst) return { startNs, values: [[]], count: -count }
+    return { startNs, values: [value === noValue ? [] : parseKeywords(value)], count }
+  })
+  return {
+    counts: test === anything ? counts : counts.filter(({ values }) => test(values)),
+    beside: besides(selection, minutes, minuteNs),
+  }
+}
+
+/** What is asked of counts of values together: in steps of time, by keyword fields. */
+export type Asked = Readonly<{ selection: Selected; stepNs: bigint; fields: readonly string[] }>
+
+/** From the counts of values together, by one grain. Undefined where they do not say. */
+export function keptTogether(day: DayCollection, grainNs: bigint, asked: Asked): Kept | undefined {
+  const { selection, stepNs, fields } = asked
+  const { counted, together } = day.tables
+  if (together === undefined || stepNs % grainNs !== 0n || !fields.every((field) => counted.includes(field)))
+    return undefined
+  const test = testOfSelection(day, selection, counted)
+  const slices = wholeSlices(selection, grainNs)
+  if (test === undefined || slices === undefined) return undefined
+  const places = fields.map((field) => counted.indexOf(field))
+  const understood = new Map<string, Counted['values'] | undefined>()
+  const understand = (text: string): Counted['values'] | undefined => {
+    const values = (JSON.parse(text) as readonly (string | null)[]).map(parseKeywords)
+    return test(values) ? places.map((place) => values[place] ?? []) : undefined
+  }
+  const counts: Counted[] = []
+  for (const { startNs, value, count } of countedTogether(day, grainNs, slices, stepNs / grainNs)) {
+    if (!understood.has(value)) understood.set(value, understand(value))
+    const values = understood.get(value)
+    if (values !== undefined) counts.push({ startNs, values, count })
+  }
+  return { counts, beside: besides(selection, slices, grainNs) }
+}
+
+/** The slices of time that lie wholly in a range; undefined when there is none to speak of. */
+function wholeSlices({ fromNs, toNs }: TimeRange, ns: bigint): SliceRange | undefined {
+  const from = fromNs === undefined ? undefined : -(floorTo(-fromNs, ns) / ns)
+  const to = toNs === undefined ? undefined : floorTo(toNs, ns) / ns
+  return from !== undefined && to !== undefined && from >= to ? undefined : { from, to }
+}
+
+function besides({ fromNs, toNs }: TimeRange, { from, to }: SliceRange, ns: bigint): readonly TimeRange[] {
+  const ranges: TimeRange[] = []
+  if (from !== undefined && fromNs !== from * ns) ranges.push({ fromNs, toNs: from * ns })
+  if (to !== undefined && toNs !== to * ns) ranges.push({ fromNs: to * ns, toNs })
+  return ranges
+}
+
+/** Whether rows are asked for by their values, of some fields in their order. */
+type Test = (values: readonly (readonly string[])[]) => boolean
+const anything: Test = () => true
+
+/** The test that a selection comes to beyond the condition by which rows are counted; undefined where it asks for more than the values tell. */
+function testOfSelection(
+  { tables: { counted, shape } }: DayCollection,
+  { filter, upTo, since }: Selected,
+  fields: readonly string[],
+): Test | undefined {
+  if (upTo !== undefined || since !== undefined || !fields.every((field) => counted.includes(field))) return undefined
+  const beyond = askedBeyond(filter, shape.countedWhere)
+  return beyond && testOf(beyond, fields)
+}
+
+/** What a filter asks beyond the condition by which rows are counted; undefined where that is not a part of it. */
+function askedBeyond(filter: Filter, where: NumberFrom | undefined): Filter | undefined {
+  if (where === undefined) return filter
+  const isWhere = (part: Filter): boolean =>
+    part.kind === 'number' && part.field === where.field && part.from === where.from && part.to === undefined
+  if (isWhere(filter)) return { kind: 'all' }
+  if (filter.kind !== 'and' || !filter.of.some(isWhere)) return undefined
+  return { kind: 'and', of: filter.of.filter((part) => !isWhere(part)) }
+}
+
+function testOf(filter: Filter, fields: readonly string[]): Test | undefined {
+  if (filter.kind === 'all') return anything
+  if (filter.kind === 'none') return () => false
+  if (filter.kind === 'not') {
+    const test = testOf(filter.of, fields)
+    return test && ((values) => !test(values))
+  }
+  if (filter.kind === 'and' || filter.kind === 'or') {
+    const tests = filter.of.map((part) => testOf(part, fields))
+    if (!tests.every((test) => test !== undefined)) return undefined
+    return filter.kind === 'and'
+      ? (values) => tests.every((test) => test(values))
+      : (values) => tests.some((test) => test(values))
+  }
+  return filter.kind === 'keyword' ? keywordTest(filter, fields) : undefined
+}
+
+function keywordTest({ field, values }: Filter & { kind: 'keyword' }, fields: readonly string[]): Test | undefined {
+  const at = fields.indexOf(field)
+  // Longer ones are counted by their beginnings.
+  if (at < 0 || !values.every(isCountedWhole)) return undefined
+  const terms = new Set(values.map((value) => keywordTerm(field, value)))
+  return (of) => of[at]?.some((value) => terms.has(keywordTerm(field, value))) === true
+}
