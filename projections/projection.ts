@@ -22,8 +22,8 @@ export type Searchable = Readonly<{
   fields: Readonly<Record<string, string | readonly string[] | number | bigint | undefined>>
 }>
 
-/** A condition on a number field: at least so much, a whole number. */
-export type NumberFrom = Readonly<{ field: string; from: number }>
+/** A condition on a number field: at least so much, a whole number; that it has a value without it. */
+export type NumberFrom = Readonly<{ field: string; from?: number }>
 
 /** A kind of document within an index. Adapters make the mapping or the tables from it. */
 export type Collection<Document extends object = object> = Readonly<{

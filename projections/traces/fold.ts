@@ -244,7 +244,7 @@ function fold(event: DecodedEvent, documents: Documents): void {
  */
 export const tracesProjection: Projection = {
   name: 'traces',
-  version: 10,
+  version: 11,
   handles: ['spans.received', 'logs.received', 'rum.received', 'spans.refused'],
   collections: { traces, parts, spans, attributeSets },
   needs,

@@ -40,8 +40,9 @@ export type SupersededSpan = Readonly<{ superseded: true }>
 export type SpanRecord = SpanDocument | SupersededSpan
 
 export const isSuperseded = (record: SpanRecord): record is SupersededSpan => 'superseded' in record
+const stored = { field: 'duration_ns' } as const
 /** What is true of every span and of no superseded one. */
-export const isStored: Filter = { kind: 'number', field: 'duration_ns' }
+export const isStored: Filter = { kind: 'number', ...stored }
 
 export function spanDocument(span: Span): SpanDocument {
   const { spanEvents } = span
@@ -159,6 +160,9 @@ export const spans: Collection<SpanRecord> = {
     event_values: 'tokens',
     event_fields: 'tokens',
   },
+  countedBy: ['service', 'operation', 'kind', 'status'],
+  countedWhere: stored,
+  countedTogether: true,
   searchable: searchableSpan,
 }
 

@@ -3,6 +3,7 @@ import { formatTimeNs } from '#src/lib/time.ts'
 import { join } from '../field-query.ts'
 import { countOverTime } from '../histogram.ts'
 import type { Facet, IndexReader, Scope, Selection } from '../index-store.ts'
+import { isStored } from './span-document.ts'
 import { tracesScope } from './trace-answer.ts'
 import type { TraceFilters, TraceRequest } from './trace-request.ts'
 
@@ -25,7 +26,7 @@ type Counted = Readonly<{ of: TraceHistogram['of']; scope: Scope; selection: Sel
 function countedOf(workspaceId: WorkspaceId, { spans, traces }: TraceFilters, { fromNs, toNs }: TraceRequest): Counted {
   const range = { ...(fromNs === undefined ? {} : { fromNs }), ...(toNs === undefined ? {} : { toNs }) }
   const of = spans === undefined ? 'traces' : 'spans'
-  const filter = spans === undefined ? traces : join('and', [spans, { kind: 'number', field: 'duration_ns' }])
+  const filter = spans === undefined ? traces : join('and', [spans, isStored])
   return { of, scope: tracesScope(workspaceId, of), selection: { filter, ...range } }
 }
 

@@ -6,6 +6,7 @@ import { DatabaseSync } from 'node:sqlite'
 import type { Filter, IndexReader } from '#projections/index-store.ts'
 import { createSqliteIndexReader } from '#projections/stores/sqlite/reader.ts'
 import { createSqliteIndexWriter } from '#projections/stores/sqlite/writer.ts'
+import { isStored, spans } from '#projections/traces/span-document.ts'
 import { traces } from '#projections/traces/trace-document.ts'
 import { traceFilters } from '#projections/traces/trace-request.ts'
 import {
@@ -16,8 +17,10 @@ import {
   fixture,
   index,
   lineEntry,
+  lines,
   noonNs,
   scopeOf,
+  sets,
   thingEntry,
   things,
   write,
@@ -118,6 +121,28 @@ describe('counts that SQLite keeps', () => {
     const asked = { filter: everything, fromNs: noonNs, toNs: noonNs + 5n * secondNs - 1n }
     expect(await reader.count(scopeOf('lines'), asked)).to.equal(0)
     expect(await reader.histogram(scopeOf('lines'), { filter: everything }, secondNs, 'level')).to.deep.equal([])
+  })
+
+  it('are of rows that have the number that they are kept for, whichever', async () => {
+    const sized = { ...lines, countedWhere: { field: 'size' } }
+    const projection = { ...fixture, name: 'sized', collections: { lines: sized, things, sets } }
+    const writer = createSqliteIndexWriter({ folder, limits, syncEveryMs: 0 })
+    await writer.open('sized-v1-001', projection, epoch)
+    await writer.promote('sized', 'sized-v1-001')
+    const sizes = [-5, 0, NaN, 7]
+    const entries = sizes.map((size, n) => lineEntry({ level: 'info', size }, n + 1))
+    await writer.write('sized-v1-001', [{ workspaceId: acme, entries }], { position: sizes.length, epoch })
+    await writer.close()
+    const other = new DatabaseSync(join(folder, 'sized-v1-001', 'acme', `${day}.db`))
+    other.exec('DELETE FROM r_lines')
+    other.close()
+    const countOf = (size: Omit<Filter & { kind: 'number' }, 'kind' | 'field'>) =>
+      reader.count({ ...scopeOf('lines'), projection: 'sized' }, { filter: { kind: 'number', field: 'size', ...size } })
+    expect([await countOf({}), await countOf({ from: 0 })]).to.deep.equal([3, 0])
+  })
+
+  it('of spans are kept for those that are stored', () => {
+    expect(isStored).to.deep.equal({ kind: 'number', ...spans.countedWhere })
   })
 
   it('of traces are kept for those that a list without conditions shows', async () => {

@@ -168,7 +168,7 @@ export function layoutOf(database: Database): bigint {
 /** What counts over time are kept by. */
 export const minuteNs = 60_000_000_000n
 /** And by what counts of values together are kept, the coarsest first; each is a multiple of the next. */
-export const grainsNs: readonly bigint[] = [minuteNs, 5_000_000_000n]
+export const grainsNs: readonly bigint[] = [15n * minuteNs, minuteNs, 5_000_000_000n]
 
 const counterBits = 20n
 const msMax = (1n << 43n) - 1n

@@ -9,7 +9,7 @@ type Change = { readonly startNs: bigint; readonly texts: readonly unknown[]; by
 export function isCounted({ shape: { countedWhere } }: Tables, numberOf: (field: string) => unknown): boolean {
   if (countedWhere === undefined) return true
   const number = numberOf(countedWhere.field)
-  return typeof number === 'bigint' && number >= BigInt(countedWhere.from)
+  return typeof number === 'bigint' && (countedWhere.from === undefined || number >= BigInt(countedWhere.from))
 }
 
 /** Adds up numbers under what they are of; `of` tells them apart. */
