@@ -1,5 +1,5 @@
 import { TransientError } from '#src/lib/failure.ts'
-import type { Position, RecordedEvent } from '#src/events/envelope.ts'
+import { beforeAll, type Position, type RecordedEvent } from '#src/events/envelope.ts'
 import type { Step } from './ahead.ts'
 import { buildNumber, chooseBuild } from './build-name.ts'
 import type { Folding } from './folding.ts'
@@ -32,6 +32,8 @@ export type Lanes = Readonly<{
   groups(): readonly (readonly Lane[])[]
   /** Whether readers use what the lane folds, as far as is known. */
   isLive(lane: Lane): boolean
+  /** How far any of their builds had seen the log when they were opened. */
+  seen(): Position
   /** Lanes that rest, since something that passes by itself has failed them, go on. True when there were such. */
   goOn(): boolean
   /** Opens each projection's build of this log; a new one becomes a candidate, or the live one where readers have none. */
@@ -220,6 +222,7 @@ export function createLanes(given: LanesOptions): Lanes {
   return {
     groups: () => byPlace(state.lanes.filter((lane) => !state.resting.has(lane))),
     isLive: ({ projection, index }) => state.rosters.get(projection)?.live === index,
+    seen: () => Math.max(beforeAll, ...state.lanes.map(({ seen }) => seen)),
     goOn() {
       const { size } = state.resting
       state.resting.clear()
