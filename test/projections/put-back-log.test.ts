@@ -1,17 +1,21 @@
 import { expect } from 'chai'
 import { describe, it } from 'mocha'
 import type { Heartbeat } from '#projections/index-store.ts'
+import { rollBack } from '#projections/move-readers.ts'
+import { rebuild } from '#projections/rebuild.ts'
 import { createMemoryIndexStore, type MemoryIndexStore } from '#projections/stores/memory/store.ts'
 import { beforeAll, positionStep, type NewEvent, type Position } from '#src/events/envelope.ts'
 import { present } from '#src/lib/assert.ts'
 import { readCurrent } from '#streams/follow.ts'
 import { createMemoryStream } from '#streams/memory/stream.ts'
 import type { Stream } from '#streams/stream.ts'
-import { lineEvent } from '#test/support/line-projections.ts'
+import { memoryContext } from '#test/support/build-context.ts'
+import { counting, lineEvent } from '#test/support/line-projections.ts'
 import { start } from '#test/support/projector-run.ts'
 import { events, expectLost, failureOf, foldAhead } from '#test/support/put-back-log.ts'
 
 const index = 'counting-v1-001'
+const second = 'counting-v1-002'
 const epoch = 'put-back'
 
 const logOf = async (given: readonly NewEvent[]): Promise<Stream> => {
@@ -76,5 +80,31 @@ describe('the projector, on a log of which an older state was put back while non
     await run.until(({ position }) => position >= head)
     await run.stop()
     expect(asked).to.be.above(1)
+  })
+})
+
+describe('a build of what a log has lost, once it was rebuilt', () => {
+  async function rebuilt() {
+    const whole = await logOf(events)
+    const store = createMemoryIndexStore()
+    const restored = await putBack(whole, await foldAhead(whole, store.writer))
+    const context = memoryContext({ stream: restored, projections: [counting] }, store)
+    const [done] = await rebuild(context, [counting])
+    expect(done).to.include({ former: index, index: second, outcome: 'moved' })
+    return { restored, store, context }
+  }
+
+  it('goes, and the new one is folded on', async () => {
+    const { restored, store } = await rebuilt()
+    await restored.append([lineEvent(200, ['y'], 'small')])
+    expect(await failureOf(restored, store.writer)).to.equal(undefined)
+    expect((await store.writer.builds('counting')).map((build) => build.index)).to.deep.equal([second])
+    expect(await store.writer.checkpoint(second)).to.include({ position: await restored.head() })
+  })
+
+  it('is not gone back to', async () => {
+    const { restored, store, context } = await rebuilt()
+    expectLost(await rollBack(context, counting).catch((error: unknown) => error), await restored.head())
+    expect(await store.writer.live('counting')).to.equal(second)
   })
 })
