@@ -108,6 +108,13 @@ export const reachedBy = (build: StoredBuild, workspaceId: WorkspaceId, nowMs: n
     ? Math.max(build.checkpoint, reachedFor(build.heartbeat, workspaceId))
     : build.checkpoint
 
+/**
+ * How far a build has seen its log: also what of it is folded ahead of its position, or was only heard of. A log that ends before that
+ * has lost what it had acknowledged, and would give its places to other events, which the build took for those.
+ */
+export const seenBy = ({ checkpoint, heartbeat: { position, head, ahead } }: StoredBuild): Position =>
+  Math.max(checkpoint, position, head, ahead?.position ?? 0)
+
 /** The writing side: one projector owns an index of one partition at a time. Contract: test/contracts/index-store.ts. */
 export interface IndexWriter {
   /**

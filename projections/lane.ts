@@ -1,11 +1,18 @@
 import type { Clock } from '#src/lib/clock.ts'
-import type { Position, RecordedEvent } from '#src/events/envelope.ts'
+import { beforeAll, type Position, type RecordedEvent } from '#src/events/envelope.ts'
 import { isErasure } from '#src/events/erasure.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { leftOut, type DeadLetters } from './dead-letters.ts'
 import { createDocumentCache, type CacheLimits } from './documents.ts'
 import { foldBatch, PoisonError } from './fold-batch.ts'
-import { reachedFor, type Ahead, type IndexName, type IndexWriter, type WorkspaceEntries } from './index-store.ts'
+import {
+  reachedFor,
+  seenBy,
+  type Ahead,
+  type IndexName,
+  type IndexWriter,
+  type WorkspaceEntries,
+} from './index-store.ts'
 import type { DecodedEvent, Projection } from './projection.ts'
 import { withSeenEvents } from './seen-events.ts'
 
@@ -15,6 +22,8 @@ export type Lane = Readonly<{
   index: IndexName
   /** The last event that readers can find. */
   position(): Position
+  /** How far the build had seen the log when it was opened: a log that ends before that is not the one it was folded from. */
+  seen: Position
   /**
    * Folds and writes what of these events it has not had; after a failure it may be tried again. One that it cannot take becomes a
    * dead letter, and the others are folded. What stands before the erasure of a workspace is gone from the build after it.
@@ -56,10 +65,15 @@ async function withBrought(
   return folded
 }
 
-/** Until when a build had all that had come, as it was left; for one that is new: now, from when its lag is counted then. */
-async function caughtUpBefore(writer: IndexWriter, projection: string, index: IndexName, now: number): Promise<number> {
+/**
+ * A build as it was left: how far it had seen the log, and until when it had all that had come; for one that is new: now, from when its
+ * lag is counted then.
+ */
+async function asLeft(writer: IndexWriter, projection: string, index: IndexName, now: number) {
   const build = (await writer.builds(projection)).find((one) => one.index === index)
-  return build === undefined || build.heartbeat.caughtUpAt === 0 ? now : build.heartbeat.caughtUpAt
+  if (build === undefined) return { seen: beforeAll, caughtUpAt: now }
+  const { caughtUpAt } = build.heartbeat
+  return { seen: seenBy(build), caughtUpAt: caughtUpAt === 0 ? now : caughtUpAt }
 }
 
 /** Of a batch whoever has sent least is written first: megabytes of another workspace keep nobody's few records from being found. */
@@ -91,7 +105,8 @@ export async function openLane(
   let { position } = await writer.checkpoint(index)
   let cache = createDocumentCache(limits)
   let ahead: Ahead | undefined
-  let caughtUpAt = await caughtUpBefore(writer, projection.name, index, clock())
+  const { seen, ...left } = await asLeft(writer, projection.name, index, clock())
+  let { caughtUpAt } = left
   let out = leftOut(await deadLetters.letters(projection))
   /** Folds up to the next erasure, carries that out, and goes on behind it: what it erases must be in the index by then. */
   const foldParts = async (events: readonly DecodedEvent[], to: Aim): Promise<void> => {
@@ -122,6 +137,7 @@ export async function openLane(
     projection: projection.name,
     index,
     position: () => position,
+    seen,
     async fold(events, last) {
       if (last <= position) return
       const fresh = events.filter(({ event }) => event.position > reachedFor({ position, ahead }, event.workspaceId))

@@ -1,9 +1,9 @@
 import { TransientError } from '#src/lib/failure.ts'
-import type { Position, RecordedEvent } from '#src/events/envelope.ts'
+import { beforeAll, type Position, type RecordedEvent } from '#src/events/envelope.ts'
 import type { Step } from './ahead.ts'
 import { buildNumber, chooseBuild } from './build-name.ts'
 import type { Folding } from './folding.ts'
-import { reachedFor, type IndexName, type IndexWriter, type Reached, type Roster } from './index-store.ts'
+import { reachedFor, seenBy, type IndexName, type IndexWriter, type Reached, type Roster } from './index-store.ts'
 import { createDeadLetters } from './dead-letters.ts'
 import { openLane, type Lane, type LeftOut } from './lane.ts'
 import type { Projection } from './projection.ts'
@@ -32,6 +32,8 @@ export type Lanes = Readonly<{
   groups(): readonly (readonly Lane[])[]
   /** Whether readers use what the lane folds, as far as is known. */
   isLive(lane: Lane): boolean
+  /** How far any of their builds had seen the log when they were opened. */
+  seen(): Position
   /** Lanes that rest, since something that passes by itself has failed them, go on. True when there were such. */
   goOn(): boolean
   /** Opens each projection's build of this log; a new one becomes a candidate, or the live one where readers have none. */
@@ -99,11 +101,20 @@ function createRefresh(given: LanesOptions, state: State) {
     if (buildNumber(projection, index) === undefined || state.stopped.has(index)) return false
     return (await writer.checkpoint(index)).epoch === stream.epoch
   }
-  const dropGone = async ({ name }: Projection, roster: Roster): Promise<Roster> => {
+  /** Whether a build that readers have left has seen more than there is of the log, and the one they use now has not. */
+  const isBeyond = async ({ name }: Projection, index: IndexName, { live }: Roster): Promise<boolean> => {
+    if (state.lanes.some((lane) => lane.index === index)) return false
+    const head = await stream.head()
+    const beyond = (await writer.builds(name)).filter((build) => seenBy(build) > head).map((build) => build.index)
+    return beyond.includes(index) && !beyond.includes(live ?? '')
+  }
+  const dropGone = async (projection: Projection, roster: Roster): Promise<Roster> => {
+    const { name } = projection
     let now = roster
     for (const { index, untilMs } of keptForATime(roster)) {
-      // Of another log, as after a backup was restored: nobody can fold it on, nor go back to it.
-      const isOver = untilMs <= clock() || (await writer.checkpoint(index)).epoch !== stream.epoch
+      // Of another log, as after a backup was restored, or of what was lost of this one: nobody can fold it on, nor go back to it.
+      const isOther = (await writer.checkpoint(index)).epoch !== stream.epoch
+      const isOver = untilMs <= clock() || isOther || (await isBeyond(projection, index, roster))
       if (isOver) now = (await changeRoster(writer, name, giveUp(index))).roster
     }
     for (const { index } of now.followed.filter(({ as }) => as === 'dropped')) {
@@ -220,6 +231,7 @@ export function createLanes(given: LanesOptions): Lanes {
   return {
     groups: () => byPlace(state.lanes.filter((lane) => !state.resting.has(lane))),
     isLive: ({ projection, index }) => state.rosters.get(projection)?.live === index,
+    seen: () => Math.max(beforeAll, ...state.lanes.map(({ seen }) => seen)),
     goOn() {
       const { size } = state.resting
       state.resting.clear()

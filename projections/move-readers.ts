@@ -2,8 +2,9 @@ import { PermanentError } from '#src/lib/failure.ts'
 import type { BuildContext } from './build-place.ts'
 import { buildVersion } from './build-name.ts'
 import { foldShares } from './fold-shares.ts'
-import { isFolded, type IndexName, type IndexWriter } from './index-store.ts'
+import { isFolded, seenBy, type IndexName, type IndexWriter } from './index-store.ts'
 import { keptMs } from './lanes.ts'
+import { checkTail } from './log-tail.ts'
 import { changeRoster, followedAs, forget, giveUp, isGone, nominate, promoteTo } from './roster.ts'
 import type { Projection } from './projection.ts'
 
@@ -91,11 +92,13 @@ export async function wayBack(context: BuildContext, { name, version }: Projecti
       const hint = `${kept} is of version ${itsVersion}, which only the program of that version folds: run rollback of that one`
       throw refuseRollBack(name, hint)
     }
-    if ((await writer.checkpoint(kept)).epoch !== context.stream.epoch)
+    const stored = (await writer.builds(name)).find((build) => build.index === kept)
+    if (stored?.epoch !== context.stream.epoch)
       throw refuseRollBack(
         name,
         `${kept} is of another log, as before a backup was restored: nothing can be folded into it`,
       )
+    await checkTail(context.stream, seenBy(stored))
     return { index: kept, former: live }
   } finally {
     await writer.close()

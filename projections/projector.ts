@@ -6,6 +6,7 @@ import { heartbeatMs, type Folding } from './folding.ts'
 import type { IndexWriter } from './index-store.ts'
 import type { Lane, LeftOut } from './lane.ts'
 import { createLanes, type Lanes, type ProjectionFailure } from './lanes.ts'
+import { checkTail } from './log-tail.ts'
 
 export type { ProjectionFailure } from './lanes.ts'
 
@@ -190,6 +191,8 @@ export function createProjector(options: ProjectorOptions): Projector {
       let failure: unknown
       let wake = new AbortController()
       await lanes.openAll(signal)
+      // Before anything is told of them: that would be that the log ends where it does now.
+      await checkTail(options.stream, lanes.seen())
       // While one waits for its turn, the next need not.
       let isWaiting = false
       const beatOnce = async (): Promise<void> => {

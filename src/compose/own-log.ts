@@ -1,5 +1,5 @@
 import { existsSync, statSync } from 'node:fs'
-import type { StoredBuild } from '#projections/index-store.ts'
+import { seenBy, type StoredBuild } from '#projections/index-store.ts'
 import { projections } from '#projections/registry.ts'
 import { storedBuilds } from '#projections/stores/sqlite/build-folders.ts'
 import type { Position } from '#src/events/envelope.ts'
@@ -30,15 +30,10 @@ const foldedBy = (builds: readonly StoredBuild[]): Position =>
 /** How far the indexes have had any log. */
 export const foldedOf = (folders: Folders): Position => foldedBy(buildsIn(folders))
 
-/**
- * How far the indexes have seen the log of an epoch, or of any where it is not known: also what of it they hold ahead of their position, or
- * have only heard of. A log that ends before that has lost what it had acknowledged, and would give its places to other events, which the
- * indexes took for those.
- */
+/** How far the indexes have seen the log of an epoch, or of any where it is not known. */
 export function seenOf(folders: Folders, epoch: string | undefined): Position {
   const builds = buildsIn(folders).filter((build) => epoch === undefined || build.epoch === epoch)
-  const heard = builds.flatMap(({ heartbeat: { head, ahead } }) => [head, ahead?.position ?? 0])
-  return Math.max(foldedBy(builds), ...heard)
+  return Math.max(0, ...builds.map(seenBy))
 }
 
 /** The epochs of the logs that the indexes have been folded from. */

@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import { describe, it } from 'mocha'
+import { begin, changeRoster } from '#projections/roster.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { askElasticsearch } from '#test/support/elasticsearch.ts'
 import { useElasticsearchStores } from '#test/support/elasticsearch-stores.ts'
@@ -41,6 +42,18 @@ describe('a build of which partitions share the indices', () => {
     await mine.eraseWorkspace(next, acme, 7)
     await mine.drop(index)
     expect(await stored(acme)).to.equal(0)
+    expect(await stored(other)).to.equal(1)
+  })
+
+  it('loses what a rebuild had read before that and wrote after it, when it was broken off and its partition drops the build', async () => {
+    const mine = await shareBuild()
+    await changeRoster(mine, 'fixture', begin(index))
+    await mine.open(next, fixture, epoch)
+    await mine.eraseWorkspace(next, acme, 7)
+    await write(mine, [lineEntry({}, 5), lineEntry({}, 8)], 8)
+    expect(await stored(acme), 'a document that nobody had written before').to.equal(2)
+    await mine.drop(index)
+    expect(await stored(acme), 'what it has sent since is not of what was erased').to.equal(1)
     expect(await stored(other)).to.equal(1)
   })
 

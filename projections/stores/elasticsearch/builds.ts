@@ -1,6 +1,7 @@
 import { PermanentError, TransientError } from '#src/lib/failure.ts'
 import { isJsonObject, parseJson, stringifyJson, type JsonObject } from '#src/lib/json.ts'
 import type { Position } from '#src/events/envelope.ts'
+import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { formatAhead, parseAhead } from '../ahead-text.ts'
 import type { Checkpoint, FollowedBuild, Heartbeat, IndexName, Roster, StoredBuild } from '../../index-store.ts'
 import { isBuildOf } from '../builds.ts'
@@ -194,6 +195,27 @@ export async function listBuildsBefore(
   return (await recordsOf(place, projection))
     .filter((source) => source['epoch'] !== epoch || numberIn(source['checkpoint']) < position)
     .map((source) => ({ index: textIn(source['index']), epoch: textIn(source['epoch']) }))
+}
+
+/** A workspace that was erased up to a position of a log: positions say nothing in another. */
+export type Erasure = Readonly<{ workspaceId: WorkspaceId; position: Position; epoch: string }>
+
+/** Notes in a build's record what was erased from it before it came to that. */
+export const noteErased = (place: Place, index: IndexName, { workspaceId, ...erased }: Erasure): Promise<boolean> =>
+  updateBuild(place, index, { erased: { [workspaceId]: erased } })
+
+/** What was noted so, and the epoch of the build's own log. */
+export async function readErased(
+  place: Place,
+  index: IndexName,
+): Promise<Readonly<{ epoch: string; erased: readonly Erasure[] }>> {
+  const answer = await read(place, buildId(index, place.partition))
+  const source = (answer && sourceOf(answer)) ?? {}
+  const erased = Object.entries(objectIn(source['erased'])).map(([workspaceId, of]) => {
+    const { position, epoch } = objectIn(of)
+    return { workspaceId: workspaceId as WorkspaceId, position: numberIn(position), epoch: textIn(epoch) }
+  })
+  return { epoch: textIn(source['epoch']), erased }
 }
 
 /**

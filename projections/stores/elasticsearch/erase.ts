@@ -1,7 +1,5 @@
-import type { Position } from '#src/events/envelope.ts'
-import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import type { IndexName } from '../../index-store.ts'
-import { listBuildsBefore, type Place } from './builds.ts'
+import { listBuildsBefore, noteErased, readErased, readRoster, type Erasure, type Place } from './builds.ts'
 import { writeAll, type Operation } from './bulk.ts'
 import { ofWorkspace } from './filter.ts'
 import { freezeBuild } from './frozen-build.ts'
@@ -9,8 +7,6 @@ import type { Freshness } from './refresh.ts'
 import type { StoredText } from './stored-text.ts'
 
 type ErasedFrom = Readonly<{ index: IndexName; epoch: string; freshness: Freshness }>
-/** Of a log: its positions say nothing in another. */
-type Erasure = Readonly<{ workspaceId: WorkspaceId; position: Position; epoch: string }>
 
 const erasedAtOnce = 1_000
 
@@ -52,7 +48,8 @@ async function eraseDocuments(
 
 /**
  * Erases a workspace from a build; and from those of its projection that have not come to that and perhaps never will: one that its own
- * partition has dropped, or left and drops later, stays in the indices for as long as another partition uses its name.
+ * partition has dropped, or left and drops later, stays in the indices for as long as another partition uses its name. A rebuild may write to
+ * its own what it had read by then, and be broken off: so that is noted, for when the build is dropped.
  */
 export async function eraseFromBuilds(
   place: Place,
@@ -61,9 +58,19 @@ export async function eraseFromBuilds(
   freshnessOf: (index: IndexName) => Freshness,
 ): Promise<void> {
   const { projection, index: mine, epoch } = build
-  await eraseDocuments(place, build, { workspaceId, position, epoch })
-  for (const { index, epoch: its } of await listBuildsBefore(place, projection, { epoch, position })) {
-    if (index === mine) continue
-    await eraseDocuments(place, { index, epoch: its, freshness: freshnessOf(index) }, { workspaceId, position, epoch })
+  const erasure = { workspaceId, position, epoch }
+  await eraseDocuments(place, build, erasure)
+  const others = (await listBuildsBefore(place, projection, erasure)).filter(({ index }) => index !== mine)
+  const { followed } = others.length === 0 ? { followed: [] } : await readRoster(place, projection)
+  const building = new Set(followed.filter(({ as }) => as === 'building').map(({ index }) => index))
+  for (const { index, epoch: its } of others) {
+    if (building.has(index)) await noteErased(place, index, erasure)
+    await eraseDocuments(place, { index, epoch: its, freshness: freshnessOf(index) }, erasure)
   }
+}
+
+/** Erases once more what was noted to be erased from a build, which goes now: its indices may stay, where another partition uses them. */
+export async function eraseNoted(place: Place, index: IndexName, freshness: Freshness): Promise<void> {
+  const { epoch, erased } = await readErased(place, index)
+  for (const erasure of erased) await eraseDocuments(place, { index, epoch, freshness }, erasure)
 }

@@ -23,7 +23,7 @@ import {
 import { writeAll, type Operation } from './bulk.ts'
 import { connectElasticsearch } from './client.ts'
 import { documentJson, entryOf, entrySource } from './document.ts'
-import { eraseFromBuilds } from './erase.ts'
+import { eraseFromBuilds, eraseNoted } from './erase.ts'
 import { lookUp, type DocumentPlace } from './look-up.ts'
 import { dayIndex, defaultSettings, type IndexSettings } from './mapping.ts'
 import { createNames, documentKey } from './names.ts'
@@ -346,6 +346,7 @@ export function createElasticsearchIndexWriter(given: ElasticsearchWriterOptions
     },
     async drop(index) {
       builds.delete(index)
+      await eraseNoted(place, index, freshnessOf(place, options, index))
       await dropBuild(place, index)
     },
     async close() {

@@ -1,0 +1,55 @@
+import { expect } from 'chai'
+import { after, before, describe, it } from 'mocha'
+import { positionStep, type NewEvent } from '#src/events/envelope.ts'
+import { present } from '#src/lib/assert.ts'
+import { configOf } from '#streams/jetstream/stream-config.ts'
+import { logName } from '#streams/jetstream/subjects.ts'
+import type { Stream } from '#streams/stream.ts'
+import { useElasticsearchStores } from '#test/support/elasticsearch-stores.ts'
+import { enginesTimeoutMs } from '#test/support/engines.ts'
+import { lineEvent } from '#test/support/line-projections.ts'
+import { events, expectLost, failureOf, foldAhead } from '#test/support/put-back-log.ts'
+import { makeJetStreamLog, type JetStreamLog } from '#test/streams/jetstream-log.ts'
+
+/** The stream in an earlier state: under its epoch it holds these alone. */
+async function putBack({ ask, name, open, prefix }: JetStreamLog, epoch: string, given: readonly NewEvent[]) {
+  await ask(`STREAM.DELETE.${name}`)
+  await ask(
+    `STREAM.CREATE.${name}`,
+    configOf(logName('0', prefix), { epoch, partitions: 1, replicas: 1, bytesMax: 2 ** 28 }),
+  )
+  const stream = await open()
+  await stream.append(given)
+  return stream
+}
+
+describe('a stream of which an older state was put back while no projector ran', function () {
+  this.timeout(enginesTimeoutMs)
+  const stores = useElasticsearchStores()
+  let log: JetStreamLog
+  before(async () => {
+    log = await makeJetStreamLog()
+  })
+  after(() => log.remove())
+
+  it('is refused where it ends before what was folded ahead into Elasticsearch, each time', async () => {
+    const whole: Stream = await log.open()
+    const { epoch } = whole
+    await whole.append(events)
+    const first = stores.makeWriter()
+    await foldAhead(whole, first)
+    await first.close()
+    await whole.close()
+    const [left] = await stores.makeWriter().builds('counting')
+    const { checkpoint, heartbeat } = present(left, 'a build')
+    expect(heartbeat.ahead?.position).to.equal(events.length * positionStep)
+    const count = checkpoint / positionStep
+    expect(count).to.be.below(events.length - 1)
+    const restored = await putBack(log, epoch, [...events.slice(0, count), lineEvent(200, ['y'], 'small')])
+    expect([restored.epoch, await restored.head()]).to.deep.equal([epoch, checkpoint + positionStep])
+    for (let attempt = 0; attempt < 2; attempt++) {
+      expectLost(await failureOf(restored, stores.makeWriter()), checkpoint + positionStep)
+    }
+    await restored.close()
+  })
+})

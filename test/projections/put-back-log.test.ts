@@ -1,0 +1,110 @@
+import { expect } from 'chai'
+import { describe, it } from 'mocha'
+import type { Heartbeat } from '#projections/index-store.ts'
+import { rollBack } from '#projections/move-readers.ts'
+import { rebuild } from '#projections/rebuild.ts'
+import { createMemoryIndexStore, type MemoryIndexStore } from '#projections/stores/memory/store.ts'
+import { beforeAll, positionStep, type NewEvent, type Position } from '#src/events/envelope.ts'
+import { present } from '#src/lib/assert.ts'
+import { readCurrent } from '#streams/follow.ts'
+import { createMemoryStream } from '#streams/memory/stream.ts'
+import type { Stream } from '#streams/stream.ts'
+import { memoryContext } from '#test/support/build-context.ts'
+import { counting, lineEvent } from '#test/support/line-projections.ts'
+import { start } from '#test/support/projector-run.ts'
+import { events, expectLost, failureOf, foldAhead } from '#test/support/put-back-log.ts'
+
+const index = 'counting-v1-001'
+const second = 'counting-v1-002'
+const epoch = 'put-back'
+
+const logOf = async (given: readonly NewEvent[]): Promise<Stream> => {
+  const stream = createMemoryStream({ partition: '0', epoch })
+  await stream.append(given)
+  return stream
+}
+
+/** The log as it was when its head was there. */
+const putBack = async (stream: Stream, head: Position): Promise<Stream> =>
+  logOf((await readCurrent(stream, beforeAll, 1_000)).filter(({ position }) => position <= head))
+
+const told = async ({ writer }: MemoryIndexStore): Promise<Heartbeat> =>
+  present((await writer.builds('counting'))[0], 'a build').heartbeat
+
+describe('the projector, on a log of which an older state was put back while none ran', () => {
+  it('refuses it where it ends before what was folded ahead, though not before where the build stands', async () => {
+    const whole = await logOf(events)
+    const store = createMemoryIndexStore()
+    const checkpoint = await foldAhead(whole, store.writer)
+    expect(checkpoint).to.be.below((await whole.head()) - positionStep)
+    const [former, last] = [store.dump(index), await told(store)]
+    expect(last.head).to.equal(await whole.head())
+    const restored = await putBack(whole, checkpoint)
+    await restored.append([lineEvent(200, ['y'], 'small')])
+    for (const attempt of ['at first', 'started again']) {
+      expectLost(await failureOf(restored, store.writer), checkpoint + positionStep)
+      expect(store.dump(index), attempt).to.deep.equal(former)
+      expect(await told(store), attempt).to.deep.equal(last)
+    }
+  })
+
+  it('refuses it where it ends before what was only heard of', async () => {
+    const whole = await logOf(events.slice(0, 4))
+    const store = createMemoryIndexStore()
+    const run = start({ stream: whole, writer: store.writer })
+    await run.until(({ position }) => position === 4 * positionStep)
+    await run.stop()
+    const last = { position: 4 * positionStep, head: 7 * positionStep, at: 0, caughtUpAt: 0 }
+    await store.writer.heartbeat(index, last)
+    expectLost(await failureOf(whole, store.writer), 4 * positionStep)
+    expect(await told(store)).to.deep.equal(last)
+  })
+
+  it('refuses it where it ends before where the build stands', async () => {
+    const whole = await logOf(events.slice(0, 4))
+    const store = createMemoryIndexStore()
+    const run = start({ stream: whole, writer: store.writer })
+    await run.until(({ position }) => position === 4 * positionStep)
+    await run.stop()
+    expectLost(await failureOf(await putBack(whole, 2 * positionStep), store.writer), 2 * positionStep)
+  })
+
+  it('folds on where only the head that it was told was an old one', async () => {
+    const whole = await logOf(events)
+    const store = createMemoryIndexStore()
+    const checkpoint = await foldAhead(whole, store.writer)
+    const head = await whole.head()
+    let asked = 0
+    const late: Stream = { ...whole, head: async () => (asked++ === 0 ? checkpoint : whole.head()) }
+    const run = start({ stream: late, writer: store.writer })
+    await run.until(({ position }) => position >= head)
+    await run.stop()
+    expect(asked).to.be.above(1)
+  })
+})
+
+describe('a build of what a log has lost, once it was rebuilt', () => {
+  async function rebuilt() {
+    const whole = await logOf(events)
+    const store = createMemoryIndexStore()
+    const restored = await putBack(whole, await foldAhead(whole, store.writer))
+    const context = memoryContext({ stream: restored, projections: [counting] }, store)
+    const [done] = await rebuild(context, [counting])
+    expect(done).to.include({ former: index, index: second, outcome: 'moved' })
+    return { restored, store, context }
+  }
+
+  it('goes, and the new one is folded on', async () => {
+    const { restored, store } = await rebuilt()
+    await restored.append([lineEvent(200, ['y'], 'small')])
+    expect(await failureOf(restored, store.writer)).to.equal(undefined)
+    expect((await store.writer.builds('counting')).map((build) => build.index)).to.deep.equal([second])
+    expect(await store.writer.checkpoint(second)).to.include({ position: await restored.head() })
+  })
+
+  it('is not gone back to', async () => {
+    const { restored, store, context } = await rebuilt()
+    expectLost(await rollBack(context, counting).catch((error: unknown) => error), await restored.head())
+    expect(await store.writer.live('counting')).to.equal(second)
+  })
+})
