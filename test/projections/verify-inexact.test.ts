@@ -9,7 +9,7 @@ import { words } from '#src/events/tokens.ts'
 import { createMemoryStream } from '#streams/memory/stream.ts'
 import type { Stream } from '#streams/stream.ts'
 import { memoryContext } from '#test/support/build-context.ts'
-import { counting, lineEvent } from '#test/support/line-projections.ts'
+import { counting, failingOn, lineEvent } from '#test/support/line-projections.ts'
 import { start } from '#test/support/projector-run.ts'
 import { foldLive } from '#test/support/random-log.ts'
 
@@ -123,6 +123,16 @@ describe('verify, where parts hold more than they say', () => {
     const verdict = await verdictOf()
     expect(verdict.differences).to.deep.equal([])
     expect(verdict.equal).to.equal(true)
+  })
+
+  it('judges what is gone without the events that nobody has decided on, which no index is beyond', async () => {
+    await stream.append([lineEvent(200, ['poison'], 'acme'), lineEvent(201, ['poison'], 'other')])
+    context = memoryContext({ stream, projections: [replacing], decoders: failingOn('poison') }, store)
+    expect(await verdictOf()).to.include({ equal: true })
+    const told = { position: await stream.head(), head: await stream.head(), at: Date.now(), caughtUpAt: 0 }
+    await store.writer.heartbeat('counting-v1-001', told)
+    const failure: unknown = await verdictOf().catch((error: unknown) => error)
+    expect(String(failure), 'of an index that says it is beyond').to.match(/cannot read poison \(nobody has decided/)
   })
 
   const cases: Readonly<Record<string, ReturnType<typeof once>>> = {
