@@ -76,8 +76,15 @@ function randomAsked(random: Random, fields: readonly string[]): Filter {
 
 function randomRange(random: Random): Pick<Selection, 'fromNs' | 'toNs'> {
   const bound = (): bigint =>
-    noonNs + BigInt(random.below(7) - 3) * minuteNs + random.pick([0n, 0n, 1n, 25_000_000_000n, 30_500_000_000n])
+    noonNs +
+    (random.chance(0.3) ? random.pick([-16n, -15n, 15n, 16n]) : BigInt(random.below(7) - 3)) * minuteNs +
+    random.pick([0n, 0n, 1n, 25_000_000_000n, 30_500_000_000n])
   return { ...(random.chance(0.6) ? { fromNs: bound() } : {}), ...(random.chance(0.6) ? { toNs: bound() } : {}) }
+}
+
+function randomPlaces(random: Random): Pick<Selection, 'upTo' | 'since'> {
+  const place = (): number => random.below(600)
+  return { ...(random.chance(0.1) ? { upTo: place() } : {}), ...(random.chance(0.1) ? { since: place() } : {}) }
 }
 
 /** Clauses on counts. `use` gives the store of the test that runs. */
@@ -210,8 +217,8 @@ export function countClauses(use: () => OpenIndexStore): void {
           for (let n = 0; n < 16; n++) {
             const collection = random.pick(['things', 'lines'] as const)
             const fields = fieldsOf[collection]
-            const selection = { filter: randomAsked(random, fields), ...randomRange(random) }
-            const stepNs = random.pick([minuteNs, 3n * minuteNs, 1_000_000_000n, 5_000_000_000n, 30_000_000_000n])
+            const selection = { filter: randomAsked(random, fields), ...randomRange(random), ...randomPlaces(random) }
+            const stepNs = random.pick([minuteNs, 3n * minuteNs, 1_000_000_000n, 5_000_000_000n, 30n * minuteNs])
             const by = random.pick(fields)
             const ask = (reader: IndexReader) =>
               Promise.all([
