@@ -117,7 +117,6 @@ function lowest(bound: number | bigint): bigint | null {
 }
 
 function highest(bound: number | bigint): bigint | null {
-  if (typeof bound === 'number' && Number.isNaN(bound)) return null
   const below = lowest(-bound)
   return below === null ? null : clampInt64(-below)
 }
