@@ -91,6 +91,11 @@ describe('a password on standard input', () => {
     expect(await chooseSurely()).to.deep.equal({ password: 'typed by hand', isGenerated: false })
   })
 
+  it('keeps in sight that it ends within a character', async () => {
+    stdin.end(Buffer.from('ends in ü').subarray(0, -1))
+    expect((await choose()).password).to.equal('ends in \ufffd')
+  })
+
   it('is missed where it is said to be there', async () => {
     stdin.end('\n')
     expect(await failureOf(chooseSurely())).to.be.instanceOf(UsageError)
