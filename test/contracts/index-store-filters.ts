@@ -320,6 +320,25 @@ export function filterClauses(use: () => OpenIndexStore): void {
       }
     })
 
+    it('leaves out what meets any of several conditions', async () => {
+      const texts = ['a', 'a b', 'a c', 'a b c', 'b', 'd', 'a d', 'a b d']
+      const entries = texts.map((text, n) => lineEntry({ text, size: n }, n + 1))
+      await write(use().writer, entries, texts.length)
+      const found = async (filter: Filter): Promise<readonly string[]> => {
+        const all = await ids('lines', filter)
+        return texts.filter((_, n) => all.includes(entries[n]?.id ?? ''))
+      }
+      const [a, b, c, d] = ['a', 'b', 'c', 'd'].map((word) => phrase([word])) as [Filter, Filter, Filter, Filter]
+      const not = (of: Filter): Filter => ({ kind: 'not', of })
+      const both: Filter = { kind: 'and', of: [a, not(b), not(c)] }
+      expect(await found(both)).to.deep.equal(['a', 'a d'])
+      expect(await found({ kind: 'and', of: [not(b), a, d] })).to.deep.equal(['a d'])
+      expect(await found({ kind: 'and', of: [not(b), not(c)] })).to.deep.equal(['a', 'd', 'a d'])
+      expect(await found({ kind: 'and', of: [both, { kind: 'number', field: 'size', to: 3 }] })).to.deep.equal(['a'])
+      expect(await found({ kind: 'or', of: [both, { kind: 'and', of: [b, d] }] })).to.deep.equal(['a', 'a d', 'a b d'])
+      expect(await found({ kind: 'and', of: [not(both), not(d)] })).to.deep.equal(['a b', 'a c', 'a b c', 'b'])
+    })
+
     it('joins deeply nested conditions', async () => {
       await write(use().writer, [lineEntry({ text: 'a b', size: 1 }, 1), lineEntry({ text: 'a', size: 2 }, 2)], 2)
       let filter: Filter = phrase(['b'])
@@ -329,6 +348,13 @@ export function filterClauses(use: () => OpenIndexStore): void {
       }
       expect(await ids('lines', filter)).to.deep.equal([lineEntry({}, 1).id])
       expect(await ids('lines', { kind: 'not', of: filter })).to.deep.equal([lineEntry({}, 2).id])
+      let negated: Filter = phrase(['b'])
+      let either: Filter = negated
+      for (let depth = 0; depth < 100; depth++) {
+        negated = { kind: 'and', of: [phrase(['a']), { kind: 'not', of: negated }] }
+        either = { kind: 'or', of: [phrase(['absent']), either] }
+      }
+      for (const each of [negated, either]) expect(await ids('lines', each)).to.deep.equal([lineEntry({}, 1).id])
     })
   })
 
