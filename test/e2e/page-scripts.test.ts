@@ -290,33 +290,46 @@ describe('the scripts of pages in a browser', () => {
       expect(led).to.deep.equal([])
     })
 
-    it('as far as the range goes, or the bars where it has no ends, when the pointer goes beyond them', async () => {
-      for (const range of [`&from=${from}&to=${to}`, '']) {
+    /** Drags from the middle of the chart to beyond one of its ends: what the page says of it, and where that leads. */
+    async function dragBeyond(search: string, isLeft: boolean) {
+      await openUntil(`/app/logs?${search}#place`, bars().nth(1))
+      const chart = tab.locator('.histogram')
+      const data = await chart.evaluate((element) => ({ ...(element as unknown as Chart).dataset }))
+      const box = (await chart.boundingBox()) ?? { x: 0, y: 0, width: 0 }
+      const [x, y] = [box.x + box.width / 2, box.y + 3]
+      await tab.mouse.move(x, y)
+      await tab.mouse.down()
+      await tab.mouse.move(x + (isLeft ? -20 : 20), y)
+      await tab.mouse.move(isLeft ? box.x - 99 : box.x + box.width + 99, box.y - 20, { steps: 3 })
+      const words = await chosenWords()
+      const shade = await chosen().boundingBox()
+      // A bar may begin before its range does.
+      expect(shade?.x).to.be.above(box.x - 50)
+      await tab.mouse.up()
+      await tab.waitForURL(({ hash }) => hash === '')
+      const { searchParams } = new URL(tab.url())
+      return { data, words, led: ['from', 'to'].map((name) => searchParams.get(name) ?? '') as [string, string] }
+    }
+
+    it('as far as the range goes, or the bars where it has no end, when the pointer goes beyond them', async () => {
+      const [now, hourAgo] = [0, 1].map((hours) => new Date(Date.now() - hours * 3_600_000).toISOString())
+      await sendLogs(...[now, hourAgo].map((dt) => ({ message: 'end', service: 'ends', dt })))
+      const utc = (ms: number): string => new Date(ms).toISOString().replace('.000Z', 'Z')
+      const toNs = (time: string): string => time.replace('Z', '000000Z')
+      const toSecond = (time: string): string => inZone(Date.parse(time)).replace(/\.\d+/, '')
+      for (const [search, ends] of [
+        [`service=bars&from=${from}&to=${to}`, [from, to].map(toNs)],
+        ['service=bars', []],
+        ['service=ends', []],
+      ] as const) {
         for (const isLeft of [true, false]) {
-          await openUntil(`/app/logs?service=bars${range}#place`, bars().first())
-          const chart = tab.locator('.histogram')
-          const data = await chart.evaluate((element) => ({ ...(element as unknown as Chart).dataset }))
+          const { data, words, led } = await dragBeyond(search, isLeft)
           const [end = 0, first = 0, step = 1] = ['end', 'first', 'step'].map((name) => Number(data[name]))
           const endOfLast = first + (Math.floor((end - 1 - first) / step) + 1) * step
-          const box = (await chart.boundingBox()) ?? { x: 0, y: 0, width: 0 }
-          const [x, y] = await placeOf(1)
-          await tab.mouse.move(x, y)
-          await tab.mouse.down()
-          await tab.mouse.move(x + (isLeft ? -20 : 20), y)
-          await tab.mouse.move(isLeft ? box.x - 50 : box.x + box.width + 50, box.y - 20, { steps: 3 })
-          const words = await chosenWords()
-          await tab.mouse.up()
-          await tab.waitForURL(({ hash }) => hash === '')
-          const { searchParams } = new URL(tab.url())
-          const led = ['from', 'to'].map((name) => searchParams.get(name) ?? '')
-          const given = (name: string, time: string | undefined): string | undefined =>
-            range === '' ? data[name] || undefined : time?.replace('Z', '000000Z')
-          const toSecond = (time: string): string => inZone(Date.parse(time)).replace(/\.\d+/, '')
           expect(words).to.equal(led.map(toSecond).join(' – '))
-          const utc = (ms: number): string => new Date(ms).toISOString().replace('.000Z', 'Z')
-          if (isLeft) expect(led[0], range).to.equal(given('from', from) ?? utc(first))
-          else expect(led[1], range).to.equal(given('to', to) ?? utc(endOfLast))
-          expect(led[isLeft ? 1 : 0], 'no more than is needed').to.match(/:\d\dZ$/)
+          const [begin, close] = isLeft ? led : led.toReversed()
+          expect(begin, search).to.equal(ends[isLeft ? 0 : 1] ?? (isLeft ? data['from'] : utc(endOfLast)))
+          expect(close, 'no more than is needed').to.match(/:\d\dZ$/)
         }
       }
     })
