@@ -181,7 +181,7 @@ describe('the scripts of pages in a browser', () => {
       number,
       number,
     ]
-    const [from, to] = [firstMs - 3_600_000, thirdMs + 3_600_000].map((ms) => new Date(ms).toISOString())
+    const [from = '', to = ''] = [firstMs - 3_600_000, thirdMs + 3_600_000].map((ms) => new Date(ms).toISOString())
     const path = `/app/logs?service=bars&from=${from}&to=${to}`
     const bars = () => tab.locator('.histogram a')
     const records = () => tab.locator('.logs summary').allInnerTexts()
@@ -284,6 +284,10 @@ describe('the scripts of pages in a browser', () => {
       expect(await chosen().count(), 'a hand that shakes').to.equal(0)
       await tab.mouse.move(x + 50, y)
       expect(await chosen().count()).to.equal(1)
+      const width = async (): Promise<number> => (await chosen().boundingBox())?.width ?? 0
+      const far = await width()
+      await tab.mouse.move(x + 2, y)
+      expect(await width(), 'back where it began').to.be.within(1, far - 1)
       await tab.locator('.histogram').dispatchEvent('pointercancel')
       expect(await chosen().count(), 'taken away').to.equal(0)
       await tab.mouse.up()
