@@ -104,6 +104,9 @@ describe('the scripts of pages in a browser', () => {
       expect(await time().allInnerTexts()).to.deep.equal(hours.map(inZone))
     })
 
+    /** What the scripts of a page make of a text of the server. */
+    const shown = (page: Page, text: string): Promise<string> =>
+      page.evaluate(`import('/app/times.js').then(({ inZone }) => inZone('${text}'))`)
     for (const [zone, name, offsets] of [
       ['America/New_York', 'New York', /-0[45]:00$/],
       ['Africa/Abidjan', 'Abidjan', /\+00:00$/],
@@ -116,6 +119,8 @@ describe('the scripts of pages in a browser', () => {
         expect(text).to.match(offsets)
         expect(Date.parse(text.replace(' ', 'T'))).to.equal(atMs)
         expect(await page.getByRole('columnheader', { name: `Time (${name})` }).count()).to.equal(1)
+        expect(await shown(page, '2026-11-21 12:34 UTC')).to.match(/^2026-11-21 \d\d:34[-+]\d\d:00$/)
+        expect(await shown(page, '0999-11-21 12:00:00.5 UTC')).to.match(/^0999-11-21 [:\d]{8}\.5[-+]/)
         expect(await zones(page).locator('option:checked').innerText()).to.equal(zone.replace('_', ' '))
         await page.context().close()
       })
@@ -170,6 +175,8 @@ describe('the scripts of pages in a browser', () => {
         await page.goto('/app/logs?service=clock&q=tick')
         expect(await time(page).innerText()).to.equal(inUtc(atMs))
         expect(await zones(page).isVisible()).to.equal(false)
+        const text = '2026-11-21 12:34 UTC'
+        if (!('javaScriptEnabled' in way)) expect(await shown(page, text)).to.equal(text)
         await page.context().close()
       }
     })
