@@ -1,3 +1,4 @@
+import { StringDecoder } from 'node:string_decoder'
 import { randomBase62 } from '#src/directory/keys.ts'
 import { UsageError, type CliIo, type VerbContext } from './verb.ts'
 
@@ -14,15 +15,17 @@ async function readPassword({ stdin }: Pick<CliIo, 'stdin'>, isSure: boolean): P
   if (stdin.isTTY === true && !isSure) return undefined
   const text = await new Promise<string>((resolve, reject) => {
     let received = ''
+    // A part may end within a character.
+    const decoder = new StringDecoder()
     const settle = (): void => {
       clearTimeout(timer)
       stdin.off('data', onData).off('end', settle).off('error', reject)
       stdin.pause()
-      resolve(received)
+      resolve(received + decoder.end())
     }
-    const onData = (chunk: Buffer | string): void => {
+    const onData = (chunk: Buffer): void => {
       clearTimeout(timer)
-      received += chunk.toString()
+      received += decoder.write(chunk)
       if (received.includes('\n') || received.length > charactersMax) settle()
     }
     const timer = setTimeout(() => (isSure ? undefined : settle()), silenceMs)

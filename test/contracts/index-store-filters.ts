@@ -15,6 +15,7 @@ import {
   randomFilter,
   randomLine,
   scopeOf,
+  thingEntry,
   write,
   type Line,
 } from '#test/support/index-fixture.ts'
@@ -47,6 +48,9 @@ export function filterClauses(use: () => OpenIndexStore): void {
       expect(await found(phrase(['paid', 'fu'], ['message'], true))).to.equal(false)
       expect(await found(phrase(['fu']))).to.equal(false)
       expect(await found(phrase([]))).to.equal(false)
+      expect(await found({ kind: 'and', of: [phrase([]), phrase(['paid'])] })).to.equal(false)
+      expect(await found(phrase(['paid', '']))).to.equal(false)
+      expect(await found(phrase(['paid in', 'full']))).to.equal(false)
       expect(await found(phrase(['paid'], ['nowhere']))).to.equal(false)
       expect(await found(phrase(['paid'], ['nowhere', 'message']))).to.equal(true)
       expect(await found({ kind: 'not', of: phrase(['absent']) })).to.equal(true)
@@ -76,14 +80,18 @@ export function filterClauses(use: () => OpenIndexStore): void {
     })
 
     it('finds any of very many values, alone and beside other conditions', async () => {
-      const entries = Array.from({ length: 30 }, (_, n) =>
+      const entries = Array.from({ length: 52 }, (_, n) =>
         lineEntry({ service: [`s${n}`], text: n < 20 ? 'early' : 'late' }, n + 1),
       )
       await write(use().writer, entries, entries.length)
       const even: Filter = {
         kind: 'keyword',
         field: 'service',
-        values: Array.from({ length: 2_500 }, (_, n) => `s${n * 2}`),
+        values: Array.from({ length: 2_550 }, (_, n) => {
+          // At the beginning or at the end of each hundred, and in what is left over.
+          const hundred = Math.floor(n / 100)
+          return n % 100 === (hundred % 2 === 0 ? 99 : 0) ? `s${2 * hundred}` : `none${n}`
+        }),
       }
       const early = phrase(['early'])
       const found = async (filter: Filter): Promise<readonly number[]> => {
@@ -114,6 +122,51 @@ export function filterClauses(use: () => OpenIndexStore): void {
         const whole = valueTokens('text', text).slice(0, 1)
         expect(await ids('lines', phrase(whole, ['fields'])), text).to.deep.equal(expected)
       }
+    })
+
+    it('finds what control characters are kept as, by tokens and beginnings that have them', async () => {
+      await write(use().writer, [lineEntry({ text: 'a\u2400b' }, 1)], 1)
+      const fields = ['fields']
+      const beginning = { fields, prefix: 'text==a\u0000' }
+      for (const filter of [
+        phrase(['text==a\u0000b'], fields),
+        phrase(['text==a\u0000'], fields, true),
+        { kind: 'pattern', ...beginning, regex: 'text==a.b' },
+        { kind: 'tokenRange', ...beginning },
+      ] as const)
+        expect(await ids('lines', filter), filter.kind).to.have.length(1)
+    })
+
+    it('finds tokens between any two texts that begin as they are to', async () => {
+      const words = ['ab', 'abc', 'b', 'b1', 'bz', 'c', 'ca']
+      const entries = words.map((text, n) => lineEntry({ text }, n + 1))
+      await write(use().writer, entries, words.length)
+      for (const prefix of ['', 'b', 'ab']) {
+        for (const from of [undefined, 'a', 'abb', 'b1', 'd']) {
+          for (const to of [undefined, 'a', 'abc', 'bz']) {
+            const bounds = { ...(from === undefined ? {} : { from }), ...(to === undefined ? {} : { to }) }
+            const filter: Filter = { kind: 'tokenRange', fields: ['message'], prefix, ...bounds }
+            const all = await ids('lines', filter)
+            const isBetween = (word: string): boolean =>
+              word.startsWith(prefix) && (from === undefined || word >= from) && (to === undefined || word <= to)
+            expect(
+              words.filter((_, n) => all.includes(entries[n]?.id ?? '')),
+              `${prefix}: ${from} to ${to}`,
+            ).to.deep.equal(words.filter(isBetween))
+          }
+        }
+      }
+    })
+
+    it('expands a pattern over the words of its own fields', async () => {
+      const entries = Array.from({ length: 600 }, (_, n) => lineEntry({ text: `w${n}`, size: n }, n + 1))
+      await write(use().writer, entries, entries.length)
+      const filter: Filter = { kind: 'pattern', fields: ['message'], prefix: '', regex: '.*' }
+      expect(await use().reader.count(scopeOf('lines'), { filter })).to.equal(600)
+      const failure = await use()
+        .reader.count(scopeOf('lines'), { filter: { ...filter, fields: ['fields'] } })
+        .catch((error: unknown) => error)
+      expect(failure).to.have.property('name', 'TooBroadError')
     })
 
     it('expands a pattern over at most the terms allowed, and refuses more', async () => {
@@ -222,15 +275,86 @@ export function filterClauses(use: () => OpenIndexStore): void {
       }
     })
 
+    it('takes numbers within bounds of any size, and leaves out what has none', async () => {
+      const [least, most] = [-(1n << 63n), (1n << 63n) - 1n]
+      const numbers = [null, least, -7n, 0n, 7n, most]
+      const entries = numbers.flatMap((size, n) => [
+        lineEntry({ size: Number(size ?? 0) }, n + 1),
+        thingEntry(`t${n}`, { weight: size }, n + 1),
+      ])
+      await write(use().writer, entries, numbers.length)
+      const count = (collection: string, filter: Filter) => use().reader.count(scopeOf(collection), { filter })
+      for (const bound of [NaN, -Infinity, Infinity, -1e30, 1e30, -(1n << 70n), 1n << 70n, most, -7, 6.5, 7.5, 8n]) {
+        for (const given of [{ from: bound }, { to: bound }, { from: -7, to: bound }, { from: bound, to: 7.5 }]) {
+          const { from = -Infinity, to = Infinity }: { from?: number | bigint; to?: number | bigint } = given
+          const met = numbers.map((of) => of !== null && of >= from && of <= to).filter(Boolean).length
+          const zeros = 0 >= from && 0 <= to ? 1 : 0
+          const weight: Filter = { kind: 'number', field: 'weight', ...given }
+          const size: Filter = { ...weight, field: 'size' }
+          const found = [
+            await count('things', weight),
+            await count('things', { kind: 'not', of: weight }),
+            await count('lines', size),
+            await count('lines', { kind: 'not', of: size }),
+          ]
+          const lines = met + zeros
+          const wanted = [met, numbers.length - met, lines, numbers.length - lines]
+          expect(found, `${from} to ${to}`).to.deep.equal(wanted)
+        }
+      }
+    })
+
+    it('finds nothing by a field in a collection that has none', async () => {
+      await write(use().writer, [{ collection: 'sets', id: 's', day, position: 1, document: { value: 'a' } }], 1)
+      const filters: readonly Filter[] = [
+        { kind: 'keyword', field: 'level', values: ['a'] },
+        { kind: 'keywordPrefix', field: 'level', prefix: '' },
+        { kind: 'number', field: 'size', from: 0 },
+        { kind: 'pattern', fields: ['message'], prefix: '', regex: '.*' },
+        { kind: 'tokenRange', fields: ['fields'], prefix: 'size#' },
+        phrase(['a']),
+      ]
+      for (const filter of filters) {
+        expect(await ids('sets', filter), filter.kind).to.deep.equal([])
+        expect(await ids('sets', { kind: 'not', of: filter }), filter.kind).to.deep.equal(['s'])
+      }
+    })
+
+    it('leaves out what meets any of several conditions', async () => {
+      const texts = ['a', 'a b', 'a c', 'a b c', 'b', 'd', 'a d', 'a b d']
+      const entries = texts.map((text, n) => lineEntry({ text, size: n }, n + 1))
+      await write(use().writer, entries, texts.length)
+      const found = async (filter: Filter): Promise<readonly string[]> => {
+        const all = await ids('lines', filter)
+        return texts.filter((_, n) => all.includes(entries[n]?.id ?? ''))
+      }
+      const [a, b, c, d] = ['a', 'b', 'c', 'd'].map((word) => phrase([word])) as [Filter, Filter, Filter, Filter]
+      const not = (of: Filter): Filter => ({ kind: 'not', of })
+      const both: Filter = { kind: 'and', of: [a, not(b), not(c)] }
+      expect(await found(both)).to.deep.equal(['a', 'a d'])
+      expect(await found({ kind: 'and', of: [not(b), a, d] })).to.deep.equal(['a d'])
+      expect(await found({ kind: 'and', of: [not(b), not(c)] })).to.deep.equal(['a', 'd', 'a d'])
+      expect(await found({ kind: 'and', of: [both, { kind: 'number', field: 'size', to: 3 }] })).to.deep.equal(['a'])
+      expect(await found({ kind: 'or', of: [both, { kind: 'and', of: [b, d] }] })).to.deep.equal(['a', 'a d', 'a b d'])
+      expect(await found({ kind: 'and', of: [not(both), not(d)] })).to.deep.equal(['a b', 'a c', 'a b c', 'b'])
+    })
+
     it('joins deeply nested conditions', async () => {
       await write(use().writer, [lineEntry({ text: 'a b', size: 1 }, 1), lineEntry({ text: 'a', size: 2 }, 2)], 2)
       let filter: Filter = phrase(['b'])
-      for (let depth = 0; depth < 40; depth++) {
+      for (let depth = 0; depth < 100; depth++) {
         const beside = depth % 3 === 0 ? phrase(['a']) : phrase([`absent${depth}`])
         filter = depth % 3 === 0 ? { kind: 'and', of: [beside, filter] } : { kind: 'or', of: [filter, beside] }
       }
       expect(await ids('lines', filter)).to.deep.equal([lineEntry({}, 1).id])
       expect(await ids('lines', { kind: 'not', of: filter })).to.deep.equal([lineEntry({}, 2).id])
+      let negated: Filter = phrase(['b'])
+      let either: Filter = negated
+      for (let depth = 0; depth < 100; depth++) {
+        negated = { kind: 'and', of: [phrase(['a']), { kind: 'not', of: negated }] }
+        either = { kind: 'or', of: [phrase(['absent']), either] }
+      }
+      for (const each of [negated, either]) expect(await ids('lines', each)).to.deep.equal([lineEntry({}, 1).id])
     })
   })
 

@@ -71,6 +71,15 @@ export function orderClauses(use: () => OpenIndexStore): void {
       expect(before.filter((id) => !seen.includes(id))).to.deep.equal([])
     })
 
+    it('shows what is written after a page that ends before all was read', async () => {
+      await spread()
+      const before = await use().reader.count(scopeOf('lines'), { filter: everything })
+      const query = { filter: everything, direction: 'asc', limit: 1 } as const
+      for (const orderBy of ['timeNs', 'size']) await use().reader.search(scopeOf('lines'), { ...query, orderBy })
+      await write(use().writer, [lineEntry({}, 61)], 61)
+      expect(await use().reader.count(scopeOf('lines'), { filter: everything })).to.equal(before + 1)
+    })
+
     it('gives what two days hold at one place once, as it was written last', async () => {
       const entries = [
         thingEntry('a', { weight: 1 }, 1, { day: previousDay }),

@@ -14,6 +14,8 @@ const traceId = '5b8efff798038103d269b633813fc620'
 const inZone = (ms: number): string => `${new Date(ms + offsetMs).toISOString().slice(0, 23).replace('T', ' ')}+04:00`
 const inUtc = (ms: number): string => new Date(ms).toISOString().slice(0, 23).replace('T', ' ')
 
+type Chart = Readonly<{ dataset: Readonly<Record<string, string>> }>
+
 describe('the scripts of pages in a browser', () => {
   let server: LentServer
   let browser: Browser
@@ -79,13 +81,50 @@ describe('the scripts of pages in a browser', () => {
       expect([await time().innerText(), await head()]).to.deep.equal([inUtc(atMs), 'Time (UTC)'])
       await tab.reload()
       expect([await time().innerText(), await head()]).to.deep.equal([inUtc(atMs), 'Time (UTC)'])
+      expect(await zones().locator('option:checked').innerText()).to.equal('UTC')
       await tab.goto('/app/members')
       expect(await tab.locator('td time').innerText()).to.match(/ UTC$/)
       await zones().selectOption(timezoneId)
       expect(await tab.locator('td time').innerText()).to.match(/\+04:00$/)
       await tab.goto(path)
       expect(await time().innerText()).to.equal(inZone(atMs))
+      await tab.goto('/app/password')
+      expect(await zones().isVisible(), 'where there are no times').to.equal(false)
     })
+
+    it('from midnight on, and after noon', async () => {
+      // 00:30 and 13:30 in Dubai.
+      const lastAt = (minutes: number): number => {
+        const dayMs = 86_400_000
+        return Math.floor((Date.now() - minutes * 60_000) / dayMs) * dayMs + minutes * 60_000
+      }
+      const hours = [20 * 60 + 30, 9 * 60 + 30].map(lastAt).sort((a, b) => b - a)
+      await sendLogs(...hours.map((ms) => ({ message: 'hour', service: 'hours', dt: new Date(ms).toISOString() })))
+      await openUntil('/app/logs?service=hours&from=2d', time().nth(1))
+      expect(await time().allInnerTexts()).to.deep.equal(hours.map(inZone))
+    })
+
+    /** What the scripts of a page make of a text of the server. */
+    const shown = (page: Page, text: string): Promise<string> =>
+      page.evaluate(`import('/app/times.js').then(({ inZone }) => inZone('${text}'))`)
+    for (const [zone, name, offsets] of [
+      ['America/New_York', 'New York', /-0[45]:00$/],
+      ['Africa/Abidjan', 'Abidjan', /\+00:00$/],
+    ] as const) {
+      it(`of ${name}, by its offset then`, async () => {
+        const storageState = await tab.context().storageState()
+        const page = await openTab(browser, { baseURL: server.baseUrl, storageState, timezoneId: zone })
+        await page.goto('/app/logs?service=clock&q=tick')
+        const text = await time(page).innerText()
+        expect(text).to.match(offsets)
+        expect(Date.parse(text.replace(' ', 'T'))).to.equal(atMs)
+        expect(await page.getByRole('columnheader', { name: `Time (${name})` }).count()).to.equal(1)
+        expect(await shown(page, '2026-11-21 12:34 UTC')).to.match(/^2026-11-21 \d\d:34[-+]\d\d:00$/)
+        expect(await shown(page, '0999-11-21 12:00:00.5 UTC')).to.match(/^0999-11-21 [:\d]{8}\.5[-+]/)
+        expect(await zones(page).locator('option:checked').innerText()).to.equal(zone.replace('_', ' '))
+        await page.context().close()
+      })
+    }
 
     it('that mean the same where they are typed', async () => {
       const found = async (field: string): Promise<number> => {
@@ -136,6 +175,8 @@ describe('the scripts of pages in a browser', () => {
         await page.goto('/app/logs?service=clock&q=tick')
         expect(await time(page).innerText()).to.equal(inUtc(atMs))
         expect(await zones(page).isVisible()).to.equal(false)
+        const text = '2026-11-21 12:34 UTC'
+        if (!('javaScriptEnabled' in way)) expect(await shown(page, text)).to.equal(text)
         await page.context().close()
       }
     })
@@ -147,11 +188,14 @@ describe('the scripts of pages in a browser', () => {
       number,
       number,
     ]
-    const [from, to] = [firstMs - 3_600_000, thirdMs + 3_600_000].map((ms) => new Date(ms).toISOString())
+    const [from = '', to = ''] = [firstMs - 3_600_000, thirdMs + 3_600_000].map((ms) => new Date(ms).toISOString())
     const path = `/app/logs?service=bars&from=${from}&to=${to}`
     const bars = () => tab.locator('.histogram a')
     const records = () => tab.locator('.logs summary').allInnerTexts()
     const led: string[] = []
+    const chosen = () => tab.locator('.chosen')
+    const chosenWords = () => tab.locator('[data-chosen]').innerText()
+    const axisTime = /^[-\d]+ \d\d:\d\d(:\d\d)?\+04:00$/
 
     before(async () => {
       const many = Array.from({ length: 20 }, () => secondMs)
@@ -189,17 +233,26 @@ describe('the scripts of pages in a browser', () => {
         [2, 1, [thirdMs, ...Array.from({ length: 20 }, () => secondMs)]],
       ] as const) {
         await tab.goto(path)
+        led.length = 0
         await press(bar, other)
-        expect(await tab.locator('[data-chosen]').innerText()).to.match(/^[-\d]+ [:\d]+\+04:00 – [-\d]+ [:\d]+\+04:00$/)
+        expect(await chosenWords()).to.match(/^[-\d]+ [:\d]+\+04:00 – [-\d]+ [:\d]+\+04:00$/)
+        const shade = await chosen().boundingBox()
+        const [left, right] = [shade?.x ?? 0, (shade?.x ?? 0) + (shade?.width ?? 0)]
+        const covered = await Promise.all([0, 1, 2].map(async (n) => (await placeOf(n))[0]))
+        const under = covered.map((x) => left < x && x < right)
+        expect(under).to.deep.equal([0, 1, 2].map((n) => n === bar || n === other))
         await tab.mouse.up()
         await tab.getByText(`${wanted.length} records`).waitFor()
+        expect(led).to.have.length(1)
+        led.length = 0
+        for (const words of await tab.locator('.axis time').allInnerTexts()) expect(words).to.match(axisTime)
         expect(await records()).to.deep.equal(wanted.map((ms) => `at ${ms}`))
         expect(new URL(tab.url()).searchParams.get('service')).to.equal('bars')
       }
     })
 
     it('not where Escape is pressed, and a bar is a link as before', async () => {
-      const said = await tab.locator('[data-chosen]').innerText()
+      const said = await chosenWords()
       for (const [bar, other] of [
         [0, 2],
         [1, 1],
@@ -207,16 +260,89 @@ describe('the scripts of pages in a browser', () => {
         await press(bar, other)
         const [x, y] = await placeOf(other)
         await tab.mouse.move(x + 6, y)
+        await tab.keyboard.press('Shift')
+        expect(await chosen().count()).to.equal(1)
         await tab.keyboard.press('Escape')
-        expect(await tab.locator('.chosen').count()).to.equal(0)
+        expect(await chosen().count()).to.equal(0)
+        await tab.mouse.move(x - 20, y)
+        expect(await chosen().count(), 'after Escape').to.equal(0)
         await tab.mouse.up()
+        await tab.mouse.move(x + 20, y)
+        expect(await chosen().count(), 'with no button down').to.equal(0)
       }
-      expect(await tab.locator('[data-chosen]').innerText()).to.equal(said)
+      expect(await chosenWords()).to.equal(said)
       await tab.mouse.click(...(await placeOf(0)))
       await tab.getByText('1 record', { exact: true }).waitFor()
       expect(led.map((address) => new URL(address).searchParams.get('to'))).to.deep.equal([
         new URL(tab.url()).searchParams.get('to'),
       ])
+    })
+
+    it('not with another button, by a hand that shakes, nor where the browser takes the pointer away', async () => {
+      const [x, y] = await placeOf(1)
+      await tab.mouse.move(x, y)
+      await tab.mouse.down({ button: 'right' })
+      await tab.mouse.move(x + 50, y)
+      expect(await chosen().count(), 'another button').to.equal(0)
+      await tab.mouse.up({ button: 'right' })
+      await tab.mouse.move(x, y)
+      await tab.mouse.down()
+      await tab.mouse.move(x + 3, y)
+      expect(await chosen().count(), 'a hand that shakes').to.equal(0)
+      await tab.mouse.move(x + 50, y)
+      expect(await chosen().count()).to.equal(1)
+      const width = async (): Promise<number> => (await chosen().boundingBox())?.width ?? 0
+      const far = await width()
+      await tab.mouse.move(x + 2, y)
+      expect(await width(), 'back where it began').to.be.within(1, far - 1)
+      await tab.locator('.histogram').dispatchEvent('pointercancel')
+      expect(await chosen().count(), 'taken away').to.equal(0)
+      await tab.mouse.up()
+      expect(led).to.deep.equal([])
+    })
+
+    /** Drags from the middle of the chart to beyond one of its ends: what the page says of it, and where that leads. */
+    async function dragBeyond(search: string, isLeft: boolean) {
+      await openUntil(`/app/logs?${search}#place`, bars().nth(1))
+      const chart = tab.locator('.histogram')
+      const data = await chart.evaluate((element) => ({ ...(element as unknown as Chart).dataset }))
+      const box = (await chart.boundingBox()) ?? { x: 0, y: 0, width: 0 }
+      const [x, y] = [box.x + box.width / 2, box.y + 3]
+      await tab.mouse.move(x, y)
+      await tab.mouse.down()
+      await tab.mouse.move(x + (isLeft ? -20 : 20), y)
+      await tab.mouse.move(isLeft ? box.x - 99 : box.x + box.width + 99, box.y - 20, { steps: 3 })
+      const words = await chosenWords()
+      const shade = await chosen().boundingBox()
+      // A bar may begin before its range does.
+      expect(shade?.x).to.be.above(box.x - 50)
+      await tab.mouse.up()
+      await tab.waitForURL(({ hash }) => hash === '')
+      const { searchParams } = new URL(tab.url())
+      return { data, words, led: ['from', 'to'].map((name) => searchParams.get(name) ?? '') as [string, string] }
+    }
+
+    it('as far as the range goes, or the bars where it has no end, when the pointer goes beyond them', async () => {
+      const [now, hourAgo] = [0, 1].map((hours) => new Date(Date.now() - hours * 3_600_000).toISOString())
+      await sendLogs(...[now, hourAgo].map((dt) => ({ message: 'end', service: 'ends', dt })))
+      const utc = (ms: number): string => new Date(ms).toISOString().replace('.000Z', 'Z')
+      const toNs = (time: string): string => time.replace('Z', '000000Z')
+      const toSecond = (time: string): string => inZone(Date.parse(time)).replace(/\.\d+/, '')
+      for (const [search, ends] of [
+        [`service=bars&from=${from}&to=${to}`, [from, to].map(toNs)],
+        ['service=bars', []],
+        ['service=ends', []],
+      ] as const) {
+        for (const isLeft of [true, false]) {
+          const { data, words, led } = await dragBeyond(search, isLeft)
+          const [end = 0, first = 0, step = 1] = ['end', 'first', 'step'].map((name) => Number(data[name]))
+          const endOfLast = first + (Math.floor((end - 1 - first) / step) + 1) * step
+          expect(words).to.equal(led.map(toSecond).join(' – '))
+          const [begin, close] = isLeft ? led : led.toReversed()
+          expect(begin, search).to.equal(ends[isLeft ? 0 : 1] ?? (isLeft ? data['from'] : utc(endOfLast)))
+          expect(close, 'no more than is needed').to.match(/:\d\dZ$/)
+        }
+      }
     })
 
     it('by the keyboard too', async () => {
@@ -225,66 +351,5 @@ describe('the scripts of pages in a browser', () => {
       await tab.getByText('1 record', { exact: true }).waitFor()
       expect(await records()).to.deep.equal([`at ${thirdMs}`])
     })
-  })
-
-  it('copy what is to be pasted elsewhere, and say so', async () => {
-    const storageState = await tab.context().storageState()
-    for (const permissions of [['clipboard-read', 'clipboard-write'], ['clipboard-read']]) {
-      const page = await openTab(browser, { baseURL: server.baseUrl, storageState, permissions })
-      // As where the page is not served securely.
-      if (permissions.length === 1)
-        await page.addInitScript(() => Reflect.deleteProperty(Navigator.prototype, 'clipboard'))
-      await page.clock.install()
-      await page.goto('/app/connect')
-      await page.getByRole('button', { name: /show me how/ }).click()
-      const code = await page.locator('[data-step]').first().innerText()
-      // It is said for two seconds, which a busy machine may not look at.
-      await page.clock.pauseAt(Date.now() + 3_600_000)
-      await page.getByRole('button', { name: 'Copy' }).nth(1).click()
-      const said = page.getByRole('status').getByText('Copied', { exact: true })
-      await said.waitFor()
-      await page.clock.runFor(2_000)
-      await said.waitFor({ state: 'detached' })
-      await page.goto('/app/logs')
-      await page.getByRole('searchbox').focus()
-      await page.keyboard.press('Control+V')
-      const pasted = await page.getByRole('searchbox').inputValue()
-      expect(pasted.replaceAll(/\s/g, '')).to.equal(code.replaceAll(/\s/g, ''))
-      expect(pasted).to.include('OTEL_SERVICE_NAME')
-      await page.context().close()
-    }
-  })
-
-  it('take single keys, unless somebody types, or has switched them off', async () => {
-    const isFocused = (place: Locator): Promise<boolean> => place.evaluate((element) => element.matches(':focus'))
-    const field = tab.getByRole('searchbox').first()
-    const help = tab.locator('details.help')
-    const follow = tab.locator('[data-tail-button]')
-    await tab.goto('/app/logs?q=tick')
-    await tab.keyboard.press('/')
-    expect(await isFocused(field)).to.equal(true)
-    // The first one led here and is no part of the text, which is selected.
-    for (const key of ['/', '?', 'f']) await tab.keyboard.press(key)
-    expect(await field.inputValue()).to.equal('/?f')
-    expect([await help.getAttribute('open'), await follow.innerText()]).to.deep.equal([null, 'Follow'])
-    await field.blur()
-    await tab.keyboard.press('?')
-    await tab.keyboard.press('f')
-    expect([await help.getAttribute('open'), await follow.innerText()]).to.deep.equal(['', 'Stop following'])
-    expect(await help.locator('kbd').allInnerTexts()).to.deep.equal(['/', '?', 'f', 'Escape'])
-    await help.getByRole('checkbox').uncheck()
-    for (const again of [false, true]) {
-      if (again) await tab.reload()
-      await tab.keyboard.press('/')
-      expect(await isFocused(field), 'switched off').to.equal(false)
-    }
-    await tab.keyboard.press('?')
-    await help.locator('summary').click()
-    await help.getByRole('checkbox').check()
-    await tab.keyboard.press('Control+/')
-    expect(await isFocused(field)).to.equal(false)
-    await tab.goto('/app')
-    await tab.keyboard.press('/')
-    expect(await isFocused(field)).to.equal(true)
   })
 })

@@ -26,9 +26,13 @@ import {
 const limits = { indexFilesOpenMax: 8, patternExpansionsMax: 1_000, patternScanTermsMax: 2_000_000 }
 const mergedPagesMax = 3
 const batches = 12
+const previousDay = '2026-11-20'
 const nextDay = '2026-11-22'
 const nextNoonMs = Date.parse(`${nextDay}T12:00:00Z`)
 const turnsMax = 500
+/** First comes what has no postings. */
+const { sets, ...searchable } = fixture.collections
+const projection = { ...fixture, collections: { sets: sets!, ...searchable } }
 
 describe('the postings of a day', () => {
   let folder: string
@@ -37,7 +41,7 @@ describe('the postings of a day', () => {
   beforeEach(async () => {
     folder = mkdtempSync(join(tmpdir(), 'throughline-merge-'))
     writer = createSqliteIndexWriter({ folder, limits, mergedPagesMax })
-    await writer.open(index, fixture, epoch)
+    await writer.open(index, projection, epoch)
     await writer.promote('fixture', index)
   })
   afterEach(async () => {
@@ -46,6 +50,8 @@ describe('the postings of a day', () => {
   })
 
   const fileOf = (onDay: string, workspaceId = acme): string => join(folder, index, workspaceId, `${onDay}.db`)
+  const filesOf = (workspaceId: string): readonly string[] =>
+    readdirSync(join(folder, index, workspaceId)).filter((name) => name.endsWith('.db'))
   /** Of how many segments the pages are, as FTS5's own table has them. */
   function segmentsIn(path: string, collection: string): number {
     const database = new DatabaseSync(path, { readOnly: true })
@@ -156,16 +162,43 @@ describe('the postings of a day', () => {
   })
 
   it('of a file that has gone, or is damaged, are left alone, and others are merged all the same', async () => {
-    await writeBatches()
+    await writeBatches(previousDay)
     await writeBatches(day, other)
     await beat(nextNoonMs)
     await writer.close()
-    writeFileSync(fileOf('2026-11-19'), 'no database')
+    // Its turn comes before that of the day before it.
+    writeFileSync(fileOf(day), 'no database')
     writer = createSqliteIndexWriter({ folder, limits, mergedPagesMax })
-    await writer.open(index, fixture, epoch)
+    await writer.open(index, projection, epoch)
     await beat(nextNoonMs + 1_000)
     await writer.eraseWorkspace(index, other, 2 * batches)
-    await beatUntilMerged(fileOf(day))
+    await beatUntilMerged(fileOf(previousDay))
     expect(readdirSync(join(folder, index))).not.to.include('other')
+  })
+
+  it('of a day that is dropped meanwhile do not make its file anew', async () => {
+    for (const onDay of [previousDay, day]) await writeBatches(onDay, acme, onDay === day ? batches : 0)
+    await writeBatches(nextDay, acme, 2 * batches)
+    await beat(nextNoonMs)
+    await writer.dropDays(index, { of: () => nextDay, all: nextDay })
+    for (let turn = 1; turn <= 10; turn++) await beat(nextNoonMs + turn * 1_000)
+    expect(filesOf(acme)).to.deep.equal([`${nextDay}.db`])
+  })
+
+  it('are merged within a few beats by as much as a server does, and their file is closed after it', async () => {
+    await writeBatches()
+    await writer.close()
+    writer = createSqliteIndexWriter({ folder, limits })
+    await writer.open(index, projection, epoch)
+    for (let turn = 1; turn <= 5; turn++) await beat(nextNoonMs + turn * 1_000)
+    // The last who closes a file takes its write-ahead log away.
+    expect(readdirSync(join(folder, index, acme))).to.deep.equal([`${day}.db`])
+    expect(segmentsIn(fileOf(day), 'lines')).to.equal(1)
+  })
+
+  it('become fewer also after the clock was set back', async () => {
+    for (let turn = 0; turn < 3; turn++) await beat(nextNoonMs + 3_600_000 + turn * 1_000)
+    await writeBatches(nextDay)
+    await beatUntilMerged(fileOf(nextDay))
   })
 })

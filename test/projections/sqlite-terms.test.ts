@@ -78,6 +78,40 @@ describe('patterns in the terms of SQLite files', () => {
     expect(await readerOf(2.5 * perDay).count(scope, { filter })).to.equal(40)
   })
 
+  it('may look at as much as is allowed and no more, in whichever fields it is', async () => {
+    const ten = pattern('w0000', 'w0000.', ['message'])
+    expect(await readerOf(10).count(scope, { filter: ten, fromNs: noonNs })).to.equal(1)
+    const failure = await failureOf(readerOf(9).count(scope, { filter: ten, fromNs: noonNs }))
+    expect(failure).to.be.instanceOf(TooBroadError).with.property('message').which.includes('shorter time')
+    const elsewhere = pattern('w', 'w.*777', ['fields'])
+    expect(await failureOf(readerOf(perDay / 2).count(scope, { filter: elsewhere }))).to.be.instanceOf(TooBroadError)
+  })
+
+  it('and ranges of texts that are no numbers are too broad when they meet too many words, and say how many', async () => {
+    const reader = readerOf(1_000_000)
+    const range = (to: string): Filter & { kind: 'tokenRange' } => ({
+      kind: 'tokenRange',
+      fields: ['message'],
+      prefix: '',
+      from: 'w',
+      to,
+    })
+    const countOf = (filter: Filter) => failureOf(reader.count(scope, { filter, fromNs: noonNs }))
+    expect(await countOf(range('w00999'))).to.equal(100)
+    // More words than a range of numbers lists; of these bounds one could be a number's.
+    expect(await countOf({ ...range('w00500'), from: 'a' })).to.equal(51)
+    expect(await countOf({ ...range('w00500'), from: 'ab9', prefix: 'w0' })).to.equal(51)
+    for (const [filter, what] of [
+      [range('w01000'), 'range'],
+      [pattern('w0', 'w0.*', ['message']), 'pattern'],
+    ] as const) {
+      const message = `the ${what} meets more than 1000 words`
+      expect(await countOf(filter))
+        .to.be.instanceOf(TooBroadError)
+        .with.property('message', message)
+    }
+  })
+
   it('are looked for once by all questions that are asked together, also in vain', async () => {
     const filter = pattern('w', 'w.*777', ['message'])
     const reader = readerOf(1.5 * perDay)

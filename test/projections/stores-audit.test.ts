@@ -219,6 +219,18 @@ describe('the SQLite audit', () => {
     })
   }
 
+  it('sees in postings the end of one field at the beginning of the next', async () => {
+    const digestWith = async (columns: string, values: string) => {
+      tamper(`INSERT INTO f_lines (rowid, ${columns}) VALUES (77, ${values})`)
+      const digest = await digestOf('lines')
+      tamper('DELETE FROM f_lines WHERE rowid = 77')
+      return digest?.search
+    }
+    const before = await digestWith('t_message', `'first last'`)
+    expect(await digestWith('t_message, t_fields', `'first', 'last'`)).not.to.equal(before)
+    expect(await digestWith('t_message', `'first last'`)).to.equal(before)
+  })
+
   it('sees postings of two entries changed for one another', async () => {
     const before = await digestOf('things')
     const [t, u] = [await postingsOf('t'), await postingsOf('u')]
@@ -244,16 +256,32 @@ describe('the SQLite audit', () => {
     ])
   })
 
+  it('says of a row that is not there which it would be', async () => {
+    tamper(`INSERT INTO f_lines (rowid, t_message) VALUES (77, 'nowhere')`)
+    const leads = await look(async (part) => {
+      const found: unknown[] = []
+      for await (const item of part.entriesOf('lines', 'term nowhere')) found.push(item)
+      return found
+    })
+    expect(leads).to.deep.equal([{ name: 'row 77', value: 't_message:0' }])
+  })
+
   it('reads more postings than are sorted at once', async () => {
     const text = Array.from({ length: 3_000 }, (_, n) => `word${n % 50}`).join(' ')
     const many = Array.from({ length: 200 }, (_, n) => lineEntry({ text }, 10 + n))
     await write(writer, many, 500)
     const values = await look(async (part) => {
       const found = new Map<string, string>()
-      for await (const { name, value } of part.searchItems('lines')) found.set(name, value.split(' ')[0] ?? '')
+      for await (const { name, value } of part.searchItems('lines')) {
+        expect(found.has(name), `${name} once`).to.equal(false)
+        found.set(name, value.split(' ')[0] ?? '')
+      }
       return found
     })
-    expect(values.get('term word7')).to.equal('12000')
+    for (let n = 0; n < 50; n++) expect(values.get(`term word${n}`), `word${n}`).to.equal('12000')
     expect(values.get('term two')).to.equal('2')
+    // The last of all: it stands between the values of a field, and in each line.
+    expect([...values.keys()].at(-1)).to.equal('term ·')
+    expect(Number(values.get('term ·'))).to.be.above(200)
   })
 })

@@ -14,13 +14,14 @@ import type { JsonObject } from '#src/lib/json.ts'
 import { fail, ok } from '#src/lib/result.ts'
 import { createCursors } from '#src/query/cursor.ts'
 import { createQueryRoutes } from '#src/query/routes.ts'
-import type { IndexReader } from '#projections/index-store.ts'
+import { TooBroadError, type IndexReader } from '#projections/index-store.ts'
 import { correlationProjection } from '#projections/correlation/fold.ts'
 import { logsProjection } from '#projections/logs/fold.ts'
 import { createMemoryIndexStore } from '#projections/stores/memory/store.ts'
 import { tracesProjection } from '#projections/traces/fold.ts'
 import { givenLogs, noonNs } from '#test/projections/logs/given.ts'
 import { foldIntoStore, indexOf } from '#test/projections/traces/every-store.ts'
+import { createDoor } from '#test/support/door.ts'
 import { createFakeDirectory, type FakeDirectory } from '#test/support/fake-directory.ts'
 import { listen, rawConnection, rawStatus, type TestServer } from '#test/support/http.ts'
 
@@ -61,26 +62,6 @@ function watched(reader: IndexReader) {
     for (const name of ['search', 'count', 'progress'] as const) calls[name] = 0
   }
   return { reader: wrapped, calls, clear, on: (hook: typeof before) => (before = hook) }
-}
-
-/** A door that calls wait at; each that arrives is heard of. */
-function createDoor() {
-  let waiting: (() => void)[] = []
-  let heard = (): void => {}
-  return {
-    wait: () =>
-      new Promise<void>((resolve) => {
-        waiting.push(resolve)
-        heard()
-      }),
-    async arrived(count: number): Promise<void> {
-      while (waiting.length < count) await new Promise<void>((resolve) => (heard = resolve))
-    },
-    open(): void {
-      for (const go of waiting) go()
-      waiting = []
-    },
-  }
 }
 
 describe('the read routes over a store that a test holds back', () => {
@@ -241,6 +222,25 @@ describe('the read routes over a store that a test holds back', () => {
       expect(Number(headers.get('retry-after')), path).to.be.within(1, 4)
       expect(JSON.stringify(body), path).not.to.include('the index')
     }
+  })
+
+  it('refuses what is too broad, also as an export, of which then nothing is recorded', async () => {
+    exported.length = 0
+    watch.on((call) => (call === 'progress' ? Promise.resolve() : Promise.reject(new TooBroadError('too many words'))))
+    for (const path of [
+      '/api/app/logs/search',
+      '/app/logs/export',
+      '/app/logs/export',
+      '/app/logs/export?format=csv',
+    ]) {
+      const { status, headers, body } = await ask(path)
+      expect([status, body['code'], body['detail']], path).to.deep.equal([400, 'query_too_broad', 'too many words'])
+      expect(headers.get('content-type'), path).to.match(/^application\/problem\+json/)
+      expect(headers.get('content-disposition'), path).to.equal(null)
+    }
+    watch.clear()
+    expect(exported).to.deep.equal([])
+    expect(await linesOf(await begin('/app/logs/export'))).to.have.length(recordsMax)
   })
 
   it('shows a log once, by a page or by the cursor that follows from there, while the index is written', async () => {

@@ -40,7 +40,6 @@ export function compile(filter: Filter, tables: Tables, database: Database, expa
 type TermFilter = Extract<Filter, { kind: 'keyword' | 'keywordPrefix' | 'phrase' | 'pattern' | 'tokenRange' }>
 
 function termCondition(filter: TermFilter, tables: Tables, database: Database, expansion: Expansion): Condition {
-  if (tables.terms === undefined) return none
   if (filter.kind === 'keyword' || filter.kind === 'keywordPrefix') {
     const { field } = filter
     if (![...tables.keywords, ...tables.ids].includes(field)) return none
@@ -118,7 +117,6 @@ function lowest(bound: number | bigint): bigint | null {
 }
 
 function highest(bound: number | bigint): bigint | null {
-  if (typeof bound === 'number' && Number.isNaN(bound)) return null
   const below = lowest(-bound)
   return below === null ? null : clampInt64(-below)
 }

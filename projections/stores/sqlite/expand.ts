@@ -104,16 +104,17 @@ const rangeTermsMax = 256
 export function expandRange(
   database: Database,
   tables: Tables,
-  filter: Filter & { kind: 'tokenRange' },
+  given: Filter & { kind: 'tokenRange' },
   expansion: Expansion,
 ): readonly Term[] {
+  const filter = { ...given, prefix: visible(given.prefix) }
   const { prefix, from, to } = filter
   const first = from !== undefined && compareText(from, prefix) > 0 ? from : prefix
   const last = to !== undefined && compareText(to, afterPrefix(prefix)) < 0 ? to : afterPrefix(prefix)
   const cover = coverOf(filter)
   const termsMax = cover === undefined ? expansion.termsMax : rangeTermsMax
   const parts = termsBetween(database, tables, filter.fields, first, last)
-  const met = meet(parts, (term) => term.startsWith(prefix), termsMax, expansion)
+  const met = meet(parts, () => true, termsMax, expansion)
   if (typeof met !== 'string') return met
   if (cover === undefined) throw tooBroad('range', met, termsMax)
   return cover
@@ -144,8 +145,7 @@ function cover(stem: string, low: string | undefined, high: string | undefined, 
     return
   }
   // The text that ends here comes before all that go on: it is in the range unless the lower bound goes on.
-  if (above === undefined && stem !== '') found.push(exact(stem))
-  if (high === stem) return
+  if (above === undefined) found.push(exact(stem))
   for (const digit of hexDigits) {
     const next = stem + digit
     if (bounds(next, above) < 0 || bounds(next, high) > 0) continue

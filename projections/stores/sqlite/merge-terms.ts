@@ -88,8 +88,8 @@ export function createTermsMerger(folder: string, { index, collections, pagesMax
   return {
     wrote: (path: string): void => void written.add(path),
     /** A turn at the time of a heartbeat, at most each second; of a build that is behind there is none. */
-    turn({ at, position, head, caughtUpAt }: Heartbeat): void {
-      const isBehind = position < head && at - caughtUpAt > behindMaxMs
+    turn({ at, caughtUpAt }: Heartbeat): void {
+      const isBehind = at - caughtUpAt > behindMaxMs
       if (isBehind || Math.abs(at - turnAt) < turnEveryMs) return
       turnAt = at
       list(at)

@@ -22,7 +22,7 @@ const utc = (ms) => new Date(ms).toISOString().replace(/\.000Z$/, 'Z')
 /** The bar at a place on the page: its number, counted from the first that has something. */
 function barAt(x) {
   const { left, width } = chart.getBoundingClientRect()
-  const share = Math.min(1, Math.max(0, (x - left) / width))
+  const share = Math.max(0, (x - left) / width)
   const atMs = number('start') + share * (number('end') - number('start'))
   // The very end belongs to the last bar.
   return Math.floor((Math.min(atMs, number('end') - 1) - number('first')) / number('step'))

@@ -1,0 +1,154 @@
+import { expect } from 'chai'
+import type { Browser, Locator, Page } from 'playwright-core'
+import { complaintsOf, launchChromium, openTab, signInOn } from '../support/browser.ts'
+import { borrowServer, type LentServer } from '../support/lent-server.ts'
+
+describe('the scripts of pages in a browser, for keys and copies', () => {
+  let server: LentServer
+  let browser: Browser
+  let tab: Page
+  let complaints: readonly string[]
+
+  before(async () => {
+    server = await borrowServer()
+    browser = await launchChromium()
+    tab = await openTab(browser, { baseURL: server.baseUrl })
+    complaints = complaintsOf(tab)
+    await tab.goto('/app')
+    await signInOn(tab, server.firstRun.sign_in)
+    await tab.getByRole('heading', { name: 'Overview' }).waitFor()
+  })
+  after(async () => {
+    await browser.close()
+    await server.giveBack()
+  })
+  afterEach(() => expect(complaints).to.deep.equal([]))
+
+  it('copy what is to be pasted elsewhere, and say so', async () => {
+    const storageState = await tab.context().storageState()
+    for (const permissions of [['clipboard-read', 'clipboard-write'], ['clipboard-read']]) {
+      const page = await openTab(browser, { baseURL: server.baseUrl, storageState, permissions })
+      // As where the page is not served securely.
+      if (permissions.length === 1)
+        await page.addInitScript(() => Reflect.deleteProperty(Navigator.prototype, 'clipboard'))
+      await page.clock.install()
+      await page.goto('/app/connect')
+      await page.getByRole('button', { name: /show me how/ }).click()
+      const code = await page.locator('[data-step]').first().innerText()
+      // It is said for two seconds, which a busy machine may not look at.
+      await page.clock.pauseAt(Date.now() + 3_600_000)
+      await page.getByRole('button', { name: 'Copy' }).nth(1).click()
+      const said = page.getByRole('status').getByText('Copied', { exact: true })
+      await said.waitFor()
+      await page.clock.runFor(1_500)
+      await said.evaluate((element) => (element.textContent = 'not yet'))
+      await page.getByRole('button', { name: 'Copy' }).nth(1).click()
+      await said.waitFor()
+      await page.clock.runFor(1_500)
+      expect(await said.count(), 'anew after the second').to.equal(1)
+      await page.clock.runFor(500)
+      await said.waitFor({ state: 'detached' })
+      await page.goto('/app/logs')
+      await page.getByRole('searchbox').focus()
+      await page.keyboard.press('Control+V')
+      const pasted = await page.getByRole('searchbox').inputValue()
+      expect(pasted.replaceAll(/\s/g, '')).to.equal(code.replaceAll(/\s/g, ''))
+      expect(pasted).to.include('OTEL_SERVICE_NAME')
+      if (permissions.length === 1) {
+        await page.goto('/app/connect')
+        await page.getByRole('button', { name: /show me how/ }).click()
+        await page.evaluate('document.execCommand = () => false')
+        await page.getByRole('button', { name: 'Copy' }).first().click()
+        await page.getByRole('status').getByText('Not copied: select it, and press Ctrl+C.').waitFor()
+      }
+      await page.context().close()
+    }
+  })
+
+  it('take single keys, unless somebody types, or has switched them off', async () => {
+    const isFocused = (place: Locator): Promise<boolean> => place.evaluate((element) => element.matches(':focus'))
+    const field = tab.getByRole('searchbox').first()
+    const help = tab.locator('details.help')
+    const follow = tab.locator('[data-tail-button]')
+    await tab.goto('/app/logs?q=tick')
+    await tab.keyboard.press('/')
+    expect(await isFocused(field)).to.equal(true)
+    // The first one led here and is no part of the text, which is selected.
+    for (const key of ['/', '?', 'f']) await tab.keyboard.press(key)
+    expect(await field.inputValue()).to.equal('/?f')
+    expect([await help.getAttribute('open'), await follow.innerText()]).to.deep.equal([null, 'Follow'])
+    await field.blur()
+    await tab.keyboard.press('?')
+    expect(await isFocused(help.locator('summary'))).to.equal(true)
+    await tab.keyboard.press('f')
+    expect([await help.getAttribute('open'), await follow.innerText()]).to.deep.equal(['', 'Stop following'])
+    expect(await help.locator('kbd').allInnerTexts()).to.deep.equal(['/', '?', 'f', 'Escape'])
+    await help.getByRole('checkbox').uncheck()
+    for (const again of [false, true]) {
+      if (again) await tab.reload()
+      await tab.keyboard.press('/')
+      expect(await isFocused(field), 'switched off').to.equal(false)
+    }
+    await tab.keyboard.press('?')
+    await help.locator('summary').click()
+    await help.getByRole('checkbox').check()
+    await tab.keyboard.press('Control+/')
+    expect(await isFocused(field)).to.equal(false)
+    // A box takes no characters.
+    await tab.keyboard.press('/')
+    expect(await isFocused(field)).to.equal(true)
+    await tab.goto('/app')
+    await tab.keyboard.press('/')
+    expect(await isFocused(field)).to.equal(true)
+  })
+
+  it('leave a key to the browser where it does nothing here, is held, or is part of something else', async () => {
+    /** Whether a key that is pressed in a new element of the page is left to the browser. */
+    const isLeft = (key: string, more: object = {}, element = 'p'): Promise<boolean> =>
+      tab.evaluate(
+        `(() => {
+          const place = document.body.appendChild(document.createElement('${element}'))
+          const init = { key: '${key}', bubbles: true, cancelable: true, ...${JSON.stringify(more)} }
+          return place.dispatchEvent(new KeyboardEvent('keydown', init))
+        })()`,
+      )
+    for (const [path, left] of [
+      ['/app/members', true],
+      ['/app/logs', false],
+    ] as const) {
+      await tab.goto(path)
+      for (const key of ['/', '?', 'f']) expect(await isLeft(key), `${key} on ${path}`).to.equal(left)
+    }
+    for (const key of ['g', 'F', 'Enter', 'valueOf']) expect(await isLeft(key), key).to.equal(true)
+    for (const how of ['ctrlKey', 'metaKey', 'altKey', 'isComposing', 'repeat'])
+      expect(await isLeft('f', { [how]: true }), how).to.equal(true)
+    expect(await isLeft('f', { shiftKey: true })).to.equal(false)
+    for (const element of ['input', 'textarea', 'select'])
+      expect(await isLeft('f', {}, element), element).to.equal(true)
+  })
+
+  it('do what is asked also where the browser keeps nothing for them', async () => {
+    const storageState = await tab.context().storageState()
+    const page = await openTab(browser, { baseURL: server.baseUrl, storageState, timezoneId: 'Asia/Dubai' })
+    const own = complaintsOf(page)
+    await page.addInitScript(() =>
+      Object.defineProperty(globalThis, 'localStorage', {
+        get() {
+          throw new Error('nothing is kept')
+        },
+      }),
+    )
+    await page.goto('/app/members')
+    const time = page.locator('td time')
+    expect(await time.innerText()).to.match(/\+04:00$/)
+    await page.getByLabel('Times in').selectOption('UTC')
+    expect(await time.innerText()).to.match(/ UTC$/)
+    await page.goto('/app/logs')
+    await page.keyboard.press('?')
+    await page.getByRole('checkbox', { name: 'Keyboard shortcuts' }).uncheck()
+    await page.keyboard.press('/')
+    expect(await page.getByRole('searchbox').evaluate((element) => element.matches(':focus'))).to.equal(false)
+    expect(own).to.deep.equal([])
+    await page.context().close()
+  })
+})
