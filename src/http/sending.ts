@@ -4,11 +4,14 @@ import type { Context } from 'koa'
 
 const pieceBytes = 64 * 1024
 
+/** One for all: to make it, with its stack, took 50 µs of each request. */
+const nobodyWaits = new DOMException('the answer has gone out, or its connection is gone', 'AbortError')
+
 /** Aborted when the answer has gone out or its connection is gone: nobody waits for anything more of it. */
 export function goneSignal(res: ServerResponse): AbortSignal {
   const gone = new AbortController()
-  if (res.writableFinished || res.destroyed) gone.abort()
-  else res.once('close', () => gone.abort())
+  if (res.writableFinished || res.destroyed) gone.abort(nobodyWaits)
+  else res.once('close', () => gone.abort(nobodyWaits))
   return gone.signal
 }
 
