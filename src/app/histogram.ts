@@ -1,3 +1,4 @@
+import { clockTicks } from './clock-ticks.ts'
 import { counted, inWords } from './context.ts'
 import { minuteOf, secondOf } from './format.ts'
 import { html, type Html } from './html.ts'
@@ -106,6 +107,7 @@ export function histogram(given: Given): Html {
     >
       ${drawn}
     </svg>
+    ${clockTicks(startMs, endMs)}
     <p class="axis note">
       <span>${endOf(startMs)}</span>
       <span data-chosen>highest bar: ${inWords(most)} in ${stepWords(stepMs)}</span>

@@ -76,6 +76,21 @@ describe('the scripts of pages in a browser', () => {
       expect(await tab.getByLabel('From (UTC)').count()).to.equal(1)
     })
 
+    it('below the bars too, days with their hour', async () => {
+      const ticks = tab.locator('.clock text')
+      const zoned = async (path: string, part: readonly [number, number]): Promise<void> => {
+        await tab.goto(path)
+        const sent = await ticks.evaluateAll((all) => all.map((tick) => Date.parse(tick.getAttribute('data-at') ?? '')))
+        expect(sent).not.to.deep.equal([])
+        expect(await ticks.allTextContents()).to.deep.equal(sent.map((ms) => inZone(ms).slice(...part)))
+      }
+      await zoned(`${path}&from=3h`, [11, 16])
+      await zoned(`${path}&from=4d`, [5, 16])
+      await zones().selectOption('UTC')
+      expect((await ticks.allTextContents()).join()).to.match(/^(\d\d-\d\d,?)+$/)
+      await zones().selectOption(timezoneId)
+    })
+
     it('in UTC where that is chosen, on other pages and later too', async () => {
       await zones().selectOption('UTC')
       expect([await time().innerText(), await head()]).to.deep.equal([inUtc(atMs), 'Time (UTC)'])

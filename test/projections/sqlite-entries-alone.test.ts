@@ -56,7 +56,7 @@ describe('files that keep entries alone', () => {
     const database = new DatabaseSync(join(folder, index, acme, `${day}.db`), { readOnly: true })
     const names = database.prepare("SELECT name FROM sqlite_schema WHERE name NOT LIKE 'sqlite_%'").all()
     database.close()
-    const searched = names.map(({ name }) => String(name)).filter((name) => /^[fvm]_|_n_/.test(name))
+    const searched = names.map(({ name }) => String(name)).filter((name) => /^[fvmc]_|_n_/.test(name))
     expect(searched).to.deep.equal([])
   })
 })

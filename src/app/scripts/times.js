@@ -49,8 +49,15 @@ function show(element) {
   element.textContent = inZone(sent.get(element))
 }
 
+/** A round time below bars, of which a part is shown. In another zone a day does not begin where it does in UTC: so its hour too. */
+function showTick(tick) {
+  const [from, to] = tick.dataset.part.split(' ')
+  tick.textContent = inZone(tick.dataset.at).slice(from, isLocal && to === '10' ? 16 : to)
+}
+
 /** All times in a part of the page. */
 export function showTimes(part) {
+  for (const tick of part.querySelectorAll('[data-part]')) showTick(tick)
   for (const element of part.querySelectorAll('time, .histogram title')) show(element)
   for (const head of part.querySelectorAll('[data-zone]')) head.textContent = isLocal ? place : 'UTC'
 }
