@@ -314,12 +314,19 @@ describe('the projector, in a backlog of one workspace', () => {
     const at = await stream.head()
     const ahead = { position: at + positionStep, caughtUpAt: 0, behind: new Map() }
     const moved: (string | undefined)[] = []
+    let isOpen = false
     const writer: IndexWriter = {
       ...store.writer,
-      // As of one that sleeps, and has told this last.
+      heartbeat(...told) {
+        isOpen = true
+        return store.writer.heartbeat(...told)
+      },
+      // As of one that has read what comes next before this one does, tells it and sleeps.
       builds: async (projection) =>
         (await store.writer.builds(projection)).map((build) =>
-          build.index === index ? { ...build, heartbeat: { ...build.heartbeat, position: at, ahead } } : build,
+          isOpen && build.index === index
+            ? { ...build, heartbeat: { ...build.heartbeat, position: at, ahead } }
+            : build,
         ),
       changeRoster: async (projection, roster) => {
         moved.push(roster.live)
