@@ -13,13 +13,15 @@ export function createQueue<T extends Readonly<{ workspaceId: WorkspaceId }>>(
   sorted: readonly T[],
   placeOf: (one: T) => Position,
 ) {
-  const left = Map.groupBy(sorted, ({ workspaceId }) => workspaceId)
+  const all = Map.groupBy(sorted, ({ workspaceId }) => workspaceId)
+  const taken = new Map<WorkspaceId, number>()
+  const takenOf = (workspaceId: WorkspaceId): number => taken.get(workspaceId) ?? 0
   return {
-    take: ({ workspaceId }: T): void => void left.get(workspaceId)?.shift(),
+    take: ({ workspaceId }: T): void => void taken.set(workspaceId, takenOf(workspaceId) + 1),
     beside:
       (limit: Limit): Limit =>
       (workspaceId) => {
-        const next = left.get(workspaceId)?.[0]
+        const next = all.get(workspaceId)?.[takenOf(workspaceId)]
         return Math.max(limit(workspaceId), next === undefined ? beforeAll : placeOf(next))
       },
   }
