@@ -10,7 +10,7 @@ describe('the queue of what is still to be compared', () => {
       workspaceId: n % 1_000 === 0 ? other : acme,
       position: n + 1,
     }))
-    const queue = createQueue(items, ({ position }) => position)
+    const queue = createQueue(items)
     const limit = queue.beside(() => 0)
     const inTurn = items.every((one) => {
       const isNext = limit(one.workspaceId) === one.position
@@ -19,5 +19,21 @@ describe('the queue of what is still to be compared', () => {
     })
     expect(inTurn).to.equal(true)
     expect([limit(acme), limit(other)]).to.deep.equal([0, 0])
+  })
+
+  it('lets it be folded as far as the index is anyhow, and to its end for what has no position', () => {
+    const items = [{ workspaceId: acme, position: 3 }, { workspaceId: acme, position: 7 }, { workspaceId: acme }]
+    const queue = createQueue(items)
+    const limit = queue.beside(
+      () => 5,
+      () => 9,
+    )
+    const limits = items.map((one) => {
+      const now = limit(acme)
+      queue.take(one)
+      return now
+    })
+    expect(limits).to.deep.equal([5, 7, 9])
+    expect([limit(acme), limit(other)]).to.deep.equal([5, 5])
   })
 })
