@@ -3,25 +3,52 @@ import { beforeAll, type Position, type RecordedEvent } from '#src/events/envelo
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { readCurrent } from '#streams/follow.ts'
 import type { BuildContext } from './build-place.ts'
+import { UndecidedError } from './dead-letters.ts'
 import type { Lane } from './lane.ts'
 
 /** Up to where an index is known to have a workspace: so far it may be folded beside others. */
 export type Limit = (workspaceId: WorkspaceId) => Position
 
-/** Whatever is still to be compared, by workspace, the first of each at its head: up to there the index has the workspace at least. */
-export function createQueue<T extends Readonly<{ workspaceId: WorkspaceId }>>(
+/**
+ * Whatever is still to be compared, by workspace, the first of each at its head: up to there the index has the workspace at least. What
+ * has no position is compared last, where its workspace ends.
+ */
+export function createQueue<T extends Readonly<{ workspaceId: WorkspaceId; position?: Position }>>(
   sorted: readonly T[],
-  placeOf: (one: T) => Position,
 ) {
-  const left = Map.groupBy(sorted, ({ workspaceId }) => workspaceId)
+  const all = Map.groupBy(sorted, ({ workspaceId }) => workspaceId)
+  const taken = new Map<WorkspaceId, number>()
+  const takenOf = (workspaceId: WorkspaceId): number => taken.get(workspaceId) ?? 0
   return {
-    take: ({ workspaceId }: T): void => void left.get(workspaceId)?.shift(),
+    take: ({ workspaceId }: T): void => void taken.set(workspaceId, takenOf(workspaceId) + 1),
     beside:
-      (limit: Limit): Limit =>
+      (limit: Limit, endOf: Limit = () => beforeAll): Limit =>
       (workspaceId) => {
-        const next = left.get(workspaceId)?.[0]
-        return Math.max(limit(workspaceId), next === undefined ? beforeAll : placeOf(next))
+        const next = all.get(workspaceId)?.[takenOf(workspaceId)]
+        return Math.max(limit(workspaceId), next === undefined ? beforeAll : (next.position ?? endOf(workspaceId)))
       },
+  }
+}
+
+/**
+ * Where each workspace ends: at the head of the log, or before an event on which nobody has decided, as every index does that is not
+ * said to be beyond.
+ */
+export function createEnds(head: Position, said: Limit) {
+  const ends = new Map<WorkspaceId, Position>()
+  return {
+    of: (workspaceId: WorkspaceId): Position => ends.get(workspaceId) ?? head,
+    /** Folds, and again whenever an end was met. */
+    async within(fold: () => Promise<void>): Promise<void> {
+      for (;;) {
+        try {
+          return await fold()
+        } catch (error) {
+          if (!(error instanceof UndecidedError) || error.event.position <= said(error.event.workspaceId)) throw error
+          ends.set(error.event.workspaceId, error.event.position - 1)
+        }
+      }
+    },
   }
 }
 

@@ -4,8 +4,8 @@ import { erasureSubject } from '#src/events/erasure.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { projectionNamed, type BuildContext, type BuildPlace } from './build-place.ts'
 import { compareLater, compareParts, type Comparison, type Difference, type Later } from './compare.ts'
-import { createDeadLetters, UndecidedError } from './dead-letters.ts'
-import { createExpectedFold, createQueue, type ExpectedFold, type Limit } from './expected-fold.ts'
+import { createDeadLetters } from './dead-letters.ts'
+import { createEnds, createExpectedFold, createQueue, type ExpectedFold, type Limit } from './expected-fold.ts'
 import type { BuildTask } from './fold-share.ts'
 import { foldShares } from './fold-shares.ts'
 import { createHorizon, type Horizon } from './horizon.ts'
@@ -223,15 +223,8 @@ async function compared(target: Target, sides: Sides, tally: Tally, compare: () 
   }
 }
 
-/** Folds a workspace to the head of the log, or to before an event on which nobody has decided: there is no index beyond that. */
-async function foldToEnd({ expected }: Target, workspaceId: WorkspaceId, head: Position, limit: Limit): Promise<void> {
-  try {
-    await expected.foldTo(workspaceId, head, limit)
-  } catch (error) {
-    if (!(error instanceof UndecidedError) || error.event.position <= limit(error.event.workspaceId)) throw error
-    await expected.foldTo(workspaceId, error.event.position - 1, limit)
-  }
-}
+/** What has no position is judged last. */
+const orderOf = ({ position = Number.MAX_SAFE_INTEGER }: Later): number => position
 
 /**
  * Judges what could not be judged where its part stands: the expected fold goes on, from one entry's position to the next one's, and
@@ -245,16 +238,19 @@ async function compareRest(target: Target, tally: Tally): Promise<void> {
     if ((await erasedAt(target, later.workspaceId)) <= expected.positionOf(later.workspaceId)) rest.push(later)
   }
   const head = await context.stream.head()
-  const placeOf = ({ position = head, ...part }: Later): string => `${position} ${nameOf(part)}`
-  const sorted = rest.toSorted((a, b) => (a.position ?? head) - (b.position ?? head))
-  const queue = createQueue(sorted, ({ position = beforeAll }) => position)
-  const limit = queue.beside(await reachedIn(target))
-  for (const later of Map.groupBy(sorted, placeOf).values()) {
+  const sorted = rest.toSorted((a, b) => orderOf(a) - orderOf(b))
+  const queue = createQueue(sorted)
+  const reached = await reachedIn(target)
+  const ends = createEnds(head, queue.beside(reached))
+  // Whoever is judged at its end goes along to there: the rest of the log is read once for all of them.
+  const limit = queue.beside(reached, ends.of)
+  for (const later of Map.groupBy(sorted, (one) => `${orderOf(one)} ${nameOf(one)}`).values()) {
     const [{ workspaceId, day, position }] = later as [Later]
-    for (const one of later) queue.take(one)
-    if (position === undefined) await foldToEnd(target, workspaceId, head, limit)
+    const to = (): Position => position ?? ends.of(workspaceId)
     // What is beyond the log is not as the log says.
-    else if (position <= head) await expected.foldTo(workspaceId, position, limit)
+    if (to() <= head) await ends.within(() => expected.foldTo(workspaceId, to(), limit))
+    // Only now: up to its position the index has the workspace.
+    for (const one of later) queue.take(one)
     const part = { workspaceId, day }
     const sides = {
       part,
@@ -275,7 +271,7 @@ async function compareAll(target: Target, namedMax: number) {
       (part) => takes(part.workspaceId) && target.horizon.isSeen(part) && !seen.has(nameOf(part)),
     )
     const sorted = await inOrder(target, left)
-    const queue = createQueue(sorted, ({ position }) => position)
+    const queue = createQueue(sorted)
     for (const placed of sorted) {
       queue.take(placed)
       const part = { workspaceId: placed.workspaceId, day: placed.day }
