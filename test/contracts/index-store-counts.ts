@@ -170,7 +170,13 @@ export function countClauses(use: () => OpenIndexStore): void {
   describe('a keyword of any length', () => {
     it('is found whole, and counted by its beginning', async () => {
       const long = 'a'.repeat(8_000)
-      const services = [[`${long}x`, `${long}y`], [`${long}y`], [long], [`${'é'.repeat(7_999)}𝒳`]]
+      const services = [
+        [`${long}x`, `${long}y`],
+        [`${long}y`],
+        [long],
+        [`${'é'.repeat(7_999)}𝒳`],
+        [`b${' '.repeat(8_000)}`],
+      ]
       await write(
         use().writer,
         services.map((service, n) => lineEntry({ service }, n + 1)),
@@ -182,10 +188,12 @@ export function countClauses(use: () => OpenIndexStore): void {
       expect(await found(`${long}…`)).to.deep.equal([])
       const countOf = (value: string) =>
         use().reader.count(scopeOf('lines'), { filter: { kind: 'keyword', field: 'service', values: [value] } })
-      expect(await Promise.all([`${long}X`, `${long}y`, `${long}…`, long].map(countOf))).to.deep.equal([1, 2, 0, 1])
+      const asked = [`${long}X`, `${long}y`, `${long}…`, long, 'B']
+      expect(await Promise.all(asked.map(countOf))).to.deep.equal([1, 2, 0, 1, 1])
       const expected = [
         { value: `${long}…`, count: 2 },
         { value: long, count: 1 },
+        { value: `b${' '.repeat(7_999)}…`, count: 1 },
         { value: `${'é'.repeat(7_999)}\ufffd…`, count: 1 },
       ]
       const facets = await use().reader.facets(scopeOf('lines'), { filter: everything }, ['service'], 5)

@@ -9,8 +9,8 @@ import { stringifyJson } from '#src/lib/json.ts'
  * its projection stops: a digest never changes without its version.
  */
 const known = {
-  traces: '10 h8RIZsOcW3Ix',
-  logs: '8 aNnPRzP9tPW9',
+  traces: '11 4dhG9Zv9eqlR',
+  logs: '9 zEOe_15QbbCu',
   correlation: '7 eADnUAlXiPOL',
   allowance: '5 pPR9ntiZrqpF',
 }

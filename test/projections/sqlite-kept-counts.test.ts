@@ -45,7 +45,7 @@ describe('counts that SQLite keeps', () => {
     await writer.promote('fixture', index)
     const entries = Array.from({ length: 256 }, (_, n) => [
       thingEntry(`t${n}`, { weight: n < 6 ? 0 : 1, tags: setOf(n) }, n + 1),
-      lineEntry({ level: n % 4 === 0 ? 'error' : 'info', service: setOf(n) }, n + 1),
+      lineEntry({ level: n % 4 === 0 ? 'error' : 'info', service: setOf(n), text: n % 2 === 0 ? 'paid' : '' }, n + 1),
     ])
     await write(writer, entries.flat(), 256)
     await writer.close()
@@ -116,6 +116,18 @@ describe('counts that SQLite keeps', () => {
     expect(buckets).to.deep.equal([{ startNs: noonNs, total: 32, by: { error: 32 } }])
   })
 
+  it('of a word are those of its postings: their rowids tell time and values', async () => {
+    removeRows()
+    const word: Filter = { kind: 'phrase', fields: ['message'], tokens: ['paid'] }
+    const selection = { filter: word, fromNs: noonNs, toNs: noonNs + secondNs }
+    expect(await reader.histogram(scopeOf('lines'), selection, secondNs, 'level')).to.deep.equal([
+      { startNs: noonNs, total: 128, by: { error: 64, info: 64 } },
+    ])
+    const [facet] = await reader.facets(scopeOf('lines'), selection, ['service'], 1)
+    expect(facet?.values).to.deep.equal([{ value: 'tag1', count: 64 }])
+    expect(await reader.count(scopeOf('lines'), selection)).to.equal(128)
+  })
+
   it('of values together do not answer what is asked of less time than they are kept by', async () => {
     removeRows()
     const asked = { filter: everything, fromNs: noonNs, toNs: noonNs + 5n * secondNs - 1n }
@@ -130,14 +142,25 @@ describe('counts that SQLite keeps', () => {
     await writer.open('sized-v1-001', projection, epoch)
     await writer.promote('sized', 'sized-v1-001')
     const sizes = [-5, 0, NaN, 7]
-    const entries = sizes.map((size, n) => lineEntry({ level: 'info', size }, n + 1))
+    const entries = sizes.map((size, n) => lineEntry({ level: 'info', size, text: n < 3 ? 'paid' : '' }, n + 1))
     await writer.write('sized-v1-001', [{ workspaceId: acme, entries }], { position: sizes.length, epoch })
     await writer.close()
+    const scope = { ...scopeOf('lines'), projection: 'sized' }
+    const ofWord = async (...more: readonly Filter[]) => {
+      const filter: Filter = { kind: 'and', of: [{ kind: 'phrase', fields: ['message'], tokens: ['paid'] }, ...more] }
+      const [[bucket], [facet]] = await Promise.all([
+        reader.histogram(scope, { filter }, secondNs, 'level'),
+        reader.facets(scope, { filter }, ['level'], 9),
+      ])
+      return [bucket?.total, facet?.values[0]?.count]
+    }
+    expect(await ofWord({ kind: 'number', field: 'size' })).to.deep.equal([2, 2])
+    expect(await ofWord()).to.deep.equal([3, 3])
     const other = new DatabaseSync(join(folder, 'sized-v1-001', 'acme', `${day}.db`))
     other.exec('DELETE FROM r_lines')
     other.close()
     const countOf = (size: Omit<Filter & { kind: 'number' }, 'kind' | 'field'>) =>
-      reader.count({ ...scopeOf('lines'), projection: 'sized' }, { filter: { kind: 'number', field: 'size', ...size } })
+      reader.count(scope, { filter: { kind: 'number', field: 'size', ...size } })
     expect([await countOf({}), await countOf({ from: 0 })]).to.deep.equal([3, 0])
   })
 

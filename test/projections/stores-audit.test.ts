@@ -138,6 +138,19 @@ describe('the SQLite audit', () => {
     ['a count per minute', `UPDATE m_lines SET count = 9 WHERE value = 'info'`, 'lines', 'search'],
     ['a minute that is not there', `INSERT INTO m_lines VALUES ('level', 1, 'info', 1)`, 'lines', 'search'],
     ['a count of values together', `UPDATE c_lines SET count = 9`, 'lines', 'search'],
+    ['a count of values that is gone', `DELETE FROM c_lines WHERE grain = 5000000000`, 'lines', 'search'],
+    [
+      'values that are not those of the rows',
+      `UPDATE x_lines SET vals = replace(vals, 'info', 'warn')`,
+      'lines',
+      'content',
+    ],
+    [
+      'a rowid that tells other values',
+      `UPDATE r_lines SET row = row + 131072 WHERE row = ${firstLine}`,
+      'lines',
+      'content',
+    ],
     ['postings that are gone', `DELETE FROM f_lines WHERE rowid = ${firstLine}`, 'lines', 'search'],
     [
       'postings of a row that is not there',

@@ -46,6 +46,7 @@ import {
   idsOf,
   index,
   lineEntry,
+  lines,
   noonNs,
   other,
   scopeOf,
@@ -86,9 +87,9 @@ describe('the SQLite index', () => {
     expect(await writer.checkpoint(index)).to.deep.equal({ epoch, position: 0 })
   })
 
-  const openFixture = async (): Promise<IndexWriter> => {
+  const openFixture = async (projection = fixture): Promise<IndexWriter> => {
     const writer = writerIn(folder)
-    await writer.open(index, fixture, epoch)
+    await writer.open(index, projection, epoch)
     await writer.promote('fixture', index)
     return writer
   }
@@ -322,7 +323,8 @@ describe('the SQLite index', () => {
   })
 
   it('keeps the order of time where one millisecond holds more records than it has numbers for', async () => {
-    const writer = await openFixture()
+    const numbered = { ...lines, countedTogether: false }
+    const writer = await openFixture({ ...fixture, collections: { ...fixture.collections, lines: numbered } })
     await write(writer, [lineEntry({ text: 'first' }, 1)], 1)
     const database = new DatabaseSync(dayFile())
     const row = lastRow(msOf(noonNs))

@@ -1,6 +1,7 @@
 import type { Selection } from '../../index-store.ts'
 import type { Counter } from '../counts.ts'
-import { countByKeywords, countByTime, countRows, type DayCollection, type Selected } from './day-query.ts'
+import { countBy, countRows } from './count-query.ts'
+import type { DayCollection, Selected } from './day-query.ts'
 import type { Expansion } from './expand.ts'
 import { keptByValue, keptTogether, type Asked, type Counted, type Kept } from './kept-counts.ts'
 import { grainsNs, minuteNs, parseKeywords } from './layout.ts'
@@ -34,8 +35,8 @@ export function countDay(
   tell(day, { selection, stepNs, fields: [by] }, keptByValue(day, selection, stepNs, by), {
     onCount: ({ startNs, values: [ofField = []], count }) => counter.add(startNs, ofField, count),
     onRows(rest) {
-      for (const { startNs, value, count } of countByTime(day, rest, stepNs, by, expansion))
-        counter.add(startNs, parseKeywords(value), count)
+      for (const { startNs, texts, count } of countBy(day, rest, { stepNs, fields: [by] }, expansion))
+        counter.add(startNs, parseKeywords(texts[0]), count)
     },
   })
 }
@@ -98,8 +99,8 @@ function hearTogether(
   tell(day, asked, kept, {
     onCount: ({ values, count }) => hearAll(values, count),
     onRows(rest) {
-      for (const { values, count } of countByKeywords(day, rest, asked.fields, expansion))
-        hearAll(values.map(parseKeywords), count)
+      for (const { texts, count } of countBy(day, rest, { fields: asked.fields }, expansion))
+        hearAll(texts.map(parseKeywords), count)
     },
   })
 }

@@ -4,7 +4,7 @@ import { clampInt64, floorTo } from '../row.ts'
 import { compile, toSql, type Condition, type Sql } from './compile.ts'
 import type { Columns, Database, Value } from './database.ts'
 import type { Expansion } from './expand.ts'
-import { firstRow, isOutermost, keywordColumn, lastRow, minuteNs, msOf, numberColumn, type Tables } from './layout.ts'
+import { firstRow, isOutermost, lastRow, msOf, numberColumn, type Tables } from './layout.ts'
 
 /** One collection in one file, as readers see it. */
 export type DayCollection = Readonly<{
@@ -123,7 +123,7 @@ function drivenBy(condition: Condition): Readonly<{ match: string; rest: Conditi
  * Rows of a selection. Where the filter has a part that the term index can answer, that drives, in the order of rowids;
  * else the rows themselves. `byPosition`: the walk goes by position, so terms are only looked up.
  */
-function fromSelection(
+export function fromSelection(
   day: DayCollection,
   selection: Selected,
   expansion: Expansion,
@@ -150,51 +150,6 @@ function fromSelection(
   const join = use.columns || all.sql !== '' ? ` CROSS JOIN ${tables.rows} r ON r.row = f.rowid` : ''
   const sql = `FROM ${tables.terms} f${join} WHERE ${tables.terms} MATCH ?${rows.sql}${all.sql === '' ? '' : ` AND ${all.sql}`}`
   return { sql, values: [driven.match, ...rows.values, ...all.values], rowid: 'f.rowid' }
-}
-
-export function countRows(day: DayCollection, selection: Selected, expansion: Expansion): number {
-  const from = fromSelection(day, selection, expansion, { columns: false })
-  if (from === undefined) return 0
-  return Number(day.database.get(`SELECT count(*) AS n ${from.sql}`, ...from.values)?.['n'] ?? 0)
-}
-
-/** Counts by the whole texts of keyword columns together (layout.ts: formatKeywords): in one walk, which is what costs. */
-export function countByKeywords(
-  day: DayCollection,
-  selection: Selected,
-  fields: readonly string[],
-  expansion: Expansion,
-): readonly Readonly<{ values: readonly unknown[]; count: number }>[] {
-  const from = fromSelection(day, selection, expansion, { columns: true })
-  if (from === undefined || fields.length === 0) return []
-  const columns = fields.map((field) => `r.${keywordColumn(field)}`).join(', ')
-  const sql = `SELECT ${columns}, count(*) AS n ${from.sql} GROUP BY ${columns}`
-  return day.database.all(sql, ...from.values).map((row) => ({
-    values: fields.map((field) => row[keywordColumn(field)]),
-    count: Number(row['n']),
-  }))
-}
-
-export type Count = Readonly<{ startNs: bigint; value: unknown; count: number }>
-
-/** The number of a value's bucket; SQL's own division goes towards zero. */
-const bucketSql = (value: string, step: bigint): string => `${value} / ${step} - (${value} % ${step} < 0)`
-
-/** Counts by bucket of time and by the whole text of a keyword column. */
-export function countByTime(
-  day: DayCollection,
-  selection: Selected,
-  stepNs: bigint,
-  by: string,
-  expansion: Expansion,
-): readonly Count[] {
-  const from = fromSelection(day, selection, expansion, { columns: true })
-  if (from === undefined) return []
-  const value = day.tables.keywords.includes(by) ? `r.${keywordColumn(by)}` : 'NULL'
-  const sql = `SELECT ${bucketSql('r.time', stepNs)} AS bucket, ${value} AS value, count(*) AS n ${from.sql} GROUP BY 1, 2`
-  return day.database
-    .all(sql, ...from.values)
-    .map((row) => ({ startNs: (row['bucket'] as bigint) * stepNs, value: row['value'], count: Number(row['n']) }))
 }
 
 /** A row as it stands in an order, before its body is read. */
@@ -248,56 +203,4 @@ export function* walkedRows(
   if (from === undefined) return
   const sql = `SELECT r.row, r.id, r.time, r.position ${from.sql} ORDER BY ${from.rowid} ${direction}`
   for (const columns of day.database.iterate(sql, ...from.values)) yield placeOf(columns, 'time')
-}
-
-/** Numbers of slices of time, from inclusive, to exclusive; undefined: open. */
-export type SliceRange = Readonly<{ from: bigint | undefined; to: bigint | undefined }>
-
-const sliceBounds = ({ from, to }: SliceRange): readonly [first: bigint, last: bigint] => [
-  from ?? clampInt64(-(1n << 64n)),
-  to === undefined ? clampInt64(1n << 64n) : to - 1n,
-]
-
-/** What a step counts of one value, or of values together. */
-export type SliceCount = Readonly<{ startNs: bigint; value: string; count: number }>
-
-/** Counts per minute by a field, in steps of so many. */
-export function countedMinutes(
-  { database, tables }: DayCollection,
-  by: string,
-  range: SliceRange,
-  step: bigint,
-): readonly SliceCount[] {
-  const sql = `SELECT ${bucketSql('minute', step)} AS bucket, value, sum(count) AS n FROM ${tables.minutes}
-    WHERE field = ? AND minute >= ? AND minute <= ? AND count > 0 GROUP BY 1, 2`
-  return database.all(sql, by, ...sliceBounds(range)).map(({ bucket, value, n }) => ({
-    startNs: (bucket as bigint) * step * minuteNs,
-    value: String(value),
-    count: Number(n),
-  }))
-}
-
-/**
- * Counts of values together, by a grain, in steps of so many. A slice is read as two texts, since a row for each of its counts would cost
- * three times as much; values are JSON, in which no line ends.
- */
-export function countedTogether(
-  { database, tables }: DayCollection,
-  grainNs: bigint,
-  range: SliceRange,
-  step: bigint,
-): readonly SliceCount[] {
-  const sql = `SELECT slice, group_concat(vals, char(10)) AS vals, group_concat(count, char(10)) AS counts FROM ${tables.together}
-    WHERE grain = ? AND slice >= ? AND slice <= ? AND count > 0 GROUP BY slice`
-  const steps = new Map<bigint, Map<string, number>>()
-  for (const { slice, vals, counts } of database.iterate(sql, grainNs, ...sliceBounds(range))) {
-    const startNs = floorTo(slice as bigint, step) * grainNs
-    const sums = steps.get(startNs) ?? new Map<string, number>()
-    steps.set(startNs, sums)
-    const numbers = String(counts).split('\n')
-    for (const [at, value] of String(vals).split('\n').entries()) {
-      sums.set(value, (sums.get(value) ?? 0) + Number(numbers[at]))
-    }
-  }
-  return [...steps].flatMap(([startNs, sums]) => [...sums].map(([value, count]) => ({ startNs, value, count })))
 }

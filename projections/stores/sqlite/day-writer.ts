@@ -3,6 +3,7 @@ import { parseJson, stringifyJson } from '#src/lib/json.ts'
 import type { Position } from '#src/events/envelope.ts'
 import { timeOfRecordId, type Collection, type DocumentId, type Entry } from '../../projection.ts'
 import { compareText, countedValues, keywordTerm, rowOf, type Row } from '../row.ts'
+import { isCounted } from './counted-where.ts'
 import { transaction, type Columns, type Database, type Value } from './database.ts'
 import {
   firstRow,
@@ -16,7 +17,8 @@ import {
   tokensColumn,
   type Tables,
 } from './layout.ts'
-import { createCounts, isCounted, type Counts } from './write-counts.ts'
+import { createRowids, type NextRow } from './rowids.ts'
+import { createCounts, type Counts } from './write-counts.ts'
 
 /** A collection as the writer knows it. */
 export type Written = Readonly<{ collection: Collection; tables: Tables }>
@@ -37,6 +39,16 @@ const compareTimed = (aNs: bigint, a: Entry, bNs: bigint, b: Entry): number =>
 
 const countedText = ({ keywords }: Row, field: string): string | null =>
   formatKeywords(countedValues(keywords.get(field) ?? []))
+
+/** Longer ones are not told by rowids: there are thousands of these in a file, and searches read them all. */
+const valsCharactersMax = 1_000
+
+/** The values that a row is counted by, as its rowid tells them; undefined where they are too long, and of one that is not counted. */
+function valsOf({ tables }: Written, form: Row): string | undefined {
+  if (!isCounted(tables.shape, (field) => form.numbers.get(field))) return undefined
+  const vals = JSON.stringify(tables.counted.map((field) => countedText(form, field)))
+  return vals.length <= valsCharactersMax ? vals : undefined
+}
 
 /** What FTS5 holds of a row, column by column. */
 function termsOf({ tables }: Written, { tokens, keywords, ids }: Row): readonly (string | null)[] {
@@ -75,7 +87,7 @@ function oldOf(columns: Columns | undefined, { tables }: Written): Old | undefin
     row: columns['row'] as bigint,
     time: columns['time'] as bigint,
     terms: String(columns['terms'] ?? ''),
-    counted: isCounted(tables, (field) => columns[numberColumn(field)])
+    counted: isCounted(tables.shape, (field) => columns[numberColumn(field)])
       ? tables.counted.map((field) => columns[keywordColumn(field)])
       : undefined,
   }
@@ -86,30 +98,7 @@ function removeRow(database: Database, written: Written, old: Old, counts: Count
   database.run(`DELETE FROM ${rows} WHERE row = ?`, old.row)
   database.run(`DELETE FROM ${bodies} WHERE row = ?`, old.row)
   if (terms !== undefined) database.run(`DELETE FROM ${terms} WHERE rowid = ?`, old.row)
-  counts.add(old.time, old.counted, -1)
-}
-
-/** Free rowids of a millisecond, ascending; where one is full the next towards 1970 is taken, and the file says so. */
-function createRowids(database: Database, { tables }: Written) {
-  const free = new Map<bigint, bigint>()
-  const sql = `SELECT row FROM ${tables.rows} WHERE row BETWEEN ? AND ? ORDER BY row DESC LIMIT 1`
-  // Most of what comes is newer than all that is there, and need not be looked up.
-  const newest = database.get(`SELECT max(row) AS row FROM ${tables.rows}`)?.['row']
-  const freeIn = (ms: bigint): bigint => {
-    if (typeof newest !== 'bigint' || firstRow(ms) > newest) return firstRow(ms)
-    const highest = database.get(sql, firstRow(ms), lastRow(ms))?.['row']
-    return typeof highest === 'bigint' ? highest + 1n : firstRow(ms)
-  }
-  return (timeNs: bigint): bigint => {
-    const own = msOf(timeNs)
-    for (let ms = own; ; ms += own > 0n ? -1n : 1n) {
-      const row = free.get(ms) ?? freeIn(ms)
-      free.set(ms, row + 1n)
-      if (row <= lastRow(ms)) return row
-      free.set(ms, lastRow(ms) + 1n)
-      database.run('UPDATE collections SET spilled = 1 WHERE name = ?', tables.shape.name)
-    }
-  }
+  counts.add(old.time, old.row, old.counted, -1)
 }
 
 /** `stays`: the row had this number before, and its postings are still there. */
@@ -147,7 +136,7 @@ function createInserter(database: Database, written: Writing, counts: Counts): (
     const texts = keywords.map((field) => countedText(form, field))
     database.run(insertRow, ...values, ...texts)
     const counted = countedAt.map((at) => texts[at])
-    counts.add(form.timeNs, isCounted(tables, (field) => form.numbers.get(field)) ? counted : undefined, 1)
+    counts.add(form.timeNs, row, isCounted(shape, (field) => form.numbers.get(field)) ? counted : undefined, 1)
   }
   const putTerms = ({ row, old, stays, texts, textsHash }: Prepared): void => {
     // Postings that read the same as before need not be written again.
@@ -187,7 +176,7 @@ function removeOld(database: Database, written: Written, item: New, counts: Coun
   if (!keepsRow(old, form)) return removeRow(database, written, old, counts)
   database.run(`DELETE FROM ${written.tables.rows} WHERE row = ?`, old.row)
   database.run(`DELETE FROM ${written.tables.bodies} WHERE row = ?`, old.row)
-  counts.add(old.time, old.counted, -1)
+  counts.add(old.time, old.row, old.counted, -1)
 }
 
 /** Says which times the collection of this file holds. */
@@ -202,11 +191,34 @@ function widenTimes(database: Database, { tables }: Written, first: bigint, last
 
 type Timed = Readonly<{ entry: Entry; timeNs: bigint }>
 
+/** Of more records of one millisecond what is searchable is made twice: all of it at once would be a burden to hold. */
+const formsHeldMax = 1_000
+
+/** Gives records of one millisecond rowids that tell their values, in the order of these. */
+function* placeByValues(written: Written, nextRow: NextRow, records: readonly Timed[]): Generator<Placed> {
+  const formOf = ({ entry }: Timed): Row => rowOf(written.tables.shape, written.collection, entry)
+  const isHeld = records.length <= formsHeldMax
+  const numbered = records.map((record) => {
+    const form = formOf(record)
+    return { record, form: isHeld ? form : undefined, row: nextRow(record.timeNs, valsOf(written, form)) }
+  })
+  numbered.sort((a, b) => (a.row < b.row ? -1 : 1))
+  for (const { record, form = formOf(record), row } of numbered) {
+    yield { entry: record.entry, form, old: undefined, row, stays: false }
+  }
+}
+
 /** What is searchable of a record is made when it is asked for: of a whole batch it would be a burden to hold. */
-function* placeRecords(database: Database, written: Written, records: readonly Timed[]) {
-  const nextRow = createRowids(database, written)
+function* placeRecords(database: Database, written: Written, records: readonly Timed[]): Generator<Placed> {
+  const { tables, collection } = written
+  const nextRow = createRowids(database, tables)
+  if (tables.together !== undefined) {
+    const byMs = Map.groupBy(records, ({ timeNs }) => msOf(timeNs))
+    for (const ofMs of byMs.values()) yield* placeByValues(written, nextRow, ofMs)
+    return
+  }
   for (const { entry, timeNs } of records) {
-    const form = rowOf(written.tables.shape, written.collection, entry)
+    const form = rowOf(tables.shape, collection, entry)
     yield { entry, form, old: undefined, row: nextRow(timeNs), stays: false }
   }
 }
@@ -254,7 +266,7 @@ function putDocuments(database: Database, written: Writing, items: New[], counts
     else fresh.push(item)
   }
   insert(staying)
-  const nextRow = createRowids(database, written)
+  const nextRow = createRowids(database, written.tables)
   insert(fresh.map((item) => ({ ...item, row: nextRow(item.form.timeNs), stays: false })))
   const [first, last] = [sorted[0]?.form.timeNs, sorted.at(-1)?.form.timeNs]
   if (first !== undefined && last !== undefined) widenTimes(database, written, first, last)

@@ -6,6 +6,7 @@ import { compareText } from '../row.ts'
 import { openIfThere, type Columns, type Database } from './database.ts'
 import { entryOf, isSpilled, positionOf, readEntry } from './day-writer.ts'
 import { layoutOf, msOf, msOfRow, type Tables } from './layout.ts'
+import { rowidValues, tellsValues, wrongCounts, type RowidValues } from './check-values.ts'
 import { createPostings, type Postings } from './postings.ts'
 
 /** A collection within a file that is read whole. `earliest`, `latest`: the times that the file says its rows lie between. */
@@ -14,6 +15,8 @@ type Held = Readonly<{
   spilled: boolean
   earliest: bigint | undefined
   latest: bigint | undefined
+  /** What the values are that rowids tell, by id. */
+  values: RowidValues
   postings: Postings | undefined
 }>
 
@@ -29,7 +32,8 @@ function textOf(columns: Columns, held: Held): string {
       small.push(`${name} ${value === null ? 'null' : typeof value} ${shown(value)}`)
   }
   const { body } = columns
-  return `${JSON.stringify(small)}${isInPlace(columns, held) ? '' : ' out of place'}\n${typeof body} ${shown(body)}`
+  const isRight = isInPlace(columns, held) && tellsValues(columns, held)
+  return `${JSON.stringify(small)}${isRight ? '' : ' out of place'}\n${typeof body} ${shown(body)}`
 }
 
 /** Whether walks, look-ups by id and the file's range of times find the row. */
@@ -41,16 +45,18 @@ function isInPlace({ row, time, id }: Columns, { tables, spilled, earliest, late
 }
 
 /** Counts that are not none, in order of their names. */
-function* countsOf(database: Database, table: string, name: string): Generator<SearchItem> {
-  for (const row of database.iterate(`SELECT ${name} AS name, count FROM ${table} WHERE count <> 0 ORDER BY 1`))
+function* minutesOf(database: Database, { minutes, counted }: Tables): Generator<SearchItem> {
+  if (counted.length === 0) return
+  const name = `'minute ' || field || ' ' || minute || ' ' || value`
+  for (const row of database.iterate(`SELECT ${name} AS name, count FROM ${minutes} WHERE count <> 0 ORDER BY 1`))
     yield { name: String(row['name']), value: String(row['count']) }
 }
 
 /** In order of their names: 'count …', 'minute …', 'term …'. */
-function* searchItemsOf(database: Database, { tables, postings }: Held): Generator<SearchItem> {
-  const { counted, minutes, together } = tables
-  if (together !== undefined) yield* countsOf(database, together, `'count ' || grain || ' ' || slice || ' ' || vals`)
-  if (counted.length > 0) yield* countsOf(database, minutes, `'minute ' || field || ' ' || minute || ' ' || value`)
+function* searchItemsOf(database: Database, held: Held): Generator<SearchItem> {
+  const { tables, postings } = held
+  yield* wrongCounts(database, held)
+  yield* minutesOf(database, tables)
   if (postings !== undefined) yield* postings.terms()
 }
 
@@ -135,6 +141,7 @@ function holdOf(database: Database, tables: Tables): Held {
     spilled: isSpilled(database, tables),
     earliest: bound(times?.['earliest']),
     latest: bound(times?.['latest']),
+    values: rowidValues(database, tables),
     postings: tables.terms === undefined ? undefined : createPostings(database, tables, tables.terms),
   }
 }

@@ -1,15 +1,10 @@
 import type { Filter } from '../../index-store.ts'
-import type { NumberFrom } from '../../projection.ts'
 import { floorTo, isCountedWhole, keywordTerm } from '../row.ts'
-import {
-  countedMinutes,
-  countedTogether,
-  type DayCollection,
-  type Selected,
-  type SliceRange,
-  type TimeRange,
-} from './day-query.ts'
+import { countedMinutes, countedTogether, holdsUntold, type SliceRange } from './count-query.ts'
+import { askedBeyond } from './counted-where.ts'
+import type { DayCollection, Selected, TimeRange } from './day-query.ts'
 import { beyondFirst, minuteNs, noValue, parseKeywords } from './layout.ts'
+import { toldValues } from './told-values.ts'
 
 /** How many rows of a step have these values. `values`: of each field that is asked for. */
 export type Counted = Readonly<{ startNs: bigint; values: readonly (readonly string[])[]; count: number }>
@@ -26,8 +21,9 @@ export function keptByValue(day: DayCollection, selection: Selected, stepNs: big
   const minutes = wholeSlices(selection, minuteNs)
   if (stepNs % minuteNs !== 0n || test === undefined || minutes === undefined) return undefined
   const found = countedMinutes(day, by, minutes, stepNs / minuteNs)
-  // Which other values the rows of a value have, no count of single values tells.
-  if (test !== anything && found.some(({ value }) => value === beyondFirst)) return undefined
+  // Which other values the rows of a value have, no count of single values tells; nor what is behind the beginning of a long one.
+  const saysNot = (value: string): boolean => value === beyondFirst || !parseKeywords(value).every(isCountedWhole)
+  if (test !== anything && found.some(({ value }) => saysNot(value))) return undefined
   const counts = found.map(({ startNs, value, count }): Counted => {
     if (value === beyondFirst) return { startNs, values: [[]], count: -count }
     return { startNs, values: [value === noValue ? [] : parseKeywords(value)], count }
@@ -49,21 +45,23 @@ export function keptTogether(day: DayCollection, grainNs: bigint, asked: Asked):
     return undefined
   const test = testOfSelection(day, selection, counted)
   const slices = wholeSlices(selection, grainNs)
-  if (test === undefined || slices === undefined) return undefined
+  if (test === undefined || slices === undefined || holdsUntold(day, minutesOf(selection))) return undefined
   const places = fields.map((field) => counted.indexOf(field))
-  const understood = new Map<string, Counted['values'] | undefined>()
-  const understand = (text: string): Counted['values'] | undefined => {
-    const values = (JSON.parse(text) as readonly (string | null)[]).map(parseKeywords)
-    return test(values) ? places.map((place) => values[place] ?? []) : undefined
-  }
-  const counts: Counted[] = []
-  for (const { startNs, value, count } of countedTogether(day, grainNs, slices, stepNs / grainNs)) {
-    if (!understood.has(value)) understood.set(value, understand(value))
-    const values = understood.get(value)
-    if (values !== undefined) counts.push({ startNs, values, count })
-  }
+  const told = toldValues(day)
+  const counts = countedTogether(day, grainNs, slices, stepNs / grainNs).flatMap(
+    ({ startNs, id, count }): Counted[] => {
+      const values = told.get(id)?.values ?? []
+      return test(values) ? [{ startNs, values: places.map((place) => values[place] ?? []), count }] : []
+    },
+  )
   return { counts, beside: besides(selection, slices, grainNs) }
 }
+
+/** The minutes that a range is of, some perhaps in part. */
+const minutesOf = ({ fromNs, toNs }: TimeRange): SliceRange => ({
+  from: fromNs === undefined ? undefined : floorTo(fromNs, minuteNs) / minuteNs,
+  to: toNs === undefined ? undefined : -(floorTo(-toNs, minuteNs) / minuteNs),
+})
 
 /** The slices of time that lie wholly in a range; undefined when there is none to speak of. */
 function wholeSlices({ fromNs, toNs }: TimeRange, ns: bigint): SliceRange | undefined {
@@ -90,18 +88,8 @@ function testOfSelection(
   fields: readonly string[],
 ): Test | undefined {
   if (upTo !== undefined || since !== undefined || !fields.every((field) => counted.includes(field))) return undefined
-  const beyond = askedBeyond(filter, shape.countedWhere)
+  const beyond = askedBeyond(shape, filter)
   return beyond && testOf(beyond, fields)
-}
-
-/** What a filter asks beyond the condition by which rows are counted; undefined where that is not a part of it. */
-function askedBeyond(filter: Filter, where: NumberFrom | undefined): Filter | undefined {
-  if (where === undefined) return filter
-  const isWhere = (part: Filter): boolean =>
-    part.kind === 'number' && part.field === where.field && part.from === where.from && part.to === undefined
-  if (isWhere(filter)) return { kind: 'all' }
-  if (filter.kind !== 'and' || !filter.of.some(isWhere)) return undefined
-  return { kind: 'and', of: filter.of.filter((part) => !isWhere(part)) }
 }
 
 function testOf(filter: Filter, fields: readonly string[]): Test | undefined {

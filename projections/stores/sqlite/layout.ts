@@ -40,8 +40,8 @@ export type Tables = Readonly<{
   minutes: string
   /** Keywords by which counts per minute are kept. */
   counted: readonly string[]
-  /** Table of the counts of their values together; undefined where none are kept. */
-  together: string | undefined
+  /** Tables of the values that rowids tell, and of counts by these; undefined where none are kept. */
+  together: Readonly<{ values: string; counts: string }> | undefined
   numbers: readonly string[]
   keywords: readonly string[]
   ids: readonly string[]
@@ -69,7 +69,11 @@ export function tablesOf(shape: CollectionShape): Tables {
     vocabulary: `v_${shape.name}`,
     minutes: `m_${shape.name}`,
     counted: shape.countedBy ?? [],
-    together: shape.countedTogether === true ? `c_${shape.name}` : undefined,
+    // A document keeps its rowid while its values change.
+    together:
+      shape.countedTogether === true && shape.kind === 'record'
+        ? { values: `x_${shape.name}`, counts: `c_${shape.name}` }
+        : undefined,
     numbers,
     keywords,
     ids,
@@ -100,21 +104,28 @@ function termsTable({ terms, vocabulary, tokens }: Tables): readonly string[] {
   ]
 }
 
-/** `slice`: the number of a stretch of time as long as the grain. `vals`: of each field, as JSON. Both are walked by time. */
+/**
+ * `slice`: the number of a stretch of time as long as the grain (ns). `id`: of values that rows have together, `vals` as JSON. Of rows
+ * whose rowids tell no values the minutes are noted, as of grain `untoldGrain`.
+ */
 function countTables({ counted, minutes, together }: Tables): readonly string[] {
   if (counted.length === 0) return []
   const single = `CREATE TABLE ${minutes} (field TEXT NOT NULL, minute INTEGER NOT NULL, value TEXT NOT NULL, count INTEGER NOT NULL,
     PRIMARY KEY (field, minute, value)) WITHOUT ROWID`
   if (together === undefined) return [single]
+  const { values, counts } = together
   return [
     single,
-    `CREATE TABLE ${together} (grain INTEGER NOT NULL, slice INTEGER NOT NULL, vals TEXT NOT NULL, count INTEGER NOT NULL,
-       PRIMARY KEY (grain, slice, vals)) WITHOUT ROWID`,
+    `CREATE TABLE ${values} (id INTEGER PRIMARY KEY, vals TEXT NOT NULL)`,
+    `CREATE INDEX ${values}_vals ON ${values} (vals)`,
+    `CREATE TABLE ${counts} (grain INTEGER NOT NULL, slice INTEGER NOT NULL, id INTEGER NOT NULL, count INTEGER NOT NULL,
+       PRIMARY KEY (grain, slice, id)) WITHOUT ROWID`,
   ]
 }
 
 /**
- * The rowid is the millisecond of the record's time, then a counter: newest first is a walk. A row is narrow; its body is
+ * The rowid is the millisecond of the record's time, then a counter: newest first is a walk. Of records that are counted by values
+ * together, the counter's upper bits are an id of these, so that postings tell what histograms and facets ask for. A row is narrow; its body is
  * kept apart, so that counting and sorting do not read it. `created`: see Entry. `terms`: hash of what FTS5 holds of it.
  */
 function collectionTables(tables: Tables): readonly string[] {
@@ -167,6 +178,7 @@ export function layoutOf(database: Database): bigint {
 
 /** What counts over time are kept by. */
 export const minuteNs = 60_000_000_000n
+export const untoldGrain = 0n
 /** And by what counts of values together are kept, the coarsest first; each is a multiple of the next. */
 export const grainsNs: readonly bigint[] = [15n * minuteNs, minuteNs, 5_000_000_000n]
 
@@ -187,6 +199,21 @@ export const firstRow = (ms: bigint): bigint => ms << counterBits
 export const lastRow = (ms: bigint): bigint => firstRow(ms) + rowsPerMs - 1n
 export const msOfRow = (row: bigint): bigint => row >> counterBits
 
+/** Of the counter's bits those below the id of a row's values. */
+const repeatBits = 8n
+/** So many ids tell nothing: the values are in the row. A file gives the others away as it meets values. */
+export const unknownValueIds = 256
+export const isToldId = (id: number): boolean => id >= unknownValueIds
+/** How many ids there are, with those. */
+export const valueIds = rowsPerMs >> repeatBits
+export const valueIdMax = Number(valueIds - 1n)
+export const firstRowOf = (ms: bigint, valueId: number): bigint => firstRow(ms) + (BigInt(valueId) << repeatBits)
+export const lastRowOf = (ms: bigint, valueId: number): bigint => firstRowOf(ms, valueId + 1) - 1n
+export const valueIdOf = (row: bigint): number => Number((row & (rowsPerMs - 1n)) >> repeatBits)
+/** The same of rowids in SQL. */
+export const msSql = (rowid: string): string => `(${rowid} >> ${counterBits})`
+export const valueIdSql = (rowid: string): string => `((${rowid} & ${rowsPerMs - 1n}) >> ${repeatBits})`
+
 /** Values of a keyword field as one text: one value as it is, several as JSON behind a character that marks them. */
 export function formatKeywords(values: readonly string[]): string | null {
   const [first] = values
@@ -203,3 +230,6 @@ export function parseKeywords(text: unknown): readonly string[] {
 export const beyondFirst = '\u001f'
 /** And under this how many rows have none. */
 export const noValue = ''
+
+/** The number of a value's bucket; SQL's own division goes towards zero. */
+export const bucketSql = (value: string, step: bigint): string => `${value} / ${step} - (${value} % ${step} < 0)`

@@ -1,16 +1,23 @@
 import { floorTo } from '../row.ts'
 import type { Database } from './database.ts'
-import { beyondFirst, formatKeywords, grainsNs, minuteNs, noValue, parseKeywords, type Tables } from './layout.ts'
+import {
+  beyondFirst,
+  formatKeywords,
+  grainsNs,
+  isToldId,
+  minuteNs,
+  noValue,
+  parseKeywords,
+  untoldGrain,
+  valueIdOf,
+  type Tables,
+} from './layout.ts'
 
-/** What rows of one slice of time that have the same values come to. `texts`: of each counted field (layout.ts: formatKeywords). */
-type Change = { readonly startNs: bigint; readonly texts: readonly unknown[]; by: number }
-
-/** Whether a row is among those of which counts are kept. `numberOf`: its number of a field. */
-export function isCounted({ shape: { countedWhere } }: Tables, numberOf: (field: string) => unknown): boolean {
-  if (countedWhere === undefined) return true
-  const number = numberOf(countedWhere.field)
-  return typeof number === 'bigint' && (countedWhere.from === undefined || number >= BigInt(countedWhere.from))
-}
+/**
+ * What rows of one slice of time that have the same values come to. `texts`: of each counted field (layout.ts: formatKeywords); `valueId`:
+ * as their rowids tell them.
+ */
+type Change = { readonly startNs: bigint; readonly texts: readonly unknown[]; readonly valueId: number; by: number }
 
 /** Adds up numbers under what they are of; `of` tells them apart. */
 function createSums<Of>() {
@@ -50,16 +57,19 @@ function writeMinutes(database: Database, { counted, minutes }: Tables, changes:
   for (const { of, by } of sums.all()) database.run(sql, of.field, of.minute, of.value, BigInt(by))
 }
 
-function writeTogether(database: Database, table: string, grainNs: bigint, changes: readonly Change[]): void {
-  const sums = createSums<Readonly<{ slice: bigint; values: string }>>()
-  for (const { startNs, texts, by } of changes) {
-    const slice = floorTo(startNs, grainNs) / grainNs
-    const values = JSON.stringify(texts)
-    sums.add(`${slice} ${values}`, { slice, values }, by)
+type SliceCount = Readonly<{ grain: bigint; slice: bigint; id: number }>
+
+function writeTogether(database: Database, table: string, changes: readonly Change[]): void {
+  const sums = createSums<SliceCount>()
+  const add = (grain: bigint, slice: bigint, id: number, by: number): void =>
+    sums.add(`${grain} ${slice} ${id}`, { grain, slice, id }, by)
+  for (const { startNs, valueId, by } of changes) {
+    if (isToldId(valueId)) for (const grain of grainsNs) add(grain, floorTo(startNs, grain) / grain, valueId, by)
+    else add(untoldGrain, floorTo(startNs, minuteNs) / minuteNs, 0, by)
   }
-  const sql = `INSERT INTO ${table} (grain, slice, vals, count) VALUES (?, ?, ?, ?)
+  const sql = `INSERT INTO ${table} (grain, slice, id, count) VALUES (?, ?, ?, ?)
     ON CONFLICT DO UPDATE SET count = count + excluded.count`
-  for (const { of, by } of sums.all()) database.run(sql, grainNs, of.slice, of.values, BigInt(by))
+  for (const { of, by } of sums.all()) database.run(sql, of.grain, of.slice, BigInt(of.id), BigInt(by))
 }
 
 /**
@@ -72,19 +82,19 @@ export function createCounts(database: Database, tables: Tables) {
   const changes = new Map<string, Change>()
   return {
     /** `texts`: of each counted field; undefined of a row that is not counted. */
-    add(timeNs: bigint, texts: readonly unknown[] | undefined, by: 1 | -1): void {
+    add(timeNs: bigint, row: bigint, texts: readonly unknown[] | undefined, by: 1 | -1): void {
       if (counted.length === 0 || texts === undefined) return
       const startNs = floorTo(timeNs, finestNs)
-      const name = `${startNs} ${JSON.stringify(texts)}`
+      const valueId = together === undefined ? 0 : valueIdOf(row)
+      const name = `${startNs} ${isToldId(valueId) ? valueId : JSON.stringify(texts)}`
       const known = changes.get(name)
-      if (known === undefined) changes.set(name, { startNs, texts, by })
+      if (known === undefined) changes.set(name, { startNs, texts, valueId, by })
       else known.by += by
     },
     write(): void {
       const all = [...changes.values()].filter(({ by }) => by !== 0)
       writeMinutes(database, tables, all)
-      if (together === undefined) return
-      for (const grainNs of grainsNs) writeTogether(database, together, grainNs, all)
+      if (together !== undefined) writeTogether(database, together.counts, all)
     },
   }
 }

@@ -1,0 +1,67 @@
+import type { SearchItem } from '../../index-audit.ts'
+import { compareText } from '../row.ts'
+import { countedSql, isCounted } from './counted-where.ts'
+import type { Columns, Database } from './database.ts'
+import {
+  bucketSql,
+  grainsNs,
+  isToldId,
+  keywordColumn,
+  minuteNs,
+  numberColumn,
+  unknownValueIds,
+  untoldGrain,
+  valueIdOf,
+  valueIdSql,
+  type Tables,
+} from './layout.ts'
+
+/** What the values are that rowids tell, by id, as JSON. */
+export type RowidValues = ReadonlyMap<number, string>
+type Held = Readonly<{ tables: Tables; values: RowidValues }>
+
+export function rowidValues(database: Database, { together }: Tables): RowidValues {
+  if (together === undefined) return new Map()
+  return new Map(
+    database.all(`SELECT id, vals FROM ${together.values}`).map(({ id, vals }) => [Number(id), String(vals)]),
+  )
+}
+
+/** Whether a rowid tells the values of its row, or none. */
+export function tellsValues(columns: Columns, { tables: { shape, counted, together }, values }: Held): boolean {
+  const { row } = columns
+  if (together === undefined || typeof row !== 'bigint') return true
+  const valueId = valueIdOf(row)
+  if (!isToldId(valueId)) return true
+  if (!isCounted(shape, (field) => columns[numberColumn(field)])) return false
+  return values.get(valueId) === JSON.stringify(counted.map((field) => columns[keywordColumn(field)]))
+}
+
+/** What the counts of a grain must be, from the rows. */
+function rightCounts({ rows, shape }: Tables, grain: bigint): string {
+  const id = valueIdSql('row')
+  const isUntold = grain === untoldGrain
+  const [ns, of, where] = isUntold
+    ? [minuteNs, '0', `${id} < ${unknownValueIds}`]
+    : [grain, id, `${id} >= ${unknownValueIds}`]
+  return `SELECT ${grain} AS grain, ${bucketSql('time', ns)} AS slice, ${of} AS id, count(*) AS count FROM ${rows}
+    WHERE ${where}${countedSql(shape)} GROUP BY 2, 3`
+}
+
+/**
+ * Counts of values together that are not those of the rows, in order of their names: there are none. Which ids values have, and which have
+ * none, is the writer's business.
+ */
+export function wrongCounts(database: Database, { tables, values }: Held): readonly SearchItem[] {
+  const { together } = tables
+  if (together === undefined) return []
+  const right = [...grainsNs, untoldGrain].map((grain) => `SELECT * FROM (${rightCounts(tables, grain)})`)
+  const kept = `SELECT grain, slice, id, count FROM ${together.counts} WHERE count <> 0`
+  const sql = `SELECT 'kept' AS what, * FROM (${[kept, ...right].join(' EXCEPT ')})
+    UNION ALL SELECT 'rows' AS what, * FROM (SELECT * FROM (${right.join(' UNION ALL ')}) EXCEPT ${kept})`
+  const items = database.all(sql).map(({ what, grain, slice, id, count }): SearchItem => {
+    const place = [grain, slice, id, values.get(Number(id)) ?? '', what].map(String).join(' ')
+    return { name: `count ${place}`, value: String(count) }
+  })
+  return items.sort((a, b) => compareText(a.name, b.name))
+}

@@ -1,0 +1,187 @@
+import { expect } from 'chai'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import type { Filter, IndexReader, IndexWriter } from '#projections/index-store.ts'
+import type { Entry } from '#projections/projection.ts'
+import { firstRowOf, msOf, unknownValueIds, valueIdMax } from '#projections/stores/sqlite/layout.ts'
+import { createSqliteIndexReader } from '#projections/stores/sqlite/reader.ts'
+import { createSqliteIndexWriter } from '#projections/stores/sqlite/writer.ts'
+import {
+  createRandom,
+  day,
+  epoch,
+  everything,
+  fixture,
+  index,
+  lineEntry,
+  noonNs,
+  openOracle,
+  scopeOf,
+  walk,
+  write,
+} from '#test/support/index-fixture.ts'
+
+const limits = { indexFilesOpenMax: 8, patternExpansionsMax: 1_000, patternScanTermsMax: 2_000_000 }
+const secondNs = 1_000_000_000n
+const level = (value: string): Filter => ({ kind: 'keyword', field: 'level', values: [value] })
+const paid: Filter = { kind: 'phrase', fields: ['message'], tokens: ['paid'] }
+const asked: readonly Filter[] = [
+  everything,
+  paid,
+  level('info'),
+  { kind: 'and', of: [paid, { kind: 'not', of: level('warn') }] },
+  { kind: 'not', of: paid },
+]
+
+describe('rowids of SQLite that tell values', () => {
+  let folder: string
+  let writer: IndexWriter
+  let reader: IndexReader
+
+  beforeEach(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'throughline-sqlite-rowids-'))
+    writer = createSqliteIndexWriter({ folder, limits, syncEveryMs: 0 })
+    await writer.open(index, fixture, epoch)
+    await writer.promote('fixture', index)
+    reader = createSqliteIndexReader({ folder, limits })
+  })
+  afterEach(async () => {
+    await reader.close()
+    await writer.close()
+    rmSync(folder, { recursive: true })
+  })
+
+  function inFile<T>(task: (database: DatabaseSync) => T): T {
+    const database = new DatabaseSync(join(folder, index, 'acme', `${day}.db`))
+    try {
+      return task(database)
+    } finally {
+      database.close()
+    }
+  }
+  const idsGiven = () =>
+    inFile((database) =>
+      database
+        .prepare('SELECT vals FROM x_lines ORDER BY id')
+        .all()
+        .map(({ vals }) => String(vals)),
+    )
+  const untold = () =>
+    inFile((database) => database.prepare(`SELECT count(*) AS n FROM r_lines WHERE row >> 8 & 4095 < 256`).get()?.['n'])
+
+  /** What is counted of the lines, as a store without rowids counts it. */
+  async function expectCounts(...batches: readonly (readonly Entry[])[]): Promise<void> {
+    const oracle = await openOracle()
+    let position = 0
+    for (const entries of batches) {
+      position = entries.at(-1)?.position ?? position
+      await write(oracle.writer, entries, position)
+    }
+    const fields = ['level', 'service']
+    for (const filter of asked) {
+      for (const range of [{}, { fromNs: noonNs + 2n * secondNs, toNs: noonNs + 70n * secondNs + 1n }]) {
+        const selection = { filter, ...range }
+        const ask = (of: IndexReader) =>
+          Promise.all([
+            of.count(scopeOf('lines'), selection),
+            of.histogram(scopeOf('lines'), selection, secondNs, 'service'),
+            of.histogram(scopeOf('lines'), selection, 60n * secondNs, 'level'),
+            of.facets(scopeOf('lines'), selection, fields, 99),
+          ])
+        expect(await ask(reader)).to.deep.equal(await ask(oracle.reader))
+      }
+    }
+  }
+
+  it('have more of one millisecond and the same values than an id has room for', async () => {
+    const entries = Array.from({ length: 1_300 }, (_, n) =>
+      lineEntry(
+        { timeNs: noonNs + BigInt(n % 7), level: n < 1_200 ? 'info' : 'warn', text: n % 3 === 0 ? 'paid' : '' },
+        n + 1,
+      ),
+    )
+    await write(writer, entries, 1_300)
+    const late = [lineEntry({ timeNs: noonNs + 3n, level: 'info', text: 'paid' }, 1_301)]
+    await write(writer, late, 1_301)
+    expect(idsGiven().toSorted()).to.deep.equal([...Array<string>(5).fill('["info",null]'), '["warn",null]'])
+    await expectCounts(entries, late)
+    const hits = await walk(reader, 'lines', { orderBy: 'timeNs', direction: 'asc', limit: 500 })
+    expect(hits.map(({ id }) => id)).to.deep.equal([...entries, ...late].map(({ id }) => id).toSorted())
+  })
+
+  it('leave values to the rows where these are long, or a file has too many of them', async () => {
+    const random = createRandom(7)
+    const linesOf = (first: number, count: number): readonly Entry[] =>
+      Array.from({ length: count }, (_, n) => {
+        const long = random.chance(0.3) ? ['x'.repeat(random.pick([980, 8_000, 8_001]))] : [`s${random.below(9)}`]
+        const timeNs = noonNs + BigInt(random.below(90)) * secondNs
+        const line = {
+          timeNs,
+          level: random.pick(['info', 'warn', null]),
+          text: random.pick(['paid', 'sent']),
+          service: long,
+        }
+        return lineEntry(line, first + n)
+      })
+    const first = linesOf(1, 40)
+    await write(writer, first, 40)
+    expect(untold()).to.be.within(1, 39)
+    inFile((database) => database.exec(`INSERT INTO x_lines (id, vals) VALUES (${valueIdMax - 3}, '["last"]')`))
+    const second = linesOf(41, 200)
+    await write(writer, second, 240)
+    expect(untold()).to.be.within(40, 239)
+    await expectCounts(first, second)
+  })
+
+  it('leave values to the rows where all times beyond share a millisecond, and where many have none', async () => {
+    const far = Array.from({ length: 3 }, (_, n) =>
+      lineEntry({ timeNs: (1n << 63n) - 1n - BigInt(n) * 60n * secondNs, level: 'info', text: 'paid' }, n + 1),
+    )
+    const long = ['x'.repeat(2_000)]
+    const many = Array.from({ length: 600 }, (_, n) => lineEntry({ level: 'warn', service: long, text: 'paid' }, n + 4))
+    await write(writer, [...far, ...many], 603)
+    expect(untold()).to.equal(603)
+    expect(inFile((database) => database.prepare('SELECT max(spilled) AS n FROM collections').get()?.['n'])).to.equal(0)
+    await expectCounts([...far, ...many])
+  })
+
+  it('leave values to the rows in a part of a minute too', async () => {
+    const at = (seconds: number): bigint => noonNs + BigInt(seconds) * secondNs
+    const entries = [
+      lineEntry({ timeNs: at(61), level: 'info' }, 1),
+      lineEntry({ timeNs: at(66), level: 'info', service: ['x'.repeat(2_000)] }, 2),
+    ]
+    await write(writer, entries, 2)
+    for (const [from, to] of [
+      [60, 70],
+      [65, 70],
+      [0, 70],
+      [60, 180],
+    ] as const) {
+      const range = { fromNs: at(from), toNs: at(to) }
+      const counted = await reader.count(scopeOf('lines'), { filter: level('info'), ...range })
+      expect(counted, `${from} to ${to}`).to.equal(from === 65 ? 1 : 2)
+    }
+  })
+
+  it('are those of the millisecond before where one has no room for values that are not told', async () => {
+    const ms = msOf(noonNs)
+    const first = [lineEntry({ level: 'info' }, 1)]
+    await write(writer, first, 1)
+    inFile((database) => {
+      database.exec(`INSERT INTO x_lines (id, vals) VALUES (${valueIdMax}, '["last"]')`)
+      const insert = database.prepare(`INSERT INTO r_lines (row, id, time, position) VALUES (?, 'full', ?, 0)`)
+      for (let id = 0; id < unknownValueIds; id++) insert.run(firstRowOf(ms, id + 1) - 1n, noonNs)
+    })
+    const second = [3, 1, 2].map((ns, n) =>
+      lineEntry({ timeNs: noonNs + BigInt(ns), level: 'warn', text: 'paid' }, n + 2),
+    )
+    await write(writer, second, 4)
+    inFile((database) => database.exec(`DELETE FROM r_lines WHERE id = 'full'`))
+    await expectCounts(first, second)
+    const hits = await walk(reader, 'lines', { orderBy: 'timeNs', direction: 'desc', limit: 2 })
+    expect(hits.map(({ timeNs }) => timeNs - noonNs)).to.deep.equal([3n, 2n, 1n, 0n])
+  })
+})
