@@ -195,7 +195,7 @@ export async function compareParts(sides: Sides, namedMax: number): Promise<Comp
   for (const collection of told) {
     const [a, b] = [is.get(collection), should.get(collection)]
     entries += a?.entries ?? 0
-    if (a?.content !== b?.content) later.push(...(await compareEntries(sides, collection, findings)))
+    if (a?.content !== b?.content) for (const one of await compareEntries(sides, collection, findings)) later.push(one)
     if ((a?.search ?? '') !== (b?.search ?? '')) await compareSearch(sides, collection, findings)
   }
   return { entries, different: findings.count(), differences: findings.differences, later }

@@ -191,7 +191,8 @@ function createTally(namedMax: number) {
         position: Math.min(position, at),
       })
       differences.push(...found.differences)
-      later.push(...found.later)
+      // One by one: there may be more of them than a call takes arguments.
+      for (const one of found.later) later.push(one)
     },
     value: () => ({ workspaces: [...workspaces].map(([workspaceId, of]) => ({ workspaceId, ...of })), differences }),
   }
