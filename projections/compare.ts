@@ -187,7 +187,7 @@ export async function compareParts(sides: Sides, namedMax: number): Promise<Comp
   // At once: another process or thread works on one side, which is asked first, because reading the other may block this thread.
   const [should, is] = await Promise.all([digestsOf(sides.expected), digestsOf(sides.indexed)])
   const findings = createFindings(sides, namedMax)
-  const later: Later[] = []
+  let later: readonly Later[] = []
   let entries = 0
   const told = [...new Set([...is.keys(), ...should.keys()])].filter((name) =>
     sides.horizon.isTold(name, sides.part.day),
@@ -195,7 +195,8 @@ export async function compareParts(sides: Sides, namedMax: number): Promise<Comp
   for (const collection of told) {
     const [a, b] = [is.get(collection), should.get(collection)]
     entries += a?.entries ?? 0
-    if (a?.content !== b?.content) for (const one of await compareEntries(sides, collection, findings)) later.push(one)
+    // Not as arguments: there may be more than a call takes.
+    if (a?.content !== b?.content) later = later.concat(await compareEntries(sides, collection, findings))
     if ((a?.search ?? '') !== (b?.search ?? '')) await compareSearch(sides, collection, findings)
   }
   return { entries, different: findings.count(), differences: findings.differences, later }
