@@ -2,10 +2,12 @@ import { expect } from 'chai'
 import { describe, it } from 'mocha'
 import type { Heartbeat } from '#projections/index-store.ts'
 import { rollBack } from '#projections/move-readers.ts'
-import { rebuild } from '#projections/rebuild.ts'
+import { planRebuild, rebuild } from '#projections/rebuild.ts'
 import { createMemoryIndexStore, type MemoryIndexStore } from '#projections/stores/memory/store.ts'
 import { beforeAll, positionStep, type NewEvent, type Position } from '#src/events/envelope.ts'
+import { workspaceIdOf } from '#src/events/workspace-id.ts'
 import { present } from '#src/lib/assert.ts'
+import { PermanentError } from '#src/lib/failure.ts'
 import { readCurrent } from '#streams/follow.ts'
 import { createMemoryStream } from '#streams/memory/stream.ts'
 import type { Stream } from '#streams/stream.ts'
@@ -30,6 +32,15 @@ const putBack = async (stream: Stream, head: Position): Promise<Stream> =>
 
 const told = async ({ writer }: MemoryIndexStore): Promise<Heartbeat> =>
   present((await writer.builds('counting'))[0], 'a build').heartbeat
+
+const names = async ({ writer }: MemoryIndexStore): Promise<readonly string[]> =>
+  (await writer.builds('counting')).map((build) => build.index)
+
+/** A log put back to where the build stands that readers use, which has seen more of it. */
+async function putBackUnder({ writer }: MemoryIndexStore): Promise<Stream> {
+  const whole = await logOf(events)
+  return putBack(whole, await foldAhead(whole, writer))
+}
 
 describe('the projector, on a log of which an older state was put back while none ran', () => {
   it('refuses it where it ends before what was folded ahead, though not before where the build stands', async () => {
@@ -85,9 +96,8 @@ describe('the projector, on a log of which an older state was put back while non
 
 describe('a build of what a log has lost, once it was rebuilt', () => {
   async function rebuilt() {
-    const whole = await logOf(events)
     const store = createMemoryIndexStore()
-    const restored = await putBack(whole, await foldAhead(whole, store.writer))
+    const restored = await putBackUnder(store)
     const context = memoryContext({ stream: restored, projections: [counting] }, store)
     const [done] = await rebuild(context, [counting])
     expect(done).to.include({ former: index, index: second, outcome: 'moved' })
@@ -98,7 +108,7 @@ describe('a build of what a log has lost, once it was rebuilt', () => {
     const { restored, store } = await rebuilt()
     await restored.append([lineEvent(200, ['y'], 'small')])
     expect(await failureOf(restored, store.writer)).to.equal(undefined)
-    expect((await store.writer.builds('counting')).map((build) => build.index)).to.deep.equal([second])
+    expect(await names(store)).to.deep.equal([second])
     expect(await store.writer.checkpoint(second)).to.include({ position: await restored.head() })
   })
 
@@ -106,5 +116,23 @@ describe('a build of what a log has lost, once it was rebuilt', () => {
     const { restored, store, context } = await rebuilt()
     expectLost(await rollBack(context, counting).catch((error: unknown) => error), await restored.head())
     expect(await store.writer.live('counting')).to.equal(second)
+  })
+})
+
+describe('a rebuild of one workspace, on a log that ends before what readers have', () => {
+  it('does not copy the others from that, and a whole one is done', async () => {
+    const store = createMemoryIndexStore()
+    const restored = await putBackUnder(store)
+    const context = memoryContext({ stream: restored, projections: [counting] }, store)
+    for (const attempt of [rebuild, planRebuild]) {
+      const failure = await attempt(context, [counting], { workspaceId: workspaceIdOf('acme') }).catch(
+        (error: unknown) => error,
+      )
+      expect(failure).to.be.instanceOf(PermanentError)
+      expect(String(failure)).to.contain(`${index}, which has seen what the log has lost: rebuild all of counting`)
+      expect(await names(store)).to.deep.equal([index])
+    }
+    const [done] = await rebuild(context, [counting])
+    expect(done).to.include({ index: second, outcome: 'moved' })
   })
 })
