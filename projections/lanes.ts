@@ -6,6 +6,7 @@ import type { Folding } from './folding.ts'
 import { reachedFor, seenBy, type IndexName, type IndexWriter, type Reached, type Roster } from './index-store.ts'
 import { createDeadLetters } from './dead-letters.ts'
 import { openLane, type Lane, type LeftOut } from './lane.ts'
+import { hasLostTail } from './log-tail.ts'
 import type { Projection } from './projection.ts'
 import { changeRoster, claim, followedAs, forget, giveUp, isGone, keptForATime, promoteTo } from './roster.ts'
 
@@ -79,9 +80,21 @@ type State = {
   rosters: Map<string, Roster>
   /** Builds and projections that failed: they stand until the process starts again. */
   stopped: Set<string>
+  /** Of builds whether they had seen what their log has lost when they were first met: that stays so. */
+  lost: Map<IndexName, boolean>
   /** Where the log ended when this process first came to move readers: who folded before it may have written up to there untold. */
   begunAt: Position | undefined
 }
+
+const createState = (): State => ({
+  lanes: [],
+  resting: new Set(),
+  failure: undefined,
+  rosters: new Map(),
+  stopped: new Set(),
+  lost: new Map(),
+  begunAt: undefined,
+})
 
 const foldedWith = (roster: Roster): readonly IndexName[] => [
   ...(roster.live === undefined ? [] : [roster.live]),
@@ -101,13 +114,18 @@ function createRefresh(given: LanesOptions, state: State) {
     if (buildNumber(projection, index) === undefined || state.stopped.has(index)) return false
     return (await writer.checkpoint(index)).epoch === stream.epoch
   }
-  /** Whether a build that readers have left has seen more than there is of the log, and the one they use now has not. */
-  const isBeyond = async ({ name }: Projection, index: IndexName, { live }: Roster): Promise<boolean> => {
-    if (state.lanes.some((lane) => lane.index === index)) return false
-    const head = await stream.head()
-    const beyond = (await writer.builds(name)).filter((build) => seenBy(build) > head).map((build) => build.index)
-    return beyond.includes(index) && !beyond.includes(live ?? '')
+  const isLost = async ({ name }: Projection, index: IndexName): Promise<boolean> => {
+    const known = state.lost.get(index)
+    if (known !== undefined) return known
+    // Before the log is asked where it ends: whoever folds it meanwhile sees more.
+    const build = (await writer.builds(name)).find((one) => one.index === index)
+    const lost = build?.epoch === stream.epoch && (await hasLostTail(stream, seenBy(build)))
+    state.lost.set(index, lost)
+    return lost
   }
+  /** Whether a build beside the live one has seen more than there is of the log, and that one has not: else all are to be made anew. */
+  const isBeyond = async (projection: Projection, index: IndexName, { live }: Roster): Promise<boolean> =>
+    (await isLost(projection, index)) && !(live !== undefined && (await isLost(projection, live)))
   const dropGone = async (projection: Projection, roster: Roster): Promise<Roster> => {
     const { name } = projection
     let now = roster
@@ -218,14 +236,7 @@ function createTasks(given: LanesOptions, state: State) {
 
 export function createLanes(given: LanesOptions): Lanes {
   const { stream, writer, decode, clock } = given
-  const state: State = {
-    lanes: [],
-    resting: new Set(),
-    failure: undefined,
-    rosters: new Map(),
-    stopped: new Set(),
-    begunAt: undefined,
-  }
+  const state = createState()
   const tasks = createTasks(given, state)
   const rosters = createRefresh(given, state)
   return {

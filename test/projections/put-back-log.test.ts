@@ -1,8 +1,10 @@
 import { expect } from 'chai'
 import { describe, it } from 'mocha'
-import type { Heartbeat } from '#projections/index-store.ts'
+import type { Heartbeat, IndexWriter } from '#projections/index-store.ts'
 import { rollBack } from '#projections/move-readers.ts'
 import { planRebuild, rebuild } from '#projections/rebuild.ts'
+import { changeRoster, promoteTo } from '#projections/roster.ts'
+import { withSeenEvents } from '#projections/seen-events.ts'
 import { createMemoryIndexStore, type MemoryIndexStore } from '#projections/stores/memory/store.ts'
 import { beforeAll, positionStep, type NewEvent, type Position } from '#src/events/envelope.ts'
 import { workspaceIdOf } from '#src/events/workspace-id.ts'
@@ -35,6 +37,8 @@ const told = async ({ writer }: MemoryIndexStore): Promise<Heartbeat> =>
 
 const names = async ({ writer }: MemoryIndexStore): Promise<readonly string[]> =>
   (await writer.builds('counting')).map((build) => build.index)
+
+const heardOf = (head: Position): Heartbeat => ({ position: 0, head, at: 0, caughtUpAt: 0 })
 
 /** A log put back to where the build stands that readers use, which has seen more of it. */
 async function putBackUnder({ writer }: MemoryIndexStore): Promise<Stream> {
@@ -134,5 +138,47 @@ describe('a rebuild of one workspace, on a log that ends before what readers hav
     }
     const [done] = await rebuild(context, [counting])
     expect(done).to.include({ index: second, outcome: 'moved' })
+  })
+})
+
+describe('a build that readers have left, on a log that has all of it', () => {
+  async function left() {
+    const [stream, store] = [await logOf(events), createMemoryIndexStore()]
+    expect(await failureOf(stream, store.writer)).to.equal(undefined)
+    await store.writer.open(second, withSeenEvents(counting), epoch)
+    await changeRoster(store.writer, 'counting', promoteTo(second, index, 1e12))
+    return { stream, store }
+  }
+
+  it('stays where who folds it tells of more while it is looked at', async () => {
+    const { stream, store } = await left()
+    let n = 200
+    const writer: IndexWriter = {
+      ...store.writer,
+      async builds(projection) {
+        await stream.append([lineEvent(n++, ['y'], 'small')])
+        await store.writer.heartbeat(index, heardOf(await stream.head()))
+        return store.writer.builds(projection)
+      },
+    }
+    expect(await failureOf(stream, writer)).to.equal(undefined)
+    expect(n).to.be.above(200)
+    expect(await names(store)).to.deep.equal([index, second])
+  })
+
+  it('stays where the copy of the log that answers is behind', async () => {
+    const { stream, store } = await left()
+    let isBehind = true
+    const late: Stream = {
+      ...stream,
+      head: async () => (isBehind ? positionStep : stream.head()),
+      async read(...given) {
+        isBehind = false
+        return stream.read(...given)
+      },
+    }
+    expect(await failureOf(late, store.writer)).to.equal(undefined)
+    expect(isBehind).to.equal(false)
+    expect(await names(store)).to.deep.equal([index, second])
   })
 })
