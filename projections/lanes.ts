@@ -1,3 +1,4 @@
+import { present } from '#src/lib/assert.ts'
 import { TransientError } from '#src/lib/failure.ts'
 import { beforeAll, type Position, type RecordedEvent } from '#src/events/envelope.ts'
 import type { Step } from './ahead.ts'
@@ -8,7 +9,18 @@ import { createDeadLetters } from './dead-letters.ts'
 import { openLane, type Lane, type LeftOut } from './lane.ts'
 import { hasLostTail } from './log-tail.ts'
 import type { Projection } from './projection.ts'
-import { changeRoster, claim, followedAs, forget, giveUp, isGone, keptForATime, promoteTo } from './roster.ts'
+import {
+  changeRoster,
+  claim,
+  foldedBeside,
+  followedAs,
+  forget,
+  giveUp,
+  isGone,
+  keptForATime,
+  lose,
+  promoteTo,
+} from './roster.ts'
 
 /** A projection that could not go on: `retried` when it is tried again by itself, else it stands until the process does. */
 export type ProjectionFailure = Readonly<{ projection: string; error: unknown; retried: boolean }>
@@ -98,7 +110,7 @@ const createState = (): State => ({
 
 const foldedWith = (roster: Roster): readonly IndexName[] => [
   ...(roster.live === undefined ? [] : [roster.live]),
-  ...roster.followed.filter(({ as }) => as === 'candidate' || as === 'kept').map(({ index }) => index),
+  ...foldedBeside(roster),
 ]
 
 /** What each roster says, put into effect. */
@@ -130,10 +142,12 @@ function createRefresh(given: LanesOptions, state: State) {
     const { name } = projection
     let now = roster
     for (const { index, untilMs } of keptForATime(roster)) {
-      // Of another log, as after a backup was restored, or of what was lost of this one: nobody can fold it on, nor go back to it.
-      const isOther = (await writer.checkpoint(index)).epoch !== stream.epoch
-      const isOver = untilMs <= clock() || isOther || (await isBeyond(projection, index, roster))
+      // Of another log, as after a backup was restored: nobody can fold it on, nor go back to it.
+      const isOver = untilMs <= clock() || (await writer.checkpoint(index)).epoch !== stream.epoch
       if (isOver) now = (await changeRoster(writer, name, giveUp(index))).roster
+    }
+    for (const index of foldedBeside(now)) {
+      if (await isBeyond(projection, index, now)) now = (await changeRoster(writer, name, lose(index))).roster
     }
     for (const { index } of now.followed.filter(({ as }) => as === 'dropped')) {
       state.lanes = state.lanes.filter((lane) => lane.index !== index)
@@ -256,11 +270,12 @@ export function createLanes(given: LanesOptions): Lanes {
           const index = await chooseBuild(writer, projection, stream.epoch)
           // Made before it is named: readers must never be sent to a build that is not there.
           await rosters.open(projection, index)
-          const { roster } = await changeRoster(writer, name, claim(index))
+          await changeRoster(writer, name, claim(index))
           await rosters.refresh(projection)
+          const roster = present(state.rosters.get(name), 'what it was refreshed by')
           // A rebuild had taken the name meanwhile, and has given it up: nobody else removes what was made here.
           if (isGone(roster, index)) await writer.drop(index)
-          // Unless a rebuild has taken the name meanwhile.
+          // Unless a rebuild has taken the name meanwhile, or it had seen what the log has lost.
           if (roster.live === index || followedAs(roster, index) === 'candidate') return
         }
       }, signal),

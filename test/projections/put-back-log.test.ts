@@ -1,9 +1,9 @@
 import { expect } from 'chai'
 import { describe, it } from 'mocha'
 import type { Heartbeat, IndexWriter } from '#projections/index-store.ts'
-import { rollBack } from '#projections/move-readers.ts'
-import { planRebuild, rebuild } from '#projections/rebuild.ts'
-import { changeRoster, promoteTo } from '#projections/roster.ts'
+import { dropBuild, rollBack } from '#projections/move-readers.ts'
+import { planRebuild, rebuild, type RebuildOptions } from '#projections/rebuild.ts'
+import { changeRoster, nominate, promoteTo } from '#projections/roster.ts'
 import { withSeenEvents } from '#projections/seen-events.ts'
 import { createMemoryIndexStore, type MemoryIndexStore } from '#projections/stores/memory/store.ts'
 import { beforeAll, positionStep, type NewEvent, type Position } from '#src/events/envelope.ts'
@@ -99,11 +99,11 @@ describe('the projector, on a log of which an older state was put back while non
 })
 
 describe('a build of what a log has lost, once it was rebuilt', () => {
-  async function rebuilt() {
+  async function rebuilt(options?: RebuildOptions) {
     const store = createMemoryIndexStore()
     const restored = await putBackUnder(store)
     const context = memoryContext({ stream: restored, projections: [counting] }, store)
-    const [done] = await rebuild(context, [counting])
+    const [done] = await rebuild(context, [counting], options)
     expect(done).to.include({ former: index, index: second, outcome: 'moved' })
     return { restored, store, context }
   }
@@ -116,10 +116,54 @@ describe('a build of what a log has lost, once it was rebuilt', () => {
     expect(await store.writer.checkpoint(second)).to.include({ position: await restored.head() })
   })
 
+  it('stays where somebody keeps it, and is neither folded on nor gone back to, also when the log has grown again', async () => {
+    const { restored, store, context } = await rebuilt({ keep: true })
+    const former = store.dump(index)
+    for (const next of [[lineEvent(200, ['y'], 'small')], events.map((_, n) => lineEvent(300 + n, ['z']))]) {
+      await restored.append(next)
+      expect(await failureOf(restored, store.writer)).to.equal(undefined)
+      expect(await store.writer.checkpoint(second)).to.include({ position: await restored.head() })
+      expect(store.dump(index)).to.deep.equal(former)
+      const { followed } = await store.writer.roster('counting')
+      expect(followed).to.deep.equal([{ index, as: 'kept', lost: true }])
+    }
+    const failure = await rollBack(context, counting).catch((error: unknown) => error)
+    expect(String(failure)).to.contain(`${index} has seen what the log has lost`)
+    expect(await store.writer.live('counting')).to.equal(second)
+    await dropBuild(context, counting, index)
+    expect(await names(store)).to.deep.equal([second])
+  })
+
   it('is not gone back to', async () => {
     const { restored, store, context } = await rebuilt()
     expectLost(await rollBack(context, counting).catch((error: unknown) => error), await restored.head())
     expect(await store.writer.live('counting')).to.equal(second)
+  })
+})
+
+describe('a build that readers were to move to, of what a log has lost', () => {
+  const candidate = async ({ writer }: MemoryIndexStore, name: string, stream: Stream): Promise<void> => {
+    await writer.open(name, withSeenEvents(counting), epoch)
+    await writer.heartbeat(name, heardOf((await stream.head()) + positionStep))
+    await changeRoster(writer, 'counting', nominate(name))
+  }
+
+  it('goes, where the one that they use is folded', async () => {
+    const [stream, store] = [await logOf(events), createMemoryIndexStore()]
+    expect(await failureOf(stream, store.writer)).to.equal(undefined)
+    await candidate(store, second, stream)
+    expect(await failureOf(stream, store.writer)).to.equal(undefined)
+    expect(await names(store)).to.deep.equal([index])
+  })
+
+  it('goes, and another is made, where the one that they use is of an earlier version', async () => {
+    const [stream, store] = [await logOf(events), createMemoryIndexStore()]
+    const earlier = 'counting-v0-001'
+    await store.writer.open(earlier, withSeenEvents(counting), epoch)
+    await changeRoster(store.writer, 'counting', nominate(earlier))
+    await candidate(store, index, stream)
+    expect(await failureOf(stream, store.writer)).to.equal(undefined)
+    expect(await names(store)).to.deep.equal([earlier, second])
   })
 })
 
