@@ -156,6 +156,14 @@ describe('a build that readers were to move to, of what a log has lost', () => {
     expect(await names(store)).to.deep.equal([index])
   })
 
+  it('stays with the one that they use, where that has seen it too', async () => {
+    const store = createMemoryIndexStore()
+    const restored = await putBackUnder(store)
+    await candidate(store, second, restored)
+    expectLost(await failureOf(restored, store.writer), await restored.head())
+    expect(await names(store)).to.deep.equal([index, second])
+  })
+
   it('goes, and another is made, where the one that they use is of an earlier version', async () => {
     const [stream, store] = [await logOf(events), createMemoryIndexStore()]
     const earlier = 'counting-v0-001'
