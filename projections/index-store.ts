@@ -74,6 +74,7 @@ export const lagMs = (progress: ReadProgress, nowMs: number): number =>
  * who folds it has let go. `gone`: it is no more, nor is any that was made before it and is not named beside it: no name comes a second time,
  * so that who is late means what it says (roster.ts). `heldSinceMs`: since when the log is not cut because the build, which nobody folds, has not had its beginning.
  * `keeps`: a build that is kept without a limit once readers have left it, with whichever build they then use.
+ * `lost`: it has seen what its log has lost. It is not folded on, nor gone back to, also once the log has grown beyond that again.
  */
 export type FollowedBuild = Readonly<{
   index: IndexName
@@ -82,6 +83,7 @@ export type FollowedBuild = Readonly<{
   workspaceId?: WorkspaceId
   heldSinceMs?: number
   keeps?: IndexName
+  lost?: true
 }>
 
 /** Which builds of a projection are folded, and which of them readers use. `revision` grows with each change, from 0. */

@@ -1,3 +1,4 @@
+import { present } from '#src/lib/assert.ts'
 import { TransientError } from '#src/lib/failure.ts'
 import { beforeAll, type Position, type RecordedEvent } from '#src/events/envelope.ts'
 import type { Step } from './ahead.ts'
@@ -6,8 +7,20 @@ import type { Folding } from './folding.ts'
 import { reachedFor, seenBy, type IndexName, type IndexWriter, type Reached, type Roster } from './index-store.ts'
 import { createDeadLetters } from './dead-letters.ts'
 import { openLane, type Lane, type LeftOut } from './lane.ts'
+import { hasLostTail } from './log-tail.ts'
 import type { Projection } from './projection.ts'
-import { changeRoster, claim, followedAs, forget, giveUp, isGone, keptForATime, promoteTo } from './roster.ts'
+import {
+  changeRoster,
+  claim,
+  foldedBeside,
+  followedAs,
+  forget,
+  giveUp,
+  isGone,
+  keptForATime,
+  lose,
+  promoteTo,
+} from './roster.ts'
 
 /** A projection that could not go on: `retried` when it is tried again by itself, else it stands until the process does. */
 export type ProjectionFailure = Readonly<{ projection: string; error: unknown; retried: boolean }>
@@ -79,13 +92,25 @@ type State = {
   rosters: Map<string, Roster>
   /** Builds and projections that failed: they stand until the process starts again. */
   stopped: Set<string>
+  /** Of builds whether they had seen what their log has lost when they were first met: that stays so. */
+  lost: Map<IndexName, boolean>
   /** Where the log ended when this process first came to move readers: who folded before it may have written up to there untold. */
   begunAt: Position | undefined
 }
 
+const createState = (): State => ({
+  lanes: [],
+  resting: new Set(),
+  failure: undefined,
+  rosters: new Map(),
+  stopped: new Set(),
+  lost: new Map(),
+  begunAt: undefined,
+})
+
 const foldedWith = (roster: Roster): readonly IndexName[] => [
   ...(roster.live === undefined ? [] : [roster.live]),
-  ...roster.followed.filter(({ as }) => as === 'candidate' || as === 'kept').map(({ index }) => index),
+  ...foldedBeside(roster),
 ]
 
 /** What each roster says, put into effect. */
@@ -101,21 +126,28 @@ function createRefresh(given: LanesOptions, state: State) {
     if (buildNumber(projection, index) === undefined || state.stopped.has(index)) return false
     return (await writer.checkpoint(index)).epoch === stream.epoch
   }
-  /** Whether a build that readers have left has seen more than there is of the log, and the one they use now has not. */
-  const isBeyond = async ({ name }: Projection, index: IndexName, { live }: Roster): Promise<boolean> => {
-    if (state.lanes.some((lane) => lane.index === index)) return false
-    const head = await stream.head()
-    const beyond = (await writer.builds(name)).filter((build) => seenBy(build) > head).map((build) => build.index)
-    return beyond.includes(index) && !beyond.includes(live ?? '')
+  const isLost = async ({ name }: Projection, index: IndexName): Promise<boolean> => {
+    const known = state.lost.get(index)
+    if (known !== undefined) return known
+    // Before the log is asked where it ends: whoever folds it meanwhile sees more.
+    const build = (await writer.builds(name)).find((one) => one.index === index)
+    const lost = build?.epoch === stream.epoch && (await hasLostTail(stream, seenBy(build)))
+    state.lost.set(index, lost)
+    return lost
   }
+  /** Whether a build beside the live one has seen more than there is of the log, and that one has not: else all are to be made anew. */
+  const isBeyond = async (projection: Projection, index: IndexName, { live }: Roster): Promise<boolean> =>
+    (await isLost(projection, index)) && !(live !== undefined && (await isLost(projection, live)))
   const dropGone = async (projection: Projection, roster: Roster): Promise<Roster> => {
     const { name } = projection
     let now = roster
     for (const { index, untilMs } of keptForATime(roster)) {
-      // Of another log, as after a backup was restored, or of what was lost of this one: nobody can fold it on, nor go back to it.
-      const isOther = (await writer.checkpoint(index)).epoch !== stream.epoch
-      const isOver = untilMs <= clock() || isOther || (await isBeyond(projection, index, roster))
+      // Of another log, as after a backup was restored: nobody can fold it on, nor go back to it.
+      const isOver = untilMs <= clock() || (await writer.checkpoint(index)).epoch !== stream.epoch
       if (isOver) now = (await changeRoster(writer, name, giveUp(index))).roster
+    }
+    for (const index of foldedBeside(now)) {
+      if (await isBeyond(projection, index, now)) now = (await changeRoster(writer, name, lose(index))).roster
     }
     for (const { index } of now.followed.filter(({ as }) => as === 'dropped')) {
       state.lanes = state.lanes.filter((lane) => lane.index !== index)
@@ -218,14 +250,7 @@ function createTasks(given: LanesOptions, state: State) {
 
 export function createLanes(given: LanesOptions): Lanes {
   const { stream, writer, decode, clock } = given
-  const state: State = {
-    lanes: [],
-    resting: new Set(),
-    failure: undefined,
-    rosters: new Map(),
-    stopped: new Set(),
-    begunAt: undefined,
-  }
+  const state = createState()
   const tasks = createTasks(given, state)
   const rosters = createRefresh(given, state)
   return {
@@ -245,11 +270,12 @@ export function createLanes(given: LanesOptions): Lanes {
           const index = await chooseBuild(writer, projection, stream.epoch)
           // Made before it is named: readers must never be sent to a build that is not there.
           await rosters.open(projection, index)
-          const { roster } = await changeRoster(writer, name, claim(index))
+          await changeRoster(writer, name, claim(index))
           await rosters.refresh(projection)
+          const roster = present(state.rosters.get(name), 'what it was refreshed by')
           // A rebuild had taken the name meanwhile, and has given it up: nobody else removes what was made here.
           if (isGone(roster, index)) await writer.drop(index)
-          // Unless a rebuild has taken the name meanwhile.
+          // Unless a rebuild has taken the name meanwhile, or it had seen what the log has lost.
           if (roster.live === index || followedAs(roster, index) === 'candidate') return
         }
       }, signal),

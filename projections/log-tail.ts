@@ -1,5 +1,5 @@
 import type { Position } from '#src/events/envelope.ts'
-import type { Stream } from '#streams/stream.ts'
+import { LostTailError, type Stream } from '#streams/stream.ts'
 
 /**
  * Rejects as a read from beyond the log's head does, where the log ends before what builds have seen of it (`seenBy`), as after an older
@@ -8,4 +8,15 @@ import type { Stream } from '#streams/stream.ts'
  */
 export async function checkTail(stream: Pick<Stream, 'head' | 'read'>, seen: Position): Promise<void> {
   if (seen > (await stream.head())) await stream.read(seen, 1)
+}
+
+/** Whether the log ends before that: never said of one look at a copy that is behind. */
+export async function hasLostTail(stream: Pick<Stream, 'head' | 'read'>, seen: Position): Promise<boolean> {
+  try {
+    await checkTail(stream, seen)
+    return false
+  } catch (error) {
+    if (error instanceof LostTailError) return true
+    throw error
+  }
 }

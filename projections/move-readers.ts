@@ -85,7 +85,7 @@ export async function wayBack(context: BuildContext, { name, version }: Projecti
   const writer = context.index.writer()
   try {
     const { live, followed } = await writer.roster(name)
-    const kept = followed.findLast(({ as }) => as === 'kept')?.index
+    const { index: kept, lost = false } = followed.findLast(({ as }) => as === 'kept') ?? {}
     if (kept === undefined || live === undefined) return undefined
     const itsVersion = buildVersion(name, kept)
     if (itsVersion !== version) {
@@ -98,6 +98,7 @@ export async function wayBack(context: BuildContext, { name, version }: Projecti
         name,
         `${kept} is of another log, as before a backup was restored: nothing can be folded into it`,
       )
+    if (lost) throw refuseRollBack(name, `${kept} has seen what the log has lost: nothing can be folded into it`)
     await checkTail(context.stream, seenBy(stored))
     return { index: kept, former: live }
   } finally {

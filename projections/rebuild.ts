@@ -6,7 +6,8 @@ import { buildNumber, buildVersion, nextBuild } from './build-name.ts'
 import type { BuildContext } from './build-place.ts'
 import type { BuildTask } from './fold-share.ts'
 import { foldShares } from './fold-shares.ts'
-import type { IndexName, IndexWriter } from './index-store.ts'
+import { seenBy, type IndexName, type IndexWriter } from './index-store.ts'
+import { hasLostTail } from './log-tail.ts'
 import { moveReaders, type Moved } from './move-readers.ts'
 import type { Projection } from './projection.ts'
 import { begin, changeRoster, forget, giveUp, holding, keepOn, nominate } from './roster.ts'
@@ -132,7 +133,8 @@ type Former = Readonly<{ projection: Projection; former: IndexName | undefined }
 /**
  * The build that readers will leave. Where the other workspaces are to be copied from it, one that this program folds into: documents of
  * another version, or of another log, would come to readers under the name of this one, and the comparison is of one workspace; nor one
- * that was begun later or has lost days of them, since the new one would say that it has all.
+ * that was begun later or has lost days of them, since the new one would say that it has all; nor one that has seen what the log has lost,
+ * since the new one would hold it, and nobody would know.
  */
 async function formerOf(
   context: BuildContext,
@@ -158,6 +160,11 @@ async function formerOf(
   if (stored.after > from) {
     const begins = `the other workspaces would be copied from ${former}, which has nothing up to position ${stored.after}`
     throw refuse(`${begins}: rebuild all of ${name}, or say --from ${stored.after}`)
+  }
+  if (await hasLostTail(context.stream, seenBy(stored))) {
+    throw refuse(
+      `the other workspaces would be copied from ${former}, which has seen what the log has lost: rebuild all of ${name}`,
+    )
   }
   if (await hasLostOthers(context, former, workspaceId)) {
     throw refuse(

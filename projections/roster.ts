@@ -17,6 +17,14 @@ export const followedBuild = ({ followed }: Roster, index: IndexName): FollowedB
 export const followedAs = (roster: Roster, index: IndexName): FollowedBuild['as'] | undefined =>
   followedBuild(roster, index)?.as
 
+/** Whether a build beside the live one is folded by whoever folds that. */
+const isFollowedOn = (build: FollowedBuild | undefined): build is FollowedBuild =>
+  (build?.as === 'candidate' || build?.as === 'kept') && build.lost !== true
+
+/** The builds that are folded beside the live one. */
+export const foldedBeside = ({ followed }: Roster): readonly IndexName[] =>
+  followed.filter(isFollowedOn).map(({ index }) => index)
+
 /** Whether a build is of the same projection and version as another, and was not made after it (build-name.ts). */
 function isUpTo(index: IndexName, other: IndexName): boolean {
   const [end, otherEnd] = [index.lastIndexOf('-') + 1, other.lastIndexOf('-') + 1]
@@ -81,6 +89,19 @@ export const giveUp =
     roster.live === index || followedAs(roster, index) === 'dropped'
       ? undefined
       : { ...roster, followed: [...without(roster, index), { index, as: 'dropped' }] }
+
+/**
+ * A build beside the live one that has seen what its log has lost: nobody can fold it on, nor go back to it. It goes, unless it is kept
+ * until somebody gives it up.
+ */
+export const lose =
+  (index: IndexName): Change =>
+  (roster) => {
+    const build = followedBuild(roster, index)
+    if (!isFollowedOn(build)) return undefined
+    if (build.as === 'candidate' || build.untilMs !== undefined) return giveUp(index)(roster)
+    return { ...roster, followed: roster.followed.map((one) => (one === build ? { ...one, lost: true } : one)) }
+  }
 
 /** The kept build stays until somebody gives it up. */
 export const keepOn =

@@ -15,8 +15,10 @@ export class ConflictError extends Error {
 }
 
 /** A reader stands where the log has never been, or is no more: going on would skip what is written there next. */
-export function lostTail(partition: string, after: Position, head: Position): PermanentError {
-  return new PermanentError({
+export class LostTailError extends PermanentError {}
+
+export function lostTail(partition: string, after: Position, head: Position): LostTailError {
+  return new LostTailError({
     operation: `read after position ${after}`,
     subject: `of stream ${partition}`,
     hint: `it ends at ${head}: the log has lost its tail or is another one; restore it, or rebuild its readers`,

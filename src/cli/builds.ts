@@ -1,11 +1,14 @@
 import type { Roster, StoredBuild } from '#projections/index-store.ts'
-import { followedAs, followedBuild } from '#projections/roster.ts'
+import { followedBuild } from '#projections/roster.ts'
 import { ok } from '#src/lib/result.ts'
 import { isoTime, table, type OpenBuilds, type Verb } from './verb.ts'
 import { withBuilds } from './with-builds.ts'
 
-const stateOf = (roster: Roster, index: string): string =>
-  roster.live === index ? 'live' : (followedAs(roster, index) ?? 'unused')
+function stateOf(roster: Roster, index: string): string {
+  if (roster.live === index) return 'live'
+  const { as = 'unused', lost = false } = followedBuild(roster, index) ?? {}
+  return lost ? 'lost' : as
+}
 
 function buildJson(roster: Roster, build: StoredBuild, partition: string, head: number) {
   const { index, after, checkpoint, heartbeat } = build

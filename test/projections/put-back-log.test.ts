@@ -1,11 +1,15 @@
 import { expect } from 'chai'
 import { describe, it } from 'mocha'
-import type { Heartbeat } from '#projections/index-store.ts'
-import { rollBack } from '#projections/move-readers.ts'
-import { rebuild } from '#projections/rebuild.ts'
+import type { Heartbeat, IndexWriter } from '#projections/index-store.ts'
+import { dropBuild, rollBack } from '#projections/move-readers.ts'
+import { planRebuild, rebuild, type RebuildOptions } from '#projections/rebuild.ts'
+import { changeRoster, nominate, promoteTo } from '#projections/roster.ts'
+import { withSeenEvents } from '#projections/seen-events.ts'
 import { createMemoryIndexStore, type MemoryIndexStore } from '#projections/stores/memory/store.ts'
 import { beforeAll, positionStep, type NewEvent, type Position } from '#src/events/envelope.ts'
+import { workspaceIdOf } from '#src/events/workspace-id.ts'
 import { present } from '#src/lib/assert.ts'
+import { PermanentError } from '#src/lib/failure.ts'
 import { readCurrent } from '#streams/follow.ts'
 import { createMemoryStream } from '#streams/memory/stream.ts'
 import type { Stream } from '#streams/stream.ts'
@@ -30,6 +34,17 @@ const putBack = async (stream: Stream, head: Position): Promise<Stream> =>
 
 const told = async ({ writer }: MemoryIndexStore): Promise<Heartbeat> =>
   present((await writer.builds('counting'))[0], 'a build').heartbeat
+
+const names = async ({ writer }: MemoryIndexStore): Promise<readonly string[]> =>
+  (await writer.builds('counting')).map((build) => build.index)
+
+const heardOf = (head: Position): Heartbeat => ({ position: 0, head, at: 0, caughtUpAt: 0 })
+
+/** A log put back to where the build stands that readers use, which has seen more of it. */
+async function putBackUnder({ writer }: MemoryIndexStore): Promise<Stream> {
+  const whole = await logOf(events)
+  return putBack(whole, await foldAhead(whole, writer))
+}
 
 describe('the projector, on a log of which an older state was put back while none ran', () => {
   it('refuses it where it ends before what was folded ahead, though not before where the build stands', async () => {
@@ -84,12 +99,11 @@ describe('the projector, on a log of which an older state was put back while non
 })
 
 describe('a build of what a log has lost, once it was rebuilt', () => {
-  async function rebuilt() {
-    const whole = await logOf(events)
+  async function rebuilt(options?: RebuildOptions) {
     const store = createMemoryIndexStore()
-    const restored = await putBack(whole, await foldAhead(whole, store.writer))
+    const restored = await putBackUnder(store)
     const context = memoryContext({ stream: restored, projections: [counting] }, store)
-    const [done] = await rebuild(context, [counting])
+    const [done] = await rebuild(context, [counting], options)
     expect(done).to.include({ former: index, index: second, outcome: 'moved' })
     return { restored, store, context }
   }
@@ -98,13 +112,125 @@ describe('a build of what a log has lost, once it was rebuilt', () => {
     const { restored, store } = await rebuilt()
     await restored.append([lineEvent(200, ['y'], 'small')])
     expect(await failureOf(restored, store.writer)).to.equal(undefined)
-    expect((await store.writer.builds('counting')).map((build) => build.index)).to.deep.equal([second])
+    expect(await names(store)).to.deep.equal([second])
     expect(await store.writer.checkpoint(second)).to.include({ position: await restored.head() })
+  })
+
+  it('stays where somebody keeps it, and is neither folded on nor gone back to, also when the log has grown again', async () => {
+    const { restored, store, context } = await rebuilt({ keep: true })
+    const former = store.dump(index)
+    for (const next of [[lineEvent(200, ['y'], 'small')], events.map((_, n) => lineEvent(300 + n, ['z']))]) {
+      await restored.append(next)
+      expect(await failureOf(restored, store.writer)).to.equal(undefined)
+      expect(await store.writer.checkpoint(second)).to.include({ position: await restored.head() })
+      expect(store.dump(index)).to.deep.equal(former)
+      const { followed } = await store.writer.roster('counting')
+      expect(followed).to.deep.equal([{ index, as: 'kept', lost: true }])
+    }
+    const failure = await rollBack(context, counting).catch((error: unknown) => error)
+    expect(String(failure)).to.contain(`${index} has seen what the log has lost`)
+    expect(await store.writer.live('counting')).to.equal(second)
+    await dropBuild(context, counting, index)
+    expect(await names(store)).to.deep.equal([second])
   })
 
   it('is not gone back to', async () => {
     const { restored, store, context } = await rebuilt()
     expectLost(await rollBack(context, counting).catch((error: unknown) => error), await restored.head())
     expect(await store.writer.live('counting')).to.equal(second)
+  })
+})
+
+describe('a build that readers were to move to, of what a log has lost', () => {
+  const candidate = async ({ writer }: MemoryIndexStore, name: string, stream: Stream): Promise<void> => {
+    await writer.open(name, withSeenEvents(counting), epoch)
+    await writer.heartbeat(name, heardOf((await stream.head()) + positionStep))
+    await changeRoster(writer, 'counting', nominate(name))
+  }
+
+  it('goes, where the one that they use is folded', async () => {
+    const [stream, store] = [await logOf(events), createMemoryIndexStore()]
+    expect(await failureOf(stream, store.writer)).to.equal(undefined)
+    await candidate(store, second, stream)
+    expect(await failureOf(stream, store.writer)).to.equal(undefined)
+    expect(await names(store)).to.deep.equal([index])
+  })
+
+  it('stays with the one that they use, where that has seen it too', async () => {
+    const store = createMemoryIndexStore()
+    const restored = await putBackUnder(store)
+    await candidate(store, second, restored)
+    expectLost(await failureOf(restored, store.writer), await restored.head())
+    expect(await names(store)).to.deep.equal([index, second])
+  })
+
+  it('goes, and another is made, where the one that they use is of an earlier version', async () => {
+    const [stream, store] = [await logOf(events), createMemoryIndexStore()]
+    const earlier = 'counting-v0-001'
+    await store.writer.open(earlier, withSeenEvents(counting), epoch)
+    await changeRoster(store.writer, 'counting', nominate(earlier))
+    await candidate(store, index, stream)
+    expect(await failureOf(stream, store.writer)).to.equal(undefined)
+    expect(await names(store)).to.deep.equal([earlier, second])
+  })
+})
+
+describe('a rebuild of one workspace, on a log that ends before what readers have', () => {
+  it('does not copy the others from that, and a whole one is done', async () => {
+    const store = createMemoryIndexStore()
+    const restored = await putBackUnder(store)
+    const context = memoryContext({ stream: restored, projections: [counting] }, store)
+    for (const attempt of [rebuild, planRebuild]) {
+      const failure = await attempt(context, [counting], { workspaceId: workspaceIdOf('acme') }).catch(
+        (error: unknown) => error,
+      )
+      expect(failure).to.be.instanceOf(PermanentError)
+      expect(String(failure)).to.contain(`${index}, which has seen what the log has lost: rebuild all of counting`)
+      expect(await names(store)).to.deep.equal([index])
+    }
+    const [done] = await rebuild(context, [counting])
+    expect(done).to.include({ index: second, outcome: 'moved' })
+  })
+})
+
+describe('a build that readers have left, on a log that has all of it', () => {
+  async function left() {
+    const [stream, store] = [await logOf(events), createMemoryIndexStore()]
+    expect(await failureOf(stream, store.writer)).to.equal(undefined)
+    await store.writer.open(second, withSeenEvents(counting), epoch)
+    await changeRoster(store.writer, 'counting', promoteTo(second, index, 1e12))
+    return { stream, store }
+  }
+
+  it('stays where who folds it tells of more while it is looked at', async () => {
+    const { stream, store } = await left()
+    let n = 200
+    const writer: IndexWriter = {
+      ...store.writer,
+      async builds(projection) {
+        await stream.append([lineEvent(n++, ['y'], 'small')])
+        await store.writer.heartbeat(index, heardOf(await stream.head()))
+        return store.writer.builds(projection)
+      },
+    }
+    expect(await failureOf(stream, writer)).to.equal(undefined)
+    expect(n).to.be.above(200)
+    expect(await names(store)).to.deep.equal([index, second])
+  })
+
+  it('stays where the copy of the log that answers is behind', async () => {
+    const { stream, store } = await left()
+    let isBehind = true
+    const late: Stream = {
+      ...stream,
+      head: async () => (isBehind ? positionStep : stream.head()),
+      async read(...given) {
+        isBehind = false
+        return stream.read(...given)
+      },
+    }
+    expect(await failureOf(late, store.writer)).to.equal(undefined)
+    expect(isBehind).to.equal(false)
+    expect(await names(store)).to.deep.equal([index, second])
   })
 })
