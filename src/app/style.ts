@@ -178,6 +178,7 @@ ${serviceFills}
   .heads, .moments.heads { display: none }
   .moments > li { display: flex; flex-wrap: wrap; gap: 0 .5rem; align-items: baseline }
   .moments .time { white-space: nowrap; min-width: 0 }
+  .histogram { height: 3.8rem }
   .axis { font-size: .8rem }
   .axis > :nth-child(2) { order: 1; flex-basis: 100% }
   .moments .gap:empty { display: none }
