@@ -44,8 +44,11 @@ export function createEnds(head: Position, said: Limit) {
         try {
           return await fold()
         } catch (error) {
-          if (!(error instanceof UndecidedError) || error.event.position <= said(error.event.workspaceId)) throw error
-          ends.set(error.event.workspaceId, error.event.position - 1)
+          if (!(error instanceof UndecidedError)) throw error
+          const { workspaceId, position } = error.event
+          // Beyond its end nothing is folded: to meet that again would be to go round for ever.
+          if (position <= said(workspaceId) || position > (ends.get(workspaceId) ?? head)) throw error
+          ends.set(workspaceId, position - 1)
         }
       }
     },

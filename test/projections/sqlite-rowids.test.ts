@@ -166,6 +166,35 @@ describe('rowids of SQLite that tell values', () => {
     }
   })
 
+  it('leave other minutes to the counts that are kept where one has values that are not told', async () => {
+    const entries = Array.from({ length: 240 }, (_, n) =>
+      lineEntry({ timeNs: noonNs + BigInt(n) * 30n * secondNs, level: n % 2 === 0 ? 'info' : 'warn' }, n + 1),
+    )
+    const last = lineEntry({ timeNs: noonNs + 7_195n * secondNs, level: 'info', service: ['x'.repeat(2_000)] }, 241)
+    await write(writer, [...entries, last], 241)
+    await expectCounts([...entries, last])
+    const before = noonNs + 7_140n * secondNs
+    inFile((database) => database.exec(`DELETE FROM r_lines WHERE time < ${before}`))
+    const none: Filter = { kind: 'keyword', field: 'service', values: ['none'] }
+    const filter: Filter = { kind: 'not', of: { kind: 'or', of: [level('warn'), none] } }
+    const selection = { filter, fromNs: noonNs }
+    expect(await reader.count(scopeOf('lines'), selection)).to.equal(121)
+    const buckets = await reader.histogram(scopeOf('lines'), selection, 1_800n * secondNs, 'level')
+    expect(buckets.map(({ total, by }) => [total, by['info']])).to.deep.equal([30, 30, 30, 31].map((n) => [n, n]))
+  })
+
+  it('leave ids to other values where one millisecond has very many rows of the same', async () => {
+    const many = Array.from({ length: 4_200 }, (_, n) =>
+      lineEntry({ level: 'info', text: n % 9 === 0 ? 'paid' : '' }, n + 1),
+    )
+    await write(writer, many, 4_200)
+    expect([idsGiven().length, untold()]).to.deep.equal([16, 4_200 - 16 * 256])
+    const other = [lineEntry({ level: 'warn' }, 4_201)]
+    await write(writer, other, 4_201)
+    expect([idsGiven().length, untold()]).to.deep.equal([17, 4_200 - 16 * 256])
+    await expectCounts(many, other)
+  })
+
   it('are those of the millisecond before where one has no room for values that are not told', async () => {
     const ms = msOf(noonNs)
     const first = [lineEntry({ level: 'info' }, 1)]

@@ -1,5 +1,4 @@
 import type { SearchItem } from '../../index-audit.ts'
-import { compareText } from '../row.ts'
 import { countedSql, isCounted } from './counted-where.ts'
 import type { Columns, Database } from './database.ts'
 import {
@@ -52,16 +51,14 @@ function rightCounts({ rows, shape }: Tables, grain: bigint): string {
  * Counts of values together that are not those of the rows, in order of their names: there are none. Which ids values have, and which have
  * none, is the writer's business.
  */
-export function wrongCounts(database: Database, { tables, values }: Held): readonly SearchItem[] {
+export function* wrongCounts(database: Database, { tables }: Held): Generator<SearchItem> {
   const { together } = tables
-  if (together === undefined) return []
+  if (together === undefined) return
   const right = [...grainsNs, untoldGrain].map((grain) => `SELECT * FROM (${rightCounts(tables, grain)})`)
   const kept = `SELECT grain, slice, id, count FROM ${together.counts} WHERE count <> 0`
-  const sql = `SELECT 'kept' AS what, * FROM (${[kept, ...right].join(' EXCEPT ')})
-    UNION ALL SELECT 'rows' AS what, * FROM (SELECT * FROM (${right.join(' UNION ALL ')}) EXCEPT ${kept})`
-  const items = database.all(sql).map(({ what, grain, slice, id, count }): SearchItem => {
-    const place = [grain, slice, id, values.get(Number(id)) ?? '', what].map(String).join(' ')
-    return { name: `count ${place}`, value: String(count) }
-  })
-  return items.sort((a, b) => compareText(a.name, b.name))
+  const name = `'count ' || grain || ' ' || slice || ' ' || id`
+  const sql = `SELECT ${name} || ' kept' AS name, count FROM (${[kept, ...right].join(' EXCEPT ')})
+    UNION ALL SELECT ${name} || ' rows' AS name, count FROM (SELECT * FROM (${right.join(' UNION ALL ')}) EXCEPT ${kept})
+    ORDER BY name`
+  for (const row of database.iterate(sql)) yield { name: String(row['name']), value: String(row['count']) }
 }

@@ -13,7 +13,7 @@ import {
   valueIds,
   valueIdSql,
 } from './layout.ts'
-import { toldValues } from './told-values.ts'
+import { toldValues, type ToldValues } from './told-values.ts'
 
 export function countRows(day: DayCollection, selection: Selected, expansion: Expansion): number {
   const from = fromSelection(day, selection, expansion, { columns: false })
@@ -59,6 +59,26 @@ function countByRows(
 const rowidsTell = ({ tables }: DayCollection, { fields }: By): boolean =>
   tables.together !== undefined && fields.every((field) => tables.counted.includes(field))
 
+/** Sums under a time and a text. */
+function addTo(sums: Map<bigint, Map<string, number>>, startNs: bigint, text: string, count: number): void {
+  const ofStep = sums.get(startNs) ?? new Map<string, number>()
+  sums.set(startNs, ofStep)
+  ofStep.set(text, (ofStep.get(text) ?? 0) + count)
+}
+
+const stepsOf = (sums: ReadonlyMap<bigint, ReadonlyMap<string, number>>): readonly SliceCount[] =>
+  [...sums].flatMap(([startNs, ofStep]) => [...ofStep].map(([value, count]) => ({ startNs, value, count })))
+
+/** The texts at some places of an id's values, as JSON: of thousands of ids mostly a few. */
+function groupTexts(told: ToldValues, places: readonly number[]): (id: number) => string {
+  const known = new Map<number, string>()
+  return (id) => {
+    const text = known.get(id) ?? JSON.stringify(places.map((place) => told.get(id)?.texts[place] ?? null))
+    known.set(id, text)
+    return text
+  }
+}
+
 /**
  * From postings, or a walk, without the columns of rows: these are looked at for the few whose values their rowids do not tell. What has an
  * id is counted, so it need not be asked whether it is.
@@ -73,23 +93,24 @@ function countByRowids(day: DayCollection, given: Selected, by: By, expansion: E
   const bucket = stepNs === undefined ? '0' : `(${bucketSql(msSql(from.rowid), stepNs / 1_000_000n)})`
   // One number of both: SQLite sorts what it groups.
   const sql = `SELECT ${bucket} * ${valueIds} + ${valueIdSql(from.rowid)} AS step, count(*) AS n ${from.sql} GROUP BY 1`
-  const told = toldValues(day)
-  const places = fields.map((field) => tables.counted.indexOf(field))
-  const counts: Count[] = []
+  const textsOf = groupTexts(
+    toldValues(day),
+    fields.map((field) => tables.counted.indexOf(field)),
+  )
+  const sums = new Map<bigint, Map<string, number>>()
   let isToldOfAll = true
-  for (const { step, n } of database.all(sql, ...from.values)) {
+  for (const { step, n } of database.iterate(sql, ...from.values)) {
     const id = Number(BigInt.asUintN(64, step as bigint) % valueIds)
-    if (!isToldId(id)) {
-      isToldOfAll = false
-      continue
-    }
-    const texts = told.get(id)?.texts ?? []
-    counts.push({
-      startNs: startOf(floorTo(step as bigint, valueIds) / valueIds, stepNs),
-      texts: places.map((place) => texts[place] ?? null),
-      count: Number(n),
-    })
+    if (isToldId(id)) {
+      const startNs = startOf(floorTo(step as bigint, valueIds) / valueIds, stepNs)
+      addTo(sums, startNs, textsOf(id), Number(n))
+    } else isToldOfAll = false
   }
+  const counts = stepsOf(sums).map(({ startNs, value, count }): Count => ({
+    startNs,
+    texts: JSON.parse(value) as readonly unknown[],
+    count,
+  }))
   if (isToldOfAll) return counts
   const isCounted = beyond === undefined ? '' : countedSql(tables.shape, 'r.')
   const where = ` AND ${valueIdSql(from.rowid)} < ${unknownValueIds}${isCounted}`
@@ -123,36 +144,44 @@ export function countedMinutes(
   }))
 }
 
-/** Whether the rowids of some rows of these minutes tell no values, so that counts by values leave them out. */
-export function holdsUntold({ database, tables }: DayCollection, minutes: SliceRange): boolean {
-  const sql = `SELECT 1 FROM ${tables.together?.counts} WHERE grain = ? AND slice >= ? AND slice <= ? AND count > 0 LIMIT 1`
-  return database.get(sql, untoldGrain, ...sliceBounds(minutes)) !== undefined
-}
-
-export type ValueCount = Readonly<{ startNs: bigint; id: number; count: number }>
-
-/**
- * Counts of values together, by a grain, in steps of so many. A slice is read as two texts, of some thousand ids at most, since a row for
- * each would cost three times as much.
- */
-export function countedTogether(
+/** Minutes in which the rowids of some rows tell no values, so that counts by values leave these out; at most so many and one more. */
+export const untoldMinutes = (
   { database, tables }: DayCollection,
-  grainNs: bigint,
-  range: SliceRange,
-  step: bigint,
-): readonly ValueCount[] {
+  minutes: SliceRange,
+  max: number,
+): readonly bigint[] =>
+  database
+    .all(
+      `SELECT slice FROM ${tables.together?.counts} WHERE grain = ? AND slice >= ? AND slice <= ? AND count > 0 LIMIT ?`,
+      untoldGrain,
+      ...sliceBounds(minutes),
+      max + 1,
+    )
+    .map(({ slice }) => slice as bigint)
+
+/** Which slices of a grain to sum up, in steps of so many, under which text of an id; undefined: not at all. */
+export type Summing = Readonly<{
+  grainNs: bigint
+  range: SliceRange
+  step: bigint
+  leaveOut: ReadonlySet<bigint>
+  textOf: (id: number) => string | undefined
+}>
+
+/** Counts of values together. A slice is read as two texts, since a row for each of its ids would cost three times as much. */
+export function countedTogether({ database, tables }: DayCollection, summing: Summing): readonly SliceCount[] {
+  const { grainNs, range, step, leaveOut, textOf } = summing
   const sql = `SELECT slice, group_concat(id) AS ids, group_concat(count) AS counts FROM ${tables.together?.counts}
     WHERE grain = ? AND slice >= ? AND slice <= ? AND count > 0 GROUP BY slice`
-  const steps = new Map<bigint, Map<number, number>>()
+  const sums = new Map<bigint, Map<string, number>>()
   for (const { slice, ids, counts } of database.iterate(sql, grainNs, ...sliceBounds(range))) {
+    if (leaveOut.has(slice as bigint)) continue
     const startNs = floorTo(slice as bigint, step) * grainNs
-    const sums = steps.get(startNs) ?? new Map<number, number>()
-    steps.set(startNs, sums)
     const numbers = String(counts).split(',')
-    for (const [at, text] of String(ids).split(',').entries()) {
-      const id = Number(text)
-      sums.set(id, (sums.get(id) ?? 0) + Number(numbers[at]))
+    for (const [at, id] of String(ids).split(',').entries()) {
+      const text = textOf(Number(id))
+      if (text !== undefined) addTo(sums, startNs, text, Number(numbers[at]))
     }
   }
-  return [...steps].flatMap(([startNs, sums]) => [...sums].map(([id, count]) => ({ startNs, id, count })))
+  return stepsOf(sums)
 }

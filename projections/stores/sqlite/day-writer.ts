@@ -191,16 +191,18 @@ function widenTimes(database: Database, { tables }: Written, first: bigint, last
 
 type Timed = Readonly<{ entry: Entry; timeNs: bigint }>
 
-/** Of more records of one millisecond what is searchable is made twice: all of it at once would be a burden to hold. */
-const formsHeldMax = 1_000
-
-/** Gives records of one millisecond rowids that tell their values, in the order of these. */
+/**
+ * Gives records of one millisecond rowids that tell their values, in the order of these. Of very many what is searchable is made twice: all
+ * of it at once would be a burden to hold.
+ */
 function* placeByValues(written: Written, nextRow: NextRow, records: readonly Timed[]): Generator<Placed> {
   const formOf = ({ entry }: Timed): Row => rowOf(written.tables.shape, written.collection, entry)
-  const isHeld = records.length <= formsHeldMax
+  let characters = 0
   const numbered = records.map((record) => {
     const form = formOf(record)
-    return { record, form: isHeld ? form : undefined, row: nextRow(record.timeNs, valsOf(written, form)) }
+    for (const text of form.tokens.values()) characters += text.length
+    const row = nextRow(record.timeNs, valsOf(written, form))
+    return { record, form: characters < charactersAtOnce ? form : undefined, row }
   })
   numbered.sort((a, b) => (a.row < b.row ? -1 : 1))
   for (const { record, form = formOf(record), row } of numbered) {

@@ -1,6 +1,6 @@
 import type { Filter } from '../../index-store.ts'
 import { floorTo, isCountedWhole, keywordTerm } from '../row.ts'
-import { countedMinutes, countedTogether, holdsUntold, type SliceRange } from './count-query.ts'
+import { countedMinutes, countedTogether, untoldMinutes, type SliceRange } from './count-query.ts'
 import { askedBeyond } from './counted-where.ts'
 import type { DayCollection, Selected, TimeRange } from './day-query.ts'
 import { beyondFirst, minuteNs, noValue, parseKeywords } from './layout.ts'
@@ -37,6 +37,9 @@ export function keptByValue(day: DayCollection, selection: Selected, stepNs: big
 /** What is asked of counts of values together: in steps of time, by keyword fields. */
 export type Asked = Readonly<{ selection: Selected; stepNs: bigint; fields: readonly string[] }>
 
+/** Of more minutes in which rowids do not tell all values, rows are counted in one walk. */
+const untoldMinutesMax = 60
+
 /** From the counts of values together, by one grain. Undefined where they do not say. */
 export function keptTogether(day: DayCollection, grainNs: bigint, asked: Asked): Kept | undefined {
   const { selection, stepNs, fields } = asked
@@ -44,17 +47,56 @@ export function keptTogether(day: DayCollection, grainNs: bigint, asked: Asked):
   if (together === undefined || stepNs % grainNs !== 0n || !fields.every((field) => counted.includes(field)))
     return undefined
   const test = testOfSelection(day, selection, counted)
-  const slices = wholeSlices(selection, grainNs)
-  if (test === undefined || slices === undefined || holdsUntold(day, minutesOf(selection))) return undefined
+  const range = wholeSlices(selection, grainNs)
+  if (test === undefined || range === undefined) return undefined
+  const untold = untoldMinutes(day, minutesOf(selection), untoldMinutesMax)
+  if (untold.length > untoldMinutesMax) return undefined
+  const leaveOut = slicesOf(untold, grainNs, range)
   const places = fields.map((field) => counted.indexOf(field))
   const told = toldValues(day)
-  const counts = countedTogether(day, grainNs, slices, stepNs / grainNs).flatMap(
-    ({ startNs, id, count }): Counted[] => {
+  const texts = new Map<number, string | undefined>()
+  const textOf = (id: number): string | undefined => {
+    if (!texts.has(id)) {
       const values = told.get(id)?.values ?? []
-      return test(values) ? [{ startNs, values: places.map((place) => values[place] ?? []), count }] : []
-    },
-  )
-  return { counts, beside: besides(selection, slices, grainNs) }
+      texts.set(id, test(values) ? JSON.stringify(places.map((place) => values[place] ?? [])) : undefined)
+    }
+    return texts.get(id)
+  }
+  const found = countedTogether(day, { grainNs, range, step: stepNs / grainNs, leaveOut, textOf })
+  const beside = [...leaveOut].map((slice) => ({ fromNs: slice * grainNs, toNs: (slice + 1n) * grainNs }))
+  return {
+    counts: found.map(({ startNs, value, count }) => ({
+      startNs,
+      values: JSON.parse(value) as Counted['values'],
+      count,
+    })),
+    beside: [...besides(selection, range, grainNs), ...joined(beside)],
+  }
+}
+
+/** The slices within a range that have a part in these minutes, ascending. */
+function slicesOf(minutes: readonly bigint[], grainNs: bigint, { from, to }: SliceRange): ReadonlySet<bigint> {
+  const slices = new Set<bigint>()
+  for (const minute of minutes) {
+    for (let ns = minute * minuteNs; ns < (minute + 1n) * minuteNs; ns += grainNs) {
+      const slice = floorTo(ns, grainNs) / grainNs
+      if ((from === undefined || slice >= from) && (to === undefined || slice < to)) slices.add(slice)
+    }
+  }
+  return slices
+}
+
+type WholeRange = Readonly<{ fromNs: bigint; toNs: bigint }>
+
+/** Ranges of which one begins where the one before ends as one. */
+function joined(ranges: readonly WholeRange[]): readonly WholeRange[] {
+  const found: WholeRange[] = []
+  for (const range of ranges) {
+    const last = found.at(-1)
+    if (last?.toNs === range.fromNs) found.splice(-1, 1, { fromNs: last.fromNs, toNs: range.toNs })
+    else found.push(range)
+  }
+  return found
 }
 
 /** The minutes that a range is of, some perhaps in part. */

@@ -36,18 +36,25 @@ type Free = ReturnType<typeof createFree>
 
 /** Rowids of a millisecond; where one is full those of the next towards 1970, and the file says so. */
 function createSpilling(database: Database, { shape }: Tables, freeIn: (ms: bigint) => bigint | undefined) {
+  /** Where those of a full millisecond go by now. */
+  const ends = new Map<bigint, bigint>()
   return (own: bigint): bigint => {
-    for (let ms = own; ; ms += own > 0n ? -1n : 1n) {
+    for (let ms = ends.get(own) ?? own; ;) {
       const row = freeIn(ms)
       if (row !== undefined) return row
-      database.run('UPDATE collections SET spilled = 1 WHERE name = ?', shape.name)
+      if (ends.size === 0) database.run('UPDATE collections SET spilled = 1 WHERE name = ?', shape.name)
+      ms += own > 0n ? -1n : 1n
+      ends.set(own, ms)
     }
   }
 }
 
+/** So many ids the same values may have: what has one millisecond for all of its rows leaves ids to others. */
+const idsOfValuesMax = 16
+
 /**
  * The ids of values: the first, and more of the same values where a millisecond has more rows of them than one id has room for. Undefined
- * where all are given away.
+ * where they have no more, or all are given away.
  */
 function createValueIds(database: Database, values: string) {
   const known = new Map<string, number[]>()
@@ -57,7 +64,7 @@ function createValueIds(database: Database, values: string) {
   return (vals: string, at: number): number | undefined => {
     const ids = known.get(vals) ?? read(vals)
     known.set(vals, ids)
-    if (at >= ids.length && last < valueIdMax) {
+    if (at >= ids.length && at < idsOfValuesMax && last < valueIdMax) {
       database.run(`INSERT INTO ${values} (id, vals) VALUES (?, ?)`, ++last, vals)
       ids.push(last)
     }
