@@ -1,7 +1,7 @@
 import type { Selection } from '../../index-store.ts'
 import type { Counter } from '../counts.ts'
 import { countBy, countRows } from './count-query.ts'
-import type { DayCollection, Selected } from './day-query.ts'
+import { mayHold, type DayCollection, type Selected } from './day-query.ts'
 import type { Expansion } from './expand.ts'
 import { keptByValue, keptTogether, type Asked, type Counted, type Kept } from './kept-counts.ts'
 import { grainsNs, minuteNs, parseKeywords } from './layout.ts'
@@ -18,6 +18,8 @@ function tellTogether(day: DayCollection, asked: Asked, told: Told, [grainNs, ..
 function tell(day: DayCollection, asked: Asked, kept: Kept | undefined, told: Told, grains = grainsNs): void {
   for (const counted of kept?.counts ?? []) told.onCount(counted)
   for (const range of kept?.beside ?? [asked.selection]) {
+    // Slices of time may lie beyond all times that there are.
+    if (!mayHold(day, range)) continue
     const { fromNs, toNs } = range
     tellTogether(day, { ...asked, selection: { ...asked.selection, fromNs, toNs } }, told, grains)
   }
