@@ -258,6 +258,8 @@ describe('the scripts of pages in a browser', () => {
         expect(under).to.deep.equal([0, 1, 2].map((n) => n === bar || n === other))
         await tab.mouse.up()
         await tab.getByText(`${wanted.length} records`).waitFor()
+        // Its scripts run when all of the page is there.
+        await tab.waitForLoadState()
         expect(led).to.have.length(1)
         led.length = 0
         for (const words of await tab.locator('.axis time').allInnerTexts()) expect(words).to.match(axisTime)
