@@ -150,8 +150,7 @@ export async function openLane(
     },
     ahead: () => ahead,
     async foldAhead(events, to) {
-      const folded = await withBrought(projection, events, options)
-      if (folded.length > 0) await foldParts(folded, { position: to.position, isAhead: true })
+      if (events.length > 0) await foldParts(events, { position: to.position, isAhead: true })
       ahead = to
       cache.trim()
     },
