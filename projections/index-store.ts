@@ -175,6 +175,13 @@ export interface IndexWriter {
   close(): Promise<void>
 }
 
+/** A build as it is stored; undefined where there is none of that name. */
+export const storedBuild = async (
+  writer: Pick<IndexWriter, 'builds'>,
+  projection: string,
+  index: IndexName | undefined,
+): Promise<StoredBuild | undefined> => (await writer.builds(projection)).find((build) => build.index === index)
+
 /**
  * A condition over the fields of a collection. Typed: no user text reaches an engine's own query language. `tokens` fields
  * hold tokens of events/tokens.ts; several fields mean "in any of them", each by itself.

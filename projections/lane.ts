@@ -8,6 +8,7 @@ import { foldBatch, PoisonError } from './fold-batch.ts'
 import {
   reachedFor,
   seenBy,
+  storedBuild,
   type Ahead,
   type IndexName,
   type IndexWriter,
@@ -70,7 +71,7 @@ async function withBrought(
  * lag is counted then.
  */
 async function asLeft(writer: IndexWriter, projection: string, index: IndexName, now: number) {
-  const build = (await writer.builds(projection)).find((one) => one.index === index)
+  const build = await storedBuild(writer, projection, index)
   if (build === undefined) return { seen: beforeAll, caughtUpAt: now }
   const { caughtUpAt } = build.heartbeat
   return { seen: seenBy(build), caughtUpAt: caughtUpAt === 0 ? now : caughtUpAt }

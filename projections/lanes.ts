@@ -4,7 +4,15 @@ import { beforeAll, type Position, type RecordedEvent } from '#src/events/envelo
 import type { Step } from './ahead.ts'
 import { buildNumber, chooseBuild } from './build-name.ts'
 import type { Folding } from './folding.ts'
-import { reachedFor, seenBy, type IndexName, type IndexWriter, type Reached, type Roster } from './index-store.ts'
+import {
+  reachedFor,
+  seenBy,
+  storedBuild,
+  type IndexName,
+  type IndexWriter,
+  type Reached,
+  type Roster,
+} from './index-store.ts'
 import { createDeadLetters } from './dead-letters.ts'
 import { openLane, type Lane, type LeftOut } from './lane.ts'
 import { hasLostTail } from './log-tail.ts'
@@ -130,7 +138,7 @@ function createRefresh(given: LanesOptions, state: State) {
     const known = state.lost.get(index)
     if (known !== undefined) return known
     // Before the log is asked where it ends: whoever folds it meanwhile sees more.
-    const build = (await writer.builds(name)).find((one) => one.index === index)
+    const build = await storedBuild(writer, name, index)
     const lost = build?.epoch === stream.epoch && (await hasLostTail(stream, seenBy(build)))
     state.lost.set(index, lost)
     return lost
@@ -200,7 +208,7 @@ async function holdsAllOf(
   live: IndexName | undefined,
 ): Promise<boolean> {
   if (lane === undefined) return false
-  const before = (await writer.builds(lane.projection)).find(({ index }) => index === live)
+  const before = await storedBuild(writer, lane.projection, live)
   if (before === undefined || before.epoch !== stream.epoch) return true
   return lane.position() >= Math.max(before.checkpoint, before.heartbeat.position) && isAsFar(lane, before.heartbeat)
 }

@@ -2,7 +2,7 @@ import { PermanentError } from '#src/lib/failure.ts'
 import type { BuildContext } from './build-place.ts'
 import { buildVersion } from './build-name.ts'
 import { foldShares } from './fold-shares.ts'
-import { isFolded, seenBy, type IndexName, type IndexWriter } from './index-store.ts'
+import { isFolded, seenBy, storedBuild, type IndexName, type IndexWriter } from './index-store.ts'
 import { keptMs } from './lanes.ts'
 import { checkTail } from './log-tail.ts'
 import { changeRoster, followedAs, forget, giveUp, isGone, nominate, promoteTo } from './roster.ts'
@@ -18,7 +18,7 @@ export type Moved = 'moved' | 'waits'
 
 async function isLiveFolded({ clock }: BuildContext, writer: IndexWriter, projection: string): Promise<boolean> {
   const live = await writer.live(projection)
-  const found = (await writer.builds(projection)).find(({ index }) => index === live)
+  const found = await storedBuild(writer, projection, live)
   return found !== undefined && isFolded(found.heartbeat, clock())
 }
 
@@ -92,7 +92,7 @@ export async function wayBack(context: BuildContext, { name, version }: Projecti
       const hint = `${kept} is of version ${itsVersion}, which only the program of that version folds: run rollback of that one`
       throw refuseRollBack(name, hint)
     }
-    const stored = (await writer.builds(name)).find((build) => build.index === kept)
+    const stored = await storedBuild(writer, name, kept)
     if (stored?.epoch !== context.stream.epoch)
       throw refuseRollBack(
         name,

@@ -6,7 +6,7 @@ import { buildNumber, buildVersion, nextBuild } from './build-name.ts'
 import type { BuildContext } from './build-place.ts'
 import type { BuildTask } from './fold-share.ts'
 import { foldShares } from './fold-shares.ts'
-import { seenBy, type IndexName, type IndexWriter } from './index-store.ts'
+import { seenBy, storedBuild, type IndexName, type IndexWriter } from './index-store.ts'
 import { hasLostTail } from './log-tail.ts'
 import { moveReaders, type Moved } from './move-readers.ts'
 import type { Projection } from './projection.ts'
@@ -147,7 +147,7 @@ async function formerOf(
   if (workspaceId === undefined) return { projection, former }
   const refuse = (hint: string): PermanentError =>
     new PermanentError({ operation: 'rebuild', subject: `workspace ${workspaceId}`, hint })
-  const stored = (await writer.builds(name)).find(({ index }) => index === former)
+  const stored = await storedBuild(writer, name, former)
   if (former === undefined || stored?.epoch !== context.stream.epoch) {
     throw refuse(`readers have no build of ${name} to copy the other workspaces from: rebuild all of it`)
   }
@@ -202,7 +202,7 @@ async function copyOthers(context: BuildContext, build: Begun, but: WorkspaceId)
   const audit = context.index.audit()
   try {
     const from = present(former, 'a build to copy from')
-    const stored = (await writer.builds(projection)).find((one) => one.index === from)
+    const stored = await storedBuild(writer, projection, from)
     const others = new Set((await audit.parts(from)).map(({ workspaceId }) => workspaceId))
     others.delete(but)
     for (const workspaceId of others) await audit.copy(from, index, workspaceId)

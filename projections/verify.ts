@@ -10,7 +10,7 @@ import type { BuildTask } from './fold-share.ts'
 import { foldShares } from './fold-shares.ts'
 import { createHorizon, type Horizon } from './horizon.ts'
 import type { FrozenPart, Part } from './index-audit.ts'
-import { reachedBy, type IndexName, type IndexWriter, type StoredBuild } from './index-store.ts'
+import { reachedBy, storedBuild, type IndexName, type IndexWriter, type StoredBuild } from './index-store.ts'
 import { openLane, type Lane } from './lane.ts'
 import { withSeenEvents } from './seen-events.ts'
 
@@ -43,8 +43,8 @@ const namedMaxDefault = 20
 const patienceMs = 30_000
 const pollMs = 100
 
-async function storedBuild(writer: IndexWriter, projection: string, index: IndexName): Promise<StoredBuild> {
-  const found = (await writer.builds(projection)).find((build) => build.index === index)
+async function existingBuild(writer: IndexWriter, projection: string, index: IndexName): Promise<StoredBuild> {
+  const found = await storedBuild(writer, projection, index)
   if (found === undefined)
     throw new PermanentError({ operation: 'verify', subject: index, hint: 'there is no such build' })
   return found
@@ -94,7 +94,7 @@ type Target = Readonly<{
 
 /** How far the index is for the workspace of a part. */
 async function reachedIn({ context, writer, projection, index }: Target, { workspaceId }: Part): Promise<Position> {
-  return reachedBy(await storedBuild(writer, projection, index), workspaceId, context.clock())
+  return reachedBy(await existingBuild(writer, projection, index), workspaceId, context.clock())
 }
 
 /** For as long as the index gets on. */
@@ -215,7 +215,7 @@ type Sides = Exclude<Awaited<ReturnType<typeof freezeBoth>>, undefined>
  * that was dropped meanwhile nothing counts: that it is gone is said instead.
  */
 async function isStillTold(target: Target, { workspaceId, day }: Part): Promise<boolean> {
-  await storedBuild(target.writer, target.projection, target.index)
+  await existingBuild(target.writer, target.projection, target.index)
   const firstDay = await target.context.firstDays()
   const isSeen = day >= firstDay(workspaceId, target.projection)
   return isSeen && (await erasedAt(target, workspaceId)) <= target.expected.position()
@@ -309,7 +309,7 @@ type Builds = readonly Readonly<{ projection: string; index: IndexName }>[]
 /** What is folded of each build to compare with. One that began at a place which the log was cut beyond begins with what is left. */
 async function tasksOf({ stream }: BuildContext, writer: IndexWriter, targets: Builds): Promise<readonly BuildTask[]> {
   const first = (await stream.first())?.position ?? beforeAll
-  const stored = await Promise.all(targets.map(({ projection, index }) => storedBuild(writer, projection, index)))
+  const stored = await Promise.all(targets.map(({ projection, index }) => existingBuild(writer, projection, index)))
   return targets.map(({ projection, index }, at) => {
     const { after = 0, checkpoint = 0 } = stored[at] ?? {}
     return { projection, index, after: after < first ? beforeAll : after, until: checkpoint }
