@@ -86,11 +86,11 @@ const countedCharactersMax = 8_000
 export const isCountedWhole = (value: string): boolean => value.length <= countedCharactersMax
 
 const counted = (value: string): string =>
-  value.length <= countedCharactersMax ? value : `${value.slice(0, countedCharactersMax).toWellFormed()}…`
+  isCountedWhole(value) ? value : `${value.slice(0, countedCharactersMax).toWellFormed()}…`
 
 /** The values of a keyword field as histograms and facets count and show them. They are found whole all the same. */
 export const countedValues = (values: readonly string[]): readonly string[] =>
-  values.some((value) => value.length > countedCharactersMax) ? [...new Set(values.map(counted))] : values
+  values.every(isCountedWhole) ? values : [...new Set(values.map(counted))]
 
 /** The distinct values of a keyword field. */
 function valuesOf(value: string | readonly string[]): readonly string[] {

@@ -14,17 +14,9 @@ import {
   valueIdSql,
   type Tables,
 } from './layout.ts'
+import type { RowidValues } from './told-values.ts'
 
-/** What the values are that rowids tell, by id, as JSON. */
-export type RowidValues = ReadonlyMap<number, string>
 type Held = Readonly<{ tables: Tables; values: RowidValues }>
-
-export function rowidValues(database: Database, { together }: Tables): RowidValues {
-  if (together === undefined) return new Map()
-  return new Map(
-    database.all(`SELECT id, vals FROM ${together.values}`).map(({ id, vals }) => [Number(id), String(vals)]),
-  )
-}
 
 /** Whether a rowid tells the values of its row, or none. */
 export function tellsValues(columns: Columns, { tables: { shape, counted, together }, values }: Held): boolean {

@@ -13,7 +13,7 @@ import {
   valueIds,
   valueIdSql,
 } from './layout.ts'
-import { toldValues, type ToldValues } from './told-values.ts'
+import { readTexts, textsOfIds } from './told-values.ts'
 
 export function countRows(day: DayCollection, selection: Selected, expansion: Expansion): number {
   const from = fromSelection(day, selection, expansion, { columns: false })
@@ -69,16 +69,6 @@ function addTo(sums: Map<bigint, Map<string, number>>, startNs: bigint, text: st
 const stepsOf = (sums: ReadonlyMap<bigint, ReadonlyMap<string, number>>): readonly SliceCount[] =>
   [...sums].flatMap(([startNs, ofStep]) => [...ofStep].map(([value, count]) => ({ startNs, value, count })))
 
-/** The texts at some places of an id's values, as JSON: of thousands of ids mostly a few. */
-function groupTexts(told: ToldValues, places: readonly number[]): (id: number) => string {
-  const known = new Map<number, string>()
-  return (id) => {
-    const text = known.get(id) ?? JSON.stringify(places.map((place) => told.get(id)?.texts[place] ?? null))
-    known.set(id, text)
-    return text
-  }
-}
-
 /**
  * From postings, or a walk, without the columns of rows: these are looked at for the few whose values their rowids do not tell. What has an
  * id is counted, so it need not be asked whether it is.
@@ -93,22 +83,18 @@ function countByRowids(day: DayCollection, given: Selected, by: By, expansion: E
   const bucket = stepNs === undefined ? '0' : `(${bucketSql(msSql(from.rowid), stepNs / 1_000_000n)})`
   // One number of both: SQLite sorts what it groups.
   const sql = `SELECT ${bucket} * ${valueIds} + ${valueIdSql(from.rowid)} AS step, count(*) AS n ${from.sql} GROUP BY 1`
-  const textsOf = groupTexts(
-    toldValues(day),
-    fields.map((field) => tables.counted.indexOf(field)),
-  )
+  const textsOf = textsOfIds(day, fields)
   const sums = new Map<bigint, Map<string, number>>()
   let isToldOfAll = true
   for (const { step, n } of database.iterate(sql, ...from.values)) {
     const id = Number(BigInt.asUintN(64, step as bigint) % valueIds)
-    if (isToldId(id)) {
-      const startNs = startOf(floorTo(step as bigint, valueIds) / valueIds, stepNs)
-      addTo(sums, startNs, textsOf(id), Number(n))
-    } else isToldOfAll = false
+    const texts = isToldId(id) ? textsOf(id) : undefined
+    if (texts === undefined) isToldOfAll = false
+    else addTo(sums, startOf(floorTo(step as bigint, valueIds) / valueIds, stepNs), texts, Number(n))
   }
   const counts = stepsOf(sums).map(({ startNs, value, count }): Count => ({
     startNs,
-    texts: JSON.parse(value) as readonly unknown[],
+    texts: readTexts(value),
     count,
   }))
   if (isToldOfAll) return counts

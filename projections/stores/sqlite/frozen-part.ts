@@ -6,8 +6,9 @@ import { compareText } from '../row.ts'
 import { openIfThere, type Columns, type Database } from './database.ts'
 import { entryOf, isSpilled, positionOf, readEntry } from './day-writer.ts'
 import { layoutOf, msOf, msOfRow, type Tables } from './layout.ts'
-import { rowidValues, tellsValues, wrongCounts, type RowidValues } from './check-values.ts'
+import { tellsValues, wrongCounts } from './check-values.ts'
 import { createPostings, type Postings } from './postings.ts'
+import { rowidValues, type RowidValues } from './told-values.ts'
 
 /** A collection within a file that is read whole. `earliest`, `latest`: the times that the file says its rows lie between. */
 type Held = Readonly<{

@@ -4,7 +4,7 @@ import { countedMinutes, countedTogether, untoldMinutes, type SliceRange } from 
 import { askedBeyond } from './counted-where.ts'
 import type { DayCollection, Selected, TimeRange } from './day-query.ts'
 import { beyondFirst, minuteNs, noValue, parseKeywords } from './layout.ts'
-import { toldValues } from './told-values.ts'
+import { readTexts, textsOfIds } from './told-values.ts'
 
 /** How many rows of a step have these values. `values`: of each field that is asked for. */
 export type Counted = Readonly<{ startNs: bigint; values: readonly (readonly string[])[]; count: number }>
@@ -52,22 +52,13 @@ export function keptTogether(day: DayCollection, grainNs: bigint, asked: Asked):
   const untold = untoldMinutes(day, minutesOf(selection), untoldMinutesMax)
   if (untold.length > untoldMinutesMax) return undefined
   const leaveOut = slicesOf(untold, grainNs, range)
-  const places = fields.map((field) => counted.indexOf(field))
-  const told = toldValues(day)
-  const texts = new Map<number, string | undefined>()
-  const textOf = (id: number): string | undefined => {
-    if (!texts.has(id)) {
-      const values = told.get(id)?.values ?? []
-      texts.set(id, test(values) ? JSON.stringify(places.map((place) => values[place] ?? [])) : undefined)
-    }
-    return texts.get(id)
-  }
+  const textOf = textsOfIds(day, fields, test)
   const found = countedTogether(day, { grainNs, range, step: stepNs / grainNs, leaveOut, textOf })
   const beside = [...leaveOut].map((slice) => ({ fromNs: slice * grainNs, toNs: (slice + 1n) * grainNs }))
   return {
     counts: found.map(({ startNs, value, count }) => ({
       startNs,
-      values: JSON.parse(value) as Counted['values'],
+      values: readTexts(value).map(parseKeywords),
       count,
     })),
     beside: [...besides(selection, range, grainNs), ...joined(beside)],

@@ -1,25 +1,49 @@
+import type { Database } from './database.ts'
 import type { DayCollection } from './day-query.ts'
-import { parseKeywords } from './layout.ts'
+import { parseKeywords, type Tables } from './layout.ts'
 
-/** By the id in a rowid: the texts of its counted fields (layout.ts: formatKeywords), in their order, and what they mean. */
-export type ToldValues = ReadonlyMap<
-  number,
-  Readonly<{ texts: readonly unknown[]; values: readonly (readonly string[])[] }>
->
+/** What the values are that rowids tell, by id: the texts of the counted fields in their order (layout.ts: formatKeywords), as JSON. */
+export type RowidValues = ReadonlyMap<number, string>
 
-const read = new WeakMap<object, ToldValues>()
+export function rowidValues(database: Database, { together }: Tables): RowidValues {
+  if (together === undefined) return new Map()
+  return new Map(
+    database.all(`SELECT id, vals FROM ${together.values}`).map(({ id, vals }) => [Number(id), String(vals)]),
+  )
+}
 
-/** What the rowids of a file tell, read once for all that is asked of one moment. */
-export function toldValues({ database, tables, compiled }: DayCollection): ToldValues {
+/** The texts of fields that stand together as JSON. */
+export const readTexts = (json: string): readonly unknown[] => JSON.parse(json) as readonly unknown[]
+
+const read = new WeakMap<object, ReadonlyMap<number, readonly unknown[]>>()
+
+/** The same texts apart, read once for all that is asked of one moment. */
+function toldTexts({ database, tables, compiled }: DayCollection): ReadonlyMap<number, readonly unknown[]> {
   const known = read.get(compiled)
   if (known !== undefined) return known
-  const rows = tables.together === undefined ? [] : database.all(`SELECT id, vals FROM ${tables.together.values}`)
-  const told = new Map(
-    rows.map(({ id, vals }) => {
-      const texts = JSON.parse(String(vals)) as readonly unknown[]
-      return [Number(id), { texts, values: texts.map(parseKeywords) }]
-    }),
-  )
+  const told = new Map([...rowidValues(database, tables)].map(([id, vals]) => [id, readTexts(vals)]))
   read.set(compiled, told)
   return told
+}
+
+/**
+ * The texts of some of the counted fields, as JSON: of thousands of ids these are mostly a few. Undefined for an id that is not asked for
+ * by what all of its texts mean.
+ */
+export function textsOfIds(
+  day: DayCollection,
+  fields: readonly string[],
+  isAsked: (values: readonly (readonly string[])[]) => boolean = () => true,
+): (id: number) => string | undefined {
+  const places = fields.map((field) => day.tables.counted.indexOf(field))
+  const told = toldTexts(day)
+  const known = new Map<number, string | undefined>()
+  return (id) => {
+    if (!known.has(id)) {
+      const texts = told.get(id) ?? []
+      const asked = isAsked(texts.map(parseKeywords))
+      known.set(id, asked ? JSON.stringify(places.map((place) => texts[place] ?? null)) : undefined)
+    }
+    return known.get(id)
+  }
 }
