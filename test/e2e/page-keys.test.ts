@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import type { Browser, Locator, Page } from 'playwright-core'
-import { complaintsOf, launchChromium, openTab, signInOn } from '../support/browser.ts'
+import { complaintsOf, launchChromium, openSignedIn, openTab } from '../support/browser.ts'
 import { borrowServer, type LentServer } from '../support/lent-server.ts'
 
 describe('the scripts of pages in a browser, for keys and copies', () => {
@@ -12,11 +12,7 @@ describe('the scripts of pages in a browser, for keys and copies', () => {
   before(async () => {
     server = await borrowServer()
     browser = await launchChromium()
-    tab = await openTab(browser, { baseURL: server.baseUrl })
-    complaints = complaintsOf(tab)
-    await tab.goto('/app')
-    await signInOn(tab, server.firstRun.sign_in)
-    await tab.getByRole('heading', { name: 'Overview' }).waitFor()
+    ;({ tab, complaints } = await openSignedIn(browser, server))
   })
   after(async () => {
     await browser.close()

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import type { Browser, Locator, Page } from 'playwright-core'
-import { complaintsOf, launchChromium, openTab, signInOn } from '../support/browser.ts'
+import { launchChromium, openSignedIn, openTab } from '../support/browser.ts'
 import { post } from '../support/client.ts'
 import { borrowServer, type LentServer } from '../support/lent-server.ts'
 
@@ -25,11 +25,7 @@ describe('the scripts of pages in a browser', () => {
   before(async () => {
     server = await borrowServer()
     browser = await launchChromium()
-    tab = await openTab(browser, { baseURL: server.baseUrl, timezoneId })
-    complaints = complaintsOf(tab)
-    await tab.goto('/app')
-    await signInOn(tab, server.firstRun.sign_in)
-    await tab.getByRole('heading', { name: 'Overview' }).waitFor()
+    ;({ tab, complaints } = await openSignedIn(browser, server, { timezoneId }))
   })
   after(async () => {
     await browser.close()

@@ -1,7 +1,4 @@
 import { expect } from 'chai'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import type { Filter, IndexReader } from '#projections/index-store.ts'
 import { createSqliteIndexReader } from '#projections/stores/sqlite/reader.ts'
@@ -11,11 +8,9 @@ import { traces } from '#projections/traces/trace-document.ts'
 import { traceFilters } from '#projections/traces/trace-request.ts'
 import {
   acme,
-  day,
   epoch,
   everything,
   fixture,
-  index,
   lineEntry,
   lines,
   noonNs,
@@ -25,8 +20,8 @@ import {
   things,
   write,
 } from '#test/support/index-fixture.ts'
+import { limits, openSqliteFixture, type SqliteFixture } from '#test/support/sqlite-fixture.ts'
 
-const limits = { indexFilesOpenMax: 8, patternExpansionsMax: 1_000, patternScanTermsMax: 2_000_000 }
 const secondNs = 1_000_000_000n
 const minuteNs = 60n * secondNs
 const counted: Filter = { kind: 'number', field: 'weight', from: 1 }
@@ -34,15 +29,13 @@ const tags = Array.from({ length: 8 }, (_, bit) => `tag${bit}`)
 const setOf = (n: number): readonly string[] => tags.filter((_, bit) => (n >> bit) % 2 === 1)
 
 describe('counts that SQLite keeps', () => {
-  let folder: string
+  let given: SqliteFixture
   let reader: IndexReader
   let file: DatabaseSync
 
   beforeEach(async () => {
-    folder = mkdtempSync(join(tmpdir(), 'throughline-sqlite-minutes-'))
-    const writer = createSqliteIndexWriter({ folder, limits, syncEveryMs: 0 })
-    await writer.open(index, fixture, epoch)
-    await writer.promote('fixture', index)
+    given = await openSqliteFixture()
+    const { folder, writer } = given
     const entries = Array.from({ length: 256 }, (_, n) => [
       thingEntry(`t${n}`, { weight: n < 6 ? 0 : 1, tags: setOf(n) }, n + 1),
       lineEntry({ level: n % 4 === 0 ? 'error' : 'info', service: setOf(n), text: n % 2 === 0 ? 'paid' : '' }, n + 1),
@@ -50,12 +43,12 @@ describe('counts that SQLite keeps', () => {
     await write(writer, entries.flat(), 256)
     await writer.close()
     reader = createSqliteIndexReader({ folder, limits })
-    file = new DatabaseSync(join(folder, index, 'acme', `${day}.db`))
+    file = new DatabaseSync(given.dayFile())
   })
   afterEach(async () => {
     await reader.close()
     file.close()
-    rmSync(folder, { recursive: true })
+    given.remove()
   })
 
   /** From now on only what is kept can answer. */
@@ -138,7 +131,7 @@ describe('counts that SQLite keeps', () => {
   it('are of rows that have the number that they are kept for, whichever', async () => {
     const sized = { ...lines, countedWhere: { field: 'size' } }
     const projection = { ...fixture, name: 'sized', collections: { lines: sized, things, sets } }
-    const writer = createSqliteIndexWriter({ folder, limits, syncEveryMs: 0 })
+    const writer = createSqliteIndexWriter({ folder: given.folder, limits, syncEveryMs: 0 })
     await writer.open('sized-v1-001', projection, epoch)
     await writer.promote('sized', 'sized-v1-001')
     const sizes = [-5, 0, NaN, 7]
@@ -156,7 +149,7 @@ describe('counts that SQLite keeps', () => {
     }
     expect(await ofWord({ kind: 'number', field: 'size' })).to.deep.equal([2, 2])
     expect(await ofWord()).to.deep.equal([3, 3])
-    const other = new DatabaseSync(join(folder, 'sized-v1-001', 'acme', `${day}.db`))
+    const other = new DatabaseSync(given.dayFile('sized-v1-001'))
     other.exec('DELETE FROM r_lines')
     other.close()
     const countOf = (size: Omit<Filter & { kind: 'number' }, 'kind' | 'field'>) =>

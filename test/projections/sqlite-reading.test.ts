@@ -1,33 +1,26 @@
 import { expect } from 'chai'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { createSqliteTextReader, type SqliteTextReader } from '#projections/stores/sqlite/reader.ts'
-import { createSqliteIndexWriter } from '#projections/stores/sqlite/writer.ts'
-import { day, epoch, everything, fixture, index, lineEntry, scopeOf, write } from '#test/support/index-fixture.ts'
-
-const limits = { indexFilesOpenMax: 8, patternExpansionsMax: 1_000, patternScanTermsMax: 2_000_000 }
+import { everything, lineEntry, scopeOf, write } from '#test/support/index-fixture.ts'
+import { limits, openSqliteFixture, type SqliteFixture } from '#test/support/sqlite-fixture.ts'
 
 describe('what is read of SQLite together', () => {
-  let folder: string
+  let given: SqliteFixture
   let reader: SqliteTextReader
   let other: DatabaseSync
 
   beforeEach(async () => {
-    folder = mkdtempSync(join(tmpdir(), 'throughline-sqlite-reading-'))
-    const writer = createSqliteIndexWriter({ folder, limits, syncEveryMs: 0 })
-    await writer.open(index, fixture, epoch)
-    await writer.promote('fixture', index)
+    given = await openSqliteFixture()
+    const { folder, writer } = given
     await write(writer, [lineEntry({}, 1), lineEntry({}, 2)], 2)
     await writer.close()
     reader = createSqliteTextReader({ folder, limits })
-    other = new DatabaseSync(join(folder, index, 'acme', `${day}.db`))
+    other = new DatabaseSync(given.dayFile())
   })
   afterEach(async () => {
     await reader.close()
     other.close()
-    rmSync(folder, { recursive: true })
+    given.remove()
   })
 
   /** Of the rows: without a position, counts that are kept would answer. */

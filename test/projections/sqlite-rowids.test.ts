@@ -1,20 +1,12 @@
 import { expect } from 'chai'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import type { Filter, IndexReader, IndexWriter } from '#projections/index-store.ts'
 import type { Entry } from '#projections/projection.ts'
 import { firstRowOf, msOf, unknownValueIds, valueIdMax } from '#projections/stores/sqlite/layout.ts'
 import { createSqliteIndexReader } from '#projections/stores/sqlite/reader.ts'
-import { createSqliteIndexWriter } from '#projections/stores/sqlite/writer.ts'
 import {
   createRandom,
-  day,
-  epoch,
   everything,
-  fixture,
-  index,
   lineEntry,
   noonNs,
   openOracle,
@@ -22,8 +14,8 @@ import {
   walk,
   write,
 } from '#test/support/index-fixture.ts'
+import { limits, openSqliteFixture, type SqliteFixture } from '#test/support/sqlite-fixture.ts'
 
-const limits = { indexFilesOpenMax: 8, patternExpansionsMax: 1_000, patternScanTermsMax: 2_000_000 }
 const secondNs = 1_000_000_000n
 const level = (value: string): Filter => ({ kind: 'keyword', field: 'level', values: [value] })
 const paid: Filter = { kind: 'phrase', fields: ['message'], tokens: ['paid'] }
@@ -36,25 +28,23 @@ const asked: readonly Filter[] = [
 ]
 
 describe('rowids of SQLite that tell values', () => {
-  let folder: string
+  let given: SqliteFixture
   let writer: IndexWriter
   let reader: IndexReader
 
   beforeEach(async () => {
-    folder = mkdtempSync(join(tmpdir(), 'throughline-sqlite-rowids-'))
-    writer = createSqliteIndexWriter({ folder, limits, syncEveryMs: 0 })
-    await writer.open(index, fixture, epoch)
-    await writer.promote('fixture', index)
-    reader = createSqliteIndexReader({ folder, limits })
+    given = await openSqliteFixture()
+    writer = given.writer
+    reader = createSqliteIndexReader({ folder: given.folder, limits })
   })
   afterEach(async () => {
     await reader.close()
     await writer.close()
-    rmSync(folder, { recursive: true })
+    given.remove()
   })
 
   function inFile<T>(task: (database: DatabaseSync) => T): T {
-    const database = new DatabaseSync(join(folder, index, 'acme', `${day}.db`))
+    const database = new DatabaseSync(given.dayFile())
     try {
       return task(database)
     } finally {

@@ -2,7 +2,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { build } from 'esbuild'
 import { chromium, type Browser, type BrowserContextOptions, type Page } from 'playwright-core'
-import type { FirstRun } from './server.ts'
+import type { FirstRun, Server } from './server.ts'
 
 // Chromium would look for its maker's servers at every start; a test needs none of them.
 const quiet = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking']
@@ -73,4 +73,18 @@ export function complaintsOf(tab: Page): readonly string[] {
   })
   tab.on('pageerror', (error) => complaints.push(error.message))
   return complaints
+}
+
+/** A tab of the first user, on the overview, and what goes wrong in it. */
+export async function openSignedIn(
+  browser: Browser,
+  { baseUrl, firstRun }: Pick<Server, 'baseUrl' | 'firstRun'>,
+  options: BrowserContextOptions = {},
+): Promise<Readonly<{ tab: Page; complaints: readonly string[] }>> {
+  const tab = await openTab(browser, { baseURL: baseUrl, ...options })
+  const complaints = complaintsOf(tab)
+  await tab.goto('/app')
+  await signInOn(tab, firstRun.sign_in)
+  await tab.getByRole('heading', { name: 'Overview' }).waitFor()
+  return { tab, complaints }
 }

@@ -1,0 +1,24 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { IndexName } from '#projections/index-store.ts'
+import { createSqliteIndexWriter } from '#projections/stores/sqlite/writer.ts'
+import { day, epoch, fixture, index } from './index-fixture.ts'
+
+export const limits = { indexFilesOpenMax: 8, patternExpansionsMax: 1_000, patternScanTermsMax: 2_000_000 }
+
+/** A folder of SQLite files with the fixture's build, which readers use, and its writer. */
+export async function openSqliteFixture() {
+  const folder = mkdtempSync(join(tmpdir(), 'throughline-sqlite-fixture-'))
+  const writer = createSqliteIndexWriter({ folder, limits, syncEveryMs: 0 })
+  await writer.open(index, fixture, epoch)
+  await writer.promote('fixture', index)
+  return {
+    folder,
+    writer,
+    /** The file of the day that entries of the first workspace are under. */
+    dayFile: (build: IndexName = index): string => join(folder, build, 'acme', `${day}.db`),
+    remove: (): void => rmSync(folder, { recursive: true }),
+  }
+}
+export type SqliteFixture = Awaited<ReturnType<typeof openSqliteFixture>>
