@@ -25,12 +25,15 @@ const someOf = (random: Random, most: number): readonly string[] =>
   values.filter(() => random.chance(0.3)).slice(0, most)
 const nearNoon = (random: Random): bigint => noonNs + BigInt(random.below(300) - 150) * 1_000_000_000n
 
+const someWords = (random: Random): string => random.pick(['', 'any', 'any paid', 'any paid late', 'late', 'other'])
+
 /** A document that may have been there before, and now counts or does not, by other values, in another minute. */
 function randomThing(random: Random, most: number, position: number): Entry {
   const thing = {
     timeNs: nearNoon(random),
     weight: random.pick([null, 0, 1, 2n, -1, 7]),
     tags: someOf(random, most),
+    note: someWords(random),
   }
   return thingEntry(`t${random.below(90)}`, thing, position)
 }
@@ -38,7 +41,7 @@ function randomThing(random: Random, most: number, position: number): Entry {
 /** A record, or one in the place of an earlier one. */
 function randomRecord(random: Random, most: number, position: number, written: readonly Entry[]): Entry {
   const level = random.pick(['info', 'warn', null])
-  const line = { timeNs: nearNoon(random), level, service: someOf(random, most) }
+  const line = { timeNs: nearNoon(random), level, service: someOf(random, most), text: someWords(random) }
   const old = random.chance(0.2) ? written[random.below(Math.max(1, written.length))] : undefined
   if (old === undefined) return lineEntry(line, position)
   return lineEntry({ ...line, timeNs: (old.document as Line).timeNs }, position, { id: old.id, replaces: true })
@@ -71,6 +74,38 @@ function randomAsked(random: Random, fields: readonly string[]): Filter {
     { kind: 'and', of: [keyword, counted, other] },
     { kind: 'and', of: [counted, { kind: 'not', of: keyword }] },
     { kind: 'or', of: [counted, keyword] },
+  ])
+}
+
+/** A word, a phrase or a pattern, of which some are met by nothing, or by nearly everything. */
+function randomWord(random: Random): Filter {
+  const fields = ['message', 'note']
+  const tokens = random.pick([['paid'], ['late'], ['any'], ['any', 'paid'], ['late', 'paid'], ['absent']])
+  const pattern = (prefix: string, regex: string): Filter => ({ kind: 'pattern', fields, prefix, regex })
+  return random.pick<Filter>([
+    { kind: 'phrase', fields, tokens },
+    { kind: 'phrase', fields, tokens, prefix: true },
+    { kind: 'phrase', fields, tokens: [random.pick(['a', 'p', 'l', 'q'])], prefix: true },
+    random.pick([pattern('', '.*a.*'), pattern('pa', 'pa.+'), pattern('q', 'q.*'), pattern('', '.*')]),
+  ])
+}
+
+/** What is asked for, of that what has none of some words, in the forms in which a search may say so. */
+function randomWithout(random: Random, asked: Filter, fields: readonly string[]): Filter {
+  const [word, another] = [randomWord(random), randomWord(random)]
+  const value: Filter = { kind: 'keyword', field: random.pick(fields), values: [random.pick([...values, 'info'])] }
+  const not = (of: Filter): Filter => ({ kind: 'not', of })
+  return random.pick<Filter>([
+    not(word),
+    { kind: 'and', of: [not(word), not(another)] },
+    { kind: 'and', of: [asked, not(word)] },
+    { kind: 'and', of: [not(another), { kind: 'and', of: [not(word), asked] }] },
+    { kind: 'and', of: [asked, not({ kind: 'or', of: [word, value] })] },
+    { kind: 'and', of: [asked, not({ kind: 'and', of: [word, not(value)] })] },
+    { kind: 'and', of: [asked, not(value), not(word)] },
+    { kind: 'and', of: [asked, another, not(word)] },
+    not({ kind: 'or', of: [word, not(asked)] }),
+    { kind: 'or', of: [asked, not(word)] },
   ])
 }
 
@@ -222,10 +257,12 @@ export function countClauses(use: () => OpenIndexStore): void {
           }).filter((entry, n, all) => all.findIndex(({ id }) => id === entry.id) === n)
           lines.push(...entries.filter(({ collection }) => collection === 'lines'))
           for (const { writer } of [oracle, use()]) await write(writer, entries, batch * 120 + 120)
-          for (let n = 0; n < 16; n++) {
+          for (let n = 0; n < 32; n++) {
             const collection = random.pick(['things', 'lines'] as const)
             const fields = fieldsOf[collection]
-            const selection = { filter: randomAsked(random, fields), ...randomRange(random), ...randomPlaces(random) }
+            const asked = randomAsked(random, fields)
+            const filter = random.chance(0.5) ? asked : randomWithout(random, asked, fields)
+            const selection = { filter, ...randomRange(random), ...randomPlaces(random) }
             const stepNs = random.pick([minuteNs, 3n * minuteNs, 1_000_000_000n, 5_000_000_000n, 30n * minuteNs])
             const by = random.pick(fields)
             const ask = (reader: IndexReader) =>

@@ -24,6 +24,10 @@ import { limits, openSqliteFixture, type SqliteFixture } from '#test/support/sql
 
 const secondNs = 1_000_000_000n
 const minuteNs = 60n * secondNs
+const paid: Filter = { kind: 'phrase', fields: ['message'], tokens: ['paid'] }
+const level = (value: string): Filter => ({ kind: 'keyword', field: 'level', values: [value] })
+const not = (of: Filter): Filter => ({ kind: 'not', of })
+const both = (...of: readonly Filter[]): Filter => ({ kind: 'and', of })
 const counted: Filter = { kind: 'number', field: 'weight', from: 1 }
 const tags = Array.from({ length: 8 }, (_, bit) => `tag${bit}`)
 const setOf = (n: number): readonly string[] => tags.filter((_, bit) => (n >> bit) % 2 === 1)
@@ -82,8 +86,8 @@ describe('counts that SQLite keeps', () => {
   it('answer what is asked of one value only where no row has another beside it', async () => {
     removeRows()
     const of = (field: string, value: string): Filter => ({ kind: 'keyword', field, values: [value] })
-    const both: Filter = { kind: 'and', of: [counted, of('tags', 'tag1')] }
-    expect(await reader.facets(scopeOf('things'), { filter: both }, ['tags'], 9)).to.deep.equal([
+    const tagged = both(counted, of('tags', 'tag1'))
+    expect(await reader.facets(scopeOf('things'), { filter: tagged }, ['tags'], 9)).to.deep.equal([
       { field: 'tags', values: [] },
     ])
     const [levels] = await reader.facets(scopeOf('lines'), { filter: of('level', 'ERROR') }, ['level'], 9)
@@ -111,14 +115,62 @@ describe('counts that SQLite keeps', () => {
 
   it('of a word are those of its postings: their rowids tell time and values', async () => {
     removeRows()
-    const word: Filter = { kind: 'phrase', fields: ['message'], tokens: ['paid'] }
-    const selection = { filter: word, fromNs: noonNs, toNs: noonNs + secondNs }
+    const selection = { filter: paid, fromNs: noonNs, toNs: noonNs + secondNs }
     expect(await reader.histogram(scopeOf('lines'), selection, secondNs, 'level')).to.deep.equal([
       { startNs: noonNs, total: 128, by: { error: 64, info: 64 } },
     ])
     const [facet] = await reader.facets(scopeOf('lines'), selection, ['service'], 1)
     expect(facet?.values).to.deep.equal([{ value: 'tag1', count: 64 }])
     expect(await reader.count(scopeOf('lines'), selection)).to.equal(128)
+  })
+
+  it('of rows without a word are those of all, less those of its postings', async () => {
+    removeRows()
+    const countsOf = async (filter: Filter) => {
+      const selection = { filter, fromNs: noonNs, toNs: noonNs + 5n * secondNs }
+      const [count, [bucket], facets] = await Promise.all([
+        reader.count(scopeOf('lines'), selection),
+        reader.histogram(scopeOf('lines'), selection, 5n * secondNs, 'level'),
+        reader.facets(scopeOf('lines'), selection, ['level', 'service'], 1),
+      ])
+      return [count, bucket?.total, bucket?.by, ...facets.map(({ values }) => values)]
+    }
+    const expected = (info: number, tag: string, of: number): readonly unknown[] => [
+      info,
+      info,
+      { info },
+      [{ value: 'info', count: info }],
+      [{ value: tag, count: of }],
+    ]
+    const absent: Filter = { kind: 'pattern', fields: ['message'], prefix: 'q', regex: 'q.*' }
+    // All that are errors have the word: none is left, and the level is not listed. An odd number has the first bit.
+    const odd = expected(128, 'tag0', 128)
+    expect(await countsOf(not(paid))).to.deep.equal(odd)
+    expect(await countsOf(not({ kind: 'or', of: [absent, level('error'), paid] }))).to.deep.equal(odd)
+    expect(await countsOf(both(level('info'), not(both(paid, not(level('error'))))))).to.deep.equal(odd)
+    expect(await countsOf(both(not(absent), level('info')))).to.deep.equal(expected(192, 'tag0', 128))
+    expect(await countsOf(both(level('error'), not(paid)))).to.deep.equal([0, undefined, undefined, [], []])
+  })
+
+  it('are not asked about rows without a word that nearly all have, nor of a position', async () => {
+    removeRows()
+    const selection = { filter: not({ ...paid, tokens: ['pai'], prefix: true }), upTo: 256 }
+    expect(await reader.count(scopeOf('lines'), selection)).to.equal(0)
+    const any: Filter = { kind: 'keywordPrefix', field: 'level', prefix: '' }
+    expect(await reader.histogram(scopeOf('lines'), { filter: not(any) }, minuteNs, 'level')).to.deep.equal([])
+  })
+
+  it('do not have a pattern expanded more than once', async () => {
+    const pattern: Filter = { kind: 'pattern', fields: ['message'], prefix: 'pa', regex: 'pa.*' }
+    const selection = { filter: not(pattern) }
+    const narrow = createSqliteIndexReader({ folder: given.folder, limits: { ...limits, patternScanTermsMax: 1 } })
+    const [facet] = await narrow.facets(scopeOf('lines'), selection, ['level'], 9)
+    expect(facet?.values).to.deep.equal([{ value: 'info', count: 128 }])
+    expect(await narrow.count(scopeOf('lines'), selection)).to.equal(128)
+    // All errors are met: a walk of the others is tried after all.
+    const none = await narrow.facets(scopeOf('lines'), { filter: both(level('error'), not(pattern)) }, ['level'], 9)
+    expect(none).to.deep.equal([{ field: 'level', values: [] }])
+    await narrow.close()
   })
 
   it('of values together do not answer what is asked of less time than they are kept by', async () => {
@@ -134,27 +186,32 @@ describe('counts that SQLite keeps', () => {
     const writer = createSqliteIndexWriter({ folder: given.folder, limits, syncEveryMs: 0 })
     await writer.open('sized-v1-001', projection, epoch)
     await writer.promote('sized', 'sized-v1-001')
-    const sizes = [-5, 0, NaN, 7]
+    const sizes = [-5, 0, NaN, 7, 9, 11]
     const entries = sizes.map((size, n) => lineEntry({ level: 'info', size, text: n < 3 ? 'paid' : '' }, n + 1))
     await writer.write('sized-v1-001', [{ workspaceId: acme, entries }], { position: sizes.length, epoch })
     await writer.close()
     const scope = { ...scopeOf('lines'), projection: 'sized' }
-    const ofWord = async (...more: readonly Filter[]) => {
-      const filter: Filter = { kind: 'and', of: [{ kind: 'phrase', fields: ['message'], tokens: ['paid'] }, ...more] }
+    const totals = async (filter: Filter) => {
       const [[bucket], [facet]] = await Promise.all([
-        reader.histogram(scope, { filter }, secondNs, 'level'),
+        reader.histogram(scope, { filter }, 5n * secondNs, 'level'),
         reader.facets(scope, { filter }, ['level'], 9),
       ])
       return [bucket?.total, facet?.values[0]?.count]
     }
-    expect(await ofWord({ kind: 'number', field: 'size' })).to.deep.equal([2, 2])
-    expect(await ofWord()).to.deep.equal([3, 3])
+    const hasSize: Filter = { kind: 'number', field: 'size' }
+    expect(await totals(both(paid, hasSize))).to.deep.equal([2, 2])
+    expect(await totals(paid)).to.deep.equal([3, 3])
+    expect(await totals(both(hasSize, not(paid)))).to.deep.equal([3, 3])
+    expect(await totals(not(paid))).to.deep.equal([3, 3])
+    expect(await reader.count(scope, { filter: both(not(paid), hasSize) })).to.equal(3)
     const other = new DatabaseSync(given.dayFile('sized-v1-001'))
     other.exec('DELETE FROM r_lines')
     other.close()
     const countOf = (size: Omit<Filter & { kind: 'number' }, 'kind' | 'field'>) =>
       reader.count(scope, { filter: { kind: 'number', field: 'size', ...size } })
-    expect([await countOf({}), await countOf({ from: 0 })]).to.deep.equal([3, 0])
+    expect([await countOf({}), await countOf({ from: 0 })]).to.deep.equal([5, 0])
+    expect(await totals(both(hasSize, not(paid)))).to.deep.equal([3, 3])
+    expect(await totals(not(paid))).to.deep.equal([undefined, undefined])
   })
 
   it('of spans are kept for those that are stored', () => {

@@ -26,9 +26,17 @@ const matchDepthMax = 10
 const orTermsMax = 1_000
 const orTermsAtOnce = 100
 
-/** Compiles a filter for one file; what its patterns and ranges meet depends on the file's terms. */
-export function compile(filter: Filter, tables: Tables, database: Database, expansion: Expansion): Condition {
-  const part = (inner: Filter): Condition => compile(inner, tables, database, expansion)
+/**
+ * Compiles a filter for one file; what its patterns and ranges meet depends on the file's terms. `part` compiles what the filter is made
+ * of: parts that other filters are made of too need not be expanded again.
+ */
+export function compile(
+  filter: Filter,
+  tables: Tables,
+  database: Database,
+  expansion: Expansion,
+  part: (inner: Filter) => Condition,
+): Condition {
   if (filter.kind === 'all' || filter.kind === 'none') return filter.kind === 'all' ? all : none
   if (filter.kind === 'and') return conjunction(filter.of.map(part))
   if (filter.kind === 'or') return disjunction(filter.of.map(part))

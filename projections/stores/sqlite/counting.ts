@@ -1,6 +1,8 @@
 import type { Selection } from '../../index-store.ts'
 import type { Counter } from '../counts.ts'
 import { countBy, countRows } from './count-query.ts'
+import { askedBeyond } from './counted-where.ts'
+import { differenceOf } from './counted-without.ts'
 import { mayHold, type DayCollection, type Selected } from './day-query.ts'
 import type { Expansion } from './expand.ts'
 import { keptByValue, keptTogether, type Asked, type Counted, type Kept } from './kept-counts.ts'
@@ -25,6 +27,31 @@ function tell(day: DayCollection, asked: Asked, kept: Kept | undefined, told: To
   }
 }
 
+/** What has any of some words is counted as long as it is no more than four fifths of all: beyond that, a walk of what has none costs less. */
+const isFewer = (some: number, all: number): boolean => 5 * some <= 4 * all
+
+/** A selection whose counts are to be added to those of others, or taken from them. */
+type Addend = Readonly<{ selection: Selection; sign: 1 | -1 }>
+
+/** Selections whose counts come to what is asked for. Those of one value or step may come to 0. */
+function addendsOf(
+  day: DayCollection,
+  asked: Asked & Readonly<{ selection: Selection }>,
+  expansion: Expansion,
+): readonly Addend[] {
+  const plain: readonly Addend[] = [{ selection: asked.selection, sign: 1 }]
+  const apart = differenceOf(day, asked, expansion)
+  if (apart === undefined) return plain
+  const { all, less } = apart
+  // From postings alone: how many these are need not be exact here.
+  const words = { ...less, filter: askedBeyond(day.tables.shape, less.filter) ?? less.filter }
+  if (!isFewer(countRows(day, words, expansion), countSelected(day, all, expansion))) return plain
+  return [
+    { selection: all, sign: 1 },
+    { selection: less, sign: -1 },
+  ]
+}
+
 /** Counts a file's rows by time and keyword. */
 export function countDay(
   day: DayCollection,
@@ -34,13 +61,16 @@ export function countDay(
   expansion: Expansion,
   counter: Counter,
 ): void {
-  tell(day, { selection, stepNs, fields: [by] }, keptByValue(day, selection, stepNs, by), {
-    onCount: ({ startNs, values: [ofField = []], count }) => counter.add(startNs, ofField, count),
-    onRows(rest) {
-      for (const { startNs, texts, count } of countBy(day, rest, { stepNs, fields: [by] }, expansion))
-        counter.add(startNs, parseKeywords(texts[0]), count)
-    },
-  })
+  const asked = { selection, stepNs, fields: [by] }
+  for (const { selection: part, sign } of addendsOf(day, asked, expansion)) {
+    tell(day, { ...asked, selection: part }, keptByValue(day, part, stepNs, by), {
+      onCount: ({ startNs, values: [ofField = []], count }) => counter.add(startNs, ofField, sign * count),
+      onRows(rest) {
+        for (const { startNs, texts, count } of countBy(day, rest, { stepNs, fields: [by] }, expansion))
+          counter.add(startNs, parseKeywords(texts[0]), sign * count)
+      },
+    })
+  }
 }
 
 /** Where only sums are asked for, what is kept is read in long steps. */
@@ -48,6 +78,12 @@ const longNs = 1_440n * minuteNs
 
 /** How many rows of a file are met. */
 export function countAll(day: DayCollection, selection: Selection, expansion: Expansion): number {
+  const apart = differenceOf(day, { selection, stepNs: longNs, fields: [] }, expansion)
+  if (apart === undefined) return countSelected(day, selection, expansion)
+  return countSelected(day, apart.all, expansion) - countRows(day, apart.less, expansion)
+}
+
+function countSelected(day: DayCollection, selection: Selection, expansion: Expansion): number {
   let sum = 0
   const asked = { selection, stepNs: longNs, fields: [] }
   // Any field will do by whose values alone the selection is asked.
@@ -67,7 +103,7 @@ export function countAll(day: DayCollection, selection: Selection, expansion: Ex
 /** Hears how often a field has a value. */
 export type Hear = (field: string, value: string, count: number) => void
 
-/** How often each value of keyword fields is among a file's rows. */
+/** How often each value of keyword fields is among a file's rows: what is heard of a value adds up to that, be it 0. */
 export function countValues(
   day: DayCollection,
   selection: Selection,
@@ -76,6 +112,18 @@ export function countValues(
   hear: Hear,
 ): void {
   const known = fields.filter((field) => day.tables.keywords.includes(field))
+  for (const { selection: part, sign } of addendsOf(day, { selection, stepNs: longNs, fields: known }, expansion)) {
+    countSelectedValues(day, part, known, expansion, (field, value, count) => hear(field, value, sign * count))
+  }
+}
+
+function countSelectedValues(
+  day: DayCollection,
+  selection: Selection,
+  known: readonly string[],
+  expansion: Expansion,
+  hear: Hear,
+): void {
   const kept = new Map(known.map((field) => [field, keptByValue(day, selection, longNs, field)]))
   for (const [field, found] of kept) {
     for (const { values, count } of found?.counts ?? []) for (const value of values[0] ?? []) hear(field, value, count)

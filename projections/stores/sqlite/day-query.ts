@@ -32,11 +32,12 @@ export function readCollections(database: Database): ReadonlyMap<string, Omit<Da
 type Compiled = Map<Filter, () => Condition>
 
 /** What one question has compiled, or could not, others of the same reading need not: to expand a pattern may take seconds. */
-function compileOnce(filter: Filter, { database, tables, compiled }: DayCollection, expansion: Expansion): Condition {
+function compileOnce(filter: Filter, day: DayCollection, expansion: Expansion): Condition {
+  const { database, tables, compiled } = day
   const known = compiled.get(filter)
   if (known !== undefined) return known()
   try {
-    const condition = compile(filter, tables, database, expansion)
+    const condition = compile(filter, tables, database, expansion, (part) => compileOnce(part, day, expansion))
     compiled.set(filter, () => condition)
     return condition
   } catch (error) {
@@ -117,6 +118,12 @@ function drivenBy(condition: Condition): Readonly<{ match: string; rest: Conditi
   const driver = of.find(({ kind }) => kind === 'terms')
   if (driver?.kind !== 'terms') return undefined
   return { match: driver.match, rest: { kind: 'and', of: of.filter((part) => part !== driver) } }
+}
+
+/** Whether the rows that meet a filter, if any do, are found by the term index. */
+export function isDriven(day: DayCollection, filter: Filter, expansion: Expansion): boolean {
+  const condition = compileOnce(filter, day, expansion)
+  return condition.kind === 'none' || drivenBy(condition) !== undefined
 }
 
 /**

@@ -3,7 +3,7 @@ import { floorTo, isCountedWhole, keywordTerm } from '../row.ts'
 import { countedMinutes, countedTogether, untoldMinutes, type SliceRange } from './count-query.ts'
 import { askedBeyond } from './counted-where.ts'
 import type { DayCollection, Selected, TimeRange } from './day-query.ts'
-import { beyondFirst, minuteNs, noValue, parseKeywords } from './layout.ts'
+import { beyondFirst, finestNsOf, minuteNs, noValue, parseKeywords } from './layout.ts'
 import { readTexts, textsOfIds } from './told-values.ts'
 
 /** How many rows of a step have these values. `values`: of each field that is asked for. */
@@ -37,8 +37,29 @@ export function keptByValue(day: DayCollection, selection: Selected, stepNs: big
 /** What is asked of counts of values together: in steps of time, by keyword fields. */
 export type Asked = Readonly<{ selection: Selected; stepNs: bigint; fields: readonly string[] }>
 
+/** Whether counts that are kept may tell what is asked, but for what is of no whole slice of time. */
+export function mayTell(day: DayCollection, { selection, stepNs, fields }: Asked): boolean {
+  const { counted, together, shape } = day.tables
+  const grainNs = finestNsOf(day.tables)
+  if (stepNs % grainNs !== 0n || wholeSlices(selection, grainNs) === undefined) return false
+  if (counted.length === 0 || !fields.every((field) => counted.includes(field))) return false
+  // Single values tell of all rows, and not which of them have two values.
+  if (together === undefined && askedBeyond(shape, selection.filter)?.kind !== 'all') return false
+  if (together !== undefined && untoldOf(day, selection) === undefined) return false
+  return testOfSelection(day, selection, counted) !== undefined
+}
+
+/** Whether a filter asks only for values that are counted. */
+export const tellsValues = ({ tables }: DayCollection, filter: Filter): boolean =>
+  testOf(filter, tables.counted) !== undefined
+
 /** Of more minutes in which rowids do not tell all values, rows are counted in one walk. */
 const untoldMinutesMax = 60
+
+function untoldOf(day: DayCollection, range: TimeRange): readonly bigint[] | undefined {
+  const untold = untoldMinutes(day, minutesOf(range), untoldMinutesMax)
+  return untold.length > untoldMinutesMax ? undefined : untold
+}
 
 /** From the counts of values together, by one grain. Undefined where they do not say. */
 export function keptTogether(day: DayCollection, grainNs: bigint, asked: Asked): Kept | undefined {
@@ -49,8 +70,8 @@ export function keptTogether(day: DayCollection, grainNs: bigint, asked: Asked):
   const test = testOfSelection(day, selection, counted)
   const range = wholeSlices(selection, grainNs)
   if (test === undefined || range === undefined) return undefined
-  const untold = untoldMinutes(day, minutesOf(selection), untoldMinutesMax)
-  if (untold.length > untoldMinutesMax) return undefined
+  const untold = untoldOf(day, selection)
+  if (untold === undefined) return undefined
   const leaveOut = slicesOf(untold, grainNs, range)
   const textOf = textsOfIds(day, fields, test)
   const found = countedTogether(day, { grainNs, range, step: stepNs / grainNs, leaveOut, textOf })

@@ -2,6 +2,7 @@ import { floorTo } from '../row.ts'
 import type { Database } from './database.ts'
 import {
   beyondFirst,
+  finestNsOf,
   formatKeywords,
   grainsNs,
   isToldId,
@@ -78,7 +79,7 @@ function writeTogether(database: Database, table: string, changes: readonly Chan
  */
 export function createCounts(database: Database, tables: Tables) {
   const { counted, together } = tables
-  const finestNs = (together === undefined ? undefined : grainsNs.at(-1)) ?? minuteNs
+  const finestNs = finestNsOf(tables)
   const changes = new Map<string, Change>()
   return {
     /** `texts`: of each counted field; undefined of a row that is not counted. */
