@@ -1,18 +1,22 @@
 import type { EntryKey, IndexName, IndexWriter, WorkspaceEntries } from './index-store.ts'
 
-type Place = Pick<EntryKey, 'workspaceId' | 'collection' | 'id'>
-
-const nameOf = ({ workspaceId, collection, id }: Place): string => `${workspaceId}\0${collection}\0${id}`
-
-const namesOf = (entries: readonly WorkspaceEntries[]): ReadonlySet<string> =>
-  new Set(
-    entries.flatMap(({ workspaceId, entries: mine }) =>
-      mine.map(({ collection, id }) => nameOf({ workspaceId, collection, id })),
-    ),
-  )
+/** Whether an entry is among these. Only where such entries are asked for are their ids gathered: most are written and never loaded. */
+function createHolds(written: readonly WorkspaceEntries[]): (key: EntryKey) => boolean {
+  const gathered = new Map<string, ReadonlySet<string>>()
+  const gather = ({ workspaceId, collection }: EntryKey): ReadonlySet<string> => {
+    const mine = written.filter((of) => of.workspaceId === workspaceId).flatMap(({ entries }) => entries)
+    return new Set(mine.filter((entry) => entry.collection === collection).map(({ id }) => id))
+  }
+  return (key) => {
+    const name = `${key.workspaceId}\0${key.collection}`
+    const ids = gathered.get(name) ?? gather(key)
+    gathered.set(name, ids)
+    return ids.has(key.id)
+  }
+}
 
 /** A write under way. It is waited for by who comes next; until then a failure must not end the process. */
-type UnderWay = Readonly<{ names: ReadonlySet<string>; done: Promise<void> }>
+type UnderWay = Readonly<{ holds: (key: EntryKey) => boolean; done: Promise<void> }>
 
 /**
  * A writer that does not wait: `write` resolves when the write before it is done, so that the next batch is folded while an engine of
@@ -38,15 +42,15 @@ export function createWriteBehind(writer: IndexWriter): IndexWriter {
   return {
     open: (index, ...given) => after(index, () => writer.open(index, ...given)),
     async load(index, keys) {
-      const { names } = underWay.get(index) ?? {}
-      if (names !== undefined && keys.some((key) => names.has(nameOf(key)))) await settled(index)
+      const { holds } = underWay.get(index) ?? {}
+      if (holds !== undefined && keys.some(holds)) await settled(index)
       return writer.load(index, keys)
     },
     async write(index, entries, checkpoint) {
       await settled(index)
       const done = writer.write(index, entries, checkpoint)
       done.catch(() => undefined)
-      underWay.set(index, { names: namesOf(entries), done })
+      underWay.set(index, { holds: createHolds(entries), done })
     },
     checkpoint: (index) => after(index, () => writer.checkpoint(index)),
     heartbeat: (index, progress) => after(index, () => writer.heartbeat(index, progress)),

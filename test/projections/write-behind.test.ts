@@ -32,7 +32,8 @@ describe('a writer that does not wait', () => {
 
   const write = (position: number, id = `t${position}`): Promise<void> =>
     writer.write(index, [{ workspaceId: acme, entries: [thingEntry(id, {}, position)] }], { epoch, position })
-  const load = (id: string, workspaceId = acme) => writer.load(index, [{ workspaceId, collection: 'things', id, day }])
+  const load = (id: string, workspaceId = acme, collection = 'things') =>
+    writer.load(index, [{ workspaceId, collection, id, day }])
   /** Whether it has resolved by now. */
   async function isDone(promise: Promise<unknown>): Promise<boolean> {
     let done = false
@@ -77,6 +78,7 @@ describe('a writer that does not wait', () => {
     await write(1, 'a')
     expect((await load('b')).flat()).to.deep.equal([])
     expect((await load('a', other)).flat()).to.deep.equal([])
+    expect((await load('a', acme, 'sets')).flat()).to.deep.equal([])
     const asked = load('a')
     expect(await isDone(asked)).to.equal(false)
     gates[0]?.resolve()

@@ -58,6 +58,8 @@ type Build = {
   freshness: Freshness
   /** The days' indices that are there. */
   known: Set<string>
+  /** Names of the days' indices, by collection and day: each entry asks for its own. */
+  names: Map<string, Map<string, string>>
   /** The batch that was written last; what the build's record says of it. */
   written: Position
   recorded: Position
@@ -127,7 +129,7 @@ async function openedBuild(
   for (const name of known) freshness.wrote(name)
   await freshness.refreshNow()
   const progress = { written: checkpoint, recorded: checkpoint, told: heartbeat, toldAt: -Infinity }
-  return { projection: projection.name, index, epoch, collections, freshness, known, ...progress }
+  return { projection: projection.name, index, epoch, collections, freshness, known, names: new Map(), ...progress }
 }
 
 type DayIndices = Readonly<{
@@ -143,7 +145,14 @@ function createDayIndices({ elasticsearch, names }: Place, settings: IndexSettin
     await createIndex(elasticsearch, name, dayIndex(collection, settings))
     build.known.add(name)
   }
-  const of: DayIndices['of'] = (build, { collection, day }) => names.day(build.index, collection, day)
+  const of: DayIndices['of'] = (build, { collection, day }) => {
+    const known = build.names.get(collection)?.get(day)
+    if (known !== undefined) return known
+    const name = names.day(build.index, collection, day)
+    const ofCollection = build.names.get(collection) ?? new Map<string, string>()
+    build.names.set(collection, ofCollection.set(day, name))
+    return name
+  }
   return {
     of,
     async prepare(build, entries) {
