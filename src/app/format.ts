@@ -29,7 +29,7 @@ export const minuteOf = (ms: number): Html => shownAsFar(ms, 16)
 /** `2026-11-21 08:03:07 UTC`. */
 export const secondOf = (ms: number): Html => shownAsFar(ms, 19)
 
-/** In the head of a column: of which zone its times are. */
+/** In the head of a column, or of a field: of which zone its times are. */
 export const zone = html`<span data-zone>UTC</span>`
 
 const units = [

@@ -30,7 +30,7 @@ export const traceForms: readonly HelpForm[] = [
 
 const times: HelpForm = {
   typed: ['-15m', '-7d', 'now-2d', '2026-11-21T08:00', '2026-11-21T08:00+01:00', '1795557482'],
-  finds: 'From and To: relative, in UTC unless a zone is named, or as Unix time',
+  finds: 'From and To: relative, in the zone that times are shown in unless one is named, or as Unix time',
 }
 
 const rowOf = ({ typed, finds }: HelpForm): Html =>

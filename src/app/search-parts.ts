@@ -3,6 +3,7 @@ import type { Refusal } from '#src/events/refusal.ts'
 import { setRefusal, statusOf, withRetry } from '#src/http/errors.ts'
 import type { TraceSearchAnswer } from '#src/query/searches.ts'
 import { atFault, counted, problemId, type SessionPage } from './context.ts'
+import { zone } from './format.ts'
 import { html, type Html } from './html.ts'
 
 /** Cursors of earlier pages kept in an address: so far back a walk goes page by page. */
@@ -101,7 +102,7 @@ export function about({ query, index }: About): Html {
 }
 
 type Field = Readonly<{
-  label: string
+  label: string | Html
   name: string
   value: string
   size?: number
@@ -177,8 +178,8 @@ const ranges = [
 /** Both ends of the range, with the usual ones suggested. */
 export const rangeFields = (conditions: URLSearchParams, wrong: string | undefined): Html => {
   const of = (name: string): string => conditions.get(name) ?? ''
-  return html`${field({ label: 'From (UTC)', name: 'from', value: of('from'), placeholder: '-24h', list: 'ranges', wrong })}
-  ${field({ label: 'To (UTC)', name: 'to', value: of('to'), placeholder: 'now', wrong })}
+  return html`${field({ label: html`From (${zone})`, name: 'from', value: of('from'), placeholder: '-24h', list: 'ranges', wrong })}
+  ${field({ label: html`To (${zone})`, name: 'to', value: of('to'), placeholder: 'now', wrong })}
   ${suggestions(
     'ranges',
     ranges.map(([from]) => from),

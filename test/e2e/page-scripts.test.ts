@@ -69,7 +69,7 @@ describe('the scripts of pages in a browser', () => {
       expect(await zones().locator('option:checked').innerText()).to.equal(timezoneId)
       for (const words of await tab.locator('.axis time').allInnerTexts()) expect(words).to.match(/\d\d:\d\d\+04:00$/)
       expect(await tab.locator('.histogram title').first().textContent()).to.match(/:\d\d\+04:00: 1$/)
-      expect(await tab.getByLabel('From (UTC)').count()).to.equal(1)
+      expect(await tab.getByLabel('From (Dubai)').count()).to.equal(1)
     })
 
     it('below the bars too, days with their hour', async () => {
@@ -146,7 +146,62 @@ describe('the scripts of pages in a browser', () => {
         await tab.waitForLoadState()
         return time().count()
       }
-      expect([await found('From (UTC)'), await found('To (UTC)')]).to.deep.equal([1, 0])
+      expect([await found('From (Dubai)'), await found('To (Dubai)')]).to.deep.equal([1, 0])
+    })
+
+    describe('of the forms of searches', () => {
+      const from = () => tab.locator('input[name=from]')
+      const to = () => tab.locator('input[name=to]')
+      async function search(): Promise<URLSearchParams> {
+        await Promise.all([tab.waitForEvent('load'), tab.getByRole('button', { name: 'Search', exact: true }).click()])
+        return new URL(tab.url()).searchParams
+      }
+
+      it('as they are shown, where no zone is named', async () => {
+        const local = inZone(atMs).slice(0, -6)
+        await from().fill(` ${local} `)
+        await to().fill('2031-07-01')
+        const asked = await search()
+        expect([asked.get('from'), asked.get('to')]).to.deep.equal([`${local}+04:00`, '2031-07-01 00:00+04:00'])
+        expect(await time().count()).to.be.above(0)
+        await from().fill('2026-11-21t08:00')
+        expect((await search()).get('from')).to.equal('2026-11-21 08:00+04:00')
+      })
+
+      it('as they are typed, where that says all', async () => {
+        for (const typed of ['-3h', '2026-11-21T08:00Z', '2026-11-21 08:00+01:00', '1795557482', '']) {
+          await from().fill(typed)
+          expect((await search()).get('from')).to.equal(typed)
+        }
+        await from().fill('2026-11-41 08:00')
+        const sent = tab.evaluate(`new FormData(document.querySelector('form.search')).get('from')`)
+        expect(await sent, 'no such day: for the server to refuse').to.equal('2026-11-41 08:00')
+      })
+
+      it('in the zone that is shown, where an address has them in UTC', async () => {
+        for (const [utc, local] of [
+          [`${inUtc(atMs).replace(' ', 'T')}Z`, inZone(atMs)],
+          ['2026-11-20', '2026-11-20 04:00+04:00'],
+          ['2026-11-20 20:00 UTC', '2026-11-21 00:00+04:00'],
+          ['-3h', '-3h'],
+        ] as const) {
+          await tab.goto(`${path}&from=${utc}`)
+          expect(await from().inputValue()).to.equal(local)
+          const count = await time().count()
+          expect((await search()).get('from')).to.equal(local)
+          expect(await time().count()).to.equal(count)
+        }
+      })
+
+      it('in UTC where that is chosen, and as they were meant where another is chosen then', async () => {
+        await from().fill('2026-11-21 08:00')
+        await zones().selectOption('UTC')
+        expect(await from().inputValue()).to.equal('2026-11-21 08:00+04:00')
+        await tab.getByLabel('From (UTC)').fill('2026-11-21 08:00')
+        expect((await search()).get('from')).to.equal('2026-11-21 08:00')
+        await zones().selectOption(timezoneId)
+        expect(await from().inputValue()).to.equal('2026-11-21 12:00+04:00')
+      })
     })
 
     it('of the records that arrive later as well, and of a trace', async () => {

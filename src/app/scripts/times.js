@@ -30,8 +30,11 @@ let isLocal = !isUtc && recall(name) !== 'utc'
  * A time in its zone, as `from` and `to` take it again: one that is copied from a list into a form means the same there, also in the
  * hour that a change of clocks repeats. That is what its offset is for.
  */
-function localOf(_, date, minute, second = '', fraction = '') {
-  const parts = inLocal.formatToParts(new Date(`${date}T${minute}${second}Z`))
+function localOf(text, date, minute = '00:00', second = '', fraction = '') {
+  const at = new Date(`${date}T${minute}${second}Z`)
+  // Typed, and no time: the server says so.
+  if (Number.isNaN(at.getTime())) return text
+  const parts = inLocal.formatToParts(at)
   const of = (type) => parts.find((part) => part.type === type).value
   const time = `${of('hour')}:${of('minute')}${second === '' ? '' : `:${of('second')}`}${fraction}`
   const offset = of('timeZoneName').slice(3)
@@ -55,6 +58,26 @@ function showTick(tick) {
   tick.textContent = inZone(tick.dataset.at).slice(from, isLocal && to === '10' ? 16 : to)
 }
 
+/** A date, or a date and a time, without a zone, which is UTC to the server (events/point-in-time.ts); and with or without that one. */
+const withoutZone = /^\s*(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d)(:\d\d)?(\.\d+)?)?\s*$/i
+const ofUtc = /^\s*(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d)(:\d\d)?(\.\d+)?)?(?:Z| ?UTC)?\s*$/i
+
+/** What somebody typed in the zone that is shown, with its offset then. */
+function withOffset(text, date, minute = '00:00', second = '', fraction = '') {
+  const minutes = -new Date(`${date}T${minute}${second}`).getTimezoneOffset()
+  if (Number.isNaN(minutes)) return text
+  const offset = new Date(Math.abs(minutes) * 60_000).toISOString().slice(11, 16)
+  return `${date} ${minute}${second}${fraction}${minutes < 0 ? '-' : '+'}${offset}`
+}
+
+/** Where both ends of a range are typed. */
+const fields = () => document.querySelectorAll('form.search :is([name=from], [name=to])')
+
+/** What was typed in the zone that was shown is in that zone, whichever is shown next. */
+function nameZones() {
+  for (const field of isLocal ? fields() : []) field.value = field.value.replace(withoutZone, withOffset)
+}
+
 /** All times in a part of the page. */
 export function showTimes(part) {
   for (const tick of part.querySelectorAll('[data-part]')) showTick(tick)
@@ -69,15 +92,20 @@ function showChosen() {
   document.documentElement.classList.toggle('local', isLocal)
   select.value = isLocal ? 'local' : 'utc'
   showTimes(document)
+  for (const field of isLocal ? fields() : []) field.value = field.value.replace(ofUtc, localOf)
 }
 
 if (select && !isUtc && document.querySelector('main :is(time, [data-zone])') !== null) {
   select.querySelector('[value=local]').textContent = localName
   choice.hidden = false
   select.addEventListener('change', () => {
+    nameZones()
     isLocal = select.value === 'local'
     remember(name, select.value)
     showChosen()
+  })
+  document.querySelector('form.search')?.addEventListener('formdata', ({ formData }) => {
+    for (const { name, value } of isLocal ? fields() : []) formData.set(name, value.replace(withoutZone, withOffset))
   })
   showChosen()
 }
