@@ -117,6 +117,7 @@ export function createSqliteSimulatedIndex(chance: Chance): SimulatedIndex {
   mkdirSync(folder)
   let reader: IndexReader = createSqliteIndexReader({ folder, limits })
   return {
+    isNear: true,
     open: (between, share) => {
       const writer = tornWriter({ folder, snapshots, between, share }, builds)
       writers.push(writer)
