@@ -29,6 +29,16 @@ const lettersMax = 1_000
 /** How often a decision is made again when others are faster; they are few. */
 const attemptsMax = 100
 
+/** Who only compares has come to an event that cannot be folded, and on which nobody has decided. */
+export class UndecidedError extends PermanentError {
+  readonly event: RecordedEvent
+  constructor({ name }: FoldVersion, { event, reason }: PoisonError) {
+    const hint = `nobody has decided to leave it out, and the index is beyond it: throughline rebuild ${name} decides, and folds it anew`
+    super({ operation: 'fold', subject: `${name} at ${event.position}`, hint, cause: reason })
+    this.event = event
+  }
+}
+
 /**
  * The events that folds leave out, by decisions in the log that they come from: so every owner of an index, and every other
  * fold of the log, leaves out the same ones.
@@ -37,7 +47,7 @@ export type DeadLetters = Readonly<{
   letters(of: FoldVersion): Promise<readonly DeadLetter[]>
   /**
    * Decides that this event is left out, unless it is decided already. All positions that are left out then. Rejects with
-   * PermanentError beyond 1,000 of them, and where nothing may be decided with why the event cannot be folded.
+   * PermanentError beyond 1,000 of them, and with UndecidedError where nothing may be decided.
    */
   put(of: FoldVersion, poison: PoisonError): Promise<ReadonlySet<Position>>
   /**
@@ -144,11 +154,12 @@ export function createDeadLetters({
   return {
     letters,
     event: origin,
-    put: async (of, { event, reason }) => {
+    put: async (of, poison) => {
+      const { event, reason } = poison
       const { position, workspaceId } = event
       const known = await decide(of, workspaceId, (now) => {
         if (now.some((letter) => letter.position === position)) return undefined
-        if (!decides) throw reason
+        if (!decides) throw new UndecidedError(of, poison)
         if (now.length >= lettersMax) {
           const hint = `${lettersMax} events before it could not be folded either: see throughline dead-letters list, and mend the program`
           throw new PermanentError({ operation: 'fold', subject: `${of.name} at ${position}`, hint, cause: reason })

@@ -151,7 +151,8 @@ export async function openLane(
     },
     ahead: () => ahead,
     async foldAhead(events, to) {
-      if (events.length > 0) await foldParts(events, { position: to.position, isAhead: true })
+      const folded = await withBrought(projection, events, options)
+      if (folded.length > 0) await foldParts(folded, { position: to.position, isAhead: true })
       ahead = to
       cache.trim()
     },

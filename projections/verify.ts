@@ -1,17 +1,17 @@
 import { PermanentError, TransientError } from '#src/lib/failure.ts'
-import { beforeAll, type Position, type RecordedEvent } from '#src/events/envelope.ts'
+import { beforeAll, type Position } from '#src/events/envelope.ts'
 import { erasureSubject } from '#src/events/erasure.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
-import { readCurrent } from '#streams/follow.ts'
 import { projectionNamed, type BuildContext, type BuildPlace } from './build-place.ts'
 import { compareLater, compareParts, type Comparison, type Difference, type Later } from './compare.ts'
 import { createDeadLetters } from './dead-letters.ts'
+import { createEnds, createExpectedFold, createQueue, type ExpectedFold, type Limit } from './expected-fold.ts'
 import type { BuildTask } from './fold-share.ts'
 import { foldShares } from './fold-shares.ts'
 import { createHorizon, type Horizon } from './horizon.ts'
 import type { FrozenPart, Part } from './index-audit.ts'
 import { reachedBy, storedBuild, type IndexName, type IndexWriter, type StoredBuild } from './index-store.ts'
-import { openLane, type Lane } from './lane.ts'
+import { openLane } from './lane.ts'
 import { withSeenEvents } from './seen-events.ts'
 
 export type VerifyOptions = Readonly<{
@@ -24,12 +24,20 @@ export type VerifyOptions = Readonly<{
   signal?: AbortSignal
 }>
 
-/** Of a workspace: how many entries were compared, and how many were not as the log says. */
-export type WorkspaceVerdict = Readonly<{ workspaceId: WorkspaceId; entries: number; different: number }>
+/**
+ * Of a workspace: how many entries were compared, and how many were not as the log says. `position`: up to where all of it was compared;
+ * of what the index has beyond that, some may have been.
+ */
+export type WorkspaceVerdict = Readonly<{
+  workspaceId: WorkspaceId
+  entries: number
+  different: number
+  position: Position
+}>
 export type Verdict = Readonly<{
   projection: string
   index: IndexName
-  /** Up to where the log was folded to compare: each part was compared where it stood, which is here or before. */
+  /** The furthest place up to which the log was folded to compare: each workspace was compared where it stood, which is here or before. */
   position: Position
   equal: boolean
   workspaces: readonly WorkspaceVerdict[]
@@ -50,33 +58,6 @@ async function existingBuild(writer: IndexWriter, projection: string, index: Ind
   return found
 }
 
-/** The fold of the log that an index is compared with: it goes on event by event, to where the index stands. */
-function createExpected(context: BuildContext, lane: Lane, takes: (workspaceId: WorkspaceId) => boolean) {
-  const { stream, decode, limits } = context
-  /** Read, and not folded yet: it may be asked for one event after another. */
-  let ahead: readonly RecordedEvent[] = []
-  return {
-    position: () => lane.position(),
-    async foldTo(position: Position): Promise<void> {
-      while (lane.position() < position) {
-        if (ahead.length === 0) ahead = await readCurrent(stream, lane.position(), limits.projectorBatchEventsMax)
-        if (ahead.length === 0) {
-          const hint = 'the index is ahead of the log: it follows another one, or the log has lost its tail'
-          throw new PermanentError({ operation: 'verify', subject: `${lane.index} at position ${position}`, hint })
-        }
-        const events = ahead.filter((event) => event.position <= position)
-        const last = events.at(-1)?.position
-        // No event stands there: the fold is as it was after the one before.
-        if (last === undefined) return
-        ahead = ahead.slice(events.length)
-        const mine = events.filter(({ workspaceId }) => takes(workspaceId))
-        await lane.fold(mine.map(decode), last)
-      }
-    },
-  }
-}
-type Expected = ReturnType<typeof createExpected>
-
 type Target = Readonly<{
   context: BuildContext
   projection: string
@@ -87,14 +68,16 @@ type Target = Readonly<{
   scratch: BuildPlace
   indexed: ReturnType<BuildPlace['audit']>
   expectedParts: ReturnType<BuildPlace['audit']>
-  expected: Expected
+  expected: ExpectedFold
   takes: (workspaceId: WorkspaceId) => boolean
   horizon: Horizon
 }>
 
-/** How far the index is for the workspace of a part. */
-async function reachedIn({ context, writer, projection, index }: Target, { workspaceId }: Part): Promise<Position> {
-  return reachedBy(await existingBuild(writer, projection, index), workspaceId, context.clock())
+/** How far the index is for each workspace. */
+async function reachedIn({ context, writer, projection, index }: Target): Promise<Limit> {
+  const build = await existingBuild(writer, projection, index)
+  const now = context.clock()
+  return (workspaceId) => reachedBy(build, workspaceId, now)
 }
 
 /** For as long as the index gets on. */
@@ -102,7 +85,7 @@ async function awaitReached(target: Target, part: Part, position: Position): Pro
   const { clock, timers } = target.context
   let [best, until] = [-1, 0]
   for (;;) {
-    const reached = await reachedIn(target, part)
+    const reached = (await reachedIn(target))(part.workspaceId)
     if (reached >= position) return
     if (reached > best) [best, until] = [reached, clock() + patienceMs]
     if (clock() > until) {
@@ -140,32 +123,34 @@ async function freezeExpected({ context, scratch, expectedParts, index }: Target
 }
 
 /**
- * Freezes a part and brings the expected fold to where it stands. A part that stands behind the fold is right only when the
- * whole index has come to there without touching it. Undefined for a part of which nothing need be there yet, and for one of a workspace
+ * Freezes a part and brings the expected fold to where it stands. A part that stands behind the fold of its workspace is right only when
+ * the index has come to there without touching it. Undefined for a part of which nothing need be there yet, and for one of a workspace
  * that was erased from the log, as long as the index has not come to there: it may hold all of it, some of it or nothing.
  */
-async function freezeBoth(target: Target, part: Part) {
+async function freezeBoth(target: Target, part: Part, beside: (limit: Limit) => Limit) {
   const { indexed, expected, index } = target
+  const { workspaceId } = part
   for (;;) {
-    const at = expected.position()
-    const reached = await reachedIn(target, part)
+    const at = expected.positionOf(workspaceId)
+    const limit = await reachedIn(target)
+    const reached = limit(workspaceId)
     const frozen = await indexed.freeze(index, part)
-    const erased = await erasedAt(target, part.workspaceId)
+    const erased = await erasedAt(target, workspaceId)
     if (erased > Math.max(at, frozen.position)) {
       await frozen.release()
-      if (!frozen.exact || (await reachedIn(target, part)) < erased) return undefined
-      await expected.foldTo(erased)
+      if (!frozen.exact || (await reachedIn(target))(workspaceId) < erased) return undefined
+      await expected.foldTo(workspaceId, erased, beside(limit))
       continue
     }
     if (frozen.position < at && reached < at) {
       await frozen.release()
-      // The fold is further than the index is for this workspace: others were ahead.
+      // The fold is further than the index is said to be: another part of the workspace was.
       if (frozen.position === beforeAll && !(await isDue(target, part, reached))) return undefined
       await awaitReached(target, part, at)
       continue
     }
     try {
-      await expected.foldTo(frozen.position)
+      await expected.foldTo(workspaceId, frozen.position, beside(limit))
       return { part, indexed: frozen, expected: await freezeExpected(target, part), horizon: target.horizon }
     } catch (error) {
       await frozen.release()
@@ -176,28 +161,35 @@ async function freezeBoth(target: Target, part: Part) {
 
 const nameOf = ({ workspaceId, day }: Part): string => `${workspaceId}/${day}`
 
+type Placed = Part & Readonly<{ position: Position }>
+
 /** Parts in order of their positions: the expected fold then has to go forward only, also where no projector runs. */
-async function inOrder({ indexed, index }: Target, parts: readonly Part[]): Promise<readonly Part[]> {
-  const placed: (readonly [Position, Part])[] = []
+async function inOrder({ indexed, index }: Target, parts: readonly Part[]): Promise<readonly Placed[]> {
+  const placed: Placed[] = []
   for (const part of parts) {
     const frozen = await indexed.freeze(index, part)
-    placed.push([frozen.position, part])
+    placed.push({ ...part, position: frozen.position })
     await frozen.release()
   }
-  return placed.sort(([a], [b]) => a - b).map(([, part]) => part)
+  return placed.sort((a, b) => a.position - b.position)
 }
 
 /** What was found so far, of all parts. */
 function createTally(namedMax: number) {
-  const workspaces = new Map<WorkspaceId, { entries: number; different: number }>()
+  const workspaces = new Map<WorkspaceId, Omit<WorkspaceVerdict, 'workspaceId'>>()
   const differences: Difference[] = []
   const later: Later[] = []
   return {
     later,
     namedMax: () => namedMax - differences.length,
-    add({ workspaceId }: Part, found: Comparison): void {
-      const { entries, different } = workspaces.get(workspaceId) ?? { entries: 0, different: 0 }
-      workspaces.set(workspaceId, { entries: entries + found.entries, different: different + found.different })
+    add({ workspaceId }: Part, found: Comparison, at: Position): void {
+      const { entries, different, position } = workspaces.get(workspaceId) ?? { entries: 0, different: 0, position: at }
+      workspaces.set(workspaceId, {
+        entries: entries + found.entries,
+        different: different + found.different,
+        // Each part where it stands: all of them up to the first of these places.
+        position: Math.min(position, at),
+      })
       differences.push(...found.differences)
       // One by one: there may be more of them than a call takes arguments.
       for (const one of found.later) later.push(one)
@@ -218,37 +210,48 @@ async function isStillTold(target: Target, { workspaceId, day }: Part): Promise<
   await existingBuild(target.writer, target.projection, target.index)
   const firstDay = await target.context.firstDays()
   const isSeen = day >= firstDay(workspaceId, target.projection)
-  return isSeen && (await erasedAt(target, workspaceId)) <= target.expected.position()
+  return isSeen && (await erasedAt(target, workspaceId)) <= target.expected.positionOf(workspaceId)
 }
 
 async function compared(target: Target, sides: Sides, tally: Tally, compare: () => Promise<Comparison>): Promise<void> {
   try {
     const found = await compare()
-    if (found.different === 0 || (await isStillTold(target, sides.part))) tally.add(sides.part, found)
+    const at = target.expected.positionOf(sides.part.workspaceId)
+    if (found.different === 0 || (await isStillTold(target, sides.part))) tally.add(sides.part, found, at)
   } finally {
     await sides.expected.release()
     await sides.indexed.release()
   }
 }
 
+/** What has no position is judged last. */
+const orderOf = ({ position = Number.MAX_SAFE_INTEGER }: Later): number => position
+
 /**
  * Judges what could not be judged where its part stands: the expected fold goes on, from one entry's position to the next one's, and
- * to the head of the log at last.
+ * to the end of what may have been folded at last.
  */
 async function compareRest(target: Target, tally: Tally): Promise<void> {
   const { context, indexed, expectedParts, expected, index } = target
   const rest: Later[] = []
   for (const later of tally.later.splice(0)) {
     // Erased since it was compared.
-    if ((await erasedAt(target, later.workspaceId)) <= expected.position()) rest.push(later)
+    if ((await erasedAt(target, later.workspaceId)) <= expected.positionOf(later.workspaceId)) rest.push(later)
   }
   const head = await context.stream.head()
-  const placeOf = ({ position = head, ...part }: Later): string => `${position} ${nameOf(part)}`
-  const sorted = rest.toSorted((a, b) => (a.position ?? head) - (b.position ?? head))
-  for (const later of Map.groupBy(sorted, placeOf).values()) {
-    const [{ workspaceId, day, position = head }] = later as [Later]
+  const sorted = rest.toSorted((a, b) => orderOf(a) - orderOf(b))
+  const queue = createQueue(sorted)
+  const reached = await reachedIn(target)
+  const ends = createEnds(head, queue.beside(reached))
+  // Whoever is judged at its end goes along to there: the rest of the log is read once for all of them.
+  const limit = queue.beside(reached, ends.of)
+  for (const later of Map.groupBy(sorted, (one) => `${orderOf(one)} ${nameOf(one)}`).values()) {
+    const [{ workspaceId, day, position }] = later as [Later]
+    const to = (): Position => position ?? ends.of(workspaceId)
     // What is beyond the log is not as the log says.
-    if (position <= head) await expected.foldTo(position)
+    if (to() <= head) await ends.within(() => expected.foldTo(workspaceId, to(), limit))
+    // Only now: up to its position the index has the workspace.
+    for (const one of later) queue.take(one)
     const part = { workspaceId, day }
     const sides = {
       part,
@@ -268,9 +271,13 @@ async function compareAll(target: Target, namedMax: number) {
     const left = parts.filter(
       (part) => takes(part.workspaceId) && target.horizon.isSeen(part) && !seen.has(nameOf(part)),
     )
-    for (const part of await inOrder(target, left)) {
+    const sorted = await inOrder(target, left)
+    const queue = createQueue(sorted)
+    for (const placed of sorted) {
+      queue.take(placed)
+      const part = { workspaceId: placed.workspaceId, day: placed.day }
       seen.add(nameOf(part))
-      const sides = await freezeBoth(target, part)
+      const sides = await freezeBoth(target, part, queue.beside)
       if (sides !== undefined) await compared(target, sides, tally, () => compareParts(sides, tally.namedMax()))
     }
   }
@@ -343,7 +350,7 @@ async function verifyIn(
       const deadLetters = createDeadLetters({ stream, clock, decides: false })
       const laneOptions = { writer: scratchWriter, epoch: stream.epoch, clock, limits, decode, deadLetters }
       const lane = await openLane(fold, index, laneOptions, after)
-      const expected = createExpected(context, lane, takes)
+      const expected = createExpectedFold(context, lane, takes)
       const horizon = createHorizon({ projection: fold, index, first, firstDay, expected: earlierParts })
       const sides = { scratch, indexed, expectedParts, expected }
       const collections = Object.values(withSeenEvents(fold).collections).map(({ name }) => name)

@@ -44,16 +44,24 @@ function fromText(comparedFrom: Verdict['comparedFrom']): string {
   return ` Compared from ${[first[1], ...later].join(', ')} on: the log was cut before.`
 }
 
+/** Up to where was compared: workspaces are at one place, or some are further than others. */
+function placeText({ position, workspaces }: Verdict): string {
+  const places = workspaces.map((of) => of.position).toSorted((a, b) => a - b)
+  const [first = position, last = first] = [places[0], places.at(-1)]
+  return first === last ? `at position ${first}` : `at positions ${first} to ${last}`
+}
+
 /** A verdict for people: one line when all is well, else the first differences with both sides. */
-export function verdictText({ index, position, equal, workspaces, differences, comparedFrom }: Verdict): string {
+export function verdictText(verdict: Verdict): string {
+  const { index, equal, workspaces, differences, comparedFrom } = verdict
   const entries = workspaces.reduce((sum, of) => sum + of.entries, 0)
   const different = workspaces.reduce((sum, of) => sum + of.different, 0)
   const compared = `${counted(workspaces.length, 'workspace')}, ${counted(entries, 'entry', 'entries')}`
   const from = fromText(comparedFrom)
-  if (equal) return `${index} is what the log says, at position ${position}: ${compared}.${from}`
+  if (equal) return `${index} is what the log says, ${placeText(verdict)}: ${compared}.${from}`
   const more = different > differences.length ? [`  … and ${different - differences.length} more`] : []
   return [
-    `${index} differs from the log at ${counted(different, 'place')}, at position ${position}: ${compared}.${from}`,
+    `${index} differs from the log at ${counted(different, 'place')}, ${placeText(verdict)}: ${compared}.${from}`,
     ...differences.flatMap(linesOf),
     ...more,
   ].join('\n')
@@ -73,6 +81,6 @@ export const verdictJson = ({
   position,
   equal,
   ...(comparedFrom === undefined ? {} : { compared_from: comparedFrom }),
-  workspaces: workspaces.map(({ workspaceId, entries, different }) => ({ workspace: workspaceId, entries, different })),
+  workspaces: workspaces.map(({ workspaceId, ...of }) => ({ workspace: workspaceId, ...of })),
   differences: differences.map(({ workspaceId, ...difference }) => ({ workspace: workspaceId, ...difference })),
 })

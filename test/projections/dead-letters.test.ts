@@ -31,21 +31,12 @@ import { memoryContext, sqliteContext } from '#test/support/build-context.ts'
 import { removeIndices } from '#test/support/elasticsearch.ts'
 import { elasticsearchEngine, enginesTimeoutMs } from '#test/support/engines.ts'
 import { createRandom } from '#test/support/index-fixture.ts'
-import { counting, lineDecoders, lineEvent, mirror } from '#test/support/line-projections.ts'
+import { counting, failingOn, lineDecoders, lineEvent, mirror } from '#test/support/line-projections.ts'
 import { append, atHead, start, totals } from '#test/support/projector-run.ts'
 
 const index = 'counting-v1-001'
 
-/** A program that cannot read an event with one of these lines; the mended one is `lineDecoders`. */
-const failingOn = (...poison: readonly string[]): Decoders => ({
-  ...lineDecoders,
-  logs: (...given) => {
-    const logs = lineDecoders.logs(...given)
-    const found = logs.find(({ message }) => poison.includes(message))
-    if (found !== undefined) throw new Error(`cannot read ${found.message}`)
-    return logs
-  },
-})
+/** The mended program has `lineDecoders`. */
 const failing = failingOn('poison')
 
 const decisions = async (stream: Stream): Promise<readonly RecordedEvent[]> =>
@@ -192,7 +183,7 @@ for (const [name, create] of Object.entries(places)) {
       const head = await stream.head()
       const failure: unknown = await verifyNow(failing).catch((error: unknown) => error)
       expect(failure).to.be.instanceOf(PermanentError)
-      expect(String(failure)).to.match(/cannot read poison/)
+      expect(String(failure)).to.match(/fold counting at 8192: .*cannot read poison \(nobody has decided/)
       expect(await stream.head()).to.equal(head)
     })
 

@@ -9,7 +9,7 @@ import { words } from '#src/events/tokens.ts'
 import { createMemoryStream } from '#streams/memory/stream.ts'
 import type { Stream } from '#streams/stream.ts'
 import { memoryContext } from '#test/support/build-context.ts'
-import { counting, lineEvent } from '#test/support/line-projections.ts'
+import { counting, failingOn, lineDecoders, lineEvent } from '#test/support/line-projections.ts'
 import { start } from '#test/support/projector-run.ts'
 import { foldLive } from '#test/support/random-log.ts'
 
@@ -123,6 +123,83 @@ describe('verify, where parts hold more than they say', () => {
     const verdict = await verdictOf()
     expect(verdict.differences).to.deep.equal([])
     expect(verdict.equal).to.equal(true)
+  })
+
+  it('judges what is gone without the events that nobody has decided on, which no index is beyond', async () => {
+    await stream.append([lineEvent(200, ['poison'], 'acme'), lineEvent(201, ['poison'], 'other')])
+    context = memoryContext({ stream, projections: [replacing], decoders: failingOn('poison') }, store)
+    expect(await verdictOf()).to.include({ equal: true })
+    const told = { position: await stream.head(), head: await stream.head(), at: Date.now(), caughtUpAt: 0 }
+    await store.writer.heartbeat('counting-v1-001', told)
+    const failure: unknown = await verdictOf().catch((error: unknown) => error)
+    expect(String(failure), 'of an index that says it is beyond').to.match(/cannot read poison \(nobody has decided/)
+  })
+
+  it('ends at such an event where an entry is of a later one, and not where another workspace has one', async () => {
+    const idOf = (workspace: string): string | undefined =>
+      store
+        .dump('counting-v1-001')
+        .find(({ workspaceId, entry }) => workspaceId === workspace && entry.collection === 'said')?.entry.id
+    const [missing, moved] = [idOf('acme'), idOf('other')]
+    const verdictWith = async (poisoned: string): Promise<unknown> => {
+      await stream.append([lineEvent(200, ['poison'], poisoned), lineEvent(201, ['line'], 'other')])
+      const head = await stream.head()
+      context = memoryContext({ stream, projections: [replacing], decoders: failingOn('poison') }, store)
+      return named((_collection, print) => {
+        if (print.id === missing) return undefined
+        return print.id === moved ? { ...print, position: head, hash: 'moved' } : print
+      })
+    }
+    expect(await verdictWith('acme')).to.have.members([`said ${missing}`, `said ${moved}`])
+    const failure: unknown = await verdictWith('other').catch((error: unknown) => error)
+    expect(String(failure)).to.match(/cannot read poison \(nobody has decided/)
+  })
+
+  /** Of eight workspaces, one record of each gone, beside what a log holds behind the checkpoint; `read`: how much of that was. */
+  const verdictOfMany = async (line: (n: number) => string, decoders = lineDecoders) => {
+    const many = Array.from({ length: 8 }, (_, n) => `one-${n}`)
+    const appendAll = async (from: number, to: number): Promise<void> => {
+      for (let n = from; n < to; n++)
+        for (const [at, workspace] of many.entries()) await stream.append([lineEvent(n * 8 + at, [line(n)], workspace)])
+    }
+    stream = createMemoryStream({ partition: '0' })
+    store = createMemoryIndexStore()
+    context = memoryContext({ stream, projections: [replacing] }, store)
+    await appendAll(0, 4)
+    await foldLive(context)
+    position = await stream.head()
+    await appendAll(4, 40)
+    const backlog = 36 * many.length
+    let read = 0
+    const counted: Stream = {
+      ...stream,
+      read: async (...given) => {
+        const events = await stream.read(...given)
+        read += events.filter((event) => event.position > position).length
+        return events
+      },
+    }
+    context = memoryContext({ stream: counted, projections: [replacing], decoders }, store)
+    const said = store.dump('counting-v1-001').filter(({ entry }) => entry.collection === 'said')
+    const gone = new Map(said.map(({ workspaceId, entry }) => [workspaceId, entry.id]))
+    const ids = new Set(gone.values())
+    const { differences } = await verdictOf((collection, print) =>
+      collection === 'said' && ids.has(print.id) ? undefined : print,
+    )
+    const named = new Map(differences.map(({ workspaceId, id }) => [workspaceId, id]))
+    expect(named).to.deep.equal(gone)
+    expect(differences).to.have.length(many.length)
+    return { read, backlog }
+  }
+
+  it('reads the rest of the log once, whoever misses a record', async () => {
+    const { read, backlog } = await verdictOfMany((n) => `line ${n}`)
+    expect(read).to.be.below(1.5 * backlog)
+  })
+
+  it('reads it once where each workspace ends before an event on which nobody has decided', async () => {
+    const { read, backlog } = await verdictOfMany((n) => (n === 30 ? 'poison' : `line ${n}`), failingOn('poison'))
+    expect(read).to.be.below(1.5 * backlog)
   })
 
   const cases: Readonly<Record<string, ReturnType<typeof once>>> = {

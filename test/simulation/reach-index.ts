@@ -2,13 +2,14 @@ import type { IndexAudit } from '#projections/index-audit.ts'
 import type { IndexReader, IndexWriter } from '#projections/index-store.ts'
 import type { Call } from '#test/support/reach.ts'
 
-/** An index as a process reaches it. A batch may come long after it was given up; everything else is done by then, or never. */
-export function reachWriter(writer: IndexWriter, call: Call): IndexWriter {
+/** An index as a process reaches it. Unless it is near, a batch may come long after it was given up; all else is done by then, or never. */
+export function reachWriter(writer: IndexWriter, call: Call, { isNear = false } = {}): IndexWriter {
+  const written = isNear ? 'prompt' : 'any'
   return {
     open: (index, ...more) => call(`open ${index}`, 'prompt', () => writer.open(index, ...more)),
     load: (index, keys) => call(`load ${index}`, 'none', () => writer.load(index, keys)),
     write: (index, entries, checkpoint) =>
-      call(`write ${index} to ${checkpoint.position}`, 'any', () => writer.write(index, entries, checkpoint)),
+      call(`write ${index} to ${checkpoint.position}`, written, () => writer.write(index, entries, checkpoint)),
     checkpoint: (index) => call(`checkpoint ${index}`, 'none', () => writer.checkpoint(index)),
     heartbeat: (index, progress) =>
       call(`heartbeat ${index} at ${progress.position}`, 'prompt', () => writer.heartbeat(index, progress)),

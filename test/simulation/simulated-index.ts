@@ -23,6 +23,8 @@ export type SimulatedIndex = Readonly<{
   cutPower(): Promise<void>
   /** An empty one of the same kind, which nothing befalls. */
   aside(): SimulatedIndex
+  /** Each process writes its files itself, one call after the other: a batch that was given up does not come long after. */
+  readonly isNear?: boolean
   remove(): Promise<void>
 }>
 

@@ -58,7 +58,10 @@ type Opened = Readonly<{ projection: Parameters<IndexWriter['open']>[1]; epoch: 
 /** A writer whose batches are torn between two workspaces, and whose files are kept as they stood. */
 function tornWriter({ folder, snapshots, between, share }: Open, builds: Map<IndexName, Opened>): IndexWriter {
   const inner = createSqliteIndexWriter({ folder, limits, ...(share === undefined ? {} : { share }) })
+  /** Builds of which this writer has files that it has not synced. */
+  const unsynced = new Set<IndexName>()
   const begin = (index: IndexName): void => {
+    unsynced.delete(index)
     snapshots.forget(index)
     snapshots.take(folder, index)
   }
@@ -74,7 +77,9 @@ function tornWriter({ folder, snapshots, between, share }: Open, builds: Map<Ind
       if (entries.length === 0) return inner.write(index, entries, checkpoint)
       for (const [n, of] of entries.entries()) {
         if (n > 0) await between()
-        await inner.write(index, [of], checkpoint)
+        unsynced.add(index)
+        // Only with the last of them the batch is whole.
+        await inner.write(index, [of], n === entries.length - 1 ? checkpoint : { ...checkpoint, isAhead: true })
         snapshots.take(folder, index)
       }
     },
@@ -91,7 +96,12 @@ function tornWriter({ folder, snapshots, between, share }: Open, builds: Map<Ind
     async drop(index) {
       await inner.drop(index)
       builds.delete(index)
+      unsynced.delete(index)
       snapshots.forget(index)
+    },
+    async close() {
+      await inner.close()
+      for (const index of unsynced) begin(index)
     },
   }
 }
@@ -107,6 +117,7 @@ export function createSqliteSimulatedIndex(chance: Chance): SimulatedIndex {
   mkdirSync(folder)
   let reader: IndexReader = createSqliteIndexReader({ folder, limits })
   return {
+    isNear: true,
     open: (between, share) => {
       const writer = tornWriter({ folder, snapshots, between, share }, builds)
       writers.push(writer)

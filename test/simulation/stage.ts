@@ -121,7 +121,7 @@ export function startMember(stage: Stage, name: string): Member {
     clock,
     call,
     stream: reach(spoil.log?.(log) ?? log, world, process, network, name),
-    writer: (share) => reachWriter(spoiledWriter(index.open(between, share)), call),
+    writer: (share) => reachWriter(spoiledWriter(index.open(between, share)), call, index),
     audit: () => reachAudit(index.audit(), call),
   }
 }

@@ -51,6 +51,17 @@ export const lineDecoders: Decoders = {
   rum: () => ({ spans: [], logs: [], rumEvents: [] }),
 }
 
+/** A program that cannot read an event with one of these lines. */
+export const failingOn = (...poison: readonly string[]): Decoders => ({
+  ...lineDecoders,
+  logs: (...given) => {
+    const logs = lineDecoders.logs(...given)
+    const found = logs.find(({ message }) => poison.includes(message))
+    if (found !== undefined) throw new Error(`cannot read ${found.message}`)
+    return logs
+  },
+})
+
 type Counter = Readonly<{ name: string; lines: number }>
 const counters: Collection<Counter> = {
   name: 'counters',
