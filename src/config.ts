@@ -23,7 +23,7 @@ export const limits = {
   /** A worker process that gives its parent no answer for so long is killed and replaced. */
   workerSilenceMs: 30_000,
   stopPatienceMs: 8_000,
-  /** Bytes of bodies held at once by all requests of a process: above it, 503. */
+  /** Bytes of bodies held at once by all requests of a process, by those of a workspace at most half of them: above it, 503. */
   bodiesInFlightBytesMax: 256 * 1024 * 1024,
   recordsPerBatchMax: 10_000,
   recordBytesMax: 1024 * 1024,

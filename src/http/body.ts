@@ -6,14 +6,17 @@ import { freeBytes } from '#src/lib/free-bytes.ts'
 import { fail, ok, type Result } from '#src/lib/result.ts'
 import { decompress, encodings, noRoom, type Encoding, type TakeBytes } from './decompress.ts'
 
-/** Bytes of bodies that a process holds at once, over all its requests. */
+/** Bytes of bodies that are held at once. */
 export type BodyBudget = Readonly<{
   take: TakeBytes
   give(bytes: number): void
   held(): number
 }>
 
-export function createBodyBudget(bytesMax: number): BodyBudget {
+/** What a process may hold over all its requests. `shareOf`: of those of one owner, at most half of it. */
+export type SharedBodyBudget = BodyBudget & Readonly<{ shareOf(owner: string): BodyBudget }>
+
+function createBudget(bytesMax: number): BodyBudget {
   let held = 0
   return {
     take: (bytes) => {
@@ -25,6 +28,37 @@ export function createBodyBudget(bytesMax: number): BodyBudget {
       held -= bytes
     },
     held: () => held,
+  }
+}
+
+export function createBodyBudget(bytesMax: number): SharedBodyBudget {
+  const all = createBudget(bytesMax)
+  const shares = new Map<string, BodyBudget>()
+  return {
+    ...all,
+    shareOf(owner) {
+      const shareNow = (): BodyBudget => shares.get(owner) ?? createBudget(bytesMax / 2)
+      return {
+        take(bytes) {
+          const share = shareNow()
+          if (!share.take(bytes)) return false
+          if (!all.take(bytes)) {
+            share.give(bytes)
+            return false
+          }
+          shares.set(owner, share)
+          return true
+        },
+        give(bytes) {
+          const share = shareNow()
+          share.give(bytes)
+          all.give(bytes)
+          // Owners come and go, and a process stays.
+          if (share.held() === 0) shares.delete(owner)
+        },
+        held: () => shareNow().held(),
+      }
+    },
   }
 }
 

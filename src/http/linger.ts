@@ -13,11 +13,16 @@ function isWorthKeeping(ctx: Context): boolean {
 /**
  * Answers a request whose body has not been read to its end. Closing at once would reset the connection, and many senders
  * would see the reset instead of the answer: so the whole answer goes out first, what still comes is dropped for a
- * moment, and then the connection is closed. A small rest is left to Node, which drops it and keeps the connection.
+ * moment, and then the connection is closed. A small rest is dropped, and the connection stays: Node would do so only with a body that
+ * nobody has begun to read.
  */
 export function answerThenClose(ctx: Context): void {
   const { body, req, res } = ctx
-  if (isWorthKeeping(ctx) || res.headersSent || !(typeof body === 'string' || Buffer.isBuffer(body))) return
+  if (isWorthKeeping(ctx)) {
+    req.resume()
+    return
+  }
+  if (res.headersSent || !(typeof body === 'string' || Buffer.isBuffer(body))) return
   ctx.set('Connection', 'close')
   ctx.respond = false
   if (ctx.method === 'HEAD' || body.length === 0) res.flushHeaders()

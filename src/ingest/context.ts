@@ -3,7 +3,7 @@ import type { Limits } from '#src/config.ts'
 import type { Position } from '#src/events/envelope.ts'
 import type { PartitionOf } from '#src/events/partition.ts'
 import type { Refusal } from '#src/events/refusal.ts'
-import { readBody, type Body, type BodyBudget } from '#src/http/body.ts'
+import { readBody, type Body, type SharedBodyBudget } from '#src/http/body.ts'
 import type { Encoding } from '#src/http/decompress.ts'
 import type { Clock } from '#src/lib/clock.ts'
 import { freeBytes } from '#src/lib/free-bytes.ts'
@@ -20,7 +20,7 @@ export type IngestContext = Readonly<{
   recorderOf: PartitionOf<Recorder>
   renew: Renew
   limits: Limits
-  budget: BodyBudget
+  budget: SharedBodyBudget
   clock: Clock
   /** 32 hex characters at random: the identity of a request that has none of its own. */
   newId: () => string
@@ -40,7 +40,7 @@ async function receive(
 ): Promise<Result<Received, Refusal>> {
   const idempotencyKey = readIdempotencyKey(ctx, limits.idempotencyKeyCharactersMax)
   if (!idempotencyKey.ok) return idempotencyKey
-  const body = await readBody(ctx, { limits, encodings, budget })
+  const body = await readBody(ctx, { limits, encodings, budget: budget.shareOf(credential.workspaceId) })
   if (!body.ok) return body
   const identified = identifiedWithoutKey || idempotencyKey.value !== ''
   const id = identified

@@ -2,7 +2,7 @@ import type { Stream } from '#streams/stream.ts'
 import type { Limits } from '#src/config.ts'
 import type { FollowedView, Key } from '#src/directory/directory.ts'
 import { partitionOf } from '#src/events/partition.ts'
-import { createBodyBudget, type BodyBudget } from '#src/http/body.ts'
+import { createBodyBudget, type SharedBodyBudget } from '#src/http/body.ts'
 import type { Route } from '#src/http/route.ts'
 import type { Clock, Ticks } from '#src/lib/clock.ts'
 import { createAdmission } from './admission.ts'
@@ -29,7 +29,7 @@ export type IngestOptions = Readonly<{
   /** A secret key was presented where browsers send to. */
   onExposed: (key: Key) => void
   /** Shared by everything in the process that reads bodies; one of its own if not given. */
-  budget?: BodyBudget
+  budget?: SharedBodyBudget
 }>
 
 /** The three ways in: OTLP traces, logs, browser events. */

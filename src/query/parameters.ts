@@ -71,7 +71,9 @@ function kindOf(schema: unknown): unknown {
 function collect(search: string): Map<string, string[]> {
   const values = new Map<string, string[]>()
   for (const [name, value] of new URLSearchParams(search)) {
-    values.set(name, [...(values.get(name) ?? []), value].filter(Boolean))
+    const texts = values.get(name) ?? []
+    if (value !== '') texts.push(value)
+    values.set(name, texts)
   }
   for (const name of ignored) values.delete(name)
   return values

@@ -296,4 +296,38 @@ describe('http body', () => {
     expect(text).to.contain('HTTP/1.1 200')
     raw.socket.destroy()
   })
+
+  it('leaves the connection usable after a body for which there was no room while it was read', async () => {
+    budget = createBodyBudget(100_000)
+    const raw = await rawConnection(server.port)
+    raw.write(`POST /in HTTP/1.1\r\nHost: a\r\nContent-Length: 900000\r\n\r\n${'a'.repeat(200_000)}`)
+    expect(rawStatus(await raw.until((so) => so.includes('request_id')))).to.equal(503)
+    raw.write('a'.repeat(700_000))
+    raw.write('POST /in HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nxyz')
+    expect(await raw.until((so) => so.includes('3 xyz'))).to.contain('HTTP/1.1 200')
+    raw.socket.destroy()
+  })
+})
+
+describe('what bodies may hold', () => {
+  it('is at most half of all for one owner, and no more than all for all of them', () => {
+    const all = createBodyBudget(100)
+    const [one, another, third] = ['one', 'another', 'third'].map((owner) => all.shareOf(owner)) as [
+      BodyBudget,
+      BodyBudget,
+      BodyBudget,
+    ]
+    expect([one.take(30), one.take(21), all.shareOf('one').take(20), all.shareOf('one').take(1)]).to.deep.equal([
+      true,
+      false,
+      true,
+      false,
+    ])
+    expect([another.take(40), third.take(11), third.take(10)]).to.deep.equal([true, false, true])
+    expect([one.held(), another.held(), third.held(), all.held()]).to.deep.equal([50, 40, 10, 100])
+    one.give(30)
+    all.shareOf('one').give(20)
+    // What was refused for want of room in all is none of the owner's share.
+    expect([third.take(40), third.take(1), one.held(), all.held()]).to.deep.equal([true, false, 0, 90])
+  })
 })

@@ -298,6 +298,26 @@ describe('POST /api/logs/v1/ingest under pressure', () => {
     for (let turn = 0; turn < 3; turn++) expect((await send(3)).status).to.equal(200)
   })
 
+  it('takes bodies in of a workspace while another holds as many as one may', async () => {
+    ingest = await startIngest({ limits: { bodiesInFlightBytesMax: 100_000 } })
+    const { directory, keys, server } = ingest
+    const other = directory.addKey(directory.addWorkspace('other'), 'logs')
+    const send = async (key: string): Promise<number> =>
+      (
+        await ingest.post(path, JSON.stringify({ message: 'x'.repeat(20_000) }), {
+          ...json,
+          authorization: `Bearer ${key}`,
+        })
+      ).status
+    const raw = await rawConnection(server.port)
+    raw.write(`POST ${path} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${keys.logs}\r\nContent-Length: 90000\r\n\r\n`)
+    raw.write('x'.repeat(50_000))
+    while ((await send(keys.logs)) !== 503);
+    expect(await send(other)).to.equal(200)
+    raw.socket.destroy()
+    while ((await send(keys.logs)) !== 200);
+  })
+
   it('answers 503 with Retry-After when the log fails, and reports it', async () => {
     ingest = await startIngest({
       through: (stream) => ({

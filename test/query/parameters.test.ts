@@ -39,6 +39,12 @@ describe('query parameters', () => {
       .deep.equal(['info', 'error'])
   })
 
+  it('reads what is given very often as fast as it is long', function () {
+    // Hours, if all that was given before were looked at each time.
+    this.timeout(60_000)
+    expect(refused('service=a&'.repeat(400_000))).to.deep.equal(['invalid_parameter', 'service: given more than once'])
+  })
+
   it('reads an item of a list in quotes, for the commas in it', () => {
     const names = z.object({ fields: listOf(z.string().max(64), 8) })
     for (const [list, items] of [
