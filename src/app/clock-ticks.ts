@@ -9,8 +9,8 @@ const stepsMs = [
   ...[1, 2, 7, 14, 28].map((days) => days * dayMs),
 ]
 const ticksMax = 4
-/** Closer to an end, as a part of the whole, a tick's words would be cut. */
-const margin = 0.04
+/** Closer to an end, as a part of the whole, a tick's words would be cut on a phone: those of days are twice as long. */
+const marginOf = (wholeMs: number): number => (wholeMs > dayMs ? 0.06 : 0.04)
 
 /** Which part of `2026-11-21 12:00:00 UTC` tells ticks of a step apart. */
 function partOf(stepMs: number, wholeMs: number): readonly [from: number, to: number] {
@@ -25,7 +25,8 @@ function partOf(stepMs: number, wholeMs: number): readonly [from: number, to: nu
  */
 export function clockTicks(startMs: number, endMs: number): Html {
   const wholeMs = endMs - startMs
-  const [firstMs, lastMs] = [startMs + margin * wholeMs, endMs - margin * wholeMs]
+  const marginMs = marginOf(wholeMs) * wholeMs
+  const [firstMs, lastMs] = [startMs + marginMs, endMs - marginMs]
   const timesOf = (stepMs: number): number => Math.floor(lastMs / stepMs) - Math.ceil(firstMs / stepMs) + 1
   const stepMs = stepsMs.find((each) => timesOf(each) <= ticksMax)
   if (stepMs === undefined || wholeMs <= 0 || timesOf(stepMs) < 1) return html``

@@ -30,6 +30,9 @@ describe('round times below bars', () => {
   it('are none where they would be cut, or where there are none that are round', () => {
     expect(ticksOf('2026-11-21T12:00:01Z', '2026-11-21T13:00:01Z')).to.have.length(3)
     expect(ticksOf('2026-11-21T12:14Z', '2026-11-21T12:46Z').join()).to.match(/^12:20 18.75,12:30 50.00,12:40 81.25$/)
+    // 12:00 stands at a twentieth of it.
+    expect(ticksOf('2026-11-21T10:45Z', '2026-11-22T11:45Z')[0]).to.equal('11-21 18:00 29.00')
+    expect(ticksOf('2026-11-21T11:00Z', '2026-11-22T07:00Z')[0]).to.equal('12:00 5.00')
     expect(ticksOf('2026-11-21T12:00:00.100Z', '2026-11-21T12:00:00.300Z')).to.deep.equal([])
     expect(ticksOf('1970-01-01T00:00Z', '2026-11-21T12:00Z')).to.deep.equal([])
     expect(ticksOf('2026-11-21T12:00Z', '2026-11-21T12:00Z')).to.deep.equal([])
