@@ -127,6 +127,10 @@ describe('the decoding of log records', () => {
         timeNs: arrival,
         cuts: ['no time could be read from timestamp'],
       })
+      expect(one({ time: '2026-11-25T10:00:00[Europe/Berlin]' })).to.deep.include({
+        timeNs: arrival,
+        cuts: ['no time could be read from time'],
+      })
       expect(one({ timestamp: 'soon', ts: 7 })).to.deep.include({ timeNs: 7_000_000_000n, cuts: [] })
     })
     it('keeps every digit of a number', () => {
