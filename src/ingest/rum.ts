@@ -36,6 +36,24 @@ function keep(scan: RumScan, { workspace }: Credential, granted: number): Kept {
   }
 }
 
+/**
+ * Of what nothing was accepted, records and browser events are counted for the usage page. They are refused each time that the body comes
+ * and count once; alone under an id of their own, since the body may be taken under another plan or other limits.
+ */
+function countedEvent({ receipt, body }: Received, refused: number, options: CountedOptions): Promise<NewEvent> {
+  const whole = requestEventId(receipt.credential.workspaceId, 'rum', '', body.bytes)
+  const parts = {
+    type: 'rum.received',
+    counts: { refused },
+    contentType: 'application/json',
+    payload: Buffer.from('{"events":[]}'),
+    answer: options.answer,
+  } as const
+  const id = besideId(options.isAlone ? whole : receipt.id)
+  return receivedEvent({ ...receipt, id, identified: true }, parts, body)
+}
+
+type CountedOptions = Readonly<{ isAlone: boolean; answer: string | undefined }>
 type Outcome = Readonly<{ kept: Kept; accepted: number; rejected: number; answer: string }>
 
 function outcomeOf(scan: RumScan, credential: Credential, granted: number): Outcome {
@@ -46,26 +64,31 @@ function outcomeOf(scan: RumScan, credential: Credential, granted: number): Outc
 }
 
 async function eventsOf(
-  { receipt, body }: Received,
+  received: Received,
   { kept, accepted, rejected, answer }: Outcome,
   spansMax: number,
 ): Promise<readonly NewEvent[]> {
+  const { receipt, body } = received
   const { logs, rumEvents, spans, refused } = kept
-  if (accepted === 0 && refused.length === 0) return []
   const stored = rejected === 0 ? undefined : answer
-  if (accepted === 0) return [refusedEvent(receipt, refused, { spansMax, answer: stored })]
+  // Refused spans are counted by the event that lists them.
+  const records = rejected - refused.length
+  if (accepted === 0) {
+    const isAlone = refused.length === 0
+    const listed = isAlone ? [] : [refusedEvent(receipt, refused, { spansMax, answer: stored })]
+    return records === 0 ? listed : [...listed, await countedEvent(received, records, { isAlone, answer: stored })]
+  }
   const taken = {
     type: 'rum.received',
-    // Refused spans are counted by the event that lists them.
-    counts: { logs, rumEvents, spans, refused: rejected - refused.length },
+    counts: { logs, rumEvents, spans, refused: records },
     contentType: 'application/json',
     payload: kept.payload(),
     answer: stored,
   } as const
-  const received = await receivedEvent(receipt, taken, body)
-  if (refused.length === 0) return [received]
+  const event = await receivedEvent(receipt, taken, body)
+  if (refused.length === 0) return [event]
   const beside = { ...receipt, id: besideId(receipt.id) }
-  return [received, refusedEvent(beside, refused, { spansMax, answer: undefined })]
+  return [event, refusedEvent(beside, refused, { spansMax, answer: undefined })]
 }
 
 /** What the first of these requests was told: only what was not taken whole has its answer kept. */
@@ -141,6 +164,11 @@ async function storeByPlan(
   return store(ctx, context, identified(now, scan), scan)
 }
 
+async function countRefused(context: IngestContext, received: Received, records: number): Promise<void> {
+  const recorder = context.recorderOf(received.credential.workspaceId)
+  await recorder.record(() => countedEvent(received, records, { isAlone: true, answer: undefined }))
+}
+
 async function ingestRum(ctx: Context, context: IngestContext): Promise<Refusal | undefined> {
   allowOrigin(ctx)
   const credential = await context.admit(ctx, 'rum')
@@ -149,9 +177,12 @@ async function ingestRum(ctx: Context, context: IngestContext): Promise<Refusal 
     return credential.error
   }
   const options = { surface: 'rum', encodings: ['gzip'], identifiedWithoutKey: false } as const
-  return withBody(ctx, context, credential.value, options, (received) => {
+  return withBody(ctx, context, credential.value, options, async (received) => {
     const scan = scanRum(received.body.bytes, ctx.get('Content-Type') || undefined, context.limits)
-    return scan.ok ? storeByPlan(ctx, context, received, scan.value) : scan.error
+    if (scan.ok) return storeByPlan(ctx, context, received, scan.value)
+    const { records = 0 } = scan.error
+    if (records > 0) await countRefused(context, received, records)
+    return scan.error
   })
 }
 

@@ -41,6 +41,25 @@ describe('spans of a request that holds more than one may', () => {
   })
 })
 
+describe('browser events of a request that holds more than one may', () => {
+  for (const [what, limits, items] of [
+    ['items', { recordsPerBatchMax: 3 }, '{},{},{},{}'],
+    ['values', { nodesPerRequestMax: 20 }, `{"list":[${'1,'.repeat(30)}1]},{}`],
+  ] as const) {
+    it(`are counted once for each body, where it has too many ${what}`, async () => {
+      const ingest = await startIngest({ limits })
+      const headers = { 'content-type': 'application/json', 'x-api-key': ingest.keys.publishable }
+      const body = `{"session_id":"s","events":[${items}]}`
+      for (let time = 0; time < 2; time++) {
+        expect((await ingest.post('/api/rum/v1/ingest', body, headers)).status).to.equal(413)
+      }
+      const counted = (await ingest.events()).map(({ type, counts }) => [type, counts.rumEvents, counts.refused])
+      expect(counted).to.deep.equal([['rum.received', 0, what === 'items' ? 4 : 2]])
+      await ingest.server.close()
+    })
+  }
+})
+
 describe('more refused spans than an event lists', () => {
   it('are counted all, and the first of them listed', async () => {
     const ingest = await startIngest({ plan: { spansPerMonth: 1 }, limits: { refusedSpansPerEventMax: 2 } })

@@ -140,6 +140,31 @@ describe('POST /api/rum/v1/ingest', () => {
     expect(ingest.payloadText((await ingest.events())[1])).to.contain('rejected_invalid')
   })
 
+  it('counts what is refused with all of its body once, and answers it the same each time', async () => {
+    const counted = async () => (await ingest.events()).map(({ type, counts }) => [type, counts.refused, counts.logs])
+    for (const attempt of ['first', 'again']) {
+      const bad = await post('{"session_id":"s","events":[5]}')
+      expect([bad.status, bad.json], attempt).to.deep.equal([202, { accepted: 0, rejected: 1 }])
+    }
+    expect(await counted()).to.deep.equal([['rum.received', 1, 0]])
+    ingest.directory.setPlan('acme', plans['tracing-only'] as WorkspacePlan)
+    const lines = faro({ events: [], measurements: [] })
+    for (const attempt of ['first', 'again']) {
+      expect((await post(lines)).json, attempt).to.deep.equal({ accepted: 0, rejected: 2 })
+    }
+    expect((await counted()).slice(1)).to.deep.equal([['rum.received', 2, 0]])
+    // The plan may have them when they come again.
+    ingest.directory.setPlan('acme', plans['logs-only'] as WorkspacePlan)
+    expect((await post(lines)).json).to.deep.equal({ accepted: 2, rejected: 0 })
+    expect((await counted()).slice(2)).to.deep.equal([['rum.received', 0, 2]])
+    const mixed = faro({ logs: [1], exceptions: [], events: [2, 3], measurements: [], traces: traces(2) })
+    for (let time = 0; time < 2; time++) expect((await post(mixed)).json).to.deep.equal({ accepted: 0, rejected: 5 })
+    expect((await counted()).slice(3)).to.deep.equal([
+      ['spans.refused', 2, 0],
+      ['rum.received', 3, 0],
+    ])
+  })
+
   for (const [what, body, headers, status, code] of [
     ['no JSON', '{"meta":', json, 400, 'invalid_body'],
     ['another form', '{"a":1}', json, 400, 'invalid_body'],

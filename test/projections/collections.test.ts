@@ -10,8 +10,8 @@ import { stringifyJson } from '#src/lib/json.ts'
  */
 const known = {
   traces: '11 4dhG9Zv9eqlR',
-  logs: '9 zEOe_15QbbCu',
-  correlation: '7 eADnUAlXiPOL',
+  logs: '10 zEOe_15QbbCu',
+  correlation: '8 eADnUAlXiPOL',
   allowance: '5 pPR9ntiZrqpF',
 }
 

@@ -64,6 +64,7 @@ type NameTree = Map<string, NameTree>
 function copyFields(fields: JsonObject, limits: TidyLimits): Copied {
   let admitted = 0
   let left = 0
+  let same = 0
   let deep = false
   const admit = (names: NameTree, key: string): boolean => {
     if (names.has(key)) return true
@@ -84,13 +85,18 @@ function copyFields(fields: JsonObject, limits: TidyLimits): Copied {
     const keys = Object.keys(value)
     const kept = keys.filter((key) => admit(names, key))
     left += keys.length - kept.length
-    for (const key of kept) made[key.toWellFormed()] = copy(value[key] as Json, depth + 1, names.get(key) ?? new Map())
+    for (const key of kept) {
+      const name = key.toWellFormed()
+      if (name in made) same++
+      made[name] = copy(value[key] as Json, depth + 1, names.get(key) ?? new Map())
+    }
     return made
   }
   const made = copy(fields, 1, new Map()) as JsonObject
   const cuts: string[] = []
   if (deep) cuts.push(`fields cut at depth ${limits.nestingDepthMax}`)
   if (left > 0) cuts.push(`${left} fields beyond ${limits.attributesPerRecordMax} left out`)
+  if (same > 0) cuts.push(`${same} fields left out whose names are the same when well formed`)
   return { fields: made, cuts }
 }
 

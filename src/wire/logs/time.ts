@@ -6,17 +6,26 @@ export const latestNs = 9_223_372_036_854_775_807n
 
 const decimal = /^([+-]?)(\d{1,30})(?:\.(\d{0,30}))?$/
 const exponent = /^[+-]?\d{1,30}(?:\.\d{0,30})?[eE][+-]?\d{1,3}$/
-const zone = String.raw`(?: ?(Z|UTC|GMT|[+-]\d\d(?::?\d\d)?))?`
-/** RFC 3339 and its relatives: blank for T, comma for point, no zone (UTC), the zone's name or the region behind. */
+/** Zones that RFC 5322 knows by name (§4.3), in hours east of UTC. Other names (`CET`) are not of one zone the world over. */
+const zoneHours = new Map(
+  Object.entries({ Z: 0, UTC: 0, GMT: 0, EST: -5, EDT: -4, CST: -6, CDT: -5, MST: -7, MDT: -6, PST: -8, PDT: -7 }),
+)
+const zoneNames = [...zoneHours.keys()].join('|')
+/** A zone; its name or region may stand behind, but tells nothing alone. */
+const zone = String.raw`(?: ?(${zoneNames}|[+-]\d\d(?::?\d\d)?)(?: [A-Z]{1,5}|\[[^\]]{1,64}\])?)?`
+/** RFC 3339 and its relatives: blank for T, comma for point, no zone (UTC). */
 const iso = new RegExp(
-  String.raw`^(\d{4})[-/](\d\d)[-/](\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d{1,30}))?)?${zone}(?: [A-Z]{1,5}|\[[^\]]{1,64}\])?)?$`,
+  String.raw`^(\d{4})[-/](\d\d)[-/](\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d{1,30}))?)?${zone})?$`,
   'i',
 )
 const basic = /^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)(?:[.,](\d{1,30}))?(Z|[+-]\d\d(?::?\d\d)?)?$/i
 /** Common log format: `10/Oct/2026:13:55:36 -0700`. */
 const common = /^(\d\d)\/([a-z]{3})\/(\d{4}):(\d\d):(\d\d):(\d\d) ([+-]\d{4})$/i
 /** RFC 5322 and HTTP dates: `Tue, 10 Nov 2026 08:12:31 GMT`. */
-const mail = /^(?:[a-z]{3}, )?(\d{1,2})[ -]([a-z]{3})[ -](\d{4}) (\d\d):(\d\d):(\d\d)(?: (Z|UTC|GMT|[+-]\d{4}))?$/i
+const mail = new RegExp(
+  String.raw`^(?:[a-z]{3}, )?(\d{1,2})[ -]([a-z]{3})[ -](\d{4}) (\d\d):(\d\d):(\d\d)(?: (${zoneNames}|[+-]\d{4}))?$`,
+  'i',
+)
 const months = ['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', 'oct', 'nov', 'dec']
 
 /** Nanoseconds in the unit that a number of this size is in: seconds to the year 5138, and so on. */
@@ -111,7 +120,9 @@ function midnightS(year: number, month: number, day: number): number | undefined
 }
 
 function offsetMinutes(offset: string | undefined): number | undefined {
-  if (offset === undefined || /^[a-z]/i.test(offset)) return 0
+  if (offset === undefined) return 0
+  const named = zoneHours.get(offset.toUpperCase())
+  if (named !== undefined) return named * 60
   const hours = Number(offset.slice(1, 3))
   const minutes = Number(offset.slice(3).replace(':', ''))
   if (hours > 23 || minutes > 59) return undefined

@@ -78,7 +78,8 @@ export function scanRum(
     return fail(refusal('invalid_body', `the body is none of the forms that are read here: ${known}`))
   }
   if (form !== 'otlp' && reader.values() > limits.nodesPerRequestMax) {
-    return fail(tooMany(reader.values(), 'values', limits.nodesPerRequestMax))
+    const detail = tooMany(reader.values(), 'values', limits.nodesPerRequestMax)
+    return fail(refusal('payload_too_large', detail, { records: countItems(body, reader, members.value) }))
   }
   return readParts({ body, reader, limits, rejected: [] }, form, members.value)
 }
@@ -127,13 +128,15 @@ function readParts(walk: Walk, form: RumForm, members: Members): Result<RumScan,
   const scanned = readSpans(walk, tracesOf(body, form, members))
   if (!scanned.ok) return scanned
   const spans = scanned.value
-  const total = [...items.values()].reduce((sum, { count }) => sum + count, spans?.spans ?? 0)
+  const records = [...items.values()].reduce((sum, { count }) => sum + count, 0)
+  const total = records + (spans?.spans ?? 0)
   if (total > limits.recordsPerBatchMax) {
-    return fail(tooMany(total, 'items', limits.recordsPerBatchMax))
+    const detail = tooMany(total, 'items', limits.recordsPerBatchMax)
+    return fail(refusal('payload_too_large', detail, { records }))
   }
   const counts = countsOf(items, spans)
   const meta = form === 'faro' ? members.get('meta') : undefined
-  if (meta !== undefined && isTooMuchWith(meta, counts, limits)) return fail(tooMuchMeta(limits))
+  if (meta !== undefined && isTooMuchWith(meta, counts, limits)) return fail(tooMuchMeta(records, limits))
   return ok({
     form,
     counts,
@@ -144,8 +147,18 @@ function readParts(walk: Walk, form: RumForm, members: Members): Result<RumScan,
   })
 }
 
-const tooMany = (count: number, what: string, most: number): Refusal =>
-  refusal('payload_too_large', `${count} ${what} in one request; at most ${most} are taken`)
+const tooMany = (count: number, what: string, most: number): string =>
+  `${count} ${what} in one request; at most ${most} are taken`
+
+/** How many items a body has that is refused before they are looked at; spans are not among them. */
+function countItems(body: Uint8Array, reader: JsonReader, members: Members): number {
+  let count = 0
+  for (const part of listParts) {
+    const range = members.get(part)
+    if (range !== undefined && body[range.start] === openBracket) eachItem(body, reader, range.start, () => ++count)
+  }
+  return count
+}
 
 /** Each item is kept with all of `meta`, which so counts as often: a megabyte of it and ten thousand items are ten gigabytes. */
 function isTooMuchWith({ start, end }: JsonRange, counts: RumScan['counts'], limits: RumScanLimits): boolean {
@@ -153,10 +166,11 @@ function isTooMuchWith({ start, end }: JsonRange, counts: RumScan['counts'], lim
   return (end - start) * items > limits.decodedBytesMax
 }
 
-const tooMuchMeta = ({ decodedBytesMax }: RumScanLimits): Refusal =>
+const tooMuchMeta = (records: number, { decodedBytesMax }: RumScanLimits): Refusal =>
   refusal(
     'payload_too_large',
     `each item is kept with meta, and so they come to more than ${decodedBytesMax} bytes: send less meta, or smaller batches`,
+    { records },
   )
 
 /** Where the OTLP JSON is: the whole body, or Faro's `traces`. */
@@ -205,7 +219,9 @@ function readSpans(
   if (range === undefined || body[range.start] === letterN) return ok(undefined)
   const scanned = scanSpans(body.subarray(range.start, range.end), 'application/json', limits)
   if (!scanned.ok) {
-    if (scanned.error.code === 'payload_too_large' || range.end === body.length) return scanned
+    // What it counts are spans: those refused whole with a browser's request are not counted.
+    const { records: _spans, ...error } = scanned.error
+    if (error.code === 'payload_too_large' || range.end === body.length) return fail(error)
     rejected.push({ part: 'spans', index: 0, code: 'invalid_traces', message: scanned.error.detail })
     return ok(undefined)
   }

@@ -127,6 +127,10 @@ describe('the decoding of log records', () => {
         timeNs: arrival,
         cuts: ['no time could be read from timestamp'],
       })
+      expect(one({ time: '2026-11-25T10:00:00[Europe/Berlin]' })).to.deep.include({
+        timeNs: arrival,
+        cuts: ['no time could be read from time'],
+      })
       expect(one({ timestamp: 'soon', ts: 7 })).to.deep.include({ timeNs: 7_000_000_000n, cuts: [] })
     })
     it('keeps every digit of a number', () => {
@@ -342,7 +346,13 @@ describe('the decoding of log records', () => {
     })
 
     it('have well-formed names', () => {
-      expect(one('{"\\udc00":1}').fields).to.deep.equal({ '\ufffd': 1 })
+      expect(one('{"\\udc00":1}')).to.deep.include({ fields: { '\ufffd': 1 }, cuts: [] })
+    })
+
+    it('have one value for each name, with a note where names have become one', () => {
+      const { fields, cuts } = one('{"\\ud800":1,"\\udc00":2,"\ufffd":3,"a":[{"\\ud800":4,"\\udc00":5},{"\\udc00":6}]}')
+      expect(fields).to.deep.equal({ '\ufffd': 3, a: [{ '\ufffd': 5 }, { '\ufffd': 6 }] })
+      expect(cuts).to.deep.equal(['3 fields left out whose names are the same when well formed'])
     })
 
     it('are cut at the depth that is stored, with a note', () => {
