@@ -112,9 +112,10 @@ type Field = Readonly<{
   wrong: string | undefined
 }>
 
+/** Its words are one element: a label is a grid, and would set the parts of its words below each other. */
 export const field = ({ label, name, value, size = 16, placeholder = '', list = '', wrong }: Field): Html =>
   html`<label
-    >${label}
+    ><span>${label}</span>
     <input
       name="${name}"
       value="${value}"
