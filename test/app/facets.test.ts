@@ -64,6 +64,12 @@ describe('the most frequent values above search results', () => {
     expect(rowOf(await open('/app/logs?service=service+0'))).not.to.include('and others')
   })
 
+  it('are left as they are chosen by the way on from a refused cursor', async () => {
+    const { text } = await browser.get('/app/logs?level=error&cursor=altered')
+    const found = linksOfPage(text).find(({ name }) => name === 'Begin again at the first page')
+    expect(found?.address).to.equal('/app/logs?level=error')
+  })
+
   it('take away one of several levels', async () => {
     await site.index(logs(1, { level: 'error' }, { level: 'warn' }, { level: 'info' }))
     for (const conditions of ['level=error&level=warn', 'level=error,warn']) {
