@@ -60,19 +60,19 @@ function groupRow(given: Given, group: Group): Html {
       >${isolated(shown)}${countOf(value)} ✕</a
     > `
   })
-  const others = counted
+  const offered = counted
     .filter(({ value }) => value !== '' && value.length <= charactersMax)
     .filter(({ value }) => !chosen.includes(value) && words(value) !== undefined)
-    .slice(0, shownMax)
-    .map(({ value, count }) => {
-      const shown = cut(words(value) ?? value, valueCharactersMax)
-      const address = addressOf(given, group, repeats ? [...chosen, value] : [value])
-      return html`<a class="mark" href="${address}" title="Only ${title}: ${shown}"
-        >${isolated(shown)} <small>${inWords(count)}</small></a
-      > `
-    })
+  const others = offered.slice(0, shownMax).map(({ value, count }) => {
+    const shown = cut(words(value) ?? value, valueCharactersMax)
+    const address = addressOf(given, group, repeats ? [...chosen, value] : [value])
+    return html`<a class="mark" href="${address}" title="Only ${title}: ${shown}"
+      >${isolated(shown)} <small>${inWords(count)}</small></a
+    > `
+  })
   if (active.length + others.length === 0) return html``
-  return html`<li><strong>${title}</strong> ${active}${others}</li>`
+  const cutNote = offered.length > shownMax ? html`<span class="note">and others</span>` : html``
+  return html`<li><strong>${title}</strong> ${active}${others}${cutNote}</li>`
 }
 
 /** The most frequent values as links that narrow the search, and those that it is narrowed to as links that take them away. */

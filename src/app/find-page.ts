@@ -147,6 +147,19 @@ function sessionsPart({ sessions }: CorrelationAnswer): Html {
 const foldingLinks = ({ rows, isFolded, folding }: Shown): readonly (readonly [string, string])[] =>
   rows.some(({ depth }) => depth > 1) ? [[folding, isFolded ? 'Unfold all spans' : 'Fold spans']] : []
 
+/** A link to the spans after those of the page, where there are some. */
+const moreSpansLinks = ({ next_cursor: next }: Trace, { address }: Shown): readonly (readonly [string, string])[] =>
+  next === null ? [] : [[withParameter(address, 'cursor', next), 'More spans']]
+
+/** That a trace of several pages has errors, where the page shows none of them. */
+function errorsElsewhere({ spans, summary, next_cursor: next }: Trace, { isFirst }: Shown): Html {
+  const isPart = next !== null || !isFirst
+  const isNoneHere = spans.every(({ status }) => status.code !== 'error')
+  return isPart && isNoneHere && summary.error_count > 0
+    ? html`<span class="note">Errors are on another page</span>`
+    : html``
+}
+
 /** Links to what lies below a trace, which may be long, and to what stands out in it. */
 function placesPart(answer: CorrelationAnswer, shown: Shown): Html {
   const { trace, logs, rum_events: events, sessions } = answer
@@ -158,6 +171,7 @@ function placesPart(answer: CorrelationAnswer, shown: Shown): Html {
   const links = [
     ...(isFirst ? [] : [[asked === undefined ? address : traceAddress(trace.summary.trace_id), 'First page']]),
     ...(asked !== undefined && isHere(rows, asked) ? [[`#${spanPlace(asked)}`, 'The span']] : []),
+    ...moreSpansLinks(trace, shown),
     ...foldingLinks(shown),
     ...(error === undefined ? [] : [[`#${spanPlace(error.span_id)}`, 'First error']]),
     ...timelineLinks(answer),
@@ -170,7 +184,7 @@ function placesPart(answer: CorrelationAnswer, shown: Shown): Html {
   ]
   if (links.length === 0) return html``
   return html`<nav class="tabs" aria-label="On this page">
-    ${links.map(([place, words]) => html`<a href="${place}">${words}</a> `)}
+    ${links.map(([place, words]) => html`<a href="${place}">${words}</a> `)}${errorsElsewhere(trace, shown)}
   </nav>`
 }
 

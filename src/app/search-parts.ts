@@ -112,9 +112,10 @@ type Field = Readonly<{
   wrong: string | undefined
 }>
 
+/** Its words are one element: a label is a grid, and would set the parts of its words below each other. */
 export const field = ({ label, name, value, size = 16, placeholder = '', list = '', wrong }: Field): Html =>
   html`<label
-    >${label}
+    ><span>${label}</span>
     <input
       name="${name}"
       value="${value}"
@@ -219,6 +220,12 @@ export function nothingFits(path: string, { conditions, cursors }: Asked, noun: 
   return html`<p>No ${noun}s match.${look} how to <a href="/app/connect">connect</a> a sender.</p>`
 }
 
+/** The way on where the cursors in an address are refused: the same conditions without them. */
+function beginAgain({ path }: Context, { conditions }: Asked, { code }: Refusal): Html {
+  if (code !== 'invalid_cursor' && code !== 'cursor_mismatch') return html``
+  return html`<p><a href="${addressOf(path, conditions, [])}">Begin again at the first page</a></p>`
+}
+
 type FormOf = (asked: Asked, facets: undefined, wrong: string | undefined) => Html
 
 /** What a search page shows where the search is refused: its form with what was typed, and what became of it. */
@@ -228,7 +235,12 @@ export const refusedSearch =
     const asked = readAsked(ctx)
     const query = asked.conditions.get('q') ?? ''
     const { body, status, wrong } = searchRefusal(ctx, refused, query)
-    return { title, about: query, body: html`${formOf(asked, undefined, wrong)}${body}`, status }
+    return {
+      title,
+      about: query,
+      body: html`${formOf(asked, undefined, wrong)}${body}${beginAgain(ctx, asked, refused)}`,
+      status,
+    }
   }
 
 /** Services that the results name, for the field `service`. */

@@ -105,6 +105,7 @@ mark { background: #facc15; color: #000 }
 .figures .number { text-align: right; font-variant-numeric: tabular-nums }
 .figures .bar { margin-left: auto }
 .bar { display: block; width: 100%; min-width: 5rem; max-width: 12rem; height: .5rem; margin-top: .35rem }
+:is(.logs, .traces) > thead:not(:has(~ tbody > tr)) { display: none }
 .facets ul { list-style: none; margin: 0 0 .75rem; padding: 0; display: grid; gap: .35rem; font-size: .9rem }
 .facets li { display: flex; flex-wrap: wrap; gap: .35rem; align-items: baseline }
 .facets strong { min-width: 5rem }

@@ -1,5 +1,5 @@
 import type { CorrelationAnswer } from '#src/query/searches.ts'
-import { counted } from './context.ts'
+import { counted, inWords } from './context.ts'
 import { cut, formatDuration, isolated, since, timeAndZone, timeOf, zone } from './format.ts'
 import { html, type Html } from './html.ts'
 import { summaryOf } from './log-rows.ts'
@@ -117,10 +117,12 @@ function cutPart(answer: CorrelationAnswer, leftOut: number, isFirst: boolean): 
     [logs?.next_cursor, 'logs'],
     [events.next_cursor, 'browser events'],
   ].flatMap(([cursor, words]) => (cursor == null ? [] : [words]))
+  const ofSpans =
+    trace?.next_cursor == null && isFirst
+      ? `${counted(leftOut, 'span')} left out, which took the least time: the list of spans has them all.`
+      : `${inWords(leftOut)} of this page's spans left out, which took the least time: the list of spans has them.`
   const said = [
-    ...(leftOut > 0
-      ? [`${counted(leftOut, 'span')} left out, which took the least time: the list of spans has them all.`]
-      : []),
+    ...(leftOut > 0 ? [ofSpans] : []),
     ...(continued.length > 0 ? [`Only what is on this page: there are more ${continued.join(', ')}.`] : []),
     ...(isFirst ? [] : ['What earlier pages of a list have is not here.']),
   ]

@@ -55,6 +55,21 @@ describe('the most frequent values above search results', () => {
     expect(namesIn(await follow(await follow(both, `${odd} 1 ✕`), 'error 2 ✕'))).to.have.members(namesIn(all))
   })
 
+  it('say that there are others than the eight most frequent values', async () => {
+    const services = Array.from({ length: 9 }, (_, n) => ({ service: `service ${n}` }))
+    await site.index(logs(1, ...services))
+    const all = await open('/app/logs')
+    expect(namesIn(all).filter((name) => name.startsWith('service'))).to.have.length(8)
+    expect(rowOf(all)).to.include('and others')
+    expect(rowOf(await open('/app/logs?service=service+0'))).not.to.include('and others')
+  })
+
+  it('are left as they are chosen by the way on from a refused cursor', async () => {
+    const { text } = await browser.get('/app/logs?level=error&cursor=altered')
+    const found = linksOfPage(text).find(({ name }) => name === 'Begin again at the first page')
+    expect(found?.address).to.equal('/app/logs?level=error')
+  })
+
   it('take away one of several levels', async () => {
     await site.index(logs(1, { level: 'error' }, { level: 'warn' }, { level: 'info' }))
     for (const conditions of ['level=error&level=warn', 'level=error,warn']) {

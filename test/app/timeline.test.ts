@@ -153,7 +153,7 @@ describe('the timeline of what shares an id', () => {
     const has = (n: number): boolean => lines.some((line) => line.includes(`operation ${n} took`))
     expect([0, 6, 7, 701, 702, 999].map(has)).to.deep.equal([true, false, true, false, true, true])
     expect(tidy(partOf(text))).to.match(
-      /^Timeline 700 spans left out, which took the least time: the list of spans has them all\. Only what is on this page: there are more spans, logs\. /,
+      /^Timeline 700 of this page&#39;s spans left out, which took the least time: the list of spans has them\. Only what is on this page: there are more spans, logs\. /,
     )
     expect(text.length).to.be.below(1_500_000)
     const next = linksOfPage(text).find(({ name }) => name === 'More logs')?.address ?? ''

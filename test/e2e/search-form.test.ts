@@ -58,6 +58,16 @@ describe('the form of a search in a browser without scripts', () => {
     await page.setViewportSize({ width: 1280, height: 844 })
     await page.goto('/app/logs')
     expect([await service.isVisible(), await fields.locator('summary').isVisible()]).to.deep.equal([true, false])
+    expect(await page.locator('.logs thead').isVisible(), 'heads over records').to.equal(true)
+    const heights = ['label:has([name=service])', 'label:has([name=from])', 'label:has([name=to])'].map(
+      async (label) => (await page.locator(label).boundingBox())?.height,
+    )
+    const [ofService, ...ofRange] = await Promise.all(heights)
+    expect(ofRange, 'the words of a label on one line').to.deep.equal([ofService, ofService])
+    await page.goto('/app/logs?q=nowhere')
+    expect(
+      await page.locator('.logs thead').evaluateAll((all) => all.map((head) => head.getClientRects().length)),
+    ).to.deep.equal([0])
   })
 
   it('does so above traces too, however many operations they may be narrowed to', async () => {
