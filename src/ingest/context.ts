@@ -10,7 +10,7 @@ import { freeBytes } from '#src/lib/free-bytes.ts'
 import { ok, type Result } from '#src/lib/result.ts'
 import type { Admission } from './admission.ts'
 import type { Credential, Surface } from './credential.ts'
-import { readIdempotencyKey, requestEventId, type Receipt } from './event-of.ts'
+import { countedEvent, readIdempotencyKey, requestEventId, type Receipt } from './event-of.ts'
 import type { Recorder } from './record.ts'
 import type { Renew } from './renew.ts'
 
@@ -79,4 +79,15 @@ export function sendJson(ctx: Context, status: number, text: string): void {
   ctx.status = status
   ctx.set('Content-Type', 'application/json')
   ctx.body = text
+}
+
+/** People see on the usage page what their senders were refused, and most senders throw that away. */
+export async function countRefused(
+  { recorderOf }: IngestContext,
+  { receipt, body }: Received,
+  surface: 'logs' | 'rum',
+  refused: number,
+): Promise<void> {
+  const recorder = recorderOf(receipt.credential.workspaceId)
+  await recorder.record(() => countedEvent(receipt, body, { surface, refused }))
 }

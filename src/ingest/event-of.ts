@@ -103,3 +103,25 @@ export function refusedEvent(
   )
   return sealEvent({ ...fields, contentType: 'application/json' }, payload)
 }
+
+const nothingOf = { logs: '[]', rum: '{"events":[]}' } as const
+
+/** `beside`: the event of the same request that it stands beside; alone it has an id of its own, by the body. */
+type RefusedWhole = Readonly<{
+  surface: keyof typeof nothingOf
+  refused: number
+  beside?: EventId
+  answer?: StoredAnswer
+}>
+
+/**
+ * How many records and browser events were refused of a body of which nothing was taken. It is refused each time that it comes, and counts
+ * once; under an id of its own, since it may be taken under another plan or other limits.
+ */
+export function countedEvent(receipt: Receipt, body: Body, whole: RefusedWhole): Promise<NewEvent> {
+  const { surface, refused, beside, answer } = whole
+  const id = besideId(beside ?? requestEventId(receipt.credential.workspaceId, surface, '', body.bytes))
+  const payload = Buffer.from(nothingOf[surface])
+  const counted = { counts: { refused }, contentType: 'application/json', payload, answer }
+  return receivedEvent({ ...receipt, id, identified: true }, { type: `${surface}.received`, ...counted }, body)
+}

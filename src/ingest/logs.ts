@@ -4,8 +4,8 @@ import { encodings, noRoom } from '#src/http/decompress.ts'
 import type { Route } from '#src/http/route.ts'
 import { freeBytes } from '#src/lib/free-bytes.ts'
 import { scanLogs, type LogScan } from '#src/wire/logs/scan.ts'
-import { sendJson, setPosition, withBody, type IngestContext, type Received } from './context.ts'
-import { besideId, receivedEvent, requestEventId } from './event-of.ts'
+import { countRefused, sendJson, setPosition, withBody, type IngestContext, type Received } from './context.ts'
+import { receivedEvent } from './event-of.ts'
 
 /** `{"accepted","rejected","errors":[{"index","code","message"}]}`, the first errors only (CONTRACT §3). */
 function answerOf({ records, rejected }: LogScan, errorsMax: number): string {
@@ -13,34 +13,17 @@ function answerOf({ records, rejected }: LogScan, errorsMax: number): string {
   return JSON.stringify({ accepted: records, rejected: rejected.length, errors })
 }
 
-/**
- * People see on the usage page what their senders were refused, and most senders throw it away. A body that is refused is so each time
- * that it comes, and counts once; under an id of its own, since it may be taken under other limits.
- */
-async function countRefused(context: IngestContext, { receipt, body }: Received, refused: number): Promise<void> {
-  const { workspaceId } = receipt.credential
-  const id = besideId(requestEventId(workspaceId, 'logs', '', body.bytes))
-  const parts = {
-    type: 'logs.received',
-    counts: { refused },
-    contentType: 'application/json',
-    payload: Buffer.from('[]'),
-    answer: undefined,
-  } as const
-  await context.recorderOf(workspaceId).record(() => receivedEvent({ ...receipt, id, identified: true }, parts, body))
-}
-
 async function store(ctx: Context, context: IngestContext, received: Received): Promise<Refusal | undefined> {
   const { body, receipt, credential } = received
   const scan = scanLogs(body.bytes, ctx.get('Content-Type') || undefined, context.limits)
   if (!scan.ok) {
-    if (scan.error.records !== undefined) await countRefused(context, received, scan.error.records)
+    if (scan.error.records !== undefined) await countRefused(context, received, 'logs', scan.error.records)
     return scan.error
   }
   const { records, rejected, contentType, payload } = scan.value
   const answer = answerOf(scan.value, context.limits.rejectionsListedMax)
   if (records === 0) {
-    if (rejected.length > 0) await countRefused(context, received, rejected.length)
+    if (rejected.length > 0) await countRefused(context, received, 'logs', rejected.length)
     sendJson(ctx, rejected.length === 0 ? 200 : 400, answer)
     return undefined
   }

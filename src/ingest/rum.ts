@@ -4,11 +4,11 @@ import type { Refusal } from '#src/events/refusal.ts'
 import type { RefusedSpan } from '#src/events/telemetry.ts'
 import type { Route } from '#src/http/route.ts'
 import { scanRum, type RumScan } from '#src/wire/rum/scan.ts'
-import { sendJson, setPosition, withBody, type IngestContext, type Received } from './context.ts'
+import { countRefused, sendJson, setPosition, withBody, type IngestContext, type Received } from './context.ts'
 import { allowOrigin, answerPreflight, denyOrigin } from './cors.ts'
 import type { Credential } from './credential.ts'
 import { cutSpans } from './cut-spans.ts'
-import { besideId, receivedEvent, refusedEvent, requestEventId } from './event-of.ts'
+import { besideId, countedEvent, receivedEvent, refusedEvent, requestEventId } from './event-of.ts'
 
 const path = '/api/rum/v1/ingest'
 
@@ -36,24 +36,6 @@ function keep(scan: RumScan, { workspace }: Credential, granted: number): Kept {
   }
 }
 
-/**
- * Of what nothing was accepted, records and browser events are counted for the usage page. They are refused each time that the body comes
- * and count once; alone under an id of their own, since the body may be taken under another plan or other limits.
- */
-function countedEvent({ receipt, body }: Received, refused: number, options: CountedOptions): Promise<NewEvent> {
-  const whole = requestEventId(receipt.credential.workspaceId, 'rum', '', body.bytes)
-  const parts = {
-    type: 'rum.received',
-    counts: { refused },
-    contentType: 'application/json',
-    payload: Buffer.from('{"events":[]}'),
-    answer: options.answer,
-  } as const
-  const id = besideId(options.isAlone ? whole : receipt.id)
-  return receivedEvent({ ...receipt, id, identified: true }, parts, body)
-}
-
-type CountedOptions = Readonly<{ isAlone: boolean; answer: string | undefined }>
 type Outcome = Readonly<{ kept: Kept; accepted: number; rejected: number; answer: string }>
 
 function outcomeOf(scan: RumScan, credential: Credential, granted: number): Outcome {
@@ -64,11 +46,10 @@ function outcomeOf(scan: RumScan, credential: Credential, granted: number): Outc
 }
 
 async function eventsOf(
-  received: Received,
+  { receipt, body }: Received,
   { kept, accepted, rejected, answer }: Outcome,
   spansMax: number,
 ): Promise<readonly NewEvent[]> {
-  const { receipt, body } = received
   const { logs, rumEvents, spans, refused } = kept
   const stored = rejected === 0 ? undefined : answer
   // Refused spans are counted by the event that lists them.
@@ -76,7 +57,14 @@ async function eventsOf(
   if (accepted === 0) {
     const isAlone = refused.length === 0
     const listed = isAlone ? [] : [refusedEvent(receipt, refused, { spansMax, answer: stored })]
-    return records === 0 ? listed : [...listed, await countedEvent(received, records, { isAlone, answer: stored })]
+    if (records === 0) return listed
+    const whole = {
+      surface: 'rum',
+      refused: records,
+      answer: stored,
+      ...(isAlone ? {} : { beside: receipt.id }),
+    } as const
+    return [...listed, await countedEvent(receipt, body, whole)]
   }
   const taken = {
     type: 'rum.received',
@@ -164,11 +152,6 @@ async function storeByPlan(
   return store(ctx, context, identified(now, scan), scan)
 }
 
-async function countRefused(context: IngestContext, received: Received, records: number): Promise<void> {
-  const recorder = context.recorderOf(received.credential.workspaceId)
-  await recorder.record(() => countedEvent(received, records, { isAlone: true, answer: undefined }))
-}
-
 async function ingestRum(ctx: Context, context: IngestContext): Promise<Refusal | undefined> {
   allowOrigin(ctx)
   const credential = await context.admit(ctx, 'rum')
@@ -181,7 +164,7 @@ async function ingestRum(ctx: Context, context: IngestContext): Promise<Refusal 
     const scan = scanRum(received.body.bytes, ctx.get('Content-Type') || undefined, context.limits)
     if (scan.ok) return storeByPlan(ctx, context, received, scan.value)
     const { records = 0 } = scan.error
-    if (records > 0) await countRefused(context, received, records)
+    if (records > 0) await countRefused(context, received, 'rum', records)
     return scan.error
   })
 }
