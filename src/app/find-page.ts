@@ -151,11 +151,10 @@ const foldingLinks = ({ rows, isFolded, folding }: Shown): readonly (readonly [s
 const moreSpansLinks = ({ next_cursor: next }: Trace, { address }: Shown): readonly (readonly [string, string])[] =>
   next === null ? [] : [[withParameter(address, 'cursor', next), 'More spans']]
 
-/** That a trace of several pages has errors, where the page shows none of them. */
-function errorsElsewhere({ spans, summary, next_cursor: next }: Trace, { isFirst }: Shown): Html {
+/** That a trace of several pages has errors, where the page shows none of them. `error`: the first that it shows. */
+function errorsElsewhere({ summary, next_cursor: next }: Trace, { isFirst }: Shown, error: object | undefined): Html {
   const isPart = next !== null || !isFirst
-  const isNoneHere = spans.every(({ status }) => status.code !== 'error')
-  return isPart && isNoneHere && summary.error_count > 0
+  return isPart && error === undefined && summary.error_count > 0
     ? html`<span class="note">Errors are on another page</span>`
     : html``
 }
@@ -184,7 +183,7 @@ function placesPart(answer: CorrelationAnswer, shown: Shown): Html {
   ]
   if (links.length === 0) return html``
   return html`<nav class="tabs" aria-label="On this page">
-    ${links.map(([place, words]) => html`<a href="${place}">${words}</a> `)}${errorsElsewhere(trace, shown)}
+    ${links.map(([place, words]) => html`<a href="${place}">${words}</a> `)}${errorsElsewhere(trace, shown, error)}
   </nav>`
 }
 
