@@ -59,8 +59,9 @@ function showTick(tick) {
 }
 
 /** A date, or a date and a time, without a zone, which is UTC to the server (events/point-in-time.ts); and with or without that one. */
-const withoutZone = /^\s*(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d)(:\d\d)?(\.\d+)?)?\s*$/i
-const ofUtc = /^\s*(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d)(:\d\d)?(\.\d+)?)?(?:Z| ?UTC)?\s*$/i
+const typed = String.raw`^\s*(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d)(:\d\d)?(\.\d+)?)?`
+const withoutZone = new RegExp(String.raw`${typed}\s*$`, 'i')
+const ofUtc = new RegExp(String.raw`${typed}(?:Z| ?UTC)?\s*$`, 'i')
 
 /** What somebody typed in the zone that is shown, with its offset then. */
 function withOffset(text, date, minute = '00:00', second = '', fraction = '') {
