@@ -38,7 +38,7 @@ export type Lane = Readonly<{
   heartbeat(head: Position): Promise<void>
 }>
 
-export type LaneOptions = Readonly<{
+type LaneOptions = Readonly<{
   writer: IndexWriter
   epoch: string
   clock: Clock

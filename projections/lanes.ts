@@ -33,7 +33,7 @@ import {
 /** A projection that could not go on: `retried` when it is tried again by itself, else it stands until the process does. */
 export type ProjectionFailure = Readonly<{ projection: string; error: unknown; retried: boolean }>
 
-export type LanesOptions = Folding &
+type LanesOptions = Folding &
   Readonly<{
     writer: IndexWriter
     onFailure: (failure: ProjectionFailure) => void

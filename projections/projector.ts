@@ -10,7 +10,7 @@ import { checkTail } from './log-tail.ts'
 
 export type { ProjectionFailure } from './lanes.ts'
 
-export type ProjectorOptions = Folding &
+type ProjectorOptions = Folding &
   Readonly<{
     writer: IndexWriter
     /** Hears of every failure, at once. */
@@ -19,7 +19,7 @@ export type ProjectorOptions = Folding &
     onDeadLetter?: (letter: LeftOut) => void
   }>
 
-export type Projector = Readonly<{
+type Projector = Readonly<{
   /**
    * Follows the log until the signal aborts. An event of which a fold itself says that it cannot take it becomes a dead letter. A
    * projection that fails otherwise stops alone, reported and visible to readers as lag: nothing is skipped. Rejects when the log

@@ -53,7 +53,7 @@ export const namesOfMessage = (message: string, fields: JsonObject): readonly st
   ...messageNames.filter((name) => fields[name] === message).map(bareName),
 ]
 
-export type RecordTokenOptions = Readonly<{
+type RecordTokenOptions = Readonly<{
   /** The record's message, indexed by itself: a top-level value that equals it is not indexed again word by word. */
   message?: string
   /** Put before every name, such as `resource.`. */
@@ -63,7 +63,7 @@ export type RecordTokenOptions = Readonly<{
 }>
 
 /** The texts of two `tokens` fields: the words of all string values, and the tokens of all fields (events/tokens.ts). */
-export type RecordTokens = Readonly<{ values: string; fields: string }>
+type RecordTokens = Readonly<{ values: string; fields: string }>
 
 type Scalar = string | number | bigint | boolean
 

@@ -11,7 +11,7 @@ import { isFolded, type IndexName, type IndexWriter } from './index-store.ts'
 import type { Projection } from './projection.ts'
 import { changeRoster, followedAs, followedBuild, giveUp, holding } from './roster.ts'
 
-export type RetentionLimits = Readonly<{
+type RetentionLimits = Readonly<{
   retentionEveryMs: number
   /** An event stays in the log for the days of its plan, at least so many, and so many more than that. */
   logDaysMin: number
@@ -20,7 +20,7 @@ export type RetentionLimits = Readonly<{
   logDaysHeldMax: number
   projectorBatchEventsMax: number
 }>
-export type RetentionOptions = Readonly<{
+type RetentionOptions = Readonly<{
   stream: Stream
   writer: Pick<IndexWriter, 'builds' | 'roster' | 'changeRoster' | 'dropDays'>
   projections: readonly Projection[]
@@ -45,7 +45,7 @@ export type Retained = Readonly<{
 }>
 
 /** How much of the log goes in a turn: what was received on so many days, and, where more has expired, whether any of it that has not long. */
-export type Pace = Readonly<{ daysMax: number; mayCatchUp: boolean }>
+type Pace = Readonly<{ daysMax: number; mayCatchUp: boolean }>
 const atOnce: Pace = { daysMax: Number.POSITIVE_INFINITY, mayCatchUp: true }
 
 type Build = Readonly<{

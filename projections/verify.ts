@@ -14,7 +14,7 @@ import { reachedBy, storedBuild, type IndexName, type IndexWriter, type StoredBu
 import { openLane } from './lane.ts'
 import { withSeenEvents } from './seen-events.ts'
 
-export type VerifyOptions = Readonly<{
+type VerifyOptions = Readonly<{
   /** Only these; all otherwise. */
   workspaces?: readonly WorkspaceId[]
   /** How many differences are named, with both sides. */
@@ -28,7 +28,7 @@ export type VerifyOptions = Readonly<{
  * Of a workspace: how many entries were compared, and how many were not as the log says. `position`: up to where all of it was compared;
  * of what the index has beyond that, some may have been.
  */
-export type WorkspaceVerdict = Readonly<{
+type WorkspaceVerdict = Readonly<{
   workspaceId: WorkspaceId
   entries: number
   different: number

@@ -27,7 +27,7 @@ export type { TraceSummary } from '../traces/trace-answer.ts'
 export type { WalkKey } from '../traces/trace-request.ts'
 
 /** Parts that can be left out, and parts that can be paged. */
-export type OmittablePart = 'traces' | 'logs'
+type OmittablePart = 'traces' | 'logs'
 export type PagedPart = 'spans' | 'traces' | 'logs' | 'rum_events'
 
 export type CorrelationRequest = Readonly<{
@@ -43,7 +43,7 @@ export type CorrelationRequest = Readonly<{
 }>
 
 /** A page of one part. `truncated` says that there is more: at `next`, or (it is null) more than is looked up. */
-export type Part<Item> = Readonly<{ items: readonly Item[]; next: WalkKey | null; truncated: boolean }>
+type Part<Item> = Readonly<{ items: readonly Item[]; next: WalkKey | null; truncated: boolean }>
 
 /** CONTRACT §6, with cursor keys where the answer has cursors. A part that is left out is null. */
 export type Correlation = Readonly<{

@@ -146,7 +146,7 @@ async function mergeDocuments(
   }
 }
 
-export type ReadTraces = Readonly<{
+type ReadTraces = Readonly<{
   traces: ReadonlyMap<string, TraceDocument>
   /** Traces that were continued after seven days and so have several documents. */
   continued: ReadonlySet<string>
