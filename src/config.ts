@@ -127,8 +127,8 @@ const flag = z
   .transform((value) => value === '1')
 
 /** What a process does: takes telemetry in, folds it, answers readers, or all of it. The first argument of the command line. */
-export const roles = ['ingest', 'project', 'query', 'all'] as const
-export type Role = (typeof roles)[number]
+const roles = ['ingest', 'project', 'query', 'all'] as const
+type Role = (typeof roles)[number]
 
 const secretCharactersMin = 32
 const secret = z.string().min(secretCharactersMin, `needs at least ${secretCharactersMin} random characters`)

@@ -9,7 +9,7 @@ import { createRouter, routePathOf, sendRefusal, type Route } from './route.ts'
 export type RequestFailure = Readonly<{ requestId: string; method: string; path: string; error: unknown }>
 
 /** An answered request. `route` is the path as declared, `none` where nothing is. */
-export type AnsweredRequest = Readonly<{ method: string; route: string; status: number }>
+type AnsweredRequest = Readonly<{ method: string; route: string; status: number }>
 
 export type HttpAppOptions = Readonly<{
   routes: readonly Route[]

@@ -62,7 +62,7 @@ export function createBodyBudget(bytesMax: number): SharedBodyBudget {
   }
 }
 
-export type BodyOptions = Readonly<{
+type BodyOptions = Readonly<{
   limits: Pick<Limits, 'bodyBytesMax' | 'decodedBytesMax' | 'compressionRatioMax' | 'bodyTimeoutMs'>
   /** Content codings taken besides none. */
   encodings: readonly Encoding[]

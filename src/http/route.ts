@@ -4,7 +4,7 @@ import { refusal, type Refusal } from '#src/events/refusal.ts'
 import { sendProblem } from './errors.ts'
 import { requireSession } from './session.ts'
 
-export type Method = 'GET' | 'POST' | 'OPTIONS'
+type Method = 'GET' | 'POST' | 'OPTIONS'
 const auths = ['key', 'session', 'public'] as const
 
 /**

@@ -15,7 +15,7 @@ const bucketsMax = 100_000
 const passing: ReadonlySet<RefusalCode> = new Set(['invalid_credential', 'entitlement_required'])
 const notKnown = refusal('unavailable', 'Whether this key may be used cannot be told now. Send the request again.')
 
-export type AdmissionOptions = Readonly<{
+type AdmissionOptions = Readonly<{
   directory: FollowedView
   limits: Limits
   ticks: Ticks

@@ -1,7 +1,7 @@
 import type { Limits } from '#src/config.ts'
 
 /** How a month stands, and what is asked for, in order; all by one limit. */
-export type Standing = Readonly<{
+type Standing = Readonly<{
   limit: number | null
   /** By reservations that have ended. */
   spent: number

@@ -21,7 +21,7 @@ import type { Credential, Surface } from './credential.ts'
 const sealedHereBytesMax = 512 * 1024
 
 /** What a request is told beyond full success, kept with its event so that a retry is told the same. */
-export type StoredAnswer = string | undefined
+type StoredAnswer = string | undefined
 
 /** A request about to become events. */
 export type Receipt = Readonly<{ credential: Credential; id: EventId; identified: boolean; receivedAt: number }>
@@ -65,7 +65,7 @@ function headerOf(receipt: Receipt, type: TelemetryEventType, counts: Partial<Co
   } satisfies Partial<EventHeader>
 }
 
-export type Accepted = Readonly<{
+type Accepted = Readonly<{
   type: TelemetryEventType
   counts: Partial<Counts>
   contentType: string

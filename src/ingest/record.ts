@@ -10,13 +10,13 @@ import { besideId, type Receipt } from './event-of.ts'
 import type { Renew } from './renew.ts'
 
 /** Where a request's events are in the log. `repeated`: the header of the first, when this was the same request again. */
-export type Recorded = Readonly<{ position: Position; repeated?: EventHeader }>
+type Recorded = Readonly<{ position: Position; repeated?: EventHeader }>
 /** `grant`: spans of the allowance that the request was stored with. `position` undefined: there was nothing to store. */
-export type RecordedSpans = Readonly<{ grant: Grant; position: Position | undefined; repeated?: EventHeader }>
+type RecordedSpans = Readonly<{ grant: Grant; position: Position | undefined; repeated?: EventHeader }>
 
-export type SpansOfRequest = Readonly<{ valid: number; isPartial: boolean }> & Pick<SpansAsked, 'isSilent'>
+type SpansOfRequest = Readonly<{ valid: number; isPartial: boolean }> & Pick<SpansAsked, 'isSilent'>
 /** Makes the events of a request that has been granted so many spans; none when there is nothing to store. */
-export type MakeEvents = (grant: Grant) => Promise<readonly NewEvent[]>
+type MakeEvents = (grant: Grant) => Promise<readonly NewEvent[]>
 
 export type Recorder = Readonly<{
   /** Of the log that it writes to, as acks name it. */

@@ -91,7 +91,7 @@ export const logSearchAnswer = z
 
 type Given = Pick<z.output<typeof logSearchParameters>, keyof typeof logFilters | 'cursor'>
 
-export type PreparedLogs = Readonly<{
+type PreparedLogs = Readonly<{
   walk: Walk
   query: AnswerOf<typeof logSearchAnswer>['query']
   filters: LogFilters

@@ -14,7 +14,7 @@ import { answerLogExport } from './export.ts'
 import { createReads, type Reads } from './reads.ts'
 import { createSearches, type Searches } from './searches.ts'
 
-export type QueryOptions = QueryContext &
+type QueryOptions = QueryContext &
   Readonly<{
     /** Lets a request to the public listing in by its workspace API key, and sets its `RateLimit` headers. */
     admitListing: (ctx: Context) => Promise<Result<Readonly<{ workspaceId: WorkspaceId }>, Refusal>>

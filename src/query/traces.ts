@@ -81,7 +81,7 @@ function prepare(context: QueryContext, where: Where, given: Given): Result<Prep
   return ok({ walk: walk.value, query: { normalized, warnings }, request })
 }
 
-export type FoundTraces = Readonly<{
+type FoundTraces = Readonly<{
   page: TracePage
   nextCursor: string | null
   rest: Pick<AnswerOf<typeof traceSearchAnswer>, 'query' | 'range' | 'index'>

@@ -43,7 +43,7 @@ export type SupervisorEvent =
   /** A new worker could not take over. `serving`: the one that goes on. */
   | Readonly<{ kind: 'failed'; reason: string; serving: number | undefined }>
 
-export type SupervisorOptions = Readonly<{
+type SupervisorOptions = Readonly<{
   startWorker: (id: number) => SupervisedWorker
   /** Is waited for before a worker is started while there is none. */
   prepare?: () => Promise<void>

@@ -17,7 +17,7 @@ import { formOf, type RumForm, type RumPart } from './form.ts'
 export type { RumForm, RumPart } from './form.ts'
 
 /** An item that was left out, by its place in its part. */
-export type RejectedItem = Readonly<{ part: RumPart; index: number; code: string; message: string }>
+type RejectedItem = Readonly<{ part: RumPart; index: number; code: string; message: string }>
 
 /** Which parts stay: false leaves one out, a function decides span by span. What is not named stays. */
 export type RumKeep = Readonly<
@@ -38,7 +38,7 @@ export type RumScan = Readonly<{
   cut(keep: RumKeep): Uint8Array
 }>
 
-export type RumScanLimits = ScanLimits & Pick<Limits, 'decodedBytesMax'>
+type RumScanLimits = ScanLimits & Pick<Limits, 'decodedBytesMax'>
 
 type Items = Readonly<{ count: number; good: readonly JsonRange[] }>
 type Walk = Readonly<{
