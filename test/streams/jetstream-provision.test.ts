@@ -98,8 +98,8 @@ describe('provisioning the logs', function () {
 
   const provision = (options: Partial<ProvisionOptions> = {}): Promise<void> =>
     provisionLogs(nats, { ...testProvision, ...options, prefix })
-  const configuration = async (): Promise<StreamConfig | undefined> =>
-    (await streamInfo(nats, logName('0', prefix).stream))?.config
+  const configuration = async (partition = '0'): Promise<StreamConfig | undefined> =>
+    (await streamInfo(nats, logName(partition, prefix).stream))?.config
 
   it('makes a stream for each partition and one for the directory, and leaves them as they are the next time', async () => {
     await provision({ partitions: 3 })
