@@ -118,6 +118,11 @@ describe('events/tokens', () => {
     expect(valueTokens('f', '')).to.deep.equal(['f=='])
   })
 
+  it('leaves out the blanks around a whole value', () => {
+    expect(wholeToken('f', ' Not paid ')).to.equal('f==not\u00a0paid')
+    expect(wholeToken('f', ' Größe 5\t')).to.equal('f==größe\u00a05')
+  })
+
   it('tells long values apart', () => {
     const [a, b] = [`${'x'.repeat(200)}a`, `${'x'.repeat(200)}b`]
     expect(wholeToken('f', a)).not.to.equal(wholeToken('f', b))
