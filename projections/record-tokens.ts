@@ -26,7 +26,7 @@ export type TokenRoom = { characters: number }
 export const createTokenRoom = (): TokenRoom => ({ characters: searchableMax.tokenCharacters })
 
 /**
- * Names that a log's message may have come from (CONTRACT §3, and those of Serilog and journald). Part of what an index holds: raise
+ * Names that a log's message may have come from (those of src/wire/logs/aliases.ts). Part of what an index holds: raise
  * the version of logs with it.
  */
 const messageNames: readonly string[] = [

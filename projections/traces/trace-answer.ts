@@ -19,7 +19,7 @@ export type MatchedSpan = Readonly<{
   duration_ns: string
 }>
 
-/** A trace as lists show it (CONTRACT §5). Times and duration are null while no span is stored. */
+/** A trace as lists show it. Times and duration are null while no span is stored. */
 export type TraceSummary = Readonly<{
   trace_id: string
   root: Readonly<{ span_id: string; service: string; operation: string }> | null

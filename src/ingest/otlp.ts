@@ -130,7 +130,7 @@ const route = { method: 'POST', auth: 'key', refuse } as const
 const noSuchSignal = (): Refusal =>
   refusal('not_found', `Only traces are taken over OTLP, at ${endpoint}; for logs there is /api/logs/v1/ingest.`)
 
-/** POST /api/traces/v1/otlp (CONTRACT §2), and what senders make of it when they are given it as a base address. */
+/** POST /api/traces/v1/otlp, and what senders make of it when they are given it as a base address. */
 export function createOtlpRoutes(context: IngestContext): readonly Route[] {
   const accept = (ctx: Context): Promise<Refusal | undefined> => ingestSpans(ctx, context)
   return [

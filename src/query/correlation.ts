@@ -124,7 +124,7 @@ export async function answerSpanCursors(
   return ok(places.map((key) => cursorAt(context, binding, 'spans', key)))
 }
 
-/** GET /api/app/correlation (CONTRACT §6): everything that shares an identifier with the one given. */
+/** GET /api/app/correlation: everything that shares an identifier with the one given. */
 export async function answerCorrelation(
   context: QueryContext,
   workspaceId: WorkspaceId,

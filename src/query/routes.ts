@@ -36,7 +36,7 @@ async function sendAnswer(ctx: Context, asked: Answered): Promise<Refusal | void
   ctx.body = await jsonInTurns(result.value)
 }
 
-/** The read routes of INTERFACE §4: they ask projections only, inside the workspace of the session or the key. */
+/** The read routes. They ask projections only, inside the workspace of the session or the key. */
 export function createQueryRoutes(options: QueryOptions): readonly Route[] {
   const { directory, admitListing, recordExport, refuseExport } = options
   const { searches = createSearches(options), reads = createReads(options.limits) } = options

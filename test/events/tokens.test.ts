@@ -14,7 +14,7 @@ import {
   words,
 } from '#src/events/tokens.ts'
 
-/** Whether the words of the query stand in the text, adjacent and in order: the table of CONTRACT §9 in its plainest form. */
+/** Whether the words of the query stand in the text, adjacent and in order. */
 function meets(text: string, query: string, prefix = false): boolean {
   const [there, asked] = [words(text), words(query)]
   return there.some((_, start) =>

@@ -55,7 +55,7 @@ const listParts = ['logs', 'exceptions', 'events', 'measurements'] as const
 
 /**
  * Checks a RUM body (decompressed JSON, whether called so or `text/plain`, as beacons are): Grafana Faro's, OTLP JSON, or the
- * plain form (CONTRACT §4). Refuses as a whole what is not JSON or none of these (`invalid_body`), another media type, and
+ * plain form. Refuses as a whole what is not JSON or none of these (`invalid_body`), another media type, and
  * more items or values than a request may have, or too much of them with the `meta` that each is kept with
  * (`payload_too_large`). Bad items are rejected alone.
  */
