@@ -34,7 +34,7 @@ async function store(ctx: Context, context: IngestContext, received: Received): 
     payload,
     answer: rejected.length === 0 ? undefined : answer,
   } as const
-  // What is kept may be larger than what came: where each record gets what stands beside their list.
+  // The stored payload may be larger than the body: members beside a list of records are copied into each of them.
   const more = Math.max(0, payload.length - body.bytes.length)
   if (!context.budget.take(more)) {
     freeBytes(payload)
