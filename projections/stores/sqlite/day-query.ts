@@ -103,7 +103,7 @@ function positionSql(upTo: Position | undefined, since: Position | undefined): S
 }
 
 /** Where to look: `FROM … WHERE …`, and by which column the rowid goes. */
-type From = Readonly<{ sql: string; values: readonly Value[]; rowid: string }>
+export type From = Readonly<{ sql: string; values: readonly Value[]; rowid: string }>
 
 const joinAnd = (parts: readonly Sql[]): Sql => {
   const said = parts.filter(({ sql }) => sql !== '')
