@@ -5,6 +5,7 @@ import type { Route } from '#src/http/route.ts'
 import { ok, type Result } from '#src/lib/result.ts'
 import type { CorrelationAnswer } from '#src/query/searches.ts'
 import { counted, inWords, sendSessionPage, sessionHere, type AppContext, type SessionPage } from './context.ts'
+import { findErrorsBeside, type ErrorsBeside } from './errors-beside.ts'
 import { fieldTable } from './field-table.ts'
 import { formatDuration, timeAndZone, timeOf, zone } from './format.ts'
 import { html, type Html } from './html.ts'
@@ -26,7 +27,7 @@ type Trace = NonNullable<CorrelationAnswer['trace']>
 
 /**
  * How a page shows its parts: its own address, whether each list begins on it, whether it is about a session, where subtrees are folded,
- * or not if they are here, and the lines of its waterfall.
+ * or not if they are here, errors on pages beside it, and the lines of its waterfall.
  */
 type Shown = Looks &
   Readonly<{
@@ -35,6 +36,7 @@ type Shown = Looks &
     isFirst: boolean
     isSession: boolean
     folding: string
+    errorsBeside: ErrorsBeside
     rows: readonly TreeRow[]
   }>
 
@@ -151,19 +153,11 @@ const foldingLinks = ({ rows, isFolded, folding }: Shown): readonly (readonly [s
 const moreSpansLinks = ({ next_cursor: next }: Trace, { address }: Shown): readonly (readonly [string, string])[] =>
   next === null ? [] : [[withParameter(address, 'cursor', next), 'More spans']]
 
-/** That a trace of several pages has errors, where the page shows none of them. `error`: the first that it shows. */
-function errorsElsewhere({ summary, next_cursor: next }: Trace, { isFirst }: Shown, error: object | undefined): Html {
-  const isPart = next !== null || !isFirst
-  return isPart && error === undefined && summary.error_count > 0
-    ? html`<span class="note">Errors are on another page</span>`
-    : html``
-}
-
 /** Links to what lies below a trace, which may be long, and to what stands out in it. */
 function placesPart(answer: CorrelationAnswer, shown: Shown): Html {
   const { trace, logs, rum_events: events, sessions } = answer
   if (trace == null) return html``
-  const { address, asked, isFirst, origins, rows } = shown
+  const { address, asked, errorsBeside, isFirst, origins, rows } = shown
   const error = trace.spans.find(({ status }) => status.code === 'error')
   const counts = (items: readonly unknown[], cursor: string | null = null): string =>
     `(${inWords(items.length)}${cursor === null ? '' : '+'})`
@@ -173,6 +167,7 @@ function placesPart(answer: CorrelationAnswer, shown: Shown): Html {
     ...moreSpansLinks(trace, shown),
     ...foldingLinks(shown),
     ...(error === undefined ? [] : [[`#${spanPlace(error.span_id)}`, 'First error']]),
+    ...errorsBeside,
     ...timelineLinks(answer),
     ...(logs === undefined ? [] : [['#logs', `Logs ${counts(logs.items, logs.next_cursor)}`]]),
     ...(events.items.length === 0
@@ -183,7 +178,7 @@ function placesPart(answer: CorrelationAnswer, shown: Shown): Html {
   ]
   if (links.length === 0) return html``
   return html`<nav class="tabs" aria-label="On this page">
-    ${links.map(([place, words]) => html`<a href="${place}">${words}</a> `)}${errorsElsewhere(trace, shown, error)}
+    ${links.map(([place, words]) => html`<a href="${place}">${words}</a> `)}
   </nav>`
 }
 
@@ -285,6 +280,15 @@ function refusedPage(ctx: Context, refused: Refusal, { title, name, value }: Wan
   }
 }
 
+async function errorsBesidePage(
+  ctx: Context,
+  { searches }: AppContext,
+  { answer, isFirst }: Found,
+): Promise<ErrorsBeside> {
+  const { trace } = answer
+  return trace == null ? [] : findErrorsBeside(searches, sessionHere(ctx).workspaceId, trace, isFirst)
+}
+
 async function sendFound(ctx: Context, app: AppContext, wanted: Wanted): Promise<void> {
   const { title, address, name, value } = wanted
   const result = await find(ctx, app, wanted)
@@ -298,7 +302,8 @@ async function sendFound(ctx: Context, app: AppContext, wanted: Wanted): Promise
     const cursor = readAsked(ctx).cursors.at(-1)
     const folding = cursor === undefined ? other : withParameter(other, 'cursor', cursor)
     const isSession = answer.ids.session_ids.includes(value) && !answer.ids.trace_ids.includes(value.toLowerCase())
-    const looks = { nowMs: app.clock(), asked, isFolded, isSession }
+    const errorsBeside = await errorsBesidePage(ctx, app, result.value)
+    const looks = { nowMs: app.clock(), asked, isFolded, isSession, errorsBeside }
     const body = html`${given}${bodyOf(answer, { ...looks, address: own, isFirst, folding })}`
     return sendSessionPage(ctx, app, { title, about, body })
   }
