@@ -150,6 +150,7 @@ details.line, .below { margin: 0 }
 .moments > li, .moments.heads { display: grid; grid-template-columns: var(--time) 5.5rem 4rem minmax(0, 1fr); gap: 0 .75rem; padding: .15rem 0; min-height: 0; border-bottom: 1px solid var(--line); overflow-wrap: anywhere }
 .moments .gap { text-align: right }
 .moments strong { padding-left: .3rem }
+.moments details { margin: 0 }
 caption { text-align: left; font-weight: bold; font-size: .85rem; padding-top: .5rem }
 .fields td span { margin-left: .6rem; font-size: .8rem; white-space: nowrap }
 .fields th, .fields td, .logs .fields td { padding: .25rem .5rem }
