@@ -32,6 +32,30 @@ describe('workspaces of one person', () => {
     expect(JSON.parse((await browser.get('/who')).text)).to.include({ workspaceId: second.id })
   })
 
+  it('get no key from a page of another one, which was opened before', async () => {
+    const { workspace: second } = await createPerson(site.directory, 'bob@second.example', 'Second')
+    await site.directory.addMember({ workspaceId: second.id, userId })
+    const forms = [
+      ['/app/keys', { action: 'create', kind: 'logs', name: 'mine' }],
+      ['/app/connect', { what: 'logs', guide: 'curl', name: 'mine' }],
+    ] as const
+    for (const [path, given] of forms) {
+      await browser.post('/app/workspace', { choice: workspaceId })
+      const [, shown = ''] = /name="shown_in" value="([^"]*)"/.exec((await browser.get(path)).text) ?? []
+      expect(shown, path).to.equal(workspaceId)
+      await browser.post('/app/workspace', { choice: second.id })
+      const refused = await browser.post(path, { ...given, shown_in: shown })
+      expect(refused.status, path).to.equal(400)
+      expect(refused.text).to.include('you went to another workspace').and.include('value="mine"')
+      expect([...site.directory.keys(second.id), ...site.directory.keys(workspaceId)]).to.deep.equal([])
+      expect(refused.text, 'to be sent again').to.include(`name="shown_in" value="${second.id}"`)
+    }
+    for (const [path, given] of forms) {
+      expect((await browser.post(path, { ...given, shown_in: second.id })).status, path).to.equal(200)
+    }
+    expect(site.directory.keys(second.id)).to.have.length(2)
+  })
+
   it('are over when the password has changed, also for who was choosing meanwhile', async () => {
     const { workspace: second } = await createPerson(site.directory, 'bob@second.example', 'Second')
     await site.directory.addMember({ workspaceId: second.id, userId })
