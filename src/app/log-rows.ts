@@ -14,6 +14,8 @@ export type LogLinks = (log: ShownLog) => LinksOf
 export type ShownLog = Item & Partial<Pick<LogSearchAnswer['logs'][number], 'highlights'>>
 
 const summaryCharactersMax = 300
+/** Of a service, whose column is narrow. */
+const serviceCharactersMax = 60
 const messageCharactersMax = 20_000
 
 /** The message with its matches marked, as far as `charactersMax`. */
@@ -44,6 +46,12 @@ export function summaryOf(log: ShownLog, charactersMax = summaryCharactersMax): 
   return html`<span class="note">${cut(stringifyJson(log.fields), charactersMax)}</span>`
 }
 
+/** A long service would make a row as high as the window: its tip has the whole. */
+const serviceCell = (service: string): Html =>
+  service.length <= serviceCharactersMax
+    ? html`<td class="service">${service}</td>`
+    : html`<td class="service" title="${service}">${cut(service, serviceCharactersMax)}</td>`
+
 /** `id`: the row's own on the page, so that links can lead to it. */
 function rowOf(log: ShownLog, linksFor: LogLinks, here?: string, id?: string): Html {
   const { timestamp, level, service, message, fields, cuts = [] } = log
@@ -56,7 +64,7 @@ function rowOf(log: ShownLog, linksFor: LogLinks, here?: string, id?: string): H
   return html`<tr class="${level ?? 'none'}" ${place}>
     <td class="time">${timeOf(timestamp)}</td>
     <td class="level">${level ?? ''}</td>
-    <td class="service">${service ?? ''}</td>
+    ${serviceCell(service ?? '')}
     <td>
       <details>
         <summary>${summaryOf(log)}</summary>

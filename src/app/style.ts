@@ -24,6 +24,8 @@ header, main { max-width: 75rem; margin: 0 auto; padding: 1rem }
 header { display: flex; flex-wrap: wrap; gap: .5rem 1.25rem; align-items: baseline; border-bottom: 1px solid var(--line) }
 header strong { margin-right: auto }
 header nav { display: flex; flex-wrap: wrap; gap: .25rem .75rem }
+/* Names have no blanks where a line could end: one would make the page as wide as itself. */
+p, .mark, header { overflow-wrap: anywhere }
 a { color: var(--accent) }
 nav a { text-decoration: none }
 .skip { position: absolute; left: -100rem }
