@@ -11,6 +11,7 @@ import { histogram } from './histogram.ts'
 import { html, type Html } from './html.ts'
 import { createLogLinks, createLogLinksAround } from './log-links.ts'
 import { logRows, logTable, type LogLinks, type Tail } from './log-rows.ts'
+import { rangeMoves } from './range-moves.ts'
 import { searchForm } from './search-form.ts'
 import { logForms } from './search-help.ts'
 import { createRefuseSearch } from './refuse-page.ts'
@@ -60,7 +61,7 @@ function fieldsOf(conditions: URLSearchParams, facets: LogSearchAnswer['facets']
     </fieldset>`
 }
 
-const formOf = ({ conditions }: Asked, facets: LogSearchAnswer['facets'], wrong?: string): Html =>
+const formOf = ({ conditions }: Asked, facets: LogSearchAnswer['facets'], wrong?: string, moves?: Html): Html =>
   searchForm({
     path,
     conditions,
@@ -70,6 +71,7 @@ const formOf = ({ conditions }: Asked, facets: LogSearchAnswer['facets'], wrong?
     fields: fieldsOf(conditions, facets, wrong),
     own: ownFields,
     wrong,
+    moves,
   })
 
 /** Rows that arrive can be shown above the newest, and nowhere else. */
@@ -131,7 +133,8 @@ async function sendLogs(ctx: Context, app: AppContext): Promise<void> {
   const result = await app.searches.logs(sessionHere(ctx).workspaceId, searchOf(asked, { ...paged, ...include }))
   if (!result.ok) return sendSessionPage(ctx, app, refusedPage(ctx, result.error))
   const answer = result.value
-  const body = html`${formOf(asked, answer.facets)}${resultsOf(asked, answer, app.clock())}`
+  const moves = rangeMoves(path, asked.conditions, answer.range, app.clock())
+  const body = html`${formOf(asked, answer.facets, undefined, moves)}${resultsOf(asked, answer, app.clock())}`
   await sendSessionPage(ctx, app, {
     title: 'Logs',
     about: asked.conditions.get('q') ?? '',
