@@ -162,6 +162,7 @@ ${serviceFills}
 @media (max-width: 45rem) {
   main { overflow-x: auto }
   h1 { margin: .5rem 0 }
+  .tabs { column-gap: .7rem }
   form.search > details:not([open]) { flex: 0 1 auto; margin-right: 1rem }
   :is([name=from], [name=to]) { width: auto }
   th, td { padding: .3rem .25rem; min-width: 5rem }
