@@ -223,6 +223,15 @@ const unseen = html`<p>
   <a href="/app/logs">logs</a>.
 </p>`
 
+/** What somebody was sent a link to may be of a workspace that they are not in now. */
+function unseenHere(ctx: Context, { directory }: AppContext): Html {
+  const own = directory.user(sessionHere(ctx).userId)?.workspaceIds ?? []
+  if (own.length < 2) return unseen
+  const address = `/app/workspace?next=${encodeURIComponent(ctx.url)}`
+  return html`<p>Is it of another of your workspaces? <a href="${address}">Look for it there</a>.</p>
+    ${unseen}`
+}
+
 const finder = (value: string): Html =>
   html`<form class="row" method="get" action="/app/find" role="search">
     <label
@@ -270,12 +279,12 @@ async function find(ctx: Context, app: AppContext, { name, value, span }: Wanted
 }
 
 /** What became of a look-up, and the form with what was typed. */
-function refusedPage(ctx: Context, refused: Refusal, { title, name, value }: Wanted): SessionPage {
+function refusedPage(ctx: Context, app: AppContext, refused: Refusal, { title, name, value }: Wanted): SessionPage {
   const { body, status } = searchRefusal(ctx, refused, '')
   return {
     title: status === 404 ? 'Not found' : name === 'id' ? 'Find' : title,
     about: value,
-    body: html`${body}${status === 404 ? unseen : html``}${finder(value)}`,
+    body: html`${body}${status === 404 ? unseenHere(ctx, app) : html``}${finder(value)}`,
     status,
   }
 }
@@ -307,7 +316,7 @@ async function sendFound(ctx: Context, app: AppContext, wanted: Wanted): Promise
     const body = html`${given}${bodyOf(answer, { ...looks, address: own, isFirst, folding })}`
     return sendSessionPage(ctx, app, { title, about, body })
   }
-  await sendSessionPage(ctx, app, refusedPage(ctx, result.error, wanted))
+  await sendSessionPage(ctx, app, refusedPage(ctx, app, result.error, wanted))
 }
 
 function wantedById(ctx: Context): Wanted {
@@ -336,7 +345,7 @@ export function createFindPageRoutes(app: AppContext): Route[] {
       method: 'GET',
       auth: 'session',
       signInPage: '/app/sign-in',
-      refuse: createRefuseSearch(app, (ctx, refused) => refusedPage(ctx, refused, wantedOf(ctx))),
+      refuse: createRefuseSearch(app, (ctx, refused) => refusedPage(ctx, app, refused, wantedOf(ctx))),
     }) as const
   return [
     { ...page(wantedTrace), path: `${tracePath}:id`, handler: (ctx) => sendFound(ctx, app, wantedTrace(ctx)) },
