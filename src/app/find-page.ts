@@ -13,6 +13,7 @@ import { createLogLinksAround } from './log-links.ts'
 import { logTable } from './log-rows.ts'
 import { createRefuseSearch } from './refuse-page.ts'
 import { about, readAsked, searchRefusal } from './search-parts.ts'
+import { spanFigures } from './span-figures.ts'
 import { createLinkRoom } from './span-links.ts'
 import { originsOf, originsPart } from './span-origins.ts'
 import { isMissingCut, spanIdOf, spanTree, type TreeRow } from './span-tree.ts'
@@ -84,7 +85,7 @@ function tracePart(trace: Trace, shown: Shown): Html {
       <code class="id">${summary.trace_id}</code>
     </p>
     <p>${servicesOf(summary, shown.colourOf)}</p>
-    ${askedPart(shown)}${waterfall(trace, shown.rows, shown)}${more(address, next, 'More spans')}`
+    ${askedPart(shown)}${waterfall(trace, shown.rows, shown)}${more(address, next, 'More spans')}${spanFigures(trace.spans, isPart, shown.colourOf)}`
 }
 
 /** All traces found, unless the one shown is the only one. */

@@ -104,6 +104,8 @@ mark { background: #facc15; color: #000 }
 .histogram { display: block; width: 100%; height: 5rem; margin: .5rem 0 0; border-bottom: 1px solid var(--line) }
 .clock { display: block; overflow: visible; width: 100%; height: 1.2rem; font-size: .8rem; fill: currentColor; text-anchor: middle }
 .axis { display: flex; flex-wrap: wrap; gap: 0 1rem; justify-content: space-between; margin: 0 0 .75rem }
+.figures tbody th { font-weight: normal }
+.figures strong { padding-left: .3rem }
 .figures .number { text-align: right; font-variant-numeric: tabular-nums }
 .figures .bar { margin-left: auto }
 .bar { display: block; width: 100%; min-width: 5rem; max-width: 12rem; height: .5rem; margin-top: .35rem }

@@ -256,7 +256,7 @@ describe('the page of a trace', () => {
   /** The lists of a page: `(name)` for what stands below a name, `[name]` where that is folded; and that each is closed where it ends. */
   const outlineOf = (text: string): string => {
     const pieces = text
-      .slice(text.indexOf('class="waterfall"'))
+      .slice(text.indexOf('class="waterfall"'), text.indexOf('<details id="figures"'))
       .matchAll(
         /<\/strong>\s+operation (\w+)|<em class="name"\s*>Span|<details class="below"( open)?|<\/ul\s*><\/details\s*><\/li\s*>/g,
       )
