@@ -47,7 +47,8 @@ type CountsOverTime = Readonly<{ stepMs: number; buckets: readonly CountedBucket
  * What is to be counted. `farNs`: where the selection has no end, records dated from then on do not say how wide buckets are,
  * unless there are no others; undefined: all do.
  */
-export type CountedOverTime = Readonly<{ scope: Scope; selection: Selection; by: string; farNs: bigint | undefined }>
+export type Counted = Readonly<{ scope: Scope; selection: Selection; farNs: bigint | undefined }>
+export type CountedOverTime = Counted & Readonly<{ by: string }>
 
 type Span = Readonly<{ fromNs: bigint; toNs: bigint }>
 
@@ -63,7 +64,7 @@ async function spanOf(reader: IndexReader, scope: Scope, selection: Selection): 
 /** Where the span of what is dated before `farNs` ends, when something is dated later as well. */
 async function nearEndNs(
   reader: IndexReader,
-  { scope, selection, farNs }: CountedOverTime,
+  { scope, selection, farNs }: Counted,
   { fromNs, toNs }: Span,
 ): Promise<bigint | undefined> {
   if (farNs === undefined || selection.toNs !== undefined || toNs < farNs || fromNs >= farNs) return undefined
@@ -91,20 +92,32 @@ async function countLater(
   }
 }
 
+/** How wide buckets are, the time of the last record, and where the last bucket ends when there is one after it that has no end. */
+export type Steps = Readonly<{ stepMs: number; lastNs: bigint; endNs: bigint | undefined }>
+
 /**
- * Counts of the selection over time, in all and by a keyword, in steps that suit its range. One record of a clock that is wrong
- * by years would make them so wide that all others fall into one: what is far is counted in one bucket of its own.
+ * Steps that suit the range of a selection. One record of a clock that is wrong by years would make them so wide that all others fall
+ * into one: what is far is counted in one bucket of its own.
  */
-export async function countOverTime(reader: IndexReader, counted: CountedOverTime): Promise<CountsOverTime> {
-  const { scope, selection, by } = counted
-  const span = await spanOf(reader, scope, selection)
+export async function stepsOf(reader: IndexReader, counted: Counted): Promise<Steps> {
+  const span = await spanOf(reader, counted.scope, counted.selection)
   const nearNs = await nearEndNs(reader, counted, span)
   const stepMs = histogramStepMs(span.fromNs, nearNs ?? span.toNs)
   const stepNs = stepNsOf(stepMs)
-  if (nearNs === undefined) return { stepMs, buckets: await reader.histogram(scope, selection, stepNs, by) }
-  const endNs = floorTo(nearNs, stepNs) + stepNs
+  return { stepMs, lastNs: span.toNs, endNs: nearNs === undefined ? undefined : floorTo(nearNs, stepNs) + stepNs }
+}
+
+/** Counts of the selection over time, in all and by a keyword. */
+export async function countOverTime(
+  reader: IndexReader,
+  counted: CountedOverTime,
+  { stepMs, lastNs, endNs }: Steps,
+): Promise<CountsOverTime> {
+  const { scope, selection, by } = counted
+  const stepNs = stepNsOf(stepMs)
+  if (endNs === undefined) return { stepMs, buckets: await reader.histogram(scope, selection, stepNs, by) }
   const buckets = await reader.histogram(scope, { ...selection, toNs: endNs }, stepNs, by)
   const beyond = { ...counted, selection: { ...selection, fromNs: endNs } }
-  const later = await countLater(reader, beyond, { stepMs, lastNs: span.toNs })
+  const later = await countLater(reader, beyond, { stepMs, lastNs })
   return { stepMs, buckets: later === undefined ? buckets : [...buckets, later] }
 }

@@ -1,5 +1,5 @@
 import { formatTimeNs } from '#src/lib/time.ts'
-import { countOverTime, type CountedOverTime } from '../histogram.ts'
+import { countOverTime, type Counted, type Steps } from '../histogram.ts'
 import type { IndexReader } from '../index-store.ts'
 
 /** Counts over record time. Buckets without a record are left out. `and_later`: the last one, which has no end. */
@@ -13,8 +13,8 @@ export type LogHistogram = Readonly<{
   }>[]
 }>
 
-export async function logHistogram(reader: IndexReader, counted: Omit<CountedOverTime, 'by'>): Promise<LogHistogram> {
-  const { stepMs, buckets } = await countOverTime(reader, { ...counted, by: 'level' })
+export async function logHistogram(reader: IndexReader, counted: Counted, steps: Steps): Promise<LogHistogram> {
+  const { stepMs, buckets } = await countOverTime(reader, { ...counted, by: 'level' }, steps)
   return {
     step_ms: stepMs,
     buckets: buckets.map(({ startNs, total, by, andLater }) => ({

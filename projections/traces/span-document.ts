@@ -82,6 +82,7 @@ export const spanRecordId = (startNs: bigint, traceId: string, spanId: string): 
   recordId(clampTimeNs(startNs), traceId + spanId, 0)
 
 export const traceIdOfSpanRecord = (id: DocumentId): string => id.slice(17, 49)
+export const spanIdOfSpanRecord = (id: DocumentId): string => id.slice(49, 65)
 
 /** The tokens of an object's properties as two `tokens` fields, with words and tokens of its own name before them. */
 function tokensOf(

@@ -1,7 +1,8 @@
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import type { IndexReader, SortKey } from '../index-store.ts'
 import { compareSort } from '../stores/order.ts'
-import { createSpanSearch, inTraces, type SpanSearch } from './span-search.ts'
+import { spanIdOfSpanRecord } from './span-document.ts'
+import { createSpanSearch, inTraces, type Direction, type SpanSearch } from './span-search.ts'
 import { walkKeyOf, type WalkKey } from './trace-request.ts'
 
 type Asked = Readonly<{ traceId: string; spanId: string; limit: number }>
@@ -44,4 +45,18 @@ export async function placesOfSpan(
     isEnd = earlier.length < placesMax
   }
   return [page, before].flatMap((key) => (key === undefined ? [] : [walkKeyOf(key, 0)]))
+}
+
+/** The id of the nearest span with an error after a span of its trace, or before it (`desc`). */
+export async function nearestError(
+  reader: IndexReader,
+  workspaceId: WorkspaceId,
+  { traceId, spanId, direction }: Readonly<{ traceId: string; spanId: string; direction: Direction }>,
+): Promise<string | undefined> {
+  const spans = createSpanSearch(reader, workspaceId, inTraces([traceId]), {})
+  const after = await placeOf(spans, spanId)
+  if (after === undefined) return undefined
+  const errors = { kind: 'keyword', field: 'status', values: ['error'] } as const
+  const [nearest] = await spans.places(errors, { limit: 1, direction, after })
+  return nearest && spanIdOfSpanRecord(nearest.id)
 }

@@ -1,8 +1,8 @@
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { formatTimeNs } from '#src/lib/time.ts'
 import { join } from '../field-query.ts'
-import { countOverTime } from '../histogram.ts'
-import type { Facet, IndexReader, Scope, Selection } from '../index-store.ts'
+import { countOverTime, stepsOf, type Counted, type Steps } from '../histogram.ts'
+import type { Facet, IndexReader } from '../index-store.ts'
 import { isStored } from './span-document.ts'
 import { tracesScope } from './trace-answer.ts'
 import type { TraceFilters, TraceRequest } from './trace-request.ts'
@@ -20,23 +20,21 @@ export type TraceCounts = Readonly<{ histogram?: TraceHistogram | null; facets?:
 
 const facetValuesMax = 20
 
-type Counted = Readonly<{ of: TraceHistogram['of']; scope: Scope; selection: Selection }>
+type CountedTraces = Counted & Readonly<{ of: TraceHistogram['of'] }>
 
 /** What is counted: the traces, or the matching spans. Superseded spans have no duration. */
-function countedOf(workspaceId: WorkspaceId, { spans, traces }: TraceFilters, { fromNs, toNs }: TraceRequest): Counted {
+function countedOf(workspaceId: WorkspaceId, { spans, traces }: TraceFilters, request: TraceRequest): CountedTraces {
+  const { fromNs, toNs, farNs } = request
   const range = { ...(fromNs === undefined ? {} : { fromNs }), ...(toNs === undefined ? {} : { toNs }) }
   const of = spans === undefined ? 'traces' : 'spans'
   const filter = spans === undefined ? traces : join('and', [spans, isStored])
-  return { of, scope: tracesScope(workspaceId, of), selection: { filter, ...range } }
+  return { of, scope: tracesScope(workspaceId, of), selection: { filter, ...range }, farNs }
 }
 
-async function histogramOf(
-  reader: IndexReader,
-  { of, scope, selection }: Counted,
-  farNs: bigint | undefined,
-): Promise<TraceHistogram> {
+async function histogramOf(reader: IndexReader, counted: CountedTraces, steps: Steps): Promise<TraceHistogram> {
+  const { of } = counted
   const by = of === 'traces' ? 'has' : 'status'
-  const { stepMs, buckets } = await countOverTime(reader, { scope, selection, by, farNs })
+  const { stepMs, buckets } = await countOverTime(reader, { ...counted, by }, steps)
   return {
     of,
     step_ms: stepMs,
@@ -56,15 +54,17 @@ export async function countTraces(
   filters: TraceFilters,
   request: TraceRequest,
 ): Promise<TraceCounts> {
-  const { include = [], farNs } = request
-  const uncountable = filters.spans !== undefined && filters.tracesAreNarrowed
+  const { include = [] } = request
+  const [isOverTime, isByValue] = [include.includes('histogram'), include.includes('facets')]
+  if (filters.spans !== undefined && filters.tracesAreNarrowed)
+    return { ...(isOverTime ? { histogram: null } : {}), ...(isByValue ? { facets: null } : {}) }
   const counted = countedOf(workspaceId, filters, request)
   const fields = ['service', 'operation', ...(counted.of === 'traces' ? ['has'] : ['kind', 'status'])]
-  const facets = () => reader.facets(counted.scope, counted.selection, fields, facetValuesMax)
-  return {
-    ...(include.includes('histogram')
-      ? { histogram: uncountable ? null : await histogramOf(reader, counted, farNs) }
-      : {}),
-    ...(include.includes('facets') ? { facets: uncountable ? null : await facets() } : {}),
-  }
+  // First, so that all is asked at once: of one moment, and of the same rows, which then are walked through once.
+  const steps = isOverTime ? await stepsOf(reader, counted) : undefined
+  const [histogram, facets] = await Promise.all([
+    steps === undefined ? undefined : histogramOf(reader, counted, steps),
+    isByValue ? reader.facets(counted.scope, counted.selection, fields, facetValuesMax) : undefined,
+  ])
+  return { ...(histogram === undefined ? {} : { histogram }), ...(facets === undefined ? {} : { facets }) }
 }

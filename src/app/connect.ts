@@ -1,5 +1,5 @@
 import type { Context } from 'koa'
-import type { Feature, Key } from '#src/directory/directory.ts'
+import type { Feature, Key, Session } from '#src/directory/directory.ts'
 import { checkEntitlement } from '#src/directory/entitlement.ts'
 import type { CreatedKey } from '#src/directory/new-key.ts'
 import { keyKindNames } from '#src/directory/keys.ts'
@@ -11,7 +11,7 @@ import { readKeyUse } from '#projections/allowance/query.ts'
 import { arrivalOf, type Arrival } from './arrival.ts'
 import { connectScript, copyScript } from './assets.ts'
 import { atFault, baseUrlOf, notice, problem, sendSessionPage, sessionHere, type AppContext } from './context.ts'
-import { backWithTyped, notSentYet, readForm } from './form.ts'
+import { backWithTyped, notSentYet, placeField, readForm, shownElsewhere } from './form.ts'
 import { connections } from './guides/connections.ts'
 import type { Connection, Filled, Guide, Step } from './guides/guide.ts'
 import { html, type Html } from './html.ts'
@@ -40,11 +40,11 @@ const originsField = (typed: string, isWrong: boolean): Html =>
   /></label>`
 
 /** What to choose before there is a key; `typed`: what was chosen, and not taken. */
-function chooser(connection: Connection, typed: URLSearchParams, wrong?: string): Html {
+function chooser(session: Session, connection: Connection, typed: URLSearchParams, wrong?: string): Html {
   const { id, guides, keyKind } = connection
   const chosen = guides.find((guide) => guide.id === typed.get('guide')) ?? guides[0]
   return html`<form class="stack" method="post" action="${path}">
-    <input type="hidden" name="what" value="${id}" />
+    <input type="hidden" name="what" value="${id}" />${placeField(session)}
     <fieldset>
       <legend>What sends?</legend>
       ${guides.map(
@@ -109,11 +109,11 @@ async function readArrival(app: AppContext, connection: Connection, key: Key): P
 }
 
 async function sendChooser(ctx: Context, app: AppContext): Promise<void> {
-  const { workspaceId } = sessionHere(ctx)
+  const session = sessionHere(ctx)
   const typed = new URLSearchParams(ctx.querystring)
   const connection = connectionNamed(typed.get('what')) ?? first
-  const lacking = checkEntitlement(app.directory.workspace(workspaceId), featuresOf(connection))
-  const form = html`${notice(typed.has('guide') ? notSentYet : undefined)}${chooser(connection, typed)}`
+  const lacking = checkEntitlement(app.directory.workspace(session.workspaceId), featuresOf(connection))
+  const form = html`${notice(typed.has('guide') ? notSentYet : undefined)}${chooser(session, connection, typed)}`
   const body = html`${tabs(connection)}${lacking === undefined ? form : problem(lacking.detail)}`
   await sendSessionPage(ctx, app, { title: 'Connect', body })
 }
@@ -153,7 +153,8 @@ async function sendGuide(ctx: Context, app: AppContext, { connection, guide, cre
 async function handleConnect(ctx: Context, app: AppContext): Promise<Refusal | void> {
   const form = await readForm(ctx, app)
   if (!form.ok) return form.error
-  const { workspaceId, userId } = sessionHere(ctx)
+  const session = sessionHere(ctx)
+  const { workspaceId, userId } = session
   const connection = connectionNamed(form.value.get('what'))
   const guide = connection?.guides.find(({ id }) => id === form.value.get('guide'))
   if (connection === undefined || guide === undefined) {
@@ -161,6 +162,12 @@ async function handleConnect(ctx: Context, app: AppContext): Promise<Refusal | v
   }
   const lacking = checkEntitlement(app.directory.workspace(workspaceId), featuresOf(connection))
   if (lacking !== undefined) return lacking
+  const sendAgain = (problemText: string, field: string): Promise<void> => {
+    const body = html`${tabs(connection)}${problem(problemText)}${chooser(session, connection, form.value, field)}`
+    return sendSessionPage(ctx, app, { title: 'Connect', body, status: 400 })
+  }
+  const elsewhere = shownElsewhere(form.value, session)
+  if (elsewhere !== undefined) return sendAgain(elsewhere, 'name')
   const name = form.value.get('name')?.trim()
   const created = await app.directory.createKey({
     workspaceId,
@@ -170,8 +177,7 @@ async function handleConnect(ctx: Context, app: AppContext): Promise<Refusal | v
     by: userId,
   })
   if (created.ok) return sendGuide(ctx, app, { connection, guide, created: created.value })
-  const body = html`${tabs(connection)}${problem(created.error.detail)}${chooser(connection, form.value, created.error.field)}`
-  return sendSessionPage(ctx, app, { title: 'Connect', body, status: 400 })
+  return sendAgain(created.error.detail, created.error.field)
 }
 
 /** A key of the session's own workspace that something can be connected with. Another process may have made it just now. */

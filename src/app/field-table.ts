@@ -25,6 +25,18 @@ function rowsOf(fields: Fields, outer = ''): readonly Row[] {
   )
 }
 
+/** The values of fields as lines of text, by their dotted names; those that there are not are left out. */
+export function fieldsNamed(fields: Fields, names: readonly string[]): readonly (readonly [string, string])[] {
+  if (names.length === 0) return []
+  const values = new Map(rowsOf(fields).map(({ name, value }) => [name, value]))
+  return names
+    .filter((name) => values.has(name))
+    .map((name) => {
+      const value = values.get(name)
+      return [name, isScalar(value) ? String(value) : stringifyJson(value)]
+    })
+}
+
 /** The values that are looked for one by one; none where a value is shown as JSON. */
 function scalarsOf(value: unknown): readonly Scalar[] {
   if (isScalar(value)) return [value]

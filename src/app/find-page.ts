@@ -5,6 +5,7 @@ import type { Route } from '#src/http/route.ts'
 import { ok, type Result } from '#src/lib/result.ts'
 import type { CorrelationAnswer } from '#src/query/searches.ts'
 import { counted, inWords, sendSessionPage, sessionHere, type AppContext, type SessionPage } from './context.ts'
+import { findErrorsBeside, type ErrorsBeside } from './errors-beside.ts'
 import { fieldTable } from './field-table.ts'
 import { formatDuration, timeAndZone, timeOf, zone } from './format.ts'
 import { html, type Html } from './html.ts'
@@ -12,6 +13,7 @@ import { createLogLinksAround } from './log-links.ts'
 import { logTable } from './log-rows.ts'
 import { createRefuseSearch } from './refuse-page.ts'
 import { about, readAsked, searchRefusal } from './search-parts.ts'
+import { spanFigures } from './span-figures.ts'
 import { createLinkRoom } from './span-links.ts'
 import { originsOf, originsPart } from './span-origins.ts'
 import { isMissingCut, spanIdOf, spanTree, type TreeRow } from './span-tree.ts'
@@ -26,7 +28,7 @@ type Trace = NonNullable<CorrelationAnswer['trace']>
 
 /**
  * How a page shows its parts: its own address, whether each list begins on it, whether it is about a session, where subtrees are folded,
- * or not if they are here, and the lines of its waterfall.
+ * or not if they are here, errors on pages beside it, and the lines of its waterfall.
  */
 type Shown = Looks &
   Readonly<{
@@ -35,6 +37,7 @@ type Shown = Looks &
     isFirst: boolean
     isSession: boolean
     folding: string
+    errorsBeside: ErrorsBeside
     rows: readonly TreeRow[]
   }>
 
@@ -82,7 +85,7 @@ function tracePart(trace: Trace, shown: Shown): Html {
       <code class="id">${summary.trace_id}</code>
     </p>
     <p>${servicesOf(summary, shown.colourOf)}</p>
-    ${askedPart(shown)}${waterfall(trace, shown.rows, shown)}${more(address, next, 'More spans')}`
+    ${askedPart(shown)}${waterfall(trace, shown.rows, shown)}${more(address, next, 'More spans')}${spanFigures(trace.spans, isPart, shown.colourOf)}`
 }
 
 /** All traces found, unless the one shown is the only one. */
@@ -151,19 +154,11 @@ const foldingLinks = ({ rows, isFolded, folding }: Shown): readonly (readonly [s
 const moreSpansLinks = ({ next_cursor: next }: Trace, { address }: Shown): readonly (readonly [string, string])[] =>
   next === null ? [] : [[withParameter(address, 'cursor', next), 'More spans']]
 
-/** That a trace of several pages has errors, where the page shows none of them. `error`: the first that it shows. */
-function errorsElsewhere({ summary, next_cursor: next }: Trace, { isFirst }: Shown, error: object | undefined): Html {
-  const isPart = next !== null || !isFirst
-  return isPart && error === undefined && summary.error_count > 0
-    ? html`<span class="note">Errors are on another page</span>`
-    : html``
-}
-
 /** Links to what lies below a trace, which may be long, and to what stands out in it. */
 function placesPart(answer: CorrelationAnswer, shown: Shown): Html {
   const { trace, logs, rum_events: events, sessions } = answer
   if (trace == null) return html``
-  const { address, asked, isFirst, origins, rows } = shown
+  const { address, asked, errorsBeside, isFirst, origins, rows } = shown
   const error = trace.spans.find(({ status }) => status.code === 'error')
   const counts = (items: readonly unknown[], cursor: string | null = null): string =>
     `(${inWords(items.length)}${cursor === null ? '' : '+'})`
@@ -173,6 +168,7 @@ function placesPart(answer: CorrelationAnswer, shown: Shown): Html {
     ...moreSpansLinks(trace, shown),
     ...foldingLinks(shown),
     ...(error === undefined ? [] : [[`#${spanPlace(error.span_id)}`, 'First error']]),
+    ...errorsBeside,
     ...timelineLinks(answer),
     ...(logs === undefined ? [] : [['#logs', `Logs ${counts(logs.items, logs.next_cursor)}`]]),
     ...(events.items.length === 0
@@ -183,7 +179,7 @@ function placesPart(answer: CorrelationAnswer, shown: Shown): Html {
   ]
   if (links.length === 0) return html``
   return html`<nav class="tabs" aria-label="On this page">
-    ${links.map(([place, words]) => html`<a href="${place}">${words}</a> `)}${errorsElsewhere(trace, shown, error)}
+    ${links.map(([place, words]) => html`<a href="${place}">${words}</a> `)}
   </nav>`
 }
 
@@ -227,6 +223,15 @@ const unseen = html`<p>
   refused, and why, is under <a href="/app/usage">Usage</a>. Or search the <a href="/app/traces">traces</a> and the
   <a href="/app/logs">logs</a>.
 </p>`
+
+/** What somebody was sent a link to may be of a workspace that they are not in now. */
+function unseenHere(ctx: Context, { directory }: AppContext): Html {
+  const own = directory.user(sessionHere(ctx).userId)?.workspaceIds ?? []
+  if (own.length < 2) return unseen
+  const address = `/app/workspace?next=${encodeURIComponent(ctx.url)}`
+  return html`<p>Is it of another of your workspaces? <a href="${address}">Look for it there</a>.</p>
+    ${unseen}`
+}
 
 const finder = (value: string): Html =>
   html`<form class="row" method="get" action="/app/find" role="search">
@@ -275,14 +280,23 @@ async function find(ctx: Context, app: AppContext, { name, value, span }: Wanted
 }
 
 /** What became of a look-up, and the form with what was typed. */
-function refusedPage(ctx: Context, refused: Refusal, { title, name, value }: Wanted): SessionPage {
+function refusedPage(ctx: Context, app: AppContext, refused: Refusal, { title, name, value }: Wanted): SessionPage {
   const { body, status } = searchRefusal(ctx, refused, '')
   return {
     title: status === 404 ? 'Not found' : name === 'id' ? 'Find' : title,
     about: value,
-    body: html`${body}${status === 404 ? unseen : html``}${finder(value)}`,
+    body: html`${body}${status === 404 ? unseenHere(ctx, app) : html``}${finder(value)}`,
     status,
   }
+}
+
+async function errorsBesidePage(
+  ctx: Context,
+  { searches }: AppContext,
+  { answer, isFirst }: Found,
+): Promise<ErrorsBeside> {
+  const { trace } = answer
+  return trace == null ? [] : findErrorsBeside(searches, sessionHere(ctx).workspaceId, trace, isFirst)
 }
 
 async function sendFound(ctx: Context, app: AppContext, wanted: Wanted): Promise<void> {
@@ -298,11 +312,12 @@ async function sendFound(ctx: Context, app: AppContext, wanted: Wanted): Promise
     const cursor = readAsked(ctx).cursors.at(-1)
     const folding = cursor === undefined ? other : withParameter(other, 'cursor', cursor)
     const isSession = answer.ids.session_ids.includes(value) && !answer.ids.trace_ids.includes(value.toLowerCase())
-    const looks = { nowMs: app.clock(), asked, isFolded, isSession }
+    const errorsBeside = await errorsBesidePage(ctx, app, result.value)
+    const looks = { nowMs: app.clock(), asked, isFolded, isSession, errorsBeside }
     const body = html`${given}${bodyOf(answer, { ...looks, address: own, isFirst, folding })}`
     return sendSessionPage(ctx, app, { title, about, body })
   }
-  await sendSessionPage(ctx, app, refusedPage(ctx, result.error, wanted))
+  await sendSessionPage(ctx, app, refusedPage(ctx, app, result.error, wanted))
 }
 
 function wantedById(ctx: Context): Wanted {
@@ -331,7 +346,7 @@ export function createFindPageRoutes(app: AppContext): Route[] {
       method: 'GET',
       auth: 'session',
       signInPage: '/app/sign-in',
-      refuse: createRefuseSearch(app, (ctx, refused) => refusedPage(ctx, refused, wantedOf(ctx))),
+      refuse: createRefuseSearch(app, (ctx, refused) => refusedPage(ctx, app, refused, wantedOf(ctx))),
     }) as const
   return [
     { ...page(wantedTrace), path: `${tracePath}:id`, handler: (ctx) => sendFound(ctx, app, wantedTrace(ctx)) },

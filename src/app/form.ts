@@ -1,8 +1,10 @@
 import type { Context } from 'koa'
 import type { Limits } from '#src/config.ts'
+import type { Session } from '#src/directory/directory.ts'
 import { refusal, type Refusal } from '#src/events/refusal.ts'
 import { readBody, type BodyBudget } from '#src/http/body.ts'
 import { fail, ok, type Result } from '#src/lib/result.ts'
+import { html, type Html } from './html.ts'
 
 const crossSite = refusal('forbidden', 'This form was sent from another site. Open the page here and send it again.')
 
@@ -60,3 +62,19 @@ export const backWithTyped =
 
 /** Said above a form that is filled in by such an address. */
 export const notSentYet = 'This was not sent: you were signed out. Look it over, and send it again.'
+
+const shownIn = 'shown_in'
+type Place = Pick<Session, 'workspaceId'>
+
+/** Of a form that makes something in a workspace: in which one its page was shown. */
+export const placeField = ({ workspaceId }: Place): Html =>
+  html`<input type="hidden" name="${shownIn}" value="${workspaceId}" />`
+
+/**
+ * What is wrong with a form that was shown in another workspace: its sender has gone to this one in another tab, and would make in it what is
+ * meant for the other. It is only compared: what is done is always done in the session's own. Programs send none.
+ */
+export const shownElsewhere = (form: URLSearchParams, { workspaceId }: Place): string | undefined =>
+  (form.get(shownIn) ?? workspaceId) === workspaceId
+    ? undefined
+    : 'This was not done: since this form was opened you went to another workspace, the one named above. Look it over, and send it again if it is meant for this one.'

@@ -32,6 +32,13 @@ export const secondOf = (ms: number): Html => shownAsFar(ms, 19)
 /** In the head of a column, or of a field: of which zone its times are. */
 export const zone = html`<span data-zone>UTC</span>`
 
+/** `2026-11-21T12:00Z`, with seconds and milliseconds where it has some: a field of the form shows it whole. */
+export const shortTime = (ms: number): string =>
+  new Date(ms)
+    .toISOString()
+    .replace(/\.000Z$/, 'Z')
+    .replace(/(T\d\d:\d\d):00Z$/, '$1Z')
+
 const units = [
   [1_000_000_000n, 's'],
   [1_000_000n, 'ms'],

@@ -1,6 +1,6 @@
 import { clockTicks } from './clock-ticks.ts'
 import { counted, inWords } from './context.ts'
-import { minuteOf, secondOf } from './format.ts'
+import { minuteOf, secondOf, shortTime } from './format.ts'
 import { html, type Html } from './html.ts'
 
 /** One bar: how many, and how many of them are errors. `and_later`: it has no end, and is told in words. */
@@ -19,13 +19,6 @@ type Given = Readonly<{
 const [width, height] = [1_000, 100]
 /** Ranges shorter than this have their ends told to the second. */
 const secondsBelowMs = 600_000
-
-/** `2026-11-21T12:00Z`, with seconds and milliseconds where it has some: a field of the form shows it whole. */
-const shortTime = (ms: number): string =>
-  new Date(ms)
-    .toISOString()
-    .replace(/\.000Z$/, 'Z')
-    .replace(/(T\d\d:\d\d):00Z$/, '$1Z')
 
 /** The first and the last bar count what the range has of their time, and lead no further. */
 function addressOf({ path, conditions, range }: Given, fromMs: number, toMs: number | undefined): string {

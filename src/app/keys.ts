@@ -9,7 +9,7 @@ import { readKeyUse, type KeyUse } from '#projections/allowance/query.ts'
 import { inTime } from '#src/lib/in-time.ts'
 import { copyScript } from './assets.ts'
 import { atFault, figureTimeoutMs, notice, problem, sendSessionPage, sessionHere, type AppContext } from './context.ts'
-import { backWithTyped, notSentYet, readForm } from './form.ts'
+import { backWithTyped, notSentYet, placeField, readForm, shownElsewhere } from './form.ts'
 import { minuteOf } from './format.ts'
 import { html, type Html } from './html.ts'
 import { seeOther } from './page.ts'
@@ -134,14 +134,14 @@ function rowOf(key: Key, use: KeyUse | undefined, { typed, wrong }: Typed): Html
   </tr>`
 }
 
-function createForm(given: URLSearchParams, wrong: string | undefined): Html {
+function createForm(session: Session, given: URLSearchParams, wrong: string | undefined): Html {
   const isTyped = given.get('action') === 'create'
   const typed = (name: string): string => (isTyped ? (given.get(name) ?? '') : '')
   const fault = (name: string): Html => atFault(isTyped && name === wrong)
   const isBack = isTyped && wrong === undefined
   const kinds = keyKinds.map((kind) => [kind, `${keyKindNames[kind]}: ${uses[kind]}`] as const)
   return html`<form class="stack" method="post" action="/app/keys">
-    <input type="hidden" name="action" value="create" />
+    <input type="hidden" name="action" value="create" />${placeField(session)}
     ${choice({ label: 'Kind', name: 'kind', value: typed('kind'), options: kinds })}
     <label
       >Name
@@ -206,7 +206,7 @@ async function sendKeys(ctx: Context, app: AppContext, shown: Shown = {}): Promi
       </tbody>
     </table>
     <h2>New key</h2>
-    ${createForm(typed, shown.field)}`
+    ${createForm(sessionHere(ctx), typed, shown.field)}`
   const scripts = shown.created === undefined ? [] : [copyScript]
   return sendSessionPage(ctx, app, { title: 'Keys', body, status: shown.problem === undefined ? 200 : 400, scripts })
 }
@@ -219,7 +219,10 @@ const wrongIn = (typed: URLSearchParams, { detail, field }: Readonly<{ detail: s
 }
 
 async function create(ctx: Context, app: AppContext, form: URLSearchParams): Promise<void> {
-  const { workspaceId, userId } = sessionHere(ctx)
+  const session = sessionHere(ctx)
+  const { workspaceId, userId } = session
+  const elsewhere = shownElsewhere(form, session)
+  if (elsewhere !== undefined) return sendKeys(ctx, app, { problem: elsewhere, typed: form, field: 'name' })
   const kind = keyKindNamed(form.get('kind') ?? '')
   if (kind === undefined) return sendKeys(ctx, app, { problem: 'Choose a kind of key.', typed: form, field: 'kind' })
   const name = form.get('name') ?? ''

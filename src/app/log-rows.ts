@@ -4,6 +4,7 @@ import type { CorrelationAnswer, LogSearchAnswer } from '#src/query/searches.ts'
 import { fieldTable } from './field-table.ts'
 import { cut, isolated, isOfLines, timeOf, zone } from './format.ts'
 import { html, type Html } from './html.ts'
+import { shownValues } from './shown-fields.ts'
 import { traceAddress } from './trace-address.ts'
 import type { LinksOf } from './value-links.ts'
 
@@ -14,6 +15,8 @@ export type LogLinks = (log: ShownLog) => LinksOf
 export type ShownLog = Item & Partial<Pick<LogSearchAnswer['logs'][number], 'highlights'>>
 
 const summaryCharactersMax = 300
+/** Of a service, whose column is narrow. */
+const serviceCharactersMax = 60
 const messageCharactersMax = 20_000
 
 /** The message with its matches marked, as far as `charactersMax`. */
@@ -44,8 +47,17 @@ export function summaryOf(log: ShownLog, charactersMax = summaryCharactersMax): 
   return html`<span class="note">${cut(stringifyJson(log.fields), charactersMax)}</span>`
 }
 
+/** A long service would make a row as high as the window: its tip has the whole. */
+const serviceCell = (service: string): Html =>
+  service.length <= serviceCharactersMax
+    ? html`<td class="service">${service}</td>`
+    : html`<td class="service" title="${service}">${cut(service, serviceCharactersMax)}</td>`
+
+/** `here`: the id of the record that the rows are about; `shown`: names of the fields that each shows in front of its message. */
+type Drawn = Readonly<{ linksFor: LogLinks; here?: string | undefined; shown: readonly string[] }>
+
 /** `id`: the row's own on the page, so that links can lead to it. */
-function rowOf(log: ShownLog, linksFor: LogLinks, here?: string, id?: string): Html {
+function rowOf(log: ShownLog, { linksFor, here, shown }: Drawn, id?: string): Html {
   const { timestamp, level, service, message, fields, cuts = [] } = log
   const isMore = message.length > summaryCharactersMax || isOfLines(message)
   const rest = isMore ? html`<pre>${marked(log, messageCharactersMax)}</pre>` : html``
@@ -56,32 +68,31 @@ function rowOf(log: ShownLog, linksFor: LogLinks, here?: string, id?: string): H
   return html`<tr class="${level ?? 'none'}" ${place}>
     <td class="time">${timeOf(timestamp)}</td>
     <td class="level">${level ?? ''}</td>
-    <td class="service">${service ?? ''}</td>
+    ${serviceCell(service ?? '')}
     <td>
       <details>
-        <summary>${summaryOf(log)}</summary>
+        <summary>${shownValues(fields, shown)}${summaryOf(log)}</summary>
         ${rest}${changed}${linksOf(log)}${fieldTable('Fields', fields, linksFor(log), above)}
       </details>
     </td>
   </tr>`
 }
 
-/** `here`: the id of the record that the rows are about. */
-export const logRows = (logs: readonly ShownLog[], linksFor: LogLinks, here?: string): Html =>
-  html`${logs.map((log) => rowOf(log, linksFor, here))}`
+export const logRows = (logs: readonly ShownLog[], drawn: Drawn): Html => html`${logs.map((log) => rowOf(log, drawn))}`
 
 /** Where rows that arrive later come from, and from which point on; `count`: how many the page says there are until then. */
 export type Tail = Readonly<{ address: string; cursor: string; count?: number | undefined }>
 
 /** `placeOf`: the id that a row has on the page, by its number. */
-type Placed = Readonly<{
-  tail?: Tail | undefined
-  here?: string | undefined
-  placeOf?: ((number: number) => string) | undefined
-}>
+type Placed = Partial<Omit<Drawn, 'linksFor'>> &
+  Readonly<{
+    tail?: Tail | undefined
+    placeOf?: ((number: number) => string) | undefined
+  }>
 
-export function logTable(logs: readonly ShownLog[], linksFor: LogLinks, { tail, here, placeOf }: Placed = {}): Html {
-  const rows = logs.map((log, number) => rowOf(log, linksFor, here, placeOf?.(number)))
+export function logTable(logs: readonly ShownLog[], linksFor: LogLinks, placed: Placed = {}): Html {
+  const { tail, here, shown = [], placeOf } = placed
+  const rows = logs.map((log, number) => rowOf(log, { linksFor, here, shown }, placeOf?.(number)))
   return html`<table class="logs">
     <thead>
       <tr>

@@ -11,6 +11,8 @@ import { histogram } from './histogram.ts'
 import { html, type Html } from './html.ts'
 import { createLogLinks, createLogLinksAround } from './log-links.ts'
 import { logRows, logTable, type LogLinks, type Tail } from './log-rows.ts'
+import { rangeMoves } from './range-moves.ts'
+import { shownFieldsRow, shownNames, withoutNames, withShowLinks } from './shown-fields.ts'
 import { searchForm } from './search-form.ts'
 import { logForms } from './search-help.ts'
 import { createRefuseSearch } from './refuse-page.ts'
@@ -60,7 +62,7 @@ function fieldsOf(conditions: URLSearchParams, facets: LogSearchAnswer['facets']
     </fieldset>`
 }
 
-const formOf = ({ conditions }: Asked, facets: LogSearchAnswer['facets'], wrong?: string): Html =>
+const formOf = ({ conditions }: Asked, facets: LogSearchAnswer['facets'], wrong?: string, moves?: Html): Html =>
   searchForm({
     path,
     conditions,
@@ -70,6 +72,7 @@ const formOf = ({ conditions }: Asked, facets: LogSearchAnswer['facets'], wrong?
     fields: fieldsOf(conditions, facets, wrong),
     own: ownFields,
     wrong,
+    moves,
   })
 
 /** Rows that arrive can be shown above the newest, and nowhere else. */
@@ -98,7 +101,8 @@ function exportLinks({ conditions }: Asked): Html {
 /** Links into the search that is shown; where that is only the neighbours of a record, into one of the record's time. */
 function linksOf({ conditions }: Asked, { query }: Pick<LogSearchAnswer, 'query'>, nowMs: number): LogLinks {
   if (conditions.has('around')) return createLogLinksAround(nowMs)
-  return createLogLinks({ path, conditions, normalized: query.normalized })
+  const linksFor = createLogLinks({ path, conditions, normalized: query.normalized })
+  return (log) => withShowLinks(path, conditions, linksFor(log))
 }
 
 function resultsOf(asked: Asked, answer: LogSearchAnswer, nowMs: number): Html {
@@ -116,10 +120,13 @@ function resultsOf(asked: Asked, answer: LogSearchAnswer, nowMs: number): Html {
       ${count === undefined ? html`` : html`<strong>${counted(count, 'record')}</strong>`}
       ${tail === undefined ? html`` : followButton} ${exportLinks(asked)}
     </p>
+    ${shownFieldsRow(path, conditions)}
     ${logs.length === 0 ? html`<div id="nothing">${nothingFits(path, asked, 'log record')}</div>` : html``}
-    ${logTable(logs, linksOf(asked, answer, nowMs), { tail, here: conditions.get('around') ?? undefined })}
+    ${logTable(logs, linksOf(asked, answer, nowMs), { tail, here: conditions.get('around') ?? undefined, shown: shownNames(conditions) })}
     ${pager(path, asked, answer.next_cursor)}`
 }
+
+const ofAllFields = (asked: Asked): Asked => ({ ...asked, conditions: withoutNames(asked.conditions) })
 
 const refusedPage = refusedSearch('Logs', formOf)
 
@@ -128,10 +135,14 @@ async function sendLogs(ctx: Context, app: AppContext): Promise<void> {
   const isFirst = asked.cursors.length === 0 && !asked.conditions.has('around')
   const include: Readonly<Record<string, string>> = isFirst ? { include: 'histogram,facets,count' } : {}
   const paged: Readonly<Record<string, string>> = asked.conditions.has('around') ? {} : { limit }
-  const result = await app.searches.logs(sessionHere(ctx).workspaceId, searchOf(asked, { ...paged, ...include }))
+  const result = await app.searches.logs(
+    sessionHere(ctx).workspaceId,
+    searchOf(ofAllFields(asked), { ...paged, ...include }),
+  )
   if (!result.ok) return sendSessionPage(ctx, app, refusedPage(ctx, result.error))
   const answer = result.value
-  const body = html`${formOf(asked, answer.facets)}${resultsOf(asked, answer, app.clock())}`
+  const moves = rangeMoves(path, asked.conditions, answer.range, app.clock())
+  const body = html`${formOf(asked, answer.facets, undefined, moves)}${resultsOf(asked, answer, app.clock())}`
   await sendSessionPage(ctx, app, {
     title: 'Logs',
     about: asked.conditions.get('q') ?? '',
@@ -143,14 +154,14 @@ async function sendLogs(ctx: Context, app: AppContext): Promise<void> {
 /** What has arrived since a cursor, for the script that follows: rows ready to be shown, the next cursor, and whether to go on at once. */
 async function sendRows(ctx: Context, app: AppContext): Promise<Refusal | void> {
   const asked = readAsked(ctx)
-  const result = await app.searches.logs(sessionHere(ctx).workspaceId, searchOf(asked, { limit }))
+  const result = await app.searches.logs(sessionHere(ctx).workspaceId, searchOf(ofAllFields(asked), { limit }))
   if (!result.ok) return result.error
   const { logs, prev_cursor: cursor } = result.value
-  const links = linksOf(asked, result.value, app.clock())
+  const drawn = { linksFor: linksOf(asked, result.value, app.clock()), shown: shownNames(asked.conditions) }
   ctx.set('Cache-Control', 'no-store')
   const more = logs.length === Number(limit)
   ctx.type = 'application/json'
-  ctx.body = JSON.stringify({ cursor, rows: logs.length === 0 ? '' : logRows(logs, links).markup, more })
+  ctx.body = JSON.stringify({ cursor, rows: logs.length === 0 ? '' : logRows(logs, drawn).markup, more })
 }
 
 /** Log search as a page, and its live tail. */

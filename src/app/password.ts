@@ -4,7 +4,7 @@ import type { Refusal } from '#src/events/refusal.ts'
 import type { Route } from '#src/http/route.ts'
 import { signIn } from '#src/http/session.ts'
 import { atFault, notice, problem, sendSessionPage, sessionHere, type AppContext } from './context.ts'
-import { readForm } from './form.ts'
+import { backWithTyped, readForm } from './form.ts'
 import { html, type Html } from './html.ts'
 
 type Field = 'current' | 'password' | 'repeated'
@@ -15,6 +15,7 @@ function sendPassword(ctx: Context, app: AppContext, shown: Shown = {}): Promise
   const at = (field: Field): Html => atFault(shown.field === field)
   const body = html`${problem(shown.problem)}${notice(shown.notice)}
     <form class="stack" method="post" action="/app/password">
+      <input type="hidden" name="action" value="change" />
       <label
         >Current password
         <input name="current" type="password" autocomplete="current-password" required ${at('current')}
@@ -39,6 +40,7 @@ function sendPassword(ctx: Context, app: AppContext, shown: Shown = {}): Promise
   return sendSessionPage(ctx, app, { title: 'Password', body, status: shown.status ?? 200 })
 }
 
+const notChangedYet = 'Your password is not changed: you were signed out. Type it again.'
 const tooMany = 'Too many wrong passwords. Wait a moment and try again.'
 
 async function handlePassword(ctx: Context, app: AppContext): Promise<Refusal | void> {
@@ -68,11 +70,19 @@ async function handlePassword(ctx: Context, app: AppContext): Promise<Refusal | 
   return sendPassword(ctx, app, { notice: 'Your password is changed. You are signed out everywhere else.' })
 }
 
+/** Whether this is where sign-in led back to. */
+const isBack = (ctx: Context): boolean => new URLSearchParams(ctx.querystring).has('action')
+
 /** Changing one's own password. */
 export function createPasswordRoutes(app: AppContext): Route[] {
   const page = { path: '/app/password', auth: 'session', signInPage: '/app/sign-in', refuse: app.refuse } as const
   return [
-    { ...page, method: 'GET', handler: (ctx) => sendPassword(ctx, app) },
-    { ...page, method: 'POST', handler: (ctx) => handlePassword(ctx, app) },
+    { ...page, method: 'GET', handler: (ctx) => sendPassword(ctx, app, isBack(ctx) ? { notice: notChangedYet } : {}) },
+    {
+      ...page,
+      method: 'POST',
+      back: backWithTyped(app, page.path, ['action']),
+      handler: (ctx) => handlePassword(ctx, app),
+    },
   ]
 }

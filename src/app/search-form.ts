@@ -15,6 +15,8 @@ type Given = Readonly<{
   own: readonly string[]
   /** The field that the page's problem is about. */
   wrong: string | undefined
+  /** Links to ranges beside the one that was searched. */
+  moves?: Html | undefined
 }>
 
 const valueCharactersMax = 30
@@ -34,7 +36,8 @@ function inUse(conditions: URLSearchParams): string {
  * are in use: whoever has searched looks for results, and those would begin a whole screen below. Where there is room they simply stand
  * there (style.ts).
  */
-export function searchForm({ path, conditions, label, placeholder, help, fields, own, wrong }: Given): Html {
+export function searchForm(given: Given): Html {
+  const { path, conditions, label, placeholder, help, fields, own, wrong, moves = html`` } = given
   const isWrong = wrong !== undefined && wrong !== 'q'
   return html`<form class="search" method="get" action="${path}" role="search">
       <label
@@ -54,5 +57,5 @@ export function searchForm({ path, conditions, label, placeholder, help, fields,
         <div class="inputs">${fields}${givenFields(conditions, own, wrong)}</div>
       </details>
     </form>
-    ${rangeLinks(path, conditions)}`
+    ${rangeLinks(path, conditions, moves)}`
 }

@@ -190,8 +190,8 @@ export const rangeFields = (conditions: URLSearchParams, wrong: string | undefin
 /** Conditions by which a search that names no range looks at all times. */
 const ofAllTimes = ['around', 'trace_id', 'session_id'] as const
 
-/** Links to the same search of the usual ranges: also the way back from a narrow one. */
-export function rangeLinks(path: string, conditions: URLSearchParams): Html {
+/** Links to the same search of the usual ranges: also the way back from a narrow one; and `moves`, of ranges beside its own. */
+export function rangeLinks(path: string, conditions: URLSearchParams, moves: Html): Html {
   if (conditions.has('around')) return html``
   const byId = ofAllTimes.some((name) => conditions.has(name))
   const shown = conditions.has('to') ? undefined : (conditions.get('from') ?? (byId ? undefined : '-24h'))
@@ -203,7 +203,7 @@ export function rangeLinks(path: string, conditions: URLSearchParams): Html {
       search.delete('to')
       const current = from === shown ? html`aria-current="true"` : html``
       return html`<a href="${path}?${search.toString()}" ${current}>${words}</a> `
-    })}
+    })}${moves}
   </nav>`
 }
 

@@ -24,6 +24,8 @@ header, main { max-width: 75rem; margin: 0 auto; padding: 1rem }
 header { display: flex; flex-wrap: wrap; gap: .5rem 1.25rem; align-items: baseline; border-bottom: 1px solid var(--line) }
 header strong { margin-right: auto }
 header nav { display: flex; flex-wrap: wrap; gap: .25rem .75rem }
+/* Names have no blanks where a line could end: one would make the page as wide as itself. */
+p, .mark, header { overflow-wrap: anywhere }
 a { color: var(--accent) }
 nav a { text-decoration: none }
 .skip { position: absolute; left: -100rem }
@@ -102,6 +104,8 @@ mark { background: #facc15; color: #000 }
 .histogram { display: block; width: 100%; height: 5rem; margin: .5rem 0 0; border-bottom: 1px solid var(--line) }
 .clock { display: block; overflow: visible; width: 100%; height: 1.2rem; font-size: .8rem; fill: currentColor; text-anchor: middle }
 .axis { display: flex; flex-wrap: wrap; gap: 0 1rem; justify-content: space-between; margin: 0 0 .75rem }
+.figures tbody th { font-weight: normal }
+.figures strong { padding-left: .3rem }
 .figures .number { text-align: right; font-variant-numeric: tabular-nums }
 .figures .bar { margin-left: auto }
 .bar { display: block; width: 100%; min-width: 5rem; max-width: 12rem; height: .5rem; margin-top: .35rem }
@@ -150,6 +154,7 @@ details.line, .below { margin: 0 }
 .moments > li, .moments.heads { display: grid; grid-template-columns: var(--time) 5.5rem 4rem minmax(0, 1fr); gap: 0 .75rem; padding: .15rem 0; min-height: 0; border-bottom: 1px solid var(--line); overflow-wrap: anywhere }
 .moments .gap { text-align: right }
 .moments strong { padding-left: .3rem }
+.moments details { margin: 0 }
 caption { text-align: left; font-weight: bold; font-size: .85rem; padding-top: .5rem }
 .fields td span { margin-left: .6rem; font-size: .8rem; white-space: nowrap }
 .fields th, .fields td, .logs .fields td { padding: .25rem .5rem }
@@ -159,6 +164,7 @@ ${serviceFills}
 @media (max-width: 45rem) {
   main { overflow-x: auto }
   h1 { margin: .5rem 0 }
+  .tabs { column-gap: .7rem }
   form.search > details:not([open]) { flex: 0 1 auto; margin-right: 1rem }
   :is([name=from], [name=to]) { width: auto }
   th, td { padding: .3rem .25rem; min-width: 5rem }

@@ -9,12 +9,22 @@ import { spanPlace, traceAddress } from './trace-address.ts'
 
 type Entry = CorrelationAnswer['timeline'][number]
 /** What a line says beside its time: of which service, in which words, what stands out, and where there is more of it. */
-type Said = Readonly<{ kind: string; service: string | null; words: Html; marks: Html; place: string }>
+type Said = Readonly<{
+  kind: string
+  service: string | null
+  words: Html
+  marks: Html
+  place: string
+  /** How long it took, where that is of interest. */
+  ns?: bigint
+}>
 
 /** Of one message, operation or address. */
 const wordsCharactersMax = 160
 /** Lines that stand open; the others are folded below them. */
 const openMax = 50
+/** So many lines that read alike, one after another, are folded to one. */
+const alikeMin = 4
 /** Lines of a page: all its traces, logs and browser events, and as many spans as there is room for. */
 const linesMax = 400
 
@@ -28,9 +38,8 @@ const bad = (words: string): Html => html` <span class="mark bad">${words}</span
 function spansSaid({ trace }: CorrelationAnswer): readonly (readonly [string, Said])[] {
   return (trace?.spans ?? []).map((span) => {
     const { span_id: id, service, name, status, duration_ns: ns } = span
-    const took = html` <span class="note">took ${formatDuration(BigInt(ns))}</span>`
-    const marks = html`${took}${status.code === 'error' ? bad('error') : html``}`
-    return [id, { kind: 'span', service, words: short(name), marks, place: `#${spanPlace(id)}` }]
+    const marks = status.code === 'error' ? bad('error') : html``
+    return [id, { kind: 'span', service, words: short(name), marks, place: `#${spanPlace(id)}`, ns: BigInt(ns) }]
   })
 }
 
@@ -137,18 +146,70 @@ function afterOf(before: string | undefined, time: string): string {
 
 type Line = Readonly<{ time: string; before: string | undefined; said: Said }>
 
-const lineOf = ({ time, before, said }: Line, colourOf: ColourOf): Html =>
-  html`<li>
-    <span class="time">${timeOf(time)}</span>
-    <span class="time gap">${afterOf(before, time)}</span>
-    <span class="kind">${said.kind}</span>
+/** Lines that follow each other and read alike but for their times, together. */
+function runsOf(lines: readonly Line[]): readonly (readonly Line[])[] {
+  const runs: Line[][] = []
+  let last = ''
+  for (const line of lines) {
+    const { kind, service, words, marks } = line.said
+    const read = JSON.stringify([kind, service, words.markup, marks.markup])
+    if (read === last) runs.at(-1)?.push(line)
+    else runs.push([line])
+    last = read
+  }
+  return runs.flatMap((run) => (run.length < alikeMin ? run.map((line) => [line]) : [run]))
+}
+
+const beginOf = ({ time, before, said }: Line): Html =>
+  html`<span class="time">${timeOf(time)}</span> <span class="time gap">${afterOf(before, time)}</span>
+    <span class="kind">${said.kind}</span>`
+
+const serviceOf = ({ service }: Said, colourOf: ColourOf): Html =>
+  service === null ? html`` : html`<strong class="${colourOf(service)}">${short(service)}</strong> `
+
+const lineOf = (line: Line, colourOf: ColourOf): Html => {
+  const { place, words, marks, ns } = line.said
+  return html`<li>
+    ${beginOf(line)}
     <span class="said"
-      >${said.service === null ? html`` : html`<strong class="${colourOf(said.service)}">${short(said.service)}</strong> `}<a
-        href="${said.place}"
-        >${said.words}</a
-      >${said.marks}</span
+      >${serviceOf(line.said, colourOf)}<a href="${place}">${words}</a
+      >${ns === undefined ? html`` : html` <span class="note">took ${formatDuration(ns)}</span>`}${marks}</span
     >
   </li>`
+}
+
+/** `3.00 ms to 5.00 ms`; undefined for what has no length. */
+function lengthsOf(run: readonly Line[]): string | undefined {
+  const lengths = run.flatMap(({ said: { ns } }) => ns ?? []).toSorted((a, b) => (a < b ? -1 : a > b ? 1 : 0))
+  const [least, most] = [lengths[0], lengths.at(-1)]
+  if (least === undefined || most === undefined) return undefined
+  const [from, to] = [formatDuration(least), formatDuration(most)]
+  return from === to ? `${from} each` : `${from} to ${to}`
+}
+
+/** A line, or those of a run behind one that says what they have in common. */
+function runOf(run: readonly Line[], colourOf: ColourOf): Html {
+  const [first, last] = [run[0], run.at(-1)]
+  if (first === undefined || last === undefined) return html``
+  if (run.length === 1) return lineOf(first, colourOf)
+  const lengths = lengthsOf(run)
+  const took = lengths === undefined ? '' : `, took ${lengths}`
+  const within = first.time === last.time ? 'at once' : `within ${since(first.time, last.time).slice(1)}`
+  return html`<li>
+    ${beginOf(first)}
+    <div class="said">
+      <details>
+        <summary>
+          ${serviceOf(first.said, colourOf)}${first.said.words}
+          <span class="note">${inWords(run.length)} times ${within}${took}</span>${first.said.marks}
+        </summary>
+        <ol class="moments" aria-label="Each of them">
+          ${run.map((line) => lineOf(line, colourOf))}
+        </ol>
+      </details>
+    </div>
+  </li>`
+}
 
 /** `rows`: the lines of the waterfall. */
 type Looks = Readonly<{ colourOf: ColourOf; isFirst: boolean; rows: readonly TreeRow[] }>
@@ -162,7 +223,8 @@ export function timelinePart(answer: CorrelationAnswer, looks: Looks): Html {
     const said = entry.kind === 'span' && leftOut.has(entry.ref) ? undefined : saidOf(entry)
     return said === undefined ? [] : [{ time: entry.time, said }]
   })
-  const lines = entries.map((entry, at) => lineOf({ ...entry, before: entries[at - 1]?.time }, looks.colourOf))
+  const runs = runsOf(entries.map((entry, at) => ({ ...entry, before: entries[at - 1]?.time })))
+  const lines = runs.map((run) => runOf(run, looks.colourOf))
   const [open, folded] = [lines.slice(0, openMax), lines.slice(openMax)]
   const rest = html`<details>
     <summary>${counted(folded.length, 'more line')}, as far as ${timeAndZone(entries.at(-1)?.time ?? null)}</summary>

@@ -6,6 +6,7 @@ import { sendSessionPage, sessionHere, type AppContext } from './context.ts'
 import { facetRow } from './facets.ts'
 import { histogram } from './histogram.ts'
 import { html, type Html } from './html.ts'
+import { rangeMoves } from './range-moves.ts'
 import { searchForm } from './search-form.ts'
 import { traceForms } from './search-help.ts'
 import { createRefuseSearch } from './refuse-page.ts'
@@ -80,7 +81,7 @@ function fieldsOf(conditions: URLSearchParams, facets: TraceSearchAnswer['facets
     </fieldset>`
 }
 
-const formOf = ({ conditions }: Asked, facets: TraceSearchAnswer['facets'], wrong?: string): Html =>
+const formOf = ({ conditions }: Asked, facets: TraceSearchAnswer['facets'], wrong?: string, moves?: Html): Html =>
   searchForm({
     path,
     conditions,
@@ -90,6 +91,7 @@ const formOf = ({ conditions }: Asked, facets: TraceSearchAnswer['facets'], wron
     fields: fieldsOf(conditions, facets, wrong),
     own: ownFields,
     wrong,
+    moves,
   })
 
 function resultsOf(asked: Asked, answer: TraceSearchAnswer, nowMs: number): Html {
@@ -114,7 +116,9 @@ async function sendTraces(ctx: Context, app: AppContext): Promise<void> {
   const include: Readonly<Record<string, string>> = asked.cursors.length === 0 ? { include: 'histogram,facets' } : {}
   const result = await app.searches.traces(sessionHere(ctx).workspaceId, searchOf(asked, { limit, ...include }))
   if (!result.ok) return sendSessionPage(ctx, app, refusedPage(ctx, result.error))
-  const body = html`${formOf(asked, result.value.facets)}${resultsOf(asked, result.value, app.clock())}`
+  const { facets, range } = result.value
+  const moves = rangeMoves(path, asked.conditions, range, app.clock())
+  const body = html`${formOf(asked, facets, undefined, moves)}${resultsOf(asked, result.value, app.clock())}`
   await sendSessionPage(ctx, app, {
     title: 'Traces',
     about: asked.conditions.get('q') ?? '',

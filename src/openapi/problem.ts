@@ -15,7 +15,7 @@ export const problem = z
     request_id: z.string(),
     errors: z.array(z.object({ path: z.string(), message: z.string() })).optional(),
     feature: z.string().optional().meta({ description: 'entitlement_required: what the plan lacks.' }),
-    position: z.number().int().min(0).optional().meta({ description: 'query_syntax: where, in UTF-16 units.' }),
+    position: z.number().int().min(0).optional().meta({ description: 'query_syntax: where, in UTF-16 units from 0.' }),
     index: indexState
       .optional()
       .meta({ description: 'not_found: who waits for a write goes on while `position` is below it.' }),

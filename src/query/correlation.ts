@@ -8,7 +8,7 @@ import {
   type PagedPart,
   type WalkKey,
 } from '#projections/correlation/query.ts'
-import { placesOfSpan } from '#projections/traces/query.ts'
+import { nearestError, placesOfSpan } from '#projections/traces/query.ts'
 import type { Workspace } from '#src/directory/directory.ts'
 import { parseSpanId } from '#src/events/ids.ts'
 import { refusal, type Refusal } from '#src/events/refusal.ts'
@@ -122,6 +122,16 @@ export async function answerSpanCursors(
   const limit = usualLimits.spans
   const places = await placesOfSpan(context.readerOf(workspaceId), workspaceId, { ...span, limit })
   return ok(places.map((key) => cursorAt(context, binding, 'spans', key)))
+}
+
+/** The nearest span with an error after a span of a trace, or before it. */
+export async function answerNearestError(
+  context: QueryContext,
+  workspaceId: WorkspaceId,
+  traceId: string,
+  of: Readonly<{ spanId: string; direction: 'asc' | 'desc' }>,
+): Promise<Result<string | undefined, Refusal>> {
+  return ok(await nearestError(context.readerOf(workspaceId), workspaceId, { traceId, ...of }))
 }
 
 /** GET /api/app/correlation: everything that shares an identifier with the one given. */

@@ -7,7 +7,7 @@ import { fail, type Result } from '#src/lib/result.ts'
 import type { AnswerOf } from './answer-parts.ts'
 import type { Answered, QueryContext } from './context.ts'
 import type { correlationAnswer } from './correlation-answer.ts'
-import { answerCorrelation, answerSpanCursors, type SpanOfTrace } from './correlation.ts'
+import { answerCorrelation, answerNearestError, answerSpanCursors, type SpanOfTrace } from './correlation.ts'
 import { answerTraceListing } from './listing.ts'
 import { answerLogSearch, type logSearchAnswer } from './logs.ts'
 import type { traceListingAnswer, traceSearchAnswer } from './trace-answer.ts'
@@ -30,6 +30,12 @@ export type Searches = Readonly<{
   correlation: Search<CorrelationAnswer>
   /** Cursors for `correlation`, asked as before: the first whose answer shows the span leads to its page. */
   spanCursors(workspaceId: WorkspaceId, search: string, span: SpanOfTrace): Promise<Result<readonly string[], Refusal>>
+  /** The span with an error that is nearest after a span of a trace, or before it (`desc`). */
+  nearestError(
+    workspaceId: WorkspaceId,
+    traceId: string,
+    of: Readonly<{ spanId: string; direction: 'asc' | 'desc' }>,
+  ): Promise<Result<string | undefined, Refusal>>
   logs: Search<LogSearchAnswer>
   /** Its entitlements are checked with its key. */
   listing: Search<AnswerOf<typeof traceListingAnswer>>
@@ -40,15 +46,20 @@ export function createSearches(context: QueryContext): Searches {
 
   /** A query that is too broad is refused, not failed. */
   const search =
-    <Body extends object, More extends readonly unknown[]>(
+    <Body, More extends readonly unknown[]>(
       features: readonly Feature[],
-      answer: (context: QueryContext, workspaceId: WorkspaceId, search: string, ...more: More) => Answered<Body>,
+      answer: (
+        context: QueryContext,
+        workspaceId: WorkspaceId,
+        asked: string,
+        ...more: More
+      ) => Promise<Result<Body, Refusal>>,
     ) =>
-    async (workspaceId: WorkspaceId, text: string, ...more: More): Answered<Body> => {
+    async (workspaceId: WorkspaceId, asked: string, ...more: More): Promise<Result<Body, Refusal>> => {
       const refused = checkEntitlement(directory.workspace(workspaceId), features)
       if (refused !== undefined) return fail(refused)
       try {
-        return await answer(context, workspaceId, text, ...more)
+        return await answer(context, workspaceId, asked, ...more)
       } catch (error) {
         if (error instanceof TooBroadError) return fail(refusal('query_too_broad', error.message))
         throw error
@@ -59,6 +70,7 @@ export function createSearches(context: QueryContext): Searches {
     traces: search(['tracing'], answerTraceSearch),
     correlation: search([], answerCorrelation),
     spanCursors: search(['tracing'], answerSpanCursors),
+    nearestError: search(['tracing'], answerNearestError),
     logs: search(['logs'], answerLogSearch),
     listing: search([], answerTraceListing),
   }

@@ -1,6 +1,9 @@
 import { request, type IncomingMessage } from 'node:http'
 import { expect } from 'chai'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
+import { givenSpan, spanIdOf, traceIdOf } from '#test/projections/traces/given.ts'
+import { givenEvent } from '#test/support/fold-harness.ts'
+import { linksOfPage } from '#test/support/page-links.ts'
 import { valueOf } from '../directory/harness.ts'
 import { createPerson, password, type Browser, type Site } from './harness.ts'
 import { eachSignedIn } from './signed-in.ts'
@@ -30,6 +33,47 @@ describe('workspaces of one person', () => {
     expect((await browser.post('/app/workspace', { choice: foreign.id })).status).to.equal(403)
     expect((await browser.post('/app/workspace', { choice: 'w0000000000000000' })).status).to.equal(403)
     expect(JSON.parse((await browser.get('/who')).text)).to.include({ workspaceId: second.id })
+  })
+
+  it('get no key from a page of another one, which was opened before', async () => {
+    const { workspace: second } = await createPerson(site.directory, 'bob@second.example', 'Second')
+    await site.directory.addMember({ workspaceId: second.id, userId })
+    const forms = [
+      ['/app/keys', { action: 'create', kind: 'logs', name: 'mine' }],
+      ['/app/connect', { what: 'logs', guide: 'curl', name: 'mine' }],
+    ] as const
+    for (const [path, given] of forms) {
+      await browser.post('/app/workspace', { choice: workspaceId })
+      const [, shown = ''] = /name="shown_in" value="([^"]*)"/.exec((await browser.get(path)).text) ?? []
+      expect(shown, path).to.equal(workspaceId)
+      await browser.post('/app/workspace', { choice: second.id })
+      const refused = await browser.post(path, { ...given, shown_in: shown })
+      expect(refused.status, path).to.equal(400)
+      expect(refused.text).to.include('you went to another workspace').and.include('value="mine"')
+      expect([...site.directory.keys(second.id), ...site.directory.keys(workspaceId)]).to.deep.equal([])
+      expect(refused.text, 'to be sent again').to.include(`name="shown_in" value="${second.id}"`)
+    }
+    for (const [path, given] of forms) {
+      expect((await browser.post(path, { ...given, shown_in: second.id })).status, path).to.equal(200)
+    }
+    expect(site.directory.keys(second.id)).to.have.length(2)
+  })
+
+  it('lead from a link to what one of them has to that, through all of them', async () => {
+    const path = `/app/trace/${traceIdOf('t')}?span=${spanIdOf('a')}`
+    await site.index()
+    const { text: alone } = await browser.get(path)
+    expect(alone).to.include('has never seen').and.not.include('of your workspaces')
+    const { workspace: second } = await createPerson(site.directory, 'bob@second.example', 'Second')
+    await site.directory.addMember({ workspaceId: second.id, userId })
+    await site.index(givenEvent('spans.received', 1, { spans: [givenSpan({ id: 'a' })] }, { workspace: second.id }))
+    const { status, text } = await browser.get(path)
+    expect(status).to.equal(404)
+    const link = linksOfPage(text).find(({ name }) => name === 'Look for it there')?.address ?? ''
+    const [, next = ''] = /name="next" value="([^"]*)"/.exec((await browser.get(link)).text) ?? []
+    expect(next).to.equal(path)
+    const chosen = await browser.post('/app/workspace', { choice: second.id, next })
+    expect((await browser.get(chosen.location ?? '')).text).to.include(`id="span-${spanIdOf('a')}" aria-current="true"`)
   })
 
   it('are over when the password has changed, also for who was choosing meanwhile', async () => {

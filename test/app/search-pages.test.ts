@@ -328,7 +328,7 @@ describe('search pages', () => {
       )
       const circle = (await browser.get(`/app/trace/${traceIdOf('t')}`)).text
       for (const id of ['a', 'b', 'self'])
-        expect(circle.match(new RegExp(`</strong>\\s+operation ${id}[\\s<]`, 'g')), id).to.have.length(1)
+        expect(circle.match(new RegExp(`</strong>\\s+operation ${id}\\s*</span`, 'g')), id).to.have.length(1)
       const deep = (await browser.get(`/app/trace/${traceIdOf('deep')}`)).text
       expect([...deep.matchAll(/<\/strong>\s+operation c\d+\s*<\/span/g)]).to.have.length(60)
     })

@@ -83,6 +83,18 @@ describe('what somebody sends whose session has ended', () => {
     expect(keysMade()).to.equal(0)
   })
 
+  it('is said to be not done, and nowhere kept: a new password', async () => {
+    const { text: plain } = await signInAt(await browser.get('/app/password'))
+    expect(plain).to.not.include('is not changed')
+    const [, action = ''] = /name="action" value="([^"]*)"/.exec(plain) ?? []
+    browser.cookies.clear()
+    const next = 'my next password'
+    const given = { action, current: password, password: next, repeated: next }
+    const { text } = await signInAt(await browser.post('/app/password', given))
+    expect(text).to.match(/role="status">Your password is not changed: you were signed out/)
+    expect(text).to.not.include(next)
+  })
+
   it('is as it was for a search', async () => {
     const search = '/app/logs?q=%22a+b%22&level=warn&level=error&fields=a&from=-7d'
     const { text } = await signInAt(await browser.get(search))

@@ -140,6 +140,37 @@ describe('the timeline of what shares an id', () => {
       .and.match(/\+1\.00 ms[^]*click 49</)
   })
 
+  it('folds lines that read alike and follow each other to one, which says what they have in common', async () => {
+    const gets = (from: number, count: number, more: object = {}) =>
+      Array.from({ length: count }, (_, n) => {
+        return { id: from + n, parent: 'a', name: 'GET', atMs: from + n * 10, forMs: 3 + (n % 2), ...more }
+      })
+    await site.index(
+      spans(1, { id: 'a', forMs: 900 }, ...gets(10, 5), ...gets(100, 4, { status: 'error', atMs: 100, forMs: 2 })),
+      spans(2, ...gets(200, 3), ...gets(300, 200)),
+      browserEvents(3, { trace: 't', name: 'click', timeNs: at(290) }, { trace: 't', name: 'late', timeNs: at(5_000) }),
+      browserEvents(4, ...Array.from({ length: 4 }, (_, n) => ({ trace: 't', name: 'rage', timeNs: at(6_000 + n) }))),
+    )
+    const part = partOf((await browser.get(`/app/trace/${traceIdOf('t')}`)).text)
+    const each = /<ol class="moments" aria-label="Each of them">([^]*?)<\/ol>/g
+    expect(linesOf(`${part}<h2`.replaceAll(each, ''))).to.deep.equal([
+      '12:00:00.000 span checkout operation a took 900 ms',
+      '12:00:00.010 +10.0 ms span checkout GET 5 times within 40.0 ms, took 3.00 ms to 4.00 ms',
+      '12:00:00.100 +50.0 ms span checkout GET 4 times at once, took 2.00 ms each error',
+      '12:00:00.200 +100 ms span checkout GET took 3.00 ms',
+      '12:00:00.210 +10.0 ms span checkout GET took 4.00 ms',
+      '12:00:00.220 +10.0 ms span checkout GET took 3.00 ms',
+      '12:00:00.290 +70.0 ms browser shop event click',
+      '12:00:00.300 +10.0 ms span checkout GET 200 times within 1.99 s, took 3.00 ms to 4.00 ms',
+      '12:00:05.000 +2.71 s browser shop event late',
+      '12:00:06.000 +1.00 s browser shop event rage 4 times within 3.00 ms',
+    ])
+    expect(part).to.not.include('more lines')
+    const folded = [...part.matchAll(each)].map(([, markup = '']) => markup)
+    expect(folded.map((markup) => markup.split('<li>').length - 1)).to.deep.equal([5, 4, 200, 4])
+    expect(linksOfPage(folded[0] ?? '').at(-1)).to.deep.equal({ name: 'GET', address: `#span-${spanIdOf(14)}` })
+  })
+
   it('has no more than four hundred lines: without the shortest spans, and says so', async () => {
     const many = Array.from({ length: 1_001 }, (_, n) => {
       return { id: n, parent: n === 0 ? null : 0, atMs: n, forMs: n === 0 ? 2_000 : n === 7 ? 1 : n + 1 }

@@ -52,4 +52,35 @@ describe('the page of a trace in a browser', () => {
       expect(top, name).to.be.within(0, page.viewportSize()?.height ?? 0)
     }
   })
+
+  it('is no wider than the window with names that have no blanks, nor are the pages that lead to it', async () => {
+    const [trace, time, name] = ['5b8efff798038103d269b633813fc611', `${Date.now()}000000`, 'longname'.repeat(25)]
+    const span = { traceId: trace, spanId: 'dddddddddddddddd', name, startTimeUnixNano: time, endTimeUnixNano: time }
+    const resource = { attributes: [{ key: 'service.name', value: { stringValue: name } }] }
+    const body = JSON.stringify({ resourceSpans: [{ resource, scopeSpans: [{ spans: [span] }] }] })
+    expect((await post(server, '/api/traces/v1/otlp', server.firstRun.keys.tracing, body, json)).status).to.equal(200)
+    const logs = JSON.stringify([{ message: name, service: name, trace_id: trace }])
+    expect((await post(server, '/api/logs/v1/ingest', server.firstRun.keys.logs, logs, json)).status).to.equal(200)
+    const lines = page.getByRole('list', { name: 'What happened, in order of time' }).getByRole('listitem')
+    do await page.goto(`/app/trace/${trace}`)
+    while ((await lines.count()) < 2)
+    const sizeBefore = page.viewportSize() ?? { width: 1_280, height: 720 }
+    for (const width of [sizeBefore.width, 390]) {
+      await page.setViewportSize({ width, height: 800 })
+      for (const path of [
+        `/app/trace/${trace}`,
+        `/app/logs?q=${name}`,
+        `/app/traces?q=${name}`,
+        `/app/find?id=${name}`,
+      ]) {
+        await page.goto(path)
+        const wider = await page.locator('main').evaluate((main) => main.scrollWidth - main.clientWidth)
+        expect(wider, `${path} at ${width}`).to.equal(0)
+      }
+    }
+    await page.setViewportSize({ width: 390, height: 800 })
+    await page.goto(`/app/logs?trace_id=${trace}`)
+    expect((await page.locator('.logs > tbody > tr').boundingBox())?.height, 'a row of the list').to.be.below(400)
+    await page.setViewportSize(sizeBefore)
+  })
 })

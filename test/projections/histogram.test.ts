@@ -2,10 +2,15 @@ import { expect } from 'chai'
 import type { IndexReader } from '#projections/index-store.ts'
 import { logsProjection } from '#projections/logs/fold.ts'
 import { searchLogs, type LogPage, type LogRequest } from '#projections/logs/query.ts'
+import { tracesProjection } from '#projections/traces/fold.ts'
+import { searchTraces } from '#projections/traces/query.ts'
+import type { TraceRequest } from '#projections/traces/trace-request.ts'
 import type { LogRecord } from '#src/events/telemetry.ts'
 import { formatTimeNs } from '#src/lib/time.ts'
+import { givenEvent } from '#test/support/fold-harness.ts'
 import { acme, givenLogs, noonNs } from './logs/given.ts'
 import { describeOnEveryStore, foldIntoStore } from './traces/every-store.ts'
+import { givenSpan } from './traces/given.ts'
 
 const dayNs = 86_400_000_000_000n
 const farNs = noonNs + dayNs
@@ -89,4 +94,40 @@ describeOnEveryStore('histograms without an end', (newStore) => {
     const { buckets } = await counted(await readerOf([...near, farNs + dayNs]), { toNs: lastNs })
     expect(buckets.map(({ total, and_later: andLater }) => [total, andLater])).to.deep.equal([[4, undefined]])
   })
+
+  it('are asked for with all else that is counted, so that it is of one moment', async () => {
+    const store = newStore()
+    await foldIntoStore(store, logsProjection, [givenLogs(1, [{ timeNs: noonNs }])])
+    await foldIntoStore(store, tracesProjection, [givenEvent('spans.received', 1, { spans: [givenSpan({ id: 1 })] })])
+    const logs: LogRequest = { order: 'asc', limit: 1, include: ['count', 'facets', 'histogram'] }
+    const ofLogs = await askedAtOnce(store.reader, (reader) => searchLogs(reader, acme, logs))
+    expect(ofLogs).to.deep.equal(['histogram', 'facets', 'count'])
+    const traces: TraceRequest = { order: 'newest', limit: 1, include: ['facets', 'histogram'], service: 'checkout' }
+    const ofTraces = await askedAtOnce(store.reader, (reader) => searchTraces(reader, acme, traces))
+    expect(ofTraces).to.deep.equal(['histogram', 'facets'])
+  })
 })
+
+/** What is asked in the turn of the event loop in which a histogram is, in order. */
+async function askedAtOnce(
+  of: IndexReader,
+  ask: (reader: IndexReader) => Promise<unknown>,
+): Promise<readonly string[]> {
+  let turn: string[] = []
+  let withHistogram: readonly string[] = []
+  /** Answers nothing before the turn is over: what a reader is asked until then goes to its engine together (query-threads.ts). */
+  const note = async <T>(name: string, answer: () => Promise<T>): Promise<T> => {
+    turn.push(name)
+    await new Promise<void>((resolve) => process.nextTick(resolve))
+    if (turn.includes('histogram')) withHistogram = turn
+    turn = []
+    return answer()
+  }
+  await ask({
+    ...of,
+    histogram: (...asked) => note('histogram', () => of.histogram(...asked)),
+    facets: (...asked) => note('facets', () => of.facets(...asked)),
+    count: (...asked) => note('count', () => of.count(...asked)),
+  })
+  return withHistogram
+}

@@ -2,23 +2,13 @@ import { clampInt64, floorTo } from '../row.ts'
 import { askedBeyond, countedSql } from './counted-where.ts'
 import { fromSelection, type DayCollection, type Selected } from './day-query.ts'
 import type { Expansion } from './expand.ts'
-import {
-  bucketSql,
-  isToldId,
-  keywordColumn,
-  minuteNs,
-  msSql,
-  unknownValueIds,
-  untoldGrain,
-  valueIds,
-  valueIdSql,
-} from './layout.ts'
+import { bucketSql, isToldId, keywordColumn, minuteNs, unknownValueIds, untoldGrain, valueIdSql } from './layout.ts'
 import { readTexts, textsOfIds } from './told-values.ts'
 
 export function countRows(day: DayCollection, selection: Selected, expansion: Expansion): number {
   const from = fromSelection(day, selection, expansion, { columns: false })
   if (from === undefined) return 0
-  return Number(day.database.get(`SELECT count(*) AS n ${from.sql}`, ...from.values)?.['n'] ?? 0)
+  return day.tallies.count(from)
 }
 
 /** Texts of keyword fields (layout.ts: formatKeywords), in the order asked, and how many rows of a step have them. */
@@ -32,7 +22,8 @@ export function countBy(day: DayCollection, selection: Selected, by: By, expansi
   return rowidsTell(day, by) ? countByRowids(day, selection, by, expansion) : countByRows(day, selection, by, expansion)
 }
 
-const startOf = (bucket: unknown, stepNs: bigint | undefined): bigint => (bucket as bigint) * (stepNs ?? 1n)
+/** Without a step, buckets are of no time. */
+const startOf = (bucket: unknown, stepNs: bigint | undefined): bigint => (bucket as bigint) * (stepNs ?? 0n)
 
 function countByRows(
   day: DayCollection,
@@ -74,23 +65,21 @@ const stepsOf = (sums: ReadonlyMap<bigint, ReadonlyMap<string, number>>): readon
  * id is counted, so it need not be asked whether it is.
  */
 function countByRowids(day: DayCollection, given: Selected, by: By, expansion: Expansion): readonly Count[] {
-  const { database, tables } = day
+  const { tables } = day
   const { stepNs, fields } = by
   const beyond = askedBeyond(tables.shape, given.filter)
   const selection = beyond === undefined ? given : { ...given, filter: beyond }
   const from = fromSelection(day, selection, expansion, { columns: false })
   if (from === undefined) return []
-  const bucket = stepNs === undefined ? '0' : `(${bucketSql(msSql(from.rowid), stepNs / 1_000_000n)})`
-  // One number of both: SQLite sorts what it groups.
-  const sql = `SELECT ${bucket} * ${valueIds} + ${valueIdSql(from.rowid)} AS step, count(*) AS n ${from.sql} GROUP BY 1`
   const textsOf = textsOfIds(day, fields)
   const sums = new Map<bigint, Map<string, number>>()
   let isToldOfAll = true
-  for (const { step, n } of database.iterate(sql, ...from.values)) {
-    const id = Number(BigInt.asUintN(64, step as bigint) % valueIds)
-    const texts = isToldId(id) ? textsOf(id) : undefined
-    if (texts === undefined) isToldOfAll = false
-    else addTo(sums, startOf(floorTo(step as bigint, valueIds) / valueIds, stepNs), texts, Number(n))
+  for (const [step, ofStep] of day.tallies.of(from, stepNs)) {
+    for (const [id, count] of ofStep) {
+      const texts = isToldId(id) ? textsOf(id) : undefined
+      if (texts === undefined) isToldOfAll = false
+      else addTo(sums, startOf(BigInt(step), stepNs), texts, count)
+    }
   }
   const counts = stepsOf(sums).map(({ startNs, value, count }): Count => ({
     startNs,

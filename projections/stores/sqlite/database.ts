@@ -51,6 +51,10 @@ export function guarded<T>(operation: string, subject: string, run: () => T): T 
 /** Statements kept ready per connection; a query's text depends on its shape, so there are few. */
 const statementsMax = 100
 
+/** Two numbers of a row. */
+export type HearNumbers = (first: number, second: number) => void
+const deaf: HearNumbers = () => undefined
+
 /** A connection with its prepared statements. Integers are bigint in both directions. */
 export type Database = Readonly<{
   path: string
@@ -60,6 +64,11 @@ export type Database = Readonly<{
   all(sql: string, ...values: readonly Value[]): readonly Columns[]
   /** Rows as they are found. Leave the loop early if you like; never run the same text again within it. */
   iterate(sql: string, ...values: readonly Value[]): IterableIterator<Columns>
+  /**
+   * Hears two numbers of each row that is met, without an object for it: a third of what `iterate` costs. `numbers`: SQL expressions of
+   * integers within 2^53; `from`: `FROM … WHERE …`. What hears must ask this connection for nothing.
+   */
+  hear(numbers: readonly [string, string], from: string, values: readonly Value[], hear: HearNumbers): void
   close(): void
 }>
 
@@ -92,6 +101,7 @@ function openWith(path: string, isThere: boolean, prepareConnection: (database: 
   if (isThere) location.searchParams.set('mode', 'rw')
   const database = guarded('open', path, () => new DatabaseSync(location, { timeout: 5_000 }))
   const statements = new Map<string, StatementSync>()
+  let hearing = deaf
   const prepare = (sql: string): StatementSync => {
     const known = statements.get(sql)
     if (known !== undefined) return known
@@ -102,6 +112,10 @@ function openWith(path: string, isThere: boolean, prepareConnection: (database: 
     return statement
   }
   try {
+    database.function('tell', { directOnly: true }, (first, second) => {
+      hearing(Number(first), Number(second))
+      return 1
+    })
     guarded('open', path, () => prepareConnection(database))
   } catch (error) {
     // A file that somebody has open keeps its room on the disk when it is removed.
@@ -124,6 +138,15 @@ function openWith(path: string, isThere: boolean, prepareConnection: (database: 
         }
       } finally {
         rows.return?.()
+      }
+    },
+    hear([first, second], from, values, hear) {
+      hearing = hear
+      try {
+        // One row of all: the function is called once for each that is counted.
+        guarded('read', path, () => prepare(`SELECT count(tell(${first}, ${second})) AS n ${from}`).get(...values))
+      } finally {
+        hearing = deaf
       }
     },
     close: () => database.close(),

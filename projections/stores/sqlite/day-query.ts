@@ -5,6 +5,7 @@ import { compile, toSql, type Condition, type Sql } from './compile.ts'
 import type { Columns, Database, Value } from './database.ts'
 import type { Expansion } from './expand.ts'
 import { firstRow, isOutermost, lastRow, msOf, numberColumn, type Tables } from './layout.ts'
+import { createTallies, type From, type Tallies } from './tally.ts'
 
 /** One collection in one file, as readers see it. */
 export type DayCollection = Readonly<{
@@ -16,6 +17,8 @@ export type DayCollection = Readonly<{
   spilled: boolean
   /** Filters in this file's terms, as long as it is read as of one moment. */
   compiled: Compiled
+  /** What walks of this file have told, as long as the same. */
+  tallies: Tallies
 }>
 
 /** What a file holds of each collection that it holds anything of. */
@@ -24,7 +27,8 @@ export function readCollections(database: Database): ReadonlyMap<string, Omit<Da
   return new Map(
     rows.flatMap(({ name, earliest, latest, spilled }) => {
       if (typeof earliest !== 'bigint' || typeof latest !== 'bigint') return []
-      return [[String(name), { database, earliest, latest, spilled: spilled === 1n, compiled: new Map() }]]
+      const asked = { compiled: new Map(), tallies: createTallies(database) }
+      return [[String(name), { database, earliest, latest, spilled: spilled === 1n, ...asked }]]
     }),
   )
 }
@@ -101,9 +105,6 @@ function positionSql(upTo: Position | undefined, since: Position | undefined): S
   }
   return { sql: parts.join(' AND '), values }
 }
-
-/** Where to look: `FROM … WHERE …`, and by which column the rowid goes. */
-export type From = Readonly<{ sql: string; values: readonly Value[]; rowid: string }>
 
 const joinAnd = (parts: readonly Sql[]): Sql => {
   const said = parts.filter(({ sql }) => sql !== '')

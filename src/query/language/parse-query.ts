@@ -151,7 +151,7 @@ function parseParenthesized(parse: Parse): Part {
   reader.take(/\(/)
   const part = parseOr(deeper(parse, start))
   if (reader.take(/\)/) === undefined) {
-    reader.stop(`the parenthesis that opens at ${start} is not closed`, [')', 'AND', 'OR'], reader.at())
+    reader.stop(`the parenthesis before ${reader.quote(start + 1)} is not closed`, [')', 'AND', 'OR'])
   }
   return part
 }

@@ -14,8 +14,13 @@ export type Reader = Readonly<{
   /** Steps over white space; true when there was some. */
   blanks(): boolean
   moveTo(position: number): void
+  /** What stands from there on, for words about it: a number would have people count, from where is not plain. */
+  quote(position: number): string
   stop(detail: string, expected: readonly string[], position?: number): never
 }>
+
+/** Characters of a search that are quoted in words about it. */
+const quotedMax = 20
 
 export function createReader(text: string): Reader {
   let at = 0
@@ -39,6 +44,10 @@ export function createReader(text: string): Reader {
     blanks: () => take(/\s+/) !== undefined,
     moveTo(position) {
       at = position
+    },
+    quote(position) {
+      const rest = text.slice(position).trim()
+      return rest.length > quotedMax ? `\`${rest.slice(0, quotedMax).toWellFormed()}…\`` : `\`${rest}\``
     },
     stop(detail, expected, position = at) {
       throw new QueryStop(position, detail, expected)

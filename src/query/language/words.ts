@@ -24,7 +24,8 @@ export function takeQuoted(reader: Reader): string | undefined {
   if (reader.take(/"/) === undefined) return undefined
   const body = reader.take(/(?:[^"\\]|\\[^])*/)?.[0] ?? ''
   if (reader.take(/"/) === undefined) {
-    return reader.stop(`the quotation that begins at ${start} is not closed`, ['"'], reader.text.length)
+    const before = body.trim() === '' ? '' : ` before ${reader.quote(start + 1)}`
+    return reader.stop(`the quotation mark${before} is not closed`, ['"'], reader.text.length)
   }
   return body.replace(/\\(["\\])/g, '$1')
 }

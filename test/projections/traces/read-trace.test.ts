@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import type { IndexReader } from '#projections/index-store.ts'
 import type { DecodedEvent } from '#projections/projection.ts'
 import { tracesProjection } from '#projections/traces/fold.ts'
-import { placesOfSpan, readTrace, type WalkKey } from '#projections/traces/query.ts'
+import { nearestError, placesOfSpan, readTrace, type WalkKey } from '#projections/traces/query.ts'
 import { refusedKeptMax } from '#projections/traces/trace-part.ts'
 import { workspaceIdOf } from '#src/events/workspace-id.ts'
 import { givenEvent } from '#test/support/fold-harness.ts'
@@ -275,6 +275,27 @@ describeOnEveryStore('traces: one whole trace', (newStore) => {
       expect(await first(name, 0), name).to.deep.equal([String(count), spanIdOf(page)])
       expect(await first(name, 1), name).to.deep.equal([String(count), spanIdOf(before)])
     }
+  })
+
+  it('tells which error is nearest before a span and after it, in its trace and workspace', async () => {
+    const failed = (id: string, atMs: number, trace = 't'): GivenSpan => ({ id, atMs, trace, status: 'error' })
+    const reader = await readerOf(newStore, [
+      received(1, [failed('a', 0), { id: 'b', atMs: 1 }, failed('c', 2), failed('other', 3, 'u'), failed('d', 4)]),
+    ])
+    const near = async (id: string, workspace = acme): Promise<readonly (string | undefined)[]> => {
+      const of = { traceId: traceIdOf('t'), spanId: spanIdOf(id) }
+      const [before, after] = (['desc', 'asc'] as const).map((direction) =>
+        nearestError(reader, workspace, { ...of, direction }),
+      )
+      return [await before, await after]
+    }
+    const [a, c, d] = ['a', 'c', 'd'].map(spanIdOf)
+    expect(await near('a')).to.deep.equal([undefined, c])
+    expect(await near('b')).to.deep.equal([a, c])
+    expect(await near('c')).to.deep.equal([a, d])
+    expect(await near('d')).to.deep.equal([c, undefined])
+    expect(await near('unheard of')).to.deep.equal([undefined, undefined])
+    expect(await near('b', globex)).to.deep.equal([undefined, undefined])
   })
 
   it('reads each span of such a trace once, as it came last', async () => {

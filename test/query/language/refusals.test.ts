@@ -140,6 +140,21 @@ describe('query/language refusals', () => {
     })
   }
 
+  it('names what is left open by what follows it, not by a number', () => {
+    const cases: readonly (readonly [string, string])[] = [
+      ['a (b (c)', 'the parenthesis before `b (c)` is not closed'],
+      ['f:( x', 'the parenthesis before `x` is not closed'],
+      [`(${'long '.repeat(9)}`, 'the parenthesis before `long long long long …` is not closed'],
+      ['(1234567890123456789🚀', 'the parenthesis before `1234567890123456789\ufffd…` is not closed'],
+      ['a "b c', 'the quotation mark before `b c` is not closed'],
+      ['a " ', 'the quotation mark is not closed'],
+    ]
+    for (const [query, detail] of cases) {
+      const result = parseQuery(query, limits)
+      expect(result.ok ? '' : result.error.detail, query).to.equal(detail)
+    }
+  })
+
   it('refuses what is over a limit, where it is over', () => {
     const small = { ...limits, queryCharactersMax: 100, queryTermsMax: 3, queryDepthMax: 4, regexCharactersMax: 9 }
     const cases: readonly (readonly [string, number])[] = [

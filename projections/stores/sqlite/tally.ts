@@ -1,0 +1,97 @@
+import type { Database, Value } from './database.ts'
+import { bucketSql, msSql, valueIds, valueIdSql } from './layout.ts'
+
+/** Where to look: `FROM … WHERE …`, and by which column the rowid goes. */
+export type From = Readonly<{ sql: string; values: readonly Value[]; rowid: string }>
+
+/** How many rows of a step of time, by its number, have an id of values in their rowids. */
+export type Tally = ReadonlyMap<number, ReadonlyMap<number, number>>
+
+/**
+ * What rowids tell, walked through once for all that is asked of one moment: a page's histogram, facets and count mostly are of the
+ * same rows.
+ */
+export type Tallies = Readonly<{
+  /** By steps of whole milliseconds; without one, whatever steps there are. */
+  of(from: From, stepNs: bigint | undefined): Tally
+  count(from: From): number
+}>
+
+/**
+ * Counts pairs. SQLite would sort all that it groups, which costs more than all else. Rowids mostly come in the order of time, so the
+ * counts of one step at a time are under way.
+ */
+function createPairs() {
+  const steps = new Map<number, Map<number, number>>()
+  const counts = new Uint32Array(Number(valueIds))
+  let ids: number[] = []
+  let current = 0
+  const end = (): void => {
+    if (ids.length === 0) return
+    const ofStep = steps.get(current) ?? new Map<number, number>()
+    steps.set(current, ofStep)
+    for (const id of ids) {
+      ofStep.set(id, (ofStep.get(id) ?? 0) + (counts[id] ?? 0))
+      counts[id] = 0
+    }
+    ids = []
+  }
+  return {
+    add(this: void, step: number, id: number): void {
+      if (step !== current) end()
+      current = step
+      const before = counts[id] ?? 0
+      if (before === 0) ids.push(id)
+      counts[id] = before + 1
+    },
+    end(): Tally {
+      end()
+      return steps
+    },
+  }
+}
+
+function walk(database: Database, { sql, values, rowid }: From, stepNs: bigint | undefined): Tally {
+  const step = stepNs === undefined ? '0' : bucketSql(msSql(rowid), stepNs / 1_000_000n)
+  const pairs = createPairs()
+  database.hear([step, valueIdSql(rowid)], sql, values, pairs.add)
+  return pairs.end()
+}
+
+const total = (tally: Tally): number => {
+  let sum = 0
+  for (const ofStep of tally.values()) for (const count of ofStep.values()) sum += count
+  return sum
+}
+
+/** So many tallies are kept: those of the edges of a range, and of it without what is not asked for. */
+const talliesMax = 8
+/** And each of so many pairs at most. */
+const pairsMax = 100_000
+
+const isSmall = (tally: Tally): boolean => {
+  let pairs = 0
+  for (const ofStep of tally.values()) pairs += ofStep.size
+  return pairs <= pairsMax
+}
+
+export function createTallies(database: Database): Tallies {
+  const kept = new Map<string, Readonly<{ stepNs: bigint | undefined; tally: Tally }>>()
+  const nameOf = ({ sql, values }: From): string => JSON.stringify([sql, values.map(String)])
+  return {
+    of(from, stepNs) {
+      const name = nameOf(from)
+      const known = kept.get(name)
+      if (known !== undefined && (stepNs === undefined || stepNs === known.stepNs)) return known.tally
+      const tally = walk(database, from, stepNs)
+      if (kept.size >= talliesMax) kept.clear()
+      if (isSmall(tally)) kept.set(name, { stepNs, tally })
+      return tally
+    },
+    count(from) {
+      const known = kept.get(nameOf(from))
+      if (known !== undefined) return total(known.tally)
+      return Number(database.get(`SELECT count(*) AS n ${from.sql}`, ...from.values)?.['n'] ?? 0)
+    },
+  }
+}

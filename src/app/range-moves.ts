@@ -1,0 +1,35 @@
+import { shortTime } from './format.ts'
+import { html, type Html } from './html.ts'
+
+export type Range = Readonly<{ from: string | null; to: string | null }>
+
+type Ends = Readonly<{ from: string; to?: string }>
+
+/** The range before, as long as it; the range after, which is open where it reaches the present; and about twice of it. */
+function movesOf({ from, to }: Readonly<{ from: string; to: string | null }>, nowMs: number) {
+  const [fromMs, toMs] = [Date.parse(from), to === null ? nowMs : Date.parse(to)]
+  const lengthMs = Math.max(1, toMs - fromMs)
+  const until = (ms: number): { to?: string } => (ms >= nowMs ? {} : { to: shortTime(ms) })
+  const before = (ms: number): string => shortTime(Math.max(0, fromMs - ms))
+  const moves: (readonly [string, Ends])[] = []
+  if (fromMs > 0) moves.push(['Earlier', { from: before(lengthMs), to: from }])
+  if (to !== null && toMs < nowMs) moves.push(['Later', { from: to, ...until(toMs + lengthMs) }])
+  const halfMs = Math.ceil(lengthMs / 2)
+  if (fromMs > 0) {
+    moves.push(['Wider', to === null ? { from: before(lengthMs) } : { from: before(halfMs), ...until(toMs + halfMs) }])
+  }
+  return moves
+}
+
+/** Links to the same search of a range beside the one that was searched, and of a wider one. Nothing where that has no beginning. */
+export function rangeMoves(path: string, conditions: URLSearchParams, { from, to }: Range, nowMs: number): Html {
+  if (from === null) return html``
+  const moves = movesOf({ from, to }, nowMs)
+  if (moves.length === 0) return html``
+  return html`<span class="note">or</span> ${moves.map(([words, ends]) => {
+      const search = new URLSearchParams(conditions)
+      search.delete('to')
+      for (const [name, value] of Object.entries(ends)) search.set(name, value)
+      return html`<a href="${path}?${search.toString()}">${words}</a> `
+    })}`
+}

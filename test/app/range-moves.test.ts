@@ -1,0 +1,69 @@
+import { expect } from 'chai'
+import { linksOfPage } from '#test/support/page-links.ts'
+import { eachSignedIn, type SignedIn } from './signed-in.ts'
+
+describe('links to ranges of time beside the one that is searched', () => {
+  let browser: SignedIn['browser']
+  let site: SignedIn['site']
+  // The clock stands at 2026-11-21 13:00 UTC.
+  eachSignedIn((signedIn) => ({ browser, site } = signedIn))
+
+  const names = ['Earlier', 'Later', 'Wider']
+  /** Where they lead: from, to, and the other conditions. */
+  async function movesOn(address: string): Promise<Readonly<Record<string, readonly string[]>>> {
+    const { status, text } = await browser.get(address)
+    expect(status, address).to.equal(200)
+    const [, nav = ''] = /<nav class="tabs" aria-label="Time range">([^]*?)<\/nav>/.exec(text) ?? []
+    const links = linksOfPage(nav).filter(({ name }) => names.includes(name))
+    return Object.fromEntries(
+      links.map(({ name, address: moved }) => {
+        const search = new URLSearchParams(moved.split('?')[1])
+        const ends = ['from', 'to'].map((end) => search.getAll(end).join() || '-')
+        for (const end of ['from', 'to']) search.delete(end)
+        return [name, [...ends, search.toString()]]
+      }),
+    )
+  }
+
+  for (const path of ['/app/logs', '/app/traces']) {
+    it(`lead ${path} earlier, later and to a wider one, with all that else is asked for`, async () => {
+      await site.index()
+      const more = path === '/app/logs' ? 'q=a+b&level=warn&level=error' : 'q=a+b&has=logs'
+      const from = '2026-11-21T10:00:00.000000001Z'
+      expect(await movesOn(`${path}?${more}&from=${from}&to=2026-11-21T11:00Z`)).to.deep.equal({
+        Earlier: ['2026-11-21T09:00Z', from, more],
+        Later: ['2026-11-21T11:00:00.000000000Z', '2026-11-21T12:00Z', more],
+        Wider: ['2026-11-21T09:30Z', '2026-11-21T11:30Z', more],
+      })
+    })
+  }
+
+  it('are open where they reach the present', async () => {
+    await site.index()
+    const hour = '2026-11-21T12:00:00.000000000Z'
+    expect(await movesOn('/app/logs?from=-1h')).to.deep.equal({
+      Earlier: ['2026-11-21T11:00Z', hour, ''],
+      Wider: ['2026-11-21T11:00Z', '-', ''],
+    })
+    expect(await movesOn('/app/logs?from=2026-11-21T12:00Z&to=2026-11-21T12:30Z')).to.deep.equal({
+      Earlier: ['2026-11-21T11:30Z', hour, ''],
+      Later: ['2026-11-21T12:30:00.000000000Z', '-', ''],
+      Wider: ['2026-11-21T11:45Z', '2026-11-21T12:45Z', ''],
+    })
+    expect((await movesOn('/app/logs?from=2026-11-21T12:00Z&to=2026-11-22T12:00Z'))['Later']).to.equal(undefined)
+    expect((await movesOn('/app/logs'))['Wider']).to.deep.equal(['2026-11-19T13:00Z', '-', ''])
+  })
+
+  it('are searches themselves, from the shortest range to the longest', async () => {
+    await site.index()
+    const instant = 'from=2026-11-21T12:00Z&to=2026-11-21T12:00Z'
+    for (const range of [instant, 'from=1970-01-01T00:01Z', 'from=1970-01-01', 'from=0001-01-01T00:00Z', 'from=-1ms']) {
+      const { text } = await browser.get(`/app/logs?${range}`)
+      for (const { name, address } of linksOfPage(text)) {
+        if (names.includes(name)) expect((await browser.get(address)).status, `${range} ${name}`).to.equal(200)
+      }
+    }
+    expect(await movesOn('/app/logs?from=1970-01-01')).to.deep.equal({})
+    expect(await movesOn('/app/logs?trace_id=5b8efff798038103d269b633813fc60c')).to.deep.equal({})
+  })
+})

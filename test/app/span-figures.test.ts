@@ -1,0 +1,69 @@
+import { expect } from 'chai'
+import { traceIdOf } from '#test/projections/traces/given.ts'
+import { eachSignedIn, type SignedIn } from './signed-in.ts'
+
+const tidy = (markup: string): string =>
+  markup
+    .replaceAll(/<[^>]*>/g, '')
+    .replaceAll(/\s+/g, ' ')
+    .trim()
+
+describe('where the time of a trace went', () => {
+  let browser: SignedIn['browser']
+  let site: SignedIn['site']
+  let spans: SignedIn['spans']
+  eachSignedIn((signedIn) => {
+    ;({ browser, site, spans } = signedIn)
+  })
+
+  async function figures(...given: readonly Parameters<SignedIn['spans']>[1][]): Promise<readonly string[]> {
+    await site.index(spans(1, ...given))
+    const { text } = await browser.get(`/app/trace/${traceIdOf('t')}`)
+    const part = /<details id="figures">([^]*?)<\/details>/.exec(text)?.[1] ?? ''
+    const [head = '', body = ''] = part.split('<tbody>')
+    return [tidy(head.split('<table')[0] ?? ''), ...body.split('</tr>').map(tidy)].filter(Boolean)
+  }
+  const known =
+    'Where the time went A span’s own time is what none of the spans below it took, as far as these are known.'
+
+  it('is told by operation: what it took, and what of that no span below it took', async () => {
+    const db = { name: 'SELECT', service: 'db', parent: 'a' }
+    expect(
+      await figures(
+        { id: 'a', name: 'GET /', forMs: 100 },
+        // Two at once and one that outlives its parent: no time is counted twice, and none beyond the parent's.
+        { ...db, id: 'b', atMs: 10, forMs: 20 },
+        { ...db, id: 'c', atMs: 20, forMs: 20, status: 'error' },
+        { id: 'd', name: 'send <b>', parent: 'a', atMs: 90, forMs: 50 },
+        { ...db, id: 'e', parent: 'lost', atMs: 200, forMs: 1 },
+        { id: 'f', name: 'own parent', parent: 'f', atMs: 300, forMs: 7 },
+      ),
+    ).to.deep.equal([
+      known,
+      'checkout GET / 60.0 ms 100 ms 1',
+      'checkout send &lt;b&gt; 50.0 ms 50.0 ms 1',
+      'db SELECT 41.0 ms 41.0 ms 3 1 error',
+      'checkout own parent 7.00 ms 7.00 ms 1',
+    ])
+  })
+
+  it('is not told of one operation', async () => {
+    const same = { name: 'GET' }
+    expect(await figures({ id: 'a', ...same }, { id: 'b', parent: 'a', ...same })).to.deep.equal([])
+  })
+
+  it('is told of the twenty that took most where there are more', async () => {
+    const told = await figures(...Array.from({ length: 25 }, (_, n) => ({ id: n, atMs: n * 100, forMs: n + 1 })))
+    expect(told).to.have.length(21)
+    expect(told[0]).to.include('The 5 operations with the least time of their own are left out.')
+    expect([told[1], told[20]]).to.deep.equal([
+      'checkout operation 24 25.0 ms 25.0 ms 1',
+      'checkout operation 5 6.00 ms 6.00 ms 1',
+    ])
+  })
+
+  it('is that of a page where the trace has several', async () => {
+    const [head] = await figures(...Array.from({ length: 1_001 }, (_, n) => ({ id: n, atMs: n })))
+    expect(head).to.match(/^Where the time went, on this page .* as far as these are on this page\./)
+  })
+})
