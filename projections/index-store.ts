@@ -43,10 +43,10 @@ export type Heartbeat = Readonly<{
   ahead?: Ahead
 }>
 
-/** A day of a workspace whose data in a build is lost, for example because its file was removed. */
+/** A workspace's day of which what a build held is gone, as where its file was removed. */
 export type LostDay = Readonly<{ workspaceId: WorkspaceId; day: string }>
 
-/** `isOfAnotherVersion`: than this program's (own-versions.ts). `lostDays`: of the workspace that asks; of all, when none does. */
+/** `isOfAnotherVersion`: than the program that reads (own-versions.ts). `lostDays`: of all workspaces, where nobody asks for one. */
 type ReadProgress = Heartbeat & Readonly<{ isOfAnotherVersion?: boolean; lostDays?: readonly LostDay[] }>
 
 /** Projectors write a heartbeat each second, even when idle: when the last is older than this (ms), no projector folds the build. */

@@ -23,7 +23,7 @@ export type Lane = Readonly<{
   index: IndexName
   /** The last event that readers can find. */
   position(): Position
-  /** The furthest position of the log known to the build when it was opened: a log that ends before it is not the one it was folded from. */
+  /** How far the build had seen the log when it was opened: a log that ends before that is not the one it was folded from. */
   seen: Position
   /**
    * Folds and writes those of these events that it has not folded yet; may be retried after a failure. An event that cannot be folded
@@ -67,8 +67,8 @@ async function withBrought(
 }
 
 /**
- * The last known state of a build: the furthest position that it knows of, and the time up to which it had everything. For a new build
- * that time is now, so that its lag counts from now.
+ * A build as it was left: how far it had seen the log, and until when it had all that had come; for one that is new: now, from when its
+ * lag is counted then.
  */
 async function asLeft(writer: IndexWriter, projection: string, index: IndexName, now: number) {
   const build = await storedBuild(writer, projection, index)

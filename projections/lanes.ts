@@ -53,9 +53,9 @@ export type Lanes = Readonly<{
   groups(): readonly (readonly Lane[])[]
   /** Whether readers use what the lane folds, as far as is known. */
   isLive(lane: Lane): boolean
-  /** The furthest position of the log known to any of the builds when it was opened. */
+  /** How far any of their builds had seen the log when they were opened. */
   seen(): Position
-  /** Resumes lanes that rest after a transient failure. True when there were any. */
+  /** Lanes that rest, since something that passes by itself has failed them, go on. True when there were such. */
   goOn(): boolean
   /** Opens each projection's build of this log; a new one becomes a candidate, or the live one where readers have none. */
   openAll(signal: AbortSignal): Promise<void>

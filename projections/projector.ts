@@ -191,9 +191,9 @@ export function createProjector(options: ProjectorOptions): Projector {
       let failure: unknown
       let wake = new AbortController()
       await lanes.openAll(signal)
-      // Before the first heartbeat, which would record the present head of the log.
+      // Before anything is told of them: that would be that the log ends where it does now.
       await checkTail(options.stream, lanes.seen())
-      // While one heartbeat waits for its turn, the next one is skipped.
+      // While one waits for its turn, the next need not.
       let isWaiting = false
       const beatOnce = async (): Promise<void> => {
         if (isWaiting) return

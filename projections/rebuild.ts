@@ -64,7 +64,7 @@ const paceOf = ({ eventsPerSecondMax, signal }: RebuildOptions) => ({
 
 /** The most rounds of catching up before readers are moved. Each is shorter than the one before. */
 const roundsMax = 20
-/** After a round shorter than this, so little is left that the projector can take over. */
+/** A round that took no longer left so little behind that the projector can take over. */
 const shortRoundMs = 2_000
 
 type Found = Readonly<{ index: IndexName; resumes: boolean; stale: readonly IndexName[] }>
@@ -83,7 +83,7 @@ async function findBuild(
     const build = stored.find((one) => one.index === index)
     // A copy may have been interrupted: such a build is begun again from nothing.
     if (of !== undefined || workspaceId !== undefined || build?.epoch !== stream.epoch) return false
-    // A build of another version belongs to another fold.
+    // One of another version is folded by another fold.
     return build.after === from && buildNumber(projection, index) !== undefined
   })
   const index = resumable?.index ?? (await nextBuild(writer, projection))

@@ -25,7 +25,7 @@ export function lostTail(partition: string, after: Position, head: Position): Lo
   })
 }
 
-/** A reader is before the first event that the log still holds: it has not read events that were cut. */
+/** A reader stands before the first event that a log still holds, and has not had what was cut. */
 export function cutBefore(partition: string, after: Position, first: Position): PermanentError {
   return new PermanentError({
     operation: `read after position ${after}`,
