@@ -3,22 +3,22 @@ import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { inBatches, recordsOf, type BatchLimits } from './batches.ts'
 import type { Ahead, Reached } from './index-store.ts'
 
-/** Who has sent this part of all that waits, and more than a batch, is not folded ahead of its turn. */
+/** A workspace that has sent more than this share of the backlog, and more than a batch, is not folded ahead of its turn. */
 const heavyPart = 0.25
-/** So many wait at most, each noted by its place: else everybody does. */
+/** How many workspaces may be noted as behind; with more, nothing is folded ahead. */
 const behindMax = 256
 
-/** Events up to one whose fold needs what other workspaces have sent before it: an event of any workspace may be tried again. */
+/** The events before the first that depends on other workspaces: a retried dead letter may be of any workspace. */
 function outOfTurn(events: readonly RecordedEvent[]): readonly RecordedEvent[] {
   const end = events.findIndex(({ type }) => type === 'deadletter.retried')
   return end === -1 ? events : events.slice(0, end)
 }
 
-/** How many batches an event fills: the larger of its parts by records and by bytes. */
+/** The share of a batch that an event fills, by records or by bytes, whichever is larger. */
 const workOf = (event: RecordedEvent, limits: BatchLimits): number =>
   Math.max(recordsOf(event) / limits.projectorBatchRecordsMax, event.counts.bytes / limits.projectorBatchBytesMax)
 
-/** What has come of each workspace, in batches. */
+/** What each workspace has sent, in batches. */
 type Sent = ReadonlyMap<WorkspaceId, number>
 
 function withEvents(sent: Sent, events: readonly RecordedEvent[], limits: BatchLimits): Sent {
@@ -32,7 +32,7 @@ function heavyIn(sent: Sent): readonly WorkspaceId[] {
   return [...sent].filter(([, work]) => work > 1 && work > all * heavyPart).map(([workspaceId]) => workspaceId)
 }
 
-/** Who waits: those who did, and from the place reached on those who have sent much by now. */
+/** The workspaces that are behind: those that were before, and, from the position reached, those that have become heavy. */
 function behindAfter({ position, ahead }: Reached, sent: Sent): Ahead['behind'] {
   const behind = new Map(ahead?.behind)
   for (const workspaceId of heavyIn(sent))
@@ -40,18 +40,18 @@ function behindAfter({ position, ahead }: Reached, sent: Sent): Ahead['behind'] 
   return behind
 }
 
-/** `work`: of what is light, in batches. */
+/** `light`: the events to fold now. `work`: their size in batches. */
 export type Step = Readonly<{ light: readonly RecordedEvent[]; work: number; ahead: Ahead }>
 
-/** What is to be folded out of turn while there is a backlog; it remembers who has sent how much of that. */
+/** Decides what is folded out of turn during a backlog; remembers how much of it each workspace has sent. */
 export type LookAhead = Readonly<{
   /** These were folded in their turn. */
   passed(events: readonly RecordedEvent[]): void
-  /** There is no backlog any more. */
+  /** The backlog is over. */
   rest(): void
   /**
-   * What is to be folded next beyond a build's place, a batch at most, of those who have not sent much; and how far the build then is.
-   * `events` follow on what was reached before. Undefined where nobody has, and where nothing may be folded out of turn.
+   * The next events to fold ahead of a build's position, of workspaces that have sent little, at most a batch; and the build's state after
+   * that. `events` follow what was reached before. Undefined where there are none, and where nothing may be folded out of turn.
    */
   step(reached: Reached, events: readonly RecordedEvent[], nowMs: number): Step | undefined
 }>

@@ -7,7 +7,7 @@ import type { IndexName, IndexWriter } from './index-store.ts'
 import type { Projection } from './projection.ts'
 
 /** Hears how far each of the workers is, by its number. */
-export type ShareProgress = (share: number, position: Position) => void
+type ShareProgress = (share: number, position: Position) => void
 
 /** Where builds are kept: a partition's index, or a place for builds that are only compared with. */
 export type BuildPlace = Readonly<{

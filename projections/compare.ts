@@ -3,7 +3,7 @@ import type { Digest, Fingerprint, FrozenPart, Part, SearchItem } from './index-
 import type { Horizon } from './horizon.ts'
 import type { DocumentId } from './projection.ts'
 
-export type Stored = Readonly<Record<string, string>>
+type Stored = Readonly<Record<string, string>>
 
 /**
  * Where an index is not what the log says. `entry`: a stored entry is missing (no `indexed`), is there and should not be (no

@@ -4,7 +4,7 @@ import type { RecordedEvent } from '#src/events/envelope.ts'
 import type { LogRecord, RefusalReason, RefusedSpan, RumEvent, Span } from '#src/events/telemetry.ts'
 import type { DecodedEvent } from './projection.ts'
 
-export type RumContent = Readonly<{
+type RumContent = Readonly<{
   spans: readonly Span[]
   logs: readonly LogRecord[]
   rumEvents: readonly RumEvent[]

@@ -5,7 +5,7 @@ import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import type { Stream } from '#streams/stream.ts'
 import { createDeadLetters } from './dead-letters.ts'
 
-export type ErasingOptions = Readonly<{
+type ErasingOptions = Readonly<{
   stream: Stream
   projections: readonly FoldVersion[]
   clock: Clock

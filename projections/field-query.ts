@@ -56,7 +56,7 @@ export type QueryLeaf = Exclude<QueryTree, { kind: 'and' | 'or' | 'not' }>
 const none: Filter = { kind: 'none' }
 const all: Filter = { kind: 'all' }
 
-/** The filter over a collection that a search means (CONTRACT §9). */
+/** The filter over a collection that a search means. */
 export function filterOf(tree: QueryTree, schema: FieldSchema): Filter {
   if (isLeaf(tree)) return leafFilter(tree, schema)
   if (tree.kind === 'not') return negate(filterOf(tree.of, schema))

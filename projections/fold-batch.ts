@@ -6,7 +6,7 @@ import type { EntryKey } from './index-store.ts'
 import type { DecodedEvent, Entry, Projection } from './projection.ts'
 
 /** The entries of each key, in the order of the keys, as `IndexWriter.load` gives them. */
-export type Load = (keys: readonly EntryKey[]) => Promise<readonly (readonly Entry[])[]>
+type Load = (keys: readonly EntryKey[]) => Promise<readonly (readonly Entry[])[]>
 
 /** An event that a fold cannot take, now or later: it says so itself, by a PermanentError. */
 export class PoisonError extends Error {

@@ -29,7 +29,7 @@ export type FoldTask = Readonly<{
 /** The name under which a worker's progress is kept: with other numbers of workers the shares are others. */
 export const shareName = ({ number, of }: FoldTask['share']): string => `${number} of ${of}`
 
-export type FoldShareOptions = Folding &
+type FoldShareOptions = Folding &
   Readonly<{
     /** One that keeps this share's progress by itself. */
     writer: IndexWriter

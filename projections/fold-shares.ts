@@ -5,7 +5,7 @@ import type { BuildTask, FoldTask } from './fold-share.ts'
 import type { IndexWriter } from './index-store.ts'
 import { withSeenEvents } from './seen-events.ts'
 
-export type FoldSharesOptions = Readonly<{
+type FoldSharesOptions = Readonly<{
   workspaces?: readonly WorkspaceId[]
   eventsPerSecondMax?: number
   /** Only to compare with (fold-share.ts). */

@@ -6,7 +6,7 @@ import type { BatchLimits } from './batches.ts'
 import type { CacheLimits } from './documents.ts'
 import type { DecodedEvent, Projection } from './projection.ts'
 
-export type FoldLimits = CacheLimits & BatchLimits & Readonly<{ projectorBatchEventsMax: number }>
+type FoldLimits = CacheLimits & BatchLimits & Readonly<{ projectorBatchEventsMax: number }>
 
 /** What every fold of a log goes by, wherever it writes: a projector, a worker of a rebuild, what is compared with. */
 export type Folding = Readonly<{

@@ -38,10 +38,10 @@ async function edgeNs(
 }
 
 /** `andLater`: the bucket has no end. Only the last one may. */
-export type CountedBucket = Bucket & Readonly<{ andLater?: true }>
+type CountedBucket = Bucket & Readonly<{ andLater?: true }>
 
 /** Counts over record time. Buckets without a record are left out. */
-export type CountsOverTime = Readonly<{ stepMs: number; buckets: readonly CountedBucket[] }>
+type CountsOverTime = Readonly<{ stepMs: number; buckets: readonly CountedBucket[] }>
 
 /**
  * What is to be counted. `farNs`: where the selection has no end, records dated from then on do not say how wide buckets are,

@@ -12,9 +12,10 @@ export type WorkspaceEntries = Readonly<{ workspaceId: WorkspaceId; entries: rea
 export type Checkpoint = Readonly<{ epoch: string; position: Position }>
 
 /**
- * How far a build is folded beyond the place where it stands, for workspaces that send little while others have sent much: all of a
- * workspace up to `position`; of those that wait, in their order in the log, only up to where they are `behind`. `caughtUpAt`: until when
- * (ms) the others have all that had come. Nothing of it is kept by a process that ends: what was folded is met again, and found done.
+ * How far a build is folded ahead of its position, during a backlog, for workspaces that have sent little: all events of a workspace up
+ * to `position`; of the workspaces in `behind`, only those up to the position given there. `caughtUpAt`: the time (ms) up to which the
+ * workspaces that are ahead have everything that was received. It is not persisted: after a restart these events are read again, and the
+ * position guard finds them done.
  */
 export type Ahead = Readonly<{
   position: Position
@@ -22,7 +23,7 @@ export type Ahead = Readonly<{
   behind: ReadonlyMap<WorkspaceId, Position>
 }>
 
-/** Where a build stands, and what it has beyond that. */
+/** How far a build is, and what it has folded ahead of that. */
 export type Reached = Readonly<{ position: Position; ahead?: Ahead | undefined }>
 
 /** The position up to which a build holds all events of a workspace. */
@@ -30,15 +31,15 @@ export const reachedFor = ({ position, ahead }: Reached, workspaceId: WorkspaceI
   ahead === undefined ? position : Math.max(position, ahead.behind.get(workspaceId) ?? ahead.position)
 
 /**
- * What the projector last saw: how far the index is (its last searchable event), the log's head then, when that was, and until
- * when the index has all that had come (both ms).
+ * What the projector last reported: `position`, the last searchable event; `head`, the head of the log at that time; `at`, that time;
+ * `caughtUpAt`, the time up to which the index has everything that was received (both ms).
  */
 export type Heartbeat = Readonly<{
   position: Position
   head: Position
   at: number
   caughtUpAt: number
-  /** What can be found beyond the position, of some workspaces (ahead.ts). */
+  /** What is searchable beyond the position, for some workspaces (ahead.ts). */
   ahead?: Ahead
 }>
 
@@ -48,14 +49,14 @@ export type LostDay = Readonly<{ workspaceId: WorkspaceId; day: string }>
 /** `isOfAnotherVersion`: than the program that reads (own-versions.ts). `lostDays`: of all workspaces, where nobody asks for one. */
 type ReadProgress = Heartbeat & Readonly<{ isOfAnotherVersion?: boolean; lostDays?: readonly LostDay[] }>
 
-/** Projectors write a heartbeat each second, even idle: a build whose last is older than this (ms) is folded by nobody. */
+/** Projectors write a heartbeat each second, even when idle: when the last is older than this (ms), no projector folds the build. */
 const heartbeatMaxMs = 5_000
 
 export const isFolded = ({ at }: Pick<Heartbeat, 'at'>, nowMs: number): boolean => nowMs - at <= heartbeatMaxMs
 
 /**
- * Whether the index has all of the log. One that nobody folds may not: the heartbeat of a projector that stopped stands still. Nor may
- * one that was folded by a program of another version, for who reads it, nor one that has lost a day.
+ * Whether the index has all of the log. False without a live projector, since the heartbeat of a stopped one goes stale; also when a
+ * program of another version folds the index, or when it has lost a day.
  */
 export const isCaughtUp = (progress: ReadProgress, nowMs: number): boolean =>
   progress.position >= progress.head &&
@@ -63,18 +64,22 @@ export const isCaughtUp = (progress: ReadProgress, nowMs: number): boolean =>
   progress.isOfAnotherVersion !== true &&
   (progress.lostDays ?? []).length === 0
 
-/** How old the last is that the index has, ms; 0 while it has all. */
+/** How far the index lags behind the log, ms; 0 while it has everything. */
 export const lagMs = (progress: ReadProgress, nowMs: number): number =>
   isCaughtUp(progress, nowMs) ? 0 : Math.max(0, nowMs - progress.caughtUpAt)
 
 /**
- * A build beside the live one. `building`: a rebuild folds it, nobody else (`workspaceId`: all others were copied).
- * `candidate`: the projector folds it, and readers move to it when it stands where the live one does. `kept`: readers used it;
- * it is folded on, so that they can go back, until then (ms; without: until somebody says otherwise). `dropped`: it goes as soon as
- * who folds it has let go. `gone`: it is no more, nor is any that was made before it and is not named beside it: no name comes a second time,
- * so that who is late means what it says (roster.ts). `heldSinceMs`: since when the log is not cut because the build, which nobody folds, has not had its beginning.
- * `keeps`: a build that is kept without a limit once readers have left it, with whichever build they then use.
- * `lost`: it has seen what its log has lost. It is not folded on, nor gone back to, also once the log has grown beyond that again.
+ * A build beside the live one.
+ * - `building`: only a rebuild folds it (`workspaceId`: the entries of all other workspaces were copied).
+ * - `candidate`: the projector folds it; readers move to it when it has reached the position of the live one.
+ * - `kept`: readers used it before; the projector keeps folding it until `untilMs` (without: indefinitely), so that they can go back.
+ * - `dropped`: it is removed as soon as the process that folds it has released it.
+ * - `gone`: it is removed, and so are all earlier builds that the roster does not name. Names are not reused, so a process that is late
+ *   never confuses two builds (roster.ts).
+ *
+ * `heldSinceMs`: since when the log has not been cut because this build, which nobody folds, has not read its beginning.
+ * `keeps`: a build that is to be kept indefinitely once readers have left it, for whichever build.
+ * `lost`: it had read events that its log has since lost. It is never folded or used again, even if the log grows beyond that point.
  */
 export type FollowedBuild = Readonly<{
   index: IndexName
@@ -99,20 +104,20 @@ export type StoredBuild = Readonly<{
 }>
 
 /**
- * The days of receipt that are kept. `of`: the first of a workspace. `all`: a day that is none later than any of these, for engines
- * that keep a day of all workspaces together.
+ * The days of receipt that are kept. `of`: the first day of a workspace. `all`: a day not later than any of these, for engines that
+ * store all workspaces of a day together.
  */
 export type KeptDays = Readonly<{ of(workspaceId: WorkspaceId): string; all: string }>
 
-/** The position up to which a build has all of a workspace: what is durable, or what a running projector says. */
+/** The position up to which a build has all events of a workspace: its durable checkpoint, or what a running projector reports. */
 export const reachedBy = (build: StoredBuild, workspaceId: WorkspaceId, nowMs: number): Position =>
   isFolded(build.heartbeat, nowMs)
     ? Math.max(build.checkpoint, reachedFor(build.heartbeat, workspaceId))
     : build.checkpoint
 
 /**
- * How far a build has seen its log: also what of it is folded ahead of its position, or was only heard of. A log that ends before that
- * has lost what it had acknowledged, and would give its places to other events, which the build took for those.
+ * The furthest position of the log that a build knows of, folded ahead or only reported as the head. A log that ends before it has lost
+ * acknowledged events and would reuse their positions; the build would take the new events for the lost ones.
  */
 export const seenBy = ({ checkpoint, heartbeat: { position, head, ahead } }: StoredBuild): Position =>
   Math.max(checkpoint, position, head, ahead?.position ?? 0)
@@ -120,17 +125,17 @@ export const seenBy = ({ checkpoint, heartbeat: { position, head, ahead } }: Sto
 /** The writing side: one projector owns an index of one partition at a time. Contract: test/contracts/index-store.ts. */
 export interface IndexWriter {
   /**
-   * Makes the index if it is not there; what came up to `after` is then not in it. `epoch` is the log's: an index of another
-   * epoch is refused (PermanentError).
+   * Creates the index if it does not exist; it then starts after `after`, without the events up to there. `epoch` is the log's: an
+   * index of another epoch is refused (PermanentError).
    */
   open(index: IndexName, projection: Projection, epoch: string, after?: Position): Promise<void>
   /** The entries of each key on its day and the collection's `lookbackDays` before it, newest day first. */
   load(index: IndexName, keys: readonly EntryKey[]): Promise<readonly (readonly Entry[])[]>
   /**
    * Resolves when a crash of the process cannot lose the entries. Readers find them at once, or a moment later: progress never
-   * names a position that they cannot find. Entries at or below what the index holds already are left out, so a batch may be
-   * written again, in other cuts, by two projectors at once. `isAhead`: of the workspaces of these entries all events up to the
-   * position are folded with them, of others not: the checkpoint stays where it is.
+   * names a position that they cannot find. Entries at or below what the index holds already are skipped, so a batch may be
+   * written again, split differently, or by two projectors at once. `isAhead`: all events up to the position are folded for the workspaces
+   * of these entries, but not for the others: the checkpoint does not move.
    */
   write(
     index: IndexName,
@@ -143,8 +148,8 @@ export interface IndexWriter {
    */
   checkpoint(index: IndexName): Promise<Checkpoint>
   /**
-   * Written with every batch and each second, even idle: what readers know of completeness. Where entries are written that
-   * readers do not find yet, they are told the last position that they do.
+   * Written with every batch and each second, even when idle; readers judge completeness by it. When written entries are not searchable
+   * yet, the reported position is the last searchable one.
    */
   heartbeat(index: IndexName, progress: Heartbeat): Promise<void>
   /** Readers of the projection move to this build in one step. */
@@ -153,24 +158,25 @@ export interface IndexWriter {
   live(projection: string): Promise<IndexName | undefined>
   roster(projection: string): Promise<Roster>
   /**
-   * Writes the roster in one durable step, readers moving with it, unless another was written since the one whose revision
-   * it has: false then. Of two that change it at once one does.
+   * Compare-and-set: writes the roster in one durable step, which also moves readers. False, and nothing is written, when its revision
+   * is not the current one.
    */
   changeRoster(projection: string, roster: Roster): Promise<boolean>
   /** The builds of the projection that are stored, of every version, in order of their names. */
   builds(projection: string): Promise<readonly StoredBuild[]>
   /**
    * Removes what the build holds of a workspace from events at or below `position`, its erasure; what was written from later ones
-   * stays. Resolves when it is durable; readers then find nothing of it, and meet no error meanwhile. Of two who do it, or when it
-   * was broken off, again changes nothing. Other builds of the projection that have not come to it may lose it with this one.
+   * stays. Resolves when it is durable; readers then find nothing of it, and see no error meanwhile. It is idempotent: it may be
+   * repeated after an interruption, or run twice at once. Other builds of the projection that have not reached the erasure may lose the
+   * workspace too.
    */
   eraseWorkspace(index: IndexName, workspaceId: WorkspaceId, position: Position): Promise<void>
   /**
-   * Removes the days of a build that are not kept, each whole: readers find all of a day or nothing of it, and meet no error
-   * meanwhile. How many went. It need not be open. When it was broken off, calling it again does the rest.
+   * Removes the days of a build that are not kept, each as a whole: readers find all of a day or nothing of it, and see no error
+   * meanwhile. Resolves to the number of days removed. The build need not be open. If it is interrupted, calling it again does the rest.
    */
   dropDays(index: IndexName, kept: KeptDays): Promise<number>
-  /** Removes a build and all that it holds, whole or not at all; one that is not there is no failure. */
+  /** Removes a build with all that it holds, whole or not at all; a missing build is not an error. */
   drop(index: IndexName): Promise<void>
   close(): Promise<void>
 }
@@ -214,7 +220,7 @@ export type Scope = Readonly<{
   workspaceId: WorkspaceId
   projection: string
   collection: string
-  /** Only what is kept under this day of receipt or a later one: what is before it may be there still, or be gone. */
+  /** Only what was received on this day or later; earlier days may or may not be stored still. */
   fromDay?: string
 }>
 
@@ -243,7 +249,7 @@ export type IndexQuery = Selection &
     charactersMax?: number
   }>
 
-/** A search that no size of documents ends. */
+/** A search without a bound on the size of its documents. */
 export type PlacesQuery = Omit<IndexQuery, 'charactersMax'>
 
 export type Hit<Document extends object = object> = Readonly<{
@@ -256,7 +262,7 @@ export type Hit<Document extends object = object> = Readonly<{
   endsForSize?: true
 }>
 
-/** How far the live index had followed the log when it was asked, and where its fold began; undefined before the first promotion. */
+/** How far the live index had followed the log when it was asked, and the position that its fold began after. */
 export type Progress = ReadProgress & Readonly<{ index: IndexName; after: Position }>
 
 /** Time buckets: `startNs` is a multiple of the step, which is whole milliseconds; `by` counts per value of the keyword asked for. */
@@ -265,21 +271,22 @@ export type Facet = Readonly<{ field: string; values: readonly Readonly<{ value:
 
 /**
  * The reading side. The workspace is part of every scope; there is no way to ask across workspaces. Readers resolve the
- * live build by the projection's name; before the first promotion nothing is found. Rejects with TooBroadError where a pattern meets
- * too many words, with TransientError or PermanentError where the engine fails. Contract: test/contracts/index-store.ts.
+ * live build by the projection's name; before the first promotion nothing is found. Rejects with TooBroadError where a pattern expands
+ * to too many terms, with TransientError or PermanentError where the engine fails. Contract: test/contracts/index-store.ts.
  */
 export interface IndexReader {
-  /** Of what is asked at once each answer is as new as the one before it: nobody need wait for one to ask the next. */
+  /** True: of questions asked at once, each answer is at least as new as the one before, so callers need not await them one by one. */
   readonly answersInOrder?: boolean
+  /** Undefined before the first promotion. */
   progress(projection: string): Promise<Progress | undefined>
   /** By id, in the order asked, each once, on whatever day; the newest where several days hold one. Missing ids are left out. */
   get<Document extends object>(scope: Scope, ids: readonly DocumentId[]): Promise<readonly Hit<Document>[]>
   /**
-   * The first `limit` hits behind `after`, in the order asked. A document without a value to be ordered by is left out. An id that
-   * several days hold is given for each of them, once where they stand at one place: as it was written last.
+   * The first `limit` hits after `after`, in the order asked. Documents without a value for `orderBy` are left out. An id that several
+   * days hold is returned once for each of them; where these have the same sort key, only the one written last.
    */
   search<Document extends object>(scope: Scope, query: IndexQuery): Promise<readonly Hit<Document>[]>
-  /** Where the hits of a search stand, without their documents: where only ids are wanted, thousands of them cost little. */
+  /** The sort keys of a search's hits, without their documents: cheap when only ids are wanted. */
   places(scope: Scope, query: PlacesQuery): Promise<readonly SortKey[]>
   /** How many entries there are; an id that several days hold counts for each. */
   count(scope: Scope, selection: Selection): Promise<number>

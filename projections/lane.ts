@@ -17,7 +17,7 @@ import {
 import type { DecodedEvent, Projection } from './projection.ts'
 import { withSeenEvents } from './seen-events.ts'
 
-/** One build of a projection on its way through the log: how far it is, what it has loaded. */
+/** Folds one build of a projection: keeps its position in the log and its loaded documents. */
 export type Lane = Readonly<{
   projection: string
   index: IndexName
@@ -26,33 +26,33 @@ export type Lane = Readonly<{
   /** How far the build had seen the log when it was opened: a log that ends before that is not the one it was folded from. */
   seen: Position
   /**
-   * Folds and writes what of these events it has not had; after a failure it may be tried again. One that it cannot take becomes a
-   * dead letter, and the others are folded. What stands before the erasure of a workspace is gone from the build after it.
+   * Folds and writes those of these events that it has not folded yet; may be retried after a failure. An event that cannot be folded
+   * becomes a dead letter, and the others are folded. After an erasure, the workspace's earlier events are gone from the build.
    */
   fold(events: readonly DecodedEvent[], last: Position): Promise<void>
   /** What the lane has folded beyond its position. */
   ahead(): Ahead | undefined
-  /** Folds these, of other workspaces than those that are behind; the position stays. `to`: how far they lead. */
+  /** Folds events ahead of the position, of workspaces that are not in `to.behind`; the position does not move. `to`: the new state. */
   foldAhead(events: readonly DecodedEvent[], to: Ahead): Promise<void>
-  /** Tells readers how far the index is. `head`: the log's, asked before. */
+  /** Tells readers how far the index is. `head`: of the log, read before. */
   heartbeat(head: Position): Promise<void>
 }>
 
-export type LaneOptions = Readonly<{
+type LaneOptions = Readonly<{
   writer: IndexWriter
   epoch: string
   clock: Clock
   limits: CacheLimits
   decode: (event: RecordedEvent) => DecodedEvent
   deadLetters: DeadLetters
-  /** Hears of each event that is left out for the first time. */
+  /** Called for each event that becomes a dead letter. */
   onDeadLetter?: (letter: LeftOut) => void
 }>
 
-/** An event that the folds of a projection's version leave out from now on, and why. */
+/** An event that folds of this version of the projection skip from now on, and why. */
 export type LeftOut = Readonly<{ projection: string; position: Position; reason: string }>
 
-/** The events as this projection folds them: those that were left out and are tried again come where that was decided. */
+/** The events as this projection folds them: a dead letter that is retried takes the place of the decision to retry it. */
 async function withBrought(
   projection: Projection,
   events: readonly DecodedEvent[],
@@ -77,7 +77,7 @@ async function asLeft(writer: IndexWriter, projection: string, index: IndexName,
   return { seen: seenBy(build), caughtUpAt: caughtUpAt === 0 ? now : caughtUpAt }
 }
 
-/** Of a batch whoever has sent least is written first: megabytes of another workspace keep nobody's few records from being found. */
+/** Within a batch, the workspace that has sent least is written first: its few records need not wait for megabytes of another one. */
 function leastFirst(
   changes: readonly WorkspaceEntries[],
   events: readonly DecodedEvent[],
@@ -90,10 +90,10 @@ function leastFirst(
   return [...changes].sort((a, b) => bytesOf(a) - bytesOf(b))
 }
 
-/** The place up to which events lead, and whether it is beyond where the lane stands. */
+/** The position that a fold leads to, and whether it is ahead of the lane's turn. */
 type Aim = Readonly<{ position: Position; isAhead?: boolean }>
 
-/** Opens a build of this log, and makes it where it is not there; what came up to `after` is then not in it. */
+/** Opens a build of this log, or creates it, starting after `after`. */
 export async function openLane(
   projection: Projection,
   index: IndexName,
@@ -109,12 +109,12 @@ export async function openLane(
   const { seen, ...left } = await asLeft(writer, projection.name, index, clock())
   let { caughtUpAt } = left
   let out = leftOut(await deadLetters.letters(projection))
-  /** Folds up to the next erasure, carries that out, and goes on behind it: what it erases must be in the index by then. */
+  /** Folds up to the next erasure, carries it out, and goes on after it: what it erases must be in the index by then. */
   const foldParts = async (events: readonly DecodedEvent[], to: Aim): Promise<void> => {
     const at = events.findIndex(({ event }) => isErasure(event))
     const erasure = events[at]?.event
     if (erasure === undefined) return foldOnce(events, to)
-    // A place where no event is: an erasure that was broken off is met again.
+    // Just before the erasure, where no event is: if the erasure is interrupted, it is read again.
     if (at > 0) await foldOnce(events.slice(0, at), { ...to, position: erasure.position - 1 })
     await writer.eraseWorkspace(index, erasure.workspaceId, erasure.position)
     cache = createDocumentCache(limits)
@@ -126,7 +126,7 @@ export async function openLane(
       await foldBatch(complete, wanted, cache, (keys) => writer.load(index, keys))
       await writer.write(index, leastFirst(cache.takeChanged(), wanted), { epoch, ...to })
     } catch (error) {
-      // Half an event may be in it: what is tried again begins with what is stored.
+      // The cache may hold half an event: a retry starts from what is stored.
       cache = createDocumentCache(limits)
       if (!(error instanceof PoisonError)) throw error
       out = await deadLetters.put(projection, error)

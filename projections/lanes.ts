@@ -30,10 +30,10 @@ import {
   promoteTo,
 } from './roster.ts'
 
-/** A projection that could not go on: `retried` when it is tried again by itself, else it stands until the process does. */
+/** A projection that failed. `retried`: it will be retried automatically; else it stays stopped until the process is restarted. */
 export type ProjectionFailure = Readonly<{ projection: string; error: unknown; retried: boolean }>
 
-export type LanesOptions = Folding &
+type LanesOptions = Folding &
   Readonly<{
     writer: IndexWriter
     onFailure: (failure: ProjectionFailure) => void
@@ -41,15 +41,15 @@ export type LanesOptions = Folding &
   }>
 
 const retryPauseMs = 1_000
-/** How long the build that readers have left is folded on, so that going back is instant and not stale. */
+/** How long the previous build is still folded after readers have left it, so that a rollback is instant and not stale. */
 export const keptMs = 86_400_000
 
 /**
- * The lanes of a projector: for each projection the build that readers use, and those beside it that its roster names. What
- * they do is done in turn: the caller sees to that.
+ * The lanes of a projector: for each projection, one for the live build and one for each other build of its roster that is folded. The
+ * caller must not run two of these methods at once.
  */
 export type Lanes = Readonly<{
-  /** Lanes that stand at one place, the furthest group first. One that rests is in none. */
+  /** Lanes grouped by position, the furthest group first. A resting lane is in none. */
   groups(): readonly (readonly Lane[])[]
   /** Whether readers use what the lane folds, as far as is known. */
   isLive(lane: Lane): boolean
@@ -59,20 +59,20 @@ export type Lanes = Readonly<{
   goOn(): boolean
   /** Opens each projection's build of this log; a new one becomes a candidate, or the live one where readers have none. */
   openAll(signal: AbortSignal): Promise<void>
-  /** Goes by what the rosters say now: who is to be folded, who no more, what is dropped. True when a lane was opened. */
+  /** Applies the current rosters: opens and closes lanes, drops builds. True when a lane was opened. */
   refresh(signal: AbortSignal): Promise<boolean>
-  /** A lane that fails stays where it was. */
+  /** A lane that fails keeps its position. */
   fold(lanes: readonly Lane[], events: readonly RecordedEvent[], signal: AbortSignal): Promise<void>
-  /** The same of what stands beyond the lanes' place, of workspaces that need not wait (ahead.ts). */
+  /** The same for events ahead of the lanes' position, of workspaces that need not wait (ahead.ts). */
   foldAhead(lanes: readonly Lane[], step: Step, signal: AbortSignal): Promise<void>
   heartbeat(signal: AbortSignal): Promise<void>
-  /** Moves readers to each candidate that stands where the live build does, or, where that is not folded, at `head`. */
+  /** Moves readers to each candidate that has reached the live build's position, or `head` if the live build is not folded. */
   promoteDue(head: Position, signal: AbortSignal): Promise<void>
-  /** Of the lane that stopped last, when none is left. */
+  /** The failure of the lane that stopped last, when none is left. */
   failure(): unknown
 }>
 
-/** Does it; what passes by itself is tried again, anything else goes to `stop`. */
+/** Runs the task; retries on a transient failure, passes any other to `stop`. */
 function createAttempt({ timers, onFailure }: Pick<LanesOptions, 'timers' | 'onFailure'>) {
   return async (
     projection: string,
@@ -98,11 +98,11 @@ type State = {
   resting: Set<Lane>
   failure: unknown
   rosters: Map<string, Roster>
-  /** Builds and projections that failed: they stand until the process starts again. */
+  /** Builds and projections that failed: they stay stopped until the process is restarted. */
   stopped: Set<string>
-  /** Of builds whether they had seen what their log has lost when they were first met: that stays so. */
+  /** For each build, whether it had read events that its log has lost, as found when it was first met; that does not change. */
   lost: Map<IndexName, boolean>
-  /** Where the log ended when this process first came to move readers: who folded before it may have written up to there untold. */
+  /** The log's head when this process first considered moving readers: an earlier projector may have written up to there unreported. */
   begunAt: Position | undefined
 }
 
@@ -121,7 +121,7 @@ const foldedWith = (roster: Roster): readonly IndexName[] => [
   ...foldedBeside(roster),
 ]
 
-/** What each roster says, put into effect. */
+/** Applies the rosters. */
 function createRefresh(given: LanesOptions, state: State) {
   const { stream, writer, clock } = given
   const options = { ...given, epoch: stream.epoch, deadLetters: createDeadLetters({ stream, clock }) }
@@ -137,20 +137,20 @@ function createRefresh(given: LanesOptions, state: State) {
   const isLost = async ({ name }: Projection, index: IndexName): Promise<boolean> => {
     const known = state.lost.get(index)
     if (known !== undefined) return known
-    // Before the log is asked where it ends: whoever folds it meanwhile sees more.
+    // Read before the head of the log: another process that folds meanwhile would know of more.
     const build = await storedBuild(writer, name, index)
     const lost = build?.epoch === stream.epoch && (await hasLostTail(stream, seenBy(build)))
     state.lost.set(index, lost)
     return lost
   }
-  /** Whether a build beside the live one has seen more than there is of the log, and that one has not: else all are to be made anew. */
+  /** Whether a build beside the live one, but not the live one, had read more than the log still has. (If both had, all are rebuilt.) */
   const isBeyond = async (projection: Projection, index: IndexName, { live }: Roster): Promise<boolean> =>
     (await isLost(projection, index)) && !(live !== undefined && (await isLost(projection, live)))
   const dropGone = async (projection: Projection, roster: Roster): Promise<Roster> => {
     const { name } = projection
     let now = roster
     for (const { index, untilMs } of keptForATime(roster)) {
-      // Of another log, as after a backup was restored: nobody can fold it on, nor go back to it.
+      // Of another log, as after a restore from a backup: it cannot be folded further, nor be rolled back to.
       const isOver = untilMs <= clock() || (await writer.checkpoint(index)).epoch !== stream.epoch
       if (isOver) now = (await changeRoster(writer, name, giveUp(index))).roster
     }
@@ -165,7 +165,7 @@ function createRefresh(given: LanesOptions, state: State) {
     return now
   }
   return {
-    /** False when it is open already. */
+    /** False when it is already open. */
     open,
     /** True when it has opened a lane. */
     refresh: async (projection: Projection): Promise<boolean> => {
@@ -182,14 +182,14 @@ function createRefresh(given: LanesOptions, state: State) {
   }
 }
 
-/** Lanes by the place where they stand, the furthest first; of one place in the order of the projections. */
+/** Lanes grouped by position, the furthest first; within a group in the order of the projections. */
 function byPlace(lanes: readonly Lane[]): readonly (readonly Lane[])[] {
   const groups = new Map<Position, Lane[]>()
   for (const lane of lanes) groups.set(lane.position(), [...(groups.get(lane.position()) ?? []), lane])
   return [...groups].sort(([a], [b]) => b - a).map(([, group]) => group)
 }
 
-/** Whether readers may move to this build now: not a step back for them. */
+/** Whether readers may move to this build now, without going back in time. */
 function isDue({ lanes, begunAt }: State, index: IndexName, live: IndexName | undefined, head: Position): boolean {
   const lane = lanes.find((one) => one.index === index)
   if (lane === undefined || lane.position() < (begunAt ?? head)) return false
@@ -213,7 +213,7 @@ async function holdsAllOf(
   return lane.position() >= Math.max(before.checkpoint, before.heartbeat.position) && isAsFar(lane, before.heartbeat)
 }
 
-/** Whether a lane has all that was told to be ahead of its turn. */
+/** Whether a lane has everything that was reported to be folded ahead. */
 function isAsFar(lane: Lane, told: Reached): boolean {
   const own = { position: lane.position(), ahead: lane.ahead() }
   if (told.ahead === undefined || told.ahead.position <= own.position) return true
@@ -221,7 +221,7 @@ function isAsFar(lane: Lane, told: Reached): boolean {
   return [...own.ahead.behind.keys()].every((of) => reachedFor(own, of) >= reachedFor(told, of))
 }
 
-/** Tasks of lanes and of projections: who fails rests or stops alone. */
+/** Runs tasks of lanes and of projections: one that fails rests or stops alone. */
 function createTasks(given: LanesOptions, state: State) {
   const attempt = createAttempt(given)
   const stop = (name: string, stays: (lane: Lane) => boolean, error: unknown): void => {
@@ -230,7 +230,7 @@ function createTasks(given: LanesOptions, state: State) {
     state.failure = error
   }
   return {
-    /** A lane is not waited for: where its index does not answer, those of the others may. */
+    /** A failing lane does not hold up the others: its index may be down while theirs are not. */
     async eachLane(lanes: readonly Lane[], task: (lane: Lane) => Promise<void>, signal: AbortSignal): Promise<void> {
       for (const lane of lanes) {
         if (signal.aborted) return
@@ -276,12 +276,12 @@ export function createLanes(given: LanesOptions): Lanes {
         const { name } = projection
         for (;;) {
           const index = await chooseBuild(writer, projection, stream.epoch)
-          // Made before it is named: readers must never be sent to a build that is not there.
+          // Created before the roster names it: readers must never be sent to a missing build.
           await rosters.open(projection, index)
           await changeRoster(writer, name, claim(index))
           await rosters.refresh(projection)
           const roster = present(state.rosters.get(name), 'what it was refreshed by')
-          // A rebuild had taken the name meanwhile, and has given it up: nobody else removes what was made here.
+          // A rebuild had taken the name meanwhile, and has given it up: nobody else would remove what was created here.
           if (isGone(roster, index)) await writer.drop(index)
           // Unless a rebuild has taken the name meanwhile, or it had seen what the log has lost.
           if (roster.live === index || followedAs(roster, index) === 'candidate') return

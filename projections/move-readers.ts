@@ -78,7 +78,7 @@ export async function moveReaders(
   }
 }
 
-export type WayBack = Readonly<{ index: IndexName; former: IndexName }>
+type WayBack = Readonly<{ index: IndexName; former: IndexName }>
 
 /** The build that readers used before, and the one that they use now; undefined where none is kept. Throws where it cannot be folded on. */
 export async function wayBack(context: BuildContext, { name, version }: Projection): Promise<WayBack | undefined> {

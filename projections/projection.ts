@@ -12,7 +12,7 @@ export type DocumentId = string
  * - `tokens`: a text of tokens as events/tokens.ts makes them, with single blanks between: words, phrases, prefixes, patterns, ranges.
  *   It is stored as it is, so what is no token of that file (a control character, half a surrogate pair) may not be in it.
  */
-export type FieldKind = 'keyword' | 'id' | 'number' | 'tokens'
+type FieldKind = 'keyword' | 'id' | 'number' | 'tokens'
 export type Fields = Readonly<Record<string, FieldKind>>
 
 /** The searchable form of a document: a value for each field that it has. */

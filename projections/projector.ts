@@ -10,20 +10,20 @@ import { checkTail } from './log-tail.ts'
 
 export type { ProjectionFailure } from './lanes.ts'
 
-export type ProjectorOptions = Folding &
+type ProjectorOptions = Folding &
   Readonly<{
     writer: IndexWriter
-    /** Hears of every failure, at once. */
+    /** Called for every failure, at once. */
     onFailure?: (failure: ProjectionFailure) => void
-    /** Hears of each event that a projection leaves out for the first time. */
+    /** Called for each event that becomes a dead letter. */
     onDeadLetter?: (letter: LeftOut) => void
   }>
 
-export type Projector = Readonly<{
+type Projector = Readonly<{
   /**
-   * Follows the log until the signal aborts. An event of which a fold itself says that it cannot take it becomes a dead letter. A
-   * projection that fails otherwise stops alone, reported and visible to readers as lag: nothing is skipped. Rejects when the log
-   * cannot be read; and when no projection is left, with the failure of the last.
+   * Follows the log until the signal aborts. An event that a fold itself rejects becomes a dead letter. A projection that fails
+   * otherwise stops alone; it is reported and visible to readers as lag, and skips nothing. Rejects when the log cannot be read, and
+   * when no projection is left, with the failure of the last.
    */
   run(signal: AbortSignal): Promise<void>
 }>
@@ -49,27 +49,27 @@ type Run = Readonly<{
 /** Tells readers how far the indexes are. */
 const beat = ({ lanes, inTurn, until }: Run): Promise<void> => inTurn(() => lanes.heartbeat(until))
 
-/** How many reads of the log look for somebody who need not wait, between two batches. */
+/** How many reads of the log may look ahead, between two batches, for workspaces that need not wait. */
 const readsAheadMax = 8
 
-/** What follows where nothing keeps the lanes from looking; none where it cannot be read: the fold meets that in its turn, and says so. */
+/** The next events further on in the log; none where they cannot be read: the fold will meet that error in its turn, and report it. */
 async function readAhead({ stream, limits }: ProjectorOptions, after: Position): Promise<readonly RecordedEvent[]> {
   try {
     return await readCurrent(stream, after, limits.projectorBatchEventsMax)
   } catch (error) {
-    // A log that ends before what was read of it is another one: what comes there must not be taken for what was there.
+    // A log that now ends before what was already read is another log: its later events must not be taken for the old ones.
     if ((await stream.head()) < after) throw error
     return []
   }
 }
 
 /**
- * Between two batches of a backlog folds about a batch of what stands behind it, of workspaces that have sent little: they do not wait
- * until all is folded of those that have sent much.
+ * Between two batches of a backlog, folds about one batch from further on in the log, of workspaces that have sent little, so that they
+ * do not wait for those that have sent much.
  */
 async function foldBeyond({ options, lanes, inTurn, lookAhead, until }: Run, group: readonly Lane[]): Promise<void> {
   for (let [reads, work] = [0, 0]; reads < readsAheadMax && work < 1 && !until.aborted; reads++) {
-    // One that has failed, or has come later, folds everything in its order.
+    // The lane that is furthest ahead leads. One that has failed, or was opened later, folds everything in order.
     const [first] = group.toSorted((a, b) => (b.ahead()?.position ?? 0) - (a.ahead()?.position ?? 0))
     if (first === undefined) return
     const [position, ahead] = [first.position(), first.ahead()]
@@ -85,12 +85,12 @@ async function foldBeyond({ options, lanes, inTurn, lookAhead, until }: Run, gro
 }
 
 /**
- * `limit`: where the next lanes stand. `atHead`: readers were told that nothing is missing, which is taken back before the fold begins.
- * `looksAhead`: the furthest of those that readers use.
+ * `limit`: the position of the next group of lanes. `atHead`: readers were told that the index is complete, which is revoked before the
+ * fold begins. `looksAhead`: whether this is the furthest group that readers use.
  */
 type Turn = Readonly<{ limit: Position; atHead: boolean; looksAhead: boolean }>
 
-/** `head`: the log's; what stands before it is a backlog. */
+/** `head`: of the log; a batch that ends before it is part of a backlog. */
 async function foldBatchOf(
   run: Run,
   lanes: readonly Lane[],
@@ -106,15 +106,15 @@ async function foldBatchOf(
   })
   if (!looksAhead) return
   if (last >= head) return lookAhead.rest()
-  // What was met ahead of its turn has been counted then.
+  // What was folded ahead of its turn was counted at that time.
   if (!wasAhead) lookAhead.passed(batch)
   const moved = lanes.filter((lane) => lane.position() === last)
   await foldBeyond(run, moved)
 }
 
 /**
- * Folds what the lanes that stand at one place have not had, at most up to `limit`, where the next lanes stand, which they then join.
- * False when there was nothing.
+ * Folds the next events for lanes that are at the same position, at most up to `limit`, where the next group is, which they then join.
+ * False when there was nothing to fold.
  */
 async function foldGroup(run: Run, group: readonly Lane[], { limit, atHead, looksAhead }: Turn): Promise<boolean> {
   const { options, until } = run
@@ -127,21 +127,21 @@ async function foldGroup(run: Run, group: readonly Lane[], { limit, atHead, look
   if (atHead) await beat(run)
   for (const batch of inBatches(events, limits)) {
     if (until.aborted) return true
-    // One that has failed has not had the batch before, and reads on from there by itself.
+    // A lane that failed did not get the previous batch: it reads on from there by itself.
     const there = group.filter((lane) => lane.position() === at)
     if (there.length === 0) return true
     await foldBatchOf(run, there, batch, { head, looksAhead })
     at = batch.at(-1)?.position ?? at
     await beat(run)
-    // Where log and index answer at once, nothing else here waits while there is more to fold, and nobody could stop it.
+    // If log and index answer without waiting, nothing else here yields to the event loop, and no signal could be handled.
     await options.timers.turn()
   }
   return true
 }
 
 /**
- * One batch for each group of lanes. One that is behind reads the log by itself until it stands where the others do, so that it
- * makes them slower but never makes them wait for it. False when all stand at the head.
+ * One round for each group of lanes. A lane that is behind reads the log by itself until it has caught up, so that it slows the others
+ * down but never makes them wait for it. False when all are at the head.
  */
 async function foldOnce(run: Run, atHead: boolean): Promise<boolean> {
   let [advanced, hasLooked] = [false, false]
@@ -156,7 +156,7 @@ async function foldOnce(run: Run, atHead: boolean): Promise<boolean> {
   return advanced
 }
 
-/** Folds until the signal aborts. `wake`: a signal that aborts when there may be something to do without a new event. */
+/** Folds until the signal aborts. `wake`: returns a signal that aborts when there may be work without a new event. */
 async function foldOn(run: Run, wake: () => AbortSignal): Promise<void> {
   const { options, lanes, inTurn, until } = run
   let atHead = true
@@ -177,7 +177,7 @@ async function foldOn(run: Run, wake: () => AbortSignal): Promise<void> {
 }
 
 /**
- * Folds one partition's log into the indexes of all projections. Each event is decoded once for all that stand at one place.
+ * Folds one partition's log into the indexes of all projections. Each event is decoded once for all lanes at the same position.
  */
 export function createProjector(options: ProjectorOptions): Projector {
   const { timers, onFailure = () => {} } = options

@@ -15,18 +15,18 @@ import { withSeenEvents } from './seen-events.ts'
 import { verify, type Verdict } from './verify.ts'
 
 export type RebuildOptions = Readonly<{
-  /** Only this workspace is folded again; the others are copied from the live build. */
+  /** Folds only this workspace again, and copies the others from the live build. */
   workspaceId?: WorkspaceId
-  /** Events up to here stay out of the new build. */
+  /** Events up to this position are left out of the new build. */
   from?: Position
-  /** The build that readers leave is kept until somebody drops it, not for a day. */
+  /** Keeps the build that readers leave until it is dropped explicitly, instead of for 24 hours. */
   keep?: boolean
   eventsPerSecondMax?: number
   signal?: AbortSignal
   onProgress?: (progress: RebuildProgress) => void
 }>
 
-/** `phase`: what is being done; of `fold` and `verify` how far of the log it is. */
+/** `phase`: the current step; for `fold` and `verify`, with the position in the log. */
 export type RebuildProgress = Readonly<{
   phase: 'copy' | 'fold' | 'verify' | 'move'
   position: Position
@@ -40,11 +40,11 @@ export type Rebuilt = Readonly<{
   former: IndexName | undefined
   resumed: boolean
   verdict: Verdict
-  /** `different`: the new build is not what the log says, and readers stay where they are. */
+  /** `different`: the new build differs from the fold of the log, and readers stay on the old one. */
   outcome: Moved | 'different'
 }>
 
-/** What a rebuild would do. Positions grow by 4096 a message, so their distance is about the events to fold. */
+/** What a rebuild would do. Positions grow by 4096 for each message, so their distance tells about how many events are to be folded. */
 export type RebuildPlan = Readonly<{
   projection: string
   index: IndexName
@@ -56,13 +56,13 @@ export type RebuildPlan = Readonly<{
 
 type Begun = BuildTask & Readonly<{ fold: Projection; former: IndexName | undefined; resumed: boolean }>
 
-/** Options of every fold on the way. */
+/** The options of every fold of a rebuild. */
 const paceOf = ({ eventsPerSecondMax, signal }: RebuildOptions) => ({
   ...(eventsPerSecondMax === undefined ? {} : { eventsPerSecondMax }),
   ...(signal === undefined ? {} : { signal }),
 })
 
-/** Rounds of catching up before readers are moved: the last ones are short. */
+/** The most rounds of catching up before readers are moved. Each is shorter than the one before. */
 const roundsMax = 20
 /** A round that took no longer left so little behind that the projector can take over. */
 const shortRoundMs = 2_000
@@ -81,7 +81,7 @@ async function findBuild(
   const begun = followed.filter(({ as }) => as === 'building')
   const resumable = begun.find(({ index, workspaceId: of }) => {
     const build = stored.find((one) => one.index === index)
-    // A copy may have been cut short: such a build is made anew.
+    // A copy may have been interrupted: such a build is begun again from nothing.
     if (of !== undefined || workspaceId !== undefined || build?.epoch !== stream.epoch) return false
     // One of another version is folded by another fold.
     return build.after === from && buildNumber(projection, index) !== undefined
@@ -91,14 +91,14 @@ async function findBuild(
   return { index, resumes: resumable !== undefined, stale }
 }
 
-/** Removes a build that nobody but a rebuild has folded. */
+/** Removes a build that only a rebuild has folded. */
 async function discard(writer: IndexWriter, projection: string, index: IndexName): Promise<void> {
   await changeRoster(writer, projection, giveUp(index))
   await writer.drop(index)
   await changeRoster(writer, projection, forget(index))
 }
 
-/** Of partitions that share an index another may just be removing a build of this name, which the next attempt does not meet. */
+/** Retries: another partition that shares the indices may just be removing a build of this name. */
 const openAttemptsMax = 5
 const openPauseMs = 1_000
 
@@ -118,7 +118,7 @@ async function openNew(
   }
 }
 
-/** Whether a build has lost days of other workspaces than one. */
+/** Whether a build has lost days of any workspace but this one. */
 async function hasLostOthers({ index: place }: BuildContext, index: IndexName, but: WorkspaceId): Promise<boolean> {
   const audit = place.audit()
   try {
@@ -131,10 +131,10 @@ async function hasLostOthers({ index: place }: BuildContext, index: IndexName, b
 type Former = Readonly<{ projection: Projection; former: IndexName | undefined }>
 
 /**
- * The build that readers will leave. Where the other workspaces are to be copied from it, one that this program folds into: documents of
- * another version, or of another log, would come to readers under the name of this one, and the comparison is of one workspace; nor one
- * that was begun later or has lost days of them, since the new one would say that it has all; nor one that has seen what the log has lost,
- * since the new one would hold it, and nobody would know.
+ * The build that readers will leave. If the other workspaces are to be copied from it, it must be of this version and this log, because
+ * only one workspace is verified, and documents of another version or log would reach readers unnoticed. It must not have begun later, nor
+ * have lost days of those workspaces, because the new build would claim to be complete. Nor may it hold events that the log has lost,
+ * because the new build would hold them too.
  */
 async function formerOf(
   context: BuildContext,
@@ -189,13 +189,13 @@ async function beginBuild(
     if (!changed) return beginBuild(context, writer, { projection, former }, options)
     await openNew(context, writer, projection, { index, after: from, signal })
   } else {
-    // Retention counts anew for how long it is left.
+    // Retention then counts again from now for how long it has been abandoned.
     await changeRoster(writer, name, holding(index, undefined))
   }
   return { projection: name, fold: projection, index, after: from, until: from, former, resumed: resumes }
 }
 
-/** Copies all workspaces but one as they stand; what comes after is folded into them as into any index. */
+/** Copies all workspaces but one as they are; later events are folded into them as into any index. */
 async function copyOthers(context: BuildContext, build: Begun, but: WorkspaceId): Promise<Position> {
   const { former, index, projection } = build
   const writer = context.index.writer()
@@ -213,7 +213,7 @@ async function copyOthers(context: BuildContext, build: Begun, but: WorkspaceId)
   }
 }
 
-/** Folds all builds to the log's head, again and again until little is left. */
+/** Folds all builds to the log's head, in rounds, until little is left. */
 async function catchUp(context: BuildContext, builds: readonly Begun[], options: RebuildOptions): Promise<Position> {
   const { onProgress = () => {} } = options
   let until: Position = 0
@@ -230,7 +230,7 @@ async function catchUp(context: BuildContext, builds: readonly Begun[], options:
   return until
 }
 
-/** All at once: the projector then catches up with them together. */
+/** Nominates all builds together, so that the projector catches up with them in one pass. */
 async function nominateAll(
   { index: place }: BuildContext,
   builds: readonly Begun[],
@@ -242,7 +242,7 @@ async function nominateAll(
     for (const [at, { projection, index, former }] of builds.entries()) {
       if (verdicts[at]?.equal !== true) continue
       const keeps = keep ? former : undefined
-      // Readers may have left it already, for another build than this.
+      // Readers may already have left it for another build.
       if (keeps !== undefined) await changeRoster(writer, projection, keepOn(keeps))
       await changeRoster(writer, projection, nominate(index, keeps))
     }
@@ -266,7 +266,7 @@ async function finish(
       return { ...report, outcome: 'different' }
     }
     const outcome = await moveReaders(context, writer, fold, index)
-    // Where a program that does not know of `keeps` has moved them.
+    // In case a program of a version without `keeps` has moved the readers.
     if (keep && former !== undefined) await changeRoster(writer, projection, keepOn(former))
     return { ...report, outcome }
   } finally {
@@ -339,8 +339,8 @@ async function lockAll(context: BuildContext, projections: readonly Projection[]
 }
 
 /**
- * Folds new builds of these projections from the log, beside those that readers use, by several workers; compares them with another
- * fold of the log; and moves readers to each in one step. It may be ended at any moment: the next call goes on where it was.
+ * Folds new builds of these projections from the log, beside the live ones, by several workers; compares them with a second fold of the
+ * log; and moves readers to each in one step. It may be killed at any moment: the next call continues where it was.
  */
 export async function rebuild(
   context: BuildContext,

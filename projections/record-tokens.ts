@@ -26,7 +26,7 @@ export type TokenRoom = { characters: number }
 export const createTokenRoom = (): TokenRoom => ({ characters: searchableMax.tokenCharacters })
 
 /**
- * Names that a log's message may have come from (CONTRACT §3, and those of Serilog and journald). Part of what an index holds: raise
+ * Names that a log's message may have come from (those of src/wire/logs/aliases.ts). Part of what an index holds: raise
  * the version of logs with it.
  */
 const messageNames: readonly string[] = [
@@ -53,7 +53,7 @@ export const namesOfMessage = (message: string, fields: JsonObject): readonly st
   ...messageNames.filter((name) => fields[name] === message).map(bareName),
 ]
 
-export type RecordTokenOptions = Readonly<{
+type RecordTokenOptions = Readonly<{
   /** The record's message, indexed by itself: a top-level value that equals it is not indexed again word by word. */
   message?: string
   /** Put before every name, such as `resource.`. */
@@ -63,7 +63,7 @@ export type RecordTokenOptions = Readonly<{
 }>
 
 /** The texts of two `tokens` fields: the words of all string values, and the tokens of all fields (events/tokens.ts). */
-export type RecordTokens = Readonly<{ values: string; fields: string }>
+type RecordTokens = Readonly<{ values: string; fields: string }>
 
 type Scalar = string | number | bigint | boolean
 

@@ -11,7 +11,7 @@ import { isFolded, type IndexName, type IndexWriter } from './index-store.ts'
 import type { Projection } from './projection.ts'
 import { changeRoster, followedAs, followedBuild, giveUp, holding } from './roster.ts'
 
-export type RetentionLimits = Readonly<{
+type RetentionLimits = Readonly<{
   retentionEveryMs: number
   /** An event stays in the log for the days of its plan, at least so many, and so many more than that. */
   logDaysMin: number
@@ -20,7 +20,7 @@ export type RetentionLimits = Readonly<{
   logDaysHeldMax: number
   projectorBatchEventsMax: number
 }>
-export type RetentionOptions = Readonly<{
+type RetentionOptions = Readonly<{
   stream: Stream
   writer: Pick<IndexWriter, 'builds' | 'roster' | 'changeRoster' | 'dropDays'>
   projections: readonly Projection[]
@@ -44,8 +44,8 @@ export type Retained = Readonly<{
   standsAt?: number
 }>
 
-/** How much of the log goes in a turn: what was received on so many days, and, where more has expired, whether any of it that has not long. */
-export type Pace = Readonly<{ daysMax: number; mayCatchUp: boolean }>
+/** How much of the log a run cuts: events of so many days of receipt; and, if more has expired, whether any that expired only lately. */
+type Pace = Readonly<{ daysMax: number; mayCatchUp: boolean }>
 const atOnce: Pace = { daysMax: Number.POSITIVE_INFINITY, mayCatchUp: true }
 
 type Build = Readonly<{
@@ -215,8 +215,8 @@ async function sayBeginningAgain({ stream, clock }: RetentionOptions, upTo: Posi
 type Kept = Readonly<{ upTo: Position; builds: readonly Build[]; givenUp: readonly IndexName[] }>
 
 /**
- * The builds that may still be folded on from where they are. One that has kept the log from being cut for too long, and that nobody
- * folds or reads, is given up: who folds the others removes it. Since when it does is noted in the roster.
+ * The builds whose folding may still continue. A build that nobody folds or reads, and that has held back the cut of the log for too long,
+ * is abandoned: the process that folds the others removes it. The roster notes since when it holds back the cut.
  */
 async function letGoOfLeft(options: RetentionOptions, old: Position): Promise<Pick<Kept, 'builds' | 'givenUp'>> {
   const { writer, clock, limits } = options
@@ -234,7 +234,7 @@ async function letGoOfLeft(options: RetentionOptions, old: Position): Promise<Pi
   return { builds, givenUp }
 }
 
-/** How far the log may be cut. Whatever is stored of it can be folded on: nothing goes that a build has not had. */
+/** How far the log may be cut: only what every stored build has folded, so that each can continue. */
 async function keptFor(options: RetentionOptions, old: Position): Promise<Kept> {
   const { builds, givenUp } = await letGoOfLeft(options, old)
   const had = areAllBuilt(options, builds) ? Math.min(...builds.map(({ checkpoint }) => checkpoint)) : beforeAll
@@ -253,7 +253,7 @@ async function cutLog(
   if (before === undefined || signal.aborted) return nothingCut
   await sayBeginningAgain(options, old)
   const { upTo, builds, givenUp } = await keptFor(options, old)
-  // Also where there is nothing new: a cut that was broken off has left something.
+  // Also when nothing new has expired: an interrupted cut has left something.
   if (!signal.aborted) await stream.cut(upTo)
   return {
     cutTo: upTo >= before.position ? upTo : undefined,
@@ -263,8 +263,8 @@ async function cutLog(
 }
 
 /**
- * One turn of retention for a partition: days of its indexes that nobody sees or needs any more are dropped, then the beginning of
- * its log is cut, at the pace given. It may be broken off anywhere; the next turn does the rest.
+ * One run of retention for a partition: drops expired days of its indexes, then cuts the beginning of its log, at the given pace. It may
+ * be interrupted anywhere; the next run does the rest.
  */
 export async function applyRetention(
   options: RetentionOptions,
@@ -277,12 +277,12 @@ export async function applyRetention(
   return { dropped, ...cut, ...(expired.isBehind ? { standsAt: expired.at } : {}) }
 }
 
-/** What people send. What this program notes by itself, as when it starts, says nothing of its clock. */
+/** Events that senders cause. Events that this program appends by itself, as at its start, prove nothing about its clock. */
 const sentTypes: ReadonlySet<string> = new Set(telemetryEventTypes)
 const isSent = ({ type }: RecordedEvent): boolean => sentTypes.has(type)
 const tailMin = 64 * positionStep
 
-/** When what was sent last was received, ms; undefined: nothing is there. */
+/** When the last event from a sender was received, ms; undefined: there is none. */
 async function lastReceivedAt({ stream, limits }: RetentionOptions): Promise<number | undefined> {
   const head = await stream.head()
   for (let back = tailMin; ; back *= 8) {
@@ -298,30 +298,30 @@ async function lastReceivedAt({ stream, limits }: RetentionOptions): Promise<num
 }
 
 /**
- * A clock that is further ahead of what was received last is perhaps wrong, and what goes by it never comes back: there is to be time to
- * see that, and to stop the server.
+ * If the clock is further ahead than this of the last event received, it may be wrong, and what is cut because of it never comes back. So
+ * there must be time to notice, and to stop the server.
  */
 const silenceMaxMs = 7 * dayMs
 
 /**
- * A turn takes what was received on one day. Where that is not all that has expired, a turn out of so many does, none of the first among
- * them: a log that was left alone for weeks is done with in some days, and one whose clock was set wrong is not gone by the next morning.
- * Of what expired so many days of receipt ago that it would be gone by now each turn takes a day: a process may never come to that many.
+ * A run cuts what was received on one day. If more than that has expired, only one run out of so many cuts, and not the first ones: a log
+ * that was left alone for weeks is done in some days, and one whose clock was set wrong is not gone by the next morning. Of what expired so
+ * many days of receipt ago that it would be gone by now, every run cuts a day, since a process may never live for that many runs.
  */
 const catchUpTurns = 4
 
 export type RetentionEvents = Readonly<{
   onRetained(retained: Retained): void
   onFailure(error: unknown): void
-  /** The first turn waits until `until`, for what was sent last was received so long ago. */
+  /** The first run waits until `until`, because the last event was received so long ago. */
   onWaiting(lastReceivedAt: number, until: number): void
 }>
 
 /**
- * Takes a turn now and then each hour, until what is answered is called, beside the projector that owns the partition and writes by the
- * same writer. A turn that fails is told, and taken again in its time; one that is under way at the end breaks off at its next step. Where
- * nothing has been received for long the first is taken an hour later. However far the clock is ahead, the log goes day by day, at a pace
- * of turns, which are counted by running time; indexes go by what the log has come to.
+ * Runs retention now and then each hour, until the returned function is called, beside the projector that owns the partition and through
+ * the same writer. A failed run is reported, and repeated at its next time; one that is under way at the end stops at its next step. If
+ * nothing was received for long, the first run is an hour later. However far the clock is ahead, the log is cut day by day, at a pace
+ * counted in runs of running time; indexes drop days only as far as the log was cut.
  */
 export function startRetention(options: RetentionOptions, events: RetentionEvents): () => void {
   const { onRetained, onFailure, onWaiting } = events
@@ -335,7 +335,7 @@ export function startRetention(options: RetentionOptions, events: RetentionEvent
     await timers.pause(limits.retentionEveryMs, signal)
   }
   const run = async (): Promise<void> => {
-    // What cannot be read fails the turn too, and is told then.
+    // A read error will fail the run too, and is reported then.
     await waitIfSilent().catch(() => undefined)
     for (let turn = 1; !signal.aborted; turn++) {
       try {

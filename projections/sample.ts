@@ -2,7 +2,7 @@ import type { BuildContext } from './build-place.ts'
 import { liveBuilds, verify, type Verdict } from './verify.ts'
 
 /** A number from 0 up to, and without, `below`. */
-export type Pick = (below: number) => number
+type Pick = (below: number) => number
 
 /**
  * Compares one workspace of one index with the log, drawn at random; undefined where there is nothing to compare. It is to run

@@ -14,10 +14,10 @@ import { reachedBy, storedBuild, type IndexName, type IndexWriter, type StoredBu
 import { openLane } from './lane.ts'
 import { withSeenEvents } from './seen-events.ts'
 
-export type VerifyOptions = Readonly<{
-  /** Only these; all otherwise. */
+type VerifyOptions = Readonly<{
+  /** Only these; undefined: all. */
   workspaces?: readonly WorkspaceId[]
-  /** How many differences are named, with both sides. */
+  /** How many differences are listed, with both sides. */
   namedMax?: number
   onProgress?: (position: Position) => void
   eventsPerSecondMax?: number
@@ -25,10 +25,10 @@ export type VerifyOptions = Readonly<{
 }>
 
 /**
- * Of a workspace: how many entries were compared, and how many were not as the log says. `position`: up to where all of it was compared;
- * of what the index has beyond that, some may have been.
+ * The result for a workspace: how many entries were compared, and how many differ from the fold of the log. `position`: everything up to
+ * here was compared; of what the index holds beyond it, some may have been.
  */
-export type WorkspaceVerdict = Readonly<{
+type WorkspaceVerdict = Readonly<{
   workspaceId: WorkspaceId
   entries: number
   different: number
@@ -37,13 +37,13 @@ export type WorkspaceVerdict = Readonly<{
 export type Verdict = Readonly<{
   projection: string
   index: IndexName
-  /** The furthest place up to which the log was folded to compare: each workspace was compared where it stood, which is here or before. */
+  /** The furthest position up to which the log was folded to compare. Each workspace was compared at its own position, at most this. */
   position: Position
   equal: boolean
   workspaces: readonly WorkspaceVerdict[]
-  /** The first of them. */
+  /** The first differences. */
   differences: readonly Difference[]
-  /** Where the log was cut: from which day of receipt on each collection was compared. */
+  /** If the log was cut: the day of receipt from which each collection was compared. */
   comparedFrom?: Readonly<Record<string, string>>
 }>
 
@@ -73,14 +73,14 @@ type Target = Readonly<{
   horizon: Horizon
 }>
 
-/** How far the index is for each workspace. */
+/** The position that the index has reached for each workspace. */
 async function reachedIn({ context, writer, projection, index }: Target): Promise<Limit> {
   const build = await existingBuild(writer, projection, index)
   const now = context.clock()
   return (workspaceId) => reachedBy(build, workspaceId, now)
 }
 
-/** For as long as the index gets on. */
+/** Waits until the index has reached the position; gives up when it makes no progress. */
 async function awaitReached(target: Target, part: Part, position: Position): Promise<void> {
   const { clock, timers } = target.context
   let [best, until] = [-1, 0]
@@ -96,7 +96,7 @@ async function awaitReached(target: Target, part: Part, position: Position): Pro
   }
 }
 
-/** Whether the index should have anything of a part, where it has come to for the part's workspace. */
+/** Whether the index should hold anything of a part, at the position that it has reached for the part's workspace. */
 async function isDue({ collections, expectedParts, index }: Target, part: Part, reached: Position): Promise<boolean> {
   const expected = await expectedParts.freeze(index, part)
   try {
@@ -110,12 +110,12 @@ async function isDue({ collections, expectedParts, index }: Target, part: Part, 
   }
 }
 
-/** Where the log says last that a workspace was erased; `beforeAll` where it never was. */
+/** The position of the last erasure of a workspace; `beforeAll` where it never was erased. */
 async function erasedAt({ context }: Target, workspaceId: WorkspaceId): Promise<Position> {
   return (await context.stream.last(erasureSubject(workspaceId)))?.position ?? beforeAll
 }
 
-/** Another worker adds up what is expected, where there is one, while this one does so with what is indexed. */
+/** Computes the digest of the expected part in another worker, if there is one, while this one digests the indexed part. */
 async function freezeExpected({ context, scratch, expectedParts, index }: Target, part: Part): Promise<FrozenPart> {
   const frozen = await expectedParts.freeze(index, part)
   const { digests } = scratch
@@ -123,9 +123,9 @@ async function freezeExpected({ context, scratch, expectedParts, index }: Target
 }
 
 /**
- * Freezes a part and brings the expected fold to where it stands. A part that stands behind the fold of its workspace is right only when
- * the index has come to there without touching it. Undefined for a part of which nothing need be there yet, and for one of a workspace
- * that was erased from the log, as long as the index has not come to there: it may hold all of it, some of it or nothing.
+ * Freezes a part and advances the expected fold to the part's position. A part that is behind the fold of its workspace is right only if
+ * the index has reached that position without changing the part. Undefined for a part that need not exist yet, and for one of a workspace
+ * that was erased from the log while the index has not reached the erasure: it may hold all of it, some of it or nothing.
  */
 async function freezeBoth(target: Target, part: Part, beside: (limit: Limit) => Limit) {
   const { indexed, expected, index } = target
@@ -144,7 +144,7 @@ async function freezeBoth(target: Target, part: Part, beside: (limit: Limit) => 
     }
     if (frozen.position < at && reached < at) {
       await frozen.release()
-      // The fold is further than the index is said to be: another part of the workspace was.
+      // The fold is beyond the reported position of the index: another part of the workspace was beyond it too.
       if (frozen.position === beforeAll && !(await isDue(target, part, reached))) return undefined
       await awaitReached(target, part, at)
       continue
@@ -163,7 +163,7 @@ const nameOf = ({ workspaceId, day }: Part): string => `${workspaceId}/${day}`
 
 type Placed = Part & Readonly<{ position: Position }>
 
-/** Parts in order of their positions: the expected fold then has to go forward only, also where no projector runs. */
+/** Parts in order of their positions, so that the expected fold only ever advances, even when no projector runs. */
 async function inOrder({ indexed, index }: Target, parts: readonly Part[]): Promise<readonly Placed[]> {
   const placed: Placed[] = []
   for (const part of parts) {
@@ -174,7 +174,7 @@ async function inOrder({ indexed, index }: Target, parts: readonly Part[]): Prom
   return placed.sort((a, b) => a.position - b.position)
 }
 
-/** What was found so far, of all parts. */
+/** What was found so far, over all parts. */
 function createTally(namedMax: number) {
   const workspaces = new Map<WorkspaceId, Omit<WorkspaceVerdict, 'workspaceId'>>()
   const differences: Difference[] = []
@@ -187,11 +187,11 @@ function createTally(namedMax: number) {
       workspaces.set(workspaceId, {
         entries: entries + found.entries,
         different: different + found.different,
-        // Each part where it stands: all of them up to the first of these places.
+        // Each part at its own position: so everything was compared up to the lowest of these.
         position: Math.min(position, at),
       })
       differences.push(...found.differences)
-      // One by one: there may be more of them than a call takes arguments.
+      // One by one: there may be more of them than a call can take as arguments.
       for (const one of found.later) later.push(one)
     },
     value: () => ({ workspaces: [...workspaces].map(([workspaceId, of]) => ({ workspaceId, ...of })), differences }),
@@ -202,9 +202,9 @@ type Tally = ReturnType<typeof createTally>
 type Sides = Exclude<Awaited<ReturnType<typeof freezeBoth>>, undefined>
 
 /**
- * Whether what was found of a part counts. Asked when it differs: plans are changed and days pass, and of what readers do not see any
- * more some may be gone; and a workspace may be erased from the log while the fold is still to come to where the part stands. Of a build
- * that was dropped meanwhile nothing counts: that it is gone is said instead.
+ * Whether a difference in a part counts. Meanwhile a plan may have changed or a day passed, so that expired data may be gone; or the
+ * workspace may have been erased from the log before the fold reached the part's position. If the build itself was dropped meanwhile,
+ * nothing counts, and that is reported instead.
  */
 async function isStillTold(target: Target, { workspaceId, day }: Part): Promise<boolean> {
   await existingBuild(target.writer, target.projection, target.index)
@@ -224,12 +224,12 @@ async function compared(target: Target, sides: Sides, tally: Tally, compare: () 
   }
 }
 
-/** What has no position is judged last. */
+/** Entries without a position are judged last. */
 const orderOf = ({ position = Number.MAX_SAFE_INTEGER }: Later): number => position
 
 /**
- * Judges what could not be judged where its part stands: the expected fold goes on, from one entry's position to the next one's, and
- * to the end of what may have been folded at last.
+ * Judges entries that could not be judged at their part's position: the expected fold advances from one entry's position to the next
+ * one's, and finally to the last position that the index may have folded.
  */
 async function compareRest(target: Target, tally: Tally): Promise<void> {
   const { context, indexed, expectedParts, expected, index } = target
@@ -243,14 +243,14 @@ async function compareRest(target: Target, tally: Tally): Promise<void> {
   const queue = createQueue(sorted)
   const reached = await reachedIn(target)
   const ends = createEnds(head, queue.beside(reached))
-  // Whoever is judged at its end goes along to there: the rest of the log is read once for all of them.
+  // Entries that are judged at the end share one read of the rest of the log.
   const limit = queue.beside(reached, ends.of)
   for (const later of Map.groupBy(sorted, (one) => `${orderOf(one)} ${nameOf(one)}`).values()) {
     const [{ workspaceId, day, position }] = later as [Later]
     const to = (): Position => position ?? ends.of(workspaceId)
-    // What is beyond the log is not as the log says.
+    // An entry beyond the head of the log differs from the log.
     if (to() <= head) await ends.within(() => expected.foldTo(workspaceId, to(), limit))
-    // Only now: up to its position the index has the workspace.
+    // Only now is the index known to have the workspace up to this position.
     for (const one of later) queue.take(one)
     const part = { workspaceId, day }
     const sides = {
@@ -284,7 +284,7 @@ async function compareAll(target: Target, namedMax: number) {
   const held = await indexed.hold(index)
   try {
     await compare(await indexed.parts(index))
-    // What the log says is there and the index has no part of.
+    // Parts that the log has, and the index has not.
     await compare(await expectedParts.parts(index))
     await compareRest(target, tally)
   } finally {
@@ -293,7 +293,7 @@ async function compareAll(target: Target, namedMax: number) {
   return tally.value()
 }
 
-/** The builds that readers use, of these projections. */
+/** The live builds of these projections. */
 export async function liveBuilds(
   context: BuildContext,
   names: readonly string[],
@@ -313,7 +313,7 @@ export async function liveBuilds(
 
 type Builds = readonly Readonly<{ projection: string; index: IndexName }>[]
 
-/** What is folded of each build to compare with. One that began at a place which the log was cut beyond begins with what is left. */
+/** The folds to compare with, one for each build. If the log was cut beyond a build's own beginning, its fold begins with what is left. */
 async function tasksOf({ stream }: BuildContext, writer: IndexWriter, targets: Builds): Promise<readonly BuildTask[]> {
   const first = (await stream.first())?.position ?? beforeAll
   const stored = await Promise.all(targets.map(({ projection, index }) => existingBuild(writer, projection, index)))
@@ -338,7 +338,7 @@ async function verifyIn(
   try {
     const builds = await tasksOf(context, writer, targets)
     await foldShares(context, scratch, builds, { ...options, compares: true })
-    // Where the log begins now: with what was folded, or later, if it was cut meanwhile.
+    // Where the log begins now: later than what was folded, if it was cut meanwhile.
     const first = await context.stream.first()
     const firstDay = await context.firstDays()
     scratchWriter = scratch.writer()
@@ -369,8 +369,8 @@ async function verifyIn(
 }
 
 /**
- * Folds the log again, beside the index, and compares the two part by part at one position: entry by entry, and everything by
- * which searches find them. The index may be written meanwhile: each part is frozen while it is compared.
+ * Folds the log again, beside the index, and compares the two part by part, each at one position: every entry, and everything that
+ * searches go by. The index may be written meanwhile: each part is frozen while it is compared.
  */
 export async function verify(
   context: BuildContext,

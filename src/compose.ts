@@ -6,36 +6,36 @@ import type { HttpServer } from './http/server.ts'
 import { observeSamples } from './operations/index-samples.ts'
 import { createMetrics } from './operations/metrics.ts'
 
-/** Where the server listens: bound sockets that this process has inherited, and the address that others know it by. */
+/** Where the server listens: bound sockets that this process has inherited, and its public address. */
 export type Place = Readonly<{
-  /** undefined: a projector, which answers nobody. */
+  /** undefined: the role `project`, which serves no HTTP. */
   fd: number | undefined
-  /** For health and metrics, where they are wanted. */
+  /** For health and metrics, if they are configured. */
   operationsFd: number | undefined
   baseUrl: string
 }>
 
 /**
- * The server of one worker process. It opens everything and serves nobody until it is told to take over; of all workers of a
- * parent one at a time folds the log. See src/README.md.
+ * The server of one worker process. It opens everything, but serves only once it is told to take over. Of all workers of a parent, one
+ * at a time folds the log. See src/README.md.
  */
 export type WorkerServer = Readonly<{
-  /** Begins to fold and to listen. The other workers must have let go. One that has let go may take over again. */
+  /** Starts folding and listening. The other workers must have let go before. A worker that has let go may take over again. */
   takeOver(place: Place): Promise<void>
   /** Stops folding. */
   letGo(): Promise<void>
-  /** Goes on as before `letGo`. */
+  /** Undoes `letGo`: folds again. */
   resume(): void
   /**
-   * Another worker has taken over: takes no more connections, ends each with its next answer. Resolves when the last is gone and
-   * everything is closed.
+   * Another worker has taken over: accepts no more connections, and closes each one after its next answer. Resolves when the last is
+   * gone and everything is closed.
    */
   resign(): Promise<void>
-  /** Answers what is under way, for at most that long, and closes everything. */
+  /** Finishes requests under way, for at most that long, and closes everything. */
   stop(patienceMs: number): Promise<void>
 }>
 
-/** The engines that the settings name; only their drivers are loaded. */
+/** The configured engines. Imported dynamically, so that only the drivers needed are loaded. */
 async function openEngines(config: Config): Promise<Engines> {
   const { cluster } = config
   if (cluster === undefined) return (await import('./compose/embedded.ts')).openEmbeddedEngines(config)

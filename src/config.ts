@@ -2,9 +2,9 @@ import { z } from 'zod'
 import type { WorkspacePlan } from '#src/directory/directory.ts'
 
 /**
- * Every default, and the limits that a sender, a reader or an operator can meet. The README's table says what each of these does at its
- * edge, and a test compares the two. A bound that can be met and belongs to one file, such as one of what an index holds, stands there,
- * and in the table of infra/operating.md; what nobody can meet stands in its file alone.
+ * Every default, and the limits that a sender, a reader or an operator can run into. The README's table says what happens at each limit,
+ * and a test compares the two. A bound that belongs to one file, such as one on what an index holds, is defined there and listed in
+ * infra/operating.md; an internal bound that nobody can notice is only in its file.
  */
 export const limits = {
   /** Request bodies, bytes: as sent, and after decompression. */
@@ -13,17 +13,17 @@ export const limits = {
   /** A body may grow at most this much when decompressed, once it is over a megabyte. */
   compressionRatioMax: 200,
   bodyTimeoutMs: 10_000,
-  /** A form of the app, and all forms that are held at once. */
+  /** One form of the app, and all forms held in memory at once. */
   formBytesMax: 64 * 1024,
   formsInFlightBytesMax: 4 * 1024 * 1024,
   /** A search of `queryCharactersMax` characters in any script fits into an address: nine bytes each. */
   headerBytesMax: 65_536,
   headersTimeoutMs: 10_000,
   keepAliveTimeoutMs: 90_000,
-  /** A worker process that gives its parent no answer for so long is killed and replaced. */
+  /** A worker process that does not answer its parent for this long is killed and replaced. */
   workerSilenceMs: 30_000,
   stopPatienceMs: 8_000,
-  /** Bytes of bodies held at once by all requests of a process, by those of a workspace at most half of them: above it, 503. */
+  /** Bytes of request bodies that a process holds at once, at most half of them of one workspace; above: 503. */
   bodiesInFlightBytesMax: 256 * 1024 * 1024,
   recordsPerBatchMax: 10_000,
   recordBytesMax: 1024 * 1024,
@@ -35,7 +35,7 @@ export const limits = {
   /** Attribute values, events, links and list items of one request, counted while scanning. */
   nodesPerRequestMax: 1_000_000,
   refusedSpansPerEventMax: 10_000,
-  /** Rejected log records that an answer lists; it counts all. */
+  /** Rejected log records that an answer lists; it counts all of them. */
   rejectionsListedMax: 20,
   idempotencyKeyCharactersMax: 256,
   sessionIdCharactersMax: 128,
@@ -52,13 +52,13 @@ export const limits = {
   requestsPerWorkspacePerSecond: 10_000,
   requestsPerWorkspaceBurst: 40_000,
   queriesPerWorkspaceAtOnce: 16,
-  /** Bytes of answers to queries held at once by a process, of a workspace at most half of them; one that is being made counts as so many. */
+  /** Bytes of answers to queries that a process holds at once, at most half of them of one workspace; and what one counts for while it is made. */
   answersInFlightBytesMax: 512 * 1024 * 1024,
   queryBytes: 64 * 1024 * 1024,
-  /** What does not fit waits so long; and so many of a workspace do. */
+  /** How long a query waits for its turn, and how many queries of a workspace may wait. */
   queryWaitMs: 5_000,
   queriesPerWorkspaceWaiting: 64,
-  /** An answer of which a client takes less than 64 KiB in so long is broken off. */
+  /** An answer is aborted when its client reads less than 64 KiB in this time. */
   answerStallMs: 60_000,
   exportsPerWorkspaceAtOnce: 4,
   exportsAtOnce: 16,
@@ -67,46 +67,46 @@ export const limits = {
   sessionIdleMs: 7 * 86_400_000,
   sessionAbsoluteMs: 30 * 86_400_000,
   sessionsPerUserMax: 1_000,
-  /** Keys that work, of one workspace; origins that one of them is bound to; how long one may work beside its successor. */
+  /** Active keys of a workspace; origins that a key may be bound to; how long a rotated key may keep working beside its successor. */
   keysPerWorkspaceMax: 1_000,
   originsPerKeyMax: 50,
   keyOverlapMsMax: 30 * 86_400_000,
   indexFilesOpenMax: 256,
-  /** Files that a process must be allowed to open, or it does not start: without a connection it has some 80. */
+  /** Files that a process must be allowed to open, or it does not start: it has some 80 open before any connection. */
   openFilesMin: 256,
   /** Threads of an embedded server that answer queries; one workspace never has all of them. */
   queryThreadsMax: 3,
   projectorBatchEventsMax: 512,
   projectorBatchRecordsMax: 10_000,
   projectorBatchBytesMax: 16 * 1024 * 1024,
-  /** How often a workspace of one index is compared with the log, and how many events a second are folded for that. */
+  /** How often one workspace of one index is compared with the log, and how many events a second are folded for it. */
   sampleEveryMs: 3_600_000,
   sampledEventsPerSecondMax: 2_000,
-  /** How often days are dropped and logs are cut that nobody keeps any more. */
+  /** How often expired days are dropped and logs are cut. */
   retentionEveryMs: 3_600_000,
-  /** Days that an event stays in the log whatever its plan, because a month's allowance is told by it; and how much longer than its plan. */
+  /** Days that an event stays in the log whatever its plan, since a month's allowance is counted from it; and how much longer than its plan. */
   logDaysMin: 31,
   logDaysMore: 7,
-  /** Days that the log is not cut for a build that nobody folds, before that build is given up. */
+  /** Days that a build which nobody folds may hold back the cut of the log, before it is dropped. */
   logDaysHeldMax: 14,
-  /** Documents that a projector keeps loaded between batches, for each projection: how many, and about how many bytes. */
+  /** Documents that a projector caches between batches, for each projection: how many, and about how many bytes. */
   cachedDocumentsMax: 50_000,
   cachedBytesMax: 64 * 1024 * 1024,
   appendBatchEventsMax: 4_096,
   appendBatchBytesMax: 32 * 1024 * 1024,
   appendQueueEventsMax: 20_000,
   appendQueueBytesMax: 128 * 1024 * 1024,
-  /** Span allowance: how much a process reserves at once, at most, and of what is left; below the least only what is asked for. */
+  /** Span allowance: how much a process reserves at once: at most, as a share of what is left, and below which only what is asked for. */
   reservedSpansMax: 65_536,
   reservedShare: 8,
   reservedSpansMin: 512,
-  /** How long a reservation is used, how long it may lie unused, and when others may take it to be given up. */
+  /** How long a reservation is used, how long it may be idle, and after which time other processes consider it abandoned. */
   reservationUseMs: 3_000,
   reservationIdleMs: 1_000,
   reservationTermMs: 10_000,
-  /** Reservations of one month of a workspace at once, of all processes. */
+  /** Open reservations of one month of a workspace, over all processes. */
   reservationsOpenMax: 256,
-  /** How often a request looks whether spans that others hold have come free, and how many times before it gets 503. */
+  /** How often a request checks whether spans held by others were returned, and how many times before it gets 503. */
   heldSpansPollMs: 100,
   heldSpansPollsMax: 25,
 } as const
@@ -126,9 +126,9 @@ const flag = z
   .default('0')
   .transform((value) => value === '1')
 
-/** What a process does: takes telemetry in, folds it, answers readers, or all of it. The first argument of the command line. */
-export const roles = ['ingest', 'project', 'query', 'all'] as const
-export type Role = (typeof roles)[number]
+/** What a process does: ingest telemetry, fold it, answer readers, or all of it. The first argument of the command line. */
+const roles = ['ingest', 'project', 'query', 'all'] as const
+type Role = (typeof roles)[number]
 
 const secretCharactersMin = 32
 const secret = z.string().min(secretCharactersMin, `needs at least ${secretCharactersMin} random characters`)
@@ -137,14 +137,14 @@ const port = z.coerce.number().int().min(0).max(65_535)
 const schema = z.object({
   PORT: port.default(8080),
   HOST: z.string().default('0.0.0.0'),
-  /** Health and metrics; none without it. On the same address. */
+  /** The port of health and metrics, on the same address; without it they are not served. */
   OPERATIONS_PORT: port.optional(),
   THROUGHLINE_DATA: z.string().min(1).optional(),
   BASE_URL: z
     .url({ protocol: /^https?$/ })
     .transform((url) => url.replace(/\/+$/, ''))
     .optional(),
-  /** How many proxies in front may be believed about X-Forwarded-For and X-Forwarded-Proto. */
+  /** How many proxies in front are trusted to set X-Forwarded-For and X-Forwarded-Proto. */
   TRUSTED_PROXIES: z.coerce.number().int().min(0).max(10).default(0),
   TLS_CERT: z.string().optional(),
   TLS_KEY: z.string().optional(),
@@ -159,7 +159,7 @@ const schema = z.object({
     .optional(),
   ELASTICSEARCH_URL: z.url({ protocol: /^https?$/, error: 'is http(s)://user:password@host:port' }).optional(),
   PARTITIONS: z.coerce.number().int().min(1).max(256).default(4),
-  /** Where every NATS server shows its settings, with commas; or else the operator's word that all sync before they acknowledge. */
+  /** The monitoring address of every NATS server, comma-separated; or else the operator's word that all sync before they acknowledge. */
   NATS_MONITORING_URL: z
     .string()
     .regex(/^https?:\/\/[^\s,]+(,https?:\/\/[^\s,]+)*$/, 'is http://host:port, or several with commas')
@@ -175,7 +175,7 @@ const schema = z.object({
   INDEX_REFRESH_MS: z.coerce.number().int().min(1).max(60_000).default(500),
   KEY_PEPPER: secret.optional(),
   STOP_PATIENCE_MS: z.coerce.number().int().min(0).max(600_000).default(limits.stopPatienceMs),
-  /** 0: for ever, as for a worker that is looked at in a debugger. */
+  /** 0: no limit, as for a worker that is being debugged. */
   WORKER_SILENCE_MS: z.coerce
     .number()
     .int()
@@ -194,9 +194,9 @@ export type LogConfig = Readonly<{
   natsUrl: string
   /** Fixed when the log is made. */
   partitions: number
-  /** How it is known that NATS syncs before it acknowledges; undefined: it is not. */
+  /** The proof that NATS syncs before it acknowledges; undefined: there is none. */
   durability: Readonly<{ monitoring: readonly string[] }> | Readonly<{ stated: true }> | undefined
-  /** Take a log that could lose acknowledged events. */
+  /** Accept a log that could lose acknowledged events. */
   allowLazyLog: boolean
   /** Copies of the log; undefined: three where there are three servers, else one. */
   natsReplicas: number | undefined
@@ -208,9 +208,9 @@ export type LogConfig = Readonly<{
 export type ClusterConfig = LogConfig &
   Readonly<{
     elasticsearchUrl: string
-    /** Of the index of each collection and day that is made from now on; `replicas` undefined: one where there are two nodes. */
+    /** Of each daily index created from now on; `replicas` undefined: one, if there are at least two nodes. */
     indexSettings: Readonly<{ shards: number; replicas: number | undefined }>
-    /** How often what was folded is made to be found, at most: sooner costs Elasticsearch more. */
+    /** The shortest time between two refreshes, which make folded documents searchable; a shorter one costs Elasticsearch more. */
     indexRefreshMs: number
     /** Keys the hashes of API keys. */
     pepper: string
@@ -227,7 +227,7 @@ export type Config = Readonly<{
   baseUrl: string | undefined
   /** How often each index is sampled. */
   sampleEveryMs: number
-  /** How long a worker process may give its parent no answer; 0: for ever. */
+  /** How long a worker process may leave its parent without an answer; 0: no limit. */
   workerSilenceMs: number
   stopPatienceMs: number
   trustedProxies: number
@@ -238,7 +238,7 @@ export type Config = Readonly<{
   cluster: ClusterConfig | undefined
 }>
 
-/** What was wrong with the environment or the flags, a line each; shown to the operator, exit code 2. */
+/** What is wrong with the environment or the flags, one line each; shown to the operator, exit code 2. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError'
 }
@@ -261,7 +261,7 @@ function flagsToEnvironment(flags: readonly string[]): Record<string, string> {
 }
 
 function parseEnvironment(environment: NodeJS.ProcessEnv): Environment {
-  // An empty variable is one that is not set: as a number it would be 0.
+  // An empty variable counts as not set: as a number it would be 0.
   const set = Object.entries(environment).filter(([, value]) => value !== '')
   const parsed = schema.safeParse(Object.fromEntries(set))
   if (parsed.success) return parsed.data
@@ -329,7 +329,7 @@ export function readLogConfig(environment: NodeJS.ProcessEnv): LogConfig {
 
 export const isRole = (word: string | undefined): word is Role => roles.some((role) => role === word)
 
-/** Checks the environment and what the command line says: a role or none, and flags, which win. Throws ConfigError. */
+/** Checks the environment and the command line: an optional role, and flags, which take precedence. Throws ConfigError. */
 export function readConfig(environment: NodeJS.ProcessEnv, argv: readonly string[] = []): Config {
   const [first] = argv
   const role = isRole(first) ? first : 'all'

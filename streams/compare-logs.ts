@@ -7,7 +7,7 @@ import { eventsPerReadMax, type CopiedLog } from './copy-log.ts'
 import { readAll } from './follow.ts'
 
 /** Events of a workspace: how many, and a SHA-256 over all of them in their order, headers and payloads, in hex. */
-export type Tally = Readonly<{ events: number; digest: string }>
+type Tally = Readonly<{ events: number; digest: string }>
 
 /** A workspace in a log and in its copy; `later`: what the copy holds beyond as many events as the log has. */
 export type ComparedWorkspace = Readonly<{
@@ -32,7 +32,7 @@ function count(counting: Counting, event: RecordedEvent, keepsPositions: boolean
 const tallyOf = ({ events, hash }: Counting): Tally => ({ events, digest: hash.digest('hex') })
 
 /** `done` of `all` events have been read. */
-export type CompareProgress = (done: number, all: number) => void
+type CompareProgress = (done: number, all: number) => void
 
 /**
  * Reads a log and its copies from beginning to end and compares workspace by workspace: how many events, what they are and in which

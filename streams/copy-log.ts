@@ -45,7 +45,7 @@ async function insist(target: CopyTarget, events: readonly RecordedEvent[], pati
   }
 }
 
-export type CopyOptions = Readonly<{
+type CopyOptions = Readonly<{
   /** Told how far in the source all targets are. */
   onProgress: (position: Position, until: Position) => void
   /** How long a target may fail at the same events. */

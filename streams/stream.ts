@@ -2,11 +2,11 @@ import { PermanentError } from '#src/lib/failure.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import type { EventHeader, EventId, NewEvent, Position, RecordedEvent } from '#src/events/envelope.ts'
 
-/** What became of one appended event: its place, or the header of the event that already had its id. */
+/** The outcome for one appended event: its position; for a repeat, position and header of the event that already had its id. */
 export type AppendedEvent = Readonly<{ position: Position; repeated?: EventHeader }>
 export type Appended = Readonly<{ last: Position; duplicates: number; events: readonly AppendedEvent[] }>
 
-/** Another event of the subject came first: nothing of the call was written. Read again and decide again. */
+/** Another event of the subject was appended first: nothing of the call was written. Read again and decide again. */
 export class ConflictError extends Error {
   override readonly name = 'ConflictError'
   constructor(subject: string, expected: Position) {
@@ -14,7 +14,7 @@ export class ConflictError extends Error {
   }
 }
 
-/** A reader stands where the log has never been, or is no more: going on would skip what is written there next. */
+/** A reader is beyond the end of the log, which lost its tail or is another log: going on would skip what is written there next. */
 export class LostTailError extends PermanentError {}
 
 export function lostTail(partition: string, after: Position, head: Position): LostTailError {
@@ -58,8 +58,8 @@ export interface Stream {
   readonly epoch: string
   /**
    * Resolves only when every event is durable, all of the call in one step. An id that the log has taken within the last
-   * hour (by `receivedAt` of the two) is not written again and is answered with the first event's header and position; ids of
-   * events that are not `identified` nobody has to send again, and an adapter need not compare them.
+   * hour (by `receivedAt` of the two) is not written again and is answered with the first event's header and position. An
+   * adapter need not compare ids of events that are not `identified`: no sender has such an id to send it again.
    * Positions grow in order of append. With `expected`, writes only if the last event of that subject, which need not be
    * the subject of any event of the call, stands at that position (`beforeAll`: there is none), else rejects with
    * ConflictError; a call whose ids the log has all taken is a retry and is answered as such, whatever is expected.
@@ -73,15 +73,15 @@ export interface Stream {
     now: number,
   ): Promise<ReadonlyMap<EventId, EventHeader & Readonly<{ position: Position }>>>
   /**
-   * The newest event of a subject: of all that were acknowledged before this call, to whomever, and maybe of later ones.
+   * The newest event of a subject: among all events that were acknowledged before this call, by any process, and possibly later ones.
    * Rejects with PermanentError when it is damaged.
    */
   last(subject: string): Promise<RecordedEvent | undefined>
   /**
    * Events after `after`, in order, at most `max` (and at most about 8 MiB of payload, but at least one); an empty answer
-   * means caught up. What was erased is passed over. Where the log was cut, `beforeAll` is before the first event that it still
-   * holds. Rejects with PermanentError:
-   * - on a failed checksum, or a hole that nothing explains, once all before it has been read;
+   * means caught up. Erased events are skipped. In a log that was cut, `beforeAll` stands for the place before the first event that it
+   * still holds. Rejects with PermanentError:
+   * - on a failed checksum, or an unexplained hole, once everything before it has been read;
    * - when `after` lies beyond the head: the log has lost its tail;
    * - when an event that was cut would come next, unless `after` is `beforeAll`.
    */
@@ -93,23 +93,23 @@ export interface Stream {
   /** The first event that the log still holds; undefined when it holds none. */
   first(): Promise<FirstEvent | undefined>
   /**
-   * Cuts off the beginning, for good: all events at or below `upTo` are gone for every reader at once, but never the last event of
-   * the log, nor one that shares its message with an event that stays. Positions are not used again, and appends go on
-   * meanwhile. When it is broken off, calling it again does the rest.
+   * Permanently cuts off the beginning: all events at or below `upTo` are gone for every reader at once, except the last event of
+   * the log and those that share a message with an event that stays. Positions are not reused, and appends go on
+   * meanwhile. If it is interrupted, calling it again does the rest.
    */
   cut(upTo: Position): Promise<void>
   /**
-   * Erases what the log holds of a workspace at or below `upTo`, for good: payloads, headers and ids, but not the events that say that
-   * it was erased (`workspace.erased`), one of which must stand at `upTo` or beyond. Positions of all others stay, and appends go on
-   * meanwhile. Events whose subject does not name the workspace as its second word may stay: nothing of a sender is in them. When it is
-   * broken off, or rejects, calling it again does the rest.
+   * Permanently erases the events of a workspace at or below `upTo`: payloads, headers and ids, but not the `workspace.erased`
+   * events, one of which must be at `upTo` or later. All other events keep their positions, and appends go on meanwhile. Events whose
+   * subject does not have the workspace as its second word may stay: they hold nothing that a sender sent. If it is interrupted, or
+   * rejects, calling it again does the rest.
    */
   erase(workspaceId: WorkspaceId, upTo: Position): Promise<void>
   /**
-   * Whether the log holds anything of a workspace but that it was erased: that was broken off, or who had not heard of it has appended
-   * since. Of one that never was erased it may be said without a look.
+   * Whether the log holds any event of a workspace besides `workspace.erased`: because the erasing was interrupted, or because a process
+   * that did not know of it has appended since. For a workspace that was never erased, the answer may be true without a look.
    */
   isLeft(workspaceId: WorkspaceId): Promise<boolean>
-  /** Settles the appends that it has taken and lets go of who waits in `changed`. Other calls after it reject with TransientError. */
+  /** Settles the appends under way and resolves all waiting `changed` calls. Later calls reject with TransientError. */
   close(): Promise<void>
 }

@@ -1,7 +1,7 @@
 import http, { type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 
 /** `host:port` of those who take telemetry in, and of those who answer everything else. */
-export type Targets = Readonly<{ ingest: () => readonly string[]; query: () => readonly string[] }>
+type Targets = Readonly<{ ingest: () => readonly string[]; query: () => readonly string[] }>
 
 const ingestPath = /^\/api\/(?:rum|logs|traces)\/v1\//
 /** Of one connection, not of the message (RFC 9110 §7.6.1). */

@@ -2,7 +2,7 @@ import type { Engine } from './engine.ts'
 import { startNativeElasticsearch } from './native-elasticsearch.ts'
 import { provider } from './provider.ts'
 
-export type ElasticsearchOptions = Readonly<{
+type ElasticsearchOptions = Readonly<{
   /** Of the JVM, as it takes it. */
   heap?: string
   /** For minutes: its code is compiled quickly instead of well. Else a JVM spends half of such a life on compiling. */

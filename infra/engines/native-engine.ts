@@ -4,7 +4,7 @@ import { answers, type Probe } from './probe.ts'
 
 const startTimeoutMs = 300_000
 
-export type NativeEngine = Readonly<{ name: string; url: string; launch: (folder: string) => Launch; probe: Probe }>
+type NativeEngine = Readonly<{ name: string; url: string; launch: (folder: string) => Launch; probe: Probe }>
 
 /** Runs a server of this machine in a folder of its own. */
 export async function startNative({ name, url, launch, probe }: NativeEngine): Promise<Engine> {

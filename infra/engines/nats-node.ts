@@ -7,7 +7,7 @@ export const natsUser = 'throughline'
 export const newNatsPassword = (): string => `p${randomBytes(16).toString('hex')}`
 
 /** Where a node listens (`monitor` with its host), what it is called, and where its cluster is. */
-export type NatsNode = Readonly<{
+type NatsNode = Readonly<{
   name: string
   host: string
   port: number

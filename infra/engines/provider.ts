@@ -1,5 +1,5 @@
 /** Where an engine of our own comes from: a container, or a server program of this machine. */
-export type Provider = 'docker' | 'native'
+type Provider = 'docker' | 'native'
 
 const providers: readonly string[] = ['docker', 'native'] satisfies readonly Provider[]
 const isProvider = (text: string): text is Provider => providers.includes(text)

@@ -7,7 +7,7 @@ import { readUsage } from './query.ts'
  * Spans that count of a workspace's month, by the fold of all events up to a position and maybe of later ones; undefined when the
  * index is not known to be so far.
  */
-export type CountedSpans = (workspaceId: WorkspaceId, month: string, position: Position) => Promise<number | undefined>
+type CountedSpans = (workspaceId: WorkspaceId, month: string, position: Position) => Promise<number | undefined>
 
 /**
  * Until a projector is seen to live, nothing is known: after a power cut the files may hold less than was said of them, and only

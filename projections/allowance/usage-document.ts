@@ -45,7 +45,7 @@ const servicesMax = 500
 const serviceCharactersMax = 128
 
 /** What one event adds. */
-export function tallyOf({ type, counts }: EventHeader): Tally {
+function tallyOf({ type, counts }: EventHeader): Tally {
   const { spans, logs, rumEvents, bytes } = counts
   if (type === 'spans.refused') return { ...noTally, refusedSpans: counts.refused }
   return { requests: 1, spans, logs, rumEvents, refusedSpans: 0, refusedRecords: counts.refused, bytes }

@@ -27,7 +27,7 @@ export type { TraceSummary } from '../traces/trace-answer.ts'
 export type { WalkKey } from '../traces/trace-request.ts'
 
 /** Parts that can be left out, and parts that can be paged. */
-export type OmittablePart = 'traces' | 'logs'
+type OmittablePart = 'traces' | 'logs'
 export type PagedPart = 'spans' | 'traces' | 'logs' | 'rum_events'
 
 export type CorrelationRequest = Readonly<{
@@ -43,9 +43,9 @@ export type CorrelationRequest = Readonly<{
 }>
 
 /** A page of one part. `truncated` says that there is more: at `next`, or (it is null) more than is looked up. */
-export type Part<Item> = Readonly<{ items: readonly Item[]; next: WalkKey | null; truncated: boolean }>
+type Part<Item> = Readonly<{ items: readonly Item[]; next: WalkKey | null; truncated: boolean }>
 
-/** CONTRACT §6, with cursor keys where the answer has cursors. A part that is left out is null. */
+/** The parts of the answer, with sort keys in the place of cursors. A part that is left out is null. */
 export type Correlation = Readonly<{
   /** False only for an identifier that this workspace has never seen. */
   found: boolean
@@ -327,7 +327,7 @@ async function readParts(read: Read) {
 }
 
 /**
- * Everything that shares an identifier with what was asked (CONTRACT §6): a trace gives its spans, its logs, its browser
+ * Everything that shares an identifier with what was asked: a trace gives its spans, its logs, its browser
  * events and its sessions; a session gives all its traces, and through them their logs. Nothing is joined by time.
  */
 export async function correlate(

@@ -8,7 +8,7 @@ export type TimelineEntry = Readonly<{ time: string; kind: 'span' | 'trace' | 'l
 
 type Items<Item> = Readonly<{ items: readonly Item[] }> | null
 
-export type Shown = Readonly<{
+type Shown = Readonly<{
   trace: Pick<TraceRead, 'spans' | 'summary'> | null
   traces: Items<TraceSummary>
   logs: Items<LogItem>

@@ -6,7 +6,7 @@ import type { Span } from '../highlight.ts'
 import type { Hit } from '../index-store.ts'
 import type { LogDocument } from './log-document.ts'
 
-/** A log record as answered (CONTRACT §7). */
+/** A log record as answered. */
 export type LogItem = Readonly<{
   id: string
   /** RFC 3339, nanoseconds. */

@@ -52,7 +52,7 @@ export type LogPage = Readonly<{
 const facetFields = ['level', 'service', 'source']
 const facetValuesMax = 20
 
-/** Log search (CONTRACT §7). Rejects with TooBroadError where a pattern meets too many words. */
+/** Log search. Rejects with TooBroadError where a pattern meets too many words. */
 export async function searchLogs(reader: IndexReader, workspaceId: WorkspaceId, request: LogRequest): Promise<LogPage> {
   const scope = logsScope(workspaceId)
   const selection = logSelection(request)

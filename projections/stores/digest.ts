@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 
 /** A digest over texts that does not depend on their order; the same text twice counts twice. */
-export type Digester = Readonly<{ add(text: string): void; value(): string }>
+type Digester = Readonly<{ add(text: string): void; value(): string }>
 
 /** Sums of the texts' SHA-1, word by word: 128 bits, so that two sets that differ have different sums but for bad luck. */
 export function createDigester(): Digester {

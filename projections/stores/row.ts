@@ -42,7 +42,7 @@ const int64Min = -(1n << 63n)
 export const clampInt64 = (value: bigint): bigint => (value > int64Max ? int64Max : value < int64Min ? int64Min : value)
 
 /** The integer that a number field holds; undefined for NaN and infinities. */
-export function integerOf(value: number | bigint): bigint | undefined {
+function integerOf(value: number | bigint): bigint | undefined {
   if (typeof value === 'bigint') return clampInt64(value)
   return Number.isFinite(value) ? clampInt64(BigInt(Math.trunc(value))) : undefined
 }

@@ -6,7 +6,7 @@ import { rowIndex, rowsOf, type PartRow, type TracePart } from './trace-part.ts'
 export type PartPages = () => AsyncIterable<readonly TracePart[]>
 
 /** A span that is named as a parent and not stored, and some of those that name it. */
-export type ReferencedSpan = Readonly<{ spanId: string; referencedBy: readonly string[] }>
+type ReferencedSpan = Readonly<{ spanId: string; referencedBy: readonly string[] }>
 /** How often a span came again, and its start (sortable) as it came last. */
 export type StoredSpan = Readonly<{ start: string; repeats: number }>
 
@@ -23,7 +23,7 @@ export type PartsRead = Readonly<{
 /** `spanIds`: those to be told of. `missingCount`: how many parents are missing by the sum of the parts. */
 type Asked = Readonly<{ spanIds: ReadonlySet<string>; missingCount: number }>
 /** `openMax`: of so many parents at once it is not known yet whether they are stored. */
-export type LookBounds = Readonly<{ openMax: number; missingMax: number; referencesMax: number }>
+type LookBounds = Readonly<{ openMax: number; missingMax: number; referencesMax: number }>
 const usualBounds: LookBounds = { openMax: 100_000, missingMax: 1_000, referencesMax: 20 }
 
 /** In memory of its own: a slice keeps the rows that it was cut from, all 71,000 characters. */

@@ -52,7 +52,7 @@ async function findTraces(
 }
 
 /**
- * Traces that hold at least one stored span and meet the conditions (CONTRACT §5). With conditions on spans, newest and
+ * Traces that hold at least one stored span and meet the conditions. With conditions on spans, newest and
  * oldest go by the start of the newest (oldest) span that meets them; without, by the start of the trace. Rejects with
  * TooBroadError when a condition matches too much to be looked up.
  */

@@ -7,8 +7,8 @@ import type { TraceDocument } from './trace-document.ts'
 import { isStored, traceIdOfSpanRecord, type SpanDocument } from './span-document.ts'
 
 export type Direction = 'asc' | 'desc'
-export type TimeRange = Readonly<{ fromNs?: bigint; toNs?: bigint }>
-export type SpanPage = Readonly<{
+type TimeRange = Readonly<{ fromNs?: bigint; toNs?: bigint }>
+type SpanPage = Readonly<{
   limit: number
   direction: Direction
   after?: SortKey | undefined

@@ -19,7 +19,7 @@ export type MatchedSpan = Readonly<{
   duration_ns: string
 }>
 
-/** A trace as lists show it (CONTRACT §5). Times and duration are null while no span is stored. */
+/** A trace as lists show it. Times and duration are null while no span is stored. */
 export type TraceSummary = Readonly<{
   trace_id: string
   root: Readonly<{ span_id: string; service: string; operation: string }> | null
@@ -146,7 +146,7 @@ async function mergeDocuments(
   }
 }
 
-export type ReadTraces = Readonly<{
+type ReadTraces = Readonly<{
   traces: ReadonlyMap<string, TraceDocument>
   /** Traces that were continued after seven days and so have several documents. */
   continued: ReadonlySet<string>

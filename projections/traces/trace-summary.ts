@@ -2,11 +2,11 @@ import type { Position } from '#src/events/envelope.ts'
 import { joinReplaced, rowIndex, rowsOf, type PartRow, type Replaced, type TracePart } from './trace-part.ts'
 import { timeOfSortable } from './sortable-time.ts'
 
-export const servicesMax = 200
+const servicesMax = 200
 export const sessionsMax = 100
 
-export type RootSpan = Readonly<{ spanId: string; service: string; operation: string; startNs: string }>
-export type ServiceCount = Readonly<{ name: string; spanCount: number; errorCount: number }>
+type RootSpan = Readonly<{ spanId: string; service: string; operation: string; startNs: string }>
+type ServiceCount = Readonly<{ name: string; spanCount: number; errorCount: number }>
 
 /** What the spans of a trace add up to. Times are decimal text of nanoseconds; null while there is no span. */
 export type SpansSummary = Readonly<{

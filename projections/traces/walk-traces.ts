@@ -18,7 +18,7 @@ import type { TraceDocument } from './trace-document.ts'
 import { sortKeyOf, type TraceFilters, type TraceOrder, type TraceRequest } from './trace-request.ts'
 
 /** What a walk found: traces in order, and where to go on; `next` is null at the end. `matched`: as far as it has met them. */
-export type WalkedPage = Readonly<{
+type WalkedPage = Readonly<{
   traces: readonly TraceDocument[]
   next: SortKey | null
   matched: ReadonlyMap<string, readonly MatchedSpan[]>

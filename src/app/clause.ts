@@ -5,7 +5,7 @@ import type { OwnField } from '#projections/logs/query.ts'
 /** What a value of a field is looked for by: the whole of it (`=`), or its words side by side (`:`). */
 export type Condition = Readonly<{ field: string; operator: '=' | ':'; text: string }>
 
-/** A condition in the search language (CONTRACT §9). */
+/** A condition in the search language. */
 export function clauseOf({ field, operator, text }: Condition, isNegated: boolean): string {
   const tree =
     operator === '=' ? ({ kind: 'equals', field, value: text } as const) : ({ kind: 'match', field, text } as const)

@@ -3,7 +3,7 @@ import { html, type Html } from './html.ts'
 /** What may be typed, and what it finds. */
 export type HelpForm = Readonly<{ typed: readonly string[]; finds: string }>
 
-/** The language in a few lines (CONTRACT §9), by the habits of those who search. */
+/** The language in a few lines, by the habits of those who search. */
 const formsOf = (field: string, noun: string): readonly HelpForm[] => [
   { typed: ['connection refused', '"connection refused"'], finds: 'both words; these words side by side' },
   { typed: ['timeout OR reset', '-debug', 'NOT (debug OR trace)'], finds: 'either; not' },

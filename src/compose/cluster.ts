@@ -32,7 +32,7 @@ import { giveUp, type Engines } from './engines.ts'
 export const partitionNames = ({ partitions }: LogConfig): readonly string[] =>
   Array.from({ length: partitions }, (_, partition) => String(partition))
 
-/** Connects, and makes the logs where they are missing. Throws with one line that says what to do. */
+/** Connects, and creates missing logs. Throws with one line that says what to do. */
 export async function connectLogs(config: LogConfig, name: string): Promise<Nats> {
   const { natsUrl, partitions, natsReplicas, durability, allowLazyLog, indexPrefix } = config
   const nats = await connectNats({ url: natsUrl, name: `throughline ${name}` })
@@ -58,7 +58,7 @@ export const openLog = (
   partition: string,
 ): Promise<JetStream> => openJetStream(nats, { partition, prefix: indexPrefix, limits })
 
-/** What answers queries, a reader for each partition. Nothing is asked of Elasticsearch yet. */
+/** The readers, one for each partition. Does not ask Elasticsearch anything yet. */
 export const createReaders = ({
   elasticsearchUrl,
   indexPrefix,
@@ -68,7 +68,7 @@ export const createReaders = ({
     createElasticsearchIndexReader({ url: elasticsearchUrl, prefix: indexPrefix, partition, limits }),
   )
 
-/** Readers for requests, which end with them and know where their logs end; of a role that answers none there are no logs. */
+/** Readers for requests: aborted with the request, and aware of the heads of their logs (none in a role that serves no queries). */
 function requestReaders(
   readers: readonly ElasticsearchIndexReader[],
   logs: readonly JetStream[],
@@ -107,7 +107,7 @@ const noProjector: Projector = {
   close: async () => undefined,
 }
 
-/** Folds this process's share of the partitions, and takes samples of it. */
+/** Folds this process's share of the partitions, and verifies samples of it. */
 function createProjector(
   { role, sampleEveryMs: everyMs }: Config,
   cluster: ClusterConfig,
@@ -117,7 +117,7 @@ function createProjector(
   const thread = createProjectorThread('partitions-thread.ts', data)
   let room: string | undefined
   const places = () => {
-    // Nobody else may read what is compared there. Made when it is needed first: who is killed before leaves nothing.
+    // Private, since it will hold customer data. Created on first use, so that a process killed before that leaves nothing behind.
     const dataFolder = (room ??= mkdtempSync(join(tmpdir(), 'throughline-samples-')))
     return thread.folded().map((partition) => ({ dataFolder, partition, cluster }))
   }
@@ -158,7 +158,7 @@ export async function openClusterEngines(config: Config, cluster: ClusterConfig)
       }),
     ),
   )
-  // Who cannot answer or fold without it says so at once.
+  // Roles that need Elasticsearch fail at start without it.
   if (role !== 'ingest') await readers[0]?.progress('logs')
   const erasing = { directory, partitions: cluster.partitions, openLog: openOne, clock }
   const { projector, sampler, close: closeProjector } = folds ? createProjector(config, cluster, erasing) : noProjector
@@ -179,7 +179,7 @@ export async function openClusterEngines(config: Config, cluster: ClusterConfig)
         void allowance.sweep(workspaceIds.filter((id) => partitionNumber(id, cluster.partitions) === partition))
       }
     },
-    // A cluster's first run is the command line's: its processes begin together, and have nowhere to keep secrets.
+    // In a cluster, `throughline first-run` does this: its processes start together, and have nowhere to keep secrets.
     greet: async () => undefined,
     close: async () => {
       await Promise.all(allowances.map((allowance) => allowance.close()))

@@ -25,8 +25,8 @@ import { setAsideOf } from './quarantines.ts'
 const partition = '0'
 
 /**
- * How often the server looks for what a verb has written into the directory, which holds at once: more often than a verb takes to end.
- * A look is 4 µs.
+ * How often the server polls the directory for changes by the command line: often enough that a change is in force when its verb has
+ * ended. One poll takes 4 µs.
  */
 const directoryPollMs = 10
 
@@ -37,8 +37,8 @@ async function showFirstRun(directory: Directory, clock: Clock, dataFolder: stri
 }
 
 /**
- * Opens the log and the directory. One of them without the other is half of an installation: what is begun anew beside it would hide that
- * the rest is gone. A first start makes the log first, and nothing is in it before the directory is there.
+ * Opens the log and the directory. If only one of them is there, half of an installation is lost: creating the other would hide that.
+ * A first start creates the log first, and writes nothing to it before the directory exists.
  */
 async function openLogs({ logFile, directoryFile }: Folders): Promise<readonly [SqliteStream, SqliteStream]> {
   const refuse = (subject: string, found: string): PermanentError => {

@@ -28,7 +28,7 @@ const foldedBy = (builds: readonly StoredBuild[]): Position =>
   Math.max(0, ...builds.flatMap(({ checkpoint, heartbeat }) => [checkpoint, heartbeat.position]))
 
 /** How far the indexes have had any log. */
-export const foldedOf = (folders: Folders): Position => foldedBy(buildsIn(folders))
+const foldedOf = (folders: Folders): Position => foldedBy(buildsIn(folders))
 
 /** How far the indexes have seen the log of an epoch, or of any where it is not known. */
 export function seenOf(folders: Folders, epoch: string | undefined): Position {

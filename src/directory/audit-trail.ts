@@ -24,7 +24,7 @@ export function auditedWorkspaces(event: DirectoryEvent, lookups: AuditLookups):
 }
 
 /** What was refused is no deed: anybody may make many of it, and the deeds are not to go for it. */
-export type AuditKind = 'deed' | 'refused'
+type AuditKind = 'deed' | 'refused'
 export const auditKindOf = ({ type }: Pick<DirectoryEvent, 'type'>): AuditKind =>
   type === 'directory.signIn.failed' ? 'refused' : 'deed'
 

@@ -12,10 +12,10 @@ import { planNamed, withPlan, type Plans } from './plans.ts'
 
 export type { Plans } from './plans.ts'
 
-/** Addresses that are remembered as a person's. */
+/** How many addresses are remembered for a person. */
 const addressesPerUserMax = 10
 
-/** Of sessions: a person's oldest end where there are too many. */
+/** Limits of sessions; beyond `sessionsPerUserMax` a person's oldest ones end. */
 export type SessionLimits = Pick<Limits, 'sessionIdleMs' | 'sessionAbsoluteMs' | 'sessionsPerUserMax'>
 
 type HeldWorkspace = {
@@ -33,27 +33,27 @@ type HeldUser = {
 }
 type HeldSession = { userId: string; workspaceId: WorkspaceId; startedAt: number; lastSeenAt: number }
 
-/** The directory's view, with what sign-in, the pages and the command line ask beside. */
+/** The view of the directory, extended by what sign-in, the pages and the command line need. */
 export interface DirectoryReads extends DirectoryView {
   workspaces(): readonly Workspace[]
-  /** By name, in any case, or else by id. */
+  /** By name, ignoring case, or else by id. */
   workspaceNamed(nameOrId: string): Workspace | undefined
-  /** Workspaces that were erased, in order; they are none of `workspaces`. */
+  /** Erased workspaces, in order; `workspaces` does not include them. */
   erasedWorkspaces(): readonly ErasedWorkspace[]
   key(id: string): Key | undefined
   user(id: string): User | undefined
-  /** By e-mail address in any case. */
+  /** By e-mail address, ignoring case. */
   userByEmail(email: string): User | undefined
   members(workspaceId: WorkspaceId): readonly Member[]
   isMember(workspaceId: WorkspaceId, userId: string): boolean
   password(userId: string): Readonly<{ hash: string; position: Position }> | undefined
   /** True when the person has signed in from there before (the last few addresses are known). */
   isKnownAddress(userId: string, address: string): boolean
-  /** When the session was last recorded to be in use, ms; undefined when it is none. */
+  /** When the session was last recorded as in use, ms; undefined when there is no such session. */
   sessionSeenAt(id: string): number | undefined
 }
 
-/** A workspace that is no more. `position`: of the event that says so. */
+/** An erased workspace. `position`: of the event of its erasure. */
 export type ErasedWorkspace = Readonly<{ id: WorkspaceId; name: string; position: Position }>
 
 export interface HeldView extends DirectoryReads {
@@ -62,13 +62,13 @@ export interface HeldView extends DirectoryReads {
   apply(event: RecordedEvent): void
 }
 
-/** What a cookie holds is never written down: sessions are known by this hash of it, 64 hex characters. */
+/** The session id in a cookie is never stored: sessions are known by this hash of it, 64 hex characters. */
 export const sessionHashOf = (id: string): string => createHash('sha256').update(id).digest('hex')
 
-/** Addresses are compared in this form: without blanks around, in lower case (mail systems tell no cases apart). */
+/** E-mail addresses are compared in this form: trimmed and in lower case (mail systems ignore case). */
 export const normalEmail = (email: string): string => email.trim().normalize('NFC').toLowerCase()
 export const normalName = (name: string): string => name.trim().normalize('NFC')
-/** What names of one workspace have in common: they are the same in any case. */
+/** The form in which workspace names are compared: ignoring case. */
 export const nameKey = (name: string): string => normalName(name).toLowerCase()
 
 type State = {
@@ -96,7 +96,7 @@ function endSessionsIn(state: State, user: HeldUser, workspaceId: WorkspaceId): 
   for (const hash of user.sessions) if (state.sessions.get(hash)?.workspaceId === workspaceId) endSession(state, hash)
 }
 
-/** Sessions stand nearly in order of their start: the first that is young enough ends the walk, and what is over behind it is none. */
+/** Sessions are nearly in order of their start: the first that is young enough ends the walk; look-ups ignore expired ones behind it. */
 function dropExpired(state: State, now: number, limits: SessionLimits): void {
   for (const [hash, { startedAt }] of state.sessions) {
     if (now - startedAt < limits.sessionAbsoluteMs) return
@@ -136,14 +136,14 @@ function changeMember(
   if (workspace === undefined || held === undefined) return
   const others = held.user.workspaceIds.filter((id) => id !== event.workspaceId)
   if (event.type === 'directory.member.removed') {
-    // Decided here, in the order of the log: two removals at once cannot leave a workspace to nobody.
+    // Decided here, in the order of the log: so two concurrent removals cannot leave a workspace without members.
     if (workspace.members.size === 1) return
     workspace.members.delete(event.userId)
     held.user = { ...held.user, workspaceIds: others }
     endSessionsIn(state, held, event.workspaceId)
     return
   }
-  // Who is one already gets the role.
+  // An existing member gets the new role.
   const before = workspace.members.get(event.userId)
   workspace.members.set(event.userId, { role: event.role, addedAt: before?.addedAt ?? at })
   if (before === undefined) held.user = { ...held.user, workspaceIds: [...others, event.workspaceId] }
@@ -167,7 +167,7 @@ function changeKey(
   if (key?.workspaceId === event.workspaceId) state.keys.set(key.id, { ...key, ...change })
 }
 
-/** A key whose time has come is revoked, in every process by its own clock; no event says so again. */
+/** A rotated key is revoked when its overlap ends, in every process by its own clock, without another event. */
 function keyAsOf(key: Key | undefined, now: number): Key | undefined {
   if (key === undefined || key.worksUntil === null || key.worksUntil > now) return key
   return { ...key, revokedAt: Math.min(key.revokedAt ?? key.worksUntil, key.worksUntil) }
@@ -188,11 +188,11 @@ function createWorkspace(state: State, event: Fact<'directory.workspace.created'
   state.workspaceIdsByName.set(name.toLowerCase(), workspaceId)
 }
 
-/** Everything of it that lets somebody in ends here: keys, sessions, memberships. */
+/** Ends everything that gives access to the workspace: keys, sessions, memberships. */
 function eraseWorkspace(state: State, event: Fact<'directory.workspace.erased'>, { at, position }: At): void {
   const { workspaceId, name } = event
   const held = state.workspaces.get(workspaceId)
-  // Of two processes that erase it at once the later event is the one that who takes its name comes after.
+  // If two processes erase it at once, the later event counts: a new workspace of the same name comes after that one.
   if (held !== undefined || state.erased.has(workspaceId)) {
     state.erased.set(workspaceId, { id: workspaceId, name, position })
   }
@@ -237,7 +237,7 @@ const folds: Folds = {
     changeKey(state, event, { revokedAt: state.keys.get(event.keyId)?.revokedAt ?? at })
   },
   'directory.key.rotated': (state, event) => {
-    // The first rotation counts: its successor is the one that people have been given.
+    // The first rotation counts: its successor is the key that was handed out.
     changeKey(state, event, { worksUntil: state.keys.get(event.keyId)?.worksUntil ?? event.worksUntil })
   },
   'directory.key.exposed': (state, event) => changeKey(state, event, { exposed: true }),

@@ -20,12 +20,12 @@ export type Workspace = Readonly<{
   id: WorkspaceId
   name: string
   plan: WorkspacePlan
-  /** Plans that it had before, the oldest first; what they let go stays gone. */
+  /** Plans that it had before, the oldest first; what they dropped stays dropped. */
   formerPlans?: readonly PastPlan[]
   createdAt: number
 }>
 
-/** A key as everybody may see it: never the secret, only its prefix and last 4. */
+/** A key as it may be shown: never the secret, only its prefix and last 4 characters. */
 export type Key = Readonly<{
   id: string
   workspaceId: WorkspaceId
@@ -38,7 +38,7 @@ export type Key = Readonly<{
   origins: readonly string[]
   createdAt: number
   revokedAt: number | null
-  /** Another key has taken its place, and it is revoked by itself at this time; null: until somebody revokes it. */
+  /** When the key, replaced by another, is revoked automatically; null: not until somebody revokes it. */
   worksUntil: number | null
   exposed: boolean
 }>
@@ -71,17 +71,17 @@ export interface DirectoryView {
   findKey(secret: string): Key | undefined
   /** All of a workspace, revoked ones too. */
   keys(workspaceId: WorkspaceId): readonly Key[]
-  /** Undefined where it has ended, is over, or never was. */
+  /** Undefined if it was ended, has expired, or never existed. */
   session(id: string): Session | undefined
-  /** Where the person's password was set; 0: there is no such person. */
+  /** The position of the event that set the person's password; 0: there is no such person. */
   passwordPosition(userId: string): Position
 }
 
 /** A view that follows its log. */
 export interface FollowedView extends DirectoryView {
   /**
-   * True as soon as the view shows all that was in the log when it was asked; false when that cannot be told, after some seconds at
-   * most. For what would be refused for good otherwise. Those who ask share a look at the log, however many and often.
+   * True as soon as the view includes everything that was in the log at the time of the call; false if that cannot be told, after some
+   * seconds at most. To be called before a final refusal. Concurrent calls share one look at the log.
    */
   caughtUp(): Promise<boolean>
 }

@@ -9,7 +9,7 @@ const continuationsPerIdleTime = 8
 const failuresWrittenPerHour = { account: 5, all: 100 }
 const exportQueryCharactersMax = 8_192
 
-export type WantedSession = Readonly<{
+type WantedSession = Readonly<{
   id: string
   userId: string
   workspaceId: WorkspaceId

@@ -8,7 +8,7 @@ import type { Workspace } from './directory.ts'
 import { keepingOf, planNamed, withPlan, type Plans } from './plans.ts'
 
 /** What retention goes by, for processes and threads that have no directory: how long each workspace's records are kept. */
-export type WorkspacePlans = Readonly<{
+type WorkspacePlans = Readonly<{
   /** Of all workspaces, by the directory as it is now. */
   read(): Promise<ReadonlyMap<WorkspaceId, Keeping>>
 }>

@@ -23,10 +23,10 @@ import {
 } from './envelope.ts'
 import { workspaceIdOf } from './workspace-id.ts'
 
-/** What is known of an event before its payload is packed. */
+/** The fields of an event before its payload is compressed. */
 export type EventFields = Omit<EventHeader, 'encoding' | 'crc'>
 
-/** Below this many bytes packing costs 20 µs and unpacking 25 µs to save some 90 bytes. */
+/** Below this many bytes, compression costs 20 µs and decompression 25 µs, to save some 90 bytes. */
 const packedBytesMin = 1024
 /** Nothing the edge accepts is larger when unpacked; a payload that claims to be is damage. */
 const decodedBytesMaxDefault = 128 * 1024 * 1024
@@ -68,7 +68,7 @@ const isEventType = (text: string): text is EventType =>
 export function formatHeader(header: EventHeader): string {
   const counts: Partial<Record<keyof Counts, number>> = {}
   for (const name of countNames) if (header.counts[name] !== 0) counts[name] = header.counts[name]
-  // Named one by one, so that the payload or anything else that a caller's object carries stays out.
+  // Named one by one, so that the payload and other properties of a caller's object are left out.
   return JSON.stringify({
     id: header.id,
     type: header.type,
@@ -216,17 +216,17 @@ export function sealEvent(fields: EventFields, decoded: Uint8Array): NewEvent {
 
 const zstdCompressAside = promisify<Uint8Array, ZstdOptions, Uint8Array>(zstdCompress)
 
-/** `sealEvent` with the packing in zlib's thread pool, so that the event loop goes on. */
+/** `sealEvent` with the compression in zlib's thread pool, so that the event loop is not blocked. */
 export async function sealLargeEvent(fields: EventFields, decoded: Uint8Array): Promise<NewEvent> {
   return seal(fields, decoded, await zstdCompressAside(decoded, packing(decoded.length)))
 }
 
-/** The event of a payload that its sender has packed: these bytes (RFC 1952) are stored as they came, and not copied. */
+/** The event of a payload that its sender has gzipped: these bytes (RFC 1952) are stored as they came, without a copy. */
 export function sealGzip(fields: EventFields, gzip: Uint8Array): NewEvent {
   return { ...fields, encoding: 'gzip', crc: crc32(gzip), payload: gzip }
 }
 
-/** Room for all of it at once, where the header tells the truth about its size; in small steps costs twice as much. */
+/** A buffer for all of it at once, if the header's size is right: growing in small steps costs twice as much. */
 const unpacking = ({ counts }: EventHeader, maxOutputLength: number) => ({
   maxOutputLength,
   chunkSize: Math.min(Math.max(counts.bytes, 1024), 1024 * 1024) + 64,

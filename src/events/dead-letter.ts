@@ -32,9 +32,9 @@ const decision = z.object({
 const explanation = decision.pick({ projection: true, version: true, epoch: true, position: true }).extend({
   reason: z.string(),
 })
-export type DeadLetterExplanation = Readonly<z.output<typeof explanation>>
+type DeadLetterExplanation = Readonly<z.output<typeof explanation>>
 
-export type DeadLetterDecision = Readonly<z.output<typeof decision>>
+type DeadLetterDecision = Readonly<z.output<typeof decision>>
 /**
  * An event that the folds of a version leave out at its place. `open`: somebody should look at it; `retried`: it is folded where the
  * decision to try again stands; `dropped`: it stays out. `put`: where it is said why.

@@ -76,7 +76,7 @@ const payloads = {
 } as const
 
 export type DirectoryEventType = keyof typeof payloads
-export type DirectoryPayload<Type extends DirectoryEventType> = Readonly<z.output<(typeof payloads)[Type]>>
+type DirectoryPayload<Type extends DirectoryEventType> = Readonly<z.output<(typeof payloads)[Type]>>
 /** A past-tense fact of the directory: its type and its payload. */
 export type DirectoryEvent = {
   [Type in DirectoryEventType]: Readonly<{ type: Type }> & DirectoryPayload<Type>

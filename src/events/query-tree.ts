@@ -4,7 +4,7 @@ import type { Level } from './telemetry.ts'
 export type Bound = Readonly<{ value: string; inclusive: boolean }>
 
 /**
- * A search as the user meant it: the checked tree that the search language makes of text (CONTRACT §9). It holds words
+ * A search as the user meant it: the checked tree that the search language makes of text. It holds words
  * as typed; each projection's query.ts turns it into a filter over its own fields and tokens.
  */
 export type QueryTree =

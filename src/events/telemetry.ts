@@ -1,8 +1,7 @@
-import type { Json, JsonObject } from '#src/lib/json.ts'
+import type { JsonObject } from '#src/lib/json.ts'
 
 /** Attributes by name. Made without a prototype, so that any name is legal. Integers beyond 2^53 are bigint. */
 export type Attributes = JsonObject
-export type AttributeValue = Json
 
 /** Attributes that many spans share; `hash` is 32 hex characters over their canonical form. */
 export type SharedAttributes = Readonly<{

@@ -2,14 +2,14 @@ import { PermanentError } from '#src/lib/failure.ts'
 import type { EventType, RecordedEvent } from './envelope.ts'
 
 /** Turns an event of one schema version into the next. Pure; a changed payload is sealed again (codec.ts). */
-export type Upcaster = (event: RecordedEvent) => RecordedEvent
+type Upcaster = (event: RecordedEvent) => RecordedEvent
 
 /**
  * For each event type that has changed since its first version, the steps from version 1 to 2, 2 to 3, and so on. The log
  * keeps what was written: only readers see the new form. A step is never edited once released; test/golden/events holds a
  * stored event of every version.
  */
-export type Upcasters = Readonly<Partial<Record<EventType, readonly Upcaster[]>>>
+type Upcasters = Readonly<Partial<Record<EventType, readonly Upcaster[]>>>
 
 /** What has changed so far: every event type is at its first version. */
 const upcasters: Upcasters = {}

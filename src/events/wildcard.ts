@@ -2,7 +2,7 @@ import { escapeRegex } from '#src/lib/regex/regex-node.ts'
 import { foldCase, isUnspaced, isWordCharacter, words } from './tokens.ts'
 
 /** A piece of a wildcard pattern: `*`, `?`, or literal characters. */
-export type WildcardPiece = 'any' | 'one' | Readonly<{ literal: string }>
+type WildcardPiece = 'any' | 'one' | Readonly<{ literal: string }>
 
 /** The pieces of a pattern; `\` makes the next character literal. Runs of `*` are one. */
 export function wildcardPieces(pattern: string): WildcardPiece[] {

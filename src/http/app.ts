@@ -8,8 +8,8 @@ import { createRouter, routePathOf, sendRefusal, type Route } from './route.ts'
 /** A failure of ours, for the server's log: never shown to the caller. */
 export type RequestFailure = Readonly<{ requestId: string; method: string; path: string; error: unknown }>
 
-/** An answered request. `route` is the path as declared, `none` where nothing is. */
-export type AnsweredRequest = Readonly<{ method: string; route: string; status: number }>
+/** An answered request. `route` is the path as declared; `none` where no route matched. */
+type AnsweredRequest = Readonly<{ method: string; route: string; status: number }>
 
 export type HttpAppOptions = Readonly<{
   routes: readonly Route[]
@@ -17,17 +17,17 @@ export type HttpAppOptions = Readonly<{
   session?: (app: Koa) => Middleware
   /** From 0 to 1: spreads `Retry-After`. */
   random: () => number
-  /** How many proxies in front are believed about X-Forwarded-For and X-Forwarded-Proto. */
+  /** How many proxies in front are trusted to set X-Forwarded-For and X-Forwarded-Proto. */
   trustedProxies: number
   report: (failure: RequestFailure) => void
-  /** Hears of each request, as it is answered. */
+  /** Called for each request, when it is answered. */
   observe?: (request: AnsweredRequest) => void
 }>
 
 const hangUps: ReadonlySet<unknown> = new Set(['ECONNRESET', 'EPIPE', 'ERR_STREAM_PREMATURE_CLOSE', 'ABORT_ERR'])
 const isHangUp = (error: unknown): boolean => error instanceof Error && 'code' in error && hangUps.has(error.code)
 
-/** Resolves when the stream has something to give, or nothing at all; rejects when it fails before. */
+/** Resolves when the stream has its first bytes, or has ended; rejects when it fails before. */
 async function untilReady(stream: Readable): Promise<void> {
   if (stream.readableLength > 0 || stream.readableEnded) return
   await new Promise<void>((resolve, reject) => {
@@ -75,7 +75,7 @@ export function createHttpApp({ routes, session, random, trustedProxies, report,
     ctx.set('Referrer-Policy', 'same-origin')
     try {
       await next()
-      // Once it is being sent, a body that fails can only be broken off: so what fails at once is answered with 503.
+      // Once sending has begun, a failing body can only be aborted. So wait for its first bytes: a failure before them is answered with 503.
       if (ctx.body instanceof Readable) await untilReady(ctx.body)
     } catch (error) {
       if (ctx.req.socket.destroyed || isHangUp(error)) return
@@ -90,7 +90,7 @@ export function createHttpApp({ routes, session, random, trustedProxies, report,
 }
 
 function sendFailure(ctx: Context, fail: (ctx: Context, error: unknown) => void): void {
-  // What the handler has said of a body that is not sent: its coding, its name.
+  // Headers that the handler has set for a body that is not sent: its encoding, its file name.
   for (const name of ctx.res.getHeaderNames()) if (name.startsWith('content-')) ctx.remove(name)
   try {
     sendRefusal(ctx, unavailable)

@@ -6,14 +6,14 @@ import { freeBytes } from '#src/lib/free-bytes.ts'
 import { fail, ok, type Result } from '#src/lib/result.ts'
 import { decompress, encodings, noRoom, type Encoding, type TakeBytes } from './decompress.ts'
 
-/** Bytes of bodies that are held at once. */
+/** Bytes of request bodies held in memory at once. */
 export type BodyBudget = Readonly<{
   take: TakeBytes
   give(bytes: number): void
   held(): number
 }>
 
-/** What a process may hold over all its requests. `shareOf`: of those of one owner, at most half of it. */
+/** The budget of a process for all its requests. `shareOf`: the budget of one owner, at most half of it. */
 export type SharedBodyBudget = BodyBudget & Readonly<{ shareOf(owner: string): BodyBudget }>
 
 function createBudget(bytesMax: number): BodyBudget {
@@ -53,7 +53,7 @@ export function createBodyBudget(bytesMax: number): SharedBodyBudget {
           const share = shareNow()
           share.give(bytes)
           all.give(bytes)
-          // Owners come and go, and a process stays.
+          // Removed when unused: owners come and go, while the process stays.
           if (share.held() === 0) shares.delete(owner)
         },
         held: () => shareNow().held(),
@@ -62,9 +62,9 @@ export function createBodyBudget(bytesMax: number): SharedBodyBudget {
   }
 }
 
-export type BodyOptions = Readonly<{
+type BodyOptions = Readonly<{
   limits: Pick<Limits, 'bodyBytesMax' | 'decodedBytesMax' | 'compressionRatioMax' | 'bodyTimeoutMs'>
-  /** Content codings taken besides none. */
+  /** Accepted content codings, besides none. */
   encodings: readonly Encoding[]
   budget: BodyBudget
 }>
@@ -75,7 +75,7 @@ const tooLarge = (bytesMax: number): Refusal =>
 /** The content coding of a request, undefined for none; several in a row are refused (RFC 9110 §8.4). */
 function readEncoding(ctx: Context, allowed: readonly Encoding[]): Result<Encoding | undefined, Refusal> {
   const header = ctx.get('Content-Encoding')
-  // What is packed for the way would be taken for the body: only chunks are put together before it comes here.
+  // Node decodes no transfer coding but `chunked`: a body with another one would be taken for its plain bytes.
   if (!/^(?:chunked)?$/i.test(ctx.get('Transfer-Encoding'))) {
     return fail(
       refusal('unsupported_encoding', 'A body that is packed says so in Content-Encoding, not Transfer-Encoding.'),
@@ -113,7 +113,7 @@ function receive(
     const finish = (result: Result<Uint8Array, Refusal>): void => {
       clearTimeout(timer)
       request.off('data', onData).off('end', onEnd).off('close', onClose)
-      // Refused half-way: the rest is read and dropped by whoever answers, so that the answer arrives.
+      // Refused half-way: the code that answers reads and drops the rest, so that the answer arrives.
       if (!result.ok) request.pause()
       resolve(result)
     }
@@ -138,13 +138,13 @@ function receive(
   })
 }
 
-/** A body as its handler reads it. `gzip`: as it was sent, when that was gzip and the body is not empty. */
+/** A body as its handler gets it. `gzip`: the bytes as sent, if they were gzip and the body is not empty. */
 export type Body = Readonly<{ bytes: Uint8Array; gzip?: Uint8Array }>
 
 /**
  * The body of a request, decompressed. Counts the bytes that really come, whatever the headers say. Refusals: 413 (before
  * reading, where the length is declared), 408, 415, 400 for a cut or damaged body, 503 when the process holds too many
- * bytes already. What it holds is given back when the response is over.
+ * bytes already. The bytes it holds are released when the response is over.
  */
 export async function readBody(
   ctx: Context,
@@ -163,7 +163,7 @@ export async function readBody(
     budget.give(held)
     held = 0
   })
-  // Who speaks HTTP/1.0 would take it for the answer (RFC 9110 §10.1.1).
+  // An HTTP/1.0 client would take `100 Continue` for the answer (RFC 9110 §10.1.1).
   if (ctx.get('Expect') !== '' && ctx.req.httpVersion !== '1.0') ctx.res.writeContinue()
   const received = await receive(ctx.req, limits, take)
   if (!received.ok) return received

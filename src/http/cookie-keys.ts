@@ -1,7 +1,7 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 
 /** What signs cookies and tells whose signature one bears: the form that Koa's `app.keys` takes. */
-export type CookieKeys = Readonly<{
+type CookieKeys = Readonly<{
   /** By the first key. */
   sign(text: string): string
   verify(text: string, signature: string): boolean

@@ -5,16 +5,16 @@ import { fail, ok, type Result } from '#src/lib/result.ts'
 export const encodings = ['gzip', 'deflate', 'br', 'zstd'] as const
 export type Encoding = (typeof encodings)[number]
 
-/** Accounts for bytes as they come into being; false: there is no room for them. */
+/** Accounts for bytes as they are produced; false: the budget has no room for them. */
 export type TakeBytes = (bytes: number) => boolean
 
-/** What inflates to less is inflated here: 512 KiB hold the event loop for a millisecond. */
+/** Smaller results are inflated on the event loop: 512 KiB block it for a millisecond. */
 const syncBytesMax = 512 * 1024
 const chunkBytesMax = 1024 * 1024
-/** A zstd body of more frames is refused: each costs a decompressor, whatever is in it. */
+/** A zstd body with more frames is refused: each costs a decompressor, whatever its size. */
 const framesMax = 1_000
 const laterFramesChunkBytes = 64 * 1024
-/** The largest window a sender of `zstd` may ask for, as RFC 9659 §3 has it: 8 MiB. */
+/** The largest window that a `zstd` body may ask for (RFC 9659 §3): 8 MiB. */
 const zstdOptions: ZstdOptions = { params: { [zlib.constants.ZSTD_d_windowLogMax]: 23 } }
 
 type Bound = Readonly<{ bytesMax: number; refused: Refusal }>
@@ -54,7 +54,7 @@ function streamOf(encoding: Encoding, body: Uint8Array, chunkSize: number) {
   return isZlib(body) ? zlib.createInflate(options) : zlib.createInflateRaw(options)
 }
 
-/** What a gzip body says it becomes (RFC 1952 ISIZE): a hint for buffers only, anybody may write anything there. */
+/** The inflated size that a gzip body claims (RFC 1952 ISIZE): only a hint for buffers, since a sender may write anything there. */
 function hintOf(encoding: Encoding, body: Uint8Array): number {
   if (encoding !== 'gzip' || body.length < 18) return body.length * 6
   return new DataView(body.buffer, body.byteOffset, body.byteLength).getUint32(body.length - 4, true)
@@ -89,7 +89,7 @@ function inflateInSteps(
         bytes += chunk.length
         if (bytes > bytesMax) return stop(tooMuch)
         if (!take(chunk.length)) return stop(noRoom)
-        // A small frame's chunk would keep all of its decompressor's buffer.
+        // Copied: a small frame's chunk would keep its decompressor's whole buffer alive.
         chunks.push(frame === 1 ? chunk : Buffer.from(chunk))
       })
       stream.on('error', () => stop(notValid(encoding)))
@@ -98,7 +98,7 @@ function inflateInSteps(
         if (end === body.length) {
           return resolve(ok(chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks, bytes)))
         }
-        // Node's zstd ends with the first frame.
+        // Node's zstd stops after the first frame.
         if (encoding !== 'zstd' || !isFrame(body, end)) return stop(notValid(encoding))
         if (frame === framesMax) return stop(tooManyFrames)
         inflate(end, frame + 1)
@@ -109,7 +109,7 @@ function inflateInSteps(
   })
 }
 
-/** Small gzip bodies in one call: a round trip through the thread pool costs more than they do. Undefined: not gzip to the last byte. */
+/** Inflates small gzip bodies synchronously: a round trip through the thread pool costs more. Undefined: not valid gzip to the last byte. */
 function gunzipAtOnce(body: Uint8Array): Uint8Array | undefined {
   try {
     const options = { maxOutputLength: syncBytesMax, chunkSize: hintOf('gzip', body) + 64, info: true }
@@ -123,7 +123,7 @@ function gunzipAtOnce(body: Uint8Array): Uint8Array | undefined {
 
 /**
  * The decompressed body, at most `bytesMax` bytes, and at most `ratioMax` times its size once that is over a megabyte; members of a gzip
- * body (RFC 1952 §2.2) and frames of a zstd one (RFC 8878 §3) are joined. Off the event loop but for small bodies. Refusals: 413, 400, or 503 without room.
+ * body (RFC 1952 §2.2) and frames of a zstd one (RFC 8878 §3) are joined. Off the event loop, except for small bodies. Refusals: 413, 400, or 503 without room.
  */
 export async function decompress(
   encoding: Encoding,

@@ -1,7 +1,7 @@
 import type { Context } from 'koa'
 import { refusal, type Refusal, type RefusalCode } from '#src/events/refusal.ts'
 
-/** The only table of status codes: what each refusal is called on the wire. Statuses: CONTRACT §1, RFC 9110, RFC 6585. */
+/** The only table of status codes: what each refusal is called on the wire. Statuses: RFC 9110, RFC 6585. */
 const answers: Readonly<Record<RefusalCode, readonly [status: number, title: string]>> = {
   invalid_request: [400, 'Invalid request'],
   invalid_body: [400, 'Invalid body'],

@@ -2,7 +2,7 @@ import type { Context } from 'koa'
 import { refusal, type Refusal } from '#src/events/refusal.ts'
 import type { Ticks } from '#src/lib/clock.ts'
 
-export type BucketOptions = Readonly<{
+type BucketOptions = Readonly<{
   /** Name of the policy in the headers: `key`, `workspace`. */
   policy: string
   perSecond: number
@@ -12,7 +12,7 @@ export type BucketOptions = Readonly<{
   ticks: Ticks
 }>
 
-export type Taken = Readonly<{
+type Taken = Readonly<{
   allowed: boolean
   /** Requests that could follow at once. */
   remaining: number
@@ -23,7 +23,7 @@ export type Taken = Readonly<{
   burst: number
 }>
 
-export type TokenBuckets = Readonly<{
+type TokenBuckets = Readonly<{
   /** Takes one token of this name, if there is one. */
   take(name: string): Taken
 }>

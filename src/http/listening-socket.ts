@@ -7,7 +7,7 @@ import { PermanentError } from '#src/lib/failure.ts'
  * them accepts, the kernel answers those who connect and keeps them in its queue (at most `backlog`, and at most the
  * system's `somaxconn`): nobody is refused, and a process that takes over serves them.
  */
-export type ListeningSocket = Readonly<{
+type ListeningSocket = Readonly<{
   port: number
   /** To be inherited by a child process, which gives it to `server.listen({ fd })`. */
   fd: number

@@ -4,7 +4,7 @@ import { refusal, type Refusal } from '#src/events/refusal.ts'
 import { sendProblem } from './errors.ts'
 import { requireSession } from './session.ts'
 
-export type Method = 'GET' | 'POST' | 'OPTIONS'
+type Method = 'GET' | 'POST' | 'OPTIONS'
 const auths = ['key', 'session', 'public'] as const
 
 /**
@@ -17,21 +17,21 @@ export type Route = Readonly<{
   path: string
   /**
    * `key`: the handler checks a key. `session`: refused here without a signed-in session (requireSession then holds).
-   * `public`: open to everybody. There is no default: a route without it stops the start.
+   * `public`: open to everybody. There is no default: a route without it fails at start.
    */
   auth: (typeof auths)[number]
   handler: (ctx: Context) => Refusal | void | Promise<Refusal | void>
-  /** Sends refusals of this path, failures and 405 among them, in a form of its own, and 404 of what lies under it. */
+  /** Sends refusals of this path in its own format, failures and 405 included, and 404 for unknown paths below it. */
   refuse?: (ctx: Context, refused: Refusal) => void
   /** `session` routes that are pages: a signed-out browser navigation goes to sign-in instead of 401. */
   signInPage?: string
-  /** Where sign-in leads back to, where that is not the address of the request: of a form, to the page with what was typed. */
+  /** Where to return after sign-in, if not to the request's own address: for a form, its page with what was typed. */
   back?: (ctx: Context) => Promise<string>
 }>
 
 const routeOf = new WeakMap<Context, Route>()
 
-/** The path of the request's route as it was declared; undefined where no route fits. */
+/** The path of the request's route as it was declared; undefined where no route matches. */
 export const routePathOf = (ctx: Context): string | undefined => routeOf.get(ctx)?.path
 
 /** Sends a refusal in the form of the request's route. */
@@ -43,7 +43,7 @@ export function sendRefusal(ctx: Context, refused: Refusal): void {
 function isNavigation(ctx: Context): boolean {
   const mode = ctx.get('Sec-Fetch-Mode')
   if (mode !== '') return mode === 'navigate'
-  // Browsers say nothing of it to a server without TLS.
+  // Browsers do not send Sec-Fetch-Mode to a server without TLS.
   return ctx.get('Accept').includes('text/html')
 }
 
@@ -65,11 +65,11 @@ async function run(ctx: Context, route: Route): Promise<void> {
 
 const nameOf = ({ method, path }: Readonly<{ method: string; path: string }>): string => `${method} ${path}`
 
-/** The longest path that an address where nothing is lies under: it is refused in that form, to whom that is shown. */
+/** The longest route that an unmatched address lies below: its 404 has that route's format, and needs a session where that does. */
 const routeAbove = (routes: readonly Route[], address: string): Route | undefined =>
   routes.filter(({ path }) => address.startsWith(`${path}/`)).sort((a, b) => b.path.length - a.path.length)[0]
 
-/** A path that is no pattern: it stands for itself. */
+/** A path without parameters or patterns. */
 const plainPath = /^[\w./-]+$/
 
 function checkRoutes(routes: readonly Route[]): void {
@@ -83,8 +83,8 @@ function checkRoutes(routes: readonly Route[]): void {
 }
 
 /**
- * A middleware that answers every request: by its route, or with 404, or with 405 and `Allow`. Sessions are looked up for
- * routes that are not for keys only. Throws when a route has no auth declaration or is there twice.
+ * A middleware that answers every request: by its route, or with 404, or with 405 and `Allow`. Sessions are looked up except
+ * for `key` routes. Throws when a route has no auth declaration or is declared twice.
  */
 export function createRouter(routes: readonly Route[], session?: Middleware): Middleware {
   checkRoutes(routes)
@@ -96,7 +96,7 @@ export function createRouter(routes: readonly Route[], session?: Middleware): Mi
       route,
     )
   }
-  // Nearly every request names its route as it stands here; the router tries the pattern of each.
+  // Fast path: nearly every request is for a route without parameters, while the router tries the pattern of each route.
   const isPlain = (route: Route): boolean =>
     plainPath.test(route.path) && routeOfLayer.get(router.match(route.path, route.method).pathAndMethod[0]) === route
   const plain = new Map(routes.filter(isPlain).map((route) => [nameOf(route), route]))

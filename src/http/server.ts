@@ -15,7 +15,7 @@ export type HttpServer = Readonly<{
   stop(): Promise<void>
 }>
 
-export type HttpServerOptions = Readonly<{
+type HttpServerOptions = Readonly<{
   limits: Pick<Limits, 'keepAliveTimeoutMs' | 'headerBytesMax' | 'headersTimeoutMs' | 'bodyTimeoutMs'>
   /** Certificate chain and key, PEM. */
   tls?: Readonly<{ cert: string | Buffer; key: string | Buffer }>

@@ -7,13 +7,13 @@ import { fail, ok, type Result } from '#src/lib/result.ts'
 import { createCookieKeys } from './cookie-keys.ts'
 
 /** The signed-in person of a request, or undefined. */
-export type SessionSource = (ctx: Context) => Session | undefined
+type SessionSource = (ctx: Context) => Session | undefined
 
 /**
  * Where sessions are kept: by the directory's events, so that every process knows them and a revoked one ends everywhere.
  * A position is the directory's; the cookie carries it, so that a process that is behind can wait for it.
  */
-export type SessionStore = Readonly<{
+type SessionStore = Readonly<{
   get(id: string, position: number): Promise<Session | undefined>
   /** Resolves when the session is durable, with its position. */
   start(id: string, session: SignedIn): Promise<number>
@@ -32,7 +32,7 @@ function readCookie(value: string | undefined): Readonly<{ id: string; position:
   return match === null ? undefined : { id: match[1] ?? '', position: Number(match[2]) }
 }
 
-export type SessionOptions = Readonly<{
+type SessionOptions = Readonly<{
   /** Keys that sign the cookie; the first signs, all verify. */
   keys: readonly string[]
   /** True where people reach the service by https, as BASE_URL says; undefined: as the connection is. */

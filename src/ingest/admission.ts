@@ -11,21 +11,21 @@ import { checkCredential, type Credential, type Presented, type Surface } from '
 
 const bucketsMax = 100_000
 
-/** What another process may have changed a moment ago: a key made, a plan given a feature. Senders drop their data for good on both. */
+/** Refusals that may be stale, since another process may just have created the key or changed the plan. Senders drop their data on both. */
 const passing: ReadonlySet<RefusalCode> = new Set(['invalid_credential', 'entitlement_required'])
 const notKnown = refusal('unavailable', 'Whether this key may be used cannot be told now. Send the request again.')
 
-export type AdmissionOptions = Readonly<{
+type AdmissionOptions = Readonly<{
   directory: FollowedView
   limits: Limits
   ticks: Ticks
   onExposed: (key: Key) => void
 }>
 
-/** Lets a request in or refuses it, by its headers alone. */
+/** Admits a request or refuses it, by its headers alone. */
 export type Admission = (ctx: Context, surface: Surface) => Promise<Result<Credential, Refusal>>
 
-/** Credential first, then the rates of its key and of its workspace. */
+/** Checks the credential first, then the rates of its key and of its workspace. */
 export function createAdmission({ directory, limits, ticks, onExposed }: AdmissionOptions): Admission {
   const perKey = createTokenBuckets({
     policy: 'key',
@@ -44,13 +44,13 @@ export function createAdmission({ directory, limits, ticks, onExposed }: Admissi
 
   const checkRate = (ctx: Context, surface: Surface, { keyId, workspaceId }: Credential): Refusal | undefined => {
     const ofKey = perKey.take(keyId)
-    // Readers pace themselves by these headers; senders only ever see them when they are refused.
+    // API readers pace themselves by these headers; senders get them only with a refusal.
     if (!ofKey.allowed || surface === 'listing') setRateLimit(ctx, ofKey)
     if (!ofKey.allowed) return rateLimited(ofKey)
     const ofWorkspace = perWorkspace.take(workspaceId)
     if (ofWorkspace.allowed) return undefined
     setRateLimit(ctx, ofWorkspace)
-    // Python's logtail drops what is answered with 429, and sends again after 503.
+    // logtail-python drops its data on 429, but retries on 503.
     return surface === 'logs' ? refusal('overloaded', rateLimited(ofWorkspace).detail) : rateLimited(ofWorkspace)
   }
 

@@ -2,12 +2,12 @@ import { monthEnd, type Month } from '#src/events/allowance.ts'
 import type { EventId } from '#src/events/envelope.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 
-/** The day on which the month's allowance starts anew, `2026-12-01`. */
+/** The day on which the month's allowance resets, `2026-12-01`. */
 export const resetDateOf = (month: Month): string => new Date(monthEnd(month)).toISOString().slice(0, 10)
 
 /**
  * `limit`: spans a month by the plan at this moment; null: no limit. `at`: time of receipt, ms. `isSilent`: the answer to this request
- * has no place for a warning, so that the next one that has is told of a mark that this one crosses.
+ * cannot carry a warning; if it crosses a warning mark, the next answer that can will carry it.
  */
 export type SpansAsked = Readonly<{
   workspaceId: WorkspaceId
@@ -17,17 +17,18 @@ export type SpansAsked = Readonly<{
   isSilent?: boolean
 }>
 
-/** Spans that may be appended, under the name of a reservation; '' when there are none. */
+/** Spans that may be appended under a reservation. */
 export type Grant = Readonly<{
   granted: number
-  /** Spans a month by the plan that it was granted by. */
+  /** Spans a month of the plan that it was granted by. */
   limit: number | null
-  /** Spans of the month before this grant, those held by others included. */
+  /** Spans used in the month before this grant, including those held by others. */
   used: number
-  /** Where `used` stood after this process's last grant that was not silent, never above `used`: so one request crosses each mark. */
+  /** `used` after this process's previous grant that was not silent, at most `used`: so exactly one request crosses each mark. */
   usedBefore: number
+  /** '' when nothing was granted. */
   reservation: string
-  /** Subject of the ledger that the reservation is in; '' as well. */
+  /** Subject of the ledger that the reservation is in; '' when nothing was granted. */
   ledger: string
 }>
 
@@ -41,25 +42,25 @@ export const nothingGranted = (used: number, limit: number | null): Grant => ({
 })
 
 /**
- * Who knows how many spans the month still allows. Ingest asks before it appends, appends only while nothing is on the subject of
- * the reservation (`reservationSubject`), and says afterwards what became of it, so that never more is stored than the month
- * allows, whatever runs at once and wherever. Owned by ingest; the one arrow against the stream.
+ * Knows how many spans the month still allows. Ingest asks it before an append, appends only while the reservation's subject is empty
+ * (`reservationSubject`), and reports the outcome afterwards. So never more is stored than the month allows, however many processes
+ * append concurrently. Owned by ingest; the one dependency against the flow of data (src/README.md).
  */
 export interface AllowanceGate {
-  /** All of the spans at once, when this process holds so many; else none, and `reserve` is to be asked. */
+  /** All of the spans asked for, if this process holds that many; otherwise undefined: call `reserve`. */
   take(asked: SpansAsked): Grant | undefined
   /**
-   * As many of the spans as the month allows, after whatever was asked for before is decided. `pending`: the rest is held by
+   * As many of the spans as the month allows, once all earlier requests for spans are decided. `pending`: the rest is held by
    * another process, or by requests whose outcome is not known yet; ask again in a second.
    */
   reserve(asked: SpansAsked): Promise<Grant | 'pending'>
-  /** The event is in the log under the grant's reservation. Of requests with one event only one counts. */
+  /** The event is in the log under the grant's reservation. Several requests that share an event (retries) count once. */
   settle(grant: Grant, eventId: EventId): void
   /** The spans are not in the log and will not be: another request's copy counted, or nothing was written. */
   release(grant: Grant): void
   /**
-   * Whether the spans are in the log is not known, or it takes none of this reservation any more: nothing else is granted of it,
-   * and what is in the log of it will be counted there.
+   * It is unknown whether the spans are in the log, or the reservation was closed: nothing more is granted from it, and its spans
+   * will be counted in the log.
    */
   doubt(grant: Grant): void
 }

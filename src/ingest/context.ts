@@ -14,7 +14,7 @@ import { countedEvent, readIdempotencyKey, requestEventId, type Receipt } from '
 import type { Recorder } from './record.ts'
 import type { Renew } from './renew.ts'
 
-/** What the three ways in share. */
+/** What the three ingest endpoints share. */
 export type IngestContext = Readonly<{
   admit: Admission
   recorderOf: PartitionOf<Recorder>
@@ -26,12 +26,12 @@ export type IngestContext = Readonly<{
   newId: () => string
 }>
 
-/** A request let in, with its body and what it will be known as. */
+/** An admitted request, with its body and its identity. */
 export type Received = Readonly<{ credential: Credential; body: Body; receipt: Receipt }>
 
 type Options = Readonly<{ surface: Surface; encodings: readonly Encoding[]; identifiedWithoutKey: boolean }>
 
-/** Reads the body of a request that has been let in, and gives it its identity. */
+/** Reads the body of an admitted request, and gives it its identity. */
 async function receive(
   ctx: Context,
   { limits, budget, clock, newId }: IngestContext,
@@ -50,8 +50,8 @@ async function receive(
 }
 
 /**
- * Has `use` answer a request with its body, or refuses it. The body is gone when `use` is over, unless it throws: what has
- * failed may still hold the bytes, as a driver does that will send them when its server is back.
+ * Lets `use` answer a request with its body, or refuses it. The body's memory is freed when `use` is done, unless it throws: after a
+ * failure a driver may still hold the bytes, to send them when its server is back.
  */
 export async function withBody(
   ctx: Context,
@@ -69,7 +69,7 @@ export async function withBody(
   return refused
 }
 
-/** Says where in the log the request stands, so that its sender can wait until it can be found. */
+/** Tells the sender its position in the log, so that it can wait until its data is searchable. */
 export function setPosition(ctx: Context, { partition }: Pick<Recorder, 'partition'>, position: Position): void {
   ctx.set('Throughline-Position', `${partition}/${position}`)
 }
@@ -81,7 +81,7 @@ export function sendJson(ctx: Context, status: number, text: string): void {
   ctx.body = text
 }
 
-/** People see on the usage page what their senders were refused, and most senders throw that away. */
+/** Counts refused records for the usage page: most senders ignore what the answer says about them. */
 export async function countRefused(
   { recorderOf }: IngestContext,
   { receipt, body }: Received,

@@ -2,7 +2,7 @@ import type { Position } from '#src/events/envelope.ts'
 import type { MonthLedger } from './ledger.ts'
 
 /** What is spent of reservations that only the log can tell: of processes that are gone, and of appends whose outcome is not known. */
-export type Counting = Readonly<{
+type Counting = Readonly<{
   /** Closes the reservation and counts, unless that is under way or done. */
   start(reservation: Readonly<{ id: string; since: Position }>): void
   /** Spans spent, once it is counted. */

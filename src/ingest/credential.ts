@@ -104,7 +104,7 @@ function checkNoSecret(
   )
 }
 
-export type CredentialOptions = Readonly<{
+type CredentialOptions = Readonly<{
   directory: DirectoryView
   /** A secret key came where browsers send to: the directory flags it. */
   onExposed: (key: Key) => void

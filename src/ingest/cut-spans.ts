@@ -1,7 +1,7 @@
 import type { RefusalReason, RefusedSpan } from '#src/events/telemetry.ts'
 import type { SpanScan } from '#src/wire/otlp/span-scan.ts'
 
-export type CutSpans = Readonly<{ keep: (index: number) => boolean; refused: readonly RefusedSpan[] }>
+type CutSpans = Readonly<{ keep: (index: number) => boolean; refused: readonly RefusedSpan[] }>
 
 /** Takes spans in request order up to what was granted; every other one is refused, with its reason. */
 export function cutSpans(

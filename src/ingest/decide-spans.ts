@@ -1,28 +1,28 @@
 import type { Limits } from '#src/config.ts'
 
-/** How a month stands, and what is asked for, in order; all by one limit. */
-export type Standing = Readonly<{
+/** The state of a month's allowance, and the requests for spans in order, all by one limit. */
+type Standing = Readonly<{
   limit: number | null
-  /** By reservations that have ended. */
+  /** Spans used by reservations that have ended. */
   spent: number
-  /** By reservations that are open. */
+  /** Spans held by open reservations. */
   held: number
   asked: readonly number[]
 }>
 
 export type SpanDecision =
-  /** Enough for the first `whole` requests. `isNear`: near the limit, so that what is left over goes back at once. */
+  /** Reserve enough for the first `whole` requests. `isNear`: near the limit, so that unused spans are returned at once. */
   | Readonly<{ kind: 'reserve'; spans: number; whole: number; isNear: boolean }>
-  /** That is all there is for the first request, for certain. */
+  /** Grant the first request less than it asks for: there is certainly no more. */
   | Readonly<{ kind: 'rest'; spans: number }>
-  /** What others hold may come free again. */
+  /** Wait: spans held by others may be returned. */
   | Readonly<{ kind: 'wait' }>
 
 export type ChunkLimits = Pick<Limits, 'reservedSpansMax' | 'reservedSpansMin' | 'reservedShare'>
 
 /**
- * How much to reserve. Far from the limit more than is asked for, so that one event of the ledger serves many requests; the part
- * shrinks with what is left, down to exactly what is asked for.
+ * How much to reserve. Far from the limit, more than is asked for, so that one ledger event serves many requests. The amount shrinks with
+ * what is left, down to exactly what is asked for.
  */
 export function decideSpans({ limit, spent, held, asked }: Standing, limits: ChunkLimits): SpanDecision {
   const left = limit === null ? Infinity : Math.max(0, limit - spent - held)

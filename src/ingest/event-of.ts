@@ -17,11 +17,11 @@ import { fail, ok, type Result } from '#src/lib/result.ts'
 import { stringifyJson } from '#src/lib/json.ts'
 import type { Credential, Surface } from './credential.ts'
 
-/** Above this, packing is left to the thread pool: it would hold the event loop for more than a millisecond. */
+/** Larger payloads are compressed in the thread pool: compressing them here would block the event loop for more than a millisecond. */
 const sealedHereBytesMax = 512 * 1024
 
-/** What a request is told beyond full success, kept with its event so that a retry is told the same. */
-export type StoredAnswer = string | undefined
+/** What the answer to a request says beyond full success; stored with its event, so that a retry gets the same answer. */
+type StoredAnswer = string | undefined
 
 /** A request about to become events. */
 export type Receipt = Readonly<{ credential: Credential; id: EventId; identified: boolean; receivedAt: number }>
@@ -65,7 +65,7 @@ function headerOf(receipt: Receipt, type: TelemetryEventType, counts: Partial<Co
   } satisfies Partial<EventHeader>
 }
 
-export type Accepted = Readonly<{
+type Accepted = Readonly<{
   type: TelemetryEventType
   counts: Partial<Counts>
   contentType: string
@@ -73,7 +73,7 @@ export type Accepted = Readonly<{
   answer: StoredAnswer
 }>
 
-/** The event of what was accepted. A gzipped body that is stored whole stays as its sender has packed it. */
+/** The event of what was accepted. A gzipped body that is stored whole keeps its sender's compression. */
 export async function receivedEvent(receipt: Receipt, accepted: Accepted, { bytes, gzip }: Body): Promise<NewEvent> {
   const { type, counts, contentType, payload, answer } = accepted
   const fields = { ...headerOf(receipt, type, { ...counts, bytes: payload.length }, answer), contentType }
@@ -81,12 +81,12 @@ export async function receivedEvent(receipt: Receipt, accepted: Accepted, { byte
   return payload.length > sealedHereBytesMax ? sealLargeEvent(fields, payload) : sealEvent(fields, payload)
 }
 
-/** The id of what is recorded beside a request's own event: its spans that were refused. */
+/** The id of the event beside a request's own one, which records its refused spans. */
 export const besideId = (id: EventId): EventId => `${id}/refused`
 
 /**
- * The record of spans that were refused: under the request's id when nothing else was stored of it, else beside it. `unlisted`: how many
- * more there are, of which nothing is known.
+ * The event that records refused spans: under the request's own id when nothing else of it was stored, else beside it. `unlisted`: how
+ * many more spans were refused, without their ids.
  */
 export function refusedEvent(
   receipt: Receipt,
@@ -106,7 +106,7 @@ export function refusedEvent(
 
 const nothingOf = { logs: '[]', rum: '{"events":[]}' } as const
 
-/** `beside`: the event of the same request that it stands beside; alone it has an id of its own, by the body. */
+/** `beside`: the id of the request's own event, if it has one; otherwise the id is made from the body. */
 type RefusedWhole = Readonly<{
   surface: keyof typeof nothingOf
   refused: number
@@ -115,8 +115,8 @@ type RefusedWhole = Readonly<{
 }>
 
 /**
- * How many records and browser events were refused of a body of which nothing was taken. It is refused each time that it comes, and counts
- * once; under an id of its own, since it may be taken under another plan or other limits.
+ * The event that counts the records or browser events of a body that was refused whole. Its id is made from the body, so that retries
+ * count once; it is not the request's own id, because a retry may be accepted later, under another plan or other limits.
  */
 export function countedEvent(receipt: Receipt, body: Body, whole: RefusedWhole): Promise<NewEvent> {
   const { surface, refused, beside, answer } = whole

@@ -26,7 +26,7 @@ export type Holding = {
   isDoubtful: boolean
 }
 
-export type NewHolding = Pick<Holding, 'id' | 'limit' | 'since' | 'usedBefore' | 'isNear' | 'spans'>
+type NewHolding = Pick<Holding, 'id' | 'limit' | 'since' | 'usedBefore' | 'isNear' | 'spans'>
 
 export type Holdings = Readonly<{
   all(): readonly Holding[]

@@ -6,7 +6,7 @@ import { createCounting } from './counting.ts'
 import { createHoldings, type Holding } from './holdings.ts'
 import type { MonthLedger, StandingLedger } from './ledger.ts'
 
-export type ReservationLimits = ChunkLimits &
+type ReservationLimits = ChunkLimits &
   Pick<
     Limits,
     | 'reservationUseMs'

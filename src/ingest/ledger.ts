@@ -27,7 +27,7 @@ export type LedgerOptions = Readonly<{
 /** A ledger as it stands: `position` is that of its newest event, `beforeAll` when there is none. */
 export type StandingLedger = Ledger & Readonly<{ position: Position }>
 /** What is to be said; the rest of an entry is the same for all of a process. */
-export type Said = Omit<LedgerEntry, 'month' | 'epoch' | 'by'>
+type Said = Omit<LedgerEntry, 'month' | 'epoch' | 'by'>
 
 /** The ledger of one month of a workspace, as events of the workspace's stream. */
 export type MonthLedger = Readonly<{

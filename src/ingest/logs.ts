@@ -7,7 +7,7 @@ import { scanLogs, type LogScan } from '#src/wire/logs/scan.ts'
 import { countRefused, sendJson, setPosition, withBody, type IngestContext, type Received } from './context.ts'
 import { receivedEvent } from './event-of.ts'
 
-/** `{"accepted","rejected","errors":[{"index","code","message"}]}`, the first errors only (CONTRACT §3). */
+/** `{"accepted","rejected","errors":[{"index","code","message"}]}`, the first errors only. */
 function answerOf({ records, rejected }: LogScan, errorsMax: number): string {
   const errors = rejected.slice(0, errorsMax).map(({ index, code, message }) => ({ index, code, message }))
   return JSON.stringify({ accepted: records, rejected: rejected.length, errors })
@@ -34,7 +34,7 @@ async function store(ctx: Context, context: IngestContext, received: Received): 
     payload,
     answer: rejected.length === 0 ? undefined : answer,
   } as const
-  // What is kept may be larger than what came: where each record gets what stands beside their list.
+  // The stored payload may be larger than the body: members beside a list of records are copied into each of them.
   const more = Math.max(0, payload.length - body.bytes.length)
   if (!context.budget.take(more)) {
     freeBytes(payload)
@@ -56,7 +56,7 @@ async function ingestLogs(ctx: Context, context: IngestContext): Promise<Refusal
   return withBody(ctx, context, credential.value, options, (received) => store(ctx, context, received))
 }
 
-/** POST /api/logs/v1/ingest (CONTRACT §3). */
+/** POST /api/logs/v1/ingest. */
 export function createLogsRoutes(context: IngestContext): readonly Route[] {
   return [{ method: 'POST', path: '/api/logs/v1/ingest', auth: 'key', handler: (ctx) => ingestLogs(ctx, context) }]
 }

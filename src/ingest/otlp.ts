@@ -17,12 +17,12 @@ import { spanMessage } from './span-messages.ts'
 const endpoint = '/api/traces/v1/otlp'
 
 function send(ctx: Context, { contentType, body }: OtlpReply): void {
-  // Set as it is: ctx.type would add a charset, and the Collector compares the whole header.
+  // Not ctx.type, which would add a charset: the Collector compares the whole header.
   ctx.set('Content-Type', contentType)
   ctx.body = Buffer.from(body.buffer, body.byteOffset, body.byteLength)
 }
 
-/** google.rpc.Status in the encoding that the request names, JSON where it names none of the two. */
+/** google.rpc.Status in the encoding of the request's content type; JSON if that is neither. */
 function refuse(ctx: Context, refused: Refusal): void {
   const timed = withRetry(ctx, refused)
   setRefusal(ctx, timed)
@@ -38,7 +38,7 @@ function unsupportedType(header: string): Refusal {
   return refusal('unsupported_media_type', `OTLP/HTTP comes as ${known}; this Content-Type is neither.`)
 }
 
-/** What a full success leaves out is kept with the event as its answer, and read again for a retry. */
+/** A partial success is stored with the event as its answer, and decoded again for a retry. */
 const writeAnswer = (partial: PartialSuccess | undefined): string | undefined =>
   partial === undefined ? undefined : JSON.stringify(partial)
 const readAnswer = (answer: string | undefined): PartialSuccess | undefined =>
@@ -76,7 +76,7 @@ async function eventsOf(
   ]
 }
 
-/** Spans of a request that holds more than one may are counted, for the usage page: exporters throw them away. */
+/** The spans of a request that exceeds the limit are counted for the usage page: exporters drop them. */
 async function countRefused(context: IngestContext, { receipt }: Received, unlisted: number): Promise<void> {
   const beside = { ...receipt, id: besideId(receipt.id) }
   const recorder = context.recorderOf(receipt.credential.workspaceId)
@@ -130,7 +130,7 @@ const route = { method: 'POST', auth: 'key', refuse } as const
 const noSuchSignal = (): Refusal =>
   refusal('not_found', `Only traces are taken over OTLP, at ${endpoint}; for logs there is /api/logs/v1/ingest.`)
 
-/** POST /api/traces/v1/otlp (CONTRACT §2), and what senders make of it when they are given it as a base address. */
+/** POST /api/traces/v1/otlp, and the paths that senders use when they append to it as a base address. */
 export function createOtlpRoutes(context: IngestContext): readonly Route[] {
   const accept = (ctx: Context): Promise<Refusal | undefined> => ingestSpans(ctx, context)
   return [
@@ -142,8 +142,8 @@ export function createOtlpRoutes(context: IngestContext): readonly Route[] {
 }
 
 /**
- * Where senders post that are given the server's own address: nothing is there, which they are told in the only form whose message
- * they show. Of every role, as whatever stands in front passes these paths to those who answer.
+ * The paths that senders use when they are given the server's bare address. They are answered with 404 in OTLP's error format, the only
+ * one whose message senders show. Served in every role, since a proxy in front may pass these paths to any process.
  */
 export function createBareAddressRoutes(): readonly Route[] {
   const setting = 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT (traces_endpoint in the Collector)'

@@ -9,30 +9,30 @@ import type { Credential } from './credential.ts'
 import { besideId, type Receipt } from './event-of.ts'
 import type { Renew } from './renew.ts'
 
-/** Where a request's events are in the log. `repeated`: the header of the first, when this was the same request again. */
-export type Recorded = Readonly<{ position: Position; repeated?: EventHeader }>
+/** Where a request's events are in the log. `repeated`: this request was a retry; the header of the first one's event. */
+type Recorded = Readonly<{ position: Position; repeated?: EventHeader }>
 /** `grant`: spans of the allowance that the request was stored with. `position` undefined: there was nothing to store. */
-export type RecordedSpans = Readonly<{ grant: Grant; position: Position | undefined; repeated?: EventHeader }>
+type RecordedSpans = Readonly<{ grant: Grant; position: Position | undefined; repeated?: EventHeader }>
 
-export type SpansOfRequest = Readonly<{ valid: number; isPartial: boolean }> & Pick<SpansAsked, 'isSilent'>
+type SpansOfRequest = Readonly<{ valid: number; isPartial: boolean }> & Pick<SpansAsked, 'isSilent'>
 /** Makes the events of a request that has been granted so many spans; none when there is nothing to store. */
-export type MakeEvents = (grant: Grant) => Promise<readonly NewEvent[]>
+type MakeEvents = (grant: Grant) => Promise<readonly NewEvent[]>
 
 export type Recorder = Readonly<{
-  /** Of the log that it writes to, as acks name it. */
+  /** The partition of the log that it writes to, as acknowledgements name it. */
   partition: Stream['partition']
   /** Makes and appends the event of a request without spans; resolves when it is durable. */
   record(make: () => Promise<NewEvent>): Promise<Recorded>
   /**
    * Takes spans from the allowance, makes the events of one request and appends them; resolves when they are durable. A request that
-   * is not sure to be stored whole, for lack of spans or because it `isPartial` by itself, is first looked for in the log: a retry is
-   * answered as the first was, whatever is left. Rejects with the log's failure: the outcome is unknown then, and the spans stay held
-   * until it is known.
+   * may not be stored whole, because spans are short or because it `isPartial` itself, is first looked up in the log: a retry gets the
+   * answer of the first, whatever allowance is left now. Rejects with the log's failure: the outcome is unknown then, and the spans stay
+   * held until it is known.
    */
   recordSpans(receipt: Receipt, spans: SpansOfRequest, make: MakeEvents): Promise<Result<RecordedSpans, Refusal>>
 }>
 
-/** How often in one request a reservation may turn out to have been taken back from this process, which then was asleep. */
+/** How many times one request may find its reservation closed by another process, which happens when this one was suspended. */
 const attemptsMax = 5
 
 const heldByOthers = refusal(
@@ -41,15 +41,15 @@ const heldByOthers = refusal(
   { retryAfterS: 1 },
 )
 
-/** Whose spans they are, and whether the plan is as it is in the log, not only as this process knew it. */
+/** The credential, and whether its plan has been refreshed from the head of the log, not only taken as this process last knew it. */
 type Plan = Readonly<{ credential: Credential; isRenewed: boolean }>
-/** Spans of the ledger; or what became of an earlier copy of the request; or another plan than the one that they were asked by. */
+/** Granted spans; or the outcome of an earlier copy of the request; or a refreshed plan, to ask again by. */
 type Reserved = Readonly<{ grant: Grant }> | Readonly<{ earlier: RecordedSpans }> | Readonly<{ plan: Plan }>
 type RecorderOptions = Readonly<{ stream: Stream; gate: AllowanceGate; renew: Renew }>
 
 type FindEarlier = (receipt: Receipt) => Promise<RecordedSpans | undefined>
 
-/** The first of the same requests, up to the last of its events: its sender was told to wait for that one. */
+/** The outcome of the first copy of a request. The position is that of its last event, which its sender was given to wait for. */
 const createFindEarlier =
   ({ stream }: RecorderOptions): FindEarlier =>
   async ({ id, receivedAt }) => {
@@ -60,16 +60,16 @@ const createFindEarlier =
     return { grant: nothingGranted(0, null), position, repeated: earlier }
   }
 
-/** Takes spans of the ledger for requests that this process does not hold enough for, or that may have come before. */
+/** Takes spans from the ledger, for requests that may be retries, or for which this process does not hold enough spans. */
 function createReserve({ gate, renew }: RecorderOptions, findEarlier: FindEarlier) {
-  /** Less than asked for is granted only by the plan as it is in the log at this moment: what is rejected is lost to its sender. */
+  /** Grants less than asked only by the plan as it is in the log at this moment: senders do not retry what is rejected. */
   return async (receipt: Receipt, asked: SpansAsked, plan: Plan): Promise<Result<Reserved, Refusal>> => {
     const earlier = await findEarlier(receipt)
     if (earlier !== undefined) return ok({ earlier })
     const reserved = gate.take(asked) ?? (await gate.reserve(asked))
     if (reserved === 'pending') return fail(heldByOthers)
     if (reserved.granted >= asked.spans) return ok({ grant: reserved })
-    // Less than asked is granted only when nobody holds spans any more. So an earlier copy of this request is decided by now.
+    // Less than asked is granted only when no request holds spans any more. So an earlier copy of this request has its outcome by now.
     const first = await findEarlier(receipt)
     const renewed = first === undefined && !plan.isRenewed ? await renew(plan.credential) : ok(plan.credential)
     const isBySamePlan = renewed.ok && renewed.value.workspace.plan.spansPerMonth === asked.limit
@@ -90,7 +90,7 @@ export function createRecorder(options: RecorderOptions): Recorder {
     return repeated === undefined ? { position: last } : { position, repeated }
   }
 
-  /** The spans of a grant, from being granted to what became of them. Undefined: the log takes nothing of its reservation. */
+  /** Makes and appends the events of a grant, and settles it. Undefined: the reservation was closed, so the log refused the append. */
   const spend = async (
     { id, credential }: Receipt,
     grant: Grant,
@@ -109,7 +109,7 @@ export function createRecorder(options: RecorderOptions): Recorder {
       const subject = reservationSubject(credential.workspaceId, reservation)
       const recorded = await append(spent, reservation === '' ? undefined : { subject, position: beforeAll })
       const under = recorded.repeated === undefined ? reservation : recorded.repeated.reservation
-      // Also by a copy of the request, or by an attempt of the log's own that came through: it counts once.
+      // A repeat under the same reservation (a copy of the request, or a retry inside the adapter) still counts once.
       if (under === reservation) gate.settle(grant, id)
       else gate.release(grant)
       return { grant, ...recorded }
@@ -143,7 +143,7 @@ export function createRecorder(options: RecorderOptions): Recorder {
         }
         const recorded = await spend(receipt, grant, make)
         if (recorded === undefined) continue
-        // Of the first, spans may have been refused that were granted to this one.
+        // The first copy may have had spans refused that this one was granted: its answer counts.
         const first = recorded.repeated?.answer === undefined ? undefined : await findEarlier(receipt)
         return ok(first ?? recorded)
       }

@@ -15,9 +15,9 @@ import { createRenewal } from './renew.ts'
 import { createRumRoutes } from './rum.ts'
 
 /** The log of one partition, and who keeps the span allowance of its workspaces. */
-export type IngestPartition = Readonly<{ stream: Stream; gate: AllowanceGate }>
+type IngestPartition = Readonly<{ stream: Stream; gate: AllowanceGate }>
 
-export type IngestOptions = Readonly<{
+type IngestOptions = Readonly<{
   directory: FollowedView
   /** In order of their numbers. */
   partitions: readonly IngestPartition[]

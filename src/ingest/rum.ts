@@ -114,7 +114,7 @@ async function store(
   return accept(ctx, outcomeOf(scan, credential, grant.granted).answer)
 }
 
-/** SDKs put one on each item (CONTRACT §4). */
+/** SDKs put one on each item. */
 const tellsTimes = ({ buffer, byteOffset, length }: Uint8Array): boolean =>
   Buffer.from(buffer, byteOffset, length).includes('"timestamp"')
 
@@ -169,7 +169,7 @@ async function ingestRum(ctx: Context, context: IngestContext): Promise<Refusal 
   })
 }
 
-/** POST /api/rum/v1/ingest and its preflight (CONTRACT §4). */
+/** POST /api/rum/v1/ingest and its preflight. */
 export function createRumRoutes(context: IngestContext): readonly Route[] {
   return [
     { method: 'POST', path, auth: 'key', handler: (ctx) => ingestRum(ctx, context) },

@@ -2,7 +2,7 @@ import type { Month } from '#src/events/allowance.ts'
 import { resetDateOf, type Grant } from './allowance.ts'
 
 /** How a request's spans fared. */
-export type SpanOutcome = Readonly<{
+type SpanOutcome = Readonly<{
   /** Spans of the request, the invalid ones included. */
   total: number
   /** Without usable ids; and why the first of them is so. */

@@ -1,5 +1,5 @@
 /** What an operating failure says: the operation, what it was done to, and what the operator can do. */
-export type FailureContext = Readonly<{ operation: string; subject: string; hint?: string; cause?: unknown }>
+type FailureContext = Readonly<{ operation: string; subject: string; hint?: string; cause?: unknown }>
 
 function describe({ operation, subject, hint, cause }: FailureContext): string {
   const reason = cause instanceof Error ? `: ${cause.message}` : ''

@@ -1,5 +1,5 @@
 /** What owners wait for. */
-export type FairLine<One> = Readonly<{
+type FairLine<One> = Readonly<{
   of(owner: string): readonly One[]
   add(owner: string, one: One): void
   /** Whose first one has gone waits behind the others again. */

@@ -2,7 +2,7 @@ import { TransientError } from './failure.ts'
 import { createFairLine } from './fair-line.ts'
 
 /** A few workers, each of which does one task at a time. */
-export type FairPool<Worker> = Readonly<{
+type FairPool<Worker> = Readonly<{
   /**
    * What the task gives, once a worker was free for it. Throws TransientError when the pool is closed before, and the signal's reason when
    * that is aborted before; a task that has begun is not broken off.

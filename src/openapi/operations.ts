@@ -21,7 +21,7 @@ import { problem } from './problem.ts'
 /** A body by its media type: a schema, or `binary` or `text` for what has none in JSON. */
 export type Body = Readonly<Record<string, z.ZodType | 'binary' | 'text'>>
 
-/** One of the eight endpoints of INTERFACE §4. */
+/** One of the eight documented endpoints. */
 export type Operation = Readonly<{
   id: string
   method: 'get' | 'post'

@@ -1,7 +1,7 @@
 import { inTime } from '#src/lib/in-time.ts'
 
 /** Labels of one series, in the order in which they are shown. */
-export type Labels = Readonly<Record<string, string>>
+type Labels = Readonly<Record<string, string>>
 export type Sample = Readonly<{ labels: Labels; value: number }>
 
 /** Figures of one process, told in the text format of Prometheus 0.0.4. */

@@ -1,7 +1,7 @@
 import type { Route } from '#src/http/route.ts'
 import { metricsContentType, type Metrics } from './metrics.ts'
 
-export type OperationsOptions = Readonly<{
+type OperationsOptions = Readonly<{
   metrics: Metrics
   /** Whether requests should be sent here: it serves, and is not about to end. */
   isReady: () => boolean

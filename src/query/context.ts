@@ -35,7 +35,7 @@ export function indexState(progress: Progress | undefined, nowMs: number): Index
   return { position, head, lag_ms: Math.round(lagMs(progress, nowMs)), complete: isCaughtUp(progress, nowMs) }
 }
 
-export type UnderstoodQuery = Readonly<{ tree: QueryTree; normalized: string; warnings: readonly string[] }>
+type UnderstoodQuery = Readonly<{ tree: QueryTree; normalized: string; warnings: readonly string[] }>
 
 /** The checked search of `q`; everything, when there is none. */
 export function understand(q: string | undefined, limits: Limits): Result<UnderstoodQuery, Refusal> {

@@ -134,7 +134,7 @@ export async function answerNearestError(
   return ok(await nearestError(context.readerOf(workspaceId), workspaceId, { traceId, ...of }))
 }
 
-/** GET /api/app/correlation (CONTRACT §6): everything that shares an identifier with the one given. */
+/** GET /api/app/correlation: everything that shares an identifier with the one given. */
 export async function answerCorrelation(
   context: QueryContext,
   workspaceId: WorkspaceId,

@@ -77,7 +77,7 @@ function setHeaders(ctx: Context, matched: number, normalized: string, name: str
 }
 
 /**
- * GET /app/logs/export (CONTRACT §8): every match of one snapshot, streamed by keyset pages with constant memory. `X-Export-Matched`
+ * GET /app/logs/export: every match of one snapshot, streamed by keyset pages with constant memory. `X-Export-Matched`
  * says beforehand how many lines a whole export has; a failure on the way breaks the chunked body. `audit` is called before
  * anything is sent; HEAD answers the headers alone, and exports nothing.
  */

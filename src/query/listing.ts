@@ -9,7 +9,7 @@ import { findTraces, traceFilters } from './traces.ts'
 
 export const traceListingParameters = z.object({ ...traceFilters, limit: limitOf(100, 50) })
 
-/** GET /api/v1/traces (CONTRACT §10): the public listing, with a workspace API key. */
+/** GET /api/v1/traces: the public listing, with a workspace API key. */
 export async function answerTraceListing(
   context: QueryContext,
   workspaceId: WorkspaceId,

@@ -26,7 +26,7 @@ import { defined, indexState, resolveWalk, understand } from './context.ts'
 import { countOf, invalidParameter, limitOf, listOf, readParameters, shared, text } from './parameters.ts'
 import { farFutureNs, rangeAnswer } from './time-range.ts'
 
-/** The filters that log search and export share (CONTRACT §7, §8). */
+/** The filters that log search and export share. */
 export const logFilters = {
   q: shared.q,
   level: listOf(z.enum(levels), 6).meta({ description: 'Any of these.' }),
@@ -91,7 +91,7 @@ export const logSearchAnswer = z
 
 type Given = Pick<z.output<typeof logSearchParameters>, keyof typeof logFilters | 'cursor'>
 
-export type PreparedLogs = Readonly<{
+type PreparedLogs = Readonly<{
   walk: Walk
   query: AnswerOf<typeof logSearchAnswer>['query']
   filters: LogFilters
@@ -134,7 +134,7 @@ function readNeighbours(
   return alone === undefined ? ok({}) : invalidParameter(alone, 'belongs to around')
 }
 
-/** GET /api/app/logs/search (CONTRACT §7). */
+/** GET /api/app/logs/search. */
 export async function answerLogSearch(
   context: QueryContext,
   workspaceId: WorkspaceId,

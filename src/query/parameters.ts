@@ -7,7 +7,7 @@ import { nearest } from '#src/lib/nearest.ts'
 import type { Result } from '#src/lib/result.ts'
 import { fail, ok } from '#src/lib/result.ts'
 
-/** A client's idea of the workspace is ignored wherever it comes (CONTRACT §1). */
+/** A client's idea of the workspace is ignored wherever it comes. */
 const ignored: readonly string[] = ['workspace', 'workspace_id', 'workspaceId']
 
 /** An optional text. */

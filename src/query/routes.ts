@@ -14,7 +14,7 @@ import { answerLogExport } from './export.ts'
 import { createReads, type Reads } from './reads.ts'
 import { createSearches, type Searches } from './searches.ts'
 
-export type QueryOptions = QueryContext &
+type QueryOptions = QueryContext &
   Readonly<{
     /** Lets a request to the public listing in by its workspace API key, and sets its `RateLimit` headers. */
     admitListing: (ctx: Context) => Promise<Result<Readonly<{ workspaceId: WorkspaceId }>, Refusal>>
@@ -36,7 +36,7 @@ async function sendAnswer(ctx: Context, asked: Answered): Promise<Refusal | void
   ctx.body = await jsonInTurns(result.value)
 }
 
-/** The read routes of INTERFACE §4: they ask projections only, inside the workspace of the session or the key. */
+/** The read routes. They ask projections only, inside the workspace of the session or the key. */
 export function createQueryRoutes(options: QueryOptions): readonly Route[] {
   const { directory, admitListing, recordExport, refuseExport } = options
   const { searches = createSearches(options), reads = createReads(options.limits) } = options

@@ -13,7 +13,7 @@ import { duration, invalidParameter, limitOf, listOf, readParameters, shared, te
 import { farFutureNs, rangeAnswer } from './time-range.ts'
 import { spanKinds, spanStatuses, type traceSearchAnswer } from './trace-answer.ts'
 
-/** The filters that trace search and the public listing share (CONTRACT §5, §10). */
+/** The filters that trace search and the public listing share. */
 export const traceFilters = {
   service: text(1_024),
   operation: text(1_024),
@@ -81,7 +81,7 @@ function prepare(context: QueryContext, where: Where, given: Given): Result<Prep
   return ok({ walk: walk.value, query: { normalized, warnings }, request })
 }
 
-export type FoundTraces = Readonly<{
+type FoundTraces = Readonly<{
   page: TracePage
   nextCursor: string | null
   rest: Pick<AnswerOf<typeof traceSearchAnswer>, 'query' | 'range' | 'index'>
@@ -105,7 +105,7 @@ export async function findTraces(
   })
 }
 
-/** GET /api/app/traces/search (CONTRACT §5). */
+/** GET /api/app/traces/search. */
 export async function answerTraceSearch(
   context: QueryContext,
   workspaceId: WorkspaceId,

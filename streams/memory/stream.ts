@@ -25,7 +25,7 @@ import {
 } from '../stream.ts'
 import { createWaiters } from '../waiters.ts'
 
-export type MemoryStreamOptions = Readonly<{ partition: string; epoch?: string }>
+type MemoryStreamOptions = Readonly<{ partition: string; epoch?: string }>
 
 function checkEvents(events: readonly NewEvent[]): void {
   for (const event of events) {

@@ -7,6 +7,7 @@ describe('sign-in throttle', () => {
     const groups = ['2001:db8:1:2::1', '2001:db8:1:2:ffff:ffff:ffff:ffff', '2001:DB8:1:2::'].map(addressGroup)
     expect(new Set(groups)).to.deep.equal(new Set(['2001:db8:1:2']))
     expect(addressGroup('2001:db8:1:3::1')).to.equal('2001:db8:1:3')
+    expect(addressGroup('2001:db8::2:3:4:5:6')).to.equal('2001:db8:0:2')
     expect(addressGroup('::1')).to.equal('0:0:0:0')
     expect(addressGroup('fe80::1%eth0')).to.equal('fe80:0:0:0')
     expect(addressGroup('::ffff:192.0.2.1')).to.equal('192.0.2.1')

@@ -161,9 +161,9 @@ describe('usage page', () => {
     }
 
     it('by the pace of the last seven days', async () => {
-      // 6.5 days of 100 a day are behind this noon, 9.5 are to come; what was before them counts, and sets no pace.
-      const days = [6, 5, 4, 3, 2, 1, 0].map((ago) => [ago, ago === 0 ? 50 : 100] as const)
-      expect(await forecast([[15, 5_000], ...days])).to.equal(5_650 + 950)
+      // The 6.5 days up to this noon have 715 spans, 110 a day; 9.5 days are to come. The day before them counts, but sets no pace.
+      const days = [5, 4, 3, 2, 1, 0].map((ago) => [ago, ago === 0 ? 50 : 100] as const)
+      expect(await forecast([[7, 5_000], [6, 165], ...days])).to.equal(5_715 + 9.5 * 110)
     })
     it('by the days since spans came at all', async () => {
       expect(await forecast([[1, 150]])).to.equal(150 + 950)

@@ -11,7 +11,7 @@ export class BenchFailure extends Error {
 }
 
 export type Kind = 'traces' | 'logs'
-export type Load = Readonly<{ bodies: Bodies; connections: number; from?: number; to?: number; perSecond?: number }>
+type Load = Readonly<{ bodies: Bodies; connections: number; from?: number; to?: number; perSecond?: number }>
 
 /** Sends to a server and reads from it over HTTP, as anybody does, and checks every answer. */
 export type BenchClient = Readonly<{
@@ -125,7 +125,7 @@ export function createPost(baseUrl: string, keys: Readonly<Record<Kind, readonly
   }
 }
 
-export type ClientOptions = Readonly<{
+type ClientOptions = Readonly<{
   baseUrl: string
   cookie: string
   post: BenchClient['post']

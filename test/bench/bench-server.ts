@@ -50,7 +50,7 @@ async function makeLogKeys(server: Server): Promise<readonly string[]> {
 }
 
 /** Starts the real server on a folder of its own, with a plan that has no allowance to run into. */
-export async function startBenchServer(): Promise<BenchServer> {
+async function startBenchServer(): Promise<BenchServer> {
   const dataFolder = await newDataFolder()
   // An interrupted run leaves nothing behind, nor does one whose server does not start.
   let kill = (): void => {}

@@ -15,7 +15,7 @@ export type Bodies = Readonly<{
 
 export const bodyCount = ({ offsets }: Bodies): number => offsets.length - 1
 
-export type BodyReader = Readonly<{ read(index: number): Buffer; close(): void }>
+type BodyReader = Readonly<{ read(index: number): Buffer; close(): void }>
 
 export function openBodies({ file, offsets }: Pick<Bodies, 'file' | 'offsets'>): BodyReader {
   const handle = openSync(file, 'r')

@@ -14,8 +14,8 @@ import { BenchFailure, type Kind } from './bench-client.ts'
 const plan = 'unlimited'
 const email = 'bench@bench.example'
 
-export type Account = Readonly<{ email: string; password: string }>
-export type Keys = Readonly<Record<Kind, readonly string[]>>
+type Account = Readonly<{ email: string; password: string }>
+type Keys = Readonly<Record<Kind, readonly string[]>>
 export type Prepared = Readonly<{
   account: Account
   /** Of one workspace; several for its logs, because each key may only send so many requests a second. */

@@ -15,8 +15,8 @@ import { prepareDirectory, type Prepared } from './cluster-directory.ts'
 import { cpuSeconds } from './process-usage.ts'
 
 /** What CPU is told by: the kinds of processes that a cluster has. */
-export type Part = Role | 'nats' | 'elasticsearch'
-export type ClusterCpu = Readonly<Record<Part, number>>
+type Part = Role | 'nats' | 'elasticsearch'
+type ClusterCpu = Readonly<Record<Part, number>>
 export type ClusterCost = Readonly<{ cpu: ClusterCpu; seconds: number }>
 
 /** A cluster under test: real engines of its own, one process of each role that is asked for. */
@@ -39,7 +39,7 @@ export type Cluster = Readonly<{
   cpuOf(part: Part): number
 }>
 
-export type ClusterOptions = Readonly<{ roles: readonly Role[]; otherWorkspaces?: number }>
+type ClusterOptions = Readonly<{ roles: readonly Role[]; otherWorkspaces?: number }>
 
 /** Of Elasticsearch's JVM: as in a small production, so that collecting garbage is not what is measured. */
 const heap = '2g'

@@ -3,7 +3,7 @@ import { createDice, spanIdOf, traceIdOf, type Dice } from './dice.ts'
 import { logPhrases, logShapes, logWords, type LogShape } from './log-shapes.ts'
 import { denseMs } from './span-corpus.ts'
 
-export type LogCorpusOptions = Readonly<{
+type LogCorpusOptions = Readonly<{
   /** Of the span corpus too whose traces the records name. */
   seed: number
   records: number

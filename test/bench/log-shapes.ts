@@ -1,6 +1,6 @@
 import type { Dice } from './dice.ts'
 
-export type LogLevel = 'debug' | 'info' | 'warn' | 'error'
+type LogLevel = 'debug' | 'info' | 'warn' | 'error'
 /** A line as a service writes it; `{}` stands for a number. `weight`: how often, of the sum of all weights. */
 export type LogShape = Readonly<{
   level: LogLevel

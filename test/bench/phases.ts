@@ -12,7 +12,7 @@ const phaseIn = (line: string): string | undefined => {
 }
 
 /** Adds what was used between two readings to that of a phase. */
-export function addUsed(total: Used | undefined, before: Used, after: Used): Used {
+function addUsed(total: Used | undefined, before: Used, after: Used): Used {
   const names = Object.keys(after)
   return Object.fromEntries(
     names.map((name) => [name, (total?.[name] ?? 0) + (after[name] ?? 0) - (before[name] ?? 0)]),

@@ -4,8 +4,8 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
  * What a thread works for. `ingest`: HTTP, the log's writer and the thread pool; `project`: the projector; `query`: the
  * query engine; `runtime`: V8's own threads (garbage collection, compilation), which all of them share.
  */
-export const purposes = ['ingest', 'project', 'query', 'runtime'] as const
-export type Purpose = (typeof purposes)[number]
+const purposes = ['ingest', 'project', 'query', 'runtime'] as const
+type Purpose = (typeof purposes)[number]
 /** CPU seconds by purpose. */
 export type Cpu = Readonly<Record<Purpose, number>>
 
@@ -33,7 +33,7 @@ const list = (path: string): readonly string[] => {
 const statFields = (text: string): readonly string[] => text.slice(text.lastIndexOf(')') + 2).split(' ')
 
 /** A process and all that it has started. Source: proc_pid_stat(5). */
-export function processTree(root: number): readonly number[] {
+function processTree(root: number): readonly number[] {
   const children = new Map<number, number[]>()
   for (const name of list('/proc')) {
     const stat = /^\d+$/.test(name) ? read(`/proc/${name}/stat`) : undefined

@@ -18,7 +18,7 @@ export function percentile(sorted: Float64Array, part: number): number {
   return sorted[Math.min(sorted.length - 1, Math.ceil(sorted.length * part) - 1)] ?? Number.NaN
 }
 
-export function isMet({ measured, target }: Row): boolean | undefined {
+function isMet({ measured, target }: Row): boolean | undefined {
   if (target === undefined) return undefined
   return target.bound === 'at most' ? measured <= target.value : measured >= target.value
 }

@@ -1,5 +1,5 @@
 /** How much is sent. Small runs show that everything works; their figures are mostly warm-up. */
-export type Scale = Readonly<{
+type Scale = Readonly<{
   seed: number
   spans: number
   logs: number

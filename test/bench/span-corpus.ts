@@ -14,7 +14,7 @@ import {
   type Shape,
 } from './span-shapes.ts'
 
-export type SpanCorpusOptions = Readonly<{
+type SpanCorpusOptions = Readonly<{
   seed: number
   spans: number
   spansPerRequest: number
@@ -35,7 +35,7 @@ export type SpanFacts = Readonly<{
 }>
 
 /** A busy shop: several traces run at once, so that requests cut through traces as a Collector's do. */
-export const recordsPerSecond = 600
+const recordsPerSecond = 600
 export const denseMs = (records: number): number => (records * 1_000) / recordsPerSecond
 export const slowMs = 20
 

@@ -14,7 +14,7 @@ import { createSqliteStream } from '#streams/sqlite/stream.ts'
 import type { Stream } from '#streams/stream.ts'
 import { passwords } from '../directory/harness.ts'
 
-export const openDirectoryStream = (dataFolder: string): Promise<Stream> =>
+const openDirectoryStream = (dataFolder: string): Promise<Stream> =>
   createSqliteStream({
     file: join(dataFolder, 'directory.db'),
     partition: 'directory',
@@ -55,9 +55,9 @@ export function createServices(
   }
 }
 
-export type Ran = Readonly<{ code: number; out: string; err: string }>
+type Ran = Readonly<{ code: number; out: string; err: string }>
 
-export type Installation = Readonly<{
+type Installation = Readonly<{
   dataFolder: string
   /** As the running server has it: another connection to the same file. */
   directory: Directory
@@ -69,7 +69,7 @@ export type Installation = Readonly<{
 }>
 
 /** Runs the command line in this process. `input`: what stdin holds; null: a pipe that stays open and silent. */
-export async function runIn(
+async function runIn(
   dataFolder: string,
   argv: readonly string[],
   given: Readonly<{ input?: string | null; services?: CliServices }> = {},

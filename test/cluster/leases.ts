@@ -5,7 +5,7 @@ import { connectNats } from '#streams/jetstream/connect.ts'
 /** Who folds a partition ('' : nobody), and when they last said so (ms, by NATS's clock). */
 export type Lease = Readonly<{ holder: string; at: number }>
 
-export type Leases = Readonly<{ read(): Promise<readonly Lease[]>; close(): Promise<void> }>
+type Leases = Readonly<{ read(): Promise<readonly Lease[]>; close(): Promise<void> }>
 
 const free: Lease = { holder: '', at: 0 }
 

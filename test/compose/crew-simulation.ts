@@ -9,7 +9,7 @@ import {
 } from '#src/compose/processes/supervisor.ts'
 
 /** What is asked of a worker and answered later: a script decides how, for each worker by its number. */
-export type Step = 'boot' | 'takeOver' | 'letGo'
+type Step = 'boot' | 'takeOver' | 'letGo'
 /** `ok` after some virtual time, `crash`, or `hang`: never. */
 export type Reaction = Readonly<{ does: 'ok' | 'crash' | 'hang'; ms: number }>
 export type Script = (worker: number, step: Step) => Reaction
@@ -55,7 +55,7 @@ function createClock() {
   }
 }
 
-export type SimulatedWorker = Readonly<{
+type SimulatedWorker = Readonly<{
   id: number
   /** Orders that it got, in their order. */
   orders: string[]

@@ -20,8 +20,8 @@ import {
 } from '#test/support/index-fixture.ts'
 import type { OpenIndexStore } from './index-store.ts'
 
-export type OpenAudit = Pick<OpenIndexStore, 'writer'> & Readonly<{ audit: IndexAudit }>
-export type AuditPlace = Readonly<{ open(): Promise<OpenAudit>; remove(): Promise<void> }>
+type OpenAudit = Pick<OpenIndexStore, 'writer'> & Readonly<{ audit: IndexAudit }>
+type AuditPlace = Readonly<{ open(): Promise<OpenAudit>; remove(): Promise<void> }>
 
 const second = 'fixture-v1-002'
 const today: Part = { workspaceId: acme, day }

@@ -18,7 +18,7 @@ export type StreamUnderTest = Readonly<{
   damage?: Readonly<Record<'payload' | 'header' | 'row', (index: number) => void | Promise<void>>>
   cleanUp(): Promise<void>
 }>
-export type StreamContractOptions = Readonly<{ durable: boolean; create(): Promise<StreamUnderTest> }>
+type StreamContractOptions = Readonly<{ durable: boolean; create(): Promise<StreamUnderTest> }>
 
 function headerOf(event: NewEvent): Omit<NewEvent, 'payload'> {
   const { payload: _, ...header } = event

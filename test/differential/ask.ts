@@ -6,7 +6,7 @@ import type { Question } from './questions.ts'
 import type { Form } from './two-forms.ts'
 
 /** The log records that both have, by their plain ids: what each of them calls them. */
-export type RecordNames = ReadonlyMap<string, string>
+type RecordNames = ReadonlyMap<string, string>
 
 export type Asked = Readonly<{ form: Form; sending: Window; names: RecordNames }>
 

@@ -392,6 +392,7 @@ describe('directory', () => {
       expect(counts.map(({ userId, count }) => (userId === ann.id ? count : 0))).to.deep.equal([
         1, 1, 1, 1, 1, 0, 1, 95,
       ])
+      expect(counts.slice(-3).map(({ address }) => address)).to.deep.equal(['192.0.2.1', '192.0.2.2', 'various'])
     })
 
     it('has so many refused sign-ins an hour, of however many accounts, and counts the rest', async () => {

@@ -23,7 +23,7 @@ export function createTestClock(at = Date.UTC(2026, 10, 21)) {
     },
   })
 }
-export type TestClock = ReturnType<typeof createTestClock>
+type TestClock = ReturnType<typeof createTestClock>
 
 export type Opened = Readonly<{ directory: Directory; stream: Stream; clock: TestClock; stops: Error[] }>
 

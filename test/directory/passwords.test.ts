@@ -13,6 +13,13 @@ describe('passwords', () => {
     expect(await passwords.verify('', stored)).to.equal(false)
   })
 
+  it('verify against a hash that was stored before: scrypt as RFC 7914 has it', async () => {
+    // Python: hashlib.scrypt(b'correct horse battery', salt=bytes(range(16)), n=16, r=8, p=1, dklen=32)
+    const stored = 'scrypt$4$8$1$AAECAwQFBgcICQoLDA0ODw$coHb6LlzckOeOHbDHR6JGt8ViaJ_p4LgT4TcMJHWRUI'
+    expect(await passwords.verify('correct horse battery', stored)).to.equal(true)
+    expect(await passwords.verify('correct horse batterY', stored)).to.equal(false)
+  })
+
   it('are salted', async () => {
     expect(await passwords.hash('same password')).to.not.equal(await passwords.hash('same password'))
   })

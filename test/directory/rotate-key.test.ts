@@ -88,7 +88,7 @@ describe('keys that are rotated', () => {
     }
     const foreign = await rotate(old.key.id, hour, other.id)
     expect(foreign).to.deep.equal(await rotate('k0', hour))
-    valueOf(await rotate(old.key.id))
+    valueOf(await rotate(old.key.id, 30 * 24 * hour))
     const again = await rotate(old.key.id)
     expect(!again.ok && again.error.detail).to.include('rotated already')
     const gone = await create()

@@ -38,8 +38,8 @@ describe('the scripts of pages in a browser', () => {
     expect(answer.status).to.equal(200)
   }
   /** Opens a page until it shows something: what is acknowledged is soon searchable. */
-  async function openUntil(path: string, shown: Locator, page = tab): Promise<void> {
-    do await page.goto(path)
+  async function openUntil(path: string, shown: Locator): Promise<void> {
+    do await tab.goto(path)
     while ((await shown.count()) === 0)
   }
 

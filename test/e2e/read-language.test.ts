@@ -28,7 +28,7 @@ const fields: Readonly<Record<Name, Readonly<Record<string, string | number | re
   login: { level: 'trace', user: 'bob' },
 }
 
-/** CONTRACT §9: its table, then each form of its prose. */
+/** The forms of the search language (src/query/language/README.md), and what each finds. */
 const table: readonly (readonly [query: string, found: readonly Name[]])[] = [
   ['timeout', ['timeout']],
   ['orders', ['orders']],

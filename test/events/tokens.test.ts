@@ -14,7 +14,7 @@ import {
   words,
 } from '#src/events/tokens.ts'
 
-/** Whether the words of the query stand in the text, adjacent and in order: the table of CONTRACT §9 in its plainest form. */
+/** Whether the words of the query stand in the text, adjacent and in order. */
 function meets(text: string, query: string, prefix = false): boolean {
   const [there, asked] = [words(text), words(query)]
   return there.some((_, start) =>
@@ -116,6 +116,11 @@ describe('events/tokens', () => {
     expect(valueTokens('f', 'not paid')).to.deep.equal(['f==not\u00a0paid', 'f=not', 'f=paid'])
     expect(valueTokens('f', '(paid)')).to.deep.equal(['f==(paid)', 'f=paid'])
     expect(valueTokens('f', '')).to.deep.equal(['f=='])
+  })
+
+  it('leaves out the blanks around a whole value', () => {
+    expect(wholeToken('f', ' Not paid ')).to.equal('f==not\u00a0paid')
+    expect(wholeToken('f', ' Größe 5\t')).to.equal('f==größe\u00a05')
   })
 
   it('tells long values apart', () => {

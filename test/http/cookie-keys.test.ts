@@ -19,6 +19,7 @@ describe('keys of cookies', () => {
     for (const time of ['first', 'second']) {
       expect(keys.index(text, byOne), time).equal(0)
       expect(keys.index(text, byTwo), time).equal(1)
+      expect(keys.verify(text, byOne), time).equal(true)
       expect(keys.verify(text, byTwo), time).equal(true)
     }
   })

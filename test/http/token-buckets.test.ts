@@ -20,6 +20,12 @@ describe('token buckets', () => {
     expect(buckets.take('a')).to.deep.include({ allowed: true, remaining: 0 })
   })
 
+  it('let nobody wait who may take another at once', () => {
+    const buckets = start()
+    const waits = Array.from({ length: 3 }, () => buckets.take('a').waitS)
+    expect(waits).to.deep.equal([0, 0, 1])
+  })
+
   it('hold no more than the burst, however long nobody takes of them', () => {
     const buckets = start()
     buckets.take('a')

@@ -33,7 +33,7 @@ export type Scenario = Readonly<{
   spoil?: (stream: Stream) => Stream
 }>
 
-export type Outcome = Readonly<{
+type Outcome = Readonly<{
   demand: number
   /** Spans in the log. */
   stored: number

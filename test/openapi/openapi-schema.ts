@@ -6,7 +6,7 @@ import { z } from 'zod'
 const text = z.string().min(1)
 const type = z.enum(['string', 'integer', 'number', 'boolean', 'object', 'array', 'null'])
 
-export const jsonSchema: z.ZodType = z.lazy(() =>
+const jsonSchema: z.ZodType = z.lazy(() =>
   z.strictObject({
     $ref: z
       .string()

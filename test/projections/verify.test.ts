@@ -114,6 +114,7 @@ describe('verify finds', () => {
       ])
       const [difference] = verdict.differences
       expect(difference).to.include({ workspaceId: 'acme', id, kind })
+      expect(new Set(verdict.differences.map((each) => each.id)), 'no other').to.deep.equal(new Set([id]))
       expect(Object.keys(difference ?? {}).filter((key) => ['indexed', 'expected'].includes(key))).to.have.members(has)
       const [done] = await rebuild(context, [counting])
       expect(done?.outcome).to.equal('moved')

@@ -30,7 +30,7 @@ async function readAll(log: Stream): Promise<readonly RecordedEvent[]> {
 }
 
 /** `fold(log)`: everything at once, from nothing, in memory. */
-export async function foldLog(log: Stream, projections: readonly Projection[]): Promise<MemoryIndexStore> {
+async function foldLog(log: Stream, projections: readonly Projection[]): Promise<MemoryIndexStore> {
   const store = createMemoryIndexStore()
   const events = (await readAll(log)).map(decode)
   for (const projection of projections) {

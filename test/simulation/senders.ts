@@ -3,10 +3,10 @@ import { leaving, makeRequest, workspaces, type Request } from './requests.ts'
 import type { Stage } from './stage.ts'
 
 /** What a sender was told first of a request, and how often it was sent. */
-export type Told = Answer & Readonly<{ request: Request }>
+type Told = Answer & Readonly<{ request: Request }>
 export type Sent = { sent: number; told: Told | undefined; request: Request }
 
-export type Senders = Readonly<{
+type Senders = Readonly<{
   /** All that was sent, by its name. */
   sent: ReadonlyMap<string, Sent>
   /** Sends everything; resolves when everything was answered. */

@@ -45,6 +45,10 @@ describe('the lock on the data folder', () => {
   })
 
   it('makes the folder where there is none', () => {
-    lockFolder(join(folder, 'deep', 'data')).release()
+    const deep = join(folder, 'deep', 'data')
+    const lock = lockFolder(deep)
+    expect(() => lockFolder(deep)).to.throw()
+    lock.release()
+    lockFolder(deep).release()
   })
 })

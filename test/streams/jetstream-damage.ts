@@ -4,7 +4,7 @@ import type { Nats, Received } from '#streams/jetstream/connect.ts'
 type Spoil = Readonly<{ sequence: number; part: 'payload' | 'header' }>
 
 /** A connection over which single messages arrive other than they were stored, as from a disk or memory that fails. */
-export type SpoiltNats = Readonly<{ nats: Nats; spoil(sequence: number, part: Spoil['part']): void }>
+type SpoiltNats = Readonly<{ nats: Nats; spoil(sequence: number, part: Spoil['part']): void }>
 
 /** The last byte belongs to a payload; `"keyId"` stands in a header. */
 function spoilt(data: Uint8Array, part: Spoil['part']): Uint8Array {

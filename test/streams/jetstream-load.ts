@@ -7,7 +7,7 @@ import { makeEvent } from './make-event.ts'
 import { readAll } from './read-all.ts'
 
 /** Senders that append to a log until they are stopped, and remember what was acknowledged. */
-export type Load = Readonly<{
+type Load = Readonly<{
   /** Resolves when so many calls more have been acknowledged. */
   progress(calls: number): Promise<void>
   /** How often the log did not take a call or did not say whether it had. */

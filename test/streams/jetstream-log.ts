@@ -40,10 +40,10 @@ export async function removeLogs(nats: Nats, prefix: string, partitions = 1): Pr
   for (const name of names) await askServer(nats, `STREAM.DELETE.${prefix}-${name}`)
 }
 
-export async function makeJetStreamLog(options: Partial<ProvisionOptions> = {}): Promise<JetStreamLog> {
+export async function makeJetStreamLog(): Promise<JetStreamLog> {
   const nats = await connectNats({ url: await natsEngine() })
   const prefix = newPrefix()
-  await provisionLogs(nats, { ...testProvision, ...options, prefix })
+  await provisionLogs(nats, { ...testProvision, prefix })
   const name = `${prefix}-TELEMETRY_0`
   return {
     nats,

@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { bringNats } from '../../infra/engines/native-nats.ts'
 
 /** A nats-server that is set up, or behaves, as ours should not. */
-export type PlainNats = Readonly<{
+type PlainNats = Readonly<{
   url: string
   monitoring: string
   /** It hangs, and goes on where it was. */

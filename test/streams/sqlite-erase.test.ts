@@ -21,9 +21,9 @@ describe('what is erased from a log in SQLite', () => {
   afterEach(() => log.remove())
 
   /** Not packed, so that its bytes can be looked for; some larger than a page. */
-  function withBytes(name: string, bytes: number, workspaceId = acme): NewEvent {
+  function withBytes(name: string, bytes: number): NewEvent {
     const payload = Buffer.from(`${secret} `.repeat(Math.ceil(bytes / (secret.length + 1))))
-    const event = makeEvent(name, { workspaceId, answer: `${name} ${workspaceId} ${secret}`, counts: noCounts })
+    const event = makeEvent(name, { workspaceId: acme, answer: `${name} ${acme} ${secret}`, counts: noCounts })
     return { ...event, encoding: '', payload, crc: crcOf(payload) }
   }
   const filesWith = (text: string): readonly string[] =>

@@ -13,7 +13,7 @@ import { createRandom } from './otlp.ts'
 import { sendOnce } from './sender.ts'
 import type { Server } from './server.ts'
 
-export type Drive = Readonly<{
+type Drive = Readonly<{
   /** Addresses of ingest, whatever is behind them. */
   urls: readonly string[]
   key: string
@@ -27,7 +27,7 @@ export type Drive = Readonly<{
 }>
 
 /** What senders were told: spans stored, spans sent, and how often they had to send again. */
-export type Driven = Readonly<{ accepted: number; sent: number; again: number; failures: readonly string[] }>
+type Driven = Readonly<{ accepted: number; sent: number; again: number; failures: readonly string[] }>
 
 /** After these OTLP senders send again. */
 const retryable = new Set([429, 502, 503, 504])
@@ -81,7 +81,7 @@ async function driveAllowance(drive: Drive): Promise<Driven> {
 const killsMax = 6
 
 /** A workspace with the free plan's allowance, and what takes its spans. */
-export type Spending = Readonly<{
+type Spending = Readonly<{
   server: Pick<Server, 'dataFolder'> & Partial<Pick<Server, 'output'>>
   /** Where senders send. */
   urls: readonly string[]

@@ -10,7 +10,7 @@ import { buffer } from 'node:stream/consumers'
  */
 export type Fault = 'refuse' | 'lose' | 'reset'
 
-export type FlakyProxy = Readonly<{
+type FlakyProxy = Readonly<{
   baseUrl: string
   /** The bodies that were told what the server answered, as they came. */
   passed: readonly Buffer[]

@@ -13,7 +13,7 @@ import { workspaceIdOf } from '#src/events/workspace-id.ts'
 import { present } from '#src/lib/assert.ts'
 import { stringifyJson } from '#src/lib/json.ts'
 
-export type GivenContent = Readonly<{
+type GivenContent = Readonly<{
   spans?: readonly Span[]
   logs?: readonly LogRecord[]
   rumEvents?: readonly RumEvent[]
@@ -22,7 +22,7 @@ export type GivenContent = Readonly<{
 export type GivenHeader = Partial<Omit<RecordedEvent, 'workspaceId'>> & Readonly<{ workspace?: string }>
 
 /** A recorded event with nothing in its payload; position `n` is the n-th message of the log. */
-export function recordedEvent(type: TelemetryEventType, n: number, header: GivenHeader = {}): RecordedEvent {
+function recordedEvent(type: TelemetryEventType, n: number, header: GivenHeader = {}): RecordedEvent {
   const { workspace = 'acme', ...more } = header
   const payload = new Uint8Array()
   return {
@@ -128,7 +128,7 @@ export async function foldAll(projection: Projection, events: readonly DecodedEv
 
 const text = (dump: Dump): string => dump.map((item) => stringifyJson(item)).join('\n')
 
-export type FoldHarness = Readonly<{
+type FoldHarness = Readonly<{
   /** The events folded, all checks passed. The store is promoted: its reader answers. */
   fold(events: readonly DecodedEvent[]): Promise<MemoryIndexStore>
   /** Documents of one collection and workspace, by id (of several days, the newest). */

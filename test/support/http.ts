@@ -36,7 +36,7 @@ export async function listen(
   }
 }
 
-export type RawConnection = Readonly<{
+type RawConnection = Readonly<{
   socket: Socket
   read(): void
   write(data: string | Uint8Array): void

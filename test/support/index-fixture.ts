@@ -192,7 +192,7 @@ const oddTimes = [
   9_000_000_000_000_000_000n,
 ]
 
-export function randomTime(random: Random): bigint {
+function randomTime(random: Random): bigint {
   if (random.chance(0.08)) return random.pick(oddTimes)
   if (random.chance(0.3)) return noonNs + BigInt(random.below(4))
   return noonNs + BigInt(random.below(600_000) - 300_000) * 1_000_000n + BigInt(random.below(3))

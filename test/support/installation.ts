@@ -14,7 +14,7 @@ import { clusterAt } from './clusters.ts'
 type Log = Omit<Stream, 'append'>
 
 /** What a server keeps, read beside it, whichever form it has. Lists are in order of the partitions. */
-export type Installation = Readonly<{
+type Installation = Readonly<{
   logs: readonly Log[]
   directory: Log
   indexes: readonly IndexReader[]

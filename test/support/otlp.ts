@@ -33,7 +33,7 @@ export type MadeSpan = Readonly<{
   statusCode: number
   statusMessage: string
 }>
-export type MadeScope = Readonly<{
+type MadeScope = Readonly<{
   name: string
   version: string
   attributes: Bag
@@ -68,12 +68,12 @@ export function requestOf(spans: readonly MadeSpan[], service = 'checkout'): Mad
 }
 
 /** Field number and the field's bytes, tag included. */
-export type Field = readonly [number: number, bytes: Uint8Array]
+type Field = readonly [number: number, bytes: Uint8Array]
 
 const { Writer } = protobuf
 const bytesOf = (hex: string): Uint8Array => new Uint8Array(Buffer.from(hex, 'hex'))
 
-export function varint(value: bigint): Uint8Array {
+function varint(value: bigint): Uint8Array {
   const bytes: number[] = []
   let rest = BigInt.asUintN(64, value)
   for (; rest > 0x7fn; rest >>= 7n) bytes.push(Number(rest & 0x7fn) | 0x80)
@@ -103,7 +103,7 @@ export function fixed64Field(number: number, value: bigint): Field {
   bytes.writeBigUInt64LE(value)
   return [number, Buffer.concat([varint(BigInt((number << 3) | 1)), bytes])]
 }
-export const fixed32Field = (number: number, value: number): Field => [
+const fixed32Field = (number: number, value: number): Field => [
   number,
   Writer.create()
     .uint32((number << 3) | 5)
@@ -119,7 +119,7 @@ const doubleField = (number: number, value: number): Field => [
 ]
 
 /** How fields are put together: in the order given, or by falling number, as the Collector writes them. */
-export type Order = 'given' | 'reversed'
+type Order = 'given' | 'reversed'
 
 export function message(order: Order, fields: readonly Field[]): Uint8Array {
   const sorted = order === 'given' ? fields : fields.toSorted(([a], [b]) => b - a)
@@ -141,7 +141,7 @@ function encodeAny(order: Order, value: Any): Uint8Array {
   return new Uint8Array()
 }
 
-export function bagFields(order: Order, number: number, bag: Bag): Field[] {
+function bagFields(order: Order, number: number, bag: Bag): Field[] {
   return bag.map(([key, value]) =>
     bytesField(number, message(order, [textField(1, key), bytesField(2, encodeAny(order, value))])),
   )
@@ -227,7 +227,7 @@ function anyJson(value: Any): object {
   return {}
 }
 
-export const bagJson = (bag: Bag): object[] => bag.map(([key, value]) => ({ key, value: anyJson(value) }))
+const bagJson = (bag: Bag): object[] => bag.map(([key, value]) => ({ key, value: anyJson(value) }))
 
 /** A span as OTLP JSON has it. */
 export const spanJson = (span: MadeSpan): object => ({
@@ -278,7 +278,7 @@ export function createRandom(seed: number): () => number {
   }
 }
 
-export type TraceOptions = Readonly<{
+type TraceOptions = Readonly<{
   seed: number
   traces: number
   spansPerTrace: number
@@ -289,7 +289,7 @@ export type TraceOptions = Readonly<{
 
 const operations = ['GET /cart', 'POST /orders', 'SELECT orders', 'publish order.paid', 'GET /api/v1/items/{id}']
 
-export type ServiceSpan = MadeSpan & Readonly<{ service: string }>
+type ServiceSpan = MadeSpan & Readonly<{ service: string }>
 type Dice = Readonly<{
   below: (max: number) => number
   chance: (part: number) => boolean
@@ -352,7 +352,7 @@ const made = (service: string, spans: readonly MadeSpan[]): MadeResource => ({
   scopes: [{ name: '@acme/instrumentation', version: '0.9.1', attributes: [], schemaUrl: '', spans }],
 })
 
-export type MadeTraces = Readonly<{
+type MadeTraces = Readonly<{
   request: MadeRequest
   protobuf: Uint8Array
   json: string

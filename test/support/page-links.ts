@@ -1,5 +1,5 @@
 /** A link of a page as somebody sees it who cannot see the page, and where it leads. */
-export type PageLink = Readonly<{ name: string; address: string }>
+type PageLink = Readonly<{ name: string; address: string }>
 
 const unescape = (text: string): string =>
   text

@@ -33,7 +33,7 @@ export function createManualTime() {
 }
 
 /** The writer, telling each heartbeat to whoever waits for one. */
-export function watched(writer: IndexWriter) {
+function watched(writer: IndexWriter) {
   const waiting = new Set<(index: string, heartbeat: Heartbeat) => void>()
   return {
     writer: {
@@ -55,7 +55,7 @@ export function watched(writer: IndexWriter) {
   }
 }
 
-export type Setup = Readonly<{
+type Setup = Readonly<{
   stream: Stream
   writer: IndexWriter
   projections?: readonly Projection[]

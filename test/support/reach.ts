@@ -7,7 +7,7 @@ import type { Process, World } from './virtual-world.ts'
  * itself.
  */
 export type Fault = 'before' | 'after' | 'late' | 'twice' | undefined
-export type Network = Readonly<{ delayMs: () => number; fault: () => Fault; lateMs: () => number }>
+type Network = Readonly<{ delayMs: () => number; fault: () => Fault; lateMs: () => number }>
 
 /** What a call leaves behind: nothing, something that is done by the time of the answer or never, or something that may come late. */
 type Effect = 'none' | 'prompt' | 'any'

@@ -4,7 +4,7 @@ import { text } from 'node:stream/consumers'
 import { expect } from 'chai'
 
 /** What a program reads on its standard input, and variables beside our own. */
-export type ProgramOptions = Readonly<{ input?: string; environment?: Readonly<Record<string, string>> }>
+type ProgramOptions = Readonly<{ input?: string; environment?: Readonly<Record<string, string>> }>
 
 /** Runs a program of test/e2e/programs (or any command) to its end; its output's lines. Fails unless it ends well. */
 export async function runProgram(

@@ -27,7 +27,7 @@ export function nanoseconds(text: unknown): string {
 }
 
 /** The spans of a trace as correlation answers them. */
-export async function spansOf(reader: Reader, traceId: string): Promise<readonly JsonObject[]> {
+async function spansOf(reader: Reader, traceId: string): Promise<readonly JsonObject[]> {
   const { status, body } = await reader.get(`/api/app/correlation?trace_id=${traceId}`)
   expect(status, `trace ${traceId}`).to.equal(200)
   return at(body, 'trace', 'spans') as readonly JsonObject[]

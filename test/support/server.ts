@@ -31,7 +31,7 @@ export type Server = Readonly<{
   printed(pattern: RegExp, from?: number): Promise<string>
 }>
 
-export type ServerOptions = Readonly<{
+type ServerOptions = Readonly<{
   dataFolder?: string
   port?: number
   environment?: Readonly<Record<string, string>>

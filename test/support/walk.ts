@@ -9,7 +9,7 @@ const withCursor = (path: string, cursor: string): string =>
   cursor === '' ? path : `${path}${path.includes('?') ? '&' : '?'}cursor=${encodeURIComponent(cursor)}`
 
 /** Every page of a list, by `next_cursor` to its end; `between` runs after each page but the last. */
-export async function walkPages(
+async function walkPages(
   reader: Reader,
   path: string,
   between: (page: number) => Promise<void> = async () => {},

@@ -45,5 +45,12 @@ describe('fillTimes', () => {
       'no end time: that of its start',
       "no time of an event: that of its span's start",
     ])
+    const [untimed] = fillTimes([{ ...given, endNs: noonNs, spanEvents: [event] }], receivedAt)
+    expect(untimed?.spanEvents.map(({ timeNs }) => timeNs)).to.deep.equal([noonNs])
+    const whole = { ...givenSpan({ id: 2 }), spanEvents: [timed] }
+    const [first, second] = fillTimes([whole, { ...given, endNs: noonNs }], receivedAt)
+    expect(first).to.equal(whole)
+    expect(second?.spanEvents.map(({ timeNs }) => timeNs)).to.deep.equal([noonNs, noonNs + 5n, noonNs])
+    expect(second?.cuts).to.deep.equal(["no time of an event: that of its span's start"])
   })
 })

@@ -6,10 +6,10 @@ import { sessionKey, startTelemetry, type Telemetry } from './telemetry.ts'
 export type Reply = Readonly<{ status: number; body: unknown; type?: string }>
 export type Handler = (body: unknown) => Promise<Reply>
 /** By `METHOD /path`. */
-export type Routes = ReadonlyMap<string, Handler>
+type Routes = ReadonlyMap<string, Handler>
 /** Another service's answer. */
-export type Called = Readonly<{ status: number; body: unknown }>
-export type Call = (peer: string, route: string, body?: unknown) => Promise<Called>
+type Called = Readonly<{ status: number; body: unknown }>
+type Call = (peer: string, route: string, body?: unknown) => Promise<Called>
 
 /** What the parent tells a service, and what it answers: the services are processes of their own and find each other by it. */
 export type ParentMessage = Readonly<{ peers: Readonly<Record<string, string>> }> | 'stop'

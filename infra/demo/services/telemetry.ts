@@ -22,7 +22,7 @@ export type Telemetry = Readonly<{
   stop(): Promise<Made>
 }>
 
-export type Shipping = Readonly<{ logsUrl: string; logsToken: string }>
+type Shipping = Readonly<{ logsUrl: string; logsToken: string }>
 
 /** The baggage entry and attribute that names a shopper's visit (semantic conventions, session). */
 export const sessionKey = 'session.id'

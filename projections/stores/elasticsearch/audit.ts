@@ -16,7 +16,7 @@ import { dayIndex, defaultSettings, idField, positionField, workspaceField, type
 import { createNames, dayIn } from './names.ts'
 import { shownText, textOf, type StoredText } from './stored-text.ts'
 
-export type ElasticsearchAuditOptions = Readonly<{
+type ElasticsearchAuditOptions = Readonly<{
   /** `http(s)://user:password@host:port`. */
   url: string
   /** Begins the names of all indices. */

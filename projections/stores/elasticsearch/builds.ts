@@ -115,7 +115,7 @@ function refusalOf(source: JsonObject, epoch: string, shapes: Shapes): string | 
     : 'its collections are others: raise the version of the projection'
 }
 
-export type NewBuild = Readonly<{ index: IndexName; epoch: string; after: Position; shapes: Shapes }>
+type NewBuild = Readonly<{ index: IndexName; epoch: string; after: Position; shapes: Shapes }>
 
 /** Makes the record of a build, or reads it; one of another log or of other collections is refused. */
 export async function openBuild(place: Place, { index, epoch, after, shapes }: NewBuild): Promise<StoredBuild> {

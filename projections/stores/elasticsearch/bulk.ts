@@ -16,7 +16,7 @@ export type Operation = DocumentPlace &
     document: string
   }>
 
-export type BulkOptions = Readonly<{
+type BulkOptions = Readonly<{
   elasticsearch: Elasticsearch
   epoch: string
   /** Makes an index anew that was dropped meanwhile. */

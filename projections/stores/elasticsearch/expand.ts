@@ -32,10 +32,10 @@ function termsIn(explanation: string, field: string): readonly string[] {
   })
 }
 
-export type ExpansionLimits = Readonly<{ patternExpansionsMax: number }>
+type ExpansionLimits = Readonly<{ patternExpansionsMax: number }>
 
 /** Where patterns are expanded: a target, and the first day of its indices that counts. */
-export type ExpandedIn = Readonly<{ target: Target; fromDay: string | undefined }>
+type ExpandedIn = Readonly<{ target: Target; fromDay: string | undefined }>
 
 /** Terms of all workspaces that a pattern may meet in a field; undefined when they are more than it may. */
 async function sharedTerms(

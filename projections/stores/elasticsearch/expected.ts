@@ -8,7 +8,7 @@ import type { DocumentForm } from './document.ts'
 import { expectedDocument, expectedText, shownText } from './stored-text.ts'
 
 /** The projection of a build, as it is stored: with all of its collections. */
-export type ProjectionOf = (index: IndexName) => Projection | undefined
+type ProjectionOf = (index: IndexName) => Projection | undefined
 
 /** So many entries are read before others of the process have their turn: reading may block it. */
 const entriesInTurn = 500

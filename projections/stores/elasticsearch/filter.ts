@@ -13,7 +13,7 @@ export type Query = Readonly<Record<string, unknown>>
 export type Expansions = ReadonlyMap<PatternFilter, ReadonlyMap<string, readonly string[]>>
 
 const all: Query = { match_all: {} }
-export const none: Query = { match_none: {} }
+const none: Query = { match_none: {} }
 
 /** Elasticsearch takes queries of 30 levels; one that is packed into a text is counted anew. */
 const levelsMax = 20
@@ -22,7 +22,7 @@ export function and(parts: readonly Query[]): Query {
   return parts.length === 0 ? all : { bool: { filter: parts } }
 }
 
-export function or(parts: readonly Query[]): Query {
+function or(parts: readonly Query[]): Query {
   const [only] = parts
   if (only === undefined) return none
   return parts.length === 1 ? only : { bool: { should: parts } }

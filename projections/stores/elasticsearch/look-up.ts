@@ -8,7 +8,7 @@ import type { Elasticsearch } from './client.ts'
 export type DocumentPlace = Readonly<{ index: string; key: string; workspaceId: WorkspaceId }>
 
 /** A document as it is stored now; undefined when it is not there. */
-export type StoredDocument = Readonly<{ version: number; source: JsonObject }> | undefined
+type StoredDocument = Readonly<{ version: number; source: JsonObject }> | undefined
 
 const atOnce = 1_000
 

@@ -8,7 +8,7 @@ import { and, daysQuery, selectionQuery, type Query } from './filter.ts'
 import { createNames } from './names.ts'
 import { ask, find, placesIn, searchPages, type Target } from './search.ts'
 
-export type ElasticsearchReaderOptions = Readonly<{
+type ElasticsearchReaderOptions = Readonly<{
   /** `http(s)://user:password@host:port`. */
   url: string
   /** Begins the names of all indices. */

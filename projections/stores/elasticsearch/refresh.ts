@@ -43,7 +43,7 @@ function createLag(now: () => number) {
   }
 }
 
-export type RefreshOptions = Readonly<{
+type RefreshOptions = Readonly<{
   elasticsearch: Elasticsearch
   /** A name that all indices written to bear, with wildcards. */
   all: string

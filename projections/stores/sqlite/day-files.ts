@@ -20,7 +20,7 @@ import { openMetaToRead } from './meta.ts'
 import { createOpenFiles } from './open-files.ts'
 
 /** A build as readers see it. `after`: where its fold began. */
-export type LiveBuild = Readonly<{
+type LiveBuild = Readonly<{
   index: IndexName
   meta: Database
   after: Position

@@ -3,7 +3,7 @@ import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { PermanentError } from '#src/lib/failure.ts'
 
-export type HeldLock = Readonly<{ release(): void }>
+type HeldLock = Readonly<{ release(): void }>
 
 const sqliteBusy = 5
 

@@ -21,7 +21,7 @@ import { layoutOf, layoutVersion, metaPath, type Shapes } from './layout.ts'
  * What stands beside a build: whose log it follows and from where, its collections, how far every file is safe, what readers
  * are told, and which files it has (known-days.ts).
  */
-export type Meta = Readonly<{ epoch: string; shapes: Shapes; after: Position; safe: Position; progress: Heartbeat }>
+type Meta = Readonly<{ epoch: string; shapes: Shapes; after: Position; safe: Position; progress: Heartbeat }>
 
 /** Tables that came after the first release of this layout; programs without them do not miss them. */
 const laterTables = `

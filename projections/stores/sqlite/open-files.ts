@@ -2,7 +2,7 @@ import { sep } from 'node:path'
 import type { Database } from './database.ts'
 
 /** Open connections by path; at most `openMax`, the longest unused is closed first. */
-export type OpenFiles = Readonly<{
+type OpenFiles = Readonly<{
   /** The connection, opened by `open` when it is not there; undefined when `open` finds no usable file. */
   use(path: string, open: () => Database | undefined): Database | undefined
   close(path: string): void

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { makeFolder } from '#src/lib/make-folder.ts'
 import { holdLock } from './hold-lock.ts'
 
-export type ScratchFolder = Readonly<{ folder: string; remove(): void }>
+type ScratchFolder = Readonly<{ folder: string; remove(): void }>
 
 const lockOf = (folder: string): string => join(folder, 'lock')
 

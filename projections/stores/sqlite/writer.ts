@@ -46,7 +46,7 @@ import { openMeta, readMeta, readShare, storedMeta, writeNamed, writeSafe, write
 import { createOpenFiles } from './open-files.ts'
 import { syncDatabases } from './sync-files.ts'
 
-export type SqliteWriterOptions = Readonly<{
+type SqliteWriterOptions = Readonly<{
   folder: string
   limits: Readonly<{ indexFilesOpenMax: number }>
   /** Milliseconds between two syncs of the files to the disk, by the heartbeats' own times. */

@@ -15,7 +15,7 @@ function urlOf(host: string, port: number, isSecure: boolean): string {
   return `http${isSecure ? 's' : ''}://${name}:${port}`
 }
 
-/** The sockets of this process, which its workers listen on. */
+/** The sockets that this process binds, for its workers to listen on. */
 async function bindSockets({ role, host, port, operationsPort, tls, baseUrl }: Config) {
   const main = role === 'project' ? undefined : await bindSocket({ host, port })
   const operations = operationsPort === undefined ? undefined : await bindSocket({ host, port: operationsPort })
@@ -34,7 +34,7 @@ async function bindSockets({ role, host, port, operationsPort, tls, baseUrl }: C
 }
 type Sockets = Awaited<ReturnType<typeof bindSockets>>
 
-/** What the operator reads, and who starts us waits for, when the first worker serves. */
+/** Printed when the first worker serves: read by the operator, and awaited by programs that start us. */
 function describeStart({ role, dataFolder, cluster }: Config, { place, operationsUrl }: Sockets): string {
   const where = cluster === undefined ? `data in ${dataFolder}` : `role ${role}`
   const what =
@@ -72,18 +72,18 @@ function takeSignals({ stop, replace }: Signals): void {
   const hadTerminal = process.stdin.isTTY
   for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => stop(signal))
   process.on('SIGHUP', () => {
-    // Sent by an operator, or because the terminal has gone.
+    // Sent by an operator, or because the terminal was closed.
     if (hadTerminal && !hasTerminal()) stop('SIGHUP')
     else replace()
   })
-  // Started as part of a larger whole (infra/cluster), which is gone: nobody else would stop us.
+  // Started by another program (infra/cluster) that has ended: nobody else would stop us.
   process.on('disconnect', () => stop('disconnected'))
   process.channel?.unref()
-  // Whoever read what it prints may be gone.
+  // The reader of stdout or stderr may be gone.
   for (const output of [process.stdout, process.stderr]) output.on('error', () => undefined)
 }
 
-/** The worker has said on its own why it could not start; what it could not say is said here. */
+/** A worker reports itself why it could not start; what it could not report is reported here. */
 function exitCodeOfStart(error: unknown): number {
   if (!(error instanceof WorkerEnded)) throw error
   if (error.ending.code === null) console.error(`throughline: ${error.message}`)
@@ -95,7 +95,7 @@ function after(ms: number, task: () => void): () => void {
   return () => clearTimeout(timer)
 }
 
-/** Of two embedded servers one has the data folder. */
+/** Only one embedded server may use a data folder. */
 function lockData({ dataFolder, cluster }: Config): Readonly<{ release(): void }> {
   if (cluster !== undefined) return { release: () => undefined }
   makeDataFolder(dataFolder)
@@ -104,8 +104,8 @@ function lockData({ dataFolder, cluster }: Config): Readonly<{ release(): void }
 
 /**
  * A server in any role: this process holds the listening sockets and, embedded, the data folder's lock, and nothing else; a worker
- * process does the work. SIGHUP replaces the worker, SIGTERM and SIGINT stop the server. `argv`: of the command line, which the
- * worker reads as this process has. Resolves with the exit code.
+ * process does the work. SIGHUP replaces the worker, SIGTERM and SIGINT stop the server. `argv`: of the command line; the worker
+ * reads the same. Resolves with the exit code.
  */
 export async function composeParent(config: Config, argv: readonly string[]): Promise<number> {
   checkOpenFiles(limits.openFilesMin)
@@ -143,7 +143,7 @@ export async function composeParent(config: Config, argv: readonly string[]): Pr
       )
     },
     stop: (signal) => {
-      // Ctrl-C comes twice: to the whole group, and passed on by the launcher.
+      // Ctrl-C arrives twice: the terminal signals the whole process group, and the launcher passes it on.
       if (isStopping) return
       isStopping = true
       console.log(`${signal}: answering what is under way, then stopping`)

@@ -15,7 +15,7 @@ export class WorkerEnded extends Error {
   }
 }
 
-/** A worker as its supervisor sees it. What the orders mean is said at WorkerServer in compose.ts. */
+/** A worker as its supervisor sees it. For the meaning of the orders, see WorkerServer in compose.ts. */
 export type SupervisedWorker = Watched &
   Readonly<{
     id: number
@@ -35,49 +35,49 @@ export type SupervisedWorker = Watched &
 
 export type SupervisorEvent =
   | Readonly<{ kind: 'serves'; pid: number; instead: number | undefined }>
-  /** A worker that others have replaced has answered all of its own. */
+  /** A replaced worker has answered all of its requests. */
   | Readonly<{ kind: 'ended'; pid: number }>
   | Readonly<{ kind: 'crashed'; pid: number; ending: Ending }>
-  /** It gave no answer for too long, and is killed: its end is not told again. */
+  /** It did not answer for too long, and is killed; its end is not reported again. */
   | Readonly<{ kind: 'hangs'; pid: number }>
-  /** A new worker could not take over. `serving`: the one that goes on. */
+  /** A new worker could not take over. `serving`: the one that continues. */
   | Readonly<{ kind: 'failed'; reason: string; serving: number | undefined }>
 
-export type SupervisorOptions = Readonly<{
+type SupervisorOptions = Readonly<{
   startWorker: (id: number) => SupervisedWorker
-  /** Is waited for before a worker is started while there is none. */
+  /** Awaited before a worker is started when none is running. */
   prepare?: () => Promise<void>
   report: (event: SupervisorEvent) => void
-  /** So long a worker that serves, or has served, may give no answer, ms; 0: for ever. One that starts is not asked. */
+  /** How long a worker that serves, or has served, may leave pings unanswered, ms; 0: no limit. A starting worker is not pinged. */
   silenceMs: number
-  /** So long workers that are to stop may answer what is under way, ms. */
+  /** How long stopping workers may finish requests under way, ms. */
   stopPatienceMs: number
-  /** Runs the task after `ms`; the answer cancels it. */
+  /** Runs the task after `ms`; the function returned cancels it. */
   after: (ms: number, task: () => void) => () => void
 }>
 
 export type Supervisor = Readonly<{
   /**
-   * Keeps one worker serving until it is stopped. Resolves when all have ended, with whether all ended well; rejects when the
-   * very first could not take over.
+   * Keeps one worker serving until it is stopped. Resolves when all have ended, with whether all ended well; rejects when the first
+   * one could not take over.
    */
   run(): Promise<boolean>
-  /** Puts a new worker in the place of the one that serves. */
+  /** Replaces the serving worker with a new one. */
   replace(): void
   stop(): void
 }>
 
-/** Replaced workers that still have connections, beside the one that serves; the oldest beyond that is stopped. */
+/** How many replaced workers may still have connections, beside the serving one; beyond that the oldest is stopped. */
 const replacedMax = 3
 const replacedPatienceMs = 30_000
-/** A worker that was told to stop is killed this long after its patience is over. */
+/** A worker that was told to stop is killed this long after its patience has run out. */
 const closeTimeoutMs = 10_000
 const startTimeoutMs = 120_000
 const stepTimeoutMs = 30_000
 const restartPauseMinMs = 100
 const restartPauseMaxMs = 5_000
 
-/** The workers there are, and which of them serves. */
+/** All workers, and which of them serves. */
 function createCrew({ startWorker, report, silenceMs, stopPatienceMs, after }: SupervisorOptions, onLost: () => void) {
   // In the order of their start.
   const workers = new Map<number, SupervisedWorker>()
@@ -129,7 +129,7 @@ function createCrew({ startWorker, report, silenceMs, stopPatienceMs, after }: S
     isEmpty: (): boolean => workers.size === 0,
     others: (worker: SupervisedWorker) => [...workers.values()].filter((each) => each !== worker),
     serving: () => serving,
-    /** From now on this one serves; the others may end as soon as they have nothing left to answer. */
+    /** From now on this one serves; the others end once they have answered their requests. */
     serve: (worker: SupervisedWorker): void => {
       serving = worker
       const endWatch = watch(worker, { silenceMs, after, onSilence: () => killHanging(worker) })
@@ -153,9 +153,9 @@ function createCrew({ startWorker, report, silenceMs, stopPatienceMs, after }: S
 }
 type Crew = ReturnType<typeof createCrew>
 
-/** Starts a worker and puts it in its place. At each moment at most one folds the log. */
+/** Starts a worker and lets it take over. At any moment at most one worker folds the log. */
 function createBringUp(crew: Crew, after: SupervisorOptions['after']): () => Promise<SupervisedWorker> {
-  /** What takes longer is ended by killing the worker: the promise rejects then, with its end. */
+  /** Kills the worker if the promise takes longer, which then rejects with the worker's end. */
   const inTime = async <T>(ms: number, worker: SupervisedWorker, promise: Promise<T>): Promise<T> => {
     const cancel = after(ms, worker.kill)
     try {
@@ -186,14 +186,14 @@ function createBringUp(crew: Crew, after: SupervisorOptions['after']): () => Pro
     const busy = others.filter((_worker, index) => answers[index] === false)
     if (busy.length === 0) return
     if (crew.serving() === undefined) {
-      // Nobody serves: rather these break off what they have under way.
+      // Nobody serves: it is better that these abort their requests under way.
       await Promise.all(busy.map(kill))
       return
     }
     for (const worker of others) worker.resume()
     throw new Error('a worker did not let go in time')
   }
-  /** The worker that was to be replaced serves on. */
+  /** The worker that was to be replaced continues to serve. */
   const goBack = async (): Promise<void> => {
     const serving = crew.serving()
     if (serving === undefined) return

@@ -6,7 +6,7 @@ export type Watched = Readonly<{
   answers(): number | undefined
 }>
 
-export type WatchOptions = Readonly<{
+type WatchOptions = Readonly<{
   /** So long may it give no answer, ms; 0: for ever. */
   silenceMs: number
   after: (ms: number, task: () => void) => () => void

@@ -4,7 +4,7 @@ import type { Place } from '#src/compose.ts'
 import type { FromWorker, ToWorker } from './messages.ts'
 import { WorkerEnded, type Ending, type SupervisedWorker } from './supervisor.ts'
 
-export type WorkerProcessOptions = Readonly<{
+type WorkerProcessOptions = Readonly<{
   /** Of the command line, which the worker reads as the parent has. */
   argv: readonly string[]
   /** Where the worker finds the bound sockets of the parent: the descriptors are of this process. */

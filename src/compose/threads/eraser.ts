@@ -12,7 +12,7 @@ import { systemTimers, type Timers } from '#src/lib/timers.ts'
 import type { Stream } from '#streams/stream.ts'
 import { withBeside, type ProjectorThread } from './projector.ts'
 
-export type EraserOptions = Readonly<{
+type EraserOptions = Readonly<{
   directory: Pick<Directory, 'erasedWorkspaces'>
   /** The partitions that are this process's to look after now. */
   folded: () => readonly string[]

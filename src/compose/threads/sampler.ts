@@ -8,7 +8,7 @@ export type SamplePlace = Readonly<{ dataFolder: string; partition: string }> & 
 /** What the thread of a sample is started with. */
 export type SampleData = Readonly<{ place: SamplePlace; eventsPerSecondMax: number }>
 
-export type SamplerOptions = Readonly<{
+type SamplerOptions = Readonly<{
   /** What is sampled next, one after the other; asked each time. */
   places: () => readonly SamplePlace[]
   everyMs: number

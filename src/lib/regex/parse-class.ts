@@ -1,7 +1,7 @@
 import type { Scanner } from './scanner.ts'
 
 /** An escape: one character, or a class of them (`\d`) in JavaScript's syntax. */
-export type Escape = Readonly<{ character: string } | { escape: string }>
+type Escape = Readonly<{ character: string } | { escape: string }>
 
 /** A range of more characters than this keeps its own case outside ASCII. */
 const foldedRangeMax = 256

@@ -8,9 +8,9 @@ import type { Scanner } from './scanner.ts'
 import { createScanner, SyntaxStop } from './scanner.ts'
 
 /** Where the text stops being an expression of regex-node.ts (UTF-16 units from 0), and why. */
-export type RegexSyntaxError = Readonly<{ position: number; message: string }>
+type RegexSyntaxError = Readonly<{ position: number; message: string }>
 
-export type RegexOptions = Readonly<{
+type RegexOptions = Readonly<{
   /** Applied to every literal character: the texts to match are folded alike. */
   fold?: (text: string) => string
 }>

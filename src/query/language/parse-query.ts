@@ -21,7 +21,7 @@ export type ParsedQuery = Readonly<{
 const termsExpected = ['a word', '"a phrase"', 'field:value', '(', 'NOT']
 
 /**
- * The search language (CONTRACT §9), text to checked tree. `NOT` binds over `AND` over `OR`; words side by side are `AND`.
+ * The search language, text to checked tree. `NOT` binds over `AND` over `OR`; words side by side are `AND`.
  * Time and memory are bounded by the limits.
  */
 export function parseQuery(text: string, limits: QueryLimits): Result<ParsedQuery, QuerySyntaxRefusal> {

@@ -1,5 +1,5 @@
-// The names that senders use for one thing, in the order in which they are believed. A dot also means nesting. Behind those of CONTRACT §3
-// stand those of single loggers: Serilog's compact format (`@t @l @m @mt @tr @sp`), Python's JSON formatters (`asctime`, loguru's
+// The names that senders use for one thing, in order of precedence. A dot also means nesting. The common names come first, then those
+// of single loggers: Serilog's compact format (`@t @l @m @mt @tr @sp`), Python's JSON formatters (`asctime`, loguru's
 // `record.level.name`), Rust's tracing-subscriber (`fields.message`), journald (`MESSAGE`), GELF (`_trace_id`), log4j (`contextMap`, `mdc`).
 
 export const timeNames = [

@@ -13,7 +13,7 @@ import { noLimits } from './split.ts'
 import type { TidyLimits } from './tidy.ts'
 import { parseTime } from './time.ts'
 
-export type DecodeLogsOptions = Readonly<{
+type DecodeLogsOptions = Readonly<{
   /** Milliseconds since the Unix epoch: the time of records that have none. */
   receivedAt: number
   limits: TidyLimits

@@ -1,7 +1,7 @@
 import { isJsonObject, type Json, type JsonObject } from '#src/lib/json.ts'
 
 /** A name of an alias list; `first` is what stands before its only dot, '' where it has none. */
-export type Names = readonly Readonly<{ name: string; first: string; deep: boolean }>[]
+type Names = readonly Readonly<{ name: string; first: string; deep: boolean }>[]
 
 export const namesOf = (names: readonly string[]): Names =>
   names.map((name) => {
@@ -10,7 +10,7 @@ export const namesOf = (names: readonly string[]): Names =>
   })
 
 /** Absent, null, or text of nothing but white space. */
-export const isEmpty = (value: Json | undefined): boolean =>
+const isEmpty = (value: Json | undefined): boolean =>
   value === undefined ||
   value === null ||
   (typeof value === 'string' && (value === '' || (value.charCodeAt(0) <= 0x20 && value.trim() === '')))

@@ -7,7 +7,7 @@ import type { MsgpackReader } from './msgpack.ts'
  * such as `__proto__`, strings that are not UTF-8, 64-bit integers as bigint only where a double cannot hold them. Bytes
  * become base64, EventTime and timestamps RFC 3339, other extensions `{ext, data}`, NaN and Infinity text.
  */
-export interface MsgpackValues {
+interface MsgpackValues {
   /** The value at `at`, which the reader has found whole; recursive, so its depth must have been checked. */
   decode(at: number): Json
   /** Nanoseconds of the EventTime (ext 0, Fluentd forward protocol v1) or timestamp (ext -1) at `at`; else undefined. */

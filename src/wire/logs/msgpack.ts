@@ -2,7 +2,7 @@
  * Reads MessagePack as bytes: checks the structure and tells where values stand, without building anything and without
  * recursion. Source: the MessagePack specification (2017-08-09).
  */
-export type MsgpackHead = {
+type MsgpackHead = {
   kind: 'nil' | 'boolean' | 'integer' | 'float' | 'text' | 'bytes' | 'ext' | 'array' | 'map' | 'broken'
   /** First byte after the head: of the payload, or of the first value inside. */
   next: number

@@ -29,10 +29,10 @@ const sessions = namesOf(sessionNames)
 const services = namesOf(serviceNames)
 
 /** Names and addresses are compared and counted whole: this much of them tells them apart. */
-export const nameCharactersMax = 1_024
+const nameCharactersMax = 1_024
 
 /** What the body says of a record beside its fields. */
-export type RecordContext = Readonly<{
+type RecordContext = Readonly<{
   ordinal: number
   /** Milliseconds: the time of a record that has none. */
   receivedAt: number
@@ -43,7 +43,7 @@ export type RecordContext = Readonly<{
   exact?: ReadonlyMap<string, string> | undefined
 }>
 
-export type RecordTime = Readonly<{ timeNs: bigint; cut: string | undefined }>
+type RecordTime = Readonly<{ timeNs: bigint; cut: string | undefined }>
 
 /** A record's own time within what can be stored, else the time of arrival, and a note when it had to be changed. */
 export function timeOf(record: JsonObject, context: Omit<RecordContext, 'ordinal' | 'limits'>): RecordTime {

@@ -33,7 +33,7 @@ export type LogScan = Readonly<{
  * Checks a log body (decompressed): its form, its limits, and each record's shape. Refuses as a whole with
  * `unsupported_media_type`, with `invalid_body` what is broken so that no record can be told from the next, and with
  * `payload_too_large` more records or values than a request may have. An empty body or batch is a success with 0 records.
- * Forms: CONTRACT §3.
+ * Forms: JSON, NDJSON, MessagePack and text (split.ts).
  */
 export function scanLogs(
   received: Uint8Array,

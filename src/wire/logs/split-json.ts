@@ -10,7 +10,7 @@ type JsonMediaType = 'application/json' | 'application/x-ndjson'
 type Sequence = Readonly<{ values: number; commas: boolean; first: JsonRange | undefined }>
 
 /** Where a body stops being JSON. */
-export type BrokenJson = Readonly<{ offset: number }>
+type BrokenJson = Readonly<{ offset: number }>
 
 const newline = 0x0a
 const comma = 0x2c

@@ -3,7 +3,7 @@ import { fail, ok, type Result } from '#src/lib/result.ts'
 import { createMsgpackReader, type MsgpackReader } from './msgpack.ts'
 import { createTally, type Split, type SplitLimits, type Tally } from './split.ts'
 
-export type BrokenMsgpack = Readonly<{ offset: number }>
+type BrokenMsgpack = Readonly<{ offset: number }>
 
 /**
  * Cuts a MessagePack body into records: a map, an array of maps (@logtail), or a run or array of `[time, map]` and

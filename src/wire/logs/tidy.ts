@@ -4,7 +4,7 @@ import type { Limits } from '#src/config.ts'
 export type TidyLimits = Pick<Limits, 'nestingDepthMax' | 'attributesPerRecordMax' | 'recordBytesMax'>
 
 /** Fields as they can be stored and searched, and in words what was changed to make them so. */
-export type Tidy = Readonly<{
+type Tidy = Readonly<{
   fields: JsonObject
   cuts: readonly string[]
   /** Cuts a text as the texts of the record were cut. */

@@ -15,7 +15,7 @@ export const listOf = (value: Json | undefined): readonly Json[] =>
   Array.isArray(value) ? (value as readonly Json[]) : []
 
 /** Text; a number is taken for its digits, anything else for absent. Lone surrogates become U+FFFD. */
-export function textOf(cutter: Cutter, value: Json | undefined): string {
+function textOf(cutter: Cutter, value: Json | undefined): string {
   if (typeof value === 'number' || typeof value === 'bigint') return String(value)
   if (typeof value !== 'string') return ''
   const text = value.isWellFormed() ? value : value.toWellFormed()
@@ -33,7 +33,7 @@ export function namedTextOf(cutter: Cutter, value: Json | undefined, name: strin
 }
 
 /** An integer of 64 bits given as a number or as its digits: exact, a number where that is; undefined for anything else. */
-export function integerOf(value: Json | undefined): number | bigint | undefined {
+function integerOf(value: Json | undefined): number | bigint | undefined {
   if (typeof value === 'number') {
     if (Number.isSafeInteger(value)) return value
     return Number.isInteger(value) && Math.abs(value) < 2 ** 64 ? BigInt(value) : undefined

@@ -30,7 +30,7 @@ export function createWireState(bytes: Uint8Array, limits: DecodeLimits): WireSt
 }
 
 /** Reads a field into a draft; the reader stands behind the field's tag. */
-export type FieldReader<Draft> = (state: WireState, draft: Draft) => void
+type FieldReader<Draft> = (state: WireState, draft: Draft) => void
 /** By tag (field number × 8 + wire type). */
 export type FieldReaders<Draft> = readonly (FieldReader<Draft> | undefined)[]
 

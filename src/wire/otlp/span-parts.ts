@@ -134,7 +134,7 @@ export function markCuts(cutter: Cutter, what: string): void {
 }
 
 /** How many were left out; marked. */
-export function leftOut(cutter: Cutter, what: string, seen: number, kept: number): number {
+function leftOut(cutter: Cutter, what: string, seen: number, kept: number): number {
   if (seen > kept) mark(cutter, `${what} cut at ${kept}, ${seen - kept} left out`)
   return seen - kept
 }

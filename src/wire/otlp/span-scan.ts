@@ -4,8 +4,8 @@ import type { Limits } from '#src/config.ts'
 export type ScanLimits = Pick<Limits, 'recordsPerBatchMax' | 'nodesPerRequestMax' | 'nestingDepthMax' | 'jsonDepthMax'>
 
 /** Ids in lower-case hex. Of an invalid span: as much as it has, '' where it has none. */
-export type SpanIdentity = Readonly<{ traceId: string; spanId: string }>
-export type InvalidSpan = SpanIdentity & Readonly<{ index: number; reason: string }>
+type SpanIdentity = Readonly<{ traceId: string; spanId: string }>
+type InvalidSpan = SpanIdentity & Readonly<{ index: number; reason: string }>
 
 /** What is known of a request's spans before any of them is an object. Spans are numbered from 0 in request order. */
 export type SpanScan = Readonly<{

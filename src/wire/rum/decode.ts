@@ -15,7 +15,7 @@ export type DecodedRum = Readonly<{
   logs: readonly LogRecord[]
   rumEvents: readonly RumEvent[]
 }>
-export type DecodeRumOptions = Readonly<{
+type DecodeRumOptions = Readonly<{
   /** Milliseconds since the Unix epoch: the time of items that have none. */
   receivedAt: number
   limits: TidyLimits & DecodeLimits

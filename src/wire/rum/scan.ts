@@ -17,7 +17,7 @@ import { formOf, type RumForm, type RumPart } from './form.ts'
 export type { RumForm, RumPart } from './form.ts'
 
 /** An item that was left out, by its place in its part. */
-export type RejectedItem = Readonly<{ part: RumPart; index: number; code: string; message: string }>
+type RejectedItem = Readonly<{ part: RumPart; index: number; code: string; message: string }>
 
 /** Which parts stay: false leaves one out, a function decides span by span. What is not named stays. */
 export type RumKeep = Readonly<
@@ -38,7 +38,7 @@ export type RumScan = Readonly<{
   cut(keep: RumKeep): Uint8Array
 }>
 
-export type RumScanLimits = ScanLimits & Pick<Limits, 'decodedBytesMax'>
+type RumScanLimits = ScanLimits & Pick<Limits, 'decodedBytesMax'>
 
 type Items = Readonly<{ count: number; good: readonly JsonRange[] }>
 type Walk = Readonly<{
@@ -55,7 +55,7 @@ const listParts = ['logs', 'exceptions', 'events', 'measurements'] as const
 
 /**
  * Checks a RUM body (decompressed JSON, whether called so or `text/plain`, as beacons are): Grafana Faro's, OTLP JSON, or the
- * plain form (CONTRACT §4). Refuses as a whole what is not JSON or none of these (`invalid_body`), another media type, and
+ * plain form. Refuses as a whole what is not JSON or none of these (`invalid_body`), another media type, and
  * more items or values than a request may have, or too much of them with the `meta` that each is kept with
  * (`payload_too_large`). Bad items are rejected alone.
  */

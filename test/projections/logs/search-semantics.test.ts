@@ -15,7 +15,7 @@ const messages = [
   'user logged in',
 ]
 
-/** The query, and the places in `messages` that it finds: CONTRACT §9, row by row, and what lies between the rows. */
+/** The query, and the places in `messages` that it finds. */
 const contract: readonly (readonly [query: string, places: readonly number[]])[] = [
   ['timeout', [0]],
   ['orders', [1]],

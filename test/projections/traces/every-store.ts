@@ -8,7 +8,7 @@ import { createSqliteIndexReader } from '#projections/stores/sqlite/reader.ts'
 import { createSqliteIndexWriter } from '#projections/stores/sqlite/writer.ts'
 import { foldInto, showIndex } from '#test/support/fold-harness.ts'
 
-export type TestStore = Readonly<{ writer: IndexWriter; reader: IndexReader }>
+type TestStore = Readonly<{ writer: IndexWriter; reader: IndexReader }>
 /** Makes stores with nothing in them; the suite's end closes and removes them. */
 export type NewStore = () => TestStore
 

@@ -208,6 +208,7 @@ const table: readonly (readonly [query: string, tree: QueryTree, normalized?: st
 
   ['level>=warn', ofLevels('warn', 'error', 'fatal'), 'level>=warn'],
   ['level:>=WARNING', ofLevels('warn', 'error', 'fatal'), 'level>=warn'],
+  ['SeverityText>=warn', ofLevels('warn', 'error', 'fatal'), 'level>=warn'],
   ['level>error', ofLevels('fatal'), 'level>=fatal'],
   ['level<=info', ofLevels('trace', 'debug', 'info'), 'level<=info'],
   ['level<trace', ofLevels(), 'level>fatal'],

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { createInterface } from 'node:readline'
 
-export type Child = Readonly<{
+type Child = Readonly<{
   pid: number
   lines: readonly string[]
   /** Resolves when it has printed so many lines, or has ended. */

@@ -1,5 +1,5 @@
 /** Chance that depends on its seed alone (mulberry32), for tests over many made-up inputs. */
-export type Chance = Readonly<{
+type Chance = Readonly<{
   /** An integer from 0 to below `bound`. */
   below(bound: number): number
   pick<T>(items: readonly T[]): T

@@ -363,6 +363,10 @@ describe('the decoding of log records', () => {
       const inner = defaults.nestingDepthMax - 1
       const expected = `{"message":"m","a":${'{"b":'.repeat(inner)}"…[cut at depth 32]"${'}'.repeat(inner)}}`
       expect(stringifyJson(fields)).to.equal(expected)
+      const lists = (depth: number): string => `{"message":"m","a":${'['.repeat(depth)}1${']'.repeat(depth)}}`
+      expect(one(lists(inner)).cuts).to.deep.equal([])
+      const cutLists = `{"message":"m","a":${'['.repeat(inner)}"…[cut at depth 32]"${']'.repeat(inner)}}`
+      expect(stringifyJson(one(lists(100)).fields)).to.equal(cutLists)
     })
 
     it('are at most so many, outer ones first, with a note', () => {

@@ -3,7 +3,7 @@ import { createServer, type IncomingHttpHeaders } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { gunzipSync } from 'node:zlib'
 
-export type ReceivedRequest = Readonly<{ headers: IncomingHttpHeaders; body: Buffer }>
+type ReceivedRequest = Readonly<{ headers: IncomingHttpHeaders; body: Buffer }>
 
 /** A server that takes what published senders post, so that their bodies are real. Bodies are kept decompressed. */
 export type Receiver = Readonly<{

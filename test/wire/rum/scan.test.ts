@@ -30,7 +30,13 @@ describe('the scan of a RUM request', () => {
     "events":[{"name":"c"}], "measurements":[{"type":"d","values":{"v":1.50}}], "traces": ${traces(span(s1), span(s2))} }`
 
   it('counts the parts of a Faro body and keeps it as received', () => {
-    for (const type of ['application/json', 'application/json; charset=utf-8', 'text/plain;charset=UTF-8', undefined]) {
+    for (const type of [
+      'application/json',
+      'application/json; charset=utf-8',
+      'text/plain;charset=UTF-8',
+      ' Text/Plain ; charset=utf-8',
+      undefined,
+    ]) {
       const found = scan(faro, type)
       expect(found.form).to.equal('faro')
       expect(found.counts).to.deep.equal({ logs: 2, exceptions: 1, events: 1, measurements: 1, spans: 2 })
