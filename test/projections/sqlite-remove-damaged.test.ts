@@ -76,4 +76,22 @@ describe('a folder of SQLite indexes that is looked at before a start', () => {
       expect(await writer.checkpoint(index)).to.deep.equal({ epoch, position: 0 })
       await writer.close()
     })
+
+  it('loses a build whose record is not what was written, though its pages are whole', async () => {
+    const meta = new DatabaseSync(metaPath(folder, index))
+    meta.exec(`UPDATE build SET shapes = '{"lines'`)
+    meta.close()
+    look()
+    expect(told).to.have.length(1)
+    expect(told[0]).to.match(/the index fixture-v1-001 is removed, and folded again from the log \(SyntaxError/)
+  })
+
+  it('loses the list of builds where it is not what was written, though its pages are whole', async () => {
+    const live = new DatabaseSync(livePath(folder))
+    live.exec(`UPDATE followed SET builds = '[{'`)
+    live.close()
+    look()
+    expect(told).to.have.length(1)
+    expect(told[0]).to.match(/live\.db is damaged: it is made again from the indexes that are there \(SyntaxError/)
+  })
 })
