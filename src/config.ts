@@ -343,6 +343,9 @@ export function readConfig(environment: NodeJS.ProcessEnv, argv: readonly string
   if (cluster !== undefined && data.THROUGHLINE_DATA !== undefined) {
     throw new ConfigError('THROUGHLINE_DATA: a process of a cluster keeps nothing on disk; unset it, or unset NATS_URL')
   }
+  // Of a port that is bound and not yet listened on, the system gives the same again.
+  if (data.OPERATIONS_PORT !== undefined && data.OPERATIONS_PORT !== 0 && data.OPERATIONS_PORT === data.PORT)
+    throw new ConfigError('OPERATIONS_PORT and PORT are the same: give each its own')
   return {
     role,
     port: data.PORT,
