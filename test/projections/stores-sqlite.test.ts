@@ -114,25 +114,6 @@ describe('the SQLite index', () => {
     }
   })
 
-  it('brings back nothing of an erased workspace where a batch from before is written again, also by the next process', async () => {
-    const before = [lineEntry({}, 1), lineEntry({ text: 'of another day' }, 2, { day: '2026-11-20' })]
-    const writer = await openFixture()
-    await write(writer, before, 2)
-    await writer.eraseWorkspace(index, acme, 3)
-    await write(writer, before, 2)
-    const seen = (workspaceId: typeof acme) =>
-      readerIn(folder).count(scopeOf('lines', workspaceId), { filter: everything })
-    expect(await seen(acme), 'the same process').to.equal(0)
-    await writer.close()
-    open.splice(open.indexOf(writer), 1)
-    const next = await openFixture()
-    await write(next, before, 2)
-    await write(next, before, 2, other)
-    expect([await seen(acme), await seen(other)]).to.deep.equal([0, 2])
-    await write(next, [lineEntry({ text: 'late' }, 4)], 4)
-    expect(await seen(acme), 'what came after its erasure').to.equal(1)
-  })
-
   it('tells readers within a long batch that it is still folded, as far as it was', async () => {
     const writer = createSqliteIndexWriter({ folder, limits, tellAgainMs: 0 })
     open.push(writer)
