@@ -128,6 +128,14 @@ async function hasLostOthers({ index: place }: BuildContext, index: IndexName, b
   }
 }
 
+/** An index that says it has seen more than there is makes the log look cut short to whoever starts next, and what is yet to come old. */
+async function refuseBeyondHead({ stream }: BuildContext, from: Position): Promise<void> {
+  const head = await stream.head()
+  if (from <= head) return
+  const hint = `the log of partition ${stream.partition} ends at position ${head}: begin no later`
+  throw new PermanentError({ operation: 'rebuild', subject: `from position ${from}`, hint })
+}
+
 type Former = Readonly<{ projection: Projection; former: IndexName | undefined }>
 
 /**
@@ -143,6 +151,7 @@ async function formerOf(
   { workspaceId, from = 0 }: RebuildOptions,
 ): Promise<Former> {
   const { name } = projection
+  await refuseBeyondHead(context, from)
   const former = await writer.live(name)
   if (workspaceId === undefined) return { projection, former }
   const refuse = (hint: string): PermanentError =>

@@ -316,6 +316,16 @@ function tlsOf({ TLS_CERT: certFile, TLS_KEY: keyFile }: Environment): Config['t
   throw new ConfigError('TLS_CERT and TLS_KEY belong together: give both or neither')
 }
 
+/** A port that is bound and not yet listened on is given to who asks for it again; 0 is another each time. */
+function portsOf({
+  PORT: port,
+  OPERATIONS_PORT: operationsPort,
+}: Environment): Pick<Config, 'port' | 'operationsPort'> {
+  if (port !== 0 && port === operationsPort)
+    throw new ConfigError('OPERATIONS_PORT and PORT are the same: give each its own')
+  return { port, operationsPort }
+}
+
 /** The cluster that the environment names, for the command line; undefined: the embedded form. Throws ConfigError. */
 export const readClusterConfig = (environment: NodeJS.ProcessEnv): ClusterConfig | undefined =>
   clusterOf(parseEnvironment(environment))
@@ -345,9 +355,8 @@ export function readConfig(environment: NodeJS.ProcessEnv, argv: readonly string
   }
   return {
     role,
-    port: data.PORT,
+    ...portsOf(data),
     host: data.HOST,
-    operationsPort: data.OPERATIONS_PORT,
     dataFolder: data.THROUGHLINE_DATA ?? './data',
     baseUrl: data.BASE_URL,
     sampleEveryMs: data.INDEX_SAMPLE_MS,

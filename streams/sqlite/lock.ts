@@ -1,10 +1,12 @@
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { PermanentError } from '#src/lib/failure.ts'
 import { failureOf, isBusy } from './database.ts'
 
 export type FolderLock = Readonly<{ release(): void }>
+/** `check` throws PermanentError where the folder that is held has this name no more. */
+export type HeldFolder = FolderLock & Readonly<{ check(): void }>
 
 const operation = 'lock data folder'
 const workersFile = 'lock.workers'
@@ -43,13 +45,15 @@ function awaitWorkers(folder: string, timeoutMs: number): void {
   hold(folder, { file: workersFile, begin: 'BEGIN EXCLUSIVE', timeoutMs, hint }).release()
 }
 
+const inodeOf = (path: string) => statSync(path, { bigint: true, throwIfNoEntry: false })?.ino
+
 /**
  * Holds the data folder for this process alone, so that two servers cannot share one. Throws PermanentError naming the
  * other's process id. The lock is an exclusive transaction on an empty SQLite database: the operating system lets go of it
  * when the process ends, however it ends; the file with the id is only for the message. Command-line tools do not need it.
  * Workers of a server that was killed are waited for, without doing anything else.
  */
-export function lockFolder(folder: string, workersTimeoutMs = workersTimeoutMsDefault): FolderLock {
+export function lockFolder(folder: string, workersTimeoutMs = workersTimeoutMsDefault): HeldFolder {
   const pidFile = join(folder, 'lock.pid')
   const hint = `another server is using it: process ${readPid(pidFile)}; stop that one or choose another folder`
   const begin = 'PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE'
@@ -61,7 +65,15 @@ export function lockFolder(folder: string, workersTimeoutMs = workersTimeoutMsDe
     lock.release()
     throw failureOf(cause, operation, folder)
   }
-  return lock
+  const held = inodeOf(join(folder, 'lock'))
+  return {
+    ...lock,
+    check: () => {
+      if (inodeOf(join(folder, 'lock')) === held) return
+      const hint = 'it was moved or removed while the server runs: put it back, or stop the server'
+      throw new PermanentError({ operation: 'use the data folder', subject: folder, hint })
+    },
+  }
 }
 
 /**

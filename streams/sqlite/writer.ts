@@ -1,3 +1,4 @@
+import { statSync } from 'node:fs'
 import { crc32 } from 'node:zlib'
 import type { DatabaseSync } from 'node:sqlite'
 import { beforeAll, positionStep, type EventId, type Position } from '#src/events/envelope.ts'
@@ -5,7 +6,7 @@ import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { PermanentError, TransientError } from '#src/lib/failure.ts'
 import type { Appended, AppendedEvent } from '../stream.ts'
 import { createCut, type Cut } from './cut.ts'
-import { failureOf, isHarmless, openForWriting, pragma, toldOf, type LogFile } from './database.ts'
+import { damageOf, failureOf, isHarmless, openForWriting, pragma, toldOf, type LogFile } from './database.ts'
 import { createIdLookup, createIdTable, type Found } from './ids.ts'
 import { createErase, type Erase, type ErasureStep } from './erase.ts'
 import { rowCrc } from './row.ts'
@@ -230,11 +231,29 @@ function createTidiness(database: DatabaseSync, checkpointBytes: number) {
   }
 }
 
+/** Which files have a log's names now. Of one that is open only the name can be removed: writing to it goes on, and nobody finds that again. */
+function filesNamed(file: string): string {
+  const inodeOf = (path: string) => statSync(path, { bigint: true, throwIfNoEntry: false })?.ino
+  return [file, `${file}-wal`].map(inodeOf).join()
+}
+
+/** What the WAL has is moved into the database while this process still has it, so that a start finds it even where only the WAL's name is gone. */
+function filesRemoved(database: DatabaseSync, file: string): PermanentError {
+  const hint = 'its files were removed or replaced while it was open, and what is written to it now would be lost'
+  try {
+    checkpoint(database, 'RESTART', erasePatienceMs)
+  } catch {
+    // The start reads all of it, and says what is lost.
+  }
+  return damageOf(file, { operation: 'append to log', hint })
+}
+
 /** The one writer of a log in this process. Blocks while it syncs: run it in a thread where there are others to serve. */
 export function createLogWriter(options: LogWriterOptions, announce: (head: Position) => void): LogWriter {
   const { file, checkpointBytes } = options
   const { database, epoch } = openForWriting(options, options.busyTimeoutMs)
   const statements = prepare(database)
+  const opened = filesNamed(file)
   let failure: Error | undefined
   const wal = createTidiness(database, checkpointBytes)
 
@@ -253,6 +272,7 @@ export function createLogWriter(options: LogWriterOptions, announce: (head: Posi
       statements.begin()
       const done = task()
       statements.commit()
+      if (filesNamed(file) !== opened) throw filesRemoved(database, file)
       return done
     } catch (error) {
       const failed = fail(error)

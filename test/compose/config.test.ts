@@ -40,6 +40,14 @@ describe('configuration', () => {
     expect(readConfig({ PORT: '', WORKER_SILENCE_MS: '', NATS_URL: '' })).to.deep.equal(readConfig({}))
   })
 
+  it('has a port of its own for operations', () => {
+    expect(complaint({ PORT: '80', OPERATIONS_PORT: '80' })).to.equal(
+      'OPERATIONS_PORT and PORT are the same: give each its own',
+    )
+    expect(complaint({ OPERATIONS_PORT: '8080' })).to.include('are the same')
+    expect(readConfig({ PORT: '0', OPERATIONS_PORT: '0' }), 'any two that are free').to.include({ operationsPort: 0 })
+  })
+
   it('says how long what is under way may take when it is to stop', () => {
     expect(readConfig({}).stopPatienceMs).to.equal(limits.stopPatienceMs)
     expect(readConfig({ STOP_PATIENCE_MS: '85000' }).stopPatienceMs).to.equal(85_000)

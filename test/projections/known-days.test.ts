@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -93,6 +93,20 @@ describe('the days of a SQLite index', () => {
     remove(other, before)
     await writer.dropDays(index, { of: () => '', all: '' })
     expect(await lost()).to.deep.equal([gone, { workspaceId: other, day: before }])
+  })
+
+  it('are missed where a file was emptied, which SQLite takes for a new one', async () => {
+    await writer.close()
+    remove(acme, before)
+    writeFileSync(fileOf(acme, before), '')
+    expect(missedDays(folder, index), 'before it is opened').to.deep.equal([gone])
+    await start()
+    expect([await lost(), missedDays(folder, index)]).to.deep.equal([[gone], [gone]])
+    await put(acme, before)
+    await again()
+    expect(await lost(), 'what comes later brings back nothing').to.deep.equal([gone])
+    await writer.dropDays(index, { of: () => day, all: day })
+    expect([existsSync(fileOf(acme, before)), await lost()]).to.deep.equal([false, []])
   })
 
   it('are not missed that the build has let go of, nor any that would have gone by now', async () => {

@@ -215,6 +215,18 @@ for (const [name, create] of Object.entries(buildPlaces)) {
       expect(verdict?.equal).to.equal(true)
     })
 
+    it('begins nothing behind the end of the log, of which the new index would say that it has seen it', async () => {
+      const head = await stream.head()
+      for (const start of [planRebuild, rebuild]) {
+        const failure = await start(context, [counting], { from: head + 1 }).catch((error: unknown) => error)
+        expect(String(failure)).to.match(
+          /rebuild from position \d+ \(the log of partition .* ends at position \d+: begin no/,
+        )
+      }
+      expect([await live(), await names()]).to.deep.equal(['counting-v1-001', ['counting-v1-001']])
+      expect((await rebuild(context, [counting], { from: head }))[0]?.outcome).to.equal('moved')
+    })
+
     it('goes back to the build before, and forward again', async () => {
       await rebuild(context, [counting])
       expect(await rollBack(context, counting)).to.deep.equal({ index: 'counting-v1-001', former: 'counting-v1-002' })

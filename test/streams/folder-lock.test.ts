@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, rename, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
@@ -50,5 +50,19 @@ describe('the lock on the data folder', () => {
     expect(() => lockFolder(deep)).to.throw()
     lock.release()
     lockFolder(deep).release()
+  })
+
+  it('tells whether the folder is still the one that is held: not one that was moved away, nor another in its place', async () => {
+    const [data, away] = [join(folder, 'data'), join(folder, 'away')]
+    const lock = lockFolder(data)
+    lock.check()
+    await rename(data, away)
+    expect(() => lock.check()).to.throw(PermanentError, 'moved or removed while the server runs: put it back')
+    lockFolder(data).release()
+    expect(() => lock.check()).to.throw(PermanentError)
+    await rm(data, { recursive: true })
+    await rename(away, data)
+    lock.check()
+    lock.release()
   })
 })

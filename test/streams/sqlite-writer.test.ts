@@ -1,7 +1,11 @@
 import { expect } from 'chai'
+import { copyFileSync, existsSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { DatabaseSync } from 'node:sqlite'
 import { crc32 } from 'node:zlib'
 import { beforeAll as beforeEvents, positionStep } from '#src/events/envelope.ts'
 import { workspaceIdOf } from '#src/events/workspace-id.ts'
+import { TransientError } from '#src/lib/failure.ts'
+import { suspicionOf } from '#streams/sqlite/suspicion.ts'
 import { createLogWriter, type LogWriter, type Outcome, type PackedCall } from '#streams/sqlite/writer.ts'
 import { makeLogFolder, type LogFolder } from './log-folder.ts'
 
@@ -47,5 +51,37 @@ describe('the writer of a log in SQLite', () => {
     expect(writer.cut(545 * positionStep)).to.equal(true)
     expect(commit(first())).to.deep.equal(['appended'])
     expect(writer.cut(545 * positionStep), 'a step that was left').to.equal(true)
+  })
+
+  for (const [what, lose] of [
+    ['whose WAL was removed', (file: string) => rmSync(`${file}-wal`)],
+    ['that was removed', (file: string) => rmSync(file)],
+    ['in whose place another file was put', (file: string) => renameSync(`${file}.other`, file)],
+  ] as const)
+    it(`acknowledges nothing more into a log ${what} while it is open, and has the next start look at it`, () => {
+      writeFileSync(`${log.file}.other`, 'another')
+      expect(commit(call())).to.deep.equal(['appended'])
+      lose(log.file)
+      for (let round = 0; round < 2; round++) {
+        expect(() => commit(call()))
+          .to.throw(TransientError)
+          .with.nested.property('cause.message')
+          .that.matches(
+            /its files were removed or replaced while it was open, and .*; stop the server and start it again/,
+          )
+      }
+      expect(writer.broken()).to.equal(true)
+      // Of one that is gone there is nothing to look at: the start is refused.
+      if (existsSync(log.file)) expect(suspicionOf(log.file)).to.match(/removed or replaced/)
+    })
+
+  it('keeps what it had acknowledged where only the WAL was removed while it is open', () => {
+    for (let n = 0; n < 3; n++) commit(call())
+    rmSync(`${log.file}-wal`)
+    expect(() => commit(call())).to.throw(TransientError)
+    copyFileSync(log.file, `${log.file}.alone`)
+    const alone = new DatabaseSync(`${log.file}.alone`)
+    expect(alone.prepare('SELECT count(*) AS events FROM events').get()).to.deep.include({ events: 4 })
+    alone.close()
   })
 })

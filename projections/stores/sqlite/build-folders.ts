@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, renameSync, rmdirSync, rmSync } from 'node:fs'
+import { existsSync, readdirSync, renameSync, rmdirSync, rmSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { TransientError } from '#src/lib/failure.ts'
 import { isWorkspaceId, workspaceIdOf, type WorkspaceId } from '#src/events/workspace-id.ts'
@@ -30,9 +30,17 @@ export function workspacesIn(folder: string, index: IndexName): readonly Workspa
     .map(({ name }) => workspaceIdOf(name))
 }
 
-/** The days that a build has files of for a workspace; none where it was erased meanwhile. */
-export const daysIn = (folder: string, index: IndexName, workspaceId: WorkspaceId): readonly string[] =>
-  namesIn(workspaceFolder(folder, index, workspaceId)).flatMap((name) => dayOfFile(name) ?? [])
+/** A database is never without bytes once it was written to: one that is was emptied, and SQLite takes it for a new one. */
+const isEmpty = (file: string): boolean => statSync(file, { throwIfNoEntry: false })?.size === 0
+
+/** The days that a build has files of for a workspace; none where it was erased meanwhile. An emptied file is none, as one that is gone. */
+export function daysIn(folder: string, index: IndexName, workspaceId: WorkspaceId): readonly string[] {
+  const own = workspaceFolder(folder, index, workspaceId)
+  return namesIn(own).flatMap((name) => {
+    const day = dayOfFile(name)
+    return day === undefined || isEmpty(join(own, name)) ? [] : day
+  })
+}
 
 /** Removes a build's folder. It gets another name first, so that one whose removal was cut short is no build any more. */
 export function dropBuild(folder: string, index: IndexName): void {

@@ -3,6 +3,7 @@ import { dirname } from 'node:path'
 import { PermanentError } from '#src/lib/failure.ts'
 import { parseJson, stringifyJson } from '#src/lib/json.ts'
 import type { Position } from '#src/events/envelope.ts'
+import { workspaceIdOf, type WorkspaceId } from '#src/events/workspace-id.ts'
 import { formatAhead, parseAhead } from '../ahead-text.ts'
 import type { Heartbeat, IndexName } from '../../index-store.ts'
 import {
@@ -30,6 +31,7 @@ const laterTables = `
   CREATE TABLE IF NOT EXISTS days (workspace TEXT NOT NULL, day TEXT NOT NULL, PRIMARY KEY (workspace, day)) WITHOUT ROWID;
   CREATE TABLE IF NOT EXISTS lostDays (workspace TEXT NOT NULL, day TEXT NOT NULL, PRIMARY KEY (workspace, day)) WITHOUT ROWID;
   CREATE TABLE IF NOT EXISTS named (safe INTEGER NOT NULL);
+  CREATE TABLE IF NOT EXISTS erased (workspace TEXT PRIMARY KEY, position INTEGER NOT NULL) WITHOUT ROWID;
 `
 
 function layOut(database: Database, epoch: string, shapes: Shapes, after: Position): void {
@@ -95,6 +97,21 @@ export function writeProgress(database: Database, { position, head, at, caughtUp
     ahead === undefined ? null : formatAhead(ahead),
   )
 }
+
+/** Up to where each workspace was erased, so that who folds a batch again brings nothing of it back. */
+export const readErased = (database: Database): Map<WorkspaceId, Position> =>
+  new Map(
+    database
+      .all('SELECT workspace, position FROM erased')
+      .map(({ workspace, position }) => [workspaceIdOf(String(workspace)), Number(position)]),
+  )
+
+export const writeErased = (database: Database, workspaceId: WorkspaceId, position: Position): void =>
+  database.run(
+    'INSERT INTO erased VALUES (?, ?) ON CONFLICT DO UPDATE SET position = max(position, excluded.position)',
+    workspaceId,
+    position,
+  )
 
 export const writeSafe = (database: Database, safe: Position): void => database.run('UPDATE build SET safe = ?', safe)
 

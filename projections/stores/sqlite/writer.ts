@@ -42,7 +42,17 @@ import {
 import { openLive, readLive, readRoster, renewLive, writeLive, writeRoster } from './live.ts'
 import { createTellAgain, type Told } from './tell-again.ts'
 import { createTermsMerger, type TermsMerger } from './merge-terms.ts'
-import { openMeta, readMeta, readShare, storedMeta, writeNamed, writeSafe, writeShare } from './meta.ts'
+import {
+  openMeta,
+  readErased,
+  readMeta,
+  readShare,
+  storedMeta,
+  writeErased,
+  writeNamed,
+  writeSafe,
+  writeShare,
+} from './meta.ts'
 import { createOpenFiles } from './open-files.ts'
 import { syncDatabases } from './sync-files.ts'
 
@@ -79,6 +89,7 @@ type Build = {
   created: Map<string, LostDay>
   /** Days that each workspace has files for. */
   days: Map<WorkspaceId, Set<string>>
+  erased: Map<WorkspaceId, Position>
   merger: TermsMerger
   told: Told | undefined
 }
@@ -130,6 +141,7 @@ function createBuild(
     unsynced: new Set<string>(),
     created: new Map<string, LostDay>(),
     days: new Map<WorkspaceId, Set<string>>(),
+    erased: readErased(meta),
   }
   return { index, epoch, shapes, collections, meta, written: safe, safe, syncedAt: 0, ...sets, merger, told: undefined }
 }
@@ -264,7 +276,9 @@ function writeEntries(
   { workspaceId, entries }: WorkspaceEntries,
   batch: Batch,
 ): void {
-  for (const [day, changes] of changesByDay(build, entries, daysOf(folder, build, workspaceId))) {
+  const erased = build.erased.get(workspaceId) ?? 0
+  const kept = erased === 0 ? entries : entries.filter(({ position }) => position > erased)
+  for (const [day, changes] of changesByDay(build, kept, daysOf(folder, build, workspaceId))) {
     const database = files.open(build, workspaceId, day)
     build.unsynced.add(database.path)
     build.merger.wrote(database.path)
@@ -297,6 +311,8 @@ function eraseFiles(
   build: Build,
   { workspaceId, position }: Readonly<{ workspaceId: WorkspaceId; position: Position }>,
 ): void {
+  writeErased(build.meta, workspaceId, position)
+  build.erased.set(workspaceId, Math.max(build.erased.get(workspaceId) ?? 0, position))
   const gone: string[] = []
   const stays = new Set<string>()
   for (const day of daysOf(folder, build, workspaceId)) {

@@ -5,7 +5,7 @@ import { mendDataFolder, tellQuarantines } from '#src/compose/mend.ts'
 import { tellMissedDays } from '#src/compose/missed-days.ts'
 import { checkOpenFiles } from '#src/compose/open-files.ts'
 import { makeDataFolder } from '#src/lib/make-folder.ts'
-import { lockFolder } from '#streams/sqlite/lock.ts'
+import { lockFolder, type HeldFolder } from '#streams/sqlite/lock.ts'
 import { arePackagesStale } from './packages.ts'
 import { createSupervisor, describeEnding, WorkerEnded, type SupervisorEvent } from './supervisor.ts'
 import { startWorkerProcess } from './worker-process.ts'
@@ -96,8 +96,8 @@ function after(ms: number, task: () => void): () => void {
 }
 
 /** Only one embedded server may use a data folder. */
-function lockData({ dataFolder, cluster }: Config): Readonly<{ release(): void }> {
-  if (cluster !== undefined) return { release: () => undefined }
+function lockData({ dataFolder, cluster }: Config): HeldFolder {
+  if (cluster !== undefined) return { release: () => undefined, check: () => undefined }
   makeDataFolder(dataFolder)
   return lockFolder(dataFolder)
 }
@@ -120,6 +120,8 @@ export async function composeParent(config: Config, argv: readonly string[]): Pr
   let isUp = false
   const supervisor = createSupervisor({
     prepare: async () => {
+      // A worker that found none would begin another installation, which knows no sender.
+      lock.check()
       if (isEmbedded && (await mendDataFolder(config.dataFolder))) tellQuarantines(config.dataFolder)
     },
     startWorker: (id) => startWorkerProcess(id, { argv, place: sockets.place }),

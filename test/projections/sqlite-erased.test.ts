@@ -1,0 +1,60 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import type { IndexWriter } from '#projections/index-store.ts'
+import { createSqliteIndexReader } from '#projections/stores/sqlite/reader.ts'
+import { createSqliteIndexWriter } from '#projections/stores/sqlite/writer.ts'
+import {
+  acme,
+  epoch,
+  everything,
+  fixture,
+  index,
+  lineEntry,
+  other,
+  scopeOf,
+  write,
+} from '#test/support/index-fixture.ts'
+
+const limits = { indexFilesOpenMax: 8, patternExpansionsMax: 1_000, patternScanTermsMax: 2_000_000 }
+
+describe('a SQLite index of which a workspace was erased', () => {
+  let folder: string
+  let writer: IndexWriter
+  const start = async (): Promise<void> => {
+    writer = createSqliteIndexWriter({ folder, limits })
+    await writer.open(index, fixture, epoch)
+    await writer.promote('fixture', index)
+  }
+  const seen = async (workspaceId: typeof acme): Promise<number> => {
+    const reader = createSqliteIndexReader({ folder, limits })
+    const count = await reader.count(scopeOf('lines', workspaceId), { filter: everything })
+    await reader.close()
+    return count
+  }
+
+  beforeEach(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'throughline-sqlite-erased-'))
+    await start()
+  })
+  afterEach(async () => {
+    await writer.close()
+    rmSync(folder, { recursive: true })
+  })
+
+  it('brings back nothing of it where a batch from before is written again, also by the next process', async () => {
+    const before = [lineEntry({}, 1), lineEntry({ text: 'of another day' }, 2, { day: '2026-11-20' })]
+    await write(writer, before, 2)
+    await writer.eraseWorkspace(index, acme, 3)
+    await write(writer, before, 2)
+    expect(await seen(acme), 'the same process').to.equal(0)
+    await writer.close()
+    await start()
+    await write(writer, before, 2)
+    await write(writer, before, 2, other)
+    expect([await seen(acme), await seen(other)]).to.deep.equal([0, 2])
+    await write(writer, [lineEntry({ text: 'late' }, 4)], 4)
+    expect(await seen(acme), 'what came after its erasure').to.equal(1)
+  })
+})
