@@ -8,10 +8,9 @@ export function explain(error: unknown): string {
   return error instanceof Error ? (error.stack ?? error.message) : String(error)
 }
 
-/** Tells the operator of a request that failed; its sender knows the request's id. */
+/** Tells the operator of a request that failed, whose sender knows its id: in one line where a disk is full, say, which each request meets. */
 export function reportFailure({ requestId, method, path, error }: RequestFailure): void {
-  const reason = error instanceof Error ? error.stack : String(error)
-  console.error(`${method} ${JSON.stringify(path)} failed (request ${requestId}): ${reason}`)
+  console.error(`${method} ${JSON.stringify(path)} failed (request ${requestId}): ${explain(error)}`)
 }
 
 /** 2: the settings are wrong. 1: anything else. */
