@@ -40,7 +40,11 @@ export type Heartbeat = Readonly<{
   caughtUpAt: number
   /** What can be found beyond the position, of some workspaces (ahead.ts). */
   ahead?: Ahead
+  last?: LastFolded
 }>
+
+/** The furthest event that was folded, and what tells it from any other (log-tail.ts): a log that holds another there is another history. */
+export type LastFolded = Readonly<{ position: Position; event: string }>
 
 /** A workspace's day of which what a build held is gone, as where its file was removed. */
 export type LostDay = Readonly<{ workspaceId: WorkspaceId; day: string }>

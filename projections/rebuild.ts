@@ -6,7 +6,7 @@ import { buildNumber, buildVersion, nextBuild } from './build-name.ts'
 import type { BuildContext } from './build-place.ts'
 import type { BuildTask } from './fold-share.ts'
 import { foldShares } from './fold-shares.ts'
-import { seenBy, storedBuild, type IndexName, type IndexWriter } from './index-store.ts'
+import { storedBuild, type FollowedBuild, type IndexName, type IndexWriter } from './index-store.ts'
 import { hasLostTail } from './log-tail.ts'
 import { moveReaders, type Moved } from './move-readers.ts'
 import type { Projection } from './projection.ts'
@@ -79,13 +79,16 @@ async function findBuild(
   const { followed } = await writer.roster(projection.name)
   const stored = await writer.builds(projection.name)
   const begun = followed.filter(({ as }) => as === 'building')
-  const resumable = begun.find(({ index, workspaceId: of }) => {
+  const mayGoOn = async ({ index, workspaceId: of }: FollowedBuild): Promise<boolean> => {
     const build = stored.find((one) => one.index === index)
     // A copy may have been cut short: such a build is made anew.
     if (of !== undefined || workspaceId !== undefined || build?.epoch !== stream.epoch) return false
     // One of another version is folded by another fold.
-    return build.after === from && buildNumber(projection, index) !== undefined
-  })
+    if (build.after !== from || buildNumber(projection, index) === undefined) return false
+    return !(await hasLostTail(stream, build))
+  }
+  let resumable: FollowedBuild | undefined
+  for (const build of begun) if (resumable === undefined && (await mayGoOn(build))) resumable = build
   const index = resumable?.index ?? (await nextBuild(writer, projection))
   const stale = begun.map((build) => build.index).filter((name) => name !== resumable?.index)
   return { index, resumes: resumable !== undefined, stale }
@@ -161,7 +164,7 @@ async function formerOf(
     const begins = `the other workspaces would be copied from ${former}, which has nothing up to position ${stored.after}`
     throw refuse(`${begins}: rebuild all of ${name}, or say --from ${stored.after}`)
   }
-  if (await hasLostTail(context.stream, seenBy(stored))) {
+  if (await hasLostTail(context.stream, stored)) {
     throw refuse(
       `the other workspaces would be copied from ${former}, which has seen what the log has lost: rebuild all of ${name}`,
     )

@@ -28,7 +28,13 @@ function heartbeatOf(source: JsonObject): Heartbeat {
   const [position, head, at] = [numberIn(of['position']), numberIn(of['head']), numberIn(of['at'])]
   const told = { position, head, at, caughtUpAt: numberIn(of['caughtUpAt']) }
   const ahead = parseAhead(of['ahead'])
-  return ahead === undefined ? told : { ...told, ahead }
+  const last = objectIn(of['last'])
+  const event = textIn(last['event'])
+  return {
+    ...told,
+    ...(ahead && { ahead }),
+    ...(event !== '' && { last: { position: numberIn(last['position']), event } }),
+  }
 }
 
 /** What is told no more is taken away: an update leaves what it does not name. */
