@@ -64,8 +64,12 @@ const paceOf = ({ eventsPerSecondMax, signal }: RebuildOptions) => ({
 
 /** Rounds of catching up before readers are moved: the last ones are short. */
 const roundsMax = 20
-/** A round that took no longer left so little behind that the projector can take over. */
+/**
+ * A round that took no longer left so little behind that the projector can take over. So did one that had about as much
+ * as the one before: that comes while workers start, which takes longer than this on a busy machine, and the next would have as much.
+ */
 const shortRoundMs = 2_000
+const shrinksTo = 0.9
 
 type Found = Readonly<{ index: IndexName; resumes: boolean; stale: readonly IndexName[] }>
 
@@ -220,15 +224,19 @@ async function copyOthers(context: BuildContext, build: Begun, but: WorkspaceId)
 async function catchUp(context: BuildContext, builds: readonly Begun[], options: RebuildOptions): Promise<Position> {
   const { onProgress = () => {} } = options
   let until: Position = 0
+  let before = Number.POSITIVE_INFINITY
   for (let round = 0; round < roundsMax; round++) {
     const from = until
     until = await context.stream.head()
     if (until === from) return until
+    const size = until - from
+    const isLast = size >= before * shrinksTo
+    before = size
     const startedAt = context.clock()
     const tell = (position: Position): void => onProgress({ phase: 'fold', position, from, until })
     const tasks = builds.map(({ projection, index, after }) => ({ projection, index, after, until }))
     await foldShares(context, context.index, tasks, { ...paceOf(options), onProgress: tell })
-    if (context.clock() - startedAt < shortRoundMs) return until
+    if (isLast || context.clock() - startedAt < shortRoundMs) return until
   }
   return until
 }
