@@ -65,7 +65,7 @@ export const withOwnProgress = <Reader extends Pick<IndexReader, 'progress'>>(
     if (found === undefined) return undefined
     const { ahead, lostDays = [], ...told } = found
     const from = firstDay(workspaceId, projection)
-    const own = lostDays.filter((lost) => lost.workspaceId === workspaceId && lost.day >= from)
+    const own = lostDays.filter((lost) => (lost.workspaceId ?? workspaceId) === workspaceId && lost.day >= from)
     const isAhead = ahead !== undefined && !ahead.behind.has(workspaceId)
     return {
       ...told,

@@ -3,6 +3,7 @@ import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { projectionNamed, type BuildContext, type BuildPlace } from './build-place.ts'
 import type { BuildTask, FoldTask } from './fold-share.ts'
 import type { IndexWriter } from './index-store.ts'
+import { lastFoldedAt } from './log-tail.ts'
 import { withSeenEvents } from './seen-events.ts'
 
 type FoldSharesOptions = Readonly<{
@@ -72,6 +73,7 @@ export async function foldShares(
   await eachBuild(context, writer, left, async ({ index, until }) => {
     await writer.write(index, [], { epoch: stream.epoch, position: until })
     // Of no time: no projector is at work on it.
-    await writer.heartbeat(index, { position: until, head: until, at: 0, caughtUpAt: 0 })
+    const last = await lastFoldedAt(stream, until)
+    await writer.heartbeat(index, { position: until, head: until, at: 0, caughtUpAt: 0, ...(last && { last }) })
   })
 }

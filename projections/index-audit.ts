@@ -1,6 +1,6 @@
 import type { Position } from '#src/events/envelope.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
-import type { IndexName, LostDay } from './index-store.ts'
+import type { IndexName, MissedDay } from './index-store.ts'
 import type { DocumentId, Entry } from './projection.ts'
 
 /** What a build holds of a workspace under one day of receipt: read, compared and dropped together. */
@@ -50,7 +50,7 @@ export interface IndexAudit {
   /** The parts that a build holds, in no order. */
   parts(index: IndexName): Promise<readonly Part[]>
   /** Those of which what it held is gone; of an engine that can miss them. */
-  lost?(index: IndexName): Promise<readonly LostDay[]>
+  lost?(index: IndexName): Promise<readonly MissedDay[]>
   /**
    * From now on, until it is released, the parts of this build are frozen as they stood at one moment, where the engine freezes a build
    * as a whole; elsewhere each as it stands when it is frozen.

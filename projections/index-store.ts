@@ -41,13 +41,19 @@ export type Heartbeat = Readonly<{
   caughtUpAt: number
   /** What is searchable beyond the position, for some workspaces (ahead.ts). */
   ahead?: Ahead
+  last?: LastFolded
 }>
+
+/** The furthest event that was folded, and what tells it from any other (log-tail.ts): a log that holds another there is another history. */
+export type LastFolded = Readonly<{ position: Position; event: string }>
 
 /** A workspace's day of which what a build held is gone, as where its file was removed. */
 export type LostDay = Readonly<{ workspaceId: WorkspaceId; day: string }>
+/** The same; of whichever workspaces, where none is named: engines may keep a day of all together. */
+export type MissedDay = Readonly<{ workspaceId?: WorkspaceId; day: string }>
 
 /** `isOfAnotherVersion`: than the program that reads (own-versions.ts). `lostDays`: of all workspaces, where nobody asks for one. */
-type ReadProgress = Heartbeat & Readonly<{ isOfAnotherVersion?: boolean; lostDays?: readonly LostDay[] }>
+type ReadProgress = Heartbeat & Readonly<{ isOfAnotherVersion?: boolean; lostDays?: readonly MissedDay[] }>
 
 /** Projectors write a heartbeat each second, even when idle: when the last is older than this (ms), no projector folds the build. */
 const heartbeatMaxMs = 5_000
@@ -101,6 +107,8 @@ export type StoredBuild = Readonly<{
   after: Position
   checkpoint: Position
   heartbeat: Heartbeat
+  /** Where all workspaces of a day are kept together: the days that the build has lost. */
+  lostDays?: readonly MissedDay[]
 }>
 
 /**

@@ -7,13 +7,15 @@ import { createDocumentCache, type CacheLimits } from './documents.ts'
 import { foldBatch, PoisonError } from './fold-batch.ts'
 import {
   reachedFor,
-  seenBy,
   storedBuild,
   type Ahead,
   type IndexName,
   type IndexWriter,
+  type LastFolded,
+  type StoredBuild,
   type WorkspaceEntries,
 } from './index-store.ts'
+import { lastFolded } from './log-tail.ts'
 import type { DecodedEvent, Projection } from './projection.ts'
 import { withSeenEvents } from './seen-events.ts'
 
@@ -23,8 +25,8 @@ export type Lane = Readonly<{
   index: IndexName
   /** The last event that readers can find. */
   position(): Position
-  /** How far the build had seen the log when it was opened: a log that ends before that is not the one it was folded from. */
-  seen: Position
+  /** The build when it was opened, as it was left: a log that has not what that had seen is not the one it was folded from. */
+  left: StoredBuild | undefined
   /**
    * Folds and writes those of these events that it has not folded yet; may be retried after a failure. An event that cannot be folded
    * becomes a dead letter, and the others are folded. After an erasure, the workspace's earlier events are gone from the build.
@@ -66,15 +68,10 @@ async function withBrought(
   return folded
 }
 
-/**
- * A build as it was left: how far it had seen the log, and until when it had all that had come; for one that is new: now, from when its
- * lag is counted then.
- */
-async function asLeft(writer: IndexWriter, projection: string, index: IndexName, now: number) {
-  const build = await storedBuild(writer, projection, index)
-  if (build === undefined) return { seen: beforeAll, caughtUpAt: now }
-  const { caughtUpAt } = build.heartbeat
-  return { seen: seenBy(build), caughtUpAt: caughtUpAt === 0 ? now : caughtUpAt }
+/** Whichever of both is further on in the log. */
+const furthestOf = (last: LastFolded | undefined, events: readonly DecodedEvent[]): LastFolded | undefined => {
+  const event = events.at(-1)?.event
+  return event === undefined || event.position <= (last?.position ?? beforeAll) ? last : lastFolded(event)
 }
 
 /** Within a batch, the workspace that has sent least is written first: its few records need not wait for megabytes of another one. */
@@ -106,8 +103,10 @@ export async function openLane(
   let { position } = await writer.checkpoint(index)
   let cache = createDocumentCache(limits)
   let ahead: Ahead | undefined
-  const { seen, ...left } = await asLeft(writer, projection.name, index, clock())
-  let { caughtUpAt } = left
+  const left = await storedBuild(writer, projection.name, index)
+  // Of one that is new, lag is counted from now on.
+  let caughtUpAt = left?.heartbeat.caughtUpAt || clock()
+  let last = left?.heartbeat.last
   let out = leftOut(await deadLetters.letters(projection))
   /** Folds up to the next erasure, carries it out, and goes on after it: what it erases must be in the index by then. */
   const foldParts = async (events: readonly DecodedEvent[], to: Aim): Promise<void> => {
@@ -138,12 +137,13 @@ export async function openLane(
     projection: projection.name,
     index,
     position: () => position,
-    seen,
-    async fold(events, last) {
-      if (last <= position) return
+    left,
+    async fold(events, to) {
+      if (to <= position) return
       const fresh = events.filter(({ event }) => event.position > reachedFor({ position, ahead }, event.workspaceId))
-      await foldParts(await withBrought(projection, fresh, options), { position: last })
-      position = last
+      await foldParts(await withBrought(projection, fresh, options), { position: to })
+      position = to
+      last = furthestOf(last, events)
       if (ahead !== undefined && ahead.position <= position) ahead = undefined
       // What came later waits since then at most; a clock that was set back tells of times to come.
       caughtUpAt = Math.max(caughtUpAt, Math.min(clock(), events.at(-1)?.event.receivedAt ?? 0))
@@ -154,13 +154,14 @@ export async function openLane(
       const folded = await withBrought(projection, events, options)
       if (folded.length > 0) await foldParts(folded, { position: to.position, isAhead: true })
       ahead = to
+      last = furthestOf(last, events)
       cache.trim()
     },
     async heartbeat(head) {
       const at = clock()
       if (position >= head) caughtUpAt = at
       const told = { position, head: Math.max(head, position), at, caughtUpAt }
-      await writer.heartbeat(index, ahead === undefined ? told : { ...told, ahead })
+      await writer.heartbeat(index, { ...told, ...(ahead && { ahead }), ...(last && { last }) })
     },
   }
 }

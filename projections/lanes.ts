@@ -1,17 +1,17 @@
 import { present } from '#src/lib/assert.ts'
 import { TransientError } from '#src/lib/failure.ts'
-import { beforeAll, type Position, type RecordedEvent } from '#src/events/envelope.ts'
+import type { Position, RecordedEvent } from '#src/events/envelope.ts'
 import type { Step } from './ahead.ts'
 import { buildNumber, chooseBuild } from './build-name.ts'
 import type { Folding } from './folding.ts'
 import {
   reachedFor,
-  seenBy,
   storedBuild,
   type IndexName,
   type IndexWriter,
   type Reached,
   type Roster,
+  type StoredBuild,
 } from './index-store.ts'
 import { createDeadLetters } from './dead-letters.ts'
 import { openLane, type Lane, type LeftOut } from './lane.ts'
@@ -53,8 +53,8 @@ export type Lanes = Readonly<{
   groups(): readonly (readonly Lane[])[]
   /** Whether readers use what the lane folds, as far as is known. */
   isLive(lane: Lane): boolean
-  /** How far any of their builds had seen the log when they were opened. */
-  seen(): Position
+  /** Their builds as they were when they were opened; those that were new left out. */
+  left(): readonly StoredBuild[]
   /** Lanes that rest, since something that passes by itself has failed them, go on. True when there were such. */
   goOn(): boolean
   /** Opens each projection's build of this log; a new one becomes a candidate, or the live one where readers have none. */
@@ -139,7 +139,7 @@ function createRefresh(given: LanesOptions, state: State) {
     if (known !== undefined) return known
     // Read before the head of the log: another process that folds meanwhile would know of more.
     const build = await storedBuild(writer, name, index)
-    const lost = build?.epoch === stream.epoch && (await hasLostTail(stream, seenBy(build)))
+    const lost = build?.epoch === stream.epoch && (await hasLostTail(stream, build))
     state.lost.set(index, lost)
     return lost
   }
@@ -264,7 +264,7 @@ export function createLanes(given: LanesOptions): Lanes {
   return {
     groups: () => byPlace(state.lanes.filter((lane) => !state.resting.has(lane))),
     isLive: ({ projection, index }) => state.rosters.get(projection)?.live === index,
-    seen: () => Math.max(beforeAll, ...state.lanes.map(({ seen }) => seen)),
+    left: () => state.lanes.flatMap(({ left }) => left ?? []),
     goOn() {
       const { size } = state.resting
       state.resting.clear()

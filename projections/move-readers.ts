@@ -2,7 +2,7 @@ import { PermanentError } from '#src/lib/failure.ts'
 import type { BuildContext } from './build-place.ts'
 import { buildVersion } from './build-name.ts'
 import { foldShares } from './fold-shares.ts'
-import { isFolded, seenBy, storedBuild, type IndexName, type IndexWriter } from './index-store.ts'
+import { isFolded, storedBuild, type IndexName, type IndexWriter } from './index-store.ts'
 import { keptMs } from './lanes.ts'
 import { checkTail } from './log-tail.ts'
 import { changeRoster, followedAs, forget, giveUp, isGone, nominate, promoteTo } from './roster.ts'
@@ -99,7 +99,7 @@ export async function wayBack(context: BuildContext, { name, version }: Projecti
         `${kept} is of another log, as before a backup was restored: nothing can be folded into it`,
       )
     if (lost) throw refuseRollBack(name, `${kept} has seen what the log has lost: nothing can be folded into it`)
-    await checkTail(context.stream, seenBy(stored))
+    await checkTail(context.stream, stored)
     return { index: kept, former: live }
   } finally {
     await writer.close()

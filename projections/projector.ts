@@ -192,7 +192,7 @@ export function createProjector(options: ProjectorOptions): Projector {
       let wake = new AbortController()
       await lanes.openAll(signal)
       // Before anything is told of them: that would be that the log ends where it does now.
-      await checkTail(options.stream, lanes.seen())
+      for (const build of lanes.left()) await checkTail(options.stream, build)
       // While one waits for its turn, the next need not.
       let isWaiting = false
       const beatOnce = async (): Promise<void> => {

@@ -6,7 +6,7 @@ import { buildNumber, buildVersion, nextBuild } from './build-name.ts'
 import type { BuildContext } from './build-place.ts'
 import type { BuildTask } from './fold-share.ts'
 import { foldShares } from './fold-shares.ts'
-import { seenBy, storedBuild, type IndexName, type IndexWriter } from './index-store.ts'
+import { storedBuild, type FollowedBuild, type IndexName, type IndexWriter } from './index-store.ts'
 import { hasLostTail } from './log-tail.ts'
 import { moveReaders, type Moved } from './move-readers.ts'
 import type { Projection } from './projection.ts'
@@ -64,8 +64,12 @@ const paceOf = ({ eventsPerSecondMax, signal }: RebuildOptions) => ({
 
 /** The most rounds of catching up before readers are moved. Each is shorter than the one before. */
 const roundsMax = 20
-/** A round that took no longer left so little behind that the projector can take over. */
+/**
+ * A round that took no longer left so little behind that the projector can take over. So did one that had about as much
+ * as the one before: that comes while workers start, which takes longer than this on a busy machine, and the next would have as much.
+ */
 const shortRoundMs = 2_000
+const shrinksTo = 0.9
 
 type Found = Readonly<{ index: IndexName; resumes: boolean; stale: readonly IndexName[] }>
 
@@ -79,13 +83,16 @@ async function findBuild(
   const { followed } = await writer.roster(projection.name)
   const stored = await writer.builds(projection.name)
   const begun = followed.filter(({ as }) => as === 'building')
-  const resumable = begun.find(({ index, workspaceId: of }) => {
+  const mayGoOn = async ({ index, workspaceId: of }: FollowedBuild): Promise<boolean> => {
     const build = stored.find((one) => one.index === index)
     // A copy may have been interrupted: such a build is begun again from nothing.
     if (of !== undefined || workspaceId !== undefined || build?.epoch !== stream.epoch) return false
     // One of another version is folded by another fold.
-    return build.after === from && buildNumber(projection, index) !== undefined
-  })
+    if (build.after !== from || buildNumber(projection, index) === undefined) return false
+    return !(await hasLostTail(stream, build))
+  }
+  let resumable: FollowedBuild | undefined
+  for (const build of begun) if (resumable === undefined && (await mayGoOn(build))) resumable = build
   const index = resumable?.index ?? (await nextBuild(writer, projection))
   const stale = begun.map((build) => build.index).filter((name) => name !== resumable?.index)
   return { index, resumes: resumable !== undefined, stale }
@@ -170,7 +177,7 @@ async function formerOf(
     const begins = `the other workspaces would be copied from ${former}, which has nothing up to position ${stored.after}`
     throw refuse(`${begins}: rebuild all of ${name}, or say --from ${stored.after}`)
   }
-  if (await hasLostTail(context.stream, seenBy(stored))) {
+  if (await hasLostTail(context.stream, stored)) {
     throw refuse(
       `the other workspaces would be copied from ${former}, which has seen what the log has lost: rebuild all of ${name}`,
     )
@@ -226,15 +233,19 @@ async function copyOthers(context: BuildContext, build: Begun, but: WorkspaceId)
 async function catchUp(context: BuildContext, builds: readonly Begun[], options: RebuildOptions): Promise<Position> {
   const { onProgress = () => {} } = options
   let until: Position = 0
+  let before = Number.POSITIVE_INFINITY
   for (let round = 0; round < roundsMax; round++) {
     const from = until
     until = await context.stream.head()
     if (until === from) return until
+    const size = until - from
+    const isLast = size >= before * shrinksTo
+    before = size
     const startedAt = context.clock()
     const tell = (position: Position): void => onProgress({ phase: 'fold', position, from, until })
     const tasks = builds.map(({ projection, index, after }) => ({ projection, index, after, until }))
     await foldShares(context, context.index, tasks, { ...paceOf(options), onProgress: tell })
-    if (context.clock() - startedAt < shortRoundMs) return until
+    if (isLast || context.clock() - startedAt < shortRoundMs) return until
   }
   return until
 }

@@ -55,6 +55,8 @@ type Build = Readonly<{
   isFolded: boolean
   /** Nobody folds it, and readers do not use it. */
   isLeft: boolean
+  /** It is of what the log has lost: nothing is folded into it any more. */
+  isLost: boolean
   heldSinceMs: number | undefined
 }>
 
@@ -69,12 +71,14 @@ async function buildsOf({ stream, writer, projections, clock }: RetentionOptions
     const roster = await writer.roster(projection.name)
     for (const { index, epoch, checkpoint, heartbeat } of await writer.builds(projection.name)) {
       const as = followedAs(roster, index)
+      const isLost = followedBuild(roster, index)?.lost === true
       if (epoch !== stream.epoch || as === 'dropped') continue
       found.push({
         projection,
         index,
         checkpoint,
-        isFolded: roster.live === index || as === 'candidate' || as === 'kept',
+        isFolded: roster.live === index || as === 'candidate' || (as === 'kept' && !isLost),
+        isLost,
         isLeft: roster.live !== index && !isFolded(heartbeat, clock()),
         heldSinceMs: followedBuild(roster, index)?.heldSinceMs,
       })
@@ -103,10 +107,10 @@ async function buildsAt(options: RetentionOptions, position: Position, signal: A
  */
 async function foldsFrom(
   { stream }: RetentionOptions,
-  { checkpoint, isFolded }: Build,
+  { checkpoint, isFolded, isLost }: Build,
   { head, now }: Readonly<{ head: Position; now: number }>,
 ): Promise<number | undefined> {
-  if (checkpoint >= head) return now
+  if (isLost || checkpoint >= head) return now
   if (!isFolded) return undefined
   const [next] = await stream.read(checkpoint, 1)
   return next && Math.min(now, next.receivedAt)
@@ -121,7 +125,7 @@ async function dropDays(options: RetentionOptions, { next, at }: Expired, signal
   const head = await stream.head()
   const kept = await keepings()
   const builds = await buildsAt(options, head, signal)
-  const isHeld = builds.some(({ checkpoint }) => checkpoint < next)
+  const isHeld = builds.some(({ checkpoint, isLost }) => !isLost && checkpoint < next)
   const now = isHeld ? clock() : Math.min(clock(), at)
   let dropped = 0
   for (const build of builds) {
@@ -223,7 +227,8 @@ async function letGoOfLeft(options: RetentionOptions, old: Position): Promise<Pi
   const builds: Build[] = []
   const givenUp: IndexName[] = []
   for (const build of await buildsOf(options)) {
-    const { projection, index, isLeft, checkpoint, heldSinceMs } = build
+    const { projection, index, isLeft, isLost, checkpoint, heldSinceMs } = build
+    if (isLost) continue
     const since = isLeft && checkpoint < old ? (heldSinceMs ?? clock()) : undefined
     const isOver = since !== undefined && clock() - since >= limits.logDaysHeldMax * dayMs
     const change = isOver ? giveUp(index) : holding(index, since)

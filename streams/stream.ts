@@ -25,6 +25,15 @@ export function lostTail(partition: string, after: Position, head: Position): Lo
   })
 }
 
+/** A reader has had another event at a place of the log than is there now. */
+export function otherHistory(partition: string, position: Position): LostTailError {
+  return new LostTailError({
+    operation: `read at position ${position}`,
+    subject: `of stream ${partition}`,
+    hint: 'another event stands there than its readers have had: an older state of the log was put back, and has grown since; restore it, or rebuild its readers',
+  })
+}
+
 /** A reader stands before the first event that a log still holds, and has not had what was cut. */
 export function cutBefore(partition: string, after: Position, first: Position): PermanentError {
   return new PermanentError({

@@ -32,7 +32,7 @@ type IndexStatus = Readonly<{
   position: number
   lag: number | null
   state: 'complete' | 'lacks days' | 'behind' | 'not running' | 'not built' | 'not readable'
-  /** Days of workspaces of which the file is gone. */
+  /** Days of which the file of a workspace, or an index in Elasticsearch, is gone. */
   lost_days: number
   /** Events that are not in the index, and on which nobody has decided; null where it cannot be read. */
   dead_letters: number | null
@@ -165,9 +165,9 @@ const rowOf = ({ projection, partition, index, position, lag, state, ...rest }: 
 const lostText = (indexes: readonly IndexStatus[]): readonly string[] =>
   indexes
     .filter(({ lost_days: lost }) => lost > 0)
-    .map(({ projection, index, lost_days: lost }) => {
-      const files = counted(lost, 'file')
-      return `${index} lacks ${files}, a day of a workspace each, removed by hand or lost: "throughline rebuild ${projection}" folds them again.`
+    .map(({ projection, index, partition, lost_days: lost }) => {
+      const what = `${index} lacks ${counted(lost, 'day')} in partition ${partition}, of which files or indices were removed by hand or lost`
+      return `${what}: "throughline rebuild ${projection}" folds them again.`
     })
 
 /** What is wrong with the indexes that cannot be read; several of them may share it. */

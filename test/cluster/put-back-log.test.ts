@@ -8,7 +8,7 @@ import type { Stream } from '#streams/stream.ts'
 import { useElasticsearchStores } from '#test/support/elasticsearch-stores.ts'
 import { enginesTimeoutMs } from '#test/support/engines.ts'
 import { lineEvent } from '#test/support/line-projections.ts'
-import { events, expectLost, failureOf, foldAhead } from '#test/support/put-back-log.ts'
+import { events, expectLost, expectOther, failureOf, foldAhead } from '#test/support/put-back-log.ts'
 import { makeJetStreamLog, type JetStreamLog } from '#test/streams/jetstream-log.ts'
 
 /** The stream in an earlier state: under its epoch it holds these alone. */
@@ -32,7 +32,7 @@ describe('a stream of which an older state was put back while no projector ran',
   })
   after(() => log.remove())
 
-  it('is refused where it ends before what was folded ahead into Elasticsearch, each time', async () => {
+  it('is refused where it ends before what was folded ahead into Elasticsearch, each time, and when it has grown beyond that', async () => {
     const whole: Stream = await log.open()
     const { epoch } = whole
     await whole.append(events)
@@ -49,6 +49,10 @@ describe('a stream of which an older state was put back while no projector ran',
     expect([restored.epoch, await restored.head()]).to.deep.equal([epoch, checkpoint + positionStep])
     for (let attempt = 0; attempt < 2; attempt++) {
       expectLost(await failureOf(restored, stores.makeWriter()), checkpoint + positionStep)
+    }
+    await restored.append(Array.from({ length: 60 }, (_, n) => lineEvent(300 + n, ['z'])))
+    for (let attempt = 0; attempt < 2; attempt++) {
+      expectOther(await failureOf(restored, stores.makeWriter()), events.length * positionStep)
     }
     await restored.close()
   })

@@ -24,6 +24,9 @@ export function buildClauses(given: () => OpenIndexStore): void {
       const heartbeat = { position: 7, head: 9, at: 1_700_000_000_000, caughtUpAt: 1_699_999_999_000 }
       await writer().heartbeat(second, heartbeat)
       expect((await writer().builds('fixture'))[1]?.heartbeat).to.deep.equal(heartbeat)
+      const last = { position: 7, event: 'acme.logs.7 1 2' }
+      await writer().heartbeat(second, { ...heartbeat, position: 8, last })
+      expect((await writer().builds('fixture'))[1]?.heartbeat).to.deep.equal({ ...heartbeat, position: 8, last })
     })
 
     it('begins a build where it is told to, once', async () => {

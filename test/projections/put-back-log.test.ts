@@ -7,6 +7,7 @@ import { changeRoster, nominate, promoteTo } from '#projections/roster.ts'
 import { withSeenEvents } from '#projections/seen-events.ts'
 import { createMemoryIndexStore, type MemoryIndexStore } from '#projections/stores/memory/store.ts'
 import { beforeAll, positionStep, type NewEvent, type Position } from '#src/events/envelope.ts'
+import { sealErasure } from '#src/events/erasure.ts'
 import { workspaceIdOf } from '#src/events/workspace-id.ts'
 import { present } from '#src/lib/assert.ts'
 import { PermanentError } from '#src/lib/failure.ts'
@@ -16,7 +17,7 @@ import type { Stream } from '#streams/stream.ts'
 import { memoryContext } from '#test/support/build-context.ts'
 import { counting, lineEvent } from '#test/support/line-projections.ts'
 import { start } from '#test/support/projector-run.ts'
-import { events, expectLost, failureOf, foldAhead } from '#test/support/put-back-log.ts'
+import { events, expectLost, expectOther, failureOf, foldAhead } from '#test/support/put-back-log.ts'
 
 const index = 'counting-v1-001'
 const second = 'counting-v1-002'
@@ -95,6 +96,65 @@ describe('the projector, on a log of which an older state was put back while non
     await run.until(({ position }) => position >= head)
     await run.stop()
     expect(asked).to.be.above(1)
+  })
+})
+
+const later = Array.from({ length: 60 }, (_, n) => lineEvent(300 + n, ['z']))
+
+describe('the projector, on a log that was put back and has grown beyond what its builds had seen', () => {
+  it('refuses it where another event stands than was folded ahead, though where the build stands it is the same', async () => {
+    const whole = await logOf(events)
+    const store = createMemoryIndexStore()
+    const checkpoint = await foldAhead(whole, store.writer)
+    const [former, last] = [store.dump(index), await told(store)]
+    const restored = await putBack(whole, checkpoint)
+    await restored.append(later)
+    expect(await restored.head()).to.be.above(last.head)
+    for (const attempt of ['at first', 'started again']) {
+      const failure = await failureOf(restored, store.writer)
+      expectOther(failure, await whole.head())
+      expect(store.dump(index), attempt).to.deep.equal(former)
+      expect(await told(store), attempt).to.deep.equal(last)
+    }
+  })
+
+  it('refuses it where its senders have sent the same again, later', async () => {
+    const whole = await logOf(events)
+    const store = createMemoryIndexStore()
+    expect(await failureOf(whole, store.writer)).to.equal(undefined)
+    const restored = await putBack(whole, 2 * positionStep)
+    await restored.append(events.slice(2).map((event) => ({ ...event, receivedAt: event.receivedAt + 1 })))
+    expectOther(await failureOf(restored, store.writer), await whole.head())
+  })
+
+  it('folds on where the event was erased, or cut, that it would know the log by', async () => {
+    for (const loses of ['cut', 'erase'] as const) {
+      const [stream, store] = [await logOf(events), createMemoryIndexStore()]
+      expect(await failureOf(stream, store.writer)).to.equal(undefined)
+      const head = await stream.head()
+      await stream.append([sealErasure(workspaceIdOf('small'), { at: 1, unique: '0'.repeat(32) }), ...later])
+      if (loses === 'erase') await stream.erase(workspaceIdOf('small'), head)
+      else await stream.cut(head)
+      expect(await failureOf(stream, store.writer), loses).to.equal(undefined)
+      expect(await store.writer.checkpoint(index)).to.include({ position: await stream.head() })
+    }
+  })
+
+  it('does not go on with a rebuild that was left on the log before', async () => {
+    const whole = await logOf(events)
+    const store = createMemoryIndexStore()
+    const context = memoryContext({ stream: whole, projections: [counting] }, store)
+    const stopped = new Error('stopped here')
+    const failure = await rebuild(context, [counting], {
+      onProgress: ({ phase }) => {
+        if (phase === 'verify') throw stopped
+      },
+    }).catch((error: unknown) => error)
+    expect(failure).to.equal(stopped)
+    const restored = await putBack(whole, 2 * positionStep)
+    await restored.append(later)
+    const [done] = await rebuild(memoryContext({ stream: restored, projections: [counting] }, store), [counting])
+    expect(done).to.include({ index: second, resumed: false, outcome: 'moved' })
   })
 })
 

@@ -4,7 +4,7 @@ import type { IndexName } from '#projections/index-store.ts'
 import type { Projection } from '#projections/projection.ts'
 import { projections } from '#projections/registry.ts'
 import type { Retained } from '#projections/retention.ts'
-import { changeRoster, followedAs, keepOn, promoteTo } from '#projections/roster.ts'
+import { changeRoster, followedAs, keepOn, lose, promoteTo } from '#projections/roster.ts'
 import { beforeAll as beforeEvents, type Position } from '#src/events/envelope.ts'
 import { dayOf } from '#src/lib/day.ts'
 import { ago, createWorld, daysHeld, free, memoryPlace, type World } from '#test/support/retention-world.ts'
@@ -83,6 +83,23 @@ describe('what of the log a build has not had', () => {
     await live(9, -5)
     expect(followedAs(await roster(), left)).to.equal('dropped')
     expect(await firstDay()).to.equal(ago(33))
+  })
+
+  it('goes with no regard to one that is kept of what the log has lost, which loses its days as others do', async () => {
+    const { live: now = '' } = await roster()
+    await changeRoster(world.writer(), 'logs', promoteTo(left, now, Infinity))
+    await world.writer().heartbeat(left, { position: 0, head: 0, at: 0, caughtUpAt: 0 })
+    const entry = { collection: 'logs', id: 'old', day: ago(60), document: {}, position: 0 }
+    await world
+      .writer()
+      .write(left, [{ workspaceId: free, entries: [entry] }], { epoch: world.stream.epoch, position: 0 })
+    await changeRoster(world.writer(), 'logs', promoteTo(now, left, Infinity))
+    await changeRoster(world.writer(), 'logs', keepOn(left))
+    await changeRoster(world.writer(), 'logs', lose(left))
+    await live(49, 0)
+    expect([await firstDay(), turns.at(-1)?.heldBy, givenUp()]).to.deep.equal([ago(38), [], []])
+    expect(followedAs(await roster(), left)).to.equal('kept')
+    expect(await daysHeld(world, left, free)).to.deep.equal([])
   })
 
   it('goes into days that stay: another process may be writing it, wherever it has come to', async () => {

@@ -127,20 +127,21 @@ describe('the SQLite index', () => {
     expect(progress?.at).to.be.above(1_000)
   })
 
-  it('reads and goes on with a build of a program that knew of nothing ahead', async () => {
+  it('reads and goes on with a build of a program that knew of nothing ahead, nor of what was folded last', async () => {
     const writer = await openFixture()
     await write(writer, [lineEntry({}, 1)], 1)
     await writer.close()
     open.splice(0)
     const meta = new DatabaseSync(join(folder, index, 'meta.db'))
-    meta.exec('ALTER TABLE progress DROP COLUMN ahead')
+    for (const column of ['ahead', 'last']) meta.exec(`ALTER TABLE progress DROP COLUMN ${column}`)
     meta.close()
     expect(await readerIn(folder).progress('fixture')).to.not.have.property('ahead')
     const ahead = { position: 3, caughtUpAt: 2, behind: new Map([[acme, 1]]) }
     const next = writerIn(folder)
     await next.open(index, fixture, epoch)
-    await next.heartbeat(index, { position: 1, head: 3, at: 2, caughtUpAt: 1, ahead })
-    expect((await readerIn(folder).progress('fixture'))?.ahead).to.deep.equal(ahead)
+    const told = { position: 1, head: 3, at: 2, caughtUpAt: 1, ahead, last: { position: 3, event: 'e' } }
+    await next.heartbeat(index, told)
+    expect(await readerIn(folder).progress('fixture')).to.deep.include(told)
   })
 
   it('removes a day that is over also where its file can be opened no more, as on a full disk', async () => {

@@ -55,3 +55,8 @@ export function expectLost(failure: unknown, head: Position): void {
   expect(failure).to.be.instanceOf(PermanentError)
   expect(String(failure)).to.contain(`it ends at ${head}: the log has lost its tail`)
 }
+
+export function expectOther(failure: unknown, position: Position): void {
+  expect(failure).to.be.instanceOf(PermanentError)
+  expect(String(failure)).to.match(new RegExp(`read at position ${position} .*another event stands there`))
+}

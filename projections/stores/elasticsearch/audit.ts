@@ -6,7 +6,7 @@ import type { IndexName } from '../../index-store.ts'
 import type { DocumentId } from '../../projection.ts'
 import { createDigester, fingerprintOf } from '../digest.ts'
 import { numberIn, objectIn, objectsIn, textIn } from './answer-parts.ts'
-import { createIndex, type Place } from './builds.ts'
+import { createIndex, readBuild, type Place } from './builds.ts'
 import { writeAll, type Operation } from './bulk.ts'
 import { connectElasticsearch } from './client.ts'
 import { entryOf } from './document.ts'
@@ -209,6 +209,7 @@ export function createElasticsearchIndexAudit(options: ElasticsearchAuditOptions
       const build = await freeze(index)
       return freezePart(place, build, index, part, () => build.release())
     },
+    lost: async (index) => (await readBuild(place, index))?.lostDays ?? [],
     copy: (from, to, workspaceId) =>
       frozen(from, (build) => copyDocuments(place, build, { from, to, workspaceId }, settings)),
     async close() {

@@ -3,7 +3,15 @@ import { isJsonObject, parseJson, stringifyJson, type JsonObject } from '#src/li
 import type { Position } from '#src/events/envelope.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { formatAhead, parseAhead } from '../ahead-text.ts'
-import type { Checkpoint, FollowedBuild, Heartbeat, IndexName, Roster, StoredBuild } from '../../index-store.ts'
+import type {
+  Checkpoint,
+  FollowedBuild,
+  Heartbeat,
+  IndexName,
+  MissedDay,
+  Roster,
+  StoredBuild,
+} from '../../index-store.ts'
 import { isBuildOf } from '../builds.ts'
 import type { CollectionShape } from '../row.ts'
 import { numberIn, objectIn, objectsIn, textIn, valuesIn } from './answer-parts.ts'
@@ -28,7 +36,13 @@ function heartbeatOf(source: JsonObject): Heartbeat {
   const [position, head, at] = [numberIn(of['position']), numberIn(of['head']), numberIn(of['at'])]
   const told = { position, head, at, caughtUpAt: numberIn(of['caughtUpAt']) }
   const ahead = parseAhead(of['ahead'])
-  return ahead === undefined ? told : { ...told, ahead }
+  const last = objectIn(of['last'])
+  const event = textIn(last['event'])
+  return {
+    ...told,
+    ...(ahead && { ahead }),
+    ...(event !== '' && { last: { position: numberIn(last['position']), event } }),
+  }
 }
 
 /** What is told no more is taken away: an update leaves what it does not name. */
@@ -44,7 +58,14 @@ function storedBuild(source: JsonObject): StoredBuild {
     after: numberIn(source['after']),
     checkpoint: numberIn(source['checkpoint']),
     heartbeat: heartbeatOf(source),
+    lostDays: lostDaysOf(source),
   }
+}
+
+/** The days of indices that are gone, of whichever workspaces; each once, though its collections have an index each. */
+function lostDaysOf(source: JsonObject): readonly MissedDay[] {
+  const days = valuesIn(source['lostDays']).flatMap((name) => dayIn(textIn(name)) ?? [])
+  return [...new Set(days)].sort().map((day) => ({ day }))
 }
 
 const sourceOf = ({ body }: Answer): JsonObject | undefined =>
@@ -74,6 +95,13 @@ export async function readBuild(place: Place, index: IndexName): Promise<StoredB
 export async function readShare(place: Place, index: IndexName, share: string): Promise<Position> {
   const answer = await read(place, buildId(index, place.partition))
   return numberIn(objectIn((answer && sourceOf(answer))?.['shares'])[share])
+}
+
+/** Which indices of days a build is to have, and which of them are gone (known-days.ts). */
+export async function readNamed(place: Place, index: IndexName) {
+  const answer = await read(place, buildId(index, place.partition))
+  const namesIn = (field: string): readonly string[] => valuesIn((answer && sourceOf(answer))?.[field]).map(textIn)
+  return { named: namesIn('days'), lost: namesIn('lostDays') }
 }
 
 /** The collections of a build, by name; none where it is not there. */
@@ -164,7 +192,7 @@ export async function updateBuild(place: Place, index: IndexName, change: object
 }
 
 /** Records of builds, of all partitions. */
-async function allBuilds({ elasticsearch, names }: Place): Promise<readonly JsonObject[]> {
+export async function allBuilds({ elasticsearch, names }: Place): Promise<readonly JsonObject[]> {
   const call = { operation: 'list builds', subject: names.state, method: 'POST' } as const
   await elasticsearch.send({ ...call, path: `/${names.state}/_refresh`, accept: [404] })
   const body = { size: 10_000, query: { term: { kind: 'build' } } }
@@ -234,19 +262,6 @@ export async function dropBuild(place: Place, index: IndexName): Promise<void> {
   for (const source of parts) {
     await elasticsearch.send({ ...remove, path: path(names, '_doc', buildId(index, numberIn(source['partition']))) })
   }
-}
-
-/**
- * Partitions share the indices of days too: each says from which day on it needs them, and those that nobody needs go. How many went.
- */
-export async function dropIndicesBefore(place: Place, index: IndexName, day: string): Promise<readonly string[]> {
-  if (!(await updateBuild(place, index, { keptFrom: day }))) return []
-  const parts = (await allBuilds(place)).filter((source) => source['index'] === index && source['dropped'] !== true)
-  const first = parts.map((source) => textIn(source['keptFrom'])).reduce((a, b) => (a < b ? a : b), day)
-  const gone = (await indicesOf(place, index)).filter((name) => (dayIn(name) ?? first) < first)
-  const remove = { operation: 'drop', subject: index, method: 'DELETE', accept: [404] } as const
-  for (const name of gone) await place.elasticsearch.send({ ...remove, path: `/${name}` })
-  return gone
 }
 
 /** The days' indices of a build that are there, by name. */

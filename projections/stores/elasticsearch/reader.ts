@@ -72,7 +72,9 @@ function readerOn(
     async progress(projection) {
       const { live: index } = await readRoster(place, projection)
       const build = index === undefined ? undefined : await readBuild(place, index)
-      return build && { index: build.index, after: build.after, ...build.heartbeat }
+      if (build === undefined) return undefined
+      const { after, heartbeat, lostDays = [] } = build
+      return { index: build.index, after, ...heartbeat, ...(lostDays.length > 0 && { lostDays }) }
     },
     async get<D extends object>(scope: Scope, ids: readonly DocumentId[]) {
       const target = await targetOf(scope)

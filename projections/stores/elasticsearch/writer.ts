@@ -7,7 +7,6 @@ import { shapeOf, type CollectionShape } from '../row.ts'
 import {
   createIndex,
   dropBuild,
-  dropIndicesBefore,
   heartbeatSource,
   indicesOf,
   listBuilds,
@@ -24,6 +23,7 @@ import { writeAll, type Operation } from './bulk.ts'
 import { connectElasticsearch } from './client.ts'
 import { documentJson, entryOf, entrySource } from './document.ts'
 import { eraseFromBuilds, eraseNoted } from './erase.ts'
+import { dropIndicesBefore, noteMade, noteThere } from './known-days.ts'
 import { lookUp, type DocumentPlace } from './look-up.ts'
 import { dayIndex, defaultSettings, type IndexSettings } from './mapping.ts'
 import { createNames, documentKey } from './names.ts'
@@ -124,6 +124,7 @@ async function openedBuild(
   const { ahead: _ahead, ...heartbeat } = found
   const checkpoint = share === undefined ? ofAll : Math.max(ofAll, await readShare(place, index, share))
   const known = new Set(await indicesOf(place, index))
+  if (share === undefined) await noteThere(place, index, [...known])
   const freshness = freshnessOf(place, options, index, heartbeat)
   // Who wrote before us may have left documents that no reader finds yet.
   for (const name of known) freshness.wrote(name)
@@ -140,7 +141,12 @@ type DayIndices = Readonly<{
   restore(build: Build, name: string): Promise<void>
 }>
 
-function createDayIndices({ elasticsearch, names }: Place, settings: IndexSettings): DayIndices {
+function createDayIndices(place: Place, { settings, share }: Pick<Options, 'settings' | 'share'>): DayIndices {
+  const { elasticsearch, names } = place
+  // What workers of a rebuild make is named when the build is opened next.
+  const note = async (build: Build, made: readonly string[]): Promise<void> => {
+    if (share === undefined && made.length > 0) await noteMade(place, build.index, made)
+  }
   const create = async (build: Build, name: string, collection: Collection): Promise<void> => {
     await createIndex(elasticsearch, name, dayIndex(collection, settings))
     build.known.add(name)
@@ -162,12 +168,15 @@ function createDayIndices({ elasticsearch, names }: Place, settings: IndexSettin
         if (!build.known.has(name)) missing.set(name, writtenOf(build, entry.collection).collection)
       }
       await Promise.all([...missing].map(([name, collection]) => create(build, name, collection)))
+      await note(build, [...missing.keys()])
     },
     async restore(build, name) {
       const found = [...build.collections.values()].find(({ collection }) =>
         name.startsWith(names.days(build.index, collection.name).slice(0, -1)),
       )
-      if (found !== undefined) await create(build, name, found.collection)
+      if (found === undefined) return
+      await create(build, name, found.collection)
+      await note(build, [name])
     },
   }
 }
@@ -314,7 +323,7 @@ export function createElasticsearchIndexWriter(given: ElasticsearchWriterOptions
   const place: Place = { elasticsearch, names: createNames(prefix), partition }
   const options = { settings, refreshEveryMs, now, share, prepare: createPrepare(place, settings) }
   const builds = new Map<IndexName, Build>()
-  const days = createDayIndices(place, settings)
+  const days = createDayIndices(place, options)
   const buildOf = (index: IndexName): Build => {
     const build = builds.get(index)
     if (build === undefined) throw notOpen(index)

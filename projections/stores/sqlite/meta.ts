@@ -5,7 +5,7 @@ import { parseJson, stringifyJson } from '#src/lib/json.ts'
 import type { Position } from '#src/events/envelope.ts'
 import { workspaceIdOf, type WorkspaceId } from '#src/events/workspace-id.ts'
 import { formatAhead, parseAhead } from '../ahead-text.ts'
-import type { Heartbeat, IndexName } from '../../index-store.ts'
+import type { Heartbeat, IndexName, LastFolded } from '../../index-store.ts'
 import {
   hasColumn,
   hasTable,
@@ -36,7 +36,9 @@ const laterTables = `
 
 function layOut(database: Database, epoch: string, shapes: Shapes, after: Position): void {
   database.exec(`CREATE TABLE build (epoch TEXT NOT NULL, shapes TEXT NOT NULL, safe INTEGER NOT NULL)`)
-  database.exec('CREATE TABLE progress (position INTEGER, head INTEGER, at INTEGER, caughtUpAt INTEGER, ahead TEXT)')
+  database.exec(
+    'CREATE TABLE progress (position INTEGER, head INTEGER, at INTEGER, caughtUpAt INTEGER, ahead TEXT, last TEXT)',
+  )
   database.run('INSERT INTO build (epoch, shapes, safe) VALUES (?, ?, ?)', epoch, stringifyJson(shapes), after)
   database.run('INSERT INTO progress (position, head, at, caughtUpAt) VALUES (?, ?, 0, 0)', after, after)
   database.exec(laterTables)
@@ -74,7 +76,7 @@ export const writeShare = (database: Database, name: string, safe: Position): vo
   )
 
 export function readProgress(database: Database): Heartbeat {
-  // A build that only older programs have opened has no column for what is ahead.
+  // A build that only older programs have opened lacks columns.
   const row = database.get('SELECT * FROM progress')
   const number = (name: string): number => Number(row?.[name] ?? 0)
   const told = {
@@ -84,17 +86,23 @@ export function readProgress(database: Database): Heartbeat {
     caughtUpAt: number('caughtUpAt'),
   }
   const ahead = parseAhead(row?.['ahead'])
-  return ahead === undefined ? told : { ...told, ahead }
+  const last = row?.['last']
+  return {
+    ...told,
+    ...(ahead && { ahead }),
+    ...(typeof last === 'string' && { last: JSON.parse(last) as LastFolded }),
+  }
 }
 
-export function writeProgress(database: Database, { position, head, at, caughtUpAt, ahead }: Heartbeat): void {
+export function writeProgress(database: Database, { position, head, at, caughtUpAt, ahead, last }: Heartbeat): void {
   database.run(
-    'UPDATE progress SET position = ?, head = ?, at = ?, caughtUpAt = ?, ahead = ?',
+    'UPDATE progress SET position = ?, head = ?, at = ?, caughtUpAt = ?, ahead = ?, last = ?',
     position,
     head,
     Math.round(at),
     Math.round(caughtUpAt),
     ahead === undefined ? null : formatAhead(ahead),
+    last === undefined ? null : JSON.stringify(last),
   )
 }
 
@@ -147,7 +155,9 @@ export function openMeta(
   transaction(database, () => {
     if (layoutOf(database) === 0n) layOut(database, epoch, shapes, after)
     database.exec(laterTables)
-    if (!hasColumn(database, 'progress', 'ahead')) database.exec('ALTER TABLE progress ADD COLUMN ahead TEXT')
+    for (const column of ['ahead', 'last']) {
+      if (!hasColumn(database, 'progress', column)) database.exec(`ALTER TABLE progress ADD COLUMN ${column} TEXT`)
+    }
     const meta = readMeta(database)
     const refusal = refusalOf(meta, epoch, shapes)
     if (refusal !== undefined) throw new PermanentError({ operation: 'open', subject: index, hint: refusal })

@@ -1,0 +1,76 @@
+import { expect } from 'chai'
+import { describe, it } from 'mocha'
+import { askElasticsearch } from '#test/support/elasticsearch.ts'
+import { useElasticsearchStores } from '#test/support/elasticsearch-stores.ts'
+import { acme, day, epoch, fixture, index, lineEntry, other, thingEntry, write } from '#test/support/index-fixture.ts'
+
+const [dayAfter, twoAfter] = ['2026-11-22', '2026-11-23']
+const keptFrom = (from: string) => ({ of: () => from, all: from })
+
+describe('an index of a day that somebody removed from Elasticsearch', () => {
+  const { url, makeWriter, openWriter, makeReader, dayIndex } = useElasticsearchStores()
+  const lost = async (partition = 0) => (await makeReader(partition).progress('fixture'))?.lostDays
+  const removeDay = (of = day) => askElasticsearch(url(), `/${dayIndex('lines', of)}`, { method: 'DELETE' })
+
+  async function written() {
+    const writer = await openWriter()
+    await writer.promote('fixture', index)
+    await write(writer, [lineEntry({}, 1), thingEntry('t', {}, 1)], 1)
+    await write(writer, [{ ...lineEntry({}, 2), day: dayAfter }], 2)
+    expect(await lost()).to.equal(undefined)
+    return writer
+  }
+
+  it('is missed where it is written to again, and from then on', async () => {
+    const writer = await written()
+    await removeDay()
+    await write(writer, [lineEntry({}, 3)], 3)
+    expect(await lost()).to.deep.equal([{ day }])
+    expect((await writer.builds('fixture'))[0]?.lostDays).to.deep.equal([{ day }])
+    await openWriter()
+    expect(await lost()).to.deep.equal([{ day }])
+  })
+
+  it('is missed where the build is opened next, also before it is written to', async () => {
+    await written()
+    await removeDay()
+    const next = await openWriter()
+    expect(await lost()).to.deep.equal([{ day }])
+    await write(next, [{ ...lineEntry({}, 3), day: dayAfter }], 3)
+    expect(await lost()).to.deep.equal([{ day }])
+  })
+
+  it('is missed at a turn of retention, until its day is over', async () => {
+    const writer = await written()
+    await removeDay(dayAfter)
+    await writer.dropDays(index, keptFrom(day))
+    expect(await lost()).to.deep.equal([{ day: dayAfter }])
+    await writer.dropDays(index, keptFrom(twoAfter))
+    expect(await lost()).to.equal(undefined)
+  })
+
+  it('is not missed where its day is over for all partitions, nor when something comes late', async () => {
+    const writer = await written()
+    const one = makeWriter({ partition: 1 })
+    await one.open(index, fixture, epoch)
+    await one.promote('fixture', index)
+    await one.write(index, [{ workspaceId: other, entries: [lineEntry({}, 1)] }], { epoch, position: 1 })
+    await one.dropDays(index, keptFrom(dayAfter))
+    expect(await writer.dropDays(index, keptFrom(dayAfter))).to.equal(2)
+    await write(writer, [lineEntry({}, 3)], 3)
+    await one.write(index, [{ workspaceId: other, entries: [lineEntry({}, 3)] }], { epoch, position: 3 })
+    await openWriter()
+    await makeWriter({ partition: 1 }).open(index, fixture, epoch)
+    expect([await lost(), await lost(1)]).to.deep.equal([undefined, undefined])
+  })
+
+  it('is not missed of a build that a rebuild folds anew', async () => {
+    const writer = await written()
+    await removeDay()
+    const next = 'fixture-v1-002'
+    await writer.open(next, fixture, epoch)
+    await writer.write(next, [{ workspaceId: acme, entries: [lineEntry({}, 1)] }], { epoch, position: 1 })
+    await writer.promote('fixture', next)
+    expect(await lost()).to.equal(undefined)
+  })
+})
