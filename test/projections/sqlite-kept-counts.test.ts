@@ -113,6 +113,29 @@ describe('counts that SQLite keeps', () => {
     expect(buckets).to.deep.equal([{ startNs: noonNs, total: 32, by: { error: 32 } }])
   })
 
+  it('of values together answer what those of single values do, where a quarter of an hour is short enough', async () => {
+    removeRows()
+    const ask = async (stepNs: bigint) => {
+      const selection = { filter: everything, fromNs: noonNs, toNs: noonNs + 30n * minuteNs }
+      const [facet] = await reader.facets(scopeOf('lines'), selection, ['level'], 2)
+      const buckets = await reader.histogram(scopeOf('lines'), selection, stepNs, 'level')
+      return [facet?.values, buckets.map(({ total, by }) => [total, by])]
+    }
+    const answer = [
+      [
+        { value: 'info', count: 192 },
+        { value: 'error', count: 64 },
+      ],
+      [[256, { info: 192, error: 64 }]],
+    ]
+    expect(await ask(minuteNs)).to.deep.equal(answer)
+    // Which are fewer to read: a minute's are not looked at.
+    file.exec('DELETE FROM m_lines')
+    expect(await ask(15n * minuteNs)).to.deep.equal(answer)
+    file.exec('DELETE FROM c_lines WHERE grain = 900000000000')
+    expect(await ask(15n * minuteNs)).to.not.deep.equal(answer)
+  })
+
   it('of a word are those of its postings: their rowids tell time and values', async () => {
     removeRows()
     const selection = { filter: paid, fromNs: noonNs, toNs: noonNs + secondNs }

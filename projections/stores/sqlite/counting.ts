@@ -5,8 +5,8 @@ import { askedBeyond } from './counted-where.ts'
 import { differenceOf } from './counted-without.ts'
 import { mayHold, type DayCollection, type Selected } from './day-query.ts'
 import type { Expansion } from './expand.ts'
-import { keptByValue, keptTogether, type Asked, type Counted, type Kept } from './kept-counts.ts'
-import { grainsNs, minuteNs, parseKeywords } from './layout.ts'
+import { keptByValue, keptTogether, mayTell, type Asked, type Counted, type Kept } from './kept-counts.ts'
+import { grainsNs, minuteNs, parseKeywords, quarterNs } from './layout.ts'
 
 /** Hears what is kept, and of which rows nothing is. */
 type Told = Readonly<{ onCount(counted: Counted): void; onRows(selection: Selected): void }>
@@ -26,6 +26,12 @@ function tell(day: DayCollection, asked: Asked, kept: Kept | undefined, told: To
     tellTogether(day, { ...asked, selection: { ...asked.selection, fromNs, toNs } }, told, grains)
   }
 }
+
+/**
+ * Whether counts of values together tell, by quarters of an hour: these are fewer to read than those of single values, which are by minutes.
+ */
+const inQuarters = (day: DayCollection, asked: Asked & Readonly<{ selection: Selection }>): boolean =>
+  day.tables.together !== undefined && asked.stepNs % quarterNs === 0n && mayTell(day, asked)
 
 /** What has any of some words is counted as long as it is no more than four fifths of all: beyond that, a walk of what has none costs less. */
 const isFewer = (some: number, all: number): boolean => 5 * some <= 4 * all
@@ -63,7 +69,8 @@ export function countDay(
 ): void {
   const asked = { selection, stepNs, fields: [by] }
   for (const { selection: part, sign } of addendsOf(day, asked, expansion)) {
-    tell(day, { ...asked, selection: part }, keptByValue(day, part, stepNs, by), {
+    const asks = { ...asked, selection: part }
+    tell(day, asks, inQuarters(day, asks) ? undefined : keptByValue(day, part, stepNs, by), {
       onCount: ({ startNs, values: [ofField = []], count }) => counter.add(startNs, ofField, sign * count),
       onRows(rest) {
         for (const { startNs, texts, count } of countBy(day, rest, { stepNs, fields: [by] }, expansion))
@@ -124,6 +131,8 @@ function countSelectedValues(
   expansion: Expansion,
   hear: Hear,
 ): void {
+  const asked = { selection, stepNs: longNs, fields: known }
+  if (inQuarters(day, asked)) return hearTogether(day, asked, undefined, expansion, hear)
   const kept = new Map(known.map((field) => [field, keptByValue(day, selection, longNs, field)]))
   for (const [field, found] of kept) {
     for (const { values, count } of found?.counts ?? []) for (const value of values[0] ?? []) hear(field, value, count)

@@ -180,7 +180,8 @@ export function layoutOf(database: Database): bigint {
 export const minuteNs = 60_000_000_000n
 export const untoldGrain = 0n
 /** And by what counts of values together are kept, the coarsest first; each is a multiple of the next. */
-export const grainsNs: readonly bigint[] = [15n * minuteNs, minuteNs, 5_000_000_000n]
+export const quarterNs = 15n * minuteNs
+export const grainsNs: readonly bigint[] = [quarterNs, minuteNs, 5_000_000_000n]
 /** The shortest slice of time that a collection's counts are of. */
 export const finestNsOf = ({ together }: Tables): bigint =>
   (together === undefined ? undefined : grainsNs.at(-1)) ?? minuteNs
