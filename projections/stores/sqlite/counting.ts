@@ -5,7 +5,7 @@ import { askedBeyond } from './counted-where.ts'
 import { differenceOf } from './counted-without.ts'
 import { mayHold, type DayCollection, type Selected } from './day-query.ts'
 import type { Expansion } from './expand.ts'
-import { keptByValue, keptTogether, mayTell, type Asked, type Counted, type Kept } from './kept-counts.ts'
+import { keptByValue, keptTogether, type Asked, type Counted, type Kept } from './kept-counts.ts'
 import { grainsNs, minuteNs, parseKeywords, quarterNs } from './layout.ts'
 
 /** Hears what is kept, and of which rows nothing is. */
@@ -27,11 +27,8 @@ function tell(day: DayCollection, asked: Asked, kept: Kept | undefined, told: To
   }
 }
 
-/**
- * Whether counts of values together tell, by quarters of an hour: these are fewer to read than those of single values, which are by minutes.
- */
-const inQuarters = (day: DayCollection, asked: Asked & Readonly<{ selection: Selection }>): boolean =>
-  day.tables.together !== undefined && asked.stepNs % quarterNs === 0n && mayTell(day, asked)
+/** From counts of values together, by quarters of an hour: these are fewer to read than those of single values, which are by minutes. */
+const keptInQuarters = (day: DayCollection, asked: Asked): Kept | undefined => keptTogether(day, quarterNs, asked)
 
 /** What has any of some words is counted as long as it is no more than four fifths of all: beyond that, a walk of what has none costs less. */
 const isFewer = (some: number, all: number): boolean => 5 * some <= 4 * all
@@ -69,8 +66,8 @@ export function countDay(
 ): void {
   const asked = { selection, stepNs, fields: [by] }
   for (const { selection: part, sign } of addendsOf(day, asked, expansion)) {
-    const asks = { ...asked, selection: part }
-    tell(day, asks, inQuarters(day, asks) ? undefined : keptByValue(day, part, stepNs, by), {
+    const ofPart = { ...asked, selection: part }
+    tell(day, ofPart, keptInQuarters(day, ofPart) ?? keptByValue(day, part, stepNs, by), {
       onCount: ({ startNs, values: [ofField = []], count }) => counter.add(startNs, ofField, sign * count),
       onRows(rest) {
         for (const { startNs, texts, count } of countBy(day, rest, { stepNs, fields: [by] }, expansion))
@@ -132,7 +129,8 @@ function countSelectedValues(
   hear: Hear,
 ): void {
   const asked = { selection, stepNs: longNs, fields: known }
-  if (inQuarters(day, asked)) return hearTogether(day, asked, undefined, expansion, hear)
+  const together = keptInQuarters(day, asked)
+  if (together !== undefined) return hearTogether(day, asked, together, expansion, hear)
   const kept = new Map(known.map((field) => [field, keptByValue(day, selection, longNs, field)]))
   for (const [field, found] of kept) {
     for (const { values, count } of found?.counts ?? []) for (const value of values[0] ?? []) hear(field, value, count)
