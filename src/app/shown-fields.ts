@@ -1,3 +1,4 @@
+import { formatQuotedList, parseQuotedList } from '#src/lib/quoted-list.ts'
 import { fieldsNamed } from './field-table.ts'
 import { cut, isolated } from './format.ts'
 import { html, type Html } from './html.ts'
@@ -15,18 +16,15 @@ const inEachLine = new Set(['message', 'level', 'service', 'timestamp'])
 
 /** The names, of which one with a comma in it stands in quotes. */
 export const shownNames = (conditions: URLSearchParams): readonly string[] => {
-  const items = conditions.getAll(name).flatMap((list) => list.match(/"(?:[^"\\]|\\[^])*"|[^,]+/g) ?? [])
-  const names = items.map((item) => (item.startsWith('"') ? item.slice(1, -1).replace(/\\([^])/g, '$1') : item))
+  const names = conditions.getAll(name).flatMap(parseQuotedList)
   return [...new Set(names)].slice(0, namesMax)
 }
-
-const quoted = (item: string): string => (/[",\\]/.test(item) ? `"${item.replaceAll(/["\\]/g, '\\$&')}"` : item)
 
 /** The conditions with other names. */
 function withNames(conditions: URLSearchParams, names: readonly string[]): string {
   const search = new URLSearchParams(conditions)
   search.delete(name)
-  if (names.length > 0) search.set(name, names.map(quoted).join(','))
+  if (names.length > 0) search.set(name, formatQuotedList(names))
   return search.toString()
 }
 

@@ -6,6 +6,7 @@ import { refusal } from '#src/events/refusal.ts'
 import { nearest } from '#src/lib/nearest.ts'
 import type { Result } from '#src/lib/result.ts'
 import { fail, ok } from '#src/lib/result.ts'
+import { parseQuotedList } from '#src/lib/quoted-list.ts'
 
 /** A client's idea of the workspace is ignored wherever it comes. */
 const ignored: readonly string[] = ['workspace', 'workspace_id', 'workspaceId']
@@ -102,18 +103,10 @@ function unknownParameter(name: string, known: readonly string[]): Readonly<{ ok
 /** Words that are chosen from are lower case; senders know many of them in capitals (`ERROR`, `SERVER`). */
 const ofChoice = (kind: unknown, word: string): string => (kind instanceof z.ZodEnum ? word.toLowerCase() : word)
 
-const listItem = /"((?:[^"\\]|\\.)*)"(?=,|$)|[^,]+/gs
-
-/** The items of a list: `a,"b,c"` are `a` and `b,c`. A quote that is closed nowhere, or within an item, is one of its characters. */
-const itemsOf = (list: string): readonly string[] =>
-  [...list.matchAll(listItem)]
-    .map(([item, quoted]) => quoted?.replaceAll(/\\(["\\])/g, '$1') ?? item)
-    .filter((item) => item !== '')
-
 /** The texts of a parameter in the form that its schema takes: a list, a number, or the text itself. */
 function given(kind: unknown, texts: readonly string[]): unknown {
   if (kind instanceof z.ZodArray) {
-    return texts.flatMap(itemsOf).map((item) => ofChoice(kind.element, item))
+    return texts.flatMap(parseQuotedList).map((item) => ofChoice(kind.element, item))
   }
   const [only = ''] = texts
   return kind instanceof z.ZodNumber && /^\d{1,9}$/.test(only) ? Number(only) : ofChoice(kind, only)
