@@ -1,8 +1,9 @@
-import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { PermanentError } from '#src/lib/failure.ts'
 import { failureOf, isBusy } from './database.ts'
+import { inodeOf } from './inode-of.ts'
 
 export type FolderLock = Readonly<{ release(): void }>
 /** `check` throws PermanentError where the folder that is held has this name no more. */
@@ -44,8 +45,6 @@ function awaitWorkers(folder: string, timeoutMs: number): void {
   const hint = 'a worker of a server that was killed is still at it: end that process'
   hold(folder, { file: workersFile, begin: 'BEGIN EXCLUSIVE', timeoutMs, hint }).release()
 }
-
-const inodeOf = (path: string) => statSync(path, { bigint: true, throwIfNoEntry: false })?.ino
 
 /**
  * Holds the data folder for this process alone, so that two servers cannot share one. Throws PermanentError naming the

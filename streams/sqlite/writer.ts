@@ -1,4 +1,3 @@
-import { statSync } from 'node:fs'
 import { crc32 } from 'node:zlib'
 import type { DatabaseSync } from 'node:sqlite'
 import { beforeAll, positionStep, type EventId, type Position } from '#src/events/envelope.ts'
@@ -8,6 +7,7 @@ import type { Appended, AppendedEvent } from '../stream.ts'
 import { createCut, type Cut } from './cut.ts'
 import { damageOf, failureOf, isHarmless, openForWriting, pragma, toldOf, type LogFile } from './database.ts'
 import { createIdLookup, createIdTable, type Found } from './ids.ts'
+import { inodeOf } from './inode-of.ts'
 import { createErase, type Erase, type ErasureStep } from './erase.ts'
 import { rowCrc } from './row.ts'
 
@@ -232,10 +232,7 @@ function createTidiness(database: DatabaseSync, checkpointBytes: number) {
 }
 
 /** Which files have a log's names now. Of one that is open only the name can be removed: writing to it goes on, and nobody finds that again. */
-function filesNamed(file: string): string {
-  const inodeOf = (path: string) => statSync(path, { bigint: true, throwIfNoEntry: false })?.ino
-  return [file, `${file}-wal`].map(inodeOf).join()
-}
+const filesNamed = (file: string): string => [file, `${file}-wal`].map(inodeOf).join()
 
 /** What the WAL has is moved into the database while this process still has it, so that a start finds it even where only the WAL's name is gone. */
 function filesRemoved(database: DatabaseSync, file: string): PermanentError {
