@@ -1,37 +1,20 @@
 import { expect } from 'chai'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { createSqliteQueryThreads, type QueryThreads } from '#projections/stores/sqlite/query-threads.ts'
-import { createSqliteIndexWriter } from '#projections/stores/sqlite/writer.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { TransientError } from '#src/lib/failure.ts'
-import {
-  acme,
-  day,
-  epoch,
-  everything,
-  fixture,
-  index,
-  lineEntry,
-  other,
-  scopeOf,
-  write,
-} from '#test/support/index-fixture.ts'
-
-const limits = { indexFilesOpenMax: 8, patternExpansionsMax: 1_000, patternScanTermsMax: 2_000_000 }
+import { acme, day, everything, index, lineEntry, other, scopeOf, write } from '#test/support/index-fixture.ts'
+import { limits, openSqliteFixture, type SqliteFixture } from '#test/support/sqlite-fixture.ts'
 
 describe('query threads', () => {
-  let folder: string
+  let given: SqliteFixture
   let threads: QueryThreads
   let lock: DatabaseSync | undefined
 
   beforeEach(async () => {
-    folder = mkdtempSync(join(tmpdir(), 'throughline-query-threads-'))
-    const writer = createSqliteIndexWriter({ folder, limits })
-    await writer.open(index, fixture, epoch)
-    await writer.promote('fixture', index)
+    given = await openSqliteFixture()
+    const { folder, writer } = given
     await write(writer, [lineEntry({}, 1)], 1)
     await write(writer, [lineEntry({}, 2), lineEntry({}, 2)], 2, other)
     await writer.close()
@@ -40,12 +23,12 @@ describe('query threads', () => {
   afterEach(async () => {
     unlock()
     await threads.close()
-    rmSync(folder, { recursive: true })
+    given.remove()
   })
 
   /** Who reads the workspace's file waits, for seconds, until it is unlocked. */
   function lockFile(workspaceId: WorkspaceId): void {
-    lock = new DatabaseSync(join(folder, index, workspaceId, `${day}.db`))
+    lock = new DatabaseSync(join(given.folder, index, workspaceId, `${day}.db`))
     lock.exec('PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE')
   }
   function unlock(): void {

@@ -1,6 +1,3 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { expect } from 'chai'
 import type { IndexWriter } from '#projections/index-store.ts'
 import { createSqliteIndexReader } from '#projections/stores/sqlite/reader.ts'
@@ -16,31 +13,25 @@ import {
   scopeOf,
   write,
 } from '#test/support/index-fixture.ts'
-
-const limits = { indexFilesOpenMax: 8, patternExpansionsMax: 1_000, patternScanTermsMax: 2_000_000 }
+import { limits, openSqliteFixture, type SqliteFixture } from '#test/support/sqlite-fixture.ts'
 
 describe('a SQLite index of which a workspace was erased', () => {
-  let folder: string
+  let given: SqliteFixture
   let writer: IndexWriter
-  const start = async (): Promise<void> => {
-    writer = createSqliteIndexWriter({ folder, limits })
-    await writer.open(index, fixture, epoch)
-    await writer.promote('fixture', index)
-  }
   const seen = async (workspaceId: typeof acme): Promise<number> => {
-    const reader = createSqliteIndexReader({ folder, limits })
+    const reader = createSqliteIndexReader({ folder: given.folder, limits })
     const count = await reader.count(scopeOf('lines', workspaceId), { filter: everything })
     await reader.close()
     return count
   }
 
   beforeEach(async () => {
-    folder = mkdtempSync(join(tmpdir(), 'throughline-sqlite-erased-'))
-    await start()
+    given = await openSqliteFixture()
+    writer = given.writer
   })
   afterEach(async () => {
     await writer.close()
-    rmSync(folder, { recursive: true })
+    given.remove()
   })
 
   it('brings back nothing of it where a batch from before is written again, also by the next process', async () => {
@@ -50,7 +41,8 @@ describe('a SQLite index of which a workspace was erased', () => {
     await write(writer, before, 2)
     expect(await seen(acme), 'the same process').to.equal(0)
     await writer.close()
-    await start()
+    writer = createSqliteIndexWriter({ folder: given.folder, limits })
+    await writer.open(index, fixture, epoch)
     await write(writer, before, 2)
     await write(writer, before, 2, other)
     expect([await seen(acme), await seen(other)]).to.deep.equal([0, 2])
