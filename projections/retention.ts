@@ -1,7 +1,12 @@
 import { ConflictError, type Stream } from '#streams/stream.ts'
 import { sealBeginning } from '#src/events/allowance.ts'
-import { telemetryEventTypes } from '#src/events/codec.ts'
-import { beforeAll, positionStep, type Position, type RecordedEvent } from '#src/events/envelope.ts'
+import {
+  beforeAll,
+  positionStep,
+  telemetryEventTypes,
+  type Position,
+  type RecordedEvent,
+} from '#src/events/envelope.ts'
 import { daysOfClass } from '#src/events/retention.ts'
 import type { Clock } from '#src/lib/clock.ts'
 import { dayMs, dayOf } from '#src/lib/day.ts'

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
-import { formatHeader, telemetryEventTypes } from '#src/events/codec.ts'
-import type { Position, RecordedEvent } from '#src/events/envelope.ts'
+import { formatHeader } from '#src/events/codec.ts'
+import { telemetryEventTypes, type Position, type RecordedEvent } from '#src/events/envelope.ts'
 import { parseTimeNs } from '#src/events/point-in-time.ts'
 import { workspaceIdOf, type WorkspaceId } from '#src/events/workspace-id.ts'
 import { nearest } from '#src/lib/nearest.ts'

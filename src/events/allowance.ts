@@ -1,9 +1,7 @@
 import { z } from 'zod'
-import { PermanentError } from '#src/lib/failure.ts'
-import { openPayload, sealEvent } from './codec.ts'
-import { noCounts, type AllowanceEventType, type NewEvent, type Position, type RecordedEvent } from './envelope.ts'
 import { directoryWorkspaceId } from './directory.ts'
-import { upcast } from './upcast.ts'
+import type { AllowanceEventType, NewEvent, Position, RecordedEvent } from './envelope.ts'
+import { decodeFact, sealFact } from './fact.ts'
 import type { WorkspaceId } from './workspace-id.ts'
 
 /** A calendar month in UTC: `2026-11`. A span belongs to the month in which the server received it. */
@@ -57,29 +55,8 @@ export const reservationSubject = (workspaceId: WorkspaceId, reservation: string
 
 type Place = Readonly<{ workspaceId: WorkspaceId; at: number; subject: string }>
 
-function seal(
-  type: AllowanceEventType,
-  unique: string,
-  { workspaceId, at, subject }: Place,
-  payload: object,
-): NewEvent {
-  return sealEvent(
-    {
-      id: `${workspaceId}.allowance.${unique}`,
-      type,
-      schemaVersion: 1,
-      workspaceId,
-      keyId: null,
-      receivedAt: at,
-      retentionClass: 'allowance',
-      identified: true,
-      subject,
-      counts: noCounts,
-      contentType: 'application/json',
-    },
-    Buffer.from(JSON.stringify(payload)),
-  )
-}
+const seal = (type: AllowanceEventType, unique: string, place: Place, payload: object): NewEvent =>
+  sealFact({ id: `${place.workspaceId}.allowance.${unique}`, type, retentionClass: 'allowance', ...place }, payload)
 
 /** The event as the log takes it. `at` in ms; `unique`: 32 hex characters that no other event has. */
 export function sealLedgerEvent(
@@ -104,16 +81,8 @@ export function sealBeginning(at: number): NewEvent & Readonly<{ subject: string
   return { ...seal('allowance.began', 'began', place, {}), subject }
 }
 
-/** What a ledger's event says. A type or version that this program does not know is a PermanentError. */
-export function decodeLedgerEvent(recorded: RecordedEvent): LedgerEntry {
-  const event = upcast(recorded)
-  try {
-    return ledger.parse(JSON.parse(Buffer.from(openPayload(event)).toString('utf8')))
-  } catch (cause) {
-    const subject = `${event.type} at ${event.position}`
-    throw new PermanentError({ operation: 'read allowance', subject, hint: 'the log is damaged', cause })
-  }
-}
+export const decodeLedgerEvent = (recorded: RecordedEvent): LedgerEntry =>
+  decodeFact(recorded, ledger, 'read allowance')
 
 /** How the ledger stands after its newest event, in the log of this epoch. */
 export function ledgerAfter(newest: RecordedEvent | undefined, epoch: string): Ledger {

@@ -1,8 +1,6 @@
 import { z } from 'zod'
-import { PermanentError } from '#src/lib/failure.ts'
-import { openPayload, sealEvent } from './codec.ts'
-import { noCounts, type DeadLetterEventType, type NewEvent, type Position, type RecordedEvent } from './envelope.ts'
-import { upcast } from './upcast.ts'
+import type { DeadLetterEventType, NewEvent, Position, RecordedEvent } from './envelope.ts'
+import { decodeFact, sealFact } from './fact.ts'
 import type { WorkspaceId } from './workspace-id.ts'
 
 const place = z.number().int().nonnegative()
@@ -58,22 +56,8 @@ function seal(
   { workspaceId, at, before, subject }: DecisionPlace & Readonly<{ subject?: string }>,
 ): NewEvent {
   const { projection, version, epoch, position } = said
-  return sealEvent(
-    {
-      id: `${workspaceId}.${type}.${projection}-v${version}-${epoch}-${position}-${before}`,
-      type,
-      schemaVersion: 1,
-      workspaceId,
-      keyId: null,
-      receivedAt: at,
-      retentionClass: 'deadletter',
-      identified: true,
-      ...(subject === undefined ? {} : { subject }),
-      counts: noCounts,
-      contentType: 'application/json',
-    },
-    Buffer.from(JSON.stringify(said)),
-  )
+  const id = `${workspaceId}.${type}.${projection}-v${version}-${epoch}-${position}-${before}`
+  return sealFact({ id, type, workspaceId, at, retentionClass: 'deadletter', subject }, said)
 }
 
 /**
@@ -95,28 +79,19 @@ export function sealExplanation(given: DeadLetterExplanation, place: DecisionPla
   return seal('deadletter.explained', explanation.parse({ ...given, reason }), place)
 }
 
+const operation = 'read dead letter'
+/** What a decision says. */
+export const decodeDeadLetterEvent = (recorded: RecordedEvent): DeadLetterDecision =>
+  decodeFact(recorded, decision, operation)
+
 /** Why, by the event that a dead letter names for it; '' where that says nothing. */
 export function reasonIn(recorded: RecordedEvent): string {
-  return (recorded.type === 'deadletter.explained' ? explained(recorded) : decodeDeadLetterEvent(recorded)).reason ?? ''
+  const isExplanation = recorded.type === 'deadletter.explained'
+  return (isExplanation ? decodeFact(recorded, explanation, operation) : decodeDeadLetterEvent(recorded)).reason ?? ''
 }
 
 export const isDeadLetterDecision = ({ type }: RecordedEvent): boolean =>
   type.startsWith('deadletter.') && type !== 'deadletter.explained'
-
-function decode<T>(recorded: RecordedEvent, schema: z.ZodType<T>): T {
-  const event = upcast(recorded)
-  try {
-    return schema.parse(JSON.parse(Buffer.from(openPayload(event)).toString('utf8')))
-  } catch (cause) {
-    const subject = `${event.type} at ${event.position}`
-    throw new PermanentError({ operation: 'read dead letter', subject, hint: 'the log is damaged', cause })
-  }
-}
-
-/** What a decision says. A type or version that this program does not know is a PermanentError. */
-export const decodeDeadLetterEvent = (recorded: RecordedEvent): DeadLetterDecision => decode(recorded, decision)
-
-const explained = (recorded: RecordedEvent): DeadLetterExplanation => decode(recorded, explanation)
 
 /** The dead letters after the newest decision, in the log of this epoch: positions of a log that it was moved from mean nothing here. */
 export function deadLettersAfter(newest: RecordedEvent | undefined, epoch: string): readonly DeadLetter[] {

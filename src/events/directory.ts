@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import { PermanentError } from '#src/lib/failure.ts'
-import { openPayload, sealEvent } from './codec.ts'
-import { noCounts, type NewEvent, type RecordedEvent } from './envelope.ts'
+import { openPayload } from './codec.ts'
+import type { NewEvent, RecordedEvent } from './envelope.ts'
+import { sealFact } from './fact.ts'
 import { workspaceIdOf } from './workspace-id.ts'
 
 /** The workspace of directory events that belong to none: people and their sign-ins. No workspace may have this id. */
@@ -102,24 +103,10 @@ function subjectOf(event: DirectoryEvent): string | undefined {
 /** The event as the log takes it. `at` in ms; `unique` 32 hex characters that no other event has. */
 export function sealDirectoryEvent(event: DirectoryEvent, at: number, unique: string): NewEvent {
   const { type, ...payload } = event
-  const workspace = 'workspaceId' in event ? event.workspaceId : directoryWorkspaceId
-  const subject = subjectOf(event)
-  return sealEvent(
-    {
-      id: `${workspace}.directory.${unique}`,
-      type,
-      schemaVersion: 1,
-      workspaceId: workspace,
-      keyId: null,
-      receivedAt: at,
-      retentionClass: 'directory',
-      identified: true,
-      ...(subject === undefined ? {} : { subject }),
-      counts: noCounts,
-      contentType: 'application/json',
-    },
-    Buffer.from(JSON.stringify(payloads[type].parse(payload))),
-  )
+  const workspaceId = 'workspaceId' in event ? event.workspaceId : directoryWorkspaceId
+  const id = `${workspaceId}.directory.${unique}`
+  const header = { id, type, workspaceId, at, retentionClass: 'directory', subject: subjectOf(event) }
+  return sealFact(header, payloads[type].parse(payload))
 }
 
 const isDirectoryEventType = (type: string): type is DirectoryEventType => Object.hasOwn(payloads, type)

@@ -10,24 +10,30 @@ export const positionStep = 4096
 export const beforeAll: Position = 0
 
 /** Telemetry and its refusals live in the telemetry streams; the rest is the directory's (directory.ts). */
-export type TelemetryEventType = 'spans.received' | 'logs.received' | 'rum.received' | 'spans.refused'
+export const telemetryEventTypes = ['spans.received', 'logs.received', 'rum.received', 'spans.refused'] as const
+export type TelemetryEventType = (typeof telemetryEventTypes)[number]
 /** What the span allowance is kept by, in the same streams (allowance.ts). Folds leave these out: they count what is stored. */
-export type AllowanceEventType =
-  | 'allowance.reserved'
-  | 'allowance.returned'
-  | 'allowance.reclaimed'
-  | 'allowance.counted'
-  | 'allowance.closed'
-  | 'allowance.began'
+export const allowanceEventTypes = [
+  'allowance.reserved',
+  'allowance.returned',
+  'allowance.reclaimed',
+  'allowance.counted',
+  'allowance.closed',
+  'allowance.began',
+] as const
+export type AllowanceEventType = (typeof allowanceEventTypes)[number]
 /** What becomes of events that a fold cannot take, in the same streams (dead-letter.ts). */
-export type DeadLetterEventType =
-  | 'deadletter.put'
-  | 'deadletter.retried'
-  | 'deadletter.dropped'
-  | 'deadletter.explained'
-  | 'deadletter.erased'
+export const deadLetterEventTypes = [
+  'deadletter.put',
+  'deadletter.retried',
+  'deadletter.dropped',
+  'deadletter.explained',
+  'deadletter.erased',
+] as const
+export type DeadLetterEventType = (typeof deadLetterEventTypes)[number]
 /** What becomes of a whole workspace, in the same streams (erasure.ts). */
-export type WorkspaceEventType = 'workspace.erased'
+export const workspaceEventTypes = ['workspace.erased'] as const
+type WorkspaceEventType = (typeof workspaceEventTypes)[number]
 export type EventType =
   | TelemetryEventType
   | AllowanceEventType

@@ -1,5 +1,5 @@
-import { sealEvent } from './codec.ts'
-import { noCounts, type NewEvent, type RecordedEvent } from './envelope.ts'
+import type { NewEvent, RecordedEvent } from './envelope.ts'
+import { sealFact } from './fact.ts'
 import type { WorkspaceId } from './workspace-id.ts'
 
 /** Subjects of all erasures of a log begin so. */
@@ -16,22 +16,8 @@ export function sealErasure(
   workspaceId: WorkspaceId,
   { at, unique }: Readonly<{ at: number; unique: string }>,
 ): NewEvent {
-  return sealEvent(
-    {
-      id: `${workspaceId}.workspace.${unique}`,
-      type: 'workspace.erased',
-      schemaVersion: 1,
-      workspaceId,
-      keyId: null,
-      receivedAt: at,
-      retentionClass: 'erasure',
-      identified: true,
-      subject: erasureSubject(workspaceId),
-      counts: noCounts,
-      contentType: 'application/json',
-    },
-    Buffer.from('{}'),
-  )
+  const header = { id: `${workspaceId}.workspace.${unique}`, type: 'workspace.erased', workspaceId, at } as const
+  return sealFact({ ...header, retentionClass: 'erasure', subject: erasureSubject(workspaceId) }, {})
 }
 
 export const isErasure = ({ type }: Pick<RecordedEvent, 'type'>): boolean => type === 'workspace.erased'
