@@ -13,7 +13,8 @@ const common: ParseArgsOptionsConfig = {
   json: { type: 'boolean' },
 }
 
-const usageOf = ({ name, names, usage }: Verb): string => ['throughline', name, ...names, usage].join(' ').trimEnd()
+const usageOf = ({ name, names = [], usage = '' }: Verb): string =>
+  ['throughline', name, ...names, usage].join(' ').trimEnd()
 
 /** Lines of at most 100 characters, broken between words, each behind six blanks. */
 const indented = (text: string): string => text.replaceAll(/(.{1,94})(?: +|$)/g, '      $1\n').trimEnd()
@@ -61,9 +62,9 @@ function parseGiven(verb: Verb, argv: readonly string[]): Given {
   const options = { ...common, ...verb.options }
   try {
     const { values, positionals } = parseArgs({ args: [...argv], options, allowPositionals: true, strict: true })
-    if (positionals.length < verb.names.length)
-      throw new UsageError(`${verb.names[positionals.length] ?? ''} is missing`)
-    const extra = positionals[verb.names.length]
+    const { names = [] } = verb
+    if (positionals.length < names.length) throw new UsageError(`${names[positionals.length] ?? ''} is missing`)
+    const extra = positionals[names.length]
     if (extra !== undefined) throw new UsageError(`${JSON.stringify(extra)} is one argument too many`)
     return { names: positionals, options: values }
   } catch (error) {
