@@ -3,7 +3,7 @@ import { beforeAll, type Position } from '#src/events/envelope.ts'
 import type { Clock } from '#src/lib/clock.ts'
 import { TransientError } from '#src/lib/failure.ts'
 import { fail, ok, type Result } from '#src/lib/result.ts'
-import type { Stream } from '#streams/stream.ts'
+import type { Expected, Stream } from '#streams/stream.ts'
 import type { HeldView } from './directory-view.ts'
 import type { RandomBytes } from './keys.ts'
 
@@ -47,10 +47,7 @@ const isConflict = (error: unknown): boolean => error instanceof Error && error.
 
 export function createDirectoryWriter(options: Options): DirectoryWriter {
   const { stream, view, clock, random, followed, followTimeoutMs } = options
-  async function append(
-    events: readonly DirectoryEvent[],
-    expected?: Parameters<Stream['append']>[1],
-  ): Promise<Position> {
+  async function append(events: readonly DirectoryEvent[], expected?: Expected): Promise<Position> {
     const at = clock()
     const sealed = events.map((event) => sealDirectoryEvent(event, at, hex(random(16))))
     const { last } = await stream.append(sealed, expected)

@@ -75,6 +75,8 @@ export type EventHeader = Readonly<{
   crc: number
 }>
 
+/** The header of an event with its place in the log. */
+export type RecordedHeader = EventHeader & Readonly<{ position: Position }>
 export type NewEvent = EventHeader & Readonly<{ payload: Uint8Array }>
 
 /** An event with its place in the log. Only a stream adapter makes one. */

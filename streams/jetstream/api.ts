@@ -1,12 +1,11 @@
 import { PermanentError, TransientError } from '#src/lib/failure.ts'
-import type { Nats, Received } from './connect.ts'
+import type { Nats } from './connect.ts'
 
 /** What the server says against a request: `code` is JetStream's own (10…), from its errors.json. */
 export type ServerError = Readonly<{ code: number; status: number; description: string }>
 
 /** Codes that this folder decides by. */
 export const serverCodes = {
-  notAvailableForNow: 10_008,
   wrongLastSequence: 10_071,
   /** The same, while another message that expects something of the subject is on its way to the replicas. */
   wrongLastSequenceForNow: 10_164,
@@ -52,15 +51,27 @@ export function failureOf({ code, status, description }: ServerError, operation:
   return new PermanentError({ operation, subject, cause })
 }
 
-export type ApiAnswer = Readonly<{ answer: Record<string, unknown> }> | Readonly<{ error: ServerError }>
+type ApiAnswer = Readonly<{ answer: Record<string, unknown> }> | Readonly<{ error: ServerError }>
 
 /** Asks JetStream's API; rejects with TransientError when there is no answer. An error is for the caller to decide. */
 export async function askApi(nats: Nats, operation: string, body: object = {}): Promise<ApiAnswer> {
-  const received: Received = await nats.request(`$JS.API.${operation}`, JSON.stringify(body))
+  const received = await nats.request(`$JS.API.${operation}`, JSON.stringify(body))
   if (received.code === 503) {
     const description = 'JetStream does not answer'
     return { error: { code: serverCodes.notEnabled, status: 503, description } }
   }
   const { answer, error } = parseAnswer(received.data)
   return error === undefined ? { answer } : { error }
+}
+
+/** Its answer; an error is a failure to do so with the subject. */
+export async function callApi(
+  nats: Nats,
+  operation: string,
+  body: object,
+  doing: Readonly<{ operation: string; subject: string }>,
+): Promise<Record<string, unknown>> {
+  const asked = await askApi(nats, operation, body)
+  if ('error' in asked) throw failureOf(asked.error, doing.operation, doing.subject)
+  return asked.answer
 }

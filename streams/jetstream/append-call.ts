@@ -1,14 +1,12 @@
 import { positionStep } from '#src/events/envelope.ts'
 import { TransientError } from '#src/lib/failure.ts'
-import { ConflictError, type Appended, type Stream } from '../stream.ts'
+import { ConflictError, type Appended, type Expected } from '../stream.ts'
 import { answerOf, distinctOf, type Distinct } from './distinct.ts'
 import type { Ids } from './ids.ts'
 import { createLane, createTurns } from './lane.ts'
 import { encodeMessage, messageBytes, positionIn, type PackedEvent } from './message.ts'
 import type { Expectation, Outgoing, Published, Publisher } from './publish.ts'
 import type { Subjects } from './subjects.ts'
-
-export type Expected = Exclude<Parameters<Stream['append']>[1], undefined>
 
 /** Appends a call by itself: each of its events in a message of its own, under its id, all in one step. */
 export type AppendCall = (events: readonly PackedEvent[], expected: Expected | undefined) => Promise<Appended>

@@ -2,7 +2,7 @@ import { beforeAll, positionStep, type Position } from '#src/events/envelope.ts'
 import type { Clock } from '#src/lib/clock.ts'
 import { PermanentError, TransientError } from '#src/lib/failure.ts'
 import type { CopyTarget } from '../copy-log.ts'
-import { askApi, failureOf } from './api.ts'
+import { callApi } from './api.ts'
 import type { Nats } from './connect.ts'
 import { copiesOf, stepsOf, type Copy, type CopyRules } from './copies.ts'
 import { createIds } from './ids.ts'
@@ -54,9 +54,9 @@ export async function openCopyTarget(nats: Nats, options: CopyTargetOptions): Pr
   const place = async (): Promise<Place> => {
     const sequence = await lastSequence(nats, log, epoch)
     if (sequence === 0) return { sequence, position: beforeAll }
-    const asked = await askApi(nats, `STREAM.MSG.GET.${log.stream}`, { seq: sequence })
-    if ('error' in asked) throw failureOf(asked.error, 'read the last message of', name)
-    return { sequence, position: positionOf(storedByLeader(asked.answer).copied, log, source) }
+    const doing = { operation: 'read the last message of', subject: name }
+    const answer = await callApi(nats, `STREAM.MSG.GET.${log.stream}`, { seq: sequence }, doing)
+    return { sequence, position: positionOf(storedByLeader(answer).copied, log, source) }
   }
 
   function checkPlaces(step: readonly Copy[], { sequence }: Place): void {

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { positionStep, type Position } from '#src/events/envelope.ts'
 import type { FirstEvent } from '../stream.ts'
-import { askApi, failureOf } from './api.ts'
+import { callApi } from './api.ts'
 import type { Nats } from './connect.ts'
 import type { MessageSource } from './message-source.ts'
 import { endsOf, noteCut } from './provision.ts'
@@ -26,8 +26,8 @@ export async function cutLog(
   else if (sequence === last) sequence -= count
   if (sequence < first) return
   await noteCut(nats, log, sequence)
-  const asked = await askApi(nats, `STREAM.PURGE.${log.stream}`, { seq: sequence + 1 })
-  if ('error' in asked) throw failureOf(asked.error, 'cut', `stream ${log.stream}`)
+  const doing = { operation: 'cut', subject: `stream ${log.stream}` }
+  await callApi(nats, `STREAM.PURGE.${log.stream}`, { seq: sequence + 1 }, doing)
 }
 
 /** `first` of the port. */

@@ -1,6 +1,6 @@
 import { beforeAll, type EventId, type Position } from '#src/events/envelope.ts'
 import { PermanentError } from '#src/lib/failure.ts'
-import { repeatWindowMs, type Appended, type AppendedEvent } from '../stream.ts'
+import { appendedOf, repeatWindowMs, type Appended, type AppendedEvent } from '../stream.ts'
 import { headerOf, type Found, type Ids } from './ids.ts'
 import type { PackedEvent } from './message.ts'
 
@@ -40,9 +40,5 @@ export function answerOf(events: readonly PackedEvent[], distinct: ReadonlyMap<E
     given.add(event.id)
     return { position }
   })
-  return {
-    last: places.reduce((last, { position }) => Math.max(last, position), beforeAll),
-    duplicates: places.filter(({ repeated }) => repeated !== undefined).length,
-    events: places,
-  }
+  return appendedOf(places)
 }

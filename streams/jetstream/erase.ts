@@ -1,6 +1,6 @@
 import { positionStep, type Position } from '#src/events/envelope.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
-import { askApi, failureOf } from './api.ts'
+import { callApi } from './api.ts'
 import type { Nats } from './connect.ts'
 import type { LogName, Subjects } from './subjects.ts'
 
@@ -11,10 +11,10 @@ export async function eraseFrom(
   subjects: Subjects,
   { workspaceId, upTo }: Readonly<{ workspaceId: WorkspaceId; upTo: Position }>,
 ): Promise<void> {
+  const subject = `stream ${log.stream}`
   const seq = Math.floor(upTo / positionStep) + 1
   for (const filter of subjects.ofWorkspace(workspaceId)) {
-    const asked = await askApi(nats, `STREAM.PURGE.${log.stream}`, { filter, seq })
-    if ('error' in asked) throw failureOf(asked.error, 'erase from', `stream ${log.stream}`)
+    await callApi(nats, `STREAM.PURGE.${log.stream}`, { filter, seq }, { operation: 'erase from', subject })
   }
 }
 
@@ -25,10 +25,11 @@ export async function isLeftIn(
   subjects: Subjects,
   workspaceId: WorkspaceId,
 ): Promise<boolean> {
+  const subject = `stream ${log.stream}`
   for (const filter of subjects.ofWorkspace(workspaceId)) {
-    const asked = await askApi(nats, `STREAM.INFO.${log.stream}`, { subjects_filter: filter })
-    if ('error' in asked) throw failureOf(asked.error, 'search', `stream ${log.stream}`)
-    const { state } = asked.answer as { state?: { subjects?: Readonly<Record<string, number>> } }
+    const body = { subjects_filter: filter }
+    const answer = await callApi(nats, `STREAM.INFO.${log.stream}`, body, { operation: 'search', subject })
+    const { state } = answer as { state?: { subjects?: Readonly<Record<string, number>> } }
     if (Object.keys(state?.subjects ?? {}).length > 0) return true
   }
   return false

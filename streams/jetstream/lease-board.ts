@@ -1,5 +1,5 @@
 import { TransientError } from '#src/lib/failure.ts'
-import { askApi, failureOf, parseAnswer, serverCodes, type ServerError } from './api.ts'
+import { askApi, callApi, failureOf, parseAnswer, serverCodes, type ServerError } from './api.ts'
 import { replicasOn, type Nats } from './connect.ts'
 
 /** A partition by its number, or anything else that one process at a time may work on, by a name of letters, digits and `-`. */
@@ -38,9 +38,8 @@ type Changeable = Readonly<{ num_replicas: number; max_age: number; duplicate_wi
 
 /** The stream as it is wanted now: the servers may have become more since it was made. */
 async function renewConfig(nats: Nats, stream: string, wanted: Changeable): Promise<void> {
-  const found = await askApi(nats, `STREAM.INFO.${stream}`)
-  if ('error' in found) throw failure('look at', found.error)
-  const config = found.answer['config'] as Changeable
+  const found = await callApi(nats, `STREAM.INFO.${stream}`, {}, { operation: 'look at', subject: subjectOfFailure })
+  const config = found['config'] as Changeable
   const keys = Object.keys(wanted) as readonly (keyof Changeable)[]
   if (keys.every((key) => config[key] === wanted[key])) return
   const changed = await askApi(nats, `STREAM.UPDATE.${stream}`, { ...config, ...wanted })
@@ -109,13 +108,13 @@ export async function createLeaseBoard(options: LeaseBoardOptions): Promise<Leas
       await post(members + id, id)
     },
     leave: async (id) => {
-      const purged = await askApi(nats, `STREAM.PURGE.${stream}`, { filter: members + id })
-      if ('error' in purged) throw failure('leave', purged.error)
+      const doing = { operation: 'leave', subject: subjectOfFailure }
+      await callApi(nats, `STREAM.PURGE.${stream}`, { filter: members + id }, doing)
     },
     members: async () => {
-      const info = await askApi(nats, `STREAM.INFO.${stream}`, { subjects_filter: `${members}*` })
-      if ('error' in info) throw failure('read', info.error)
-      const { subjects } = info.answer['state'] as Readonly<{ subjects?: Readonly<Record<string, number>> | null }>
+      const doing = { operation: 'read', subject: subjectOfFailure }
+      const info = await callApi(nats, `STREAM.INFO.${stream}`, { subjects_filter: `${members}*` }, doing)
+      const { subjects } = info['state'] as Readonly<{ subjects?: Readonly<Record<string, number>> | null }>
       return Object.keys(subjects ?? {}).map((subject) => subject.slice(members.length))
     },
     take: async (leased, id) => {

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { PermanentError, TransientError } from '#src/lib/failure.ts'
-import { askApi, failureOf, serverCodes, type ServerError } from './api.ts'
+import { askApi, callApi, failureOf, serverCodes, type ServerError } from './api.ts'
 import { replicasOn, type Nats } from './connect.ts'
 import { examineDurability, type DurabilityProof } from './durability.ts'
 import { configOf, lossesOf, misfitsOf, type StreamConfig, type Wanted } from './stream-config.ts'
@@ -64,20 +64,14 @@ function creationFailure(error: ServerError, { stream }: LogName, replicas: numb
   return new PermanentError({ operation, subject, hint, cause: new Error(error.description) })
 }
 
-/** Makes the stream where there is none; of several processes that try at once, one does, and all get what it made. */
+/** Makes the stream where there is none. Of several processes that try at once one does; the others find it when they ask again. */
 async function createOrGet(nats: Nats, log: LogName, wanted: Wanted): Promise<StreamInfo> {
-  const started = performance.now()
-  for (;;) {
-    const found = await streamInfo(nats, log.stream)
-    if (found !== undefined) return found
-    const asked = await askApi(nats, `STREAM.CREATE.${log.stream}`, configOf(log, wanted))
-    if ('answer' in asked) return infoOf(asked.answer)
-    const { error } = asked
-    const again = error.code === serverCodes.streamExistsOtherwise || error.code === serverCodes.notAvailableForNow
-    // A cluster that has just started elects its leader first.
-    if (!again || performance.now() - started > electionTimeoutMs) throw creationFailure(error, log, wanted.replicas)
-    await sleep(electionPauseMs)
-  }
+  const found = await streamInfo(nats, log.stream)
+  if (found !== undefined) return found
+  const asked = await askApi(nats, `STREAM.CREATE.${log.stream}`, configOf(log, wanted))
+  if ('answer' in asked) return infoOf(asked.answer)
+  if (asked.error.code !== serverCodes.streamExistsOtherwise) throw creationFailure(asked.error, log, wanted.replicas)
+  throw new TransientError({ operation: 'create', subject: `stream ${log.stream}`, hint: 'another process makes it' })
 }
 
 /**
@@ -96,23 +90,19 @@ export async function untilLed<Answer>(ask: () => Promise<Answer>): Promise<Answ
   }
 }
 
-/** Throws when JetStream is not there for this user. */
+/** What this account may store. Throws when JetStream is not there for this user. */
 async function accountBytes(nats: Nats): Promise<number | undefined> {
-  const started = performance.now()
-  for (;;) {
-    const asked = await askApi(nats, 'INFO')
-    if ('answer' in asked) {
-      const { limits } = asked.answer as { limits?: { max_storage?: number } }
-      return limits?.max_storage !== undefined && limits.max_storage > 0 ? limits.max_storage : undefined
-    }
+  const asked = await askApi(nats, 'INFO')
+  if ('error' in asked) {
     const { code } = asked.error
-    if (code === serverCodes.notEnabled || code === serverCodes.notEnabledForAccount) {
-      const hint = 'JetStream is off there, or not allowed to this user: start nats-server with jetstream {}'
-      throw new PermanentError({ operation: 'use JetStream of', subject: 'NATS', hint })
+    if (code !== serverCodes.notEnabled && code !== serverCodes.notEnabledForAccount) {
+      throw failureOf(asked.error, 'use JetStream of', 'NATS')
     }
-    if (performance.now() - started > electionTimeoutMs) throw failureOf(asked.error, 'use JetStream of', 'NATS')
-    await sleep(electionPauseMs)
+    const hint = 'JetStream is off there, or not allowed to this user: start nats-server with jetstream {}'
+    throw new PermanentError({ operation: 'use JetStream of', subject: 'NATS', hint })
   }
+  const { limits } = asked.answer as { limits?: { max_storage?: number } }
+  return limits?.max_storage !== undefined && limits.max_storage > 0 ? limits.max_storage : undefined
 }
 
 function bytesMaxFor(partitions: number, storageBytes: number | undefined): number {
@@ -186,8 +176,8 @@ export async function noteCut(nats: Nats, { stream }: LogName, sequence: number)
   const info = await streamInfo(nats, stream)
   if (info === undefined || Number(info.config.metadata['cut'] ?? '0') >= sequence) return
   const metadata = { ...info.config.metadata, cut: String(sequence) }
-  const asked = await askApi(nats, `STREAM.UPDATE.${stream}`, { ...info.config, metadata })
-  if ('error' in asked) throw failureOf(asked.error, 'cut', `stream ${stream}`)
+  const doing = { operation: 'cut', subject: `stream ${stream}` }
+  await callApi(nats, `STREAM.UPDATE.${stream}`, { ...info.config, metadata }, doing)
 }
 
 /** Sequence of the last message of a log. Throws as `endsOf`. */

@@ -27,7 +27,7 @@ export type Published =
   | Readonly<{ kind: 'conflict' }>
 
 /** What a message's headers may take of the server's `max_payload`. */
-export const headerBytesMax = 4 * 1024
+const headerBytesMax = 4 * 1024
 /** The server takes 1,000. */
 export const messagesPerBatchMax = 512
 /** How long messages that meet others on their way to the replicas, or a new leader, are sent again. */
@@ -67,11 +67,10 @@ function partsOf(
 /** Which part of how many a message is, from 1. */
 export type Part = Readonly<{ index: number; count: number }>
 
-export function partOf(value: string): Part {
-  const [index, count] = value.split('/').map(Number)
+export function readPart(header: (name: string) => string): Part {
+  const [index, count] = header(partHeader).split('/').map(Number)
   return index === undefined || count === undefined ? { index: 1, count: 1 } : { index, count }
 }
-export const readPart = (header: (name: string) => string): Part => partOf(header(partHeader))
 
 type Answered = Published | Readonly<{ kind: 'again' }>
 
@@ -107,13 +106,15 @@ export type Publisher = Readonly<{
 export function createPublisher(nats: Nats, log: string, explain: () => Promise<void>): Publisher {
   const messageBytesMax = (): number => nats.payloadBytesMax() - headerBytesMax
 
-  async function ask(subject: string, data: Uint8Array, fields: Headers): Promise<Answered> {
+  async function request(operation: string, subject: string, data: Uint8Array | string, fields: Headers) {
     const received = await nats.request(subject, data, fields)
-    if (received.code === 503) {
-      await explain()
-      throw new TransientError({ operation: 'append to', subject: log, hint: 'no server has it now' })
-    }
-    const { answer, error } = parseAnswer(received.data)
+    if (received.code !== 503) return parseAnswer(received.data)
+    await explain()
+    throw new TransientError({ operation, subject: log, hint: 'no server has it now' })
+  }
+
+  async function ask(subject: string, data: Uint8Array, fields: Headers): Promise<Answered> {
+    const { answer, error } = await request('append to', subject, data, fields)
     if (error !== undefined) return answerTo(error, log)
     const sequence = Number(answer['seq'])
     return answer['duplicate'] === true ? { kind: 'known', sequence } : { kind: 'stored', sequence }
@@ -166,12 +167,7 @@ export function createPublisher(nats: Nats, log: string, explain: () => Promise<
       const fields = { [idHeader]: id, 'Nats-Rollup': 'sub' }
       const started = performance.now()
       for (;;) {
-        const received = await nats.request(subject, '', fields)
-        if (received.code === 503) {
-          await explain()
-          throw new TransientError({ operation: 'search', subject: log, hint: 'no server has it now' })
-        }
-        const { answer, error } = parseAnswer(received.data)
+        const { answer, error } = await request('search', subject, '', fields)
         if (error === undefined) return Number(answer['seq'])
         if (error.code === serverCodes.rollupRefused) return undefined
         const inProcess = error.code === serverCodes.idInProcess

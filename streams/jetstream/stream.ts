@@ -1,7 +1,7 @@
-import { beforeAll, type NewEvent, type Position } from '#src/events/envelope.ts'
+import type { NewEvent, Position } from '#src/events/envelope.ts'
 import { PermanentError, TransientError } from '#src/lib/failure.ts'
-import type { Appended, Stream } from '../stream.ts'
-import { createAppendCall, type AppendCall, type Expected } from './append-call.ts'
+import { appendedOf, type Appended, type Expected, type Stream } from '../stream.ts'
+import { createAppendCall, type AppendCall } from './append-call.ts'
 import { createAppendShared, type AppendShared, type SharedLimits } from './append-shared.ts'
 import type { Nats } from './connect.ts'
 import { cutLog, firstOf } from './cut.ts'
@@ -60,7 +60,7 @@ function createAppends(
 
   return {
     append: async (events, expected) => {
-      if (events.length === 0) return { last: beforeAll, duplicates: 0, events: [] }
+      if (events.length === 0) return appendedOf([])
       const packed = events.map(packEvent)
       const bytes = messageBytes(packed)
       const full =

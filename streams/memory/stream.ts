@@ -3,16 +3,17 @@ import { checkHeader, crcHolds } from '#src/events/codec.ts'
 import {
   beforeAll,
   positionStep,
-  type EventHeader,
   type EventId,
   type NewEvent,
   type Position,
   type RecordedEvent,
+  type RecordedHeader,
 } from '#src/events/envelope.ts'
 import { isErasure } from '#src/events/erasure.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { PermanentError, TransientError } from '#src/lib/failure.ts'
 import {
+  appendedOf,
   ConflictError,
   cutBefore,
   lostTail,
@@ -20,6 +21,7 @@ import {
   repeatWindowMs,
   type Appended,
   type AppendedEvent,
+  type Expected,
   type FirstEvent,
   type Stream,
 } from '../stream.ts'
@@ -35,7 +37,7 @@ function checkEvents(events: readonly NewEvent[]): void {
   }
 }
 
-function headerOf(event: RecordedEvent): EventHeader & Readonly<{ position: Position }> {
+function headerOf(event: RecordedEvent): RecordedHeader {
   const { payload: _, ...header } = event
   return header
 }
@@ -47,7 +49,7 @@ const sequenceOf = (position: Position): number => Math.floor(position / positio
 
 type Log = Readonly<{
   head(): Position
-  append(events: readonly NewEvent[], expected: Parameters<Stream['append']>[1]): Appended
+  append(events: readonly NewEvent[], expected: Expected | undefined): Appended
   within(id: EventId, at: number): RecordedEvent | undefined
   last(subject: string): RecordedEvent | undefined
   read(after: Position, max: number): readonly RecordedEvent[]
@@ -131,12 +133,7 @@ function createLog(partition: string): Log {
       if (expected !== undefined && !retry && (last(expected.subject)?.position ?? beforeAll) !== expected.position) {
         throw new ConflictError(expected.subject, expected.position)
       }
-      const written = events.map(write)
-      return {
-        last: written.reduce((last, { position }) => Math.max(last, position), beforeAll),
-        duplicates: written.filter(({ repeated }) => repeated !== undefined).length,
-        events: written,
-      }
+      return appendedOf(events.map(write))
     },
     read: (after, max) => {
       if (sequenceOf(after) > sequenceOf(head())) throw lostTail(partition, after, head())

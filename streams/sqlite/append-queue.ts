@@ -1,9 +1,9 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { checkHeader, formatHeader } from '#src/events/codec.ts'
-import { beforeAll, type NewEvent } from '#src/events/envelope.ts'
+import type { NewEvent } from '#src/events/envelope.ts'
 import { isErasure } from '#src/events/erasure.ts'
 import { PermanentError, TransientError } from '#src/lib/failure.ts'
-import { ConflictError, type Appended, type Stream } from '../stream.ts'
+import { appendedOf, ConflictError, type Appended, type Expected } from '../stream.ts'
 import type { Group, Outcome, PackedCall } from './writer.ts'
 
 /** Bounds of what waits and of what shares a commit; one call larger than a batch is a batch by itself. */
@@ -22,7 +22,6 @@ export type AppendQueue = Readonly<{
   close(): Promise<void>
 }>
 
-type Expected = Exclude<Parameters<Stream['append']>[1], undefined>
 type Waiting = Readonly<{
   call: PackedCall
   payloads: readonly Uint8Array[]
@@ -123,7 +122,7 @@ export function createAppendQueue(
   return {
     append: async (events, expected) => {
       if (closed) throw refuse('it is closed')
-      if (events.length === 0) return { last: beforeAll, duplicates: 0, events: [] }
+      if (events.length === 0) return appendedOf([])
       const call = pack(events, expected)
       const bytes = events.reduce((sum, { payload }) => sum + payload.length, 0)
       const full =

@@ -3,10 +3,10 @@ import { crcHolds, parseHeader } from '#src/events/codec.ts'
 import {
   beforeAll,
   positionStep,
-  type EventHeader,
   type EventId,
   type Position,
   type RecordedEvent,
+  type RecordedHeader,
 } from '#src/events/envelope.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import type { PermanentError } from '#src/lib/failure.ts'
@@ -21,7 +21,7 @@ import { rowCrc } from './row.ts'
 export type LogReader = Readonly<{
   epoch: string
   read(after: Position, max: number): readonly RecordedEvent[]
-  find(ids: readonly EventId[], now: number): ReadonlyMap<EventId, EventHeader & Readonly<{ position: Position }>>
+  find(ids: readonly EventId[], now: number): ReadonlyMap<EventId, RecordedHeader>
   last(subject: string): RecordedEvent | undefined
   head(): Position
   first(): FirstEvent | undefined
@@ -123,7 +123,7 @@ export function createLogReader(log: LogFile, busyTimeoutMs: number): LogReader 
     read: (after, max) => guard('read log', () => read(after, max)),
     find: (ids, now) =>
       guard('search log', () => {
-        const found = new Map<EventId, EventHeader & Readonly<{ position: Position }>>()
+        const found = new Map<EventId, RecordedHeader>()
         for (const id of ids) {
           const event = lookup(id, now)
           if (event !== undefined) found.set(id, { ...event.header, position: event.position })

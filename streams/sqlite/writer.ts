@@ -3,7 +3,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import { beforeAll, positionStep, type EventId, type Position } from '#src/events/envelope.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { PermanentError, TransientError } from '#src/lib/failure.ts'
-import type { Appended, AppendedEvent } from '../stream.ts'
+import type { Appended, AppendedEvent, Expected } from '../stream.ts'
 import { createCut, type Cut } from './cut.ts'
 import { damageOf, failureOf, isHarmless, openForWriting, pragma, toldOf, type LogFile } from './database.ts'
 import { createIdLookup, createIdTable, type Found } from './ids.ts'
@@ -25,7 +25,7 @@ export type PackedEvent = Readonly<{
 }>
 export type PackedCall = Readonly<{
   events: readonly PackedEvent[]
-  expected: Readonly<{ subject: string; position: Position }> | null
+  expected: Expected | null
 }>
 /** Calls that share a commit; `payloads` holds those of all their events, one after the other. Can be cloned to a thread. */
 export type Group = Readonly<{ calls: readonly PackedCall[]; payloads: Uint8Array }>
