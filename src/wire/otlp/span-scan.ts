@@ -1,5 +1,6 @@
 import { assert } from '#src/lib/assert.ts'
 import type { Limits } from '#src/config.ts'
+import { refusal, type Refusal } from '#src/events/refusal.ts'
 
 export type ScanLimits = Pick<Limits, 'recordsPerBatchMax' | 'nodesPerRequestMax' | 'nestingDepthMax' | 'jsonDepthMax'>
 
@@ -22,6 +23,17 @@ export type SpanScan = Readonly<{
    */
   cut(keep: (index: number) => boolean): Uint8Array
 }>
+
+/** `records`: the spans as far as they were counted. */
+export const tooManySpans = ({ recordsPerBatchMax }: ScanLimits, records: number): Refusal =>
+  refusal('payload_too_large', `more than ${recordsPerBatchMax} spans in one request: send smaller batches`, {
+    records,
+  })
+
+export function tooManyNodes({ nodesPerRequestMax }: ScanLimits, records: number): Refusal {
+  const most = `${nodesPerRequestMax} attributes, events, links and list items`
+  return refusal('payload_too_large', `more than ${most} in one request: send smaller batches`, { records })
+}
 
 /** Why a span is invalid; 0 is a valid one. */
 export const faults = {

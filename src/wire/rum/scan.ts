@@ -1,6 +1,7 @@
 import type { Limits } from '#src/config.ts'
 import { refusal, type Refusal } from '#src/events/refusal.ts'
 import {
+  afterMark,
   createJsonReader,
   eachItem,
   eachMember,
@@ -67,8 +68,8 @@ export function scanRum(
   if (!isReadable(contentType)) {
     return fail(refusal('unsupported_media_type', 'browser events are read as application/json or text/plain'))
   }
-  const hasMark = received[0] === 0xef && received[1] === 0xbb && received[2] === 0xbf
-  const body = hasMark ? received.subarray(3) : received
+  const start = afterMark(received)
+  const body = start === 0 ? received : received.subarray(start)
   const reader = createJsonReader(body)
   const members = readMembers(body, reader, limits)
   if (!members.ok) return members
