@@ -29,6 +29,7 @@ import { readAudit, type AuditPage } from './read-audit.ts'
 import { createSessionCommands, type SessionCommands } from './session-commands.ts'
 import { createUserCommands, type UserCommands } from './user-commands.ts'
 import { createWorkspaceCommands, type WorkspaceCommands } from './workspace-commands.ts'
+import { systemTimers } from '#src/lib/timers.ts'
 
 const readEventsMax = 1_000
 const followTimeoutMs = 5_000
@@ -73,19 +74,6 @@ type Follower = Readonly<{ atHead: Promise<void>; followed: Directory['followed'
 type Waiter = Readonly<{ position: Position; settle: (isThere: boolean) => void }>
 
 const isTransient = (error: unknown): boolean => error instanceof Error && error.name === 'TransientError'
-
-function pause(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) return resolve()
-    const done = (): void => {
-      clearTimeout(timer)
-      signal.removeEventListener('abort', done)
-      resolve()
-    }
-    const timer = setTimeout(done, ms)
-    signal.addEventListener('abort', done)
-  })
-}
 
 /** Who waits for which position, and is told when the view has come to it. */
 function createWaiters(view: HeldView, signal: AbortSignal) {
@@ -134,7 +122,7 @@ function followInto(view: HeldView, stream: Stream, onStop: (error: Error) => vo
         await followOnce()
       } catch (error) {
         if (!isTransient(error)) throw error
-        await pause(retryMs, signal)
+        await systemTimers.pause(retryMs, signal)
         retryMs = Math.min(retryMs * 2, retryMaxMs)
       }
     }
