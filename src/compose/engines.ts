@@ -1,13 +1,16 @@
+import { randomBytes } from 'node:crypto'
 import type { IndexReader } from '#projections/index-store.ts'
 import type { ProjectorThread } from '#src/compose/threads/projector.ts'
 import type { Sampler } from '#src/compose/threads/sampler.ts'
-import type { Directory } from '#src/directory/create-directory.ts'
+import { createDirectory, type Directory } from '#src/directory/create-directory.ts'
 import type { Secrets } from '#src/directory/secrets.ts'
 import type { PartitionOf } from '#src/events/partition.ts'
 import type { ReservedAllowance } from '#src/ingest/reserved-allowance.ts'
 import type { Clock } from '#src/lib/clock.ts'
 import type { observeQuarantine } from '#src/operations/quarantine.ts'
 import type { Stream } from '#streams/stream.ts'
+import { limits, plans } from '#src/config.ts'
+import { createPasswords } from '#src/directory/passwords.ts'
 
 /** What a server works with, whichever engines are behind it. Lists are in order of the partitions. */
 export type Engines = Readonly<{
@@ -39,3 +42,16 @@ export function giveUp(what: string) {
     process.exit(1)
   }
 }
+
+/** The directory of a server, which ends when the directory can no longer be followed. */
+export const openDirectory = (stream: Stream, clock: Clock, pepper: string): Promise<Directory> =>
+  createDirectory({
+    stream,
+    clock,
+    random: randomBytes,
+    pepper,
+    plans,
+    limits,
+    passwords: createPasswords({ random: randomBytes }),
+    onStop: giveUp('the directory can no longer be followed'),
+  })
