@@ -11,6 +11,8 @@ import type { RandomBytes } from './keys.ts'
 export type Refused = Readonly<{ code: 'exists' | 'unknown' | 'invalid'; field: string; detail: string }>
 export const refuse = (code: Refused['code'], field: string, detail: string) => fail<Refused>({ code, field, detail })
 
+export const noSuchWorkspace = refuse('unknown', 'workspace', 'There is no such workspace.')
+
 /** What commands work with: the view to decide by, and the log to write to. */
 export type DirectoryWriter = Readonly<{
   view: HeldView

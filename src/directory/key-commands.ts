@@ -3,7 +3,7 @@ import { present } from '#src/lib/assert.ts'
 import { ok, type Result } from '#src/lib/result.ts'
 import type { Key, KeyKind } from './directory.ts'
 import { normalName } from './directory-view.ts'
-import { refuse, type DirectoryWriter, type Refused } from './directory-writer.ts'
+import { noSuchWorkspace, refuse, type DirectoryWriter, type Refused } from './directory-writer.ts'
 import { defaultScopes, keyScopes } from './keys.ts'
 import { keyCreated, tooManyKeys, type CreatedKey, type KeyLimits, type WantedKey } from './new-key.ts'
 import { rotateKey, type RotatedKey, type WantedRotation } from './rotate-key.ts'
@@ -76,8 +76,7 @@ export function createKeyCommands(writer: DirectoryWriter, pepper: string, limit
   return {
     createKey: async (wanted) => {
       const { workspaceId } = wanted
-      if (view.workspace(workspaceId) === undefined)
-        return refuse('unknown', 'workspace', 'There is no such workspace.')
+      if (view.workspace(workspaceId) === undefined) return noSuchWorkspace
       const checked = checkKey(wanted, limits)
       if (!checked.ok) return checked
       const tooMany = tooManyKeys(view, workspaceId, limits.keysPerWorkspaceMax)

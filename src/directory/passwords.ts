@@ -1,6 +1,7 @@
 import { scrypt, timingSafeEqual } from 'node:crypto'
 import { TransientError } from '#src/lib/failure.ts'
 import type { RandomBytes } from './keys.ts'
+import { createLane } from '#src/lib/lane.ts'
 
 /** Characters a chosen password must have, and may have at most (scrypt itself takes any length). */
 export const passwordCharactersMin = 10
@@ -44,32 +45,12 @@ function parseStored(stored: string): Stored | undefined {
   return { cost: Number(cost), salt: Buffer.from(salt, 'base64url'), hash: Buffer.from(hash, 'base64url') }
 }
 
-/** Runs at most `atOnceMax` of the given works at once, `waitingMax` waiting. */
-function createQueue(atOnceMax: number, waitingMax: number): <T>(work: () => Promise<T>) => Promise<T> {
-  let running = 0
-  const waiting: (() => void)[] = []
-  return async (work) => {
-    if (running >= atOnceMax) {
-      if (waiting.length >= waitingMax) {
-        throw new TransientError({ operation: 'check', subject: 'password', hint: 'too many sign-ins at once' })
-      }
-      await new Promise<void>((resolve) => waiting.push(resolve))
-    } else {
-      running++
-    }
-    try {
-      return await work()
-    } finally {
-      // A waiting work takes over this one's place, so that `running` never passes the bound.
-      const next = waiting.shift()
-      if (next === undefined) running--
-      else next()
-    }
-  }
-}
-
 export function createPasswords({ random, cost = 15, atOnceMax = 2, waitingMax = 64 }: Options): Passwords {
-  const inTurn = createQueue(atOnceMax, waitingMax)
+  const lane = createLane(atOnceMax)
+  const inTurn = async <T>(work: () => Promise<T>): Promise<T> => {
+    if (lane.waiting() < waitingMax) return lane.run(1, work)
+    throw new TransientError({ operation: 'check', subject: 'password', hint: 'too many sign-ins at once' })
+  }
   const nobody: Stored = { cost, salt: random(16), hash: new Uint8Array(hashBytes) }
   return {
     hash: (password) =>

@@ -29,22 +29,17 @@ function refuse(file: string, hint: string, cause?: unknown): PermanentError {
   return new PermanentError({ operation: 'read secrets', subject: file, hint, cause })
 }
 
+const isWeak = (secret: string): boolean => secret.trim().length < secretCharactersMin || new Set(secret).size < 8
+
 function checkSessionKeys(keys: readonly string[]): readonly string[] {
-  const short = keys.findIndex((key) => key.trim().length < secretCharactersMin || new Set(key).size < 8)
-  if (keys.length === 0 || short >= 0) {
-    throw refuse(
-      'SESSION_KEYS',
-      `each key needs at least ${secretCharactersMin} random characters (openssl rand -hex 32)`,
-    )
-  }
-  return keys
+  if (keys.length > 0 && !keys.some(isWeak)) return keys
+  const hint = `each key needs at least ${secretCharactersMin} random characters (openssl rand -hex 32)`
+  throw refuse('SESSION_KEYS', hint)
 }
 
 function checkPepper(pepper: string): string {
-  if (pepper.trim().length < secretCharactersMin || new Set(pepper).size < 8) {
-    throw refuse('KEY_PEPPER', `it needs at least ${secretCharactersMin} random characters (openssl rand -hex 32)`)
-  }
-  return pepper
+  if (!isWeak(pepper)) return pepper
+  throw refuse('KEY_PEPPER', `it needs at least ${secretCharactersMin} random characters (openssl rand -hex 32)`)
 }
 
 /** The secrets of a cluster, which its operator gives to every process. Throws PermanentError on weak ones. */

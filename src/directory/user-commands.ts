@@ -4,7 +4,7 @@ import { present } from '#src/lib/assert.ts'
 import { ok, type Result } from '#src/lib/result.ts'
 import type { MemberRole, User } from './directory.ts'
 import { normalEmail, sessionHashOf } from './directory-view.ts'
-import { refuse, type DirectoryWriter, type Refused } from './directory-writer.ts'
+import { noSuchWorkspace, refuse, type DirectoryWriter, type Refused } from './directory-writer.ts'
 import { passwordProblem, type Passwords } from './passwords.ts'
 
 /** RFC 5321 §4.5.3.1.3. */
@@ -57,8 +57,7 @@ function createMembershipCommands({ view, write }: DirectoryWriter): Pick<UserCo
     addMember: async ({ workspaceId, userId, role, by = null }) => {
       const user = view.user(userId)
       if (user === undefined) return refuse('unknown', 'user', 'There is no such user.')
-      if (view.workspace(workspaceId) === undefined)
-        return refuse('unknown', 'workspace', 'There is no such workspace.')
+      if (view.workspace(workspaceId) === undefined) return noSuchWorkspace
       const before = view.members(workspaceId).find((member) => member.userId === userId)?.role
       const after = role ?? before ?? 'member'
       if (after !== 'owner' && isLastOwner(workspaceId, userId)) return lastOwner
@@ -86,8 +85,7 @@ export function createUserCommands(writer: DirectoryWriter, passwords: Passwords
       if (problem !== undefined) return refuse('invalid', 'email', problem)
       const weakness = passwordProblem(password)
       if (weakness !== undefined) return refuse('invalid', 'password', weakness)
-      if (view.workspace(workspaceId) === undefined)
-        return refuse('unknown', 'workspace', 'There is no such workspace.')
+      if (view.workspace(workspaceId) === undefined) return noSuchWorkspace
       const taken = refuse('exists', 'email', `There is a user ${email} already.`)
       if (view.userByEmail(email) !== undefined) return taken
       const event = userCreated(writer, email, await passwords.hash(password))

@@ -5,7 +5,7 @@ import { present } from '#src/lib/assert.ts'
 import { ok, type Result } from '#src/lib/result.ts'
 import type { Workspace } from './directory.ts'
 import { normalName, type ErasedWorkspace, type Plans } from './directory-view.ts'
-import { refuse, type DirectoryWriter, type Refused } from './directory-writer.ts'
+import { noSuchWorkspace, refuse, type DirectoryWriter, type Refused } from './directory-writer.ts'
 
 const nameCharactersMax = 80
 
@@ -65,7 +65,7 @@ export function createWorkspaceCommands(writer: DirectoryWriter, plans: Plans): 
     },
     changePlan: async (id, plan) => {
       const workspace = view.workspace(id)
-      if (workspace === undefined) return refuse('unknown', 'workspace', 'There is no such workspace.')
+      if (workspace === undefined) return noSuchWorkspace
       if (!Object.hasOwn(plans, plan)) return unknownPlan(plan)
       if (workspace.plan.name !== plan) {
         await write([{ type: 'directory.workspace.planChanged', workspaceId: id, plan, from: workspace.plan.name }])
@@ -78,7 +78,7 @@ export function createWorkspaceCommands(writer: DirectoryWriter, plans: Plans): 
         await write([{ type: 'directory.workspace.erased', workspaceId: id, name: workspace.name, by }])
       }
       const found = erased(id)
-      return found === undefined ? refuse('unknown', 'workspace', 'There is no such workspace.') : ok(found)
+      return found === undefined ? noSuchWorkspace : ok(found)
     },
   }
 }

@@ -15,7 +15,9 @@ export type SharedAttributes = Readonly<{
   droppedAttributesCount: number
 }>
 
-export type SpanKind = 'unspecified' | 'internal' | 'server' | 'client' | 'producer' | 'consumer'
+/** In the order of their numbers in OTLP (trace.proto, `SpanKind`). */
+export const spanKinds = ['unspecified', 'internal', 'server', 'client', 'producer', 'consumer'] as const
+export type SpanKind = (typeof spanKinds)[number]
 export type SpanStatus = Readonly<{ code: 'unset' | 'ok' | 'error'; message: string }>
 export type SpanEvent = Readonly<{
   timeNs: bigint

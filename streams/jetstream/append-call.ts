@@ -3,10 +3,10 @@ import { TransientError } from '#src/lib/failure.ts'
 import { ConflictError, type Appended, type Expected } from '../stream.ts'
 import { answerOf, distinctOf, type Distinct } from './distinct.ts'
 import type { Ids } from './ids.ts'
-import { createLane, createTurns } from './lane.ts'
 import { encodeMessage, messageBytes, positionIn, type PackedEvent } from './message.ts'
 import type { Expectation, Outgoing, Published, Publisher } from './publish.ts'
 import type { Subjects } from './subjects.ts'
+import { createLane, createTurns } from '#src/lib/lane.ts'
 
 /** Appends a call by itself: each of its events in a message of its own, under its id, all in one step. */
 export type AppendCall = (events: readonly PackedEvent[], expected: Expected | undefined) => Promise<Appended>

@@ -1,5 +1,5 @@
 import { parseSpanId, parseTraceId } from '#src/events/ids.ts'
-import type { Span, SpanEvent, SpanLink } from '#src/events/telemetry.ts'
+import { spanKinds, type Span, type SpanEvent, type SpanLink } from '#src/events/telemetry.ts'
 import { type Json, type JsonObject, parseJson } from '#src/lib/json.ts'
 import { emptyDeepValues } from './empty-deep-values.ts'
 import { countOf, enumOf, listOf, namedTextOf, objectOf, readAttributes, timeOf } from './json-values.ts'
@@ -14,7 +14,6 @@ import {
   finishShared,
   finishSpan,
   finishSpanEvent,
-  kinds,
   mark,
   statusCodes,
   type Cutter,
@@ -83,7 +82,7 @@ function readSpan(cutter: Cutter, span: JsonObject, surroundings: Surroundings):
   draft.traceState = namedTextOf(cutter, span['traceState'], 'trace state')
   draft.flags = countOf(span['flags'])
   draft.name = namedTextOf(cutter, span['name'], 'name')
-  draft.kind = enumOf(kinds, 'SPAN_KIND_', span['kind'])
+  draft.kind = enumOf(spanKinds, 'SPAN_KIND_', span['kind'])
   draft.startNs = timeOf(cutter, span['startTimeUnixNano'])
   draft.endNs = timeOf(cutter, span['endTimeUnixNano'])
   draft.statusCode = enumOf(statusCodes, 'STATUS_CODE_', status['code'])

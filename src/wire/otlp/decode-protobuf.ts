@@ -1,4 +1,4 @@
-import type { Span } from '#src/events/telemetry.ts'
+import { spanKinds, type Span } from '#src/events/telemetry.ts'
 import { librarySpansField } from './protobuf-schema.ts'
 import {
   type FieldReaders,
@@ -22,7 +22,6 @@ import {
   finishShared,
   finishSpan,
   finishSpanEvent,
-  kinds,
   mark,
   statusCodes,
   type DecodeLimits,
@@ -99,7 +98,7 @@ const spanFields = fieldReaders<SpanDraft>({
   26: (state, span) => (span.traceState = readNamedText(state, 'trace state')),
   34: readParent,
   42: (state, span) => (span.name = readNamedText(state, 'name')),
-  48: (state, span) => (span.kind = kinds[state.reader.int32()] ?? 'unspecified'),
+  48: (state, span) => (span.kind = spanKinds[state.reader.int32()] ?? 'unspecified'),
   57: (state, span) => (span.startNs = readTime(state)),
   65: (state, span) => (span.endNs = readTime(state)),
   74: readAttribute,

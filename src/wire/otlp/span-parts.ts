@@ -14,8 +14,7 @@ export type DecodeLimits = Pick<
   | 'sessionIdCharactersMax'
 >
 
-/** Enum values by number. Source: opentelemetry-proto trace.proto, Span.SpanKind and Status.StatusCode. */
-export const kinds: readonly SpanKind[] = ['unspecified', 'internal', 'server', 'client', 'producer', 'consumer']
+/** By number (trace.proto, `StatusCode`). */
 export const statusCodes: readonly SpanStatus['code'][] = ['unset', 'ok', 'error']
 
 /** Attributes while they are read. */
