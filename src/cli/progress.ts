@@ -3,7 +3,7 @@ import { positionStep } from '#src/events/envelope.ts'
 import type { CliIo, VerbContext } from './verb.ts'
 
 /** How far something is that follows the log from one position to another. */
-export type Step = Readonly<{ phase: string; position: number; from: number; until: number }>
+type Step = Readonly<{ phase: string; position: number; from: number; until: number }>
 
 const everyMs = { terminal: 200, json: 1_000 }
 const barWidth = 24

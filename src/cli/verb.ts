@@ -74,7 +74,7 @@ export class UsageError extends Error {
 }
 
 /** What a verb has done: as JSON, and as text for people. The exit code is 0 where it says no other. */
-export type Done = Readonly<{ json: Readonly<Record<string, unknown>>; text: string; exitCode?: number }>
+type Done = Readonly<{ json: Readonly<Record<string, unknown>>; text: string; exitCode?: number }>
 export type Outcome = Result<Done, Refused>
 
 export type Given = Readonly<{

@@ -1,8 +1,8 @@
-import { ConflictError, type Stream } from '#streams/stream.ts'
+import type { Stream } from '#streams/stream.ts'
 import { ledgerSubject, monthOf, sealBeginning, sealLedgerEvent, type Month } from '#src/events/allowance.ts'
-import { beforeAll, type NewEvent } from '#src/events/envelope.ts'
+import { beforeAll } from '#src/events/envelope.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
-import type { LedgerOptions } from './ledger.ts'
+import { appendFirst, type LedgerOptions } from './ledger.ts'
 
 const readEventsMax = 1_000
 
@@ -24,15 +24,6 @@ async function countUnreserved(stream: Stream, from: Month): Promise<readonly Co
     const last = events.at(-1)
     if (last === undefined) return [...counted.values()]
     position = last.position
-  }
-}
-
-async function appendFirst(stream: Stream, event: NewEvent, subject: string): Promise<void> {
-  try {
-    await stream.append([event], { subject, position: beforeAll })
-  } catch (error) {
-    // Another process has done the same.
-    if (!(error instanceof ConflictError)) throw error
   }
 }
 

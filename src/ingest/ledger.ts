@@ -10,7 +10,7 @@ import {
   type LedgerEventType,
   type Month,
 } from '#src/events/allowance.ts'
-import { beforeAll, type Position } from '#src/events/envelope.ts'
+import { beforeAll, type NewEvent, type Position } from '#src/events/envelope.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { present } from '#src/lib/assert.ts'
 import type { Clock } from '#src/lib/clock.ts'
@@ -55,6 +55,15 @@ async function countSpans(stream: Stream, id: string, from: Position, to: Positi
   return spans
 }
 
+/** Appends the first event of a subject, unless another process has done so. */
+export async function appendFirst(stream: Stream, event: NewEvent, subject: string): Promise<void> {
+  try {
+    await stream.append([event], { subject, position: beforeAll })
+  } catch (error) {
+    if (!(error instanceof ConflictError)) throw error
+  }
+}
+
 export function createMonthLedger(options: LedgerOptions, workspaceId: WorkspaceId, month: Month): MonthLedger {
   const { stream, clock, holder, newId } = options
   const subject = ledgerSubject(workspaceId, month)
@@ -72,13 +81,7 @@ export function createMonthLedger(options: LedgerOptions, workspaceId: Workspace
     },
     close: async ({ id, since }) => {
       const ofReservation = reservationSubject(workspaceId, id)
-      try {
-        const closing = sealClosing(id, { workspaceId, at: clock() })
-        await stream.append([closing], { subject: ofReservation, position: beforeAll })
-      } catch (error) {
-        // Somebody has closed it before.
-        if (!(error instanceof ConflictError)) throw error
-      }
+      await appendFirst(stream, sealClosing(id, { workspaceId, at: clock() }), ofReservation)
       const closed = present(await stream.last(ofReservation), 'a reservation that was closed stays closed')
       return countSpans(stream, id, since, closed.position)
     },

@@ -22,7 +22,6 @@ export const serverCodes = {
   noPeers: 10_005,
   notEnabled: 10_076,
   notEnabledForAccount: 10_039,
-  messageTooLarge: 10_054,
   rollupRefused: 10_111,
 } as const
 

@@ -2,7 +2,7 @@ import { connect, Events, headers, type Msg, type NatsConnection, type NatsError
 import { PermanentError, TransientError } from '#src/lib/failure.ts'
 import { parseNatsUrl, type NatsAddress } from './address.ts'
 
-export type NatsOptions = Readonly<{
+type NatsOptions = Readonly<{
   /** See address.ts. */
   url: string
   /** What the server's operator sees the connection by. */
@@ -24,7 +24,7 @@ export type Nats = Readonly<{
   /** The largest message that the server takes, with its headers. */
   payloadBytesMax(): number
   /** Of the server that is connected now. `cluster`: it is one of several. */
-  server(): Readonly<{ id: string; version: string; cluster: boolean }>
+  server(): Readonly<{ id: string; cluster: boolean }>
   /** The first answer. One with the status 503 means that nobody listens to the subject. */
   request(subject: string, data: Uint8Array | string, with_?: Headers): Promise<Received>
   /** All answers up to the first that has a status, which comes last. */
@@ -218,7 +218,7 @@ export async function connectNats({
 
   return {
     payloadBytesMax: () => info().max_payload,
-    server: () => ({ id: info().server_id, version: info().version, cluster: info().cluster !== undefined }),
+    server: () => ({ id: info().server_id, cluster: info().cluster !== undefined }),
     request: async (subject, data, fields) => {
       presence.check('ask')
       return presence.guard('ask', ask(subject, data, fields))

@@ -12,7 +12,7 @@ import { createPublisher } from './publish.ts'
 import { storedByLeader } from './stored.ts'
 import { createSubjects, logName, type LogName } from './subjects.ts'
 
-export type CopyTargetOptions = Readonly<{
+type CopyTargetOptions = Readonly<{
   /** `0`, `1`, … or `directoryPartition`; made by `provisionLogs`. */
   partition: string
   prefix?: string

@@ -28,7 +28,7 @@ async function ask(address: string): Promise<Monitored> {
   }
 }
 
-export type Durability = Readonly<{
+type Durability = Readonly<{
   /** Why acknowledged events could be lost, a line each; empty when that is proven not to be. */
   doubts: readonly string[]
   /** The least that a server may store, where that was seen. */

@@ -1,9 +1,9 @@
 import type { LeaseBoard } from './lease-board.ts'
 import { renewAfter, stopBefore } from './lease.ts'
 
-export type HeldLease = Readonly<{ release(): Promise<void> }>
+type HeldLease = Readonly<{ release(): Promise<void> }>
 
-export type HoldLeaseOptions = Readonly<{
+type HoldLeaseOptions = Readonly<{
   board: LeaseBoard
   /** What is held: letters, digits and `-`. */
   name: string

@@ -10,7 +10,7 @@ export type Found = Readonly<{ position: Position; header: EventHeader }>
 /**
  * What the server knows of an id: an event that holds it at that time, or the key under which it is free.
  */
-export type Sought = Readonly<{ found: Found | undefined; freeKey: string }>
+type Sought = Readonly<{ found: Found | undefined; freeKey: string }>
 
 /** 128 bits: what the server keeps in memory for an hour, so short, and safe in a header whatever an id holds. */
 export const keyOf = (id: EventId): string => hash('sha256', id, 'base64url').slice(0, 22)

@@ -3,7 +3,7 @@ import { askApi, callApi, failureOf, parseAnswer, serverCodes, type ServerError 
 import { replicasOn, type Nats } from './connect.ts'
 
 /** A partition by its number, or anything else that one process at a time may work on, by a name of letters, digits and `-`. */
-export type Leased = number | string
+type Leased = number | string
 
 /** Where processes say that they are there and which partitions are theirs. What is not said again expires. */
 export type LeaseBoard = Readonly<{
@@ -20,7 +20,7 @@ export type LeaseBoard = Readonly<{
   giveBack(leased: Leased, revision: number): Promise<void>
 }>
 
-export type LeaseBoardOptions = Readonly<{
+type LeaseBoardOptions = Readonly<{
   nats: Nats
   /** As `logName` takes it. */
   prefix: string

@@ -9,7 +9,7 @@ export const stopBefore = 0.2
 /** How many leases are asked for at once: one after the other, many partitions would not be renewed in time. */
 const atOnce = 32
 
-export type LeaseOptions = Readonly<{
+type LeaseOptions = Readonly<{
   board: LeaseBoard
   /** Of this process, unlike any other: at most 64 letters, digits and `-`. */
   id: string

@@ -61,7 +61,7 @@ export type Run = Readonly<{
 }>
 
 /** Of a log from a sequence on. Up to `erased` messages may be missing: they were purged with their workspace. */
-export type RunOf = Readonly<{ first: number; erased: number; log: LogName; subjects: Subjects }>
+type RunOf = Readonly<{ first: number; erased: number; log: LogName; subjects: Subjects }>
 
 /** Why this message cannot be the one of a sequence, after so many parts of an event. */
 function flaw(message: Stored, sequence: number, parts: number, subjects: Subjects): string | undefined {

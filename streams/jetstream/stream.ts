@@ -16,13 +16,13 @@ import { storedSubject } from './stream-config.ts'
 import { createSubjects, logName } from './subjects.ts'
 import { createWaker } from './waker.ts'
 
-export type JetStreamOptions = Readonly<{
+type JetStreamOptions = Readonly<{
   /** `0`, `1`, … or `directoryPartition`; made by `provisionLogs`. */
   partition: string
   prefix?: string
   limits: SharedLimits & Readonly<{ appendQueueEventsMax: number; appendQueueBytesMax: number }>
 }>
-export type AppendStatistics = Readonly<{ queuedEvents: number; queuedBytes: number }>
+type AppendStatistics = Readonly<{ queuedEvents: number; queuedBytes: number }>
 export type JetStream = Stream & Readonly<{ statistics(): AppendStatistics }>
 
 type Appends = Readonly<{

@@ -15,7 +15,7 @@ export type AppendLimits = Readonly<{
 }>
 export type AppendStatistics = Readonly<{ commits: number; queuedEvents: number; queuedBytes: number }>
 
-export type AppendQueue = Readonly<{
+type AppendQueue = Readonly<{
   append(events: readonly NewEvent[], expected?: Expected): Promise<Appended>
   statistics(): AppendStatistics
   /** Resolves when all that was taken is settled; takes nothing more. */

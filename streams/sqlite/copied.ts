@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto'
-import { closeSync, existsSync, openSync, readFileSync, readSync, rmSync, statSync } from 'node:fs'
+import { closeSync, existsSync, openSync, readFileSync, readSync, rmSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { Position } from '#src/events/envelope.ts'
 import { syncFolder, writeDurably } from '#src/lib/durable-files.ts'
 import { PermanentError } from '#src/lib/failure.ts'
 import { nextOf } from './side-files.ts'
+import { bytesOf } from './file-stat.ts'
 
 // A backup's log has a note beside it of what was copied, until somebody writes to it. Whoever puts the backup over a data folder leaves
 // there what stands beside the log that was in its place, a WAL above all, which SQLite would apply to any database of that name.
@@ -36,8 +37,6 @@ function sha256Of(file: string): string {
   }
   return hash.digest('hex')
 }
-
-const bytesOf = (file: string): number => statSync(file, { throwIfNoEntry: false })?.size ?? 0
 
 /** To be called when the copy is on the disk. */
 export function noteCopied(file: string, { at, head }: Pick<Copied, 'at' | 'head'>): void {

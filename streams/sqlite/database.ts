@@ -4,11 +4,12 @@ import { DatabaseSync } from 'node:sqlite'
 import { pathToFileURL } from 'node:url'
 import { isOperatingFailure, PermanentError, TransientError } from '#src/lib/failure.ts'
 import { forgetCopied, refuseBesideCopied } from './copied.ts'
-import { isFile, suspect } from './suspicion.ts'
+import { suspect } from './suspicion.ts'
+import { isFile } from './file-stat.ts'
 
 /** Which log: its file, and the partition that the file must hold. */
 export type LogFile = Readonly<{ file: string; partition: string }>
-export type LogDatabase = Readonly<{ database: DatabaseSync; epoch: string }>
+type LogDatabase = Readonly<{ database: DatabaseSync; epoch: string }>
 
 /** `TLog` in ASCII: SQLite keeps it in the file's header, so that another program's database is not taken for a log. */
 export const applicationId = 0x54_4c_6f_67

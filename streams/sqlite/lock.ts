@@ -3,9 +3,9 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { PermanentError } from '#src/lib/failure.ts'
 import { failureOf, isBusy } from './database.ts'
-import { inodeOf } from './inode-of.ts'
+import { inodeOf } from './file-stat.ts'
 
-export type FolderLock = Readonly<{ release(): void }>
+type FolderLock = Readonly<{ release(): void }>
 /** `check` throws PermanentError where the folder that is held has this name no more. */
 export type HeldFolder = FolderLock & Readonly<{ check(): void }>
 

@@ -1,3 +1,6 @@
+/** What SQLite has beside a database, by how it is called. */
+export const sides = ['-wal', '-shm', '-journal'] as const
+
 // What stands beside a log while it is mended (mending/mend.ts).
 
 /** The new log that is made of a damaged one. */

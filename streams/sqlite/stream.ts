@@ -11,7 +11,7 @@ import { createLogReader, type LogReader } from './reader.ts'
 import { createWaker } from './waker.ts'
 import type { Group, LogWriterOptions } from './writer.ts'
 
-export type SqliteStreamReaderOptions = LogFile &
+type SqliteStreamReaderOptions = LogFile &
   Readonly<{
     /** How often `changed` looks for events of other processes; those of this process wake it at once. */
     pollMs?: number

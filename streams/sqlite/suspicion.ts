@@ -1,12 +1,11 @@
-import { existsSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { existsSync, readFileSync, rmSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { syncFolder, writeDurably } from '#src/lib/durable-files.ts'
+import { isFile } from './file-stat.ts'
 
 // Who meets damage leaves a note beside the log. The next start then looks at all of the log, which it does not do otherwise.
 
 const noteOf = (file: string): string => `${file}.suspect`
-
-export const isFile = (file: string): boolean => statSync(file, { throwIfNoEntry: false })?.isFile() === true
 
 /** Asks the next start to look at all of the log. Never throws: who meets damage has something else to say. */
 export function suspect(file: string, reason: string): void {

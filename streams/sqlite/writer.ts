@@ -7,12 +7,12 @@ import type { Appended, AppendedEvent, Expected } from '../stream.ts'
 import { createCut, type Cut } from './cut.ts'
 import { damageOf, failureOf, isHarmless, openForWriting, pragma, toldOf, type LogFile } from './database.ts'
 import { createIdLookup, createIdTable, type Found } from './ids.ts'
-import { inodeOf } from './inode-of.ts'
+import { inodeOf } from './file-stat.ts'
 import { createErase, type Erase, type ErasureStep } from './erase.ts'
 import { rowCrc } from './row.ts'
 
 /** An event on its way to the writer: what it must know, the header as text, and how many bytes of payload are its. */
-export type PackedEvent = Readonly<{
+type PackedEvent = Readonly<{
   id: EventId
   workspaceId: WorkspaceId
   /** Says that its workspace is erased. */
@@ -38,7 +38,6 @@ export type Outcome =
 
 export type LogWriterOptions = LogFile & Readonly<{ busyTimeoutMs: number; checkpointBytes: number }>
 export type LogWriter = Readonly<{
-  epoch: string
   /**
    * One transaction for all calls of the group; returns when they are durable. Throws TransientError when none was written
    * or when that is unknown, and always after an I/O error: then `broken` is true until the log is opened anew.
@@ -248,7 +247,7 @@ function filesRemoved(database: DatabaseSync, file: string): PermanentError {
 /** The one writer of a log in this process. Blocks while it syncs: run it in a thread where there are others to serve. */
 export function createLogWriter(options: LogWriterOptions, announce: (head: Position) => void): LogWriter {
   const { file, checkpointBytes } = options
-  const { database, epoch } = openForWriting(options, options.busyTimeoutMs)
+  const { database } = openForWriting(options, options.busyTimeoutMs)
   const statements = prepare(database)
   const opened = filesNamed(file)
   let failure: Error | undefined
@@ -324,5 +323,5 @@ export function createLogWriter(options: LogWriterOptions, announce: (head: Posi
     }
   }
 
-  return { epoch, commit, cut, erase, broken: () => failure !== undefined, tidy, close: () => database.close() }
+  return { commit, cut, erase, broken: () => failure !== undefined, tidy, close: () => database.close() }
 }

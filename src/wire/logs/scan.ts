@@ -12,8 +12,6 @@ import { splitMsgpack, splitMsgpackList } from './split-msgpack.ts'
 import { createTally, type RejectedRecord, type Split, type SplitLimits } from './split.ts'
 import { isTelling, otlpListOf, wrapperOf, type Member, type Wrapper } from './wrapper.ts'
 
-export type { LogMediaType } from './media-type.ts'
-
 /** What is known of a log request before any of its records is an object. */
 export type LogScan = Readonly<{
   /** How the payload is to be decoded, whatever the sender called it. */

@@ -85,7 +85,7 @@ export function scanJson(bytes: Uint8Array, limits: ScanLimits): Result<SpanScan
     const text = idText(body, start, length)
     return (digits === 32 ? parseTraceId(text) : parseSpanId(text)) ?? text.slice(0, digits * 2).toLowerCase()
   }
-  return ok(createSpanScan({ body, table, hexOf, cut: (keep) => cutJson(body, walk.lists, table, keep) }))
+  return ok(createSpanScan({ table, hexOf, cut: (keep) => cutJson(body, walk.lists, table, keep) }))
 }
 
 function scanBody(walk: Walk): boolean {

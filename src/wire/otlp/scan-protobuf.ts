@@ -64,7 +64,7 @@ export function scanProtobuf(bytes: Uint8Array, limits: ScanLimits): Result<Span
     Buffer.from(bytes.buffer, bytes.byteOffset + start, Math.min(length, digits))
       .toString('hex')
       .padStart(length === 8 ? digits : 0, '0')
-  return ok(createSpanScan({ body, table, hexOf, cut: (keep) => cutProtobuf(body, keep) }))
+  return ok(createSpanScan({ table, hexOf, cut: (keep) => cutProtobuf(body, keep) }))
 }
 
 function walkMessage(walk: Walk, message: number, start: number, end: number, depth: number): boolean {

@@ -13,8 +13,6 @@ export type SpanScan = Readonly<{
   spans: number
   /** The spans without usable ids, in order, with the reason in words. */
   invalid: readonly InvalidSpan[]
-  /** Size of the body. */
-  bytes: number
   identify(index: number): SpanIdentity
   valid(index: number): boolean
   /**
@@ -94,7 +92,6 @@ export function cellOf(table: SpanTable, index: number, column: number): number 
 }
 
 type Parts = Readonly<{
-  body: Uint8Array
   table: SpanTable
   /** Id in hex from its place in the body; `digits` is its full length. */
   hexOf: (start: number, length: number, digits: number) => string
@@ -102,7 +99,7 @@ type Parts = Readonly<{
 }>
 
 /** The scan's result over a finished table. */
-export function createSpanScan({ body, table, hexOf, cut }: Parts): SpanScan {
+export function createSpanScan({ table, hexOf, cut }: Parts): SpanScan {
   const identify = (index: number): SpanIdentity => {
     const id = (start: number, length: number, digits: number): string => {
       const at = cellOf(table, index, start)
@@ -121,7 +118,6 @@ export function createSpanScan({ body, table, hexOf, cut }: Parts): SpanScan {
   return {
     spans: table.count,
     invalid,
-    bytes: body.length,
     identify,
     valid: (index) => cellOf(table, index, columns.fault) === faults.none,
     cut,

@@ -15,8 +15,6 @@ import type { ScanLimits, SpanScan } from '../otlp/span-scan.ts'
 import { cutBody, type CutPart } from './cut.ts'
 import { formOf, type RumForm, type RumPart } from './form.ts'
 
-export type { RumForm, RumPart } from './form.ts'
-
 /** An item that was left out, by its place in its part. */
 type RejectedItem = Readonly<{ part: RumPart; index: number; code: string; message: string }>
 

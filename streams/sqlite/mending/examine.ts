@@ -1,4 +1,4 @@
-import { readSync, statSync } from 'node:fs'
+import { readSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { pathToFileURL } from 'node:url'
@@ -8,10 +8,11 @@ import { PermanentError } from '#src/lib/failure.ts'
 import { createCutMark } from '../cut.ts'
 import { applicationId, failureOf, formatVersion, isCorrupt, isLog, pragma, type LogFile } from '../database.ts'
 import { rowCrc } from '../row.ts'
-import { isFile } from '../suspicion.ts'
 import { parseFormers } from './formers.ts'
 import { withFile } from './raw-file.ts'
 import { readWal, type WalContent } from './wal-file.ts'
+import { bytesOf, isFile } from '../file-stat.ts'
+import { magic } from './sqlite-format.ts'
 
 type Epochs = Readonly<{ epoch: string; formers: readonly string[] }>
 
@@ -45,7 +46,6 @@ const probes = 64
 const busyTimeoutMs = 2_000
 /** A version beyond is no version. */
 const versionsMax = 1_000
-const magic = Buffer.from('SQLite format 3\0')
 const fractions = Buffer.from([64, 32, 32])
 const partitionName = /^(?:\d{1,4}|directory)$/
 
@@ -53,7 +53,7 @@ const partitionName = /^(?:\d{1,4}|directory)$/
 function checkSize(file: string, wal: WalContent | undefined): void {
   const pages = wal?.taken.findLast(({ pagesAfter }) => pagesAfter > 0)?.pagesAfter
   if (wal === undefined || pages === undefined) return
-  const here = Math.floor(statSync(file).size / wal.pageSize)
+  const here = Math.floor(bytesOf(file) / wal.pageSize)
   const inWal = new Set(wal.taken.map(({ page }) => page))
   for (let page = here + 1; page <= pages; page++) {
     if (!inWal.has(page)) {
@@ -63,8 +63,6 @@ function checkSize(file: string, wal: WalContent | undefined): void {
     }
   }
 }
-
-const bytesOf = (file: string): number => statSync(file, { throwIfNoEntry: false })?.size ?? 0
 
 /** What SQLite takes as it finds it, and would then not write to. One that was killed while it was made is not looked at. */
 function checkHeader(file: string): void {

@@ -1,5 +1,5 @@
 import { parseFormers } from './formers.ts'
-import { varint } from './varint.ts'
+import { varint } from './sqlite-format.ts'
 import type { PageImage } from './page-images.ts'
 
 /** What was found of a log’s own entries (`meta`). `cut`: the last sequence that was cut off. `formers`: see formers.ts. */

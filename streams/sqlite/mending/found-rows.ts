@@ -1,6 +1,6 @@
 import { crc32 } from 'node:zlib'
 import { rowCrc } from '../row.ts'
-import { varint } from './varint.ts'
+import { varint } from './sqlite-format.ts'
 import { versions, type PageImage, type PageImages, type Version } from './page-images.ts'
 
 /** An event’s row as it was written, proven by its checksums; an empty header: it was erased. */

@@ -4,7 +4,7 @@ import { positionStep } from '#src/events/envelope.ts'
 import { syncFolder, writeDurably } from '#src/lib/durable-files.ts'
 import { PermanentError } from '#src/lib/failure.ts'
 import type { LogFile } from '../database.ts'
-import { movingOf, nextOf } from '../side-files.ts'
+import { movingOf, nextOf, sides } from '../side-files.ts'
 import { clearSuspicion, suspicionOf } from '../suspicion.ts'
 import { examine, type ExamineOptions, type Verdict } from './examine.ts'
 import {
@@ -41,8 +41,6 @@ type Damaged = Extract<Verdict, Readonly<{ kind: 'damaged' }>>
 
 /** `mended`: what has been set aside now. */
 export type Mended = Readonly<{ verdict: Verdict; mended?: Quarantined }>
-
-const sides = ['-wal', '-shm', '-journal']
 
 /** Moves a file, never over another. */
 function move(from: string, to: string): void {

@@ -1,5 +1,6 @@
 import { closeSync, existsSync, fstatSync, openSync, readSync } from 'node:fs'
 import { readWal, type WalContent, type WalFrame } from './wal-file.ts'
+import { isPageSize, magic, pageSizeDefault } from './sqlite-format.ts'
 
 /** A page’s image as it was at some time, and its number. */
 export type PageImage = Readonly<{ page: number; image: Buffer }>
@@ -20,8 +21,6 @@ export type PageImages = Readonly<{
   close(): void
 }>
 
-const magic = Buffer.from('SQLite format 3\0')
-const pageSizeDefault = 4_096
 const chunkBytes = 1_048_576
 
 /** The size of the pages, which every log has by default; from the header where that makes sense. */
@@ -30,7 +29,7 @@ function readPageSize(descriptor: number): number {
   readSync(descriptor, header, 0, header.length, 0)
   if (!header.subarray(0, magic.length).equals(magic)) return pageSizeDefault
   const size = header.readUInt16BE(16)
-  return size >= 512 && (size & (size - 1)) === 0 ? size : pageSizeDefault
+  return isPageSize(size) ? size : pageSizeDefault
 }
 
 type NewestFrames = Readonly<Record<Version, ReadonlyMap<number, WalFrame>>>

@@ -1,8 +1,8 @@
 import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { syncFolder, writeDurably } from '#src/lib/durable-files.ts'
-import { isFile } from '../suspicion.ts'
 import type { Gap } from './salvage.ts'
+import { isFile } from '../file-stat.ts'
 
 /**
  * A log that was set aside, as the file beside it says. Positions are of the log; both epochs’ are the same. `kind`: without one it was damaged.

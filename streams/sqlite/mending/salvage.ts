@@ -12,6 +12,7 @@ import { formatFormers } from './formers.ts'
 import { createFoundMeta, type FoundMeta } from './found-meta.ts'
 import { rowsIn, type FoundRow } from './found-rows.ts'
 import { openPageImages, type PageImages } from './page-images.ts'
+import { sides } from '../side-files.ts'
 
 /** Events that are gone, the first and the last of them. */
 export type Gap = Readonly<{ from: Position; to: Position }>
@@ -31,9 +32,8 @@ const rowsPerTransaction = 4_096
 /** Ids are looked for up to two hours back, whatever the clock did meanwhile. */
 const idsReachMs = 3 * repeatWindowMs
 
-const sideFiles = ['', '-wal', '-shm', '-journal']
 export const removeDatabase = (file: string): void => {
-  for (const suffix of sideFiles) rmSync(`${file}${suffix}`, { force: true })
+  for (const side of ['', ...sides]) rmSync(`${file}${side}`, { force: true })
 }
 
 /** Shares a transaction among many steps: nobody reads this file before it is whole. */

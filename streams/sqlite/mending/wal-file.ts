@@ -1,6 +1,7 @@
 import { readSync } from 'node:fs'
 import { endianness } from 'node:os'
 import { withFile } from './raw-file.ts'
+import { isPageSize, pageSizeDefault } from './sqlite-format.ts'
 
 /** A whole frame of a WAL: which page it holds, where its image begins in the file, and the database’s pages where it ends a transaction, else 0. */
 export type WalFrame = Readonly<{ page: number; offset: number; pagesAfter: number }>
@@ -17,7 +18,6 @@ export type WalContent = Readonly<{
 const headerBytes = 32
 const frameHeaderBytes = 24
 const chunkFrames = 256
-const pageSizeDefault = 4_096
 
 type Sum = readonly [number, number]
 
@@ -33,8 +33,6 @@ function sumOf(bytes: Uint8Array, isSwapped: boolean, [first, second]: Sum): Sum
   }
   return [a >>> 0, b >>> 0]
 }
-
-const isPageSize = (size: number): boolean => size >= 512 && size <= 65_536 && (size & (size - 1)) === 0
 
 type WalHeader = Readonly<{ pageSize: number; salt: Buffer; sum: Sum; isSwapped: boolean }>
 
