@@ -31,7 +31,7 @@ export class ConflictError extends Error {
   }
 }
 
-/** A reader is beyond the end of the log, which lost its tail or is another log: going on would skip what is written there next. */
+/** A reader is beyond the end of the log: the log lost its tail or is another one. Reading on would skip events that are written next. */
 export class LostTailError extends PermanentError {}
 
 export function lostTail(partition: string, after: Position, head: Position): LostTailError {
@@ -42,7 +42,7 @@ export function lostTail(partition: string, after: Position, head: Position): Lo
   })
 }
 
-/** A reader has had another event at a place of the log than is there now. */
+/** The log has another event at a position than a reader has read there. */
 export function otherHistory(partition: string, position: Position): LostTailError {
   return new LostTailError({
     operation: `read at position ${position}`,
@@ -51,7 +51,7 @@ export function otherHistory(partition: string, position: Position): LostTailErr
   })
 }
 
-/** A reader stands before the first event that a log still holds, and has not had what was cut. */
+/** A reader has not read events that were cut off since. */
 export function cutBefore(partition: string, after: Position, first: Position): PermanentError {
   return new PermanentError({
     operation: `read after position ${after}`,

@@ -1,6 +1,6 @@
-/** Lets in what has room together, first come first served. */
+/** Limits how much is under way at once, first come, first served. */
 export type Lane = Readonly<{
-  /** Runs an action that takes so much room, when that is there; one that takes more than there is runs alone. */
+  /** Runs an action once there is room for it. One that needs more than the whole lane runs alone. */
   run<T>(room: number, action: () => Promise<T>): Promise<T>
   /** How many wait. */
   waiting(): number
@@ -34,7 +34,7 @@ export function createLane(roomMax: number): Lane {
   }
 }
 
-/** Runs the actions of one name one after the other. */
+/** Runs actions of the same name one after the other. */
 export function createTurns() {
   const last = new Map<string, Promise<unknown>>()
   return {

@@ -10,7 +10,7 @@ import type { LogName } from './subjects.ts'
 
 const whole = { index: 1, count: 1 }
 
-/** `cut` of the port: the server purges up to a sequence, in one step, and goes on counting from the last. */
+/** `cut` of the port. The server purges up to a sequence in one step, and keeps counting from the last one. */
 export async function cutLog(
   nats: Nats,
   log: LogName,
@@ -21,7 +21,7 @@ export async function cutLog(
   let sequence = Math.min(Math.floor(upTo / positionStep), last)
   if (sequence < first) return
   const { index, count } = (await source.part(sequence)) ?? whole
-  // Events of several messages go whole, or not at all; and the last event stays.
+  // An event of several messages is purged whole or not at all; and the last event stays.
   if (index < count) sequence -= index
   else if (sequence === last) sequence -= count
   if (sequence < first) return
@@ -44,9 +44,9 @@ export async function firstOf(
     const { events, damage } = await source.run(first, 1)
     const [event] = events
     if (event !== undefined) return { position: event.position, receivedAt: event.receivedAt, isCut: cut > 0 }
-    // Unless it was cut just now, what is damaged cannot be read.
+    // If the log was cut just now, the next try begins after the cut.
     if (damage !== undefined && (await endsOf(nats, log, epoch)).first === first) throw damage
-    // A copy of the log that does not have it yet knows of no damage.
+    // No damage: the replica that answered does not have the event yet.
     if (performance.now() - started > catchUpTimeoutMs) throw isBehind(log)
     if (damage === undefined) await sleep(catchUpPauseMs)
   }

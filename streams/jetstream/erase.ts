@@ -4,7 +4,7 @@ import { callApi } from './api.ts'
 import type { Nats } from './connect.ts'
 import type { LogName, Subjects } from './subjects.ts'
 
-/** `erase` of the port: the server purges the workspace's subjects up to a sequence, each in one step, and leaves holes. */
+/** `erase` of the port. The server purges each of the workspace's subjects up to a sequence in one step, which leaves holes. */
 export async function eraseFrom(
   nats: Nats,
   log: LogName,

@@ -28,11 +28,11 @@ export type JetStream = Stream & Readonly<{ statistics(): AppendStatistics }>
 type Appends = Readonly<{
   append(events: readonly NewEvent[], expected?: Expected): Promise<Appended>
   statistics(): AppendStatistics
-  /** Resolves when all that was taken is settled. */
+  /** Resolves when all accepted appends are settled. */
   settled(): Promise<void>
 }>
 
-/** Nobody sends it twice, so no id of it need be known. */
+/** Whether no sender can repeat these events, so that their ids need not be compared. */
 function isShareable(events: readonly PackedEvent[], messageBytesMax: number): boolean {
   const [first] = events
   const alike = events.every(
@@ -87,7 +87,7 @@ function createAppends(
   }
 }
 
-/** Opens the log of one partition, which `provisionLogs` has made. `close` leaves the connection open. */
+/** Opens the log of one partition, created by `provisionLogs`. `close` leaves the connection open. */
 export async function openJetStream(nats: Nats, { partition, prefix, limits }: JetStreamOptions): Promise<JetStream> {
   const log = logName(partition, prefix)
   const name = `stream ${log.stream}`
