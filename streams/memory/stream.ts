@@ -42,7 +42,7 @@ function headerOf(event: RecordedEvent): RecordedHeader {
   return header
 }
 
-/** What a reader gets is its own: it cannot change the log. */
+/** Readers get a copy, so they cannot change the log. */
 const copyOf = (event: RecordedEvent): RecordedEvent => ({ ...event, payload: new Uint8Array(event.payload) })
 
 const sequenceOf = (position: Position): number => Math.floor(position / positionStep)
@@ -59,7 +59,7 @@ type Log = Readonly<{
   isLeft(workspaceId: WorkspaceId): boolean
 }>
 
-/** The events, and what finds them; an erased one leaves its place. */
+/** The events and their indexes. An erased event keeps its place. */
 function createPlaces() {
   const log: (RecordedEvent | undefined)[] = []
   const byId = new Map<EventId, RecordedEvent[]>()
@@ -141,7 +141,7 @@ function createLog(partition: string): Log {
         throw cutBefore(partition, after, (gone() + 1) * positionStep)
       const events: RecordedEvent[] = []
       let bytes = 0
-      // Positions are the steps 1, 2, 3 …: the event after step n stands at index n, less those that were cut.
+      // Positions are the steps 1, 2, 3 …: the event after step n is at index n minus the number of cut events.
       const start = Math.max(0, sequenceOf(after) - gone())
       for (let index = start; index < log.length && events.length < max; index++) {
         const event = log[index]
@@ -165,7 +165,7 @@ function createLog(partition: string): Log {
   }
 }
 
-/** A log that lives and dies with its process: for tests and simulations. It keeps what is not cut, and forgets no id of it. */
+/** A log in memory, for tests and simulations. It keeps every event that is not cut, and never forgets their ids. */
 export function createMemoryStream({ partition, epoch = randomUUID() }: MemoryStreamOptions): Stream {
   const log = createLog(partition)
   const waiters = createWaiters(log.head)

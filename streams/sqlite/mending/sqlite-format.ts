@@ -1,10 +1,10 @@
-/** What every database begins with ("Database File Format", 1.3). */
+/** The first bytes of every database ("Database File Format", 1.3). */
 export const magic = Buffer.from('SQLite format 3\0')
-/** Of every log, where its files do not say another. */
+/** The page size of every log, unless its files say otherwise. */
 export const pageSizeDefault = 4_096
 export const isPageSize = (size: number): boolean => size >= 512 && size <= 65_536 && (size & (size - 1)) === 0
 
-/** SQLite’s number of one to nine bytes, and where the next thing begins; undefined where the bytes end, or beyond 2^53. */
+/** SQLite's varint of one to nine bytes, and where the next value begins; undefined at the end of the bytes or beyond 2^53. */
 export function varint(bytes: Buffer, at: number): readonly [number, number] | undefined {
   let value = 0
   for (let index = 0; index < 9; index++) {
