@@ -7,24 +7,24 @@ import type { Expected, Stream } from '#streams/stream.ts'
 import type { HeldView } from './directory-view.ts'
 import type { RandomBytes } from './keys.ts'
 
-/** A command that was not carried out, and what was wrong with which field. Nothing was written. */
+/** A refused command: what was wrong with which field. Nothing was written. */
 export type Refused = Readonly<{ code: 'exists' | 'unknown' | 'invalid'; field: string; detail: string }>
 export const refuse = (code: Refused['code'], field: string, detail: string) => fail<Refused>({ code, field, detail })
 
 export const noSuchWorkspace = refuse('unknown', 'workspace', 'There is no such workspace.')
 
-/** What commands work with: the view to decide by, and the log to write to. */
+/** What commands work with: the view to decide from, and the log to write to. */
 export type DirectoryWriter = Readonly<{
   view: HeldView
   random: RandomBytes
   clock: Clock
   /** `w`, `u`, `k` and 16 hex characters. */
   newId: (letter: string) => string
-  /** All in one step; resolves when they are durable and the view has followed. Rejects with what the stream rejects with. */
+  /** Appends all in one step; resolves when they are durable and the view shows them. Rejects as the stream does. */
   write: (events: readonly DirectoryEvent[]) => Promise<Position>
   /**
-   * The same, but writes nothing and is false when another process was first with `subject`, after `position` where it was used
-   * before.
+   * The same, but writes nothing and returns false if another process was first with `subject` (after `position`, if the subject was used
+   * before).
    */
   writeFirst: (
     events: readonly DirectoryEvent[],
@@ -38,13 +38,13 @@ type Options = Readonly<{
   view: HeldView
   clock: Clock
   random: RandomBytes
-  /** Resolves true when the view has come to the position, false after the time. */
+  /** Resolves true when the view reaches the position, false after the time. */
   followed: (position: Position, timeoutMs: number) => Promise<boolean>
   followTimeoutMs: number
 }>
 
 const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex')
-/** By name, because the stream may run in another thread, and an error's class does not cross. */
+/** Compares the name: the stream may run in another thread, and an error's class does not cross threads. */
 const isConflict = (error: unknown): boolean => error instanceof Error && error.name === 'ConflictError'
 
 export function createDirectoryWriter(options: Options): DirectoryWriter {

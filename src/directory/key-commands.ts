@@ -15,10 +15,10 @@ export interface KeyCommands {
   createKey(wanted: WantedKey): Promise<Result<CreatedKey, Refused>>
   /** Idempotent. A key of another workspace is unknown. */
   revokeKey(which: OneKey): Promise<Result<Key, Refused>>
-  /** A new key in the place of an old one, which works on for a while (rotate-key.ts). */
+  /** Replaces a key by a new one; the old one keeps working for a while (rotate-key.ts). */
   rotateKey(wanted: WantedRotation): Promise<Result<RotatedKey, Refused>>
   changeOrigins(which: OneKey & Readonly<{ origins: readonly string[] }>): Promise<Result<Key, Refused>>
-  /** A secret was seen where everybody can read it. Written once per key. */
+  /** A secret was found where everybody can read it. Written once per key. */
   flagExposed(key: Key, where: string): Promise<void>
 }
 

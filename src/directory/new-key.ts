@@ -13,15 +13,15 @@ export type WantedKey = Readonly<{
   workspaceId: WorkspaceId
   kind: KeyKind
   name?: string
-  /** A part of what the kind allows; the least by default. */
+  /** A subset of what the kind allows; the smallest by default. */
   scopes?: readonly KeyScope[]
-  /** Publishable keys only: where browsers may send from; none means anywhere. */
+  /** Publishable keys only: origins that browsers may send from; none means any. */
   origins?: readonly string[]
   by?: string | null
 }>
-/** The secret is known only here: it is shown once and cannot be had again. */
+/** The secret exists only here: it is shown once and cannot be recovered. */
 export type CreatedKey = Readonly<{ key: Key; secret: string }>
-/** A new key as an event, and its secret, which is in no event. */
+/** A new key as an event, and its secret, which no event contains. */
 export function keyCreated(
   { newId, random }: Readonly<{ newId: DirectoryWriter['newId']; random: RandomBytes }>,
   pepper: string,

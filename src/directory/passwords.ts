@@ -3,18 +3,18 @@ import { TransientError } from '#src/lib/failure.ts'
 import type { RandomBytes } from './keys.ts'
 import { createLane } from '#src/lib/lane.ts'
 
-/** Characters a chosen password must have, and may have at most (scrypt itself takes any length). */
+/** The fewest and the most characters of a chosen password (scrypt itself takes any length). */
 export const passwordCharactersMin = 10
 const passwordCharactersMax = 1_024
 
-/** scrypt (RFC 7914): N = 2^15, r = 8, p = 1 takes 32 MiB and about 80 ms; each hash names its own, so they can be raised. */
+/** scrypt (RFC 7914): N = 2^15, r = 8, p = 1 takes 32 MiB and about 80 ms. Each hash names its own costs, so they can be raised. */
 const blockSize = 8
 const hashBytes = 32
 
 export interface Passwords {
   /** `scrypt$log2(N)$r$p$salt$hash`, base64url. */
   hash(password: string): Promise<string>
-  /** Takes the same work when there is no hash, as for an unknown user, and is then false. */
+  /** False if there is no hash, as for an unknown user, but takes the same work. */
   verify(password: string, stored: string | undefined): Promise<boolean>
 }
 
@@ -22,7 +22,7 @@ type Options = Readonly<{
   random: RandomBytes
   /** log2 of scrypt's N. */
   cost?: number
-  /** Hashes worked on at once, and waiting: beyond it TransientError, so that a flood of sign-ins never grows memory. */
+  /** The most hashes computed at once, and waiting. Beyond it TransientError, so that a flood of sign-ins does not grow memory. */
   atOnceMax?: number
   waitingMax?: number
 }>
@@ -38,7 +38,7 @@ function derive(password: string, salt: Uint8Array, cost: number): Promise<Buffe
   })
 }
 
-/** Undefined for what we did not write: nobody signs in with a damaged hash. */
+/** Undefined if we did not write it: a damaged hash matches no password. */
 function parseStored(stored: string): Stored | undefined {
   const [, cost = '', salt = '', hash = ''] = /^scrypt\$(\d{1,2})\$8\$1\$([\w-]{22,})\$([\w-]{43})$/.exec(stored) ?? []
   if (hash === '') return undefined
@@ -71,7 +71,7 @@ export function createPasswords({ random, cost = 15, atOnceMax = 2, waitingMax =
   }
 }
 
-/** What is wrong with a chosen password, in a sentence; undefined when it may be used. */
+/** What is wrong with a chosen password, in one sentence; undefined if it is acceptable. */
 export function passwordProblem(password: string): string | undefined {
   const characters = Array.from(password.normalize('NFC')).length
   if (characters < passwordCharactersMin) return `The password must have at least ${passwordCharactersMin} characters.`

@@ -11,7 +11,7 @@ export function formatTimeNs(timeNs: bigint): string {
 const rfc3339 =
   /^(\d{4})-(\d\d)-(\d\d)[Tt ]([01]\d|2[0-3]):([0-5]\d):([0-5]\d|60)(?:\.(\d+))?(?:[Zz]|([+-](?:[01]\d|2[0-3])):([0-5]\d))$/
 
-/** Milliseconds of a day that exists; undefined for 30 February and its like. */
+/** Midnight of a day in ms; undefined for a day that does not exist, such as 30 February. */
 export function midnightMs(year: number, month: number, day: number): number | undefined {
   const date = new Date(0)
   date.setUTCFullYear(year, month - 1, day)
@@ -19,8 +19,8 @@ export function midnightMs(year: number, month: number, day: number): number | u
 }
 
 /**
- * Nanoseconds since the Unix epoch of an RFC 3339 time; undefined when it is not one or names no real day. Exact to the
- * nanosecond, further digits are cut. A leap second is the second after it, as POSIX time has it.
+ * Nanoseconds since the Unix epoch of an RFC 3339 time; undefined if it is not one or names no real day. Exact to the nanosecond; further
+ * digits are dropped. A leap second counts as the second after it, as in POSIX time.
  */
 export function parseRfc3339Ns(text: string): bigint | undefined {
   const found = rfc3339.exec(text)
