@@ -24,8 +24,8 @@ const common = {
 }
 
 /**
- * The files of a data folder. Throws PermanentError where there are none: a verb that found nothing in the wrong folder would say that all
- * is well. Also to another user than the server's, root above all: the server cannot write what that one would make beside it.
+ * The files of a data folder. Throws PermanentError if there are none: in the wrong folder a verb would find nothing and report that all is
+ * well. Also throws for another user than the server's, above all root: the server could not write the files that user would create.
  */
 function filesOf(dataFolder: string): Folders {
   const folders = foldersOf(dataFolder)
@@ -95,11 +95,11 @@ async function clusterServices(cluster: ClusterConfig): Promise<CliServices> {
   }
 }
 
-/** The command line over the embedded engines, or over those of the cluster that the environment names. Its exit code. */
+/** The command line over the embedded engines, or those of the cluster that the environment names. Resolves with its exit code. */
 export async function composeCli(argv: readonly string[]): Promise<number> {
-  // Who reads the answer may have seen enough: `throughline replay | head`.
+  // The reader of the output may have seen enough: `throughline replay | head`.
   process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1))
-  // From the one form to the other: what there may be of a cluster yet is its log.
+  // Moves from one form to the other: of the cluster perhaps only the log exists yet.
   const cluster = argv[0] === moveLog.name ? undefined : readClusterConfig(process.env)
   return runCli(argv, process, cluster === undefined ? embeddedServices : await clusterServices(cluster))
 }

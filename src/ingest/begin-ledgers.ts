@@ -8,7 +8,7 @@ const readEventsMax = 1_000
 
 type Counted = { workspaceId: WorkspaceId; month: Month; spans: number }
 
-/** Spans that were stored before there were ledgers, from a month on. */
+/** Spans stored before there were ledgers, from a month on. */
 async function countUnreserved(stream: Stream, from: Month): Promise<readonly Counted[]> {
   const counted = new Map<string, Counted>()
   for (let position = beforeAll; ;) {
@@ -28,8 +28,8 @@ async function countUnreserved(stream: Stream, from: Month): Promise<readonly Co
 }
 
 /**
- * Makes sure that a month without a ledger is one without spans. A log from before there were ledgers is read once, from its
- * beginning. To be called before spans are reserved; may be called by several processes at once, and again after a crash.
+ * Ensures that a month without a ledger is a month without spans. A log from before there were ledgers is read once, from its beginning.
+ * Call it before spans are reserved. Several processes may call it at once, and again after a crash.
  */
 export async function beginLedgers({ stream, clock, holder, newId }: LedgerOptions): Promise<void> {
   const began = sealBeginning(clock())

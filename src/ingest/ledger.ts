@@ -18,33 +18,33 @@ import type { Clock } from '#src/lib/clock.ts'
 export type LedgerOptions = Readonly<{
   stream: Stream
   clock: Clock
-  /** The name of this process, which no other process ever had. */
+  /** The unique name of this process. */
   holder: string
   /** 32 hex characters at random. */
   newId: () => string
 }>
 
-/** A ledger as it stands: `position` is that of its newest event, `beforeAll` when there is none. */
+/** The state of a ledger. `position`: of its newest event; `beforeAll` if there is none. */
 export type StandingLedger = Ledger & Readonly<{ position: Position }>
-/** What is to be said; the rest of an entry is the same for all of a process. */
+/** What to write; the other members of an entry are the same for everything a process writes. */
 type Said = Omit<LedgerEntry, 'month' | 'epoch' | 'by'>
 
 /** The ledger of one month of a workspace, as events of the workspace's stream. */
 export type MonthLedger = Readonly<{
   subject: string
   read(): Promise<StandingLedger>
-  /** Where it stands now. Rejects with ConflictError when another came first. */
+  /** Appends and returns the event's position. Rejects with ConflictError if another process was first. */
   append(type: LedgerEventType, said: Said, expected: Position): Promise<Position>
   /**
-   * Ends a reservation, so that nobody can spend of it any more, and counts the spans in the log that were. May be done again, and
-   * by several at once.
+   * Ends a reservation, so that nobody can spend from it, and counts the spans in the log that were spent from it. Idempotent; several
+   * processes may do it at once.
    */
   close(reservation: Readonly<{ id: string; since: Position }>): Promise<number>
 }>
 
 const readEventsMax = 1_000
 
-/** Spans between two positions that were spent of a reservation. */
+/** Spans between two positions that were spent from a reservation. */
 async function countSpans(stream: Stream, id: string, from: Position, to: Position): Promise<number> {
   let spans = 0
   for (let position = from; position < to;) {

@@ -14,7 +14,7 @@ import { createRecorder } from './record.ts'
 import { createRenewal } from './renew.ts'
 import { createRumRoutes } from './rum.ts'
 
-/** The log of one partition, and who keeps the span allowance of its workspaces. */
+/** The log of one partition, and the span allowance of its workspaces. */
 type IngestPartition = Readonly<{ stream: Stream; gate: AllowanceGate }>
 
 type IngestOptions = Readonly<{
