@@ -8,7 +8,7 @@ import { upcast } from './upcast.ts'
 type FactHeader = Pick<EventHeader, 'id' | 'type' | 'workspaceId' | 'retentionClass'> &
   Readonly<{ at: number; subject?: string | undefined }>
 
-/** An event that no sender sent, as the log takes it: JSON of schema version 1. */
+/** An event made by us, not by a sender, as the log takes it: JSON of schema version 1. */
 export function sealFact({ at, subject, ...header }: FactHeader, payload: object): NewEvent {
   return sealEvent(
     {
@@ -25,7 +25,7 @@ export function sealFact({ at, subject, ...header }: FactHeader, payload: object
   )
 }
 
-/** What such an event says. A type or version that this program does not know, or another payload, is a PermanentError. */
+/** The content of such an event. An unknown type or version, or another payload, is a PermanentError. */
 export function decodeFact<T>(recorded: RecordedEvent, schema: z.ZodType<T>, operation: string): T {
   const event = upcast(recorded)
   try {

@@ -58,7 +58,7 @@ export type Span = Readonly<{
   service: string
   /** `session.id` of the span, else of its resource. */
   sessionId: string | null
-  /** What was changed to make the span storable, in words ("attribute x cut at depth 32"); usually empty. */
+  /** What was changed to make the span storable ("attribute x cut at depth 32"); usually empty. */
   cuts: readonly string[]
 }>
 
@@ -70,10 +70,10 @@ export type Level = (typeof levels)[number]
 
 /** A structured log as received; `fields` are the sender's own, untouched. */
 export type LogRecord = Readonly<{
-  /** Place in its event, from 0: with the event's id it is the record's identity. */
+  /** Index in its event, from 0. With the event's id it identifies the record. */
   ordinal: number
   timeNs: bigint
-  /** Null when the sender gave none. */
+  /** Null if the sender gave none. */
   level: Level | null
   message: string
   service: string | null
