@@ -1,22 +1,36 @@
 import { parseSpanId, parseTraceId } from '#src/events/ids.ts'
 import { levelOfWord } from '#src/events/level-word.ts'
-import type { LogRecord } from '#src/events/telemetry.ts'
+import type { Level, LogRecord } from '#src/events/telemetry.ts'
 import { opaqueId, valueTokens, wholeToken, words } from '#src/events/tokens.ts'
 import type { FieldSchema } from '../field-query.ts'
-import type { Collection } from '../projection.ts'
+import type { Absent, Collection } from '../projection.ts'
 import { fieldTokens } from '../record-tokens.ts'
 
 /** A log record as kept: its own fields untouched, and what was understood of them. */
-export type LogDocument = Omit<LogRecord, 'ordinal' | 'timeNs'> &
+export type LogDocument = Pick<LogRecord, 'message' | 'source' | 'fields'> &
   Readonly<{
     /** Decimal text of nanoseconds since the Unix epoch. */
     timestamp: string
+    level: Level | Absent
+    service: string | Absent
+    traceId: string | Absent
+    spanId: string | Absent
+    sessionId: string | Absent
+    cuts: readonly string[] | Absent
   }>
 
-export function logDocument(record: LogRecord): LogDocument {
-  const { timeNs, level, message, service, traceId, spanId, sessionId, source, fields, cuts } = record
-  return { timestamp: timeNs.toString(), level, message, service, traceId, spanId, sessionId, source, fields, cuts }
-}
+export const logDocument = (record: LogRecord): LogDocument => ({
+  timestamp: record.timeNs.toString(),
+  level: record.level ?? undefined,
+  message: record.message,
+  service: record.service ?? undefined,
+  traceId: record.traceId ?? undefined,
+  spanId: record.spanId ?? undefined,
+  sessionId: record.sessionId ?? undefined,
+  source: record.source,
+  fields: record.fields,
+  cuts: record.cuts.length === 0 ? undefined : record.cuts,
+})
 
 /** The keyword fields, as searches name them too. */
 function keywordsOf(document: LogDocument): Readonly<Record<string, string | undefined>> {
@@ -60,12 +74,13 @@ export const logCollection: Collection<LogDocument> = {
   countedBy: ['level', 'service', 'source'],
   countedTogether: true,
   searchable(document) {
+    const { sessionId = null } = document
     const { values, fields } = fieldTokens(document.fields, { message: document.message })
     return {
       timeNs: BigInt(document.timestamp),
       fields: {
         ...keywordsOf(document),
-        ...(document.sessionId === null ? {} : { session_id: opaqueId(document.sessionId) }),
+        ...(sessionId === null ? {} : { session_id: opaqueId(sessionId) }),
         message: words(document.message).join(' '),
         values,
         fields: fieldsText(document, fields),

@@ -27,17 +27,18 @@ export type FoundLog = LogItem & Readonly<{ highlights: readonly Span[] }>
 
 /** The record of a hit; with `fieldNames` only those of its own fields, by their dotted names. */
 export function logItem({ id, document }: Hit<LogDocument>, fieldNames?: readonly string[]): LogItem {
+  const cuts = document.cuts ?? []
   return {
     id,
     timestamp: formatTimeNs(BigInt(document.timestamp)),
-    level: document.level,
+    level: document.level ?? null,
     message: document.message,
-    service: document.service,
-    trace_id: document.traceId,
-    span_id: document.spanId,
-    session_id: document.sessionId,
+    service: document.service ?? null,
+    trace_id: document.traceId ?? null,
+    span_id: document.spanId ?? null,
+    session_id: document.sessionId ?? null,
     fields: fieldNames === undefined ? document.fields : pickFields(document.fields, fieldNames),
-    ...(document.cuts.length === 0 ? {} : { cuts: document.cuts }),
+    ...(cuts.length === 0 ? {} : { cuts }),
   }
 }
 
