@@ -1,17 +1,20 @@
 import { parseSpanId, parseTraceId } from '#src/events/ids.ts'
 import { levelOfWord } from '#src/events/level-word.ts'
 import type { Level, LogRecord } from '#src/events/telemetry.ts'
+import type { JsonObject } from '#src/lib/json.ts'
 import { opaqueId, valueTokens, wholeToken, words } from '#src/events/tokens.ts'
 import type { FieldSchema } from '../field-query.ts'
 import type { Absent, Collection } from '../projection.ts'
 import { fieldTokens } from '../record-tokens.ts'
 
 /** A log record as kept: its own fields untouched, and what was understood of them. */
-export type LogDocument = Pick<LogRecord, 'message' | 'source' | 'fields'> &
+export type LogDocument = Pick<LogRecord, 'source' | 'fields'> &
   Readonly<{
     /** Decimal text of nanoseconds since the Unix epoch. */
     timestamp: string
     level: Level | Absent
+    /** Undefined where `fields` say it: most records are long by their message alone. */
+    message: string | undefined
     service: string | Absent
     traceId: string | Absent
     spanId: string | Absent
@@ -19,10 +22,19 @@ export type LogDocument = Pick<LogRecord, 'message' | 'source' | 'fields'> &
     cuts: readonly string[] | Absent
   }>
 
+/** What the fields say is the message, by the names that most loggers give it. */
+function messageIn({ message, msg }: JsonObject): string | undefined {
+  if (typeof message === 'string') return message
+  return typeof msg === 'string' ? msg : undefined
+}
+
+export const messageOf = ({ message, fields }: Pick<LogDocument, 'message' | 'fields'>): string =>
+  message ?? messageIn(fields) ?? ''
+
 export const logDocument = (record: LogRecord): LogDocument => ({
   timestamp: record.timeNs.toString(),
   level: record.level ?? undefined,
-  message: record.message,
+  message: record.message === messageIn(record.fields) ? undefined : record.message,
   service: record.service ?? undefined,
   traceId: record.traceId ?? undefined,
   spanId: record.spanId ?? undefined,
@@ -48,7 +60,7 @@ function keywordsOf(document: LogDocument): Readonly<Record<string, string | und
 /** The tokens of the fields, and of what was understood of them where that says something else. */
 function fieldsText(document: LogDocument, fields: string): string {
   const own = ` ${fields} `
-  const tokens = [wholeToken('message', document.message)]
+  const tokens = [wholeToken('message', messageOf(document))]
   for (const [name, value] of Object.entries(keywordsOf(document))) {
     if (value !== undefined && !own.includes(` ${wholeToken(name, value)} `)) tokens.push(...valueTokens(name, value))
   }
@@ -75,13 +87,14 @@ export const logCollection: Collection<LogDocument> = {
   countedTogether: true,
   searchable(document) {
     const { sessionId = null } = document
-    const { values, fields } = fieldTokens(document.fields, { message: document.message })
+    const message = messageOf(document)
+    const { values, fields } = fieldTokens(document.fields, { message })
     return {
       timeNs: BigInt(document.timestamp),
       fields: {
         ...keywordsOf(document),
         ...(sessionId === null ? {} : { session_id: opaqueId(sessionId) }),
-        message: words(document.message).join(' '),
+        message: words(message).join(' '),
         values,
         fields: fieldsText(document, fields),
       },

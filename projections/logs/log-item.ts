@@ -4,7 +4,7 @@ import { isJsonObject } from '#src/lib/json.ts'
 import { formatTimeNs } from '#src/lib/time.ts'
 import type { Span } from '../highlight.ts'
 import type { Hit } from '../index-store.ts'
-import type { LogDocument } from './log-document.ts'
+import { messageOf, type LogDocument } from './log-document.ts'
 
 /** A log record as answered. */
 export type LogItem = Readonly<{
@@ -32,7 +32,7 @@ export function logItem({ id, document }: Hit<LogDocument>, fieldNames?: readonl
     id,
     timestamp: formatTimeNs(BigInt(document.timestamp)),
     level: document.level ?? null,
-    message: document.message,
+    message: messageOf(document),
     service: document.service ?? null,
     trace_id: document.traceId ?? null,
     span_id: document.spanId ?? null,

@@ -3,7 +3,8 @@ import { correlate } from '#projections/correlation/query.ts'
 import { correlationProjection } from '#projections/correlation/fold.ts'
 import { logsProjection } from '#projections/logs/fold.ts'
 import { logItem } from '#projections/logs/log-item.ts'
-import type { LogDocument } from '#projections/logs/log-document.ts'
+import { messageOf, type LogDocument } from '#projections/logs/log-document.ts'
+import { searchLogs } from '#projections/logs/query.ts'
 import { recordId, type Projection } from '#projections/projection.ts'
 import { createMemoryIndexStore } from '#projections/stores/memory/store.ts'
 import { tracesProjection } from '#projections/traces/fold.ts'
@@ -95,6 +96,27 @@ describe('what a record does not have', () => {
       expect(answer.logs?.items.map(({ message }) => message)).to.include('of a session')
       expect(answer.trace?.spans.map(({ status }) => status)).to.deep.equal([{ code: 'unset', message: '' }])
       expect(await correlate(before, acme, { id })).to.deep.equal(answer)
+    })
+  }
+
+  for (const { fields, message, kept } of [
+    { fields: { message: 'declined', n: 1 }, message: 'declined', kept: false },
+    { fields: { msg: 'declined' }, message: 'declined', kept: false },
+    { fields: { message: 'declined', msg: 'other' }, message: 'declined', kept: false },
+    { fields: { message: 'other', msg: 'declined' }, message: 'declined', kept: true },
+    { fields: { message: { text: 'other' }, msg: 'declined' }, message: 'declined', kept: false },
+    { fields: { message: 1 }, message: '1', kept: true },
+    { fields: { log: 'declined' }, message: 'declined', kept: true },
+    { fields: {}, message: '', kept: true },
+  ]) {
+    it(`${kept ? 'is not' : 'is'} the message of a log whose fields are ${JSON.stringify(fields)}`, async () => {
+      const harness = createFoldHarness(logsProjection)
+      const store = await harness.fold([givenEvent('logs.received', 1, { logs: [givenLog({ fields, message })] })])
+      const [document] = harness.documents<LogDocument>(store, 'logs').values()
+      expect(Object.hasOwn(document ?? {}, 'message')).to.equal(kept)
+      expect(document && messageOf(document)).to.equal(message)
+      const found = await searchLogs(store.reader, acme, { limit: 1, order: 'desc', query: { kind: 'all' } })
+      expect(found.logs[0]?.message).to.equal(message)
     })
   }
 
