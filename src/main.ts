@@ -1,3 +1,4 @@
+import { asksForJson, complain } from './cli/complaint.ts'
 import { exitCodeOf, explain } from './compose/failure.ts'
 import { isRole, readConfig } from './config.ts'
 
@@ -15,6 +16,6 @@ async function main(argv: readonly string[]): Promise<number> {
 try {
   process.exitCode = await main(process.argv.slice(2))
 } catch (error) {
-  console.error(`throughline: ${explain(error)}`)
+  process.stderr.write(complain({ code: 'failed', detail: explain(error) }, asksForJson(process.argv.slice(2))))
   process.exit(exitCodeOf(error))
 }

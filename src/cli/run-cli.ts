@@ -4,7 +4,9 @@ import { createDirectory, type Directory } from '#src/directory/create-directory
 import { createPasswords } from '#src/directory/passwords.ts'
 import { ownVersion } from '#src/lib/own-version.ts'
 import { createClock } from '#src/lib/clock.ts'
+import { isOperatingFailure } from '#src/lib/failure.ts'
 import { nearest } from '#src/lib/nearest.ts'
+import { asksForJson, complain } from './complaint.ts'
 import { optional, UsageError, type CliIo, type CliServices, type Given, type Outcome, type Verb } from './verb.ts'
 import { verbs } from './verbs.ts'
 
@@ -24,7 +26,7 @@ function helpText(shown: readonly Verb[]): string {
 
 ${lines.join('\n')}
 
-  --json         answers with one line of JSON
+  --json         answers with one line of JSON; why nothing was done is one on stderr: {"error": …}
   --data FOLDER  the server's data folder (THROUGHLINE_DATA, else ./data); the server may be running
   --version      prints the version, and that of Node
 
@@ -57,10 +59,24 @@ function findVerb(argv: readonly string[]): Verb {
   )
 }
 
+/** Of two values one would be taken in silence: of `--confirm a --confirm b`, which? */
+function refuseRepeated(tokens: readonly Readonly<{ kind: string; name?: string }>[], options: ParseArgsOptionsConfig) {
+  const seen = new Set<string>()
+  for (const { kind, name } of tokens) {
+    if (kind !== 'option' || name === undefined) continue
+    const option = options[name]
+    if (option?.type !== 'string' || option.multiple === true) continue
+    if (seen.has(name)) throw new UsageError(`--${name} is given twice; it takes one value`)
+    seen.add(name)
+  }
+}
+
 function parseGiven(verb: Verb, argv: readonly string[]): Given {
   const options = { ...common, ...verb.options }
   try {
-    const { values, positionals } = parseArgs({ args: [...argv], options, allowPositionals: true, strict: true })
+    const config = { args: [...argv], options, allowPositionals: true, strict: true, tokens: true } as const
+    const { values, positionals, tokens } = parseArgs(config)
+    refuseRepeated(tokens, options)
     if (positionals.length < verb.names.length)
       throw new UsageError(`${verb.names[positionals.length] ?? ''} is missing`)
     const extra = positionals[verb.names.length]
@@ -123,9 +139,9 @@ async function runVerb(verb: Verb, given: Given, io: CliIo, services: CliService
   }
 }
 
-function explainUsage(error: UsageError, io: CliIo, verb: Verb | undefined): number {
-  io.stderr.write(`throughline: ${error.message}\n`)
-  io.stderr.write(verb === undefined ? 'Try: npx throughline help\n' : `Usage: ${usageOf(verb)}\n`)
+function explainUsage(detail: string, asJson: boolean, io: CliIo, verb: Verb | undefined): number {
+  io.stderr.write(complain({ code: 'usage', detail }, asJson))
+  if (!asJson) io.stderr.write(verb === undefined ? 'Try: npx throughline help\n' : `Usage: ${usageOf(verb)}\n`)
   return 2
 }
 
@@ -135,7 +151,7 @@ function tell(outcome: Outcome, asJson: boolean, io: CliIo, failureCode = 1): nu
     if (answer !== '') io.stdout.write(`${answer}\n`)
     return outcome.value.exitCode ?? 0
   }
-  io.stderr.write(`${asJson ? JSON.stringify({ error: outcome.error }) : `throughline: ${outcome.error.detail}`}\n`)
+  io.stderr.write(complain(outcome.error, asJson))
   return failureCode
 }
 
@@ -173,16 +189,17 @@ export async function runCli(argv: readonly string[], io: CliIo, services: CliSe
     io.stdout.write(helpText(asked))
     return 0
   }
+  const asJson = asksForJson(argv)
   let verb: Verb | undefined
   try {
     verb = findVerb(argv)
     const given = parseGiven(verb, argv.slice(verb.name.split(' ').length))
     const outcome = await runVerb(verb, given, io, services)
-    return tell(outcome, given.options['json'] === true, io, verb.failureCode)
+    return tell(outcome, asJson, io, verb.failureCode)
   } catch (error) {
-    if (error instanceof UsageError) return explainUsage(error, io, verb)
-    if (error instanceof Error && ['TransientError', 'PermanentError'].includes(error.name)) {
-      io.stderr.write(`throughline: ${error.message}\n`)
+    if (error instanceof UsageError) return explainUsage(error.message, asJson, io, verb)
+    if (isOperatingFailure(error)) {
+      io.stderr.write(complain({ code: 'failed', detail: error.message }, asJson))
       return verb?.failureCode ?? 1
     }
     throw error

@@ -4,8 +4,10 @@ import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { verbs } from '#src/cli/verbs.ts'
+import type { CliServices } from '#src/cli/verb.ts'
 import type { Workspace } from '#src/directory/directory.ts'
-import { useInstallation } from './harness.ts'
+import { PermanentError } from '#src/lib/failure.ts'
+import { createServices, useInstallation } from './harness.ts'
 
 describe('command line', () => {
   const { dataFolder, run, json, serverSees } = useInstallation()
@@ -188,6 +190,8 @@ describe('command line', () => {
       ['key create --workspace a --kind gold', '--kind is one of publishable, logs, tracing, api'],
       ['key revoke', 'ID is missing'],
       ['workspace list --data=', '--data is empty'],
+      ['workspace create a --plan free --plan pro', '--plan is given twice'],
+      ['workspace erase a --confirm a --confirm a', '--confirm is given twice'],
     ]
     for (const [argv, says] of mistakes) {
       it(`are told with what would be right: ${argv}`, async () => {
@@ -197,6 +201,33 @@ describe('command line', () => {
         expect(await serverSees((directory) => directory.workspaces())).to.deep.equal([])
       })
     }
+
+    const codeOf = (line: string): unknown => (JSON.parse(line) as { error: { code: unknown } }).error.code
+
+    it('are one line of JSON where JSON is asked for, with the same exit codes', async () => {
+      for (const [argv] of mistakes) {
+        const { code, out, err } = await run([...argv.split(' '), '--json'])
+        expect([code, out, codeOf(err)], argv).to.deep.equal([2, '', 'usage'])
+        expect(err.indexOf('\n'), argv).to.equal(err.length - 1)
+      }
+      const failing: CliServices = {
+        ...createServices(),
+        openDirectory: () => Promise.reject(new PermanentError({ operation: 'open', subject: 'it', hint: 'do that' })),
+      }
+      const { code, out, err } = await run(['workspace', 'list', '--json'], { services: failing })
+      expect([code, out, JSON.parse(err)]).to.deep.equal([
+        1,
+        '',
+        { error: { code: 'failed', detail: 'open it (do that)' } },
+      ])
+    })
+
+    it('are so too where no verb was reached', () => {
+      const settings = runMain(['workspace', 'list', '--json'], { NATS_URL: 'nats://127.0.0.1:1' })
+      expect([settings.status, settings.stdout, codeOf(settings.stderr)]).to.deep.equal([2, '', 'failed'])
+      const nowhere = runMain(['verify', 'all', '--json', '--data', join(dataFolder(), 'nowhere')])
+      expect([nowhere.status, nowhere.stdout, codeOf(nowhere.stderr)]).to.deep.equal([2, '', 'failed'])
+    })
 
     it('of the plan name the plans there are', async () => {
       const { code, err } = await run(['workspace', 'create', 'x', '--plan', 'gold'])
