@@ -12,7 +12,7 @@ import { PermanentError } from '#src/lib/failure.ts'
 import { createSqliteStream } from '#streams/sqlite/stream.ts'
 import { backUpFolder } from './back-up.ts'
 import { openBuilds } from './builds.ts'
-import { foldersOf, type Folders } from './folders.ts'
+import { checkPlaces, foldersOf, type Folders } from './folders.ts'
 import { quarantinesOf } from './quarantines.ts'
 
 const common = {
@@ -28,6 +28,7 @@ const common = {
  * is well. Also to another user than the server's, root above all: the server cannot write what that one would make beside it.
  */
 function filesOf(dataFolder: string): Folders {
+  checkPlaces(dataFolder, 'open')
   const folders = foldersOf(dataFolder)
   const refuse = (why: string, hint: string): PermanentError =>
     new PermanentError({ operation: 'open', subject: `the data folder ${dataFolder}: ${why}`, hint })

@@ -256,6 +256,28 @@ describe('command line', () => {
       expect(readdirSync(empty)).to.deep.equal([])
     }).timeout(300_000)
 
+    it('of what lies in a data folder are told, by the server too', () => {
+      const beFile = (place: string): void => writeFileSync(place, 'x')
+      const beFolder = (place: string): unknown => mkdirSync(place, { recursive: true })
+      const wrong: readonly (readonly [name: string, make: (place: string) => unknown])[] = [
+        ['', beFile],
+        ['index', beFile],
+        ['log/0.db', beFolder],
+      ]
+      for (const [number, [name, make]] of wrong.entries()) {
+        const folder = join(dataFolder(), `wrong${number}`)
+        if (name !== '') mkdirSync(folder)
+        const place = join(folder, name)
+        make(place)
+        for (const argv of [['status'], ['--port=0']]) {
+          const { status, stdout, stderr } = runMain([...argv, '--data', folder])
+          expect([status, stdout], name).to.deep.equal([1, ''])
+          expect(stderr.split(` ${place} (it is a `), name).to.have.length(2)
+          expect(stderr, name).to.match(/^throughline: .*, and must be a f.*: move it away.*\n$/)
+        }
+      }
+    }).timeout(300_000)
+
     it('of the settings of a cluster are told in one line', () => {
       const { status, stderr } = runMain(['workspace', 'list'], { NATS_URL: 'nats://127.0.0.1:1' })
       expect(status).to.equal(2)

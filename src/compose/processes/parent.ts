@@ -1,6 +1,7 @@
 import { closeSync, openSync } from 'node:fs'
 import { limits, type Config } from '#src/config.ts'
 import { bindSocket } from '#src/http/listening-socket.ts'
+import { checkPlaces } from '#src/compose/folders.ts'
 import { mendDataFolder, tellQuarantines } from '#src/compose/mend.ts'
 import { tellMissedDays } from '#src/compose/missed-days.ts'
 import { checkOpenFiles } from '#src/compose/open-files.ts'
@@ -98,6 +99,7 @@ function after(ms: number, task: () => void): () => void {
 /** Only one embedded server may use a data folder. */
 function lockData({ dataFolder, cluster }: Config): HeldFolder {
   if (cluster !== undefined) return { release: () => undefined, check: () => undefined }
+  checkPlaces(dataFolder, 'start')
   makeDataFolder(dataFolder)
   return lockFolder(dataFolder)
 }
