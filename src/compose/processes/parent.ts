@@ -122,11 +122,14 @@ export async function composeParent(config: Config, argv: readonly string[]): Pr
   let isUp = false
   const supervisor = createSupervisor({
     prepare: async () => {
-      // A worker that found none would begin another installation, which knows no sender.
       lock.check()
       if (isEmbedded && (await mendDataFolder(config.dataFolder))) tellQuarantines(config.dataFolder)
     },
-    startWorker: (id) => startWorkerProcess(id, { argv, place: sockets.place }),
+    startWorker: (id) => {
+      // A worker that found no folder would begin another installation, which knows no sender; also where one serves, or ends, beside it.
+      lock.check()
+      return startWorkerProcess(id, { argv, place: sockets.place })
+    },
     report: (event) => {
       const isBad = event.kind === 'crashed' || event.kind === 'hangs' || event.kind === 'failed'
       console[isBad ? 'error' : 'log'](describe(event, config))
