@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto'
-import { parseArgs, type ParseArgsOptionsConfig } from 'node:util'
 import { createDirectory, type Directory } from '#src/directory/create-directory.ts'
 import { createPasswords } from '#src/directory/passwords.ts'
 import { ownVersion } from '#src/lib/own-version.ts'
@@ -7,13 +6,9 @@ import { createClock } from '#src/lib/clock.ts'
 import { isOperatingFailure } from '#src/lib/failure.ts'
 import { nearest } from '#src/lib/nearest.ts'
 import { asksForJson, complain } from './complaint.ts'
+import { parseGiven } from './parse-given.ts'
 import { optional, UsageError, type CliIo, type CliServices, type Given, type Outcome, type Verb } from './verb.ts'
 import { verbs } from './verbs.ts'
-
-const common: ParseArgsOptionsConfig = {
-  data: { type: 'string' },
-  json: { type: 'boolean' },
-}
 
 const usageOf = ({ name, names, usage }: Verb): string => ['throughline', name, ...names, usage].join(' ').trimEnd()
 
@@ -57,42 +52,6 @@ function findVerb(argv: readonly string[]): Verb {
   throw new UsageError(
     `there is no verb ${JSON.stringify(first)}${meant === undefined ? '' : `; did you mean ${meant}?`}`,
   )
-}
-
-/** Of two values one would be taken in silence: of `--confirm a --confirm b`, which? */
-function refuseRepeated(tokens: readonly Readonly<{ kind: string; name?: string }>[], options: ParseArgsOptionsConfig) {
-  const seen = new Set<string>()
-  for (const { kind, name } of tokens) {
-    if (kind !== 'option' || name === undefined) continue
-    const option = options[name]
-    if (option?.type !== 'string' || option.multiple === true) continue
-    if (seen.has(name)) throw new UsageError(`--${name} is given twice; it takes one value`)
-    seen.add(name)
-  }
-}
-
-function parseGiven(verb: Verb, argv: readonly string[]): Given {
-  const options = { ...common, ...verb.options }
-  try {
-    const config = { args: [...argv], options, allowPositionals: true, strict: true, tokens: true } as const
-    const { values, positionals, tokens } = parseArgs(config)
-    refuseRepeated(tokens, options)
-    if (positionals.length < verb.names.length)
-      throw new UsageError(`${verb.names[positionals.length] ?? ''} is missing`)
-    const extra = positionals[verb.names.length]
-    if (extra !== undefined) throw new UsageError(`${JSON.stringify(extra)} is one argument too many`)
-    return { names: positionals, options: values }
-  } catch (error) {
-    if (error instanceof UsageError) throw error
-    const message = error instanceof Error ? error.message : String(error)
-    const name = /^Unknown option '(--[^']*)'/.exec(message)?.[1]
-    if (name === undefined) throw new UsageError(message.split('\n', 1)[0] ?? '')
-    const meant = nearest(
-      name,
-      Object.keys(options).map((known) => `--${known}`),
-    )
-    throw new UsageError(`there is no option ${name}${meant === undefined ? '' : `; did you mean ${meant}?`}`)
-  }
 }
 
 /** Opens the directory beside running servers, once and only if a verb asks for it. */
@@ -139,10 +98,25 @@ async function runVerb(verb: Verb, given: Given, io: CliIo, services: CliService
   }
 }
 
-function explainUsage(detail: string, asJson: boolean, io: CliIo, verb: Verb | undefined): number {
-  io.stderr.write(complain({ code: 'usage', detail }, asJson))
-  if (!asJson) io.stderr.write(verb === undefined ? 'Try: npx throughline help\n' : `Usage: ${usageOf(verb)}\n`)
-  return 2
+/** What the settings of a cluster lack is told by who reads them. */
+const isOfSettings = (error: unknown): boolean => error instanceof Error && error.name === 'ConfigError'
+const stackOf = (error: unknown): string => (error instanceof Error ? (error.stack ?? error.message) : String(error))
+
+/** Where a verb's exit code 1 says something else, a failure that nobody knows must not say it. */
+function explainFailure(
+  error: unknown,
+  { asJson, io, verb }: Readonly<{ asJson: boolean; io: CliIo; verb: Verb | undefined }>,
+): number {
+  if (error instanceof UsageError) {
+    io.stderr.write(complain({ code: 'usage', detail: error.message }, asJson))
+    if (!asJson) io.stderr.write(verb === undefined ? 'Try: npx throughline help\n' : `Usage: ${usageOf(verb)}\n`)
+    return 2
+  }
+  const isKnown = isOperatingFailure(error)
+  if (!isKnown && (verb?.failureCode === undefined || isOfSettings(error))) throw error
+  const detail = isKnown ? error.message : stackOf(error)
+  io.stderr.write(complain({ code: 'failed', detail }, asJson))
+  return verb?.failureCode ?? 1
 }
 
 function tell(outcome: Outcome, asJson: boolean, io: CliIo, failureCode = 1): number {
@@ -197,11 +171,6 @@ export async function runCli(argv: readonly string[], io: CliIo, services: CliSe
     const outcome = await runVerb(verb, given, io, services)
     return tell(outcome, asJson, io, verb.failureCode)
   } catch (error) {
-    if (error instanceof UsageError) return explainUsage(error.message, asJson, io, verb)
-    if (isOperatingFailure(error)) {
-      io.stderr.write(complain({ code: 'failed', detail: error.message }, asJson))
-      return verb?.failureCode ?? 1
-    }
-    throw error
+    return explainFailure(error, { asJson, io, verb })
   }
 }

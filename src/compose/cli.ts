@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { existsSync, statSync } from 'node:fs'
 import { projections } from '#projections/registry.ts'
 import { createSqliteIndexReader } from '#projections/stores/sqlite/reader.ts'
+import { asksForJson, complain } from '#src/cli/complaint.ts'
 import { moveLog } from '#src/cli/move-log.ts'
 import { runCli } from '#src/cli/run-cli.ts'
 import type { CliServices, MoveRequest } from '#src/cli/verb.ts'
@@ -44,6 +45,14 @@ function filesOf(dataFolder: string): Folders {
   return folders
 }
 
+/** The same, where the log is there too: it is made before the directory, and a verb would say that all of nothing is well. */
+function filesWithLog(dataFolder: string): Folders {
+  const folders = filesOf(dataFolder)
+  if (existsSync(folders.logFile)) return folders
+  const hint = 'it is gone, and the directory of its workspaces is there: put it back from a backup'
+  throw new PermanentError({ operation: 'open', subject: folders.logFile, hint })
+}
+
 /** The engines of a data folder, beside a server that may be running. */
 const embeddedServices: CliServices = {
   ...common,
@@ -54,8 +63,8 @@ const embeddedServices: CliServices = {
     return { stream: await createSqliteStream(options), pepper }
   },
   openLogs: async (dataFolder) => {
-    const { logFile } = filesOf(dataFolder)
-    return existsSync(logFile) ? [await openLogBeside({ file: logFile, partition: '0' })] : []
+    const { logFile } = filesWithLog(dataFolder)
+    return [await openLogBeside({ file: logFile, partition: '0' })]
   },
   openIndexes: async (dataFolder) => {
     const { indexFolder } = filesOf(dataFolder)
@@ -63,11 +72,11 @@ const embeddedServices: CliServices = {
   },
   quarantines: quarantinesOf,
   backUp: async (dataFolder, folder) => {
-    filesOf(dataFolder)
+    filesWithLog(dataFolder)
     return backUpFolder(dataFolder, folder)
   },
   openBuilds: async (dataFolder) => {
-    filesOf(dataFolder)
+    filesWithLog(dataFolder)
     return openBuilds(dataFolder)
   },
   close: async () => undefined,
@@ -98,8 +107,15 @@ async function clusterServices(cluster: ClusterConfig): Promise<CliServices> {
 
 /** The command line over the embedded engines, or over those of the cluster that the environment names. Its exit code. */
 export async function composeCli(argv: readonly string[]): Promise<number> {
-  // Who reads the answer may have seen enough: `throughline replay | head`.
-  process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1))
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    // Who reads the answer may have seen enough: `throughline replay | head`.
+    if (error.code === 'EPIPE') process.exit(0)
+    const detail = `the answer could not be written: ${error.message}`
+    process.stderr.write(complain({ code: 'failed', detail }, asksForJson(argv)))
+    process.exit(1)
+  })
+  // Nobody hears what is said there: what was asked for is done nevertheless.
+  process.stderr.on('error', () => undefined)
   // From the one form to the other: what there may be of a cluster yet is its log.
   const cluster = argv[0] === moveLog.name ? undefined : readClusterConfig(process.env)
   return runCli(argv, process, cluster === undefined ? embeddedServices : await clusterServices(cluster))

@@ -190,6 +190,9 @@ describe('command line', () => {
       ['key create --workspace a --kind gold', '--kind is one of publishable, logs, tracing, api'],
       ['key revoke', 'ID is missing'],
       ['workspace list --data=', '--data is empty'],
+      ['workspace create caf\ufffd', 'is not UTF-8'],
+      ['key rotate k --overlap -5', '--overlap needs a value; one that begins with a dash is written --overlap=-'],
+      ['verify all --sample', '--sample needs a value'],
       ['workspace create a --plan free --plan pro', '--plan is given twice'],
       ['workspace erase a --confirm a --confirm a', '--confirm is given twice'],
     ]
