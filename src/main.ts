@@ -6,6 +6,8 @@ import { isRole, readConfig } from './config.ts'
 async function main(argv: readonly string[]): Promise<number> {
   const [verb] = argv
   if (verb === undefined || isRole(verb) || (verb.startsWith('--') && !['--help', '--version'].includes(verb))) {
+    if (argv.some((word) => word === '--help' || word === '-h'))
+      return (await import('./compose/cli.ts')).composeCli(['help'])
     const { composeParent } = await import('./compose/processes/parent.ts')
     return composeParent(readConfig(process.env, argv), argv)
   }

@@ -167,6 +167,8 @@ describe('command line', () => {
       shell.stdout.on('data', (chunk) => (printed += String(chunk)))
       await once(shell, 'close')
       expect(printed).to.equal("it's; $(rm)|http://localhost:1")
+      writeFileSync(join(dataFolder(), 'first-run.json'), '{')
+      expect((await run(['env'])).err).to.include('is damaged: make keys with "throughline key create"')
     })
   })
 
@@ -302,6 +304,19 @@ describe('command line', () => {
       .to.include('--origin')
       .and.not.include('key revoke')
   })
+
+  it('helps whoever asks a server in place of starting it', () => {
+    for (const argv of [
+      ['ingest', '--help'],
+      ['--port=0', '-h'],
+    ]) {
+      const { status, stdout } = spawnSync(process.execPath, ['src/main.ts', ...argv], { encoding: 'utf8' })
+      expect([status, stdout.split('\n', 1)[0]]).to.deep.equal([
+        0,
+        'Usage: npx throughline VERB … [--json] [--data FOLDER]',
+      ])
+    }
+  }).timeout(300_000)
 
   it('tells its version', async () => {
     for (const argv of [['--version'], ['-v'], ['version']]) {
