@@ -4,6 +4,7 @@ import { projections } from '#projections/registry.ts'
 import { createSqliteIndexReader } from '#projections/stores/sqlite/reader.ts'
 import { asksForJson, complain } from '#src/cli/complaint.ts'
 import { moveLog } from '#src/cli/move-log.ts'
+import { replay } from '#src/cli/replay.ts'
 import { runCli } from '#src/cli/run-cli.ts'
 import type { CliServices, MoveRequest } from '#src/cli/verb.ts'
 import { limitsBeside, openLogBeside } from '#src/compose/threads/log-beside.ts'
@@ -108,8 +109,11 @@ async function clusterServices(cluster: ClusterConfig): Promise<CliServices> {
 /** The command line over the embedded engines, or over those of the cluster that the environment names. Its exit code. */
 export async function composeCli(argv: readonly string[]): Promise<number> {
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-    // Who reads the answer may have seen enough: `throughline replay | head`.
-    if (error.code === 'EPIPE') process.exit(0)
+    if (error.code === 'EPIPE') {
+      // Who reads what is there may have seen enough: `throughline replay | head`. What changes anything goes on, as to move readers.
+      if (argv[0] === replay.name) process.exit(0)
+      return
+    }
     const detail = `the answer could not be written: ${error.message}`
     process.stderr.write(complain({ code: 'failed', detail }, asksForJson(argv)))
     process.exit(1)

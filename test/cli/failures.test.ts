@@ -1,4 +1,5 @@
-import { spawnSync, type StdioOptions } from 'node:child_process'
+import { spawn, spawnSync, type StdioOptions } from 'node:child_process'
+import { once } from 'node:events'
 import {
   closeSync,
   existsSync,
@@ -71,6 +72,16 @@ describe('command line, where something is wrong', () => {
       'throughline: the answer could not be written: EBADF: bad file descriptor, write\n',
     ])
   })
+
+  it('goes on with a rebuild whose progress nobody reads any more', async () => {
+    await writeLog('0', logFile(), 3)
+    const argv = ['src/main.ts', 'rebuild', 'logs', '--json', '--data', dataFolder()]
+    const child = spawn(process.execPath, argv, { stdio: ['ignore', 'pipe', 'inherit'] })
+    child.stdout.destroy()
+    expect((await once(child, 'exit'))[0]).to.equal(0)
+    const { builds } = JSON.parse(runMain('builds --json').stdout) as { builds: Record<string, unknown>[] }
+    expect(builds.map(({ state }) => state)).to.deep.equal(['live'])
+  }).timeout(300_000)
 
   it('leaves no half of a file of events', async () => {
     await writeLog('0', logFile(), 0)
