@@ -147,6 +147,15 @@ describe('command line', () => {
 
     it('asks for the address that others will know', async () => {
       expect((await run(['first-run'])).err).to.include('--base-url is missing')
+      for (const address of ['nope', 'front:1', 'ftp://front']) {
+        const { code, err } = await run(['first-run', '--base-url', address])
+        expect([code, err.split('\n', 1)[0]]).to.deep.equal([
+          2,
+          'throughline: --base-url is an address, http://… or https://…',
+        ])
+      }
+      expect((await json('first-run', '--base-url', 'http://front:1/'))['made']).to.equal(true)
+      expect((await json('env'))['BASE_URL']).to.equal('http://front:1')
     })
   })
 
