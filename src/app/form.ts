@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import type { Context } from 'koa'
 import type { Limits } from '#src/config.ts'
 import type { Session } from '#src/directory/directory.ts'
@@ -62,6 +63,16 @@ export const backWithTyped =
 
 /** Said above a form that is filled in by such an address. */
 export const notSentYet = 'This was not sent: you were signed out. Look it over, and send it again.'
+
+const sentOnce = 'once'
+const onceCharactersMax = 100
+
+/** Of a form that makes something: tells it from every other page with such a form, so that a reload of the answer makes nothing again. */
+export const onceField = (): Html => html`<input type="hidden" name="${sentOnce}" value="${randomUUID()}" />`
+
+/** Programs send none, and make something with each request. */
+export const onceOf = (form: URLSearchParams): string | undefined =>
+  form.get(sentOnce)?.slice(0, onceCharactersMax) || undefined
 
 const shownIn = 'shown_in'
 type Place = Pick<Session, 'workspaceId'>

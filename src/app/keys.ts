@@ -9,7 +9,7 @@ import { readKeyUse, type KeyUse } from '#projections/allowance/query.ts'
 import { inTime } from '#src/lib/in-time.ts'
 import { copyScript } from './assets.ts'
 import { atFault, figureTimeoutMs, notice, problem, sendSessionPage, sessionHere, type AppContext } from './context.ts'
-import { backWithTyped, notSentYet, placeField, readForm, shownElsewhere } from './form.ts'
+import { backWithTyped, notSentYet, onceField, onceOf, placeField, readForm, shownElsewhere } from './form.ts'
 import { minuteOf } from './format.ts'
 import { html, type Html } from './html.ts'
 import { seeOther } from './page.ts'
@@ -141,7 +141,7 @@ function createForm(session: Session, given: URLSearchParams, wrong: string | un
   const isBack = isTyped && wrong === undefined
   const kinds = keyKinds.map((kind) => [kind, `${keyKindNames[kind]}: ${uses[kind]}`] as const)
   return html`<form class="stack" method="post" action="/app/keys">
-    <input type="hidden" name="action" value="create" />${placeField(session)}
+    <input type="hidden" name="action" value="create" />${placeField(session)}${onceField()}
     ${choice({ label: 'Kind', name: 'kind', value: typed('kind'), options: kinds })}
     <label
       >Name
@@ -229,7 +229,8 @@ async function create(ctx: Context, app: AppContext, form: URLSearchParams): Pro
   const origins = originsIn(form)
   const scopes =
     kind === 'api' && form.get('writeLogs') === '1' ? { scopes: ['traces:read', 'logs:write'] as const } : {}
-  const created = await app.directory.createKey({ workspaceId, kind, name, origins, by: userId, ...scopes })
+  const once = onceOf(form)
+  const created = await app.directory.createKey({ workspaceId, kind, name, origins, by: userId, once, ...scopes })
   // Answered in place and not by a redirect: the secret must be in no address and in no store.
   return sendKeys(ctx, app, created.ok ? { created: created.value } : wrongIn(form, created.error))
 }
