@@ -151,6 +151,13 @@ async function sendGuide(ctx: Context, app: AppContext, { connection, guide, cre
   })
 }
 
+/** What the form says of the key; without a name it is called by what sends with it. */
+function readKey(form: URLSearchParams, guide: Guide) {
+  const name = form.get('name')?.trim() ?? ''
+  const origins = (form.get('origins') ?? '').split(/[\s,]+/).filter((origin) => origin !== '')
+  return { name: name === '' ? guide.name : name, origins, once: onceOf(form) }
+}
+
 async function handleConnect(ctx: Context, app: AppContext): Promise<Refusal | void> {
   const form = await readForm(ctx, app)
   if (!form.ok) return form.error
@@ -169,14 +176,11 @@ async function handleConnect(ctx: Context, app: AppContext): Promise<Refusal | v
   }
   const elsewhere = shownElsewhere(form.value, session)
   if (elsewhere !== undefined) return sendAgain(elsewhere, 'name')
-  const name = form.value.get('name')?.trim()
   const created = await app.directory.createKey({
     workspaceId,
     kind: connection.keyKind,
-    name: name === undefined || name === '' ? guide.name : name,
-    origins: (form.value.get('origins') ?? '').split(/[\s,]+/).filter((origin) => origin !== ''),
     by: userId,
-    once: onceOf(form.value),
+    ...readKey(form.value, guide),
   })
   if (created.ok) return sendGuide(ctx, app, { connection, guide, created: created.value })
   const { keyId, detail, field } = created.error

@@ -11,6 +11,7 @@ import { atFault, problem, sendSessionPage, sessionHere, type AppContext } from 
 import { readForm } from './form.ts'
 import { html } from './html.ts'
 import { seeOther, sendPage } from './page.ts'
+import { splitWorkspace } from './workspace-links.ts'
 
 const home = '/app'
 const chooser = '/app/workspace'
@@ -107,12 +108,14 @@ async function handleSignIn(ctx: Context, app: AppContext): Promise<Refusal | vo
     )
     return sendSignIn(ctx, { status: ctx.status, email, next, problem: detail })
   }
-  const [workspaceId] = result.workspaceIds
+  const asked = splitWorkspace(next).workspaceId
+  const wanted = result.workspaceIds.find((id) => id === asked)
+  const workspaceId = wanted ?? result.workspaceIds[0]
   if (workspaceId === undefined) return sendSignIn(ctx, { status: 403, email, next, problem: homeless })
   const { id: userId, passwordPosition } = result
   const person = { userId, email: result.email, workspaceId, passwordPosition }
   await signIn(ctx, { ...person, startedAt: app.clock(), address: ctx.ip })
-  const mayChoose = result.workspaceIds.length > 1
+  const mayChoose = wanted === undefined && result.workspaceIds.length > 1
   seeOther(ctx, mayChoose ? `${chooser}?next=${encodeURIComponent(next)}` : next)
 }
 

@@ -1,0 +1,28 @@
+// Where a person belongs to several workspaces, all links and searches of a page say which one it shows. It is only compared
+// (other-workspace.ts): what is shown is always of the session's own.
+
+const parameter = 'workspace'
+
+/** Links to our own pages, but for the one where another workspace is chosen; and forms that are sent as an address. */
+const ownLink = /(<a\s(?:[^>]*\s)?href=")(\/app(?!\/workspace\b)(?:[/?][^"#]*)?)(?=["#])/g
+const ownSearch = /<form\s[^>]*method="get"[^>]*>/g
+
+/** The markup of a page with the workspace in its links and searches. Text in it cannot pass for a link: it has no quotes and no brackets. */
+export const withWorkspace = (markup: string, workspaceId: string): string =>
+  markup
+    .replace(ownLink, (_, start: string, address: string) => {
+      return `${start}${address}${address.includes('?') ? '&amp;' : '?'}${parameter}=${workspaceId}`
+    })
+    .replace(ownSearch, (form) => `${form}<input type="hidden" name="${parameter}" value="${workspaceId}" />`)
+
+type Asked = Readonly<{ workspaceId: string | undefined; url: string }>
+
+/** The workspace that an address says, and the address without it, to the letter: cursors are bound to the rest. */
+export function splitWorkspace(url: string): Asked {
+  const [path = '', ...rest] = url.split('?')
+  const parts = rest.join('?').split('&')
+  const said = parts.filter((part) => part.startsWith(`${parameter}=`))
+  const others = parts.filter((part) => !said.includes(part)).join('&')
+  const workspaceId = said.map((part) => part.slice(parameter.length + 1)).find((id) => id !== '')
+  return { workspaceId, url: others === '' ? path : `${path}?${others}` }
+}
