@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import type { Browser, Page } from 'playwright-core'
-import { complaintsOf, launchChromium, openSignedIn } from '../support/browser.ts'
+import { launchChromium, openSignedIn } from '../support/browser.ts'
 import { cli } from '../support/cli.ts'
 import { post } from '../support/client.ts'
 import { borrowServer, type LentServer } from '../support/lent-server.ts'
