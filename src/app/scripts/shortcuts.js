@@ -6,6 +6,13 @@ const place = document.querySelector('[data-shortcuts]')
 const help = document.querySelector('details.help')
 let areOn = recall(name) !== 'off'
 
+/** A link to another match of a search within a trace. */
+function follow(match) {
+  const link = document.querySelector(`[data-match=${match}]`)
+  link?.click()
+  return link !== null
+}
+
 const deeds = {
   '/'() {
     const field = document.querySelector('main input[type=search]')
@@ -19,6 +26,8 @@ const deeds = {
     help.querySelector('summary').focus()
     return true
   },
+  n: () => follow('next'),
+  p: () => follow('previous'),
   f() {
     const button = document.querySelector('[data-tail-button]')
     button?.click()
