@@ -180,8 +180,8 @@ function placesPart(answer: CorrelationAnswer, shown: Shown): Html {
       : [['#browser-events', `Browser events ${counts(events.items, events.next_cursor)}`]]),
     ...(sessions.length === 0 ? [] : [['#sessions', `Sessions ${counts(sessions)}`]]),
     ...(origins.resources.size + origins.scopes.size === 0 ? [] : [['#origins', 'Resources and scopes']]),
+    [`/api/app/correlation?trace_id=${trace.summary.trace_id}`, 'As JSON'] as const,
   ]
-  if (links.length === 0) return html``
   return html`<nav class="tabs" aria-label="On this page">
     ${links.map(([place, words]) => html`<a href="${place}">${words}</a> `)}
   </nav>`

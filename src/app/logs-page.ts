@@ -22,6 +22,7 @@ import {
   checkbox,
   choice,
   field,
+  idPart,
   listed,
   nothingFits,
   pager,
@@ -115,7 +116,7 @@ function resultsOf(asked: Asked, answer: LogSearchAnswer, nowMs: number): Html {
     return { ...bar, errors: (byLevel.error ?? 0) + (byLevel.fatal ?? 0) }
   })
   const drawn = { bars, stepMs: found?.step_ms ?? 0, range, nowMs, path, conditions }
-  return html`${about(answer)}${aroundPart({ path, conditions, logs })}${found === undefined ? html`` : histogram(drawn)}
+  return html`${idPart(conditions)}${about(answer)}${aroundPart({ path, conditions, logs })}${found === undefined ? html`` : histogram(drawn)}
     ${facetRow({ path, conditions, groups: facetGroups, facets: answer.facets, noun: 'records' })}
     <p class="row" id="results">
       ${count === undefined ? html`` : html`<strong>${counted(count, 'record')}</strong>`}

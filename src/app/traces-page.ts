@@ -15,6 +15,7 @@ import {
   checkbox,
   choice,
   field,
+  idPart,
   listed,
   nothingFits,
   pager,
@@ -99,7 +100,7 @@ function resultsOf(asked: Asked, answer: TraceSearchAnswer, nowMs: number): Html
   const { conditions } = asked
   const found = answer.histogram ?? undefined
   const drawn = { stepMs: found?.step_ms ?? 0, range, nowMs, path, conditions }
-  return html`${about(answer)}
+  return html`${idPart(conditions)}${about(answer)}
     ${found === undefined || found.buckets.length === 0 ? html`` : html`<p class="note">${found.of === 'spans' ? 'Spans that fit' : 'Traces'} over time</p>`}
     ${found === undefined ? html`` : histogram({ ...drawn, bars: found.buckets })}
     ${facetRow({ path, conditions, groups: facetGroups, facets, noun: found?.of ?? 'traces' })}

@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import { formatBytes } from '#src/app/format.ts'
 import { noCounts } from '#src/events/envelope.ts'
 import { givenEvent } from '#test/support/fold-harness.ts'
+import { spanIdOf, traceIdOf } from '#test/projections/traces/given.ts'
 import { linksOfPage } from '#test/support/page-links.ts'
 import { createBrowser } from './harness.ts'
 import { eachSignedIn, type SignedIn } from './signed-in.ts'
@@ -49,6 +50,23 @@ describe('the way on', () => {
       ] as const) {
         expect(linkIn(text, name), path).to.match(/#results$/)
         expect(text, path).to.include('id="results"')
+      }
+    }
+  })
+
+  it('from a search for nothing but an id leads to what has it', async () => {
+    await site.index(spans(1, { id: 'a' }))
+    const parent = `00-${traceIdOf('t')}-${spanIdOf('a')}-01`
+    for (const path of ['/app/logs', '/app/traces']) {
+      for (const typed of [traceIdOf('t'), `"${traceIdOf('t')}"`, spanIdOf('a').toUpperCase(), parent]) {
+        const { text } = await browser.get(`${path}?q=${encodeURIComponent(typed)}`)
+        const address = linksOfPage(text).find(({ name }) => name === 'Open what has it')?.address ?? ''
+        expect((await browser.get(address)).text, `${path} ${typed}`).to.include(`id="span-${spanIdOf('a')}"`)
+      }
+      const uuid = '3b1b0d25-baa6-47a3-89bd-fbaf98165fc9'
+      expect((await browser.get(`${path}?q=${uuid}`)).text).to.include(`/app/find?id=${uuid}"`)
+      for (const typed of ['', 'declined', 'deadbeef', `${traceIdOf('t')} declined`]) {
+        expect((await browser.get(`${path}?q=${typed}`)).text, typed).to.not.include('looks like an id')
       }
     }
   })
