@@ -79,7 +79,7 @@ function countOf({ ids, isCut }: FoundInTrace, asked: string | undefined): strin
   return at < 0 ? `${all[0]?.toUpperCase()}${all.slice(1)}.` : `${inWords(at + 1)} of ${all}.`
 }
 
-/** The form, and what it has found. */
+/** The form, and what it has found; `asked`: the span of this page that somebody is at. */
 export function findInTracePart(traceId: string, found: FoundInTrace, asked: string | undefined): Html {
   const { typed, refused } = found
   const result = html`<p class="row" role="status">

@@ -58,6 +58,10 @@ const rowsOf = (trace: CorrelationAnswer['trace']): readonly TreeRow[] => (trace
 /** Whether a page of these lines shows the span. */
 const isHere = (rows: readonly TreeRow[], spanId: string): boolean => rows.some((row) => spanIdOf(row) === spanId)
 
+/** The span looked for, where the page shows it. */
+const askedHere = ({ asked, rows }: Shown): string | undefined =>
+  asked !== undefined && isHere(rows, asked) ? asked : undefined
+
 /** A span looked for that the page does not show. Its own address leads to its page, unless it is nowhere. */
 function askedPart({ address, asked, isFirst, rows }: Shown): Html {
   if (asked === undefined || isHere(rows, asked)) return html``
@@ -88,7 +92,7 @@ function tracePart(trace: Trace, shown: Shown): Html {
       <code class="id">${summary.trace_id}</code>
     </p>
     <p>${servicesOf(summary, shown.colourOf)}</p>
-    ${summary.span_count > 1 ? findInTracePart(summary.trace_id, shown.foundSpans, shown.asked) : html``}
+    ${summary.span_count > 1 ? findInTracePart(summary.trace_id, shown.foundSpans, askedHere(shown)) : html``}
     ${askedPart(shown)}${waterfall(trace, shown.rows, shown)}${more(address, next, 'More spans')}${spanFigures(trace.spans, isPart, shown.colourOf)}`
 }
 

@@ -134,8 +134,8 @@ export async function answerNearestError(
   return ok(await nearestError(context.readerOf(workspaceId), workspaceId, { traceId, ...of }))
 }
 
-/** Spans that are found in one trace. */
-const spansFoundMax = 1_000
+/** Spans that are found in one trace: of several of its pages, and no more than an index gives of places at once. */
+const spansFoundMax = 4_000
 
 /** The spans of a trace that a search of spans finds, in the order of its pages, and whether there are more of them. */
 export async function answerSpansFound(

@@ -73,6 +73,19 @@ describe('a search within a trace', () => {
     expect(spanOf(linkIn(text, 'Next match'))).to.equal(spanIdOf('left'))
   })
 
+  it('goes on from the page that was turned to, whatever was led to before, and marks what matches there', async () => {
+    const many = Array.from({ length: 2_500 }, (_, n) => ({ id: n, atMs: n, name: n % 2 === 0 ? 'even' : 'odd' }))
+    await site.index(spans(1, ...many))
+    const first = await browser.get(((await find('odd')) ?? '').replace(/#.*/, ''))
+    expect(said(first.text)).to.match(/^1 of 1,250 spans that match\./)
+    const second = await browser.get(linkIn(first.text, 'More spans') ?? '')
+    expect(said(second.text)).to.match(/^1,250 spans that match\./)
+    expect(spanOf(linkIn(second.text, 'Next match'))).to.equal(spanIdOf(1_001))
+    expect(spanOf(linkIn(second.text, 'Previous match'))).to.equal(spanIdOf(999))
+    const third = await browser.get(linkIn(second.text, 'More spans') ?? '')
+    expect(markedIn(third.text)).to.have.length(250)
+  })
+
   it('says that nothing matches, and what it does not understand; the trace stands', async () => {
     await site.index(
       spans(1, { id: 'a' }, { id: 'b', parent: 'a' }),
