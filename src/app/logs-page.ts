@@ -11,6 +11,7 @@ import { histogram } from './histogram.ts'
 import { html, type Html } from './html.ts'
 import { createLogLinks, createLogLinksAround } from './log-links.ts'
 import { logRows, logTable, type LogLinks, type Tail } from './log-rows.ts'
+import { otherNames } from './other-names.ts'
 import { rangeMoves } from './range-moves.ts'
 import { shownFieldsRow, shownNames, withoutNames, withShowLinks } from './shown-fields.ts'
 import { searchForm } from './search-form.ts'
@@ -123,7 +124,7 @@ function resultsOf(asked: Asked, answer: LogSearchAnswer, nowMs: number): Html {
       ${tail === undefined ? html`` : followButton} ${exportLinks(asked)}
     </p>
     ${shownFieldsRow(path, conditions)}
-    ${logs.length === 0 ? html`<div id="nothing">${nothingFits(path, asked, 'log record')}</div>` : html``}
+    ${logs.length === 0 ? html`<div id="nothing">${otherNames(path, conditions, answer.query.normalized)}${nothingFits(path, asked, 'log record')}</div>` : html``}
     ${logTable(logs, linksOf(asked, answer, nowMs), { tail, here: conditions.get('around') ?? undefined, shown: shownNames(conditions) })}
     ${pager(path, asked, answer.next_cursor)}`
 }

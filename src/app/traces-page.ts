@@ -6,6 +6,7 @@ import { sendSessionPage, sessionHere, type AppContext } from './context.ts'
 import { facetRow } from './facets.ts'
 import { histogram } from './histogram.ts'
 import { html, type Html } from './html.ts'
+import { otherNames } from './other-names.ts'
 import { rangeMoves } from './range-moves.ts'
 import { searchForm } from './search-form.ts'
 import { traceForms } from './search-help.ts'
@@ -105,7 +106,7 @@ function resultsOf(asked: Asked, answer: TraceSearchAnswer, nowMs: number): Html
     ${found === undefined ? html`` : histogram({ ...drawn, bars: found.buckets })}
     ${facetRow({ path, conditions, groups: facetGroups, facets, noun: found?.of ?? 'traces' })}
     <div id="results">
-      ${traces.length === 0 ? nothingFits(path, asked, 'trace') : traceTable(traces, coloursOf(traces))}
+      ${traces.length === 0 ? html`${otherNames(path, conditions, answer.query.normalized)}${nothingFits(path, asked, 'trace')}` : traceTable(traces, coloursOf(traces))}
     </div>
     ${pager(path, asked, answer.next_cursor)}`
 }

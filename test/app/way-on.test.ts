@@ -71,6 +71,44 @@ describe('the way on', () => {
     }
   })
 
+  it('from a search that finds nothing by a name of other tools leads to the name that finds it', async () => {
+    await site.index(
+      logs(1, { message: 'declined', level: 'error', service: 'web' }),
+      spans(2, { id: 'a', status: 'error', service: 'web', attributes: { 'http.response.status_code': 500n } }),
+    )
+    const meantBy = async (path: string, typed: string): Promise<string> => {
+      const { text } = await browser.get(`${path}?service=web&q=${encodeURIComponent(typed)}`)
+      const [, address] = /Did you mean <a href="([^"]*)"/.exec(text) ?? []
+      if (address === undefined) return ''
+      const led = (await browser.get(address.replaceAll('&amp;', '&'))).text
+      expect(led, typed)
+        .to.match(/<strong>1 record<|\/app\/trace\//)
+        .and.not.include('Did you mean')
+      return /Did you mean <a [^>]*>([^<]*)</.exec(text)?.[1] ?? ''
+    }
+    for (const [typed, meant] of [
+      ['status:error', 'level:error'],
+      ['@severity_text=ERROR', 'level=ERROR'],
+      ['declined log.level:error', 'declined AND level:error'],
+      ['service.name=web msg:declined', 'service=web AND message:declined'],
+      ['status:500', ''],
+      ['http.status:error', ''],
+      ['level:error', ''],
+      ['absent', ''],
+    ] as const) {
+      expect(await meantBy('/app/logs', typed), typed).to.equal(meant)
+    }
+    for (const [typed, meant] of [
+      ['error=true', 'status=error'],
+      ['status.code=ERROR', 'status=ERROR'],
+      ['span.http.status_code>=500', 'span.http.response.status_code:&gt;=500'],
+      ['my.error=true', ''],
+      ['status=ok', ''],
+    ] as const) {
+      expect(await meantBy('/app/traces', typed), typed).to.equal(meant)
+    }
+  })
+
   it('is told on the overview while nothing has arrived', async () => {
     const hint = /Nothing has arrived this month\. <a href="\/app\/connect">/
     await site.index()
