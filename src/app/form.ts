@@ -6,6 +6,7 @@ import { refusal, type Refusal } from '#src/events/refusal.ts'
 import { readBody, type BodyBudget } from '#src/http/body.ts'
 import { fail, ok, type Result } from '#src/lib/result.ts'
 import { html, type Html } from './html.ts'
+import { shownIn } from './workspace-links.ts'
 
 const crossSite = refusal('forbidden', 'This form was sent from another site. Open the page here and send it again.')
 
@@ -74,7 +75,6 @@ export const onceField = (): Html => html`<input type="hidden" name="${sentOnce}
 export const onceOf = (form: URLSearchParams): string | undefined =>
   form.get(sentOnce)?.slice(0, onceCharactersMax) || undefined
 
-const shownIn = 'shown_in'
 type Place = Pick<Session, 'workspaceId'>
 
 /** Of a form that makes something in a workspace: in which one its page was shown. */

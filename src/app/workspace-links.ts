@@ -1,7 +1,8 @@
 // Where a person belongs to several workspaces, all links and searches of a page say which one it shows. It is only compared
 // (other-workspace.ts): what is shown is always of the session's own.
 
-const parameter = 'workspace'
+/** In which workspace a page was shown: a parameter of addresses, and a field of forms. */
+export const shownIn = 'shown_in'
 
 /** Links to our own pages, but for the one where another workspace is chosen; and forms that are sent as an address. */
 const ownLink = /(<a\s(?:[^>]*\s)?href=")(\/app(?!\/workspace\b)(?:[/?][^"#]*)?)(?=["#])/g
@@ -11,9 +12,9 @@ const ownSearch = /<form\s[^>]*method="get"[^>]*>/g
 export const withWorkspace = (markup: string, workspaceId: string): string =>
   markup
     .replace(ownLink, (_, start: string, address: string) => {
-      return `${start}${address}${address.includes('?') ? '&amp;' : '?'}${parameter}=${workspaceId}`
+      return `${start}${address}${address.includes('?') ? '&amp;' : '?'}${shownIn}=${workspaceId}`
     })
-    .replace(ownSearch, (form) => `${form}<input type="hidden" name="${parameter}" value="${workspaceId}" />`)
+    .replace(ownSearch, (form) => `${form}<input type="hidden" name="${shownIn}" value="${workspaceId}" />`)
 
 type Asked = Readonly<{ workspaceId: string | undefined; url: string }>
 
@@ -21,8 +22,8 @@ type Asked = Readonly<{ workspaceId: string | undefined; url: string }>
 export function splitWorkspace(url: string): Asked {
   const [path = '', ...rest] = url.split('?')
   const parts = rest.join('?').split('&')
-  const said = parts.filter((part) => part.startsWith(`${parameter}=`))
+  const said = parts.filter((part) => part.startsWith(`${shownIn}=`))
   const others = parts.filter((part) => !said.includes(part)).join('&')
-  const workspaceId = said.map((part) => part.slice(parameter.length + 1)).find((id) => id !== '')
+  const workspaceId = said.map((part) => part.slice(shownIn.length + 1)).find((id) => id !== '')
   return { workspaceId, url: others === '' ? path : `${path}?${others}` }
 }

@@ -45,7 +45,7 @@ function addressOf(time) {
   address.hash = ''
   // As all links of the page, where its own address does not say it.
   const { workspace } = document.body.dataset
-  if (workspace !== undefined) address.searchParams.set('workspace', workspace)
+  if (workspace !== undefined) address.searchParams.set('shown_in', workspace)
   return address.href
 }
 
