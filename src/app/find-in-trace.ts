@@ -75,8 +75,10 @@ function linksOf({ ids, here, typed }: FoundInTrace, traceId: string, asked: str
 function countOf({ ids, isCut }: FoundInTrace, asked: string | undefined): string {
   if (ids.length === 0) return 'No span of this trace matches.'
   const at = asked === undefined ? -1 : ids.indexOf(asked)
-  const all = isCut ? `the first ${inWords(ids.length)} spans that match` : `${counted(ids.length, 'span')} that match`
-  return at < 0 ? `${all[0]?.toUpperCase()}${all.slice(1)}.` : `${inWords(at + 1)} of ${all}.`
+  if (at >= 0)
+    return `${inWords(at + 1)} of ${isCut ? `the first ${inWords(ids.length)}` : inWords(ids.length)} matches.`
+  if (isCut) return `More than ${counted(ids.length, 'span')} match: the first of them are marked.`
+  return ids.length === 1 ? '1 span matches.' : `${counted(ids.length, 'span')} match.`
 }
 
 /** The form, and what it has found; `asked`: the span of this page that somebody is at. */

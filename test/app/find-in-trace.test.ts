@@ -44,7 +44,7 @@ describe('a search within a trace', () => {
     }
     const ids = [...hits].map(spanIdOf)
     expect(visited).to.deep.equal(ids)
-    expect(counts).to.deep.equal(ids.map((_, at) => `${at + 1} of 4 spans that match`))
+    expect(counts).to.deep.equal(ids.map((_, at) => `${at + 1} of 4 matches`))
     expect(marked).to.deep.equal([[ids[0]], [ids[1], ids[2]], [ids[1], ids[2]], [ids[3]]])
     const { text } = await browser.get((address ?? '').replace(/#.*/, ''))
     expect(spanOf(linkIn(text, 'Previous match'))).to.equal(ids[2])
@@ -69,7 +69,7 @@ describe('a search within a trace', () => {
     }
     expect(order).to.deep.equal(['left', 'below', 'right'].map(spanIdOf))
     const { text } = await browser.get(`${path}?span=${spanIdOf('root')}&find=select`)
-    expect(said(text)).to.match(/^3 spans that match\./)
+    expect(said(text)).to.match(/^3 spans match\./)
     expect(spanOf(linkIn(text, 'Next match'))).to.equal(spanIdOf('left'))
   })
 
@@ -77,9 +77,9 @@ describe('a search within a trace', () => {
     const many = Array.from({ length: 2_500 }, (_, n) => ({ id: n, atMs: n, name: n % 2 === 0 ? 'even' : 'odd' }))
     await site.index(spans(1, ...many))
     const first = await browser.get(((await find('odd')) ?? '').replace(/#.*/, ''))
-    expect(said(first.text)).to.match(/^1 of 1,250 spans that match\./)
+    expect(said(first.text)).to.match(/^1 of 1,250 matches\./)
     const second = await browser.get(linkIn(first.text, 'More spans') ?? '')
-    expect(said(second.text)).to.match(/^1,250 spans that match\./)
+    expect(said(second.text)).to.match(/^1,250 spans match\./)
     expect(spanOf(linkIn(second.text, 'Next match'))).to.equal(spanIdOf(1_001))
     expect(spanOf(linkIn(second.text, 'Previous match'))).to.equal(spanIdOf(999))
     const third = await browser.get(linkIn(second.text, 'More spans') ?? '')
@@ -100,5 +100,7 @@ describe('a search within a trace', () => {
       expect([status, text.includes(words), text.includes('class="waterfall"')], typed).to.deep.equal([200, true, true])
       expect(text).to.not.include('<b>"')
     }
+    const { text } = await browser.get(`${path}?span=${spanIdOf('a')}&find=operation:b`)
+    expect(said(text)).to.match(/^1 span matches\./)
   })
 })
