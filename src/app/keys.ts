@@ -110,8 +110,14 @@ function stateOf(key: Key, typed: URLSearchParams): Html {
   return html`${exposed}rotated, works until ${minuteOf(key.worksUntil)}${revoke}`
 }
 
+/** When keys were used; undefined where the index cannot say so soon. */
+type Uses = ReadonlyMap<string, KeyUse> | undefined
+
 /** Keys that only read leave nothing in the log to tell their use by. */
-function lastUsed(key: Key, use: KeyUse | undefined): Html {
+function lastUsed(key: Key, uses: Uses): Html {
+  // Not "never": somebody might revoke it for that.
+  if (uses === undefined) return html`<span class="note">not known at the moment</span>`
+  const use = uses.get(key.id)
   if (use !== undefined) return html`${minuteOf(use.lastUsedAt)}`
   return key.scopes.includes('traces:read') ? html`<span class="note">reading is not recorded</span>` : html`never`
 }
@@ -120,13 +126,13 @@ type Typed = Readonly<{ typed: URLSearchParams; wrong: string | undefined }>
 
 const heads = ['Kind', 'Key', 'Name', 'Created', 'Last used', 'State'] as const
 
-function rowOf(key: Key, use: KeyUse | undefined, { typed, wrong }: Typed): Html {
+function rowOf(key: Key, uses: Uses, { typed, wrong }: Typed): Html {
   const cells = [
     html`${keyKindNames[key.kind]}<br /><span class="note">${key.scopes.join(', ')}</span>`,
     html`<code>${key.prefix}…${key.last4}</code><br /><span class="note">${key.id}</span>`,
     html`${key.name} ${key.kind === 'publishable' && key.revokedAt === null ? originsForm(key, typed, wrong) : html``}`,
     html`${minuteOf(key.createdAt)}`,
-    lastUsed(key, use),
+    lastUsed(key, uses),
     stateOf(key, typed),
   ]
   return html`<tr>
@@ -176,13 +182,12 @@ const shownOnce = ({ key, secret }: CreatedKey): Html =>
 type Wrong = Readonly<{ problem: string; field?: string; typed: URLSearchParams }>
 type Shown = Partial<Wrong> & Readonly<{ created?: CreatedKey; notice?: Html }>
 
-/** When keys were used, as far as the index can say so soon. */
-async function usesOf(app: AppContext, keys: readonly Key[]): Promise<ReadonlyMap<string, KeyUse>> {
+async function usesOf(app: AppContext, keys: readonly Key[]): Promise<Uses> {
   const [first] = keys
   if (first === undefined) return new Map()
   const { workspaceId } = first
   const ids = keys.map(({ id }) => id)
-  return (await inTime(readKeyUse(app.readerOf(workspaceId), workspaceId, ids), figureTimeoutMs)) ?? new Map()
+  return inTime(readKeyUse(app.readerOf(workspaceId), workspaceId, ids), figureTimeoutMs)
 }
 
 async function sendKeys(ctx: Context, app: AppContext, shown: Shown = {}): Promise<void> {
@@ -202,7 +207,7 @@ async function sendKeys(ctx: Context, app: AppContext, shown: Shown = {}): Promi
         </tr>
       </thead>
       <tbody>
-        ${sorted.map((key) => rowOf(key, uses.get(key.id), { typed, wrong: shown.field }))}
+        ${sorted.map((key) => rowOf(key, uses, { typed, wrong: shown.field }))}
       </tbody>
     </table>
     <h2>New key</h2>
