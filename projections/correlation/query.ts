@@ -6,6 +6,7 @@ import { join, negate } from '../field-query.ts'
 import type { Filter, Hit, IndexReader, Progress, Scope } from '../index-store.ts'
 import { hasMore, pageCharactersMax } from '../page-size.ts'
 import type { LogDocument } from '../logs/log-document.ts'
+import type { Absent } from '../projection.ts'
 import { logItem, type LogItem } from '../logs/log-item.ts'
 import { compareSort } from '../stores/order.ts'
 import { readTrace, type TraceRead } from '../traces/read-trace.ts'
@@ -125,7 +126,7 @@ const namedBy = ({ traceIds, sessionIds, spanIds }: Anchor, traces: ReadonlySet<
     isOneOf('span_id', spanIds),
   ])
 
-type Linkable = Readonly<{ traceId: string | null }>
+type Linkable = Readonly<{ traceId: string | Absent }>
 const traceTerm = (traceId: string): string => wholeToken('trace_id', traceId)
 
 /** One kind of record, by time, behind the place of a page. */
@@ -159,7 +160,7 @@ async function findBelonging<D extends Linkable>(
   const elsewhere = new Set(others.map(traceTerm))
   const found = new Map(ofNamed.map((hit) => [hit.id, hit]))
   for (const hit of ofLinked) {
-    const { traceId } = hit.document
+    const { traceId = null } = hit.document
     if (traceId === null || !elsewhere.has(traceTerm(traceId))) found.set(hit.id, hit)
   }
   return [...found.values()].sort((a, b) => compareSort(a.sort, b.sort)).slice(0, limit + 1)

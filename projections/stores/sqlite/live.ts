@@ -1,12 +1,12 @@
-import { mkdirSync } from 'node:fs'
 import { parseJson, stringifyJson } from '#src/lib/json.ts'
+import { makeFolder } from '#src/lib/make-folder.ts'
 import type { FollowedBuild, IndexName, Roster } from '../../index-store.ts'
 import { openDatabase, readIfThere, transaction, type Database } from './database.ts'
 import { layoutOf, layoutVersion, livePath } from './layout.ts'
 
 /** Which build readers use, and which are folded, for each projection: one file for the folder. */
 export function openLive(folder: string): Database {
-  mkdirSync(folder, { recursive: true })
+  makeFolder(folder, { operation: 'make the folder of the indexes', hint: 'this user must be able to make it' })
   const database = openDatabase(livePath(folder), { readOnly: false, synchronous: 'FULL' })
   transaction(database, () => {
     if (layoutOf(database) === 0n) {
