@@ -160,10 +160,7 @@ export interface IndexWriter {
    * yet, the reported position is the last searchable one.
    */
   heartbeat(index: IndexName, progress: Heartbeat): Promise<void>
-  /** Readers of the projection move to this build in one step. */
-  promote(projection: string, index: IndexName): Promise<void>
-  /** The build that readers use; undefined before the first promotion. */
-  live(projection: string): Promise<IndexName | undefined>
+  /** The roster of a projection; an empty one of revision 0 before the first change. */
   roster(projection: string): Promise<Roster>
   /**
    * Compare-and-set: writes the roster in one durable step, which also moves readers. False, and nothing is written, when its revision

@@ -17,7 +17,7 @@ const pollMs = 100
 export type Moved = 'moved' | 'waits'
 
 async function isLiveFolded({ clock }: BuildContext, writer: IndexWriter, projection: string): Promise<boolean> {
-  const live = await writer.live(projection)
+  const { live } = await writer.roster(projection)
   const found = await storedBuild(writer, projection, live)
   return found !== undefined && isFolded(found.heartbeat, clock())
 }

@@ -159,7 +159,7 @@ async function formerOf(
 ): Promise<Former> {
   const { name } = projection
   await refuseBeyondHead(context, from)
-  const former = await writer.live(name)
+  const { live: former } = await writer.roster(name)
   if (workspaceId === undefined) return { projection, former }
   const refuse = (hint: string): PermanentError =>
     new PermanentError({ operation: 'rebuild', subject: `workspace ${workspaceId}`, hint })

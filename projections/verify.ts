@@ -302,7 +302,7 @@ export async function liveBuilds(
   try {
     const found: { projection: string; index: IndexName }[] = []
     for (const projection of names) {
-      const index = await writer.live(projection)
+      const { live: index } = await writer.roster(projection)
       if (index !== undefined) found.push({ projection, index })
     }
     return found

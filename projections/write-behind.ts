@@ -54,8 +54,6 @@ export function createWriteBehind(writer: IndexWriter): IndexWriter {
     },
     checkpoint: (index) => after(index, () => writer.checkpoint(index)),
     heartbeat: (index, progress) => after(index, () => writer.heartbeat(index, progress)),
-    promote: (projection, index) => after(index, () => writer.promote(projection, index)),
-    live: (projection) => after(undefined, () => writer.live(projection)),
     roster: (projection) => after(undefined, () => writer.roster(projection)),
     changeRoster: (projection, roster) => after(undefined, () => writer.changeRoster(projection, roster)),
     builds: (projection) => after(undefined, () => writer.builds(projection)),

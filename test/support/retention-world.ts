@@ -28,6 +28,7 @@ import type { Stream } from '#streams/stream.ts'
 import { makeLogFolder } from '#test/streams/log-folder.ts'
 import { memoryContext, sqliteContext } from './build-context.ts'
 import { hex, otlpJson } from './telemetry.ts'
+import { liveOf } from '#test/support/promote.ts'
 
 export const free = workspaceIdOf('free')
 export const pro = workspaceIdOf('pro')
@@ -146,7 +147,7 @@ export function createWorld(place: Place, projections: readonly Projection[] = a
     }
     lanes = await Promise.all(
       projections.map(async (projection) => {
-        const live = await writerNow().live(projection.name)
+        const live = await liveOf(writerNow(), projection.name)
         const lane = await openLane(projection, live ?? `${projection.name}-v${projection.version}-001`, options)
         await changeRoster(writerNow(), projection.name, nominate(lane.index))
         return lane

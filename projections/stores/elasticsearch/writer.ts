@@ -1,6 +1,6 @@
-import { PermanentError, TransientError } from '#src/lib/failure.ts'
+import { PermanentError } from '#src/lib/failure.ts'
 import type { Position } from '#src/events/envelope.ts'
-import type { EntryKey, Heartbeat, IndexName, IndexWriter, Roster, WorkspaceEntries } from '../../index-store.ts'
+import type { EntryKey, Heartbeat, IndexName, IndexWriter, WorkspaceEntries } from '../../index-store.ts'
 import { dayBefore } from '#src/lib/day.ts'
 import { daysReplaced, type Collection, type Entry, type Projection } from '../../projection.ts'
 import { shapeOf, type CollectionShape } from '../row.ts'
@@ -270,35 +270,6 @@ async function recordWritten(place: Place, build: Build, share: string | undefin
   return updateBuild(place, index, share === undefined ? { checkpoint } : { shares: { [share]: checkpoint } })
 }
 
-const rosterAttemptsMax = 20
-
-/** Which builds there are and which of them readers use. Before readers move to a build, they can find all of it. */
-function createRosters(place: Place, builds: ReadonlyMap<IndexName, Build>, prepare: () => Promise<void>) {
-  const roster = (projection: string): Promise<Roster> => readRoster(place, projection)
-  const changeRoster = async (projection: string, next: Roster): Promise<boolean> => {
-    await prepare()
-    await builds.get(next.live ?? '')?.freshness.refreshNow()
-    return writeRoster(place, projection, next)
-  }
-  return {
-    roster,
-    changeRoster,
-    live: async (projection: string) => (await roster(projection)).live,
-    builds: (projection: string) => listBuilds(place, projection),
-    async promote(projection: string, index: IndexName) {
-      if (!builds.has(index)) throw notOpen(index)
-      for (let attempt = 0; attempt < rosterAttemptsMax; attempt++) {
-        if (await changeRoster(projection, { ...(await roster(projection)), live: index })) return
-      }
-      throw new TransientError({
-        operation: 'promote',
-        subject: index,
-        hint: 'other processes keep changing the roster',
-      })
-    },
-  }
-}
-
 const dropped = ({ index }: Build): PermanentError =>
   new PermanentError({ operation: 'update', subject: index, hint: 'the build was dropped' })
 
@@ -310,17 +281,9 @@ const otherLog = (index: IndexName): PermanentError =>
 
 /** The writing side in Elasticsearch, for one partition. */
 export function createElasticsearchIndexWriter(given: ElasticsearchWriterOptions): IndexWriter {
-  const {
-    url,
-    prefix,
-    partition,
-    settings = defaultSettings,
-    refreshEveryMs = 500,
-    now = () => performance.now(),
-    share,
-  } = given
-  const elasticsearch = connectElasticsearch(url)
-  const place: Place = { elasticsearch, names: createNames(prefix), partition }
+  const { settings = defaultSettings, refreshEveryMs = 500, now = () => performance.now(), share } = given
+  const elasticsearch = connectElasticsearch(given.url)
+  const place: Place = { elasticsearch, names: createNames(given.prefix), partition: given.partition }
   const options = { settings, refreshEveryMs, now, share, prepare: createPrepare(place, settings) }
   const builds = new Map<IndexName, Build>()
   const days = createDayIndices(place, options)
@@ -354,7 +317,14 @@ export function createElasticsearchIndexWriter(given: ElasticsearchWriterOptions
       await build.freshness.refresh(progress)
       await record(place, build, progress, options)
     },
-    ...createRosters(place, builds, options.prepare),
+    roster: (projection) => readRoster(place, projection),
+    async changeRoster(projection, roster) {
+      await options.prepare()
+      // Before readers move to a build, they can find all of it.
+      await builds.get(roster.live ?? '')?.freshness.refreshNow()
+      return writeRoster(place, projection, roster)
+    },
+    builds: (projection) => listBuilds(place, projection),
     eraseWorkspace: (index, workspaceId, position) =>
       eraseFromBuilds(place, buildOf(index), { workspaceId, position }, (other) => freshnessOf(place, options, other)),
     async dropDays(index, { all }) {

@@ -70,11 +70,6 @@ function createBuilds(builds: Map<IndexName, Build>, rosters: Rosters) {
     return { index, epoch: checkpoint.epoch, after, checkpoint: checkpoint.position, heartbeat }
   }
   return {
-    async promote(projection: string, index: IndexName) {
-      const { revision, followed } = rosterOf(projection)
-      rosters.set(projection, { revision: revision + 1, live: index, followed })
-    },
-    live: async (projection: string) => rosterOf(projection).live,
     roster: async (projection: string) => rosterOf(projection),
     async changeRoster(projection: string, roster: Roster) {
       if (rosterOf(projection).revision !== roster.revision) return false
@@ -114,9 +109,8 @@ function createWriter(builds: Map<IndexName, Build>, rosters: Rosters): IndexWri
     const days = Array.from({ length: lookbackDays + 1 }, (_, index) => dayBefore(day, index))
     return days.flatMap((day) => entries?.get(`${day}/${id}`)?.entry ?? []).map(stored)
   }
-  const whole = createBuilds(builds, rosters)
   return {
-    ...whole,
+    ...createBuilds(builds, rosters),
     async open(index, projection, epoch, after = 0) {
       const build = builds.get(index)
       if (build === undefined) builds.set(index, openBuild(index, projection, epoch, after))
@@ -148,10 +142,6 @@ function createWriter(builds: Map<IndexName, Build>, rosters: Rosters): IndexWri
     async heartbeat(index, progress) {
       const build = buildOf(index)
       build.progress = { index, after: build.after, ...progress }
-    },
-    async promote(projection, index) {
-      buildOf(index)
-      await whole.promote(projection, index)
     },
     close: async () => {},
   }

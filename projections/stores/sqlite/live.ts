@@ -21,9 +21,6 @@ export function openLive(folder: string): Database {
 /** What stands for no build: a rebuild may come before the first build that readers use. */
 const none = ''
 
-export const readLive = (database: Database, projection: string): IndexName | undefined =>
-  readLiveBuilds(database).get(projection)?.index
-
 /** A build and the revision of the roster that says so: a build of the same name may be another after a change. */
 export type LiveRevision = Readonly<{ index: IndexName; revision: bigint }>
 
@@ -42,15 +39,6 @@ export function readLiveBuilds(database: Database): ReadonlyMap<string, LiveRevi
 export const storedLiveBuilds = (folder: string): ReadonlyMap<string, LiveRevision> =>
   readIfThere(livePath(folder), (database) => (layoutOf(database) === 0n ? undefined : readLiveBuilds(database))) ??
   new Map<string, LiveRevision>()
-
-export function writeLive(database: Database, projection: string, index: IndexName): void {
-  database.run(
-    `INSERT INTO live (projection, build, revision) VALUES (?, ?, 1)
-     ON CONFLICT DO UPDATE SET build = excluded.build, revision = revision + 1`,
-    projection,
-    index,
-  )
-}
 
 /** The build is another from now on, though its name is the same: readers open its files anew. */
 export const renewLive = (database: Database, index: IndexName): void =>
@@ -71,7 +59,12 @@ export function readRoster(database: Database, projection: string): Roster {
 export function writeRoster(database: Database, projection: string, { revision, live, followed }: Roster): boolean {
   return transaction(database, () => {
     if (readRoster(database, projection).revision !== revision) return false
-    writeLive(database, projection, live ?? none)
+    database.run(
+      `INSERT INTO live (projection, build, revision) VALUES (?, ?, 1)
+       ON CONFLICT DO UPDATE SET build = excluded.build, revision = revision + 1`,
+      projection,
+      live ?? none,
+    )
     database.run(
       'INSERT INTO followed (projection, builds) VALUES (?, ?) ON CONFLICT DO UPDATE SET builds = excluded.builds',
       projection,

@@ -39,7 +39,7 @@ import {
   workspaceFolder,
   type Shapes,
 } from './layout.ts'
-import { openLive, readLive, readRoster, renewLive, writeLive, writeRoster } from './live.ts'
+import { openLive, readRoster, renewLive, writeRoster } from './live.ts'
 import { createTellAgain, type Told } from './tell-again.ts'
 import { createTermsMerger, type TermsMerger } from './merge-terms.ts'
 import {
@@ -350,17 +350,6 @@ function checkpointOnDisk(folder: string, index: IndexName): Checkpoint {
 const otherLog = (index: IndexName): PermanentError =>
   new PermanentError({ operation: 'open', subject: index, hint: 'it follows another log: start a new build' })
 
-/** Which builds there are and which of them readers use. */
-const createRosters = (
-  folder: string,
-  live: Database,
-): Pick<IndexWriter, 'live' | 'roster' | 'changeRoster' | 'builds'> => ({
-  live: async (projection) => readLive(live, projection),
-  roster: async (projection) => readRoster(live, projection),
-  changeRoster: async (projection, roster) => writeRoster(live, projection, roster),
-  builds: async (projection) => storedBuilds(folder, projection),
-})
-
 /** The writing side in a folder of SQLite files. It blocks while it works: run it in a thread of its own. */
 export function createSqliteIndexWriter(options: SqliteWriterOptions): IndexWriter {
   const { folder, limits, syncEveryMs = 2_000, share, tellAgainMs = 1_500 } = options
@@ -400,11 +389,9 @@ export function createSqliteIndexWriter(options: SqliteWriterOptions): IndexWrit
       }
       syncInTime(build, share, progress.at, syncEveryMs)
     },
-    async promote(projection, index) {
-      buildOf(index)
-      writeLive(live, projection, index)
-    },
-    ...createRosters(folder, live),
+    roster: async (projection) => readRoster(live, projection),
+    changeRoster: async (projection, roster) => writeRoster(live, projection, roster),
+    builds: async (projection) => storedBuilds(folder, projection),
     async eraseWorkspace(index, workspaceId, position) {
       eraseFiles(folder, files, buildOf(index), { workspaceId, position })
       renewLive(live, index)
