@@ -19,6 +19,19 @@ export type BuildPlace = Readonly<{
   digests?(index: IndexName, part: Part): Promise<readonly Digest[]>
 }>
 
+/** Runs a task with a writer of its own. */
+export async function withWriter<T>(
+  place: Pick<BuildPlace, 'writer'>,
+  task: (writer: IndexWriter) => Promise<T>,
+): Promise<T> {
+  const writer = place.writer()
+  try {
+    return await task(writer)
+  } finally {
+    await writer.close()
+  }
+}
+
 /** What rebuild, verify and what goes with them need of a partition. Only composition makes one. */
 export type BuildContext = Folding &
   Readonly<{

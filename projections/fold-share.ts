@@ -19,11 +19,11 @@ export type BuildTask = Readonly<{ projection: string; index: IndexName; after: 
 export type FoldTask = Readonly<{
   builds: readonly BuildTask[]
   share: Readonly<{ number: number; of: number }>
-  workspaces?: readonly WorkspaceId[]
+  workspaces?: readonly WorkspaceId[] | undefined
   /** Events a second that this worker reads at most. */
-  eventsPerSecondMax?: number
+  eventsPerSecondMax?: number | undefined
   /** Only to compare with: an event that cannot be folded, and on which nobody has decided, ends it. */
-  compares?: boolean
+  compares?: boolean | undefined
 }>
 
 /** The name under which a worker's progress is kept: with other numbers of workers the shares are others. */

@@ -1,5 +1,5 @@
 import { PermanentError } from '#src/lib/failure.ts'
-import type { BuildContext } from './build-place.ts'
+import { withWriter, type BuildContext } from './build-place.ts'
 import { buildVersion } from './build-name.ts'
 import { foldShares } from './fold-shares.ts'
 import { isFolded, storedBuild, type IndexName, type IndexWriter } from './index-store.ts'
@@ -82,28 +82,23 @@ type WayBack = Readonly<{ index: IndexName; former: IndexName }>
 
 /** The build that readers used before, and the one that they use now; undefined where none is kept. Throws where it cannot be folded on. */
 export async function wayBack(context: BuildContext, { name, version }: Projection): Promise<WayBack | undefined> {
-  const writer = context.index.writer()
-  try {
+  const refuse = (hint: string): PermanentError => refuseRollBack(name, hint)
+  return withWriter(context.index, async (writer) => {
     const { live, followed } = await writer.roster(name)
     const { index: kept, lost = false } = followed.findLast(({ as }) => as === 'kept') ?? {}
     if (kept === undefined || live === undefined) return undefined
     const itsVersion = buildVersion(name, kept)
-    if (itsVersion !== version) {
-      const hint = `${kept} is of version ${itsVersion}, which only the program of that version folds: run rollback of that one`
-      throw refuseRollBack(name, hint)
-    }
+    if (itsVersion !== version)
+      throw refuse(
+        `${kept} is of version ${itsVersion}, which only the program of that version folds: run rollback of that one`,
+      )
     const stored = await storedBuild(writer, name, kept)
     if (stored?.epoch !== context.stream.epoch)
-      throw refuseRollBack(
-        name,
-        `${kept} is of another log, as before a backup was restored: nothing can be folded into it`,
-      )
-    if (lost) throw refuseRollBack(name, `${kept} has seen what the log has lost: nothing can be folded into it`)
+      throw refuse(`${kept} is of another log, as before a backup was restored: nothing can be folded into it`)
+    if (lost) throw refuse(`${kept} has seen what the log has lost: nothing can be folded into it`)
     await checkTail(context.stream, stored)
     return { index: kept, former: live }
-  } finally {
-    await writer.close()
-  }
+  })
 }
 
 const refuseRollBack = (subject: string, hint: string): PermanentError =>
@@ -113,13 +108,8 @@ const refuseRollBack = (subject: string, hint: string): PermanentError =>
 export async function rollBack(context: BuildContext, projection: Projection): Promise<WayBack> {
   const way = await wayBack(context, projection)
   if (way === undefined) throw refuseRollBack(projection.name, 'no earlier build of it is kept')
-  const writer = context.index.writer()
-  try {
-    await moveReaders(context, writer, projection, way.index)
-    return way
-  } finally {
-    await writer.close()
-  }
+  await withWriter(context.index, (writer) => moveReaders(context, writer, projection, way.index))
+  return way
 }
 
 export const noSuchBuild = (index: IndexName): PermanentError =>
@@ -130,14 +120,8 @@ const isKnown = async (writer: IndexWriter, { name }: Projection, index: IndexNa
   followedAs(await writer.roster(name), index) !== undefined
 
 /** Whether a build is there, or is to be. */
-export async function knowsBuild(context: BuildContext, projection: Projection, index: IndexName): Promise<boolean> {
-  const writer = context.index.writer()
-  try {
-    return await isKnown(writer, projection, index)
-  } finally {
-    await writer.close()
-  }
-}
+export const knowsBuild = (context: BuildContext, projection: Projection, index: IndexName): Promise<boolean> =>
+  withWriter(context.index, (writer) => isKnown(writer, projection, index))
 
 /** Removes a build that readers do not use. Whoever folds it lets go of it first. */
 export async function dropBuild(context: BuildContext, projection: Projection, index: IndexName): Promise<void> {
@@ -145,20 +129,20 @@ export async function dropBuild(context: BuildContext, projection: Projection, i
   const lock = await context.lock(name)
   const refuse = (hint: string): PermanentError => new PermanentError({ operation: 'drop', subject: index, hint })
   if (lock === undefined) throw refuse(`a rebuild of ${name} is under way: wait for it, or stop it`)
-  const writer = context.index.writer()
   try {
-    if (!(await isKnown(writer, projection, index))) throw noSuchBuild(index)
-    const { roster } = await changeRoster(writer, name, giveUp(index))
-    // Perhaps only now.
-    if (roster.live === index) throw refuse('readers use it: rebuild, or roll back, and drop it then')
-    while (await isLiveFolded(context, writer, name)) {
-      if (followedAs(await writer.roster(name), index) === undefined) return
-      await context.timers.pause(pollMs, new AbortController().signal)
-    }
-    await writer.drop(index)
-    await changeRoster(writer, name, forget(index))
+    await withWriter(context.index, async (writer) => {
+      if (!(await isKnown(writer, projection, index))) throw noSuchBuild(index)
+      const { roster } = await changeRoster(writer, name, giveUp(index))
+      // Perhaps only now.
+      if (roster.live === index) throw refuse('readers use it: rebuild, or roll back, and drop it then')
+      while (await isLiveFolded(context, writer, name)) {
+        if (followedAs(await writer.roster(name), index) === undefined) return
+        await context.timers.pause(pollMs, new AbortController().signal)
+      }
+      await writer.drop(index)
+      await changeRoster(writer, name, forget(index))
+    })
   } finally {
-    await writer.close()
     await lock.release()
   }
 }

@@ -3,7 +3,7 @@ import { PermanentError, TransientError } from '#src/lib/failure.ts'
 import type { Position } from '#src/events/envelope.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { buildNumber, buildVersion, nextBuild } from './build-name.ts'
-import type { BuildContext } from './build-place.ts'
+import { withWriter, type BuildContext } from './build-place.ts'
 import type { BuildTask } from './fold-share.ts'
 import { foldShares } from './fold-shares.ts'
 import { storedBuild, type FollowedBuild, type IndexName, type IndexWriter } from './index-store.ts'
@@ -55,12 +55,6 @@ export type RebuildPlan = Readonly<{
 }>
 
 type Begun = BuildTask & Readonly<{ fold: Projection; former: IndexName | undefined; resumed: boolean }>
-
-/** The options of every fold of a rebuild. */
-const paceOf = ({ eventsPerSecondMax, signal }: RebuildOptions) => ({
-  ...(eventsPerSecondMax === undefined ? {} : { eventsPerSecondMax }),
-  ...(signal === undefined ? {} : { signal }),
-})
 
 /** The most rounds of catching up before readers are moved. Each is shorter than the one before. */
 const roundsMax = 20
@@ -214,24 +208,22 @@ async function beginBuild(
 /** Copies all workspaces but one as they are; later events are folded into them as into any index. */
 async function copyOthers(context: BuildContext, build: Begun, but: WorkspaceId): Promise<Position> {
   const { former, index, projection } = build
-  const writer = context.index.writer()
+  const from = present(former, 'a build to copy from')
+  const stored = await withWriter(context.index, (writer) => storedBuild(writer, projection, from))
   const audit = context.index.audit()
   try {
-    const from = present(former, 'a build to copy from')
-    const stored = await storedBuild(writer, projection, from)
     const others = new Set((await audit.parts(from)).map(({ workspaceId }) => workspaceId))
     others.delete(but)
     for (const workspaceId of others) await audit.copy(from, index, workspaceId)
     return present(stored, 'a build that is kept').checkpoint
   } finally {
     await audit.close()
-    await writer.close()
   }
 }
 
 /** Folds all builds to the log's head, in rounds, until little is left. */
 async function catchUp(context: BuildContext, builds: readonly Begun[], options: RebuildOptions): Promise<Position> {
-  const { onProgress = () => {} } = options
+  const { onProgress = () => {}, eventsPerSecondMax, signal } = options
   let until: Position = 0
   let before = Number.POSITIVE_INFINITY
   for (let round = 0; round < roundsMax; round++) {
@@ -244,21 +236,20 @@ async function catchUp(context: BuildContext, builds: readonly Begun[], options:
     const startedAt = context.clock()
     const tell = (position: Position): void => onProgress({ phase: 'fold', position, from, until })
     const tasks = builds.map(({ projection, index, after }) => ({ projection, index, after, until }))
-    await foldShares(context, context.index, tasks, { ...paceOf(options), onProgress: tell })
+    await foldShares(context, context.index, tasks, { eventsPerSecondMax, signal, onProgress: tell })
     if (isLast || context.clock() - startedAt < shortRoundMs) return until
   }
   return until
 }
 
 /** Nominates all builds together, so that the projector catches up with them in one pass. */
-async function nominateAll(
+const nominateAll = (
   { index: place }: BuildContext,
   builds: readonly Begun[],
   verdicts: readonly Verdict[],
   { keep = false }: RebuildOptions,
-): Promise<void> {
-  const writer = place.writer()
-  try {
+): Promise<void> =>
+  withWriter(place, async (writer) => {
     for (const [at, { projection, index, former }] of builds.entries()) {
       if (verdicts[at]?.equal !== true) continue
       const keeps = keep ? former : undefined
@@ -266,10 +257,7 @@ async function nominateAll(
       if (keeps !== undefined) await changeRoster(writer, projection, keepOn(keeps))
       await changeRoster(writer, projection, nominate(index, keeps))
     }
-  } finally {
-    await writer.close()
-  }
-}
+  })
 
 async function finish(
   context: BuildContext,
@@ -279,8 +267,7 @@ async function finish(
 ): Promise<Rebuilt> {
   const { projection, index, former, resumed, fold } = build
   const report = { projection, index, former, resumed, verdict }
-  const writer = context.index.writer()
-  try {
+  return withWriter(context.index, async (writer) => {
     if (!verdict.equal) {
       await discard(writer, projection, index)
       return { ...report, outcome: 'different' }
@@ -289,47 +276,42 @@ async function finish(
     // In case a program of a version without `keeps` has moved the readers.
     if (keep && former !== undefined) await changeRoster(writer, projection, keepOn(former))
     return { ...report, outcome }
-  } finally {
-    await writer.close()
-  }
+  })
 }
 
-async function beginAll(
+/** None is begun where one of them must be refused. */
+const beginAll = (
   context: BuildContext,
   projections: readonly Projection[],
   options: RebuildOptions,
-): Promise<readonly Begun[]> {
-  const writer = context.index.writer()
-  try {
+): Promise<readonly Begun[]> =>
+  withWriter(context.index, async (writer) => {
     const formers: Former[] = []
     for (const projection of projections) formers.push(await formerOf(context, writer, projection, options))
     const builds: Begun[] = []
     for (const former of formers) builds.push(await beginBuild(context, writer, former, options))
     return builds
-  } finally {
-    await writer.close()
-  }
-}
+  })
 
 async function rebuildLocked(
   context: BuildContext,
   projections: readonly Projection[],
   options: RebuildOptions,
 ): Promise<readonly Rebuilt[]> {
-  const { onProgress = () => {}, workspaceId } = options
+  const { onProgress = () => {}, workspaceId, eventsPerSecondMax, signal } = options
   const builds = await beginAll(context, projections, options)
-  const pace = paceOf(options)
-  const of = workspaceId === undefined ? {} : { workspaces: [workspaceId] }
+  const workspaces = workspaceId === undefined ? undefined : [workspaceId]
+  const folded = { workspaces, eventsPerSecondMax, signal }
   if (workspaceId !== undefined) {
     for (const build of builds) {
       onProgress({ phase: 'copy', position: 0, from: 0, until: 0 })
       const until = await copyOthers(context, build, workspaceId)
-      await foldShares(context, context.index, [{ ...build, until }], { ...pace, ...of })
+      await foldShares(context, context.index, [{ ...build, until }], folded)
     }
   }
   const until = await catchUp(context, builds, options)
   const tell = (position: Position): void => onProgress({ phase: 'verify', position, from: 0, until })
-  const verdicts = await verify(context, builds, { ...pace, ...of, onProgress: tell })
+  const verdicts = await verify(context, builds, { ...folded, onProgress: tell })
   await catchUp(context, builds, options)
   onProgress({ phase: 'move', position: until, from: 0, until })
   await nominateAll(context, builds, verdicts, options)
@@ -376,13 +358,12 @@ export async function rebuild(
 }
 
 /** What `rebuild` would do now. Nothing is written. */
-export async function planRebuild(
+export const planRebuild = (
   context: BuildContext,
   projections: readonly Projection[],
   options: RebuildOptions = {},
-): Promise<readonly RebuildPlan[]> {
-  const writer = context.index.writer()
-  try {
+): Promise<readonly RebuildPlan[]> =>
+  withWriter(context.index, async (writer) => {
     const head = await context.stream.head()
     const plans: RebuildPlan[] = []
     for (const projection of projections) {
@@ -392,7 +373,4 @@ export async function planRebuild(
       plans.push({ projection: projection.name, index, live, resumes, from, head })
     }
     return plans
-  } finally {
-    await writer.close()
-  }
-}
+  })
