@@ -41,6 +41,26 @@ const int64Max = (1n << 63n) - 1n
 const int64Min = -(1n << 63n)
 export const clampInt64 = (value: bigint): bigint => (value > int64Max ? int64Max : value < int64Min ? int64Min : value)
 
+/** The smallest int64 at or above a bound, or the greatest at or below it; undefined where there is none. */
+function nearestInt64(bound: number | bigint, side: 'above' | 'below'): bigint | undefined {
+  if (Number.isNaN(bound)) return undefined
+  if (bound > int64Max) return side === 'below' ? int64Max : undefined
+  if (bound < int64Min) return side === 'above' ? int64Min : undefined
+  if (typeof bound === 'bigint') return bound
+  return BigInt(side === 'above' ? Math.ceil(bound) : Math.floor(bound))
+}
+
+/** The int64s that lie between two bounds, inclusive where given; undefined where none do. */
+export function int64sBetween(
+  from: number | bigint | undefined,
+  to: number | bigint | undefined,
+): Readonly<{ least: bigint | undefined; most: bigint | undefined }> | undefined {
+  const least = from === undefined ? undefined : nearestInt64(from, 'above')
+  const most = to === undefined ? undefined : nearestInt64(to, 'below')
+  if ((from !== undefined && least === undefined) || (to !== undefined && most === undefined)) return undefined
+  return { least, most }
+}
+
 /** The integer that a number field holds; undefined for NaN and infinities. */
 function integerOf(value: number | bigint): bigint | undefined {
   if (typeof value === 'bigint') return clampInt64(value)

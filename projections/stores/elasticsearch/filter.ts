@@ -2,7 +2,7 @@ import { stringifyJson } from '#src/lib/json.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import type { Filter, Selection } from '../../index-store.ts'
 import type { PatternFilter } from '../pattern.ts'
-import { clampInt64, compareText, keywordTerm, keywordTermPrefix, visible } from '../row.ts'
+import { compareText, int64sBetween, keywordTerm, keywordTermPrefix, visible } from '../row.ts'
 import { daysFrom } from './names.ts'
 import { keywordsField, numberField, positionField, timeField, tokensField } from './mapping.ts'
 
@@ -71,27 +71,12 @@ function leafQuery(filter: Leaf, expansions: Expansions): Query {
   return rangeQuery(filter)
 }
 
-const isInt64 = (value: bigint): boolean => value === clampInt64(value)
-
-/** The smallest int64 at or above a bound; undefined when there is none. */
-function lowest(bound: number | bigint): bigint | undefined {
-  if (typeof bound === 'bigint') return bound > 0n && !isInt64(bound) ? undefined : clampInt64(bound)
-  if (Number.isFinite(bound)) return lowest(BigInt(Math.ceil(bound)))
-  return bound === -Infinity ? lowest(-(1n << 63n)) : undefined
-}
-
-/** The greatest int64 at or below a bound; undefined when there is none. */
-function highest(bound: number | bigint): bigint | undefined {
-  if (typeof bound === 'bigint') return bound < 0n && !isInt64(bound) ? undefined : clampInt64(bound)
-  if (Number.isFinite(bound)) return highest(BigInt(Math.floor(bound)))
-  return bound === Infinity ? highest(1n << 63n) : undefined
-}
-
 /** Between two bounds, inclusive where given; every value where none is. */
 function between(field: string, from: number | bigint | undefined, to: number | bigint | undefined): Query {
   if (from === undefined && to === undefined) return { exists: { field } }
-  const [gte, lte] = [from === undefined ? undefined : lowest(from), to === undefined ? undefined : highest(to)]
-  if ((from !== undefined && gte === undefined) || (to !== undefined && lte === undefined)) return none
+  const range = int64sBetween(from, to)
+  if (range === undefined) return none
+  const { least: gte, most: lte } = range
   return { range: { [field]: { ...(gte === undefined ? {} : { gte }), ...(lte === undefined ? {} : { lte }) } } }
 }
 

@@ -1,5 +1,5 @@
 import type { Filter } from '../../index-store.ts'
-import { clampInt64, keywordTerm, keywordTermPrefix, visible } from '../row.ts'
+import { int64sBetween, keywordTerm, keywordTermPrefix, visible } from '../row.ts'
 import type { Database, Value } from './database.ts'
 import { expandPattern, expandRange, type Expansion, type Term } from './expand.ts'
 import { keywordTerms, numberColumn, tokensColumn, type Tables } from './layout.ts'
@@ -98,35 +98,24 @@ function numberCondition(
 ): Condition {
   if (!tables.numbers.includes(field)) return none
   const column = `r.${numberColumn(field)}`
-  const [low, high] = [from === undefined ? undefined : lowest(from), to === undefined ? undefined : highest(to)]
-  if (low === null || high === null) return none
+  const range = int64sBetween(from, to)
+  if (range === undefined) return none
+  const { least, most } = range
   const tests = [`${column} IS NOT NULL`]
   const values: Value[] = []
-  if (low !== undefined) {
+  if (least !== undefined) {
     tests.push(`${column} >= ?`)
-    values.push(low)
+    values.push(least)
   }
-  if (high !== undefined) {
+  if (most !== undefined) {
     tests.push(`${column} <= ?`)
-    values.push(high)
+    values.push(most)
   }
   const sql = `(${tests.join(' AND ')})`
   const isIndexed = tables.shape.kind === 'document'
   if (isIndexed && database.get(`SELECT 1 FROM ${tables.rows} r WHERE ${sql} LIMIT 1`, ...values) === undefined)
     return none
   return { kind: 'sql', sql, values }
-}
-
-/** The smallest int64 at or above a bound; null when there is none. */
-function lowest(bound: number | bigint): bigint | null {
-  if (typeof bound === 'number' && !Number.isFinite(bound)) return bound === -Infinity ? clampInt64(-(1n << 63n)) : null
-  const value = typeof bound === 'bigint' ? bound : BigInt(Math.ceil(bound))
-  return value > clampInt64(value) ? null : clampInt64(value)
-}
-
-function highest(bound: number | bigint): bigint | null {
-  const below = lowest(-bound)
-  return below === null ? null : clampInt64(-below)
 }
 
 type Terms = Extract<Condition, { kind: 'terms' }>
