@@ -2,7 +2,7 @@ import { firstDayKept, type Keeping } from '#src/events/retention.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { dayBefore } from '#src/lib/day.ts'
 import { reachedFor, type IndexReader, type KeptDays, type Scope } from './index-store.ts'
-import type { Projection } from './projection.ts'
+import { collectionsOf, type Projection } from './projection.ts'
 import { withSeenEvents } from './seen-events.ts'
 
 /** How long the records of each workspace are kept, also of one that is not known yet; `all`: of every one that there may be. */
@@ -21,7 +21,7 @@ export const firstDayBy =
 
 /** How far back an event may find documents to be folded into. */
 const reachOf = (projection: Projection): number =>
-  Math.max(...Object.values(withSeenEvents(projection).collections).map(({ lookbackDays }) => lookbackDays))
+  Math.max(...collectionsOf(withSeenEvents(projection)).map(({ lookbackDays }) => lookbackDays))
 
 /**
  * What an index goes on to need once all that was received by a time (ms) is folded: what readers see, and what events of today may

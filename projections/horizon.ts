@@ -4,7 +4,7 @@ import type { FirstEvent } from '#streams/stream.ts'
 import type { FirstDay } from './first-days.ts'
 import type { IndexAudit, Part } from './index-audit.ts'
 import type { IndexName } from './index-store.ts'
-import type { DocumentId, Projection } from './projection.ts'
+import { collectionsOf, type DocumentId, type Projection } from './projection.ts'
 import { seenEvents, withSeenEvents } from './seen-events.ts'
 
 /**
@@ -46,7 +46,7 @@ export function createHorizon({ projection, index, first, firstDay, expected }: 
     return { isSeen, isTold: () => true, isUnsure: async () => false, comparedFrom: undefined }
   }
   const cutDay = dayOf(first.receivedAt)
-  const collections = Object.values(withSeenEvents(projection).collections)
+  const collections = collectionsOf(withSeenEvents(projection))
   // The day of the cut is in the log in part; and whether an event counts goes by those that were seen before it.
   const fromOf = ({ lookbackDays }: { lookbackDays: number }): string =>
     dayBefore(cutDay, -1 - Math.max(lookbackDays, seenEvents.lookbackDays))

@@ -97,6 +97,9 @@ export interface Projection {
   fold(event: DecodedEvent, documents: Documents): void
 }
 
+/** The collections of a projection, as stores treat all of them. */
+export const collectionsOf = ({ collections }: Projection): readonly Collection[] => Object.values(collections)
+
 /** A document as stored: with the position of the last event folded into it and the day (of receipt) it is kept under. */
 export type Entry<Document extends object = object> = Readonly<{
   collection: string
@@ -133,6 +136,10 @@ export function timeOfRecordId(id: DocumentId): bigint | undefined {
   if (!/^[0-9a-f]{16}-/.test(id)) return undefined
   return BigInt.asIntN(64, BigInt(`0x${id.slice(0, 16)}`) - (1n << 63n))
 }
+
+/** Days on which a document is looked for, the newest first. */
+export const daysLookedAt = (day: string, lookbackDays: number): readonly string[] =>
+  Array.from({ length: lookbackDays + 1 }, (_, index) => dayBefore(day, index))
 
 /** Days on which an earlier record of an id is looked for: the look-back, and the day after, for clocks that differ. */
 export function daysReplaced(day: string, lookbackDays: number): readonly string[] {

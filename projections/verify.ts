@@ -12,6 +12,7 @@ import { createHorizon, type Horizon } from './horizon.ts'
 import type { FrozenPart, Part } from './index-audit.ts'
 import { reachedBy, storedBuild, type IndexName, type IndexWriter, type StoredBuild } from './index-store.ts'
 import { openLane } from './lane.ts'
+import { collectionsOf } from './projection.ts'
 import { withSeenEvents } from './seen-events.ts'
 
 type VerifyOptions = Readonly<{
@@ -346,7 +347,7 @@ async function verifyIn(
       const expected = createExpectedFold(context, lane, takes)
       const horizon = createHorizon({ projection: fold, index, first, firstDay, expected: earlierParts })
       const sides = { scratch, indexed, expectedParts, expected }
-      const collections = Object.values(withSeenEvents(fold).collections).map(({ name }) => name)
+      const collections = collectionsOf(withSeenEvents(fold)).map(({ name }) => name)
       const target: Target = { context, projection, collections, index, writer, ...sides, takes, horizon }
       const found = await compareAll(target, namedMax)
       const { comparedFrom } = horizon

@@ -1,5 +1,6 @@
 import { sentinel, wholePrefix, wholeToken } from '#src/events/tokens.ts'
-import { timeOfRecordId, type Collection, type Entry, type Fields, type NumberFrom } from '../projection.ts'
+import { collectionsOf, timeOfRecordId } from '../projection.ts'
+import type { Collection, Entry, Fields, NumberFrom, Projection } from '../projection.ts'
 
 /** What every store needs to know of a collection; plain data, kept beside the index for its readers. */
 export type CollectionShape = Readonly<{
@@ -24,6 +25,16 @@ export function shapeOf(collection: Collection<never>): CollectionShape {
     ...(countedTogether === undefined ? {} : { countedTogether }),
   }
 }
+
+/** A collection as a writer needs it. */
+export type Written = Readonly<{ collection: Collection; shape: CollectionShape }>
+
+/** The collections of a projection, by name. */
+export const writtenOf = (projection: Projection): ReadonlyMap<string, Written> =>
+  new Map(collectionsOf(projection).map((collection) => [collection.name, { collection, shape: shapeOf(collection) }]))
+
+/** The collections of a build, by name. */
+export type Shapes = Readonly<Record<string, CollectionShape>>
 
 /** The searchable form of an entry, brought to the one form in which every store compares. */
 export type Row = Readonly<{

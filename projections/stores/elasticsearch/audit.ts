@@ -6,26 +6,21 @@ import type { IndexName } from '../../index-store.ts'
 import type { DocumentId } from '../../projection.ts'
 import { createDigester, fingerprintOf } from '../digest.ts'
 import { numberIn, objectIn, objectsIn, textIn } from './answer-parts.ts'
-import { createIndex, readBuild, type Place } from './builds.ts'
+import { connectPlace, createIndex, readBuild, type Place, type PlaceOptions } from './builds.ts'
 import { writeAll, type Operation } from './bulk.ts'
-import { connectElasticsearch } from './client.ts'
 import { entryOf } from './document.ts'
 import { and, ofWorkspace, type Query } from './filter.ts'
 import { freezeBuild, type FrozenBuild } from './frozen-build.ts'
 import { dayIndex, defaultSettings, idField, positionField, workspaceField, type IndexSettings } from './mapping.ts'
-import { createNames, dayIn } from './names.ts'
+import { dayIn } from './names.ts'
 import { shownText, textOf, type StoredText } from './stored-text.ts'
 
-type ElasticsearchAuditOptions = Readonly<{
-  /** `http(s)://user:password@host:port`. */
-  url: string
-  /** Begins the names of all indices. */
-  prefix: string
-  /** Of which partition of the log the builds are, and how many there are. */
-  partition: number
-  partitions: number
-  settings?: IndexSettings
-}>
+type ElasticsearchAuditOptions = PlaceOptions &
+  Readonly<{
+    /** How many partitions there are. */
+    partitions: number
+    settings?: IndexSettings
+  }>
 
 /** By the id in the document: the key of one that somebody else has made may be another. */
 const ofId = (id: DocumentId): Query =>
@@ -176,9 +171,8 @@ async function copyDocuments(place: Place, build: FrozenBuild, copied: Copied, s
 
 /** Reads the builds of one partition in Elasticsearch whole. */
 export function createElasticsearchIndexAudit(options: ElasticsearchAuditOptions): IndexAudit {
-  const { url, prefix, partition, partitions, settings = defaultSettings } = options
-  const elasticsearch = connectElasticsearch(url)
-  const place: Place = { elasticsearch, names: createNames(prefix), partition }
+  const { partition, partitions, settings = defaultSettings } = options
+  const place = connectPlace(options)
   const isMine = (workspaceId: WorkspaceId): boolean => partitionNumber(workspaceId, partitions) === partition
   const held = new Map<IndexName, FrozenBuild>()
   const freeze = async (index: IndexName): Promise<FrozenBuild> => {
@@ -215,7 +209,7 @@ export function createElasticsearchIndexAudit(options: ElasticsearchAuditOptions
     async close() {
       for (const build of held.values()) await build.release()
       held.clear()
-      await elasticsearch.close()
+      await place.elasticsearch.close()
     },
   }
 }

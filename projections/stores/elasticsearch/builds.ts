@@ -12,18 +12,31 @@ import type {
   Roster,
   StoredBuild,
 } from '../../index-store.ts'
-import { isBuildOf } from '../builds.ts'
-import type { CollectionShape } from '../row.ts'
-import { numberIn, objectIn, objectsIn, textIn, valuesIn } from './answer-parts.ts'
-import type { Answer, Elasticsearch } from './client.ts'
+import { isBuildOf, noRoster, otherCollections, otherLog, wasDropped } from '../builds.ts'
+import type { Shapes } from '../row.ts'
+import { hitsIn, numberIn, objectIn, objectsIn, textIn, valuesIn } from './answer-parts.ts'
+import { connectElasticsearch, type Answer, type Elasticsearch } from './client.ts'
 import { stateIndex, template, type IndexSettings } from './mapping.ts'
-import { dayIn, type Names } from './names.ts'
+import { createNames, dayIn, type Names } from './names.ts'
 import { patiently } from './patience.ts'
 
-export type Shapes = Readonly<Record<string, CollectionShape>>
+export type PlaceOptions = Readonly<{
+  /** `http(s)://user:password@host:port`. */
+  url: string
+  /** Begins the names of all indices. */
+  prefix: string
+  /** Of which partition of the log the builds are. */
+  partition: number
+}>
 
 /** Where the builds of one partition are. */
 export type Place = Readonly<{ elasticsearch: Elasticsearch; names: Names; partition: number }>
+
+export const connectPlace = ({ url, prefix, partition }: PlaceOptions): Place => ({
+  elasticsearch: connectElasticsearch(url),
+  names: createNames(prefix),
+  partition,
+})
 
 const buildId = (index: IndexName, partition: number): string => `build:${index}:${partition}`
 const rosterId = (projection: string, partition: number): string => `roster:${projection}:${partition}`
@@ -84,30 +97,33 @@ async function read({ elasticsearch, names }: Place, id: string): Promise<Answer
   return answer.status === 404 ? undefined : answer
 }
 
+/** The record of a build of this partition; undefined when it is not there. */
+async function recordOf(place: Place, index: IndexName): Promise<JsonObject | undefined> {
+  const answer = await read(place, buildId(index, place.partition))
+  return answer && sourceOf(answer)
+}
+
 /** A build as it is stored for this partition; undefined when it is not there. */
 export async function readBuild(place: Place, index: IndexName): Promise<StoredBuild | undefined> {
-  const answer = await read(place, buildId(index, place.partition))
-  const source = answer && sourceOf(answer)
+  const source = await recordOf(place, index)
   return source && storedBuild(source)
 }
 
 /** How far one of several writers that share a build has come; 0 before it has said so. */
 export async function readShare(place: Place, index: IndexName, share: string): Promise<Position> {
-  const answer = await read(place, buildId(index, place.partition))
-  return numberIn(objectIn((answer && sourceOf(answer))?.['shares'])[share])
+  return numberIn(objectIn((await recordOf(place, index))?.['shares'])[share])
 }
 
 /** Which indices of days a build is to have, and which of them are gone (known-days.ts). */
 export async function readNamed(place: Place, index: IndexName) {
-  const answer = await read(place, buildId(index, place.partition))
-  const namesIn = (field: string): readonly string[] => valuesIn((answer && sourceOf(answer))?.[field]).map(textIn)
+  const source = await recordOf(place, index)
+  const namesIn = (field: string): readonly string[] => valuesIn(source?.[field]).map(textIn)
   return { named: namesIn('days'), lost: namesIn('lostDays') }
 }
 
 /** The collections of a build, by name; none where it is not there. */
 export async function readShapes(place: Place, index: IndexName): Promise<Shapes> {
-  const answer = await read(place, buildId(index, place.partition))
-  const source = answer && sourceOf(answer)
+  const source = await recordOf(place, index)
   return source === undefined ? {} : (parseJson(textIn(source['shapes'])) as unknown as Shapes)
 }
 
@@ -135,14 +151,6 @@ export async function createIndex(elasticsearch: Elasticsearch, index: string, b
   throw new TransientError({ ...context, hint })
 }
 
-function refusalOf(source: JsonObject, epoch: string, shapes: Shapes): string | undefined {
-  if (source['dropped'] === true) return 'it was dropped: start a new build'
-  if (source['epoch'] !== epoch) return 'it follows another log: start a new build'
-  return source['shapes'] === stringifyJson(shapes)
-    ? undefined
-    : 'its collections are others: raise the version of the projection'
-}
-
 type NewBuild = Readonly<{ index: IndexName; epoch: string; after: Position; shapes: Shapes }>
 
 /** Makes the record of a build, or reads it; one of another log or of other collections is refused. */
@@ -157,10 +165,10 @@ export async function openBuild(place: Place, { index, epoch, after, shapes }: N
     await refuseLeftover(place, index)
     return storedBuild(fresh)
   }
-  const answer = await read(place, id)
-  const source = (answer && sourceOf(answer)) ?? {}
-  const refusal = refusalOf(source, epoch, shapes)
-  if (refusal !== undefined) throw new PermanentError({ operation: 'open', subject: index, hint: refusal })
+  const source = (await recordOf(place, index)) ?? {}
+  if (source['dropped'] === true) throw wasDropped(index)
+  if (source['epoch'] !== epoch) throw otherLog(index)
+  if (source['shapes'] !== fresh.shapes) throw otherCollections(index)
   return storedBuild(source)
 }
 
@@ -197,7 +205,7 @@ export async function allBuilds({ elasticsearch, names }: Place): Promise<readon
   await elasticsearch.send({ ...call, path: `/${names.state}/_refresh`, accept: [404] })
   const body = { size: 10_000, query: { term: { kind: 'build' } } }
   const answer = await elasticsearch.send({ ...call, path: `/${names.state}/_search`, body, accept: [404] })
-  return objectsIn(objectIn(answer.body['hits'])['hits']).map((hit) => objectIn(hit['_source']))
+  return hitsIn(answer.body).map((hit) => objectIn(hit['_source']))
 }
 
 /** Records of a projection's builds in this partition, dropped ones too. */
@@ -237,8 +245,7 @@ export async function readErased(
   place: Place,
   index: IndexName,
 ): Promise<Readonly<{ epoch: string; erased: readonly Erasure[] }>> {
-  const answer = await read(place, buildId(index, place.partition))
-  const source = (answer && sourceOf(answer)) ?? {}
+  const source = (await recordOf(place, index)) ?? {}
   const erased = Object.entries(objectIn(source['erased'])).map(([workspaceId, of]) => {
     const { position, epoch } = objectIn(of)
     return { workspaceId: workspaceId as WorkspaceId, position: numberIn(position), epoch: textIn(epoch) }
@@ -275,8 +282,6 @@ export async function indicesOf({ elasticsearch, names }: Place, index: IndexNam
   const { body } = await elasticsearch.send({ ...call, accept: [404] })
   return objectsIn(body['indices']).map(({ name }) => textIn(name))
 }
-
-const noRoster: Roster = { revision: 0, live: undefined, followed: [] }
 
 /** A roster and the condition under which it may be changed. */
 type KnownRoster = Readonly<{ roster: Roster; unchanged: Readonly<Record<string, string | number>> }>

@@ -1,7 +1,7 @@
 import { setImmediate as yieldToOthers } from 'node:timers/promises'
 import type { Digest, Fingerprint, FrozenPart, IndexAudit, Part } from '../../index-audit.ts'
 import type { IndexName } from '../../index-store.ts'
-import type { Collection, Entry, Projection } from '../../projection.ts'
+import { collectionsOf, type Entry, type Projection } from '../../projection.ts'
 import { createDigester, fingerprintOf } from '../digest.ts'
 import { shapeOf } from '../row.ts'
 import type { DocumentForm } from './document.ts'
@@ -14,7 +14,7 @@ type ProjectionOf = (index: IndexName) => Projection | undefined
 const entriesInTurn = 500
 
 function formsOf(projection: Projection | undefined, epoch: string): ReadonlyMap<string, DocumentForm> {
-  const collections = Object.values(projection?.collections ?? {}) as unknown as readonly Collection[]
+  const collections = projection === undefined ? [] : collectionsOf(projection)
   return new Map(collections.map((each) => [each.name, { shape: shapeOf(each), collection: each, epoch }]))
 }
 

@@ -2,8 +2,9 @@ import { TransientError } from '#src/lib/failure.ts'
 import type { Json, JsonObject } from '#src/lib/json.ts'
 import type { Position } from '#src/events/envelope.ts'
 import type { IndexName } from '../../index-store.ts'
-import { numberIn, objectIn, objectsIn, textIn, valuesIn } from './answer-parts.ts'
-import { indicesOf, readBuild, readShapes, type Place, type Shapes } from './builds.ts'
+import { hitsIn, numberIn, objectIn, textIn, valuesIn } from './answer-parts.ts'
+import type { Shapes } from '../row.ts'
+import { indicesOf, readBuild, readShapes, type Place } from './builds.ts'
 import { reasonOf } from './client.ts'
 import { and, type Query } from './filter.ts'
 import { idField } from './mapping.ts'
@@ -103,7 +104,7 @@ export async function freezeBuild(place: Place, index: IndexName): Promise<Froze
     do {
       const rest = after === undefined ? {} : { search_after: after }
       const answer = await search({ size: pageMax, version: true, query: both, sort, ...rest })
-      const hits = objectsIn(objectIn(answer['hits'])['hits'])
+      const hits = hitsIn(answer)
       yield hits.map(documentIn)
       after = hits.length < pageMax ? undefined : valuesIn(hits.at(-1)?.['sort'])
     } while (after !== undefined)

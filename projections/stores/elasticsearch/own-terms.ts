@@ -3,7 +3,7 @@ import { parseKnownRegex } from '#src/lib/regex/parse-regex.ts'
 import { TooBroadError } from '../../index-store.ts'
 import { wholePattern, type PatternFilter } from '../pattern.ts'
 import { visible } from '../row.ts'
-import { objectIn, objectsIn, textIn } from './answer-parts.ts'
+import { hitsIn, objectIn, textIn } from './answer-parts.ts'
 import { and, ofWorkspace, type Query } from './filter.ts'
 import { anyWord, widened, widerPattern } from './lucene-regex.ts'
 import { tokensField } from './mapping.ts'
@@ -42,7 +42,7 @@ export async function ownTerms(
     const parts = [ofWorkspace(target.workspaceId), documentsWithOther(field, wider, known)]
     const query = and(target.days === undefined ? parts : [...parts, target.days])
     const body = { size: documentsAtOnce, track_total_hits: false, _source: [field], query }
-    const hits = objectsIn(objectIn((await ask(target, body))['hits'])['hits'])
+    const hits = hitsIn(await ask(target, body))
     if (hits.length === 0) return met
     const before = known.size
     for (const word of hits.flatMap((hit) => textIn(objectIn(hit['_source'])[field]).split(' '))) {

@@ -6,7 +6,7 @@ import type { DocumentId } from '../../projection.ts'
 import { compareSort } from '../order.ts'
 import { clampInt64 } from '../row.ts'
 import { createSizedHits } from '../within-size.ts'
-import { bigintIn, numberIn, objectIn, objectsIn, textIn, valuesIn } from './answer-parts.ts'
+import { bigintIn, hitsIn, numberIn, objectIn, textIn, valuesIn } from './answer-parts.ts'
 import { LargeAnswerError, reasonOf, type Call, type Elasticsearch } from './client.ts'
 import { documentOf } from './document.ts'
 import { and, type Query } from './filter.ts'
@@ -98,7 +98,7 @@ function pageBody(query: Query, { orderBy, direction }: IndexQuery, after: reado
 type Found = Readonly<{ source: JsonObject; sort: readonly Json[] }>
 
 const foundIn = (answer: JsonObject): readonly Found[] =>
-  objectsIn(objectIn(answer['hits'])['hits']).map((hit) => ({
+  hitsIn(answer).map((hit) => ({
     source: objectIn(hit['_source']),
     sort: valuesIn(hit['sort']),
   }))

@@ -1,10 +1,11 @@
 import { PermanentError } from '#src/lib/failure.ts'
 import type { Position } from '#src/events/envelope.ts'
 import type { EntryKey, Heartbeat, IndexName, IndexWriter, WorkspaceEntries } from '../../index-store.ts'
-import { dayBefore } from '#src/lib/day.ts'
-import { daysReplaced, type Collection, type Entry, type Projection } from '../../projection.ts'
-import { shapeOf, type CollectionShape } from '../row.ts'
+import { daysLookedAt, daysReplaced, type Collection, type Entry, type Projection } from '../../projection.ts'
+import { collectionIn, openedIn, otherLog } from '../builds.ts'
+import { writtenOf, type Written } from '../row.ts'
 import {
+  connectPlace,
   createIndex,
   dropBuild,
   heartbeatSource,
@@ -18,37 +19,30 @@ import {
   updateBuild,
   writeRoster,
   type Place,
+  type PlaceOptions,
 } from './builds.ts'
 import { writeAll, type Operation } from './bulk.ts'
-import { connectElasticsearch } from './client.ts'
 import { documentJson, entryOf, entrySource } from './document.ts'
 import { eraseFromBuilds, eraseNoted } from './erase.ts'
 import { dropIndicesBefore, noteMade, noteThere } from './known-days.ts'
 import { lookUp, type DocumentPlace } from './look-up.ts'
 import { dayIndex, defaultSettings, type IndexSettings } from './mapping.ts'
-import { createNames, documentKey } from './names.ts'
+import { documentKey } from './names.ts'
 import { createFreshness, type Freshness } from './refresh.ts'
 
-export type ElasticsearchWriterOptions = Readonly<{
-  /** `http(s)://user:password@host:port`. */
-  url: string
-  /** Begins the names of all indices. */
-  prefix: string
-  /** Of which partition of the log the builds are. */
-  partition: number
-  settings?: IndexSettings
-  /** The least time between two refreshes, and between two records of progress that say nothing new. */
-  refreshEveryMs?: number
-  /** Milliseconds of a clock that never goes back. */
-  now?: () => number
-  /**
-   * The name of this writer's share of the work, where several writers fold one build, each its own workspaces. Its checkpoint
-   * is the share's; readers are told nothing.
-   */
-  share?: string
-}>
-
-type Written = Readonly<{ collection: Collection; shape: CollectionShape }>
+type ElasticsearchWriterOptions = PlaceOptions &
+  Readonly<{
+    settings?: IndexSettings
+    /** The least time between two refreshes, and between two records of progress that say nothing new. */
+    refreshEveryMs?: number
+    /** Milliseconds of a clock that never goes back. */
+    now?: () => number
+    /**
+     * The name of this writer's share of the work, where several writers fold one build, each its own workspaces. Its checkpoint
+     * is the share's; readers are told nothing.
+     */
+    share?: string
+  }>
 
 type Build = {
   projection: string
@@ -65,17 +59,6 @@ type Build = {
   recorded: Position
   told: Heartbeat
   toldAt: number
-}
-
-function collectionsOf(projection: Projection): ReadonlyMap<string, Written> {
-  const all = Object.values(projection.collections) as unknown as readonly Collection[]
-  return new Map(all.map((collection) => [collection.name, { collection, shape: shapeOf(collection) }]))
-}
-
-function writtenOf(build: Build, collection: string): Written {
-  const written = build.collections.get(collection)
-  if (written === undefined) throw new PermanentError({ operation: 'use', subject: `collection ${collection}` })
-  return written
 }
 
 type Options = Readonly<{
@@ -116,7 +99,7 @@ async function openedBuild(
   { index, epoch, after }: Readonly<{ index: IndexName; epoch: string; after: Position }>,
 ): Promise<Build> {
   const { share, prepare } = options
-  const collections = collectionsOf(projection)
+  const collections = writtenOf(projection)
   const shapes = Object.fromEntries([...collections].map(([name, { shape }]) => [name, shape]))
   await prepare()
   const { checkpoint: ofAll, heartbeat: found } = await openBuild(place, { index, epoch, after, shapes })
@@ -165,7 +148,7 @@ function createDayIndices(place: Place, { settings, share }: Pick<Options, 'sett
       const missing = new Map<string, Collection>()
       for (const entry of entries.flatMap((each) => each.entries)) {
         const name = of(build, entry)
-        if (!build.known.has(name)) missing.set(name, writtenOf(build, entry.collection).collection)
+        if (!build.known.has(name)) missing.set(name, collectionIn(build.collections, entry.collection).collection)
       }
       await Promise.all([...missing].map(([name, collection]) => create(build, name, collection)))
       await note(build, [...missing.keys()])
@@ -200,7 +183,7 @@ function* allOperations(
 ): Generator<Operation, void, undefined> {
   for (const { workspaceId, entries: mine } of entries) {
     for (const entry of mine) {
-      const { collection, shape } = writtenOf(build, entry.collection)
+      const { collection, shape } = collectionIn(build.collections, entry.collection)
       const place = { workspaceId, key: documentKey(workspaceId, entry.id), position: entry.position }
       const document = documentJson({ shape, collection, epoch: build.epoch }, workspaceId, entry)
       yield { kind: 'index', index: days.of(build, entry), ...place, document }
@@ -218,9 +201,9 @@ type Wanted = DocumentPlace & Readonly<{ at: number; entry: EntryKey }>
 /** Where the entries of the keys may be, newest day first for each. */
 function wantedOf(build: Build, days: DayIndices, keys: readonly EntryKey[]): readonly Wanted[] {
   return keys.flatMap((key, at) => {
-    const { lookbackDays } = writtenOf(build, key.collection).shape
+    const { lookbackDays } = collectionIn(build.collections, key.collection).shape
     const { workspaceId } = key
-    return Array.from({ length: lookbackDays + 1 }, (_, before) => dayBefore(key.day, before)).flatMap((day) => {
+    return daysLookedAt(key.day, lookbackDays).flatMap((day) => {
       const entry = { ...key, day }
       const index = days.of(build, entry)
       return build.known.has(index) ? [{ index, key: documentKey(workspaceId, key.id), workspaceId, at, entry }] : []
@@ -273,25 +256,15 @@ async function recordWritten(place: Place, build: Build, share: string | undefin
 const dropped = ({ index }: Build): PermanentError =>
   new PermanentError({ operation: 'update', subject: index, hint: 'the build was dropped' })
 
-const notOpen = (index: IndexName): PermanentError =>
-  new PermanentError({ operation: 'use', subject: index, hint: 'open it first' })
-
-const otherLog = (index: IndexName): PermanentError =>
-  new PermanentError({ operation: 'open', subject: index, hint: 'it follows another log: start a new build' })
-
 /** The writing side in Elasticsearch, for one partition. */
 export function createElasticsearchIndexWriter(given: ElasticsearchWriterOptions): IndexWriter {
   const { settings = defaultSettings, refreshEveryMs = 500, now = () => performance.now(), share } = given
-  const elasticsearch = connectElasticsearch(given.url)
-  const place: Place = { elasticsearch, names: createNames(given.prefix), partition: given.partition }
+  const place = connectPlace(given)
+  const { elasticsearch } = place
   const options = { settings, refreshEveryMs, now, share, prepare: createPrepare(place, settings) }
   const builds = new Map<IndexName, Build>()
   const days = createDayIndices(place, options)
-  const buildOf = (index: IndexName): Build => {
-    const build = builds.get(index)
-    if (build === undefined) throw notOpen(index)
-    return build
-  }
+  const buildOf = (index: IndexName): Build => openedIn(builds, index)
   return {
     async open(index, projection, epoch, after = 0) {
       if (!builds.has(index)) builds.set(index, await openedBuild(place, options, projection, { index, epoch, after }))

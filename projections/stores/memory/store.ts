@@ -1,4 +1,3 @@
-import { PermanentError } from '#src/lib/failure.ts'
 import { parseJson, stringifyJson } from '#src/lib/json.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import type { IndexAudit } from '../../index-audit.ts'
@@ -14,9 +13,8 @@ import type {
   StoredBuild,
   WorkspaceEntries,
 } from '../../index-store.ts'
-import { dayBefore } from '#src/lib/day.ts'
-import { daysReplaced, type DocumentId, type Entry } from '../../projection.ts'
-import { isBuildOf } from '../builds.ts'
+import { daysLookedAt, daysReplaced, type DocumentId, type Entry } from '../../projection.ts'
+import { collectionIn, isBuildOf, noRoster, openedIn, otherLog } from '../builds.ts'
 import { rowOf } from '../row.ts'
 import { createMemoryAudit } from './audit.ts'
 import { openBuild, type Build } from './build.ts'
@@ -45,8 +43,7 @@ function removeReplaced(entries: Map<string, StoredEntry>, entry: Entry, lookbac
 }
 
 function writeEntry(build: Build, workspaceId: WorkspaceId, entry: Entry): void {
-  const known = build.collections.get(entry.collection)
-  if (known === undefined) throw new PermanentError({ operation: 'write', subject: `collection ${entry.collection}` })
+  const known = collectionIn(build.collections, entry.collection)
   if (entry.position <= (build.erased.get(workspaceId) ?? 0)) return
   const place = placeOf(workspaceId, entry.collection)
   const entries = build.stored.get(place) ?? new Map<string, StoredEntry>()
@@ -57,8 +54,6 @@ function writeEntry(build: Build, workspaceId: WorkspaceId, entry: Entry): void 
   const { replaces: _replaces, ...kept } = stored(entry)
   entries.set(name, { entry: kept, row: rowOf(known.shape, known.collection, kept) })
 }
-
-const noRoster: Roster = { revision: 0, live: undefined, followed: [] }
 
 type Rosters = Map<string, Roster>
 
@@ -98,29 +93,19 @@ function createBuilds(builds: Map<IndexName, Build>, rosters: Rosters) {
 }
 
 function createWriter(builds: Map<IndexName, Build>, rosters: Rosters): IndexWriter {
-  const buildOf = (index: IndexName): Build => {
-    const build = builds.get(index)
-    if (build === undefined) throw new PermanentError({ operation: 'write', subject: index, hint: 'open it first' })
-    return build
-  }
+  const buildOf = (index: IndexName): Build => openedIn(builds, index)
   const load = (build: Build, workspaceId: WorkspaceId, collection: string, id: DocumentId, day: string): Entry[] => {
     const entries = build.stored.get(placeOf(workspaceId, collection))
-    const lookbackDays = build.collections.get(collection)?.shape.lookbackDays ?? 0
-    const days = Array.from({ length: lookbackDays + 1 }, (_, index) => dayBefore(day, index))
-    return days.flatMap((day) => entries?.get(`${day}/${id}`)?.entry ?? []).map(stored)
+    const { lookbackDays } = collectionIn(build.collections, collection).shape
+    const days = daysLookedAt(day, lookbackDays)
+    return days.flatMap((one) => entries?.get(`${one}/${id}`)?.entry ?? []).map(stored)
   }
   return {
     ...createBuilds(builds, rosters),
     async open(index, projection, epoch, after = 0) {
       const build = builds.get(index)
       if (build === undefined) builds.set(index, openBuild(index, projection, epoch, after))
-      else if (build.checkpoint.epoch !== epoch) {
-        throw new PermanentError({
-          operation: 'open',
-          subject: index,
-          hint: 'it follows another log: start a new build',
-        })
-      }
+      else if (build.checkpoint.epoch !== epoch) throw otherLog(index)
     },
     load: async (index, keys) =>
       keys.map(({ workspaceId, collection, id, day }) => load(buildOf(index), workspaceId, collection, id, day)),

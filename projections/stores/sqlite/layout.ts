@@ -2,13 +2,11 @@ import { join } from 'node:path'
 import { PermanentError } from '#src/lib/failure.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import type { IndexName } from '../../index-store.ts'
-import type { CollectionShape } from '../row.ts'
+import type { CollectionShape, Shapes } from '../row.ts'
 import type { Database } from './database.ts'
 
 /** Raised with a change of the tables below that a collection’s shape does not tell of; a file of a later layout is refused. */
 export const layoutVersion = 1n
-
-export type Shapes = Readonly<Record<string, CollectionShape>>
 
 export const buildFolder = (folder: string, index: IndexName): string => join(folder, index)
 export const workspaceFolder = (folder: string, index: IndexName, workspaceId: WorkspaceId): string =>

@@ -1,6 +1,7 @@
 import { mkdirSync } from 'node:fs'
 import { parseJson, stringifyJson } from '#src/lib/json.ts'
 import type { FollowedBuild, IndexName, Roster } from '../../index-store.ts'
+import { noRoster } from '../builds.ts'
 import { openDatabase, readIfThere, transaction, type Database } from './database.ts'
 import { layoutOf, layoutVersion, livePath } from './layout.ts'
 
@@ -49,7 +50,7 @@ export function readRoster(database: Database, projection: string): Roster {
     'SELECT build, revision, builds FROM live LEFT JOIN followed USING (projection) WHERE projection = ?',
     projection,
   )
-  if (row === undefined) return { revision: 0, live: undefined, followed: [] }
+  if (row === undefined) return noRoster
   const followed = typeof row['builds'] === 'string' ? (parseJson(row['builds']) as unknown as FollowedBuild[]) : []
   const live = row['build'] === none ? undefined : String(row['build'])
   return { revision: Number(row['revision']), live, followed }

@@ -1,6 +1,5 @@
 import { mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { PermanentError } from '#src/lib/failure.ts'
 import { parseJson, stringifyJson } from '#src/lib/json.ts'
 import type { Position } from '#src/events/envelope.ts'
 import { workspaceIdOf, type WorkspaceId } from '#src/events/workspace-id.ts'
@@ -16,7 +15,9 @@ import {
   transaction,
   type Database,
 } from './database.ts'
-import { layoutOf, layoutVersion, metaPath, type Shapes } from './layout.ts'
+import { otherCollections, otherLog } from '../builds.ts'
+import type { Shapes } from '../row.ts'
+import { layoutOf, layoutVersion, metaPath } from './layout.ts'
 
 /**
  * What stands beside a build: whose log it follows and from where, its collections, how far every file is safe, what readers
@@ -133,12 +134,6 @@ export function writeNamed(database: Database): void {
 export const areDaysNamed = (database: Database): boolean =>
   hasTable(database, 'named') && database.get('SELECT 1 AS found FROM named JOIN build USING (safe)') !== undefined
 
-function refusalOf(meta: Meta | undefined, epoch: string, shapes: Shapes): string | undefined {
-  if (meta?.epoch !== epoch) return 'it follows another log: start a new build'
-  if (stringifyJson(meta.shapes) === stringifyJson(shapes)) return undefined
-  return 'its collections are others: raise the version of the projection'
-}
-
 /**
  * Opens a build's record, making it when it is not there. A build of another log or of other collections is refused. What
  * readers are told goes back to what is surely there: after a power cut the files may hold less than was said.
@@ -159,9 +154,8 @@ export function openMeta(
       if (!hasColumn(database, 'progress', column)) database.exec(`ALTER TABLE progress ADD COLUMN ${column} TEXT`)
     }
     const meta = readMeta(database)
-    const refusal = refusalOf(meta, epoch, shapes)
-    if (refusal !== undefined) throw new PermanentError({ operation: 'open', subject: index, hint: refusal })
-    if (meta === undefined) return
+    if (meta?.epoch !== epoch) throw otherLog(index)
+    if (stringifyJson(meta.shapes) !== stringifyJson(shapes)) throw otherCollections(index)
     const { ahead: _ahead, ...told } = meta.progress
     writeProgress(database, { ...told, position: Math.min(told.position, meta.safe) })
   })

@@ -12,9 +12,16 @@ import type {
   LostDay,
   WorkspaceEntries,
 } from '../../index-store.ts'
-import { dayBefore } from '#src/lib/day.ts'
-import { daysReplaced, type Collection, type Entry, type Projection } from '../../projection.ts'
-import { shapeOf } from '../row.ts'
+import {
+  collectionsOf,
+  daysLookedAt,
+  daysReplaced,
+  type Collection,
+  type Entry,
+  type Projection,
+} from '../../projection.ts'
+import { collectionIn, openedIn, otherLog } from '../builds.ts'
+import { shapeOf, type Shapes } from '../row.ts'
 import { hasTable, openDatabase, transaction, type Database } from './database.ts'
 import {
   positionOf,
@@ -29,16 +36,7 @@ import { daysIn, dropBuild, removeDays, removeDropped, storedBuilds } from './bu
 import { dropDays } from './drop-days.ts'
 import { looked } from './folder-names.ts'
 import { forgetDays, nameDays, noteGone, noteMade, renameDays, storedDays } from './known-days.ts'
-import {
-  buildFolder,
-  fileOfDay,
-  layOutDay,
-  layoutOf,
-  metaPath,
-  tablesOf,
-  workspaceFolder,
-  type Shapes,
-} from './layout.ts'
+import { buildFolder, fileOfDay, layOutDay, layoutOf, metaPath, tablesOf, workspaceFolder } from './layout.ts'
 import { openLive, readRoster, renewLive, writeRoster } from './live.ts'
 import { createTellAgain, type Told } from './tell-again.ts'
 import { createTermsMerger, type TermsMerger } from './merge-terms.ts'
@@ -116,9 +114,8 @@ function createBuild(
   { folder, share, mergedPagesMax, entriesAlone = false }: BuildOptions,
   { index, projection, epoch, after }: Opened,
 ): Build {
-  const all = Object.values(projection.collections) as unknown as readonly Collection[]
   const collections = new Map(
-    all.map((given) => {
+    collectionsOf(projection).map((given) => {
       const collection = entriesAlone ? withoutSearch(given) : given
       return [collection.name, { collection, tables: tablesOf(shapeOf(collection)) }]
     }),
@@ -190,9 +187,7 @@ function changesByDay(build: Build, entries: readonly Entry[], days: ReadonlySet
     return known
   }
   for (const entry of entries) {
-    const written = build.collections.get(entry.collection)
-    if (written === undefined)
-      throw new PermanentError({ operation: 'write', subject: `collection ${entry.collection}` })
+    const written = collectionIn(build.collections, entry.collection)
     of(entry.day).entries.push(entry)
     if (entry.replaces !== true) continue
     for (const day of daysReplaced(entry.day, written.collection.lookbackDays)) {
@@ -260,13 +255,11 @@ function loadEntries(
   build: Build,
   { workspaceId, collection, id, day }: EntryKey,
 ): readonly Entry[] {
-  const written = build.collections.get(collection)
-  if (written === undefined) throw new PermanentError({ operation: 'load', subject: `collection ${collection}` })
+  const written = collectionIn(build.collections, collection)
   const known = daysOf(folder, build, workspaceId)
-  const days = Array.from({ length: written.collection.lookbackDays + 1 }, (_, index) => dayBefore(day, index))
-  return days
-    .filter((day) => known.has(day))
-    .flatMap((day) => readEntry(files.open(build, workspaceId, day), written.tables, id, day) ?? [])
+  return daysLookedAt(day, written.collection.lookbackDays)
+    .filter((one) => known.has(one))
+    .flatMap((one) => readEntry(files.open(build, workspaceId, one), written.tables, id, one) ?? [])
 }
 
 function writeEntries(
@@ -347,9 +340,6 @@ function checkpointOnDisk(folder: string, index: IndexName): Checkpoint {
   return { epoch: meta?.epoch ?? '', position: meta?.safe ?? 0 }
 }
 
-const otherLog = (index: IndexName): PermanentError =>
-  new PermanentError({ operation: 'open', subject: index, hint: 'it follows another log: start a new build' })
-
 /** The writing side in a folder of SQLite files. It blocks while it works: run it in a thread of its own. */
 export function createSqliteIndexWriter(options: SqliteWriterOptions): IndexWriter {
   const { folder, limits, syncEveryMs = 2_000, share, tellAgainMs = 1_500 } = options
@@ -358,11 +348,7 @@ export function createSqliteIndexWriter(options: SqliteWriterOptions): IndexWrit
   const files = createFiles(folder, limits.indexFilesOpenMax, builds)
   const live = openLive(folder)
   removeDropped(folder)
-  const buildOf = (index: IndexName): Build => {
-    const build = builds.get(index)
-    if (build === undefined) throw new PermanentError({ operation: 'use', subject: index, hint: 'open it first' })
-    return build
-  }
+  const buildOf = (index: IndexName): Build => openedIn(builds, index)
   return {
     async open(index, projection, epoch, after = 0) {
       if (!builds.has(index)) builds.set(index, createBuild(options, { index, projection, epoch, after }))
