@@ -18,6 +18,7 @@ import { wildcardAtEndOnly, wildcardIsAnywhere, wildcardOverWhole, wildcardShape
 import type { WildcardShape } from '#src/events/wildcard.ts'
 import { parseRegex } from '#src/lib/regex/parse-regex.ts'
 import { escapeRegex, literalPrefix, regexSource } from '#src/lib/regex/regex-node.ts'
+import { all, join, negate, none } from './filters.ts'
 import type { Filter } from './index-store.ts'
 import { mayBeMessage } from './record-tokens.ts'
 import { wholePattern } from './stores/pattern.ts'
@@ -53,9 +54,6 @@ export type FieldSchema = Readonly<{
 /** A part of a query without parts of its own: one condition. */
 export type QueryLeaf = Exclude<QueryTree, { kind: 'and' | 'or' | 'not' }>
 
-const none: Filter = { kind: 'none' }
-const all: Filter = { kind: 'all' }
-
 /** The filter over a collection that a search means. */
 export function filterOf(tree: QueryTree, schema: FieldSchema): Filter {
   if (isLeaf(tree)) return leafFilter(tree, schema)
@@ -65,22 +63,6 @@ export function filterOf(tree: QueryTree, schema: FieldSchema): Filter {
 }
 
 export const isLeaf = (tree: QueryTree): tree is QueryLeaf => !('of' in tree)
-
-/** Both, or either: without parts that change nothing. */
-export function join(kind: 'and' | 'or', parts: readonly Filter[]): Filter {
-  const neutral = kind === 'and' ? 'all' : 'none'
-  const absorbing = kind === 'and' ? none : all
-  if (parts.some((part) => part.kind === absorbing.kind)) return absorbing
-  const rest = parts.filter((part) => part.kind !== neutral)
-  if (rest.length === 0) return kind === 'and' ? all : none
-  return rest.length === 1 && rest[0] !== undefined ? rest[0] : { kind, of: rest }
-}
-
-export function negate(filter: Filter): Filter {
-  if (filter.kind === 'all') return none
-  if (filter.kind === 'none') return all
-  return filter.kind === 'not' ? filter.of : { kind: 'not', of: filter }
-}
 
 /** The filter of one condition. */
 export function leafFilter(leaf: QueryLeaf, schema: FieldSchema): Filter {

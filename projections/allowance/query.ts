@@ -1,5 +1,6 @@
 import { monthEnd, monthOf } from '#src/events/allowance.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
+import { all, is } from '../filters.ts'
 import type { IndexReader, Progress, Scope } from '../index-store.ts'
 import { keyUseCollection, type KeyUse } from './key-use.ts'
 import type { RefusalDocument, UsageOfDay, UsageOfMonth } from './usage-document.ts'
@@ -27,7 +28,7 @@ const scopeOf = (workspaceId: WorkspaceId, collection: string): Scope => ({
 
 async function readDays(reader: IndexReader, workspaceId: WorkspaceId, month: string): Promise<readonly UsageOfDay[]> {
   const hits = await reader.search<UsageOfDay>(scopeOf(workspaceId, usageCollection.name), {
-    filter: { kind: 'keyword', field: 'month', values: [month] },
+    filter: is('month', month),
     orderBy: 'timeNs',
     direction: 'asc',
     limit: daysOfMonthMax,
@@ -54,7 +55,7 @@ export async function readRefusals(
   days: Readonly<{ from: string; to: string }>,
 ): Promise<readonly RefusalDocument[]> {
   const hits = await reader.search<RefusalDocument>(scopeOf(workspaceId, refusalCollection.name), {
-    filter: { kind: 'all' },
+    filter: all,
     fromNs: dayStartNs(days.from),
     toNs: dayStartNs(days.to) + 1n,
     orderBy: 'timeNs',

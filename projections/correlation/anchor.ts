@@ -3,12 +3,14 @@ import { opaqueId } from '#src/events/tokens.ts'
 import { parseTraceparent } from '#src/events/traceparent.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { askInOrder } from '../ask-in-order.ts'
-import { join, negate } from '../field-query.ts'
+import { isOneOf, join, negate } from '../filters.ts'
 import type { Filter, Hit, IndexReader, Scope, SortKey } from '../index-store.ts'
 import type { LogDocument } from '../logs/log-document.ts'
+import { logsScope } from '../logs/log-selection.ts'
 import { timeOfRecordId } from '../projection.ts'
 import { isAll, pageCharactersMax } from '../page-size.ts'
 import { isStored, traceIdOfSpanRecord } from '../traces/span-document.ts'
+import { tracesScope } from '../traces/trace-answer.ts'
 import { traceIdOfPart } from '../traces/trace-part.ts'
 import type { RumEventDocument } from './rum-event-document.ts'
 
@@ -38,16 +40,11 @@ const sharedTracesMax = 100
 const sharedRecordsMax = 500
 const sharedPageMax = 100
 
-export const scopeOf = (workspaceId: WorkspaceId, projection: string, collection: string): Scope => ({
+export const correlationScope = (workspaceId: WorkspaceId, collection: 'rumEvents' | 'links'): Scope => ({
   workspaceId,
-  projection,
+  projection: 'correlation',
   collection,
 })
-
-export const isOneOf = (field: string, values: Iterable<string>): Filter => {
-  const all = [...values]
-  return all.length === 0 ? { kind: 'none' } : { kind: 'keyword', field, values: all }
-}
 
 export const isOfSessions = (sessionIds: Iterable<string>): Filter =>
   isOneOf('session_id', [...sessionIds].map(opaqueId))
@@ -87,7 +84,7 @@ function follow(
 /** What names a span: its place, and its trace; null: none. */
 type Naming = Readonly<{ sort: SortKey; traceId: string | null }>
 type NamingPage = Readonly<{ found: readonly Naming[]; isAll: boolean }>
-type Page = Readonly<{ filter: Filter; limit: number; after?: SortKey }>
+type Page = Readonly<{ filter: Filter; limit: number; after: SortKey | undefined }>
 
 /** Traces that records name, and whether there may be more. */
 type NamedTraces = Readonly<{ traceIds: ReadonlySet<string | null>; isCut: boolean }>
@@ -100,7 +97,7 @@ async function tracesNamed(named: Filter, read: (page: Page) => Promise<NamingPa
     const known = [...traceIds].filter((traceId) => traceId !== null)
     const filter = join('and', [named, negate(isOneOf('trace_id', known))])
     const limit = Math.min(rest, sharedPageMax)
-    const { found, isAll: isEnd } = await read({ filter, limit, ...(after === undefined ? {} : { after }) })
+    const { found, isAll: isEnd } = await read({ filter, limit, after })
     for (const { traceId } of found) traceIds.add(traceId)
     if (isEnd) return { traceIds, isCut: false }
     rest -= found.length
@@ -118,12 +115,12 @@ function firstTraces(all: readonly NamedTraces[]): NamedTraces {
 
 function createLookups(reader: IndexReader, workspaceId: WorkspaceId) {
   const scopes = {
-    spans: scopeOf(workspaceId, 'traces', 'spans'),
-    parts: scopeOf(workspaceId, 'traces', 'parts'),
-    traces: scopeOf(workspaceId, 'traces', 'traces'),
-    logs: scopeOf(workspaceId, 'logs', 'logs'),
-    rumEvents: scopeOf(workspaceId, 'correlation', 'rumEvents'),
-    links: scopeOf(workspaceId, 'correlation', 'links'),
+    spans: tracesScope(workspaceId, 'spans'),
+    parts: tracesScope(workspaceId, 'parts'),
+    traces: tracesScope(workspaceId, 'traces'),
+    logs: logsScope(workspaceId),
+    rumEvents: correlationScope(workspaceId, 'rumEvents'),
+    links: correlationScope(workspaceId, 'links'),
   }
   const newest = { orderBy: 'timeNs', direction: 'desc' } as const
   /** Of what says in its id of which trace it is, no document need be read: it may be a megabyte. */

@@ -2,17 +2,18 @@ import { wholeToken } from '#src/events/tokens.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { mapInTurns } from '#src/lib/in-turns.ts'
 import { askInOrder } from '../ask-in-order.ts'
-import { join, negate } from '../field-query.ts'
+import { isOneOf, join, negate } from '../filters.ts'
 import type { Filter, Hit, IndexReader, Progress, Scope } from '../index-store.ts'
 import { hasMore, pageCharactersMax } from '../page-size.ts'
 import type { LogDocument } from '../logs/log-document.ts'
 import { logItem, type LogItem } from '../logs/log-item.ts'
+import { logsScope } from '../logs/log-selection.ts'
 import { compareSort } from '../stores/order.ts'
 import { readTrace, type TraceRead } from '../traces/read-trace.ts'
 import { readTraces, traceSummary, type TraceSummary } from '../traces/trace-answer.ts'
 import { traceIdOfSpanRecord } from '../traces/span-document.ts'
 import { sortKeyOf, walkKeyOf, type WalkKey } from '../traces/trace-request.ts'
-import { findAnchor, isOfSessions, isOneOf, scopeOf, type Anchor, type CorrelationId, type Join } from './anchor.ts'
+import { correlationScope, findAnchor, isOfSessions, type Anchor, type CorrelationId, type Join } from './anchor.ts'
 import type { LinkDocument } from './link-document.ts'
 import { readLinks, readOtherTraces, type Links, type OtherTraces } from './read-links.ts'
 import { rumEventItem, type RumEventDocument, type RumEventItem } from './rum-event-document.ts'
@@ -132,8 +133,7 @@ const traceTerm = (traceId: string): string => wholeToken('trace_id', traceId)
 function createRecordSearch<D extends Linkable>({ reader, request }: Read, part: 'logs' | 'rum_events', scope: Scope) {
   const limit = request.limits?.[part] ?? usualLimits[part]
   const after = request.after?.[part]
-  const place = after === undefined ? {} : { after: sortKeyOf(after) }
-  const page = { limit: limit + 1, charactersMax: charactersOf[part], ...place }
+  const page = { limit: limit + 1, charactersMax: charactersOf[part], after: after && sortKeyOf(after) }
   const search = async (filter: Filter): Promise<readonly Hit<D>[]> =>
     filter.kind === 'none' ? [] : reader.search<D>(scope, { filter, orderBy: 'timeNs', direction: 'asc', ...page })
   return { limit, isFirst: after === undefined, search }
@@ -238,14 +238,8 @@ async function readSummaries(
 
 /** A trace with a page of its spans; null for one that nobody has seen. */
 async function readSpans({ reader, workspaceId, request }: Read, traceId: string) {
-  const after = request.after?.spans
-  const { nowMs } = request
-  const page = {
-    limit: request.limits?.spans ?? usualLimits.spans,
-    charactersMax: charactersOf.spans,
-    ...(after === undefined ? {} : { after }),
-    ...(nowMs === undefined ? {} : { nowMs }),
-  }
+  const limit = request.limits?.spans ?? usualLimits.spans
+  const page = { limit, charactersMax: charactersOf.spans, after: request.after?.spans, nowMs: request.nowMs }
   const trace = await readTrace(reader, workspaceId, traceId, page)
   if (trace === undefined) return null
   const { progress: _progress, ...shown } = trace
@@ -280,12 +274,9 @@ const omits = ({ request }: Read, part: OmittablePart): boolean => request.omit?
 /** How the records of an answer hang together, and those records. */
 async function readLinked(read: Read, anchor: Anchor) {
   const { reader, workspaceId } = read
-  const logs = createRecordSearch<LogDocument>(read, 'logs', scopeOf(workspaceId, 'logs', 'logs'))
-  const rumEvents = createRecordSearch<RumEventDocument>(
-    read,
-    'rum_events',
-    scopeOf(workspaceId, 'correlation', 'rumEvents'),
-  )
+  const logs = createRecordSearch<LogDocument>(read, 'logs', logsScope(workspaceId))
+  const scope = correlationScope(workspaceId, 'rumEvents')
+  const rumEvents = createRecordSearch<RumEventDocument>(read, 'rum_events', scope)
   const searchNamed = (named: Filter) => [logs.search(named), rumEvents.search(named)] as const
   // Only a session asked for has traces that are not known yet; what names the others is asked for together with the links.
   const early = anchor.sessionIds.size > 0 ? undefined : searchNamed(namedBy(anchor, new Set()))

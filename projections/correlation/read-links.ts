@@ -1,6 +1,7 @@
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import type { Filter, IndexReader } from '../index-store.ts'
-import { isOfSessions, isOneOf, scopeOf, type Anchor, type Join } from './anchor.ts'
+import { isOneOf } from '../filters.ts'
+import { correlationScope, isOfSessions, type Anchor, type Join } from './anchor.ts'
 import type { LinkDocument } from './link-document.ts'
 
 export type Links = Readonly<{
@@ -28,7 +29,7 @@ async function searchLinks(
 ): Promise<Readonly<{ links: readonly LinkDocument[]; more: boolean }>> {
   if (filter.kind === 'none') return { links: [], more: false }
   const query = { filter, orderBy: 'timeNs', direction: 'desc', limit: linksMax + 1 } as const
-  const hits = await reader.search<LinkDocument>(scopeOf(workspaceId, 'correlation', 'links'), query)
+  const hits = await reader.search<LinkDocument>(correlationScope(workspaceId, 'links'), query)
   return { links: hits.slice(0, linksMax).map(({ document }) => document), more: hits.length > linksMax }
 }
 

@@ -98,8 +98,7 @@ const findByTime = (
 async function findPage(search: Search, place: (LogPlace & { kind: 'time' }) | undefined): Promise<Found> {
   const { around, order, limit } = search.request
   if (place === undefined && around !== undefined) return findAround(search, around)
-  const after = place === undefined ? {} : { after: place.key }
-  return cut(await findByTime(search, { direction: order, limit: limit + 1, ...after }), limit)
+  return cut(await findByTime(search, { direction: order, limit: limit + 1, after: place?.key }), limit)
 }
 
 /** The first `limit` of one more than asked for: whether there are more. */

@@ -1,4 +1,5 @@
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
+import { all } from '../filters.ts'
 import type { IndexReader } from '../index-store.ts'
 import { documentsOf } from './span-search.ts'
 import { timeOfSortable } from './sortable-time.ts'
@@ -74,6 +75,6 @@ export async function passedTraces(
   isPassed: IsPassed,
 ): Promise<ReadonlySet<string>> {
   if (after === undefined || traceIds.length === 0) return new Set()
-  const hits = await documentsOf(reader, workspaceId, traceIds, { filter: { kind: 'all' }, since: after.since })
+  const hits = await documentsOf(reader, workspaceId, traceIds, { filter: all, since: after.since })
   return new Set(hits.flatMap(({ document }) => (isPassed(document, after) ? [document.traceId] : [])))
 }

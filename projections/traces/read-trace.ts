@@ -4,6 +4,7 @@ import { mapInTurns } from '#src/lib/in-turns.ts'
 import { stringifyJson } from '#src/lib/json.ts'
 import { formatTimeNs } from '#src/lib/time.ts'
 import { askInOrder } from '../ask-in-order.ts'
+import { all } from '../filters.ts'
 import { isCaughtUp, type Hit, type IndexReader, type Progress } from '../index-store.ts'
 import { hasMore, pageCharactersMax } from '../page-size.ts'
 import { lookThroughParts, type PartPages, type PartsRead, type StoredSpan } from './look-through-parts.ts'
@@ -232,15 +233,15 @@ export async function readTrace(
   reader: IndexReader,
   workspaceId: WorkspaceId,
   traceId: string,
-  page: Readonly<{ limit: number; after?: WalkKey; nowMs?: number; charactersMax?: number }>,
+  page: Readonly<{ limit: number; after?: WalkKey | undefined; nowMs?: number | undefined; charactersMax?: number }>,
 ): Promise<TraceRead | undefined> {
   const search = createSpanSearch(reader, workspaceId, inTraces([traceId]), {})
   const { charactersMax = pageCharactersMax } = page
-  const after = page.after === undefined ? undefined : sortKeyOf(page.after)
+  const after = page.after && sortKeyOf(page.after)
   const [progress, { traces, continued }, hits] = await askInOrder(reader, [
     () => reader.progress('traces'),
     () => readTraces(reader, workspaceId, [traceId]),
-    () => search.search({ kind: 'all' }, { limit: page.limit + 1, direction: 'asc', after, charactersMax }),
+    () => search.search(all, { limit: page.limit + 1, direction: 'asc', after, charactersMax }),
   ])
   const trace = traces.get(traceId)
   if (trace === undefined) return undefined

@@ -3,17 +3,10 @@ import type { QueryTree } from '#src/events/query-tree.ts'
 import { opaqueId } from '#src/events/tokens.ts'
 import { wildcardAtEndOnly } from '#src/events/wildcard.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
-import {
-  isLeaf,
-  join,
-  leafFilter,
-  negate,
-  ownField,
-  type FieldSchema,
-  type KeywordField,
-  type QueryLeaf,
-} from '../field-query.ts'
+import { isLeaf, leafFilter, ownField, type FieldSchema, type KeywordField, type QueryLeaf } from '../field-query.ts'
+import { is, isOneOf, join, negate } from '../filters.ts'
 import { TooBroadError, type Filter, type IndexReader } from '../index-store.ts'
+import { tracesScope } from './trace-answer.ts'
 
 /** Distinct resources and scopes that one condition may match: a fleet names itself anew with each deployment. */
 const attributeSetsMax = 10_000
@@ -84,11 +77,11 @@ export function unmetIdPatterns(tree: QueryTree): readonly string[] {
  * when they are more than 10,000.
  */
 export async function spanFilter(reader: IndexReader, workspaceId: WorkspaceId, tree: QueryTree): Promise<Filter> {
-  const scope = { workspaceId, projection: 'traces', collection: 'attributeSets' }
+  const scope = tracesScope(workspaceId, 'attributeSets')
 
   /** The hashes of those that meet a condition: a set may have a megabyte, and only where it stands is wanted. */
   async function hashesOf(condition: Filter, kind: SetKind): Promise<readonly string[]> {
-    const filter = join('and', [condition, { kind: 'keyword', field: 'kind', values: [kind] }])
+    const filter = join('and', [condition, is('kind', kind)])
     const limit = attributeSetsMax + 1
     const places = await reader.places(scope, { filter, orderBy: 'timeNs', direction: 'asc', limit })
     return [...new Set(places.map(({ id }) => id))]
@@ -103,7 +96,7 @@ export async function spanFilter(reader: IndexReader, workspaceId: WorkspaceId, 
     }
     return join(
       'or',
-      found.map(({ field, values }) => (values.length === 0 ? { kind: 'none' } : { kind: 'keyword', field, values })),
+      found.map(({ field, values }) => isOneOf(field, values)),
     )
   }
 

@@ -1,4 +1,5 @@
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
+import { all, is } from '../filters.ts'
 import type { IndexReader, SortKey } from '../index-store.ts'
 import { compareSort } from '../stores/order.ts'
 import { spanIdOfSpanRecord } from './span-document.ts'
@@ -14,11 +15,10 @@ const startsMax = 8
 
 /** Where a span stands as it was written last, or, where it is missing, the first that names it as its parent. */
 async function placeOf(spans: SpanSearch, spanId: string): Promise<SortKey | undefined> {
-  const of = (field: string) => ({ kind: 'keyword', field, values: [spanId] }) as const
-  const own = await spans.search(of('span_id'), { limit: startsMax, direction: 'asc' })
+  const own = await spans.search(is('span_id', spanId), { limit: startsMax, direction: 'asc' })
   const [last] = own.toSorted((a, b) => b.position - a.position)
   if (last !== undefined) return last.sort
-  const [child] = await spans.places(of('parent_span_id'), { limit: 1, direction: 'asc' })
+  const [child] = await spans.places(is('parent_span_id', spanId), { limit: 1, direction: 'asc' })
   return child
 }
 
@@ -37,7 +37,7 @@ export async function placesOfSpan(
   if (place === undefined) return []
   let [page, before]: (SortKey | undefined)[] = []
   for (let count = 0, isEnd = false; !isEnd;) {
-    const walked = await spans.places({ kind: 'all' }, { limit: placesMax, direction: 'asc', after: before })
+    const walked = await spans.places(all, { limit: placesMax, direction: 'asc', after: before })
     const earlier = walked.filter((one) => compareSort(one, place) < 0)
     page = earlier.findLast((_, at) => (count + at + 1) % limit === 0) ?? page
     before = earlier.at(-1) ?? before
@@ -56,7 +56,6 @@ export async function nearestError(
   const spans = createSpanSearch(reader, workspaceId, inTraces([traceId]), {})
   const after = await placeOf(spans, spanId)
   if (after === undefined) return undefined
-  const errors = { kind: 'keyword', field: 'status', values: ['error'] } as const
-  const [nearest] = await spans.places(errors, { limit: 1, direction, after })
+  const [nearest] = await spans.places(is('status', 'error'), { limit: 1, direction, after })
   return nearest && spanIdOfSpanRecord(nearest.id)
 }

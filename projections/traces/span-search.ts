@@ -1,5 +1,5 @@
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
-import { join, negate } from '../field-query.ts'
+import { all, isOneOf, join, negate } from '../filters.ts'
 import type { Filter, Hit, IndexReader, Selection, SortKey } from '../index-store.ts'
 import { isAll, pageCharactersMax } from '../page-size.ts'
 import { matchedSpan, tracesScope, type MatchedSpan } from './trace-answer.ts'
@@ -7,7 +7,7 @@ import type { TraceDocument } from './trace-document.ts'
 import { isStored, traceIdOfSpanRecord, type SpanDocument } from './span-document.ts'
 
 export type Direction = 'asc' | 'desc'
-type TimeRange = Readonly<{ fromNs?: bigint; toNs?: bigint }>
+type TimeRange = Pick<Selection, 'fromNs' | 'toNs'>
 type SpanPage = Readonly<{
   limit: number
   direction: Direction
@@ -20,8 +20,7 @@ type SpanPage = Readonly<{
 const placesMax = 2_000
 const matchedSpansMax = 3
 
-export const inTraces = (traceIds: readonly string[]): Filter =>
-  traceIds.length === 0 ? { kind: 'none' } : { kind: 'keyword', field: 'trace_id', values: traceIds }
+export const inTraces = (traceIds: readonly string[]): Filter => isOneOf('trace_id', traceIds)
 
 /** A trace has one document, or, where it went on, some: up to so many are met. */
 const documentsMax = 8
@@ -80,20 +79,22 @@ function byTrace(hits: readonly Hit<SpanDocument>[], limit: number) {
 }
 
 /** Spans that meet a filter within a time range, by start. A search of them may end for its size. */
-export function createSpanSearch(reader: IndexReader, workspaceId: WorkspaceId, filter: Filter, range: TimeRange) {
+export function createSpanSearch(
+  reader: IndexReader,
+  workspaceId: WorkspaceId,
+  filter: Filter,
+  { fromNs, toNs }: TimeRange,
+) {
   const scope = tracesScope(workspaceId, 'spans')
-  const bounds = {
-    ...(range.fromNs === undefined ? {} : { fromNs: range.fromNs }),
-    ...(range.toNs === undefined ? {} : { toNs: range.toNs }),
-  }
 
   const queryOf = (more: Filter, { limit, direction, after }: SpanPage) => ({
-    ...bounds,
+    fromNs,
+    toNs,
     filter: join('and', [filter, more, isStored]),
     orderBy: 'timeNs',
     direction,
     limit,
-    ...(after === undefined ? {} : { after }),
+    after,
   })
 
   const search = (more: Filter, page: SpanPage): Promise<readonly Hit<SpanDocument>[]> => {
@@ -123,7 +124,7 @@ export function createSpanSearch(reader: IndexReader, workspaceId: WorkspaceId, 
 
     /** The traces of all matching spans; undefined when these are too many to be looked through. */
     async allTraces(spansMax: number): Promise<ReadonlySet<string> | undefined> {
-      const met = await places({ kind: 'all' }, { limit: spansMax + 1, direction: 'desc' })
+      const met = await places(all, { limit: spansMax + 1, direction: 'desc' })
       return met.length > spansMax ? undefined : new Set(met.map(({ id }) => traceIdOfSpanRecord(id)))
     },
 

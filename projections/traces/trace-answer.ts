@@ -2,7 +2,7 @@ import { beginningOf } from '#src/lib/beginning.ts'
 import type { SpanKind, SpanStatus } from '#src/events/telemetry.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { formatTimeNs } from '#src/lib/time.ts'
-import type { Hit, IndexReader, Scope } from '../index-store.ts'
+import type { Hit, IndexReader, Scope, SortKey } from '../index-store.ts'
 import type { SpanDocument } from './span-document.ts'
 import { sessionsOf, type TraceDocument } from './trace-document.ts'
 import type { TracePart } from './trace-part.ts'
@@ -102,18 +102,18 @@ async function* searchPages<Document extends object>(
   { orderBy = 'position', limit = pageMax }: Readonly<{ orderBy?: string; limit?: number }> = {},
 ): AsyncGenerator<readonly Hit<Document>[]> {
   if (values.length === 0) return
-  let last: Hit | undefined
+  let after: SortKey | undefined
   for (;;) {
     const hits = await reader.search<Document>(scope, {
       filter: { kind: 'keyword', field, values },
       orderBy,
       direction: 'asc',
       limit,
-      ...(last === undefined ? {} : { after: last.sort }),
+      after,
     })
     if (hits.length > 0) yield hits
     if (hits.length < limit) return
-    last = hits.at(-1)
+    after = hits.at(-1)?.sort
   }
 }
 

@@ -1,6 +1,6 @@
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { formatTimeNs } from '#src/lib/time.ts'
-import { join } from '../field-query.ts'
+import { join } from '../filters.ts'
 import { countOverTime, stepsOf, type Counted, type Steps } from '../histogram.ts'
 import type { Facet, IndexReader } from '../index-store.ts'
 import { isStored } from './span-document.ts'
@@ -25,10 +25,9 @@ type CountedTraces = Counted & Readonly<{ of: TraceHistogram['of'] }>
 /** What is counted: the traces, or the matching spans. Superseded spans have no duration. */
 function countedOf(workspaceId: WorkspaceId, { spans, traces }: TraceFilters, request: TraceRequest): CountedTraces {
   const { fromNs, toNs, farNs } = request
-  const range = { ...(fromNs === undefined ? {} : { fromNs }), ...(toNs === undefined ? {} : { toNs }) }
   const of = spans === undefined ? 'traces' : 'spans'
   const filter = spans === undefined ? traces : join('and', [spans, isStored])
-  return { of, scope: tracesScope(workspaceId, of), selection: { filter, ...range }, farNs }
+  return { of, scope: tracesScope(workspaceId, of), selection: { filter, fromNs, toNs }, farNs }
 }
 
 async function histogramOf(reader: IndexReader, counted: CountedTraces, steps: Steps): Promise<TraceHistogram> {

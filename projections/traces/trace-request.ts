@@ -2,7 +2,7 @@ import type { QueryTree } from '#src/events/query-tree.ts'
 import type { SpanKind, SpanStatus } from '#src/events/telemetry.ts'
 import { opaqueId } from '#src/events/tokens.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
-import { join } from '../field-query.ts'
+import { all, is, join } from '../filters.ts'
 import type { Filter, IndexReader, SortKey } from '../index-store.ts'
 import { spanFilter } from './span-filter.ts'
 import { inTraces } from './span-search.ts'
@@ -54,14 +54,11 @@ export type TraceFilters = Readonly<{
   meets(trace: TraceDocument): boolean
 }>
 
-const is = (field: string, value: string | undefined): Filter =>
-  value === undefined ? { kind: 'all' } : { kind: 'keyword', field, values: [value] }
-
 /** By a number of the row: the term that nearly every trace has would be walked for every search of one that few have. */
 const isListed: Filter = { kind: 'number', ...listed }
 
 function durationFilter({ minDurationNs, maxDurationNs }: TraceConditions): Filter {
-  if (minDurationNs === undefined && maxDurationNs === undefined) return { kind: 'all' }
+  if (minDurationNs === undefined && maxDurationNs === undefined) return all
   return {
     kind: 'number',
     field: 'duration_ns',
@@ -104,7 +101,7 @@ export async function traceFilters(
   const onSpan = [service, operation, status, kind, query].some((condition) => condition !== undefined)
   const narrowing = [is('session_id', sessionId && opaqueId(sessionId)), ...has.map((mark) => is('has', mark))]
   const duration = durationFilter(conditions)
-  const ownDuration: Filter = onSpan ? { kind: 'all' } : duration
+  const ownDuration = onSpan ? all : duration
   const traces = join('and', [isListed, is('trace_id', traceId), ...narrowing, ownDuration])
   const tracesAreNarrowed = sessionId !== undefined || has.length > 0
   const meets = (trace: TraceDocument): boolean => isWithin(onSpan ? { has } : conditions, trace)
@@ -116,7 +113,7 @@ export async function traceFilters(
     is('status', status),
     is('kind', kind),
     duration,
-    query === undefined ? { kind: 'all' } : await spanFilter(reader, workspaceId, query),
+    query === undefined ? all : await spanFilter(reader, workspaceId, query),
   ])
   const few = tracesAreNarrowed ? await fewTraces(reader, workspaceId, traces) : undefined
   if (few === undefined) return { spans, traces, tracesAreNarrowed, meets }

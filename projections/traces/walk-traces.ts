@@ -1,6 +1,6 @@
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { askInOrder } from '../ask-in-order.ts'
-import { join } from '../field-query.ts'
+import { all, join } from '../filters.ts'
 import type { Filter, Hit, IndexReader, Selection, SortKey } from '../index-store.ts'
 import { traceIdOfSpanRecord } from './span-document.ts'
 import {
@@ -43,8 +43,8 @@ type Walk = Readonly<{ reader: IndexReader; workspaceId: WorkspaceId; request: T
 /** Traces of which a span may be in the range: the first began before its end, and the last one after its start. */
 function mayReach({ fromNs, toNs }: TraceRequest): Selection {
   return {
-    filter: fromNs === undefined ? { kind: 'all' } : { kind: 'number', field: 'last_start_ns', from: fromNs },
-    ...(toNs === undefined ? {} : { toNs }),
+    filter: fromNs === undefined ? all : { kind: 'number', field: 'last_start_ns', from: fromNs },
+    toNs,
   }
 }
 
@@ -88,7 +88,7 @@ function createTraceSearch({ reader, workspaceId, request }: Walk, filter: Filte
       orderBy,
       direction,
       limit,
-      ...(after === undefined ? {} : { after }),
+      after,
     })
 }
 
@@ -100,7 +100,7 @@ export async function walkTraces(
 ): Promise<WalkedPage> {
   const { reader, workspaceId, request } = walk
   const search = createTraceSearch(walk, filter)
-  const spansInRange = createSpanSearch(reader, workspaceId, { kind: 'all' }, request)
+  const spansInRange = createSpanSearch(reader, workspaceId, all, request)
   const known = new Map<string, TraceDocument>()
 
   /** The hits that list their trace: of several documents of one trace only the first in this order does. */
@@ -137,7 +137,7 @@ export async function walkTraces(
   })
   let place = startOf(walk)
   for (let step = 0; step < stepsMax; step++) {
-    const hits = await search({ kind: 'all' }, request.limit + 1, place)
+    const hits = await search(all, request.limit + 1, place)
     for (const found of await admit(hits)) if (page.add(found)) return answer(page.last())
     if (hits.length <= request.limit) return answer(null)
     place = hits.at(-1)?.sort

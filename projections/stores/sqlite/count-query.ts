@@ -1,11 +1,12 @@
+import type { Selection } from '../../index-store.ts'
 import { clampInt64, floorTo } from '../row.ts'
 import { askedBeyond, countedSql } from './counted-where.ts'
-import { fromSelection, type DayCollection, type Selected } from './day-query.ts'
+import { fromSelection, type DayCollection } from './day-query.ts'
 import type { Expansion } from './expand.ts'
 import { bucketSql, isToldId, keywordColumn, minuteNs, unknownValueIds, untoldGrain, valueIdSql } from './layout.ts'
 import { readTexts, textsOfIds } from './told-values.ts'
 
-export function countRows(day: DayCollection, selection: Selected, expansion: Expansion): number {
+export function countRows(day: DayCollection, selection: Selection, expansion: Expansion): number {
   const from = fromSelection(day, selection, expansion, { columns: false })
   if (from === undefined) return 0
   return day.tallies.count(from)
@@ -18,7 +19,7 @@ export type Count = Readonly<{ startNs: bigint; texts: readonly unknown[]; count
 export type By = Readonly<{ stepNs?: bigint | undefined; fields: readonly string[] }>
 
 /** Counts in one walk, which is what costs. */
-export function countBy(day: DayCollection, selection: Selected, by: By, expansion: Expansion): readonly Count[] {
+export function countBy(day: DayCollection, selection: Selection, by: By, expansion: Expansion): readonly Count[] {
   return rowidsTell(day, by) ? countByRowids(day, selection, by, expansion) : countByRows(day, selection, by, expansion)
 }
 
@@ -27,7 +28,7 @@ const startOf = (bucket: unknown, stepNs: bigint | undefined): bigint => (bucket
 
 function countByRows(
   day: DayCollection,
-  selection: Selected,
+  selection: Selection,
   { stepNs, fields }: By,
   expansion: Expansion,
   where = '',
@@ -64,7 +65,7 @@ const stepsOf = (sums: ReadonlyMap<bigint, ReadonlyMap<string, number>>): readon
  * From postings, or a walk, without the columns of rows: these are looked at for the few whose values their rowids do not tell. What has an
  * id is counted, so it need not be asked whether it is.
  */
-function countByRowids(day: DayCollection, given: Selected, by: By, expansion: Expansion): readonly Count[] {
+function countByRowids(day: DayCollection, given: Selection, by: By, expansion: Expansion): readonly Count[] {
   const { tables } = day
   const { stepNs, fields } = by
   const beyond = askedBeyond(tables.shape, given.filter)

@@ -6,13 +6,11 @@ import { mayTell, tellsValues, type Asked } from './kept-counts.ts'
 /** Two selections: what the second counts is among what the first does, and what they differ by is asked for. */
 export type Difference = Readonly<{ all: Selection; less: Selection }>
 
-type AskedOfFile = Asked & Readonly<{ selection: Selection }>
-
 /**
  * A selection of rows that have none of some words as all rows without those that have any: what is kept tells of all, postings tell of
  * words, and only a walk of rows of what has none. Undefined where that is not how it can be told.
  */
-export function differenceOf(day: DayCollection, asked: AskedOfFile, expansion: Expansion): Difference | undefined {
+export function differenceOf(day: DayCollection, asked: Asked, expansion: Expansion): Difference | undefined {
   const { selection } = asked
   const parts = conjuncts(selection.filter)
   const isWithout = (part: Filter): part is Negation => part.kind === 'not' && !tellsValues(day, part)

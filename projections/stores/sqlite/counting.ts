@@ -3,13 +3,13 @@ import type { Counter } from '../counts.ts'
 import { countBy, countRows } from './count-query.ts'
 import { askedBeyond } from './counted-where.ts'
 import { differenceOf } from './counted-without.ts'
-import { mayHold, type DayCollection, type Selected } from './day-query.ts'
+import { mayHold, type DayCollection } from './day-query.ts'
 import type { Expansion } from './expand.ts'
 import { keptByValue, keptTogether, type Asked, type Counted, type Kept } from './kept-counts.ts'
 import { grainsNs, minuteNs, parseKeywords, quarterNs } from './layout.ts'
 
 /** Hears what is kept, and of which rows nothing is. */
-type Told = Readonly<{ onCount(counted: Counted): void; onRows(selection: Selected): void }>
+type Told = Readonly<{ onCount(counted: Counted): void; onRows(selection: Selection): void }>
 
 /** What is kept of values together: whole slices of the coarsest grain, of finer ones beside them, and rows at the edges. */
 function tellTogether(day: DayCollection, asked: Asked, told: Told, [grainNs, ...finer] = grainsNs): void {
@@ -37,11 +37,7 @@ const isFewer = (some: number, all: number): boolean => 5 * some <= 4 * all
 type Addend = Readonly<{ selection: Selection; sign: 1 | -1 }>
 
 /** Selections whose counts come to what is asked for. Those of one value or step may come to 0. */
-function addendsOf(
-  day: DayCollection,
-  asked: Asked & Readonly<{ selection: Selection }>,
-  expansion: Expansion,
-): readonly Addend[] {
+function addendsOf(day: DayCollection, asked: Asked, expansion: Expansion): readonly Addend[] {
   const plain: readonly Addend[] = [{ selection: asked.selection, sign: 1 }]
   const apart = differenceOf(day, asked, expansion)
   if (apart === undefined) return plain

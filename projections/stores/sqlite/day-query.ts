@@ -1,5 +1,5 @@
 import type { Position } from '#src/events/envelope.ts'
-import type { Filter, Selection, SortKey } from '../../index-store.ts'
+import type { Filter, IndexQuery, Selection, SortKey } from '../../index-store.ts'
 import { clampInt64, floorTo } from '../row.ts'
 import { compile, toSql, type Condition, type Sql } from './compile.ts'
 import type { Columns, Database, Value } from './database.ts'
@@ -53,10 +53,7 @@ function compileOnce(filter: Filter, day: DayCollection, expansion: Expansion): 
 }
 
 /** From a time inclusive, to a time exclusive; undefined: open. */
-export type TimeRange = Readonly<{ fromNs?: bigint | undefined; toNs?: bigint | undefined }>
-
-/** A selection whose times may be open on purpose. */
-export type Selected = Omit<Selection, 'fromNs' | 'toNs'> & TimeRange
+export type TimeRange = Pick<Selection, 'fromNs' | 'toNs'>
 
 export const mayHold = ({ earliest, latest }: DayCollection, { fromNs, toNs }: TimeRange): boolean =>
   (fromNs === undefined || latest >= fromNs) && (toNs === undefined || earliest < toNs)
@@ -133,7 +130,7 @@ export function isDriven(day: DayCollection, filter: Filter, expansion: Expansio
  */
 export function fromSelection(
   day: DayCollection,
-  selection: Selected,
+  selection: Selection,
   expansion: Expansion,
   use: Readonly<{ columns: boolean; byPosition?: boolean }>,
 ): From | undefined {
@@ -170,7 +167,7 @@ const placeOf = (columns: Columns, value: string): Place => ({
   sort: { value: columns[value] as bigint, id: String(columns['id']) },
 })
 
-export type Order = Readonly<{ orderBy: string; direction: 'asc' | 'desc'; after?: SortKey }>
+export type Order = Pick<IndexQuery, 'orderBy' | 'direction' | 'after'>
 
 /** The column that an order goes by; undefined when the collection has none of that name. */
 export function orderColumn(tables: Tables, orderBy: string): string | undefined {
@@ -182,7 +179,7 @@ export function orderColumn(tables: Tables, orderBy: string): string | undefined
 /** Rows by the order of a column, sorted by SQLite. */
 export function* sortedRows(
   day: DayCollection,
-  selection: Selected,
+  selection: Selection,
   order: Order,
   expansion: Expansion,
 ): Generator<Place> {
@@ -203,7 +200,7 @@ export function* sortedRows(
 /** Rows by rowid: by the millisecond of their time, in no order within it. */
 export function* walkedRows(
   day: DayCollection,
-  selection: Selected,
+  selection: Selection,
   direction: 'asc' | 'desc',
   expansion: Expansion,
 ): Generator<Place> {

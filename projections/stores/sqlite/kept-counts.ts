@@ -1,8 +1,8 @@
-import type { Filter } from '../../index-store.ts'
+import type { Filter, Selection } from '../../index-store.ts'
 import { floorTo, isCountedWhole, keywordTerm } from '../row.ts'
 import { countedMinutes, countedTogether, untoldMinutes, type SliceRange } from './count-query.ts'
 import { askedBeyond } from './counted-where.ts'
-import type { DayCollection, Selected, TimeRange } from './day-query.ts'
+import type { DayCollection, TimeRange } from './day-query.ts'
 import { beyondFirst, finestNsOf, minuteNs, noValue, parseKeywords } from './layout.ts'
 import { readTexts, textsOfIds } from './told-values.ts'
 
@@ -16,7 +16,7 @@ export type Kept = Readonly<{ counts: readonly Counted[]; beside: readonly TimeR
  * From the counts of a field's single values. A row counts under each of its values, and as many times less under none as it has values
  * beyond the first, so that counts of all values are those of rows. Undefined where they do not say.
  */
-export function keptByValue(day: DayCollection, selection: Selected, stepNs: bigint, by: string): Kept | undefined {
+export function keptByValue(day: DayCollection, selection: Selection, stepNs: bigint, by: string): Kept | undefined {
   const test = testOfSelection(day, selection, [by])
   const minutes = wholeSlices(selection, minuteNs)
   if (stepNs % minuteNs !== 0n || test === undefined || minutes === undefined) return undefined
@@ -35,7 +35,7 @@ export function keptByValue(day: DayCollection, selection: Selected, stepNs: big
 }
 
 /** What is asked of counts of values together: in steps of time, by keyword fields. */
-export type Asked = Readonly<{ selection: Selected; stepNs: bigint; fields: readonly string[] }>
+export type Asked = Readonly<{ selection: Selection; stepNs: bigint; fields: readonly string[] }>
 
 /** Whether counts that are kept may tell what is asked, but for what is of no whole slice of time. */
 export function mayTell(day: DayCollection, { selection, stepNs, fields }: Asked): boolean {
@@ -138,7 +138,7 @@ const anything: Test = () => true
 /** The test that a selection comes to beyond the condition by which rows are counted; undefined where it asks for more than the values tell. */
 function testOfSelection(
   { tables: { counted, shape } }: DayCollection,
-  { filter, upTo, since }: Selected,
+  { filter, upTo, since }: Selection,
   fields: readonly string[],
 ): Test | undefined {
   if (upTo !== undefined || since !== undefined || !fields.every((field) => counted.includes(field))) return undefined

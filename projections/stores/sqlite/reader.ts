@@ -4,7 +4,15 @@ import { createCounter, topValues } from '../counts.ts'
 import { createSizedHits } from '../within-size.ts'
 import { countAll, countDay, countValues, type Hear } from './counting.ts'
 import { createDayFiles, type DayFiles } from './day-files.ts'
-import { mayHold, orderColumn, sortedRows, walkedRows, type DayCollection, type Place } from './day-query.ts'
+import {
+  mayHold,
+  orderColumn,
+  sortedRows,
+  walkedRows,
+  type DayCollection,
+  type Place,
+  type TimeRange,
+} from './day-query.ts'
 import { findRow } from './day-writer.ts'
 import { createExpansion, type Expansion, type ExpansionLimits } from './expand.ts'
 import { inTimeOrder, mergeRows, type Placed, type Source } from './merge.ts'
@@ -66,12 +74,10 @@ function sourceOf(day: DayCollection, query: IndexQuery, expansion: Expansion): 
   return { of: day, reach, rows: () => inTimeOrder(walkedRows(day, range, direction, expansion), direction) }
 }
 
-type Times = Readonly<{ fromNs?: bigint; toNs?: bigint }>
-
-function narrower(a: Times, b: Times): Times {
+function narrower(a: TimeRange, b: TimeRange): TimeRange {
   const fromNs = a.fromNs === undefined || (b.fromNs !== undefined && b.fromNs > a.fromNs) ? b.fromNs : a.fromNs
   const toNs = a.toNs === undefined || (b.toNs !== undefined && b.toNs < a.toNs) ? b.toNs : a.toNs
-  return { ...(fromNs === undefined ? {} : { fromNs }), ...(toNs === undefined ? {} : { toNs }) }
+  return { fromNs, toNs }
 }
 
 function findPlace({ database, tables }: DayCollection, id: DocumentId): Place | undefined {
