@@ -2,9 +2,9 @@ import { sep } from 'node:path'
 import type { Database } from './database.ts'
 
 /** Open connections by path; at most `openMax`, the longest unused is closed first. */
-type OpenFiles = Readonly<{
+export type OpenFiles = Readonly<{
   /** The connection, opened by `open` when it is not there; undefined when `open` finds no usable file. */
-  use(path: string, open: () => Database | undefined): Database | undefined
+  use<Opened extends Database | undefined>(path: string, open: () => Opened): Database | Opened
   close(path: string): void
   /** Those of a folder and of the folders in it. */
   closeWithin(folder: string): void
