@@ -121,6 +121,9 @@ function sortableOrdinal(ordinal: number): string {
   return digits.length === 1 ? digits : String.fromCharCode('a'.charCodeAt(0) + digits.length - 2) + digits
 }
 
+/** The end of an event's id, which tells it from all others. */
+export const identityOf = ({ event: { id } }: DecodedEvent): string => id.slice(id.lastIndexOf('.') + 1)
+
 /**
  * Id of a record: its time first (16 hex digits of nanoseconds, offset so that text order is time order), then the event's
  * identity and the ordinal, so that it is found by a walk to its time and (time, id) is a total order, in which records of one

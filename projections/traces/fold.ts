@@ -1,6 +1,7 @@
 import type { RefusedSpan, SharedAttributes } from '#src/events/telemetry.ts'
 import { present } from '#src/lib/assert.ts'
 import { dayOf } from '#src/lib/day.ts'
+import { memoize } from '../memoize.ts'
 import type { DecodedEvent, Documents, Key, Projection } from '../projection.ts'
 import { timeOfSortable } from './sortable-time.ts'
 import { attributeSets, spanDocument, spanRecordId, spans, type SupersededSpan } from './span-document.ts'
@@ -32,7 +33,8 @@ type News = Readonly<{ traces: ReadonlyMap<string, TraceNews>; attributeSets: Re
 
 const isTraceId = (text: string): boolean => /^[0-9a-f]{32}$/.test(text)
 
-function gatherNews(event: DecodedEvent): News {
+/** What the event says, gathered once: `needs` is asked several times before the fold. */
+const newsOf = memoize((event: DecodedEvent): News => {
   const byTrace = new Map<string, TraceNews>()
   const sets = new Map<string, SharedAttributes>()
   const of = (traceId: string): TraceNews => {
@@ -59,16 +61,7 @@ function gatherNews(event: DecodedEvent): News {
   }
   for (const refused of event.refusedSpans()) if (isTraceId(refused.traceId)) of(refused.traceId).refused.push(refused)
   return { traces: byTrace, attributeSets: sets }
-}
-
-const gathered = new WeakMap<DecodedEvent, News>()
-
-/** What the event says, gathered once: `needs` is asked several times before the fold. */
-function newsOf(event: DecodedEvent): News {
-  const known = gathered.get(event) ?? gatherNews(event)
-  gathered.set(event, known)
-  return known
-}
+})
 
 type Get = Pick<Documents, 'get'>
 

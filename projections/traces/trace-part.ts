@@ -2,6 +2,7 @@ import type { Position } from '#src/events/envelope.ts'
 import { assert } from '#src/lib/assert.ts'
 import { beginningOf } from '#src/lib/beginning.ts'
 import type { RefusalReason, RefusedSpan, Span } from '#src/events/telemetry.ts'
+import { memoize } from '../memoize.ts'
 import type { Collection } from '../projection.ts'
 import { sortableTime } from './sortable-time.ts'
 
@@ -98,20 +99,14 @@ export const emptyPart = (traceId: string, number: number): TracePart => ({
 export const spansIn = (part: TracePart): number => part.rows.length / rowLength
 export const roomIn = (part: TracePart | undefined): number => partSpansMax - (part === undefined ? 0 : spansIn(part))
 
-/** Results kept by the identity of a part: parts are immutable, so this only saves doing it again. */
-const rowIndexes = new WeakMap<TracePart, ReadonlyMap<string, number>>()
-
 /** Row numbers by span id. */
-export function rowIndex(part: TracePart): ReadonlyMap<string, number> {
-  const known = rowIndexes.get(part)
-  if (known !== undefined) return known
+export const rowIndex = memoize((part: TracePart): ReadonlyMap<string, number> => {
   const index = new Map<string, number>()
   for (let row = 0; row < spansIn(part); row++) {
     index.set(part.rows.slice(row * rowLength, row * rowLength + 16), row)
   }
-  rowIndexes.set(part, index)
   return index
-}
+})
 
 /** The spans of a part, in order of arrival. */
 export function* rowsOf(part: TracePart): Generator<PartRow> {

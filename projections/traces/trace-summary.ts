@@ -1,4 +1,5 @@
 import type { Position } from '#src/events/envelope.ts'
+import { memoize } from '../memoize.ts'
 import { joinReplaced, rowIndex, rowsOf, type PartRow, type Replaced, type TracePart } from './trace-part.ts'
 import { timeOfSortable } from './sortable-time.ts'
 
@@ -100,16 +101,10 @@ function digestOf(rows: Iterable<PartRow>, has: (spanId: string) => boolean): Di
   return { ...sum, services, root, sessions, outerParents }
 }
 
-const digests = new WeakMap<TracePart, Digest>()
-
-function digestOfPart(part: TracePart): Digest {
-  const known = digests.get(part)
-  if (known !== undefined) return known
+const digestOfPart = memoize((part: TracePart): Digest => {
   const index = rowIndex(part)
-  const digest = digestOf(rowsOf(part), (spanId) => index.has(spanId))
-  digests.set(part, digest)
-  return digest
-}
+  return digestOf(rowsOf(part), (spanId) => index.has(spanId))
+})
 
 function addUp(all: readonly Digest[]): Digest {
   if (all.length === 1 && all[0] !== undefined) return all[0]
