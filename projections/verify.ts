@@ -340,9 +340,9 @@ async function verifyIn(
     for (const { projection, index, after } of builds) {
       const fold = projectionNamed(context, projection)
       if (fold === undefined) throw new PermanentError({ operation: 'verify', subject: projection })
-      const { stream, clock, limits, decode } = context
+      const { stream, clock } = context
       const deadLetters = createDeadLetters({ stream, clock, decides: false })
-      const laneOptions = { writer: scratchWriter, epoch: stream.epoch, clock, limits, decode, deadLetters }
+      const laneOptions = { ...context, writer: scratchWriter, epoch: stream.epoch, deadLetters }
       const lane = await openLane(fold, index, laneOptions, after)
       const expected = createExpectedFold(context, lane, takes)
       const horizon = createHorizon({ projection: fold, index, first, firstDay, expected: earlierParts })

@@ -20,8 +20,17 @@ const noTally: Tally = { requests: 0, spans: 0, logs: 0, rumEvents: 0, refusedSp
 /** Refusals by reason. `unlisted`: spans beyond those that one refusal lists, which carries no reason of theirs. */
 export type RefusalCounts = Readonly<Record<string, number>>
 
+const byName = ([a]: readonly [string, unknown], [b]: readonly [string, unknown]): number => (a < b ? -1 : 1)
+
 /** What came of one service. */
 export type ServiceTally = Readonly<{ spans: number; logs: number; rumEvents: number }>
+const noServiceTally: ServiceTally = { spans: 0, logs: 0, rumEvents: 0 }
+
+const addService = (a: ServiceTally, b: ServiceTally): ServiceTally => ({
+  spans: a.spans + b.spans,
+  logs: a.logs + b.logs,
+  rumEvents: a.rumEvents + b.rumEvents,
+})
 
 type Used = Readonly<{
   month: string
@@ -75,7 +84,7 @@ export function refusalsOf(header: EventHeader, listed: readonly RefusedSpan[]):
   const reasons = new Map<string, number>()
   for (const { reason } of listed) reasons.set(reason, (reasons.get(reason) ?? 0) + 1)
   if (refused > listed.length) reasons.set('unlisted', refused - listed.length)
-  return Object.fromEntries([...reasons].sort(([a], [b]) => (a < b ? -1 : 1)))
+  return Object.fromEntries([...reasons].sort(byName))
 }
 
 /** A new name goes to its place in text order, so that the document does not tell in which order things came. */
@@ -86,7 +95,7 @@ function addTo<T>(
 ): Readonly<Record<string, T>> {
   if (Object.hasOwn(record, name)) return { ...record, [name]: plus(record[name]) }
   const entries: [string, T][] = [...Object.entries(record), [name, plus(undefined)]]
-  return Object.fromEntries(entries.sort(([a], [b]) => (a < b ? -1 : 1)))
+  return Object.fromEntries(entries.sort(byName))
 }
 
 /** What one event adds for each service. */
@@ -111,16 +120,11 @@ function addServices(known: UsageOfDay['byService'], event: DecodedEvent): Usage
   const added = servicesOf(event)
   if (added.size === 0) return known
   const services = new Map(Object.entries(known))
-  for (const [name, { spans, logs, rumEvents }] of added) {
+  for (const [name, tally] of added) {
     const place = services.has(name) || services.size < servicesMax ? name : ''
-    const tally = services.get(place) ?? { spans: 0, logs: 0, rumEvents: 0 }
-    services.set(place, {
-      spans: tally.spans + spans,
-      logs: tally.logs + logs,
-      rumEvents: tally.rumEvents + rumEvents,
-    })
+    services.set(place, addService(services.get(place) ?? noServiceTally, tally))
   }
-  return Object.fromEntries([...services].sort(([a], [b]) => (a < b ? -1 : 1)))
+  return Object.fromEntries([...services].sort(byName))
 }
 
 /** The day with one event more. */
@@ -145,15 +149,19 @@ export function addUsage(document: UsageOfDay | undefined, event: DecodedEvent, 
 }
 
 /** Adds up what is kept by name, in text order of the names. */
-function sumByName<T>(records: readonly Readonly<Record<string, T>>[], plus: (a: T, b: T) => T) {
+function sumByName<T>(
+  days: readonly UsageOfDay[],
+  of: (day: UsageOfDay) => Readonly<Record<string, T>>,
+  plus: (a: T, b: T) => T,
+): Readonly<Record<string, T>> {
   const sums = new Map<string, T>()
-  for (const record of records) {
-    for (const [name, value] of Object.entries(record)) {
+  for (const day of days) {
+    for (const [name, value] of Object.entries(of(day))) {
       const known = sums.get(name)
       sums.set(name, known === undefined ? value : plus(known, value))
     }
   }
-  return Object.fromEntries([...sums].sort(([a], [b]) => (a < b ? -1 : 1)))
+  return Object.fromEntries([...sums].sort(byName))
 }
 
 /** A month of the days of it that there are. */
@@ -163,25 +171,13 @@ export function sumUsage(month: string, days: readonly UsageOfDay[]): UsageOfMon
     total: days.reduce((sum, { total }) => add(sum, total), noTally),
     spanBytes: days.reduce((sum, { spanBytes }) => sum + spanBytes, 0),
     refused: sumByName(
-      days.map(({ refused }) => refused),
+      days,
+      ({ refused }) => refused,
       (a, b) => a + b,
     ),
-    byDay: sumByName(
-      days.map(({ day, total }) => ({ [day]: total })),
-      add,
-    ),
-    byKey: sumByName(
-      days.map(({ byKey }) => byKey),
-      add,
-    ),
-    byService: sumByName(
-      days.map(({ byService }) => byService),
-      (a, b) => ({
-        spans: a.spans + b.spans,
-        logs: a.logs + b.logs,
-        rumEvents: a.rumEvents + b.rumEvents,
-      }),
-    ),
+    byDay: sumByName(days, ({ day, total }) => ({ [day]: total }), add),
+    byKey: sumByName(days, ({ byKey }) => byKey, add),
+    byService: sumByName(days, ({ byService }) => byService, addService),
   }
 }
 
