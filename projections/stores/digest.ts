@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto'
+import type { Digest, FrozenPart } from '../index-audit.ts'
 
 /** A digest over texts that does not depend on their order; the same text twice counts twice. */
 type Digester = Readonly<{ add(text: string): void; value(): string }>
@@ -13,6 +14,25 @@ export function createDigester(): Digester {
     },
     value: () => [...sums].map((sum) => sum.toString(16).padStart(8, '0')).join(''),
   }
+}
+
+/** The digests of those collections that hold something. */
+export async function digestsOf(
+  collections: Iterable<string>,
+  digestOf: (collection: string) => Promise<Digest>,
+): Promise<readonly Digest[]> {
+  const digests: Digest[] = []
+  for (const collection of collections) {
+    const digest = await digestOf(collection)
+    if (digest.entries > 0) digests.push(digest)
+  }
+  return digests
+}
+
+/** A part of an engine that keeps nothing for searches that it could disagree with. */
+export const noSearchItems: Pick<FrozenPart, 'searchItems' | 'entriesOf'> = {
+  async *searchItems() {},
+  async *entriesOf() {},
 }
 
 /** What tells two stored entries apart: 128 bits of a hash. */

@@ -4,7 +4,7 @@ import { workspaceIdOf, type WorkspaceId } from '#src/events/workspace-id.ts'
 import type { Digest, Fingerprint, FrozenPart, IndexAudit, Part } from '../../index-audit.ts'
 import type { IndexName } from '../../index-store.ts'
 import type { DocumentId } from '../../projection.ts'
-import { createDigester, fingerprintOf } from '../digest.ts'
+import { createDigester, digestsOf, fingerprintOf, noSearchItems } from '../digest.ts'
 import { numberIn, objectIn, objectsIn, textIn } from './answer-parts.ts'
 import { connectPlace, createIndex, readBuild, type Place, type PlaceOptions } from './builds.ts'
 import { writeAll, type Operation } from './bulk.ts'
@@ -34,7 +34,13 @@ const printOf = (text: StoredText): Fingerprint => ({
   position: numberIn(text.source[positionField]),
 })
 
-function freezePart(place: Place, build: FrozenBuild, index: IndexName, part: Part, release: () => Promise<void>) {
+function freezePart(
+  place: Place,
+  build: FrozenBuild,
+  index: IndexName,
+  part: Part,
+  release: () => Promise<void>,
+): FrozenPart {
   const { workspaceId, day } = part
   async function* documents(collection: string, query?: Query): AsyncGenerator<StoredText> {
     const name = place.names.day(index, collection, day)
@@ -59,7 +65,7 @@ function freezePart(place: Place, build: FrozenBuild, index: IndexName, part: Pa
     if (build.indices.has(name)) await build.visit(name, ofWorkspace(workspaceId), begin)
     return { collection, entries, content: content.value(), search: '' }
   }
-  const frozen: FrozenPart = {
+  return {
     position: build.position,
     exact: false,
     async *entries(collection) {
@@ -69,14 +75,7 @@ function freezePart(place: Place, build: FrozenBuild, index: IndexName, part: Pa
       const text = await first(collection, id)
       return text && entryOf(collection, id, day, text.source)
     },
-    async digests() {
-      const digests: Digest[] = []
-      for (const collection of Object.keys(build.shapes)) {
-        const digest = await digestOf(collection)
-        if (digest.entries > 0) digests.push(digest)
-      }
-      return digests
-    },
+    digests: () => digestsOf(Object.keys(build.shapes), digestOf),
     async *fingerprints(collection) {
       for await (const text of documents(collection)) yield printOf(text)
     },
@@ -85,15 +84,13 @@ function freezePart(place: Place, build: FrozenBuild, index: IndexName, part: Pa
       return text && printOf(text)
     },
     // Terms and columns are made from the documents by Elasticsearch itself, which keeps checksums of both.
-    async *searchItems() {},
-    async *entriesOf() {},
+    ...noSearchItems,
     async stored(collection, id) {
       const text = await first(collection, id)
       return text && shownText(text)
     },
     release,
   }
-  return frozen
 }
 
 /** Each time all of the build is looked through. */

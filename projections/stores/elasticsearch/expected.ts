@@ -2,7 +2,7 @@ import { setImmediate as yieldToOthers } from 'node:timers/promises'
 import type { Digest, Fingerprint, FrozenPart, IndexAudit, Part } from '../../index-audit.ts'
 import type { IndexName } from '../../index-store.ts'
 import { collectionsOf, type Entry, type Projection } from '../../projection.ts'
-import { createDigester, fingerprintOf } from '../digest.ts'
+import { createDigester, digestsOf, fingerprintOf, noSearchItems } from '../digest.ts'
 import { shapeOf } from '../row.ts'
 import type { DocumentForm } from './document.ts'
 import { expectedDocument, expectedText, shownText } from './stored-text.ts'
@@ -50,14 +50,7 @@ function expectPart(held: FrozenPart, forms: ReadonlyMap<string, DocumentForm>, 
     exact: held.exact,
     entries: (collection) => held.entries(collection),
     entry: (collection, id) => held.entry(collection, id),
-    async digests() {
-      const all: Digest[] = []
-      for (const collection of forms.keys()) {
-        const digest = await digestOf(collection)
-        if (digest.entries > 0) all.push(digest)
-      }
-      return all
-    },
+    digests: () => digestsOf(forms.keys(), digestOf),
     async *fingerprints(collection) {
       for await (const entry of entries(collection)) {
         const print = printFor(entry)
@@ -68,8 +61,7 @@ function expectPart(held: FrozenPart, forms: ReadonlyMap<string, DocumentForm>, 
       const entry = await held.entry(collection, id)
       return entry && printFor(entry)
     },
-    async *searchItems() {},
-    async *entriesOf() {},
+    ...noSearchItems,
     async stored(collection, id) {
       const entry = await held.entry(collection, id)
       const form = forms.get(collection)

@@ -170,27 +170,21 @@ function* operationsOf(
   days: DayIndices,
   entries: readonly WorkspaceEntries[],
 ): Generator<Operation, void, undefined> {
-  for (const operation of allOperations(build, days, entries)) {
-    build.freshness.wrote(operation.index)
-    yield operation
-  }
-}
-
-function* allOperations(
-  build: Build,
-  days: DayIndices,
-  entries: readonly WorkspaceEntries[],
-): Generator<Operation, void, undefined> {
+  const { freshness, known, epoch } = build
   for (const { workspaceId, entries: mine } of entries) {
     for (const entry of mine) {
       const { collection, shape } = collectionIn(build.collections, entry.collection)
       const place = { workspaceId, key: documentKey(workspaceId, entry.id), position: entry.position }
-      const document = documentJson({ shape, collection, epoch: build.epoch }, workspaceId, entry)
-      yield { kind: 'index', index: days.of(build, entry), ...place, document }
+      const document = documentJson({ shape, collection, epoch }, workspaceId, entry)
+      const index = days.of(build, entry)
+      freshness.wrote(index)
+      yield { kind: 'index', index, ...place, document }
       if (entry.replaces !== true) continue
       for (const day of daysReplaced(entry.day, shape.lookbackDays)) {
-        const index = days.of(build, { collection: entry.collection, day })
-        if (day !== entry.day && build.known.has(index)) yield { kind: 'delete', index, ...place, document: '' }
+        const other = days.of(build, { collection: entry.collection, day })
+        if (day === entry.day || !known.has(other)) continue
+        freshness.wrote(other)
+        yield { kind: 'delete', index: other, ...place, document: '' }
       }
     }
   }

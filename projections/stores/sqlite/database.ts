@@ -72,25 +72,20 @@ export type Database = Readonly<{
   close(): void
 }>
 
-/**
- * Opens a file; one to be read must be there. It is not opened as a read-only file, only kept from writing: what a killed writer
- * left half done could not be rolled back otherwise.
- */
-export function openDatabase(
-  path: string,
-  options: Readonly<{ readOnly: boolean; synchronous: 'NORMAL' | 'FULL' }>,
-): Database {
-  return openWith(path, options.readOnly, (database) => {
-    if (options.readOnly) return database.exec('PRAGMA query_only = 1; PRAGMA temp_store = MEMORY')
+/** Opens a file, or makes it, to be written to. */
+export const openDatabase = (path: string, synchronous: 'NORMAL' | 'FULL' = 'NORMAL'): Database =>
+  openWith(path, false, (database) =>
     database.exec(
-      `PRAGMA journal_mode = WAL; PRAGMA synchronous = ${options.synchronous}; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16384`,
-    )
-  })
-}
+      `PRAGMA journal_mode = WAL; PRAGMA synchronous = ${synchronous}; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16384`,
+    ),
+  )
 
-/** Opens a file that is there, for reading. */
+/**
+ * Opens a file that is there, for reading. It is not opened as a read-only file, only kept from writing: otherwise what a killed writer
+ * left half done could not be rolled back.
+ */
 export const openDatabaseToRead = (path: string): Database =>
-  openDatabase(path, { readOnly: true, synchronous: 'NORMAL' })
+  openWith(path, true, (database) => database.exec('PRAGMA query_only = 1; PRAGMA temp_store = MEMORY'))
 
 /** Opens a file that is there, to be read whole with temporary tables beside it, which SQLite keeps in a file of its own. */
 export const openDatabaseToAudit = (path: string): Database =>

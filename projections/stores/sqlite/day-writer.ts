@@ -93,11 +93,12 @@ function oldOf(columns: Columns | undefined, { tables }: Written): Old | undefin
   }
 }
 
-function removeRow(database: Database, written: Written, old: Old, counts: Counts): void {
+/** `stays`: its postings are left, because a new form takes its place. */
+function removeRow(database: Database, written: Written, old: Old, counts: Counts, stays = false): void {
   const { rows, bodies, terms } = written.tables
   database.run(`DELETE FROM ${rows} WHERE row = ?`, old.row)
   database.run(`DELETE FROM ${bodies} WHERE row = ?`, old.row)
-  if (terms !== undefined) database.run(`DELETE FROM ${terms} WHERE rowid = ?`, old.row)
+  if (terms !== undefined && !stays) database.run(`DELETE FROM ${terms} WHERE rowid = ?`, old.row)
   counts.add(old.time, old.row, old.counted, -1)
 }
 
@@ -168,16 +169,6 @@ function createInserter(database: Database, written: Writing, counts: Counts): (
 
 /** Whether a document's row is as good for its new form: it is of the same millisecond. */
 const keepsRow = (old: Old, form: Row): boolean => msOfRow(old.row) === msOf(form.timeNs)
-
-/** Takes away what the entry's older form holds, but for the postings of a document that keeps its row. */
-function removeOld(database: Database, written: Written, item: New, counts: Counts): void {
-  const { old, form } = item
-  if (old === undefined) return
-  if (!keepsRow(old, form)) return removeRow(database, written, old, counts)
-  database.run(`DELETE FROM ${written.tables.rows} WHERE row = ?`, old.row)
-  database.run(`DELETE FROM ${written.tables.bodies} WHERE row = ?`, old.row)
-  counts.add(old.time, old.row, old.counted, -1)
-}
 
 /** Says which times the collection of this file holds. */
 function widenTimes(database: Database, { tables }: Written, first: bigint, last: bigint): void {
@@ -256,7 +247,8 @@ function writeDocuments(database: Database, written: Writing, entries: readonly 
 }
 
 function putDocuments(database: Database, written: Writing, items: New[], counts: Counts): void {
-  for (const item of items) removeOld(database, written, item, counts)
+  for (const { old, form } of items)
+    if (old !== undefined) removeRow(database, written, old, counts, keepsRow(old, form))
   const sorted = items.sort((a, b) => compareTimed(a.form.timeNs, a.entry, b.form.timeNs, b.entry))
   const insert = createInserter(database, written, counts)
   // Rows that stay are put back first: the counter of a millisecond goes on behind them.

@@ -12,7 +12,7 @@ import { dayOfAnyFile, fileOfDay, workspaceFolder } from './layout.ts'
  */
 function settle(path: string): void {
   try {
-    const database = openDatabase(path, { readOnly: false, synchronous: 'NORMAL' })
+    const database = openDatabase(path)
     try {
       database.get('PRAGMA wal_checkpoint(TRUNCATE)')
     } finally {

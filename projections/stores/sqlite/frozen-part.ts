@@ -1,7 +1,7 @@
 import type { Position } from '#src/events/envelope.ts'
 import type { Digest, Fingerprint, FrozenPart, SearchItem } from '../../index-audit.ts'
 import { timeOfRecordId, type DocumentId, type Entry } from '../../projection.ts'
-import { createDigester, fingerprintOf } from '../digest.ts'
+import { createDigester, fingerprintOf, noSearchItems } from '../digest.ts'
 import { compareText } from '../row.ts'
 import { openIfThere, type Columns, type Database } from './database.ts'
 import { entryOf, isSpilled, positionOf, readEntry } from './day-writer.ts'
@@ -155,8 +155,7 @@ const nothing: FrozenPart = {
   digests: async () => [],
   async *fingerprints() {},
   fingerprint: async () => undefined,
-  async *searchItems() {},
-  async *entriesOf() {},
+  ...noSearchItems,
   stored: async () => undefined,
   release: async () => {},
 }

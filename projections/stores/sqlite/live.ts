@@ -8,7 +8,7 @@ import { layoutOf, layoutVersion, livePath } from './layout.ts'
 /** Which build readers use, and which are folded, for each projection: one file for the folder. */
 export function openLive(folder: string): Database {
   mkdirSync(folder, { recursive: true })
-  const database = openDatabase(livePath(folder), { readOnly: false, synchronous: 'FULL' })
+  const database = openDatabase(livePath(folder), 'FULL')
   transaction(database, () => {
     if (layoutOf(database) === 0n) {
       database.exec('CREATE TABLE live (projection TEXT PRIMARY KEY, build TEXT NOT NULL, revision INTEGER NOT NULL)')

@@ -39,7 +39,7 @@ type Mergeable = Readonly<{ path: string; pages: number }>
 function mergeFile({ path, pages }: Mergeable, collections: readonly Tables[]): boolean {
   if (!existsSync(path)) return false
   try {
-    const database = openDatabase(path, { readOnly: false, synchronous: 'NORMAL' })
+    const database = openDatabase(path)
     try {
       return mergeSome(database, collections, pages)
     } finally {

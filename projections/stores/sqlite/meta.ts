@@ -146,7 +146,7 @@ export function openMeta(
   const path = metaPath(folder, index)
   mkdirSync(dirname(path), { recursive: true })
   // Not synced at each heartbeat: a record that a power cut takes back only makes us read more of the log again.
-  const database = openDatabase(path, { readOnly: false, synchronous: 'NORMAL' })
+  const database = openDatabase(path)
   transaction(database, () => {
     if (layoutOf(database) === 0n) layOut(database, epoch, shapes, after)
     database.exec(laterTables)

@@ -76,7 +76,7 @@ function createFiles(openMax: number, builds: ReadonlyMap<IndexName, Build>): Fi
       const path = join(own, fileOfDay(day))
       return files.use(path, () => {
         mkdirSync(own, { recursive: true })
-        const database = openDatabase(path, { readOnly: false, synchronous: 'NORMAL' })
+        const database = openDatabase(path)
         if (prepareDay(database, build)) {
           build.created.set(path, { workspaceId, day })
           noteMade(build.meta, { workspaceId, day })
@@ -154,7 +154,7 @@ function eraseFiles(
 function forgetDropped(folder: string, index: IndexName, kept: KeptDays, open: Database | undefined): void {
   const path = metaPath(folder, index)
   if (open === undefined && !existsSync(path)) return
-  const meta = open ?? openDatabase(path, { readOnly: false, synchronous: 'NORMAL' })
+  const meta = open ?? openDatabase(path)
   try {
     if (hasTable(meta, 'lostDays')) forgetDays(meta, ({ workspaceId, day }) => day < kept.of(workspaceId))
   } finally {
