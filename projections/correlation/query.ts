@@ -1,24 +1,26 @@
-import { wholeToken } from '#src/events/tokens.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
-import { mapInTurns } from '#src/lib/in-turns.ts'
 import { askInOrder } from '../ask-in-order.ts'
-import { isOneOf, join, negate } from '../filters.ts'
-import type { Filter, Hit, IndexReader, Progress, Scope } from '../index-store.ts'
-import { hasMore, pageCharactersMax } from '../page-size.ts'
-import type { LogDocument } from '../logs/log-document.ts'
-import { logItem, type LogItem } from '../logs/log-item.ts'
-import { logsScope } from '../logs/log-selection.ts'
-import { compareSort } from '../stores/order.ts'
+import type { IndexReader, Progress } from '../index-store.ts'
+import type { LogItem } from '../logs/log-item.ts'
 import { readTrace, type TraceRead } from '../traces/read-trace.ts'
-import { readTraces, traceSummary, type TraceSummary } from '../traces/trace-answer.ts'
 import { traceIdOfSpanRecord } from '../traces/span-document.ts'
-import { sortKeyOf, walkKeyOf, type WalkKey } from '../traces/trace-request.ts'
-import { correlationScope, findAnchor, isOfSessions, type Anchor, type CorrelationId, type Join } from './anchor.ts'
+import { readTraces, traceSummary, type TraceSummary } from '../traces/trace-answer.ts'
+import { findAnchor, type Anchor, type Join } from './anchor.ts'
+import {
+  charactersOf,
+  omits,
+  usualLimits,
+  type CorrelationRequest,
+  type Part,
+  type Read,
+} from './correlation-request.ts'
 import type { LinkDocument } from './link-document.ts'
-import { readLinks, readOtherTraces, type Links, type OtherTraces } from './read-links.ts'
-import { rumEventItem, type RumEventDocument, type RumEventItem } from './rum-event-document.ts'
+import type { Links } from './read-links.ts'
+import { readLinked } from './read-records.ts'
+import type { RumEventItem } from './rum-event-document.ts'
 import { timelineOf, type TimelineEntry } from './timeline.ts'
 
+export { usualLimits, type CorrelationRequest, type PagedPart } from './correlation-request.ts'
 export type { CorrelationId, Join } from './anchor.ts'
 export type { RumEventItem } from './rum-event-document.ts'
 export type { TimelineEntry } from './timeline.ts'
@@ -26,25 +28,6 @@ export type { LogItem } from '../logs/log-item.ts'
 export type { TraceRead } from '../traces/read-trace.ts'
 export type { TraceSummary } from '../traces/trace-answer.ts'
 export type { WalkKey } from '../traces/trace-request.ts'
-
-/** Parts that can be left out, and parts that can be paged. */
-type OmittablePart = 'traces' | 'logs'
-export type PagedPart = 'spans' | 'traces' | 'logs' | 'rum_events'
-
-export type CorrelationRequest = Readonly<{
-  id: CorrelationId
-  /** Parts that the workspace may not see. They are left out, not looked for. */
-  omit?: readonly OmittablePart[]
-  /** Items of each part; those left out have usualLimits. */
-  limits?: Readonly<Partial<Record<PagedPart, number>>>
-  /** Where each part goes on: the `next` of an earlier answer to the same request. */
-  after?: Readonly<Partial<Record<PagedPart, WalkKey>>>
-  /** The time of the request: what an index that nobody folds then does not hold may still come. */
-  nowMs?: number
-}>
-
-/** A page of one part. `truncated` says that there is more: at `next`, or (it is null) more than is looked up. */
-type Part<Item> = Readonly<{ items: readonly Item[]; next: WalkKey | null; truncated: boolean }>
 
 /** The parts of the answer, with sort keys in the place of cursors. A part that is left out is null. */
 export type Correlation = Readonly<{
@@ -71,24 +54,9 @@ export type Correlation = Readonly<{
   progress: Progress | undefined
 }>
 
-/** Items of each part of an answer whose request names no other number. */
-export const usualLimits: Readonly<Record<PagedPart, number>> = { spans: 1_000, traces: 50, logs: 100, rum_events: 100 }
 const joinsMax = 200
 /** Of a trace, sessions that are shown; all are looked through. */
 const sessionsShownMax = 1_000
-/**
- * Characters of JSON of each part. All together, with what spans share, which counts as much as they do, are one page (page-size.ts): an
- * answer counts as a query that has one.
- */
-const charactersOf: Readonly<Record<PagedPart, number>> = {
-  spans: pageCharactersMax / 4,
-  traces: pageCharactersMax / 16,
-  logs: pageCharactersMax / 8,
-  rum_events: pageCharactersMax / 8,
-}
-
-type Read = Readonly<{ reader: IndexReader; workspaceId: WorkspaceId; request: CorrelationRequest }>
-
 /** A reader that asks once how far an index is, for all of one answer: what was said first holds for what is read after it. */
 function askingProgressOnce(reader: IndexReader): IndexReader {
   const asked = new Map<string, Promise<Progress | undefined>>()
@@ -111,75 +79,6 @@ async function slowest(reader: IndexReader): Promise<Progress | undefined> {
     if (last === undefined || progress.position < last.position) last = progress
   }
   return last
-}
-
-/**
- * Records that belong to what was found: those that name one of its traces or sessions (`named`); of sessions that are only `linked`
- * to a trace asked for, just the records that name none of the `others`.
- */
-type Belonging = Readonly<{ named: Filter; linked: Filter; others: Promise<OtherTraces> }>
-
-const namedBy = ({ traceIds, sessionIds, spanIds }: Anchor, traces: ReadonlySet<string>): Filter =>
-  join('or', [
-    isOneOf('trace_id', new Set([...traceIds, ...traces])),
-    isOfSessions(sessionIds),
-    isOneOf('span_id', spanIds),
-  ])
-
-type Linkable = Readonly<{ traceId: string | null }>
-const traceTerm = (traceId: string): string => wholeToken('trace_id', traceId)
-
-/** One kind of record, by time, behind the place of a page. */
-function createRecordSearch<D extends Linkable>({ reader, request }: Read, part: 'logs' | 'rum_events', scope: Scope) {
-  const limit = request.limits?.[part] ?? usualLimits[part]
-  const after = request.after?.[part]
-  const page = { limit: limit + 1, charactersMax: charactersOf[part], after: after && sortKeyOf(after) }
-  const search = async (filter: Filter): Promise<readonly Hit<D>[]> =>
-    filter.kind === 'none' ? [] : reader.search<D>(scope, { filter, orderBy: 'timeNs', direction: 'asc', ...page })
-  return { limit, isFirst: after === undefined, search }
-}
-type RecordSearch<D extends Linkable> = ReturnType<typeof createRecordSearch<D>>
-
-/**
- * The first of these records by time. An index would look each of the other traces up, and a session may have many; but most sessions
- * have few records, which say themselves what they name.
- */
-async function findBelonging<D extends Linkable>(
-  { search, limit }: RecordSearch<D>,
-  belonging: Belonging,
-  named: Promise<readonly Hit<D>[]>,
-): Promise<readonly Hit<D>[]> {
-  const [ofNamed, ofLinked, others] = await Promise.all([named, search(belonging.linked), belonging.others])
-  if (others === undefined) return ofNamed
-  // Of two of which one ends early, what comes behind its end may not be shown yet.
-  if (hasMore(ofLinked, limit) || ofNamed.at(-1)?.endsForSize === true) {
-    const linked = join('and', [belonging.linked, negate(isOneOf('trace_id', others))])
-    return search(join('or', [belonging.named, linked]))
-  }
-  const elsewhere = new Set(others.map(traceTerm))
-  const found = new Map(ofNamed.map((hit) => [hit.id, hit]))
-  for (const hit of ofLinked) {
-    const { traceId } = hit.document
-    if (traceId === null || !elsewhere.has(traceTerm(traceId))) found.set(hit.id, hit)
-  }
-  return [...found.values()].sort((a, b) => compareSort(a.sort, b.sort)).slice(0, limit + 1)
-}
-
-async function partOf<D extends Linkable, Item>(
-  { limit, isFirst }: RecordSearch<D>,
-  hits: readonly Hit<D>[],
-  itself: ReadonlyMap<string, Hit<D>>,
-  item: (hit: Hit<D>) => Item,
-  isCut: boolean,
-): Promise<Part<Item>> {
-  const shown = hits.slice(0, limit)
-  const last = hasMore(hits, limit) ? shown.at(-1) : undefined
-  // A record asked for by its id is on the first page even where it names nothing, or where that page ends before it, and on no other.
-  const items = isFirst
-    ? [...[...itself.values()].filter(({ id }) => !shown.some((hit) => hit.id === id)), ...shown]
-    : shown.filter(({ id }) => !itself.has(id))
-  const next = last === undefined ? null : walkKeyOf(last.sort, 0)
-  return { items: await mapInTurns(items, item), next, truncated: isCut || last !== undefined }
 }
 
 /** `main`: the newest trace that was asked for, else the newest that holds a span. */
@@ -267,36 +166,6 @@ function recordJoins({ spanIds }: Anchor, name: string, items: readonly Naming[]
 function isFound(anchor: Anchor, parts: readonly Readonly<{ items: readonly unknown[] }>[], links: Links): boolean {
   const itself = anchor.logs.size + anchor.rumEvents.size
   return itself > 0 || links.sessions.size > 0 || parts.some(({ items }) => items.length > 0)
-}
-
-const omits = ({ request }: Read, part: OmittablePart): boolean => request.omit?.includes(part) === true
-
-/** How the records of an answer hang together, and those records. */
-async function readLinked(read: Read, anchor: Anchor) {
-  const { reader, workspaceId } = read
-  const logs = createRecordSearch<LogDocument>(read, 'logs', logsScope(workspaceId))
-  const scope = correlationScope(workspaceId, 'rumEvents')
-  const rumEvents = createRecordSearch<RumEventDocument>(read, 'rum_events', scope)
-  const searchNamed = (named: Filter) => [logs.search(named), rumEvents.search(named)] as const
-  // Only a session asked for has traces that are not known yet; what names the others is asked for together with the links.
-  const early = anchor.sessionIds.size > 0 ? undefined : searchNamed(namedBy(anchor, new Set()))
-  const [links] = await Promise.all([readLinks(reader, workspaceId, anchor), ...(early ?? [])])
-  const sessions = [...links.sessions.keys()].filter((session) => !anchor.sessionIds.has(session))
-  const named = namedBy(anchor, links.traces)
-  const [namedLogs, namedRumEvents] = early ?? searchNamed(named)
-  const others = readOtherTraces(reader, workspaceId, sessions, anchor)
-  const belonging = { named, linked: isOfSessions(sessions), others }
-  const [foundLogs, foundRumEvents, found] = await Promise.all([
-    findBelonging(logs, belonging, namedLogs),
-    findBelonging(rumEvents, belonging, namedRumEvents),
-    others,
-  ])
-  const isCut = anchor.isCut || links.moreTraces || links.moreSessions || found === undefined
-  return {
-    links,
-    logs: await partOf(logs, foundLogs, anchor.logs, (hit): LogItem => logItem(hit), isCut),
-    rumEvents: await partOf(rumEvents, foundRumEvents, anchor.rumEvents, rumEventItem, isCut),
-  }
 }
 
 /** All parts of an answer. A trace that is asked for alone is read while its records are: it will be the one that is shown. */
