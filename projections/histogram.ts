@@ -1,10 +1,11 @@
+import { dayMs } from '#src/lib/day.ts'
+import { formatTimeNs } from '#src/lib/time.ts'
 import type { Bucket, IndexReader, Scope, Selection } from './index-store.ts'
 import { compareText, floorTo } from './stores/row.ts'
 
 const bucketsMax = 100
 const minuteMs = 60_000
 const hourMs = 60 * minuteMs
-const dayMs = 24 * hourMs
 const stepsMs = [
   1,
   10,
@@ -37,11 +38,13 @@ async function edgeNs(
   return hit?.timeNs
 }
 
-/** `andLater`: the bucket has no end. Only the last one may. */
-type CountedBucket = Bucket & Readonly<{ andLater?: true }>
+/** A bucket as answers show it. `and_later`: it has no end. Only the last one may. */
+type ShownBucket = Readonly<{ time: string; total: number; by: Bucket['by']; and_later?: true }>
 
 /** Counts over record time. Buckets without a record are left out. */
-type CountsOverTime = Readonly<{ stepMs: number; buckets: readonly CountedBucket[] }>
+type CountsOverTime = Readonly<{ stepMs: number; buckets: readonly ShownBucket[] }>
+
+const shown = ({ startNs, total, by }: Bucket): ShownBucket => ({ time: formatTimeNs(startNs), total, by })
 
 /**
  * What is to be counted. `farNs`: where the selection has no end, records dated from then on do not say how wide buckets are,
@@ -76,7 +79,7 @@ async function countLater(
   reader: IndexReader,
   { scope, selection, by }: CountedOverTime,
   { stepMs, lastNs }: Readonly<{ stepMs: number; lastNs: bigint }>,
-): Promise<CountedBucket | undefined> {
+): Promise<ShownBucket | undefined> {
   const firstNs = await edgeNs(reader, scope, selection, 'asc')
   if (firstNs === undefined) return undefined
   const parts = await reader.histogram(scope, selection, stepNsOf(histogramStepMs(firstNs, lastNs)), by)
@@ -84,12 +87,10 @@ async function countLater(
   for (const [value, count] of parts.flatMap((part) => Object.entries(part.by))) {
     values.set(value, (values.get(value) ?? 0) + count)
   }
-  return {
-    startNs: floorTo(firstNs, stepNsOf(stepMs)),
-    total: parts.reduce((sum, { total }) => sum + total, 0),
-    by: Object.fromEntries([...values].sort(([a], [b]) => compareText(a, b))),
-    andLater: true,
-  }
+  const startNs = floorTo(firstNs, stepNsOf(stepMs))
+  const total = parts.reduce((sum, part) => sum + part.total, 0)
+  const counts = Object.fromEntries([...values].sort(([a], [b]) => compareText(a, b)))
+  return { ...shown({ startNs, total, by: counts }), and_later: true }
 }
 
 /** How wide buckets are, the time of the last record, and where the last bucket ends when there is one after it that has no end. */
@@ -115,8 +116,9 @@ export async function countOverTime(
 ): Promise<CountsOverTime> {
   const { scope, selection, by } = counted
   const stepNs = stepNsOf(stepMs)
-  if (endNs === undefined) return { stepMs, buckets: await reader.histogram(scope, selection, stepNs, by) }
-  const buckets = await reader.histogram(scope, { ...selection, toNs: endNs }, stepNs, by)
+  const range = endNs === undefined ? selection : { ...selection, toNs: endNs }
+  const buckets = (await reader.histogram(scope, range, stepNs, by)).map(shown)
+  if (endNs === undefined) return { stepMs, buckets }
   const beyond = { ...counted, selection: { ...selection, fromNs: endNs } }
   const later = await countLater(reader, beyond, { stepMs, lastNs })
   return { stepMs, buckets: later === undefined ? buckets : [...buckets, later] }

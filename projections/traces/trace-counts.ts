@@ -1,5 +1,4 @@
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
-import { formatTimeNs } from '#src/lib/time.ts'
 import { join } from '../filters.ts'
 import { countOverTime, stepsOf, type Counted, type Steps } from '../histogram.ts'
 import type { Facet, IndexReader } from '../index-store.ts'
@@ -37,12 +36,7 @@ async function histogramOf(reader: IndexReader, counted: CountedTraces, steps: S
   return {
     of,
     step_ms: stepMs,
-    buckets: buckets.map(({ startNs, total, by, andLater }) => ({
-      time: formatTimeNs(startNs),
-      total,
-      errors: by['error'] ?? 0,
-      ...(andLater === undefined ? {} : { and_later: andLater }),
-    })),
+    buckets: buckets.map(({ time, total, by, ...later }) => ({ time, total, errors: by['error'] ?? 0, ...later })),
   }
 }
 
