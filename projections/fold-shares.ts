@@ -7,7 +7,7 @@ import { withSeenEvents } from './seen-events.ts'
 
 type FoldSharesOptions = Pick<FoldTask, 'workspaces' | 'eventsPerSecondMax' | 'compares'> &
   Readonly<{
-    /** Hears the position that all workers have come to. */
+    /** Called with the position that all workers have reached. */
     onProgress?: (position: Position) => void
     signal?: AbortSignal | undefined
   }>
@@ -30,8 +30,8 @@ async function eachBuild(
 }
 
 /**
- * Folds builds to where they should come, by all workers at once. When it resolves the builds' own checkpoints say so; when it was
- * cut short, the next time goes on where each worker was.
+ * Folds builds up to their targets, by all workers in parallel. When it resolves, the builds' own checkpoints are there. After an interruption,
+ * the next call goes on where each worker was.
  */
 export async function foldShares(
   context: BuildContext,
@@ -43,7 +43,7 @@ export async function foldShares(
   const { workspaces, eventsPerSecondMax, compares, onProgress = () => {} } = options
   const left: BuildTask[] = []
   await eachBuild(context, place, builds, async (writer, { projection, index, after, until }) => {
-    // Plain data, whatever else the caller's objects carry: it may cross to a thread.
+    // Only these fields, whatever else the caller's objects carry: tasks may cross to a thread.
     if ((await writer.checkpoint(index)).position < until) left.push({ projection, index, after, until })
   })
   if (left.length === 0) return
@@ -58,7 +58,7 @@ export async function foldShares(
   await place.fold(tasks, tell, options.signal ?? new AbortController().signal)
   await eachBuild(context, place, left, async (writer, { index, until }) => {
     await writer.write(index, [], { epoch: stream.epoch, position: until })
-    // Of no time: no projector is at work on it.
+    // `at: 0`: no projector folds it.
     const last = await lastFoldedAt(stream, until)
     await writer.heartbeat(index, { position: until, head: until, at: 0, caughtUpAt: 0, ...(last && { last }) })
   })

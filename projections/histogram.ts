@@ -47,15 +47,15 @@ type CountsOverTime = Readonly<{ stepMs: number; buckets: readonly ShownBucket[]
 const shown = ({ startNs, total, by }: Bucket): ShownBucket => ({ time: formatTimeNs(startNs), total, by })
 
 /**
- * What is to be counted. `farNs`: where the selection has no end, records dated from then on do not say how wide buckets are,
- * unless there are no others; undefined: all do.
+ * What is to be counted. `farNs`: if the selection has no end, records dated from then on do not determine the width of buckets, unless there are
+ * no others; undefined: all records do.
  */
 export type Counted = Readonly<{ scope: Scope; selection: Selection; farNs: bigint | undefined }>
 export type CountedOverTime = Counted & Readonly<{ by: string }>
 
 type Span = Readonly<{ fromNs: bigint; toNs: bigint }>
 
-/** A bound that the request leaves open is where the records that match begin or end. */
+/** An open bound of the request is where the matching records begin or end. */
 async function spanOf(reader: IndexReader, scope: Scope, selection: Selection): Promise<Span> {
   const [fromNs = 0n, toNs = 0n] = await Promise.all([
     selection.fromNs ?? edgeNs(reader, scope, selection, 'asc'),
@@ -64,7 +64,7 @@ async function spanOf(reader: IndexReader, scope: Scope, selection: Selection): 
   return { fromNs, toNs: toNs > fromNs ? toNs : fromNs }
 }
 
-/** Where the span of what is dated before `farNs` ends, when something is dated later as well. */
+/** The last record before `farNs`, if there are later ones too. */
 async function nearEndNs(
   reader: IndexReader,
   { scope, selection, farNs }: Counted,
@@ -74,7 +74,7 @@ async function nearEndNs(
   return edgeNs(reader, scope, { ...selection, toNs: farNs }, 'desc')
 }
 
-/** One bucket that begins where the step of its first record does, and has no end. `lastNs`: of its last record. */
+/** One bucket without an end, from the step of its first record on. `lastNs`: the time of its last record. */
 async function countLater(
   reader: IndexReader,
   { scope, selection, by }: CountedOverTime,
@@ -93,12 +93,12 @@ async function countLater(
   return { ...shown({ startNs, total, by: counts }), and_later: true }
 }
 
-/** How wide buckets are, the time of the last record, and where the last bucket ends when there is one after it that has no end. */
+/** The width of buckets, the time of the last record, and where the regular buckets end if one without an end follows. */
 export type Steps = Readonly<{ stepMs: number; lastNs: bigint; endNs: bigint | undefined }>
 
 /**
- * Steps that suit the range of a selection. One record of a clock that is wrong by years would make them so wide that all others fall
- * into one: what is far is counted in one bucket of its own.
+ * Steps that suit the range of a selection. One record of a clock that is wrong by years would make them so wide that all others fall into one
+ * bucket, so records that are far ahead get a bucket of their own.
  */
 export async function stepsOf(reader: IndexReader, counted: Counted): Promise<Steps> {
   const span = await spanOf(reader, counted.scope, counted.selection)

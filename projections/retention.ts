@@ -12,10 +12,10 @@ import { changeRoster, followedAs, followedBuild, giveUp, holding } from './rost
 
 type RetentionLimits = Readonly<{
   retentionEveryMs: number
-  /** An event stays in the log for the days of its plan, at least so many, and so many more than that. */
+  /** An event stays in the log for the days of its plan, but at least `logDaysMin`, plus `logDaysMore`. */
   logDaysMin: number
   logDaysMore: number
-  /** So long it stays for a build that nobody folds and readers do not use, and which has not had it. */
+  /** How long it stays for a build that has not folded it, if nobody folds that build and readers do not use it. */
   logDaysHeldMax: number
   projectorBatchEventsMax: number
 }>
@@ -26,14 +26,14 @@ export type RetentionOptions = Readonly<{
   clock: Clock
   timers: Timers
   limits: RetentionLimits
-  /** How long the records of each workspace are kept, by the directory as it is when this is asked. */
+  /** How long the records of each workspace are kept, by the directory's current state. */
   keepings(): Promise<Keepings>
 }>
 
 /**
- * What one turn has done: how many days of indexes went, and up to where the log was cut, if it was. `heldBy`: builds because of which
- * that was not further. `givenUp`: those that have kept it for too long, and go. `standsAt`: the time (ms) by which it went, where more
- * than it took has expired by now.
+ * What one run has done: how many days of indexes it dropped, and up to where it cut the log, if it did. `heldBy`: the builds that kept it from
+ * cutting more. `givenUp`: builds that have held the cut for too long and are dropped. `standsAt`: if more has expired than it cut, the time
+ * (ms) that it has come to.
  */
 export type Retained = Readonly<{
   dropped: number
@@ -54,16 +54,16 @@ type Build = Readonly<{
   isFolded: boolean
   /** Nobody folds it, and readers do not use it. */
   isLeft: boolean
-  /** It is of what the log has lost: nothing is folded into it any more. */
+  /** It has read events that the log has lost: nothing is folded into it any more. */
   isLost: boolean
   heldSinceMs: number | undefined
 }>
 
 const pollMs = 1_000
-/** So often is looked whether builds have come to where the log stood. */
+/** How often it looks whether the builds have reached the head of the log. */
 const pollsMax = 60
 
-/** The builds of this log that are not about to go. `isFolded`: a projector follows the log with it. */
+/** The builds of this log that are not being dropped. `isFolded`: a projector folds it. */
 async function buildsOf({ stream, writer, projections, clock }: RetentionOptions): Promise<readonly Build[]> {
   const found: Build[] = []
   for (const projection of projections) {
@@ -89,7 +89,7 @@ async function buildsOf({ stream, writer, projections, clock }: RetentionOptions
 const areAllBuilt = ({ projections }: RetentionOptions, builds: readonly Build[]): boolean =>
   projections.every((projection) => builds.some((build) => build.projection === projection))
 
-/** Waits for what is folded to come to a position; not for ever: what is behind is left for the next turn. */
+/** Waits for the folded builds to reach a position, but not forever: what is behind is left for the next run. */
 async function buildsAt(options: RetentionOptions, position: Position, signal: AbortSignal): Promise<readonly Build[]> {
   for (let poll = 1; ; poll++) {
     const builds = await buildsOf(options)
@@ -101,8 +101,8 @@ async function buildsAt(options: RetentionOptions, position: Position, signal: A
 }
 
 /**
- * A time (ms) from which on was received what a build is still to fold: now where it has all of it. Undefined where that is not known:
- * of a build behind the head that no projector of ours folds, another process may write any day.
+ * The time of receipt (ms) of the first event that a build has not folded; now if it has all. Undefined if that is unknown: another process may
+ * fold a build that is behind the head and that no projector of ours folds.
  */
 async function foldsFrom(
   { stream }: RetentionOptions,
@@ -116,8 +116,9 @@ async function foldsFrom(
 }
 
 /**
- * Drops days of builds on which no event that they are still to fold finds anything. Also of one that does not come on: where the
- * disk is full it never would, unless something goes. By `at`, the time that the log has come to; by now where a build keeps it from that.
+ * Drops the days of builds in which no further event can find a document. Also of a build that makes no progress: if the disk is full, it never
+ * will unless something is dropped. What has expired is judged by `at`, the time that the log has come to; or by now, if a build holds back
+ * the cut.
  */
 async function dropDays(options: RetentionOptions, { next, at }: Expired, signal: AbortSignal): Promise<number> {
   const { stream, writer, clock, keepings } = options
@@ -135,7 +136,7 @@ async function dropDays(options: RetentionOptions, { next, at }: Expired, signal
   return dropped
 }
 
-/** The last moment (ms) at which an event is to be in the log. */
+/** The last moment (ms) at which an event must be in the log. */
 function keptUntil(
   { receivedAt, retentionClass }: RecordedEvent,
   { logDaysMin, logDaysMore }: RetentionLimits,
@@ -144,7 +145,7 @@ function keptUntil(
   return Date.parse(dayOf(receivedAt)) + (days + 1) * dayMs - 1
 }
 
-/** The first event after one that was received after a time (ms) no earlier than that one’s, where the log's times go up. */
+/** The first event after `position` that was received after a time (ms), found by bisection: times in the log ascend. */
 async function firstAfter(stream: Stream, { position }: RecordedEvent, ms: number): Promise<RecordedEvent | undefined> {
   let [low, high] = [position, await stream.head()]
   const next = async (after: Position): Promise<RecordedEvent | undefined> => (await stream.read(after, 1))[0]
@@ -156,7 +157,7 @@ async function firstAfter(stream: Stream, { position }: RecordedEvent, ms: numbe
   return next(high)
 }
 
-/** By a clock by which something has come on so many days since, an event is over: also where no process ever runs for long. */
+/** If events were received on so many days since, the clock is right and the event has expired, even if no process ever runs for long. */
 const daysLivedMin = 7
 
 async function isLongOver(stream: Stream, first: RecordedEvent, untilMs: number): Promise<boolean> {
@@ -170,8 +171,8 @@ async function isLongOver(stream: Stream, first: RecordedEvent, untilMs: number)
 }
 
 /**
- * The end of the longest beginning of the log whose events are all older than they have to be, as far as the pace lets it go in this turn.
- * `next`: how far it lets it go in the next that takes any. `at`: the time that it has come to; now, unless there is more. `isBehind`: there is.
+ * The part of the log from its beginning whose events have all expired, as far as the pace allows in this run: `end`. `next`: how far the next
+ * run that cuts may go. `isBehind`: whether more has expired. `at`: the time that the cut has come to; now, unless more has expired.
  */
 type Expired = Readonly<{ end: Position; next: Position; at: number; isBehind: boolean }>
 
@@ -189,7 +190,7 @@ async function expiredOf(
       if (keptUntil(event, limits) >= at) return { end, next: end, at, isBehind: false }
       first ??= event
       const day = dayOf(event.receivedAt)
-      // Clocks differ: at midnight some of the day before may come later.
+      // Clocks differ: around midnight, events of the day before may still follow.
       if (day > latest) [latest, days] = [day, days + 1]
       if (days > daysMax) {
         const goes = mayCatchUp || (await isLongOver(stream, first, keptUntil(first, limits)))
@@ -202,7 +203,7 @@ async function expiredOf(
   }
 }
 
-/** That no span is stored without a reservation is to be said in what is left of the log: who finds it nowhere reads all of it. */
+/** Repeats, in what is left of the log, that no span is stored without a reservation: a process that does not find it reads the whole log. */
 async function sayBeginningAgain({ stream, clock }: RetentionOptions, upTo: Position): Promise<void> {
   const began = sealBeginning(clock())
   const said = await stream.last(began.subject)
@@ -210,7 +211,7 @@ async function sayBeginningAgain({ stream, clock }: RetentionOptions, upTo: Posi
   try {
     await stream.append([began], { subject: began.subject, position: said.position })
   } catch (error) {
-    // Somebody else has said it.
+    // Another process was faster.
     if (!(error instanceof ConflictError)) throw error
   }
 }
