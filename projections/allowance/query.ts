@@ -10,7 +10,7 @@ export { monthOf } from '#src/events/allowance.ts'
 export type { RefusalDocument, ServiceTally, Tally } from './usage-document.ts'
 export type { FirstRecord, KeyUse } from './key-use.ts'
 
-/** What a workspace has used in a month (`2026-11`, UTC), and when the count starts anew (ms). */
+/** What a workspace has used in a month (`2026-11`, UTC), and when the next month begins (ms). */
 export type Usage = UsageOfMonth &
   Readonly<{
     /** Spans accepted: what counts against the allowance. */
@@ -65,7 +65,7 @@ export async function readRefusals(
   return hits.map(({ document }) => document)
 }
 
-/** When and how keys were used, by key id; a key that has written nothing is left out. */
+/** When and how keys were used, by key id; without keys that have written nothing. */
 export async function readKeyUse(
   reader: IndexReader,
   workspaceId: WorkspaceId,

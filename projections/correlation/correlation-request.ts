@@ -12,22 +12,22 @@ export type CorrelationRequest = Readonly<{
   id: CorrelationId
   /** Parts that the workspace may not see. They are left out, not looked for. */
   omit?: readonly OmittablePart[]
-  /** Items of each part; those left out have usualLimits. */
+  /** The most items of each part; usualLimits where none is given. */
   limits?: Readonly<Partial<Record<PagedPart, number>>>
   /** Where each part goes on: the `next` of an earlier answer to the same request. */
   after?: Readonly<Partial<Record<PagedPart, WalkKey>>>
-  /** The time of the request: what an index that nobody folds then does not hold may still come. */
+  /** The time of the request: if nobody folds the index then, what it lacks may still come. */
   nowMs?: number
 }>
 
-/** A page of one part. `truncated` says that there is more: at `next`, or (it is null) more than is looked up. */
+/** A page of one part. `truncated`: there is more, at `next`, or, if that is null, more than is looked up. */
 export type Part<Item> = Readonly<{ items: readonly Item[]; next: WalkKey | null; truncated: boolean }>
 
-/** Items of each part of an answer whose request names no other number. */
+/** The most items of each part, unless the request gives another number. */
 export const usualLimits: Readonly<Record<PagedPart, number>> = { spans: 1_000, traces: 50, logs: 100, rum_events: 100 }
 /**
- * Characters of JSON of each part. All together, with what spans share, which counts as much as they do, are one page (page-size.ts): an
- * answer counts as a query that has one.
+ * The most characters of JSON of each part. Together they are one page (page-size.ts), with the attribute sets of spans, which may take as much
+ * as the spans themselves.
  */
 export const charactersOf: Readonly<Record<PagedPart, number>> = {
   spans: pageCharactersMax / 4,

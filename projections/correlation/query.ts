@@ -50,14 +50,14 @@ export type Correlation = Readonly<{
   how: readonly Join[]
   /** Some part holds more than is shown. */
   truncated: boolean
-  /** Of the index that is furthest behind. */
+  /** The progress of the index that is furthest behind. */
   progress: Progress | undefined
 }>
 
 const joinsMax = 200
-/** Of a trace, sessions that are shown; all are looked through. */
+/** The most sessions that are shown; all are searched. */
 const sessionsShownMax = 1_000
-/** A reader that asks once how far an index is, for all of one answer: what was said first holds for what is read after it. */
+/** A reader that asks for the progress of an index once per answer: the first reply holds for all that is read after it. */
 function askingProgressOnce(reader: IndexReader): IndexReader {
   const asked = new Map<string, Promise<Progress | undefined>>()
   return {
@@ -70,7 +70,7 @@ function askingProgressOnce(reader: IndexReader): IndexReader {
   }
 }
 
-/** How far the indexes are that an answer is made of: the one furthest behind speaks for all. */
+/** The progress of the index that is furthest behind, of those that the answer is made of. */
 async function slowest(reader: IndexReader): Promise<Progress | undefined> {
   const all = await Promise.all(['traces', 'logs', 'correlation'].map((name) => reader.progress(name)))
   let last: Progress | undefined
@@ -81,16 +81,16 @@ async function slowest(reader: IndexReader): Promise<Progress | undefined> {
   return last
 }
 
-/** `main`: the newest trace that was asked for, else the newest that holds a span. */
+/** `main`: the newest trace that was asked for, or else the newest that holds a span. */
 type Summaries = Readonly<{ main: TraceSummary | undefined; page: Part<TraceSummary> }>
 
-/** Of ten thousand traces of a session so many are held at once, and those of the page. */
+/** How many of a session's traces, which may be ten thousand, are in memory at once, beside those of the page. */
 const tracesReadAtOnce = 100
 
 const placeOf = (trace: TraceSummary): string => `${trace.start ?? ''}/${trace.trace_id}`
 const newestFirst = (a: TraceSummary, b: TraceSummary): number => (placeOf(a) < placeOf(b) ? 1 : -1)
 
-/** Keeps the newest traces that fit of those that it is given, at most `count`. */
+/** Keeps the newest `count` of the given traces that fit. */
 function createNewest(count: number, fits: (trace: TraceSummary) => boolean) {
   let newest: readonly TraceSummary[] = []
   return {
@@ -101,14 +101,14 @@ function createNewest(count: number, fits: (trace: TraceSummary) => boolean) {
   }
 }
 
-/** The first that come to no more than so many characters of JSON, one at least. */
+/** The first items, up to so many characters of JSON; at least one. */
 function fitting<Item extends object>(items: readonly Item[], charactersMax: number): readonly Item[] {
   let characters = 0
   const end = items.findIndex((item, at) => (characters += JSON.stringify(item).length) > charactersMax && at > 0)
   return end === -1 ? items : items.slice(0, end)
 }
 
-/** Summaries of the traces, newest first; a page goes on behind the place of the last one. `known` has been read already. */
+/** Summaries of the traces, newest first. `known` has been read already. */
 async function readSummaries(
   read: Read,
   { traceIds, isCut }: Anchor,
@@ -135,7 +135,7 @@ async function readSummaries(
   return { main, page: { items, next, truncated: isCut || links.moreTraces || last !== undefined } }
 }
 
-/** A trace with a page of its spans; null for one that nobody has seen. */
+/** A trace with a page of its spans; null if it is unknown. */
 async function readSpans({ reader, workspaceId, request }: Read, traceId: string) {
   const limit = request.limits?.spans ?? usualLimits.spans
   const page = { limit, charactersMax: charactersOf.spans, after: request.after?.spans, nowMs: request.nowMs }
@@ -149,7 +149,7 @@ const readMain = async (read: Read, { main }: Summaries) => (main === undefined 
 
 type Naming = Readonly<{ trace_id: string | null; session_id: string | null; span_id: string | null }>
 
-/** How the shown records hang together with what was asked. */
+/** How the shown records are joined with what was asked. */
 function recordJoins({ spanIds }: Anchor, name: string, items: readonly Naming[]) {
   const joins = new Map<string, Join>()
   for (const { trace_id: traceId, session_id: sessionId, span_id: spanId } of items) {
@@ -162,17 +162,17 @@ function recordJoins({ spanIds }: Anchor, name: string, items: readonly Naming[]
   return [...joins.values()]
 }
 
-/** Whether the workspace has ever seen what was asked: a span, a log or a browser event names it, or a refusal. */
+/** Whether the workspace has ever seen what was asked: a span, a log, a browser event or a refusal names it. */
 function isFound(anchor: Anchor, parts: readonly Readonly<{ items: readonly unknown[] }>[], links: Links): boolean {
   const itself = anchor.logs.size + anchor.rumEvents.size
   return itself > 0 || links.sessions.size > 0 || parts.some(({ items }) => items.length > 0)
 }
 
-/** All parts of an answer. A trace that is asked for alone is read while its records are: it will be the one that is shown. */
+/** All parts of an answer. If one trace is asked for, it is read together with its records, because it will be shown. */
 async function readParts(read: Read) {
   const { reader, workspaceId, request } = read
   const anchor = await findAnchor(reader, workspaceId, request.id)
-  // Spans go on in the trace that they began in, whichever is the newest by now.
+  // A next page of spans is of the same trace as the first, whichever is the newest by now.
   const begun = request.after?.spans
   const shown = begun === undefined ? anchor.traceIds : [traceIdOfSpanRecord(begun.id)]
   const hasTrace = !omits(read, 'traces')

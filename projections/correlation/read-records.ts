@@ -14,8 +14,8 @@ import { readLinks, readOtherTraces, type OtherTraces } from './read-links.ts'
 import { rumEventItem, type RumEventDocument } from './rum-event-document.ts'
 
 /**
- * Records that belong to what was found: those that name one of its traces or sessions (`named`); of sessions that are only `linked`
- * to a trace asked for, just the records that name none of the `others`.
+ * The records that belong to what was found: those that name one of its traces or sessions (`named`); and of sessions that are only `linked` to a
+ * trace asked for, those that name none of the `others`.
  */
 type Belonging = Readonly<{ named: Filter; linked: Filter; others: Promise<OtherTraces> }>
 
@@ -29,7 +29,7 @@ const namedBy = ({ traceIds, sessionIds, spanIds }: Anchor, traces: ReadonlySet<
 type Linkable = Readonly<{ traceId: string | null }>
 const traceTerm = (traceId: string): string => wholeToken('trace_id', traceId)
 
-/** One kind of record, by time, behind the place of a page. */
+/** A search for one kind of record, by time, after the page's place. */
 function createRecordSearch<D extends Linkable>({ reader, request }: Read, part: 'logs' | 'rum_events', scope: Scope) {
   const limit = request.limits?.[part] ?? usualLimits[part]
   const after = request.after?.[part]
@@ -41,8 +41,8 @@ function createRecordSearch<D extends Linkable>({ reader, request }: Read, part:
 type RecordSearch<D extends Linkable> = ReturnType<typeof createRecordSearch<D>>
 
 /**
- * The first of these records by time. An index would look each of the other traces up, and a session may have many; but most sessions
- * have few records, which say themselves what they name.
+ * The first of these records by time. To exclude the other traces in the query is expensive, because a session may have many. Most sessions have
+ * few records, so these are read and filtered here.
  */
 async function findBelonging<D extends Linkable>(
   { search, limit }: RecordSearch<D>,
@@ -51,7 +51,7 @@ async function findBelonging<D extends Linkable>(
 ): Promise<readonly Hit<D>[]> {
   const [ofNamed, ofLinked, others] = await Promise.all([named, search(belonging.linked), belonging.others])
   if (others === undefined) return ofNamed
-  // Of two of which one ends early, what comes behind its end may not be shown yet.
+  // If one of the two ends early, what comes after its end may not be shown yet.
   if (hasMore(ofLinked, limit) || ofNamed.at(-1)?.endsForSize === true) {
     const linked = join('and', [belonging.linked, negate(isOneOf('trace_id', others))])
     return search(join('or', [belonging.named, linked]))
@@ -74,7 +74,7 @@ async function partOf<D extends Linkable, Item>(
 ): Promise<Part<Item>> {
   const shown = hits.slice(0, limit)
   const last = hasMore(hits, limit) ? shown.at(-1) : undefined
-  // A record asked for by its id is on the first page even where it names nothing, or where that page ends before it, and on no other.
+  // A record asked for by its id is always on the first page, and on no other.
   const items = isFirst
     ? [...[...itself.values()].filter(({ id }) => !shown.some((hit) => hit.id === id)), ...shown]
     : shown.filter(({ id }) => !itself.has(id))
@@ -82,14 +82,14 @@ async function partOf<D extends Linkable, Item>(
   return { items: await mapInTurns(items, item), next, truncated: isCut || last !== undefined }
 }
 
-/** How the records of an answer hang together, and those records. */
+/** The links between sessions and traces, and the records that belong to them. */
 export async function readLinked(read: Read, anchor: Anchor) {
   const { reader, workspaceId } = read
   const logs = createRecordSearch<LogDocument>(read, 'logs', logsScope(workspaceId))
   const scope = correlationScope(workspaceId, 'rumEvents')
   const rumEvents = createRecordSearch<RumEventDocument>(read, 'rum_events', scope)
   const searchNamed = (named: Filter) => [logs.search(named), rumEvents.search(named)] as const
-  // Only a session asked for has traces that are not known yet; what names the others is asked for together with the links.
+  // Only a session has traces that are not known yet. Otherwise the records are asked for together with the links.
   const early = anchor.sessionIds.size > 0 ? undefined : searchNamed(namedBy(anchor, new Set()))
   const [links] = await Promise.all([readLinks(reader, workspaceId, anchor), ...(early ?? [])])
   const sessions = [...links.sessions.keys()].filter((session) => !anchor.sessionIds.has(session))
