@@ -8,12 +8,12 @@ import { walkKeyOf, type WalkKey } from './trace-request.ts'
 
 type Asked = Readonly<{ traceId: string; spanId: string; limit: number }>
 
-/** Of the places of a trace's spans so many are looked at at once. */
+/** How many places of a trace's spans are read at once. */
 const placesMax = 5_000
-/** A span of a trace that was continued may be stored with several starts. */
+/** In a continued trace, a span may be stored with several starts. */
 const startsMax = 8
 
-/** Where a span stands as it was written last, or, where it is missing, the first that names it as its parent. */
+/** The place of the last version of a span; if it is missing, of the first span that names it as its parent. */
 async function placeOf(spans: SpanSearch, spanId: string): Promise<SortKey | undefined> {
   const own = await spans.search(is('span_id', spanId), { limit: startsMax, direction: 'asc' })
   const [last] = own.toSorted((a, b) => b.position - a.position)
@@ -23,9 +23,9 @@ async function placeOf(spans: SpanSearch, spanId: string): Promise<SortKey | und
 }
 
 /**
- * Behind which keys pages of `limit` spans of a trace hold a span, or of one that is missing the first that names it as its parent: first
- * as pages are walked from the beginning, then, because a page may end for its size, right before the span. Nothing for a span that the
- * trace does not know of; and the page at the beginning has no key.
+ * The keys of pages of `limit` spans that contain a span, or, if it is missing, the first span that names it as its parent. First the key of the
+ * regular page; then, because a page may end for its size, the key right before the span. The first page has no key, and an unknown span has
+ * none at all.
  */
 export async function placesOfSpan(
   reader: IndexReader,

@@ -12,17 +12,17 @@ type SpanPage = Readonly<{
   limit: number
   direction: Direction
   after?: SortKey | undefined
-  /** Of the documents; a page's where nothing is said. */
+  /** Of the documents; default: a page's. */
   charactersMax?: number
 }>
 
-/** Of matching spans of which only the traces are wanted, so many are looked up at once. */
+/** How many matching spans are looked up at once, if only their traces are wanted. */
 const placesMax = 2_000
 const matchedSpansMax = 3
 
 export const inTraces = (traceIds: readonly string[]): Filter => isOneOf('trace_id', traceIds)
 
-/** A trace has one document, or, where it went on, some: up to so many are met. */
+/** A trace has one document, or several if it was continued: at most so many are read. */
 const documentsMax = 8
 
 /** The documents of these traces that the conditions let through. */
@@ -41,8 +41,8 @@ export const documentsOf = (
   })
 
 /**
- * A trace at its first matching span; `spans`: its first three as far as `until`, undefined: to the end. As lists show them: a walk
- * may pass thousands of spans of a megabyte.
+ * A trace at its first matching span. `spans`: its first three, as far as the walk has come (`until`; undefined: to the end). They are kept in
+ * the short form of lists, because a walk may pass thousands of spans of a megabyte.
  */
 export type FoundSpans = Readonly<{
   traceId: string
@@ -51,7 +51,7 @@ export type FoundSpans = Readonly<{
   until: SortKey | undefined
 }>
 
-/** The first matching spans of a trace; undefined where there may be more than the walk has come to. */
+/** The first matching spans of a trace; undefined if the walk may not have seen all of them. */
 export function matchedOf(
   { spans, until }: FoundSpans,
   { startNs, lastStartNs }: TraceDocument['summary'],
@@ -78,7 +78,7 @@ function byTrace(hits: readonly Hit<SpanDocument>[], limit: number) {
   return { found: [...traces.values()], last, isEnd }
 }
 
-/** Spans that meet a filter within a time range, by start. A search of them may end for its size. */
+/** Searches for spans that meet a filter within a time range, by start. A search may end for its size. */
 export function createSpanSearch(
   reader: IndexReader,
   workspaceId: WorkspaceId,
@@ -105,7 +105,7 @@ export function createSpanSearch(
   const places = (more: Filter, page: SpanPage): Promise<readonly SortKey[]> =>
     reader.places(scope, queryOf(more, page))
 
-  /** Those of the traces that have a matching span, walking from a place. One trace may have very many. */
+  /** Those of the traces that have a matching span after a place. One trace may have very many. */
   async function tracesWith(traceIds: readonly string[], direction: Direction, after?: SortKey): Promise<Set<string>> {
     const found = new Set<string>()
     for (;;) {
@@ -122,13 +122,13 @@ export function createSpanSearch(
     places,
     tracesWith,
 
-    /** The traces of all matching spans; undefined when these are too many to be looked through. */
+    /** The traces of all matching spans; undefined if there are too many spans. */
     async allTraces(spansMax: number): Promise<ReadonlySet<string> | undefined> {
       const met = await places(all, { limit: spansMax + 1, direction: 'desc' })
       return met.length > spansMax ? undefined : new Set(met.map(({ id }) => traceIdOfSpanRecord(id)))
     },
 
-    /** The first spans of each trace that match, in one search as long as none of them has very many. */
+    /** The first matching spans of each trace, in one search unless one of them has very many. */
     async matchedIn(traceIds: readonly string[], direction: Direction): Promise<ReadonlyMap<string, MatchedSpan[]>> {
       const found = new Map<string, MatchedSpan[]>(traceIds.map((traceId) => [traceId, []]))
       const add = (hit: Hit<SpanDocument>): void => {
@@ -147,7 +147,7 @@ export function createSpanSearch(
       return found
     },
 
-    /** The traces of the next spans, at the first that each has, leaving some traces out. */
+    /** The traces of the next matching spans, each at its first span, without some traces. */
     async nextTraces(leftOut: readonly string[], page: SpanPage) {
       return byTrace(await search(negate(inTraces(leftOut)), page), page.limit)
     },

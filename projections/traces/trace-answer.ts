@@ -47,7 +47,7 @@ export const tracesScope = (workspaceId: WorkspaceId, collection: string): Scope
 
 export const durationNs = (startNs: string, endNs: string): string => (BigInt(endNs) - BigInt(startNs)).toString()
 
-/** Of a name in a list: as many as a search for an operation may have. The span itself has all of it. */
+/** The most characters of a name in lists, as many as a search for an operation may have. The span itself has all. */
 const operationCharactersMax = 1_024
 
 export function matchedSpan(span: SpanDocument): MatchedSpan {
@@ -93,7 +93,7 @@ export function traceSummary(trace: TraceDocument, matched: readonly MatchedSpan
 const pageMax = 500
 const partsPageMax = 16
 
-/** The hits of a keyword, page by page; ordered so that no two documents of one id share a place. */
+/** The hits of a keyword, page by page, in an order in which two documents of one id have different places. */
 async function* searchPages<Document extends object>(
   reader: IndexReader,
   scope: Scope,
@@ -117,7 +117,7 @@ async function* searchPages<Document extends object>(
   }
 }
 
-/** The parts of a trace, of all its documents, the oldest document first: a megabyte at a time. */
+/** The parts of a trace, of all its documents, the oldest document first, about a megabyte at a time. */
 export async function* partPages(
   reader: IndexReader,
   workspaceId: WorkspaceId,
@@ -158,7 +158,7 @@ export async function readTraces(
   workspaceId: WorkspaceId,
   traceIds: readonly string[],
 ): Promise<ReadTraces> {
-  // By generation: a document that changes while pages are read may be read twice.
+  // By generation, because a document that changes while pages are read may be read twice.
   const found = new Map<string, Map<string, TraceDocument>>()
   const scope = tracesScope(workspaceId, 'traces')
   for (let from = 0; from < traceIds.length; from += pageMax) {

@@ -6,7 +6,7 @@ import { isStored } from './span-document.ts'
 import { tracesScope } from './trace-answer.ts'
 import type { TraceFilters, TraceRequest } from './trace-request.ts'
 
-/** Counts over time of what was asked: `of` traces, each at its start, or of the spans that meet the conditions. */
+/** Counts over time: of traces, each at its start, or of the spans that meet the conditions. */
 export type TraceHistogram = Readonly<{
   of: 'traces' | 'spans'
   step_ms: number
@@ -14,7 +14,7 @@ export type TraceHistogram = Readonly<{
   buckets: readonly Readonly<{ time: string; total: number; errors: number; and_later?: true }>[]
 }>
 
-/** Null where conditions on traces are met by too many to be counted span by span. */
+/** Null if too many traces meet the conditions on traces to count their spans. */
 export type TraceCounts = Readonly<{ histogram?: TraceHistogram | null; facets?: readonly Facet[] | null }>
 
 const facetValuesMax = 20
@@ -53,7 +53,7 @@ export async function countTraces(
     return { ...(isOverTime ? { histogram: null } : {}), ...(isByValue ? { facets: null } : {}) }
   const counted = countedOf(workspaceId, filters, request)
   const fields = ['service', 'operation', ...(counted.of === 'traces' ? ['has'] : ['kind', 'status'])]
-  // First, so that all is asked at once: of one moment, and of the same rows, which then are walked through once.
+  // First, so that all the rest is asked at once: of one moment, and of the same rows, which are then walked once.
   const steps = isOverTime ? await stepsOf(reader, counted) : undefined
   const [histogram, facets] = await Promise.all([
     steps === undefined ? undefined : histogramOf(reader, counted, steps),

@@ -15,8 +15,8 @@ export type TraceOrder = 'newest' | 'oldest' | 'longest' | 'most_spans' | 'error
 export type WalkKey = Readonly<{ value: string; id: string; since: number }>
 
 /**
- * A search for traces. `service`, `operation`, `status`, `kind` and `query` are conditions on one span, and must all hold on the
- * same; the durations belong to them where there is one, and else are the trace's own. `traceId` is as stored (32 hex).
+ * A search for traces. `service`, `operation`, `status`, `kind` and `query` are conditions on spans, and one span must meet all of them. The
+ * durations are the span's too, if there is any such condition, and otherwise the trace's. `traceId` is as stored (32 hex).
  */
 export type TraceConditions = Readonly<{
   service?: string
@@ -44,8 +44,8 @@ export type TraceRequest = TraceConditions &
   }>
 
 /**
- * The conditions in the form of filters. `spans` is undefined when no condition is on a span; `tracesAreNarrowed`: the traces of
- * matching spans must be asked whether they meet `traces`. `meets`: of a trace whole, where a filter is asked of one of its documents.
+ * The conditions as filters. `spans`: undefined if no condition is on spans. `tracesAreNarrowed`: the traces of matching spans must also meet
+ * `traces`. `meets`: tests a whole trace, while a filter tests each of its documents.
  */
 export type TraceFilters = Readonly<{
   spans: Filter | undefined
@@ -54,7 +54,7 @@ export type TraceFilters = Readonly<{
   meets(trace: TraceDocument): boolean
 }>
 
-/** By a number of the row: the term that nearly every trace has would be walked for every search of one that few have. */
+/** By a number of the row: a term that nearly every trace has would be walked in every search. */
 const isListed: Filter = { kind: 'number', ...listed }
 
 function durationFilter({ minDurationNs, maxDurationNs }: TraceConditions): Filter {
@@ -67,7 +67,7 @@ function durationFilter({ minDurationNs, maxDurationNs }: TraceConditions): Filt
   }
 }
 
-/** Whether a trace has the marks, and a duration within the bounds. */
+/** Whether a trace has the marks and a duration within the bounds. */
 function isWithin({ has = [], minDurationNs, maxDurationNs }: TraceConditions, trace: TraceDocument): boolean {
   const durationNs = durationOf(trace.summary) ?? 0n
   if (minDurationNs !== undefined && durationNs < minDurationNs) return false
@@ -76,10 +76,10 @@ function isWithin({ has = [], minDurationNs, maxDurationNs }: TraceConditions, t
   return has.every((mark) => marks.includes(mark))
 }
 
-/** Traces up to which conditions on traces are looked up first, and become a condition on spans. */
+/** Up to so many traces, conditions on traces are looked up first and become a condition on spans. */
 const narrowedTracesMax = 1_000
 
-/** The traces that meet a filter; undefined when they are too many. */
+/** The traces that meet a filter; undefined if there are too many. */
 async function fewTraces(reader: IndexReader, workspaceId: WorkspaceId, filter: Filter): Promise<Filter | undefined> {
   const hits = await reader.search<TraceDocument>(tracesScope(workspaceId, 'traces'), {
     filter,
@@ -91,7 +91,7 @@ async function fewTraces(reader: IndexReader, workspaceId: WorkspaceId, filter: 
   return inTraces([...new Set(hits.map(({ document }) => document.traceId))])
 }
 
-/** The filters that the conditions mean. Rejects with TooBroadError when one matches too much to be looked up. */
+/** The filters for the conditions. Rejects with TooBroadError if one matches too much to be looked up. */
 export async function traceFilters(
   reader: IndexReader,
   workspaceId: WorkspaceId,

@@ -17,17 +17,17 @@ import { readTraces, tracesScope, type MatchedSpan } from './trace-answer.ts'
 import type { TraceDocument } from './trace-document.ts'
 import { sortKeyOf, type TraceFilters, type TraceOrder, type TraceRequest } from './trace-request.ts'
 
-/** What a walk found: traces in order, and where to go on; `next` is null at the end. `matched`: as far as it has met them. */
+/** What a walk found: traces in order, and where to go on (null: the end). `matched`: their matching spans, as far as the walk has seen them. */
 type WalkedPage = Readonly<{
   traces: readonly TraceDocument[]
   next: SortKey | null
   matched: ReadonlyMap<string, readonly MatchedSpan[]>
 }>
 
-/** Index pages looked through for one page of an answer: beyond them the page is answered short, with a cursor. */
+/** Index pages that are read for one page of an answer. Beyond them the page is short, with a cursor. */
 const stepsMax = 50
 const leftOutMax = 2_000
-/** Matching spans up to which their traces are found first and ordered then. */
+/** Up to so many matching spans, their traces are found first and then ordered. */
 const matchingSpansMax = 5_000
 
 const orders: Readonly<Record<TraceOrder, Readonly<{ orderBy: string; direction: Direction }>>> = {
@@ -40,7 +40,7 @@ const orders: Readonly<Record<TraceOrder, Readonly<{ orderBy: string; direction:
 
 type Walk = Readonly<{ reader: IndexReader; workspaceId: WorkspaceId; request: TraceRequest }>
 
-/** Traces of which a span may be in the range: the first began before its end, and the last one after its start. */
+/** The traces that may have a span in the range: they start before its end, and their last span starts after its beginning. */
 function mayReach({ fromNs, toNs }: TraceRequest): Selection {
   return {
     filter: fromNs === undefined ? all : { kind: 'number', field: 'last_start_ns', from: fromNs },
@@ -48,7 +48,7 @@ function mayReach({ fromNs, toNs }: TraceRequest): Selection {
   }
 }
 
-/** Whether a trace began before the range and went on after it, so that no span need be in it. */
+/** Whether a trace starts before the range and continues after it: perhaps no span is in the range. */
 function straddles({ fromNs, toNs }: TraceRequest, { summary: { startNs, lastStartNs } }: TraceDocument): boolean {
   if (fromNs === undefined || toNs === undefined) return false
   return BigInt(startNs ?? 0) < fromNs && BigInt(lastStartNs ?? 0) >= toNs
@@ -103,7 +103,7 @@ export async function walkTraces(
   const spansInRange = createSpanSearch(reader, workspaceId, all, request)
   const known = new Map<string, TraceDocument>()
 
-  /** The hits that list their trace: of several documents of one trace only the first in this order does. */
+  /** The hits that list their trace: of several documents of a trace, only the first in this order. */
   async function admit(hits: readonly Hit<TraceDocument>[]): Promise<readonly Found[]> {
     const ids = hits.map(({ document }) => document.traceId)
     const straddling = hits
