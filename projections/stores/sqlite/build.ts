@@ -23,9 +23,9 @@ export type BuildOptions = Readonly<{
    * is the share's; readers are told nothing.
    */
   share?: string
-  /** Keeps entries as they are and nothing that searches go by: for builds that are only read whole. */
+  /** Stores entries without anything that searches use: for builds that are only read whole. */
   entriesAlone?: boolean
-  /** Pages of postings that are merged with a heartbeat, at most each second. */
+  /** Pages of postings that are merged with a heartbeat, at most once a second. */
   mergedPagesMax?: number
 }>
 
@@ -58,7 +58,7 @@ function filesWithWal(folder: string, index: IndexName): readonly string[] {
     .map((name) => join(folder, index, name.slice(0, -'-wal'.length)))
 }
 
-/** The collection without what searches go by. A record's time is in its id; a document's place goes by what it says. */
+/** The collection without its searchable fields. A record's time is in its id, but a document's comes from `searchable`. */
 const withoutSearch = ({ name, kind, lookbackDays, searchable }: Collection): Collection => ({
   name,
   kind,
@@ -67,7 +67,7 @@ const withoutSearch = ({ name, kind, lookbackDays, searchable }: Collection): Co
   searchable: (document) => ({ timeNs: kind === 'record' ? 0n : searchable(document).timeNs, fields: {} }),
 })
 
-/** Opens a build, which makes it where it is not there. */
+/** Opens a build, or creates it. */
 export function openBuild(
   { folder, share, mergedPagesMax, entriesAlone = false }: BuildOptions,
   {
@@ -93,10 +93,10 @@ export function openBuild(
   const merged = [...collections.values()].map(({ tables }) => tables)
   const ofAll = readMeta(meta)?.safe ?? 0
   const safe = Math.max(ofAll, share === undefined ? 0 : (readShare(meta, share) ?? 0))
-  // A process that was killed may have left commits in WALs that are not on the disk.
+  // A killed process may have left commits in WALs that are not synced.
   const left = filesWithWal(folder, index)
   syncDatabases(left, left)
-  // Of several writers one may be making what another finds.
+  // Not with several writers: one may be creating what another finds.
   if (share === undefined) {
     const stored = storedDays(folder, index)
     transaction(meta, () => renameDays(meta, stored))
@@ -121,7 +121,7 @@ export function openBuild(
   }
 }
 
-/** Everything written so far is put on the disk, and then the build's record says so. */
+/** Syncs everything that was written, and then moves the checkpoint. */
 function syncBuild(build: Build): void {
   const { meta, share, created, unsynced, written } = build
   if (written === build.safe) return
@@ -142,7 +142,7 @@ export function closeBuild(build: Build): void {
   build.meta.close()
 }
 
-/** By the heartbeats' own times. */
+/** Syncs at most every `everyMs`, by the heartbeats' own times. */
 export function syncInTime(build: Build, at: number, everyMs: number): void {
   if (Math.abs(at - build.syncedAt) < everyMs) return
   syncBuild(build)

@@ -19,13 +19,10 @@ import { otherCollections, otherLog } from '../builds.ts'
 import type { Shapes } from '../row.ts'
 import { layoutOf, layoutVersion, metaPath } from './layout.ts'
 
-/**
- * What stands beside a build: whose log it follows and from where, its collections, how far every file is safe, what readers
- * are told, and which files it has (known-days.ts).
- */
+/** The record of a build: the log that it follows and from where, its collections, the position that is durable in every file, and the last heartbeat. */
 type Meta = Readonly<{ epoch: string; shapes: Shapes; after: Position; safe: Position; progress: Heartbeat }>
 
-/** Tables that came after the first release of this layout; programs without them do not miss them. */
+/** Tables that were added after the first release of this layout. Older programs do not need them. */
 const laterTables = `
   CREATE TABLE IF NOT EXISTS origin (after INTEGER NOT NULL);
   CREATE TABLE IF NOT EXISTS shares (name TEXT PRIMARY KEY, safe INTEGER NOT NULL);
@@ -47,7 +44,7 @@ function layOut(database: Database, epoch: string, shapes: Shapes, after: Positi
   database.exec(`PRAGMA user_version = ${layoutVersion}`)
 }
 
-/** Undefined while the file is only just being made. */
+/** Undefined while the file is being created. */
 export function readMeta(database: Database): Meta | undefined {
   if (layoutOf(database) === 0n) return undefined
   const build = database.get('SELECT epoch, shapes, safe FROM build')
@@ -63,7 +60,7 @@ function readAfter(database: Database): Position {
   return Number(database.get('SELECT after FROM origin')?.['after'] ?? 0n)
 }
 
-/** How far one of several writers that share a build has come; undefined before it has said so. */
+/** The progress of one of several writers that share a build; undefined before its first. */
 export function readShare(database: Database, name: string): Position | undefined {
   const safe = database.get('SELECT safe FROM shares WHERE name = ?', name)?.['safe']
   return typeof safe === 'bigint' ? Number(safe) : undefined
@@ -77,7 +74,7 @@ export const writeShare = (database: Database, name: string, safe: Position): vo
   )
 
 export function readProgress(database: Database): Heartbeat {
-  // A build that only older programs have opened lacks columns.
+  // Columns may be missing in a build that only older programs have opened.
   const row = database.get('SELECT * FROM progress')
   const number = (name: string): number => Number(row?.[name] ?? 0)
   const told = {
@@ -107,7 +104,7 @@ export function writeProgress(database: Database, { position, head, at, caughtUp
   )
 }
 
-/** Up to where each workspace was erased, so that who folds a batch again brings nothing of it back. */
+/** The position up to which each workspace was erased, so that folding a batch again brings nothing back. */
 export const readErased = (database: Database): Map<WorkspaceId, Position> =>
   new Map(
     database
@@ -124,19 +121,19 @@ export const writeErased = (database: Database, workspaceId: WorkspaceId, positi
 
 export const writeSafe = (database: Database, safe: Position): void => database.run('UPDATE build SET safe = ?', safe)
 
-/** The files that the record names are those of the build as it is now. */
+/** Notes that the named files are complete at the current checkpoint. */
 export function writeNamed(database: Database): void {
   database.exec('DELETE FROM named')
   database.exec('INSERT INTO named SELECT safe FROM build')
 }
 
-/** False where the build has been folded on since by a program that names no files. */
+/** False if an older program, which does not name files, has folded the build since. */
 export const areDaysNamed = (database: Database): boolean =>
   hasTable(database, 'named') && database.get('SELECT 1 AS found FROM named JOIN build USING (safe)') !== undefined
 
 /**
- * Opens a build's record, making it when it is not there. A build of another log or of other collections is refused. What
- * readers are told goes back to what is surely there: after a power cut the files may hold less than was said.
+ * Opens a build's record, or creates it. A build of another log or with other collections is refused. The heartbeat goes back to the durable
+ * position, because after a power cut the files may hold less than it says.
  */
 export function openMeta(
   folder: string,
@@ -145,7 +142,7 @@ export function openMeta(
 ): Database {
   const path = metaPath(folder, index)
   mkdirSync(dirname(path), { recursive: true })
-  // Not synced at each heartbeat: a record that a power cut takes back only makes us read more of the log again.
+  // Not synced with each heartbeat: if a power cut takes one back, only more of the log is read again.
   const database = openDatabase(path)
   transaction(database, () => {
     if (layoutOf(database) === 0n) layOut(database, epoch, shapes, after)
@@ -162,13 +159,13 @@ export function openMeta(
   return database
 }
 
-/** The record of a build, open for reading, and what it says; undefined where there is none, or it is only just being made. */
+/** The record of a build, open for reading, and its content; undefined if there is none, or it is just being created. */
 export const openMetaToRead = (
   folder: string,
   index: IndexName,
 ): Readonly<{ database: Database; found: Meta }> | undefined =>
   openIfThere(metaPath(folder, index), openDatabaseToRead, readMeta)
 
-/** What the record of a build says that need not be open; undefined as above. */
+/** The record of a build that need not be open; undefined as above. */
 export const storedMeta = (folder: string, index: IndexName): Meta | undefined =>
   readIfThere(metaPath(folder, index), readMeta)

@@ -47,7 +47,7 @@ function changesByDay(build: Build, entries: readonly Entry[], days: ReadonlySet
   return changes
 }
 
-/** Lays the file out when it is new, and says whether it was. */
+/** Creates the tables of a new file; true if it was new. */
 function prepareDay(database: Database, { index, epoch, shapes }: Build): boolean {
   return transaction(database, () => {
     if (layoutOf(database) === 0n) {
@@ -63,7 +63,7 @@ type Files = OpenFiles & Readonly<{ open(build: Build, workspaceId: WorkspaceId,
 
 function createFiles(openMax: number, builds: ReadonlyMap<IndexName, Build>): Files {
   const sync = ({ path }: Database): void => {
-    // Before a connection goes its commits are put on the disk: closing the last one removes the WAL.
+    // Its commits are synced before a connection is closed, because closing the last one removes the WAL.
     for (const build of builds.values()) {
       if (build.unsynced.has(path)) syncDatabases([path], build.created.has(path) ? [path] : [])
     }
@@ -109,7 +109,7 @@ function writeEntries(files: Files, build: Build, { workspaceId, entries }: Work
   }
 }
 
-/** Closes a file that is about to go: it is not put on the disk before. */
+/** Closes a file that is about to be removed, without syncing it. */
 function letGo(files: Files, build: Build | undefined, path: string): void {
   build?.unsynced.delete(path)
   build?.created.delete(path)
@@ -124,8 +124,8 @@ const letGoOfDays =
   }
 
 /**
- * Removes the files of a workspace but those that were written after its erasure. Readers that have one open see nothing of that: its
- * name is gone, and at their next query they open the build anew.
+ * Removes the files of a workspace, except those written after its erasure. Readers that have a file open see no error; at their next query they open
+ * the build anew.
  */
 function eraseFiles(
   files: Files,
@@ -150,7 +150,7 @@ function eraseFiles(
   removeDays(workspaceFolder(build.folder, build.index, workspaceId), gone)
 }
 
-/** Of a build that is not open too. */
+/** The record forgets the days that are dropped, even if the build is not open. */
 function forgetDropped(folder: string, index: IndexName, kept: KeptDays, open: Database | undefined): void {
   const path = metaPath(folder, index)
   if (open === undefined && !existsSync(path)) return
@@ -162,7 +162,7 @@ function forgetDropped(folder: string, index: IndexName, kept: KeptDays, open: D
   }
 }
 
-/** The checkpoint of a build that is not open, or not there. */
+/** The checkpoint of a build that is not open, or does not exist. */
 function checkpointOnDisk(folder: string, index: IndexName): Checkpoint {
   const meta = storedMeta(folder, index)
   return { epoch: meta?.epoch ?? '', position: meta?.safe ?? 0 }
@@ -198,7 +198,7 @@ export function createSqliteIndexWriter(options: SqliteWriterOptions): IndexWrit
       const build = buildOf(index)
       if (share === undefined) {
         telling.tell(build, progress)
-        // What waits until there is nothing else to do.
+        // Only when there is nothing else to do.
         build.merger.turn(progress)
       }
       syncInTime(build, progress.at, syncEveryMs)
