@@ -1,10 +1,10 @@
 import { hash } from 'node:crypto'
 import type { Digest, FrozenPart } from '../index-audit.ts'
 
-/** A digest over texts that does not depend on their order; the same text twice counts twice. */
+/** A digest over texts that does not depend on their order. The same text twice counts twice. */
 type Digester = Readonly<{ add(text: string): void; value(): string }>
 
-/** Sums of the texts' SHA-1, word by word: 128 bits, so that two sets that differ have different sums but for bad luck. */
+/** Sums of the texts' SHA-1, word by word: 128 bits, so that different sets practically always have different sums. */
 export function createDigester(): Digester {
   const sums = new Uint32Array(4)
   return {
@@ -29,14 +29,14 @@ export async function digestsOf(
   return digests
 }
 
-/** A part of an engine that keeps nothing for searches that it could disagree with. */
+/** For engines that derive everything that searches use from the entries. */
 export const noSearchItems: Pick<FrozenPart, 'searchItems' | 'entriesOf'> = {
   async *searchItems() {},
   async *entriesOf() {},
 }
 
-/** What tells two stored entries apart: 128 bits of a hash. */
+/** A hash of a stored entry, 128 bits. */
 export const fingerprintOf = (text: string): string => hash('sha1', text).slice(0, 32)
 
-/** An odd number below 2^31 for an id: what its postings are told apart by, within SQLite's integers. */
+/** A hash of an id for its postings: an odd number below 2^31, so that sums stay within SQLite's integers. */
 export const shortHashOf = (id: string): number => (Number.parseInt(hash('sha1', id).slice(0, 8), 16) % 0x8000_0000) | 1

@@ -1,6 +1,6 @@
 import { isJsonObject, type Json, type JsonObject } from '#src/lib/json.ts'
 
-// Parts of an answer, as what they are said to be; empty where they are not.
+// Parts of an answer, in the type that is expected; empty if they have another.
 
 type Part = Json | undefined
 

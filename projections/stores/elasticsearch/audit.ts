@@ -22,7 +22,7 @@ type ElasticsearchAuditOptions = PlaceOptions &
     settings?: IndexSettings
   }>
 
-/** By the id in the document: the key of one that somebody else has made may be another. */
+/** By the id in the document: a document that somebody else has created may have another key. */
 const ofId = (id: DocumentId): Query =>
   id === '' ? { bool: { must_not: [{ exists: { field: idField } }] } } : { term: { [idField]: id } }
 
@@ -83,7 +83,7 @@ function freezePart(
       const text = await first(collection, id)
       return text && printOf(text)
     },
-    // Terms and columns are made from the documents by Elasticsearch itself, which keeps checksums of both.
+    // Elasticsearch itself derives terms and columns from the documents, and keeps checksums of both.
     ...noSearchItems,
     async stored(collection, id) {
       const text = await first(collection, id)
@@ -93,10 +93,10 @@ function freezePart(
   }
 }
 
-/** Each time all of the build is looked through. */
+/** Each page of places scans the whole build. */
 const placesAtOnce = 10_000
 
-/** Workspaces and the indices that hold something of them. */
+/** The workspaces, and the indices that hold something of them. */
 async function* placesOf(build: FrozenBuild): AsyncGenerator<Readonly<{ name: string; workspace: string }>> {
   const sources = [{ name: { terms: { field: '_index' } } }, { workspace: { terms: { field: workspaceField } } }]
   for (let after: object | undefined; ;) {
@@ -105,7 +105,7 @@ async function* placesOf(build: FrozenBuild): AsyncGenerator<Readonly<{ name: st
     const places = objectIn(objectIn(answer['aggregations'])['places'])
     for (const { key } of objectsIn(places['buckets'])) {
       const name = textIn(objectIn(key)['name'])
-      // One that was made after they were listed holds nothing yet of what the build's record says.
+      // An index that was created after the listing holds nothing that the build's record speaks of.
       if (build.indices.has(name)) yield { name, workspace: textIn(objectIn(key)['workspace']) }
     }
     if (places['after_key'] === undefined) return
@@ -113,7 +113,7 @@ async function* placesOf(build: FrozenBuild): AsyncGenerator<Readonly<{ name: st
   }
 }
 
-/** What somebody else has made may name no workspace that there can be. */
+/** A document that somebody else has created may name an impossible workspace. */
 function workspaceIn(text: string): WorkspaceId | undefined {
   try {
     return workspaceIdOf(text)
@@ -136,7 +136,7 @@ type Copied = Readonly<{ from: IndexName; to: IndexName; workspaceId: WorkspaceI
 
 const operationsAtOnce = 1_000
 
-/** Copies what a workspace has in a build, index by index, with its versions. */
+/** Copies a workspace's documents of a build, index by index, with their versions. */
 async function copyDocuments(place: Place, build: FrozenBuild, copied: Copied, settings: IndexSettings): Promise<void> {
   const { elasticsearch, names } = place
   const { from, to, workspaceId } = copied
@@ -159,14 +159,14 @@ async function copyDocuments(place: Place, build: FrozenBuild, copied: Copied, s
         await write(operations)
         operations = []
       }
-      // What is copied twice is there already.
+      // Copying a document twice does no harm.
       await build.visit(name, ofWorkspace(workspaceId), () => copy)
       await write(operations)
     }
   }
 }
 
-/** Reads the builds of one partition in Elasticsearch whole. */
+/** Reads whole builds of one partition in Elasticsearch. */
 export function createElasticsearchIndexAudit(options: ElasticsearchAuditOptions): IndexAudit {
   const { partition, partitions, settings = defaultSettings } = options
   const place = connectPlace(options)

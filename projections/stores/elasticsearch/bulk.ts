@@ -7,7 +7,7 @@ import { reasonOf, type Elasticsearch } from './client.ts'
 import { lookUp, type DocumentPlace } from './look-up.ts'
 import { epochField } from './mapping.ts'
 
-/** One document to be written or deleted. Its version is the position of the last event folded into it. */
+/** A document to be written or deleted. Its version is the position of the last event folded into it. */
 export type Operation = DocumentPlace &
   Readonly<{
     kind: 'index' | 'delete'
@@ -19,15 +19,15 @@ export type Operation = DocumentPlace &
 type BulkOptions = Readonly<{
   elasticsearch: Elasticsearch
   epoch: string
-  /** Makes an index anew that was dropped meanwhile. */
+  /** Creates an index again that was dropped meanwhile. */
   restore(index: string): Promise<void>
   pause?: (ms: number) => Promise<unknown>
 }>
 
-/** Bytes of a request's body, unless one document alone is larger, and requests under way at once. */
+/** The most bytes of a request's body, unless a single document is larger; and how many requests run at once. */
 const bodyBytesMax = 4 * 1024 * 1024
 const requestsAtOnce = 2
-/** Tries of what was refused for want of room; the first pause between them, each later one twice as long. */
+/** Attempts for what was rejected for lack of capacity; the first pause between them, which doubles each time. */
 const triesMax = 6
 const firstPauseMs = 100
 
@@ -37,21 +37,21 @@ function linesOf({ kind, index, key, workspaceId, position, document }: Operatio
   return kind === 'delete' ? action : `${action}${document}\n`
 }
 
-/** What is known of an operation whose lines are written: these are bytes `start` to `end` of the body. */
+/** An operation whose lines are bytes `start` to `end` of the body. */
 type Written = Omit<Operation, 'document'> & Readonly<{ start: number; end: number }>
 type Batch = Readonly<{ operations: readonly Written[]; body: Buffer }>
 
-/** Of UTF-8 for a UTF-16 unit. */
+/** UTF-8 bytes for a UTF-16 unit. */
 const bytesPerUnitMax = 3
 
 /**
- * Cuts operations into bodies, each written into a room that is given. Documents go into bytes as soon as they are made:
- * as texts, megabytes of them would be moved by the garbage collector until their request is answered.
+ * Splits operations into request bodies, each written into a given buffer. Documents become bytes as soon as they are made: as strings, the garbage
+ * collector would move megabytes of them until their request is answered.
  */
 function createBatches(given: Iterable<Operation>) {
   const operations = given[Symbol.iterator]()
   let current = operations.next()
-  /** The next batch; undefined when there is none. When it is settled the room may be used again. */
+  /** The next batch; undefined if there is none. Once it is settled, the buffer may be reused. */
   return (room: Buffer): Batch | undefined => {
     const written: Written[] = []
     let body = room
@@ -72,7 +72,7 @@ function createBatches(given: Iterable<Operation>) {
   }
 }
 
-/** What became of an operation. `again`: there was no room for it. `conflict`: a version at or above ours was there. */
+/** The result of an operation. `again`: rejected for lack of capacity. `conflict`: a version at or above ours is stored. `lost`: its index is gone. */
 type Outcome = 'done' | 'again' | 'conflict' | 'lost'
 
 const subjectOf = ({ index, key }: Written): string => `${key} of ${index}`
@@ -109,8 +109,8 @@ async function post(elasticsearch: Elasticsearch, { body: lines, operations }: B
 }
 
 /**
- * A conflict is a success when what is stored is as new as ours and of the same log: the batch came again, or another
- * projector was faster. What is not there was deleted by a later event.
+ * A conflict is a success if the stored document is as new as ours and of the same log: the batch was repeated, or another projector was faster. A
+ * missing document was deleted by a later event.
  */
 async function checkConflicts({ elasticsearch, epoch }: BulkOptions, conflicts: readonly Written[]): Promise<void> {
   const stored = await lookUp(elasticsearch, conflicts, [epochField])
@@ -124,7 +124,7 @@ async function checkConflicts({ elasticsearch, epoch }: BulkOptions, conflicts: 
   }
 }
 
-/** Some operations of a batch as one of their own. */
+/** A batch of only these operations of another. */
 function onlyThese({ body }: Batch, operations: readonly Written[]): Batch {
   let length = 0
   const moved = operations.map((operation) => {
@@ -135,7 +135,7 @@ function onlyThese({ body }: Batch, operations: readonly Written[]): Batch {
   return { operations: moved, body: Buffer.concat(operations.map(({ start, end }) => body.subarray(start, end))) }
 }
 
-/** Writes one batch until all of it is in, or for as long as is worth it. */
+/** Writes one batch, and repeats what was rejected, until all is written or the attempts are used up. */
 async function settle(options: BulkOptions, batch: Batch): Promise<void> {
   const { elasticsearch, restore, pause = sleep } = options
   let open = batch
@@ -157,11 +157,11 @@ async function settle(options: BulkOptions, batch: Batch): Promise<void> {
   }
 }
 
-/** Rooms for bodies that nobody uses just now: made once, because each would count toward the next full garbage collection. */
+/** Free buffers for bodies. They are reused, because each new one would count toward the next full garbage collection. */
 const rooms: Buffer[] = []
 const roomsMax = 8
 
-/** Writes all, some requests at once; in no order, which the versions make good. Resolves when all of it is durable. */
+/** Writes all operations, several requests at once. Order does not matter, thanks to versions. Resolves when all is durable. */
 export async function writeAll(options: BulkOptions, operations: Iterable<Operation>): Promise<void> {
   const nextBatch = createBatches(operations)
   let failed = false
@@ -171,10 +171,10 @@ export async function writeAll(options: BulkOptions, operations: Iterable<Operat
       await settle(options, batch)
       if (failed) break
     }
-    // After a failure its request may still be on the way: then nobody gets it again.
+    // The buffer of a failed request is not reused, because it may still be in use.
     if (rooms.length < roomsMax) rooms.push(room)
   }
-  // Nothing of it may still be under way when the caller hears of a failure and tries again.
+  // All requests have ended before a failure is reported, so that a retry does not overlap with them.
   const ended = await Promise.allSettled(
     Array.from({ length: requestsAtOnce }, () =>
       work().catch((error: unknown) => {

@@ -7,10 +7,10 @@ import { shapeOf } from '../row.ts'
 import type { DocumentForm } from './document.ts'
 import { expectedDocument, expectedText, shownText } from './stored-text.ts'
 
-/** The projection of a build, as it is stored: with all of its collections. */
+/** The projection of a build, with all its stored collections. */
 type ProjectionOf = (index: IndexName) => Projection | undefined
 
-/** So many entries are read before others of the process have their turn: reading may block it. */
+/** How many entries are read before yielding to the event loop: reading may block. */
 const entriesInTurn = 500
 
 function formsOf(projection: Projection | undefined, epoch: string): ReadonlyMap<string, DocumentForm> {
@@ -72,8 +72,8 @@ function expectPart(held: FrozenPart, forms: ReadonlyMap<string, DocumentForm>, 
 }
 
 /**
- * What Elasticsearch should hold, told by builds of any engine into which the same events were folded: so an index is compared
- * with a fold that Elasticsearch had no part in.
+ * What Elasticsearch should hold, computed from builds of another engine into which the same events were folded. So Elasticsearch takes no part in the fold
+ * that its index is compared with.
  */
 export function createExpectedAudit(builds: IndexAudit, projectionOf: ProjectionOf, epoch: string): IndexAudit {
   return {

@@ -7,12 +7,12 @@ import type { Elasticsearch } from './client.ts'
 /** Where a document is. */
 export type DocumentPlace = Readonly<{ index: string; key: string; workspaceId: WorkspaceId }>
 
-/** A document as it is stored now; undefined when it is not there. */
+/** A stored document; undefined if it does not exist. */
 type StoredDocument = Readonly<{ version: number; source: JsonObject }> | undefined
 
 const atOnce = 1_000
 
-/** What could not be asked must not be taken for what is not there. */
+/** A failed look-up must not be taken for a missing document. */
 function documentIn(answer: JsonObject | undefined, { index, key }: DocumentPlace): StoredDocument {
   if (answer?.['found'] === true) return { version: Number(answer['_version']), source: objectIn(answer['_source']) }
   const error = textIn(objectIn(answer?.['error'])['type'])
@@ -20,7 +20,7 @@ function documentIn(answer: JsonObject | undefined, { index, key }: DocumentPlac
   throw new TransientError({ operation: 'look up', subject: `${key} of ${index}`, cause: new Error(error) })
 }
 
-/** Documents by their places, in their order. Realtime: what was written is found, refreshed or not. */
+/** Documents by their places, in that order. What was written is found, refreshed or not. */
 export async function lookUp(
   elasticsearch: Elasticsearch,
   places: readonly DocumentPlace[],

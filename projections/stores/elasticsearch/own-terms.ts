@@ -11,10 +11,10 @@ import { ask, type Target } from './search.ts'
 
 const documentsAtOnce = 200
 
-/** States of the automaton that a pattern and the words it has met may come to: some 1,000 words of 100 letters. */
+/** The most states of the automaton of a pattern and the known words: about 1,000 words of 100 letters. */
 const statesMax = 100_000
 
-/** Documents that hold a word of the pattern that is none of the known ones. */
+/** Documents with a word that matches the pattern and is not known yet. */
 function documentsWithOther(field: string, wider: string, known: ReadonlySet<string>): Query {
   const others = known.size === 0 ? '' : `&~(${anyWord([...known].toSorted())})`
   const flags = 'INTERSECTION|COMPLEMENT'
@@ -22,8 +22,8 @@ function documentsWithOther(field: string, wider: string, known: ReadonlySet<str
 }
 
 /**
- * The words that a pattern meets in the documents of one workspace, at most one more than it may. Each round asks for documents
- * that hold another word than those known, so it takes as many as words are spread, not as there are documents.
+ * The words that a pattern matches in the documents of one workspace, at most one more than allowed. Each round asks for documents with another word than the
+ * known ones, so the number of rounds depends on the words, not on the documents.
  */
 export async function ownTerms(
   target: Target,

@@ -16,7 +16,7 @@ async function facets(target: Target, query: Query, fields: readonly string[], v
   }
 }
 
-/** A reader for everybody; `readerFor` gives that of one request, of which what is under way is broken off when the signal is aborted. */
+/** `readerFor`: the reader of one request, whose queries are aborted with the signal. */
 export type ElasticsearchIndexReader = IndexReader &
   Readonly<{ readerFor(signal: AbortSignal | undefined): IndexReader }>
 
@@ -36,7 +36,7 @@ export function createElasticsearchIndexReader(
 
 function readerOn(place: Place, limits: Limits): IndexReader {
   const { elasticsearch, names } = place
-  /** Where the scope is now; undefined before the first promotion. Asked each time: readers move in one step. */
+  /** Where a scope is stored now; undefined before the first promotion. Looked up each time, because readers may move at any moment. */
   const targetOf = async ({ workspaceId, projection, collection, fromDay }: Scope): Promise<Target | undefined> => {
     const { live } = await readRoster(place, projection)
     if (live === undefined) return undefined

@@ -33,7 +33,7 @@ import { createFreshness, type Freshness } from './refresh.ts'
 type ElasticsearchWriterOptions = PlaceOptions &
   Readonly<{
     settings?: IndexSettings
-    /** The least time between two refreshes, and between two records of progress that say nothing new. */
+    /** The least time between two refreshes, and between two progress records without news. */
     refreshEveryMs?: number
     /** Milliseconds of a clock that never goes back. */
     now?: () => number
@@ -50,11 +50,11 @@ type Build = {
   epoch: string
   collections: ReadonlyMap<string, Written>
   freshness: Freshness
-  /** The days' indices that are there. */
+  /** The existing day indices. */
   known: Set<string>
-  /** Names of the days' indices, by collection and day: each entry asks for its own. */
+  /** The names of day indices, by collection and day: cached, because each entry needs one. */
   names: Map<string, Map<string, string>>
-  /** The batch that was written last; what the build's record says of it. */
+  /** The last batch that was written; the checkpoint in the build's record. */
   written: Position
   recorded: Position
   told: Heartbeat
@@ -66,7 +66,7 @@ type Options = Readonly<{
   refreshEveryMs: number
   now: () => number
   share: string | undefined
-  /** Makes what builds and rosters are kept in, once. */
+  /** Creates the state index, once. */
   prepare(): Promise<void>
 }>
 
@@ -103,13 +103,13 @@ async function openedBuild(
   const shapes = Object.fromEntries([...collections].map(([name, { shape }]) => [name, shape]))
   await prepare()
   const { checkpoint: ofAll, heartbeat: found } = await openBuild(place, { index, epoch, after, shapes })
-  // What was ahead is met again, and found done.
+  // Events folded ahead are read again, and found done.
   const { ahead: _ahead, ...heartbeat } = found
   const checkpoint = share === undefined ? ofAll : Math.max(ofAll, await readShare(place, index, share))
   const known = new Set(await indicesOf(place, index))
   if (share === undefined) await noteThere(place, index, [...known])
   const freshness = freshnessOf(place, options, index, heartbeat)
-  // Who wrote before us may have left documents that no reader finds yet.
+  // An earlier writer may have left documents that are not searchable yet.
   for (const name of known) freshness.wrote(name)
   await freshness.refreshNow()
   const progress = { written: checkpoint, recorded: checkpoint, told: heartbeat, toldAt: -Infinity }
@@ -117,16 +117,16 @@ async function openedBuild(
 }
 
 type DayIndices = Readonly<{
-  /** The name of a day's index. */
+  /** The name of an entry's index. */
   of(build: Build, entry: Readonly<{ collection: string; day: string }>): string
-  /** Makes those of these entries that are not there yet. */
+  /** Creates the indices of these entries that do not exist yet. */
   prepare(build: Build, entries: readonly WorkspaceEntries[]): Promise<void>
   restore(build: Build, name: string): Promise<void>
 }>
 
 function createDayIndices(place: Place, { settings, share }: Pick<Options, 'settings' | 'share'>): DayIndices {
   const { elasticsearch, names } = place
-  // What workers of a rebuild make is named when the build is opened next.
+  // Indices that rebuild workers create are named when the build is opened next.
   const note = async (build: Build, made: readonly string[]): Promise<void> => {
     if (share === undefined && made.length > 0) await noteMade(place, build.index, made)
   }
@@ -164,7 +164,7 @@ function createDayIndices(place: Place, { settings, share }: Pick<Options, 'sett
   }
 }
 
-/** What entries do: each is written, and what it replaces on other days is deleted. */
+/** The operations for entries: each is written, and what it replaces on other days is deleted. */
 function* operationsOf(
   build: Build,
   days: DayIndices,
@@ -192,7 +192,7 @@ function* operationsOf(
 
 type Wanted = DocumentPlace & Readonly<{ at: number; entry: EntryKey }>
 
-/** Where the entries of the keys may be, newest day first for each. */
+/** The places where the entries of the keys may be, newest day first for each key. */
 function wantedOf(build: Build, days: DayIndices, keys: readonly EntryKey[]): readonly Wanted[] {
   return keys.flatMap((key, at) => {
     const { lookbackDays } = collectionIn(build.collections, key.collection).shape
@@ -219,7 +219,7 @@ async function loadEntries(place: Place, days: DayIndices, build: Build, keys: r
 const furthest = ({ position, ahead }: Heartbeat): Position => Math.max(position, ahead?.position ?? 0)
 const isComplete = ({ position, head }: Heartbeat): boolean => position >= head
 
-/** Records how far the build is, where that says something new or was last said some time ago. */
+/** Records how far the build is, if that is news or was last recorded some time ago. */
 async function record(
   place: Place,
   build: Build,
@@ -239,7 +239,7 @@ async function record(
   Object.assign(build, { recorded: checkpoint, told: heartbeat, toldAt: now() })
 }
 
-/** Records how far what was written is durable, and tells readers nothing; false when the build is not there any more. */
+/** Records the checkpoint without telling readers; false if the build no longer exists. */
 async function recordWritten(place: Place, build: Build, share: string | undefined): Promise<boolean> {
   const { written: checkpoint, recorded, index } = build
   if (checkpoint <= recorded) return true
@@ -287,7 +287,7 @@ export function createElasticsearchIndexWriter(given: ElasticsearchWriterOptions
     roster: (projection) => readRoster(place, projection),
     async changeRoster(projection, roster) {
       await options.prepare()
-      // Before readers move to a build, they can find all of it.
+      // Before readers move to a build, all of it must be searchable.
       await builds.get(roster.live ?? '')?.freshness.refreshNow()
       return writeRoster(place, projection, roster)
     },

@@ -12,7 +12,7 @@ export type Build = {
   progress: Progress
   /** By workspace and collection, then by day and id. */
   stored: Map<string, Map<string, StoredEntry>>
-  /** What of a workspace comes up to here was erased, and is not written again by who comes late. */
+  /** The position up to which each workspace was erased: late writes of earlier events are ignored. */
   erased: Map<WorkspaceId, Position>
 }
 

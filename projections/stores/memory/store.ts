@@ -20,7 +20,7 @@ import { createMemoryAudit } from './audit.ts'
 import { openBuild, type Build } from './build.ts'
 import { facetsOf, histogramOf, hitOf, isSelected, refuseTooBroad, searchIn, type StoredEntry } from './read.ts'
 
-/** Everything an index holds, in a fixed order: what two runs of the same events must have alike. */
+/** Everything an index holds, in a fixed order: it must be the same for the same events. */
 export type Dump = readonly Readonly<{ workspaceId: string; entry: Entry }>[]
 
 export type MemoryIndexStore = Readonly<{
@@ -57,7 +57,7 @@ function writeEntry(build: Build, workspaceId: WorkspaceId, entry: Entry): void 
 
 type Rosters = Map<string, Roster>
 
-/** Everything of a writer that is about builds as a whole. */
+/** The methods of a writer that are about builds as a whole. */
 function createBuilds(builds: Map<IndexName, Build>, rosters: Rosters) {
   const rosterOf = (projection: string): Roster => rosters.get(projection) ?? noRoster
   const stored = ([index, { after, checkpoint, progress }]: readonly [IndexName, Build]): StoredBuild => {
@@ -166,7 +166,7 @@ function createReader(builds: ReadonlyMap<IndexName, Build>, rosters: Rosters, e
   }
 }
 
-/** An index in memory: for tests, and the plain measure of what every other store must answer. */
+/** An index in memory, for tests: the other stores must answer like it. */
 export function createMemoryIndexStore(options = { patternExpansionsMax: 1_000 }): MemoryIndexStore {
   const builds = new Map<IndexName, Build>()
   const rosters: Rosters = new Map()
