@@ -162,7 +162,10 @@ export function ifThere<T>(path: string, read: () => T): T | undefined {
   }
 }
 
-/** A file opened by `open`, and what `begin` finds in it; undefined if there is no file, or `begin` finds nothing, as in a file that is just being created. */
+/**
+ * A file opened by `open`, and what `begin` finds in it; undefined if there is no file, or `begin` finds nothing, as in a file that is just
+ * being created.
+ */
 export function openIfThere<T>(
   path: string,
   open: (path: string) => Database,

@@ -134,7 +134,10 @@ export function coverOf({ prefix, from, to }: Filter & { kind: 'tokenRange' }): 
   return found.map((term) => ({ ...term, text: prefix + term.text }))
 }
 
-/** Covers all texts of hex digits that begin with `stem` and lie between `low` and `high`, inclusive. A bound that does not begin with the stem no longer matters: undefined. */
+/**
+ * Covers all texts of hex digits that begin with `stem` and lie between `low` and `high`, inclusive. A bound that does not begin with the
+ * stem no longer matters, and is undefined.
+ */
 function cover(stem: string, low: string | undefined, high: string | undefined, found: Term[]): void {
   const above = low === stem ? undefined : low
   if (above === undefined && high === undefined) {

@@ -35,7 +35,10 @@ function advance<S>(head: Head<S>, isPast: (place: Place) => boolean): boolean {
   }
 }
 
-/** The first `limit` rows of all sources after the cursor, in order. Of rows with equal value and id (a document on several days), only the first source's. */
+/**
+ * The first `limit` rows of all sources after the cursor, in order. Of rows with equal value and id (a document on several days), only the
+ * first source's.
+ */
 export function mergeRows<S>(sources: readonly Source<S>[], order: Order, limit: number): readonly Placed<S>[] {
   const { direction, after } = order
   const sign = direction === 'asc' ? 1 : -1
