@@ -29,7 +29,7 @@ export type Comparison = Readonly<{
   later: readonly Later[]
 }>
 
-type Pair<T> = Readonly<{ name: string; indexed?: T; expected?: T }>
+type Pair<T> = Readonly<{ name: string; indexed: T | undefined; expected: T | undefined }>
 
 /** Both sides come in the order of code points. */
 const isBefore = (a: string, b: string): boolean => Buffer.compare(Buffer.from(a), Buffer.from(b)) < 0
@@ -62,12 +62,7 @@ async function* pairs<T>(
   const [left, right] = [await openSide(indexed, nameOf), await openSide(expected, nameOf)]
   try {
     for (let name = firstOf(left.name(), right.name()); name !== undefined; name = firstOf(left.name(), right.name())) {
-      const [is, should] = [await left.take(name), await right.take(name)]
-      yield {
-        name,
-        ...(is === undefined ? {} : { indexed: is }),
-        ...(should === undefined ? {} : { expected: should }),
-      }
+      yield { name, indexed: await left.take(name), expected: await right.take(name) }
     }
   } finally {
     await left.end()
