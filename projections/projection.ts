@@ -4,6 +4,9 @@ import type { LogRecord, RefusedSpan, RumEvent, Span } from '#src/events/telemet
 
 export type DocumentId = string
 
+/** A property of a document that takes no room. Null is what earlier versions wrote: their builds are read until the next is promoted. */
+export type Absent = undefined | null
+
 /**
  * How a field of a document can be searched.
  * - `keyword`: a string or strings, matched whole, case folded; can be counted by value (facets).

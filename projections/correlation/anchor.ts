@@ -70,7 +70,7 @@ function addTraceparent(anchor: Anchor, value: string): void {
 function follow(
   anchor: Anchor,
   from: string,
-  { traceId, sessionId }: Pick<LogDocument, 'traceId' | 'sessionId'>,
+  { traceId = null, sessionId = null }: Pick<LogDocument, 'traceId' | 'sessionId'>,
 ): void {
   if (traceId !== null) {
     anchor.traceIds.add(traceId)
@@ -138,7 +138,7 @@ function createLookups(reader: IndexReader, workspaceId: WorkspaceId) {
     tracesNamed(named, async (page) => {
       const query = { ...newest, ...page, charactersMax: pageCharactersMax }
       const hits = await reader.search<LogDocument | RumEventDocument>(scope, query)
-      const found = hits.map(({ sort, document }) => ({ sort, traceId: document.traceId }))
+      const found = hits.map(({ sort, document }) => ({ sort, traceId: document.traceId ?? null }))
       return { found, isAll: isAll(hits, page.limit) }
     })
 

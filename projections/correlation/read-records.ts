@@ -6,6 +6,7 @@ import type { LogDocument } from '../logs/log-document.ts'
 import { logItem, type LogItem } from '../logs/log-item.ts'
 import { logsScope } from '../logs/log-selection.ts'
 import { hasMore } from '../page-size.ts'
+import type { Absent } from '../projection.ts'
 import { compareSort } from '../stores/order.ts'
 import { sortKeyOf, walkKeyOf } from '../traces/trace-request.ts'
 import { correlationScope, isOfSessions, type Anchor } from './anchor.ts'
@@ -26,7 +27,7 @@ const namedBy = ({ traceIds, sessionIds, spanIds }: Anchor, traces: ReadonlySet<
     isOneOf('span_id', spanIds),
   ])
 
-type Linkable = Readonly<{ traceId: string | null }>
+type Linkable = Readonly<{ traceId: string | Absent }>
 const traceTerm = (traceId: string): string => wholeToken('trace_id', traceId)
 
 /** A search for one kind of record, by time, after the page's place. */
@@ -59,7 +60,7 @@ async function findBelonging<D extends Linkable>(
   const elsewhere = new Set(others.map(traceTerm))
   const found = new Map(ofNamed.map((hit) => [hit.id, hit]))
   for (const hit of ofLinked) {
-    const { traceId } = hit.document
+    const { traceId = null } = hit.document
     if (traceId === null || !elsewhere.has(traceTerm(traceId))) found.set(hit.id, hit)
   }
   return [...found.values()].sort((a, b) => compareSort(a.sort, b.sort)).slice(0, limit + 1)

@@ -3,7 +3,7 @@ import { opaqueId, words } from '#src/events/tokens.ts'
 import type { JsonObject } from '#src/lib/json.ts'
 import { formatTimeNs } from '#src/lib/time.ts'
 import type { Hit } from '../index-store.ts'
-import type { Collection } from '../projection.ts'
+import type { Absent, Collection } from '../projection.ts'
 import { fieldTokens } from '../record-tokens.ts'
 
 /** A browser event as kept; the time is decimal text of nanoseconds. */
@@ -11,11 +11,11 @@ export type RumEventDocument = Readonly<{
   timeNs: string
   type: string
   name: string
-  service: string | null
-  sessionId: string | null
-  traceId: string | null
-  spanId: string | null
-  url: string | null
+  service: string | Absent
+  sessionId: string | Absent
+  traceId: string | Absent
+  spanId: string | Absent
+  url: string | Absent
   fields: JsonObject
 }>
 
@@ -35,11 +35,31 @@ export type RumEventItem = Readonly<{
 
 export function rumEventDocument(event: RumEvent): RumEventDocument {
   const { timeNs, type, name, service, sessionId, traceId, spanId, url, fields } = event
-  return { timeNs: timeNs.toString(), type, name, service, sessionId, traceId, spanId, url, fields }
+  return {
+    timeNs: timeNs.toString(),
+    type,
+    name,
+    service: service ?? undefined,
+    sessionId: sessionId ?? undefined,
+    traceId: traceId ?? undefined,
+    spanId: spanId ?? undefined,
+    url: url ?? undefined,
+    fields,
+  }
 }
 
 export function rumEventItem({ id, document }: Hit<RumEventDocument>): RumEventItem {
-  const { timeNs, type, name, service, sessionId, traceId, spanId, url, fields } = document
+  const {
+    timeNs,
+    type,
+    name,
+    service = null,
+    sessionId = null,
+    traceId = null,
+    spanId = null,
+    url = null,
+    fields,
+  } = document
   return {
     id,
     timestamp: formatTimeNs(BigInt(timeNs)),
@@ -70,12 +90,12 @@ export const rumEvents: Collection<RumEventDocument> = {
     values: 'tokens',
     fields: 'tokens',
   },
-  searchable: (event) => ({
+  searchable: ({ sessionId = null, ...event }) => ({
     timeNs: BigInt(event.timeNs),
     fields: {
       trace_id: event.traceId ?? undefined,
       span_id: event.spanId ?? undefined,
-      session_id: event.sessionId === null ? undefined : opaqueId(event.sessionId),
+      session_id: sessionId === null ? undefined : opaqueId(sessionId),
       type: event.type,
       name: event.name,
       service: event.service ?? undefined,

@@ -2,7 +2,7 @@ import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { mapInTurns } from '#src/lib/in-turns.ts'
 import type { Hit, IndexReader, Selection, SortKey } from '../index-store.ts'
 import { isAll, pageCharactersMax } from '../page-size.ts'
-import type { LogDocument } from './log-document.ts'
+import { messageOf, type LogDocument } from './log-document.ts'
 import type { LogItem } from './log-item.ts'
 import { logItem } from './log-item.ts'
 import type { LogFilters } from './log-selection.ts'
@@ -51,7 +51,7 @@ async function* walk(
 /** As many as a batch may hold if they are like the largest of these. */
 function nextLimit(hits: readonly Hit<LogDocument>[]): number {
   const largest = hits.reduce(
-    (most, { document }) => Math.max(most, document.message.length + sizeOf(document.fields)),
+    (most, { document }) => Math.max(most, messageOf(document).length + sizeOf(document.fields)),
     1,
   )
   return Math.min(batchMax, Math.max(batchMin, Math.floor(batchCharacters / largest)))

@@ -1,22 +1,48 @@
 import { parseSpanId, parseTraceId } from '#src/events/ids.ts'
 import { levelOfWord } from '#src/events/level-word.ts'
-import type { LogRecord } from '#src/events/telemetry.ts'
+import type { Level, LogRecord } from '#src/events/telemetry.ts'
+import type { JsonObject } from '#src/lib/json.ts'
 import { opaqueId, valueTokens, wholeToken, words } from '#src/events/tokens.ts'
 import type { FieldSchema } from '../field-query.ts'
-import type { Collection } from '../projection.ts'
+import type { Absent, Collection } from '../projection.ts'
 import { fieldTokens } from '../record-tokens.ts'
 
 /** A log record as kept: its own fields untouched, and what was understood of them. */
-export type LogDocument = Omit<LogRecord, 'ordinal' | 'timeNs'> &
+export type LogDocument = Pick<LogRecord, 'source' | 'fields'> &
   Readonly<{
     /** Decimal text of nanoseconds since the Unix epoch. */
     timestamp: string
+    level: Level | Absent
+    /** Undefined where `fields` say it: most records are long by their message alone. */
+    message: string | undefined
+    service: string | Absent
+    traceId: string | Absent
+    spanId: string | Absent
+    sessionId: string | Absent
+    cuts: readonly string[] | Absent
   }>
 
-export function logDocument(record: LogRecord): LogDocument {
-  const { timeNs, level, message, service, traceId, spanId, sessionId, source, fields, cuts } = record
-  return { timestamp: timeNs.toString(), level, message, service, traceId, spanId, sessionId, source, fields, cuts }
+/** What the fields say is the message, by the names that most loggers give it. */
+function messageIn({ message, msg }: JsonObject): string | undefined {
+  if (typeof message === 'string') return message
+  return typeof msg === 'string' ? msg : undefined
 }
+
+export const messageOf = ({ message, fields }: Pick<LogDocument, 'message' | 'fields'>): string =>
+  message ?? messageIn(fields) ?? ''
+
+export const logDocument = (record: LogRecord): LogDocument => ({
+  timestamp: record.timeNs.toString(),
+  level: record.level ?? undefined,
+  message: record.message === messageIn(record.fields) ? undefined : record.message,
+  service: record.service ?? undefined,
+  traceId: record.traceId ?? undefined,
+  spanId: record.spanId ?? undefined,
+  sessionId: record.sessionId ?? undefined,
+  source: record.source,
+  fields: record.fields,
+  cuts: record.cuts.length === 0 ? undefined : record.cuts,
+})
 
 /** The keyword fields, as searches name them too. */
 function keywordsOf(document: LogDocument): Readonly<Record<string, string | undefined>> {
@@ -34,7 +60,7 @@ function keywordsOf(document: LogDocument): Readonly<Record<string, string | und
 /** The tokens of the fields, and of what was understood of them where that says something else. */
 function fieldsText(document: LogDocument, fields: string): string {
   const own = ` ${fields} `
-  const tokens = [wholeToken('message', document.message)]
+  const tokens = [wholeToken('message', messageOf(document))]
   for (const [name, value] of Object.entries(keywordsOf(document))) {
     if (value !== undefined && !own.includes(` ${wholeToken(name, value)} `)) tokens.push(...valueTokens(name, value))
   }
@@ -60,13 +86,15 @@ export const logCollection: Collection<LogDocument> = {
   countedBy: ['level', 'service', 'source'],
   countedTogether: true,
   searchable(document) {
-    const { values, fields } = fieldTokens(document.fields, { message: document.message })
+    const { sessionId = null } = document
+    const message = messageOf(document)
+    const { values, fields } = fieldTokens(document.fields, { message })
     return {
       timeNs: BigInt(document.timestamp),
       fields: {
         ...keywordsOf(document),
-        ...(document.sessionId === null ? {} : { session_id: opaqueId(document.sessionId) }),
-        message: words(document.message).join(' '),
+        ...(sessionId === null ? {} : { session_id: opaqueId(sessionId) }),
+        message: words(message).join(' '),
         values,
         fields: fieldsText(document, fields),
       },

@@ -4,7 +4,7 @@ import { isJsonObject } from '#src/lib/json.ts'
 import { formatTimeNs } from '#src/lib/time.ts'
 import type { Span } from '../highlight.ts'
 import type { Hit } from '../index-store.ts'
-import type { LogDocument } from './log-document.ts'
+import { messageOf, type LogDocument } from './log-document.ts'
 
 /** A log record as answered. */
 export type LogItem = Readonly<{
@@ -27,17 +27,18 @@ export type FoundLog = LogItem & Readonly<{ highlights: readonly Span[] }>
 
 /** The record of a hit; with `fieldNames` only those of its own fields, by their dotted names. */
 export function logItem({ id, document }: Hit<LogDocument>, fieldNames?: readonly string[]): LogItem {
+  const cuts = document.cuts ?? []
   return {
     id,
     timestamp: formatTimeNs(BigInt(document.timestamp)),
-    level: document.level,
-    message: document.message,
-    service: document.service,
-    trace_id: document.traceId,
-    span_id: document.spanId,
-    session_id: document.sessionId,
+    level: document.level ?? null,
+    message: messageOf(document),
+    service: document.service ?? null,
+    trace_id: document.traceId ?? null,
+    span_id: document.spanId ?? null,
+    session_id: document.sessionId ?? null,
     fields: fieldNames === undefined ? document.fields : pickFields(document.fields, fieldNames),
-    ...(document.cuts.length === 0 ? {} : { cuts: document.cuts }),
+    ...(cuts.length === 0 ? {} : { cuts }),
   }
 }
 

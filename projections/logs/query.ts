@@ -77,10 +77,11 @@ export async function searchLogs(reader: IndexReader, workspaceId: WorkspaceId, 
     () => included(reader, scope, selection, request),
   ])
   const highlight = createHighlighter(request.query ?? { kind: 'all' })
-  const logs = await mapInTurns(found.hits, (hit) => ({
-    ...logItem(hit, request.fields),
-    highlights: highlight(hit.document.message, namesOfMessage(hit.document.message, hit.document.fields)),
-  }))
+  const logs = await mapInTurns(found.hits, (hit) => {
+    const item = logItem(hit, request.fields)
+    const highlights = highlight(item.message, namesOfMessage(item.message, hit.document.fields))
+    return { ...item, highlights }
+  })
   const position = progress?.position ?? 0
   const ahead = found.hits.filter((hit) => hit.position > position).map(({ id }) => id)
   const prev = found.prev ?? tailPlace(position, null, ahead)
@@ -98,12 +99,15 @@ type Search = Readonly<{
 /** `prev` is there when the page itself followed by arrival. */
 type Found = Readonly<{ hits: readonly Hit<LogDocument>[]; next: Json; prev?: Json }>
 
+/** Of documents: an answer may say the message twice, as such and in the fields. */
+const charactersMax = pageCharactersMax / 2
+
 /** A page by time. */
 const findByTime = (
   { reader, scope, selection }: Search,
   page: Pick<IndexQuery, 'direction' | 'limit' | 'after'>,
 ): Promise<readonly Hit<LogDocument>[]> =>
-  reader.search(scope, { ...selection, ...page, orderBy: 'timeNs', charactersMax: pageCharactersMax })
+  reader.search(scope, { ...selection, ...page, orderBy: 'timeNs', charactersMax })
 
 async function findPage(search: Search, place: (LogPlace & { kind: 'time' }) | undefined): Promise<Found> {
   const { around, order, limit } = search.request
@@ -136,7 +140,7 @@ async function findArrived(
     orderBy: 'position',
     direction: 'asc',
     limit: limit + shown.length,
-    charactersMax: pageCharactersMax,
+    charactersMax,
   } as const
   const met = await reader.search<LogDocument>(scope, walk)
   const fresh = met.filter((hit) => !shown.includes(hit.id))

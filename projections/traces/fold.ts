@@ -237,7 +237,7 @@ function fold(event: DecodedEvent, documents: Documents): void {
  */
 export const tracesProjection: Projection = {
   name: 'traces',
-  version: 11,
+  version: 12,
   handles: ['spans.received', 'logs.received', 'rum.received', 'spans.refused'],
   collections: { traces, parts, spans, attributeSets },
   needs,

@@ -10,7 +10,7 @@ import { hasMore, pageCharactersMax } from '../page-size.ts'
 import { lookThroughParts, type PartPages, type PartsRead, type StoredSpan } from './look-through-parts.ts'
 import { sortableTime } from './sortable-time.ts'
 import { createSpanSearch, inTraces } from './span-search.ts'
-import type { SpanDocument } from './span-document.ts'
+import { unsetStatus, type SpanDocument } from './span-document.ts'
 import type { TraceDocument } from './trace-document.ts'
 import { durationNs, partPages, readTraces, traceSummary, tracesScope, type TraceSummary } from './trace-answer.ts'
 import { sortKeyOf, walkKeyOf, type WalkKey } from './trace-request.ts'
@@ -122,27 +122,27 @@ function spanAnswer(span: SpanDocument, sets: ReadonlyMap<string, SharedAttribut
   return {
     trace_id: span.traceId,
     span_id: span.spanId,
-    parent_span_id: span.parentSpanId,
-    trace_state: span.traceState,
-    flags: span.flags,
+    parent_span_id: span.parentSpanId ?? null,
+    trace_state: span.traceState ?? '',
+    flags: span.flags ?? 0,
     name: span.name,
     kind: span.kind,
     service: span.service,
-    session_id: span.sessionId,
+    session_id: span.sessionId ?? null,
     start: formatTimeNs(BigInt(span.startNs)),
     end: formatTimeNs(BigInt(span.endNs)),
     duration_ns: durationNs(span.startNs, span.endNs),
-    status: span.status,
+    status: span.status ?? unsetStatus,
     attributes: span.attributes,
-    dropped_attributes_count: span.droppedAttributesCount,
-    events: span.spanEvents.map((event) => ({
+    dropped_attributes_count: span.droppedAttributesCount ?? 0,
+    events: (span.spanEvents ?? []).map((event) => ({
       time: formatTimeNs(BigInt(event.timeNs)),
       name: event.name,
       attributes: event.attributes,
       dropped_attributes_count: event.droppedAttributesCount,
     })),
-    dropped_events_count: span.droppedEventsCount,
-    links: span.links.map((link) => ({
+    dropped_events_count: span.droppedEventsCount ?? 0,
+    links: (span.links ?? []).map((link) => ({
       trace_id: link.traceId,
       span_id: link.spanId,
       trace_state: link.traceState,
@@ -150,11 +150,11 @@ function spanAnswer(span: SpanDocument, sets: ReadonlyMap<string, SharedAttribut
       attributes: link.attributes,
       dropped_attributes_count: link.droppedAttributesCount,
     })),
-    dropped_links_count: span.droppedLinksCount,
+    dropped_links_count: span.droppedLinksCount ?? 0,
     resource,
     scope: setAnswer(sets.get(span.scope)),
     repeated,
-    cuts: span.cuts,
+    cuts: span.cuts ?? [],
   }
 }
 

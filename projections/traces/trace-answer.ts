@@ -3,7 +3,7 @@ import type { SpanKind, SpanStatus } from '#src/events/telemetry.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { formatTimeNs } from '#src/lib/time.ts'
 import type { Hit, IndexReader, Scope, SortKey } from '../index-store.ts'
-import type { SpanDocument } from './span-document.ts'
+import { unsetStatus, type SpanDocument } from './span-document.ts'
 import { sessionsOf, type TraceDocument } from './trace-document.ts'
 import type { TracePart } from './trace-part.ts'
 import { sessionsMax, summarizeAcross } from './trace-summary.ts'
@@ -56,7 +56,7 @@ export function matchedSpan(span: SpanDocument): MatchedSpan {
     service: span.service,
     operation: beginningOf(span.name, operationCharactersMax).toWellFormed(),
     kind: span.kind,
-    status: span.status.code,
+    status: (span.status ?? unsetStatus).code,
     start: formatTimeNs(BigInt(span.startNs)),
     duration_ns: durationNs(span.startNs, span.endNs),
   }

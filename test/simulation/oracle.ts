@@ -11,7 +11,8 @@ import { monthOf, ledgerAfter, ledgerSubject } from '#src/events/allowance.ts'
 import type { RecordedEvent } from '#src/events/envelope.ts'
 import { workspaceIdOf, type WorkspaceId } from '#src/events/workspace-id.ts'
 import { stringifyJson } from '#src/lib/json.ts'
-import { isStored } from '#projections/traces/span-document.ts'
+import { messageOf, type LogDocument } from '#projections/logs/log-document.ts'
+import { isStored, type SpanDocument } from '#projections/traces/span-document.ts'
 import type { Stream } from '#streams/stream.ts'
 import { workspaces } from './requests.ts'
 import type { Sent } from './senders.ts'
@@ -78,13 +79,11 @@ export async function compareByVerify({ projections, violate }: Stage, context: 
   }
 }
 
-type Name = Readonly<{ message?: string; spanId?: string }>
-
 async function namesIn(reader: IndexReader, projection: string, collection: string, workspace: string) {
   const scope = { workspaceId: workspaceIdOf(workspace), projection, collection }
   const query = { filter: { kind: 'all' }, orderBy: 'timeNs', direction: 'asc', limit: 100_000 } as const
-  const hits = await reader.search<Name>(scope, query)
-  return hits.map(({ document: { message, spanId } }) => message ?? spanId ?? '')
+  const hits = await reader.search<LogDocument | SpanDocument>(scope, query)
+  return hits.map(({ document }) => ('fields' in document ? messageOf(document) : document.spanId))
 }
 
 /** A workspace that was erased is in no log, in no index that readers use, and in no other build that is folded. */

@@ -1,4 +1,4 @@
-import type { LogDocument } from '#projections/logs/log-document.ts'
+import { messageOf, type LogDocument } from '#projections/logs/log-document.ts'
 import { withOwnProgress } from '#projections/first-days.ts'
 import type { SpanDocument } from '#projections/traces/span-document.ts'
 import { TransientError } from '#src/lib/failure.ts'
@@ -14,7 +14,7 @@ type Watched = Readonly<{ projection: string; collection: string; nameOf: (docum
 
 /** What senders send is found here, under names of theirs. */
 const watched: readonly Watched[] = [
-  { projection: 'logs', collection: 'logs', nameOf: (document) => (document as LogDocument).message },
+  { projection: 'logs', collection: 'logs', nameOf: (document) => messageOf(document as LogDocument) },
   { projection: 'traces', collection: 'spans', nameOf: (document) => (document as SpanDocument).spanId },
 ]
 

@@ -8,6 +8,7 @@ import { createDecoders } from '#projections/decoders.ts'
 import { firstDayBy, withFirstDays, type Keepings } from '#projections/first-days.ts'
 import type { IndexReader, IndexWriter } from '#projections/index-store.ts'
 import { openLane, type Lane } from '#projections/lane.ts'
+import { messageOf, type LogDocument } from '#projections/logs/log-document.ts'
 import type { Projection } from '#projections/projection.ts'
 import { projections as allProjections } from '#projections/registry.ts'
 import { applyRetention, type Retained } from '#projections/retention.ts'
@@ -214,11 +215,11 @@ export async function daysShown(
   { reader }: Pick<World, 'reader'>,
   workspaceId: WorkspaceId,
 ): Promise<readonly string[]> {
-  const hits = await reader.search<{ message: string }>(
+  const hits = await reader.search<LogDocument>(
     { workspaceId, projection: 'logs', collection: 'logs' },
     { filter: { kind: 'all' }, orderBy: 'timeNs', direction: 'asc', limit: 1_000 },
   )
-  return hits.map(({ document }) => document.message.replace('day ', ''))
+  return hits.map(({ document }) => messageOf(document).replace('day ', ''))
 }
 
 /** The days that builds hold parts of. */
