@@ -1,3 +1,4 @@
+import { asksForJson, complain } from './cli/complaint.ts'
 import { exitCodeOf, explain } from './compose/failure.ts'
 import { isRole, readConfig } from './config.ts'
 
@@ -5,6 +6,8 @@ import { isRole, readConfig } from './config.ts'
 async function main(argv: readonly string[]): Promise<number> {
   const [verb] = argv
   if (verb === undefined || isRole(verb) || (verb.startsWith('--') && !['--help', '--version'].includes(verb))) {
+    if (argv.some((word) => word === '--help' || word === '-h'))
+      return (await import('./compose/cli.ts')).composeCli(['help'])
     const { composeParent } = await import('./compose/processes/parent.ts')
     return composeParent(readConfig(process.env, argv), argv)
   }
@@ -15,6 +18,6 @@ async function main(argv: readonly string[]): Promise<number> {
 try {
   process.exitCode = await main(process.argv.slice(2))
 } catch (error) {
-  console.error(`throughline: ${explain(error)}`)
+  process.stderr.write(complain({ code: 'failed', detail: explain(error) }, asksForJson(process.argv.slice(2))))
   process.exit(exitCodeOf(error))
 }

@@ -10,7 +10,7 @@ import { traceFilters, walkKeyOf, type TraceRequest, type WalkKey } from './trac
 import { walkByNumber, walkSpans, walkTraces } from './walk-traces.ts'
 
 export { readTrace } from './read-trace.ts'
-export { nearestError, placesOfSpan } from './span-places.ts'
+export { nearestError, placesOfSpan, spansFound, type FoundSpan } from './span-places.ts'
 export { unmetIdPatterns } from './span-filter.ts'
 export type { MissingReason, MissingSpan, SpanAnswer, TraceRead } from './read-trace.ts'
 export type { MatchedSpan, TraceSummary } from './trace-answer.ts'

@@ -1,8 +1,10 @@
+import type { QueryTree } from '#src/events/query-tree.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { all, is } from '../filters.ts'
 import type { IndexReader, SortKey } from '../index-store.ts'
 import { compareSort } from '../stores/order.ts'
 import { spanIdOfSpanRecord } from './span-document.ts'
+import { spanFilter } from './span-filter.ts'
 import { createSpanSearch, inTraces, type Direction, type SpanSearch } from './span-search.ts'
 import { walkKeyOf, type WalkKey } from './trace-request.ts'
 
@@ -58,4 +60,20 @@ export async function nearestError(
   if (after === undefined) return undefined
   const [nearest] = await spans.places(is('status', 'error'), { limit: 1, direction, after })
   return nearest && spanIdOfSpanRecord(nearest.id)
+}
+
+export type FoundSpan = Readonly<{ spanId: string; startNs: bigint }>
+
+/**
+ * The spans of a trace that a search finds, in the order of its pages: the first `limit`. Rejects with TooBroadError when a condition matches
+ * too much to be looked up.
+ */
+export async function spansFound(
+  reader: IndexReader,
+  workspaceId: WorkspaceId,
+  { traceId, query, limit }: Readonly<{ traceId: string; query: QueryTree; limit: number }>,
+): Promise<readonly FoundSpan[]> {
+  const spans = createSpanSearch(reader, workspaceId, inTraces([traceId]), {})
+  const places = await spans.places(await spanFilter(reader, workspaceId, query), { limit, direction: 'asc' })
+  return places.map(({ id, value }) => ({ spanId: spanIdOfSpanRecord(id), startNs: value }))
 }

@@ -11,10 +11,11 @@ import { readKeyUse } from '#projections/allowance/query.ts'
 import { arrivalOf, type Arrival } from './arrival.ts'
 import { connectScript, copyScript } from './assets.ts'
 import { atFault, baseUrlOf, notice, problem, sendSessionPage, sessionHere, type AppContext } from './context.ts'
-import { backWithTyped, notSentYet, placeField, readForm, shownElsewhere } from './form.ts'
+import { backWithTyped, notSentYet, onceField, onceOf, placeField, readForm, shownElsewhere } from './form.ts'
 import { connections } from './guides/connections.ts'
 import type { Connection, Filled, Guide, Step } from './guides/guide.ts'
 import { html, type Html } from './html.ts'
+import { seeOther } from './page.ts'
 
 const path = '/app/connect'
 const first = present(connections[0], 'there is something to connect')
@@ -44,7 +45,7 @@ function chooser(session: Session, connection: Connection, typed: URLSearchParam
   const { id, guides, keyKind } = connection
   const chosen = guides.find((guide) => guide.id === typed.get('guide')) ?? guides[0]
   return html`<form class="stack" method="post" action="${path}">
-    <input type="hidden" name="what" value="${id}" />${placeField(session)}
+    <input type="hidden" name="what" value="${id}" />${placeField(session)}${onceField()}
     <fieldset>
       <legend>What sends?</legend>
       ${guides.map(
@@ -93,10 +94,10 @@ const stepsOf = ({ id, steps }: Guide, filled: Filled): Html =>
     ${steps(filled).map(stepOf)}
   </ol>`
 
-const arrivalPath = (key: Key): string => `${path}/${key.id}`
+const arrivalPath = (keyId: string): string => `${path}/${keyId}`
 
 function arrivalSection(key: Key, { state, text, link }: Arrival): Html {
-  return html`<section class="arrival" data-arrival="${arrivalPath(key)}/arrival" data-state="${state}">
+  return html`<section class="arrival" data-arrival="${arrivalPath(key.id)}/arrival" data-state="${state}">
     <h2>Has it arrived?</h2>
     <p class="notice" role="status"><span data-text>${text}</span> <a href="${link.path}">${link.text}</a></p>
   </section>`
@@ -105,7 +106,7 @@ function arrivalSection(key: Key, { state, text, link }: Arrival): Html {
 async function readArrival(app: AppContext, connection: Connection, key: Key): Promise<Arrival> {
   const { workspaceId, id } = key
   const use = await readKeyUse(app.readerOf(workspaceId), workspaceId, [id])
-  return arrivalOf(connection, use.get(id), arrivalPath(key))
+  return arrivalOf(connection, use.get(id), arrivalPath(id))
 }
 
 async function sendChooser(ctx: Context, app: AppContext): Promise<void> {
@@ -150,6 +151,13 @@ async function sendGuide(ctx: Context, app: AppContext, { connection, guide, cre
   })
 }
 
+/** What the form says of the key; without a name it is called by what sends with it. */
+function readKey(form: URLSearchParams, guide: Guide) {
+  const name = form.get('name')?.trim() ?? ''
+  const origins = (form.get('origins') ?? '').split(/[\s,]+/).filter((origin) => origin !== '')
+  return { name: name === '' ? guide.name : name, origins, once: onceOf(form) }
+}
+
 async function handleConnect(ctx: Context, app: AppContext): Promise<Refusal | void> {
   const form = await readForm(ctx, app)
   if (!form.ok) return form.error
@@ -168,16 +176,16 @@ async function handleConnect(ctx: Context, app: AppContext): Promise<Refusal | v
   }
   const elsewhere = shownElsewhere(form.value, session)
   if (elsewhere !== undefined) return sendAgain(elsewhere, 'name')
-  const name = form.value.get('name')?.trim()
   const created = await app.directory.createKey({
     workspaceId,
     kind: connection.keyKind,
-    name: name === undefined || name === '' ? guide.name : name,
-    origins: (form.value.get('origins') ?? '').split(/[\s,]+/).filter((origin) => origin !== ''),
     by: userId,
+    ...readKey(form.value, guide),
   })
   if (created.ok) return sendGuide(ctx, app, { connection, guide, created: created.value })
-  return sendAgain(created.error.detail, created.error.field)
+  const { keyId, detail, field } = created.error
+  // Sent again, as by a reload: the key is there, and this page of it is without its secret.
+  return keyId === undefined ? sendAgain(detail, field) : seeOther(ctx, arrivalPath(keyId))
 }
 
 /** A key of the session's own workspace that something can be connected with. Another process may have made it just now. */
@@ -205,6 +213,8 @@ async function sendArrivalPage(ctx: Context, app: AppContext): Promise<Refusal |
   const arrival = await readArrival(app, connection, key)
   const body = html`<p>
       The ${keyKindNames[key.kind]} <code>${key.prefix}…${key.last4}</code> ${key.name === '' ? '' : `(${key.name})`}.
+      Its secret was shown when it was created, and cannot be shown again: whoever has not copied it revokes it under
+      <a href="/app/keys">Keys</a>, and creates another one.
     </p>
     ${arrivalSection(key, arrival)}`
   await sendSessionPage(ctx, app, {

@@ -55,6 +55,12 @@ export const isOwner = (
   { workspaceId, userId }: Pick<Session, 'workspaceId' | 'userId'>,
 ): boolean => directory.members(workspaceId).some((member) => member.userId === userId && member.role === 'owner')
 
+/** Whether a person has more workspaces than the one that they are in. */
+export const isOfSeveral = (
+  { directory }: Pick<AppContext, 'directory'>,
+  { userId }: Pick<Session, 'userId'>,
+): boolean => (directory.user(userId)?.workspaceIds.length ?? 0) > 1
+
 /** How long a page waits for a figure that it can do without: keys must be revocable while the index is out of reach. */
 export const figureTimeoutMs = 1_000
 
@@ -84,7 +90,8 @@ export async function sendSessionPage(ctx: Context, app: AppContext, page: Sessi
   const usage = await readUsageNow(app, session.workspaceId)
   const warning = allowanceWarning(workspace, usage)
   const { status = 200, ...shown } = page
-  sendPage(ctx, status, { ...shown, session, workspace, warning, isOwner: isOwner(app, session) })
+  const own = { isOwner: isOwner(app, session), isOfSeveral: isOfSeveral(app, session) }
+  sendPage(ctx, status, { ...shown, session, workspace, warning, ...own })
 }
 
 export const problemId = 'problem'

@@ -5,12 +5,14 @@ import type { Route } from '#src/http/route.ts'
 import { ok, type Result } from '#src/lib/result.ts'
 import type { CorrelationAnswer } from '#src/query/searches.ts'
 import { counted, inWords, sendSessionPage, sessionHere, type AppContext, type SessionPage } from './context.ts'
+import { findInTrace, findInTracePart, findParameter, firstFound, type FoundInTrace } from './find-in-trace.ts'
 import { findErrorsBeside, type ErrorsBeside } from './errors-beside.ts'
 import { fieldTable } from './field-table.ts'
 import { formatDuration, timeAndZone, timeOf, zone } from './format.ts'
 import { html, type Html } from './html.ts'
 import { createLogLinksAround } from './log-links.ts'
 import { logTable } from './log-rows.ts'
+import { seeOther } from './page.ts'
 import { createRefuseSearch } from './refuse-page.ts'
 import { about, readAsked, searchRefusal } from './search-parts.ts'
 import { spanFigures } from './span-figures.ts'
@@ -38,6 +40,7 @@ type Shown = Looks &
     isSession: boolean
     folding: string
     errorsBeside: ErrorsBeside
+    foundSpans: FoundInTrace
     rows: readonly TreeRow[]
   }>
 
@@ -54,6 +57,10 @@ const rowsOf = (trace: CorrelationAnswer['trace']): readonly TreeRow[] => (trace
 
 /** Whether a page of these lines shows the span. */
 const isHere = (rows: readonly TreeRow[], spanId: string): boolean => rows.some((row) => spanIdOf(row) === spanId)
+
+/** The span looked for, where the page shows it. */
+const askedHere = ({ asked, rows }: Shown): string | undefined =>
+  asked !== undefined && isHere(rows, asked) ? asked : undefined
 
 /** A span looked for that the page does not show. Its own address leads to its page, unless it is nowhere. */
 function askedPart({ address, asked, isFirst, rows }: Shown): Html {
@@ -85,6 +92,7 @@ function tracePart(trace: Trace, shown: Shown): Html {
       <code class="id">${summary.trace_id}</code>
     </p>
     <p>${servicesOf(summary, shown.colourOf)}</p>
+    ${summary.span_count > 1 ? findInTracePart(summary.trace_id, shown.foundSpans, askedHere(shown)) : html``}
     ${askedPart(shown)}${waterfall(trace, shown.rows, shown)}${more(address, next, 'More spans')}${spanFigures(trace.spans, isPart, shown.colourOf)}`
 }
 
@@ -176,8 +184,8 @@ function placesPart(answer: CorrelationAnswer, shown: Shown): Html {
       : [['#browser-events', `Browser events ${counts(events.items, events.next_cursor)}`]]),
     ...(sessions.length === 0 ? [] : [['#sessions', `Sessions ${counts(sessions)}`]]),
     ...(origins.resources.size + origins.scopes.size === 0 ? [] : [['#origins', 'Resources and scopes']]),
+    [`/api/app/correlation?trace_id=${trace.summary.trace_id}`, 'As JSON'] as const,
   ]
-  if (links.length === 0) return html``
   return html`<nav class="tabs" aria-label="On this page">
     ${links.map(([place, words]) => html`<a href="${place}">${words}</a> `)}
   </nav>`
@@ -185,7 +193,7 @@ function placesPart(answer: CorrelationAnswer, shown: Shown): Html {
 
 function bodyOf(
   answer: CorrelationAnswer,
-  given: Omit<Shown, 'colourOf' | 'rows' | 'origins' | 'logged' | 'room'>,
+  given: Omit<Shown, 'colourOf' | 'origins' | 'logged' | 'found' | 'room'>,
 ): Html {
   const { trace, traces, omitted, index } = answer
   const found = [...(trace == null ? [] : [trace.summary]), ...(traces?.items ?? [])]
@@ -194,7 +202,8 @@ function bodyOf(
   // First, for all spans to have its links.
   const originsShown = originsPart(origins, room)
   const logged = new Set(answer.logs?.items.flatMap(({ span_id: id }) => id ?? []))
-  const shown = { ...given, colourOf: coloursOf(found), rows: rowsOf(trace), origins, logged, room }
+  const marked = new Set(given.foundSpans.ids)
+  const shown = { ...given, colourOf: coloursOf(found), origins, logged, found: marked, room }
   const left = omitted.length === 0 ? html`` : html`<p class="notice">The plan leaves out: ${omitted.join(', ')}.</p>`
   const range = { from: null, to: null }
   const timeline = timelinePart(answer, shown)
@@ -210,6 +219,8 @@ type Wanted = Readonly<{
   name: 'id' | 'trace_id'
   value: string
   span?: string | undefined
+  /** What is looked for within the trace. */
+  typed?: string
 }>
 
 /** A trace in a few words; undefined where its root is not known. */
@@ -299,24 +310,32 @@ async function errorsBesidePage(
   return trace == null ? [] : findErrorsBeside(searches, sessionHere(ctx).workspaceId, trace, isFirst)
 }
 
+async function sendAnswer(ctx: Context, app: AppContext, wanted: Wanted, found: Found): Promise<void> {
+  const { title, address, name, value, typed = '' } = wanted
+  const { answer, asked, isFirst } = found
+  const { trace } = answer
+  const rows = rowsOf(trace)
+  const foundSpans = await findInTrace(app.searches, sessionHere(ctx).workspaceId, { trace, rows, typed })
+  const cursor = readAsked(ctx).cursors.at(-1)
+  const first = trace == null ? undefined : firstFound(foundSpans, trace.summary.trace_id)
+  // Just typed: who looks for something wants to see it.
+  if (asked === undefined && cursor === undefined && first !== undefined) return seeOther(ctx, first)
+  const about = aboutOf(trace) ?? value
+  const given = name === 'id' ? html`<p>By the id <code>${value}</code>.</p>` : html``
+  const isFolded = new URLSearchParams(ctx.querystring).get('folded') === '1'
+  const foldedAddress = withParameter(address, 'folded', '1')
+  const [own, other] = isFolded ? [foldedAddress, address] : [address, foldedAddress]
+  const folding = cursor === undefined ? other : withParameter(other, 'cursor', cursor)
+  const isSession = answer.ids.session_ids.includes(value) && !answer.ids.trace_ids.includes(value.toLowerCase())
+  const errorsBeside = await errorsBesidePage(ctx, app, found)
+  const looks = { nowMs: app.clock(), asked, isFolded, isSession, errorsBeside, rows, foundSpans }
+  const body = html`${given}${bodyOf(answer, { ...looks, address: own, isFirst, folding })}`
+  return sendSessionPage(ctx, app, { title, about, body })
+}
+
 async function sendFound(ctx: Context, app: AppContext, wanted: Wanted): Promise<void> {
-  const { title, address, name, value } = wanted
   const result = await find(ctx, app, wanted)
-  if (result.ok) {
-    const { answer, asked, isFirst } = result.value
-    const about = aboutOf(answer.trace) ?? value
-    const given = name === 'id' ? html`<p>By the id <code>${value}</code>.</p>` : html``
-    const isFolded = new URLSearchParams(ctx.querystring).get('folded') === '1'
-    const foldedAddress = withParameter(address, 'folded', '1')
-    const [own, other] = isFolded ? [foldedAddress, address] : [address, foldedAddress]
-    const cursor = readAsked(ctx).cursors.at(-1)
-    const folding = cursor === undefined ? other : withParameter(other, 'cursor', cursor)
-    const isSession = answer.ids.session_ids.includes(value) && !answer.ids.trace_ids.includes(value.toLowerCase())
-    const errorsBeside = await errorsBesidePage(ctx, app, result.value)
-    const looks = { nowMs: app.clock(), asked, isFolded, isSession, errorsBeside }
-    const body = html`${given}${bodyOf(answer, { ...looks, address: own, isFirst, folding })}`
-    return sendSessionPage(ctx, app, { title, about, body })
-  }
+  if (result.ok) return sendAnswer(ctx, app, wanted, result.value)
   await sendSessionPage(ctx, app, refusedPage(ctx, app, result.error, wanted))
 }
 
@@ -327,10 +346,16 @@ function wantedById(ctx: Context): Wanted {
 
 function wantedTrace(ctx: Context): Wanted {
   const { id: value } = ctx['params'] as { id: string }
-  const span = parseSpanId(new URLSearchParams(ctx.querystring).get('span') ?? '')
+  const given = new URLSearchParams(ctx.querystring)
+  const span = parseSpanId(given.get('span') ?? '')
+  const typed = given.get(findParameter)?.trim() ?? ''
   const path = tracePath + encodeURIComponent(value)
-  const address = span === undefined ? path : `${path}?span=${span}`
-  return { title: 'Trace', address, name: 'trace_id', value, span }
+  const kept = new URLSearchParams({
+    ...(span === undefined ? {} : { span }),
+    ...(typed === '' ? {} : { [findParameter]: typed }),
+  })
+  const address = kept.size === 0 ? path : `${path}?${kept.toString()}`
+  return { title: 'Trace', address, name: 'trace_id', value, span, typed }
 }
 
 async function sendFind(ctx: Context, app: AppContext): Promise<void> {

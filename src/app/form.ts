@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import type { Context } from 'koa'
 import type { Limits } from '#src/config.ts'
 import type { Session } from '#src/directory/directory.ts'
@@ -5,6 +6,7 @@ import { refusal, type Refusal } from '#src/events/refusal.ts'
 import { readBody, type BodyBudget } from '#src/http/body.ts'
 import { fail, ok, type Result } from '#src/lib/result.ts'
 import { html, type Html } from './html.ts'
+import { shownIn } from './workspace-links.ts'
 
 const crossSite = refusal('forbidden', 'This form was sent from another site. Open the page here and send it again.')
 
@@ -63,7 +65,16 @@ export const backWithTyped =
 /** Said above a form that is filled in by such an address. */
 export const notSentYet = 'This was not sent: you were signed out. Look it over, and send it again.'
 
-const shownIn = 'shown_in'
+const sentOnce = 'once'
+const onceCharactersMax = 100
+
+/** Of a form that makes something: tells it from every other page with such a form, so that a reload of the answer makes nothing again. */
+export const onceField = (): Html => html`<input type="hidden" name="${sentOnce}" value="${randomUUID()}" />`
+
+/** Programs send none, and make something with each request. */
+export const onceOf = (form: URLSearchParams): string | undefined =>
+  form.get(sentOnce)?.slice(0, onceCharactersMax) || undefined
+
 type Place = Pick<Session, 'workspaceId'>
 
 /** Of a form that makes something in a workspace: in which one its page was shown. */

@@ -9,7 +9,7 @@ import { readKeyUse, type KeyUse } from '#projections/allowance/query.ts'
 import { inTime } from '#src/lib/in-time.ts'
 import { copyScript } from './assets.ts'
 import { atFault, figureTimeoutMs, notice, problem, sendSessionPage, sessionHere, type AppContext } from './context.ts'
-import { backWithTyped, notSentYet, placeField, readForm, shownElsewhere } from './form.ts'
+import { backWithTyped, notSentYet, onceField, onceOf, placeField, readForm, shownElsewhere } from './form.ts'
 import { minuteOf } from './format.ts'
 import { html, type Html } from './html.ts'
 import { seeOther } from './page.ts'
@@ -110,8 +110,14 @@ function stateOf(key: Key, typed: URLSearchParams): Html {
   return html`${exposed}rotated, works until ${minuteOf(key.worksUntil)}${revoke}`
 }
 
+/** When keys were used; undefined where the index cannot say so soon. */
+type Uses = ReadonlyMap<string, KeyUse> | undefined
+
 /** Keys that only read leave nothing in the log to tell their use by. */
-function lastUsed(key: Key, use: KeyUse | undefined): Html {
+function lastUsed(key: Key, uses: Uses): Html {
+  // Not "never": somebody might revoke it for that.
+  if (uses === undefined) return html`<span class="note">not known at the moment</span>`
+  const use = uses.get(key.id)
   if (use !== undefined) return html`${minuteOf(use.lastUsedAt)}`
   return key.scopes.includes('traces:read') ? html`<span class="note">reading is not recorded</span>` : html`never`
 }
@@ -120,13 +126,13 @@ type Typed = Readonly<{ typed: URLSearchParams; wrong: string | undefined }>
 
 const heads = ['Kind', 'Key', 'Name', 'Created', 'Last used', 'State'] as const
 
-function rowOf(key: Key, use: KeyUse | undefined, { typed, wrong }: Typed): Html {
+function rowOf(key: Key, uses: Uses, { typed, wrong }: Typed): Html {
   const cells = [
     html`${keyKindNames[key.kind]}<br /><span class="note">${key.scopes.join(', ')}</span>`,
     html`<code>${key.prefix}…${key.last4}</code><br /><span class="note">${key.id}</span>`,
     html`${key.name} ${key.kind === 'publishable' && key.revokedAt === null ? originsForm(key, typed, wrong) : html``}`,
     html`${minuteOf(key.createdAt)}`,
-    lastUsed(key, use),
+    lastUsed(key, uses),
     stateOf(key, typed),
   ]
   return html`<tr>
@@ -141,7 +147,7 @@ function createForm(session: Session, given: URLSearchParams, wrong: string | un
   const isBack = isTyped && wrong === undefined
   const kinds = keyKinds.map((kind) => [kind, `${keyKindNames[kind]}: ${uses[kind]}`] as const)
   return html`<form class="stack" method="post" action="/app/keys">
-    <input type="hidden" name="action" value="create" />${placeField(session)}
+    <input type="hidden" name="action" value="create" />${placeField(session)}${onceField()}
     ${choice({ label: 'Kind', name: 'kind', value: typed('kind'), options: kinds })}
     <label
       >Name
@@ -176,13 +182,12 @@ const shownOnce = ({ key, secret }: CreatedKey): Html =>
 type Wrong = Readonly<{ problem: string; field?: string; typed: URLSearchParams }>
 type Shown = Partial<Wrong> & Readonly<{ created?: CreatedKey; notice?: Html }>
 
-/** When keys were used, as far as the index can say so soon. */
-async function usesOf(app: AppContext, keys: readonly Key[]): Promise<ReadonlyMap<string, KeyUse>> {
+async function usesOf(app: AppContext, keys: readonly Key[]): Promise<Uses> {
   const [first] = keys
   if (first === undefined) return new Map()
   const { workspaceId } = first
   const ids = keys.map(({ id }) => id)
-  return (await inTime(readKeyUse(app.readerOf(workspaceId), workspaceId, ids), figureTimeoutMs)) ?? new Map()
+  return inTime(readKeyUse(app.readerOf(workspaceId), workspaceId, ids), figureTimeoutMs)
 }
 
 async function sendKeys(ctx: Context, app: AppContext, shown: Shown = {}): Promise<void> {
@@ -202,7 +207,7 @@ async function sendKeys(ctx: Context, app: AppContext, shown: Shown = {}): Promi
         </tr>
       </thead>
       <tbody>
-        ${sorted.map((key) => rowOf(key, uses.get(key.id), { typed, wrong: shown.field }))}
+        ${sorted.map((key) => rowOf(key, uses, { typed, wrong: shown.field }))}
       </tbody>
     </table>
     <h2>New key</h2>
@@ -229,7 +234,8 @@ async function create(ctx: Context, app: AppContext, form: URLSearchParams): Pro
   const origins = originsIn(form)
   const scopes =
     kind === 'api' && form.get('writeLogs') === '1' ? { scopes: ['traces:read', 'logs:write'] as const } : {}
-  const created = await app.directory.createKey({ workspaceId, kind, name, origins, by: userId, ...scopes })
+  const once = onceOf(form)
+  const created = await app.directory.createKey({ workspaceId, kind, name, origins, by: userId, once, ...scopes })
   // Answered in place and not by a redirect: the secret must be in no address and in no store.
   return sendKeys(ctx, app, created.ok ? { created: created.value } : wrongIn(form, created.error))
 }

@@ -5,22 +5,25 @@ import type { Route } from '#src/http/route.ts'
 import type { LogSearchAnswer } from '#src/query/searches.ts'
 import { aroundPart } from './around.ts'
 import { histogramScript, tailScript } from './assets.ts'
-import { counted, sendSessionPage, sessionHere, type AppContext } from './context.ts'
+import { counted, isOfSeveral, sendSessionPage, sessionHere, type AppContext } from './context.ts'
 import { facetRow } from './facets.ts'
 import { histogram } from './histogram.ts'
 import { html, type Html } from './html.ts'
 import { createLogLinks, createLogLinksAround } from './log-links.ts'
 import { logRows, logTable, type LogLinks, type Tail } from './log-rows.ts'
+import { otherNames } from './other-names.ts'
 import { rangeMoves } from './range-moves.ts'
 import { shownFieldsRow, shownNames, withoutNames, withShowLinks } from './shown-fields.ts'
 import { searchForm } from './search-form.ts'
 import { logForms } from './search-help.ts'
 import { createRefuseSearch } from './refuse-page.ts'
+import { withWorkspace } from './workspace-links.ts'
 import {
   about,
   checkbox,
   choice,
   field,
+  idPart,
   listed,
   nothingFits,
   pager,
@@ -114,14 +117,14 @@ function resultsOf(asked: Asked, answer: LogSearchAnswer, nowMs: number): Html {
     return { ...bar, errors: (byLevel.error ?? 0) + (byLevel.fatal ?? 0) }
   })
   const drawn = { bars, stepMs: found?.step_ms ?? 0, range, nowMs, path, conditions }
-  return html`${about(answer)}${aroundPart({ path, conditions, logs })}${found === undefined ? html`` : histogram(drawn)}
+  return html`${idPart(conditions)}${about(answer)}${aroundPart({ path, conditions, logs })}${found === undefined ? html`` : histogram(drawn)}
     ${facetRow({ path, conditions, groups: facetGroups, facets: answer.facets, noun: 'records' })}
     <p class="row" id="results">
       ${count === undefined ? html`` : html`<strong>${counted(count, 'record')}</strong>`}
       ${tail === undefined ? html`` : followButton} ${exportLinks(asked)}
     </p>
     ${shownFieldsRow(path, conditions)}
-    ${logs.length === 0 ? html`<div id="nothing">${nothingFits(path, asked, 'log record')}</div>` : html``}
+    ${logs.length === 0 ? html`<div id="nothing">${otherNames(path, conditions, answer.query.normalized)}${nothingFits(path, asked, 'log record')}</div>` : html``}
     ${logTable(logs, linksOf(asked, answer, nowMs), { tail, here: conditions.get('around') ?? undefined, shown: shownNames(conditions) })}
     ${pager(path, asked, answer.next_cursor)}`
 }
@@ -154,14 +157,18 @@ async function sendLogs(ctx: Context, app: AppContext): Promise<void> {
 /** What has arrived since a cursor, for the script that follows: rows ready to be shown, the next cursor, and whether to go on at once. */
 async function sendRows(ctx: Context, app: AppContext): Promise<Refusal | void> {
   const asked = readAsked(ctx)
-  const result = await app.searches.logs(sessionHere(ctx).workspaceId, searchOf(ofAllFields(asked), { limit }))
+  const session = sessionHere(ctx)
+  const { workspaceId } = session
+  const result = await app.searches.logs(workspaceId, searchOf(ofAllFields(asked), { limit }))
   if (!result.ok) return result.error
   const { logs, prev_cursor: cursor } = result.value
   const drawn = { linksFor: linksOf(asked, result.value, app.clock()), shown: shownNames(asked.conditions) }
   ctx.set('Cache-Control', 'no-store')
   const more = logs.length === Number(limit)
   ctx.type = 'application/json'
-  ctx.body = JSON.stringify({ cursor, rows: logs.length === 0 ? '' : logRows(logs, drawn).markup, more })
+  const { markup } = logs.length === 0 ? html`` : logRows(logs, drawn)
+  const rows = isOfSeveral(app, session) ? withWorkspace(markup, workspaceId) : markup
+  ctx.body = JSON.stringify({ cursor, rows, more })
 }
 
 /** Log search as a page, and its live tail. */

@@ -3,6 +3,7 @@ import type { Session, Workspace } from '#src/directory/directory.ts'
 import { commonScripts } from './assets.ts'
 import { cut } from './format.ts'
 import { html, type Html } from './html.ts'
+import { withWorkspace } from './workspace-links.ts'
 
 /** Nothing but our own style sheet and forms: no script, no frame, nothing from elsewhere (CSP Level 3). */
 const contentPolicy =
@@ -20,6 +21,8 @@ export type Page = Readonly<{
   /** Said at the head of the page. */
   warning?: string | undefined
   isOwner?: boolean
+  /** Whether its links say which workspace it shows. */
+  isOfSeveral?: boolean
   /** Addresses of its own scripts. */
   scripts?: readonly string[]
 }>
@@ -70,7 +73,7 @@ const zoneChoice = html`<p class="zone note" data-zone-choice hidden>
 </p>`
 
 function layout(page: Page, path: string): Html {
-  const { title, about = '', body, session, warning } = page
+  const { title, about = '', body, session, warning, isOfSeveral = false } = page
   const name = about === '' ? title : `${cut(about, nameCharactersMax)} · ${title}`
   return html`<!doctype html>
     <html lang="en">
@@ -82,7 +85,7 @@ function layout(page: Page, path: string): Html {
         <link rel="icon" href="/app/icon.svg" />
         ${scriptsOf(page).map((script) => html`<script type="module" src="${script}"></script>`)}
       </head>
-      <body>
+      <body ${isOfSeveral && session !== undefined ? html`data-workspace="${session.workspaceId}"` : html``}>
         <a class="skip" href="#content">Skip to the content</a>
         <header>${session === undefined ? html`<strong>Throughline</strong>` : navigation(session, path, page)}</header>
         <main id="content">
@@ -103,7 +106,9 @@ export function sendPage(ctx: Context, status: number, page: Page): void {
   ctx.set('Cache-Control', 'no-store')
   ctx.set('Cross-Origin-Opener-Policy', 'same-origin')
   ctx.type = 'text/html; charset=utf-8'
-  ctx.body = layout(page, ctx.path).markup
+  const { markup } = layout(page, ctx.path)
+  const { session, isOfSeveral = false } = page
+  ctx.body = isOfSeveral && session !== undefined ? withWorkspace(markup, session.workspaceId) : markup
 }
 
 /** 303: the browser asks for the page with GET, so that a reload sends nothing twice. `path` is ours, not the client's. */

@@ -21,15 +21,24 @@ function movesOf({ from, to }: Readonly<{ from: string; to: string | null }>, no
   return moves
 }
 
-/** Links to the same search of a range beside the one that was searched, and of a wider one. Nothing where that has no beginning. */
+/** Whether the address says both ends as points in time, which mean the same tomorrow and to whoever is sent it. */
+const isFixed = (conditions: URLSearchParams, { from, to }: Range): boolean =>
+  [
+    ['from', from],
+    ['to', to],
+  ].every(([name = '', end]) => end != null && Date.parse(conditions.get(name ?? '') ?? '') === Date.parse(end))
+
+/** Links to the same search of a range beside the one that was searched, of a wider one, and of the same as points in time. Nothing where that has no beginning. */
 export function rangeMoves(path: string, conditions: URLSearchParams, { from, to }: Range, nowMs: number): Html {
   if (from === null) return html``
-  const moves = movesOf({ from, to }, nowMs)
+  const fixed = ['Fixed', { from: shortTime(Date.parse(from)), to: to ?? shortTime(nowMs) }] as const
+  const moves = [...movesOf({ from, to }, nowMs), ...(isFixed(conditions, { from, to }) ? [] : [fixed])]
   if (moves.length === 0) return html``
   return html`<span class="note">or</span> ${moves.map(([words, ends]) => {
       const search = new URLSearchParams(conditions)
       search.delete('to')
       for (const [name, value] of Object.entries(ends)) search.set(name, value)
-      return html`<a href="${path}?${search.toString()}">${words}</a> `
+      const tip = words === fixed[0] ? html`title="The same as points in time, to share"` : html``
+      return html`<a href="${path}?${search.toString()}" ${tip}>${words}</a> `
     })}`
 }

@@ -4,21 +4,27 @@ import type { Refusal } from '#src/events/refusal.ts'
 import { isPassing, requestIdOf, sendProblem, setRefusal, statusOf, titleOf } from '#src/http/errors.ts'
 import type { Route } from '#src/http/route.ts'
 import { sessionOf } from '#src/http/session.ts'
-import { isOwner, type AppContext, type SessionPage } from './context.ts'
+import { isOfSeveral, isOwner, type AppContext, type SessionPage } from './context.ts'
 import { html } from './html.ts'
 import { sendPage } from './page.ts'
 
 type Refuse = NonNullable<Route['refuse']>
 
 /** Whether somebody looks at the answer; a script of a page that asks for one says so, where its browser says anything. */
-const isForPerson = (ctx: Context): boolean =>
+export const isForPerson = (ctx: Context): boolean =>
   ctx.get('Accept').includes('text/html') && ['', 'navigate'].includes(ctx.get('Sec-Fetch-Mode'))
 
 /** What a page says of who looks at it. */
-function shownTo(ctx: Context, directory: Directory) {
+export function shownTo(ctx: Context, directory: Directory) {
   const session = sessionOf(ctx)
   if (session === undefined) return {}
-  return { session, workspace: directory.workspace(session.workspaceId), isOwner: isOwner({ directory }, session) }
+  const workspace = directory.workspace(session.workspaceId)
+  return {
+    session,
+    workspace,
+    isOwner: isOwner({ directory }, session),
+    isOfSeveral: isOfSeveral({ directory }, session),
+  }
 }
 
 /** A refusal on a page's path: a page for a browser, with the way on for who is signed in; a problem document for everything else. */

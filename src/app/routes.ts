@@ -13,6 +13,7 @@ import { sessionHere, type AppContext } from './context.ts'
 import { createFindPageRoutes } from './find-page.ts'
 import { createKeyRoutes } from './keys.ts'
 import { createLogPageRoutes } from './logs-page.ts'
+import { ofOneWorkspace } from './other-workspace.ts'
 import { createOverviewRoutes } from './overview.ts'
 import { createPasswordRoutes } from './password.ts'
 import { createRefusePage } from './refuse-page.ts'
@@ -57,7 +58,7 @@ export function createAppRoutes(options: AppOptions): Route[] {
   const budget = createBodyBudget(limits.formsInFlightBytesMax)
   const own = { limits, budget, throttle, refuse: createRefusePage({ directory }) }
   const app: AppContext = { ...own, directory, baseUrl, clock, searches, readerOf, usageKeptFrom }
-  return [
+  const routes = [
     ...createAssetRoutes(),
     ...createSignInRoutes(app),
     ...createOverviewRoutes(app),
@@ -72,4 +73,5 @@ export function createAppRoutes(options: AppOptions): Route[] {
     ...createPasswordRoutes(app),
     ...createAuditRoutes(app),
   ]
+  return routes.map(ofOneWorkspace(app))
 }

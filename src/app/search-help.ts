@@ -45,8 +45,10 @@ const shortcuts = html`<div data-shortcuts hidden>
     <label class="check"><input type="checkbox" /> Keyboard shortcuts</label>
   </p>
   <p>
-    <kbd>/</kbd> goes to the search field, <kbd>?</kbd> to this help, <kbd>f</kbd> follows logs and stops following. A
-    drag over the bars chooses their time; <kbd>Escape</kbd> gives it up.
+    <kbd>/</kbd> goes to the search field, <kbd>?</kbd> to this help, <kbd>j</kbd> to the next result or span and
+    <kbd>k</kbd> to the one before, <kbd>f</kbd> follows logs and stops following. In a trace <kbd>n</kbd> goes to the
+    next match and <kbd>p</kbd> to the one before. A drag over the bars chooses their time; <kbd>Escape</kbd> gives it
+    up.
   </p>
 </div>`
 

@@ -11,6 +11,7 @@ import { atFault, problem, sendSessionPage, sessionHere, type AppContext } from 
 import { readForm } from './form.ts'
 import { html } from './html.ts'
 import { seeOther, sendPage } from './page.ts'
+import { splitWorkspace } from './workspace-links.ts'
 
 const home = '/app'
 const chooser = '/app/workspace'
@@ -87,6 +88,13 @@ async function checkSignIn(
   return { waitS: 0 }
 }
 
+/** Where somebody begins: where the address that they were going to belongs, if it says that, and it is theirs. */
+function firstWorkspace({ workspaceIds }: Pick<User, 'workspaceIds'>, next: string) {
+  const asked = splitWorkspace(next).workspaceId
+  const wanted = workspaceIds.find((id) => id === asked)
+  return { workspaceId: wanted ?? workspaceIds[0], mayChoose: wanted === undefined && workspaceIds.length > 1 }
+}
+
 async function handleSignIn(ctx: Context, app: AppContext): Promise<Refusal | void> {
   const form = await readForm(ctx, app)
   if (!form.ok) return form.error
@@ -107,12 +115,11 @@ async function handleSignIn(ctx: Context, app: AppContext): Promise<Refusal | vo
     )
     return sendSignIn(ctx, { status: ctx.status, email, next, problem: detail })
   }
-  const [workspaceId] = result.workspaceIds
+  const { workspaceId, mayChoose } = firstWorkspace(result, next)
   if (workspaceId === undefined) return sendSignIn(ctx, { status: 403, email, next, problem: homeless })
   const { id: userId, passwordPosition } = result
   const person = { userId, email: result.email, workspaceId, passwordPosition }
   await signIn(ctx, { ...person, startedAt: app.clock(), address: ctx.ip })
-  const mayChoose = result.workspaceIds.length > 1
   seeOther(ctx, mayChoose ? `${chooser}?next=${encodeURIComponent(next)}` : next)
 }
 

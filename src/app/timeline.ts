@@ -23,8 +23,10 @@ type Said = Readonly<{
 const wordsCharactersMax = 160
 /** Lines that stand open; the others are folded below them. */
 const openMax = 50
-/** So many lines that read alike, one after another, are folded to one. */
+/** So many lines that read alike, one after another, are folded to one; and so are as many rounds of a loop of several lines. */
 const alikeMin = 4
+/** Lines of a loop's round. */
+const roundMax = 8
 /** Lines of a page: all its traces, logs and browser events, and as many spans as there is room for. */
 const linesMax = 400
 
@@ -146,18 +148,35 @@ function afterOf(before: string | undefined, time: string): string {
 
 type Line = Readonly<{ time: string; before: string | undefined; said: Said }>
 
-/** Lines that follow each other and read alike but for their times, together. */
-function runsOf(lines: readonly Line[]): readonly (readonly Line[])[] {
-  const runs: Line[][] = []
-  let last = ''
-  for (const line of lines) {
-    const { kind, service, words, marks } = line.said
-    const read = JSON.stringify([kind, service, words.markup, marks.markup])
-    if (read === last) runs.at(-1)?.push(line)
-    else runs.push([line])
-    last = read
+/** What a line reads like but for its times. */
+const readingOf = ({ said: { kind, service, words, marks } }: Line): string =>
+  JSON.stringify([kind, service, words.markup, marks.markup])
+
+/** Lines that are shown as one: rounds of `round` lines that read alike, one round after another; or a line by itself. */
+type Run = Readonly<{ lines: readonly Line[]; round: number }>
+
+/** How many lines from a place on are whole rounds that read like the first; only where they are enough to be folded. */
+function roundsAt(readings: readonly string[], at: number, round: number): number {
+  let alike = 0
+  while (at + round + alike < readings.length && readings[at + alike] === readings[at + round + alike]) alike += 1
+  const rounds = 1 + Math.floor(alike / round)
+  return rounds < alikeMin ? 0 : rounds * round
+}
+
+/** Lines that read alike but for their times together: at each place the round that folds most, of several the shortest. */
+function runsOf(lines: readonly Line[]): readonly Run[] {
+  const readings = lines.map(readingOf)
+  const runs: Run[] = []
+  for (let at = 0; at < lines.length;) {
+    let [count, round] = [0, 1]
+    for (let tried = 1; tried <= roundMax; tried += 1) {
+      const folded = roundsAt(readings, at, tried)
+      if (folded > count) [count, round] = [folded, tried]
+    }
+    runs.push({ lines: lines.slice(at, at + Math.max(1, count)), round })
+    at += Math.max(1, count)
   }
-  return runs.flatMap((run) => (run.length < alikeMin ? run.map((line) => [line]) : [run]))
+  return runs
 }
 
 const beginOf = ({ time, before, said }: Line): Html =>
@@ -187,12 +206,24 @@ function lengthsOf(run: readonly Line[]): string | undefined {
   return from === to ? `${from} each` : `${from} to ${to}`
 }
 
+/** Each line of a round, with how long it took in all rounds. */
+function roundOf({ lines, round }: Run, colourOf: ColourOf): readonly Html[] {
+  return lines.slice(0, round).map((line, at) => {
+    const { kind, words, marks } = line.said
+    const lengths = lengthsOf(lines.filter((_, place) => place % round === at))
+    const took = round === 1 || lengths === undefined ? html`` : html` <span class="note">took ${lengths}</span>`
+    const then = at === 0 ? html`` : html` <span class="note">then ${kind}</span> `
+    return html`${then}${serviceOf(line.said, colourOf)}${words}${took}${round === 1 ? html`` : marks}`
+  })
+}
+
 /** A line, or those of a run behind one that says what they have in common. */
-function runOf(run: readonly Line[], colourOf: ColourOf): Html {
-  const [first, last] = [run[0], run.at(-1)]
+function runOf(run: Run, colourOf: ColourOf): Html {
+  const { lines, round } = run
+  const [first, last] = [lines[0], lines.at(-1)]
   if (first === undefined || last === undefined) return html``
-  if (run.length === 1) return lineOf(first, colourOf)
-  const lengths = lengthsOf(run)
+  if (lines.length === 1) return lineOf(first, colourOf)
+  const lengths = round === 1 ? lengthsOf(lines) : undefined
   const took = lengths === undefined ? '' : `, took ${lengths}`
   const within = first.time === last.time ? 'at once' : `within ${since(first.time, last.time).slice(1)}`
   return html`<li>
@@ -200,11 +231,12 @@ function runOf(run: readonly Line[], colourOf: ColourOf): Html {
     <div class="said">
       <details>
         <summary>
-          ${serviceOf(first.said, colourOf)}${first.said.words}
-          <span class="note">${inWords(run.length)} times ${within}${took}</span>${first.said.marks}
+          ${roundOf(run, colourOf)}
+          <span class="note">${inWords(lines.length / round)} times ${within}${took}</span
+          >${round === 1 ? first.said.marks : html``}
         </summary>
         <ol class="moments" aria-label="Each of them">
-          ${run.map((line) => lineOf(line, colourOf))}
+          ${lines.map((line) => lineOf(line, colourOf))}
         </ol>
       </details>
     </div>

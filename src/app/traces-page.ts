@@ -6,6 +6,7 @@ import { sendSessionPage, sessionHere, type AppContext } from './context.ts'
 import { facetRow } from './facets.ts'
 import { histogram } from './histogram.ts'
 import { html, type Html } from './html.ts'
+import { otherNames } from './other-names.ts'
 import { rangeMoves } from './range-moves.ts'
 import { searchForm } from './search-form.ts'
 import { traceForms } from './search-help.ts'
@@ -15,6 +16,7 @@ import {
   checkbox,
   choice,
   field,
+  idPart,
   listed,
   nothingFits,
   pager,
@@ -99,12 +101,12 @@ function resultsOf(asked: Asked, answer: TraceSearchAnswer, nowMs: number): Html
   const { conditions } = asked
   const found = answer.histogram ?? undefined
   const drawn = { stepMs: found?.step_ms ?? 0, range, nowMs, path, conditions }
-  return html`${about(answer)}
+  return html`${idPart(conditions)}${about(answer)}
     ${found === undefined || found.buckets.length === 0 ? html`` : html`<p class="note">${found.of === 'spans' ? 'Spans that fit' : 'Traces'} over time</p>`}
     ${found === undefined ? html`` : histogram({ ...drawn, bars: found.buckets })}
     ${facetRow({ path, conditions, groups: facetGroups, facets, noun: found?.of ?? 'traces' })}
     <div id="results">
-      ${traces.length === 0 ? nothingFits(path, asked, 'trace') : traceTable(traces, coloursOf(traces))}
+      ${traces.length === 0 ? html`${otherNames(path, conditions, answer.query.normalized)}${nothingFits(path, asked, 'trace')}` : traceTable(traces, coloursOf(traces))}
     </div>
     ${pager(path, asked, answer.next_cursor)}`
 }

@@ -45,11 +45,13 @@ export type Looks = Readonly<{
   origins: Origins
   /** Spans that logs name. */
   logged: ReadonlySet<string>
+  /** Spans that a search within the trace has found. */
+  found: ReadonlySet<string>
   room: LinkRoom
 }>
 
 /** How spans are drawn. */
-type Drawn = Pick<Looks, 'colourOf' | 'asked' | 'origins' | 'logged'> &
+type Drawn = Pick<Looks, 'colourOf' | 'asked' | 'origins' | 'logged' | 'found'> &
   Readonly<{ scale: Scale; elsewhere: string; traceStart: string | null }>
 
 function scaleOf({ start, duration_ns: duration }: Trace['summary']): Scale {
@@ -122,7 +124,7 @@ const isError = ({ status }: ShownSpan): boolean => status.code === 'error'
 
 function spanRow(
   { span, parentIsElsewhere }: Extract<TreeRow, { kind: 'span' }>,
-  { scale, colourOf, elsewhere, asked, origins, logged, traceStart }: Drawn,
+  { scale, colourOf, elsewhere, asked, origins, logged, found, traceStart }: Drawn,
   linksOf: SpanLinks,
 ): Html {
   const { x, width } = scale(span)
@@ -131,7 +133,7 @@ function spanRow(
     <summary>
       <span class="name"
         ><strong class="${colour}">${isolated(cut(span.service, nameCharactersMax))}</strong>
-        ${isolated(cut(span.name, nameCharactersMax))}${isError(span) ? html` <span class="mark bad">error</span>` : html``}</span
+        ${isolated(cut(span.name, nameCharactersMax))}${isError(span) ? html` <span class="mark bad">error</span>` : html``}${found.has(span.span_id) ? html` <mark>match</mark>` : html``}</span
       >
       <span class="timeline">
         <svg class="bar" aria-hidden="true">
@@ -196,10 +198,10 @@ const manySpans = html`<p class="note">
 
 /** The spans of a trace under their parents (`rows`: spanTree) and over time; those that are missing are shown as that, and nothing is made up. */
 export function waterfall(trace: Trace, rows: readonly TreeRow[], looks: Looks): Html {
-  const { colourOf, asked, origins, logged, room } = looks
+  const { colourOf, asked, origins, logged, found, room } = looks
   const elsewhere = isMissingCut(trace) ? 'on another page, or missing' : 'on another page'
   const { start: traceStart } = trace.summary
-  const drawn = { scale: scaleOf(trace.summary), colourOf, elsewhere, asked, origins, logged, traceStart }
+  const drawn = { scale: scaleOf(trace.summary), colourOf, elsewhere, asked, origins, logged, found, traceStart }
   const rowOf = (row: TreeRow): Html => {
     if (row.kind === 'missing') return missingRow(row, drawn)
     return room.take(spanRow(row, drawn, room.linksOf(row.span)))

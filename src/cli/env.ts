@@ -1,3 +1,5 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
 import { readFirstRun } from '#src/directory/first-run.ts'
 import type { Refused } from '#src/directory/directory-writer.ts'
 import { fail, ok } from '#src/lib/result.ts'
@@ -15,7 +17,9 @@ export const env: Verb = {
   run: async ({ dataFolder }) => {
     const firstRun = readFirstRun(dataFolder)
     if (firstRun === undefined) {
-      const detail = `There is no first-run.json in ${dataFolder}; it is written by the first start.`
+      const detail = existsSync(join(dataFolder, 'first-run.json'))
+        ? `first-run.json in ${dataFolder} is damaged: make keys with "throughline key create", a password with "throughline user password".`
+        : `There is no first-run.json in ${dataFolder}; it is written by the first start.`
       return fail<Refused>({ code: 'unknown', field: 'data', detail })
     }
     const { base_url, sign_in, keys } = firstRun

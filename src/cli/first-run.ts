@@ -1,7 +1,7 @@
 import { describeFirstRun, prepareFirstRun } from '#src/directory/first-run.ts'
 import { makeDataFolder } from '#src/lib/make-folder.ts'
 import { ok } from '#src/lib/result.ts'
-import { required, type Verb } from './verb.ts'
+import { required, UsageError, type Verb } from './verb.ts'
 
 export const firstRun: Verb = {
   name: 'first-run',
@@ -11,7 +11,10 @@ export const firstRun: Verb = {
   options: { 'base-url': { type: 'string' } },
   run: async (context) => {
     const { dataFolder, random, clock } = context
-    const baseUrl = required(context, 'base-url')
+    const baseUrl = required(context, 'base-url').replace(/\/+$/, '')
+    // It is made once, and kept.
+    if (!/^https?:$/.test(URL.parse(baseUrl)?.protocol ?? ''))
+      throw new UsageError('--base-url is an address, http://… or https://…')
     const directory = await context.directory()
     makeDataFolder(dataFolder)
     const made = await prepareFirstRun({ directory, dataFolder, baseUrl, random })

@@ -1,4 +1,4 @@
-import { open } from 'node:fs/promises'
+import { open, rm } from 'node:fs/promises'
 import { crcHolds, formatHeader, parseHeader } from '#src/events/codec.ts'
 import type { RecordedEvent } from '#src/events/envelope.ts'
 import { PermanentError } from '#src/lib/failure.ts'
@@ -15,13 +15,27 @@ const first = { throughline: 'events', version: 1 }
  */
 export async function createEventFile(path: string) {
   const file = await open(path, 'wx').catch((cause: unknown) => {
-    throw new PermanentError({ operation: 'write events to', subject: path, cause, hint: 'it must not be there yet' })
+    throw new PermanentError({
+      operation: 'write events to',
+      subject: path,
+      cause,
+      hint: 'it must not be there yet, and this user must be able to make it',
+    })
   })
   const out = file.createWriteStream()
-  const write = (value: unknown): Promise<void> =>
-    new Promise((resolve, reject) => {
-      out.write(`${JSON.stringify(value)}\n`, (error) => (error ? reject(error) : resolve()))
-    })
+  // Whoever writes is told.
+  out.on('error', () => undefined)
+  const write = async (value: unknown): Promise<void> => {
+    try {
+      await new Promise<void>((resolve, reject) => {
+        out.write(`${JSON.stringify(value)}\n`, (error) => (error ? reject(error) : resolve()))
+      })
+    } catch (cause) {
+      await rm(path, { force: true })
+      const hint = 'it must have room for them; what was written is removed'
+      throw new PermanentError({ operation: 'write events to', subject: path, cause, hint })
+    }
+  }
   let events = 0
   await write(first)
   return {

@@ -1,17 +1,14 @@
 import { randomBytes } from 'node:crypto'
-import { parseArgs, type ParseArgsOptionsConfig } from 'node:util'
 import { createDirectory, type Directory } from '#src/directory/create-directory.ts'
 import { createPasswords } from '#src/directory/passwords.ts'
 import { ownVersion } from '#src/lib/own-version.ts'
 import { createClock } from '#src/lib/clock.ts'
+import { isOperatingFailure } from '#src/lib/failure.ts'
 import { nearest } from '#src/lib/nearest.ts'
+import { asksForJson, complain } from './complaint.ts'
+import { parseGiven } from './parse-given.ts'
 import { optional, UsageError, type CliIo, type CliServices, type Given, type Outcome, type Verb } from './verb.ts'
 import { verbs } from './verbs.ts'
-
-const common: ParseArgsOptionsConfig = {
-  data: { type: 'string' },
-  json: { type: 'boolean' },
-}
 
 const usageOf = ({ name, names, usage }: Verb): string => ['throughline', name, ...names, usage].join(' ').trimEnd()
 
@@ -24,7 +21,7 @@ function helpText(shown: readonly Verb[]): string {
 
 ${lines.join('\n')}
 
-  --json         answers with one line of JSON
+  --json         answers with one line of JSON; why nothing was done is one on stderr: {"error": …}
   --data FOLDER  the server's data folder (THROUGHLINE_DATA, else ./data); the server may be running
   --version      prints the version, and that of Node
 
@@ -55,28 +52,6 @@ function findVerb(argv: readonly string[]): Verb {
   throw new UsageError(
     `there is no verb ${JSON.stringify(first)}${meant === undefined ? '' : `; did you mean ${meant}?`}`,
   )
-}
-
-function parseGiven(verb: Verb, argv: readonly string[]): Given {
-  const options = { ...common, ...verb.options }
-  try {
-    const { values, positionals } = parseArgs({ args: [...argv], options, allowPositionals: true, strict: true })
-    if (positionals.length < verb.names.length)
-      throw new UsageError(`${verb.names[positionals.length] ?? ''} is missing`)
-    const extra = positionals[verb.names.length]
-    if (extra !== undefined) throw new UsageError(`${JSON.stringify(extra)} is one argument too many`)
-    return { names: positionals, options: values }
-  } catch (error) {
-    if (error instanceof UsageError) throw error
-    const message = error instanceof Error ? error.message : String(error)
-    const name = /^Unknown option '(--[^']*)'/.exec(message)?.[1]
-    if (name === undefined) throw new UsageError(message.split('\n', 1)[0] ?? '')
-    const meant = nearest(
-      name,
-      Object.keys(options).map((known) => `--${known}`),
-    )
-    throw new UsageError(`there is no option ${name}${meant === undefined ? '' : `; did you mean ${meant}?`}`)
-  }
 }
 
 /** Opens the directory beside running servers, once and only if a verb asks for it. */
@@ -123,10 +98,25 @@ async function runVerb(verb: Verb, given: Given, io: CliIo, services: CliService
   }
 }
 
-function explainUsage(error: UsageError, io: CliIo, verb: Verb | undefined): number {
-  io.stderr.write(`throughline: ${error.message}\n`)
-  io.stderr.write(verb === undefined ? 'Try: npx throughline help\n' : `Usage: ${usageOf(verb)}\n`)
-  return 2
+/** What the settings of a cluster lack is told by who reads them. */
+const isOfSettings = (error: unknown): boolean => error instanceof Error && error.name === 'ConfigError'
+const stackOf = (error: unknown): string => (error instanceof Error ? (error.stack ?? error.message) : String(error))
+
+/** Where a verb's exit code 1 says something else, a failure that nobody knows must not say it. */
+function explainFailure(
+  error: unknown,
+  { asJson, io, verb }: Readonly<{ asJson: boolean; io: CliIo; verb: Verb | undefined }>,
+): number {
+  if (error instanceof UsageError) {
+    io.stderr.write(complain({ code: 'usage', detail: error.message }, asJson))
+    if (!asJson) io.stderr.write(verb === undefined ? 'Try: npx throughline help\n' : `Usage: ${usageOf(verb)}\n`)
+    return 2
+  }
+  const isKnown = isOperatingFailure(error)
+  if (!isKnown && (verb?.failureCode === undefined || isOfSettings(error))) throw error
+  const detail = isKnown ? error.message : stackOf(error)
+  io.stderr.write(complain({ code: 'failed', detail }, asJson))
+  return verb?.failureCode ?? 1
 }
 
 function tell(outcome: Outcome, asJson: boolean, io: CliIo, failureCode = 1): number {
@@ -135,7 +125,7 @@ function tell(outcome: Outcome, asJson: boolean, io: CliIo, failureCode = 1): nu
     if (answer !== '') io.stdout.write(`${answer}\n`)
     return outcome.value.exitCode ?? 0
   }
-  io.stderr.write(`${asJson ? JSON.stringify({ error: outcome.error }) : `throughline: ${outcome.error.detail}`}\n`)
+  io.stderr.write(complain(outcome.error, asJson))
   return failureCode
 }
 
@@ -173,18 +163,14 @@ export async function runCli(argv: readonly string[], io: CliIo, services: CliSe
     io.stdout.write(helpText(asked))
     return 0
   }
+  const asJson = asksForJson(argv)
   let verb: Verb | undefined
   try {
     verb = findVerb(argv)
     const given = parseGiven(verb, argv.slice(verb.name.split(' ').length))
     const outcome = await runVerb(verb, given, io, services)
-    return tell(outcome, given.options['json'] === true, io, verb.failureCode)
+    return tell(outcome, asJson, io, verb.failureCode)
   } catch (error) {
-    if (error instanceof UsageError) return explainUsage(error, io, verb)
-    if (error instanceof Error && ['TransientError', 'PermanentError'].includes(error.name)) {
-      io.stderr.write(`throughline: ${error.message}\n`)
-      return verb?.failureCode ?? 1
-    }
-    throw error
+    return explainFailure(error, { asJson, io, verb })
   }
 }

@@ -1,6 +1,8 @@
+import { randomBytes } from 'node:crypto'
 import { constants, copyFileSync, existsSync, mkdirSync, renameSync, rmSync } from 'node:fs'
-import { dirname, join, resolve } from 'node:path'
+import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
 import type { BackedUp } from '#src/cli/verb.ts'
+import { loadSecrets } from '#src/directory/secrets.ts'
 import { createClock } from '#src/lib/clock.ts'
 import { syncFile, syncFolder } from '#src/lib/durable-files.ts'
 import { isOperatingFailure, PermanentError } from '#src/lib/failure.ts'
@@ -30,6 +32,11 @@ export async function backUpFolder(dataFolder: string, to: string): Promise<Back
   const making = `${folder}.making`
   if (existsSync(folder)) throw refuse(folder, 'it is there already: name a folder that is not')
   if (existsSync(making)) throw refuse(making, 'a backup is being made there, or was broken off: remove it then')
+  const within = relative(resolve(dataFolder), folder)
+  if (!isAbsolute(within) && within.split(sep, 1)[0] !== '..')
+    throw refuse(folder, 'it lies in the data folder, and would be lost with it: name another')
+  // Without them nothing could be started on the copy.
+  loadSecrets({ dataFolder, random: randomBytes })
   const clock = createClock()
   const [from, made] = [foldersOf(dataFolder), foldersOf(making)]
   makeFolder(making, { operation: 'back up', hint: 'this user must be able to make it; or name another folder' })

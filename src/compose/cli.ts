@@ -2,7 +2,9 @@ import { randomBytes } from 'node:crypto'
 import { existsSync, statSync } from 'node:fs'
 import { projections } from '#projections/registry.ts'
 import { createSqliteIndexReader } from '#projections/stores/sqlite/reader.ts'
+import { asksForJson, complain } from '#src/cli/complaint.ts'
 import { moveLog } from '#src/cli/move-log.ts'
+import { replay } from '#src/cli/replay.ts'
 import { runCli } from '#src/cli/run-cli.ts'
 import type { CliServices, MoveRequest } from '#src/cli/verb.ts'
 import { limitsBeside, openLogBeside } from '#src/compose/threads/log-beside.ts'
@@ -12,7 +14,7 @@ import { PermanentError } from '#src/lib/failure.ts'
 import { createSqliteStream } from '#streams/sqlite/stream.ts'
 import { backUpFolder } from './back-up.ts'
 import { openBuilds } from './builds.ts'
-import { foldersOf, type Folders } from './folders.ts'
+import { checkPlaces, foldersOf, type Folders } from './folders.ts'
 import { quarantinesOf } from './quarantines.ts'
 
 const common = {
@@ -28,6 +30,7 @@ const common = {
  * is well. Also to another user than the server's, root above all: the server cannot write what that one would make beside it.
  */
 function filesOf(dataFolder: string): Folders {
+  checkPlaces(dataFolder, 'open')
   const folders = foldersOf(dataFolder)
   const refuse = (why: string, hint: string): PermanentError =>
     new PermanentError({ operation: 'open', subject: `the data folder ${dataFolder}: ${why}`, hint })
@@ -43,6 +46,14 @@ function filesOf(dataFolder: string): Folders {
   return folders
 }
 
+/** The same, where the log is there too: it is made before the directory, and a verb would say that all of nothing is well. */
+function filesWithLog(dataFolder: string): Folders {
+  const folders = filesOf(dataFolder)
+  if (existsSync(folders.logFile)) return folders
+  const hint = 'it is gone, and the directory of its workspaces is there: put it back from a backup'
+  throw new PermanentError({ operation: 'open', subject: folders.logFile, hint })
+}
+
 /** The engines of a data folder, beside a server that may be running. */
 const embeddedServices: CliServices = {
   ...common,
@@ -53,8 +64,8 @@ const embeddedServices: CliServices = {
     return { stream: await createSqliteStream(options), pepper }
   },
   openLogs: async (dataFolder) => {
-    const { logFile } = filesOf(dataFolder)
-    return existsSync(logFile) ? [await openLogBeside({ file: logFile, partition: '0' })] : []
+    const { logFile } = filesWithLog(dataFolder)
+    return [await openLogBeside({ file: logFile, partition: '0' })]
   },
   openIndexes: async (dataFolder) => {
     const { indexFolder } = filesOf(dataFolder)
@@ -62,11 +73,11 @@ const embeddedServices: CliServices = {
   },
   quarantines: quarantinesOf,
   backUp: async (dataFolder, folder) => {
-    filesOf(dataFolder)
+    filesWithLog(dataFolder)
     return backUpFolder(dataFolder, folder)
   },
   openBuilds: async (dataFolder) => {
-    filesOf(dataFolder)
+    filesWithLog(dataFolder)
     return openBuilds(dataFolder)
   },
   close: async () => undefined,
@@ -97,8 +108,18 @@ async function clusterServices(cluster: ClusterConfig): Promise<CliServices> {
 
 /** The command line over the embedded engines, or over those of the cluster that the environment names. Its exit code. */
 export async function composeCli(argv: readonly string[]): Promise<number> {
-  // Who reads the answer may have seen enough: `throughline replay | head`.
-  process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1))
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code === 'EPIPE') {
+      // Who reads what is there may have seen enough: `throughline replay | head`. What changes anything goes on, as to move readers.
+      if (argv[0] === replay.name) process.exit(0)
+      return
+    }
+    const detail = `the answer could not be written: ${error.message}`
+    process.stderr.write(complain({ code: 'failed', detail }, asksForJson(argv)))
+    process.exit(1)
+  })
+  // Nobody hears what is said there: what was asked for is done nevertheless.
+  process.stderr.on('error', () => undefined)
   // From the one form to the other: what there may be of a cluster yet is its log.
   const cluster = argv[0] === moveLog.name ? undefined : readClusterConfig(process.env)
   return runCli(argv, process, cluster === undefined ? embeddedServices : await clusterServices(cluster))

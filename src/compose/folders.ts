@@ -1,4 +1,6 @@
+import { statSync } from 'node:fs'
 import { join } from 'node:path'
+import { PermanentError } from '#src/lib/failure.ts'
 
 /** Where the embedded engines keep what they keep. */
 export type Folders = Readonly<{
@@ -18,5 +20,32 @@ export function foldersOf(dataFolder: string): Folders {
     logFile: join(logFolder, '0.db'),
     indexFolder: join(dataFolder, 'index'),
     quarantineFolder: join(dataFolder, 'quarantine'),
+  }
+}
+
+function refuse(operation: string, subject: string, found: string): PermanentError {
+  const hint = `${found}: move it away, or name another data folder`
+  return new PermanentError({ operation, subject, hint })
+}
+
+function kindOf(operation: string, subject: string): 'file' | 'folder' | undefined {
+  try {
+    const found = statSync(subject, { throwIfNoEntry: false })
+    return found === undefined ? undefined : found.isDirectory() ? 'folder' : 'file'
+  } catch (cause) {
+    const hint = 'this user must be able to look at it; or name another data folder'
+    throw new PermanentError({ operation, subject, hint, cause })
+  }
+}
+
+/** Throws PermanentError where a file stands in a folder's place or a folder in a file's, which who opens them would take for a failing disk. */
+export function checkPlaces(dataFolder: string, operation: string): void {
+  const { directoryFile, logFolder, logFile, indexFolder, quarantineFolder } = foldersOf(dataFolder)
+  for (const folder of [dataFolder, logFolder, indexFolder, quarantineFolder]) {
+    if (kindOf(operation, folder) === 'file') throw refuse(operation, folder, 'it is a file, and must be a folder')
+  }
+  const others = ['lock', 'lock.pid', 'lock.workers', 'secrets.json', 'first-run.json']
+  for (const file of [directoryFile, logFile, ...others.map((name) => join(dataFolder, name))]) {
+    if (kindOf(operation, file) === 'folder') throw refuse(operation, file, 'it is a folder, and must be a file')
   }
 }

@@ -2,6 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { createSecureContext } from 'node:tls'
 import { allowanceProjection } from '#projections/allowance/fold.ts'
+import { ofOneWorkspace } from '#src/app/other-workspace.ts'
 import { createRefusePage } from '#src/app/refuse-page.ts'
 import { createAppRoutes } from '#src/app/routes.ts'
 import { ConfigError, limits, type Config } from '#src/config.ts'
@@ -69,7 +70,7 @@ function queryRoutes(config: Config, { clock, secrets, directory, readerOf }: En
         const format = new URLSearchParams(query).get('format') ?? 'ndjson'
         await directory.recordExport({ workspaceId, userId, query, format })
       },
-    }),
+    }).map(ofOneWorkspace({ directory })),
     ...createAppRoutes({
       directory,
       baseUrl: config.baseUrl,

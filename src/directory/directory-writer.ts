@@ -8,7 +8,13 @@ import type { HeldView } from './directory-view.ts'
 import type { RandomBytes } from './keys.ts'
 
 /** A command that was not carried out, and what was wrong with which field. Nothing was written. */
-export type Refused = Readonly<{ code: 'exists' | 'unknown' | 'invalid'; field: string; detail: string }>
+export type Refused = Readonly<{
+  code: 'exists' | 'unknown' | 'invalid'
+  field: string
+  detail: string
+  /** `exists`, of a key: which one there is. */
+  keyId?: string
+}>
 export const refuse = (code: Refused['code'], field: string, detail: string) => fail<Refused>({ code, field, detail })
 
 /** What commands work with: the view to decide by, and the log to write to. */

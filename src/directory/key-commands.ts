@@ -1,6 +1,7 @@
+import { uniqueSubject } from '#src/events/directory.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { present } from '#src/lib/assert.ts'
-import { ok, type Result } from '#src/lib/result.ts'
+import { fail, ok, type Result } from '#src/lib/result.ts'
 import type { Key, KeyKind } from './directory.ts'
 import { normalName } from './directory-view.ts'
 import { refuse, type DirectoryWriter, type Refused } from './directory-writer.ts'
@@ -12,6 +13,7 @@ import { nameProblem } from './workspace-commands.ts'
 type OneKey = Readonly<{ workspaceId: WorkspaceId; keyId: string; by?: string | null }>
 
 export interface KeyCommands {
+  /** `exists`: the same wish has made a key before, whose secret was shown then (`WantedKey.once`). */
   createKey(wanted: WantedKey): Promise<Result<CreatedKey, Refused>>
   /** Idempotent. A key of another workspace is unknown. */
   revokeKey(which: OneKey): Promise<Result<Key, Refused>>
@@ -65,8 +67,16 @@ function checkKey(
   return origins.ok ? ok({ name, scopes: [...new Set(scopes)], origins: origins.value }) : origins
 }
 
+/** The key is there, and nobody can be told its secret again. */
+function madeBefore(view: DirectoryWriter['view'], keyId: string): Refused {
+  const key = view.key(keyId)
+  const which = key === undefined ? 'a key' : `the key ${key.prefix}…${key.last4}`
+  const detail = `This was sent before, and has made ${which} already. Its secret was shown that one time: if nobody has copied it, revoke that key and create another one.`
+  return { code: 'exists', field: 'key', detail, keyId }
+}
+
 export function createKeyCommands(writer: DirectoryWriter, pepper: string, limits: KeyLimits): KeyCommands {
-  const { view, write } = writer
+  const { view, write, writeFirst } = writer
   const unknown = refuse('unknown', 'key', 'There is no such key.')
   const flagging = new Set<string>()
   const ownKey = ({ workspaceId, keyId }: OneKey): Key | undefined => {
@@ -80,10 +90,12 @@ export function createKeyCommands(writer: DirectoryWriter, pepper: string, limit
         return refuse('unknown', 'workspace', 'There is no such workspace.')
       const checked = checkKey(wanted, limits)
       if (!checked.ok) return checked
+      const { event, secret } = keyCreated(writer, pepper, { ...wanted, ...checked.value })
+      if (view.key(event.keyId) !== undefined) return fail(madeBefore(view, event.keyId))
       const tooMany = tooManyKeys(view, workspaceId, limits.keysPerWorkspaceMax)
       if (tooMany !== undefined) return tooMany
-      const { event, secret } = keyCreated(writer, pepper, { ...wanted, ...checked.value })
-      await write([event])
+      const written = await writeFirst([event], uniqueSubject('key', event.keyId))
+      if (!written.ok) return fail(madeBefore(view, event.keyId))
       return ok({ key: present(view.key(event.keyId), 'a created key is in the view'), secret })
     },
     revokeKey: async (which) => {

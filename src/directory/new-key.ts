@@ -1,3 +1,4 @@
+import { createHmac } from 'node:crypto'
 import type { Limits } from '#src/config.ts'
 import type { DirectoryEvent } from '#src/events/directory.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
@@ -18,19 +19,30 @@ export type WantedKey = Readonly<{
   /** Publishable keys only: where browsers may send from; none means anywhere. */
   origins?: readonly string[]
   by?: string | null
+  /** Of a wish that may come again, as when a form is sent once more: the same text with the same wish makes one key. */
+  once?: string | undefined
 }>
 /** The secret is known only here: it is shown once and cannot be had again. */
 export type CreatedKey = Readonly<{ key: Key; secret: string }>
+/** The id of a key of which there can be one. Nobody without the pepper finds a text that leads to an id that there is. */
+const idOfOne = (pepper: string, of: unknown): string =>
+  `k${createHmac('sha256', pepper).update(JSON.stringify(of)).digest('hex').slice(0, 16)}`
+
+/** The id of the key that takes the place of this one. */
+export const successorId = (pepper: string, keyId: string): string => idOfOne(pepper, ['successor', keyId])
+
 /** A new key as an event, and its secret, which is in no event. */
 export function keyCreated(
   { newId, random }: Readonly<{ newId: DirectoryWriter['newId']; random: RandomBytes }>,
   pepper: string,
-  { workspaceId, kind, name = '', scopes = defaultScopes(kind), origins = [], by = null }: WantedKey,
+  { workspaceId, kind, name = '', scopes = defaultScopes(kind), origins = [], by = null, once }: WantedKey,
+  id?: string,
 ): Readonly<{ event: Extract<DirectoryEvent, { type: 'directory.key.created' }>; secret: string }> {
   const secret = createKeySecret(kind, random)
   const shown = { kind, scopes: [...scopes], name, prefix: keyPrefixes[kind], last4: keyLast4(secret) }
   const hashed = { hash: hashKey(pepper, secret), pepper: pepperMark(pepper) }
-  const own = { workspaceId, keyId: newId('k'), origins: [...origins], ...hashed, by }
+  const idOnce = once === undefined ? undefined : idOfOne(pepper, [once, workspaceId, by, kind, name, scopes, origins])
+  const own = { workspaceId, keyId: id ?? idOnce ?? newId('k'), origins: [...origins], ...hashed, by }
   return { event: { type: 'directory.key.created', ...own, ...shown }, secret }
 }
 

@@ -1,10 +1,11 @@
+import { uniqueSubject } from '#src/events/directory.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { present } from '#src/lib/assert.ts'
 import { dayMs } from '#src/lib/day.ts'
 import { ok, type Result } from '#src/lib/result.ts'
 import type { Key } from './directory.ts'
 import { refuse, type DirectoryWriter, type Refused } from './directory-writer.ts'
-import { keyCreated, tooManyKeys, type CreatedKey, type KeyLimits } from './new-key.ts'
+import { keyCreated, successorId, tooManyKeys, type CreatedKey, type KeyLimits } from './new-key.ts'
 
 /** How long an old key works on when nobody says otherwise. */
 export const overlapMsUsual = dayMs
@@ -18,18 +19,22 @@ export type WantedRotation = Readonly<{
   by?: string | null
 }>
 
+const rotatedAlready = refuse(
+  'invalid',
+  'key',
+  'This key has been rotated already; rotate the one that took its place.',
+)
+
 function checkRotation(key: Key, overlapMs: number, overlapMsMax: number): Result<void, Refused> {
   if (key.revokedAt !== null) return refuse('invalid', 'key', 'This key is revoked; create a new one.')
-  if (key.worksUntil !== null) {
-    return refuse('invalid', 'key', 'This key has been rotated already; rotate the one that took its place.')
-  }
+  if (key.worksUntil !== null) return rotatedAlready
   if (Number.isSafeInteger(overlapMs) && overlapMs >= 0 && overlapMs <= overlapMsMax) return ok(undefined)
   return refuse('invalid', 'overlap', `An old key may work on for at most ${overlapMsMax / dayMs} days.`)
 }
 
 /**
  * A new key like an old one, which works on for `overlapMs` (at most `keyOverlapMsMax`), so that programs can be given the new one
- * one after another. Refused for a key that is revoked, or rotated already. Both are written in one step.
+ * one after another. Refused for a key that is revoked, or rotated already, be it at the same moment. Both are written in one step.
  */
 export async function rotateKey(
   writer: DirectoryWriter,
@@ -37,16 +42,19 @@ export async function rotateKey(
   key: Key,
   { overlapMs, by = null }: WantedRotation,
 ): Promise<Result<RotatedKey, Refused>> {
-  const { view, clock, write } = writer
+  const { view, clock, writeFirst } = writer
   const checked = checkRotation(key, overlapMs, limits.keyOverlapMsMax)
   if (!checked.ok) return checked
   const tooMany = tooManyKeys(view, key.workspaceId, limits.keysPerWorkspaceMax)
   if (tooMany !== undefined) return tooMany
   const { workspaceId, id: keyId, kind, name, scopes, origins } = key
-  const { event, secret } = keyCreated(writer, pepper, { workspaceId, kind, name, scopes, origins, by })
+  const id = successorId(pepper, keyId)
+  const { event, secret } = keyCreated(writer, pepper, { workspaceId, kind, name, scopes, origins, by }, id)
   const worksUntil = Math.trunc(clock()) + overlapMs
   const rotation = { workspaceId, keyId, replacedBy: event.keyId, worksUntil, by }
-  await write([event, { type: 'directory.key.rotated', ...rotation }])
+  const rotated = { type: 'directory.key.rotated', ...rotation } as const
+  const written = await writeFirst([event, rotated], uniqueSubject('key', id))
+  if (!written.ok) return rotatedAlready
   const created = present(view.key(event.keyId), 'a created key is in the view')
   return ok({ key: created, secret, rotated: view.key(keyId) ?? key })
 }

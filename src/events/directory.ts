@@ -86,9 +86,9 @@ export const directoryEventTypes = Object.keys(payloads) as readonly DirectoryEv
 
 /**
  * Subject of the rule that something is unique, for `append(…, expected)`: two processes that create the same name or
- * e-mail at once meet there. Hashed, so that any text fits every engine's subjects.
+ * e-mail, or a key of which there can be one, at once meet there. Hashed, so that any text fits every engine's subjects.
  */
-export function uniqueSubject(kind: 'workspace' | 'email', value: string): string {
+export function uniqueSubject(kind: 'workspace' | 'email' | 'key', value: string): string {
   return `unique-${kind}-${createHash('sha256').update(value).digest('hex').slice(0, 32)}`
 }
 
@@ -96,6 +96,7 @@ function subjectOf(event: DirectoryEvent): string | undefined {
   if (event.type === 'directory.workspace.created' || event.type === 'directory.workspace.erased')
     return uniqueSubject('workspace', event.name.toLowerCase())
   if (event.type === 'directory.user.created') return uniqueSubject('email', event.email)
+  if (event.type === 'directory.key.created') return uniqueSubject('key', event.keyId)
   return undefined
 }
 

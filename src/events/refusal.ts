@@ -43,6 +43,8 @@ export type Refusal = Readonly<{
   index?: Readonly<{ position: number; head: number; lag_ms: number; complete: boolean }>
   /** Of a request that can be read: how many records go with it, as far as they were counted. */
   records?: number
+  /** Of a browser's request, whose spans are not among its records: how many spans go with it. */
+  spans?: number
   /** `method_not_allowed`. */
   allow?: readonly string[]
   retryAfterS?: number

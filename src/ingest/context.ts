@@ -10,7 +10,7 @@ import { freeBytes } from '#src/lib/free-bytes.ts'
 import { ok, type Result } from '#src/lib/result.ts'
 import type { Admission } from './admission.ts'
 import type { Credential, Surface } from './credential.ts'
-import { countedEvent, readIdempotencyKey, requestEventId, type Receipt } from './event-of.ts'
+import { besideId, countedEvent, readIdempotencyKey, refusedEvent, requestEventId, type Receipt } from './event-of.ts'
 import type { Recorder } from './record.ts'
 import type { Renew } from './renew.ts'
 
@@ -90,4 +90,15 @@ export async function countRefused(
 ): Promise<void> {
   const recorder = recorderOf(receipt.credential.workspaceId)
   await recorder.record(() => countedEvent(receipt, body, { surface, refused }))
+}
+
+/** The spans of a request that exceeds a limit are counted for the usage page too: exporters drop them. */
+export async function countRefusedSpans(
+  { recorderOf }: IngestContext,
+  receipt: Receipt,
+  unlisted: number,
+): Promise<void> {
+  const beside = { ...receipt, id: besideId(receipt.id) }
+  const recorder = recorderOf(receipt.credential.workspaceId)
+  await recorder.record(async () => refusedEvent(beside, [], { spansMax: 0, answer: undefined, unlisted }))
 }

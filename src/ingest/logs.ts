@@ -36,13 +36,14 @@ async function store(ctx: Context, context: IngestContext, received: Received): 
   } as const
   // The stored payload may be larger than the body: members beside a list of records are copied into each of them.
   const more = Math.max(0, payload.length - body.bytes.length)
-  if (!context.budget.take(more)) {
+  const budget = context.budget.shareOf(credential.workspaceId)
+  if (!budget.take(more)) {
     freeBytes(payload)
     return noRoom
   }
   const recorder = context.recorderOf(credential.workspaceId)
   const recording = recorder.record(() => receivedEvent(receipt, parts, body))
-  const { position, repeated } = await recording.finally(() => context.budget.give(more))
+  const { position, repeated } = await recording.finally(() => budget.give(more))
   if (more > 0) freeBytes(payload)
   setPosition(ctx, recorder, position)
   sendJson(ctx, 200, repeated?.answer ?? answer)

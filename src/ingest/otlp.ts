@@ -9,7 +9,7 @@ import { encodeStatus, encodeSuccess, type OtlpReply, type PartialSuccess } from
 import { scanSpans } from '#src/wire/otlp/scan.ts'
 import type { SpanScan } from '#src/wire/otlp/span-scan.ts'
 import type { Grant } from './allowance.ts'
-import { setPosition, withBody, type IngestContext, type Received } from './context.ts'
+import { countRefusedSpans, setPosition, withBody, type IngestContext, type Received } from './context.ts'
 import { cutSpans } from './cut-spans.ts'
 import { besideId, receivedEvent, refusedEvent } from './event-of.ts'
 import { spanMessage } from './span-messages.ts'
@@ -76,13 +76,6 @@ async function eventsOf(
   ]
 }
 
-/** The spans of a request that exceeds the limit are counted for the usage page: exporters drop them. */
-async function countRefused(context: IngestContext, { receipt }: Received, unlisted: number): Promise<void> {
-  const beside = { ...receipt, id: besideId(receipt.id) }
-  const recorder = context.recorderOf(receipt.credential.workspaceId)
-  await recorder.record(async () => refusedEvent(beside, [], { spansMax: 0, answer: undefined, unlisted }))
-}
-
 async function store(
   ctx: Context,
   context: IngestContext,
@@ -92,7 +85,7 @@ async function store(
   const { body, receipt, credential } = received
   const scan = scanSpans(body.bytes, contentType, context.limits)
   if (!scan.ok) {
-    if (scan.error.records !== undefined) await countRefused(context, received, scan.error.records)
+    if (scan.error.records !== undefined) await countRefusedSpans(context, receipt, scan.error.records)
     return scan.error
   }
   const recorder = context.recorderOf(credential.workspaceId)

@@ -4,7 +4,15 @@ import type { Refusal } from '#src/events/refusal.ts'
 import type { RefusedSpan } from '#src/events/telemetry.ts'
 import type { Route } from '#src/http/route.ts'
 import { scanRum, type RumScan } from '#src/wire/rum/scan.ts'
-import { countRefused, sendJson, setPosition, withBody, type IngestContext, type Received } from './context.ts'
+import {
+  countRefused,
+  countRefusedSpans,
+  sendJson,
+  setPosition,
+  withBody,
+  type IngestContext,
+  type Received,
+} from './context.ts'
 import { allowOrigin, answerPreflight, denyOrigin } from './cors.ts'
 import type { Credential } from './credential.ts'
 import { cutSpans } from './cut-spans.ts'
@@ -163,10 +171,22 @@ async function ingestRum(ctx: Context, context: IngestContext): Promise<Refusal 
   return withBody(ctx, context, credential.value, options, async (received) => {
     const scan = scanRum(received.body.bytes, ctx.get('Content-Type') || undefined, context.limits)
     if (scan.ok) return storeByPlan(ctx, context, received, scan.value)
-    const { records = 0 } = scan.error
-    if (records > 0) await countRefused(context, received, 'rum', records)
+    await countRefusedWhole(context, received, scan.error)
     return scan.error
   })
+}
+
+/** Under ids made from the body, so that retries count once: one for its items and one for its spans. */
+async function countRefusedWhole(
+  context: IngestContext,
+  received: Received,
+  { records = 0, spans = 0 }: Refusal,
+): Promise<void> {
+  const { receipt, body, credential } = received
+  if (records > 0) await countRefused(context, received, 'rum', records)
+  if (spans === 0) return
+  const id = `${requestEventId(credential.workspaceId, 'rum', '', body.bytes)}/spans`
+  await countRefusedSpans(context, { ...receipt, id, identified: true }, spans)
 }
 
 /** POST /api/rum/v1/ingest and its preflight. */

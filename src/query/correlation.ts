@@ -8,7 +8,7 @@ import {
   type PagedPart,
   type WalkKey,
 } from '#projections/correlation/query.ts'
-import { nearestError, placesOfSpan } from '#projections/traces/query.ts'
+import { nearestError, placesOfSpan, spansFound, type FoundSpan } from '#projections/traces/query.ts'
 import type { Workspace } from '#src/directory/directory.ts'
 import { parseSpanId } from '#src/events/ids.ts'
 import { refusal, type Refusal } from '#src/events/refusal.ts'
@@ -17,7 +17,7 @@ import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { fail, ok, type Result } from '#src/lib/result.ts'
 import type { AnswerOf } from './answer-parts.ts'
 import type { Answered, QueryContext } from './context.ts'
-import { indexState } from './context.ts'
+import { indexState, understand } from './context.ts'
 import type { correlationAnswer } from './correlation-answer.ts'
 import type { Binding } from './cursor.ts'
 import { parsedText, queryFingerprint, readParameters, shared, text } from './parameters.ts'
@@ -132,6 +132,23 @@ export async function answerNearestError(
   of: Readonly<{ spanId: string; direction: 'asc' | 'desc' }>,
 ): Promise<Result<string | undefined, Refusal>> {
   return ok(await nearestError(context.readerOf(workspaceId), workspaceId, { traceId, ...of }))
+}
+
+/** Spans that are found in one trace: of several of its pages, and no more than an index gives of places at once. */
+const spansFoundMax = 4_000
+
+/** The spans of a trace that a search of spans finds, in the order of its pages, and whether there are more of them. */
+export async function answerSpansFound(
+  context: QueryContext,
+  workspaceId: WorkspaceId,
+  traceId: string,
+  q: string,
+): Promise<Result<Readonly<{ spans: readonly FoundSpan[]; isCut: boolean }>, Refusal>> {
+  const understood = understand(q, context.limits)
+  if (!understood.ok) return understood
+  const asked = { traceId, query: understood.value.tree, limit: spansFoundMax + 1 }
+  const spans = await spansFound(context.readerOf(workspaceId), workspaceId, asked)
+  return ok({ spans: spans.slice(0, spansFoundMax), isCut: spans.length > spansFoundMax })
 }
 
 /** GET /api/app/correlation: everything that shares an identifier with the one given. */

@@ -1,4 +1,5 @@
 import { TooBroadError } from '#projections/index-store.ts'
+import type { FoundSpan } from '#projections/traces/query.ts'
 import type { Feature } from '#src/directory/directory.ts'
 import { checkEntitlement } from '#src/directory/entitlement.ts'
 import { refusal, type Refusal } from '#src/events/refusal.ts'
@@ -7,7 +8,13 @@ import { fail, type Result } from '#src/lib/result.ts'
 import type { AnswerOf } from './answer-parts.ts'
 import type { Answered, QueryContext } from './context.ts'
 import type { correlationAnswer } from './correlation-answer.ts'
-import { answerCorrelation, answerNearestError, answerSpanCursors, type SpanOfTrace } from './correlation.ts'
+import {
+  answerCorrelation,
+  answerNearestError,
+  answerSpanCursors,
+  answerSpansFound,
+  type SpanOfTrace,
+} from './correlation.ts'
 import { answerTraceListing } from './listing.ts'
 import { answerLogSearch, type logSearchAnswer } from './logs.ts'
 import type { traceListingAnswer, traceSearchAnswer } from './trace-answer.ts'
@@ -36,6 +43,12 @@ export type Searches = Readonly<{
     traceId: string,
     of: Readonly<{ spanId: string; direction: 'asc' | 'desc' }>,
   ): Promise<Result<string | undefined, Refusal>>
+  /** The spans of a trace that `q` finds, in the order of its pages. */
+  spansFound(
+    workspaceId: WorkspaceId,
+    traceId: string,
+    q: string,
+  ): Promise<Result<Readonly<{ spans: readonly FoundSpan[]; isCut: boolean }>, Refusal>>
   logs: Search<LogSearchAnswer>
   /** Its entitlements are checked with its key. */
   listing: Search<AnswerOf<typeof traceListingAnswer>>
@@ -71,6 +84,7 @@ export function createSearches(context: QueryContext): Searches {
     correlation: search([], answerCorrelation),
     spanCursors: search(['tracing'], answerSpanCursors),
     nearestError: search(['tracing'], answerNearestError),
+    spansFound: search(['tracing'], answerSpansFound),
     logs: search(['logs'], answerLogSearch),
     listing: search([], answerTraceListing),
   }

@@ -109,7 +109,7 @@ export function failureOf(error: unknown, operation: string, file: string): Tran
   if (code === sqliteCantOpen) {
     return new PermanentError({ ...context, hint: 'the folder must be there, and be writable for this user' })
   }
-  return new PermanentError({ ...context, hint: 'check the disk' })
+  return new PermanentError({ ...context, hint: 'check the disk, and whether it is full' })
 }
 
 export const pragma = (database: DatabaseSync, name: string): unknown =>

@@ -2,7 +2,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { PermanentError } from '#src/lib/failure.ts'
-import { failureOf, isBusy } from './database.ts'
+import { failureOf, isBusy, isCorrupt } from './database.ts'
 import { inodeOf } from './inode-of.ts'
 
 export type FolderLock = Readonly<{ release(): void }>
@@ -24,6 +24,12 @@ function readPid(file: string): string {
 
 type Hold = Readonly<{ file: string; begin: string; timeoutMs: number; hint: string }>
 
+/** Not removed here: a server may hold it as it was, which nobody can tell any more. */
+function damaged(subject: string, cause: unknown): PermanentError {
+  const hint = 'this file is damaged; nothing is kept in it: remove it, when no server uses its folder'
+  return new PermanentError({ operation, subject, hint, cause })
+}
+
 /** A lock that is a transaction on an empty database. Throws PermanentError, with the hint when somebody is in the way. */
 function hold(folder: string, { file, begin, timeoutMs, hint }: Hold): FolderLock {
   let database: DatabaseSync | undefined
@@ -34,6 +40,7 @@ function hold(folder: string, { file, begin, timeoutMs, hint }: Hold): FolderLoc
   } catch (cause) {
     database?.close()
     if (isBusy(cause)) throw new PermanentError({ operation, subject: folder, hint })
+    if (isCorrupt(cause)) throw damaged(join(folder, file), cause)
     throw failureOf(cause, operation, folder)
   }
   const held = database

@@ -10,11 +10,14 @@ describe('links to ranges of time beside the one that is searched', () => {
 
   const names = ['Earlier', 'Later', 'Wider']
   /** Where they lead: from, to, and the other conditions. */
-  async function movesOn(address: string): Promise<Readonly<Record<string, readonly string[]>>> {
+  async function movesOn(
+    address: string,
+    named: readonly string[] = names,
+  ): Promise<Readonly<Record<string, readonly string[]>>> {
     const { status, text } = await browser.get(address)
     expect(status, address).to.equal(200)
     const [, nav = ''] = /<nav class="tabs" aria-label="Time range">([^]*?)<\/nav>/.exec(text) ?? []
-    const links = linksOfPage(nav).filter(({ name }) => names.includes(name))
+    const links = linksOfPage(nav).filter(({ name }) => named.includes(name))
     return Object.fromEntries(
       links.map(({ name, address: moved }) => {
         const search = new URLSearchParams(moved.split('?')[1])
@@ -52,6 +55,22 @@ describe('links to ranges of time beside the one that is searched', () => {
     })
     expect((await movesOn('/app/logs?from=2026-11-21T12:00Z&to=2026-11-22T12:00Z'))['Later']).to.equal(undefined)
     expect((await movesOn('/app/logs'))['Wider']).to.deep.equal(['2026-11-19T13:00Z', '-', ''])
+  })
+
+  it('lead to the same range as points in time, for who is sent the address tomorrow; unless it is one', async () => {
+    await site.index()
+    const fixed = 'Fixed'
+    const hour = '2026-11-21T12:00Z'
+    for (const relative of ['from=-1h', 'from=-1h&to=now', 'from=2026-11-21T12:00Z', 'from=-1h&to=2026-11-21T13:00Z']) {
+      const moved = (await movesOn(`/app/logs?q=a&${relative}`, [fixed]))[fixed]
+      expect([moved?.[0], Date.parse(moved?.[1] ?? '')], relative).to.deep.equal([hour, Date.UTC(2026, 10, 21, 13)])
+      expect(moved?.[2]).to.equal('q=a')
+      const address = `/app/logs?from=${moved?.[0]}&to=${moved?.[1]}`
+      expect(await movesOn(address, [fixed]), address).to.deep.equal({})
+    }
+    expect(await movesOn('/app/traces?from=2026-11-21T12:00:00%2B01:00&to=2026-11-21T13:00Z', [fixed])).to.deep.equal(
+      {},
+    )
   })
 
   it('are searches themselves, from the shortest range to the longest', async () => {

@@ -171,6 +171,40 @@ describe('the timeline of what shares an id', () => {
     expect(linksOfPage(folded[0] ?? '').at(-1)).to.deep.equal({ name: 'GET', address: `#span-${spanIdOf(14)}` })
   })
 
+  it('folds a loop of several lines, whatever their kinds, and says how often it went round', async () => {
+    const rounds = (from: number, count: number) => Array.from({ length: count }, (_, n) => from + n)
+    await site.index(
+      spans(
+        1,
+        { id: 'a', forMs: 9_000 },
+        ...rounds(1, 6).map((n) => ({ id: n, parent: 'a', name: 'SELECT', atMs: n * 10, forMs: 1 + (n % 2) })),
+        ...rounds(20, 3).flatMap((n) => [
+          { id: n, parent: 'a', name: 'ask', atMs: n * 100, forMs: 1 },
+          { id: n + 10, parent: 'a', name: 'tell', atMs: n * 100 + 1, forMs: 1 },
+        ]),
+      ),
+      logs(
+        2,
+        ...rounds(1, 6).flatMap((n) => [
+          { message: 'row locked', level: 'warn', trace: 't', timeNs: at(n * 10 + 4) } as const,
+          { message: 'again', trace: 't', timeNs: at(n * 10 + 5) },
+        ]),
+      ),
+    )
+    const part = partOf((await browser.get(`/app/trace/${traceIdOf('t')}`)).text)
+    const each = /<ol class="moments" aria-label="Each of them">([^]*?)<\/ol>/g
+    expect(linesOf(`${part}<h2`.replaceAll(each, ''))).to.deep.equal([
+      '12:00:00.000 span checkout operation a took 9.00 s',
+      '12:00:00.010 +10.0 ms span checkout SELECT took 1.00 ms to 2.00 ms then log checkout row locked warn then log checkout again 6 times within 55.0 ms',
+      ...['12:00:02.000 +1.94 s', '12:00:02.100 +99.0 ms', '12:00:02.200 +99.0 ms'].flatMap((time) => [
+        `${time} span checkout ask took 1.00 ms`,
+        `${time.replace(/0 .*/, '1 +1.00 ms')} span checkout tell took 1.00 ms`,
+      ]),
+    ])
+    const [folded = ''] = [...part.matchAll(each)].map(([, markup = '']) => markup)
+    expect(folded.split('<li>')).to.have.length(19)
+  })
+
   it('has no more than four hundred lines: without the shortest spans, and says so', async () => {
     const many = Array.from({ length: 1_001 }, (_, n) => {
       return { id: n, parent: n === 0 ? null : 0, atMs: n, forMs: n === 0 ? 2_000 : n === 7 ? 1 : n + 1 }

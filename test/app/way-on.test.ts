@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import { formatBytes } from '#src/app/format.ts'
 import { noCounts } from '#src/events/envelope.ts'
 import { givenEvent } from '#test/support/fold-harness.ts'
+import { spanIdOf, traceIdOf } from '#test/projections/traces/given.ts'
 import { linksOfPage } from '#test/support/page-links.ts'
 import { createBrowser } from './harness.ts'
 import { eachSignedIn, type SignedIn } from './signed-in.ts'
@@ -50,6 +51,61 @@ describe('the way on', () => {
         expect(linkIn(text, name), path).to.match(/#results$/)
         expect(text, path).to.include('id="results"')
       }
+    }
+  })
+
+  it('from a search for nothing but an id leads to what has it', async () => {
+    await site.index(spans(1, { id: 'a' }))
+    const parent = `00-${traceIdOf('t')}-${spanIdOf('a')}-01`
+    for (const path of ['/app/logs', '/app/traces']) {
+      for (const typed of [traceIdOf('t'), `"${traceIdOf('t')}"`, spanIdOf('a').toUpperCase(), parent]) {
+        const { text } = await browser.get(`${path}?q=${encodeURIComponent(typed)}`)
+        const address = linksOfPage(text).find(({ name }) => name === 'Open what has it')?.address ?? ''
+        expect((await browser.get(address)).text, `${path} ${typed}`).to.include(`id="span-${spanIdOf('a')}"`)
+      }
+      const uuid = '3b1b0d25-baa6-47a3-89bd-fbaf98165fc9'
+      expect((await browser.get(`${path}?q=${uuid}`)).text).to.include(`/app/find?id=${uuid}"`)
+      for (const typed of ['', 'declined', 'deadbeef', `${traceIdOf('t')} declined`]) {
+        expect((await browser.get(`${path}?q=${typed}`)).text, typed).to.not.include('looks like an id')
+      }
+    }
+  })
+
+  it('from a search that finds nothing by a name of other tools leads to the name that finds it', async () => {
+    await site.index(
+      logs(1, { message: 'declined', level: 'error', service: 'web' }),
+      spans(2, { id: 'a', status: 'error', service: 'web', attributes: { 'http.response.status_code': 500n } }),
+    )
+    const meantBy = async (path: string, typed: string): Promise<string> => {
+      const { text } = await browser.get(`${path}?service=web&q=${encodeURIComponent(typed)}`)
+      const [, address] = /Did you mean <a href="([^"]*)"/.exec(text) ?? []
+      if (address === undefined) return ''
+      const led = (await browser.get(address.replaceAll('&amp;', '&'))).text
+      expect(led, typed)
+        .to.match(/<strong>1 record<|\/app\/trace\//)
+        .and.not.include('Did you mean')
+      return /Did you mean <a [^>]*>([^<]*)</.exec(text)?.[1] ?? ''
+    }
+    for (const [typed, meant] of [
+      ['status:error', 'level:error'],
+      ['@severity_text=ERROR', 'level=ERROR'],
+      ['declined log.level:error', 'declined AND level:error'],
+      ['service.name=web msg:declined', 'service=web AND message:declined'],
+      ['status:500', ''],
+      ['http.status:error', ''],
+      ['level:error', ''],
+      ['absent', ''],
+    ] as const) {
+      expect(await meantBy('/app/logs', typed), typed).to.equal(meant)
+    }
+    for (const [typed, meant] of [
+      ['error=true', 'status=error'],
+      ['status.code=ERROR', 'status=ERROR'],
+      ['span.http.status_code>=500', 'span.http.response.status_code:&gt;=500'],
+      ['my.error=true', ''],
+      ['status=ok', ''],
+    ] as const) {
+      expect(await meantBy('/app/traces', typed), typed).to.equal(meant)
     }
   })
 

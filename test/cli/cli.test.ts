@@ -4,8 +4,10 @@ import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { verbs } from '#src/cli/verbs.ts'
+import type { CliServices } from '#src/cli/verb.ts'
 import type { Workspace } from '#src/directory/directory.ts'
-import { useInstallation } from './harness.ts'
+import { PermanentError } from '#src/lib/failure.ts'
+import { createServices, useInstallation } from './harness.ts'
 
 describe('command line', () => {
   const { dataFolder, run, json, serverSees } = useInstallation()
@@ -145,6 +147,15 @@ describe('command line', () => {
 
     it('asks for the address that others will know', async () => {
       expect((await run(['first-run'])).err).to.include('--base-url is missing')
+      for (const address of ['nope', 'front:1', 'ftp://front']) {
+        const { code, err } = await run(['first-run', '--base-url', address])
+        expect([code, err.split('\n', 1)[0]]).to.deep.equal([
+          2,
+          'throughline: --base-url is an address, http://… or https://…',
+        ])
+      }
+      expect((await json('first-run', '--base-url', 'http://front:1/'))['made']).to.equal(true)
+      expect((await json('env'))['BASE_URL']).to.equal('http://front:1')
     })
   })
 
@@ -165,6 +176,8 @@ describe('command line', () => {
       shell.stdout.on('data', (chunk) => (printed += String(chunk)))
       await once(shell, 'close')
       expect(printed).to.equal("it's; $(rm)|http://localhost:1")
+      writeFileSync(join(dataFolder(), 'first-run.json'), '{')
+      expect((await run(['env'])).err).to.include('is damaged: make keys with "throughline key create"')
     })
   })
 
@@ -188,6 +201,11 @@ describe('command line', () => {
       ['key create --workspace a --kind gold', '--kind is one of publishable, logs, tracing, api'],
       ['key revoke', 'ID is missing'],
       ['workspace list --data=', '--data is empty'],
+      ['workspace create caf\ufffd', 'is not UTF-8'],
+      ['key rotate k --overlap -5', '--overlap needs a value; one that begins with a dash is written --overlap=-'],
+      ['verify all --sample', '--sample needs a value'],
+      ['workspace create a --plan free --plan pro', '--plan is given twice'],
+      ['workspace erase a --confirm a --confirm a', '--confirm is given twice'],
     ]
     for (const [argv, says] of mistakes) {
       it(`are told with what would be right: ${argv}`, async () => {
@@ -197,6 +215,33 @@ describe('command line', () => {
         expect(await serverSees((directory) => directory.workspaces())).to.deep.equal([])
       })
     }
+
+    const codeOf = (line: string): unknown => (JSON.parse(line) as { error: { code: unknown } }).error.code
+
+    it('are one line of JSON where JSON is asked for, with the same exit codes', async () => {
+      for (const [argv] of mistakes) {
+        const { code, out, err } = await run([...argv.split(' '), '--json'])
+        expect([code, out, codeOf(err)], argv).to.deep.equal([2, '', 'usage'])
+        expect(err.indexOf('\n'), argv).to.equal(err.length - 1)
+      }
+      const failing: CliServices = {
+        ...createServices(),
+        openDirectory: () => Promise.reject(new PermanentError({ operation: 'open', subject: 'it', hint: 'do that' })),
+      }
+      const { code, out, err } = await run(['workspace', 'list', '--json'], { services: failing })
+      expect([code, out, JSON.parse(err)]).to.deep.equal([
+        1,
+        '',
+        { error: { code: 'failed', detail: 'open it (do that)' } },
+      ])
+    })
+
+    it('are so too where no verb was reached', () => {
+      const settings = runMain(['workspace', 'list', '--json'], { NATS_URL: 'nats://127.0.0.1:1' })
+      expect([settings.status, settings.stdout, codeOf(settings.stderr)]).to.deep.equal([2, '', 'failed'])
+      const nowhere = runMain(['verify', 'all', '--json', '--data', join(dataFolder(), 'nowhere')])
+      expect([nowhere.status, nowhere.stdout, codeOf(nowhere.stderr)]).to.deep.equal([2, '', 'failed'])
+    })
 
     it('of the plan name the plans there are', async () => {
       const { code, err } = await run(['workspace', 'create', 'x', '--plan', 'gold'])
@@ -225,6 +270,28 @@ describe('command line', () => {
       expect(readdirSync(empty)).to.deep.equal([])
     }).timeout(300_000)
 
+    it('of what lies in a data folder are told, by the server too', () => {
+      const beFile = (place: string): void => writeFileSync(place, 'x')
+      const beFolder = (place: string): unknown => mkdirSync(place, { recursive: true })
+      const wrong: readonly (readonly [name: string, make: (place: string) => unknown])[] = [
+        ['', beFile],
+        ['index', beFile],
+        ['log/0.db', beFolder],
+      ]
+      for (const [number, [name, make]] of wrong.entries()) {
+        const folder = join(dataFolder(), `wrong${number}`)
+        if (name !== '') mkdirSync(folder)
+        const place = join(folder, name)
+        make(place)
+        for (const argv of [['status'], ['--port=0']]) {
+          const { status, stdout, stderr } = runMain([...argv, '--data', folder])
+          expect([status, stdout], name).to.deep.equal([1, ''])
+          expect(stderr.split(` ${place} (it is a `), name).to.have.length(2)
+          expect(stderr, name).to.match(/^throughline: .*, and must be a f.*: move it away.*\n$/)
+        }
+      }
+    }).timeout(300_000)
+
     it('of the settings of a cluster are told in one line', () => {
       const { status, stderr } = runMain(['workspace', 'list'], { NATS_URL: 'nats://127.0.0.1:1' })
       expect(status).to.equal(2)
@@ -246,6 +313,19 @@ describe('command line', () => {
       .to.include('--origin')
       .and.not.include('key revoke')
   })
+
+  it('helps whoever asks a server in place of starting it', () => {
+    for (const argv of [
+      ['ingest', '--help'],
+      ['--port=0', '-h'],
+    ]) {
+      const { status, stdout } = spawnSync(process.execPath, ['src/main.ts', ...argv], { encoding: 'utf8' })
+      expect([status, stdout.split('\n', 1)[0]]).to.deep.equal([
+        0,
+        'Usage: npx throughline VERB … [--json] [--data FOLDER]',
+      ])
+    }
+  }).timeout(300_000)
 
   it('tells its version', async () => {
     for (const argv of [['--version'], ['-v'], ['version']]) {

@@ -91,9 +91,12 @@ describe('a password on standard input', () => {
     expect(await chooseSurely()).to.deep.equal({ password: 'typed by hand', isGenerated: false })
   })
 
-  it('keeps in sight that it ends within a character', async () => {
-    stdin.end(Buffer.from('ends in ü').subarray(0, -1))
-    expect((await choose()).password).to.equal('ends in \ufffd')
+  it('is refused where it ends within a character, or is not UTF-8: no browser would send the same', async () => {
+    for (const bytes of [Buffer.from('ends in ü').subarray(0, -1), Buffer.from('caf\xe9 caf\xe9', 'latin1')]) {
+      stdin = new PassThrough()
+      stdin.end(bytes)
+      expect(await failureOf(choose())).to.be.instanceOf(UsageError)
+    }
   })
 
   it('is missed where it is said to be there', async () => {

@@ -1,9 +1,11 @@
+import { randomBytes } from 'node:crypto'
 import { cpSync, existsSync, readdirSync, readFileSync, rmSync, truncateSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { backUpFolder } from '#src/compose/back-up.ts'
 import { foldersOf, type Folders } from '#src/compose/folders.ts'
 import { mendDataFolder, tellQuarantines } from '#src/compose/mend.ts'
+import { loadSecrets } from '#src/directory/secrets.ts'
 import { openSqliteStreamReader } from '#streams/sqlite/stream.ts'
 import { makeLogFolder, type LogFolder } from '../streams/log-folder.ts'
 import { idsOf, readAll } from '../streams/read-all.ts'
@@ -56,6 +58,7 @@ describe('a backup that is put over a data folder', () => {
     backup = join(folder.folder, 'backup')
     folders = foldersOf(dataFolder)
     console.error = (line: string) => void told.push(line)
+    loadSecrets({ dataFolder, random: randomBytes })
     await writeLog('directory', folders.directoryFile, 1, 'directory')
     await writeLog('0', folders.logFile, 3, 'first')
     await backUpFolder(dataFolder, backup)

@@ -57,7 +57,8 @@ describe('pages about keys, usage and what was done, of a server', () => {
     while (refused === 200) refused = await log(server.firstRun.keys.logs)
     expect([refused, await log(secret)]).to.deep.equal([401, 200])
     await untilIndexed(server)
-    const made = /<code>lt_…[\s\S]*?<td data-head="Created">\s*(<time [^>]*>\d{4}-[\s\S]*?)<\/tr>/
+    // A busy index may not say at once when keys were used.
+    const made = /<code>lt_…[\s\S]*?<td data-head="Created">\s*(<time [^>]*>\d{4}-(?:(?!not known)[\s\S])*?)<\/tr>/
     const [, row = ''] = made.exec(await pageWith('/app/keys', made)) ?? []
     expect(withPlainTimes(row)).to.match(/UTC\s*<\/td>\s*<td data-head="Last used">\s*\d{4}-\d\d-\d\d \d\d:\d\d UTC/)
   })

@@ -99,7 +99,7 @@ describe('throughline backup', () => {
 
   it('is refused at once where the folder cannot be made', async () => {
     // On Linux also where Node's own mkdir tries for ever.
-    for (const to of [join(server.dataFolder, 'secrets.json', 'x'), '/proc/throughline/x']) {
+    for (const to of [join(folder, 'secrets.json', 'x'), '/proc/throughline/x']) {
       const { code, err } = await tried(server.dataFolder, 'backup', '--to', to)
       expect([code, err.split(':', 2)[1]], err).to.deep.equal([1, ` back up ${to}.making`])
       expect(err).to.include('(this user must be able to make it; or name another folder)\n')

@@ -43,6 +43,22 @@ describe('a server whose files are moved while it runs', () => {
     expect(await found()).to.deep.equal(['one', 'two'])
   })
 
+  it('is not given another worker, and goes on with the one it has', async () => {
+    const away = `${server.dataFolder}.away`
+    renameSync(server.dataFolder, away)
+    const pid = server.workerPid()
+    const why = await server.replace().catch((error: Error) => error.message)
+    expect(why).to.match(
+      /^the replacement was given up: .*\(it was moved or removed while the server runs: put it back/,
+    )
+    expect(why).to.include(`worker ${pid} goes on`)
+    expect(existsSync(server.dataFolder)).to.equal(false)
+    renameSync(away, server.dataFolder)
+    await send('two')
+    expect(await found()).to.deep.equal(['one', 'two'])
+    expect(server.workerPid()).to.equal(pid)
+  })
+
   it('loses nothing acknowledged where the WAL of its log is removed', async () => {
     const serves = server.printed(/^worker \d+ serves/)
     rmSync(`${foldersOf(server.dataFolder).logFile}-wal`)

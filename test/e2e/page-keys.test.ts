@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import type { Browser, Locator, Page } from 'playwright-core'
 import { complaintsOf, launchChromium, openSignedIn, openTab } from '../support/browser.ts'
+import { post } from '../support/client.ts'
 import { borrowServer, type LentServer } from '../support/lent-server.ts'
 
 describe('the scripts of pages in a browser, for keys and copies', () => {
@@ -78,7 +79,7 @@ describe('the scripts of pages in a browser, for keys and copies', () => {
     expect(await isFocused(help.locator('summary'))).to.equal(true)
     await tab.keyboard.press('f')
     expect([await help.getAttribute('open'), await follow.innerText()]).to.deep.equal(['', 'Stop following'])
-    expect(await help.locator('kbd').allInnerTexts()).to.deep.equal(['/', '?', 'f', 'Escape'])
+    expect(await help.locator('kbd').allInnerTexts()).to.deep.equal(['/', '?', 'j', 'k', 'f', 'n', 'p', 'Escape'])
     await help.getByRole('checkbox').uncheck()
     for (const again of [false, true]) {
       if (again) await tab.reload()
@@ -96,6 +97,45 @@ describe('the scripts of pages in a browser, for keys and copies', () => {
     await tab.goto('/app')
     await tab.keyboard.press('/')
     expect(await isFocused(field)).to.equal(true)
+  })
+
+  it('go from result to result, and in a trace from span to span and from match to match', async () => {
+    const [traceId, spanIds] = ['a'.repeat(32), ['1', '2', '3', '4'].map((digit) => digit.repeat(16))]
+    const startNs = BigInt(Date.now()) * 1_000_000n
+    const spans = spanIds.map((spanId, at) => ({
+      traceId,
+      spanId,
+      ...(at === 0 ? {} : { parentSpanId: spanIds[0] }),
+      name: at % 2 === 1 ? 'call' : 'walk',
+      startTimeUnixNano: String(startNs + BigInt(at)),
+      endTimeUnixNano: String(startNs + 9n),
+    }))
+    const body = JSON.stringify({ resourceSpans: [{ scopeSpans: [{ spans }] }] })
+    const json = { 'content-type': 'application/json' }
+    expect((await post(server, '/api/traces/v1/otlp', server.firstRun.keys.tracing, body, json)).status).to.equal(200)
+    const focused = tab.locator(':focus')
+    do await tab.goto('/app/traces')
+    while ((await tab.locator('.traces tbody a').count()) === 0)
+    await tab.keyboard.press('j')
+    await tab.keyboard.press('Enter')
+    await tab.waitForURL(`**/app/trace/${traceId}`)
+    for (const key of ['j', 'j', 'j', 'k']) await tab.keyboard.press(key)
+    await tab.keyboard.press('Enter')
+    expect(await tab.locator(`#span-${spanIds[1]}`).getAttribute('open')).to.equal('')
+    await focused.press('Tab')
+    await tab.keyboard.press('j')
+    expect(await focused.evaluate((element) => element.parentElement?.id)).to.equal(`span-${spanIds[2]}`)
+    await tab.keyboard.press('/')
+    await tab.keyboard.type('call')
+    await tab.keyboard.press('Enter')
+    await tab.waitForURL(`**#span-${spanIds[1]}`)
+    await tab.keyboard.press('n')
+    await tab.waitForURL(`**#span-${spanIds[3]}`)
+    expect(await tab.locator('.line mark').count()).to.equal(2)
+    await tab.keyboard.press('k')
+    expect(await focused.evaluate((element) => element.parentElement?.id)).to.equal(`span-${spanIds[2]}`)
+    await tab.keyboard.press('p')
+    await tab.waitForURL(`**#span-${spanIds[1]}`)
   })
 
   it('leave a key to the browser where it does nothing here, is held, or is part of something else', async () => {

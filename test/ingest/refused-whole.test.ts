@@ -60,6 +60,33 @@ describe('browser events of a request that holds more than one may', () => {
   }
 })
 
+describe('spans and events of a browser request that is refused whole', () => {
+  const traces = (spans: number): string => encodeJson(requestOf(Array.from({ length: spans }, () => emptySpan)))
+  const events = (count: number): string => `"events":[${'{"name":"click"},'.repeat(count).slice(0, -1)}]`
+  const faro = (spans: number, items: number, meta = '{"session":{"id":"s"}}'): string =>
+    `{"meta":${meta},${events(items)},"traces":${traces(spans)}}`
+  const many = Array.from({ length: 30 }, (_none, at) => `"k${at}":1`).join()
+
+  for (const [what, limits, body, counted] of [
+    ['it has too many spans', { recordsPerBatchMax: 3 }, faro(4, 2), { rum: 2, spans: 4 }],
+    ['it has too many of both together', { recordsPerBatchMax: 3 }, faro(2, 2), { rum: 2, spans: 2 }],
+    ['it has too many values', { nodesPerRequestMax: 20 }, faro(2, 1, `{${many}}`), { rum: 1, spans: 2 }],
+    ['it comes to too much with its meta', { decodedBytesMax: 400 }, faro(1, 2, `{${many}}`), { rum: 2, spans: 1 }],
+    ['it is OTLP', { recordsPerBatchMax: 3 }, traces(4), { spans: 4 }],
+  ] as const) {
+    it(`are all counted once where ${what}`, async () => {
+      const ingest = await startIngest({ limits })
+      const headers = { 'content-type': 'application/json', 'x-api-key': ingest.keys.publishable }
+      for (let time = 0; time < 2; time++) {
+        expect((await ingest.post('/api/rum/v1/ingest', body, headers)).status).to.equal(413)
+      }
+      const refused = (await ingest.events()).map(({ type, counts }) => [type.split('.', 1)[0], counts.refused])
+      expect(refused).to.deep.equal(Object.entries(counted))
+      await ingest.server.close()
+    })
+  }
+})
+
 describe('more refused spans than an event lists', () => {
   it('are counted all, and the first of them listed', async () => {
     const ingest = await startIngest({ plan: { spansPerMonth: 1 }, limits: { refusedSpansPerEventMax: 2 } })

@@ -1,4 +1,4 @@
-import { mkdtemp, rename, rm } from 'node:fs/promises'
+import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
@@ -27,6 +27,16 @@ describe('the lock on the data folder', () => {
     expect(() => lockFolder(folder)).to.throw(PermanentError, `process ${process.pid}`)
     lock.release()
     lockFolder(folder).release()
+  })
+
+  it('says of a file of its own that is damaged which that is, and what can be done', async () => {
+    for (const name of ['lock', 'lock.workers']) {
+      const file = join(folder, name)
+      await writeFile(file, Buffer.alloc(4_096, 0xa5))
+      expect(() => lockFolder(folder)).to.throw(PermanentError, `${file}: file is not a database (this file is damaged`)
+      await rm(file)
+      lockFolder(folder).release()
+    }
   })
 
   it('is had only when the last worker of an earlier server has gone, even by kill -9', async () => {

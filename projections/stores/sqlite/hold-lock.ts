@@ -21,7 +21,8 @@ export function holdLock(path: string): HeldLock | undefined {
     database?.close()
     const code = cause instanceof Error && 'errcode' in cause ? Number(cause.errcode) & 0xff : 0
     if (code === sqliteBusy) return undefined
-    throw new PermanentError({ operation: 'lock', subject: path, cause })
+    const hint = 'this user must be able to write it, and its disk must have room'
+    throw new PermanentError({ operation: 'lock', subject: path, cause, hint })
   }
   const held = database
   return { release: () => held.close() }

@@ -1,5 +1,5 @@
-import { mkdirSync } from 'node:fs'
 import { parseJson, stringifyJson } from '#src/lib/json.ts'
+import { makeFolder } from '#src/lib/make-folder.ts'
 import type { FollowedBuild, IndexName, Roster } from '../../index-store.ts'
 import { noRoster } from '../builds.ts'
 import { openDatabase, readIfThere, transaction, type Database } from './database.ts'
@@ -7,7 +7,7 @@ import { layoutOf, layoutVersion, livePath } from './layout.ts'
 
 /** Opens the file of rosters: which build of each projection readers use, and which are folded. */
 export function openLive(folder: string): Database {
-  mkdirSync(folder, { recursive: true })
+  makeFolder(folder, { operation: 'make the folder of the indexes', hint: 'this user must be able to make it' })
   const database = openDatabase(livePath(folder), 'FULL')
   transaction(database, () => {
     if (layoutOf(database) === 0n) {

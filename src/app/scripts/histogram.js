@@ -43,6 +43,9 @@ function addressOf(time) {
   address.searchParams.set('from', from)
   address.searchParams.set('to', to)
   address.hash = ''
+  // As all links of the page, where its own address does not say it.
+  const { workspace } = document.body.dataset
+  if (workspace !== undefined) address.searchParams.set('shown_in', workspace)
   return address.href
 }
 

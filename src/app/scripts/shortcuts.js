@@ -6,6 +6,29 @@ const place = document.querySelector('[data-shortcuts]')
 const help = document.querySelector('details.help')
 let areOn = recall(name) !== 'off'
 
+/** A link to another match of a search within a trace. */
+function follow(match) {
+  const link = document.querySelector(`[data-match=${match}]`)
+  link?.click()
+  return link !== null
+}
+
+/** What opens a result, or a span. */
+const openers =
+  'main :is(.logs > tbody > tr > td > details > summary, .traces > tbody > tr > td:nth-child(2) > a:first-child, .waterfall .line > summary)'
+
+/** To the next one from where the focus is, or, where it is nowhere, from the span that the page is about; or to the one before. */
+function step(by) {
+  const all = [...document.querySelectorAll(openers)].filter((opener) => opener.checkVisibility())
+  const focused = document.activeElement === document.body ? null : document.activeElement
+  const from = focused ?? document.querySelector('.line[aria-current] > summary')
+  const isAfter = (opener) => (opener.compareDocumentPosition(from) & Node.DOCUMENT_POSITION_FOLLOWING) !== 0
+  const at = from === null ? -1 : all.findLastIndex((opener) => opener === from || isAfter(opener))
+  const next = all[Math.max(0, at + by)]
+  next?.focus()
+  return next !== undefined
+}
+
 const deeds = {
   '/'() {
     const field = document.querySelector('main input[type=search]')
@@ -19,6 +42,10 @@ const deeds = {
     help.querySelector('summary').focus()
     return true
   },
+  j: () => step(1),
+  k: () => step(-1),
+  n: () => follow('next'),
+  p: () => follow('previous'),
   f() {
     const button = document.querySelector('[data-tail-button]')
     button?.click()
@@ -31,7 +58,16 @@ const typing = 'input:not([type=checkbox], [type=radio]), textarea, select, [con
 
 document.addEventListener('keydown', (event) => {
   const { key, target, ctrlKey, metaKey, altKey, isComposing, repeat } = event
-  if (!areOn || ctrlKey || metaKey || altKey || isComposing || repeat || target.closest(typing) !== null) return
+  if (
+    !areOn ||
+    ctrlKey ||
+    metaKey ||
+    altKey ||
+    isComposing ||
+    (repeat && !'jk'.includes(key)) ||
+    target.closest(typing) !== null
+  )
+    return
   // The key must not arrive in the field that it leads to.
   if (Object.hasOwn(deeds, key) && deeds[key]()) event.preventDefault()
 })

@@ -1,6 +1,7 @@
 import { closeSync, openSync } from 'node:fs'
 import { limits, type Config } from '#src/config.ts'
 import { bindSocket } from '#src/http/listening-socket.ts'
+import { checkPlaces } from '#src/compose/folders.ts'
 import { mendDataFolder, tellQuarantines } from '#src/compose/mend.ts'
 import { tellMissedDays } from '#src/compose/missed-days.ts'
 import { checkOpenFiles } from '#src/compose/open-files.ts'
@@ -98,6 +99,7 @@ function after(ms: number, task: () => void): () => void {
 /** Only one embedded server may use a data folder. */
 function lockData({ dataFolder, cluster }: Config): HeldFolder {
   if (cluster !== undefined) return { release: () => undefined, check: () => undefined }
+  checkPlaces(dataFolder, 'start')
   makeDataFolder(dataFolder)
   return lockFolder(dataFolder)
 }
@@ -120,11 +122,14 @@ export async function composeParent(config: Config, argv: readonly string[]): Pr
   let isUp = false
   const supervisor = createSupervisor({
     prepare: async () => {
-      // A worker that found none would begin another installation, which knows no sender.
       lock.check()
       if (isEmbedded && (await mendDataFolder(config.dataFolder))) tellQuarantines(config.dataFolder)
     },
-    startWorker: (id) => startWorkerProcess(id, { argv, place: sockets.place }),
+    startWorker: (id) => {
+      // A worker that found no folder would begin another installation, which knows no sender; also where one serves, or ends, beside it.
+      lock.check()
+      return startWorkerProcess(id, { argv, place: sockets.place })
+    },
     report: (event) => {
       const isBad = event.kind === 'crashed' || event.kind === 'hangs' || event.kind === 'failed'
       console[isBad ? 'error' : 'log'](describe(event, config))

@@ -79,7 +79,9 @@ export function scanRum(
   }
   if (form !== 'otlp' && reader.values() > limits.nodesPerRequestMax) {
     const detail = tooMany(reader.values(), 'values', limits.nodesPerRequestMax)
-    return fail(refusal('payload_too_large', detail, { records: countItems(body, reader, members.value) }))
+    const records = countItems(body, reader, members.value)
+    const spans = countSpans(body, tracesOf(body, form, members.value), limits)
+    return fail(refusal('payload_too_large', detail, { records, spans }))
   }
   return readParts({ body, reader, limits, rejected: [] }, form, members.value)
 }
@@ -125,18 +127,21 @@ function readParts(walk: Walk, form: RumForm, members: Members): Result<RumScan,
     const range = members.get(part)
     if (range !== undefined && form !== 'otlp') items.set(part, readItems(walk, part, range))
   }
-  const scanned = readSpans(walk, tracesOf(body, form, members))
-  if (!scanned.ok) return scanned
-  const spans = scanned.value
   const records = [...items.values()].reduce((sum, { count }) => sum + count, 0)
-  const total = records + (spans?.spans ?? 0)
+  const scanned = readSpans(walk, tracesOf(body, form, members))
+  if (!scanned.ok) {
+    const { records: ofSpans = 0, ...error } = scanned.error
+    return fail({ ...error, records, spans: ofSpans })
+  }
+  const spans = scanned.value
+  const all = { records, spans: spans?.spans ?? 0 }
+  const total = all.records + all.spans
   if (total > limits.recordsPerBatchMax) {
-    const detail = tooMany(total, 'items', limits.recordsPerBatchMax)
-    return fail(refusal('payload_too_large', detail, { records }))
+    return fail(refusal('payload_too_large', tooMany(total, 'items', limits.recordsPerBatchMax), all))
   }
   const counts = countsOf(items, spans)
   const meta = form === 'faro' ? members.get('meta') : undefined
-  if (meta !== undefined && isTooMuchWith(meta, counts, limits)) return fail(tooMuchMeta(records, limits))
+  if (meta !== undefined && isTooMuchWith(meta, counts, limits)) return fail(tooMuchMeta(all, limits))
   return ok({
     form,
     counts,
@@ -160,17 +165,24 @@ function countItems(body: Uint8Array, reader: JsonReader, members: Members): num
   return count
 }
 
+/** How many spans it has, as far as they are taken at all. */
+function countSpans(body: Uint8Array, range: JsonRange | undefined, limits: RumScanLimits): number {
+  if (range === undefined || body[range.start] === letterN) return 0
+  const scanned = scanSpans(body.subarray(range.start, range.end), 'application/json', limits)
+  return scanned.ok ? scanned.value.spans : (scanned.error.records ?? 0)
+}
+
 /** Each item is kept with all of `meta`, which so counts as often: a megabyte of it and ten thousand items are ten gigabytes. */
 function isTooMuchWith({ start, end }: JsonRange, counts: RumScan['counts'], limits: RumScanLimits): boolean {
   const items = listParts.reduce((sum, part) => sum + counts[part], 0)
   return (end - start) * items > limits.decodedBytesMax
 }
 
-const tooMuchMeta = (records: number, { decodedBytesMax }: RumScanLimits): Refusal =>
+const tooMuchMeta = (all: Pick<Refusal, 'records' | 'spans'>, { decodedBytesMax }: RumScanLimits): Refusal =>
   refusal(
     'payload_too_large',
     `each item is kept with meta, and so they come to more than ${decodedBytesMax} bytes: send less meta, or smaller batches`,
-    { records },
+    all,
   )
 
 /** Where the OTLP JSON is: the whole body, or Faro's `traces`. */
@@ -219,9 +231,7 @@ function readSpans(
   if (range === undefined || body[range.start] === letterN) return ok(undefined)
   const scanned = scanSpans(body.subarray(range.start, range.end), 'application/json', limits)
   if (!scanned.ok) {
-    // What it counts are spans: those refused whole with a browser's request are not counted.
-    const { records: _spans, ...error } = scanned.error
-    if (error.code === 'payload_too_large' || range.end === body.length) return fail(error)
+    if (scanned.error.code === 'payload_too_large' || range.end === body.length) return scanned
     rejected.push({ part: 'spans', index: 0, code: 'invalid_traces', message: scanned.error.detail })
     return ok(undefined)
   }

@@ -1,0 +1,12 @@
+/** Why a verb did nothing, as a program reads it; `code` is `usage`, `failed` or that of a refusal. */
+export type Complaint = Readonly<{ code: string; detail: string }>
+
+/** Whether the answer is to be JSON; also where the words around it cannot be read, or no verb was reached. */
+export function asksForJson(argv: readonly string[]): boolean {
+  const end = argv.indexOf('--')
+  return argv.slice(0, end < 0 ? argv.length : end).includes('--json')
+}
+
+/** What goes to stderr: one line of JSON, or for people. */
+export const complain = (complaint: Complaint, asJson: boolean): string =>
+  `${asJson ? JSON.stringify({ error: complaint }) : `throughline: ${complaint.detail}`}\n`

@@ -1,0 +1,94 @@
+import { expect } from 'chai'
+import type { WorkspaceId } from '#src/events/workspace-id.ts'
+import { splitWorkspace } from '#src/app/workspace-links.ts'
+import { givenLog } from '#test/projections/traces/given.ts'
+import { givenEvent } from '#test/support/fold-harness.ts'
+import { linksOfPage } from '#test/support/page-links.ts'
+import { createPerson, password, type Browser, type Site } from './harness.ts'
+import { eachSignedIn } from './signed-in.ts'
+
+const email = 'ann@acme.example'
+
+describe('pages of somebody who has several workspaces', () => {
+  let site: Site
+  let browser: Browser
+  let first: WorkspaceId
+  let second: WorkspaceId
+  let userId: string
+  eachSignedIn((given) => ({ site, browser, workspace: first, userId } = given))
+  beforeEach(async () => {
+    second = (await createPerson(site.directory, 'bob@second.example', 'Second')).workspace.id
+  })
+
+  const join = () => site.directory.addMember({ workspaceId: second, userId })
+  const goTo = (choice: string, next = '/app') => browser.post('/app/workspace', { choice, next })
+  const linksOf = async (path: string): Promise<readonly string[]> =>
+    linksOfPage((await browser.get(path)).text).map(({ address }) => address)
+
+  it('say in each link and search which one they show; those of others say nothing', async () => {
+    expect((await linksOf('/app/logs')).filter((address) => address.includes('shown_in='))).to.deep.equal([])
+    await join()
+    const { text } = await browser.get('/app/logs?q=a%26b')
+    const links = linksOfPage(text).map(({ address }) => address)
+    const unmarked = links.filter((address) => !address.includes(`shown_in=${first}`))
+    expect(unmarked).to.deep.equal(['#content', '/app/workspace'])
+    const searches = text.match(/<form[^>]*method="get"[^>]*>/g) ?? []
+    expect(searches).to.have.length(1)
+    expect(text.match(new RegExp(`name="shown_in" value="${first}"`, 'g'))).to.have.length(searches.length)
+    expect(links).to.include(`/app/logs?q=a%26b&from=-1h&shown_in=${first}`)
+    expect(text).to.include('value="a&amp;b"')
+  })
+
+  it('are answered in another one with the ways on, and in their own as if nothing were said', async () => {
+    await join()
+    await site.index(givenEvent('logs.received', 1, { logs: [givenLog({ message: 'of acme' })] }, { workspace: first }))
+    const address = `/app/logs?q=acme&shown_in=${first}`
+    expect((await browser.get(address)).text).to.include('of <mark>acme</mark>')
+    await goTo(second)
+    const told = await browser.get(address)
+    expect(told.status).to.equal(409)
+    expect(told.text).to.include('This is of the workspace <strong>Acme</strong>')
+    const [, next = ''] = /name="next" value="([^"]*)"/.exec(told.text) ?? []
+    expect(linksOfPage(told.text).find(({ name }) => name === 'Go on in Second')?.address).to.equal(
+      `/app/logs?q=acme&shown_in=${second}`,
+    )
+    const back = await goTo(first, next)
+    expect((await browser.get(back.location ?? '')).text).to.include('of <mark>acme</mark>')
+    for (const path of ['/app/usage', '/app/keys', '/app/trace/5b8efff798038103d269b633813fc60c']) {
+      expect((await browser.get(`${path}?shown_in=${second}`)).status, path).to.equal(409)
+    }
+  })
+
+  it('name none of which the person is no member, and say so', async () => {
+    await join()
+    const { workspace: foreign } = await createPerson(site.directory, 'eve@other.example', 'Foreign')
+    for (const asked of [foreign.id, 'w0000000000000000', '%3Cb%3E']) {
+      const { status, text } = await browser.get(`/app/logs?shown_in=${asked}`)
+      expect([status, text.includes('that you are not in')], asked).to.deep.equal([409, true])
+      expect(text).to.not.include('Foreign').and.not.include('name="choice"')
+    }
+    const program = await browser.get(`/app/logs?shown_in=${second}`, { accept: '*/*' })
+    expect([program.status, program.text.includes('Second')]).to.deep.equal([403, false])
+  })
+
+  it('lead at sign-in to the one that the address says, where it is theirs', async () => {
+    await join()
+    await browser.post('/app/sign-out', {})
+    const address = `/app/logs?q=x&shown_in=${second}`
+    const { location } = await browser.get(address)
+    expect(location).to.equal(`/app/sign-in?next=${encodeURIComponent(address)}`)
+    expect((await browser.post('/app/sign-in', { email, password, next: address })).location).to.equal(address)
+    expect(JSON.parse((await browser.get('/who')).text)).to.include({ workspaceId: second })
+    await browser.post('/app/sign-out', {})
+    const foreign = await browser.post('/app/sign-in', { email, password, next: '/app/logs?shown_in=w0' })
+    expect(foreign.location).to.match(/^\/app\/workspace\?next=/)
+  })
+
+  it('keep the rest of an address to the letter', () => {
+    expect(splitWorkspace('/app/logs?q=%20+a?b&shown_in=w1&from=')).to.deep.equal({
+      workspaceId: 'w1',
+      url: '/app/logs?q=%20+a?b&from=',
+    })
+    expect(splitWorkspace('/app/logs?shown_in=')).to.deep.equal({ workspaceId: undefined, url: '/app/logs' })
+  })
+})

@@ -1,0 +1,112 @@
+import { spawn, spawnSync, type StdioOptions } from 'node:child_process'
+import { once } from 'node:events'
+import {
+  closeSync,
+  existsSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import { foldersOf } from '#src/compose/folders.ts'
+import { makeLarge } from '../streams/make-event.ts'
+import { openLog, writeLog } from '../compose/written-folder.ts'
+import { createServices, useInstallation } from './harness.ts'
+
+describe('command line, where something is wrong', () => {
+  const { dataFolder, run } = useInstallation()
+
+  type Ways = Readonly<{ stdio?: StdioOptions; fileBlocksMax?: number }>
+  /** The program itself on the data folder: its exit code, and what it prints. */
+  function runMain(words: string, { stdio = 'pipe', fileBlocksMax }: Ways = {}) {
+    const limit = fileBlocksMax === undefined ? '' : `ulimit -f ${fileBlocksMax}; `
+    const argv = ['src/main.ts', ...words.split(' '), '--data', dataFolder()]
+    const shell = ['-c', `${limit}exec "$0" "$@"`, process.execPath, ...argv]
+    const { status, stdout, stderr } = spawnSync('/bin/sh', shell, { encoding: 'utf8', stdio })
+    return { status, stdout, stderr }
+  }
+  const logFile = (): string => foldersOf(dataFolder()).logFile
+  const secretsFile = (): string => join(dataFolder(), 'secrets.json')
+  const copy = (): string => `${dataFolder()}.copy`
+  afterEach(() => rmSync(copy(), { recursive: true, force: true }))
+
+  it('takes no log that is gone for one that has not been made', () => {
+    for (const verb of ['status', 'builds', 'verify all', 'rebuild logs', 'replay', `backup --to ${copy()}`]) {
+      const { status, stdout, stderr } = runMain(verb)
+      expect(stderr, verb).to.equal(
+        `throughline: open ${logFile()} (it is gone, and the directory of its workspaces is there: put it back from a backup)\n`,
+      )
+      expect([status, stdout], verb).to.deep.equal([verb === 'verify all' ? 2 : 1, ''])
+    }
+    expect(runMain('workspace list').status, 'what needs none').to.equal(0)
+  }).timeout(300_000)
+
+  it('keeps no backup that nothing could be started on', async () => {
+    await writeLog('0', logFile(), 1)
+    const within = runMain(`backup --to ${join(dataFolder(), 'index')}`)
+    expect([within.status, within.stderr]).to.deep.equal([
+      1,
+      `throughline: back up ${join(dataFolder(), 'index')} (it lies in the data folder, and would be lost with it: name another)\n`,
+    ])
+    const whole = readFileSync(secretsFile())
+    for (const damage of [() => truncateSync(secretsFile()), () => rmSync(secretsFile())]) {
+      damage()
+      const { status, stderr } = runMain(`backup --to ${copy()}`)
+      expect([status, existsSync(copy())]).to.deep.equal([1, false])
+      expect(stderr).to.match(/^throughline: read secrets .*restore it from a backup\)\n$/)
+    }
+    writeFileSync(secretsFile(), whole)
+    expect(runMain(`backup --to ${copy()}`).status).to.equal(0)
+  }).timeout(300_000)
+
+  it('says so where an answer cannot be written', () => {
+    const closed = openSync(secretsFile(), 'r')
+    const { status, stderr } = runMain('workspace list', { stdio: ['ignore', closed, 'pipe'] })
+    closeSync(closed)
+    expect([status, stderr]).to.deep.equal([
+      1,
+      'throughline: the answer could not be written: EBADF: bad file descriptor, write\n',
+    ])
+  })
+
+  it('goes on with a rebuild whose progress nobody reads any more', async () => {
+    await writeLog('0', logFile(), 3)
+    const argv = ['src/main.ts', 'rebuild', 'logs', '--json', '--data', dataFolder()]
+    const child = spawn(process.execPath, argv, { stdio: ['ignore', 'pipe', 'inherit'] })
+    child.stdout.destroy()
+    expect((await once(child, 'exit'))[0]).to.equal(0)
+    const { builds } = JSON.parse(runMain('builds --json').stdout) as { builds: Record<string, unknown>[] }
+    expect(builds.map(({ state }) => state)).to.deep.equal(['live'])
+  }).timeout(300_000)
+
+  it('leaves no half of a file of events', async () => {
+    await writeLog('0', logFile(), 0)
+    const log = await openLog('0', logFile())
+    for (const name of ['a', 'b', 'c']) await log.append([makeLarge(name, 100_000)])
+    await log.close()
+    const { status, stderr } = runMain(`replay --out ${copy()}`, { fileBlocksMax: 256 })
+    expect(stderr).to.match(
+      /^throughline: write events to .*: EFBIG: .*\(it must have room for them; what was written is removed\)\n$/,
+    )
+    expect([status, existsSync(copy())]).to.deep.equal([1, false])
+    expect(runMain(`replay --out ${copy()}`).status).to.equal(0)
+  }).timeout(300_000)
+
+  it('tells in one line of indexes that cannot be made', async () => {
+    await writeLog('0', logFile(), 1)
+    symlinkSync(join(dataFolder(), 'nowhere', 'index'), foldersOf(dataFolder()).indexFolder)
+    const { status, stderr } = runMain('builds')
+    expect(stderr).to.match(/^throughline: make the folder of the indexes .*\(this user must be able to make it\)\n$/)
+    expect(status).to.equal(1)
+  })
+
+  it('says of no failure that an index differs', async () => {
+    const services = { ...createServices(), openBuilds: () => Promise.reject(new TypeError('odd')) }
+    const { code, out, err } = await run(['verify', 'all'], { services })
+    expect([code, out, err.split('\n', 1)[0]]).to.deep.equal([2, '', 'throughline: TypeError: odd'])
+  })
+})
