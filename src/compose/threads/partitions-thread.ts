@@ -12,6 +12,7 @@ import { holdPartitions, leaseTtlMs } from '#streams/jetstream/lease.ts'
 import { openJetStream, type JetStream } from '#streams/jetstream/stream.ts'
 import { directoryPartition } from '#streams/jetstream/subjects.ts'
 import { createFolding } from './folding.ts'
+import { refuseOtherLog } from './other-log.ts'
 import type { ProjectorMessage, ProjectorOrder } from './projector.ts'
 import { retainPartition } from './retention.ts'
 
@@ -48,6 +49,7 @@ type Logs = Readonly<{ stream: JetStream; directory: JetStream }>
 
 async function foldLog({ stream, directory }: Logs, partition: number, signal: AbortSignal): Promise<void> {
   const writer = createElasticsearchIndexWriter({ ...indexesOf(cluster, partition), refreshEveryMs })
+  const { allowLostLog } = cluster
   const projector = createProjector({
     stream,
     writer,
@@ -56,13 +58,18 @@ async function foldLog({ stream, directory }: Logs, partition: number, signal: A
       tell({ projection: `${projection} of partition ${partition}`, reason: explain(error), retried }),
     onDeadLetter: (letter) => tell({ ...letter, projection: `${letter.projection} of partition ${partition}` }),
   })
-  const stopRetaining = retainPartition({ stream, writer, directory }, tell)
   try {
-    tell({ partition: stream.partition, isFolded: true })
-    await projector.run(signal)
+    const { projections } = folding
+    await refuseOtherLog({ stream, writer, projections, allowLostLog, tell: (line) => console.error(line) })
+    const stopRetaining = retainPartition({ stream, writer, directory }, tell)
+    try {
+      tell({ partition: stream.partition, isFolded: true })
+      await projector.run(signal)
+    } finally {
+      tell({ partition: stream.partition, isFolded: false })
+      stopRetaining()
+    }
   } finally {
-    tell({ partition: stream.partition, isFolded: false })
-    stopRetaining()
     await writer.close()
   }
 }
