@@ -142,6 +142,18 @@ describe('leases of partitions, on NATS', () => {
     expect(failures).to.be.at.least(8)
   })
 
+  it('makes them anew where their stream was removed, and goes on', async () => {
+    let runs = 0
+    const countRun = (): boolean => ++runs < 0
+    const first = await startHolder('a', { fails: countRun })
+    await untilShared([first, 4])
+    const nats = await connectNats({ url })
+    await askApi(nats, `STREAM.DELETE.${prefix}-LEASES`)
+    while (runs < 8) await setTimeout(5)
+    await untilShared([first, 4])
+    await nats.close()
+  })
+
   it('knows when a lease is no longer its own', async () => {
     const nats = await connectNats({ url })
     const board = await boardOn(nats, longTtlMs)
