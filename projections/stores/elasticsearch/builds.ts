@@ -91,6 +91,22 @@ export async function readBuild(place: Place, index: IndexName): Promise<StoredB
   return source && storedBuild(source)
 }
 
+/** What stands for the log of indices that belong to no build: no log's name. */
+const leftoverEpoch = '(leftover)'
+
+/**
+ * How far a build is; epoch '' where the name is free. It is not where there are indices of that name which no partition has a record of, as
+ * after the state index was removed: a new build would hold what is in them.
+ */
+export async function checkpointOf(place: Place, index: IndexName): Promise<Checkpoint> {
+  const build = await readBuild(place, index)
+  if (build !== undefined) return { epoch: build.epoch, position: build.checkpoint }
+  // In this order: who makes a build makes its record first.
+  const isThere = (await indicesOf(place, index)).length > 0
+  const isLeft = isThere && !(await allBuilds(place)).some((source) => source['index'] === index)
+  return { epoch: isLeft ? leftoverEpoch : '', position: 0 }
+}
+
 /** How far one of several writers that share a build has come; 0 before it has said so. */
 export async function readShare(place: Place, index: IndexName, share: string): Promise<Position> {
   const answer = await read(place, buildId(index, place.partition))

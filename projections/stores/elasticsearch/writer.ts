@@ -5,6 +5,7 @@ import { dayBefore } from '#src/lib/day.ts'
 import { daysReplaced, type Collection, type Entry, type Projection } from '../../projection.ts'
 import { shapeOf, type CollectionShape } from '../row.ts'
 import {
+  checkpointOf,
   createIndex,
   dropBuild,
   heartbeatSource,
@@ -12,7 +13,6 @@ import {
   listBuilds,
   openBuild,
   prepareState,
-  readBuild,
   readRoster,
   readShare,
   updateBuild,
@@ -346,8 +346,7 @@ export function createElasticsearchIndexWriter(given: ElasticsearchWriterOptions
     async checkpoint(index) {
       const build = builds.get(index)
       if (build !== undefined) return { epoch: build.epoch, position: build.recorded }
-      const { epoch = '', checkpoint: position = 0 } = (await readBuild(place, index)) ?? {}
-      return { epoch, position }
+      return checkpointOf(place, index)
     },
     async heartbeat(index, progress) {
       const build = buildOf(index)
