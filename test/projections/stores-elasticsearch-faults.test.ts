@@ -211,11 +211,33 @@ describe('Elasticsearch, when things go wrong', () => {
       isFull = true
       const failure = await failureOf(write(writer, [lineEntry({}, 2)], 2))
       expect(failure.name).to.equal('TransientError')
-      expect(failure.message).to.contain('no room')
+      expect(failure.message)
+        .to.contain(`index [${dayIndex('lines')}] blocked by`)
+        .and.to.contain('make room')
       isFull = false
       await block(null)
       await write(writer, [lineEntry({}, 2)], 2)
       expect(await count(makeReader())).to.equal(2)
+    })
+
+    it('takes a block of writes for something that passes, of documents and of the record of builds', async () => {
+      const block = (name: string, on: boolean | null) =>
+        askElasticsearch(url(), `/${name}/_settings`, {
+          method: 'PUT',
+          body: JSON.stringify({ 'index.blocks.write': on }),
+        })
+      const writer = await openWriter()
+      await write(writer, [lineEntry({}, 1)], 1)
+      const documents = () => write(writer, [lineEntry({}, 2)], 2)
+      const progress = () => writer.heartbeat(index, { position: 2, head: 2, at: 1, caughtUpAt: 1 })
+      const blocked = { [dayIndex('lines')]: documents, [`${prefix()}-state`]: progress }
+      for (const [name, task] of Object.entries(blocked)) {
+        await block(name, true)
+        const failure = await failureOf(task())
+        expect(failure.name, name).to.equal('TransientError')
+        expect(failure.message).to.contain(`index [${name}] blocked by`).and.to.contain('lift the block')
+        await block(name, null)
+      }
     })
 
     it('writes batches larger than a request', async () => {

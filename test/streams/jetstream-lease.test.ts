@@ -144,12 +144,17 @@ describe('leases of partitions, on NATS', () => {
 
   it('makes them anew where their stream was removed, and goes on', async () => {
     let runs = 0
-    const countRun = (): boolean => ++runs < 0
-    const first = await startHolder('a', { fails: countRun })
+    const again = Promise.withResolvers<void>()
+    const first = await startHolder('a', {
+      fails: () => {
+        if (++runs === 8) again.resolve()
+        return false
+      },
+    })
     await untilShared([first, 4])
     const nats = await connectNats({ url })
     await askApi(nats, `STREAM.DELETE.${prefix}-LEASES`)
-    while (runs < 8) await setTimeout(5)
+    await again.promise
     await untilShared([first, 4])
     await nats.close()
   })

@@ -3,6 +3,7 @@ import { parentPort, workerData } from 'node:worker_threads'
 import { createProjector } from '#projections/projector.ts'
 import { createElasticsearchIndexWriter } from '#projections/stores/elasticsearch/writer.ts'
 import { explain } from '#src/compose/failure.ts'
+import { createTroubles } from '#src/compose/troubles.ts'
 import { limits, type ClusterConfig } from '#src/config.ts'
 import { indexesOf } from '#src/compose/places.ts'
 import { present } from '#src/lib/assert.ts'
@@ -42,6 +43,8 @@ const folding = {
     cachedBytesMax: Math.ceil(limits.cachedBytesMax / partitions),
   },
 }
+
+const troubles = createTroubles({ clock: folding.clock, tell: (line) => console.error(line) })
 
 const tell = (message: ProjectorMessage): void => port.postMessage(message)
 
@@ -100,7 +103,7 @@ async function run(): Promise<void> {
         partitions,
         ttlMs: leaseTtlMs,
         run: (partition, signal) => fold(nats, partition, signal),
-        onFailure: (error) => console.error(`a partition could not be folded on: ${explain(error)}`),
+        onFailure: (error) => troubles.hear('folding', `a partition could not be folded on: ${explain(error)}`),
       },
       stopped.signal,
     )
