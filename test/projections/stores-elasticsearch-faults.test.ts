@@ -4,6 +4,7 @@ import { expect } from 'chai'
 import { describe, it } from 'mocha'
 import type { Filter } from '#projections/index-store.ts'
 import { connectElasticsearch } from '#projections/stores/elasticsearch/client.ts'
+import { lookUp } from '#projections/stores/elasticsearch/look-up.ts'
 import { askElasticsearch, indicesWith } from '#test/support/elasticsearch.ts'
 import { useElasticsearchStores } from '#test/support/elasticsearch-stores.ts'
 import { startRecordingProxy } from '#test/support/recording-proxy.ts'
@@ -278,6 +279,28 @@ describe('Elasticsearch, when things go wrong', () => {
     const released = JSON.stringify({ 'index.routing.allocation.require.nowhere': null })
     await askElasticsearch(url(), `/${name}/_settings`, { method: 'PUT', body: released })
     expect(await counts).to.deep.equal([1, 1])
+  })
+
+  it('waits for the shard of an index that another writer has made only just before, when it loads from it', async () => {
+    const held = { 'index.routing.allocation.require.nowhere': 'yes', 'index.number_of_replicas': 0 }
+    const name = dayIndex('lines')
+    const body = JSON.stringify({ settings: held })
+    await askElasticsearch(url(), `/${name}?wait_for_active_shards=0`, { method: 'PUT', body })
+    const elasticsearch = connectElasticsearch(url())
+    closeLater(elasticsearch)
+    let isAsked = false
+    const asking: typeof elasticsearch.send = async (call) => {
+      const answer = await elasticsearch.send(call)
+      if (!isAsked) {
+        isAsked = true
+        const released = JSON.stringify({ 'index.routing.allocation.require.nowhere': null })
+        await askElasticsearch(url(), `/${name}/_settings`, { method: 'PUT', body: released })
+      }
+      return answer
+    }
+    const place = { index: name, key: 'acme/none', workspaceId: acme }
+    expect(await lookUp({ ...elasticsearch, send: asking }, [place], [])).to.deep.equal([undefined])
+    expect(isAsked).to.equal(true)
   })
 
   it('waits for the shard of what stands beside the builds, when that was made only just before', async () => {
