@@ -31,6 +31,17 @@ describe('an index of a day that somebody removed from Elasticsearch', () => {
     expect(await lost()).to.deep.equal([{ day }])
   })
 
+  it('is named once to whoever folds', async () => {
+    const told: string[] = []
+    const writer = await openWriter({ onLost: (indices) => told.push(...indices) })
+    await write(writer, [lineEntry({}, 1)], 1)
+    await removeDay()
+    await write(writer, [lineEntry({}, 2)], 2)
+    await removeDay()
+    await write(writer, [lineEntry({}, 3)], 3)
+    expect(told).to.deep.equal([dayIndex('lines')])
+  })
+
   it('is missed where the build is opened next, also before it is written to', async () => {
     await written()
     await removeDay()

@@ -22,8 +22,13 @@ import { patiently } from './patience.ts'
 
 export type Shapes = Readonly<Record<string, CollectionShape>>
 
-/** Where the builds of one partition are. */
-export type Place = Readonly<{ elasticsearch: Elasticsearch; names: Names; partition: number }>
+/** Where the builds of one partition are. `onLost` hears of days' indices, by name, that are missed and were not before. */
+export type Place = Readonly<{
+  elasticsearch: Elasticsearch
+  names: Names
+  partition: number
+  onLost?: ((indices: readonly string[]) => void) | undefined
+}>
 
 const buildId = (index: IndexName, partition: number): string => `build:${index}:${partition}`
 const rosterId = (projection: string, partition: number): string => `roster:${projection}:${partition}`

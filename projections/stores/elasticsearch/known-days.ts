@@ -18,6 +18,8 @@ async function change(place: Place, index: IndexName, next: (before: Named) => N
   const [days, lostDays] = [[...new Set(named)].sort(), [...new Set(lost)].sort()]
   if (isSame(days, before.named) && isSame(lostDays, before.lost)) return
   await updateBuild(place, index, { days, lostDays })
+  const missed = lostDays.filter((name) => !before.lost.includes(name))
+  if (missed.length > 0) place.onLost?.(missed)
 }
 
 /** Those that the master does not know either: the node that was asked may be behind it. */

@@ -46,6 +46,8 @@ export type ElasticsearchWriterOptions = Readonly<{
    * is the share's; readers are told nothing.
    */
   share?: string
+  /** Hears, once, of indices of days that somebody has removed. */
+  onLost?: Place['onLost']
 }>
 
 type Written = Readonly<{ collection: Collection; shape: CollectionShape }>
@@ -318,9 +320,10 @@ export function createElasticsearchIndexWriter(given: ElasticsearchWriterOptions
     refreshEveryMs = 500,
     now = () => performance.now(),
     share,
+    onLost,
   } = given
   const elasticsearch = connectElasticsearch(url)
-  const place: Place = { elasticsearch, names: createNames(prefix), partition }
+  const place: Place = { elasticsearch, names: createNames(prefix), partition, onLost }
   const options = { settings, refreshEveryMs, now, share, prepare: createPrepare(place, settings) }
   const builds = new Map<IndexName, Build>()
   const days = createDayIndices(place, options)

@@ -50,8 +50,17 @@ const tell = (message: ProjectorMessage): void => port.postMessage(message)
 
 type Logs = Readonly<{ stream: JetStream; directory: JetStream }>
 
+const tellLost =
+  (partition: number) =>
+  (indices: readonly string[]): void =>
+    console.error(
+      `partition ${partition}: indices of days are gone from Elasticsearch: ${indices.join(', ')}; answers that may lack something of them say ` +
+        'so, until "throughline rebuild" of their projection folds them again from the log',
+    )
+
 async function foldLog({ stream, directory }: Logs, partition: number, signal: AbortSignal): Promise<void> {
-  const writer = createElasticsearchIndexWriter({ ...indexesOf(cluster, partition), refreshEveryMs })
+  const onLost = tellLost(partition)
+  const writer = createElasticsearchIndexWriter({ ...indexesOf(cluster, partition), refreshEveryMs, onLost })
   const { allowLostLog } = cluster
   const projector = createProjector({
     stream,
