@@ -69,7 +69,9 @@ function storedBuild(source: JsonObject): StoredBuild {
 
 /** The days of indices that are gone, of whichever workspaces; each once, though its collections have an index each. */
 function lostDaysOf(source: JsonObject): readonly MissedDay[] {
-  const days = valuesIn(source['lostDays']).flatMap((name) => dayIn(textIn(name)) ?? [])
+  const keptFrom = textIn(source['keptFrom'])
+  const told = Object.keys(objectIn(source['toldLost'])).filter((name) => (dayIn(name) ?? '') >= keptFrom)
+  const days = [...valuesIn(source['lostDays']).map(textIn), ...told].flatMap((name) => dayIn(name) ?? [])
   return [...new Set(days)].sort().map((day) => ({ day }))
 }
 
@@ -210,6 +212,20 @@ export async function updateBuild(place: Place, index: IndexName, change: object
     accept: [404],
   })
   return status !== 404
+}
+
+/**
+ * Notes that indices are lost in the records of all other partitions that name them: who makes one anew first is the only one to miss it.
+ * Beside what those write themselves, as an update leaves what it does not name.
+ */
+export async function tellLost(place: Place, index: IndexName, lost: readonly string[]): Promise<void> {
+  for (const source of await allBuilds(place)) {
+    const partition = numberIn(source['partition'])
+    if (source['index'] !== index || partition === place.partition || source['dropped'] === true) continue
+    const named = lost.filter((name) => valuesIn(source['days']).includes(name))
+    const toldLost = Object.fromEntries(named.map((name) => [name, true]))
+    if (named.length > 0) await updateBuild({ ...place, partition }, index, { toldLost })
+  }
 }
 
 /** Records of builds, of all partitions. */
