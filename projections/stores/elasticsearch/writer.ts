@@ -5,6 +5,7 @@ import { dayBefore } from '#src/lib/day.ts'
 import { daysReplaced, type Collection, type Entry, type Projection } from '../../projection.ts'
 import { shapeOf, type CollectionShape } from '../row.ts'
 import {
+  checkpointOf,
   createIndex,
   dropBuild,
   heartbeatSource,
@@ -12,7 +13,6 @@ import {
   listBuilds,
   openBuild,
   prepareState,
-  readBuild,
   readRoster,
   readShare,
   updateBuild,
@@ -46,6 +46,8 @@ export type ElasticsearchWriterOptions = Readonly<{
    * is the share's; readers are told nothing.
    */
   share?: string
+  /** Hears, once, of indices of days that somebody has removed. */
+  onLost?: Place['onLost']
 }>
 
 type Written = Readonly<{ collection: Collection; shape: CollectionShape }>
@@ -318,9 +320,10 @@ export function createElasticsearchIndexWriter(given: ElasticsearchWriterOptions
     refreshEveryMs = 500,
     now = () => performance.now(),
     share,
+    onLost,
   } = given
   const elasticsearch = connectElasticsearch(url)
-  const place: Place = { elasticsearch, names: createNames(prefix), partition }
+  const place: Place = { elasticsearch, names: createNames(prefix), partition, onLost }
   const options = { settings, refreshEveryMs, now, share, prepare: createPrepare(place, settings) }
   const builds = new Map<IndexName, Build>()
   const days = createDayIndices(place, options)
@@ -346,8 +349,7 @@ export function createElasticsearchIndexWriter(given: ElasticsearchWriterOptions
     async checkpoint(index) {
       const build = builds.get(index)
       if (build !== undefined) return { epoch: build.epoch, position: build.recorded }
-      const { epoch = '', checkpoint: position = 0 } = (await readBuild(place, index)) ?? {}
-      return { epoch, position }
+      return checkpointOf(place, index)
     },
     async heartbeat(index, progress) {
       const build = buildOf(index)
