@@ -51,11 +51,14 @@ export async function chooseBuild(
 
 /** The name of the next build: after all builds of this version that exist or existed. */
 export async function nextBuild(
-  writer: Pick<IndexWriter, 'builds' | 'roster'>,
+  writer: Pick<IndexWriter, 'builds' | 'roster' | 'checkpoint'>,
   projection: Projection,
 ): Promise<IndexName> {
   const { live, followed } = await writer.roster(projection.name)
   const known = [...(await writer.builds(projection.name)), ...followed].map(({ index }) => index)
   const numbers = [...known, live ?? ''].map((index) => buildNumber(projection, index) ?? 0)
-  return buildName(projection, Math.max(...numbers) + 1)
+  for (let build = Math.max(...numbers) + 1; ; build++) {
+    const index = buildName(projection, build)
+    if ((await writer.checkpoint(index)).epoch === '') return index
+  }
 }

@@ -1,5 +1,5 @@
 import { present } from '#src/lib/assert.ts'
-import { TransientError } from '#src/lib/failure.ts'
+import { PermanentError, TransientError } from '#src/lib/failure.ts'
 import type { Position, RecordedEvent } from '#src/events/envelope.ts'
 import type { Step } from './ahead.ts'
 import { buildNumber, chooseBuild } from './build-name.ts'
@@ -91,6 +91,14 @@ const foldedWith = (roster: Roster): readonly IndexName[] => [
   ...foldedBeside(roster),
 ]
 
+/** A roster only grows older: one that is gone, or was put back, says nothing of what is folded here, and would end it without a word. */
+function refuseLoss({ name }: Projection, known: Roster | undefined, found: Roster): void {
+  if (known === undefined || found.revision >= known.revision) return
+  const hint =
+    'the record of its builds was removed, or an older one put back: what is not in it is folded anew from the log'
+  throw new PermanentError({ operation: 'fold', subject: name, hint })
+}
+
 /** Applies the rosters. */
 function createRefresh(given: LanesOptions, state: State) {
   const { stream, writer, clock } = given
@@ -140,7 +148,9 @@ function createRefresh(given: LanesOptions, state: State) {
     open,
     /** True when it has opened a lane. */
     refresh: async (projection: Projection): Promise<boolean> => {
-      const roster = await dropGone(projection, await writer.roster(projection.name))
+      const found = await writer.roster(projection.name)
+      refuseLoss(projection, state.rosters.get(projection.name), found)
+      const roster = await dropGone(projection, found)
       state.rosters.set(projection.name, roster)
       const wanted = foldedWith(roster)
       state.lanes = state.lanes.filter((lane) => lane.projection !== projection.name || wanted.includes(lane.index))

@@ -20,6 +20,8 @@ export type ProvisionOptions = Readonly<{
   proof?: DurabilityProof
   /** Take a log that could lose acknowledged events, and say so to `warn`. */
   allowLazyLog: boolean
+  /** Make a log anew, empty, that is gone from an installation; else that is refused. */
+  allowLostLog?: boolean
   warn?: (line: string) => void
 }>
 
@@ -64,12 +66,22 @@ function creationFailure(error: ServerError, { stream }: LogName, replicas: numb
   return new PermanentError({ operation, subject, hint, cause: new Error(error.description) })
 }
 
-/** Makes the stream where there is none; of several processes that try at once, one does, and all get what it made. */
-async function createOrGet(nats: Nats, log: LogName, wanted: Wanted): Promise<StreamInfo> {
+/**
+ * Makes the stream where there is none; of several processes that try at once, one does, and all get what it made. `isGone`: whether there
+ * was one before, asked when none was found.
+ */
+async function createOrGet(
+  nats: Nats,
+  log: LogName,
+  wanted: Wanted,
+  isGone: () => Promise<boolean>,
+): Promise<StreamInfo> {
   const started = performance.now()
   for (;;) {
     const found = await streamInfo(nats, log.stream)
     if (found !== undefined) return found
+    // Another process may have made it since, with all that comes after it.
+    if ((await isGone()) && (await streamInfo(nats, log.stream)) === undefined) throw lostLog(log)
     const asked = await askApi(nats, `STREAM.CREATE.${log.stream}`, configOf(log, wanted))
     if ('answer' in asked) return infoOf(asked.answer)
     const { error } = asked
@@ -78,6 +90,13 @@ async function createOrGet(nats: Nats, log: LogName, wanted: Wanted): Promise<St
     if (!again || performance.now() - started > electionTimeoutMs) throw creationFailure(error, log, wanted.replicas)
     await sleep(electionPauseMs)
   }
+}
+
+/** A log made anew in its place would take positions that it has used, and the indexes, which hold the only copy, would follow that. */
+function lostLog({ stream }: LogName): PermanentError {
+  const hint =
+    'it is gone, though this installation had it: put it back from a backup of NATS; or, to go on with an empty one and without what it held, set ALLOW_LOST_LOG=1'
+  return new PermanentError({ operation: 'use', subject: `stream ${stream}`, hint })
 }
 
 /**
@@ -136,9 +155,9 @@ async function provision(nats: Nats, options: ProvisionOptions): Promise<void> {
   const accountStorage = await accountBytes(nats)
   const { doubts, storageBytes } = await examineDurability(nats, options.proof)
   const problems = [...doubts]
-  const refuseLazy = (): void => {
+  const refuseLazy = (remedy = ''): void => {
     if (problems.length === 0 || allowLazyLog) return
-    const hint = 'ALLOW_LAZY_LOG=1 takes it all the same'
+    const hint = `${remedy}ALLOW_LAZY_LOG=1 takes it all the same`
     const cause = new Error(problems.join('; '))
     throw new PermanentError({ operation: 'keep acknowledged events in', subject: 'NATS', cause, hint })
   }
@@ -146,12 +165,23 @@ async function provision(nats: Nats, options: ProvisionOptions): Promise<void> {
   refuseLazy()
   const replicas = replicasOn(nats, options.replicas)
   const bytesMax = options.bytesMax ?? bytesMaxFor(partitions, accountStorage ?? storageBytes)
+  // The directory's comes last: where it is, all others were there. And nothing is written to any before all are there.
   const names = [...Array.from({ length: partitions }, (_, index) => String(index)), directoryPartition]
+  let isUsed = false
+  let copies = replicas
   for (const partition of names) {
+    const isGone = async (): Promise<boolean> => {
+      if (options.allowLostLog === true) return false
+      if (partition === directoryPartition) return isUsed
+      return (await streamInfo(nats, logName(directoryPartition, prefix).stream)) !== undefined
+    }
     const log = logName(partition, prefix)
     const bytes = partition === directoryPartition ? Math.min(bytesMax, directoryBytesMax) : bytesMax
     const epoch = randomBytes(epochBytes).toString('hex')
-    const { config } = await createOrGet(nats, log, { epoch, partitions, replicas, bytesMax: bytes })
+    const wanted = { epoch, partitions, replicas, bytesMax: bytes }
+    const { config, state } = await createOrGet(nats, log, wanted, isGone)
+    isUsed ||= state.last_seq > 0
+    copies = Math.min(copies, config.num_replicas)
     const losses = lossesOf(config, replicas)
     const misfits = misfitsOf(config, log, partitions)
     if (misfits.length > 0) {
@@ -160,7 +190,7 @@ async function provision(nats: Nats, options: ProvisionOptions): Promise<void> {
     }
     problems.push(...losses.map((loss) => `stream ${log.stream}: ${loss}`))
   }
-  refuseLazy()
+  refuseLazy(copies < replicas ? `give the streams ${replicas} replicas, or set NATS_REPLICAS=${copies}; ` : '')
   if (problems.length > 0) warn?.(`acknowledged events may be lost: ${problems.join('; ')}`)
 }
 

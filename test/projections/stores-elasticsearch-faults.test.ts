@@ -4,6 +4,7 @@ import { expect } from 'chai'
 import { describe, it } from 'mocha'
 import type { Filter } from '#projections/index-store.ts'
 import { connectElasticsearch } from '#projections/stores/elasticsearch/client.ts'
+import { lookUp } from '#projections/stores/elasticsearch/look-up.ts'
 import { askElasticsearch, indicesWith } from '#test/support/elasticsearch.ts'
 import { useElasticsearchStores } from '#test/support/elasticsearch-stores.ts'
 import { startRecordingProxy } from '#test/support/recording-proxy.ts'
@@ -212,11 +213,33 @@ describe('Elasticsearch, when things go wrong', () => {
       isFull = true
       const failure = await failureOf(write(writer, [lineEntry({}, 2)], 2))
       expect(failure.name).to.equal('TransientError')
-      expect(failure.message).to.contain('no room')
+      expect(failure.message)
+        .to.contain(`index [${dayIndex('lines')}] blocked by`)
+        .and.to.contain('make room')
       isFull = false
       await block(null)
       await write(writer, [lineEntry({}, 2)], 2)
       expect(await count(makeReader())).to.equal(2)
+    })
+
+    it('takes a block of writes for something that passes, of documents and of the record of builds', async () => {
+      const block = (name: string, on: boolean | null) =>
+        askElasticsearch(url(), `/${name}/_settings`, {
+          method: 'PUT',
+          body: JSON.stringify({ 'index.blocks.write': on }),
+        })
+      const writer = await openWriter()
+      await write(writer, [lineEntry({}, 1)], 1)
+      const documents = () => write(writer, [lineEntry({}, 2)], 2)
+      const progress = () => writer.heartbeat(index, { position: 2, head: 2, at: 1, caughtUpAt: 1 })
+      const blocked = { [dayIndex('lines')]: documents, [`${prefix()}-state`]: progress }
+      for (const [name, task] of Object.entries(blocked)) {
+        await block(name, true)
+        const failure = await failureOf(task())
+        expect(failure.name, name).to.equal('TransientError')
+        expect(failure.message).to.contain(`index [${name}] blocked by`).and.to.contain('lift the block')
+        await block(name, null)
+      }
     })
 
     it('writes batches larger than a request', async () => {
@@ -257,6 +280,28 @@ describe('Elasticsearch, when things go wrong', () => {
     const released = JSON.stringify({ 'index.routing.allocation.require.nowhere': null })
     await askElasticsearch(url(), `/${name}/_settings`, { method: 'PUT', body: released })
     expect(await counts).to.deep.equal([1, 1])
+  })
+
+  it('waits for the shard of an index that another writer has made only just before, when it loads from it', async () => {
+    const held = { 'index.routing.allocation.require.nowhere': 'yes', 'index.number_of_replicas': 0 }
+    const name = dayIndex('lines')
+    const body = JSON.stringify({ settings: held })
+    await askElasticsearch(url(), `/${name}?wait_for_active_shards=0`, { method: 'PUT', body })
+    const elasticsearch = connectElasticsearch(url())
+    closeLater(elasticsearch)
+    let isAsked = false
+    const asking: typeof elasticsearch.send = async (call) => {
+      const answer = await elasticsearch.send(call)
+      if (!isAsked) {
+        isAsked = true
+        const released = JSON.stringify({ 'index.routing.allocation.require.nowhere': null })
+        await askElasticsearch(url(), `/${name}/_settings`, { method: 'PUT', body: released })
+      }
+      return answer
+    }
+    const place = { index: name, key: 'acme/none', workspaceId: acme }
+    expect(await lookUp({ ...elasticsearch, send: asking }, [place], [])).to.deep.equal([undefined])
+    expect(isAsked).to.equal(true)
   })
 
   it('waits for the shard of what stands beside the builds, when that was made only just before', async () => {

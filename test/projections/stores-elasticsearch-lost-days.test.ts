@@ -43,6 +43,32 @@ describe('an index of a day that somebody removed from Elasticsearch', () => {
     expect(await lost()).to.deep.equal([{ day }])
   })
 
+  it('is missed by all partitions that have it, whichever makes it anew, until its day is over', async () => {
+    const writers = [await openWriter({ partition: 0 }), await openWriter({ partition: 1 })] as const
+    for (const writer of writers) await promote(writer, 'fixture', index)
+    await write(writers[0], [lineEntry({}, 1)], 1)
+    await write(writers[1], [lineEntry({}, 1)], 1, other)
+    await removeDay()
+    await write(writers[0], [lineEntry({}, 2)], 2)
+    await write(writers[1], [lineEntry({}, 2)], 2, other)
+    expect([await lost(0), await lost(1)]).to.deep.equal([[{ day }], [{ day }]])
+    await openWriter({ partition: 1 })
+    expect(await lost(1)).to.deep.equal([{ day }])
+    for (const writer of writers) await writer.dropDays(index, keptFrom(twoAfter))
+    expect([await lost(0), await lost(1)]).to.deep.equal([undefined, undefined])
+  })
+
+  it('is named once to whoever folds', async () => {
+    const told: string[] = []
+    const writer = await openWriter({ onLost: (indices) => told.push(...indices) })
+    await write(writer, [lineEntry({}, 1)], 1)
+    await removeDay()
+    await write(writer, [lineEntry({}, 2)], 2)
+    await removeDay()
+    await write(writer, [lineEntry({}, 3)], 3)
+    expect(told).to.deep.equal([dayIndex('lines')])
+  })
+
   it('is missed where the build is opened next, also before it is written to', async () => {
     await written()
     await removeDay()

@@ -29,8 +29,13 @@ export type PlaceOptions = Readonly<{
   partition: number
 }>
 
-/** Where the builds of one partition are. */
-export type Place = Readonly<{ elasticsearch: Elasticsearch; names: Names; partition: number }>
+/** Where the builds of one partition are. `onLost` hears of days' indices, by name, that are missed and were not before. */
+export type Place = Readonly<{
+  elasticsearch: Elasticsearch
+  names: Names
+  partition: number
+  onLost?: ((indices: readonly string[]) => void) | undefined
+}>
 
 export const connectPlace = ({ url, prefix, partition }: PlaceOptions): Place => ({
   elasticsearch: connectElasticsearch(url),
@@ -77,7 +82,9 @@ function storedBuild(source: JsonObject): StoredBuild {
 
 /** The days of lost indices, each once, though every collection has its own index. */
 function lostDaysOf(source: JsonObject): readonly MissedDay[] {
-  const days = valuesIn(source['lostDays']).flatMap((name) => dayIn(textIn(name)) ?? [])
+  const keptFrom = textIn(source['keptFrom'])
+  const told = Object.keys(objectIn(source['toldLost'])).filter((name) => (dayIn(name) ?? '') >= keptFrom)
+  const days = [...valuesIn(source['lostDays']).map(textIn), ...told].flatMap((name) => dayIn(name) ?? [])
   return [...new Set(days)].sort().map((day) => ({ day }))
 }
 
@@ -109,7 +116,23 @@ export async function readBuild(place: Place, index: IndexName): Promise<StoredB
   return source && storedBuild(source)
 }
 
-/** The progress of one of several writers that share a build; 0 before its first. */
+/** What stands for the log of indices that belong to no build: no log's name. */
+const leftoverEpoch = '(leftover)'
+
+/**
+ * How far a build is; epoch '' where the name is free. It is not where there are indices of that name which no partition has a record of, as
+ * after the state index was removed: a new build would hold what is in them.
+ */
+export async function checkpointOf(place: Place, index: IndexName): Promise<Checkpoint> {
+  const build = await readBuild(place, index)
+  if (build !== undefined) return { epoch: build.epoch, position: build.checkpoint }
+  // In this order: who makes a build makes its record first.
+  const isThere = (await indicesOf(place, index)).length > 0
+  const isLeft = isThere && !(await allBuilds(place)).some((source) => source['index'] === index)
+  return { epoch: isLeft ? leftoverEpoch : '', position: 0 }
+}
+
+/** How far one of several writers that share a build has come; 0 before it has said so. */
 export async function readShare(place: Place, index: IndexName, share: string): Promise<Position> {
   return numberIn(objectIn((await recordOf(place, index))?.['shares'])[share])
 }
@@ -199,7 +222,21 @@ export async function updateBuild(place: Place, index: IndexName, change: object
   return status !== 404
 }
 
-/** The records of all builds, of all partitions. */
+/**
+ * Notes that indices are lost in the records of all other partitions that name them: who makes one anew first is the only one to miss it.
+ * Beside what those write themselves, as an update leaves what it does not name.
+ */
+export async function tellLost(place: Place, index: IndexName, lost: readonly string[]): Promise<void> {
+  for (const source of await allBuilds(place)) {
+    const partition = numberIn(source['partition'])
+    if (source['index'] !== index || partition === place.partition || source['dropped'] === true) continue
+    const named = lost.filter((name) => valuesIn(source['days']).includes(name))
+    const toldLost = Object.fromEntries(named.map((name) => [name, true]))
+    if (named.length > 0) await updateBuild({ ...place, partition }, index, { toldLost })
+  }
+}
+
+/** Records of builds, of all partitions. */
 export async function allBuilds({ elasticsearch, names }: Place): Promise<readonly JsonObject[]> {
   const call = { operation: 'list builds', subject: names.state, method: 'POST' } as const
   await elasticsearch.send({ ...call, path: `/${names.state}/_refresh`, accept: [404] })

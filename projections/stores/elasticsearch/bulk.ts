@@ -3,11 +3,11 @@ import { PermanentError, TransientError } from '#src/lib/failure.ts'
 import type { JsonObject } from '#src/lib/json.ts'
 import type { Position } from '#src/events/envelope.ts'
 import { numberIn, objectIn, objectsIn } from './answer-parts.ts'
-import { reasonOf, type Elasticsearch } from './client.ts'
+import { blockedHint, isBlocked, reasonOf, type Elasticsearch } from './client.ts'
 import { lookUp, type DocumentPlace } from './look-up.ts'
 import { epochField } from './mapping.ts'
 
-/** A document to be written or deleted. Its version is the position of the last event folded into it. */
+/** One document to be written or deleted. Its version is the position of the last event folded into it. */
 export type Operation = DocumentPlace &
   Readonly<{
     kind: 'index' | 'delete'
@@ -19,15 +19,15 @@ export type Operation = DocumentPlace &
 type BulkOptions = Readonly<{
   elasticsearch: Elasticsearch
   epoch: string
-  /** Creates an index again that was dropped meanwhile. */
+  /** Makes an index anew that was dropped meanwhile. */
   restore(index: string): Promise<void>
   pause?: (ms: number) => Promise<unknown>
 }>
 
-/** The most bytes of a request's body, unless a single document is larger; and how many requests run at once. */
+/** Bytes of a request's body, unless one document alone is larger, and requests under way at once. */
 const bodyBytesMax = 4 * 1024 * 1024
 const requestsAtOnce = 2
-/** Attempts for what was rejected for lack of capacity; the first pause between them, which doubles each time. */
+/** Tries of what was refused for want of room; the first pause between them, each later one twice as long. */
 const triesMax = 6
 const firstPauseMs = 100
 
@@ -37,21 +37,21 @@ function linesOf({ kind, index, key, workspaceId, position, document }: Operatio
   return kind === 'delete' ? action : `${action}${document}\n`
 }
 
-/** An operation whose lines are bytes `start` to `end` of the body. */
+/** What is known of an operation whose lines are written: these are bytes `start` to `end` of the body. */
 type Written = Omit<Operation, 'document'> & Readonly<{ start: number; end: number }>
 type Batch = Readonly<{ operations: readonly Written[]; body: Buffer }>
 
-/** UTF-8 bytes for a UTF-16 unit. */
+/** Of UTF-8 for a UTF-16 unit. */
 const bytesPerUnitMax = 3
 
 /**
- * Splits operations into request bodies, each written into a given buffer. Documents become bytes as soon as they are made: as strings, the garbage
- * collector would move megabytes of them until their request is answered.
+ * Cuts operations into bodies, each written into a room that is given. Documents go into bytes as soon as they are made:
+ * as texts, megabytes of them would be moved by the garbage collector until their request is answered.
  */
 function createBatches(given: Iterable<Operation>) {
   const operations = given[Symbol.iterator]()
   let current = operations.next()
-  /** The next batch; undefined if there is none. Once it is settled, the buffer may be reused. */
+  /** The next batch; undefined when there is none. When it is settled the room may be used again. */
   return (room: Buffer): Batch | undefined => {
     const written: Written[] = []
     let body = room
@@ -72,8 +72,10 @@ function createBatches(given: Iterable<Operation>) {
   }
 }
 
-/** The result of an operation. `again`: rejected for lack of capacity. `conflict`: a version at or above ours is stored. `lost`: its index is gone. */
+/** What became of an operation. `again`: it was not taken for now. `conflict`: a version at or above ours was there. */
 type Outcome = 'done' | 'again' | 'conflict' | 'lost'
+/** `refusal`: why the first of those that were not taken was not. */
+type Outcomes = Readonly<{ outcomes: readonly Outcome[]; refusal: string }>
 
 const subjectOf = ({ index, key }: Written): string => `${key} of ${index}`
 
@@ -84,6 +86,7 @@ function outcomeOf(operation: Written, item: JsonObject): Outcome {
   if (status === 409) return 'conflict'
   if (status === 429 || status === 503) return 'again'
   const reason = reasonOf(result)
+  if (isBlocked(reason)) return 'again'
   const isLost = reason.startsWith('index_not_found_exception')
   if (status === 404) return operation.kind === 'delete' ? 'done' : isLost ? 'lost' : 'again'
   const cause = new Error(`Elasticsearch answered ${status} ${reason}`)
@@ -92,7 +95,7 @@ function outcomeOf(operation: Written, item: JsonObject): Outcome {
   throw new PermanentError({ operation: 'index', subject, hint, cause })
 }
 
-async function post(elasticsearch: Elasticsearch, { body: lines, operations }: Batch): Promise<readonly Outcome[]> {
+async function post(elasticsearch: Elasticsearch, { body: lines, operations }: Batch): Promise<Outcomes> {
   const { status, body } = await elasticsearch.send({
     operation: 'write',
     subject: `${operations.length} documents`,
@@ -102,15 +105,25 @@ async function post(elasticsearch: Elasticsearch, { body: lines, operations }: B
     lines,
     accept: [429, 503],
   })
-  if (status !== 200) return operations.map(() => 'again')
-  if (body['errors'] === false) return []
+  if (status !== 200) return { outcomes: operations.map(() => 'again'), refusal: reasonOf(body) }
+  if (body['errors'] === false) return { outcomes: [], refusal: '' }
   const items = objectsIn(body['items'])
-  return operations.map((operation, place) => outcomeOf(operation, items[place] ?? {}))
+  const outcomes = operations.map((operation, place) => outcomeOf(operation, items[place] ?? {}))
+  const first = outcomes.findIndex((outcome) => outcome === 'again' || outcome === 'lost')
+  const { kind = 'index' } = operations[first] ?? {}
+  return { outcomes, refusal: reasonOf(objectIn(items[first]?.[kind])) }
+}
+
+/** It names the index, and what keeps it from being written. */
+function notTaken(count: number, refusal: string): TransientError {
+  const hint = isBlocked(refusal) ? blockedHint : 'it has no room for more now: look at its load and its disks'
+  const cause = refusal === '' ? undefined : new Error(refusal)
+  return new TransientError({ operation: 'write to Elasticsearch', subject: `${count} documents`, hint, cause })
 }
 
 /**
- * A conflict is a success if the stored document is as new as ours and of the same log: the batch was repeated, or another projector was faster. A
- * missing document was deleted by a later event.
+ * A conflict is a success when what is stored is as new as ours and of the same log: the batch came again, or another
+ * projector was faster. What is not there was deleted by a later event.
  */
 async function checkConflicts({ elasticsearch, epoch }: BulkOptions, conflicts: readonly Written[]): Promise<void> {
   const stored = await lookUp(elasticsearch, conflicts, [epochField])
@@ -124,7 +137,7 @@ async function checkConflicts({ elasticsearch, epoch }: BulkOptions, conflicts: 
   }
 }
 
-/** A batch of only these operations of another. */
+/** Some operations of a batch as one of their own. */
 function onlyThese({ body }: Batch, operations: readonly Written[]): Batch {
   let length = 0
   const moved = operations.map((operation) => {
@@ -135,12 +148,12 @@ function onlyThese({ body }: Batch, operations: readonly Written[]): Batch {
   return { operations: moved, body: Buffer.concat(operations.map(({ start, end }) => body.subarray(start, end))) }
 }
 
-/** Writes one batch, and repeats what was rejected, until all is written or the attempts are used up. */
+/** Writes one batch until all of it is in, or for as long as is worth it. */
 async function settle(options: BulkOptions, batch: Batch): Promise<void> {
   const { elasticsearch, restore, pause = sleep } = options
   let open = batch
   for (let tries = 1; ; tries++) {
-    const outcomes = await post(elasticsearch, open)
+    const { outcomes, refusal } = await post(elasticsearch, open)
     const having = (wanted: Outcome): readonly Written[] =>
       open.operations.filter((_, place) => outcomes[place] === wanted)
     await checkConflicts(options, having('conflict'))
@@ -148,20 +161,17 @@ async function settle(options: BulkOptions, batch: Batch): Promise<void> {
     for (const index of new Set(lost.map(({ index }) => index))) await restore(index)
     const left = [...having('again'), ...lost]
     if (left.length === 0) return
-    if (tries === triesMax) {
-      const hint = 'it has no room for more now: look at its load and its disks'
-      throw new TransientError({ operation: 'write to Elasticsearch', subject: `${left.length} documents`, hint })
-    }
+    if (tries === triesMax) throw notTaken(left.length, refusal)
     await pause(firstPauseMs * 2 ** (tries - 1))
     open = onlyThese(open, left)
   }
 }
 
-/** Free buffers for bodies. They are reused, because each new one would count toward the next full garbage collection. */
+/** Rooms for bodies that nobody uses just now: made once, because each would count toward the next full garbage collection. */
 const rooms: Buffer[] = []
 const roomsMax = 8
 
-/** Writes all operations, several requests at once. Order does not matter, thanks to versions. Resolves when all is durable. */
+/** Writes all, some requests at once; in no order, which the versions make good. Resolves when all of it is durable. */
 export async function writeAll(options: BulkOptions, operations: Iterable<Operation>): Promise<void> {
   const nextBatch = createBatches(operations)
   let failed = false
@@ -171,10 +181,10 @@ export async function writeAll(options: BulkOptions, operations: Iterable<Operat
       await settle(options, batch)
       if (failed) break
     }
-    // The buffer of a failed request is not reused, because it may still be in use.
+    // After a failure its request may still be on the way: then nobody gets it again.
     if (rooms.length < roomsMax) rooms.push(room)
   }
-  // All requests have ended before a failure is reported, so that a retry does not overlap with them.
+  // Nothing of it may still be under way when the caller hears of a failure and tries again.
   const ended = await Promise.allSettled(
     Array.from({ length: requestsAtOnce }, () =>
       work().catch((error: unknown) => {

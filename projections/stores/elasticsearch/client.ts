@@ -62,10 +62,17 @@ export function reasonOf(body: unknown): string {
 /** 409: another writer was faster. Callers that handle it accept it as an answer. */
 const passing: ReadonlySet<number> = new Set([408, 409, 429, 502, 503, 504])
 
+/** A block comes and goes: a node whose disk is too full sets it, or somebody for a while. It is answered with 403 or 429. */
+export const isBlocked = (reason: string): boolean => reason.startsWith('cluster_block_exception')
+export const blockedHint =
+  'it is blocked: make room on the disks, if they are full, and lift the block (index.blocks.*, cluster.blocks.*)'
+
 function responseFailure(error: errors.ResponseError, call: Call): Error {
   const { operation, subject } = call
   const status = error.statusCode ?? 0
-  const cause = new Error(`Elasticsearch answered ${status} ${reasonOf(error.body)}`.trim())
+  const reason = reasonOf(error.body)
+  const cause = new Error(`Elasticsearch answered ${status} ${reason}`.trim())
+  if (isBlocked(reason)) return new TransientError({ operation, subject, hint: blockedHint, cause })
   if (status === 401 || status === 403) {
     const hint =
       status === 401 ? 'check user and password in ELASTICSEARCH_URL' : 'the user of ELASTICSEARCH_URL lacks a right'

@@ -1,6 +1,6 @@
 import type { IndexName } from '../../index-store.ts'
 import { objectIn, textIn } from './answer-parts.ts'
-import { allBuilds, indicesOf, readNamed, updateBuild, type Place } from './builds.ts'
+import { allBuilds, indicesOf, readNamed, tellLost, updateBuild, type Place } from './builds.ts'
 import { dayIn } from './names.ts'
 
 // A build's record names its day indices, so that an index that somebody deleted is noticed. Otherwise it would be created again with the next
@@ -17,7 +17,11 @@ async function change(place: Place, index: IndexName, next: (before: Named) => N
   const { named, lost } = await next(before)
   const [days, lostDays] = [[...new Set(named)].sort(), [...new Set(lost)].sort()]
   if (isSame(days, before.named) && isSame(lostDays, before.lost)) return
+  const missed = lostDays.filter((name) => !before.lost.includes(name))
+  // First: should this be broken off, it is missed again.
+  if (missed.length > 0) await tellLost(place, index, missed)
   await updateBuild(place, index, { days, lostDays })
+  if (missed.length > 0) place.onLost?.(missed)
 }
 
 /** Those that the master does not know either: the node that was asked before may be behind it. */

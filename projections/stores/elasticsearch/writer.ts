@@ -5,6 +5,7 @@ import { daysLookedAt, daysReplaced, type Collection, type Entry, type Projectio
 import { collectionIn, openedIn, otherLog } from '../builds.ts'
 import { writtenOf, type Written } from '../row.ts'
 import {
+  checkpointOf,
   connectPlace,
   createIndex,
   dropBuild,
@@ -13,7 +14,6 @@ import {
   listBuilds,
   openBuild,
   prepareState,
-  readBuild,
   readRoster,
   readShare,
   updateBuild,
@@ -33,6 +33,8 @@ import { createFreshness, type Freshness } from './refresh.ts'
 type ElasticsearchWriterOptions = PlaceOptions &
   Readonly<{
     settings?: IndexSettings
+    /** Called once for day indices that somebody has removed. */
+    onLost?: Place['onLost']
     /** The least time between two refreshes, and between two progress records without news. */
     refreshEveryMs?: number
     /** Milliseconds of a clock that never goes back. */
@@ -253,7 +255,7 @@ const dropped = ({ index }: Build): PermanentError =>
 /** The writing side in Elasticsearch, for one partition. */
 export function createElasticsearchIndexWriter(given: ElasticsearchWriterOptions): IndexWriter {
   const { settings = defaultSettings, refreshEveryMs = 500, now = () => performance.now(), share } = given
-  const place = connectPlace(given)
+  const place: Place = { ...connectPlace(given), onLost: given.onLost }
   const { elasticsearch } = place
   const options = { settings, refreshEveryMs, now, share, prepare: createPrepare(place, settings) }
   const builds = new Map<IndexName, Build>()
@@ -276,8 +278,7 @@ export function createElasticsearchIndexWriter(given: ElasticsearchWriterOptions
     async checkpoint(index) {
       const build = builds.get(index)
       if (build !== undefined) return { epoch: build.epoch, position: build.recorded }
-      const { epoch = '', checkpoint: position = 0 } = (await readBuild(place, index)) ?? {}
-      return { epoch, position }
+      return checkpointOf(place, index)
     },
     async heartbeat(index, progress) {
       const build = buildOf(index)

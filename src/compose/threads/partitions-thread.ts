@@ -3,6 +3,7 @@ import { parentPort, workerData } from 'node:worker_threads'
 import { createProjector } from '#projections/projector.ts'
 import { createElasticsearchIndexWriter } from '#projections/stores/elasticsearch/writer.ts'
 import { explain } from '#src/compose/failure.ts'
+import { createTroubles } from '#src/compose/troubles.ts'
 import { limits, type ClusterConfig } from '#src/config.ts'
 import { indexesOf } from '#src/compose/places.ts'
 import { present } from '#src/lib/assert.ts'
@@ -12,6 +13,7 @@ import { holdPartitions, leaseTtlMs } from '#streams/jetstream/lease.ts'
 import { openJetStream, type JetStream } from '#streams/jetstream/stream.ts'
 import { directoryPartition } from '#streams/jetstream/subjects.ts'
 import { createFolding } from './folding.ts'
+import { refuseOtherLog } from './other-log.ts'
 import type { ProjectorMessage, ProjectorOrder } from './projector.ts'
 import { retainPartition } from './retention.ts'
 
@@ -42,12 +44,24 @@ const folding = {
   },
 }
 
+const troubles = createTroubles({ clock: folding.clock, tell: (line) => console.error(line) })
+
 const tell = (message: ProjectorMessage): void => port.postMessage(message)
 
 type Logs = Readonly<{ stream: JetStream; directory: JetStream }>
 
+const tellLost =
+  (partition: number) =>
+  (indices: readonly string[]): void =>
+    console.error(
+      `partition ${partition}: indices of days are gone from Elasticsearch: ${indices.join(', ')}; answers that may lack something of them say ` +
+        'so, until "throughline rebuild" of their projection folds them again from the log',
+    )
+
 async function foldLog({ stream, directory }: Logs, partition: number, signal: AbortSignal): Promise<void> {
-  const writer = createElasticsearchIndexWriter({ ...indexesOf(cluster, partition), refreshEveryMs })
+  const onLost = tellLost(partition)
+  const writer = createElasticsearchIndexWriter({ ...indexesOf(cluster, partition), refreshEveryMs, onLost })
+  const { allowLostLog } = cluster
   const projector = createProjector({
     stream,
     writer,
@@ -56,13 +70,18 @@ async function foldLog({ stream, directory }: Logs, partition: number, signal: A
       tell({ projection: `${projection} of partition ${partition}`, reason: explain(error), retried }),
     onDeadLetter: (letter) => tell({ ...letter, projection: `${letter.projection} of partition ${partition}` }),
   })
-  const stopRetaining = retainPartition({ stream, writer, directory }, tell)
   try {
-    tell({ partition: stream.partition, isFolded: true })
-    await projector.run(signal)
+    const { projections } = folding
+    await refuseOtherLog({ stream, writer, projections, allowLostLog, tell: (line) => console.error(line) })
+    const stopRetaining = retainPartition({ stream, writer, directory }, tell)
+    try {
+      tell({ partition: stream.partition, isFolded: true })
+      await projector.run(signal)
+    } finally {
+      tell({ partition: stream.partition, isFolded: false })
+      stopRetaining()
+    }
   } finally {
-    tell({ partition: stream.partition, isFolded: false })
-    stopRetaining()
     await writer.close()
   }
 }
@@ -93,7 +112,7 @@ async function run(): Promise<void> {
         partitions,
         ttlMs: leaseTtlMs,
         run: (partition, signal) => fold(nats, partition, signal),
-        onFailure: (error) => console.error(`a partition could not be folded on: ${explain(error)}`),
+        onFailure: (error) => troubles.hear('folding', `a partition could not be folded on: ${explain(error)}`),
       },
       stopped.signal,
     )
