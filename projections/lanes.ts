@@ -72,49 +72,19 @@ export type Lanes = Readonly<{
   failure(): unknown
 }>
 
-/** Runs the task; retries on a transient failure, passes any other to `stop`. */
-function createAttempt({ timers, onFailure }: Pick<LanesOptions, 'timers' | 'onFailure'>) {
-  return async (
-    projection: string,
-    task: () => Promise<void>,
-    signal: AbortSignal,
-    stop: (error: unknown) => void,
-  ): Promise<void> => {
-    while (!signal.aborted) {
-      try {
-        return await task()
-      } catch (error) {
-        const retried = error instanceof TransientError
-        onFailure({ projection, error, retried })
-        if (!retried) return stop(error)
-        await timers.pause(retryPauseMs, signal)
-      }
-    }
-  }
-}
-
-type State = {
-  lanes: Lane[]
-  resting: Set<Lane>
-  failure: unknown
-  rosters: Map<string, Roster>
+const createState = () => ({
+  lanes: [] as readonly Lane[],
+  resting: new Set<Lane>(),
+  failure: undefined as unknown,
+  rosters: new Map<string, Roster>(),
   /** Builds and projections that failed: they stay stopped until the process is restarted. */
-  stopped: Set<string>
+  stopped: new Set<string>(),
   /** For each build, whether it had read events that its log has lost, as found when it was first met; that does not change. */
-  lost: Map<IndexName, boolean>
+  lost: new Map<IndexName, boolean>(),
   /** The log's head when this process first considered moving readers: an earlier projector may have written up to there unreported. */
-  begunAt: Position | undefined
-}
-
-const createState = (): State => ({
-  lanes: [],
-  resting: new Set(),
-  failure: undefined,
-  rosters: new Map(),
-  stopped: new Set(),
-  lost: new Map(),
-  begunAt: undefined,
+  begunAt: undefined as Position | undefined,
 })
+type State = ReturnType<typeof createState>
 
 const foldedWith = (roster: Roster): readonly IndexName[] => [
   ...(roster.live === undefined ? [] : [roster.live]),
@@ -135,7 +105,8 @@ function createRefresh(given: LanesOptions, state: State) {
   const options = { ...given, epoch: stream.epoch, deadLetters: createDeadLetters({ stream, clock }) }
   const open = async (projection: Projection, index: IndexName): Promise<boolean> => {
     if (state.lanes.some((lane) => lane.index === index)) return false
-    state.lanes.push(await openLane(projection, index, options))
+    const lane = await openLane(projection, index, options)
+    state.lanes = [...state.lanes, lane]
     return true
   }
   const canFold = async (projection: Projection, index: IndexName): Promise<boolean> => {
@@ -233,7 +204,6 @@ function isAsFar(lane: Lane, told: Reached): boolean {
 
 /** Runs tasks of lanes and of projections: one that fails rests or stops alone. */
 function createTasks(given: LanesOptions, state: State) {
-  const attempt = createAttempt(given)
   const stop = (name: string, stays: (lane: Lane) => boolean, error: unknown): void => {
     state.lanes = state.lanes.filter(stays)
     state.stopped.add(name)
@@ -255,12 +225,21 @@ function createTasks(given: LanesOptions, state: State) {
         }
       }
     },
+    /** One that fails for a moment is tried again, until the signal aborts. */
     async eachProjection(task: (projection: Projection) => Promise<void>, signal: AbortSignal): Promise<void> {
       for (const projection of given.projections) {
         const { name } = projection
-        if (state.stopped.has(name)) continue
-        const stopAll = (error: unknown): void => stop(name, (lane) => lane.projection !== name, error)
-        await attempt(name, () => task(projection), signal, stopAll)
+        for (let isDone = false; !isDone && !signal.aborted && !state.stopped.has(name);) {
+          try {
+            await task(projection)
+            isDone = true
+          } catch (error) {
+            const retried = error instanceof TransientError
+            given.onFailure({ projection: name, error, retried })
+            if (retried) await given.timers.pause(retryPauseMs, signal)
+            else stop(name, (lane) => lane.projection !== name, error)
+          }
+        }
       }
     },
   }

@@ -13,14 +13,13 @@ import { dayBefore } from '#src/lib/day.ts'
 import {
   acme,
   day,
-  epoch,
   everything,
-  fixture,
   index,
   lineEntry,
   other,
   scopeOf,
   write,
+  openFixture,
 } from '#test/support/index-fixture.ts'
 
 const limits = { indexFilesOpenMax: 2, patternExpansionsMax: 1_000, patternScanTermsMax: 2_000_000 }
@@ -33,8 +32,7 @@ describe('the days of a SQLite index', () => {
 
   const start = async (): Promise<void> => {
     writer = createSqliteIndexWriter({ folder, limits, syncEveryMs: 0 })
-    await writer.open(index, fixture, epoch)
-    await writer.promote('fixture', index)
+    await openFixture(writer)
   }
   const again = async (): Promise<void> => {
     await writer.close()

@@ -21,6 +21,7 @@ import {
   write,
   type Thing,
 } from '#test/support/index-fixture.ts'
+import { liveOf, promote } from '#test/support/promote.ts'
 
 const previousDay = '2026-11-20'
 
@@ -108,13 +109,13 @@ describe('Elasticsearch, when things go wrong', () => {
       expect(failure.message).to.match(/ acme\/#\S+ of \S+ at 1: .*\(.*rebuild the projection/)
       expect(failure.message).to.contain(dayIndex('things'))
       await write(writer, [lineEntry({}, 1)], 2)
-      await writer.promote('fixture', index)
+      await promote(writer, 'fixture', index)
       expect(await count(makeReader())).to.equal(1)
     })
 
     it('keeps documents of long ids apart, and finds them', async () => {
       const writer = await openWriter()
-      await writer.promote('fixture', index)
+      await promote(writer, 'fixture', index)
       const ids = ['é'.repeat(300), `${'é'.repeat(299)}e`, 'short']
       await write(
         writer,
@@ -145,7 +146,7 @@ describe('Elasticsearch, when things go wrong', () => {
       await write(second, at(3, 3), 3)
       await write(first, at(2, 2), 2)
       await write(first, at(3, 3), 3)
-      await first.promote('fixture', index)
+      await promote(first, 'fixture', index)
       const [hit] = await makeReader().get<Thing>(scopeOf('things'), ['t'])
       expect([hit?.document.weight, hit?.position]).to.deep.equal([3, 3])
     })
@@ -156,13 +157,13 @@ describe('Elasticsearch, when things go wrong', () => {
       await write(owner, [old], 1)
       await write(owner, [lineEntry({ text: 'new' }, 2, { id: old.id, replaces: true })], 2)
       await write(late, [old], 1)
-      await owner.promote('fixture', index)
+      await promote(owner, 'fixture', index)
       expect(await count(makeReader())).to.equal(1)
     })
 
     it('makes the index of a day anew that was dropped meanwhile', async () => {
       const writer = await openWriter()
-      await writer.promote('fixture', index)
+      await promote(writer, 'fixture', index)
       await write(writer, [lineEntry({}, 1), thingEntry('t', {}, 1)], 1)
       await askElasticsearch(url(), `/${dayIndex('lines')},${dayIndex('things')}`, { method: 'DELETE' })
       const key = { workspaceId: acme, collection: 'things', id: 't', day }
@@ -176,7 +177,7 @@ describe('Elasticsearch, when things go wrong', () => {
 
     it('writes once more what was lost of a request, as it was', async () => {
       const writer = await openWriter()
-      await writer.promote('fixture', index)
+      await promote(writer, 'fixture', index)
       await write(writer, [lineEntry({}, 1), thingEntry('t', {}, 1)], 1)
       await askElasticsearch(url(), `/${dayIndex('things')}`, { method: 'DELETE' })
       const lost = [thingEntry('u', { note: '支付失败 Müller' }, 3), thingEntry('v', { note: 'plain' }, 5)] as const
@@ -207,7 +208,7 @@ describe('Elasticsearch, when things go wrong', () => {
       const proxy = await startRecordingProxy(url(), fill)
       const writer = await openWriter({ url: proxy.url })
       closeLater(proxy)
-      await writer.promote('fixture', index)
+      await promote(writer, 'fixture', index)
       await write(writer, [lineEntry({}, 1)], 1)
       isFull = true
       const failure = await failureOf(write(writer, [lineEntry({}, 2)], 2))
@@ -243,7 +244,7 @@ describe('Elasticsearch, when things go wrong', () => {
 
     it('writes batches larger than a request', async () => {
       const writer = await openWriter()
-      await writer.promote('fixture', index)
+      await promote(writer, 'fixture', index)
       const text = 'word '.repeat(100_000)
       const entries = Array.from({ length: 12 }, (_, n) => lineEntry({ text }, n + 1))
       await write(writer, entries, 12)
@@ -253,7 +254,7 @@ describe('Elasticsearch, when things go wrong', () => {
 
   it('refuses a phrase whose last word may be any of too many, and answers where they are fewer', async () => {
     const writer = await openWriter()
-    await writer.promote('fixture', index)
+    await promote(writer, 'fixture', index)
     const text = (at: number) => Array.from({ length: 1_000 }, (_, n) => `pay w${at}x${n}`).join(' ')
     const entries = Array.from({ length: 30 }, (_, at) => lineEntry({ text: text(at) }, at + 1))
     await write(writer, entries, 30)
@@ -267,7 +268,7 @@ describe('Elasticsearch, when things go wrong', () => {
 
   it('waits for the shards of an index that was made only just before', async () => {
     const writer = await openWriter()
-    await writer.promote('fixture', index)
+    await promote(writer, 'fixture', index)
     await write(writer, [lineEntry({ text: 'a word' }, 1)], 1)
     const held = { 'index.routing.allocation.require.nowhere': 'yes' }
     const name = dayIndex('lines', previousDay)
@@ -319,22 +320,22 @@ describe('Elasticsearch, when things go wrong', () => {
 
     it('keep apart what stands beside the documents that they share the indices for', async () => {
       const [zero, one] = [await openWriter(), await openWriter({ partition: 1 })]
-      await zero.promote('fixture', index)
+      await promote(zero, 'fixture', index)
       await zero.write(index, [{ workspaceId: acme, entries }], { epoch, position: 1 })
       await one.write(index, [{ workspaceId: other, entries }], { epoch, position: 7 })
       await one.heartbeat(index, { position: 7, head: 7, at: 7, caughtUpAt: 7 })
-      expect(await one.live('fixture')).to.equal(undefined)
+      expect(await liveOf(one, 'fixture')).to.equal(undefined)
       expect((await zero.checkpoint(index)).position).to.equal(0)
       expect((await one.builds('fixture')).map(({ checkpoint }) => checkpoint)).to.deep.equal([7])
       expect(await count(makeReader(0))).to.equal(1)
       expect(await count(makeReader(1), 'lines', other)).to.equal(0)
-      await one.promote('fixture', index)
+      await promote(one, 'fixture', index)
       expect(await count(makeReader(1), 'lines', other)).to.equal(1)
     })
 
     it('drop a build each for itself: the documents go with the last', async () => {
       const [zero, one] = [await openWriter(), await openWriter({ partition: 1 })]
-      await one.promote('fixture', index)
+      await promote(one, 'fixture', index)
       await zero.write(index, [{ workspaceId: acme, entries }], { epoch, position: 1 })
       await one.write(index, [{ workspaceId: other, entries }], { epoch, position: 1 })
       await zero.drop(index)
@@ -362,7 +363,7 @@ describe('Elasticsearch, when things go wrong', () => {
       await one.open(index, fixture, epoch)
       await zero.drop(index)
       await one.write(index, [{ workspaceId: other, entries }], { epoch, position: 1 })
-      await one.promote('fixture', index)
+      await promote(one, 'fixture', index)
       expect(await count(makeReader(1), 'lines', other)).to.equal(1)
     })
 

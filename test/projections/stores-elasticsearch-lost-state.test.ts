@@ -6,6 +6,7 @@ import { askElasticsearch } from '#test/support/elasticsearch.ts'
 import { useElasticsearchStores } from '#test/support/elasticsearch-stores.ts'
 import { epoch } from '#test/support/index-fixture.ts'
 import { append, atHead, start, totals } from '#test/support/projector-run.ts'
+import { liveOf } from '#test/support/promote.ts'
 
 describe('the record of all builds, when somebody has removed it from Elasticsearch', () => {
   const { url, prefix, makeWriter, makeReader } = useElasticsearchStores()
@@ -25,7 +26,7 @@ describe('the record of all builds, when somebody has removed it from Elasticsea
     const writer = makeWriter()
     const again = start({ stream, writer })
     await again.until(await atHead(stream))
-    expect(await writer.live('counting')).to.equal('counting-v1-002')
+    expect(await liveOf(writer, 'counting')).to.equal('counting-v1-002')
     expect(await totals(makeReader())).to.deep.equal({ a: 2, b: 1 })
     await again.stop()
   })
@@ -37,7 +38,7 @@ describe('the record of all builds, when somebody has removed it from Elasticsea
       const writer = makeWriter({ partition })
       const run = start({ stream, writer })
       await run.until(await atHead(stream))
-      expect(await writer.live('counting')).to.equal('counting-v1-001')
+      expect(await liveOf(writer, 'counting')).to.equal('counting-v1-001')
       await run.stop()
     }
   })
