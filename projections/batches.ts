@@ -6,8 +6,8 @@ export type BatchLimits = Readonly<{ projectorBatchRecordsMax: number; projector
 export const recordsOf = ({ counts }: RecordedEvent): number => counts.spans + counts.logs + counts.rumEvents
 
 /**
- * Cuts what was read where it holds more records than one batch should, or more bytes when they are unpacked: a batch is one
- * transaction, found by readers when all of it is written, and held in memory until then. An event is never cut.
+ * Splits events into batches of a limited number of records and of unpacked bytes. A batch is one transaction: readers find it when all of it
+ * is written, and it is held in memory until then. An event is never split.
  */
 export function* inBatches(
   events: readonly RecordedEvent[],

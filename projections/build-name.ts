@@ -14,11 +14,11 @@ export function buildNumber({ name, version }: Projection, index: IndexName): nu
   return digits === undefined ? undefined : Number(digits)
 }
 
-/** The version that a build of the projection is of. */
+/** The version of a build of the projection. */
 export const buildVersion = (projection: string, index: IndexName): number =>
   Number(/^-v(\d+)-/.exec(index.slice(projection.length))?.[1] ?? 0)
 
-/** Throws PermanentError when readers use a build of a later version: this program cannot fold it, nor read it for sure. */
+/** Throws PermanentError if readers use a build of a later version: this program cannot fold it, and may not be able to read it. */
 function refuseDowngrade({ name, version }: Projection, live: IndexName | undefined): void {
   if (live === undefined || buildVersion(name, live) <= version) return
   throw new PermanentError({
@@ -29,8 +29,9 @@ function refuseDowngrade({ name, version }: Projection, live: IndexName | undefi
 }
 
 /**
- * The build to fold a log into: the live one where it is of this version and this log, else the next that is, or is not there.
- * A build of another log (recreated, or moved), or one that a rebuild has begun, is left as it is. Throws PermanentError when the live one is of a later version.
+ * The build to fold a log into: the live one if it is of this version and this log, otherwise the next one that is, or that does not exist
+ * yet. A build of another log (recreated, or moved), or one that a rebuild has begun, is left as it is. Throws PermanentError if the live
+ * build is of a later version.
  */
 export async function chooseBuild(
   writer: Pick<IndexWriter, 'roster' | 'checkpoint'>,
@@ -48,13 +49,16 @@ export async function chooseBuild(
   }
 }
 
-/** The name of a build that comes after all that there are, and were, of this version. */
+/** The name of the next build: after all builds of this version that exist or existed. */
 export async function nextBuild(
-  writer: Pick<IndexWriter, 'builds' | 'roster'>,
+  writer: Pick<IndexWriter, 'builds' | 'roster' | 'checkpoint'>,
   projection: Projection,
 ): Promise<IndexName> {
   const { live, followed } = await writer.roster(projection.name)
   const known = [...(await writer.builds(projection.name)), ...followed].map(({ index }) => index)
   const numbers = [...known, live ?? ''].map((index) => buildNumber(projection, index) ?? 0)
-  return buildName(projection, Math.max(...numbers) + 1)
+  for (let build = Math.max(...numbers) + 1; ; build++) {
+    const index = buildName(projection, build)
+    if ((await writer.checkpoint(index)).epoch === '') return index
+  }
 }

@@ -6,22 +6,22 @@ import type { DocumentId } from './projection.ts'
 type Stored = Readonly<Record<string, string>>
 
 /**
- * Where an index is not what the log says. `entry`: a stored entry is missing (no `indexed`), is there and should not be (no
- * `expected`), or is another. `search`: the entry is right, but a term or a count by which it is found is not.
+ * A difference between an index and the fold of the log. `entry`: an entry is missing (no `indexed`), should not be there (no `expected`), or
+ * differs. `search`: the entry is right, but a term or a count by which it is found is not.
  */
 export type Difference = Part &
   Readonly<{ collection: string; id: DocumentId; indexed?: Stored; expected?: Stored }> &
   (Readonly<{ kind: 'entry' }> | Readonly<{ kind: 'search'; item: string }>)
 
 /**
- * An entry of a part that is not `exact`, which cannot be judged where the part stands. With a `hash` it is right if the fold has it
- * just so at the entry's own position; without, it is gone, and right if the fold has put another in its place by now.
+ * An entry that cannot be judged at the part's position, because the part is not `exact`. With a `hash`: it is right if the fold has the same
+ * at the entry's own position. Without: the entry is gone, which is right if a later event has replaced it.
  */
 export type Later = Part &
   Readonly<{ collection: string; id: DocumentId }> &
   Readonly<{ hash: string; position: Position } | { hash?: never; position?: never }>
 
-/** `differences`: the first of them; `different`: all, but those that are to be judged `later`. */
+/** `different`: how many differ, without those to be judged `later`; `differences`: the first of them. */
 export type Comparison = Readonly<{
   entries: number
   different: number
@@ -29,12 +29,12 @@ export type Comparison = Readonly<{
   later: readonly Later[]
 }>
 
-type Pair<T> = Readonly<{ name: string; indexed?: T; expected?: T }>
+type Pair<T> = Readonly<{ name: string; indexed: T | undefined; expected: T | undefined }>
 
-/** Order of code points, in which both sides come. */
+/** Both sides come in the order of code points. */
 const isBefore = (a: string, b: string): boolean => Buffer.compare(Buffer.from(a), Buffer.from(b)) < 0
 
-/** One side of a walk: the name that comes next, and the item of a name where it is that one. */
+/** One side of a walk: the next name, and the next item if it has a given name. */
 async function openSide<T>(items: AsyncIterable<T>, nameOf: (item: T) => string) {
   const iterator = items[Symbol.asyncIterator]()
   let next = await iterator.next()
@@ -53,7 +53,7 @@ async function openSide<T>(items: AsyncIterable<T>, nameOf: (item: T) => string)
 const firstOf = (a: string | undefined, b: string | undefined): string | undefined =>
   a === undefined || (b !== undefined && isBefore(b, a)) ? b : a
 
-/** Items of two ordered lists, those of one name together. */
+/** The items of two ordered lists, paired by name. */
 async function* pairs<T>(
   indexed: AsyncIterable<T>,
   expected: AsyncIterable<T>,
@@ -62,12 +62,7 @@ async function* pairs<T>(
   const [left, right] = [await openSide(indexed, nameOf), await openSide(expected, nameOf)]
   try {
     for (let name = firstOf(left.name(), right.name()); name !== undefined; name = firstOf(left.name(), right.name())) {
-      const [is, should] = [await left.take(name), await right.take(name)]
-      yield {
-        name,
-        ...(is === undefined ? {} : { indexed: is }),
-        ...(should === undefined ? {} : { expected: should }),
-      }
+      yield { name, indexed: await left.take(name), expected: await right.take(name) }
     }
   } finally {
     await left.end()
@@ -80,13 +75,13 @@ const nameOf = ({ name }: SearchItem): string => name
 
 type Sides = Readonly<{ part: Part; indexed: FrozenPart; expected: FrozenPart; horizon: Horizon }>
 
-/** How many ids are known as different already, so that their terms are not named again. */
+/** How many differing ids are remembered, so that their terms are not reported again. */
 const knownMax = 10_000
 
 function createFindings({ indexed, expected, part }: Sides, namedMax: number) {
   const differences: Difference[] = []
   const known = new Set<DocumentId>()
-  /** Entries that are not judged. */
+  /** Entries that cannot be judged (horizon.ts). */
   const excused = new Set<DocumentId>()
   let different = 0
   const sidesOf = async (collection: string, id: DocumentId) => {
@@ -122,7 +117,7 @@ function createFindings({ indexed, expected, part }: Sides, namedMax: number) {
 }
 type Findings = ReturnType<typeof createFindings>
 
-/** Where the part holds more than it says, what later events may have done is judged later. Documents do not go away. */
+/** What later events may have changed is judged later, if the part may hold some. Documents are never removed. */
 async function laterOf(
   { part, indexed, expected }: Sides,
   collection: string,
@@ -154,7 +149,7 @@ async function compareEntries(sides: Sides, collection: string, findings: Findin
   return later
 }
 
-/** Says which entries a term or count leads to, that should lead elsewhere; the item itself where it leads to none. */
+/** Reports the entries that a wrong term leads to; or the item itself, if it leads to none. */
 async function nameEntries(sides: Sides, collection: string, item: WrongItem, findings: Findings): Promise<void> {
   const { name } = item
   const [is, should] = [sides.indexed.entriesOf(collection, name), sides.expected.entriesOf(collection, name)]
@@ -164,7 +159,7 @@ async function nameEntries(sides: Sides, collection: string, item: WrongItem, fi
     if (entry.indexed?.value === entry.expected?.value || findings.knows(entry.name)) continue
     findings.search(collection, entry.name, name, entry.indexed?.value, entry.expected?.value)
   }
-  // What leads to no entry is a count: of all, also of those that are not judged.
+  // An item that leads to no entry is a count. It also counts the entries that cannot be judged.
   if (led === 0 && !findings.hasExcused())
     findings.search(collection, '', name, item.indexed?.value, item.expected?.value)
 }
@@ -172,7 +167,7 @@ async function nameEntries(sides: Sides, collection: string, item: WrongItem, fi
 async function compareSearch(sides: Sides, collection: string, findings: Findings): Promise<void> {
   const [is, should] = [sides.indexed.searchItems(collection), sides.expected.searchItems(collection)]
   const wrong: WrongItem[] = []
-  // The walk over all terms ends before the entries of one are asked for: an engine may have one walk at a time.
+  // First the walk over all terms, then the entries of each: an engine may allow only one walk at a time.
   for await (const pair of pairs(is, should, nameOf)) {
     if (pair.indexed?.value !== pair.expected?.value && wrong.length < knownMax) wrong.push(pair)
   }
@@ -182,9 +177,9 @@ async function compareSearch(sides: Sides, collection: string, findings: Finding
 const digestsOf = async (side: FrozenPart): Promise<ReadonlyMap<string, Digest>> =>
   new Map((await side.digests()).map((digest) => [digest.collection, digest]))
 
-/** Compares a part as it is indexed with what it should be; both stand at one position. At most `namedMax` are named. */
+/** Compares a part of the index with the fold, at the same position. Lists at most `namedMax` differences. */
 export async function compareParts(sides: Sides, namedMax: number): Promise<Comparison> {
-  // At once: another process or thread works on one side, which is asked first, because reading the other may block this thread.
+  // In parallel. The expected side is asked first: another thread may compute it, while reading the other side blocks this one.
   const [should, is] = await Promise.all([digestsOf(sides.expected), digestsOf(sides.indexed)])
   const findings = createFindings(sides, namedMax)
   let later: readonly Later[] = []
@@ -195,7 +190,7 @@ export async function compareParts(sides: Sides, namedMax: number): Promise<Comp
   for (const collection of told) {
     const [a, b] = [is.get(collection), should.get(collection)]
     entries += a?.entries ?? 0
-    // Not as arguments: there may be more than a call takes.
+    // Not as arguments: there may be more than a call can take.
     if (a?.content !== b?.content) later = later.concat(await compareEntries(sides, collection, findings))
     if ((a?.search ?? '') !== (b?.search ?? '')) await compareSearch(sides, collection, findings)
   }
@@ -203,8 +198,8 @@ export async function compareParts(sides: Sides, namedMax: number): Promise<Comp
 }
 
 /**
- * Judges entries of a part that were left for later. The expected side stands at their own position, or, of those that are gone,
- * where no event is left that may have been folded into the part.
+ * Judges the entries of a part that were left for later. The expected side is at their own position; for entries that are gone, it is where no
+ * further event can have been folded into the part.
  */
 export async function compareLater(sides: Sides, later: readonly Later[], namedMax: number): Promise<Comparison> {
   const findings = createFindings(sides, namedMax)

@@ -24,12 +24,12 @@ import { readCurrent } from '#streams/follow.ts'
 import { ConflictError, type Stream } from '#streams/stream.ts'
 import type { PoisonError } from './fold-batch.ts'
 
-/** So many events that one version cannot take are not the events' fault but the program's. */
+/** If one version cannot fold so many events, the program is at fault, not the events. */
 const lettersMax = 1_000
-/** How often a decision is made again when others are faster; they are few. */
+/** How often a decision is tried again when others were faster. They are few. */
 const attemptsMax = 100
 
-/** Who only compares has come to an event that cannot be folded, and on which nobody has decided. */
+/** A fold that only compares has met an event that cannot be folded and on which nobody has decided. */
 export class UndecidedError extends PermanentError {
   readonly event: RecordedEvent
   constructor({ name }: FoldVersion, { event, reason }: PoisonError) {
@@ -40,32 +40,32 @@ export class UndecidedError extends PermanentError {
 }
 
 /**
- * The events that folds leave out, by decisions in the log that they come from: so every owner of an index, and every other
- * fold of the log, leaves out the same ones.
+ * The events that folds skip. The decisions are in the log that the events come from, so every owner of an index, and every other fold of the
+ * log, skips the same ones.
  */
 export type DeadLetters = Readonly<{
   letters(of: FoldVersion): Promise<readonly DeadLetter[]>
   /**
-   * Decides that this event is left out, unless it is decided already. All positions that are left out then. Rejects with
-   * PermanentError beyond 1,000 of them, and with UndecidedError where nothing may be decided.
+   * Decides to skip this event, unless that is decided already. Returns all positions that are skipped then. Rejects with PermanentError
+   * beyond 1,000 of them, and with UndecidedError if nothing may be decided here.
    */
   put(of: FoldVersion, poison: PoisonError): Promise<ReadonlySet<Position>>
   /**
-   * What a decision to try again brings: the event, as if it came where the decision stands. Undefined for any other event, and for
-   * decisions of other versions.
+   * The dead letter that this event, a decision to retry, brings back: as if it had been received at the position of the decision. Undefined
+   * for any other event, and for decisions of other versions.
    */
   brought(of: FoldVersion, event: RecordedEvent): Promise<RecordedEvent | undefined>
-  /** Decides what becomes of a dead letter. What it was before; undefined when there is none at this position. */
+  /** Decides what becomes of a dead letter. Returns its state before; undefined if there is none at this position. */
   settle(of: FoldVersion, position: Position, as: 'retried' | 'dropped'): Promise<DeadLetter['state'] | undefined>
-  /** The event at a position, or the one that a decision there has brought; undefined when the log does not hold it. */
+  /** The event at a position, or the one that a decision there has brought back; undefined if the log does not hold it. */
   event(position: Position): Promise<RecordedEvent | undefined>
-  /** Why an event was left out. */
+  /** Why an event is skipped. */
   reason(letter: DeadLetter): Promise<string>
-  /** Forgets the letters whose events the log does not hold any more, after the erasure of their workspace. */
+  /** Forgets the letters whose events the log no longer holds, after the erasure of their workspace. */
   forgetGone(of: FoldVersion, erasure: RecordedEvent): Promise<void>
 }>
 
-/** `reason`: of what is put. `gone`: positions of which nothing is to be said any more. */
+/** `reason`: why an event is put aside. `gone`: positions to be forgotten. */
 type Change = Readonly<{
   type: Exclude<DeadLetterEventType, 'deadletter.explained'>
   position: Position
@@ -79,7 +79,7 @@ const stateAfter = {
   'deadletter.dropped': 'dropped',
 } as const
 
-/** How all stand after a change; `put`: where it is said why. */
+/** The letters after a change; `put`: the position of the explanation. */
 function standingAfter(letters: readonly DeadLetter[], change: Change, put: Position): readonly DeadLetter[] {
   const { type, position, gone } = change
   if (type === 'deadletter.erased') return letters.filter((letter) => gone?.has(letter.position) !== true)
@@ -89,14 +89,14 @@ function standingAfter(letters: readonly DeadLetter[], change: Change, put: Posi
   return [...others, now].sort((a, b) => a.position - b.position)
 }
 
-/** Positions that folds leave out; a retry changes nothing of that, it brings the event again. */
+/** The positions that folds skip. A retried letter stays skipped: the retry brings its event again. */
 export const leftOut = (letters: readonly DeadLetter[]): ReadonlySet<Position> =>
   new Set(letters.map(({ position }) => position))
 
-/** Writes a decision, unless `decide` sees that there is none to make; decided again when somebody else was faster. */
+/** Writes a decision, unless `decide` sees that there is none to make. Tries again if somebody else was faster. */
 function createDecide(stream: Stream, clock: Clock) {
   const { epoch } = stream
-  /** Before its decision: who reads that finds why. */
+  /** Written before the decision, so that whoever reads the decision finds the reason. */
   const explain = async (event: NewEvent): Promise<Position> => (await stream.append([event])).last
   return async (
     of: FoldVersion,
@@ -129,13 +129,13 @@ function createDecide(stream: Stream, clock: Clock) {
 
 async function eventAt(stream: Stream, position: Position): Promise<RecordedEvent | undefined> {
   const first = await stream.first()
-  // What was cut is gone, with the decisions on it.
+  // Cut from the log, and the decisions on it too.
   if (first === undefined || position < first.position) return undefined
   const [event] = await readCurrent(stream, position - 1, 1)
   return event?.position === position ? event : undefined
 }
 
-/** `decides`: whether events may be left out on which nobody has decided; false for who only compares. */
+/** `decides`: whether to decide on events on which nobody has decided; false for a fold that only compares. */
 export function createDeadLetters({
   stream,
   clock,
@@ -147,7 +147,7 @@ export function createDeadLetters({
     deadLettersAfter(await stream.last(deadLettersSubject(of)), stream.epoch)
   const origin = async (position: Position): Promise<RecordedEvent | undefined> => {
     let event = await at(position)
-    // A retry that failed is a dead letter itself.
+    // A retry that failed is itself a dead letter.
     while (event !== undefined && isDeadLetterDecision(event)) event = await at(decodeDeadLetterEvent(event).position)
     return event
   }
@@ -182,7 +182,7 @@ export function createDeadLetters({
       await decide(of, event.workspaceId, (now) => {
         const state = now.find((letter) => letter.position === position)?.state
         before ??= state
-        // What is tried again is folded where it is: it cannot be dropped, nor be tried twice.
+        // A retried event is folded at the position of its retry: it can be neither dropped nor retried again.
         if (state === undefined || state === as || state === 'retried') return undefined
         return { type: `deadletter.${as}`, position }
       })
@@ -197,7 +197,7 @@ export function createDeadLetters({
         (await letters(of)).map(async ({ position }) => ((await origin(position)) === undefined ? [position] : [])),
       )
       const gone = new Set(found.flat())
-      // Of no workspace: it outlasts every one that it is about.
+      // This decision belongs to no workspace, so that no erasure removes it.
       await decide(of, directoryWorkspaceId, (now) =>
         now.some(({ position }) => gone.has(position))
           ? { type: 'deadletter.erased', position: erasure.position, gone }

@@ -5,17 +5,17 @@ import type { EntryKey, WorkspaceEntries } from './index-store.ts'
 import { dayBefore, dayOf } from '#src/lib/day.ts'
 import { type DecodedEvent, type DocumentId, type Documents, type Entry, type Key, daysReplaced } from './projection.ts'
 
-/** The entries of one id, by day. `asked`: the days of events for which the store has been asked already. */
+/** The entries of one id, by day. `asked`: the event days for which the store has already been asked. */
 type Slot = { entries: Map<string, Entry>; asked: Set<string>; bytes: number }
 
 export type CacheLimits = Readonly<{ cachedDocumentsMax: number; cachedBytesMax: number }>
 
 /**
- * The documents of a projector: what is loaded, what has changed and not been written, what may be kept for later batches.
- * One cache belongs to one index and one writer.
+ * The documents of a lane: what is loaded, what has changed and is not written yet, what is kept for later batches. A cache belongs to one index
+ * and one writer.
  */
 export type DocumentCache = Readonly<{
-  /** The keys of the event's workspace that no load has asked for yet. All that are named count as used: `trim` forgets them last. */
+  /** The keys of the event's workspace that were not loaded yet. All given keys count as used: `trim` forgets them last. */
   missing(event: DecodedEvent, keys: readonly Key<never>[]): readonly EntryKey[]
   /** What a load found, in the order of its keys. */
   add(keys: readonly EntryKey[], found: readonly (readonly Entry[])[]): void
@@ -25,7 +25,7 @@ export type DocumentCache = Readonly<{
   documents(event: DecodedEvent): Documents
   /** Everything changed since the last call, for one write. */
   takeChanged(): readonly WorkspaceEntries[]
-  /** Forgets the longest unused documents above the limits; only when nothing is changed and unwritten. */
+  /** Forgets the least recently used documents above the limits. Nothing may be unwritten. */
   trim(): void
 }>
 
@@ -47,8 +47,8 @@ const place = ({ event }: DecodedEvent): Place => ({
 })
 
 /**
- * The entry that an event at this place folds into: the newest day within the look-back. One that was made by a later event
- * (a replay after a crash can meet it) was not there at the time and does not count.
+ * The entry that an event at this place folds into: the newest within the look-back. An entry that a later event created does not count: a
+ * replay after a crash may meet it.
  */
 function entryAt(slot: Slot, key: Key<never>, at: Place): Entry | undefined {
   const oldest = dayBefore(at.day, key.collection.lookbackDays)
@@ -90,7 +90,7 @@ function createSlots(limits: CacheLimits) {
 const nameOf = (workspaceId: WorkspaceId, collection: string, id: DocumentId): string =>
   `${workspaceId}\0${collection}\0${id}`
 
-/** Entries to be written, in the order in which they first changed. */
+/** Entries to be written, in the order of their first change. */
 function createChanges() {
   const changed = new Map<WorkspaceId, Map<string, Entry>>()
   return {
@@ -119,7 +119,7 @@ type Changes = ReturnType<typeof createChanges>
 /** The documents of one event for its fold. `onChange` hears of each slot that changed. */
 function documentsOf(event: DecodedEvent, slots: Slots, changes: Changes, onChange: (slot: Slot) => void): Documents {
   const at = place(event)
-  /** Documents changed by this very event: it may come back to them. */
+  /** Documents that this event has changed: it may change them again. */
   const mine = new Set<Slot>()
   const slotOf = (key: Key<never>): Slot => {
     const slot = slots.find(nameOf(at.workspaceId, key.collection.name, key.id))
@@ -173,7 +173,7 @@ export function createDocumentCache(limits: CacheLimits): DocumentCache {
       for (const [index, { workspaceId, collection, id, day }] of keys.entries()) {
         const slot = slots.touch(nameOf(workspaceId, collection, id))
         slot.asked.add(day)
-        // What is here already is at least as new: this cache belongs to the index's writer.
+        // An entry that is here already is at least as new, because this cache belongs to the index's writer.
         for (const entry of found[index] ?? []) if (!slot.entries.has(entry.day)) slot.entries.set(entry.day, entry)
         slots.measure(slot)
       }

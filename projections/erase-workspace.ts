@@ -13,14 +13,13 @@ type ErasingOptions = Readonly<{
   newId: () => string
 }>
 
-/** How often it is erased again at once when more of it came meanwhile: who sends is refused by then, or soon. */
+/** How often it is erased again at once if more of it arrived meanwhile. Its senders are refused by then, or soon. */
 const roundsMax = 5
 
 /**
- * Erases a workspace, of which the directory says that it is no more, from the log of its partition: an event says that all before it is
- * gone, and then it goes, with the dead letters about it. The builds follow when their folds come to that event. May be broken off
- * anywhere and called again, by several at once; where nothing is left of the workspace it changes nothing. False when more of it comes
- * all the time: then it is to be called again later.
+ * Erases a deleted workspace from the log of its partition. An event says that all before it is gone; then it is removed, with the dead
+ * letters about it. Builds follow when they read that event. It may be interrupted anywhere and called again, even concurrently; if nothing of
+ * the workspace is left, it changes nothing. False if more of it keeps arriving: call it again later.
  */
 export async function eraseWorkspace(options: ErasingOptions, workspaceId: WorkspaceId): Promise<boolean> {
   const { stream, projections, clock, newId } = options
@@ -32,7 +31,7 @@ export async function eraseWorkspace(options: ErasingOptions, workspaceId: Works
     isLeft = await stream.isLeft(workspaceId)
   }
   const erasure = await stream.last(erasureSubject(workspaceId))
-  // Also of an earlier call that was broken off before it came to them.
+  // Also those of an earlier call that was interrupted before it came to them.
   const letters = createDeadLetters({ stream, clock })
   if (erasure !== undefined) for (const of of projections) await letters.forgetGone(of, erasure)
   return !isLeft

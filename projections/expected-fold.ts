@@ -6,12 +6,12 @@ import type { BuildContext } from './build-place.ts'
 import { UndecidedError } from './dead-letters.ts'
 import type { Lane } from './lane.ts'
 
-/** Up to where an index is known to have a workspace: so far it may be folded beside others. */
+/** The position up to which an index is known to have a workspace: so far it may be folded together with others. */
 export type Limit = (workspaceId: WorkspaceId) => Position
 
 /**
- * Whatever is still to be compared, by workspace, the first of each at its head: up to there the index has the workspace at least. What
- * has no position is compared last, where its workspace ends.
+ * What is still to be compared, by workspace, in order of position. The index has a workspace at least up to its first item. Items without a
+ * position come last, at the end of their workspace.
  */
 export function createQueue<T extends Readonly<{ workspaceId: WorkspaceId; position?: Position }>>(
   sorted: readonly T[],
@@ -31,14 +31,14 @@ export function createQueue<T extends Readonly<{ workspaceId: WorkspaceId; posit
 }
 
 /**
- * Where each workspace ends: at the head of the log, or before an event on which nobody has decided, as every index does that is not
- * said to be beyond.
+ * Where each workspace ends: at the head of the log, or before an event that cannot be folded and on which nobody has decided. No index is
+ * beyond such an event, unless it says so (`said`).
  */
 export function createEnds(head: Position, said: Limit) {
   const ends = new Map<WorkspaceId, Position>()
   return {
     of: (workspaceId: WorkspaceId): Position => ends.get(workspaceId) ?? head,
-    /** Folds, and again whenever an end was met. */
+    /** Folds, and starts again whenever it met an end. */
     async within(fold: () => Promise<void>): Promise<void> {
       for (;;) {
         try {
@@ -46,7 +46,7 @@ export function createEnds(head: Position, said: Limit) {
         } catch (error) {
           if (!(error instanceof UndecidedError)) throw error
           const { workspaceId, position } = error.event
-          // Beyond its end nothing is folded: to meet that again would be to go round for ever.
+          // Nothing is folded beyond an end, so meeting one again would loop forever.
           if (position <= said(workspaceId) || position > (ends.get(workspaceId) ?? head)) throw error
           ends.set(workspaceId, position - 1)
         }
@@ -56,19 +56,19 @@ export function createEnds(head: Position, said: Limit) {
 }
 
 /**
- * The fold of the log that an index is compared with. All workspaces are folded together, and each only as far as the index has
- * come for it: who is behind there is left behind here, and read by itself when the index is further.
+ * The fold of the log that an index is compared with. All workspaces are folded together, each only as far as the index has it. A workspace
+ * that is behind in the index stays behind here, and is read separately once the index is further.
  */
 export type ExpectedFold = Readonly<{
   /** How far a workspace is folded. */
   positionOf(workspaceId: WorkspaceId): Position
-  /** How far those are that are furthest. */
+  /** How far the furthest workspaces are. */
   position(): Position
-  /** Folds a workspace up to a position, and the others with it, as far as they may be. */
+  /** Folds a workspace up to a position, and the others with it, each at most to its limit. */
   foldTo(workspaceId: WorkspaceId, position: Position, limit: Limit): Promise<void>
 }>
 
-/** `takes`: who is compared at all. */
+/** `takes`: which workspaces are compared at all. */
 export function createExpectedFold(
   { stream, decode, limits }: Pick<BuildContext, 'stream' | 'decode' | 'limits'>,
   lane: Lane,
@@ -76,7 +76,7 @@ export function createExpectedFold(
 ): ExpectedFold {
   let at = lane.position()
   const behind = new Map<WorkspaceId, Position>()
-  /** Read, and not folded yet: it may be asked for one event after another. */
+  /** Read but not folded yet, because the caller may go on event by event. */
   let unfolded: readonly RecordedEvent[] = []
   const read = (after: Position) => readCurrent(stream, after, limits.projectorBatchEventsMax)
   const fold = (events: readonly RecordedEvent[], position: Position): Promise<void> =>
@@ -103,7 +103,7 @@ export function createExpectedFold(
       }
       const events = unfolded.filter(({ position }) => position <= to)
       const last = events.at(-1)?.position
-      // No event stands there: the fold is as it was after the one before.
+      // There is no event at this position: the fold stays as it was after the one before.
       if (last === undefined) return
       const mine = events.filter((event) => takes(event.workspaceId) && !behind.has(event.workspaceId))
       const early = mine.filter(

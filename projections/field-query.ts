@@ -18,28 +18,29 @@ import { wildcardAtEndOnly, wildcardIsAnywhere, wildcardOverWhole, wildcardShape
 import type { WildcardShape } from '#src/events/wildcard.ts'
 import { parseRegex } from '#src/lib/regex/parse-regex.ts'
 import { escapeRegex, literalPrefix, regexSource } from '#src/lib/regex/regex-node.ts'
+import { all, join, negate, none } from './filters.ts'
 import type { Filter } from './index-store.ts'
 import { mayBeMessage } from './record-tokens.ts'
 import { wholePattern } from './stores/pattern.ts'
 
-/** A field that is a `keyword` of the collection. `canonical` gives the form it is stored in; undefined: not a value of it. */
+/** A field that is a `keyword` of the collection. `canonical` returns the form in which it is stored; undefined: not a value of it. */
 export type KeywordField = Readonly<{
   field: string
   canonical?: (text: string) => string | undefined
   /**
-   * Its values are in no `tokens` field, so what exists and what fits a pattern is looked for in the keyword: of `values`, where these are
-   * all that there are, else by how they begin. `always`: every record has one.
+   * Its values are in no `tokens` field, so existence and patterns are looked for in the keyword itself: among `values`, if these are all that
+   * there are, otherwise by prefix. `always`: every record has one.
    */
   apart?: Readonly<{ values?: readonly string[]; always?: boolean }>
 }>
 
-/** Where a collection keeps what a search can name. Field names of queries are compared folded, without a leading `@`. */
+/** Where a collection keeps what a search can name. Field names are compared case folded, without a leading `@`. */
 export type FieldSchema = Readonly<{
   /** `tokens` fields of plain words: where a bare word is looked for. */
   text: readonly string[]
   /** `tokens` fields that hold the tokens of named fields (record-tokens.ts). Any of them. */
   fields: readonly string[]
-  /** A name that means one of the plain-word fields. Its whole values are in `fields` under the name. */
+  /** The name that means one of the plain-word fields. Its whole values are in `fields` under that name. */
   message?: Readonly<{ name: string; field: string }>
   /**
    * Names that mean a `keyword` field: compared whole by `=`, and by `:` when the text is a canonical value. The same
@@ -53,9 +54,6 @@ export type FieldSchema = Readonly<{
 /** A part of a query without parts of its own: one condition. */
 export type QueryLeaf = Exclude<QueryTree, { kind: 'and' | 'or' | 'not' }>
 
-const none: Filter = { kind: 'none' }
-const all: Filter = { kind: 'all' }
-
 /** The filter over a collection that a search means. */
 export function filterOf(tree: QueryTree, schema: FieldSchema): Filter {
   if (isLeaf(tree)) return leafFilter(tree, schema)
@@ -65,22 +63,6 @@ export function filterOf(tree: QueryTree, schema: FieldSchema): Filter {
 }
 
 export const isLeaf = (tree: QueryTree): tree is QueryLeaf => !('of' in tree)
-
-/** Both, or either: without parts that change nothing. */
-export function join(kind: 'and' | 'or', parts: readonly Filter[]): Filter {
-  const neutral = kind === 'and' ? 'all' : 'none'
-  const absorbing = kind === 'and' ? none : all
-  if (parts.some((part) => part.kind === absorbing.kind)) return absorbing
-  const rest = parts.filter((part) => part.kind !== neutral)
-  if (rest.length === 0) return kind === 'and' ? all : none
-  return rest.length === 1 && rest[0] !== undefined ? rest[0] : { kind, of: rest }
-}
-
-export function negate(filter: Filter): Filter {
-  if (filter.kind === 'all') return none
-  if (filter.kind === 'none') return all
-  return filter.kind === 'not' ? filter.of : { kind: 'not', of: filter }
-}
 
 /** The filter of one condition. */
 export function leafFilter(leaf: QueryLeaf, schema: FieldSchema): Filter {
@@ -113,7 +95,7 @@ function own<T>(table: Readonly<Record<string, T>> | undefined, field: string): 
   return table !== undefined && Object.hasOwn(table, name) ? table[name] : undefined
 }
 
-/** What a search compares under a name in place of the fields that bear it; `number`: no text is compared. */
+/** What a search compares under a name instead of the free fields of that name; `number`: not by text. */
 export type OwnField = KeywordField | 'number'
 
 export function ownField(
@@ -128,7 +110,7 @@ function wordsField(field: string, schema: FieldSchema): string | undefined {
   return schema.message !== undefined && bareName(field) === schema.message.name ? schema.message.field : undefined
 }
 
-/** Where the record's message stands under this name, its words are those of the message. */
+/** If a record holds its message under this name, the words to look for are those of the message. */
 function orInMessage(
   field: string,
   schema: FieldSchema,
@@ -140,7 +122,7 @@ function orInMessage(
   return join('or', [ofField, join('and', [same, ofMessage([schema.message.field])])])
 }
 
-/** `-5` and `1.5` are numbers, of which the words `5` and `1 5` are no part. */
+/** `-5` and `1.5` are numbers; their words `5` and `1 5` must not match on their own. */
 const isSplitNumber = (text: string, found: readonly string[]): boolean =>
   parseQuantity(text)?.unit === 'none' && found.join('') !== foldCase(text.trim())
 
@@ -228,7 +210,7 @@ function integerBound({ value, inclusive }: Bound, step: 1 | -1): number | bigin
   return typeof number === 'bigint' ? number + BigInt(step) : number + step
 }
 
-/** Only numeric values: each number has a token whose text order is its numeric order. */
+/** Numeric values only: each number has a token whose text order is its numeric order. */
 function rangeFilter(field: string, from: Bound | undefined, to: Bound | undefined, schema: FieldSchema): Filter {
   const number = own(schema.numbers, field)
   if (number !== undefined) {
@@ -278,7 +260,7 @@ function patternFilter(leaf: PatternLeaf, schema: FieldSchema): Filter {
   )
 }
 
-/** What of a keyword that is `apart` a pattern over its whole value meets. `isPrefix`: it says no more than how the value begins. */
+/** A pattern over the whole value of a keyword that is `apart`. `isPrefix`: the pattern is only a prefix. */
 function keywordPattern(
   keyword: KeywordField | undefined,
   { regex, prefix }: Expression,
@@ -292,7 +274,7 @@ function keywordPattern(
   return values.length === 0 ? none : { kind: 'keyword', field, values }
 }
 
-/** No part at all is met by nothing. */
+/** A pattern without any part matches nothing. */
 const asNone = (parts: readonly Filter[]): readonly Filter[] => (parts.length === 0 ? [none] : parts)
 
 function shapeFilter(fields: readonly string[], shape: WildcardShape): Filter {
@@ -300,7 +282,7 @@ function shapeFilter(fields: readonly string[], shape: WildcardShape): Filter {
   return { kind: 'pattern', fields, prefix: shape.prefix, regex: shape.regex }
 }
 
-/** A wildcard in a named field matches words, or the whole value where it stands beside separators. */
+/** A wildcard in a named field matches words, or the whole value if it contains separators. */
 function wildcardInField(
   field: string,
   pattern: string,
@@ -321,7 +303,7 @@ function wildcardInField(
   return patternOfWhole(field, wildcardOverWhole(pattern, wholeForm), schema)
 }
 
-/** The form of a piece of a value within a whole token. */
+/** The form that a piece of a value has within a whole token. */
 const wholeForm = (text: string): string => (/^\s$/.test(text) ? '\u00a0' : wholeText(text))
 
 type Expression = Readonly<{ regex: string; prefix: string }>

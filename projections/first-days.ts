@@ -2,16 +2,16 @@ import { firstDayKept, type Keeping } from '#src/events/retention.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { dayBefore } from '#src/lib/day.ts'
 import { reachedFor, type IndexReader, type KeptDays, type Scope } from './index-store.ts'
-import type { Projection } from './projection.ts'
+import { collectionsOf, type Projection } from './projection.ts'
 import { withSeenEvents } from './seen-events.ts'
 
-/** How long the records of each workspace are kept, also of one that is not known yet; `all`: of every one that there may be. */
+/** How long the records of a workspace are kept, even of an unknown one; `all`: every keeping that occurs. */
 export type Keepings = Readonly<{ of(workspaceId: WorkspaceId): Keeping; all: readonly Keeping[] }>
 
-/** The first day of receipt of which readers see anything: of a workspace, in a projection. */
+/** The first day of receipt that readers see, of a workspace in a projection. */
 export type FirstDay = (workspaceId: WorkspaceId, projection: string) => string
 
-/** By the plans of now and the time of now: asked again it may be another day. */
+/** By the current plans and time: a later call may give another day. */
 export const firstDayBy =
   (projections: readonly Projection[], keepingOf: Keepings['of'], clock: () => number): FirstDay =>
   (workspaceId, name) => {
@@ -19,13 +19,13 @@ export const firstDayBy =
     return firstDayKept(keepingOf(workspaceId), clock(), projection?.keptDaysMin)
   }
 
-/** How far back an event may find documents to be folded into. */
+/** How many days back an event may find documents to be folded into. */
 const reachOf = (projection: Projection): number =>
-  Math.max(...Object.values(withSeenEvents(projection).collections).map(({ lookbackDays }) => lookbackDays))
+  Math.max(...collectionsOf(withSeenEvents(projection)).map(({ lookbackDays }) => lookbackDays))
 
 /**
- * What an index goes on to need once all that was received by a time (ms) is folded: what readers see, and what events of today may
- * still find, with a day between, for clocks that differ and for readers on their way.
+ * The days that an index still needs once everything received by a time (ms) is folded: what readers see, and what new events may still
+ * find, plus one day for clocks that differ and for queries under way.
  */
 export function daysNeeded(projection: Projection, keepings: Keepings, at: number): KeptDays {
   const daysMin = Math.max(projection.keptDaysMin ?? 0, reachOf(projection))
@@ -37,7 +37,7 @@ export function daysNeeded(projection: Projection, keepings: Keepings, at: numbe
   }
 }
 
-/** A reader that shows nothing of days before the first, whatever is still there: all engines then answer alike. */
+/** A reader that hides the days before the first one, whatever is still stored: so all engines answer alike. */
 export function withFirstDays(reader: IndexReader, firstDay: FirstDay): IndexReader {
   const from = (scope: Scope): Scope => ({ ...scope, fromDay: firstDay(scope.workspaceId, scope.projection) })
   return {
@@ -53,7 +53,7 @@ export function withFirstDays(reader: IndexReader, firstDay: FirstDay): IndexRea
   }
 }
 
-/** A reader for one workspace: how far the index is for it, and which days are lost of those that it would be shown. */
+/** A reader whose progress is that of one workspace: how far the index is for it, and which of its visible days are lost. */
 export const withOwnProgress = <Reader extends Pick<IndexReader, 'progress'>>(
   reader: Reader,
   workspaceId: WorkspaceId,

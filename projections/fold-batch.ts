@@ -8,7 +8,7 @@ import type { DecodedEvent, Entry, Projection } from './projection.ts'
 /** The entries of each key, in the order of the keys, as `IndexWriter.load` gives them. */
 type Load = (keys: readonly EntryKey[]) => Promise<readonly (readonly Entry[])[]>
 
-/** An event that a fold cannot take, now or later: it says so itself, by a PermanentError. */
+/** An event that can never be folded: decoding or the fold has thrown a PermanentError. */
 export class PoisonError extends Error {
   override readonly name = 'PoisonError'
   readonly event: RecordedEvent
@@ -20,7 +20,7 @@ export class PoisonError extends Error {
   }
 }
 
-/** What a projection makes of one event. Any other failure than a PermanentError may be the program's, and stays as it is. */
+/** Runs a projection on one event. A failure other than a PermanentError may be the program's, and is not the event's fault. */
 function ofEvent<T>({ event }: DecodedEvent, task: () => T): T {
   try {
     return task()
@@ -29,7 +29,7 @@ function ofEvent<T>({ event }: DecodedEvent, task: () => T): T {
   }
 }
 
-/** Rounds of needs() and load; a projection names all its documents in two or three. */
+/** Rounds of needs() and load. A projection names all its documents in two or three. */
 const roundsMax = 16
 
 function distinct(keys: readonly EntryKey[]): readonly EntryKey[] {
@@ -59,9 +59,9 @@ async function loadNeeds(
 }
 
 /**
- * Folds events into the documents of the cache, in order, loading what they need: in bulk first, and again for an event whose
- * needs have changed through the events before it. Nothing is written; the changes wait in the cache. After a failure, which is a
- * PoisonError where one event is to blame, the cache holds half an event and must not be used any more.
+ * Folds events into the documents of the cache, in order. What they need is loaded in bulk first, and again for an event whose needs were changed
+ * by events before it. Nothing is written; the changes stay in the cache. It throws a PoisonError if one event is to blame. After any failure
+ * the cache holds half an event and must not be used again.
  */
 export async function foldBatch(
   projection: Projection,

@@ -9,40 +9,37 @@ import type { IndexName, IndexWriter } from './index-store.ts'
 import { openLane, type Lane } from './lane.ts'
 import type { DecodedEvent } from './projection.ts'
 
-/** A build to be folded, from after one position to another. */
+/** A build to be folded from one position (exclusive) to another. */
 export type BuildTask = Readonly<{ projection: string; index: IndexName; after: Position; until: Position }>
 
-/**
- * What one of several workers folds: of these builds the workspaces that fall to it, all of them or those named. Plain data, so
- * that a worker may be a thread.
- */
+/** What one of several workers folds: its share of the workspaces of these builds. Plain data, because a worker may be a thread. */
 export type FoldTask = Readonly<{
   builds: readonly BuildTask[]
   share: Readonly<{ number: number; of: number }>
-  workspaces?: readonly WorkspaceId[]
+  workspaces?: readonly WorkspaceId[] | undefined
   /** Events a second that this worker reads at most. */
-  eventsPerSecondMax?: number
-  /** Only to compare with: an event that cannot be folded, and on which nobody has decided, ends it. */
-  compares?: boolean
+  eventsPerSecondMax?: number | undefined
+  /** The fold only serves a comparison: it ends at an event that cannot be folded and on which nobody has decided. */
+  compares?: boolean | undefined
 }>
 
-/** The name under which a worker's progress is kept: with other numbers of workers the shares are others. */
+/** The name under which a worker's progress is kept. Other numbers of workers have other shares. */
 export const shareName = ({ number, of }: FoldTask['share']): string => `${number} of ${of}`
 
 type FoldShareOptions = Folding &
   Readonly<{
-    /** One that keeps this share's progress by itself. */
+    /** A writer that keeps the progress of this share. */
     writer: IndexWriter
-    /** Hears how far the worker is, batch by batch. */
+    /** Called after each batch. */
     onProgress?: (position: Position) => void
   }>
 
 /**
- * Whether a projection's fold of a workspace falls to a share. Folds of two workspaces have nothing in common, nor have two
- * projections: so the work is parted by both, and one large workspace still has several workers.
+ * Whether a share includes a projection's fold of a workspace. Workspaces are independent of each other, and so are projections. So the work is
+ * divided by both, and even one large workspace has several workers.
  */
 function isMine({ number, of }: FoldTask['share'], place: number, workspaceId: WorkspaceId): boolean {
-  // Mixed, and cut from its upper bits: names that are alike, or of one partition, must not fall to one worker.
+  // Mixed, and taken from the upper bits: similar names, or those of one partition, must not all fall to one worker.
   const mixed = Math.imul(crc32(workspaceId), 0x9e37_79b1) >>> 12
   return (mixed + place) % of === number
 }
@@ -72,16 +69,13 @@ async function foldBatch(lanes: readonly OpenLane[], events: readonly DecodedEve
   }
 }
 
-/** Resolves when as much time has passed as so many events should take. */
+/** Waits until as much time has passed as this number of events should take. */
 async function keepPace(events: number, sinceMs: number, perSecond: number, options: FoldShareOptions): Promise<void> {
   const earlyMs = sinceMs + (events / perSecond) * 1_000 - options.clock()
   if (earlyMs > 0) await options.timers.pause(earlyMs, new AbortController().signal)
 }
 
-/**
- * Folds one worker's share, from where it was left. It may be ended at any moment, and begun again by as many workers or by
- * another number of them.
- */
+/** Folds one worker's share from where it was left. It may be interrupted at any time, and resumed by any number of workers. */
 export async function foldShare(task: FoldTask, options: FoldShareOptions): Promise<void> {
   const { stream, clock, limits, decode, onProgress = () => {} } = options
   const lanes = await openLanes(task, options)

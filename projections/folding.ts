@@ -8,7 +8,7 @@ import type { DecodedEvent, Projection } from './projection.ts'
 
 type FoldLimits = CacheLimits & BatchLimits & Readonly<{ projectorBatchEventsMax: number }>
 
-/** What every fold of a log goes by, wherever it writes: a projector, a worker of a rebuild, what is compared with. */
+/** What every fold of a log needs: a projector's, a rebuild worker's, or the one that verify compares with. */
 export type Folding = Readonly<{
   stream: Stream
   projections: readonly Projection[]
@@ -18,5 +18,5 @@ export type Folding = Readonly<{
   limits: FoldLimits
 }>
 
-/** How often readers are told how far an index is. */
+/** How often readers are told how far an index is, ms. */
 export const heartbeatMs = 1_000

@@ -10,19 +10,18 @@ import { regexSource } from '#src/lib/regex/regex-node.ts'
 export type Span = Readonly<{ start: number; end: number }>
 
 const spansMax = 1_000
-/** So much of a text is looked at: the words of a megabyte are two hundred thousand, and nobody else has a turn meanwhile. */
+/** How much of a text is searched. A megabyte has two hundred thousand words, and nothing else runs meanwhile. */
 const textCharactersMax = 64 * 1024
 
 /** Finds matches among the words of a text: the first word and how many. */
 type Finder = (text: readonly PlacedWord[]) => readonly Readonly<{ first: number; count: number }>[]
 
-/** What looks in the text whatever it is called, or only where it bears that name. */
+/** `field`: the name that the text must have; null: any. */
 type NamedFinder = Readonly<{ field: string | null; find: Finder }>
 
 /**
- * Where a search meets a text, by the same tokens that the index is searched by. `names` are those that fields of the
- * query may call the text by. Parts under a negation do not count. In order, not overlapping, at most 1,000, and of a very long
- * text only those near its beginning.
+ * The places where a search matches a text, by the same tokens as in the index. `names`: the field names by which a query may mean the text. Parts
+ * under a negation do not count. In order, not overlapping, at most 1,000; of a very long text only those near its beginning.
  */
 export function createHighlighter(tree: QueryTree): (text: string, names: readonly string[]) => readonly Span[] {
   const finders = findersOf(tree)

@@ -1,10 +1,11 @@
+import { dayMs } from '#src/lib/day.ts'
+import { formatTimeNs } from '#src/lib/time.ts'
 import type { Bucket, IndexReader, Scope, Selection } from './index-store.ts'
 import { compareText, floorTo } from './stores/row.ts'
 
 const bucketsMax = 100
 const minuteMs = 60_000
 const hourMs = 60 * minuteMs
-const dayMs = 24 * hourMs
 const stepsMs = [
   1,
   10,
@@ -37,22 +38,24 @@ async function edgeNs(
   return hit?.timeNs
 }
 
-/** `andLater`: the bucket has no end. Only the last one may. */
-type CountedBucket = Bucket & Readonly<{ andLater?: true }>
+/** A bucket as answers show it. `and_later`: it has no end. Only the last one may. */
+type ShownBucket = Readonly<{ time: string; total: number; by: Bucket['by']; and_later?: true }>
 
 /** Counts over record time. Buckets without a record are left out. */
-type CountsOverTime = Readonly<{ stepMs: number; buckets: readonly CountedBucket[] }>
+type CountsOverTime = Readonly<{ stepMs: number; buckets: readonly ShownBucket[] }>
+
+const shown = ({ startNs, total, by }: Bucket): ShownBucket => ({ time: formatTimeNs(startNs), total, by })
 
 /**
- * What is to be counted. `farNs`: where the selection has no end, records dated from then on do not say how wide buckets are,
- * unless there are no others; undefined: all do.
+ * What is to be counted. `farNs`: if the selection has no end, records dated from then on do not determine the width of buckets, unless there are
+ * no others; undefined: all records do.
  */
 export type Counted = Readonly<{ scope: Scope; selection: Selection; farNs: bigint | undefined }>
 export type CountedOverTime = Counted & Readonly<{ by: string }>
 
 type Span = Readonly<{ fromNs: bigint; toNs: bigint }>
 
-/** A bound that the request leaves open is where the records that match begin or end. */
+/** An open bound of the request is where the matching records begin or end. */
 async function spanOf(reader: IndexReader, scope: Scope, selection: Selection): Promise<Span> {
   const [fromNs = 0n, toNs = 0n] = await Promise.all([
     selection.fromNs ?? edgeNs(reader, scope, selection, 'asc'),
@@ -61,7 +64,7 @@ async function spanOf(reader: IndexReader, scope: Scope, selection: Selection): 
   return { fromNs, toNs: toNs > fromNs ? toNs : fromNs }
 }
 
-/** Where the span of what is dated before `farNs` ends, when something is dated later as well. */
+/** The last record before `farNs`, if there are later ones too. */
 async function nearEndNs(
   reader: IndexReader,
   { scope, selection, farNs }: Counted,
@@ -71,12 +74,12 @@ async function nearEndNs(
   return edgeNs(reader, scope, { ...selection, toNs: farNs }, 'desc')
 }
 
-/** One bucket that begins where the step of its first record does, and has no end. `lastNs`: of its last record. */
+/** One bucket without an end, from the step of its first record on. `lastNs`: the time of its last record. */
 async function countLater(
   reader: IndexReader,
   { scope, selection, by }: CountedOverTime,
   { stepMs, lastNs }: Readonly<{ stepMs: number; lastNs: bigint }>,
-): Promise<CountedBucket | undefined> {
+): Promise<ShownBucket | undefined> {
   const firstNs = await edgeNs(reader, scope, selection, 'asc')
   if (firstNs === undefined) return undefined
   const parts = await reader.histogram(scope, selection, stepNsOf(histogramStepMs(firstNs, lastNs)), by)
@@ -84,20 +87,18 @@ async function countLater(
   for (const [value, count] of parts.flatMap((part) => Object.entries(part.by))) {
     values.set(value, (values.get(value) ?? 0) + count)
   }
-  return {
-    startNs: floorTo(firstNs, stepNsOf(stepMs)),
-    total: parts.reduce((sum, { total }) => sum + total, 0),
-    by: Object.fromEntries([...values].sort(([a], [b]) => compareText(a, b))),
-    andLater: true,
-  }
+  const startNs = floorTo(firstNs, stepNsOf(stepMs))
+  const total = parts.reduce((sum, part) => sum + part.total, 0)
+  const counts = Object.fromEntries([...values].sort(([a], [b]) => compareText(a, b)))
+  return { ...shown({ startNs, total, by: counts }), and_later: true }
 }
 
-/** How wide buckets are, the time of the last record, and where the last bucket ends when there is one after it that has no end. */
+/** The width of buckets, the time of the last record, and where the regular buckets end if one without an end follows. */
 export type Steps = Readonly<{ stepMs: number; lastNs: bigint; endNs: bigint | undefined }>
 
 /**
- * Steps that suit the range of a selection. One record of a clock that is wrong by years would make them so wide that all others fall
- * into one: what is far is counted in one bucket of its own.
+ * Steps that suit the range of a selection. One record of a clock that is wrong by years would make them so wide that all others fall into one
+ * bucket, so records that are far ahead get a bucket of their own.
  */
 export async function stepsOf(reader: IndexReader, counted: Counted): Promise<Steps> {
   const span = await spanOf(reader, counted.scope, counted.selection)
@@ -115,8 +116,9 @@ export async function countOverTime(
 ): Promise<CountsOverTime> {
   const { scope, selection, by } = counted
   const stepNs = stepNsOf(stepMs)
-  if (endNs === undefined) return { stepMs, buckets: await reader.histogram(scope, selection, stepNs, by) }
-  const buckets = await reader.histogram(scope, { ...selection, toNs: endNs }, stepNs, by)
+  const range = endNs === undefined ? selection : { ...selection, toNs: endNs }
+  const buckets = (await reader.histogram(scope, range, stepNs, by)).map(shown)
+  if (endNs === undefined) return { stepMs, buckets }
   const beyond = { ...counted, selection: { ...selection, fromNs: endNs } }
   const later = await countLater(reader, beyond, { stepMs, lastNs })
   return { stepMs, buckets: later === undefined ? buckets : [...buckets, later] }

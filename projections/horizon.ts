@@ -4,24 +4,23 @@ import type { FirstEvent } from '#streams/stream.ts'
 import type { FirstDay } from './first-days.ts'
 import type { IndexAudit, Part } from './index-audit.ts'
 import type { IndexName } from './index-store.ts'
-import type { DocumentId, Projection } from './projection.ts'
+import { collectionsOf, type DocumentId, type Projection } from './projection.ts'
 import { seenEvents, withSeenEvents } from './seen-events.ts'
 
 /**
- * What of an index can be compared with a fold of what is left of the log, days of receipt.
+ * Which days of an index can be compared with a fold of what is left of the log.
  *
- * A part that readers do not see any more may be there or be gone. And where the log was cut, a document may have been begun by an
- * event that the fold does not meet: so documents are compared from a day on whose events find none of before the cut. One that goes on
- * from day to day may stand in another phase of its look-back there: the fold has one of its id in the days before, and it is not judged,
- * nor is what belongs to it.
+ * A part that readers no longer see may be there or not. If the log was cut, a document may have been created by an event that is gone. So
+ * documents are compared only from the day on whose events find no document from before the cut. A document that is continued from day to day
+ * may be in another phase of its look-back there: if the fold has one of its id in the days before, it is not judged, nor what belongs to it.
  */
 export type Horizon = Readonly<{
   isSeen(part: Part): boolean
   /** Whether the collection is compared in a part of this day. */
   isTold(collection: string, day: string): boolean
-  /** Whether an entry on a later day may rightly be another than the fold has it. */
+  /** Whether an entry on a later day may rightly differ from the fold. */
   isUnsure(workspaceId: WorkspaceId, collection: string, id: DocumentId): Promise<boolean>
-  /** By collection, from which day on it is compared; undefined where the log was not cut. */
+  /** The day from which each collection is compared; undefined if the log was not cut. */
   comparedFrom: Readonly<Record<string, string>> | undefined
 }>
 
@@ -46,8 +45,8 @@ export function createHorizon({ projection, index, first, firstDay, expected }: 
     return { isSeen, isTold: () => true, isUnsure: async () => false, comparedFrom: undefined }
   }
   const cutDay = dayOf(first.receivedAt)
-  const collections = Object.values(withSeenEvents(projection).collections)
-  // The day of the cut is in the log in part; and whether an event counts goes by those that were seen before it.
+  const collections = collectionsOf(withSeenEvents(projection))
+  // The day of the cut is only partly in the log; and whether an event counts depends on those seen before it.
   const fromOf = ({ lookbackDays }: { lookbackDays: number }): string =>
     dayBefore(cutDay, -1 - Math.max(lookbackDays, seenEvents.lookbackDays))
   const from = new Map(collections.map((collection) => [collection.name, fromOf(collection)]))

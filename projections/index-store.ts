@@ -160,10 +160,7 @@ export interface IndexWriter {
    * yet, the reported position is the last searchable one.
    */
   heartbeat(index: IndexName, progress: Heartbeat): Promise<void>
-  /** Readers of the projection move to this build in one step. */
-  promote(projection: string, index: IndexName): Promise<void>
-  /** The build that readers use; undefined before the first promotion. */
-  live(projection: string): Promise<IndexName | undefined>
+  /** The roster of a projection; an empty one of revision 0 before the first change. */
   roster(projection: string): Promise<Roster>
   /**
    * Compare-and-set: writes the roster in one durable step, which also moves readers. False, and nothing is written, when its revision
@@ -238,12 +235,12 @@ export type SortKey = Readonly<{ value: bigint; id: DocumentId }>
 export type Selection = Readonly<{
   filter: Filter
   /** Record time, nanoseconds: from inclusive, to exclusive. */
-  fromNs?: bigint
-  toNs?: bigint
+  fromNs?: bigint | undefined
+  toNs?: bigint | undefined
   /** Only entries last written at or below this position: a snapshot of records. */
-  upTo?: Position
+  upTo?: Position | undefined
   /** Only entries last written above this position: what is new since. */
-  since?: Position
+  since?: Position | undefined
 }>
 
 export type IndexQuery = Selection &
@@ -251,10 +248,10 @@ export type IndexQuery = Selection &
     /** `timeNs`, `position` (order of arrival) or a number field. Ties go by id, in the same direction. */
     orderBy: string
     direction: 'asc' | 'desc'
-    after?: SortKey
+    after?: SortKey | undefined
     limit: number
     /** Ends before the limit where the documents come to more characters of JSON, after one at least; the last hit says so. */
-    charactersMax?: number
+    charactersMax?: number | undefined
   }>
 
 /** A search without a bound on the size of its documents. */

@@ -1,5 +1,5 @@
 import { present } from '#src/lib/assert.ts'
-import { TransientError } from '#src/lib/failure.ts'
+import { PermanentError, TransientError } from '#src/lib/failure.ts'
 import type { Position, RecordedEvent } from '#src/events/envelope.ts'
 import type { Step } from './ahead.ts'
 import { buildNumber, chooseBuild } from './build-name.ts'
@@ -72,54 +72,32 @@ export type Lanes = Readonly<{
   failure(): unknown
 }>
 
-/** Runs the task; retries on a transient failure, passes any other to `stop`. */
-function createAttempt({ timers, onFailure }: Pick<LanesOptions, 'timers' | 'onFailure'>) {
-  return async (
-    projection: string,
-    task: () => Promise<void>,
-    signal: AbortSignal,
-    stop: (error: unknown) => void,
-  ): Promise<void> => {
-    while (!signal.aborted) {
-      try {
-        return await task()
-      } catch (error) {
-        const retried = error instanceof TransientError
-        onFailure({ projection, error, retried })
-        if (!retried) return stop(error)
-        await timers.pause(retryPauseMs, signal)
-      }
-    }
-  }
-}
-
-type State = {
-  lanes: Lane[]
-  resting: Set<Lane>
-  failure: unknown
-  rosters: Map<string, Roster>
+const createState = () => ({
+  lanes: [] as readonly Lane[],
+  resting: new Set<Lane>(),
+  failure: undefined as unknown,
+  rosters: new Map<string, Roster>(),
   /** Builds and projections that failed: they stay stopped until the process is restarted. */
-  stopped: Set<string>
+  stopped: new Set<string>(),
   /** For each build, whether it had read events that its log has lost, as found when it was first met; that does not change. */
-  lost: Map<IndexName, boolean>
+  lost: new Map<IndexName, boolean>(),
   /** The log's head when this process first considered moving readers: an earlier projector may have written up to there unreported. */
-  begunAt: Position | undefined
-}
-
-const createState = (): State => ({
-  lanes: [],
-  resting: new Set(),
-  failure: undefined,
-  rosters: new Map(),
-  stopped: new Set(),
-  lost: new Map(),
-  begunAt: undefined,
+  begunAt: undefined as Position | undefined,
 })
+type State = ReturnType<typeof createState>
 
 const foldedWith = (roster: Roster): readonly IndexName[] => [
   ...(roster.live === undefined ? [] : [roster.live]),
   ...foldedBeside(roster),
 ]
+
+/** A roster only grows older: one that is gone, or was put back, says nothing of what is folded here, and would end it without a word. */
+function refuseLoss({ name }: Projection, known: Roster | undefined, found: Roster): void {
+  if (known === undefined || found.revision >= known.revision) return
+  const hint =
+    'the record of its builds was removed, or an older one put back: what is not in it is folded anew from the log'
+  throw new PermanentError({ operation: 'fold', subject: name, hint })
+}
 
 /** Applies the rosters. */
 function createRefresh(given: LanesOptions, state: State) {
@@ -127,7 +105,8 @@ function createRefresh(given: LanesOptions, state: State) {
   const options = { ...given, epoch: stream.epoch, deadLetters: createDeadLetters({ stream, clock }) }
   const open = async (projection: Projection, index: IndexName): Promise<boolean> => {
     if (state.lanes.some((lane) => lane.index === index)) return false
-    state.lanes.push(await openLane(projection, index, options))
+    const lane = await openLane(projection, index, options)
+    state.lanes = [...state.lanes, lane]
     return true
   }
   const canFold = async (projection: Projection, index: IndexName): Promise<boolean> => {
@@ -169,7 +148,9 @@ function createRefresh(given: LanesOptions, state: State) {
     open,
     /** True when it has opened a lane. */
     refresh: async (projection: Projection): Promise<boolean> => {
-      const roster = await dropGone(projection, await writer.roster(projection.name))
+      const found = await writer.roster(projection.name)
+      refuseLoss(projection, state.rosters.get(projection.name), found)
+      const roster = await dropGone(projection, found)
       state.rosters.set(projection.name, roster)
       const wanted = foldedWith(roster)
       state.lanes = state.lanes.filter((lane) => lane.projection !== projection.name || wanted.includes(lane.index))
@@ -223,7 +204,6 @@ function isAsFar(lane: Lane, told: Reached): boolean {
 
 /** Runs tasks of lanes and of projections: one that fails rests or stops alone. */
 function createTasks(given: LanesOptions, state: State) {
-  const attempt = createAttempt(given)
   const stop = (name: string, stays: (lane: Lane) => boolean, error: unknown): void => {
     state.lanes = state.lanes.filter(stays)
     state.stopped.add(name)
@@ -245,12 +225,21 @@ function createTasks(given: LanesOptions, state: State) {
         }
       }
     },
+    /** One that fails for a moment is tried again, until the signal aborts. */
     async eachProjection(task: (projection: Projection) => Promise<void>, signal: AbortSignal): Promise<void> {
       for (const projection of given.projections) {
         const { name } = projection
-        if (state.stopped.has(name)) continue
-        const stopAll = (error: unknown): void => stop(name, (lane) => lane.projection !== name, error)
-        await attempt(name, () => task(projection), signal, stopAll)
+        for (let isDone = false; !isDone && !signal.aborted && !state.stopped.has(name);) {
+          try {
+            await task(projection)
+            isDone = true
+          } catch (error) {
+            const retried = error instanceof TransientError
+            given.onFailure({ projection: name, error, retried })
+            if (retried) await given.timers.pause(retryPauseMs, signal)
+            else stop(name, (lane) => lane.projection !== name, error)
+          }
+        }
       }
     },
   }

@@ -3,8 +3,8 @@ import type { Stream } from '#streams/stream.ts'
 import type { IndexReader } from './index-store.ts'
 
 /**
- * A reader that says of an index that it has all of the log only where the log says so too: what was acknowledged a moment ago the
- * projector may not have seen yet. A log that does not answer is taken to end where the projector last saw its end.
+ * A reader that calls an index complete only if the log agrees: the projector may not have seen yet what was acknowledged a moment ago. If the
+ * log does not answer, it counts as ending where the projector last saw its end.
  */
 export const withLogHead = (reader: IndexReader, log: Pick<Stream, 'head'>): IndexReader => ({
   ...reader,

@@ -4,13 +4,13 @@ import { seenBy, type LastFolded, type StoredBuild } from './index-store.ts'
 
 type Log = Pick<Stream, 'partition' | 'head' | 'first' | 'read'>
 
-/** An id alone may come twice: a sender sends again what a log has lost. */
+/** The id alone is not enough: a sender may send again what a log has lost. */
 export const lastFolded = ({ position, id, receivedAt, crc }: RecordedEvent): LastFolded => ({
   position,
   event: `${id} ${receivedAt} ${crc}`,
 })
 
-/** What stands at a position; undefined where it was erased or cut. */
+/** The event at a position; undefined if it was erased or cut. */
 export async function lastFoldedAt(stream: Log, position: Position): Promise<LastFolded | undefined> {
   const first = await stream.first()
   if (first === undefined || position < first.position) return undefined
@@ -19,10 +19,10 @@ export async function lastFoldedAt(stream: Log, position: Position): Promise<Las
 }
 
 /**
- * Rejects where the log is not the one that a build has seen, as after an older state of it was put back: as a read from beyond the head
- * does, where it ends before that (`seenBy`), and where it has grown beyond that again, but with other events. The build may stand before
- * the end of what was put back: but what comes next would get places at which it has had other events. Where only the copy that answers
- * is behind, the read waits for it.
+ * Rejects if the log has lost events that a build has seen, as after an older backup of it was restored: if it ends before them (`seenBy`),
+ * as a read from beyond the head does, or if it has grown beyond them again with other events. Even a build that is behind the restored end
+ * is refused, because new events would get positions that it knows for other ones. If only the answering replica is behind, the read waits
+ * for it.
  */
 export async function checkTail(stream: Log, build: StoredBuild): Promise<void> {
   const seen = seenBy(build)
@@ -32,7 +32,7 @@ export async function checkTail(stream: Log, build: StoredBuild): Promise<void> 
   if (found !== undefined && found.event !== last?.event) throw otherHistory(stream.partition, found.position)
 }
 
-/** Whether the log has lost what a build has seen: never said of one look at a copy that is behind. */
+/** Whether the log has lost what a build has seen. A replica that is behind does not count. */
 export async function hasLostTail(stream: Log, build: StoredBuild): Promise<boolean> {
   try {
     await checkTail(stream, build)

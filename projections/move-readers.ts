@@ -1,5 +1,5 @@
 import { PermanentError } from '#src/lib/failure.ts'
-import type { BuildContext } from './build-place.ts'
+import { withWriter, type BuildContext } from './build-place.ts'
 import { buildVersion } from './build-name.ts'
 import { foldShares } from './fold-shares.ts'
 import { isFolded, storedBuild, type IndexName, type IndexWriter } from './index-store.ts'
@@ -11,13 +11,13 @@ import type { Projection } from './projection.ts'
 const pollMs = 100
 
 /**
- * `moved`: readers use the build. `waits`: a projector of another version runs; readers move when one of this version has started
- * and has caught up.
+ * `moved`: readers use the build. `waits`: a projector of another version runs; readers move once one of this version has started and caught
+ * up.
  */
 export type Moved = 'moved' | 'waits'
 
 async function isLiveFolded({ clock }: BuildContext, writer: IndexWriter, projection: string): Promise<boolean> {
-  const live = await writer.live(projection)
+  const { live } = await writer.roster(projection)
   const found = await storedBuild(writer, projection, live)
   return found !== undefined && isFolded(found.heartbeat, clock())
 }
@@ -25,8 +25,8 @@ async function isLiveFolded({ clock }: BuildContext, writer: IndexWriter, projec
 type Move = Readonly<{ projection: string; index: IndexName; live: IndexName | undefined }>
 
 /**
- * Folds a build to where readers are in the live one, if it is behind. That may be beyond what the live one says: who folded it may have
- * ended between a batch and telling of it. But it is not beyond the log.
+ * Folds a build up to where the live one is. The live one may hold more than its heartbeat says, because its projector may have ended between
+ * a batch and the heartbeat. So the build is folded to the head of the log.
  */
 async function catchUpWithLive(context: BuildContext, writer: IndexWriter, { projection, index, live }: Move) {
   const stored = await writer.builds(projection)
@@ -37,14 +37,14 @@ async function catchUpWithLive(context: BuildContext, writer: IndexWriter, { pro
   try {
     await foldShares(context, context.index, [{ projection, index, after: next.after, until }])
   } catch (error) {
-    // It may have been removed under the fold: then that is what is to be said.
+    // If the build was removed during the fold, the caller reports that instead.
     if (!isGone(await writer.roster(projection), index)) throw error
   }
 }
 
 /**
- * Readers move to a build that stands near the log's head. The projector that folds the live one does it, between two batches, when both
- * stand at one place: no reader takes a step back. Where none runs, or is not seen to, it is done here, once nothing is missing.
+ * Moves readers to a build that is near the log's head. The projector that folds the live build does it, between two batches, when both builds
+ * are at the same position, so no reader goes back in time. If no projector runs, it is done here, once nothing is missing.
  */
 export async function moveReaders(
   context: BuildContext,
@@ -60,12 +60,12 @@ export async function moveReaders(
     if (live === index) return 'moved'
     const as = followedAs(roster, index)
     if (as === undefined || as === 'dropped') {
-      // Who removed it did so before the last of it was folded.
+      // It was removed before the last of it was folded.
       if (as === undefined) await writer.drop(index)
       const hint = 'it was dropped meanwhile'
       throw new PermanentError({ operation: 'move readers to', subject: index, hint })
     }
-    // Readers have been there, and went on to another that was to come as well.
+    // Readers were here already, and moved on to another candidate.
     if (as === 'kept') await changeRoster(writer, name, nominate(index))
     if (!(await isLiveFolded(context, writer, name))) {
       await catchUpWithLive(context, writer, { projection: name, index, live })
@@ -80,30 +80,25 @@ export async function moveReaders(
 
 type WayBack = Readonly<{ index: IndexName; former: IndexName }>
 
-/** The build that readers used before, and the one that they use now; undefined where none is kept. Throws where it cannot be folded on. */
+/** The build that readers used before, and the one that they use now; undefined if none is kept. Throws if it cannot be folded further. */
 export async function wayBack(context: BuildContext, { name, version }: Projection): Promise<WayBack | undefined> {
-  const writer = context.index.writer()
-  try {
+  const refuse = (hint: string): PermanentError => refuseRollBack(name, hint)
+  return withWriter(context.index, async (writer) => {
     const { live, followed } = await writer.roster(name)
     const { index: kept, lost = false } = followed.findLast(({ as }) => as === 'kept') ?? {}
     if (kept === undefined || live === undefined) return undefined
     const itsVersion = buildVersion(name, kept)
-    if (itsVersion !== version) {
-      const hint = `${kept} is of version ${itsVersion}, which only the program of that version folds: run rollback of that one`
-      throw refuseRollBack(name, hint)
-    }
+    if (itsVersion !== version)
+      throw refuse(
+        `${kept} is of version ${itsVersion}, which only the program of that version folds: run rollback of that one`,
+      )
     const stored = await storedBuild(writer, name, kept)
     if (stored?.epoch !== context.stream.epoch)
-      throw refuseRollBack(
-        name,
-        `${kept} is of another log, as before a backup was restored: nothing can be folded into it`,
-      )
-    if (lost) throw refuseRollBack(name, `${kept} has seen what the log has lost: nothing can be folded into it`)
+      throw refuse(`${kept} is of another log, as before a backup was restored: nothing can be folded into it`)
+    if (lost) throw refuse(`${kept} has seen what the log has lost: nothing can be folded into it`)
     await checkTail(context.stream, stored)
     return { index: kept, former: live }
-  } finally {
-    await writer.close()
-  }
+  })
 }
 
 const refuseRollBack = (subject: string, hint: string): PermanentError =>
@@ -113,13 +108,8 @@ const refuseRollBack = (subject: string, hint: string): PermanentError =>
 export async function rollBack(context: BuildContext, projection: Projection): Promise<WayBack> {
   const way = await wayBack(context, projection)
   if (way === undefined) throw refuseRollBack(projection.name, 'no earlier build of it is kept')
-  const writer = context.index.writer()
-  try {
-    await moveReaders(context, writer, projection, way.index)
-    return way
-  } finally {
-    await writer.close()
-  }
+  await withWriter(context.index, (writer) => moveReaders(context, writer, projection, way.index))
+  return way
 }
 
 export const noSuchBuild = (index: IndexName): PermanentError =>
@@ -129,15 +119,9 @@ const isKnown = async (writer: IndexWriter, { name }: Projection, index: IndexNa
   (await writer.builds(name)).some((build) => build.index === index) ||
   followedAs(await writer.roster(name), index) !== undefined
 
-/** Whether a build is there, or is to be. */
-export async function knowsBuild(context: BuildContext, projection: Projection, index: IndexName): Promise<boolean> {
-  const writer = context.index.writer()
-  try {
-    return await isKnown(writer, projection, index)
-  } finally {
-    await writer.close()
-  }
-}
+/** Whether a build is stored, or the roster names it. */
+export const knowsBuild = (context: BuildContext, projection: Projection, index: IndexName): Promise<boolean> =>
+  withWriter(context.index, (writer) => isKnown(writer, projection, index))
 
 /** Removes a build that readers do not use. Whoever folds it lets go of it first. */
 export async function dropBuild(context: BuildContext, projection: Projection, index: IndexName): Promise<void> {
@@ -145,20 +129,20 @@ export async function dropBuild(context: BuildContext, projection: Projection, i
   const lock = await context.lock(name)
   const refuse = (hint: string): PermanentError => new PermanentError({ operation: 'drop', subject: index, hint })
   if (lock === undefined) throw refuse(`a rebuild of ${name} is under way: wait for it, or stop it`)
-  const writer = context.index.writer()
   try {
-    if (!(await isKnown(writer, projection, index))) throw noSuchBuild(index)
-    const { roster } = await changeRoster(writer, name, giveUp(index))
-    // Perhaps only now.
-    if (roster.live === index) throw refuse('readers use it: rebuild, or roll back, and drop it then')
-    while (await isLiveFolded(context, writer, name)) {
-      if (followedAs(await writer.roster(name), index) === undefined) return
-      await context.timers.pause(pollMs, new AbortController().signal)
-    }
-    await writer.drop(index)
-    await changeRoster(writer, name, forget(index))
+    await withWriter(context.index, async (writer) => {
+      if (!(await isKnown(writer, projection, index))) throw noSuchBuild(index)
+      const { roster } = await changeRoster(writer, name, giveUp(index))
+      // Readers may have moved to it only now.
+      if (roster.live === index) throw refuse('readers use it: rebuild, or roll back, and drop it then')
+      while (await isLiveFolded(context, writer, name)) {
+        if (followedAs(await writer.roster(name), index) === undefined) return
+        await context.timers.pause(pollMs, new AbortController().signal)
+      }
+      await writer.drop(index)
+      await changeRoster(writer, name, forget(index))
+    })
   } finally {
-    await writer.close()
     await lock.release()
   }
 }

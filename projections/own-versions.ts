@@ -3,8 +3,8 @@ import type { IndexReader } from './index-store.ts'
 import type { Projection } from './projection.ts'
 
 /**
- * A reader that says which builds are of another version than this program's: an upgrade moves readers at another moment than it replaces
- * the programs that read, and what one version writes another may not find.
+ * A reader that marks builds of another version than this program's. An upgrade does not move readers and replace programs at the same moment,
+ * and one version may not find what another has written.
  */
 export function withOwnVersions(reader: IndexReader, projections: readonly Projection[]): IndexReader {
   const versions = new Map(projections.map(({ name, version }) => [name, version]))

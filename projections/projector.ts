@@ -204,7 +204,7 @@ export function createProjector(options: ProjectorOptions): Projector {
           const opened = await lanes.refresh(run.until)
           await lanes.promoteDue(await options.stream.head(), run.until)
           await lanes.heartbeat(run.until)
-          if (opened || goesOn) wake.abort()
+          if (opened || goesOn || lanes.failure() !== undefined) wake.abort()
         }
         await inTurn(task).catch((error: unknown) => {
           failure = error

@@ -13,22 +13,19 @@ import {
 import type { Json, JsonObject } from '#src/lib/json.ts'
 
 /**
- * How many values of a record, how deep, how much text of one value, and how much of tokens of fields in all can be searched. What
- * is beyond stays in the record and is not found by a search. Part of what an index holds: raise the projections' versions with it.
+ * How much of a record can be searched: values, nesting depth, text of one value, and tokens of fields in all. The rest stays in the record but is
+ * not found. It is part of what an index holds: if you change it, raise the projections' versions.
  */
 const searchableMax = { values: 4_096, depth: 32, textCharacters: 1024 * 1024, tokenCharacters: 8 * 1024 * 1024 }
 
 /**
- * What is left for the tokens of one record's fields. Each word of a value stands there behind the name of its field: a megabyte of
- * short words under a long name would be a hundred.
+ * The room left for the tokens of one record's fields. Each word of a value is stored behind the name of its field, so a megabyte of short words
+ * under a long name would become a hundred.
  */
 export type TokenRoom = { characters: number }
 export const createTokenRoom = (): TokenRoom => ({ characters: searchableMax.tokenCharacters })
 
-/**
- * Names that a log's message may have come from (those of src/wire/logs/aliases.ts). Part of what an index holds: raise
- * the version of logs with it.
- */
+/** The names that a log's message may have come from (src/wire/logs/aliases.ts). If you change them, raise the version of logs. */
 const messageNames: readonly string[] = [
   'message',
   'msg',
@@ -47,18 +44,18 @@ const bareMessageNames: ReadonlySet<string> = new Set(messageNames.map(bareName)
 /** Whether a search may mean the message by this name. */
 export const mayBeMessage = (field: string): boolean => bareMessageNames.has(bareName(field))
 
-/** By which names, as searches compare them, one may call the message of a record: those of its fields that it stands in, too. */
+/** The names by which a search may mean the message of a record: `message`, and its fields that hold the same text. */
 export const namesOfMessage = (message: string, fields: JsonObject): readonly string[] => [
   'message',
   ...messageNames.filter((name) => fields[name] === message).map(bareName),
 ]
 
 type RecordTokenOptions = Readonly<{
-  /** The record's message, indexed by itself: a top-level value that equals it is not indexed again word by word. */
+  /** The record's message, which is indexed separately: a top-level value that equals it is not indexed again word by word. */
   message?: string
   /** Put before every name, such as `resource.`. */
   prefix?: string
-  /** Where a record's fields are of several objects: one for all of them. */
+  /** If a record's fields come from several objects: the room for all of them. */
   room?: TokenRoom
 }>
 
@@ -67,12 +64,12 @@ type RecordTokens = Readonly<{ values: string; fields: string }>
 
 type Scalar = string | number | bigint | boolean
 
-/** What one value of one field gives to the two texts; without words there is nothing for `values`. */
+/** What one value of one field adds to the two texts; nothing to `values` if it has no words. */
 type ValueTokens = Readonly<{ values: string; fields: string }>
 
 /**
- * What was made of short values, kept by field and value: most records repeat values of others. A field of which this does not
- * hold (ids, addresses) is found out by its first values, and kept no more. All is forgotten at a bound.
+ * A cache of the tokens of short values, by field and value, because most records repeat values of others. A field whose first values do not
+ * repeat (ids, addresses) is not cached any further. At a bound, all is forgotten.
  */
 type OfField = { tokens: Map<Scalar, ValueTokens> | undefined; met: number }
 const kept = new Map<string, OfField>()
@@ -87,7 +84,7 @@ function makeTextTokens(name: string, text: string, fieldWordsMax: number): Valu
 
 function makeLongTextTokens(name: string, value: string, { characters }: TokenRoom): ValueTokens {
   const cut = value.length > searchableMax.textCharacters ? value.slice(0, searchableMax.textCharacters) : value
-  // A word has a character at least, a sign before it and a blank behind it.
+  // A word has at least one character, a sign before it and a blank after it.
   return makeTextTokens(name, cut, Math.floor(characters / (fieldToken(name).length + 3)))
 }
 
@@ -98,7 +95,7 @@ function makeTokens(name: string, value: Scalar): ValueTokens {
   return { values: '', fields: isNumber ? `${whole} ${numberToken(name, value)}` : whole }
 }
 
-/** What is kept of a field, after all is forgotten where that was too much. */
+/** The cache of a field; the whole cache is cleared first if it has become too large. */
 function keptOf(name: string): OfField {
   if (keptValues >= keptMax.values || kept.size >= keptMax.fields) {
     kept.clear()
@@ -131,8 +128,8 @@ function tokensOfValue(name: string, value: Scalar, room: TokenRoom): ValueToken
 }
 
 /**
- * The tokens of a record's free fields: nested objects by dotted names, lists item by item, each by itself. Strings give
- * their words to `values` and to their field, numbers a sortable token; null, empty lists and empty objects are as absent.
+ * The tokens of a record's free fields: nested objects by dotted names, lists item by item. Strings add their words to `values` and to their
+ * field, numbers a sortable token. Null, empty lists and empty objects count as absent.
  */
 export function fieldTokens(
   object: JsonObject,

@@ -1,12 +1,6 @@
 import { ConflictError, type Stream } from '#streams/stream.ts'
 import { sealBeginning } from '#src/events/allowance.ts'
-import {
-  beforeAll,
-  positionStep,
-  telemetryEventTypes,
-  type Position,
-  type RecordedEvent,
-} from '#src/events/envelope.ts'
+import { beforeAll, type Position, type RecordedEvent } from '#src/events/envelope.ts'
 import { daysOfClass } from '#src/events/retention.ts'
 import type { Clock } from '#src/lib/clock.ts'
 import { dayMs, dayOf } from '#src/lib/day.ts'
@@ -18,28 +12,28 @@ import { changeRoster, followedAs, followedBuild, giveUp, holding } from './rost
 
 type RetentionLimits = Readonly<{
   retentionEveryMs: number
-  /** An event stays in the log for the days of its plan, at least so many, and so many more than that. */
+  /** An event stays in the log for the days of its plan, but at least `logDaysMin`, plus `logDaysMore`. */
   logDaysMin: number
   logDaysMore: number
-  /** So long it stays for a build that nobody folds and readers do not use, and which has not had it. */
+  /** How long it stays for a build that has not folded it, if nobody folds that build and readers do not use it. */
   logDaysHeldMax: number
   projectorBatchEventsMax: number
 }>
-type RetentionOptions = Readonly<{
+export type RetentionOptions = Readonly<{
   stream: Stream
   writer: Pick<IndexWriter, 'builds' | 'roster' | 'changeRoster' | 'dropDays'>
   projections: readonly Projection[]
   clock: Clock
   timers: Timers
   limits: RetentionLimits
-  /** How long the records of each workspace are kept, by the directory as it is when this is asked. */
+  /** How long the records of each workspace are kept, by the directory's current state. */
   keepings(): Promise<Keepings>
 }>
 
 /**
- * What one turn has done: how many days of indexes went, and up to where the log was cut, if it was. `heldBy`: builds because of which
- * that was not further. `givenUp`: those that have kept it for too long, and go. `standsAt`: the time (ms) by which it went, where more
- * than it took has expired by now.
+ * What one run has done: how many days of indexes it dropped, and up to where it cut the log, if it did. `heldBy`: the builds that kept it from
+ * cutting more. `givenUp`: builds that have held the cut for too long and are dropped. `standsAt`: if more has expired than it cut, the time
+ * (ms) that it has come to.
  */
 export type Retained = Readonly<{
   dropped: number
@@ -60,16 +54,16 @@ type Build = Readonly<{
   isFolded: boolean
   /** Nobody folds it, and readers do not use it. */
   isLeft: boolean
-  /** It is of what the log has lost: nothing is folded into it any more. */
+  /** It has read events that the log has lost: nothing is folded into it any more. */
   isLost: boolean
   heldSinceMs: number | undefined
 }>
 
 const pollMs = 1_000
-/** So often is looked whether builds have come to where the log stood. */
+/** How often it looks whether the builds have reached the head of the log. */
 const pollsMax = 60
 
-/** The builds of this log that are not about to go. `isFolded`: a projector follows the log with it. */
+/** The builds of this log that are not being dropped. `isFolded`: a projector folds it. */
 async function buildsOf({ stream, writer, projections, clock }: RetentionOptions): Promise<readonly Build[]> {
   const found: Build[] = []
   for (const projection of projections) {
@@ -95,7 +89,7 @@ async function buildsOf({ stream, writer, projections, clock }: RetentionOptions
 const areAllBuilt = ({ projections }: RetentionOptions, builds: readonly Build[]): boolean =>
   projections.every((projection) => builds.some((build) => build.projection === projection))
 
-/** Waits for what is folded to come to a position; not for ever: what is behind is left for the next turn. */
+/** Waits for the folded builds to reach a position, but not forever: what is behind is left for the next run. */
 async function buildsAt(options: RetentionOptions, position: Position, signal: AbortSignal): Promise<readonly Build[]> {
   for (let poll = 1; ; poll++) {
     const builds = await buildsOf(options)
@@ -107,8 +101,8 @@ async function buildsAt(options: RetentionOptions, position: Position, signal: A
 }
 
 /**
- * A time (ms) from which on was received what a build is still to fold: now where it has all of it. Undefined where that is not known:
- * of a build behind the head that no projector of ours folds, another process may write any day.
+ * The time of receipt (ms) of the first event that a build has not folded; now if it has all. Undefined if that is unknown: another process may
+ * fold a build that is behind the head and that no projector of ours folds.
  */
 async function foldsFrom(
   { stream }: RetentionOptions,
@@ -122,8 +116,9 @@ async function foldsFrom(
 }
 
 /**
- * Drops days of builds on which no event that they are still to fold finds anything. Also of one that does not come on: where the
- * disk is full it never would, unless something goes. By `at`, the time that the log has come to; by now where a build keeps it from that.
+ * Drops the days of builds in which no further event can find a document. Also of a build that makes no progress: if the disk is full, it never
+ * will unless something is dropped. What has expired is judged by `at`, the time that the log has come to; or by now, if a build holds back
+ * the cut.
  */
 async function dropDays(options: RetentionOptions, { next, at }: Expired, signal: AbortSignal): Promise<number> {
   const { stream, writer, clock, keepings } = options
@@ -141,7 +136,7 @@ async function dropDays(options: RetentionOptions, { next, at }: Expired, signal
   return dropped
 }
 
-/** The last moment (ms) at which an event is to be in the log. */
+/** The last moment (ms) at which an event must be in the log. */
 function keptUntil(
   { receivedAt, retentionClass }: RecordedEvent,
   { logDaysMin, logDaysMore }: RetentionLimits,
@@ -150,7 +145,7 @@ function keptUntil(
   return Date.parse(dayOf(receivedAt)) + (days + 1) * dayMs - 1
 }
 
-/** The first event after one that was received after a time (ms) no earlier than that one’s, where the log's times go up. */
+/** The first event after `position` that was received after a time (ms), found by bisection: times in the log ascend. */
 async function firstAfter(stream: Stream, { position }: RecordedEvent, ms: number): Promise<RecordedEvent | undefined> {
   let [low, high] = [position, await stream.head()]
   const next = async (after: Position): Promise<RecordedEvent | undefined> => (await stream.read(after, 1))[0]
@@ -162,7 +157,7 @@ async function firstAfter(stream: Stream, { position }: RecordedEvent, ms: numbe
   return next(high)
 }
 
-/** By a clock by which something has come on so many days since, an event is over: also where no process ever runs for long. */
+/** If events were received on so many days since, the clock is right and the event has expired, even if no process ever runs for long. */
 const daysLivedMin = 7
 
 async function isLongOver(stream: Stream, first: RecordedEvent, untilMs: number): Promise<boolean> {
@@ -176,8 +171,8 @@ async function isLongOver(stream: Stream, first: RecordedEvent, untilMs: number)
 }
 
 /**
- * The end of the longest beginning of the log whose events are all older than they have to be, as far as the pace lets it go in this turn.
- * `next`: how far it lets it go in the next that takes any. `at`: the time that it has come to; now, unless there is more. `isBehind`: there is.
+ * The part of the log from its beginning whose events have all expired, as far as the pace allows in this run: `end`. `next`: how far the next
+ * run that cuts may go. `isBehind`: whether more has expired. `at`: the time that the cut has come to; now, unless more has expired.
  */
 type Expired = Readonly<{ end: Position; next: Position; at: number; isBehind: boolean }>
 
@@ -195,7 +190,7 @@ async function expiredOf(
       if (keptUntil(event, limits) >= at) return { end, next: end, at, isBehind: false }
       first ??= event
       const day = dayOf(event.receivedAt)
-      // Clocks differ: at midnight some of the day before may come later.
+      // Clocks differ: around midnight, events of the day before may still follow.
       if (day > latest) [latest, days] = [day, days + 1]
       if (days > daysMax) {
         const goes = mayCatchUp || (await isLongOver(stream, first, keptUntil(first, limits)))
@@ -208,7 +203,7 @@ async function expiredOf(
   }
 }
 
-/** That no span is stored without a reservation is to be said in what is left of the log: who finds it nowhere reads all of it. */
+/** Repeats, in what is left of the log, that no span is stored without a reservation: a process that does not find it reads the whole log. */
 async function sayBeginningAgain({ stream, clock }: RetentionOptions, upTo: Position): Promise<void> {
   const began = sealBeginning(clock())
   const said = await stream.last(began.subject)
@@ -216,7 +211,7 @@ async function sayBeginningAgain({ stream, clock }: RetentionOptions, upTo: Posi
   try {
     await stream.append([began], { subject: began.subject, position: said.position })
   } catch (error) {
-    // Somebody else has said it.
+    // Another process was faster.
     if (!(error instanceof ConflictError)) throw error
   }
 }
@@ -285,77 +280,4 @@ export async function applyRetention(
   const dropped = await dropDays(options, expired, signal)
   const cut = signal.aborted ? nothingCut : await cutLog(options, expired.end, signal)
   return { dropped, ...cut, ...(expired.isBehind ? { standsAt: expired.at } : {}) }
-}
-
-/** Events that senders cause. Events that this program appends by itself, as at its start, prove nothing about its clock. */
-const sentTypes: ReadonlySet<string> = new Set(telemetryEventTypes)
-const isSent = ({ type }: RecordedEvent): boolean => sentTypes.has(type)
-const tailMin = 64 * positionStep
-
-/** When the last event from a sender was received, ms; undefined: there is none. */
-async function lastReceivedAt({ stream, limits }: RetentionOptions): Promise<number | undefined> {
-  const head = await stream.head()
-  for (let back = tailMin; ; back *= 8) {
-    const after = Math.max(beforeAll, head - back)
-    let last: number | undefined
-    for (let position = after; position < head;) {
-      const events = await stream.read(position, limits.projectorBatchEventsMax)
-      last = events.findLast(isSent)?.receivedAt ?? last
-      position = events.at(-1)?.position ?? head
-    }
-    if (last !== undefined || after === beforeAll) return last
-  }
-}
-
-/**
- * If the clock is further ahead than this of the last event received, it may be wrong, and what is cut because of it never comes back. So
- * there must be time to notice, and to stop the server.
- */
-const silenceMaxMs = 7 * dayMs
-
-/**
- * A run cuts what was received on one day. If more than that has expired, only one run out of so many cuts, and not the first ones: a log
- * that was left alone for weeks is done in some days, and one whose clock was set wrong is not gone by the next morning. Of what expired so
- * many days of receipt ago that it would be gone by now, every run cuts a day, since a process may never live for that many runs.
- */
-const catchUpTurns = 4
-
-export type RetentionEvents = Readonly<{
-  onRetained(retained: Retained): void
-  onFailure(error: unknown): void
-  /** The first run waits until `until`, because the last event was received so long ago. */
-  onWaiting(lastReceivedAt: number, until: number): void
-}>
-
-/**
- * Runs retention now and then each hour, until the returned function is called, beside the projector that owns the partition and through
- * the same writer. A failed run is reported, and repeated at its next time; one that is under way at the end stops at its next step. If
- * nothing was received for long, the first run is an hour later. However far the clock is ahead, the log is cut day by day, at a pace
- * counted in runs of running time; indexes drop days only as far as the log was cut.
- */
-export function startRetention(options: RetentionOptions, events: RetentionEvents): () => void {
-  const { onRetained, onFailure, onWaiting } = events
-  const { clock, timers, limits } = options
-  const stopped = new AbortController()
-  const { signal } = stopped
-  const waitIfSilent = async (): Promise<void> => {
-    const last = await lastReceivedAt(options)
-    if (last === undefined || clock() - last <= silenceMaxMs) return
-    onWaiting(last, clock() + limits.retentionEveryMs)
-    await timers.pause(limits.retentionEveryMs, signal)
-  }
-  const run = async (): Promise<void> => {
-    // A read error will fail the run too, and is reported then.
-    await waitIfSilent().catch(() => undefined)
-    for (let turn = 1; !signal.aborted; turn++) {
-      try {
-        onRetained(await applyRetention(options, signal, { daysMax: 1, mayCatchUp: turn % catchUpTurns === 0 }))
-      } catch (error) {
-        if (!signal.aborted) onFailure(error)
-      }
-      await timers.pause(limits.retentionEveryMs, signal)
-    }
-  }
-  void run()
-  return () => stopped.abort()
 }

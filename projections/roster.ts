@@ -3,21 +3,21 @@ import type { FollowedBuild, IndexName, IndexWriter, Roster } from './index-stor
 
 type Change = (roster: Roster) => Roster | undefined
 
-/** How often a change is decided again when others are faster; they are few and change it seldom. */
+/** How often a change is tried again when others were faster. They are few, and seldom change it. */
 const attemptsMax = 100
 
 const without = (roster: Roster, index: IndexName): readonly FollowedBuild[] =>
   roster.followed.filter((build) => build.index !== index)
 
-/** What the roster says of a build beside the live one; undefined when it is not followed, or gone. */
+/** The entry of a build beside the live one; undefined if it is not followed, or gone. */
 export const followedBuild = ({ followed }: Roster, index: IndexName): FollowedBuild | undefined =>
   followed.find((build) => build.index === index && build.as !== 'gone')
 
-/** How a build is followed; undefined when it is not. */
+/** How a build is followed; undefined if it is not. */
 export const followedAs = (roster: Roster, index: IndexName): FollowedBuild['as'] | undefined =>
   followedBuild(roster, index)?.as
 
-/** Whether a build beside the live one is folded by whoever folds that. */
+/** Whether the projector folds this build beside the live one. */
 const isFollowedOn = (build: FollowedBuild | undefined): build is FollowedBuild =>
   (build?.as === 'candidate' || build?.as === 'kept') && build.lost !== true
 
@@ -31,13 +31,13 @@ function isUpTo(index: IndexName, other: IndexName): boolean {
   return index.slice(0, end) === other.slice(0, otherEnd) && Number(index.slice(end)) <= Number(other.slice(otherEnd))
 }
 
-/** Whether a name is used up: its build is being removed, or is no more. Who still has it in mind, or is late, neither folds nor reads it. */
+/** Whether a name is used up: its build is being removed, or was. A process that still has the name must neither fold nor read it. */
 export function isGone(roster: Roster, index: IndexName): boolean {
   if (roster.live === index || !['dropped', undefined].includes(followedAs(roster, index))) return false
   return roster.followed.some(({ index: other, as }) => (as === 'dropped' || as === 'gone') && isUpTo(index, other))
 }
 
-/** A build that a rebuild begins. Not one that a projector has begun meanwhile under that name, nor one that was there before. */
+/** A rebuild begins this build; not if a projector has begun one of that name meanwhile, or the name is used up. */
 export const begin =
   (index: IndexName, workspaceId?: WorkspaceId): Change =>
   (roster) => {
@@ -46,7 +46,7 @@ export const begin =
     return { ...roster, followed: [...without(roster, index), { index, as: 'building', ...of }] }
   }
 
-/** A build that readers shall move to; at once where they have none. `keeps`: the one they leave is then kept until somebody gives it up. */
+/** Readers shall move to this build; at once if they have none. `keeps`: the build that they leave is then kept without a limit. */
 export const nominate =
   (index: IndexName, keeps?: IndexName): Change =>
   (roster) => {
@@ -56,19 +56,19 @@ export const nominate =
     return { ...roster, followed: [...without(roster, index), candidate] }
   }
 
-/** A build that a projector has chosen, as `nominate`; not one that a rebuild has begun meanwhile under that name. */
+/** As `nominate`, for a build that a projector has chosen; not if a rebuild has begun one of that name meanwhile. */
 export const claim =
   (index: IndexName): Change =>
   (roster) =>
     followedAs(roster, index) === undefined ? nominate(index)(roster) : undefined
 
-/** One build is kept for a time, the last that readers left: each costs as much as the live one. */
+/** Only the build that readers left last is kept for a time: each costs as much as the live one. */
 const noLonger = (build: FollowedBuild): FollowedBuild =>
   build.as === 'kept' && build.untilMs !== undefined ? { index: build.index, as: 'dropped' } : build
 
 /**
- * Readers move from a build to this one, unless they have gone elsewhere meanwhile; the one they used is kept until then, or without a
- * limit where a build that is followed says so; one that was kept until some time before goes.
+ * Readers move from one build to another, unless they have moved elsewhere meanwhile. The build they leave is kept until `keptUntilMs`, or
+ * without a limit if a followed build says so (`keeps`). The one that was kept for a time before is dropped.
  */
 export const promoteTo =
   (index: IndexName, from: IndexName | undefined, keptUntilMs: number): Change =>
@@ -82,7 +82,7 @@ export const promoteTo =
     return { ...roster, live: index, followed: [...others, kept] }
   }
 
-/** Nobody folds the build any more, and it goes. The live one stays. */
+/** The build is to be removed. The live one stays. */
 export const giveUp =
   (index: IndexName): Change =>
   (roster) =>
@@ -91,8 +91,8 @@ export const giveUp =
       : { ...roster, followed: [...without(roster, index), { index, as: 'dropped' }] }
 
 /**
- * A build beside the live one that has seen what its log has lost: nobody can fold it on, nor go back to it. It goes, unless it is kept
- * until somebody gives it up.
+ * A build beside the live one has read events that its log has lost. It cannot be folded further, nor be rolled back to. It is dropped, unless
+ * it is kept without a limit.
  */
 export const lose =
   (index: IndexName): Change =>
@@ -103,17 +103,17 @@ export const lose =
     return { ...roster, followed: roster.followed.map((one) => (one === build ? { ...one, lost: true } : one)) }
   }
 
-/** The kept build stays until somebody gives it up. */
+/** The kept build stays until an operator drops it. */
 export const keepOn =
   (index: IndexName): Change =>
   (roster) => {
     const kept = followedBuild(roster, index)
     if (kept?.as !== 'kept' || kept.untilMs === undefined) return undefined
-    // In its place: the last that is kept is where readers came from.
+    // The order matters: the last kept build is where readers came from.
     return { ...roster, followed: roster.followed.map((one) => (one === kept ? { index, as: 'kept' } : one)) }
   }
 
-/** The build is no more. Of each version the last that went is remembered, and stands for those before it. */
+/** The build is removed. Of each version only the last removed build is remembered; it stands for all before it. */
 export const forget =
   (index: IndexName): Change =>
   (roster) => {
@@ -124,7 +124,7 @@ export const forget =
     return { ...roster, followed: [...followed, { index, as: 'gone' }] }
   }
 
-/** Since when (ms) the log is not cut because of this build; undefined: it is no more. One that has no name here counts as a rebuild's. */
+/** Since when (ms) this build holds back the cut of the log; undefined: it no longer does. A build that the roster does not name counts as a rebuild's. */
 export const holding =
   (index: IndexName, sinceMs: number | undefined): Change =>
   (roster) => {
@@ -139,13 +139,13 @@ export const holding =
     }
   }
 
-/** Kept builds, and until when, without those that stay until somebody gives them up. */
+/** The builds that are kept for a time, and until when. */
 export const keptForATime = ({ followed }: Roster): readonly Readonly<{ index: IndexName; untilMs: number }>[] =>
   followed.flatMap(({ index, as, untilMs }) => (as === 'kept' && untilMs !== undefined ? [{ index, untilMs }] : []))
 
 /**
- * Changes a projection's roster by what it is now; decided again when somebody else was faster. The roster that holds then,
- * and whether this call changed it.
+ * Changes a projection's roster by compare-and-set, and tries again if somebody else was faster. Returns the roster as it is then, and
+ * whether this call changed it.
  */
 export async function changeRoster(
   writer: Pick<IndexWriter, 'roster' | 'changeRoster'>,

@@ -5,8 +5,8 @@ import { liveBuilds, verify, type Verdict } from './verify.ts'
 type Pick = (below: number) => number
 
 /**
- * Compares one workspace of one index with the log, drawn at random; undefined where there is nothing to compare. It is to run
- * beside everything else: `eventsPerSecondMax` keeps it slow.
+ * Compares one random workspace of one random index with the log; undefined if there is nothing to compare. It runs beside everything else, so
+ * `eventsPerSecondMax` keeps it slow.
  */
 export async function verifySample(
   context: BuildContext,
@@ -23,7 +23,7 @@ export async function verifySample(
   const workspaces = [...new Set(parts.map(({ workspaceId }) => workspaceId))]
   const workspaceId = workspaces[pick(workspaces.length)]
   if (workspaceId === undefined) return undefined
-  // One worker: it is in no hurry.
+  // One worker: there is no hurry.
   const [verdict] = await verify({ ...context, workers: 1 }, [target], {
     workspaces: [workspaceId],
     eventsPerSecondMax,

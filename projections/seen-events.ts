@@ -2,7 +2,7 @@ import type { Position } from '#src/events/envelope.ts'
 import { dayMs } from '#src/lib/day.ts'
 import type { Collection, DecodedEvent, Documents, Key, Projection } from './projection.ts'
 
-/** An event that counted: its position and time of receipt (ms), and what it held. */
+/** An event that counted: its position, its time of receipt (ms), and the numbers of its records. */
 type First = readonly [position: Position, receivedAt: number, spans: number, logs: number, rumEvents: number]
 /** The events of one id and type that counted on a day, usually one. */
 type SeenEvent = Readonly<{ firsts: readonly First[] }>
@@ -18,15 +18,15 @@ export const seenEvents: Collection<SeenEvent> = {
 }
 
 /**
- * Each day has a document of its own, though today's event also looks for yesterday's: they have different ids. Were one folded on
- * from day to day it would stay on its first day, and be out of reach on the third.
+ * Each day has its own document, and today's event also looks for yesterday's, so the two have different ids. A single document that is folded
+ * from day to day would stay on its first day, and be out of reach on the third.
  */
 function keyOf({ event: { id, type, receivedAt } }: DecodedEvent, daysBefore: 0 | 1): Key<SeenEvent> {
   const isOdd = (Math.floor(receivedAt / dayMs) - daysBefore) % 2 !== 0
   return { collection: seenEvents, id: `${id}/${type}/${isOdd ? 'odd' : 'even'}` }
 }
 
-/** Those that counted less than 24 hours before. Later entries are what a replay finds: they do not. */
+/** The events that counted less than 24 hours before. On a replay there may be later ones, which do not matter. */
 function firstsBefore(event: DecodedEvent, documents: Pick<Documents, 'get'>): readonly First[] {
   const firsts = ([0, 1] as const).flatMap((daysBefore) => documents.get(keyOf(event, daysBefore))?.firsts ?? [])
   return firsts.filter(
@@ -43,14 +43,14 @@ const firstOf = ({ event: { position, receivedAt, counts } }: DecodedEvent): Fir
 ]
 
 /**
- * A request that was refused, whole or in part, keeps its id when it comes again and more of it is allowed: only an event of as
- * many records is the same one.
+ * A request that was partly refused keeps its id when it is sent again and more of it is accepted. So only an event with the same numbers of
+ * records is a repeat.
  */
 const isSame = ([, , ...a]: First, [, , ...b]: First): boolean => a.every((count, index) => count === b[index])
 
 /**
- * The event without the logs and browser events that an earlier one of its id held: those are refused all or none (by the plan),
- * and have nothing that tells a repeat, not even their place where others were left out before them. Spans are told apart one by one.
+ * The event without the logs and browser events that an earlier event of its id held. These are accepted all or none (by the plan), and have no
+ * identity of their own that would reveal a repeat. Spans have: they are told apart one by one.
  */
 function withoutSeen(event: DecodedEvent, firsts: readonly First[]): DecodedEvent {
   const { counts } = event.event
@@ -69,9 +69,9 @@ function withoutSeen(event: DecodedEvent, firsts: readonly First[]): DecodedEven
 }
 
 /**
- * The projection with the rule of identified events: one whose like (same id, type and number of records) was folded at an
- * earlier position less than 24 hours before (by `receivedAt`) is left out; of one that holds more than those before it, what they
- * held. The log refuses repeats for an hour only; senders retry for longer.
+ * The projection with the rule for repeats: an identified event is skipped if one of the same id, type and numbers of records was folded at an
+ * earlier position, less than 24 hours before (by `receivedAt`). If it holds more than the earlier ones, only the rest of it is folded. The log
+ * refuses repeats only for an hour, but senders retry for longer.
  */
 export function withSeenEvents(projection: Projection): Projection {
   return {

@@ -2,7 +2,7 @@ import { PermanentError, TransientError } from '#src/lib/failure.ts'
 import { beforeAll, type Position } from '#src/events/envelope.ts'
 import { erasureSubject } from '#src/events/erasure.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
-import { projectionNamed, type BuildContext, type BuildPlace } from './build-place.ts'
+import { projectionNamed, withWriter, type BuildContext, type BuildPlace } from './build-place.ts'
 import { compareLater, compareParts, type Comparison, type Difference, type Later } from './compare.ts'
 import { createDeadLetters } from './dead-letters.ts'
 import { createEnds, createExpectedFold, createQueue, type ExpectedFold, type Limit } from './expected-fold.ts'
@@ -12,16 +12,17 @@ import { createHorizon, type Horizon } from './horizon.ts'
 import type { FrozenPart, Part } from './index-audit.ts'
 import { reachedBy, storedBuild, type IndexName, type IndexWriter, type StoredBuild } from './index-store.ts'
 import { openLane } from './lane.ts'
+import { collectionsOf } from './projection.ts'
 import { withSeenEvents } from './seen-events.ts'
 
 type VerifyOptions = Readonly<{
   /** Only these; undefined: all. */
-  workspaces?: readonly WorkspaceId[]
+  workspaces?: readonly WorkspaceId[] | undefined
   /** How many differences are listed, with both sides. */
   namedMax?: number
   onProgress?: (position: Position) => void
-  eventsPerSecondMax?: number
-  signal?: AbortSignal
+  eventsPerSecondMax?: number | undefined
+  signal?: AbortSignal | undefined
 }>
 
 /**
@@ -293,25 +294,18 @@ async function compareAll(target: Target, namedMax: number) {
   return tally.value()
 }
 
+type Builds = readonly Readonly<{ projection: string; index: IndexName }>[]
+
 /** The live builds of these projections. */
-export async function liveBuilds(
-  context: BuildContext,
-  names: readonly string[],
-): Promise<readonly Readonly<{ projection: string; index: IndexName }>[]> {
-  const writer = context.index.writer()
-  try {
+export const liveBuilds = (context: BuildContext, names: readonly string[]): Promise<Builds> =>
+  withWriter(context.index, async (writer) => {
     const found: { projection: string; index: IndexName }[] = []
     for (const projection of names) {
-      const index = await writer.live(projection)
+      const { live: index } = await writer.roster(projection)
       if (index !== undefined) found.push({ projection, index })
     }
     return found
-  } finally {
-    await writer.close()
-  }
-}
-
-type Builds = readonly Readonly<{ projection: string; index: IndexName }>[]
+  })
 
 /** The folds to compare with, one for each build. If the log was cut beyond a build's own beginning, its fold begins with what is left. */
 async function tasksOf({ stream }: BuildContext, writer: IndexWriter, targets: Builds): Promise<readonly BuildTask[]> {
@@ -346,14 +340,14 @@ async function verifyIn(
     for (const { projection, index, after } of builds) {
       const fold = projectionNamed(context, projection)
       if (fold === undefined) throw new PermanentError({ operation: 'verify', subject: projection })
-      const { stream, clock, limits, decode } = context
+      const { stream, clock } = context
       const deadLetters = createDeadLetters({ stream, clock, decides: false })
-      const laneOptions = { writer: scratchWriter, epoch: stream.epoch, clock, limits, decode, deadLetters }
+      const laneOptions = { ...context, writer: scratchWriter, epoch: stream.epoch, deadLetters }
       const lane = await openLane(fold, index, laneOptions, after)
       const expected = createExpectedFold(context, lane, takes)
       const horizon = createHorizon({ projection: fold, index, first, firstDay, expected: earlierParts })
       const sides = { scratch, indexed, expectedParts, expected }
-      const collections = Object.values(withSeenEvents(fold).collections).map(({ name }) => name)
+      const collections = collectionsOf(withSeenEvents(fold)).map(({ name }) => name)
       const target: Target = { context, projection, collections, index, writer, ...sides, takes, horizon }
       const found = await compareAll(target, namedMax)
       const { comparedFrom } = horizon

@@ -1,6 +1,6 @@
 import type { EntryKey, IndexName, IndexWriter, WorkspaceEntries } from './index-store.ts'
 
-/** Whether an entry is among these. Only where such entries are asked for are their ids gathered: most are written and never loaded. */
+/** Whether an entry is among these. Ids are gathered only when asked for: most entries are written and never loaded. */
 function createHolds(written: readonly WorkspaceEntries[]): (key: EntryKey) => boolean {
   const gathered = new Map<string, ReadonlySet<string>>()
   const gather = ({ workspaceId, collection }: EntryKey): ReadonlySet<string> => {
@@ -15,14 +15,14 @@ function createHolds(written: readonly WorkspaceEntries[]): (key: EntryKey) => b
   }
 }
 
-/** A write under way. It is waited for by who comes next; until then a failure must not end the process. */
+/** A write under way. The next call awaits it; until then a failure must not end the process. */
 type UnderWay = Readonly<{ holds: (key: EntryKey) => boolean; done: Promise<void> }>
 
 /**
- * A writer that does not wait: `write` resolves when the write before it is done, so that the next batch is folded while an engine of
- * another process takes this one. Everything else waits for what is under way, `load` only where it asks for an entry of that. A write
- * that fails fails what comes next, and `heartbeat` says no more than is written: who needs to know that all is written tells one
- * before he closes it. For a fold that can be begun again where its checkpoint stands.
+ * A writer that does not wait: `write` resolves when the write before it is done, so that the next batch is folded while another process stores
+ * this one. Everything else waits for the write under way; `load` only if it asks for one of its entries. If a write fails, the next call
+ * fails. `heartbeat` reports no more than is written, so send one before `close` to be sure that all is written. For folds that can be resumed
+ * from their checkpoint.
  */
 export function createWriteBehind(writer: IndexWriter): IndexWriter {
   const underWay = new Map<IndexName, UnderWay>()
@@ -34,7 +34,7 @@ export function createWriteBehind(writer: IndexWriter): IndexWriter {
   const allSettled = async (): Promise<void> => {
     for (const index of underWay.keys()) await settled(index)
   }
-  /** After what is under way for one index, or for all. */
+  /** Runs a task after the writes under way, of one index or of all. */
   const after = async <T>(index: IndexName | undefined, task: () => Promise<T>): Promise<T> => {
     await (index === undefined ? allSettled() : settled(index))
     return task()
@@ -54,8 +54,6 @@ export function createWriteBehind(writer: IndexWriter): IndexWriter {
     },
     checkpoint: (index) => after(index, () => writer.checkpoint(index)),
     heartbeat: (index, progress) => after(index, () => writer.heartbeat(index, progress)),
-    promote: (projection, index) => after(index, () => writer.promote(projection, index)),
-    live: (projection) => after(undefined, () => writer.live(projection)),
     roster: (projection) => after(undefined, () => writer.roster(projection)),
     changeRoster: (projection, roster) => after(undefined, () => writer.changeRoster(projection, roster)),
     builds: (projection) => after(undefined, () => writer.builds(projection)),

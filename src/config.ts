@@ -150,6 +150,7 @@ const schema = z.object({
   TLS_KEY: z.string().optional(),
   SESSION_KEYS: secret.optional(),
   ALLOW_LAZY_LOG: flag,
+  ALLOW_LOST_LOG: flag,
   NATS_URL: z
     .string()
     .regex(
@@ -198,6 +199,7 @@ export type LogConfig = Readonly<{
   durability: Readonly<{ monitoring: readonly string[] }> | Readonly<{ stated: true }> | undefined
   /** Accept a log that could lose acknowledged events. */
   allowLazyLog: boolean
+  allowLostLog: boolean
   /** Copies of the log; undefined: three where there are three servers, else one. */
   natsReplicas: number | undefined
   /** Tells this installation from others on the same engines. */
@@ -284,6 +286,7 @@ const logOf = (data: Environment, natsUrl: string): LogConfig => ({
   partitions: data.PARTITIONS,
   durability: durabilityOf(data),
   allowLazyLog: data.ALLOW_LAZY_LOG,
+  allowLostLog: data.ALLOW_LOST_LOG,
   natsReplicas: data.NATS_REPLICAS,
   indexPrefix: data.INDEX_PREFIX,
 })

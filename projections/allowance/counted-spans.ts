@@ -4,15 +4,15 @@ import { reachedFor, type IndexReader } from '../index-store.ts'
 import { readUsage } from './query.ts'
 
 /**
- * Spans that count of a workspace's month, by the fold of all events up to a position and maybe of later ones; undefined when the
- * index is not known to be so far.
+ * The spans of a workspace's month, from the fold of all events up to a position and perhaps of later ones; undefined if the index is not known
+ * to be that far.
  */
 type CountedSpans = (workspaceId: WorkspaceId, month: string, position: Position) => Promise<number | undefined>
 
 /**
- * Until a projector is seen to live, nothing is known: after a power cut the files may hold less than was said of them, and only
- * a projector that opens them sets that right. Nor of a build whose fold began later than the log, or which events were left out
- * of (`leavesOut`): what they hold was spent all the same.
+ * Nothing is known until a projector is seen to run: after a power cut the files may hold less than the heartbeat says, and only a projector that
+ * opens them corrects that. Nor is it known of a build whose fold began later than the log, or that skips events (`leavesOut`): their spans were
+ * spent all the same.
  */
 export function createCountedSpans(reader: IndexReader, leavesOut: () => Promise<boolean>): CountedSpans {
   let firstBeat: number | undefined

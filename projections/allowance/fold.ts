@@ -17,7 +17,7 @@ function refusalKey({ event }: DecodedEvent, reason: string): Key<RefusalDocumen
 
 const keyUseKey = (keyId: string): Key<KeyUse> => ({ collection: keyUseCollection, id: keyId })
 
-/** The reasons stand in the payload of a refusal; the rest of what was refused is told by headers. */
+/** The reasons are in the payload of `spans.refused`; everything else that was refused is in headers. */
 const refusalsIn = (event: DecodedEvent): RefusalCounts =>
   refusalsOf(event.event, event.event.type === 'spans.refused' ? event.refusedSpans() : [])
 
@@ -25,7 +25,7 @@ const refusalsIn = (event: DecodedEvent): RefusalCounts =>
 export const allowanceProjection: Projection = {
   name: 'allowance',
   version: 5,
-  // A month is to be told whole, a week after its end too.
+  // A month stays complete for a week after its end.
   keptDaysMin: 38,
   handles: ['spans.received', 'logs.received', 'rum.received', 'spans.refused'],
   collections: { usage: usageCollection, refusals: refusalCollection, keyUse: keyUseCollection },

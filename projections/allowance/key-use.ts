@@ -1,7 +1,7 @@
 import type { DecodedEvent, Collection } from '../projection.ts'
 import type { RefusalCounts } from './usage-document.ts'
 
-/** The first thing that came by a key, with what finds it again. */
+/** The first record that was sent with a key, with the ids by which to find it. */
 export type FirstRecord = Readonly<{
   /** Time of receipt, ms. */
   at: number
@@ -11,10 +11,10 @@ export type FirstRecord = Readonly<{
   sessionId: string | null
 }>
 
-/** What is known of a key from the events that it has written: reading by a key leaves none. */
+/** The use of a key, as far as its events tell: reading with a key leaves none. */
 export type KeyUse = Readonly<{
   keyId: string
-  /** Ms; brought up to date when it is a minute old, so that a busy key's document is not written with each batch. */
+  /** Ms; updated at most once a minute, so that a busy key's document is not written with each batch. */
   lastUsedAt: number
   /** Null while nothing has been accepted. */
   first: FirstRecord | null
@@ -23,7 +23,7 @@ export type KeyUse = Readonly<{
 }>
 
 const useStepMs = 60_000
-/** A document that has not changed for so long is followed by a new one, whose `first` is its own. */
+/** A document that has not changed for so long is followed by a new one, with a `first` of its own. */
 const lookbackDays = 31
 
 export const keyUseCollection: Collection<KeyUse> = {
@@ -49,7 +49,7 @@ function firstRecord(event: DecodedEvent): FirstRecord | null {
   return { at, kind: record === log ? 'log' : 'rumEvent', service, traceId, sessionId }
 }
 
-/** The key's document with one event more; the same one where there is nothing new to tell. */
+/** The key's document after one more event; the same object if nothing has changed. */
 export function addKeyUse(
   document: KeyUse | undefined,
   keyId: string,

@@ -1,5 +1,6 @@
 import { monthEnd, monthOf } from '#src/events/allowance.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
+import { all, is } from '../filters.ts'
 import type { IndexReader, Progress, Scope } from '../index-store.ts'
 import { keyUseCollection, type KeyUse } from './key-use.ts'
 import type { RefusalDocument, UsageOfDay, UsageOfMonth } from './usage-document.ts'
@@ -9,7 +10,7 @@ export { monthOf } from '#src/events/allowance.ts'
 export type { RefusalDocument, ServiceTally, Tally } from './usage-document.ts'
 export type { FirstRecord, KeyUse } from './key-use.ts'
 
-/** What a workspace has used in a month (`2026-11`, UTC), and when the count starts anew (ms). */
+/** What a workspace has used in a month (`2026-11`, UTC), and when the next month begins (ms). */
 export type Usage = UsageOfMonth &
   Readonly<{
     /** Spans accepted: what counts against the allowance. */
@@ -27,7 +28,7 @@ const scopeOf = (workspaceId: WorkspaceId, collection: string): Scope => ({
 
 async function readDays(reader: IndexReader, workspaceId: WorkspaceId, month: string): Promise<readonly UsageOfDay[]> {
   const hits = await reader.search<UsageOfDay>(scopeOf(workspaceId, usageCollection.name), {
-    filter: { kind: 'keyword', field: 'month', values: [month] },
+    filter: is('month', month),
     orderBy: 'timeNs',
     direction: 'asc',
     limit: daysOfMonthMax,
@@ -54,7 +55,7 @@ export async function readRefusals(
   days: Readonly<{ from: string; to: string }>,
 ): Promise<readonly RefusalDocument[]> {
   const hits = await reader.search<RefusalDocument>(scopeOf(workspaceId, refusalCollection.name), {
-    filter: { kind: 'all' },
+    filter: all,
     fromNs: dayStartNs(days.from),
     toNs: dayStartNs(days.to) + 1n,
     orderBy: 'timeNs',
@@ -64,7 +65,7 @@ export async function readRefusals(
   return hits.map(({ document }) => document)
 }
 
-/** When and how keys were used, by key id; a key that has written nothing is left out. */
+/** When and how keys were used, by key id; without keys that have written nothing. */
 export async function readKeyUse(
   reader: IndexReader,
   workspaceId: WorkspaceId,

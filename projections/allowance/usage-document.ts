@@ -4,38 +4,47 @@ import type { RefusedSpan } from '#src/events/telemetry.ts'
 import type { Collection, DecodedEvent } from '../projection.ts'
 import { dayOf } from '#src/lib/day.ts'
 
-/** What was taken and what was not, in numbers. Bytes are of payloads as decoded. */
+/** How much was accepted and how much was refused. Bytes are of uncompressed payloads. */
 export type Tally = Readonly<{
   requests: number
   spans: number
   logs: number
   rumEvents: number
-  /** Spans refused, each in one of `RefusalReason`, and log records and browser events refused within accepted requests. */
+  /** Refused spans, each for a `RefusalReason`; and log records and browser events that were refused within accepted requests. */
   refusedSpans: number
   refusedRecords: number
   bytes: number
 }>
 const noTally: Tally = { requests: 0, spans: 0, logs: 0, rumEvents: 0, refusedSpans: 0, refusedRecords: 0, bytes: 0 }
 
-/** Refusals by reason. `unlisted`: spans beyond those that one refusal lists, which carries no reason of theirs. */
+/** Refusals by reason. `unlisted`: spans beyond those that a refusal lists; their reason is not known. */
 export type RefusalCounts = Readonly<Record<string, number>>
 
-/** What came of one service. */
+const byName = ([a]: readonly [string, unknown], [b]: readonly [string, unknown]): number => (a < b ? -1 : 1)
+
+/** What one service has sent. */
 export type ServiceTally = Readonly<{ spans: number; logs: number; rumEvents: number }>
+const noServiceTally: ServiceTally = { spans: 0, logs: 0, rumEvents: 0 }
+
+const addService = (a: ServiceTally, b: ServiceTally): ServiceTally => ({
+  spans: a.spans + b.spans,
+  logs: a.logs + b.logs,
+  rumEvents: a.rumEvents + b.rumEvents,
+})
 
 type Used = Readonly<{
   month: string
   total: Tally
-  /** Bytes of requests that held spans only: those of spans in mixed browser requests are not told apart. */
+  /** Bytes of requests that held only spans. In mixed browser requests they cannot be separated. */
   spanBytes: number
   refused: RefusalCounts
-  /** By key id; `''`: no key, or one of more than 1,000 keys of a day. */
+  /** By key id; `''`: no key, or a key beyond the first 1,000 of a day. */
   byKey: Readonly<Record<string, Tally>>
-  /** By the service that records name; `''`: none, or one of more than 500 of a day. */
+  /** By the service that records name; `''`: none, or a service beyond the first 500 of a day. */
   byService: Readonly<Record<string, ServiceTally>>
 }>
 
-/** A day of a workspace (UTC, by receipt): counted from the headers of events, and by service from what they hold. */
+/** A day of a workspace (UTC, by receipt), counted from the headers of events, and by service from their payloads. */
 export type UsageOfDay = Used & Readonly<{ day: string }>
 /** A month of a workspace: the sum of its days. */
 export type UsageOfMonth = Used & Readonly<{ byDay: Readonly<Record<string, Tally>> }>
@@ -67,7 +76,7 @@ function add(a: Tally | undefined, b: Tally): Tally {
 const holdsSpansOnly = ({ type, counts }: EventHeader): boolean =>
   type === 'spans.received' || (type === 'rum.received' && counts.spans > 0 && counts.logs + counts.rumEvents === 0)
 
-/** How many were refused for which reason: as listed, and the rest of what the header counts. */
+/** How many were refused for each reason: as listed, plus the rest that the header counts. */
 export function refusalsOf(header: EventHeader, listed: readonly RefusedSpan[]): RefusalCounts {
   const { refused } = header.counts
   if (refused === 0) return {}
@@ -75,10 +84,10 @@ export function refusalsOf(header: EventHeader, listed: readonly RefusedSpan[]):
   const reasons = new Map<string, number>()
   for (const { reason } of listed) reasons.set(reason, (reasons.get(reason) ?? 0) + 1)
   if (refused > listed.length) reasons.set('unlisted', refused - listed.length)
-  return Object.fromEntries([...reasons].sort(([a], [b]) => (a < b ? -1 : 1)))
+  return Object.fromEntries([...reasons].sort(byName))
 }
 
-/** A new name goes to its place in text order, so that the document does not tell in which order things came. */
+/** Names are kept in text order, so that the document does not depend on the order of arrival. */
 function addTo<T>(
   record: Readonly<Record<string, T>>,
   name: string,
@@ -86,7 +95,7 @@ function addTo<T>(
 ): Readonly<Record<string, T>> {
   if (Object.hasOwn(record, name)) return { ...record, [name]: plus(record[name]) }
   const entries: [string, T][] = [...Object.entries(record), [name, plus(undefined)]]
-  return Object.fromEntries(entries.sort(([a], [b]) => (a < b ? -1 : 1)))
+  return Object.fromEntries(entries.sort(byName))
 }
 
 /** What one event adds for each service. */
@@ -111,19 +120,14 @@ function addServices(known: UsageOfDay['byService'], event: DecodedEvent): Usage
   const added = servicesOf(event)
   if (added.size === 0) return known
   const services = new Map(Object.entries(known))
-  for (const [name, { spans, logs, rumEvents }] of added) {
+  for (const [name, tally] of added) {
     const place = services.has(name) || services.size < servicesMax ? name : ''
-    const tally = services.get(place) ?? { spans: 0, logs: 0, rumEvents: 0 }
-    services.set(place, {
-      spans: tally.spans + spans,
-      logs: tally.logs + logs,
-      rumEvents: tally.rumEvents + rumEvents,
-    })
+    services.set(place, addService(services.get(place) ?? noServiceTally, tally))
   }
-  return Object.fromEntries([...services].sort(([a], [b]) => (a < b ? -1 : 1)))
+  return Object.fromEntries([...services].sort(byName))
 }
 
-/** The day with one event more. */
+/** The day after one more event. */
 export function addUsage(document: UsageOfDay | undefined, event: DecodedEvent, refusals: RefusalCounts): UsageOfDay {
   const header = event.event
   const [day, month] = [dayOf(header.receivedAt), monthOf(header.receivedAt)]
@@ -144,44 +148,36 @@ export function addUsage(document: UsageOfDay | undefined, event: DecodedEvent, 
   }
 }
 
-/** Adds up what is kept by name, in text order of the names. */
-function sumByName<T>(records: readonly Readonly<Record<string, T>>[], plus: (a: T, b: T) => T) {
+/** Sums by name over the days, in text order of the names. */
+function sumByName<T>(
+  days: readonly UsageOfDay[],
+  of: (day: UsageOfDay) => Readonly<Record<string, T>>,
+  plus: (a: T, b: T) => T,
+): Readonly<Record<string, T>> {
   const sums = new Map<string, T>()
-  for (const record of records) {
-    for (const [name, value] of Object.entries(record)) {
+  for (const day of days) {
+    for (const [name, value] of Object.entries(of(day))) {
       const known = sums.get(name)
       sums.set(name, known === undefined ? value : plus(known, value))
     }
   }
-  return Object.fromEntries([...sums].sort(([a], [b]) => (a < b ? -1 : 1)))
+  return Object.fromEntries([...sums].sort(byName))
 }
 
-/** A month of the days of it that there are. */
+/** A month, from those of its days that exist. */
 export function sumUsage(month: string, days: readonly UsageOfDay[]): UsageOfMonth {
   return {
     month,
     total: days.reduce((sum, { total }) => add(sum, total), noTally),
     spanBytes: days.reduce((sum, { spanBytes }) => sum + spanBytes, 0),
     refused: sumByName(
-      days.map(({ refused }) => refused),
+      days,
+      ({ refused }) => refused,
       (a, b) => a + b,
     ),
-    byDay: sumByName(
-      days.map(({ day, total }) => ({ [day]: total })),
-      add,
-    ),
-    byKey: sumByName(
-      days.map(({ byKey }) => byKey),
-      add,
-    ),
-    byService: sumByName(
-      days.map(({ byService }) => byService),
-      (a, b) => ({
-        spans: a.spans + b.spans,
-        logs: a.logs + b.logs,
-        rumEvents: a.rumEvents + b.rumEvents,
-      }),
-    ),
+    byDay: sumByName(days, ({ day, total }) => ({ [day]: total }), add),
+    byKey: sumByName(days, ({ byKey }) => byKey, add),
+    byService: sumByName(days, ({ byService }) => byService, addService),
   }
 }
 
@@ -189,8 +185,8 @@ export function sumUsage(month: string, days: readonly UsageOfDay[]): UsageOfMon
 export const dayStartNs = (day: string): bigint => BigInt(Date.parse(`${day}T00:00:00Z`)) * 1_000_000n
 
 /**
- * One document a day, under its day, whatever order the days come in: clocks of several processes differ, and a month that one
- * document counted could be begun on two days and then be two.
+ * One document for each day. A single document for a month would not do: the clocks of several processes differ, so it could be created on two
+ * days and then exist twice.
  */
 export const usageCollection: Collection<UsageOfDay> = {
   name: 'usage',
@@ -199,7 +195,7 @@ export const usageCollection: Collection<UsageOfDay> = {
   fields: { month: 'keyword', spans: 'number' },
   searchable: ({ day, month, total }) => ({ timeNs: dayStartNs(day), fields: { month, spans: total.spans } }),
 }
-/** Days of a month, with room for what nobody expects. */
+/** Days of a month, with room to spare. */
 export const daysOfMonthMax = 62
 
 /** How often something was refused: on one day, of one key, for one reason. */

@@ -3,22 +3,24 @@ import { opaqueId } from '#src/events/tokens.ts'
 import { parseTraceparent } from '#src/events/traceparent.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { askInOrder } from '../ask-in-order.ts'
-import { join, negate } from '../field-query.ts'
+import { isOneOf, join, negate } from '../filters.ts'
 import type { Filter, Hit, IndexReader, Scope, SortKey } from '../index-store.ts'
 import type { LogDocument } from '../logs/log-document.ts'
+import { logsScope } from '../logs/log-selection.ts'
 import { timeOfRecordId } from '../projection.ts'
 import { isAll, pageCharactersMax } from '../page-size.ts'
 import { isStored, traceIdOfSpanRecord } from '../traces/span-document.ts'
+import { tracesScope } from '../traces/trace-answer.ts'
 import { traceIdOfPart } from '../traces/trace-part.ts'
 import type { RumEventDocument } from './rum-event-document.ts'
 
-/** What is looked up: a value of a named kind, or of any kind that it has the shape of. */
+/** What is looked up: an identifier of a given kind, or (`id`) of any kind whose form it has. */
 export type CorrelationId = Readonly<{
   kind: 'trace_id' | 'traceparent' | 'session_id' | 'span_id' | 'log_id' | 'id'
   value: string
 }>
 
-/** Why two things are joined: one names an identifier of the other. `trace:…`, `session:…`, `span:…`, `log:…`. */
+/** Why two things belong together: one names an identifier of the other. `trace:…`, `session:…`, `span:…`, `log:…`. */
 export type Join = Readonly<{ from: string; to: string; by: string }>
 
 /** What an identifier stands for in this workspace. */
@@ -29,25 +31,20 @@ export type Anchor = {
   readonly logs: Map<string, Hit<LogDocument>>
   readonly rumEvents: Map<string, Hit<RumEventDocument>>
   readonly how: Join[]
-  /** More traces share a span id than are looked up. */
+  /** More traces have this span id than are looked up. */
   isCut: boolean
 }
 
-/** One span id is looked up in so many traces, and in so many records of one kind: of a trace that is known no more are read. */
+/** A span id is looked up in at most so many traces, and so many records of each kind. Of a known trace no more records are read. */
 const sharedTracesMax = 100
 const sharedRecordsMax = 500
 const sharedPageMax = 100
 
-export const scopeOf = (workspaceId: WorkspaceId, projection: string, collection: string): Scope => ({
+export const correlationScope = (workspaceId: WorkspaceId, collection: 'rumEvents' | 'links'): Scope => ({
   workspaceId,
-  projection,
+  projection: 'correlation',
   collection,
 })
-
-export const isOneOf = (field: string, values: Iterable<string>): Filter => {
-  const all = [...values]
-  return all.length === 0 ? { kind: 'none' } : { kind: 'keyword', field, values: all }
-}
 
 export const isOfSessions = (sessionIds: Iterable<string>): Filter =>
   isOneOf('session_id', [...sessionIds].map(opaqueId))
@@ -69,7 +66,7 @@ function addTraceparent(anchor: Anchor, value: string): void {
   anchor.how.push({ from: 'traceparent', to: `trace:${parsed.traceId}`, by: 'traceparent' })
 }
 
-/** What one record names: its trace, else its session. */
+/** Adds what a record names: its trace, or else its session. */
 function follow(
   anchor: Anchor,
   from: string,
@@ -84,15 +81,15 @@ function follow(
   anchor.how.push({ from, to: `session:${sessionId}`, by: 'session_id' })
 }
 
-/** What names a span: its place, and its trace; null: none. */
+/** Something that names a span: its place and its trace; null: it has none. */
 type Naming = Readonly<{ sort: SortKey; traceId: string | null }>
 type NamingPage = Readonly<{ found: readonly Naming[]; isAll: boolean }>
-type Page = Readonly<{ filter: Filter; limit: number; after?: SortKey }>
+type Page = Readonly<{ filter: Filter; limit: number; after: SortKey | undefined }>
 
-/** Traces that records name, and whether there may be more. */
+/** The traces that records name, and whether there may be more. */
 type NamedTraces = Readonly<{ traceIds: ReadonlySet<string | null>; isCut: boolean }>
 
-/** The traces of these records, page by page: behind each page those of traces that are known are left out. */
+/** The traces of these records, page by page. Each page leaves out records of traces that are known already. */
 async function tracesNamed(named: Filter, read: (page: Page) => Promise<NamingPage>): Promise<NamedTraces> {
   const traceIds = new Set<string | null>()
   let after: SortKey | undefined
@@ -100,7 +97,7 @@ async function tracesNamed(named: Filter, read: (page: Page) => Promise<NamingPa
     const known = [...traceIds].filter((traceId) => traceId !== null)
     const filter = join('and', [named, negate(isOneOf('trace_id', known))])
     const limit = Math.min(rest, sharedPageMax)
-    const { found, isAll: isEnd } = await read({ filter, limit, ...(after === undefined ? {} : { after }) })
+    const { found, isAll: isEnd } = await read({ filter, limit, after })
     for (const { traceId } of found) traceIds.add(traceId)
     if (isEnd) return { traceIds, isCut: false }
     rest -= found.length
@@ -109,7 +106,7 @@ async function tracesNamed(named: Filter, read: (page: Page) => Promise<NamingPa
   return { traceIds, isCut: true }
 }
 
-/** The first traces of all of these: as many as are looked up. */
+/** The first traces of these, up to the maximum. */
 function firstTraces(all: readonly NamedTraces[]): NamedTraces {
   const traceIds = [...new Set(all.flatMap((named) => [...named.traceIds]))]
   const isCut = traceIds.length > sharedTracesMax || all.some((named) => named.isCut)
@@ -118,15 +115,15 @@ function firstTraces(all: readonly NamedTraces[]): NamedTraces {
 
 function createLookups(reader: IndexReader, workspaceId: WorkspaceId) {
   const scopes = {
-    spans: scopeOf(workspaceId, 'traces', 'spans'),
-    parts: scopeOf(workspaceId, 'traces', 'parts'),
-    traces: scopeOf(workspaceId, 'traces', 'traces'),
-    logs: scopeOf(workspaceId, 'logs', 'logs'),
-    rumEvents: scopeOf(workspaceId, 'correlation', 'rumEvents'),
-    links: scopeOf(workspaceId, 'correlation', 'links'),
+    spans: tracesScope(workspaceId, 'spans'),
+    parts: tracesScope(workspaceId, 'parts'),
+    traces: tracesScope(workspaceId, 'traces'),
+    logs: logsScope(workspaceId),
+    rumEvents: correlationScope(workspaceId, 'rumEvents'),
+    links: correlationScope(workspaceId, 'links'),
   }
   const newest = { orderBy: 'timeNs', direction: 'desc' } as const
-  /** Of what says in its id of which trace it is, no document need be read: it may be a megabyte. */
+  /** For collections whose ids contain the trace id: no documents are read, which may be a megabyte each. */
   const tracesOfIds = (scope: Scope, named: Filter, traceIdOf: (id: string) => string): Promise<NamedTraces> =>
     tracesNamed(named, async (page) => {
       const places = await reader.places(scope, { ...newest, ...page })
@@ -136,7 +133,7 @@ function createLookups(reader: IndexReader, workspaceId: WorkspaceId) {
       }
     })
 
-  /** Together the documents may be a hundred megabytes. */
+  /** Reads documents, which together may have a hundred megabytes. */
   const tracesOfRecords = (scope: Scope, named: Filter): Promise<NamedTraces> =>
     tracesNamed(named, async (page) => {
       const query = { ...newest, ...page, charactersMax: pageCharactersMax }
@@ -147,8 +144,8 @@ function createLookups(reader: IndexReader, workspaceId: WorkspaceId) {
 
   return {
     /**
-     * Traces in which a span of this id is stored, named as a parent, or refused, or which a record names beside it. Null: one that
-     * names no trace.
+     * The traces in which a span of this id is stored, named as a parent, or refused, or that a record names together with it. Null: a record
+     * that names no trace.
      */
     async tracesOfSpan(spanId: string): Promise<NamedTraces> {
       const itself = isOneOf('span_id', [spanId])
@@ -165,7 +162,7 @@ function createLookups(reader: IndexReader, workspaceId: WorkspaceId) {
     },
     record: async <D extends object>(collection: 'logs' | 'rumEvents', id: string): Promise<Hit<D> | undefined> =>
       timeOfRecordId(id) === undefined ? undefined : (await reader.get<D>(scopes[collection], [id]))[0],
-    /** Whether any record names it. */
+    /** Whether anything matches. */
     async isKnown(named: Filter): Promise<boolean> {
       for (const scope of [scopes.links, scopes.traces, scopes.logs, scopes.rumEvents]) {
         if ((await reader.places(scope, { ...newest, filter: named, limit: 1 })).length > 0) return true
@@ -175,7 +172,7 @@ function createLookups(reader: IndexReader, workspaceId: WorkspaceId) {
   }
 }
 
-/** Resolves an identifier to what it stands for, by look-ups of shared identifiers only. */
+/** Resolves an identifier to the traces, sessions, spans and records that it stands for, only by shared identifiers. */
 export async function findAnchor(
   reader: IndexReader,
   workspaceId: WorkspaceId,
@@ -185,7 +182,7 @@ export async function findAnchor(
   const lookups = createLookups(reader, workspaceId)
   const any = kind === 'id'
 
-  /** Of a value whose kind is not told, only what is known counts. */
+  /** If the kind is not given, the span must be known. */
   async function addSpan(spanId: string | undefined): Promise<void> {
     if (spanId === undefined) return
     const { traceIds, isCut } = await lookups.tracesOfSpan(spanId)

@@ -1,19 +1,13 @@
-import {
-  recordId,
-  type DecodedEvent,
-  type DocumentId,
-  type Documents,
-  type Key,
-  type Projection,
-} from '../projection.ts'
+import { memoize } from '../memoize.ts'
+import { identityOf, recordId } from '../projection.ts'
+import type { DecodedEvent, DocumentId, Documents, Key, Projection } from '../projection.ts'
 import { linkId, links, type LinkDocument } from './link-document.ts'
 import { rumEventDocument, rumEvents } from './rum-event-document.ts'
 
 type Linked = Readonly<{ sessionId: string | null; traceId: string | null }>
 
-const gathered = new WeakMap<DecodedEvent, ReadonlyMap<DocumentId, LinkDocument>>()
-
-function gatherLinks(event: DecodedEvent): ReadonlyMap<DocumentId, LinkDocument> {
+/** The links that the event makes, by document id; the first record of each pair counts. */
+const linksOf = memoize((event: DecodedEvent): ReadonlyMap<DocumentId, LinkDocument> => {
   const found = new Map<DocumentId, LinkDocument>()
   const add = ({ sessionId, traceId }: Linked, by: LinkDocument['by'], timeNs: bigint): void => {
     if (sessionId === null || traceId === null) return
@@ -25,20 +19,12 @@ function gatherLinks(event: DecodedEvent): ReadonlyMap<DocumentId, LinkDocument>
   for (const log of event.logs()) add(log, 'log', log.timeNs)
   for (const rumEvent of event.rumEvents()) add(rumEvent, 'rum_event', rumEvent.timeNs)
   return found
-}
-
-/** The links that the event makes, by document id; the first record of each pair counts. */
-function linksOf(event: DecodedEvent): ReadonlyMap<DocumentId, LinkDocument> {
-  const known = gathered.get(event) ?? gatherLinks(event)
-  gathered.set(event, known)
-  return known
-}
+})
 
 const linkKey = (id: DocumentId): Key<LinkDocument> => ({ collection: links, id })
 
 function fold(event: DecodedEvent, documents: Documents): void {
-  const { id } = event.event
-  const identity = id.slice(id.lastIndexOf('.') + 1)
+  const identity = identityOf(event)
   for (const rumEvent of event.rumEvents()) {
     const key = { collection: rumEvents, id: recordId(rumEvent.timeNs, identity, rumEvent.ordinal) }
     documents.put(key, rumEventDocument(rumEvent))

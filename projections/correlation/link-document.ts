@@ -1,7 +1,7 @@
 import { opaqueId } from '#src/events/tokens.ts'
 import type { Collection, DocumentId } from '../projection.ts'
 
-/** A session and a trace that one record named together: which kind of record, and the time of the first that came. */
+/** A session and a trace that one record has named together; the kind of record, and the time of the first one. */
 export type LinkDocument = Readonly<{
   sessionId: string
   traceId: string

@@ -1,24 +1,26 @@
-import { wholeToken } from '#src/events/tokens.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
-import { mapInTurns } from '#src/lib/in-turns.ts'
 import { askInOrder } from '../ask-in-order.ts'
-import { join, negate } from '../field-query.ts'
-import type { Filter, Hit, IndexReader, Progress, Scope } from '../index-store.ts'
-import { hasMore, pageCharactersMax } from '../page-size.ts'
-import type { LogDocument } from '../logs/log-document.ts'
-import type { Absent } from '../projection.ts'
-import { logItem, type LogItem } from '../logs/log-item.ts'
-import { compareSort } from '../stores/order.ts'
+import type { IndexReader, Progress } from '../index-store.ts'
+import type { LogItem } from '../logs/log-item.ts'
 import { readTrace, type TraceRead } from '../traces/read-trace.ts'
-import { readTraces, traceSummary, type TraceSummary } from '../traces/trace-answer.ts'
 import { traceIdOfSpanRecord } from '../traces/span-document.ts'
-import { sortKeyOf, walkKeyOf, type WalkKey } from '../traces/trace-request.ts'
-import { findAnchor, isOfSessions, isOneOf, scopeOf, type Anchor, type CorrelationId, type Join } from './anchor.ts'
+import { readTraces, traceSummary, type TraceSummary } from '../traces/trace-answer.ts'
+import { findAnchor, type Anchor, type Join } from './anchor.ts'
+import {
+  charactersOf,
+  omits,
+  usualLimits,
+  type CorrelationRequest,
+  type Part,
+  type Read,
+} from './correlation-request.ts'
 import type { LinkDocument } from './link-document.ts'
-import { readLinks, readOtherTraces, type Links, type OtherTraces } from './read-links.ts'
-import { rumEventItem, type RumEventDocument, type RumEventItem } from './rum-event-document.ts'
+import type { Links } from './read-links.ts'
+import { readLinked } from './read-records.ts'
+import type { RumEventItem } from './rum-event-document.ts'
 import { timelineOf, type TimelineEntry } from './timeline.ts'
 
+export { usualLimits, type CorrelationRequest, type PagedPart } from './correlation-request.ts'
 export type { CorrelationId, Join } from './anchor.ts'
 export type { RumEventItem } from './rum-event-document.ts'
 export type { TimelineEntry } from './timeline.ts'
@@ -26,25 +28,6 @@ export type { LogItem } from '../logs/log-item.ts'
 export type { TraceRead } from '../traces/read-trace.ts'
 export type { TraceSummary } from '../traces/trace-answer.ts'
 export type { WalkKey } from '../traces/trace-request.ts'
-
-/** Parts that can be left out, and parts that can be paged. */
-type OmittablePart = 'traces' | 'logs'
-export type PagedPart = 'spans' | 'traces' | 'logs' | 'rum_events'
-
-export type CorrelationRequest = Readonly<{
-  id: CorrelationId
-  /** Parts that the workspace may not see. They are left out, not looked for. */
-  omit?: readonly OmittablePart[]
-  /** Items of each part; those left out have usualLimits. */
-  limits?: Readonly<Partial<Record<PagedPart, number>>>
-  /** Where each part goes on: the `next` of an earlier answer to the same request. */
-  after?: Readonly<Partial<Record<PagedPart, WalkKey>>>
-  /** The time of the request: what an index that nobody folds then does not hold may still come. */
-  nowMs?: number
-}>
-
-/** A page of one part. `truncated` says that there is more: at `next`, or (it is null) more than is looked up. */
-type Part<Item> = Readonly<{ items: readonly Item[]; next: WalkKey | null; truncated: boolean }>
 
 /** The parts of the answer, with sort keys in the place of cursors. A part that is left out is null. */
 export type Correlation = Readonly<{
@@ -67,29 +50,14 @@ export type Correlation = Readonly<{
   how: readonly Join[]
   /** Some part holds more than is shown. */
   truncated: boolean
-  /** Of the index that is furthest behind. */
+  /** The progress of the index that is furthest behind. */
   progress: Progress | undefined
 }>
 
-/** Items of each part of an answer whose request names no other number. */
-export const usualLimits: Readonly<Record<PagedPart, number>> = { spans: 1_000, traces: 50, logs: 100, rum_events: 100 }
 const joinsMax = 200
-/** Of a trace, sessions that are shown; all are looked through. */
+/** The most sessions that are shown; all are searched. */
 const sessionsShownMax = 1_000
-/**
- * Characters of JSON of each part. All together, with what spans share, which counts as much as they do, are one page (page-size.ts): an
- * answer counts as a query that has one.
- */
-const charactersOf: Readonly<Record<PagedPart, number>> = {
-  spans: pageCharactersMax / 4,
-  traces: pageCharactersMax / 16,
-  logs: pageCharactersMax / 8,
-  rum_events: pageCharactersMax / 8,
-}
-
-type Read = Readonly<{ reader: IndexReader; workspaceId: WorkspaceId; request: CorrelationRequest }>
-
-/** A reader that asks once how far an index is, for all of one answer: what was said first holds for what is read after it. */
+/** A reader that asks for the progress of an index once per answer: the first reply holds for all that is read after it. */
 function askingProgressOnce(reader: IndexReader): IndexReader {
   const asked = new Map<string, Promise<Progress | undefined>>()
   return {
@@ -102,7 +70,7 @@ function askingProgressOnce(reader: IndexReader): IndexReader {
   }
 }
 
-/** How far the indexes are that an answer is made of: the one furthest behind speaks for all. */
+/** The progress of the index that is furthest behind, of those that the answer is made of. */
 async function slowest(reader: IndexReader): Promise<Progress | undefined> {
   const all = await Promise.all(['traces', 'logs', 'correlation'].map((name) => reader.progress(name)))
   let last: Progress | undefined
@@ -113,86 +81,16 @@ async function slowest(reader: IndexReader): Promise<Progress | undefined> {
   return last
 }
 
-/**
- * Records that belong to what was found: those that name one of its traces or sessions (`named`); of sessions that are only `linked`
- * to a trace asked for, just the records that name none of the `others`.
- */
-type Belonging = Readonly<{ named: Filter; linked: Filter; others: Promise<OtherTraces> }>
-
-const namedBy = ({ traceIds, sessionIds, spanIds }: Anchor, traces: ReadonlySet<string>): Filter =>
-  join('or', [
-    isOneOf('trace_id', new Set([...traceIds, ...traces])),
-    isOfSessions(sessionIds),
-    isOneOf('span_id', spanIds),
-  ])
-
-type Linkable = Readonly<{ traceId: string | Absent }>
-const traceTerm = (traceId: string): string => wholeToken('trace_id', traceId)
-
-/** One kind of record, by time, behind the place of a page. */
-function createRecordSearch<D extends Linkable>({ reader, request }: Read, part: 'logs' | 'rum_events', scope: Scope) {
-  const limit = request.limits?.[part] ?? usualLimits[part]
-  const after = request.after?.[part]
-  const place = after === undefined ? {} : { after: sortKeyOf(after) }
-  const page = { limit: limit + 1, charactersMax: charactersOf[part], ...place }
-  const search = async (filter: Filter): Promise<readonly Hit<D>[]> =>
-    filter.kind === 'none' ? [] : reader.search<D>(scope, { filter, orderBy: 'timeNs', direction: 'asc', ...page })
-  return { limit, isFirst: after === undefined, search }
-}
-type RecordSearch<D extends Linkable> = ReturnType<typeof createRecordSearch<D>>
-
-/**
- * The first of these records by time. An index would look each of the other traces up, and a session may have many; but most sessions
- * have few records, which say themselves what they name.
- */
-async function findBelonging<D extends Linkable>(
-  { search, limit }: RecordSearch<D>,
-  belonging: Belonging,
-  named: Promise<readonly Hit<D>[]>,
-): Promise<readonly Hit<D>[]> {
-  const [ofNamed, ofLinked, others] = await Promise.all([named, search(belonging.linked), belonging.others])
-  if (others === undefined) return ofNamed
-  // Of two of which one ends early, what comes behind its end may not be shown yet.
-  if (hasMore(ofLinked, limit) || ofNamed.at(-1)?.endsForSize === true) {
-    const linked = join('and', [belonging.linked, negate(isOneOf('trace_id', others))])
-    return search(join('or', [belonging.named, linked]))
-  }
-  const elsewhere = new Set(others.map(traceTerm))
-  const found = new Map(ofNamed.map((hit) => [hit.id, hit]))
-  for (const hit of ofLinked) {
-    const { traceId = null } = hit.document
-    if (traceId === null || !elsewhere.has(traceTerm(traceId))) found.set(hit.id, hit)
-  }
-  return [...found.values()].sort((a, b) => compareSort(a.sort, b.sort)).slice(0, limit + 1)
-}
-
-async function partOf<D extends Linkable, Item>(
-  { limit, isFirst }: RecordSearch<D>,
-  hits: readonly Hit<D>[],
-  itself: ReadonlyMap<string, Hit<D>>,
-  item: (hit: Hit<D>) => Item,
-  isCut: boolean,
-): Promise<Part<Item>> {
-  const shown = hits.slice(0, limit)
-  const last = hasMore(hits, limit) ? shown.at(-1) : undefined
-  // A record asked for by its id is on the first page even where it names nothing, or where that page ends before it, and on no other.
-  const items = isFirst
-    ? [...[...itself.values()].filter(({ id }) => !shown.some((hit) => hit.id === id)), ...shown]
-    : shown.filter(({ id }) => !itself.has(id))
-  const next = last === undefined ? null : walkKeyOf(last.sort, 0)
-  return { items: await mapInTurns(items, item), next, truncated: isCut || last !== undefined }
-}
-
-/** `main`: the newest trace that was asked for, else the newest that holds a span. */
+/** `main`: the newest trace that was asked for, or else the newest that holds a span. */
 type Summaries = Readonly<{ main: TraceSummary | undefined; page: Part<TraceSummary> }>
 
-/** Of ten thousand traces of a session so many are held at once, and those of the page. */
+/** How many of a session's traces, which may be ten thousand, are in memory at once, beside those of the page. */
 const tracesReadAtOnce = 100
 
 const placeOf = (trace: TraceSummary): string => `${trace.start ?? ''}/${trace.trace_id}`
 const newestFirst = (a: TraceSummary, b: TraceSummary): number => (placeOf(a) < placeOf(b) ? 1 : -1)
 
-/** Keeps the newest traces that fit of those that it is given, at most `count`. */
+/** Keeps the newest `count` of the given traces that fit. */
 function createNewest(count: number, fits: (trace: TraceSummary) => boolean) {
   let newest: readonly TraceSummary[] = []
   return {
@@ -203,14 +101,14 @@ function createNewest(count: number, fits: (trace: TraceSummary) => boolean) {
   }
 }
 
-/** The first that come to no more than so many characters of JSON, one at least. */
+/** The first items, up to so many characters of JSON; at least one. */
 function fitting<Item extends object>(items: readonly Item[], charactersMax: number): readonly Item[] {
   let characters = 0
   const end = items.findIndex((item, at) => (characters += JSON.stringify(item).length) > charactersMax && at > 0)
   return end === -1 ? items : items.slice(0, end)
 }
 
-/** Summaries of the traces, newest first; a page goes on behind the place of the last one. `known` has been read already. */
+/** Summaries of the traces, newest first. `known` has been read already. */
 async function readSummaries(
   read: Read,
   { traceIds, isCut }: Anchor,
@@ -237,16 +135,10 @@ async function readSummaries(
   return { main, page: { items, next, truncated: isCut || links.moreTraces || last !== undefined } }
 }
 
-/** A trace with a page of its spans; null for one that nobody has seen. */
+/** A trace with a page of its spans; null if it is unknown. */
 async function readSpans({ reader, workspaceId, request }: Read, traceId: string) {
-  const after = request.after?.spans
-  const { nowMs } = request
-  const page = {
-    limit: request.limits?.spans ?? usualLimits.spans,
-    charactersMax: charactersOf.spans,
-    ...(after === undefined ? {} : { after }),
-    ...(nowMs === undefined ? {} : { nowMs }),
-  }
+  const limit = request.limits?.spans ?? usualLimits.spans
+  const page = { limit, charactersMax: charactersOf.spans, after: request.after?.spans, nowMs: request.nowMs }
   const trace = await readTrace(reader, workspaceId, traceId, page)
   if (trace === undefined) return null
   const { progress: _progress, ...shown } = trace
@@ -257,7 +149,7 @@ const readMain = async (read: Read, { main }: Summaries) => (main === undefined 
 
 type Naming = Readonly<{ trace_id: string | null; session_id: string | null; span_id: string | null }>
 
-/** How the shown records hang together with what was asked. */
+/** How the shown records are joined with what was asked. */
 function recordJoins({ spanIds }: Anchor, name: string, items: readonly Naming[]) {
   const joins = new Map<string, Join>()
   for (const { trace_id: traceId, session_id: sessionId, span_id: spanId } of items) {
@@ -270,50 +162,17 @@ function recordJoins({ spanIds }: Anchor, name: string, items: readonly Naming[]
   return [...joins.values()]
 }
 
-/** Whether the workspace has ever seen what was asked: a span, a log or a browser event names it, or a refusal. */
+/** Whether the workspace has ever seen what was asked: a span, a log, a browser event or a refusal names it. */
 function isFound(anchor: Anchor, parts: readonly Readonly<{ items: readonly unknown[] }>[], links: Links): boolean {
   const itself = anchor.logs.size + anchor.rumEvents.size
   return itself > 0 || links.sessions.size > 0 || parts.some(({ items }) => items.length > 0)
 }
 
-const omits = ({ request }: Read, part: OmittablePart): boolean => request.omit?.includes(part) === true
-
-/** How the records of an answer hang together, and those records. */
-async function readLinked(read: Read, anchor: Anchor) {
-  const { reader, workspaceId } = read
-  const logs = createRecordSearch<LogDocument>(read, 'logs', scopeOf(workspaceId, 'logs', 'logs'))
-  const rumEvents = createRecordSearch<RumEventDocument>(
-    read,
-    'rum_events',
-    scopeOf(workspaceId, 'correlation', 'rumEvents'),
-  )
-  const searchNamed = (named: Filter) => [logs.search(named), rumEvents.search(named)] as const
-  // Only a session asked for has traces that are not known yet; what names the others is asked for together with the links.
-  const early = anchor.sessionIds.size > 0 ? undefined : searchNamed(namedBy(anchor, new Set()))
-  const [links] = await Promise.all([readLinks(reader, workspaceId, anchor), ...(early ?? [])])
-  const sessions = [...links.sessions.keys()].filter((session) => !anchor.sessionIds.has(session))
-  const named = namedBy(anchor, links.traces)
-  const [namedLogs, namedRumEvents] = early ?? searchNamed(named)
-  const others = readOtherTraces(reader, workspaceId, sessions, anchor)
-  const belonging = { named, linked: isOfSessions(sessions), others }
-  const [foundLogs, foundRumEvents, found] = await Promise.all([
-    findBelonging(logs, belonging, namedLogs),
-    findBelonging(rumEvents, belonging, namedRumEvents),
-    others,
-  ])
-  const isCut = anchor.isCut || links.moreTraces || links.moreSessions || found === undefined
-  return {
-    links,
-    logs: await partOf(logs, foundLogs, anchor.logs, (hit): LogItem => logItem(hit), isCut),
-    rumEvents: await partOf(rumEvents, foundRumEvents, anchor.rumEvents, rumEventItem, isCut),
-  }
-}
-
-/** All parts of an answer. A trace that is asked for alone is read while its records are: it will be the one that is shown. */
+/** All parts of an answer. If one trace is asked for, it is read together with its records, because it will be shown. */
 async function readParts(read: Read) {
   const { reader, workspaceId, request } = read
   const anchor = await findAnchor(reader, workspaceId, request.id)
-  // Spans go on in the trace that they began in, whichever is the newest by now.
+  // A next page of spans is of the same trace as the first, whichever is the newest by now.
   const begun = request.after?.spans
   const shown = begun === undefined ? anchor.traceIds : [traceIdOfSpanRecord(begun.id)]
   const hasTrace = !omits(read, 'traces')

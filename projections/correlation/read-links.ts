@@ -1,23 +1,24 @@
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import type { Filter, IndexReader } from '../index-store.ts'
-import { isOfSessions, isOneOf, scopeOf, type Anchor, type Join } from './anchor.ts'
+import { isOneOf } from '../filters.ts'
+import { correlationScope, isOfSessions, type Anchor, type Join } from './anchor.ts'
 import type { LinkDocument } from './link-document.ts'
 
 export type Links = Readonly<{
   /** Traces of the sessions asked for, newest first. */
   traces: ReadonlySet<string>
-  /** Sessions asked for or linked to the traces asked for, each with the kinds of record that link it. */
+  /** The sessions asked for, or linked to the traces asked for, each with the kinds of record that link it. */
   sessions: ReadonlyMap<string, ReadonlySet<LinkDocument['by']>>
   how: readonly Join[]
-  /** The sessions asked for have more links than are read, and so have the traces. */
+  /** The sessions (the traces) asked for have more links than are read. */
   moreTraces: boolean
   moreSessions: boolean
 }>
 
-/** Other traces of sessions that are only linked to what was asked for; undefined when they are too many to tell their records apart. */
+/** Other traces of sessions that are only linked to what was asked for; undefined if there are too many to tell their records apart. */
 export type OtherTraces = readonly string[] | undefined
 
-/** A page that polls makes a trace every few seconds, for as long as it is open. */
+/** A browser page that polls makes a trace every few seconds, for as long as it is open. */
 const linksMax = 10_000
 
 /** The newest links, and whether there are more. */
@@ -28,7 +29,7 @@ async function searchLinks(
 ): Promise<Readonly<{ links: readonly LinkDocument[]; more: boolean }>> {
   if (filter.kind === 'none') return { links: [], more: false }
   const query = { filter, orderBy: 'timeNs', direction: 'desc', limit: linksMax + 1 } as const
-  const hits = await reader.search<LinkDocument>(scopeOf(workspaceId, 'correlation', 'links'), query)
+  const hits = await reader.search<LinkDocument>(correlationScope(workspaceId, 'links'), query)
   return { links: hits.slice(0, linksMax).map(({ document }) => document), more: hits.length > linksMax }
 }
 
@@ -40,7 +41,7 @@ const joinOf = ({ sessionId, traceId, by }: LinkDocument, from: 'session' | 'tra
   }
 }
 
-/** Which sessions and traces hang together with those asked for, as far as one record named both. */
+/** The sessions and traces linked to those asked for: one record has named both. */
 export async function readLinks(reader: IndexReader, workspaceId: WorkspaceId, anchor: Anchor): Promise<Links> {
   const [ofSessions, ofTraces] = await Promise.all([
     searchLinks(reader, workspaceId, isOfSessions(anchor.sessionIds)),

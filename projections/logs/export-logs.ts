@@ -39,16 +39,8 @@ async function* walk(
   let after: SortKey | undefined
   let limit = batchMin
   for (;;) {
-    const place = after === undefined ? {} : { after }
-    const page = {
-      ...selection,
-      ...place,
-      orderBy: 'timeNs',
-      direction: order,
-      limit,
-      charactersMax: pageCharactersMax,
-    } as const
-    const hits: readonly Hit<LogDocument>[] = await reader.search<LogDocument>(logsScope(workspaceId), page)
+    const page = { orderBy: 'timeNs', direction: order, after, limit, charactersMax: pageCharactersMax } as const
+    const hits = await reader.search<LogDocument>(logsScope(workspaceId), { ...selection, ...page })
     if (hits.length > 0) yield await mapInTurns(hits, (hit) => logItem(hit, fields))
     if (isAll(hits, limit)) return
     after = hits.at(-1)?.sort

@@ -1,5 +1,5 @@
 import type { Projection } from '../projection.ts'
-import { recordId } from '../projection.ts'
+import { identityOf, recordId } from '../projection.ts'
 import { logCollection, logDocument } from './log-document.ts'
 
 /** Log records of servers, and the logs and exceptions of browsers: each a record of its own. */
@@ -10,8 +10,7 @@ export const logsProjection: Projection = {
   collections: { logs: logCollection },
   needs: () => [],
   fold(event, documents) {
-    const { id } = event.event
-    const identity = id.slice(id.lastIndexOf('.') + 1)
+    const identity = identityOf(event)
     for (const record of event.logs()) {
       const key = { collection: logCollection, id: recordId(record.timeNs, identity, record.ordinal) }
       documents.put(key, logDocument(record))

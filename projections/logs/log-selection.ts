@@ -2,8 +2,9 @@ import type { QueryTree } from '#src/events/query-tree.ts'
 import type { Level } from '#src/events/telemetry.ts'
 import { opaqueId } from '#src/events/tokens.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
-import { filterOf, join } from '../field-query.ts'
-import type { Filter, Scope, Selection } from '../index-store.ts'
+import { filterOf } from '../field-query.ts'
+import { all, is, isOneOf, join } from '../filters.ts'
+import type { Scope, Selection } from '../index-store.ts'
 import { logCollection, logSchema } from './log-document.ts'
 
 /** Which log records, and in which order of time. */
@@ -29,19 +30,13 @@ export const logsScope = (workspaceId: WorkspaceId): Scope => ({
 
 /** The conditions of the request, without its place in a walk. */
 export function logSelection(request: LogFilters): Selection {
-  const keyword = (field: string, values: readonly string[] | undefined): Filter =>
-    values === undefined || values.length === 0 ? { kind: 'all' } : { kind: 'keyword', field, values }
-  const one = (field: string, value: string | undefined): Filter => keyword(field, value === undefined ? [] : [value])
+  const { query, levels = [], service, traceId, sessionId, fromNs, toNs } = request
   const filter = join('and', [
-    keyword('level', request.levels),
-    one('service', request.service),
-    one('trace_id', request.traceId),
-    one('session_id', request.sessionId && opaqueId(request.sessionId)),
-    request.query === undefined ? { kind: 'all' } : filterOf(request.query, logSchema),
+    levels.length === 0 ? all : isOneOf('level', levels),
+    is('service', service),
+    is('trace_id', traceId),
+    is('session_id', sessionId && opaqueId(sessionId)),
+    query === undefined ? all : filterOf(query, logSchema),
   ])
-  return {
-    filter,
-    ...(request.fromNs === undefined ? {} : { fromNs: request.fromNs }),
-    ...(request.toNs === undefined ? {} : { toNs: request.toNs }),
-  }
+  return { filter, fromNs, toNs }
 }

@@ -7,8 +7,7 @@ import { ownField, type OwnField } from '../field-query.ts'
 import type { Facet, Hit, IndexQuery, IndexReader, Progress, Scope, Selection } from '../index-store.ts'
 import { hasMore, pageCharactersMax } from '../page-size.ts'
 import { namesOfMessage } from '../record-tokens.ts'
-import { stepsOf } from '../histogram.ts'
-import { logHistogram, type LogHistogram } from './histogram.ts'
+import { countOverTime, stepsOf, type Counted, type Steps } from '../histogram.ts'
 import { logSchema, type LogDocument } from './log-document.ts'
 import { logItem, type FoundLog } from './log-item.ts'
 import { logSelection, logsScope, type LogFilters } from './log-selection.ts'
@@ -36,6 +35,17 @@ export type LogRequest = LogFilters &
     /** Of the histogram: see CountedOverTime. */
     farNs?: bigint
   }>
+
+/** Counts over record time. Buckets without a record are left out. `and_later`: the last one, which has no end. */
+type LogHistogram = Readonly<{
+  step_ms: number
+  buckets: readonly Readonly<{
+    time: string
+    total: number
+    by_level: Readonly<Record<string, number>>
+    and_later?: true
+  }>[]
+}>
 
 export type LogPage = Readonly<{
   logs: readonly FoundLog[]
@@ -102,8 +112,7 @@ const findByTime = (
 async function findPage(search: Search, place: (LogPlace & { kind: 'time' }) | undefined): Promise<Found> {
   const { around, order, limit } = search.request
   if (place === undefined && around !== undefined) return findAround(search, around)
-  const after = place === undefined ? {} : { after: place.key }
-  return cut(await findByTime(search, { direction: order, limit: limit + 1, ...after }), limit)
+  return cut(await findByTime(search, { direction: order, limit: limit + 1, after: place?.key }), limit)
 }
 
 /** The first `limit` of one more than asked for: whether there are more. */
@@ -162,6 +171,14 @@ async function findAround(search: Search, id: string): Promise<Found> {
   return { hits: shown, next: ahead.length > 0 && next === null && hits.length === 0 ? placeOf(middle) : next }
 }
 
+async function histogramOf(reader: IndexReader, counted: Counted, steps: Steps): Promise<LogHistogram> {
+  const { stepMs, buckets } = await countOverTime(reader, { ...counted, by: 'level' }, steps)
+  return {
+    step_ms: stepMs,
+    buckets: buckets.map(({ time, total, by, ...later }) => ({ time, total, by_level: by, ...later })),
+  }
+}
+
 async function included(
   reader: IndexReader,
   scope: Scope,
@@ -172,7 +189,7 @@ async function included(
   // First, so that all that is counted is asked at once: of one moment, and of the same rows, which then are walked through once.
   const steps = include.includes('histogram') ? await stepsOf(reader, counted) : undefined
   const [histogram, facets, count] = await Promise.all([
-    steps === undefined ? undefined : logHistogram(reader, counted, steps),
+    steps === undefined ? undefined : histogramOf(reader, counted, steps),
     include.includes('facets') ? reader.facets(scope, selection, facetFields, facetValuesMax) : undefined,
     include.includes('count') ? reader.count(scope, selection) : undefined,
   ])

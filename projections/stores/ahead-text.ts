@@ -2,10 +2,10 @@ import type { Position } from '#src/events/envelope.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import type { Ahead } from '../index-store.ts'
 
-/** As stores keep it. */
+/** The form in which stores keep it. */
 export const formatAhead = ({ behind, ...ahead }: Ahead): string => JSON.stringify({ ...ahead, behind: [...behind] })
 
-/** Undefined for anything that `formatAhead` has not made. */
+/** Undefined for anything that is not from `formatAhead`. */
 export function parseAhead(text: unknown): Ahead | undefined {
   if (typeof text !== 'string' || text === '') return undefined
   const { behind, ...ahead } = JSON.parse(text) as Omit<Ahead, 'behind'> & { behind: [WorkspaceId, Position][] }

@@ -2,8 +2,8 @@ import type { Bucket, Facet } from '../index-store.ts'
 import { compareText } from './row.ts'
 
 /**
- * Adds up a histogram. A row with several values counts once in the total, and once for each of them. What counts of either sign come to
- * is never less than 0; what comes to 0 is not there.
+ * Adds up a histogram. A row with several values counts once in the total, and once for each value. Counts may be negative, but their sums are not; a sum of
+ * 0 is left out.
  */
 export type Counter = Readonly<{
   add(startNs: bigint, values: readonly string[], count: number): void
@@ -31,7 +31,7 @@ export function createCounter(): Counter {
   }
 }
 
-/** The most frequent values, ties in text order. One whose count is 0 is none. */
+/** The most frequent values, ties in text order, without those whose count is 0. */
 export function topValues(field: string, counts: ReadonlyMap<string, number>, valuesMax: number): Facet {
   const values = met(counts)
     .sort((a, b) => b[1] - a[1] || byText(a, b))

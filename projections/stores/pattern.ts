@@ -3,7 +3,7 @@ import type { Filter } from '../index-store.ts'
 
 export type PatternFilter = Filter & Readonly<{ kind: 'pattern' }>
 
-/** Every pattern within a filter: each may meet so many tokens only. */
+/** Every pattern within a filter: the number of tokens that each may match is limited. */
 export function patternsOf(filter: Filter): readonly PatternFilter[] {
   if (filter.kind === 'pattern') return [filter]
   if (filter.kind === 'and' || filter.kind === 'or') return filter.of.flatMap(patternsOf)
@@ -13,12 +13,12 @@ export function patternsOf(filter: Filter): readonly PatternFilter[] {
 type TokenPattern = Readonly<{ test(token: string): boolean }>
 
 const patterns = new Map<string, TokenPattern>()
-/** Each keeps an automaton, which may come to a few hundred kilobytes. */
+/** Each has an automaton, which may have a few hundred kilobytes. */
 const patternsMax = 100
 
 /**
- * The regular expression of a `pattern` filter, to be matched against whole tokens: in time linear in the token, whatever the
- * expression, since it comes from a query. It is one that lib/regex accepts.
+ * Matches the regular expression of a `pattern` filter against whole tokens, in time linear in the token whatever the expression, because it comes from a
+ * query. It is one that lib/regex accepts.
  */
 export function wholePattern(regex: string): TokenPattern {
   const known = patterns.get(regex)

@@ -1,7 +1,8 @@
 import { sentinel, wholePrefix, wholeToken } from '#src/events/tokens.ts'
-import { timeOfRecordId, type Collection, type Entry, type Fields, type NumberFrom } from '../projection.ts'
+import { collectionsOf, timeOfRecordId } from '../projection.ts'
+import type { Collection, Entry, Fields, NumberFrom, Projection } from '../projection.ts'
 
-/** What every store needs to know of a collection; plain data, kept beside the index for its readers. */
+/** What every store needs to know of a collection. Plain data, stored with the index for its readers. */
 export type CollectionShape = Readonly<{
   name: string
   kind: 'document' | 'record'
@@ -25,10 +26,20 @@ export function shapeOf(collection: Collection<never>): CollectionShape {
   }
 }
 
-/** The searchable form of an entry, brought to the one form in which every store compares. */
+/** A collection as a writer needs it. */
+export type Written = Readonly<{ collection: Collection; shape: CollectionShape }>
+
+/** The collections of a projection, by name. */
+export const writtenOf = (projection: Projection): ReadonlyMap<string, Written> =>
+  new Map(collectionsOf(projection).map((collection) => [collection.name, { collection, shape: shapeOf(collection) }]))
+
+/** The collections of a build, by name. */
+export type Shapes = Readonly<Record<string, CollectionShape>>
+
+/** The searchable form of an entry, normalized so that all stores compare alike. */
 export type Row = Readonly<{
   timeNs: bigint
-  /** Within int64; a fraction is cut off. */
+  /** Within int64, without fraction. */
   numbers: ReadonlyMap<string, bigint>
   /** As the document has them: facets show these (countedValues). */
   keywords: ReadonlyMap<string, readonly string[]>
@@ -41,6 +52,26 @@ const int64Max = (1n << 63n) - 1n
 const int64Min = -(1n << 63n)
 export const clampInt64 = (value: bigint): bigint => (value > int64Max ? int64Max : value < int64Min ? int64Min : value)
 
+/** The smallest int64 at or above a bound, or the greatest at or below it; undefined where there is none. */
+function nearestInt64(bound: number | bigint, side: 'above' | 'below'): bigint | undefined {
+  if (Number.isNaN(bound)) return undefined
+  if (bound > int64Max) return side === 'below' ? int64Max : undefined
+  if (bound < int64Min) return side === 'above' ? int64Min : undefined
+  if (typeof bound === 'bigint') return bound
+  return BigInt(side === 'above' ? Math.ceil(bound) : Math.floor(bound))
+}
+
+/** The int64s that lie between two bounds, inclusive where given; undefined where none do. */
+export function int64sBetween(
+  from: number | bigint | undefined,
+  to: number | bigint | undefined,
+): Readonly<{ least: bigint | undefined; most: bigint | undefined }> | undefined {
+  const least = from === undefined ? undefined : nearestInt64(from, 'above')
+  const most = to === undefined ? undefined : nearestInt64(to, 'below')
+  if ((from !== undefined && least === undefined) || (to !== undefined && most === undefined)) return undefined
+  return { least, most }
+}
+
 /** The integer that a number field holds; undefined for NaN and infinities. */
 function integerOf(value: number | bigint): bigint | undefined {
   if (typeof value === 'bigint') return clampInt64(value)
@@ -50,7 +81,7 @@ function integerOf(value: number | bigint): bigint | undefined {
 // oxlint-disable-next-line no-control-regex
 const controls = /[\u0000-\u001f\u007f]/
 
-/** Control characters become their pictures and lone surrogates U+FFFD: engines must not meet NUL or broken text. */
+/** Replaces control characters by their pictures and lone surrogates by U+FFFD: engines must not get NUL or broken text. */
 export function visible(text: string): string {
   if (!controls.test(text)) return text.toWellFormed()
   return text.toWellFormed().replace(new RegExp(controls, 'g'), (character) => {
@@ -59,12 +90,12 @@ export function visible(text: string): string {
   })
 }
 
-/** The term by which a value of a keyword field is found: whole, case folded, one token. */
+/** The term by which a value of a keyword field is found: the whole value, case folded, as one token. */
 export const keywordTerm = wholeToken
-/** What the terms of values begin with that begin so. */
+/** The prefix of the terms of values with a prefix. */
 export const keywordTermPrefix = wholePrefix
 
-/** The tokens of a `tokens` field, several values with the sentinel between. */
+/** The tokens of a `tokens` field; several values are separated by the sentinel. */
 const tokenText = (value: string | readonly string[]): string =>
   typeof value === 'string' ? value : value.filter((text) => text !== '').join(` ${sentinel} `)
 
@@ -80,7 +111,7 @@ function textOf(name: string, value: FieldValue): string | readonly string[] {
   throw new Error(`${name} is a text field and cannot hold a number`)
 }
 
-/** Beyond so many characters a keyword is counted by its beginning: what engines sort and count by ends somewhere. */
+/** A longer keyword is counted by its beginning, because engines bound what they sort and count by. */
 const countedCharactersMax = 8_000
 /** Whether a value is counted under itself. */
 export const isCountedWhole = (value: string): boolean => value.length <= countedCharactersMax
@@ -88,7 +119,7 @@ export const isCountedWhole = (value: string): boolean => value.length <= counte
 const counted = (value: string): string =>
   isCountedWhole(value) ? value : `${value.slice(0, countedCharactersMax).toWellFormed()}…`
 
-/** The values of a keyword field as histograms and facets count and show them. They are found whole all the same. */
+/** The values of a keyword field as histograms and facets count and show them. Searches still find them whole. */
 export const countedValues = (values: readonly string[]): readonly string[] =>
   values.every(isCountedWhole) ? values : [...new Set(values.map(counted))]
 
@@ -98,7 +129,7 @@ function valuesOf(value: string | readonly string[]): readonly string[] {
   return [...new Set(value)].map((text) => text.toWellFormed())
 }
 
-/** What of an entry is indexed. Throws on a value that its field cannot hold: a defect of the projection. */
+/** The indexed form of an entry. Throws on a value that its field cannot hold: a defect of the projection. */
 export function rowOf(shape: CollectionShape, collection: Collection, entry: Entry): Row {
   const { timeNs, fields } = collection.searchable(entry.document)
   const numbers = new Map<string, bigint>()
@@ -117,14 +148,14 @@ export function rowOf(shape: CollectionShape, collection: Collection, entry: Ent
       if (integer !== undefined) numbers.set(field, integer)
     }
   }
-  // A record's place is the time its id begins with: it is found again by that.
+  // A record's time is the one its id begins with, because it is found by that.
   const recordTime = shape.kind === 'record' ? timeOfRecordId(entry.id) : undefined
   return { timeNs: recordTime ?? clampInt64(timeNs), numbers, keywords, ids, tokens }
 }
 
 const surrogate = /[\ud800-\udfff]/
 
-/** Order of code points (as UTF-8 sorts), which is not JavaScript's own where surrogates meet. */
+/** The order of code points (UTF-8), which differs from JavaScript's for surrogates. */
 export function compareText(a: string, b: string): number {
   if (a === b) return 0
   if (surrogate.test(a) || surrogate.test(b)) return Buffer.compare(Buffer.from(a), Buffer.from(b))

@@ -1,9 +1,6 @@
 type Sized = Readonly<{ endsForSize?: true }>
 
-/**
- * Takes hits as long as their documents come to no more than `charactersMax` characters of JSON, one at least. `take` is false when
- * that was all: the last hit says so.
- */
+/** Takes hits up to `charactersMax` characters of JSON, but at least one. `take` returns false when it is full; the last hit then says so. */
 export function createSizedHits<H extends Sized>(charactersMax = Infinity) {
   const hits: H[] = []
   let characters = 0

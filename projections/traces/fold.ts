@@ -1,6 +1,7 @@
 import type { RefusedSpan, SharedAttributes } from '#src/events/telemetry.ts'
 import { present } from '#src/lib/assert.ts'
 import { dayOf } from '#src/lib/day.ts'
+import { memoize } from '../memoize.ts'
 import type { DecodedEvent, Documents, Key, Projection } from '../projection.ts'
 import { timeOfSortable } from './sortable-time.ts'
 import { attributeSets, spanDocument, spanRecordId, spans, type SupersededSpan } from './span-document.ts'
@@ -32,7 +33,8 @@ type News = Readonly<{ traces: ReadonlyMap<string, TraceNews>; attributeSets: Re
 
 const isTraceId = (text: string): boolean => /^[0-9a-f]{32}$/.test(text)
 
-function gatherNews(event: DecodedEvent): News {
+/** What the event says, gathered once: `needs` is asked several times before the fold. */
+const newsOf = memoize((event: DecodedEvent): News => {
   const byTrace = new Map<string, TraceNews>()
   const sets = new Map<string, SharedAttributes>()
   const of = (traceId: string): TraceNews => {
@@ -59,16 +61,7 @@ function gatherNews(event: DecodedEvent): News {
   }
   for (const refused of event.refusedSpans()) if (isTraceId(refused.traceId)) of(refused.traceId).refused.push(refused)
   return { traces: byTrace, attributeSets: sets }
-}
-
-const gathered = new WeakMap<DecodedEvent, News>()
-
-/** What the event says, gathered once: `needs` is asked several times before the fold. */
-function newsOf(event: DecodedEvent): News {
-  const known = gathered.get(event) ?? gatherNews(event)
-  gathered.set(event, known)
-  return known
-}
+})
 
 type Get = Pick<Documents, 'get'>
 
@@ -79,13 +72,13 @@ const partKey = (traceId: string, generation: string, number: number): Key<Trace
 })
 const changesParts = ({ arrived, refused }: TraceNews): boolean => arrived.size + refused.length > 0
 
-/** The document's day; a new one is opened on the event's. */
+/** The day of the trace's document; a new document gets the event's day. */
 const generationOf = (traceId: string, event: DecodedEvent, documents: Get): string =>
   documents.get(traceKey(traceId))?.generation ?? dayOf(event.event.receivedAt)
 
 /**
- * The parts of a trace from its first to the one that surely has room for the news: parts fill in order, so all behind a part
- * with room are empty. Undefined: not there (or, in `needs`, not loaded).
+ * The parts of a trace, from the first up to one that surely has room for the news. Parts fill in order, so all after a part with room are empty.
+ * Undefined: does not exist (or, in `needs`, is not loaded).
  */
 function chainOf(
   { traceId, arrived }: TraceNews,
@@ -105,7 +98,7 @@ function neededParts(news: TraceNews, event: DecodedEvent, loaded: Get): readonl
   const generation = generationOf(news.traceId, event, loaded)
   const { length } = chainOf(news, generation, loaded)
   const known = loaded.get(traceKey(news.traceId))?.summary.partCount ?? 0
-  // After a crash the chain may be longer than the trace says. Naming twice as many finds its end in few rounds.
+  // After a crash the chain may be longer than the trace says. Naming twice as many parts finds its end in a few rounds.
   const unexpected = length > known + 1 + Math.ceil(news.arrived.size / partSpansMax)
   const count = Math.max(known, unexpected ? length * 2 : length)
   return Array.from({ length: count }, (_, number) => partKey(news.traceId, generation, number))
@@ -121,7 +114,7 @@ function needs(event: DecodedEvent, loaded: Get): readonly Key<never>[] {
   return keys
 }
 
-/** Which spans go to which part: to the part that holds them already, else to the first with room. */
+/** Assigns spans to parts: to the part that holds them already, or else to the first with room. */
 function placeSpans(chain: readonly (TracePart | undefined)[], news: TraceNews) {
   const placed: ArrivedSpan[][] = chain.map(() => [])
   const room = chain.map(roomIn)
@@ -169,14 +162,14 @@ function putSpans(
   }
 }
 
-/** What a trace's parts add up to, and whether the event is one of those that have made them so. */
+/** The sum of a trace's parts, and whether this event has changed them. */
 type FoldedParts = Readonly<{ summary: SpansSummary; isChanged: boolean }>
 
 /**
- * Folds the news into the parts and gives the sum of them. A replay may meet a part that is ahead, with this event and later ones in
- * it. Its spans are found where they are, so those of the other parts fall into the same places as before. Such a part counts as
- * changed by this event, as it was the first time. Where it was not (the event held a refusal that was known), a later event of the
- * replay has changed it, and the trace stands at that one in the end, whatever is said here.
+ * Folds the news into the parts and returns their sum. A replay may meet a part that is ahead: it already contains this event and later ones. Its
+ * spans are found there, so the spans of other parts get the same places as before. Such a part counts as changed by this event, as it was the
+ * first time. If it was not (the event only held a known refusal), a later event of the replay has changed it, and the trace ends at that
+ * position in any case.
  */
 function foldParts(news: TraceNews, event: DecodedEvent, documents: Documents): FoldedParts {
   const generation = generationOf(news.traceId, event, documents)
@@ -207,8 +200,8 @@ function joinSessions(joined: readonly string[], sessions: ReadonlySet<string>):
 const isSame = (a: SpansSummary, b: SpansSummary): boolean => JSON.stringify(a) === JSON.stringify(b)
 
 /**
- * The trace with the news; the same object when they change nothing. An event that changes a part changes the trace too, even where
- * the sum stays as it was: a replay may find the sum of later events there already, and the trace must still end at the last of them.
+ * The trace with the news; the same object if they change nothing. An event that changes a part also changes the trace, even if the sum stays the
+ * same: a replay may find the sum of later events there already, and the trace must still end at the position of the last one.
  */
 function foldTrace(trace: TraceDocument, news: TraceNews, { summary, isChanged }: FoldedParts): TraceDocument {
   const next = {
@@ -239,8 +232,8 @@ function fold(event: DecodedEvent, documents: Documents): void {
 }
 
 /**
- * Traces, their spans, and what is known to be missing of them. A span counts once per distinct id, and is repeated when it
- * comes again; of its versions the one at the highest position holds.
+ * Traces, their spans, and what is known to be missing. A span counts once per id; if it is sent again, that is a repeat, and the version at the
+ * highest position wins.
  */
 export const tracesProjection: Projection = {
   name: 'traces',

@@ -2,16 +2,16 @@ import type { RefusalReason } from '#src/events/telemetry.ts'
 import { mapInTurns } from '#src/lib/in-turns.ts'
 import { rowIndex, rowsOf, type PartRow, type TracePart } from './trace-part.ts'
 
-/** The parts of a trace, oldest first, some at a time: each time anew. */
+/** Reads the parts of a trace, oldest first, page by page; each call starts anew. */
 export type PartPages = () => AsyncIterable<readonly TracePart[]>
 
-/** A span that is named as a parent and not stored, and some of those that name it. */
+/** A missing span, and some of the spans that name it as their parent. */
 type ReferencedSpan = Readonly<{ spanId: string; referencedBy: readonly string[] }>
-/** How often a span came again, and its start (sortable) as it came last. */
+/** How often a span was repeated, and the start (sortable) of its last version. */
 export type StoredSpan = Readonly<{ start: string; repeats: number }>
 
 export type PartsRead = Readonly<{
-  /** Of the spans asked for those that are stored. */
+  /** Those of the spans asked for that are stored. */
   stored: ReadonlyMap<string, StoredSpan>
   missing: readonly ReferencedSpan[]
   /** Spans that were refused and are not stored. */
@@ -20,16 +20,16 @@ export type PartsRead = Readonly<{
   isCut: boolean
 }>
 
-/** `spanIds`: those to be told of. `missingCount`: how many parents are missing by the sum of the parts. */
+/** `missingCount`: how many parents are missing by the sum of the parts. */
 type Asked = Readonly<{ spanIds: ReadonlySet<string>; missingCount: number }>
-/** `openMax`: of so many parents at once it is not known yet whether they are stored. */
+/** `openMax`: how many parents may be open at once: not known yet to be stored. */
 type LookBounds = Readonly<{ openMax: number; missingMax: number; referencesMax: number }>
 const usualBounds: LookBounds = { openMax: 100_000, missingMax: 1_000, referencesMax: 20 }
 
-/** In memory of its own: a slice keeps the rows that it was cut from, all 71,000 characters. */
+/** A copy: a slice would keep the 71,000 characters of rows that it was cut from in memory. */
 const ownId = (id: string): string => Buffer.from(id, 'latin1').toString('latin1')
 
-/** The spans asked for, and what is not stored as far as parts have been looked at. */
+/** Gathers the spans asked for, and what is missing as far as parts were read. */
 function createLook({ spanIds, missingCount }: Asked, { openMax, missingMax }: LookBounds) {
   const stored = new Map<string, StoredSpan>()
   const open = new Set<string>()
@@ -42,7 +42,7 @@ function createLook({ spanIds, missingCount }: Asked, { openMax, missingMax }: L
     stored.set(ownId(spanId), { start: ownId(start), repeats: repeats + again })
   }
   return {
-    /** What these parts hold is not missing, whatever named it. */
+    /** What these parts hold is not missing. */
     async settle(this: void, page: readonly TracePart[]): Promise<void> {
       await mapInTurns(page, (part) => {
         for (const spanId of rowIndex(part).keys()) {
@@ -72,7 +72,7 @@ function createLook({ spanIds, missingCount }: Asked, { openMax, missingMax }: L
   }
 }
 
-/** Which spans name these as their parent, each by the parent that it had when it came last. */
+/** The spans that name these as their parent, each by the parent in its last version. */
 function createReferences(missing: readonly string[], referencesMax: number) {
   const references = new Map(missing.map((spanId) => [spanId, new Set<string>()]))
   const parents = new Map<string, string>()
@@ -91,7 +91,7 @@ function createReferences(missing: readonly string[], referencesMax: number) {
   }
 }
 
-/** The same pages again; one alone is kept. */
+/** Reads the same pages again; a single page is kept. */
 function createAgain(pages: PartPages) {
   let count = 0
   let first: readonly TracePart[] = []
@@ -108,8 +108,8 @@ function createAgain(pages: PartPages) {
 }
 
 /**
- * What the parts of a trace say of some of its spans, and of what is missing of it. A page of the parts is held at a time, and what is open
- * has a bound: a trace may have hundreds of thousands of spans.
+ * What the parts of a trace say about some of its spans, and about what is missing. One page of parts is in memory at a time, and the open parents
+ * are bounded, because a trace may have hundreds of thousands of spans.
  */
 export async function lookThroughParts(
   given: PartPages,
@@ -122,7 +122,7 @@ export async function lookThroughParts(
     await note(page)
     await settle(page)
   }
-  // What a page names, one before it may hold.
+  // An earlier page may hold what a later one names.
   if (!isOne()) for await (const page of again()) await settle(page)
   const references = createReferences(missing(), bounds.referencesMax)
   if (missing().length > 0) {

@@ -1,4 +1,5 @@
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
+import { all } from '../filters.ts'
 import type { IndexReader } from '../index-store.ts'
 import { documentsOf } from './span-search.ts'
 import { timeOfSortable } from './sortable-time.ts'
@@ -10,8 +11,8 @@ const later = (a: bigint, b: bigint): bigint => (a > b ? a : b)
 const sooner = (a: bigint, b: bigint): bigint => (a < b ? a : b)
 
 /**
- * The times of a trace, and those that its spans had before they came again; undefined while it holds none. An index of before knows of
- * no former ones: readers use it until theirs is folded.
+ * The times of a trace, including those that its spans had before they were sent again; undefined while it holds no span. Builds of earlier versions
+ * know no former times, and readers may still use one.
  */
 function timesOf({ startNs, lastStartNs, endNs, replaced = null }: TraceDocument['summary']) {
   if (startNs === null || lastStartNs === null || endNs === null) return undefined
@@ -24,7 +25,7 @@ function timesOf({ startNs, lastStartNs, endNs, replaced = null }: TraceDocument
   }
 }
 
-/** A value that the trace may have been ordered by, before which it has never stood in this order. */
+/** The foremost value that the trace may ever have had in this order. */
 function foremost(order: TraceOrder, { summary }: TraceDocument): bigint | undefined {
   const times = timesOf(summary)
   if (times === undefined) return undefined
@@ -37,13 +38,13 @@ function foremost(order: TraceOrder, { summary }: TraceDocument): bigint | undef
 
 type IsPassed = (document: TraceDocument, after: WalkKey) => boolean
 
-/** Whether a value of a trace stands before another in this order, or there. */
+/** Whether a value of a trace comes before another in this order, or at the same place. */
 function standsBefore(order: TraceOrder, value: bigint, traceId: string, at: bigint, idThere: string): boolean {
   if (value === at) return order === 'oldest' ? traceId <= idThere : traceId >= idThere
   return order === 'oldest' ? value < at : value > at
 }
 
-/** Whether a trace may have stood, since the walk over traces began, before the place that it has come to. */
+/** Whether a trace may have been before the walk's current place at some time since the walk began. */
 export const traceIsPassed =
   (order: TraceOrder): IsPassed =>
   (document, { value, id, since }) => {
@@ -53,7 +54,7 @@ export const traceIsPassed =
     return former !== undefined && standsBefore(order, former, document.traceId, BigInt(value), id)
   }
 
-/** Whether a span of the trace that stood before the place that a walk over spans has come to came again since it began. */
+/** Whether a span of the trace that was before the walk's current place was sent again since the walk began. */
 export const spanIsPassed =
   (order: TraceOrder): IsPassed =>
   ({ traceId, summary: { replaced = null } }, { value, id, since }) => {
@@ -62,10 +63,7 @@ export const spanIsPassed =
     return standsBefore(order, former, traceId, BigInt(value), traceIdOfSpanRecord(id))
   }
 
-/**
- * Those of the traces that changed since the walk began and may have been listed on a page before this one, where they then
- * stood: they are left out, so that nothing is listed twice.
- */
+/** The traces that changed since the walk began and may have been listed on an earlier page. They are left out, so that nothing is listed twice. */
 export async function passedTraces(
   reader: IndexReader,
   workspaceId: WorkspaceId,
@@ -74,6 +72,6 @@ export async function passedTraces(
   isPassed: IsPassed,
 ): Promise<ReadonlySet<string>> {
   if (after === undefined || traceIds.length === 0) return new Set()
-  const hits = await documentsOf(reader, workspaceId, traceIds, { filter: { kind: 'all' }, since: after.since })
+  const hits = await documentsOf(reader, workspaceId, traceIds, { filter: all, since: after.since })
   return new Set(hits.flatMap(({ document }) => (isPassed(document, after) ? [document.traceId] : [])))
 }

@@ -65,7 +65,7 @@ export async function searchTraces(
     () => reader.progress('traces'),
     () => findTraces(reader, workspaceId, request),
   ])
-  // Readers find all up to there: what they see later and could not see now is above it.
+  // Readers find everything up to this position: what becomes visible later is above it.
   const since = request.after?.since ?? progress?.position ?? 0
   return { ...found, next: next === null ? null : walkKeyOf(next, since), progress }
 }

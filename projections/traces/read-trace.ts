@@ -4,6 +4,7 @@ import { mapInTurns } from '#src/lib/in-turns.ts'
 import { stringifyJson } from '#src/lib/json.ts'
 import { formatTimeNs } from '#src/lib/time.ts'
 import { askInOrder } from '../ask-in-order.ts'
+import { all } from '../filters.ts'
 import { isCaughtUp, type Hit, type IndexReader, type Progress } from '../index-store.ts'
 import { hasMore, pageCharactersMax } from '../page-size.ts'
 import { lookThroughParts, type PartPages, type PartsRead, type StoredSpan } from './look-through-parts.ts'
@@ -61,7 +62,7 @@ export type SpanAnswer = Readonly<{
 }>
 
 export type MissingReason = 'not_received' | 'not_indexed_yet' | RefusalReason
-/** A span that is known of and not stored; `referenced_by` names up to 20 spans whose parent it is. */
+/** A span that is known but not stored; `referenced_by`: up to 20 spans whose parent it is. */
 export type MissingSpan = Readonly<{ span_id: string; referenced_by: readonly string[]; reason: MissingReason }>
 
 /** A trace with a page of its spans, by start. `spans_next` is null at the end. */
@@ -77,10 +78,10 @@ export type TraceRead = Readonly<{
 
 const missingMax = 1_000
 
-/** A trace of which nothing began for so long is at its end: what is missing of it is not what the index has yet to take in. */
+/** A trace in which nothing has begun for so long is at its end: what is missing is not just late. */
 const quietNs = 300_000_000_000n
 
-/** Whether more of a trace may be on its way into the index, which under load is always a moment behind. */
+/** Whether more of a trace may still be on its way into the index, which is always a moment behind under load. */
 function maySoonBeIndexed(
   { summary: { lastStartNs } }: TraceDocument,
   progress: Progress | undefined,
@@ -157,13 +158,13 @@ function spanAnswer(span: SpanDocument, sets: ReadonlyMap<string, SharedAttribut
   }
 }
 
-/** Whether a span that was stored before the trace was continued came again since, with another start. */
+/** Whether a later document of a continued trace holds this span with another start. */
 const isReplaced = ({ spanId, startNs }: SpanDocument, stored: ReadonlyMap<string, StoredSpan>): boolean =>
   (stored.get(spanId)?.start ?? sortableTime(BigInt(startNs))) !== sortableTime(BigInt(startNs))
 
 const noParts: PartsRead = { stored: new Map(), missing: [], refused: new Map(), isCut: false }
 
-/** What the parts say that the sum of them does not. Nothing, of a trace of one document whose spans came once and are all there. */
+/** What only the parts tell, not their sum. Nothing, if a trace has one document, no repeated spans, and nothing missing. */
 async function readDetails(
   pages: PartPages,
   { summary }: TraceDocument,
@@ -175,7 +176,7 @@ async function readDetails(
   return lookThroughParts(pages, { spanIds: new Set(spanIds), missingCount: missingParentCount })
 }
 
-/** So many sets are read at once, each of which may be a megabyte. */
+/** How many attribute sets are read at once. Each may be a megabyte. */
 const setsReadAtOnce = 16
 
 type SpanHits = readonly Hit<SpanDocument>[]
@@ -183,7 +184,7 @@ type WithSets = Readonly<{ fitting: SpanHits; sets: ReadonlyMap<string, SharedAt
 
 const setsOf = ({ resource, scope }: SpanDocument): readonly string[] => [resource, scope]
 
-/** The first sets of these spans that are not known: all of the first span, and some of those after it. */
+/** The next unknown sets of these spans: all of the first span, and some of those after it. */
 function nextSets(spans: SpanHits, known: ReadonlyMap<string, number>): readonly string[] {
   const next = new Set<string>()
   for (const { document } of spans) {
@@ -194,8 +195,8 @@ function nextSets(spans: SpanHits, known: ReadonlyMap<string, number>): readonly
 }
 
 /**
- * The attribute sets of spans. A set stands on each span that it is of: so the spans are only those that come to no more than that
- * with them, one at least.
+ * The attribute sets of spans. A set is repeated on each of its spans in the answer. So only as many spans are returned as come to at most
+ * `charactersMax` with their sets, but at least one.
  */
 async function readSets(
   reader: IndexReader,
@@ -223,29 +224,28 @@ async function readSets(
 }
 
 /**
- * A trace whole: its summary, its spans by start, a page of at most `limit` at a time, and what is missing. Undefined for a trace id
- * that this workspace has never seen; one that only a log, a browser event or a refusal has named is there without a span.
- * `charactersMax`: of the spans, and of the sets that they share, which stand on each; a page's without it.
- * `nowMs`: an index that nobody folds then is behind; without it, only one that says so of itself.
+ * A whole trace: its summary, a page of its spans by start, and what is missing. Undefined for a trace id that this workspace has never seen; a
+ * trace that only a log, a browser event or a refusal has named exists without spans. `charactersMax`: of the spans, and of their attribute
+ * sets; default: a page's. `nowMs`: if nobody folds the index at that time, it counts as behind; without it, only if it says so itself.
  */
 export async function readTrace(
   reader: IndexReader,
   workspaceId: WorkspaceId,
   traceId: string,
-  page: Readonly<{ limit: number; after?: WalkKey; nowMs?: number; charactersMax?: number }>,
+  page: Readonly<{ limit: number; after?: WalkKey | undefined; nowMs?: number | undefined; charactersMax?: number }>,
 ): Promise<TraceRead | undefined> {
   const search = createSpanSearch(reader, workspaceId, inTraces([traceId]), {})
   const { charactersMax = pageCharactersMax } = page
-  const after = page.after === undefined ? undefined : sortKeyOf(page.after)
+  const after = page.after && sortKeyOf(page.after)
   const [progress, { traces, continued }, hits] = await askInOrder(reader, [
     () => reader.progress('traces'),
     () => readTraces(reader, workspaceId, [traceId]),
-    () => search.search({ kind: 'all' }, { limit: page.limit + 1, direction: 'asc', after, charactersMax }),
+    () => search.search(all, { limit: page.limit + 1, direction: 'asc', after, charactersMax }),
   ])
   const trace = traces.get(traceId)
   if (trace === undefined) return undefined
   const found = hits.slice(0, page.limit)
-  // Large ones are read one by one, before they are looked at together.
+  // Parses documents one by one, with pauses: large ones would block the thread if parsed together.
   await mapInTurns(found, ({ document }) => document)
   const isContinued = continued.has(traceId)
   const pages: PartPages = () => partPages(reader, workspaceId, traceId)

@@ -40,13 +40,13 @@ export type SpanDocument = Readonly<{
   cuts: readonly string[] | Absent
 }>
 
-/** Stands where a span was stored that came again with another start, and so under another id. Nothing finds it. */
+/** Replaces a stored span that was sent again with another start, and so has another id. No search finds it. */
 export type SupersededSpan = Readonly<{ superseded: true }>
 export type SpanRecord = SpanDocument | SupersededSpan
 
 export const isSuperseded = (record: SpanRecord): record is SupersededSpan => 'superseded' in record
 const stored = { field: 'duration_ns' } as const
-/** What is true of every span and of no superseded one. */
+/** True of every span, and of no superseded one. */
 export const isStored: Filter = { kind: 'number', ...stored }
 
 export const unsetStatus: SpanStatus = { code: 'unset', message: '' }
@@ -91,7 +91,7 @@ export const spanRecordId = (startNs: bigint, traceId: string, spanId: string): 
 export const traceIdOfSpanRecord = (id: DocumentId): string => id.slice(17, 49)
 export const spanIdOfSpanRecord = (id: DocumentId): string => id.slice(49, 65)
 
-/** The tokens of an object's properties as two `tokens` fields, with words and tokens of its own name before them. */
+/** The tokens of attributes as two `tokens` fields, preceded by the words and tokens of the object's own names. */
 function tokensOf(
   attributes: Attributes,
   names: Readonly<Record<string, string>>,
@@ -149,7 +149,7 @@ function searchableSpan(span: SpanRecord): Searchable {
   }
 }
 
-/** One per distinct span; one that comes again replaces the earlier. */
+/** One record per distinct span; a repeated span replaces the earlier one. */
 export const spans: Collection<SpanRecord> = {
   name: 'spans',
   kind: 'record',

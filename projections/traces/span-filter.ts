@@ -3,23 +3,16 @@ import type { QueryTree } from '#src/events/query-tree.ts'
 import { opaqueId } from '#src/events/tokens.ts'
 import { wildcardAtEndOnly } from '#src/events/wildcard.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
-import {
-  isLeaf,
-  join,
-  leafFilter,
-  negate,
-  ownField,
-  type FieldSchema,
-  type KeywordField,
-  type QueryLeaf,
-} from '../field-query.ts'
+import { isLeaf, leafFilter, ownField, type FieldSchema, type KeywordField, type QueryLeaf } from '../field-query.ts'
+import { is, isOneOf, join, negate } from '../filters.ts'
 import { TooBroadError, type Filter, type IndexReader } from '../index-store.ts'
+import { tracesScope } from './trace-answer.ts'
 
-/** Distinct resources and scopes that one condition may match: a fleet names itself anew with each deployment. */
+/** Distinct resources and scopes that one condition may match. Each deployment of a fleet brings new ones. */
 const attributeSetsMax = 10_000
 type SetKind = 'resource' | 'scope'
 
-/** A field of which each span has one of these. */
+/** A field in which each span has one of these values. */
 const oneOf = (field: string, ...values: readonly string[]): KeywordField => ({
   field,
   canonical: (text) => values.find((value) => value === text.trim().toLowerCase()),
@@ -48,7 +41,7 @@ const inSpan: FieldSchema = { text: ['values'], fields: ['fields'], ...spanField
 const inEvents: FieldSchema = { text: ['event_values'], fields: ['event_fields'] }
 const inSets: FieldSchema = { text: ['values'], fields: ['fields'] }
 
-/** `name` is what many call the operation. */
+/** Many call the operation `name`. */
 const aliases: ReadonlyMap<string, string> = new Map([['name', 'operation']])
 
 type Narrowed = Readonly<{ where: 'span' | 'event' | 'resource' | 'scope'; leaf: QueryLeaf }>
@@ -67,7 +60,7 @@ function withAlias(leaf: QueryLeaf): QueryLeaf | undefined {
   return field === undefined ? undefined : { ...leaf, field }
 }
 
-/** Ids of spans are found whole and by how they begin: the names of those of which a search asks for another pattern. */
+/** The id fields for which a search has a pattern that cannot match: ids are found only whole and by prefix. */
 export function unmetIdPatterns(tree: QueryTree): readonly string[] {
   if (!isLeaf(tree)) return tree.kind === 'not' ? unmetIdPatterns(tree.of) : tree.of.flatMap(unmetIdPatterns)
   if (tree.kind !== 'pattern' || tree.field === null) return []
@@ -84,11 +77,11 @@ export function unmetIdPatterns(tree: QueryTree): readonly string[] {
  * when they are more than 10,000.
  */
 export async function spanFilter(reader: IndexReader, workspaceId: WorkspaceId, tree: QueryTree): Promise<Filter> {
-  const scope = { workspaceId, projection: 'traces', collection: 'attributeSets' }
+  const scope = tracesScope(workspaceId, 'attributeSets')
 
-  /** The hashes of those that meet a condition: a set may have a megabyte, and only where it stands is wanted. */
+  /** The hashes of the sets that meet a condition. Documents are not read: a set may have a megabyte. */
   async function hashesOf(condition: Filter, kind: SetKind): Promise<readonly string[]> {
-    const filter = join('and', [condition, { kind: 'keyword', field: 'kind', values: [kind] }])
+    const filter = join('and', [condition, is('kind', kind)])
     const limit = attributeSetsMax + 1
     const places = await reader.places(scope, { filter, orderBy: 'timeNs', direction: 'asc', limit })
     return [...new Set(places.map(({ id }) => id))]
@@ -103,7 +96,7 @@ export async function spanFilter(reader: IndexReader, workspaceId: WorkspaceId, 
     }
     return join(
       'or',
-      found.map(({ field, values }) => (values.length === 0 ? { kind: 'none' } : { kind: 'keyword', field, values })),
+      found.map(({ field, values }) => isOneOf(field, values)),
     )
   }
 

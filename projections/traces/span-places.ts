@@ -1,5 +1,6 @@
 import type { QueryTree } from '#src/events/query-tree.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
+import { all, is } from '../filters.ts'
 import type { IndexReader, SortKey } from '../index-store.ts'
 import { compareSort } from '../stores/order.ts'
 import { spanIdOfSpanRecord } from './span-document.ts'
@@ -9,25 +10,24 @@ import { walkKeyOf, type WalkKey } from './trace-request.ts'
 
 type Asked = Readonly<{ traceId: string; spanId: string; limit: number }>
 
-/** Of the places of a trace's spans so many are looked at at once. */
+/** How many places of a trace's spans are read at once. */
 const placesMax = 5_000
-/** A span of a trace that was continued may be stored with several starts. */
+/** In a continued trace, a span may be stored with several starts. */
 const startsMax = 8
 
-/** Where a span stands as it was written last, or, where it is missing, the first that names it as its parent. */
+/** The place of the last version of a span; if it is missing, of the first span that names it as its parent. */
 async function placeOf(spans: SpanSearch, spanId: string): Promise<SortKey | undefined> {
-  const of = (field: string) => ({ kind: 'keyword', field, values: [spanId] }) as const
-  const own = await spans.search(of('span_id'), { limit: startsMax, direction: 'asc' })
+  const own = await spans.search(is('span_id', spanId), { limit: startsMax, direction: 'asc' })
   const [last] = own.toSorted((a, b) => b.position - a.position)
   if (last !== undefined) return last.sort
-  const [child] = await spans.places(of('parent_span_id'), { limit: 1, direction: 'asc' })
+  const [child] = await spans.places(is('parent_span_id', spanId), { limit: 1, direction: 'asc' })
   return child
 }
 
 /**
- * Behind which keys pages of `limit` spans of a trace hold a span, or of one that is missing the first that names it as its parent: first
- * as pages are walked from the beginning, then, because a page may end for its size, right before the span. Nothing for a span that the
- * trace does not know of; and the page at the beginning has no key.
+ * The keys of pages of `limit` spans that contain a span, or, if it is missing, the first span that names it as its parent. First the key of the
+ * regular page; then, because a page may end for its size, the key right before the span. The first page has no key, and an unknown span has
+ * none at all.
  */
 export async function placesOfSpan(
   reader: IndexReader,
@@ -39,7 +39,7 @@ export async function placesOfSpan(
   if (place === undefined) return []
   let [page, before]: (SortKey | undefined)[] = []
   for (let count = 0, isEnd = false; !isEnd;) {
-    const walked = await spans.places({ kind: 'all' }, { limit: placesMax, direction: 'asc', after: before })
+    const walked = await spans.places(all, { limit: placesMax, direction: 'asc', after: before })
     const earlier = walked.filter((one) => compareSort(one, place) < 0)
     page = earlier.findLast((_, at) => (count + at + 1) % limit === 0) ?? page
     before = earlier.at(-1) ?? before
@@ -58,8 +58,7 @@ export async function nearestError(
   const spans = createSpanSearch(reader, workspaceId, inTraces([traceId]), {})
   const after = await placeOf(spans, spanId)
   if (after === undefined) return undefined
-  const errors = { kind: 'keyword', field: 'status', values: ['error'] } as const
-  const [nearest] = await spans.places(errors, { limit: 1, direction, after })
+  const [nearest] = await spans.places(is('status', 'error'), { limit: 1, direction, after })
   return nearest && spanIdOfSpanRecord(nearest.id)
 }
 

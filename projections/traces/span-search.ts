@@ -1,5 +1,5 @@
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
-import { join, negate } from '../field-query.ts'
+import { all, isOneOf, join, negate } from '../filters.ts'
 import type { Filter, Hit, IndexReader, Selection, SortKey } from '../index-store.ts'
 import { isAll, pageCharactersMax } from '../page-size.ts'
 import { matchedSpan, tracesScope, type MatchedSpan } from './trace-answer.ts'
@@ -7,23 +7,22 @@ import type { TraceDocument } from './trace-document.ts'
 import { isStored, traceIdOfSpanRecord, type SpanDocument } from './span-document.ts'
 
 export type Direction = 'asc' | 'desc'
-type TimeRange = Readonly<{ fromNs?: bigint; toNs?: bigint }>
+type TimeRange = Pick<Selection, 'fromNs' | 'toNs'>
 type SpanPage = Readonly<{
   limit: number
   direction: Direction
   after?: SortKey | undefined
-  /** Of the documents; a page's where nothing is said. */
+  /** Of the documents; default: a page's. */
   charactersMax?: number
 }>
 
-/** Of matching spans of which only the traces are wanted, so many are looked up at once. */
+/** How many matching spans are looked up at once, if only their traces are wanted. */
 const placesMax = 2_000
 const matchedSpansMax = 3
 
-export const inTraces = (traceIds: readonly string[]): Filter =>
-  traceIds.length === 0 ? { kind: 'none' } : { kind: 'keyword', field: 'trace_id', values: traceIds }
+export const inTraces = (traceIds: readonly string[]): Filter => isOneOf('trace_id', traceIds)
 
-/** A trace has one document, or, where it went on, some: up to so many are met. */
+/** A trace has one document, or several if it was continued: at most so many are read. */
 const documentsMax = 8
 
 /** The documents of these traces that the conditions let through. */
@@ -42,8 +41,8 @@ export const documentsOf = (
   })
 
 /**
- * A trace at its first matching span; `spans`: its first three as far as `until`, undefined: to the end. As lists show them: a walk
- * may pass thousands of spans of a megabyte.
+ * A trace at its first matching span. `spans`: its first three, as far as the walk has come (`until`; undefined: to the end). They are kept in
+ * the short form of lists, because a walk may pass thousands of spans of a megabyte.
  */
 export type FoundSpans = Readonly<{
   traceId: string
@@ -52,7 +51,7 @@ export type FoundSpans = Readonly<{
   until: SortKey | undefined
 }>
 
-/** The first matching spans of a trace; undefined where there may be more than the walk has come to. */
+/** The first matching spans of a trace; undefined if the walk may not have seen all of them. */
 export function matchedOf(
   { spans, until }: FoundSpans,
   { startNs, lastStartNs }: TraceDocument['summary'],
@@ -79,21 +78,23 @@ function byTrace(hits: readonly Hit<SpanDocument>[], limit: number) {
   return { found: [...traces.values()], last, isEnd }
 }
 
-/** Spans that meet a filter within a time range, by start. A search of them may end for its size. */
-export function createSpanSearch(reader: IndexReader, workspaceId: WorkspaceId, filter: Filter, range: TimeRange) {
+/** Searches for spans that meet a filter within a time range, by start. A search may end for its size. */
+export function createSpanSearch(
+  reader: IndexReader,
+  workspaceId: WorkspaceId,
+  filter: Filter,
+  { fromNs, toNs }: TimeRange,
+) {
   const scope = tracesScope(workspaceId, 'spans')
-  const bounds = {
-    ...(range.fromNs === undefined ? {} : { fromNs: range.fromNs }),
-    ...(range.toNs === undefined ? {} : { toNs: range.toNs }),
-  }
 
   const queryOf = (more: Filter, { limit, direction, after }: SpanPage) => ({
-    ...bounds,
+    fromNs,
+    toNs,
     filter: join('and', [filter, more, isStored]),
     orderBy: 'timeNs',
     direction,
     limit,
-    ...(after === undefined ? {} : { after }),
+    after,
   })
 
   const search = (more: Filter, page: SpanPage): Promise<readonly Hit<SpanDocument>[]> => {
@@ -104,7 +105,7 @@ export function createSpanSearch(reader: IndexReader, workspaceId: WorkspaceId, 
   const places = (more: Filter, page: SpanPage): Promise<readonly SortKey[]> =>
     reader.places(scope, queryOf(more, page))
 
-  /** Those of the traces that have a matching span, walking from a place. One trace may have very many. */
+  /** Those of the traces that have a matching span after a place. One trace may have very many. */
   async function tracesWith(traceIds: readonly string[], direction: Direction, after?: SortKey): Promise<Set<string>> {
     const found = new Set<string>()
     for (;;) {
@@ -121,13 +122,13 @@ export function createSpanSearch(reader: IndexReader, workspaceId: WorkspaceId, 
     places,
     tracesWith,
 
-    /** The traces of all matching spans; undefined when these are too many to be looked through. */
+    /** The traces of all matching spans; undefined if there are too many spans. */
     async allTraces(spansMax: number): Promise<ReadonlySet<string> | undefined> {
-      const met = await places({ kind: 'all' }, { limit: spansMax + 1, direction: 'desc' })
+      const met = await places(all, { limit: spansMax + 1, direction: 'desc' })
       return met.length > spansMax ? undefined : new Set(met.map(({ id }) => traceIdOfSpanRecord(id)))
     },
 
-    /** The first spans of each trace that match, in one search as long as none of them has very many. */
+    /** The first matching spans of each trace, in one search unless one of them has very many. */
     async matchedIn(traceIds: readonly string[], direction: Direction): Promise<ReadonlyMap<string, MatchedSpan[]>> {
       const found = new Map<string, MatchedSpan[]>(traceIds.map((traceId) => [traceId, []]))
       const add = (hit: Hit<SpanDocument>): void => {
@@ -146,7 +147,7 @@ export function createSpanSearch(reader: IndexReader, workspaceId: WorkspaceId, 
       return found
     },
 
-    /** The traces of the next spans, at the first that each has, leaving some traces out. */
+    /** The traces of the next matching spans, each at its first span, without some traces. */
     async nextTraces(leftOut: readonly string[], page: SpanPage) {
       return byTrace(await search(negate(inTraces(leftOut)), page), page.limit)
     },

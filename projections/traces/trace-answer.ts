@@ -2,7 +2,7 @@ import { beginningOf } from '#src/lib/beginning.ts'
 import type { SpanKind, SpanStatus } from '#src/events/telemetry.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { formatTimeNs } from '#src/lib/time.ts'
-import type { Hit, IndexReader, Scope } from '../index-store.ts'
+import type { Hit, IndexReader, Scope, SortKey } from '../index-store.ts'
 import { unsetStatus, type SpanDocument } from './span-document.ts'
 import { sessionsOf, type TraceDocument } from './trace-document.ts'
 import type { TracePart } from './trace-part.ts'
@@ -47,7 +47,7 @@ export const tracesScope = (workspaceId: WorkspaceId, collection: string): Scope
 
 export const durationNs = (startNs: string, endNs: string): string => (BigInt(endNs) - BigInt(startNs)).toString()
 
-/** Of a name in a list: as many as a search for an operation may have. The span itself has all of it. */
+/** The most characters of a name in lists, as many as a search for an operation may have. The span itself has all. */
 const operationCharactersMax = 1_024
 
 export function matchedSpan(span: SpanDocument): MatchedSpan {
@@ -93,7 +93,7 @@ export function traceSummary(trace: TraceDocument, matched: readonly MatchedSpan
 const pageMax = 500
 const partsPageMax = 16
 
-/** The hits of a keyword, page by page; ordered so that no two documents of one id share a place. */
+/** The hits of a keyword, page by page, in an order in which two documents of one id have different places. */
 async function* searchPages<Document extends object>(
   reader: IndexReader,
   scope: Scope,
@@ -102,22 +102,22 @@ async function* searchPages<Document extends object>(
   { orderBy = 'position', limit = pageMax }: Readonly<{ orderBy?: string; limit?: number }> = {},
 ): AsyncGenerator<readonly Hit<Document>[]> {
   if (values.length === 0) return
-  let last: Hit | undefined
+  let after: SortKey | undefined
   for (;;) {
     const hits = await reader.search<Document>(scope, {
       filter: { kind: 'keyword', field, values },
       orderBy,
       direction: 'asc',
       limit,
-      ...(last === undefined ? {} : { after: last.sort }),
+      after,
     })
     if (hits.length > 0) yield hits
     if (hits.length < limit) return
-    last = hits.at(-1)
+    after = hits.at(-1)?.sort
   }
 }
 
-/** The parts of a trace, of all its documents, the oldest document first: a megabyte at a time. */
+/** The parts of a trace, of all its documents, the oldest document first, about a megabyte at a time. */
 export async function* partPages(
   reader: IndexReader,
   workspaceId: WorkspaceId,
@@ -158,7 +158,7 @@ export async function readTraces(
   workspaceId: WorkspaceId,
   traceIds: readonly string[],
 ): Promise<ReadTraces> {
-  // By generation: a document that changes while pages are read may be read twice.
+  // By generation, because a document that changes while pages are read may be read twice.
   const found = new Map<string, Map<string, TraceDocument>>()
   const scope = tracesScope(workspaceId, 'traces')
   for (let from = 0; from < traceIds.length; from += pageMax) {

@@ -1,13 +1,12 @@
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
-import { formatTimeNs } from '#src/lib/time.ts'
-import { join } from '../field-query.ts'
+import { join } from '../filters.ts'
 import { countOverTime, stepsOf, type Counted, type Steps } from '../histogram.ts'
 import type { Facet, IndexReader } from '../index-store.ts'
 import { isStored } from './span-document.ts'
 import { tracesScope } from './trace-answer.ts'
 import type { TraceFilters, TraceRequest } from './trace-request.ts'
 
-/** Counts over time of what was asked: `of` traces, each at its start, or of the spans that meet the conditions. */
+/** Counts over time: of traces, each at its start, or of the spans that meet the conditions. */
 export type TraceHistogram = Readonly<{
   of: 'traces' | 'spans'
   step_ms: number
@@ -15,7 +14,7 @@ export type TraceHistogram = Readonly<{
   buckets: readonly Readonly<{ time: string; total: number; errors: number; and_later?: true }>[]
 }>
 
-/** Null where conditions on traces are met by too many to be counted span by span. */
+/** Null if too many traces meet the conditions on traces to count their spans. */
 export type TraceCounts = Readonly<{ histogram?: TraceHistogram | null; facets?: readonly Facet[] | null }>
 
 const facetValuesMax = 20
@@ -25,10 +24,9 @@ type CountedTraces = Counted & Readonly<{ of: TraceHistogram['of'] }>
 /** What is counted: the traces, or the matching spans. Superseded spans have no duration. */
 function countedOf(workspaceId: WorkspaceId, { spans, traces }: TraceFilters, request: TraceRequest): CountedTraces {
   const { fromNs, toNs, farNs } = request
-  const range = { ...(fromNs === undefined ? {} : { fromNs }), ...(toNs === undefined ? {} : { toNs }) }
   const of = spans === undefined ? 'traces' : 'spans'
   const filter = spans === undefined ? traces : join('and', [spans, isStored])
-  return { of, scope: tracesScope(workspaceId, of), selection: { filter, ...range }, farNs }
+  return { of, scope: tracesScope(workspaceId, of), selection: { filter, fromNs, toNs }, farNs }
 }
 
 async function histogramOf(reader: IndexReader, counted: CountedTraces, steps: Steps): Promise<TraceHistogram> {
@@ -38,12 +36,7 @@ async function histogramOf(reader: IndexReader, counted: CountedTraces, steps: S
   return {
     of,
     step_ms: stepMs,
-    buckets: buckets.map(({ startNs, total, by, andLater }) => ({
-      time: formatTimeNs(startNs),
-      total,
-      errors: by['error'] ?? 0,
-      ...(andLater === undefined ? {} : { and_later: andLater }),
-    })),
+    buckets: buckets.map(({ time, total, by, ...later }) => ({ time, total, errors: by['error'] ?? 0, ...later })),
   }
 }
 
@@ -60,7 +53,7 @@ export async function countTraces(
     return { ...(isOverTime ? { histogram: null } : {}), ...(isByValue ? { facets: null } : {}) }
   const counted = countedOf(workspaceId, filters, request)
   const fields = ['service', 'operation', ...(counted.of === 'traces' ? ['has'] : ['kind', 'status'])]
-  // First, so that all is asked at once: of one moment, and of the same rows, which then are walked through once.
+  // First, so that all the rest is asked at once: of one moment, and of the same rows, which are then walked once.
   const steps = isOverTime ? await stepsOf(reader, counted) : undefined
   const [histogram, facets] = await Promise.all([
     steps === undefined ? undefined : histogramOf(reader, counted, steps),

@@ -4,18 +4,18 @@ import { clampTimeNs } from './sortable-time.ts'
 import { emptySummary, type SpansSummary } from './trace-summary.ts'
 
 /**
- * A trace as far as it arrived within seven days of its first event; what comes later opens a second document, and readers
- * merge them. One that holds no span (a log or a refusal named it first) is never listed.
+ * A trace, as far as it arrived within seven days of its first event. What comes later opens a second document, and readers merge them. A trace
+ * without a span (only a log or a refusal has named it) is never listed.
  */
 export type TraceDocument = Readonly<{
   traceId: string
-  /** UTC day of the document's first event: its parts bear it in their ids, so that two documents do not share parts. */
+  /** UTC day of the document's first event. It is part of the ids of its parts, so that two documents do not share parts. */
   generation: string
   /** The sum of the parts, and of nothing else. */
   summary: SpansSummary
   hasLogs: boolean
   hasRum: boolean
-  /** Sessions of logs and browser events that name the trace; at most 100, in order of arrival. */
+  /** The sessions of logs and browser events that name the trace; at most 100, in order of arrival. */
   joinedSessions: readonly string[]
 }>
 
@@ -50,7 +50,7 @@ export const sessionsOf = ({
   ...new Set([...summary.sessions, ...joinedSessions]),
 ]
 
-/** Nanoseconds from its first start to its last end; undefined while it holds no span. */
+/** Nanoseconds from the first start to the last end; undefined while it holds no span. */
 export const durationOf = ({ startNs, endNs }: TraceDocument['summary']): bigint | undefined =>
   startNs === null ? undefined : BigInt(endNs ?? 0) - BigInt(startNs)
 
@@ -73,7 +73,7 @@ function searchableTrace(trace: TraceDocument): Searchable {
   }
 }
 
-/** Only these are listed: a log or a refusal may name a trace of which no span has come. */
+/** Only traces with a span are listed: a log or a refusal may name a trace of which no span has arrived. */
 export const listed = { field: 'span_count', from: 1 } as const
 
 export const traces: Collection<TraceDocument> = {

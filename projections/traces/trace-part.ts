@@ -2,19 +2,20 @@ import type { Position } from '#src/events/envelope.ts'
 import { assert } from '#src/lib/assert.ts'
 import { beginningOf } from '#src/lib/beginning.ts'
 import type { RefusalReason, RefusedSpan, Span } from '#src/events/telemetry.ts'
+import { memoize } from '../memoize.ts'
 import type { Collection } from '../projection.ts'
 import { sortableTime } from './sortable-time.ts'
 
-/** Spans in one part. Changing it changes the fold: raise the projection's version. */
+/** Spans in one part. If you change it, raise the projection's version. */
 export const partSpansMax = 1_000
-/** Refused spans of a trace that are kept one by one, in its first part; more are only counted. */
+/** How many refused spans of a trace are kept, in its first part; more are only counted. */
 export const refusedKeptMax = 10_000
 const nameCharactersMax = 512
 
 /**
- * Up to 1,000 spans of a trace, filled in order of arrival, as needed to sum the trace up: 71 characters a span, because a
- * big trace has all its parts loaded with each batch. A row is: id (16), parent (16, `-` when none), start and end (16 each,
- * sortable), indexes of service and session (3 hex digits each, `---`: none), `1` for an error.
+ * Up to 1,000 spans of a trace, in order of arrival, in the form needed to sum the trace up: 71 characters a span, because all parts of a big
+ * trace are loaded with each batch. A row is: id (16), parent (16, `-` if none), start and end (16 each, sortable), indexes of service and
+ * session (3 hex digits each, `---`: none), `1` for an error.
  */
 export type TracePart = Readonly<{
   traceId: string
@@ -24,9 +25,9 @@ export type TracePart = Readonly<{
   sessions: readonly string[]
   /** Names of the spans without a parent, by row. */
   roots: readonly (readonly [row: number, name: string])[]
-  /** How often the span of a row came again. */
+  /** How often the span of a row was repeated. */
   repeats: readonly (readonly [row: number, count: number])[]
-  /** Starts (sortable) that the span of a row came with before it came with another. */
+  /** The earlier starts (sortable) of the span of a row, if it was repeated with another start. */
   formerStarts: readonly (readonly [row: number, starts: readonly string[]])[]
   /** First part only: refused span ids with the reason of the last refusal, and how many are not kept here. */
   refused: readonly (readonly [spanId: string, reason: RefusalReason])[]
@@ -36,15 +37,15 @@ export type TracePart = Readonly<{
   replaced: Replaced | null
 }>
 
-/** Of the spans that came again: what they were before. Null as long as none did. */
+/** What repeated spans were before. Null while no span was repeated. */
 export type Replaced = Readonly<{
-  /** Of the last event that brought one again. */
+  /** The position of the last event that repeated a span. */
   position: Position
-  /** Sortable: their first start, their last one, and their last end. */
+  /** Sortable: their first start, their last start, and their last end. */
   start: string
   lastStart: string
   end: string
-  /** How often one that was an error came again as none. */
+  /** How often an error was repeated as none. */
   errorCount: number
 }>
 
@@ -98,20 +99,14 @@ export const emptyPart = (traceId: string, number: number): TracePart => ({
 export const spansIn = (part: TracePart): number => part.rows.length / rowLength
 export const roomIn = (part: TracePart | undefined): number => partSpansMax - (part === undefined ? 0 : spansIn(part))
 
-/** Results kept by the identity of a part: parts are immutable, so this only saves doing it again. */
-const rowIndexes = new WeakMap<TracePart, ReadonlyMap<string, number>>()
-
 /** Row numbers by span id. */
-export function rowIndex(part: TracePart): ReadonlyMap<string, number> {
-  const known = rowIndexes.get(part)
-  if (known !== undefined) return known
+export const rowIndex = memoize((part: TracePart): ReadonlyMap<string, number> => {
   const index = new Map<string, number>()
   for (let row = 0; row < spansIn(part); row++) {
     index.set(part.rows.slice(row * rowLength, row * rowLength + 16), row)
   }
-  rowIndexes.set(part, index)
   return index
-}
+})
 
 /** The spans of a part, in order of arrival. */
 export function* rowsOf(part: TracePart): Generator<PartRow> {
@@ -135,7 +130,7 @@ export function* rowsOf(part: TracePart): Generator<PartRow> {
   }
 }
 
-/** Starts that this span has come with: their records, but that of its present start, are superseded. */
+/** The starts that this span has had: their records are superseded, except that of its current start. */
 export function formerStartsOf(part: TracePart, spanId: string): readonly string[] {
   if (part.formerStarts.length === 0) return []
   const row = rowIndex(part).get(spanId)
@@ -156,7 +151,7 @@ function createTable(texts: readonly string[]) {
   }
 }
 
-/** The first start of rows, sortable; after all others where there is no row. */
+/** The first start of rows, sortable; if there is no row, a text after all times. */
 function firstStart(rows: string): string {
   let first = 'g'
   for (let at = 32; at < rows.length; at += rowLength) {
@@ -182,7 +177,7 @@ function createDraft(part: TracePart, position: Position) {
     const sessionIndex = span.sessionId === null ? noIndex : sessions.indexOf(span.sessionId)
     const times = sortableTime(span.startNs) + sortableTime(span.endNs)
     const error = span.status.code === 'error' ? '1' : '0'
-    // A parent that is no span id is one that nobody can send.
+    // No span can have a parent id that is not a span id: it never matches.
     const parent = (span.parentSpanId ?? noParent).slice(0, 16).padEnd(16, '?')
     return span.spanId + parent + times + services.indexOf(span.service) + sessionIndex + error
   }
@@ -228,7 +223,7 @@ function createDraft(part: TracePart, position: Position) {
   }
 }
 
-/** The part with these spans of one event; each is distinct, and those that it does not hold yet have room in it. */
+/** The part with these distinct spans of one event. It has room for those that it does not hold yet. */
 export function addSpans(part: TracePart, arrived: readonly ArrivedSpan[], position: Position): TracePart {
   if (arrived.length === 0) return part
   const draft = createDraft(part, position)
@@ -236,7 +231,7 @@ export function addSpans(part: TracePart, arrived: readonly ArrivedSpan[], posit
   return draft.part()
 }
 
-/** The first part of a trace with these refusals. An id that is not one cannot be told from another: it is counted. */
+/** The first part of a trace with these refusals. Spans with an invalid id are only counted. */
 export function addRefusedSpans(part: TracePart, refused: readonly RefusedSpan[]): TracePart {
   if (refused.length === 0) return part
   const kept = new Map(part.refused)
@@ -254,9 +249,7 @@ export function addRefusedSpans(part: TracePart, refused: readonly RefusedSpan[]
 
 export const traceIdOfPart = (id: string): string => id.split('/', 1)[0] ?? ''
 
-/**
- * Parts are found by the trace they belong to and, for an id that was refused, by it. `number` orders them.
- */
+/** Parts are found by their trace, and by the ids of refused spans. */
 export const parts: Collection<TracePart> = {
   name: 'parts',
   kind: 'document',

@@ -2,7 +2,7 @@ import type { QueryTree } from '#src/events/query-tree.ts'
 import type { SpanKind, SpanStatus } from '#src/events/telemetry.ts'
 import { opaqueId } from '#src/events/tokens.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
-import { join } from '../field-query.ts'
+import { all, is, join } from '../filters.ts'
 import type { Filter, IndexReader, SortKey } from '../index-store.ts'
 import { spanFilter } from './span-filter.ts'
 import { inTraces } from './span-search.ts'
@@ -15,8 +15,8 @@ export type TraceOrder = 'newest' | 'oldest' | 'longest' | 'most_spans' | 'error
 export type WalkKey = Readonly<{ value: string; id: string; since: number }>
 
 /**
- * A search for traces. `service`, `operation`, `status`, `kind` and `query` are conditions on one span, and must all hold on the
- * same; the durations belong to them where there is one, and else are the trace's own. `traceId` is as stored (32 hex).
+ * A search for traces. `service`, `operation`, `status`, `kind` and `query` are conditions on spans, and one span must meet all of them. The
+ * durations are the span's too, if there is any such condition, and otherwise the trace's. `traceId` is as stored (32 hex).
  */
 export type TraceConditions = Readonly<{
   service?: string
@@ -44,8 +44,8 @@ export type TraceRequest = TraceConditions &
   }>
 
 /**
- * The conditions in the form of filters. `spans` is undefined when no condition is on a span; `tracesAreNarrowed`: the traces of
- * matching spans must be asked whether they meet `traces`. `meets`: of a trace whole, where a filter is asked of one of its documents.
+ * The conditions as filters. `spans`: undefined if no condition is on spans. `tracesAreNarrowed`: the traces of matching spans must also meet
+ * `traces`. `meets`: tests a whole trace, while a filter tests each of its documents.
  */
 export type TraceFilters = Readonly<{
   spans: Filter | undefined
@@ -54,14 +54,11 @@ export type TraceFilters = Readonly<{
   meets(trace: TraceDocument): boolean
 }>
 
-const is = (field: string, value: string | undefined): Filter =>
-  value === undefined ? { kind: 'all' } : { kind: 'keyword', field, values: [value] }
-
-/** By a number of the row: the term that nearly every trace has would be walked for every search of one that few have. */
+/** By a number of the row: a term that nearly every trace has would be walked in every search. */
 const isListed: Filter = { kind: 'number', ...listed }
 
 function durationFilter({ minDurationNs, maxDurationNs }: TraceConditions): Filter {
-  if (minDurationNs === undefined && maxDurationNs === undefined) return { kind: 'all' }
+  if (minDurationNs === undefined && maxDurationNs === undefined) return all
   return {
     kind: 'number',
     field: 'duration_ns',
@@ -70,7 +67,7 @@ function durationFilter({ minDurationNs, maxDurationNs }: TraceConditions): Filt
   }
 }
 
-/** Whether a trace has the marks, and a duration within the bounds. */
+/** Whether a trace has the marks and a duration within the bounds. */
 function isWithin({ has = [], minDurationNs, maxDurationNs }: TraceConditions, trace: TraceDocument): boolean {
   const durationNs = durationOf(trace.summary) ?? 0n
   if (minDurationNs !== undefined && durationNs < minDurationNs) return false
@@ -79,10 +76,10 @@ function isWithin({ has = [], minDurationNs, maxDurationNs }: TraceConditions, t
   return has.every((mark) => marks.includes(mark))
 }
 
-/** Traces up to which conditions on traces are looked up first, and become a condition on spans. */
+/** Up to so many traces, conditions on traces are looked up first and become a condition on spans. */
 const narrowedTracesMax = 1_000
 
-/** The traces that meet a filter; undefined when they are too many. */
+/** The traces that meet a filter; undefined if there are too many. */
 async function fewTraces(reader: IndexReader, workspaceId: WorkspaceId, filter: Filter): Promise<Filter | undefined> {
   const hits = await reader.search<TraceDocument>(tracesScope(workspaceId, 'traces'), {
     filter,
@@ -94,7 +91,7 @@ async function fewTraces(reader: IndexReader, workspaceId: WorkspaceId, filter: 
   return inTraces([...new Set(hits.map(({ document }) => document.traceId))])
 }
 
-/** The filters that the conditions mean. Rejects with TooBroadError when one matches too much to be looked up. */
+/** The filters for the conditions. Rejects with TooBroadError if one matches too much to be looked up. */
 export async function traceFilters(
   reader: IndexReader,
   workspaceId: WorkspaceId,
@@ -104,7 +101,7 @@ export async function traceFilters(
   const onSpan = [service, operation, status, kind, query].some((condition) => condition !== undefined)
   const narrowing = [is('session_id', sessionId && opaqueId(sessionId)), ...has.map((mark) => is('has', mark))]
   const duration = durationFilter(conditions)
-  const ownDuration: Filter = onSpan ? { kind: 'all' } : duration
+  const ownDuration = onSpan ? all : duration
   const traces = join('and', [isListed, is('trace_id', traceId), ...narrowing, ownDuration])
   const tracesAreNarrowed = sessionId !== undefined || has.length > 0
   const meets = (trace: TraceDocument): boolean => isWithin(onSpan ? { has } : conditions, trace)
@@ -116,7 +113,7 @@ export async function traceFilters(
     is('status', status),
     is('kind', kind),
     duration,
-    query === undefined ? { kind: 'all' } : await spanFilter(reader, workspaceId, query),
+    query === undefined ? all : await spanFilter(reader, workspaceId, query),
   ])
   const few = tracesAreNarrowed ? await fewTraces(reader, workspaceId, traces) : undefined
   if (few === undefined) return { spans, traces, tracesAreNarrowed, meets }

@@ -1,4 +1,5 @@
 import type { Position } from '#src/events/envelope.ts'
+import { memoize } from '../memoize.ts'
 import { joinReplaced, rowIndex, rowsOf, type PartRow, type Replaced, type TracePart } from './trace-part.ts'
 import { timeOfSortable } from './sortable-time.ts'
 
@@ -19,16 +20,16 @@ export type SpansSummary = Readonly<{
   lastStartNs: string | null
   /** The biggest 200, most spans first. */
   services: readonly ServiceCount[]
-  /** The observed span without a parent: of several the earliest. Never made up. */
+  /** The observed span without a parent; of several, the earliest. Never made up. */
   root: RootSpan | null
   missingParentCount: number
   rejectedSpanCount: number
   /** At most 100, in order of arrival. */
   sessions: readonly string[]
   partCount: number
-  /** Position of the last event that may have moved the start, by spans of its own or by opening a part. */
+  /** The position of the last event that may have moved the start. */
   startMovedAt: Position
-  /** Absent in an index of before version 7. */
+  /** Absent in builds before version 7. */
   replaced?: Replaced | null
 }>
 
@@ -63,7 +64,7 @@ type Digest = Readonly<{
   services: ReadonlyMap<string, Readonly<Counts>>
   root: Root | null
   sessions: ReadonlySet<string>
-  /** Parents that are not in the part itself. */
+  /** Parents that are not in the same part. */
   outerParents: ReadonlySet<string>
 }>
 
@@ -100,16 +101,10 @@ function digestOf(rows: Iterable<PartRow>, has: (spanId: string) => boolean): Di
   return { ...sum, services, root, sessions, outerParents }
 }
 
-const digests = new WeakMap<TracePart, Digest>()
-
-function digestOfPart(part: TracePart): Digest {
-  const known = digests.get(part)
-  if (known !== undefined) return known
+const digestOfPart = memoize((part: TracePart): Digest => {
   const index = rowIndex(part)
-  const digest = digestOf(rowsOf(part), (spanId) => index.has(spanId))
-  digests.set(part, digest)
-  return digest
-}
+  return digestOf(rowsOf(part), (spanId) => index.has(spanId))
+})
 
 function addUp(all: readonly Digest[]): Digest {
   if (all.length === 1 && all[0] !== undefined) return all[0]
@@ -131,12 +126,12 @@ function addUp(all: readonly Digest[]): Digest {
   return { ...sum, services, root, sessions, outerParents: new Set() }
 }
 
-/** The span ids of the parts before the last, and the parents that none of them holds. */
+/** The span ids of all parts but the last, and the parents that none of them holds. */
 type Earlier = { rows: string[]; ids: Set<string>; open: Set<string> }
 
 /**
- * The last few big traces, so that each event costs what it changes and not the whole trace. What is kept is checked against
- * the parts' own text before it is used, so the result is a function of the parts alone.
+ * A cache for the last few big traces, so that an event costs what it changes, not the whole trace. It is checked against the parts' own text
+ * before it is used, so the result depends on the parts alone.
  */
 const earlierParts = new Map<string, Earlier>()
 const earlierPartsMax = 8
@@ -166,7 +161,7 @@ function earlierOf(parts: readonly TracePart[]): Earlier {
   return earlier
 }
 
-/** How many distinct parents are named and not held, and whether a span is held. */
+/** How many distinct parents are missing, and whether a span is held. */
 function membership(parts: readonly TracePart[]): Readonly<{ missing: number; has(spanId: string): boolean }> {
   const last = parts.at(-1)
   if (last === undefined) return { missing: 0, has: () => false }
@@ -213,7 +208,7 @@ function summaryOf(
   }
 }
 
-/** A refused span that was stored after all is not missing any more. */
+/** A refused span that was stored later is no longer missing. */
 function rejectedCount(parts: readonly TracePart[], has: (spanId: string) => boolean): number {
   let rejected = 0
   for (const { refused, refusedNotKept } of parts) {
@@ -223,13 +218,13 @@ function rejectedCount(parts: readonly TracePart[], has: (spanId: string) => boo
   return rejected
 }
 
-/** Sums up the parts of one trace document, which hold each span once. A function of the parts alone. */
+/** Sums up the parts of one trace document, which hold each span once. It depends on the parts alone. */
 export function summarize(parts: readonly TracePart[]): SpansSummary {
   const { missing, has } = membership(parts)
   return summaryOf(addUp(parts.map(digestOfPart)), missing, parts, has)
 }
 
-/** All spans of a trace whose parts may repeat each other (it was continued after seven days): the later part counts. */
+/** All spans of a continued trace, whose documents may repeat each other's spans: the later part wins. */
 function mergeRows(parts: readonly TracePart[]): ReadonlyMap<string, PartRow> {
   const merged = new Map<string, PartRow>()
   for (const part of parts) {

@@ -1,6 +1,6 @@
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { askInOrder } from '../ask-in-order.ts'
-import { join } from '../field-query.ts'
+import { all, join } from '../filters.ts'
 import type { Filter, Hit, IndexReader, Selection, SortKey } from '../index-store.ts'
 import { traceIdOfSpanRecord } from './span-document.ts'
 import {
@@ -17,17 +17,17 @@ import { readTraces, tracesScope, type MatchedSpan } from './trace-answer.ts'
 import type { TraceDocument } from './trace-document.ts'
 import { sortKeyOf, type TraceFilters, type TraceOrder, type TraceRequest } from './trace-request.ts'
 
-/** What a walk found: traces in order, and where to go on; `next` is null at the end. `matched`: as far as it has met them. */
+/** What a walk found: traces in order, and where to go on (null: the end). `matched`: their matching spans, as far as the walk has seen them. */
 type WalkedPage = Readonly<{
   traces: readonly TraceDocument[]
   next: SortKey | null
   matched: ReadonlyMap<string, readonly MatchedSpan[]>
 }>
 
-/** Index pages looked through for one page of an answer: beyond them the page is answered short, with a cursor. */
+/** Index pages that are read for one page of an answer. Beyond them the page is short, with a cursor. */
 const stepsMax = 50
 const leftOutMax = 2_000
-/** Matching spans up to which their traces are found first and ordered then. */
+/** Up to so many matching spans, their traces are found first and then ordered. */
 const matchingSpansMax = 5_000
 
 const orders: Readonly<Record<TraceOrder, Readonly<{ orderBy: string; direction: Direction }>>> = {
@@ -40,15 +40,15 @@ const orders: Readonly<Record<TraceOrder, Readonly<{ orderBy: string; direction:
 
 type Walk = Readonly<{ reader: IndexReader; workspaceId: WorkspaceId; request: TraceRequest }>
 
-/** Traces of which a span may be in the range: the first began before its end, and the last one after its start. */
+/** The traces that may have a span in the range: they start before its end, and their last span starts after its beginning. */
 function mayReach({ fromNs, toNs }: TraceRequest): Selection {
   return {
-    filter: fromNs === undefined ? { kind: 'all' } : { kind: 'number', field: 'last_start_ns', from: fromNs },
-    ...(toNs === undefined ? {} : { toNs }),
+    filter: fromNs === undefined ? all : { kind: 'number', field: 'last_start_ns', from: fromNs },
+    toNs,
   }
 }
 
-/** Whether a trace began before the range and went on after it, so that no span need be in it. */
+/** Whether a trace starts before the range and continues after it: perhaps no span is in the range. */
 function straddles({ fromNs, toNs }: TraceRequest, { summary: { startNs, lastStartNs } }: TraceDocument): boolean {
   if (fromNs === undefined || toNs === undefined) return false
   return BigInt(startNs ?? 0) < fromNs && BigInt(lastStartNs ?? 0) >= toNs
@@ -88,7 +88,7 @@ function createTraceSearch({ reader, workspaceId, request }: Walk, filter: Filte
       orderBy,
       direction,
       limit,
-      ...(after === undefined ? {} : { after }),
+      after,
     })
 }
 
@@ -100,10 +100,10 @@ export async function walkTraces(
 ): Promise<WalkedPage> {
   const { reader, workspaceId, request } = walk
   const search = createTraceSearch(walk, filter)
-  const spansInRange = createSpanSearch(reader, workspaceId, { kind: 'all' }, request)
+  const spansInRange = createSpanSearch(reader, workspaceId, all, request)
   const known = new Map<string, TraceDocument>()
 
-  /** The hits that list their trace: of several documents of one trace only the first in this order does. */
+  /** The hits that list their trace: of several documents of a trace, only the first in this order. */
   async function admit(hits: readonly Hit<TraceDocument>[]): Promise<readonly Found[]> {
     const ids = hits.map(({ document }) => document.traceId)
     const straddling = hits
@@ -137,7 +137,7 @@ export async function walkTraces(
   })
   let place = startOf(walk)
   for (let step = 0; step < stepsMax; step++) {
-    const hits = await search({ kind: 'all' }, request.limit + 1, place)
+    const hits = await search(all, request.limit + 1, place)
     for (const found of await admit(hits)) if (page.add(found)) return answer(page.last())
     if (hits.length <= request.limit) return answer(null)
     place = hits.at(-1)?.sort

@@ -3,6 +3,8 @@ import { createCountedSpans } from '#projections/allowance/counted-spans.ts'
 import { allowanceProjection } from '#projections/allowance/fold.ts'
 import { createDeadLetters } from '#projections/dead-letters.ts'
 import type { IndexReader } from '#projections/index-store.ts'
+import { explain } from '#src/compose/failure.ts'
+import { createTroubles } from '#src/compose/troubles.ts'
 import { limits } from '#src/config.ts'
 import { beginLedgers } from '#src/ingest/begin-ledgers.ts'
 import { createReservedAllowance, type ReservedAllowance } from '#src/ingest/reserved-allowance.ts'
@@ -25,16 +27,11 @@ export function isProcessGone(holder: string): boolean {
   }
 }
 
-const reportPauseMs = 10_000
-
-/** While the log is unavailable every attempt fails: only one now and then is reported. */
+/** While the log is unavailable every attempt fails. */
 function createReporter(clock: Clock): (error: unknown) => void {
-  let toldAt = -Infinity
-  return (error) => {
-    if (clock() - toldAt < reportPauseMs) return
-    toldAt = clock()
-    console.error('reservations of span allowances could not be settled; trying again:', error)
-  }
+  const troubles = createTroubles({ clock, tell: (line) => console.error(line) })
+  return (error) =>
+    troubles.hear('allowances', `reservations of span allowances could not be settled; trying again: ${explain(error)}`)
 }
 
 type AllowanceOptions = Readonly<{

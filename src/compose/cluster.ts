@@ -31,13 +31,14 @@ export const partitionNames = ({ partitions }: LogConfig): readonly string[] =>
 
 /** Connects, and creates missing logs. Throws with one line that says what to do. */
 export async function connectLogs(config: LogConfig, name: string): Promise<Nats> {
-  const { natsUrl, partitions, natsReplicas, durability, allowLazyLog, indexPrefix } = config
+  const { natsUrl, partitions, natsReplicas, durability, allowLazyLog, allowLostLog, indexPrefix } = config
   const nats = await connectNats({ url: natsUrl, name: `throughline ${name}` })
   try {
     await provisionLogs(nats, {
       partitions,
       prefix: indexPrefix,
       allowLazyLog,
+      allowLostLog,
       warn: (line) => console.error(line),
       ...(natsReplicas === undefined ? {} : { replicas: natsReplicas }),
       ...(durability === undefined ? {} : { proof: durability }),

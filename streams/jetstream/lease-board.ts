@@ -83,8 +83,11 @@ export async function createLeaseBoard(options: LeaseBoardOptions): Promise<Leas
   const post = async (subject: string, text: string, revision?: number): Promise<number | undefined> => {
     const expected = revision === undefined ? {} : { 'Nats-Expected-Last-Subject-Sequence': String(revision) }
     const { code, data } = await nats.request(subject, Buffer.from(text), expected)
-    if (code !== 0)
-      throw new TransientError({ operation: 'write', subject: subjectOfFailure, hint: 'their stream is gone' })
+    if (code !== 0) {
+      // Nothing of it was worth keeping: whoever had a lease loses it, and it is free for all.
+      await provision(options, stream, root)
+      throw new TransientError({ operation: 'write', subject: subjectOfFailure, hint: 'their stream was gone' })
+    }
     const { answer, error } = parseAnswer(data)
     if (error === undefined) return Number(answer['seq'])
     const { wrongLastSequence, wrongLastSequenceForNow } = serverCodes

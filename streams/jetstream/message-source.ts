@@ -4,7 +4,7 @@ import { readBytesMax } from '../stream.ts'
 import { askApi, failureOf, serverCodes } from './api.ts'
 import type { Nats } from './connect.ts'
 import type { Part } from './publish.ts'
-import { assemble, damageAt, eventsOf, storedByLeader, storedOf, type Run, type Stored } from './stored.ts'
+import { assemble, damageAt, eventsOf, missing, storedByLeader, storedOf, type Run, type Stored } from './stored.ts'
 import type { LogName, Subjects } from './subjects.ts'
 
 /** Reads the messages of a log from the server. */
@@ -46,7 +46,7 @@ export function createMessageSource(nats: Nats, log: LogName, subjects: Subjects
     const parts: Stored[] = [last]
     for (let sequence = last.sequence - 1; parts.length < last.part.count; sequence--) {
       const part = await ofLeader({ seq: sequence })
-      if (part === undefined) throw damageAt(sequence, log, 'it is missing')
+      if (part === undefined) throw damageAt(sequence, log, missing())
       parts.unshift(part)
     }
     return eventsOf(parts, last.sequence, log)

@@ -20,6 +20,8 @@ export type ProvisionOptions = Readonly<{
   proof?: DurabilityProof
   /** Accept a log that could lose acknowledged events, and tell `warn`. */
   allowLazyLog: boolean
+  /** Make a log anew, empty, that is gone from an installation; else that is refused. */
+  allowLostLog?: boolean
   warn?: (line: string) => void
 }>
 
@@ -64,14 +66,31 @@ function creationFailure(error: ServerError, { stream }: LogName, replicas: numb
   return new PermanentError({ operation, subject, hint, cause: new Error(error.description) })
 }
 
-/** Creates the stream if there is none. If another process creates it first, throws TransientError; the retry finds it. */
-async function createOrGet(nats: Nats, log: LogName, wanted: Wanted): Promise<StreamInfo> {
+/**
+ * Creates the stream if there is none. If another process creates it first, throws TransientError; the retry finds it. `isGone`: whether there
+ * was one before; asked only when none was found.
+ */
+async function createOrGet(
+  nats: Nats,
+  log: LogName,
+  wanted: Wanted,
+  isGone: () => Promise<boolean>,
+): Promise<StreamInfo> {
   const found = await streamInfo(nats, log.stream)
   if (found !== undefined) return found
+  // Another process may have made it since, with all that comes after it.
+  if ((await isGone()) && (await streamInfo(nats, log.stream)) === undefined) throw lostLog(log)
   const asked = await askApi(nats, `STREAM.CREATE.${log.stream}`, configOf(log, wanted))
   if ('answer' in asked) return infoOf(asked.answer)
   if (asked.error.code !== serverCodes.streamExistsOtherwise) throw creationFailure(asked.error, log, wanted.replicas)
   throw new TransientError({ operation: 'create', subject: `stream ${log.stream}`, hint: 'another process makes it' })
+}
+
+/** A log made anew in its place would take positions that it has used, and the indexes, which hold the only copy, would follow that. */
+function lostLog({ stream }: LogName): PermanentError {
+  const hint =
+    'it is gone, though this installation had it: put it back from a backup of NATS; or, to go on with an empty one and without what it held, set ALLOW_LOST_LOG=1'
+  return new PermanentError({ operation: 'use', subject: `stream ${stream}`, hint })
 }
 
 /**
@@ -125,9 +144,9 @@ async function provision(nats: Nats, options: ProvisionOptions): Promise<void> {
   const accountStorage = await accountBytes(nats)
   const { doubts, storageBytes } = await examineDurability(nats, options.proof)
   const problems = [...doubts]
-  const refuseLazy = (): void => {
+  const refuseLazy = (remedy = ''): void => {
     if (problems.length === 0 || allowLazyLog) return
-    const hint = 'ALLOW_LAZY_LOG=1 takes it all the same'
+    const hint = `${remedy}ALLOW_LAZY_LOG=1 takes it all the same`
     const cause = new Error(problems.join('; '))
     throw new PermanentError({ operation: 'keep acknowledged events in', subject: 'NATS', cause, hint })
   }
@@ -135,12 +154,23 @@ async function provision(nats: Nats, options: ProvisionOptions): Promise<void> {
   refuseLazy()
   const replicas = replicasOn(nats, options.replicas)
   const bytesMax = options.bytesMax ?? bytesMaxFor(partitions, accountStorage ?? storageBytes)
+  // The directory's comes last: where it is, all others were there. And nothing is written to any before all are there.
   const names = [...Array.from({ length: partitions }, (_, index) => String(index)), directoryPartition]
+  let isUsed = false
+  let copies = replicas
   for (const partition of names) {
+    const isGone = async (): Promise<boolean> => {
+      if (options.allowLostLog === true) return false
+      if (partition === directoryPartition) return isUsed
+      return (await streamInfo(nats, logName(directoryPartition, prefix).stream)) !== undefined
+    }
     const log = logName(partition, prefix)
     const bytes = partition === directoryPartition ? Math.min(bytesMax, directoryBytesMax) : bytesMax
     const epoch = randomBytes(epochBytes).toString('hex')
-    const { config } = await createOrGet(nats, log, { epoch, partitions, replicas, bytesMax: bytes })
+    const wanted = { epoch, partitions, replicas, bytesMax: bytes }
+    const { config, state } = await createOrGet(nats, log, wanted, isGone)
+    isUsed ||= state.last_seq > 0
+    copies = Math.min(copies, config.num_replicas)
     const losses = lossesOf(config, replicas)
     const misfits = misfitsOf(config, log, partitions)
     if (misfits.length > 0) {
@@ -149,7 +179,7 @@ async function provision(nats: Nats, options: ProvisionOptions): Promise<void> {
     }
     problems.push(...losses.map((loss) => `stream ${log.stream}: ${loss}`))
   }
-  refuseLazy()
+  refuseLazy(copies < replicas ? `give the streams ${replicas} replicas, or set NATS_REPLICAS=${copies}; ` : '')
   if (problems.length > 0) warn?.(`acknowledged events may be lost: ${problems.join('; ')}`)
 }
 

@@ -6,7 +6,7 @@ import type { Nats } from './connect.ts'
 import { sequenceAfter } from './message.ts'
 import type { MessageSource } from './message-source.ts'
 import type { Ends } from './provision.ts'
-import { damageAt, type Run } from './stored.ts'
+import { damageAt, missing, type Run } from './stored.ts'
 import type { LogName } from './subjects.ts'
 
 const messagesPerReadMax = 1_024
@@ -55,7 +55,7 @@ export function createRead(
     if (end < after && nats.server().cluster && patient) return false
     if (end < after) throw lostTail(log.partition, after, end)
     if (end < sequence * positionStep) return true
-    if (!(await source.has(sequence))) throw damageAt(sequence, log, 'it is missing')
+    if (!(await source.has(sequence))) throw damageAt(sequence, log, missing())
     return false
   }
 

@@ -37,6 +37,10 @@ export function storedByLeader(answer: Record<string, unknown>): Stored {
   }
 }
 
+/** An erasure and the retention say what they remove; whatever else is missing was taken by another hand. */
+export const missing = (next?: number): string =>
+  `it is missing${next === undefined ? '' : `: the next one is ${next}`}; somebody has purged the stream, or its files are damaged: put it back from a backup of NATS; or, to go on without all that it held, delete it and start with ALLOW_LOST_LOG=1`
+
 export const damageAt = (sequence: number, log: LogName, hint: string): PermanentError =>
   new PermanentError({ operation: `read message ${sequence} of`, subject: `stream ${log.stream}`, hint })
 
@@ -65,7 +69,7 @@ type RunOf = Readonly<{ first: number; erased: number; log: LogName; subjects: S
 
 /** Why this message cannot be the one at a sequence, after `parts` parts of an event; undefined if it can. */
 function flaw(message: Stored, sequence: number, parts: number, subjects: Subjects): string | undefined {
-  if (message.sequence !== sequence) return `it is missing: the next one is ${message.sequence}`
+  if (message.sequence !== sequence) return missing(message.sequence)
   if (!subjects.holds(message.subject)) return 'it is of another log: this one was made anew'
   return message.part.index === parts + 1 ? undefined : 'parts of its event are missing'
 }

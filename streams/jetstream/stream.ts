@@ -97,7 +97,7 @@ export async function openJetStream(nats: Nats, { partition, prefix, limits }: J
     throw new PermanentError({
       operation: 'open',
       subject: name,
-      hint: 'it has not been made: provision the logs first',
+      hint: 'it is not there: has it been removed?',
     })
   }
   const subjects = createSubjects(log, epoch)

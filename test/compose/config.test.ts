@@ -62,6 +62,7 @@ describe('configuration', () => {
       partitions: 8,
       durability: undefined,
       allowLazyLog: false,
+      allowLostLog: false,
       natsReplicas: undefined,
       indexPrefix: 'throughline',
       indexSettings: { shards: 1, replicas: undefined },

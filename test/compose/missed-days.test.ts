@@ -11,6 +11,7 @@ import { foldersOf } from '#src/compose/folders.ts'
 import { tellMissedDays } from '#src/compose/missed-days.ts'
 import { limits } from '#src/config.ts'
 import { present } from '#src/lib/assert.ts'
+import { promote } from '#test/support/promote.ts'
 
 const projection = present(projections[0], 'there is a projection')
 const index = buildName(projection, 1)
@@ -33,7 +34,7 @@ describe('the files of days that are missed at a start', () => {
     mkdirSync(indexFolder)
     const writer = createSqliteIndexWriter({ folder: indexFolder, limits })
     await writer.open(index, projection, 'epoch')
-    await writer.promote(projection.name, index)
+    await promote(writer, projection.name, index)
     await writer.close()
     inRecord(`INSERT INTO days VALUES ('acme', '2026-11-20')`)
     told = []
@@ -56,7 +57,7 @@ describe('the files of days that are missed at a start', () => {
   it('are not told of an index that readers have left, as for the one that a rebuild made', async () => {
     const writer = createSqliteIndexWriter({ folder: indexFolder, limits })
     await writer.open(buildName(projection, 2), projection, 'epoch')
-    await writer.promote(projection.name, buildName(projection, 2))
+    await promote(writer, projection.name, buildName(projection, 2))
     await writer.close()
     tellMissedDays(dataFolder)
     expect(told).to.deep.equal([])

@@ -3,6 +3,7 @@ import { describe, it } from 'mocha'
 import type { IndexWriter } from '#projections/index-store.ts'
 import { acme, epoch, everything, fixture, idsOf, index, lineEntry, write } from '#test/support/index-fixture.ts'
 import type { OpenIndexStore } from './index-store.ts'
+import { liveOf, promote } from '#test/support/promote.ts'
 
 const second = 'fixture-v1-002'
 
@@ -34,7 +35,7 @@ export function buildClauses(given: () => OpenIndexStore): void {
       expect(await writer().checkpoint(second)).to.deep.equal({ epoch, position: 5 })
       await writer().open(second, fixture, epoch)
       expect((await writer().builds('fixture')).find((build) => build.index === second)?.after).to.equal(5)
-      await writer().promote('fixture', second)
+      await promote(writer(), 'fixture', second)
       await writer().heartbeat(second, { position: 7, head: 9, at: 1e12, caughtUpAt: 1e12 })
       expect(await given().reader.progress('fixture'), 'readers are told').to.include({ after: 5, position: 7 })
     })
@@ -52,7 +53,7 @@ export function buildClauses(given: () => OpenIndexStore): void {
       expect(after).to.deep.equal({ revision: before.revision + 1, live: index, followed })
       const kept = [{ index, as: 'kept', untilMs: 1_700_000_000_000 }] as const
       expect(await writer().changeRoster('fixture', { ...after, live: second, followed: kept })).to.equal(true)
-      expect(await writer().live('fixture')).to.equal(second)
+      expect(await liveOf(writer(), 'fixture')).to.equal(second)
       expect((await writer().roster('fixture')).followed).to.deep.equal(kept)
     })
 
@@ -60,14 +61,14 @@ export function buildClauses(given: () => OpenIndexStore): void {
       const roster = { revision: 0, live: second, followed: [] }
       expect(await writer().changeRoster('fresh', roster)).to.equal(true)
       expect(await writer().changeRoster('fresh', { ...roster, live: index })).to.equal(false)
-      expect(await writer().live('fresh')).to.equal(second)
+      expect(await liveOf(writer(), 'fresh')).to.equal(second)
     })
 
     it('keeps a roster before readers have a build', async () => {
       const followed = [{ index: second, as: 'building', workspaceId: acme }] as const
       expect(await writer().changeRoster('fresh', { revision: 0, live: undefined, followed })).to.equal(true)
       expect(await writer().roster('fresh')).to.deep.equal({ revision: 1, live: undefined, followed })
-      expect(await writer().live('fresh')).to.equal(undefined)
+      expect(await liveOf(writer(), 'fresh')).to.equal(undefined)
       expect(await given().reader.progress('fresh')).to.equal(undefined)
     })
 
@@ -82,7 +83,7 @@ export function buildClauses(given: () => OpenIndexStore): void {
       const before = await writer().roster('fixture')
       await writer().changeRoster('fixture', { ...before, followed: [{ index: second, as: 'candidate' }] })
       const between = await writer().roster('fixture')
-      await writer().promote('fixture', second)
+      await promote(writer(), 'fixture', second)
       expect(await writer().changeRoster('fixture', between)).to.equal(false)
       expect((await writer().roster('fixture')).followed).to.deep.equal([{ index: second, as: 'candidate' }])
     })
@@ -106,7 +107,7 @@ export function buildClauses(given: () => OpenIndexStore): void {
       expect(await writer().checkpoint(second)).to.deep.equal({ epoch: '', position: 0 })
       await writer().open(second, fixture, epoch)
       expect(await writer().checkpoint(second)).to.deep.equal({ epoch, position: 0 })
-      await writer().promote('fixture', second)
+      await promote(writer(), 'fixture', second)
       expect(await idsOf(given().reader, 'lines', everything)).to.deep.equal([])
     })
 
@@ -114,20 +115,20 @@ export function buildClauses(given: () => OpenIndexStore): void {
       await writer().open(second, fixture, epoch)
       const entries = [lineEntry({ text: 'gone' }, 1)]
       await writer().write(second, [{ workspaceId: acme, entries }], { epoch, position: 1 })
-      await writer().promote('fixture', second)
+      await promote(writer(), 'fixture', second)
       expect(await idsOf(given().reader, 'lines', everything)).to.have.length(1)
-      await writer().promote('fixture', index)
+      await promote(writer(), 'fixture', index)
       await writer().drop(second)
       await writer().open(second, fixture, epoch)
-      await writer().promote('fixture', second)
+      await promote(writer(), 'fixture', second)
       expect(await idsOf(given().reader, 'lines', everything)).to.deep.equal([])
     })
 
     it('goes on with the build that readers use after another was dropped', async () => {
       await writer().open(second, fixture, epoch)
-      await writer().promote('fixture', second)
+      await promote(writer(), 'fixture', second)
       expect(await idsOf(given().reader, 'lines', everything)).to.deep.equal([])
-      await writer().promote('fixture', index)
+      await promote(writer(), 'fixture', index)
       await writer().drop(second)
       await write(writer(), [lineEntry({ text: 'kept' }, 1)], 1)
       expect(await idsOf(given().reader, 'lines', everything)).to.have.length(1)

@@ -16,6 +16,7 @@ import {
   write,
 } from '#test/support/index-fixture.ts'
 import type { OpenIndexStore } from './index-store.ts'
+import { promote } from '#test/support/promote.ts'
 
 const second = 'fixture-v1-002'
 const previousDay = '2026-11-20'
@@ -99,7 +100,7 @@ export function erasureClauses(given: () => OpenIndexStore, reopen: () => Promis
       await given().writer.heartbeat(index, { position: 8, head: 8, at: 1e12 + 1_000, caughtUpAt: 1e12 })
       await given().writer.eraseWorkspace(second, acme, 7)
       expect((await seen()).count).to.equal(2)
-      await given().writer.promote('fixture', second)
+      await promote(given().writer, 'fixture', second)
       expect(await seen()).to.deep.equal(nothing)
       expect((await seen(other)).count).to.equal(2)
     })

@@ -15,6 +15,7 @@ import {
   write,
 } from '#test/support/index-fixture.ts'
 import type { OpenIndexStore } from './index-store.ts'
+import { promote } from '#test/support/promote.ts'
 
 const days = ['2025-12-31', '2026-11-09', '2026-11-10', '2026-11-20'] as const
 const minuteNs = 60_000_000_000n
@@ -130,7 +131,7 @@ export function retentionClauses(given: () => OpenIndexStore, reopen: () => Prom
       expect(await given().writer.dropDays(second, kept)).to.be.greaterThan(0)
       expect(await given().writer.dropDays('fixture-v1-009', kept)).to.equal(0)
       await given().writer.open(second, fixture, epoch)
-      await given().writer.promote('fixture', second)
+      await promote(given().writer, 'fixture', second)
       expect((await seen()).search).to.deep.equal(['2026-11-20'])
     })
   })

@@ -284,7 +284,8 @@ export function filterClauses(use: () => OpenIndexStore): void {
       ])
       await write(use().writer, entries, numbers.length)
       const count = (collection: string, filter: Filter) => use().reader.count(scopeOf(collection), { filter })
-      for (const bound of [NaN, -Infinity, Infinity, -1e30, 1e30, -(1n << 70n), 1n << 70n, most, -7, 6.5, 7.5, 8n]) {
+      const bounds = [NaN, -Infinity, Infinity, -1e30, 1e30, -(1n << 70n), 1n << 70n, least, most, -7, 6.5, 7.5, 8n]
+      for (const bound of bounds) {
         for (const given of [{ from: bound }, { to: bound }, { from: -7, to: bound }, { from: bound, to: 7.5 }]) {
           const { from = -Infinity, to = Infinity }: { from?: number | bigint; to?: number | bigint } = given
           const met = numbers.map((of) => of !== null && of >= from && of <= to).filter(Boolean).length

@@ -18,6 +18,7 @@ import {
   write,
   type Line,
   type Thing,
+  openFixture,
 } from '#test/support/index-fixture.ts'
 import { buildClauses } from './index-builds.ts'
 import { erasureClauses } from './index-erasures.ts'
@@ -25,6 +26,7 @@ import { countClauses } from './index-store-counts.ts'
 import { filterClauses } from './index-store-filters.ts'
 import { retentionClauses } from './index-retention.ts'
 import { orderClauses } from './index-store-order.ts'
+import { liveOf, promote } from '#test/support/promote.ts'
 
 export type OpenIndexStore = Readonly<{ writer: IndexWriter; reader: IndexReader }>
 /** A place for an index: opened as often as the test likes, one at a time. */
@@ -50,8 +52,7 @@ export function indexStoreContract(name: string, create: () => Promise<IndexStor
       place = await create()
       places.push(place)
       store = await place.open()
-      await store.writer.open(index, fixture, epoch)
-      await store.writer.promote('fixture', index)
+      await openFixture(store.writer)
     })
     afterEach(async () => {
       await store.reader.close()
@@ -66,7 +67,7 @@ export function indexStoreContract(name: string, create: () => Promise<IndexStor
     describe('builds', () => {
       it('knows nothing of an index that is not there', async () => {
         expect(await store.writer.checkpoint('fixture-v9-001')).to.deep.equal({ epoch: '', position: 0 })
-        expect(await store.writer.live('nothing')).to.equal(undefined)
+        expect(await liveOf(store.writer, 'nothing')).to.equal(undefined)
         expect(await store.reader.progress('nothing')).to.equal(undefined)
         const scope = { ...scopeOf('lines'), projection: 'nothing' }
         expect(await store.reader.get(scope, ['x'])).to.deep.equal([])
@@ -87,8 +88,8 @@ export function indexStoreContract(name: string, create: () => Promise<IndexStor
         const entry = lineEntry({ text: 'new' }, 2)
         await store.writer.write('fixture-v1-002', [{ workspaceId: acme, entries: [entry] }], { epoch, position: 2 })
         expect(await ids('lines')).to.deep.equal([lineEntry({}, 1).id])
-        await store.writer.promote('fixture', 'fixture-v1-002')
-        expect(await store.writer.live('fixture')).to.equal('fixture-v1-002')
+        await promote(store.writer, 'fixture', 'fixture-v1-002')
+        expect(await liveOf(store.writer, 'fixture')).to.equal('fixture-v1-002')
         expect(await ids('lines')).to.deep.equal([entry.id])
       })
 
@@ -139,7 +140,7 @@ export function indexStoreContract(name: string, create: () => Promise<IndexStor
         await write(store.writer, entries, 2)
         await reopen()
         expect(await store.writer.checkpoint(index)).to.deep.equal({ epoch, position: 2 })
-        expect(await store.writer.live('fixture')).to.equal(index)
+        expect(await liveOf(store.writer, 'fixture')).to.equal(index)
         expect(await ids('lines', { kind: 'phrase', fields: ['message'], tokens: ['kept'] })).to.have.length(1)
         expect(await ids('things', { kind: 'phrase', fields: ['note'], tokens: ['kept', 'too'] })).to.deep.equal(['t'])
       })

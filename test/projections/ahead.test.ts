@@ -17,6 +17,7 @@ import type { Stream } from '#streams/stream.ts'
 import { everything } from '#test/support/index-fixture.ts'
 import { counting, lineEvent, mirror } from '#test/support/line-projections.ts'
 import { atHead, start } from '#test/support/projector-run.ts'
+import { liveOf } from '#test/support/promote.ts'
 
 const [acme, small, third] = ['acme', 'small', 'third'].map(workspaceIdOf) as [WorkspaceId, WorkspaceId, WorkspaceId]
 const limits = { projectorBatchRecordsMax: 10, projectorBatchBytesMax: 1_000_000 }
@@ -342,7 +343,7 @@ describe('the projector, in a backlog of one workspace', () => {
     await run.until(({ position }) => position > at)
     run.tick()
     await run.until(({ at: told }) => told > 1_001_000)
-    expect(await store.writer.live('counting')).to.equal(second)
+    expect(await liveOf(store.writer, 'counting')).to.equal(second)
     await run.stop()
   })
 

@@ -13,14 +13,13 @@ import { dayBefore } from '#src/lib/day.ts'
 import {
   acme,
   day,
-  epoch,
   everything,
-  fixture,
   index,
   lineEntry,
   other,
   scopeOf,
   write,
+  openFixture,
 } from '#test/support/index-fixture.ts'
 import { limits as fixtureLimits } from '#test/support/sqlite-fixture.ts'
 
@@ -34,8 +33,7 @@ describe('the days of a SQLite index', () => {
 
   const start = async (): Promise<void> => {
     writer = createSqliteIndexWriter({ folder, limits, syncEveryMs: 0 })
-    await writer.open(index, fixture, epoch)
-    await writer.promote('fixture', index)
+    await openFixture(writer)
   }
   const again = async (): Promise<void> => {
     await writer.close()

@@ -12,6 +12,7 @@ import { readCurrent } from '#streams/follow.ts'
 import { createMemoryStream } from '#streams/memory/stream.ts'
 import { counting, lineDecoders, lineEvent } from '#test/support/line-projections.ts'
 import { append } from '#test/support/projector-run.ts'
+import { promote } from '#test/support/promote.ts'
 
 const index = 'counting-v1-001'
 
@@ -144,7 +145,7 @@ describe('a lane of an index that never comes to the head of its log', () => {
     const limits = { cachedDocumentsMax: 10, cachedBytesMax: 1e6 }
     const decode = createDecoder(lineDecoders)
     const lane = await openLane(counting, index, { writer, epoch: stream.epoch, clock, limits, decode, deadLetters })
-    await writer.promote('counting', index)
+    await promote(writer, 'counting', index)
     now = clockMs(receivedAt)
     await lane.fold([first!].map(decode), first?.position ?? 0)
     await lane.heartbeat(await stream.head())

@@ -11,6 +11,7 @@ import { createMemoryStream } from '#streams/memory/stream.ts'
 import type { Stream } from '#streams/stream.ts'
 import { counting, mirror } from '#test/support/line-projections.ts'
 import { append, atHead, start, totals } from '#test/support/projector-run.ts'
+import { liveOf } from '#test/support/promote.ts'
 
 const first = 'counting-v1-001'
 const second = 'counting-v1-002'
@@ -144,13 +145,13 @@ describe('builds beside the live one', () => {
     await run.until(({ position }, index) => index === second && position >= 6 * 4096)
     run.tick()
     await run.until(({ at }) => at >= 1_002_000)
-    expect(await store.writer.live('counting')).to.equal(second)
+    expect(await liveOf(store.writer, 'counting')).to.equal(second)
     await append(stream, [['fresh']], 60)
     await run.until(await atHead(stream))
     await changeRoster(store.writer, 'counting', nominate(first))
     run.tick()
     await run.until(({ at }) => at >= 1_003_000)
-    expect(await store.writer.live('counting')).to.equal(first)
+    expect(await liveOf(store.writer, 'counting')).to.equal(first)
     expect(await totals(store.reader)).to.include({ fresh: 1 })
     expect((await store.writer.builds('counting')).map(({ index }) => index)).to.deep.equal([first, second])
     expect(moves.filter((live, at) => live !== moves[at - 1])).to.deep.equal([first, second, first])
@@ -331,7 +332,7 @@ describe('builds beside the live one', () => {
     const writer: IndexWriter = {
       ...lookingAtRoster((live) => live === 'counting-v2-001' && moved.resolve()),
       async write(...given) {
-        lives.push(await store.writer.live('counting'))
+        lives.push(await liveOf(store.writer, 'counting'))
         await store.writer.write(...given)
       },
     }
@@ -357,7 +358,7 @@ describe('builds beside the live one', () => {
     expect(String(failures[0]?.error)).to.match(
       /fold counting-v2-001 \(this program folds version 1 of counting: start the newer program/,
     )
-    expect(await store.writer.live('counting')).to.equal('counting-v2-001')
+    expect(await liveOf(store.writer, 'counting')).to.equal('counting-v2-001')
     expect((await store.writer.builds('counting')).map(({ index }) => index)).to.deep.equal(['counting-v2-001'])
     await older.stop()
   })

@@ -22,6 +22,7 @@ import {
   thingEntry,
   write,
 } from '#test/support/index-fixture.ts'
+import { promote } from '#test/support/promote.ts'
 import { limits } from '#test/support/sqlite-fixture.ts'
 
 const mergedPagesMax = 3
@@ -42,7 +43,7 @@ describe('the postings of a day', () => {
     folder = mkdtempSync(join(tmpdir(), 'throughline-merge-'))
     writer = createSqliteIndexWriter({ folder, limits, mergedPagesMax })
     await writer.open(index, projection, epoch)
-    await writer.promote('fixture', index)
+    await promote(writer, 'fixture', index)
   })
   afterEach(async () => {
     await writer.close()

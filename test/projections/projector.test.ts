@@ -14,6 +14,7 @@ import { counting, lineDecoders, mirror } from '#test/support/line-projections.t
 import { createRandom } from '#test/support/index-fixture.ts'
 import { append, atHead, start, totals } from '#test/support/projector-run.ts'
 import { positionStep } from '#src/events/envelope.ts'
+import { liveOf } from '#test/support/promote.ts'
 
 describe('the projector', () => {
   it('folds a log into a new index that readers can use at once, and follows it', async () => {
@@ -22,7 +23,7 @@ describe('the projector', () => {
     await append(stream, [['a', 'b'], ['a']])
     const run = start({ stream, writer: store.writer })
     await run.until(await atHead(stream))
-    expect(await store.writer.live('counting')).to.equal('counting-v1-001')
+    expect(await liveOf(store.writer, 'counting')).to.equal('counting-v1-001')
     expect(await totals(store.reader)).to.deep.equal({ a: 2, b: 1 })
     await append(stream, [['b']], 3)
     await run.until(await atHead(stream))
@@ -183,13 +184,13 @@ describe('the projector', () => {
         return changed
       },
       async write(...given) {
-        lives.push(await store.writer.live('counting'))
+        lives.push(await liveOf(store.writer, 'counting'))
         await store.writer.write(...given)
       },
     }
     const after = start({ stream: second, writer })
     await promoted.promise
-    expect(await store.writer.live('counting')).to.equal('counting-v1-002')
+    expect(await liveOf(store.writer, 'counting')).to.equal('counting-v1-002')
     expect(lives).to.deep.equal(['counting-v1-001', 'counting-v1-001'])
     expect(await totals(store.reader)).to.deep.equal({ a: 1, b: 1, c: 1, d: 1, e: 1, f: 1 })
     await after.stop()

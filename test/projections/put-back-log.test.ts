@@ -18,6 +18,7 @@ import { memoryContext } from '#test/support/build-context.ts'
 import { counting, lineEvent } from '#test/support/line-projections.ts'
 import { start } from '#test/support/projector-run.ts'
 import { events, expectLost, expectOther, failureOf, foldAhead } from '#test/support/put-back-log.ts'
+import { liveOf } from '#test/support/promote.ts'
 
 const index = 'counting-v1-001'
 const second = 'counting-v1-002'
@@ -189,7 +190,7 @@ describe('a build of what a log has lost, once it was rebuilt', () => {
     }
     const failure = await rollBack(context, counting).catch((error: unknown) => error)
     expect(String(failure)).to.contain(`${index} has seen what the log has lost`)
-    expect(await store.writer.live('counting')).to.equal(second)
+    expect(await liveOf(store.writer, 'counting')).to.equal(second)
     await dropBuild(context, counting, index)
     expect(await names(store)).to.deep.equal([second])
   })
@@ -197,7 +198,7 @@ describe('a build of what a log has lost, once it was rebuilt', () => {
   it('is not gone back to', async () => {
     const { restored, store, context } = await rebuilt()
     expectLost(await rollBack(context, counting).catch((error: unknown) => error), await restored.head())
-    expect(await store.writer.live('counting')).to.equal(second)
+    expect(await liveOf(store.writer, 'counting')).to.equal(second)
   })
 })
 

@@ -11,6 +11,7 @@ import { PermanentError } from '#src/lib/failure.ts'
 import { buildPlaces, foldedPlace, withWriterOf, type Place } from '#test/support/build-places.ts'
 import { counting } from '#test/support/line-projections.ts'
 import { appendRandom } from '#test/support/random-log.ts'
+import { liveOf } from '#test/support/promote.ts'
 
 for (const [name, create] of Object.entries(buildPlaces)) {
   describe(`builds that come and go while they are looked at, ${name}`, () => {
@@ -23,7 +24,7 @@ for (const [name, create] of Object.entries(buildPlaces)) {
     afterEach(() => place.remove())
 
     const withWriter = <T>(task: (writer: IndexWriter) => Promise<T>): Promise<T> => withWriterOf(place, task)
-    const live = () => withWriter((writer) => writer.live('counting'))
+    const live = () => withWriter((writer) => liveOf(writer, 'counting'))
     const names = () => withWriter(async (writer) => (await writer.builds('counting')).map(({ index }) => index))
 
     it('does not drop a build to which readers have moved just now', async () => {

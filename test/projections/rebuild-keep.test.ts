@@ -8,6 +8,7 @@ import type { Stream } from '#streams/stream.ts'
 import { buildPlaces, foldedPlace, withWriterOf, type Place } from '#test/support/build-places.ts'
 import { counting, lineDecoders, mirror } from '#test/support/line-projections.ts'
 import { atHead, start } from '#test/support/projector-run.ts'
+import { liveOf } from '#test/support/promote.ts'
 
 for (const [name, create] of Object.entries(buildPlaces)) {
   describe(`rebuild --keep, ${name}, keeps the former build without a limit`, () => {
@@ -20,7 +21,7 @@ for (const [name, create] of Object.entries(buildPlaces)) {
     afterEach(() => place.remove())
 
     const withWriter = <T>(task: (writer: IndexWriter) => Promise<T>): Promise<T> => withWriterOf(place, task)
-    const live = () => withWriter((writer) => writer.live('counting'))
+    const live = () => withWriter((writer) => liveOf(writer, 'counting'))
 
     it('of each projection', async () => {
       await rebuild(context, [counting], { keep: true })

@@ -14,6 +14,7 @@ import { buildPlaces, foldedPlace, withWriterOf, type Place } from '#test/suppor
 import { counting, lineDecoders, mirror } from '#test/support/line-projections.ts'
 import { atHead, start, totals } from '#test/support/projector-run.ts'
 import { appendRandom, workspaces } from '#test/support/random-log.ts'
+import { liveOf } from '#test/support/promote.ts'
 
 const all = ['counting', 'mirror']
 const summary = ({ projection, equal, workspaces: of }: Verdict) => [
@@ -33,7 +34,7 @@ for (const [name, create] of Object.entries(buildPlaces)) {
     afterEach(() => place.remove())
 
     const withWriter = <T>(task: (writer: IndexWriter) => Promise<T>): Promise<T> => withWriterOf(place, task)
-    const live = (projection = 'counting') => withWriter((writer) => writer.live(projection))
+    const live = (projection = 'counting') => withWriter((writer) => liveOf(writer, projection))
     const names = () => withWriter(async (writer) => (await writer.builds('counting')).map(({ index }) => index))
 
     it('says that an index is what the log says, workspace by workspace', async () => {

@@ -21,6 +21,7 @@ import {
   write,
 } from '#test/support/index-fixture.ts'
 import { limits, openSqliteFixture, type SqliteFixture } from '#test/support/sqlite-fixture.ts'
+import { promote } from '#test/support/promote.ts'
 
 const secondNs = 1_000_000_000n
 const minuteNs = 60n * secondNs
@@ -208,7 +209,7 @@ describe('counts that SQLite keeps', () => {
     const projection = { ...fixture, name: 'sized', collections: { lines: sized, things, sets } }
     const writer = createSqliteIndexWriter({ folder: given.folder, limits, syncEveryMs: 0 })
     await writer.open('sized-v1-001', projection, epoch)
-    await writer.promote('sized', 'sized-v1-001')
+    await promote(writer, 'sized', 'sized-v1-001')
     const sizes = [-5, 0, NaN, 7, 9, 11]
     const entries = sizes.map((size, n) => lineEntry({ level: 'info', size, text: n < 3 ? 'paid' : '' }, n + 1))
     await writer.write('sized-v1-001', [{ workspaceId: acme, entries }], { position: sizes.length, epoch })

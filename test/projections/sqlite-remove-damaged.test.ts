@@ -8,6 +8,7 @@ import { livePath, metaPath } from '#projections/stores/sqlite/layout.ts'
 import { removeDamaged } from '#projections/stores/sqlite/remove-damaged.ts'
 import { createSqliteIndexWriter } from '#projections/stores/sqlite/writer.ts'
 import { acme, epoch, fixture, index, lineEntry, write } from '#test/support/index-fixture.ts'
+import { liveOf, promote } from '#test/support/promote.ts'
 
 const limits = { indexFilesOpenMax: 8 }
 
@@ -34,7 +35,7 @@ describe('a folder of SQLite indexes that is looked at before a start', () => {
     folder = mkdtempSync(join(tmpdir(), 'throughline-remove-damaged-'))
     told = []
     const writer = await start()
-    await writer.promote('fixture', index)
+    await promote(writer, 'fixture', index)
     await writer.changeRoster('fixture', { ...(await writer.roster('fixture')), followed: [] })
     await write(writer, [lineEntry({}, 1)], 1, acme)
     await writer.close()
@@ -45,7 +46,7 @@ describe('a folder of SQLite indexes that is looked at before a start', () => {
     look()
     expect(told).to.deep.equal([])
     const writer = await start()
-    expect([await writer.live('fixture'), await writer.checkpoint(index)]).to.deep.equal([
+    expect([await liveOf(writer, 'fixture'), await writer.checkpoint(index)]).to.deep.equal([
       index,
       { epoch, position: 1 },
     ])

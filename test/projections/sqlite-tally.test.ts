@@ -25,7 +25,7 @@ describe('tallies of what rowids tell', () => {
 
   beforeEach(() => {
     folder = mkdtempSync(join(tmpdir(), 'throughline-tally-'))
-    database = openDatabase(join(folder, 'rows.db'), { readOnly: false, synchronous: 'NORMAL' })
+    database = openDatabase(join(folder, 'rows.db'))
     database.exec('CREATE TABLE rows (row INTEGER PRIMARY KEY, weight INTEGER NOT NULL)')
     for (const [at, [ms, id]] of given.entries())
       database.run('INSERT INTO rows VALUES (?, ?)', firstRowOf(ms, id) + 7n, at)

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { TooBroadError, type Filter, type IndexWriter } from '#projections/index-store.ts'
 import { createSqliteTextReader, type SqliteTextReader } from '#projections/stores/sqlite/reader.ts'
 import { createSqliteIndexWriter } from '#projections/stores/sqlite/writer.ts'
-import { epoch, fixture, index, lineEntry, noonNs, scopeOf, write } from '#test/support/index-fixture.ts'
+import { lineEntry, noonNs, scopeOf, write, openFixture } from '#test/support/index-fixture.ts'
 
 const dayNs = 86_400_000_000_000n
 const perDay = 20_000
@@ -31,8 +31,7 @@ describe('patterns in the terms of SQLite files', () => {
   before(async () => {
     folder = mkdtempSync(join(tmpdir(), 'throughline-sqlite-terms-'))
     writer = createSqliteIndexWriter({ folder, limits: { indexFilesOpenMax: 8 } })
-    await writer.open(index, fixture, epoch)
-    await writer.promote('fixture', index)
+    await openFixture(writer)
     // Two days of 20,000 words, ten to a line.
     for (const [n, day] of ['2026-11-20', '2026-11-21'].entries()) {
       const entries = Array.from({ length: perDay / 10 }, (_, line) => {

@@ -4,6 +4,7 @@ import { expect } from 'chai'
 import { describe, it } from 'mocha'
 import type { Filter } from '#projections/index-store.ts'
 import { connectElasticsearch } from '#projections/stores/elasticsearch/client.ts'
+import { lookUp } from '#projections/stores/elasticsearch/look-up.ts'
 import { askElasticsearch, indicesWith } from '#test/support/elasticsearch.ts'
 import { useElasticsearchStores } from '#test/support/elasticsearch-stores.ts'
 import { startRecordingProxy } from '#test/support/recording-proxy.ts'
@@ -20,6 +21,7 @@ import {
   write,
   type Thing,
 } from '#test/support/index-fixture.ts'
+import { liveOf, promote } from '#test/support/promote.ts'
 
 const previousDay = '2026-11-20'
 
@@ -107,13 +109,13 @@ describe('Elasticsearch, when things go wrong', () => {
       expect(failure.message).to.match(/ acme\/#\S+ of \S+ at 1: .*\(.*rebuild the projection/)
       expect(failure.message).to.contain(dayIndex('things'))
       await write(writer, [lineEntry({}, 1)], 2)
-      await writer.promote('fixture', index)
+      await promote(writer, 'fixture', index)
       expect(await count(makeReader())).to.equal(1)
     })
 
     it('keeps documents of long ids apart, and finds them', async () => {
       const writer = await openWriter()
-      await writer.promote('fixture', index)
+      await promote(writer, 'fixture', index)
       const ids = ['é'.repeat(300), `${'é'.repeat(299)}e`, 'short']
       await write(
         writer,
@@ -144,7 +146,7 @@ describe('Elasticsearch, when things go wrong', () => {
       await write(second, at(3, 3), 3)
       await write(first, at(2, 2), 2)
       await write(first, at(3, 3), 3)
-      await first.promote('fixture', index)
+      await promote(first, 'fixture', index)
       const [hit] = await makeReader().get<Thing>(scopeOf('things'), ['t'])
       expect([hit?.document.weight, hit?.position]).to.deep.equal([3, 3])
     })
@@ -155,13 +157,13 @@ describe('Elasticsearch, when things go wrong', () => {
       await write(owner, [old], 1)
       await write(owner, [lineEntry({ text: 'new' }, 2, { id: old.id, replaces: true })], 2)
       await write(late, [old], 1)
-      await owner.promote('fixture', index)
+      await promote(owner, 'fixture', index)
       expect(await count(makeReader())).to.equal(1)
     })
 
     it('makes the index of a day anew that was dropped meanwhile', async () => {
       const writer = await openWriter()
-      await writer.promote('fixture', index)
+      await promote(writer, 'fixture', index)
       await write(writer, [lineEntry({}, 1), thingEntry('t', {}, 1)], 1)
       await askElasticsearch(url(), `/${dayIndex('lines')},${dayIndex('things')}`, { method: 'DELETE' })
       const key = { workspaceId: acme, collection: 'things', id: 't', day }
@@ -175,7 +177,7 @@ describe('Elasticsearch, when things go wrong', () => {
 
     it('writes once more what was lost of a request, as it was', async () => {
       const writer = await openWriter()
-      await writer.promote('fixture', index)
+      await promote(writer, 'fixture', index)
       await write(writer, [lineEntry({}, 1), thingEntry('t', {}, 1)], 1)
       await askElasticsearch(url(), `/${dayIndex('things')}`, { method: 'DELETE' })
       const lost = [thingEntry('u', { note: '支付失败 Müller' }, 3), thingEntry('v', { note: 'plain' }, 5)] as const
@@ -206,21 +208,43 @@ describe('Elasticsearch, when things go wrong', () => {
       const proxy = await startRecordingProxy(url(), fill)
       const writer = await openWriter({ url: proxy.url })
       closeLater(proxy)
-      await writer.promote('fixture', index)
+      await promote(writer, 'fixture', index)
       await write(writer, [lineEntry({}, 1)], 1)
       isFull = true
       const failure = await failureOf(write(writer, [lineEntry({}, 2)], 2))
       expect(failure.name).to.equal('TransientError')
-      expect(failure.message).to.contain('no room')
+      expect(failure.message)
+        .to.contain(`index [${dayIndex('lines')}] blocked by`)
+        .and.to.contain('make room')
       isFull = false
       await block(null)
       await write(writer, [lineEntry({}, 2)], 2)
       expect(await count(makeReader())).to.equal(2)
     })
 
+    it('takes a block of writes for something that passes, of documents and of the record of builds', async () => {
+      const block = (name: string, on: boolean | null) =>
+        askElasticsearch(url(), `/${name}/_settings`, {
+          method: 'PUT',
+          body: JSON.stringify({ 'index.blocks.write': on }),
+        })
+      const writer = await openWriter()
+      await write(writer, [lineEntry({}, 1)], 1)
+      const documents = () => write(writer, [lineEntry({}, 2)], 2)
+      const progress = () => writer.heartbeat(index, { position: 2, head: 2, at: 1, caughtUpAt: 1 })
+      const blocked = { [dayIndex('lines')]: documents, [`${prefix()}-state`]: progress }
+      for (const [name, task] of Object.entries(blocked)) {
+        await block(name, true)
+        const failure = await failureOf(task())
+        expect(failure.name, name).to.equal('TransientError')
+        expect(failure.message).to.contain(`index [${name}] blocked by`).and.to.contain('lift the block')
+        await block(name, null)
+      }
+    })
+
     it('writes batches larger than a request', async () => {
       const writer = await openWriter()
-      await writer.promote('fixture', index)
+      await promote(writer, 'fixture', index)
       const text = 'word '.repeat(100_000)
       const entries = Array.from({ length: 12 }, (_, n) => lineEntry({ text }, n + 1))
       await write(writer, entries, 12)
@@ -230,7 +254,7 @@ describe('Elasticsearch, when things go wrong', () => {
 
   it('refuses a phrase whose last word may be any of too many, and answers where they are fewer', async () => {
     const writer = await openWriter()
-    await writer.promote('fixture', index)
+    await promote(writer, 'fixture', index)
     const text = (at: number) => Array.from({ length: 1_000 }, (_, n) => `pay w${at}x${n}`).join(' ')
     const entries = Array.from({ length: 30 }, (_, at) => lineEntry({ text: text(at) }, at + 1))
     await write(writer, entries, 30)
@@ -244,7 +268,7 @@ describe('Elasticsearch, when things go wrong', () => {
 
   it('waits for the shards of an index that was made only just before', async () => {
     const writer = await openWriter()
-    await writer.promote('fixture', index)
+    await promote(writer, 'fixture', index)
     await write(writer, [lineEntry({ text: 'a word' }, 1)], 1)
     const held = { 'index.routing.allocation.require.nowhere': 'yes' }
     const name = dayIndex('lines', previousDay)
@@ -256,6 +280,28 @@ describe('Elasticsearch, when things go wrong', () => {
     const released = JSON.stringify({ 'index.routing.allocation.require.nowhere': null })
     await askElasticsearch(url(), `/${name}/_settings`, { method: 'PUT', body: released })
     expect(await counts).to.deep.equal([1, 1])
+  })
+
+  it('waits for the shard of an index that another writer has made only just before, when it loads from it', async () => {
+    const held = { 'index.routing.allocation.require.nowhere': 'yes', 'index.number_of_replicas': 0 }
+    const name = dayIndex('lines')
+    const body = JSON.stringify({ settings: held })
+    await askElasticsearch(url(), `/${name}?wait_for_active_shards=0`, { method: 'PUT', body })
+    const elasticsearch = connectElasticsearch(url())
+    closeLater(elasticsearch)
+    let isAsked = false
+    const asking: typeof elasticsearch.send = async (call) => {
+      const answer = await elasticsearch.send(call)
+      if (!isAsked) {
+        isAsked = true
+        const released = JSON.stringify({ 'index.routing.allocation.require.nowhere': null })
+        await askElasticsearch(url(), `/${name}/_settings`, { method: 'PUT', body: released })
+      }
+      return answer
+    }
+    const place = { index: name, key: 'acme/none', workspaceId: acme }
+    expect(await lookUp({ ...elasticsearch, send: asking }, [place], [])).to.deep.equal([undefined])
+    expect(isAsked).to.equal(true)
   })
 
   it('waits for the shard of what stands beside the builds, when that was made only just before', async () => {
@@ -274,22 +320,22 @@ describe('Elasticsearch, when things go wrong', () => {
 
     it('keep apart what stands beside the documents that they share the indices for', async () => {
       const [zero, one] = [await openWriter(), await openWriter({ partition: 1 })]
-      await zero.promote('fixture', index)
+      await promote(zero, 'fixture', index)
       await zero.write(index, [{ workspaceId: acme, entries }], { epoch, position: 1 })
       await one.write(index, [{ workspaceId: other, entries }], { epoch, position: 7 })
       await one.heartbeat(index, { position: 7, head: 7, at: 7, caughtUpAt: 7 })
-      expect(await one.live('fixture')).to.equal(undefined)
+      expect(await liveOf(one, 'fixture')).to.equal(undefined)
       expect((await zero.checkpoint(index)).position).to.equal(0)
       expect((await one.builds('fixture')).map(({ checkpoint }) => checkpoint)).to.deep.equal([7])
       expect(await count(makeReader(0))).to.equal(1)
       expect(await count(makeReader(1), 'lines', other)).to.equal(0)
-      await one.promote('fixture', index)
+      await promote(one, 'fixture', index)
       expect(await count(makeReader(1), 'lines', other)).to.equal(1)
     })
 
     it('drop a build each for itself: the documents go with the last', async () => {
       const [zero, one] = [await openWriter(), await openWriter({ partition: 1 })]
-      await one.promote('fixture', index)
+      await promote(one, 'fixture', index)
       await zero.write(index, [{ workspaceId: acme, entries }], { epoch, position: 1 })
       await one.write(index, [{ workspaceId: other, entries }], { epoch, position: 1 })
       await zero.drop(index)
@@ -317,7 +363,7 @@ describe('Elasticsearch, when things go wrong', () => {
       await one.open(index, fixture, epoch)
       await zero.drop(index)
       await one.write(index, [{ workspaceId: other, entries }], { epoch, position: 1 })
-      await one.promote('fixture', index)
+      await promote(one, 'fixture', index)
       expect(await count(makeReader(1), 'lines', other)).to.equal(1)
     })
 

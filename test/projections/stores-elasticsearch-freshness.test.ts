@@ -3,6 +3,7 @@ import { describe, it } from 'mocha'
 import { useElasticsearchStores } from '#test/support/elasticsearch-stores.ts'
 import { acme, epoch, index, lineEntry, write } from '#test/support/index-fixture.ts'
 import { startRecordingProxy } from '#test/support/recording-proxy.ts'
+import { promote } from '#test/support/promote.ts'
 
 describe('the freshness of Elasticsearch', () => {
   const { url, makeWriter, openWriter, makeReader, closeLater, count } = useElasticsearchStores()
@@ -10,7 +11,7 @@ describe('the freshness of Elasticsearch', () => {
   it('tells readers no position that they cannot find', async () => {
     let nowMs = 0
     const writer = await openWriter({ refreshEveryMs: 1_000, now: () => nowMs })
-    await writer.promote('fixture', index)
+    await promote(writer, 'fixture', index)
     const reader = makeReader()
     const beat = (position: number) =>
       writer.heartbeat(index, { position, head: 9, at: position, caughtUpAt: position })
@@ -32,7 +33,7 @@ describe('the freshness of Elasticsearch', () => {
   it('tells them of nothing ahead of the position that they cannot find', async () => {
     let nowMs = 0
     const writer = await openWriter({ refreshEveryMs: 1_000, now: () => nowMs })
-    await writer.promote('fixture', index)
+    await promote(writer, 'fixture', index)
     const reader = makeReader()
     const beat = (aheadTo: number) => {
       const ahead = { position: aheadTo, caughtUpAt: aheadTo, behind: new Map() }
@@ -57,7 +58,7 @@ describe('the freshness of Elasticsearch', () => {
 
   it('tells readers at once that there is more than the index has, and that there is not', async () => {
     const writer = await openWriter({ refreshEveryMs: 1_000, now: () => 0 })
-    await writer.promote('fixture', index)
+    await promote(writer, 'fixture', index)
     const reader = makeReader()
     for (const head of [1, 2, 1]) {
       await writer.heartbeat(index, { position: 1, head, at: 1, caughtUpAt: 1 })
@@ -82,12 +83,12 @@ describe('the freshness of Elasticsearch', () => {
     const beat = (position: number) =>
       writer.heartbeat(index, { position, head: 9, at: position, caughtUpAt: position })
     await write(writer, [lineEntry({}, 1)], 1)
-    await writer.promote('fixture', index)
+    await promote(writer, 'fixture', index)
     await beat(1)
     await write(writer, [lineEntry({}, 2)], 2)
     // Another hand lets readers move, which shows all that is written; the answer takes its time.
     held = true
-    const moved = writer.promote('fixture', index)
+    const moved = promote(writer, 'fixture', index)
     await started.promise
     await write(writer, [lineEntry({}, 3)], 3)
     await beat(2)
@@ -96,7 +97,7 @@ describe('the freshness of Elasticsearch', () => {
     await moved
     await beat(3)
     expect([(await reader.progress('fixture'))?.position, await count(reader)], 'after it').to.deep.equal([1, 2])
-    await writer.promote('fixture', index)
+    await promote(writer, 'fixture', index)
     await beat(3)
     expect([(await reader.progress('fixture'))?.position, await count(reader)]).to.deep.equal([3, 3])
   })
@@ -104,7 +105,7 @@ describe('the freshness of Elasticsearch', () => {
   it('shows less often what comes late anyway, and at once what stands at the head', async () => {
     let nowMs = 0
     const writer = await openWriter({ refreshEveryMs: 1_000, now: () => nowMs })
-    await writer.promote('fixture', index)
+    await promote(writer, 'fixture', index)
     const reader = makeReader()
     const fold = async (position: number, head: number): Promise<number> => {
       await write(writer, [lineEntry({}, position)], position)
@@ -131,7 +132,7 @@ describe('the freshness of Elasticsearch', () => {
     const rarely = { refreshEveryMs: 1e9, now: () => 0 }
     const writer = await openWriter(rarely)
     for (const position of [1, 2, 3]) await write(writer, [lineEntry({}, position)], position)
-    await writer.promote('fixture', index)
+    await promote(writer, 'fixture', index)
     expect(await count(makeReader())).to.equal(3)
     await write(writer, [lineEntry({}, 4)], 4)
     await openWriter(rarely)

@@ -2,7 +2,19 @@ import { expect } from 'chai'
 import { describe, it } from 'mocha'
 import { askElasticsearch } from '#test/support/elasticsearch.ts'
 import { useElasticsearchStores } from '#test/support/elasticsearch-stores.ts'
-import { acme, day, epoch, fixture, index, lineEntry, other, thingEntry, write } from '#test/support/index-fixture.ts'
+import {
+  acme,
+  day,
+  epoch,
+  fixture,
+  index,
+  lineEntry,
+  other,
+  thingEntry,
+  write,
+  openFixture,
+} from '#test/support/index-fixture.ts'
+import { promote } from '#test/support/promote.ts'
 
 const [dayAfter, twoAfter] = ['2026-11-22', '2026-11-23']
 const keptFrom = (from: string) => ({ of: () => from, all: from })
@@ -14,7 +26,7 @@ describe('an index of a day that somebody removed from Elasticsearch', () => {
 
   async function written() {
     const writer = await openWriter()
-    await writer.promote('fixture', index)
+    await promote(writer, 'fixture', index)
     await write(writer, [lineEntry({}, 1), thingEntry('t', {}, 1)], 1)
     await write(writer, [{ ...lineEntry({}, 2), day: dayAfter }], 2)
     expect(await lost()).to.equal(undefined)
@@ -29,6 +41,32 @@ describe('an index of a day that somebody removed from Elasticsearch', () => {
     expect((await writer.builds('fixture'))[0]?.lostDays).to.deep.equal([{ day }])
     await openWriter()
     expect(await lost()).to.deep.equal([{ day }])
+  })
+
+  it('is missed by all partitions that have it, whichever makes it anew, until its day is over', async () => {
+    const writers = [await openWriter({ partition: 0 }), await openWriter({ partition: 1 })] as const
+    for (const writer of writers) await promote(writer, 'fixture', index)
+    await write(writers[0], [lineEntry({}, 1)], 1)
+    await write(writers[1], [lineEntry({}, 1)], 1, other)
+    await removeDay()
+    await write(writers[0], [lineEntry({}, 2)], 2)
+    await write(writers[1], [lineEntry({}, 2)], 2, other)
+    expect([await lost(0), await lost(1)]).to.deep.equal([[{ day }], [{ day }]])
+    await openWriter({ partition: 1 })
+    expect(await lost(1)).to.deep.equal([{ day }])
+    for (const writer of writers) await writer.dropDays(index, keptFrom(twoAfter))
+    expect([await lost(0), await lost(1)]).to.deep.equal([undefined, undefined])
+  })
+
+  it('is named once to whoever folds', async () => {
+    const told: string[] = []
+    const writer = await openWriter({ onLost: (indices) => told.push(...indices) })
+    await write(writer, [lineEntry({}, 1)], 1)
+    await removeDay()
+    await write(writer, [lineEntry({}, 2)], 2)
+    await removeDay()
+    await write(writer, [lineEntry({}, 3)], 3)
+    expect(told).to.deep.equal([dayIndex('lines')])
   })
 
   it('is missed where the build is opened next, also before it is written to', async () => {
@@ -52,8 +90,7 @@ describe('an index of a day that somebody removed from Elasticsearch', () => {
   it('is not missed where its day is over for all partitions, nor when something comes late', async () => {
     const writer = await written()
     const one = makeWriter({ partition: 1 })
-    await one.open(index, fixture, epoch)
-    await one.promote('fixture', index)
+    await openFixture(one)
     await one.write(index, [{ workspaceId: other, entries: [lineEntry({}, 1)] }], { epoch, position: 1 })
     await one.dropDays(index, keptFrom(dayAfter))
     expect(await writer.dropDays(index, keptFrom(dayAfter))).to.equal(2)
@@ -70,7 +107,7 @@ describe('an index of a day that somebody removed from Elasticsearch', () => {
     const next = 'fixture-v1-002'
     await writer.open(next, fixture, epoch)
     await writer.write(next, [{ workspaceId: acme, entries: [lineEntry({}, 1)] }], { epoch, position: 1 })
-    await writer.promote('fixture', next)
+    await promote(writer, 'fixture', next)
     expect(await lost()).to.equal(undefined)
   })
 })

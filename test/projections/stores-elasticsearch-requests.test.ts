@@ -10,15 +10,14 @@ import { elasticsearchEngine, enginesTimeoutMs } from '#test/support/engines.ts'
 import {
   acme,
   day,
-  epoch,
   everything,
-  fixture,
   index,
   lineEntry,
   noonNs,
   scopeOf,
   thingEntry,
   write,
+  openFixture,
 } from '#test/support/index-fixture.ts'
 import { startRecordingProxy, type RecordingProxy } from '#test/support/recording-proxy.ts'
 import { limits } from '#test/support/sqlite-fixture.ts'
@@ -59,8 +58,7 @@ describe('requests to Elasticsearch', () => {
   }
 
   it('open and promote a build', async () => {
-    await writer.open(index, fixture, epoch)
-    await writer.promote('fixture', index)
+    await openFixture(writer)
     same('open')
   })
 

@@ -17,6 +17,7 @@ import {
   scopeOf,
   write,
 } from '#test/support/index-fixture.ts'
+import { promote } from '#test/support/promote.ts'
 import { limits } from '#test/support/sqlite-fixture.ts'
 
 /** What is right over several shards is right over one, which all other tests have. */
@@ -75,7 +76,7 @@ describe('Elasticsearch', () => {
           Array.from({ length: at + 1 }, (_, n) => lineEntry({}, n + 1)),
           at + 1,
         )
-        await writer.promote('fixture', index)
+        await promote(writer, 'fixture', index)
       }
       const counts = readers.map((reader) => reader.count(scopeOf('lines'), { filter: everything }))
       expect(await Promise.all(counts)).to.deep.equal([1, 2, 3])
@@ -119,7 +120,7 @@ describe('Elasticsearch', () => {
       await write(writer, [lineEntry({ text: 'pay1 pay2 pay3' }, 1, { day: '2026-11-09' })], 1)
       await write(writer, [lineEntry({ text: 'pay4' }, 2)], 2)
       await write(writer, [lineEntry({ text: 'pay5 pay6 pay7' }, 3)], 3, other)
-      await writer.promote('fixture', index)
+      await promote(writer, 'fixture', index)
       expect(await reader.count({ ...scopeOf('lines'), fromDay: day }, { filter: pattern })).to.equal(1)
     } finally {
       for (const each of [writer, reader]) await each.close()

@@ -52,8 +52,10 @@ import {
   scopeOf,
   walk,
   write,
+  openFixture,
 } from '#test/support/index-fixture.ts'
 import { counting, lineDecoders } from '#test/support/line-projections.ts'
+import { promote } from '#test/support/promote.ts'
 import { limits } from '#test/support/sqlite-fixture.ts'
 
 const build = 'counting-v1-001'
@@ -87,16 +89,16 @@ describe('the SQLite index', () => {
     expect(await writer.checkpoint(index)).to.deep.equal({ epoch, position: 0 })
   })
 
-  const openFixture = async (projection = fixture): Promise<IndexWriter> => {
+  const openWriter = async (projection = fixture): Promise<IndexWriter> => {
     const writer = writerIn(folder)
     await writer.open(index, projection, epoch)
-    await writer.promote('fixture', index)
+    await promote(writer, 'fixture', index)
     return writer
   }
   const dayFile = (): string => join(folder, index, 'acme', `${day}.db`)
 
   it('answers from all other files after it met a damaged one', async () => {
-    const writer = await openFixture()
+    const writer = await openWriter()
     await write(writer, [lineEntry({}, 1)], 1)
     await write(writer, [lineEntry({}, 2)], 2, other)
     await writer.close()
@@ -117,8 +119,7 @@ describe('the SQLite index', () => {
   it('tells readers within a long batch that it is still folded, as far as it was', async () => {
     const writer = createSqliteIndexWriter({ folder, limits, tellAgainMs: 0 })
     open.push(writer)
-    await writer.open(index, fixture, epoch)
-    await writer.promote('fixture', index)
+    await openFixture(writer)
     const told = { position: 1, head: 9, at: 1_000, caughtUpAt: 500 }
     await writer.heartbeat(index, told)
     await write(writer, [lineEntry({}, 2)], 2)
@@ -128,7 +129,7 @@ describe('the SQLite index', () => {
   })
 
   it('reads and goes on with a build of a program that knew of nothing ahead, nor of what was folded last', async () => {
-    const writer = await openFixture()
+    const writer = await openWriter()
     await write(writer, [lineEntry({}, 1)], 1)
     await writer.close()
     open.splice(0)
@@ -145,7 +146,7 @@ describe('the SQLite index', () => {
   })
 
   it('removes a day that is over also where its file can be opened no more, as on a full disk', async () => {
-    const writer = await openFixture()
+    const writer = await openWriter()
     await write(writer, [lineEntry({}, 1)], 1)
     await writer.close()
     open.splice(0)
@@ -184,7 +185,7 @@ describe('the SQLite index', () => {
       await writer.write(build, cache.takeChanged(), { epoch: 'crash-log', position: last })
       await afterBatch()
     }
-    await writer.promote('counting', build)
+    await promote(writer, 'counting', build)
   }
   const expectedContents = async (events: readonly RecordedEvent[]) => {
     const { writer, reader } = createMemoryIndexStore()
@@ -257,8 +258,7 @@ describe('the SQLite index', () => {
 
   it('moves its checkpoint only when the files are on the disk, and tells readers no more than that after a crash', async () => {
     const writer = writerIn(folder, 10_000)
-    await writer.open(index, fixture, epoch)
-    await writer.promote('fixture', index)
+    await openFixture(writer)
     const heartbeat = (position: number, at: number) =>
       writer.heartbeat(index, { position, head: position, at, caughtUpAt: at })
     await write(writer, [lineEntry({}, 1)], 1)
@@ -278,13 +278,13 @@ describe('the SQLite index', () => {
   })
 
   it('refuses files of a later layout, and files of another log', async () => {
-    const writer = await openFixture()
+    const writer = await openWriter()
     await write(writer, [lineEntry({}, 1)], 1)
     await writer.close()
     open.splice(0)
     const database = new DatabaseSync(dayFile())
     database.exec(`UPDATE file SET epoch = 'epoch-9'`)
-    const again = await openFixture()
+    const again = await openWriter()
     const failure: unknown = await write(again, [lineEntry({}, 2)], 2).catch((error: unknown) => error)
     expect(failure).to.be.instanceOf(PermanentError)
     expect(String(failure)).to.match(/not of the log/)
@@ -304,7 +304,7 @@ describe('the SQLite index', () => {
   })
 
   it('refuses collections that have changed under the same version', async () => {
-    await (await openFixture()).close()
+    await (await openWriter()).close()
     open.splice(0)
     const { lines } = fixture.collections
     const changed = { ...fixture, collections: { ...fixture.collections, lines: { ...lines!, lookbackDays: 5 } } }
@@ -315,7 +315,7 @@ describe('the SQLite index', () => {
   })
 
   it('refuses a build of another log that it has not had open', async () => {
-    await (await openFixture()).close()
+    await (await openWriter()).close()
     open.splice(0)
     const failure: unknown = await writerIn(folder)
       .open(index, fixture, 'epoch-9')
@@ -325,7 +325,7 @@ describe('the SQLite index', () => {
 
   it('keeps the order of time where one millisecond holds more records than it has numbers for', async () => {
     const numbered = { ...lines, countedTogether: false }
-    const writer = await openFixture({ ...fixture, collections: { ...fixture.collections, lines: numbered } })
+    const writer = await openWriter({ ...fixture, collections: { ...fixture.collections, lines: numbered } })
     await write(writer, [lineEntry({ text: 'first' }, 1)], 1)
     const database = new DatabaseSync(dayFile())
     const row = lastRow(msOf(noonNs))
@@ -354,7 +354,7 @@ describe('the SQLite index', () => {
     const writer = writerIn(join(folder, 'later'))
     await writer.open(index, fixture, epoch)
     expect(await idsOf(reader, 'lines', everything)).to.deep.equal([])
-    await writer.promote('fixture', index)
+    await promote(writer, 'fixture', index)
     for (const [n, at] of ['2026-11-21', '2026-11-22'].entries()) {
       await write(writer, [lineEntry({}, n + 1, { day: at })], n + 1)
       expect(await idsOf(reader, 'lines', everything)).to.have.length(n + 1)
@@ -362,7 +362,7 @@ describe('the SQLite index', () => {
   })
 
   it('answers from a thread with its own errors, and fails clearly when that has ended', async () => {
-    const writer = await openFixture()
+    const writer = await openWriter()
     await write(
       writer,
       Array.from({ length: 1_001 }, (_, n) => lineEntry({ text: `w${n}` }, n + 1)),

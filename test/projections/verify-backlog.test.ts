@@ -17,6 +17,7 @@ import type { Stream } from '#streams/stream.ts'
 import { readAll } from '#test/streams/read-all.ts'
 import { sqliteContext } from '#test/support/build-context.ts'
 import { counting, failingOn, lineDecoders, lineEvent } from '#test/support/line-projections.ts'
+import { promote } from '#test/support/promote.ts'
 
 const index = 'counting-v1-001'
 const [heavy, light] = [workspaceIdOf('heavy'), workspaceIdOf('light')]
@@ -38,7 +39,7 @@ describe('verify in a backlog', () => {
     const deadLetters = createDeadLetters({ stream, clock })
     const options = { writer, epoch: stream.epoch, clock, limits, decode: createDecoder(lineDecoders), deadLetters }
     lane = await openLane(counting, index, options)
-    await writer.promote('counting', index)
+    await promote(writer, 'counting', index)
     // One after the other, so that each has its own place, and the first is compared first.
     for (const workspaceId of [light, heavy]) await foldAll([await send(workspaceId, 'begun')])
     await lane.heartbeat(await stream.head())

@@ -18,6 +18,7 @@ import { workspaces } from './requests.ts'
 import type { Sent } from './senders.ts'
 import { decode, type Stage } from './stage.ts'
 import { countNames, faultsOf } from './watcher.ts'
+import { liveOf, promote } from '#test/support/promote.ts'
 
 const nameOf = (projection: Projection): string => `${projection.name}-v${projection.version}-001`
 
@@ -41,7 +42,7 @@ async function foldLog(log: Stream, projections: readonly Projection[]): Promise
     const cache = createDocumentCache({ cachedDocumentsMax: 1e6, cachedBytesMax: 1e9 })
     await foldBatch(complete, events, cache, (keys) => store.writer.load(index, keys))
     await store.writer.write(index, cache.takeChanged(), { epoch: log.epoch, position: await log.head() })
-    await store.writer.promote(projection.name, index)
+    await promote(store.writer, projection.name, index)
   }
   return store
 }
@@ -65,7 +66,7 @@ export async function compareWithFold(
   const oracle = await foldLog(log, projections)
   const writer = index.open(async () => {})
   for (const projection of projections) {
-    const live = (await writer.live(projection.name)) ?? ''
+    const live = (await liveOf(writer, projection.name)) ?? ''
     const difference = firstDifference(dump(live), oracle.dump(nameOf(projection)))
     if (difference !== undefined) violate(`${live} is not the fold of the log: ${difference}`)
   }

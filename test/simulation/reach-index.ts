@@ -13,8 +13,6 @@ export function reachWriter(writer: IndexWriter, call: Call, { isNear = false } 
     checkpoint: (index) => call(`checkpoint ${index}`, 'none', () => writer.checkpoint(index)),
     heartbeat: (index, progress) =>
       call(`heartbeat ${index} at ${progress.position}`, 'prompt', () => writer.heartbeat(index, progress)),
-    promote: (projection, index) => call(`promote ${index}`, 'prompt', () => writer.promote(projection, index)),
-    live: (projection) => call(`live ${projection}`, 'none', () => writer.live(projection)),
     roster: (projection) => call(`roster ${projection}`, 'none', () => writer.roster(projection)),
     changeRoster: (projection, roster) =>
       call(`roster ${JSON.stringify(roster)}`, 'prompt', () => writer.changeRoster(projection, roster)),

@@ -220,8 +220,6 @@ function createWriter(
       await sync(index)
       known.syncedAt = progress.at
     },
-    promote: async (projection, index) => inner().promote(projection, index),
-    live: async (projection) => inner().live(projection),
     roster: async (projection) => inner().roster(projection),
     changeRoster: async (projection, roster) => inner().changeRoster(projection, roster),
     builds: async (projection) =>

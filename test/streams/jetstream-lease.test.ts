@@ -142,6 +142,23 @@ describe('leases of partitions, on NATS', () => {
     expect(failures).to.be.at.least(8)
   })
 
+  it('makes them anew where their stream was removed, and goes on', async () => {
+    let runs = 0
+    const again = Promise.withResolvers<void>()
+    const first = await startHolder('a', {
+      fails: () => {
+        if (++runs === 8) again.resolve()
+        return false
+      },
+    })
+    await untilShared([first, 4])
+    const nats = await connectNats({ url })
+    await askApi(nats, `STREAM.DELETE.${prefix}-LEASES`)
+    await again.promise
+    await untilShared([first, 4])
+    await nats.close()
+  })
+
   it('knows when a lease is no longer its own', async () => {
     const nats = await connectNats({ url })
     const board = await boardOn(nats, longTtlMs)

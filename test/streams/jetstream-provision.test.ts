@@ -9,6 +9,7 @@ import { openJetStream } from '#streams/jetstream/stream.ts'
 import { logName } from '#streams/jetstream/subjects.ts'
 import { limits } from '#src/config.ts'
 import { enginesTimeoutMs, natsEngine } from '#test/support/engines.ts'
+import { lineEvent } from '#test/support/line-projections.ts'
 import { askServer, newEpoch, newPrefix, removeLogs, testProvision } from './jetstream-log.ts'
 import { startPlainNats } from './plain-nats.ts'
 import { rejection } from './read-all.ts'
@@ -128,6 +129,34 @@ describe('provisioning the logs', function () {
     await Promise.all(connections.map((each) => each.close()))
   })
 
+  const lost = { 'a partition': '1', 'the directory': 'directory' } as const
+  for (const [what, partition] of Object.entries(lost)) {
+    it(`does not make the log of ${what} anew where it is gone, unless it may`, async () => {
+      await provision({ partitions: 2 })
+      const { stream } = logName(partition, prefix)
+      const other = await openJetStream(nats, { partition: '0', prefix, limits })
+      await other.append([lineEvent(1, ['x'])])
+      await other.close()
+      await askServer(nats, `STREAM.DELETE.${stream}`)
+      const failure = await rejection(provision({ partitions: 2 }))
+      expect(failure).to.be.instanceOf(PermanentError)
+      expect(failure.message)
+        .to.include(stream)
+        .and.to.match(/it is gone.*ALLOW_LOST_LOG=1/)
+      expect(await configuration(partition)).to.equal(undefined)
+      await provision({ partitions: 2, allowLostLog: true })
+      expect(await configuration(partition)).not.to.equal(undefined)
+    })
+  }
+
+  it('goes on where a first start was broken off, before anything was written', async () => {
+    await provision({ partitions: 2 })
+    await askServer(nats, `STREAM.DELETE.${logName('directory', prefix).stream}`)
+    await askServer(nats, `STREAM.DELETE.${logName('1', prefix).stream}`)
+    await provision({ partitions: 2 })
+    expect(await configuration('1')).not.to.equal(undefined)
+  })
+
   it('says what to give NATS where it has not the room that the streams may take', async () => {
     const failure = await rejection(provision({ bytesMax: 2 * 1024 ** 4 }))
     expect(failure).to.be.instanceOf(PermanentError)
@@ -172,7 +201,10 @@ describe('provisioning the logs', function () {
 
   it('refuses fewer replicas than are asked for, and more than there are servers', async () => {
     await provision()
-    expect((await rejection(provision({ replicas: 3 }))).message).to.match(/replicas are 1, not 3/)
+    const fewer = await rejection(provision({ replicas: 3 }))
+    expect(fewer.message).to.match(
+      /replicas are 1, not 3.*\(give the streams 3 replicas, or set NATS_REPLICAS=1; ALLOW_LAZY/,
+    )
     await removeLogs(nats, prefix)
     expect((await rejection(provision({ replicas: 3 }))).message).to.match(/NATS_REPLICAS/)
   })

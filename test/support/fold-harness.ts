@@ -12,6 +12,7 @@ import type { LogRecord, RefusedSpan, RumEvent, Span } from '#src/events/telemet
 import { workspaceIdOf } from '#src/events/workspace-id.ts'
 import { present } from '#src/lib/assert.ts'
 import { stringifyJson } from '#src/lib/json.ts'
+import { promote } from '#test/support/promote.ts'
 
 type GivenContent = Readonly<{
   spans?: readonly Span[]
@@ -112,7 +113,7 @@ export async function showIndex(
   events: readonly DecodedEvent[],
 ): Promise<void> {
   const position = events.at(-1)?.event.position
-  await writer.promote(projection.name, index)
+  await promote(writer, projection.name, index)
   if (position !== undefined) await writer.heartbeat(index, { position, head: position, at: 0, caughtUpAt: 0 })
 }
 

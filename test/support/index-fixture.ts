@@ -5,6 +5,7 @@ import { workspaceIdOf, type WorkspaceId } from '#src/events/workspace-id.ts'
 import type { Filter, IndexReader, IndexWriter, Scope } from '#projections/index-store.ts'
 import { createMemoryIndexStore, type MemoryIndexStore } from '#projections/stores/memory/store.ts'
 import { recordId, type Collection, type Entry, type Projection } from '#projections/projection.ts'
+import { promote } from '#test/support/promote.ts'
 
 /** A made-up projection that has a field of every kind, for tests of stores. */
 export type Line = Readonly<{
@@ -73,11 +74,16 @@ export const other: WorkspaceId = workspaceIdOf('other')
 export const day = '2026-11-21'
 export const noonNs = BigInt(Date.parse('2026-11-21T12:00:00Z')) * 1_000_000n
 
+/** Opens the fixture's build, and readers move to it. */
+export async function openFixture(writer: IndexWriter): Promise<void> {
+  await writer.open(index, fixture, epoch)
+  await promote(writer, 'fixture', index)
+}
+
 /** A memory store with the fixture's build, to compare another with. */
 export async function openOracle(): Promise<MemoryIndexStore> {
   const oracle = createMemoryIndexStore()
-  await oracle.writer.open(index, fixture, epoch)
-  await oracle.writer.promote('fixture', index)
+  await openFixture(oracle.writer)
   return oracle
 }
 

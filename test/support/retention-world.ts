@@ -11,7 +11,8 @@ import { openLane, type Lane } from '#projections/lane.ts'
 import { messageOf, type LogDocument } from '#projections/logs/log-document.ts'
 import type { Projection } from '#projections/projection.ts'
 import { projections as allProjections } from '#projections/registry.ts'
-import { applyRetention, startRetention, type Retained, type RetentionEvents } from '#projections/retention.ts'
+import { applyRetention, type Retained } from '#projections/retention.ts'
+import { startRetention, type RetentionEvents } from '#projections/retention-schedule.ts'
 import { changeRoster, nominate } from '#projections/roster.ts'
 import { createMemoryIndexStore } from '#projections/stores/memory/store.ts'
 import { createSqliteIndexReader } from '#projections/stores/sqlite/reader.ts'
@@ -29,6 +30,7 @@ import type { Stream } from '#streams/stream.ts'
 import { makeLogFolder } from '#test/streams/log-folder.ts'
 import { memoryContext, sqliteContext } from './build-context.ts'
 import { hex, otlpJson } from './telemetry.ts'
+import { liveOf } from '#test/support/promote.ts'
 
 export const free = workspaceIdOf('free')
 export const pro = workspaceIdOf('pro')
@@ -147,7 +149,7 @@ export function createWorld(place: Place, projections: readonly Projection[] = a
     }
     lanes = await Promise.all(
       projections.map(async (projection) => {
-        const live = await writerNow().live(projection.name)
+        const live = await liveOf(writerNow(), projection.name)
         const lane = await openLane(projection, live ?? `${projection.name}-v${projection.version}-001`, options)
         await changeRoster(writerNow(), projection.name, nominate(lane.index))
         return lane

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { IndexName } from '#projections/index-store.ts'
 import { createSqliteIndexWriter } from '#projections/stores/sqlite/writer.ts'
-import { day, epoch, fixture, index } from './index-fixture.ts'
+import { day, index, openFixture } from './index-fixture.ts'
 
 export const limits = { indexFilesOpenMax: 8, patternExpansionsMax: 1_000, patternScanTermsMax: 2_000_000 }
 
@@ -11,8 +11,7 @@ export const limits = { indexFilesOpenMax: 8, patternExpansionsMax: 1_000, patte
 export async function openSqliteFixture() {
   const folder = mkdtempSync(join(tmpdir(), 'throughline-sqlite-fixture-'))
   const writer = createSqliteIndexWriter({ folder, limits, syncEveryMs: 0 })
-  await writer.open(index, fixture, epoch)
-  await writer.promote('fixture', index)
+  await openFixture(writer)
   return {
     folder,
     writer,

@@ -4,30 +4,25 @@ import { workspaceIdOf, type WorkspaceId } from '#src/events/workspace-id.ts'
 import type { Digest, Fingerprint, FrozenPart, IndexAudit, Part } from '../../index-audit.ts'
 import type { IndexName } from '../../index-store.ts'
 import type { DocumentId } from '../../projection.ts'
-import { createDigester, fingerprintOf } from '../digest.ts'
+import { createDigester, digestsOf, fingerprintOf, noSearchItems } from '../digest.ts'
 import { numberIn, objectIn, objectsIn, textIn } from './answer-parts.ts'
-import { createIndex, readBuild, type Place } from './builds.ts'
+import { connectPlace, createIndex, readBuild, type Place, type PlaceOptions } from './builds.ts'
 import { writeAll, type Operation } from './bulk.ts'
-import { connectElasticsearch } from './client.ts'
 import { entryOf } from './document.ts'
 import { and, ofWorkspace, type Query } from './filter.ts'
 import { freezeBuild, type FrozenBuild } from './frozen-build.ts'
 import { dayIndex, defaultSettings, idField, positionField, workspaceField, type IndexSettings } from './mapping.ts'
-import { createNames, dayIn } from './names.ts'
+import { dayIn } from './names.ts'
 import { shownText, textOf, type StoredText } from './stored-text.ts'
 
-type ElasticsearchAuditOptions = Readonly<{
-  /** `http(s)://user:password@host:port`. */
-  url: string
-  /** Begins the names of all indices. */
-  prefix: string
-  /** Of which partition of the log the builds are, and how many there are. */
-  partition: number
-  partitions: number
-  settings?: IndexSettings
-}>
+type ElasticsearchAuditOptions = PlaceOptions &
+  Readonly<{
+    /** How many partitions there are. */
+    partitions: number
+    settings?: IndexSettings
+  }>
 
-/** By the id in the document: the key of one that somebody else has made may be another. */
+/** By the id in the document: a document that somebody else has created may have another key. */
 const ofId = (id: DocumentId): Query =>
   id === '' ? { bool: { must_not: [{ exists: { field: idField } }] } } : { term: { [idField]: id } }
 
@@ -39,7 +34,13 @@ const printOf = (text: StoredText): Fingerprint => ({
   position: numberIn(text.source[positionField]),
 })
 
-function freezePart(place: Place, build: FrozenBuild, index: IndexName, part: Part, release: () => Promise<void>) {
+function freezePart(
+  place: Place,
+  build: FrozenBuild,
+  index: IndexName,
+  part: Part,
+  release: () => Promise<void>,
+): FrozenPart {
   const { workspaceId, day } = part
   async function* documents(collection: string, query?: Query): AsyncGenerator<StoredText> {
     const name = place.names.day(index, collection, day)
@@ -64,7 +65,7 @@ function freezePart(place: Place, build: FrozenBuild, index: IndexName, part: Pa
     if (build.indices.has(name)) await build.visit(name, ofWorkspace(workspaceId), begin)
     return { collection, entries, content: content.value(), search: '' }
   }
-  const frozen: FrozenPart = {
+  return {
     position: build.position,
     exact: false,
     async *entries(collection) {
@@ -74,14 +75,7 @@ function freezePart(place: Place, build: FrozenBuild, index: IndexName, part: Pa
       const text = await first(collection, id)
       return text && entryOf(collection, id, day, text.source)
     },
-    async digests() {
-      const digests: Digest[] = []
-      for (const collection of Object.keys(build.shapes)) {
-        const digest = await digestOf(collection)
-        if (digest.entries > 0) digests.push(digest)
-      }
-      return digests
-    },
+    digests: () => digestsOf(Object.keys(build.shapes), digestOf),
     async *fingerprints(collection) {
       for await (const text of documents(collection)) yield printOf(text)
     },
@@ -89,22 +83,20 @@ function freezePart(place: Place, build: FrozenBuild, index: IndexName, part: Pa
       const text = await first(collection, id)
       return text && printOf(text)
     },
-    // Terms and columns are made from the documents by Elasticsearch itself, which keeps checksums of both.
-    async *searchItems() {},
-    async *entriesOf() {},
+    // Elasticsearch itself derives terms and columns from the documents, and keeps checksums of both.
+    ...noSearchItems,
     async stored(collection, id) {
       const text = await first(collection, id)
       return text && shownText(text)
     },
     release,
   }
-  return frozen
 }
 
-/** Each time all of the build is looked through. */
+/** Each page of places scans the whole build. */
 const placesAtOnce = 10_000
 
-/** Workspaces and the indices that hold something of them. */
+/** The workspaces, and the indices that hold something of them. */
 async function* placesOf(build: FrozenBuild): AsyncGenerator<Readonly<{ name: string; workspace: string }>> {
   const sources = [{ name: { terms: { field: '_index' } } }, { workspace: { terms: { field: workspaceField } } }]
   for (let after: object | undefined; ;) {
@@ -113,7 +105,7 @@ async function* placesOf(build: FrozenBuild): AsyncGenerator<Readonly<{ name: st
     const places = objectIn(objectIn(answer['aggregations'])['places'])
     for (const { key } of objectsIn(places['buckets'])) {
       const name = textIn(objectIn(key)['name'])
-      // One that was made after they were listed holds nothing yet of what the build's record says.
+      // An index that was created after the listing holds nothing that the build's record speaks of.
       if (build.indices.has(name)) yield { name, workspace: textIn(objectIn(key)['workspace']) }
     }
     if (places['after_key'] === undefined) return
@@ -121,7 +113,7 @@ async function* placesOf(build: FrozenBuild): AsyncGenerator<Readonly<{ name: st
   }
 }
 
-/** What somebody else has made may name no workspace that there can be. */
+/** A document that somebody else has created may name an impossible workspace. */
 function workspaceIn(text: string): WorkspaceId | undefined {
   try {
     return workspaceIdOf(text)
@@ -144,7 +136,7 @@ type Copied = Readonly<{ from: IndexName; to: IndexName; workspaceId: WorkspaceI
 
 const operationsAtOnce = 1_000
 
-/** Copies what a workspace has in a build, index by index, with its versions. */
+/** Copies a workspace's documents of a build, index by index, with their versions. */
 async function copyDocuments(place: Place, build: FrozenBuild, copied: Copied, settings: IndexSettings): Promise<void> {
   const { elasticsearch, names } = place
   const { from, to, workspaceId } = copied
@@ -167,18 +159,17 @@ async function copyDocuments(place: Place, build: FrozenBuild, copied: Copied, s
         await write(operations)
         operations = []
       }
-      // What is copied twice is there already.
+      // Copying a document twice does no harm.
       await build.visit(name, ofWorkspace(workspaceId), () => copy)
       await write(operations)
     }
   }
 }
 
-/** Reads the builds of one partition in Elasticsearch whole. */
+/** Reads whole builds of one partition in Elasticsearch. */
 export function createElasticsearchIndexAudit(options: ElasticsearchAuditOptions): IndexAudit {
-  const { url, prefix, partition, partitions, settings = defaultSettings } = options
-  const elasticsearch = connectElasticsearch(url)
-  const place: Place = { elasticsearch, names: createNames(prefix), partition }
+  const { partition, partitions, settings = defaultSettings } = options
+  const place = connectPlace(options)
   const isMine = (workspaceId: WorkspaceId): boolean => partitionNumber(workspaceId, partitions) === partition
   const held = new Map<IndexName, FrozenBuild>()
   const freeze = async (index: IndexName): Promise<FrozenBuild> => {
@@ -215,7 +206,7 @@ export function createElasticsearchIndexAudit(options: ElasticsearchAuditOptions
     async close() {
       for (const build of held.values()) await build.release()
       held.clear()
-      await elasticsearch.close()
+      await place.elasticsearch.close()
     },
   }
 }

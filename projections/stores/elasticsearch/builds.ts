@@ -12,23 +12,41 @@ import type {
   Roster,
   StoredBuild,
 } from '../../index-store.ts'
-import { isBuildOf } from '../builds.ts'
-import type { CollectionShape } from '../row.ts'
-import { numberIn, objectIn, objectsIn, textIn, valuesIn } from './answer-parts.ts'
-import type { Answer, Elasticsearch } from './client.ts'
+import { isBuildOf, noRoster, otherCollections, otherLog, wasDropped } from '../builds.ts'
+import type { Shapes } from '../row.ts'
+import { hitsIn, numberIn, objectIn, objectsIn, textIn, valuesIn } from './answer-parts.ts'
+import { connectElasticsearch, type Answer, type Elasticsearch } from './client.ts'
 import { stateIndex, template, type IndexSettings } from './mapping.ts'
-import { dayIn, type Names } from './names.ts'
+import { createNames, dayIn, type Names } from './names.ts'
 import { patiently } from './patience.ts'
 
-export type Shapes = Readonly<Record<string, CollectionShape>>
+export type PlaceOptions = Readonly<{
+  /** `http(s)://user:password@host:port`. */
+  url: string
+  /** Begins the names of all indices. */
+  prefix: string
+  /** Of which partition of the log the builds are. */
+  partition: number
+}>
 
-/** Where the builds of one partition are. */
-export type Place = Readonly<{ elasticsearch: Elasticsearch; names: Names; partition: number }>
+/** Where the builds of one partition are. `onLost` hears of days' indices, by name, that are missed and were not before. */
+export type Place = Readonly<{
+  elasticsearch: Elasticsearch
+  names: Names
+  partition: number
+  onLost?: ((indices: readonly string[]) => void) | undefined
+}>
+
+export const connectPlace = ({ url, prefix, partition }: PlaceOptions): Place => ({
+  elasticsearch: connectElasticsearch(url),
+  names: createNames(prefix),
+  partition,
+})
 
 const buildId = (index: IndexName, partition: number): string => `build:${index}:${partition}`
 const rosterId = (projection: string, partition: number): string => `roster:${projection}:${partition}`
 
-/** What stands for the log of a build that was dropped here while other partitions still have theirs: no log's name. */
+/** The epoch of a build that this partition has dropped while others still use it. No log has this name. */
 const droppedEpoch = '(dropped)'
 
 function heartbeatOf(source: JsonObject): Heartbeat {
@@ -45,7 +63,7 @@ function heartbeatOf(source: JsonObject): Heartbeat {
   }
 }
 
-/** What is told no more is taken away: an update leaves what it does not name. */
+/** `ahead: null` removes it: an update keeps fields that it does not name. */
 export const heartbeatSource = ({ ahead, ...told }: Heartbeat): object => ({
   ...told,
   ahead: ahead === undefined ? null : formatAhead(ahead),
@@ -62,9 +80,11 @@ function storedBuild(source: JsonObject): StoredBuild {
   }
 }
 
-/** The days of indices that are gone, of whichever workspaces; each once, though its collections have an index each. */
+/** The days of lost indices, each once, though every collection has its own index. */
 function lostDaysOf(source: JsonObject): readonly MissedDay[] {
-  const days = valuesIn(source['lostDays']).flatMap((name) => dayIn(textIn(name)) ?? [])
+  const keptFrom = textIn(source['keptFrom'])
+  const told = Object.keys(objectIn(source['toldLost'])).filter((name) => (dayIn(name) ?? '') >= keptFrom)
+  const days = [...valuesIn(source['lostDays']).map(textIn), ...told].flatMap((name) => dayIn(name) ?? [])
   return [...new Set(days)].sort().map((day) => ({ day }))
 }
 
@@ -74,7 +94,7 @@ const sourceOf = ({ body }: Answer): JsonObject | undefined =>
 const path = (names: Names, kind: '_doc' | '_create' | '_update', id: string): string =>
   `/${names.state}/${kind}/${encodeURIComponent(id)}`
 
-/** A document of the state index, as it is now, refreshed or not. */
+/** The current document of the state index, refreshed or not. */
 async function read({ elasticsearch, names }: Place, id: string): Promise<Answer | undefined> {
   const call = { operation: 'read', subject: id, method: 'GET', path: path(names, '_doc', id) } as const
   const answer = await patiently(id, async () => {
@@ -84,44 +104,63 @@ async function read({ elasticsearch, names }: Place, id: string): Promise<Answer
   return answer.status === 404 ? undefined : answer
 }
 
+/** The record of a build of this partition; undefined when it is not there. */
+async function recordOf(place: Place, index: IndexName): Promise<JsonObject | undefined> {
+  const answer = await read(place, buildId(index, place.partition))
+  return answer && sourceOf(answer)
+}
+
 /** A build as it is stored for this partition; undefined when it is not there. */
 export async function readBuild(place: Place, index: IndexName): Promise<StoredBuild | undefined> {
-  const answer = await read(place, buildId(index, place.partition))
-  const source = answer && sourceOf(answer)
+  const source = await recordOf(place, index)
   return source && storedBuild(source)
+}
+
+/** What stands for the log of indices that belong to no build: no log's name. */
+const leftoverEpoch = '(leftover)'
+
+/**
+ * How far a build is; epoch '' where the name is free. It is not where there are indices of that name which no partition has a record of, as
+ * after the state index was removed: a new build would hold what is in them.
+ */
+export async function checkpointOf(place: Place, index: IndexName): Promise<Checkpoint> {
+  const build = await readBuild(place, index)
+  if (build !== undefined) return { epoch: build.epoch, position: build.checkpoint }
+  // In this order: who makes a build makes its record first.
+  const isThere = (await indicesOf(place, index)).length > 0
+  const isLeft = isThere && !(await allBuilds(place)).some((source) => source['index'] === index)
+  return { epoch: isLeft ? leftoverEpoch : '', position: 0 }
 }
 
 /** How far one of several writers that share a build has come; 0 before it has said so. */
 export async function readShare(place: Place, index: IndexName, share: string): Promise<Position> {
-  const answer = await read(place, buildId(index, place.partition))
-  return numberIn(objectIn((answer && sourceOf(answer))?.['shares'])[share])
+  return numberIn(objectIn((await recordOf(place, index))?.['shares'])[share])
 }
 
-/** Which indices of days a build is to have, and which of them are gone (known-days.ts). */
+/** The day indices that a build names, and those that are lost (known-days.ts). */
 export async function readNamed(place: Place, index: IndexName) {
-  const answer = await read(place, buildId(index, place.partition))
-  const namesIn = (field: string): readonly string[] => valuesIn((answer && sourceOf(answer))?.[field]).map(textIn)
+  const source = await recordOf(place, index)
+  const namesIn = (field: string): readonly string[] => valuesIn(source?.[field]).map(textIn)
   return { named: namesIn('days'), lost: namesIn('lostDays') }
 }
 
-/** The collections of a build, by name; none where it is not there. */
+/** The collections of a build, by name; none if it does not exist. */
 export async function readShapes(place: Place, index: IndexName): Promise<Shapes> {
-  const answer = await read(place, buildId(index, place.partition))
-  const source = answer && sourceOf(answer)
+  const source = await recordOf(place, index)
   return source === undefined ? {} : (parseJson(textIn(source['shapes'])) as unknown as Shapes)
 }
 
-/** Makes the index that builds and rosters are kept in, and sees to it that no index of ours comes into being by itself. */
+/** Creates the state index, and prevents our indices from being created automatically. */
 export async function prepareState({ elasticsearch, names }: Place, settings: IndexSettings): Promise<void> {
   const make = { operation: 'prepare', subject: names.state, method: 'PUT' } as const
   await elasticsearch.send({ ...make, path: `/_index_template/${names.state}`, body: template(names.all) })
   await createIndex(elasticsearch, names.state, stateIndex(settings))
 }
 
-/** What the server says where its nodes have as many shards as they may; it has no type of error for it. */
+/** The server's message if its nodes have as many shards as they may. It has no error type of its own. */
 const noShardsLeft = /maximum .*shards open/
 
-/** Creates an index; one that is there is left as it is. */
+/** Creates an index, unless it exists. */
 export async function createIndex(elasticsearch: Elasticsearch, index: string, body: object): Promise<void> {
   const call = { operation: 'create', subject: index, method: 'PUT', path: `/${index}`, body, accept: [400] } as const
   const { status, body: answer } = await elasticsearch.send(call)
@@ -130,22 +169,14 @@ export async function createIndex(elasticsearch: Elasticsearch, index: string, b
   const reason = textIn(error['reason'])
   const context = { operation: 'create', subject: index, cause: new Error(reason) }
   if (!noShardsLeft.test(reason)) throw new PermanentError(context)
-  // There is room again as soon as somebody makes some, or the retention does.
+  // Transient: an operator, or retention, will make room.
   const hint = 'drop builds that are not needed, or raise cluster.max_shards_per_node'
   throw new TransientError({ ...context, hint })
 }
 
-function refusalOf(source: JsonObject, epoch: string, shapes: Shapes): string | undefined {
-  if (source['dropped'] === true) return 'it was dropped: start a new build'
-  if (source['epoch'] !== epoch) return 'it follows another log: start a new build'
-  return source['shapes'] === stringifyJson(shapes)
-    ? undefined
-    : 'its collections are others: raise the version of the projection'
-}
-
 type NewBuild = Readonly<{ index: IndexName; epoch: string; after: Position; shapes: Shapes }>
 
-/** Makes the record of a build, or reads it; one of another log or of other collections is refused. */
+/** Creates the record of a build, or reads it. A build of another log or with other collections is refused. */
 export async function openBuild(place: Place, { index, epoch, after, shapes }: NewBuild): Promise<StoredBuild> {
   const { elasticsearch, names, partition } = place
   const id = buildId(index, partition)
@@ -157,16 +188,16 @@ export async function openBuild(place: Place, { index, epoch, after, shapes }: N
     await refuseLeftover(place, index)
     return storedBuild(fresh)
   }
-  const answer = await read(place, id)
-  const source = (answer && sourceOf(answer)) ?? {}
-  const refusal = refusalOf(source, epoch, shapes)
-  if (refusal !== undefined) throw new PermanentError({ operation: 'open', subject: index, hint: refusal })
+  const source = (await recordOf(place, index)) ?? {}
+  if (source['dropped'] === true) throw wasDropped(index)
+  if (source['epoch'] !== epoch) throw otherLog(index)
+  if (source['shapes'] !== fresh.shapes) throw otherCollections(index)
   return storedBuild(source)
 }
 
 /**
- * Where all other partitions have dropped a build, the last of them may be removing its indices just now, and did not see the
- * record that was made only after it had looked. So the removal is done to its end first.
+ * If all other partitions have dropped the build, the last of them may be removing its indices right now, without having seen our new record. So the
+ * removal is finished first.
  */
 async function refuseLeftover(place: Place, index: IndexName): Promise<void> {
   const all = await allBuilds(place)
@@ -176,7 +207,7 @@ async function refuseLeftover(place: Place, index: IndexName): Promise<void> {
   throw new TransientError({ operation: 'open', subject: index, hint: 'another partition was just removing it' })
 }
 
-/** Changes the record of a build; false when it is not there any more: a dropped build does not come back. */
+/** Updates the record of a build; false if it no longer exists: a dropped build does not come back. */
 export async function updateBuild(place: Place, index: IndexName, change: object): Promise<boolean> {
   const { elasticsearch, names, partition } = place
   const { status } = await elasticsearch.send({
@@ -191,16 +222,30 @@ export async function updateBuild(place: Place, index: IndexName, change: object
   return status !== 404
 }
 
+/**
+ * Notes that indices are lost in the records of all other partitions that name them: who makes one anew first is the only one to miss it.
+ * Beside what those write themselves, as an update leaves what it does not name.
+ */
+export async function tellLost(place: Place, index: IndexName, lost: readonly string[]): Promise<void> {
+  for (const source of await allBuilds(place)) {
+    const partition = numberIn(source['partition'])
+    if (source['index'] !== index || partition === place.partition || source['dropped'] === true) continue
+    const named = lost.filter((name) => valuesIn(source['days']).includes(name))
+    const toldLost = Object.fromEntries(named.map((name) => [name, true]))
+    if (named.length > 0) await updateBuild({ ...place, partition }, index, { toldLost })
+  }
+}
+
 /** Records of builds, of all partitions. */
 export async function allBuilds({ elasticsearch, names }: Place): Promise<readonly JsonObject[]> {
   const call = { operation: 'list builds', subject: names.state, method: 'POST' } as const
   await elasticsearch.send({ ...call, path: `/${names.state}/_refresh`, accept: [404] })
   const body = { size: 10_000, query: { term: { kind: 'build' } } }
   const answer = await elasticsearch.send({ ...call, path: `/${names.state}/_search`, body, accept: [404] })
-  return objectsIn(objectIn(answer.body['hits'])['hits']).map((hit) => objectIn(hit['_source']))
+  return hitsIn(answer.body).map((hit) => objectIn(hit['_source']))
 }
 
-/** Records of a projection's builds in this partition, dropped ones too. */
+/** The records of a projection's builds in this partition, including dropped ones. */
 async function recordsOf(place: Place, projection: string): Promise<readonly JsonObject[]> {
   return (await allBuilds(place)).filter(
     (source) => source['partition'] === place.partition && isBuildOf(projection, textIn(source['index'])),
@@ -214,7 +259,7 @@ export async function listBuilds(place: Place, projection: string): Promise<read
     .sort((a, b) => (a.index < b.index ? -1 : 1))
 }
 
-/** Builds that have not come to a position of a log, or are of another; also those of which only other partitions keep the indices. */
+/** The builds that are behind a position of a log, or follow another log; including dropped ones whose indices other partitions keep. */
 export async function listBuildsBefore(
   place: Place,
   projection: string,
@@ -225,20 +270,19 @@ export async function listBuildsBefore(
     .map((source) => ({ index: textIn(source['index']), epoch: textIn(source['epoch']) }))
 }
 
-/** A workspace that was erased up to a position of a log: positions say nothing in another. */
+/** A workspace that was erased up to a position of a log (`epoch`). */
 export type Erasure = Readonly<{ workspaceId: WorkspaceId; position: Position; epoch: string }>
 
-/** Notes in a build's record what was erased from it before it came to that. */
+/** Notes in a build's record an erasure that the build itself has not reached. */
 export const noteErased = (place: Place, index: IndexName, { workspaceId, ...erased }: Erasure): Promise<boolean> =>
   updateBuild(place, index, { erased: { [workspaceId]: erased } })
 
-/** What was noted so, and the epoch of the build's own log. */
+/** The erasures noted so, and the epoch of the build's own log. */
 export async function readErased(
   place: Place,
   index: IndexName,
 ): Promise<Readonly<{ epoch: string; erased: readonly Erasure[] }>> {
-  const answer = await read(place, buildId(index, place.partition))
-  const source = (answer && sourceOf(answer)) ?? {}
+  const source = (await recordOf(place, index)) ?? {}
   const erased = Object.entries(objectIn(source['erased'])).map(([workspaceId, of]) => {
     const { position, epoch } = objectIn(of)
     return { workspaceId: workspaceId as WorkspaceId, position: numberIn(position), epoch: textIn(epoch) }
@@ -247,8 +291,8 @@ export async function readErased(
 }
 
 /**
- * Partitions share the indices of a build. So each marks its own as dropped, and the last one removes them all; until then the
- * name is not used again in this partition.
+ * Partitions share the indices of a build. So each marks its record as dropped, and the last one removes them all. Until then, this partition does not
+ * use the name again.
  */
 export async function dropBuild(place: Place, index: IndexName): Promise<void> {
   if ((await readBuild(place, index)) === undefined) return
@@ -264,7 +308,7 @@ export async function dropBuild(place: Place, index: IndexName): Promise<void> {
   }
 }
 
-/** The days' indices of a build that are there, by name. */
+/** The names of a build's existing day indices. */
 export async function indicesOf({ elasticsearch, names }: Place, index: IndexName): Promise<readonly string[]> {
   const call = {
     operation: 'list',
@@ -275,8 +319,6 @@ export async function indicesOf({ elasticsearch, names }: Place, index: IndexNam
   const { body } = await elasticsearch.send({ ...call, accept: [404] })
   return objectsIn(body['indices']).map(({ name }) => textIn(name))
 }
-
-const noRoster: Roster = { revision: 0, live: undefined, followed: [] }
 
 /** A roster and the condition under which it may be changed. */
 type KnownRoster = Readonly<{ roster: Roster; unchanged: Readonly<Record<string, string | number>> }>
@@ -300,7 +342,7 @@ async function knownRoster(place: Place, projection: string): Promise<KnownRoste
 export const readRoster = async (place: Place, projection: string): Promise<Roster> =>
   (await knownRoster(place, projection)).roster
 
-/** Compare and set: false when the roster is not the one of that revision any more. */
+/** Compare-and-set: false if the roster has another revision by now. */
 export async function writeRoster(place: Place, projection: string, roster: Roster): Promise<boolean> {
   const { elasticsearch, names, partition } = place
   const known = await knownRoster(place, projection)

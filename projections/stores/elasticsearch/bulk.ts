@@ -3,7 +3,7 @@ import { PermanentError, TransientError } from '#src/lib/failure.ts'
 import type { JsonObject } from '#src/lib/json.ts'
 import type { Position } from '#src/events/envelope.ts'
 import { numberIn, objectIn, objectsIn } from './answer-parts.ts'
-import { reasonOf, type Elasticsearch } from './client.ts'
+import { blockedHint, isBlocked, reasonOf, type Elasticsearch } from './client.ts'
 import { lookUp, type DocumentPlace } from './look-up.ts'
 import { epochField } from './mapping.ts'
 
@@ -72,8 +72,10 @@ function createBatches(given: Iterable<Operation>) {
   }
 }
 
-/** What became of an operation. `again`: there was no room for it. `conflict`: a version at or above ours was there. */
+/** What became of an operation. `again`: it was not taken for now. `conflict`: a version at or above ours was there. */
 type Outcome = 'done' | 'again' | 'conflict' | 'lost'
+/** `refusal`: why the first of those that were not taken was not. */
+type Outcomes = Readonly<{ outcomes: readonly Outcome[]; refusal: string }>
 
 const subjectOf = ({ index, key }: Written): string => `${key} of ${index}`
 
@@ -84,6 +86,7 @@ function outcomeOf(operation: Written, item: JsonObject): Outcome {
   if (status === 409) return 'conflict'
   if (status === 429 || status === 503) return 'again'
   const reason = reasonOf(result)
+  if (isBlocked(reason)) return 'again'
   const isLost = reason.startsWith('index_not_found_exception')
   if (status === 404) return operation.kind === 'delete' ? 'done' : isLost ? 'lost' : 'again'
   const cause = new Error(`Elasticsearch answered ${status} ${reason}`)
@@ -92,7 +95,7 @@ function outcomeOf(operation: Written, item: JsonObject): Outcome {
   throw new PermanentError({ operation: 'index', subject, hint, cause })
 }
 
-async function post(elasticsearch: Elasticsearch, { body: lines, operations }: Batch): Promise<readonly Outcome[]> {
+async function post(elasticsearch: Elasticsearch, { body: lines, operations }: Batch): Promise<Outcomes> {
   const { status, body } = await elasticsearch.send({
     operation: 'write',
     subject: `${operations.length} documents`,
@@ -102,10 +105,20 @@ async function post(elasticsearch: Elasticsearch, { body: lines, operations }: B
     lines,
     accept: [429, 503],
   })
-  if (status !== 200) return operations.map(() => 'again')
-  if (body['errors'] === false) return []
+  if (status !== 200) return { outcomes: operations.map(() => 'again'), refusal: reasonOf(body) }
+  if (body['errors'] === false) return { outcomes: [], refusal: '' }
   const items = objectsIn(body['items'])
-  return operations.map((operation, place) => outcomeOf(operation, items[place] ?? {}))
+  const outcomes = operations.map((operation, place) => outcomeOf(operation, items[place] ?? {}))
+  const first = outcomes.findIndex((outcome) => outcome === 'again' || outcome === 'lost')
+  const { kind = 'index' } = operations[first] ?? {}
+  return { outcomes, refusal: reasonOf(objectIn(items[first]?.[kind])) }
+}
+
+/** It names the index, and what keeps it from being written. */
+function notTaken(count: number, refusal: string): TransientError {
+  const hint = isBlocked(refusal) ? blockedHint : 'it has no room for more now: look at its load and its disks'
+  const cause = refusal === '' ? undefined : new Error(refusal)
+  return new TransientError({ operation: 'write to Elasticsearch', subject: `${count} documents`, hint, cause })
 }
 
 /**
@@ -140,7 +153,7 @@ async function settle(options: BulkOptions, batch: Batch): Promise<void> {
   const { elasticsearch, restore, pause = sleep } = options
   let open = batch
   for (let tries = 1; ; tries++) {
-    const outcomes = await post(elasticsearch, open)
+    const { outcomes, refusal } = await post(elasticsearch, open)
     const having = (wanted: Outcome): readonly Written[] =>
       open.operations.filter((_, place) => outcomes[place] === wanted)
     await checkConflicts(options, having('conflict'))
@@ -148,10 +161,7 @@ async function settle(options: BulkOptions, batch: Batch): Promise<void> {
     for (const index of new Set(lost.map(({ index }) => index))) await restore(index)
     const left = [...having('again'), ...lost]
     if (left.length === 0) return
-    if (tries === triesMax) {
-      const hint = 'it has no room for more now: look at its load and its disks'
-      throw new TransientError({ operation: 'write to Elasticsearch', subject: `${left.length} documents`, hint })
-    }
+    if (tries === triesMax) throw notTaken(left.length, refusal)
     await pause(firstPauseMs * 2 ** (tries - 1))
     open = onlyThese(open, left)
   }

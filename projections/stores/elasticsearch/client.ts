@@ -3,9 +3,9 @@ import { isOperatingFailure, PermanentError, TransientError } from '#src/lib/fai
 import { isJsonObject, parseJson, stringifyJson, type JsonObject } from '#src/lib/json.ts'
 import { objectIn, objectsIn, textIn } from './answer-parts.ts'
 
-/** One request. `body` is written as JSON; `lines` is NDJSON as it stands, as text or as its bytes. */
+/** A request. `body` is sent as JSON; `lines` is ready NDJSON, as text or bytes. */
 export type Call = Readonly<{
-  /** What it is for, in words: failures say it. */
+  /** What the request does, in words, for error messages. */
   operation: string
   subject: string
   method: 'GET' | 'POST' | 'PUT' | 'DELETE'
@@ -15,30 +15,30 @@ export type Call = Readonly<{
   lines?: string | Buffer
   /** Statuses that are answers, not failures. */
   accept?: readonly number[]
-  /** An answer of more bytes is not read: LargeAnswerError. */
+  /** A larger answer is not read: LargeAnswerError. */
   bytesMax?: number
-  /** Breaks the request off when it is aborted: the call then rejects with its reason. */
+  /** Aborts the request: the call then rejects with the signal's reason. */
   signal?: AbortSignal
 }>
 
-/** The answer has more bytes than the call lets it have: who asks for less may get it. */
+/** The answer has more bytes than the call allows. A smaller request may succeed. */
 export class LargeAnswerError extends Error {
   override readonly name = 'LargeAnswerError'
 }
 
 export type Answer = Readonly<{ status: number; body: JsonObject }>
 
-/** A connection to Elasticsearch that fails in our words: TransientError or PermanentError, never the driver's. */
+/** A connection to Elasticsearch. It fails with TransientError or PermanentError, never with the driver's errors. */
 export type Elasticsearch = Readonly<{
   send(call: Call): Promise<Answer>
   close(): Promise<void>
 }>
 
-/** Of which all that we use is there, and with which it is tested. */
+/** The oldest version that has all that we use; tests run with it. */
 const leastVersion = [8, 19] as const
 const requestTimeoutMs = 60_000
 
-/** Integers of 64 bits come and go with their exact digits. */
+/** Keeps all digits of 64-bit integers. */
 class ExactSerializer extends Serializer {
   override serialize(value: unknown): string {
     return stringifyJson(value)
@@ -48,10 +48,10 @@ class ExactSerializer extends Serializer {
   }
 }
 
-/** `type: reason` of an error's body, the innermost cause, not longer than a line. */
+/** `type: reason` of the innermost cause in an error's body, shortened. */
 export function reasonOf(body: unknown): string {
   let error = isJsonObject(body) ? objectIn(body['error']) : {}
-  // A search that fails in its parts says why in the first of them.
+  // If shards of a search fail, the first of them says why.
   const [part] = objectsIn(error['failed_shards'])
   if (part !== undefined) error = objectIn(part['reason'])
   while (isJsonObject(error['caused_by'])) error = error['caused_by']
@@ -59,13 +59,20 @@ export function reasonOf(body: unknown): string {
   return text.join(': ').slice(0, 500)
 }
 
-/** 409: another writer was first, which those who would know what it has written take for an answer. */
+/** 409: another writer was faster. Callers that handle it accept it as an answer. */
 const passing: ReadonlySet<number> = new Set([408, 409, 429, 502, 503, 504])
+
+/** A block comes and goes: a node whose disk is too full sets it, or somebody for a while. It is answered with 403 or 429. */
+export const isBlocked = (reason: string): boolean => reason.startsWith('cluster_block_exception')
+export const blockedHint =
+  'it is blocked: make room on the disks, if they are full, and lift the block (index.blocks.*, cluster.blocks.*)'
 
 function responseFailure(error: errors.ResponseError, call: Call): Error {
   const { operation, subject } = call
   const status = error.statusCode ?? 0
-  const cause = new Error(`Elasticsearch answered ${status} ${reasonOf(error.body)}`.trim())
+  const reason = reasonOf(error.body)
+  const cause = new Error(`Elasticsearch answered ${status} ${reason}`.trim())
+  if (isBlocked(reason)) return new TransientError({ operation, subject, hint: blockedHint, cause })
   if (status === 401 || status === 403) {
     const hint =
       status === 401 ? 'check user and password in ELASTICSEARCH_URL' : 'the user of ELASTICSEARCH_URL lacks a right'
@@ -79,7 +86,7 @@ function failureOf(error: unknown, call: Call, host: string): Error {
   const { operation, subject } = call
   if (isOperatingFailure(error)) return error
   if (error instanceof errors.ResponseError) return responseFailure(error, call)
-  // The only reason why the driver breaks off what nobody has told it to.
+  // The driver aborts requests on its own only for this reason.
   if (error instanceof errors.RequestAbortedError && call.bytesMax !== undefined) return new LargeAnswerError(subject)
   const text = error instanceof Error ? error.message : String(error)
   const cause = new Error(text.slice(0, 500))
@@ -94,7 +101,7 @@ function failureOf(error: unknown, call: Call, host: string): Error {
   return new PermanentError({ operation, subject, cause })
 }
 
-/** Refuses servers that lack what we need. `GET /` has no handler in the smallest distribution; nodes tell theirs everywhere. */
+/** Refuses servers that are too old. `/_nodes` is asked because `GET /` is missing in the smallest distribution. */
 async function checkVersions(client: Client, host: string): Promise<void> {
   const answer = await client.transport.request<{ nodes?: Record<string, { version: string }> }>({
     method: 'GET',
@@ -109,7 +116,7 @@ async function checkVersions(client: Client, host: string): Promise<void> {
   }
 }
 
-/** `url`: `http(s)://user:password@host:port`. Nothing is sent before the first call; that also checks the server's version. */
+/** `url`: `http(s)://user:password@host:port`. Nothing is sent before the first call, which also checks the server's version. */
 export function connectElasticsearch(url: string): Elasticsearch {
   const { host } = new URL(url)
   const client = new Client({ node: url, Serializer: ExactSerializer, maxRetries: 0, requestTimeout: requestTimeoutMs })
@@ -139,7 +146,7 @@ export function connectElasticsearch(url: string): Elasticsearch {
         const { statusCode, body: answer } = await client.transport.request(params, { meta: true, ...options })
         return { status: statusCode ?? 0, body: isJsonObject(answer) ? answer : {} }
       } catch (error) {
-        // Whoever has aborted it knows why.
+        // An abort is reported with the signal's reason.
         signal?.throwIfAborted()
         throw failureOf(error, call, host)
       }

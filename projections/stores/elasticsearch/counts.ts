@@ -11,16 +11,15 @@ export const countIn = (answer: JsonObject): number => numberIn(objectIn(objectI
 
 const int64Min = -(1n << 63n)
 
-/** Values that one bucket may have; a histogram is by a keyword of few. */
+/** The most values of a bucket. Histograms are by keywords with few values. */
 const valuesPerBucketMax = 10_000
 
-/** The lowest bucket that begins within 64 bits. */
+/** The start of the lowest bucket that begins within 64 bits. */
 const firstStart = (stepNs: bigint): bigint => floorTo(int64Min, stepNs) + stepNs
 
 /**
- * Buckets of nanoseconds: `date_histogram` reckons in 64-bit integers and takes those of a `long` field as they are, where
- * `histogram` makes doubles of them, which hold no nanoseconds of this century. The lowest bucket would begin below 64 bits and is
- * counted by itself.
+ * Buckets of nanoseconds. `date_histogram` computes in 64-bit integers and takes a `long` field as it is; `histogram` would use doubles, which cannot
+ * hold nanoseconds of this century. The lowest bucket would begin below 64 bits, so it is counted separately.
  */
 export function histogramBody(query: Query, { fromNs }: Selection, stepNs: bigint, by: string): object {
   const aggs = { by: { terms: { field: countedField(by), size: valuesPerBucketMax } } }
@@ -56,7 +55,7 @@ export function bucketsOf(answer: JsonObject, stepNs: bigint): readonly Bucket[]
   return buckets
 }
 
-/** What a day counts before days are added up. Values beyond can only be missed where there are more of them. */
+/** How many values each day returns before days are added up. Values are missed only if a day has more. */
 export const shardValues = { least: 10_000, most: 1_000_000 }
 
 export function facetsBody(query: Query, fields: readonly string[], valuesMax: number, shardSize: number): object {
@@ -67,7 +66,7 @@ export function facetsBody(query: Query, fields: readonly string[], valuesMax: n
   return { size: 0, track_total_hits: false, query, aggs: Object.fromEntries(aggs) }
 }
 
-/** Whether days left out values that might count. */
+/** Whether days left out values that might matter. */
 export function isRough(answer: JsonObject): boolean {
   return Object.values(objectIn(answer['aggregations'])).some(
     (facet) => numberIn(objectIn(facet)['doc_count_error_upper_bound']) > 0,

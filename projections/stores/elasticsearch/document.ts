@@ -35,7 +35,7 @@ function indexedJson({ numbers, keywords, ids, tokens }: Row): string {
   return json
 }
 
-/** What a collection's documents are made by, in a build that follows a log. */
+/** What is needed to make a collection's documents. */
 export type DocumentForm = Readonly<{ shape: CollectionShape; collection: Collection; epoch: string }>
 
 /** The document that an entry is indexed as: JSON text, made once. */
@@ -55,10 +55,10 @@ export function documentJson(
 
 export const documentOf = (source: JsonObject): object => parseJson(textIn(source[bodyField])) as object
 
-/** What of a document makes an entry again. */
+/** The fields of a document from which its entry is restored. */
 export const entrySource: readonly string[] = [positionField, createdField, bodyField]
 
-/** The entry that is stored as a document. `created` is of documents, not of records. */
+/** The entry of a stored document. Records have no `created`. */
 export function entryOf(collection: string, id: DocumentId, day: string, source: JsonObject): Entry {
   const position: Position = numberIn(source[positionField])
   const made = source[createdField] === undefined ? {} : { created: numberIn(source[createdField]) }

@@ -11,8 +11,8 @@ type ErasedFrom = Readonly<{ index: IndexName; epoch: string; freshness: Freshne
 const erasedAtOnce = 1_000
 
 /**
- * Deletes a workspace's documents, each by its erasure's position as version: a write of an earlier event that comes late finds itself
- * outdated. Those that later events of its log were folded into are newer, and stay.
+ * Deletes a workspace's documents, with the erasure's position as version, so that a late write of an earlier event is outdated. Documents with later
+ * events of the same log are newer, and stay.
  */
 async function eraseDocuments(
   place: Place,
@@ -20,7 +20,7 @@ async function eraseDocuments(
   { workspaceId, position: erasedAt, epoch }: Erasure,
 ): Promise<void> {
   const { elasticsearch } = place
-  // An index that is gone holds nothing of it.
+  // A missing index holds nothing, so it is not created again.
   const write = (operations: readonly Operation[]): Promise<void> =>
     writeAll({ elasticsearch, epoch: build.epoch, restore: async () => {} }, operations)
   const frozen = await freezeBuild(place, build.index)
@@ -36,7 +36,7 @@ async function eraseDocuments(
         await write(operations)
         operations = []
       }
-      // What is deleted twice is gone already.
+      // Deleting a document twice does no harm.
       await frozen.visit(index, ofWorkspace(workspaceId), () => erase)
       await write(operations)
     }
@@ -47,9 +47,9 @@ async function eraseDocuments(
 }
 
 /**
- * Erases a workspace from a build; and from those of its projection that have not come to that and perhaps never will: one that its own
- * partition has dropped, or left and drops later, stays in the indices for as long as another partition uses its name. A rebuild may write to
- * its own what it had read by then, and be broken off: so that is noted, for when the build is dropped.
+ * Erases a workspace from a build, and from the projection's other builds that have not reached the erasure and perhaps never will: what a dropped build
+ * holds stays in the shared indices while another partition uses them. A rebuild may still write what it had read before, and then be abandoned. So the
+ * erasure is noted in its record, and repeated when it is dropped.
  */
 export async function eraseFromBuilds(
   place: Place,
@@ -69,7 +69,7 @@ export async function eraseFromBuilds(
   }
 }
 
-/** Erases once more what was noted to be erased from a build, which goes now: its indices may stay, where another partition uses them. */
+/** Repeats the noted erasures of a build that is dropped now: its indices may stay, if another partition uses them. */
 export async function eraseNoted(place: Place, index: IndexName, freshness: Freshness): Promise<void> {
   const { epoch, erased } = await readErased(place, index)
   for (const erasure of erased) await eraseDocuments(place, { index, epoch, freshness }, erasure)

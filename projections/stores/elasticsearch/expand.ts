@@ -11,7 +11,7 @@ import { ownTerms } from './own-terms.ts'
 import { patiently } from './patience.ts'
 import type { Target } from './search.ts'
 
-/** The query whose rewritten form names the terms that a pattern may meet in a field, one more than it may. */
+/** The query whose rewritten form names the terms that a pattern may match in a field, up to one more than allowed. */
 function expansionQuery(pattern: PatternFilter, field: string, expansionsMax: number): object {
   const value = widerPattern(pattern)
   const rewrite = `top_terms_${expansionsMax + 1}`
@@ -19,8 +19,8 @@ function expansionQuery(pattern: PatternFilter, field: string, expansionsMax: nu
 }
 
 /**
- * The terms in the text of a rewritten query, `x_message:paid x_message:pay`: a term has no blank and no line break in it. A
- * query that comes to nothing is explained by itself.
+ * The terms in the text of a rewritten query, `x_message:paid x_message:pay`. Terms contain no blanks and no line breaks. A query that matches nothing is
+ * explained as an automaton.
  */
 function termsIn(explanation: string, field: string): readonly string[] {
   const start = `${tokensField(field)}:`
@@ -34,10 +34,10 @@ function termsIn(explanation: string, field: string): readonly string[] {
 
 type ExpansionLimits = Readonly<{ patternExpansionsMax: number }>
 
-/** Where patterns are expanded: a target, and the first day of its indices that counts. */
+/** Where patterns are expanded: a target, and its first visible day. */
 type ExpandedIn = Readonly<{ target: Target; fromDay: string | undefined }>
 
-/** Terms of all workspaces that a pattern may meet in a field; undefined when they are more than it may. */
+/** The terms of all workspaces that a pattern matches in a field; undefined if there are more than allowed. */
 async function sharedTerms(
   { target: { elasticsearch, indices }, fromDay = '' }: ExpandedIn,
   pattern: PatternFilter,
@@ -70,8 +70,8 @@ type Terms = ReadonlySet<string>
 const countOf = (terms: readonly Terms[]): number => new Set(terms.flatMap((each) => [...each])).size
 
 /**
- * What a pattern meets in each of some fields. Days hold what all workspaces have sent. Whether a pattern is too broad must not tell
- * one of them what others hold: where all their words together are too many, those of this workspace's own documents are counted.
+ * The terms that a pattern matches in each of some fields. An index holds the terms of all workspaces, but whether a pattern is too broad must not depend
+ * on what others hold. So if all terms together are too many, those of this workspace's documents are found.
  */
 async function expand(
   where: ExpandedIn,
@@ -87,7 +87,7 @@ async function expand(
   return own
 }
 
-/** What the patterns of a filter meet in these indices. Throws TooBroadError when one meets too much. */
+/** Expands the patterns of a filter in these indices. Throws TooBroadError if one matches too many terms. */
 export async function expandPatterns(
   where: ExpandedIn,
   filter: Filter,

@@ -1,20 +1,20 @@
 import { setImmediate as yieldToOthers } from 'node:timers/promises'
 import type { Digest, Fingerprint, FrozenPart, IndexAudit, Part } from '../../index-audit.ts'
 import type { IndexName } from '../../index-store.ts'
-import type { Collection, Entry, Projection } from '../../projection.ts'
-import { createDigester, fingerprintOf } from '../digest.ts'
+import { collectionsOf, type Entry, type Projection } from '../../projection.ts'
+import { createDigester, digestsOf, fingerprintOf, noSearchItems } from '../digest.ts'
 import { shapeOf } from '../row.ts'
 import type { DocumentForm } from './document.ts'
 import { expectedDocument, expectedText, shownText } from './stored-text.ts'
 
-/** The projection of a build, as it is stored: with all of its collections. */
+/** The projection of a build, with all its stored collections. */
 type ProjectionOf = (index: IndexName) => Projection | undefined
 
-/** So many entries are read before others of the process have their turn: reading may block it. */
+/** How many entries are read before yielding to the event loop: reading may block. */
 const entriesInTurn = 500
 
 function formsOf(projection: Projection | undefined, epoch: string): ReadonlyMap<string, DocumentForm> {
-  const collections = Object.values(projection?.collections ?? {}) as unknown as readonly Collection[]
+  const collections = projection === undefined ? [] : collectionsOf(projection)
   return new Map(collections.map((each) => [each.name, { shape: shapeOf(each), collection: each, epoch }]))
 }
 
@@ -50,14 +50,7 @@ function expectPart(held: FrozenPart, forms: ReadonlyMap<string, DocumentForm>, 
     exact: held.exact,
     entries: (collection) => held.entries(collection),
     entry: (collection, id) => held.entry(collection, id),
-    async digests() {
-      const all: Digest[] = []
-      for (const collection of forms.keys()) {
-        const digest = await digestOf(collection)
-        if (digest.entries > 0) all.push(digest)
-      }
-      return all
-    },
+    digests: () => digestsOf(forms.keys(), digestOf),
     async *fingerprints(collection) {
       for await (const entry of entries(collection)) {
         const print = printFor(entry)
@@ -68,8 +61,7 @@ function expectPart(held: FrozenPart, forms: ReadonlyMap<string, DocumentForm>, 
       const entry = await held.entry(collection, id)
       return entry && printFor(entry)
     },
-    async *searchItems() {},
-    async *entriesOf() {},
+    ...noSearchItems,
     async stored(collection, id) {
       const entry = await held.entry(collection, id)
       const form = forms.get(collection)
@@ -80,8 +72,8 @@ function expectPart(held: FrozenPart, forms: ReadonlyMap<string, DocumentForm>, 
 }
 
 /**
- * What Elasticsearch should hold, told by builds of any engine into which the same events were folded: so an index is compared
- * with a fold that Elasticsearch had no part in.
+ * What Elasticsearch should hold, computed from builds of another engine into which the same events were folded. So Elasticsearch takes no part in the fold
+ * that its index is compared with.
  */
 export function createExpectedAudit(builds: IndexAudit, projectionOf: ProjectionOf, epoch: string): IndexAudit {
   return {

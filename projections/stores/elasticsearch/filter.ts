@@ -2,20 +2,20 @@ import { stringifyJson } from '#src/lib/json.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import type { Filter, Selection } from '../../index-store.ts'
 import type { PatternFilter } from '../pattern.ts'
-import { clampInt64, compareText, keywordTerm, keywordTermPrefix, visible } from '../row.ts'
+import { compareText, int64sBetween, keywordTerm, keywordTermPrefix, visible } from '../row.ts'
 import { daysFrom } from './names.ts'
 import { keywordsField, numberField, positionField, timeField, tokensField } from './mapping.ts'
 
 /** A query in Elasticsearch's terms. */
 export type Query = Readonly<Record<string, unknown>>
 
-/** What each pattern of a filter meets: tokens by field (expand.ts). */
+/** The tokens that each pattern of a filter matches, by field (expand.ts). */
 export type Expansions = ReadonlyMap<PatternFilter, ReadonlyMap<string, readonly string[]>>
 
 const all: Query = { match_all: {} }
 const none: Query = { match_none: {} }
 
-/** Elasticsearch takes queries of 30 levels; one that is packed into a text is counted anew. */
+/** Elasticsearch accepts queries of 30 levels. A query that is packed into a text counts separately. */
 const levelsMax = 20
 
 export function and(parts: readonly Query[]): Query {
@@ -71,27 +71,12 @@ function leafQuery(filter: Leaf, expansions: Expansions): Query {
   return rangeQuery(filter)
 }
 
-const isInt64 = (value: bigint): boolean => value === clampInt64(value)
-
-/** The smallest int64 at or above a bound; undefined when there is none. */
-function lowest(bound: number | bigint): bigint | undefined {
-  if (typeof bound === 'bigint') return bound > 0n && !isInt64(bound) ? undefined : clampInt64(bound)
-  if (Number.isFinite(bound)) return lowest(BigInt(Math.ceil(bound)))
-  return bound === -Infinity ? lowest(-(1n << 63n)) : undefined
-}
-
-/** The greatest int64 at or below a bound; undefined when there is none. */
-function highest(bound: number | bigint): bigint | undefined {
-  if (typeof bound === 'bigint') return bound < 0n && !isInt64(bound) ? undefined : clampInt64(bound)
-  if (Number.isFinite(bound)) return highest(BigInt(Math.floor(bound)))
-  return bound === Infinity ? highest(1n << 63n) : undefined
-}
-
-/** Between two bounds, inclusive where given; every value where none is. */
+/** Between two bounds, inclusive; without any, that there is a value. */
 function between(field: string, from: number | bigint | undefined, to: number | bigint | undefined): Query {
   if (from === undefined && to === undefined) return { exists: { field } }
-  const [gte, lte] = [from === undefined ? undefined : lowest(from), to === undefined ? undefined : highest(to)]
-  if ((from !== undefined && gte === undefined) || (to !== undefined && lte === undefined)) return none
+  const range = int64sBetween(from, to)
+  if (range === undefined) return none
+  const { least: gte, most: lte } = range
   return { range: { [field]: { ...(gte === undefined ? {} : { gte }), ...(lte === undefined ? {} : { lte }) } } }
 }
 
@@ -110,18 +95,18 @@ function phraseIn(field: string, tokens: readonly string[], prefix: boolean): Qu
   return { span_near: { slop: 0, in_order: true, clauses } }
 }
 
-/** The smallest text after all that begin with the prefix; undefined when there is none. */
+/** The smallest text after all that begin with the prefix; undefined if there is none. */
 function afterPrefix(prefix: string): string | undefined {
   const characters = Array.from(prefix)
   for (let last = characters.pop(); last !== undefined; last = characters.pop()) {
     const code = last.codePointAt(0) ?? 0
-    // Surrogates are no characters: what follows them begins at U+E000.
+    // Surrogates are not characters: the next one is U+E000.
     if (code < 0x10ffff) return characters.join('') + String.fromCodePoint(code === 0xd7ff ? 0xe000 : code + 1)
   }
   return undefined
 }
 
-/** Terms lie in the order of their UTF-8, which is the text order of tokens. */
+/** Terms are in UTF-8 order, which is the text order of tokens. */
 function rangeQuery({ fields, prefix: given, from, to }: Filter & { kind: 'tokenRange' }): Query {
   const prefix = visible(given)
   const gte = from !== undefined && compareText(from, prefix) > 0 ? from : prefix
@@ -132,11 +117,11 @@ function rangeQuery({ fields, prefix: given, from, to }: Filter & { kind: 'token
   return or(fields.map((field) => ({ range: { [tokensField(field)]: { gte, ...upper } } })))
 }
 
-/** All documents of a collection's day and of those after it. `days`: what the names of its indices begin with. */
+/** All documents of a collection from a day on. `days`: the prefix of its index names. */
 export const daysQuery = (days: string, fromDay: string): Query =>
   or(daysFrom(fromDay).map((day) => ({ prefix: { _index: `${days}${day}` } })))
 
-/** Which documents of a workspace. What is routed alike lies together, so the routing is asked for too. */
+/** The query of a selection, always within a workspace. */
 export function selectionQuery(workspaceId: WorkspaceId, selection: Selection, expansions: Expansions): Query {
   const { filter, fromNs, toNs, upTo, since } = selection
   const parts: Query[] = [ofWorkspace(workspaceId)]

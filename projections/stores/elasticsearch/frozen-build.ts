@@ -2,8 +2,9 @@ import { TransientError } from '#src/lib/failure.ts'
 import type { Json, JsonObject } from '#src/lib/json.ts'
 import type { Position } from '#src/events/envelope.ts'
 import type { IndexName } from '../../index-store.ts'
-import { numberIn, objectIn, objectsIn, textIn, valuesIn } from './answer-parts.ts'
-import { indicesOf, readBuild, readShapes, type Place, type Shapes } from './builds.ts'
+import { hitsIn, numberIn, objectIn, textIn, valuesIn } from './answer-parts.ts'
+import type { Shapes } from '../row.ts'
+import { indicesOf, readBuild, readShapes, type Place } from './builds.ts'
 import { reasonOf } from './client.ts'
 import { and, type Query } from './filter.ts'
 import { idField } from './mapping.ts'
@@ -12,26 +13,26 @@ import type { StoredText } from './stored-text.ts'
 
 type Visitor = (text: StoredText) => Promise<void> | void
 
-/** A build as it stood at one moment, with all that its record said before it. */
+/** A build as of one moment, which includes all that its record said before. */
 export type FrozenBuild = Readonly<{
   position: Position
   epoch: string
   shapes: Shapes
-  /** The days' indices that were there. */
+  /** The day indices that existed. */
   indices: ReadonlySet<string>
-  /** Documents of one of them, by their ids (code points): each is fetched from wherever it lies, which takes four times as long as `visit`. */
+  /** The documents of an index in the order of their ids (code points). This takes four times as long as `visit`. */
   documents(index: string, query: Query): AsyncGenerator<StoredText>
   /**
-   * Documents of one of them in no order, each page where the one before ended. `begin` gives what takes them. When the moment is
-   * lost on the way it is asked again, and what it gives takes all documents, those that were taken before too.
+   * Visits the documents of an index, in no order. `begin` returns the visitor. If the moment is lost on the way, `begin` is called again, and the new
+   * visitor gets all documents, including those already visited.
    */
   visit(index: string, query: Query, begin: () => Visitor): Promise<void>
-  /** The answer of a search that finds nothing but aggregations; empty where no index is there. */
+  /** The answer of a search for aggregations only; empty if there is no index. */
   count(body: object): Promise<JsonObject>
   release(): Promise<void>
 }>
 
-/** How long a moment is kept from one search of it to the next. */
+/** How long a point in time is kept between two searches. */
 const keptFor = '10m'
 const pageMax = 500
 
@@ -42,7 +43,7 @@ const documentIn = (hit: JsonObject): StoredText => ({
   source: objectIn(hit['_source']),
 })
 
-/** Of all indices, by the name that they share: those of a month by their own would be a longer address than Elasticsearch takes. */
+/** Opens a point in time over all indices of a build, by a wildcard: a month of names would make the address too long. */
 async function openMoment({ elasticsearch, names }: Place, index: IndexName): Promise<string> {
   const path = `/${names.build(index)}`
   const call = { operation: 'freeze', subject: index, method: 'POST' } as const
@@ -56,13 +57,12 @@ async function openMoment({ elasticsearch, names }: Place, index: IndexName): Pr
   return textIn(opened['id'])
 }
 
-/** How often a build is frozen again that loses days: one turn of retention may drop several. */
+/** How often a build is frozen again if days are dropped: a run of retention may drop several. */
 const momentsMax = 10
 
 /**
- * Freezes all of a build at once. What its record says is written was written before: so after a refresh all of that is found, and
- * perhaps more. The record is read first. When a day is dropped no search of the moment is answered any more: then the rest is frozen
- * again, which holds as much, and perhaps more.
+ * Freezes a whole build. The record is read first, then the indices are refreshed: so all that the record says is written is found, and perhaps more. If a
+ * day is dropped, Elasticsearch answers no further search of that moment; then the rest is frozen again, and may hold more.
  */
 export async function freezeBuild(place: Place, index: IndexName): Promise<FrozenBuild> {
   const { elasticsearch } = place
@@ -103,12 +103,12 @@ export async function freezeBuild(place: Place, index: IndexName): Promise<Froze
     do {
       const rest = after === undefined ? {} : { search_after: after }
       const answer = await search({ size: pageMax, version: true, query: both, sort, ...rest })
-      const hits = objectsIn(objectIn(answer['hits'])['hits'])
+      const hits = hitsIn(answer)
       yield hits.map(documentIn)
       after = hits.length < pageMax ? undefined : valuesIn(hits.at(-1)?.['sort'])
     } while (after !== undefined)
   }
-  /** False when the moment was lost on the way: places of one say nothing in another. */
+  /** False if the moment was lost on the way: the places of one moment mean nothing in another. */
   const visitMoment = async (name: string, query: Query, take: Visitor): Promise<boolean> => {
     const lostBefore = momentsLost
     for await (const texts of pages(name, query, ['_shard_doc'])) {
@@ -123,7 +123,7 @@ export async function freezeBuild(place: Place, index: IndexName): Promise<Froze
     shapes,
     indices: new Set(indices),
     async *documents(name, query) {
-      // A document of another's making may have no id of ours.
+      // A document that somebody else has created may lack our id.
       const sort = [{ [idField]: { order: 'asc', missing: '_first' } }, { _shard_doc: 'asc' }]
       for await (const texts of pages(name, query, sort)) yield* texts
     },

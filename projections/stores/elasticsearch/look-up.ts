@@ -1,8 +1,8 @@
-import { TransientError } from '#src/lib/failure.ts'
 import type { JsonObject } from '#src/lib/json.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { objectIn, objectsIn, textIn } from './answer-parts.ts'
 import type { Elasticsearch } from './client.ts'
+import { patiently } from './patience.ts'
 
 /** Where a document is. */
 export type DocumentPlace = Readonly<{ index: string; key: string; workspaceId: WorkspaceId }>
@@ -12,12 +12,32 @@ type StoredDocument = Readonly<{ version: number; source: JsonObject }> | undefi
 
 const atOnce = 1_000
 
-/** What could not be asked must not be taken for what is not there. */
-function documentIn(answer: JsonObject | undefined, { index, key }: DocumentPlace): StoredDocument {
-  if (answer?.['found'] === true) return { version: Number(answer['_version']), source: objectIn(answer['_source']) }
-  const error = textIn(objectIn(answer?.['error'])['type'])
-  if (answer?.['found'] === false || error === 'index_not_found_exception') return undefined
-  throw new TransientError({ operation: 'look up', subject: `${key} of ${index}`, cause: new Error(error) })
+const errorIn = (answer: JsonObject | undefined): string => textIn(objectIn(answer?.['error'])['type'])
+
+/** Whether it was told of a document that it is there, or that it is not: what could not be asked must not be taken for the latter. */
+const isAnswer = (answer: JsonObject | undefined): boolean =>
+  typeof answer?.['found'] === 'boolean' || errorIn(answer) === 'index_not_found_exception'
+
+const documentIn = (answer: JsonObject | undefined): StoredDocument =>
+  answer?.['found'] === true ? { version: Number(answer['_version']), source: objectIn(answer['_source']) } : undefined
+
+async function ask(
+  elasticsearch: Elasticsearch,
+  asked: readonly DocumentPlace[],
+  fields: readonly string[],
+): Promise<readonly JsonObject[]> {
+  const { body } = await elasticsearch.send({
+    operation: 'look up',
+    subject: `${asked.length} documents`,
+    method: 'POST',
+    path: '/_mget',
+    query: {
+      _source: fields.join(','),
+      filter_path: 'docs.found,docs._version,docs._source,docs.error.type',
+    },
+    body: { docs: asked.map(({ index, key, workspaceId }) => ({ _index: index, _id: key, routing: workspaceId })) },
+  })
+  return objectsIn(body['docs'])
 }
 
 /** Documents by their places, in their order. Realtime: what was written is found, refreshed or not. */
@@ -29,19 +49,19 @@ export async function lookUp(
   const found: StoredDocument[] = []
   for (let start = 0; start < places.length; start += atOnce) {
     const asked = places.slice(start, start + atOnce)
-    const { body } = await elasticsearch.send({
-      operation: 'look up',
-      subject: `${asked.length} documents`,
-      method: 'POST',
-      path: '/_mget',
-      query: {
-        _source: fields.join(','),
-        filter_path: 'docs.found,docs._version,docs._source,docs.error.type',
+    let subject = ''
+    const answers = await patiently(
+      () => subject,
+      async () => {
+        const given = await ask(elasticsearch, asked, fields)
+        const open = asked.findIndex((_, order) => !isAnswer(given[order]))
+        const place = asked[open]
+        if (place === undefined) return given
+        subject = `${place.key} of ${place.index}: ${errorIn(given[open])}`
+        return undefined
       },
-      body: { docs: asked.map(({ index, key, workspaceId }) => ({ _index: index, _id: key, routing: workspaceId })) },
-    })
-    const answers = objectsIn(body['docs'])
-    for (const [order, place] of asked.entries()) found.push(documentIn(answers[order], place))
+    )
+    for (const order of asked.keys()) found.push(documentIn(answers[order]))
   }
   return found
 }

@@ -3,10 +3,10 @@ import type { RegexNode } from '#src/lib/regex/regex-node.ts'
 import { visible } from '../row.ts'
 import type { PatternFilter } from '../pattern.ts'
 
-// Lucene's regular expressions know no Unicode properties, and ours are matched by one matcher everywhere. So the term dictionary
-// is asked for what a wider expression meets (exact within Latin-1, any character beyond), and that is matched by ours.
+// Lucene's regular expressions have no Unicode properties, and all stores must match alike. So the term dictionary is asked for what a wider
+// expression matches (exact within Latin-1, any character beyond), and our own matcher picks from that.
 
-/** Characters whose class membership is told one by one. */
+/** Up to this code, class membership is tested character by character. */
 const exactCodes = 0x100
 
 /** A character as itself in a regular expression of Lucene. */
@@ -14,10 +14,10 @@ const escaped = (character: string): string => (/^[!-/:-@[-`{-~]$/.test(characte
 
 const escapedText = (text: string): string => Array.from(text, escaped).join('')
 
-/** Whether a class of JavaScript's syntax may have characters beyond Latin-1. */
+/** Whether a JavaScript character class may have characters beyond Latin-1. */
 const reachesBeyond = (source: string): boolean => /[^\0-\u007f]|\\[pPDWSsu]|^\[\^/.test(source)
 
-/** A class of characters as Lucene writes it, and perhaps wider; undefined when it has none. */
+/** A character class in Lucene's syntax, perhaps wider; undefined if it has no characters. */
 function classOf(source: string): string | undefined {
   if (source === '.') return '.'
   const test = new RegExp(`^${source}$`, 'su')
@@ -38,10 +38,10 @@ function classOf(source: string): string | undefined {
   return `[${text.join('')}]`
 }
 
-/** An expression that meets nothing: no token has both. */
+/** An expression that matches nothing: the intersection of two different letters. */
 const nothing = '(a&b)'
 
-/** What meets at least all that the expression meets, in Lucene's syntax. */
+/** An expression in Lucene's syntax that matches at least all that this one matches. */
 function widerRegex(node: RegexNode): string {
   switch (node.kind) {
     case 'character':
@@ -58,14 +58,14 @@ function widerRegex(node: RegexNode): string {
 
 const group = (node: RegexNode): string => (node.kind === 'character' ? widerRegex(node) : `(${widerRegex(node)})`)
 
-/** What meets at least all that a pattern meets, in Lucene's syntax with INTERSECTION. */
+/** An expression in Lucene's syntax, with INTERSECTION, that matches at least all that a pattern matches. */
 export const widerPattern = ({ prefix, regex }: PatternFilter): string =>
   `(${widerRegex(parseKnownRegex(regex))})&(${escapedText(visible(prefix))}.*)`
 
 /** Any character that a class may reach beyond Latin-1. */
 const beyond: RegexNode = { kind: 'character', source: '[\\u{100}-\\u{10ffff}]' }
 
-/** What widerRegex() meets, as an expression of ours. */
+/** What widerRegex() matches, as an expression of ours. */
 export function widened(node: RegexNode): RegexNode {
   if (node.kind === 'repeat') return { ...node, of: widened(node.of) }
   if (node.kind !== 'character') return { ...node, of: node.of.map(widened) }
@@ -73,7 +73,7 @@ export function widened(node: RegexNode): RegexNode {
   return reaches ? { kind: 'choice', of: [node, beyond] } : node
 }
 
-/** Any of some words and nothing else; beginnings that they share are written once, so that the automaton stays small. */
+/** Matches any of some words and nothing else. Common prefixes are written once, so that the automaton stays small. */
 export function anyWord(words: readonly string[]): string {
   const [first = '', ...others] = words
   if (others.length === 0) return escapedText(first)

@@ -8,7 +8,7 @@ import type { CollectionShape } from '../row.ts'
 export const timeField = 't'
 export const positionField = 'p'
 export const idField = 'i'
-/** Whose it is: `_routing` says so too, but cannot be listed. */
+/** The workspace. `_routing` holds it too, but cannot be listed. */
 export const workspaceField = 'w'
 export const bodyField = 'b'
 export const epochField = 'e'
@@ -22,11 +22,11 @@ export const tokensField = (field: string): string => `x_${field}`
 type Property = Readonly<Record<string, string | boolean>>
 
 const long: Property = { type: 'long' }
-/** Found, never counted or sorted by. */
+/** Searched, never counted or sorted by. */
 const terms: Property = { type: 'keyword', doc_values: false }
-/** Counted or sorted by, never looked up. */
+/** Counted or sorted by, never searched. */
 const values: Property = { type: 'keyword', index: false }
-/** Split at blanks and nothing else, as the other stores do; with positions, for phrases; not ranked, so without norms. */
+/** Split at blanks only, as in the other stores; with positions, for phrases; not ranked, so without norms. */
 const tokens: Property = { type: 'text', analyzer: 'whitespace', norms: false, index_options: 'positions' }
 
 function properties(collection: Pick<CollectionShape, 'name' | 'fields'>): Readonly<Record<string, Property>> {
@@ -49,7 +49,7 @@ function properties(collection: Pick<CollectionShape, 'name' | 'fields'>): Reado
   return all
 }
 
-/** Of the index of a collection and day. */
+/** Settings of a day's index. */
 export type IndexSettings = Readonly<{
   shards: number
   /** Undefined: one copy as soon as there are two nodes. */
@@ -91,8 +91,8 @@ export function stateIndex(settings: IndexSettings): object {
 }
 
 /**
- * No index of ours comes into being but by us: a write to one that was just dropped must not make it anew, without a mapping. Of `a-*` and
- * `a-b-*`, two installations on one server, Elasticsearch wants to know which goes first.
+ * Prevents automatic creation of our indices: a write to an index that was just dropped must not create it again without a mapping. The priority depends on
+ * the pattern's length, for two installations `a-*` and `a-b-*` on one server.
  */
 export const template = (pattern: string): object => ({
   index_patterns: [pattern],

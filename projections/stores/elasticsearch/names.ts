@@ -3,7 +3,7 @@ import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import type { IndexName } from '../../index-store.ts'
 import type { DocumentId } from '../../projection.ts'
 
-/** Names within one installation; `prefix` tells it from others on the same server. */
+/** The index names of one installation; `prefix` distinguishes it from others on the same server. */
 export type Names = Readonly<{
   /** Our indices, all of them. */
   all: string
@@ -17,7 +17,7 @@ export type Names = Readonly<{
   build(index: IndexName): string
 }>
 
-/** Names of indices know no capitals: `attributeSets` is `attribute_sets`. */
+/** Index names have no capitals: `attributeSets` becomes `attribute_sets`. */
 const lowerCase = (name: string): string => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
 
 export function createNames(prefix: string): Names {
@@ -41,7 +41,7 @@ export function dayIn(name: string): string | undefined {
 
 const digitsAbove = (digit: string): readonly string[] => '0123456789'.split('').filter((other) => other > digit)
 
-/** Beginnings that the names of a day and of all later ones have, and no others: the day's own, and each digit of it raised. */
+/** Prefixes that match the names of a day and of all later ones, and no others: the day itself, and each of its digits raised. */
 export function daysFrom(first: string): readonly string[] {
   const day = first.replaceAll('-', '.')
   const later = day
@@ -52,7 +52,7 @@ export function daysFrom(first: string): readonly string[] {
 
 const idBytesMax = 512
 
-/** `_id` of a document: one index holds all workspaces. What is longer than Elasticsearch takes is told by its hash. */
+/** The `_id` of a document: an index holds all workspaces. An id that is too long for Elasticsearch is replaced by its hash. */
 export function documentKey(workspaceId: WorkspaceId, id: DocumentId): string {
   const key = `${workspaceId}/${id}`
   // A UTF-16 unit is at most three bytes.

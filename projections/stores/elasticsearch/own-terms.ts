@@ -3,7 +3,7 @@ import { parseKnownRegex } from '#src/lib/regex/parse-regex.ts'
 import { TooBroadError } from '../../index-store.ts'
 import { wholePattern, type PatternFilter } from '../pattern.ts'
 import { visible } from '../row.ts'
-import { objectIn, objectsIn, textIn } from './answer-parts.ts'
+import { hitsIn, objectIn, textIn } from './answer-parts.ts'
 import { and, ofWorkspace, type Query } from './filter.ts'
 import { anyWord, widened, widerPattern } from './lucene-regex.ts'
 import { tokensField } from './mapping.ts'
@@ -11,10 +11,10 @@ import { ask, type Target } from './search.ts'
 
 const documentsAtOnce = 200
 
-/** States of the automaton that a pattern and the words it has met may come to: some 1,000 words of 100 letters. */
+/** The most states of the automaton of a pattern and the known words: about 1,000 words of 100 letters. */
 const statesMax = 100_000
 
-/** Documents that hold a word of the pattern that is none of the known ones. */
+/** Documents with a word that matches the pattern and is not known yet. */
 function documentsWithOther(field: string, wider: string, known: ReadonlySet<string>): Query {
   const others = known.size === 0 ? '' : `&~(${anyWord([...known].toSorted())})`
   const flags = 'INTERSECTION|COMPLEMENT'
@@ -22,8 +22,8 @@ function documentsWithOther(field: string, wider: string, known: ReadonlySet<str
 }
 
 /**
- * The words that a pattern meets in the documents of one workspace, at most one more than it may. Each round asks for documents
- * that hold another word than those known, so it takes as many as words are spread, not as there are documents.
+ * The words that a pattern matches in the documents of one workspace, at most one more than allowed. Each round asks for documents with another word than the
+ * known ones, so the number of rounds depends on the words, not on the documents.
  */
 export async function ownTerms(
   target: Target,
@@ -42,7 +42,7 @@ export async function ownTerms(
     const parts = [ofWorkspace(target.workspaceId), documentsWithOther(field, wider, known)]
     const query = and(target.days === undefined ? parts : [...parts, target.days])
     const body = { size: documentsAtOnce, track_total_hits: false, _source: [field], query }
-    const hits = objectsIn(objectIn((await ask(target, body))['hits'])['hits'])
+    const hits = hitsIn(await ask(target, body))
     if (hits.length === 0) return met
     const before = known.size
     for (const word of hits.flatMap((hit) => textIn(objectIn(hit['_source'])[field]).split(' '))) {

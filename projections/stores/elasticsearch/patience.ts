@@ -5,11 +5,15 @@ import { TransientError } from '#src/lib/failure.ts'
 const pausesMs = [50, 100, 200, 400, 800, 1_600, 3_200] as const
 
 /** Asks until there is an answer; `ask` gives undefined where a part cannot answer yet. */
-export async function patiently<T extends object>(subject: string, ask: () => Promise<T | undefined>): Promise<T> {
+export async function patiently<T extends object>(
+  subject: string | (() => string),
+  ask: () => Promise<T | undefined>,
+): Promise<T> {
   for (const pauseMs of pausesMs) {
     const answer = await ask()
     if (answer !== undefined) return answer
     await sleep(pauseMs)
   }
-  throw new TransientError({ operation: 'search', subject, hint: 'some of its shards do not answer' })
+  const hint = 'some of its shards do not answer'
+  throw new TransientError({ operation: 'search', subject: typeof subject === 'string' ? subject : subject(), hint })
 }

@@ -1,22 +1,12 @@
 import type { Facet, Hit, IndexQuery, IndexReader, Scope, Selection } from '../../index-store.ts'
 import type { DocumentId } from '../../projection.ts'
-import { readBuild, readRoster } from './builds.ts'
-import { connectElasticsearch, type Elasticsearch } from './client.ts'
+import { connectPlace, readBuild, readRoster, type Place, type PlaceOptions } from './builds.ts'
 import { bucketsOf, countIn, countingBody, facetOf, facetsBody, histogramBody, isRough, shardValues } from './counts.ts'
 import { expandPatterns } from './expand.ts'
 import { and, daysQuery, selectionQuery, type Query } from './filter.ts'
-import { createNames } from './names.ts'
 import { ask, find, placesIn, searchPages, type Target } from './search.ts'
 
-type ElasticsearchReaderOptions = Readonly<{
-  /** `http(s)://user:password@host:port`. */
-  url: string
-  /** Begins the names of all indices. */
-  prefix: string
-  /** Of which partition of the log the builds are. */
-  partition: number
-  limits: Readonly<{ patternExpansionsMax: number }>
-}>
+type Limits = Readonly<{ patternExpansionsMax: number }>
 
 async function facets(target: Target, query: Query, fields: readonly string[], valuesMax: number) {
   for (let shardSize = shardValues.least; ; shardSize *= 10) {
@@ -26,28 +16,27 @@ async function facets(target: Target, query: Query, fields: readonly string[], v
   }
 }
 
-/** A reader for everybody; `readerFor` gives that of one request, of which what is under way is broken off when the signal is aborted. */
+/** `readerFor`: the reader of one request, whose queries are aborted with the signal. */
 export type ElasticsearchIndexReader = IndexReader &
   Readonly<{ readerFor(signal: AbortSignal | undefined): IndexReader }>
 
 /** The reading side in Elasticsearch, for one partition. */
-export function createElasticsearchIndexReader(options: ElasticsearchReaderOptions): ElasticsearchIndexReader {
-  const elasticsearch = connectElasticsearch(options.url)
-  const all = readerOn(elasticsearch, options)
-  const abortable = (signal: AbortSignal): Elasticsearch => ({
-    ...elasticsearch,
-    send: (call) => elasticsearch.send({ ...call, signal }),
+export function createElasticsearchIndexReader(
+  options: PlaceOptions & Readonly<{ limits: Limits }>,
+): ElasticsearchIndexReader {
+  const place = connectPlace(options)
+  const { elasticsearch } = place
+  const all = readerOn(place, options.limits)
+  const abortable = (signal: AbortSignal): Place => ({
+    ...place,
+    elasticsearch: { ...elasticsearch, send: (call) => elasticsearch.send({ ...call, signal }) },
   })
-  return { ...all, readerFor: (signal) => (signal === undefined ? all : readerOn(abortable(signal), options)) }
+  return { ...all, readerFor: (signal) => (signal === undefined ? all : readerOn(abortable(signal), options.limits)) }
 }
 
-function readerOn(
-  elasticsearch: Elasticsearch,
-  { prefix, partition, limits }: ElasticsearchReaderOptions,
-): IndexReader {
-  const names = createNames(prefix)
-  const place = { elasticsearch, names, partition }
-  /** Where the scope is now; undefined before the first promotion. Asked each time: readers move in one step. */
+function readerOn(place: Place, limits: Limits): IndexReader {
+  const { elasticsearch, names } = place
+  /** Where a scope is stored now; undefined before the first promotion. Looked up each time, because readers may move at any moment. */
   const targetOf = async ({ workspaceId, projection, collection, fromDay }: Scope): Promise<Target | undefined> => {
     const { live } = await readRoster(place, projection)
     if (live === undefined) return undefined

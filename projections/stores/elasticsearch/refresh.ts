@@ -4,28 +4,25 @@ import type { Heartbeat } from '../../index-store.ts'
 import { numberIn, objectIn } from './answer-parts.ts'
 import type { Elasticsearch } from './client.ts'
 
-/** What was written and what of it readers can find. */
+/** Tracks what was written and what readers can already find. */
 export type Freshness = Readonly<{
-  /** This index is written to. */
+  /** Call it before writing to an index. */
   wrote(index: string): void
-  /** Makes all that was written searchable, unless it was done only just before. `progress`: how far the index is now. */
+  /** Makes all that was written searchable, unless that was done just before. `progress`: how far the index is now. */
   refresh(progress?: Pick<Heartbeat, 'position' | 'head'>): Promise<void>
   /** The same, at once. */
   refreshNow(): Promise<void>
-  /** Progress as readers may be told it: no further than what they can find. */
+  /** The progress that readers may be told: no further than what they can find. */
   capped(progress: Heartbeat): Heartbeat
 }>
 
-/** A refresh may take a fifth of the time: short pauses while little is written, longer ones under load. */
+/** Refreshes may take a fifth of the time: the pause is at least four times as long as the last refresh. */
 const pauseOfRefresh = 4
-/** An index that is behind by so long is refreshed each quarter of that: readers see it a quarter later than they do anyway. */
+/** An index that is behind is refreshed every quarter of its lag: readers see events a quarter later than they would anyway. */
 const pauseOfLag = 0.25
 const pauseOfLagMsMax = 10_000
 
-/**
- * How long the index takes to come to what the log holds, in ms; 0 while it stands at the head. From what it is told: when
- * the head was where, and when the index came there.
- */
+/** How long the index takes to reach the head of the log, ms; 0 while it is there: from when a head was seen until the index is at its position. */
 function createLag(now: () => number) {
   let aim: Readonly<{ head: Position; at: number }> | undefined
   let last = 0
@@ -45,26 +42,25 @@ function createLag(now: () => number) {
 
 type RefreshOptions = Readonly<{
   elasticsearch: Elasticsearch
-  /** A name that all indices written to bear, with wildcards. */
+  /** A wildcard name for all indices of the build. */
   all: string
   everyMs: number
   now: () => number
 }>
 
-/** Elasticsearch takes addresses of at most 4,096 bytes, and the name of an index may be some hundred long. */
+/** The most indices named in a request. Elasticsearch accepts addresses of 4,096 bytes, and an index name may have a hundred. */
 const namedMax = 20
 
 /**
- * Elasticsearch shows what was written after a refresh, which costs the same for one document as for some thousands, and
- * leaves a segment that has to be merged: so it is not done with each batch, but at most each `everyMs`, and less often by an
- * index that is far behind.
+ * Elasticsearch shows what was written after a refresh. A refresh costs the same for one document as for thousands, and leaves a segment to be merged. So it
+ * is done at most every `everyMs`, and less often while the index is far behind.
  */
 export function createFreshness({ elasticsearch, all, everyMs, now }: RefreshOptions, start: Heartbeat): Freshness {
   const dirty = new Set<string>()
   let shown = start
   const lag = createLag(now)
   let [beganAt, tookMs] = [-Infinity, 0]
-  /** One after the other: who asks while one is under way may have written after it began. */
+  /** Refreshes run one after the other: a caller may have written after the current one began. */
   let turn: Promise<void> = Promise.resolve()
   let showing: readonly string[] = []
   const show = async (indices: readonly string[]): Promise<void> => {
@@ -82,7 +78,7 @@ export function createFreshness({ elasticsearch, all, everyMs, now }: RefreshOpt
   const showDirty = async (): Promise<void> => {
     if (dirty.size === 0) return
     const start = now()
-    // What is written from here on may or may not be shown by this.
+    // What is written from now on may or may not be included.
     showing = [...dirty]
     dirty.clear()
     try {

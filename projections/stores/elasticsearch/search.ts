@@ -6,7 +6,7 @@ import type { DocumentId } from '../../projection.ts'
 import { compareSort } from '../order.ts'
 import { clampInt64 } from '../row.ts'
 import { createSizedHits } from '../within-size.ts'
-import { bigintIn, numberIn, objectIn, objectsIn, textIn, valuesIn } from './answer-parts.ts'
+import { bigintIn, hitsIn, numberIn, objectIn, textIn, valuesIn } from './answer-parts.ts'
 import { LargeAnswerError, reasonOf, type Call, type Elasticsearch } from './client.ts'
 import { documentOf } from './document.ts'
 import { and, type Query } from './filter.ts'
@@ -14,7 +14,7 @@ import { bodyField, idField, numberField, positionField, timeField } from './map
 import { documentKey } from './names.ts'
 import { patiently } from './patience.ts'
 
-/** Where to look: a workspace in the days of one collection of the live build. */
+/** Where to search: a workspace in the days of one collection of the live build. */
 export type Target = Readonly<{
   elasticsearch: Elasticsearch
   indices: string
@@ -23,22 +23,22 @@ export type Target = Readonly<{
   days: Query | undefined
 }>
 
-/** Elasticsearch gives at most 10,000 hits at once; a page of bodies is to be smaller. */
+/** Elasticsearch returns at most 10,000 hits at once; pages with bodies are smaller. */
 const pageMax = 2_000
 /**
- * Where the documents may be so large that few of them will do, the first page is to be small, and each next one twice as large. How
- * large they are is only known when they are there: an answer of more bytes is broken off, and a quarter of it is asked for.
+ * If a search may end for its size, the first page is small, and each next one twice as large. The size of documents is known only when they arrive: a too
+ * large answer is aborted, and a quarter of the hits is asked for.
  */
 const firstSizedPage = 128
 const sizedBytesMax = 16 * 1024 * 1024
 
-/** A phrase that ends with the beginning of a word becomes one of all such words: so many as the server has room for. */
+/** A phrase that ends in a prefix expands to all such words, up to the server's maximum of clauses. */
 const tooManyTerms = /maxClauseCount|too_many/
 
-/** An expression comes to a larger automaton than Elasticsearch makes, or is longer than an index takes. */
+/** The automaton of an expression is too large, or the expression is too long. */
 const tooComplex = /Determinizing|max_regex_length/
 
-/** Asks one search; a part that cannot answer fails all of it. */
+/** Runs one search. If a shard cannot answer, all of it fails. */
 export function ask(
   { elasticsearch, indices, workspaceId }: Target,
   body: object,
@@ -80,7 +80,7 @@ function sortField(orderBy: string): string {
   return orderBy === 'position' ? positionField : numberField(orderBy)
 }
 
-/** The body of a search for one page. Several days may hold one document at one place: the last written comes first. */
+/** The body of a search for one page. If several days hold a document at the same place, the last written comes first. */
 function pageBody(query: Query, { orderBy, direction }: IndexQuery, after: readonly Json[] | undefined, size: number) {
   const field = sortField(orderBy)
   const isNumber = orderBy !== 'timeNs' && orderBy !== 'position'
@@ -98,7 +98,7 @@ function pageBody(query: Query, { orderBy, direction }: IndexQuery, after: reado
 type Found = Readonly<{ source: JsonObject; sort: readonly Json[] }>
 
 const foundIn = (answer: JsonObject): readonly Found[] =>
-  objectsIn(objectIn(answer['hits'])['hits']).map((hit) => ({
+  hitsIn(answer).map((hit) => ({
     source: objectIn(hit['_source']),
     sort: valuesIn(hit['sort']),
   }))
@@ -114,15 +114,15 @@ function hitOf<D extends object>({ source: from, sort }: Found): Hit<D> {
   }
 }
 
-/** A position after which, in the third order, nothing comes. */
+/** After this position nothing comes, in the third sort order. */
 const beyondPositions = -1
 
 const placeAfter = ({ value, id }: SortKey): readonly Json[] => [clampInt64(value), id, beyondPositions]
 
-/** Where a page begins, and how many hits are asked for. */
+/** Where a page begins, and how many hits to ask for. */
 type PageAt = Readonly<{ after: readonly Json[] | undefined; size: number }>
 
-/** The next hits, at most `size`; fewer where they have more bytes than a sized search holds at once. */
+/** The next hits, at most `size`; fewer if they would have too many bytes. */
 async function nextHits(
   target: Target,
   query: Query,
@@ -139,14 +139,14 @@ async function nextHits(
 }
 
 type Pages = Readonly<{
-  /** Hits of the first page, and of the largest one: each is twice as large as the one before. */
+  /** The sizes of the first and the largest page: each page is twice as large as the one before. */
   first: number
   most: number
-  /** The next hits, of as many as were asked for in the end. */
+  /** The next hits, and how many were asked for in the end. */
   next(at: PageAt): Promise<Readonly<{ found: readonly Found[]; size: number }>>
 }>
 
-/** What is found in order, each place once, page by page until there are enough, or `take` wants no more. */
+/** Walks the hits in order, each place once, page by page, until there are enough or `take` returns false. */
 async function eachPlace(
   { after: begin, limit }: PlacesQuery,
   { first, most, next }: Pages,
@@ -186,10 +186,10 @@ export async function searchPages<D extends object>(
   return hits
 }
 
-/** Without documents a page may have all that Elasticsearch gives at once. */
+/** Without documents, a page may have as many hits as Elasticsearch returns at once. */
 const placesPageMax = 10_000
 
-/** The places of the hits of a search: the values that they are sorted by tell all. */
+/** The places of the hits of a search, from their sort values alone. */
 export async function placesIn(target: Target, query: Query, asked: PlacesQuery): Promise<readonly SortKey[]> {
   const places: SortKey[] = []
   const next = async ({ after, size }: PageAt) => {
@@ -202,7 +202,7 @@ export async function placesIn(target: Target, query: Query, asked: PlacesQuery)
 
 const idsAtOnce = 500
 
-/** The body of a look-up by id: the newest day of each. Names of days sort as the days do. */
+/** The body of a look-up by id: the newest day of each. Index names sort like their days. */
 function idsBody({ workspaceId, days }: Pick<Target, 'workspaceId' | 'days'>, ids: readonly DocumentId[]): object {
   const values = ids.map((id) => documentKey(workspaceId, id))
   return {

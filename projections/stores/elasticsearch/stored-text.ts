@@ -4,14 +4,14 @@ import type { Entry } from '../../projection.ts'
 import { documentJson, type DocumentForm } from './document.ts'
 import { documentKey } from './names.ts'
 
-/** All of a document that Elasticsearch keeps, and readers and writers go by. `version`: its external one, an entry's position. */
+/** All that Elasticsearch keeps of a document and that matters to readers and writers. `version`: the external one, an entry's position. */
 export type StoredText = Readonly<{ key: string; routing: string; version: number; source: JsonObject }>
 
-/** Equal for equal documents, and for no others. `source`: its JSON text, as `stringifyJson` would write it. */
+/** A text that is equal exactly for equal documents. `source`: its JSON text, as `stringifyJson` writes it. */
 const textWith = ({ key, routing, version }: Omit<StoredText, 'source'>, source: string): string =>
   `${JSON.stringify([key, routing, version])}${source}`
 
-/** Member by member: the time is an integer beyond 2^53, for which all of the rest would be looked at one by one. */
+/** Member by member: because of the time, an integer beyond 2^53, `stringifyJson` would otherwise check all the rest too. */
 function sourceText(source: JsonObject): string {
   const members = Object.entries(source).map(([name, value]) => `${JSON.stringify(name)}:${stringifyJson(value)}`)
   return `{${members.join(',')}}`
@@ -19,18 +19,18 @@ function sourceText(source: JsonObject): string {
 
 export const textOf = (text: StoredText): string => textWith(text, sourceText(text.source))
 
-/** Where a document of an entry is, and its version. */
+/** The key, routing and version of an entry's document. */
 const placeOf = (workspaceId: WorkspaceId, entry: Entry): Omit<StoredText, 'source'> => ({
   key: documentKey(workspaceId, entry.id),
   routing: workspaceId,
   version: entry.position,
 })
 
-/** `textOf` what should be stored of an entry. What is written is read back as the same text: neither has another form of any value. */
+/** `textOf` the document that should be stored for an entry. Written and read documents have the same text form. */
 export const expectedText = (form: DocumentForm, workspaceId: WorkspaceId, entry: Entry): string =>
   textWith(placeOf(workspaceId, entry), documentJson(form, workspaceId, entry))
 
-/** What should be stored of an entry. */
+/** The document that should be stored for an entry. */
 export const expectedDocument = (form: DocumentForm, workspaceId: WorkspaceId, entry: Entry): StoredText => ({
   ...placeOf(workspaceId, entry),
   source: parseJson(documentJson(form, workspaceId, entry)) as JsonObject,
@@ -38,7 +38,7 @@ export const expectedDocument = (form: DocumentForm, workspaceId: WorkspaceId, e
 
 const shown = (value: Json): string => (typeof value === 'string' ? value : stringifyJson(value))
 
-/** To be shown, field by field. */
+/** For display, field by field. */
 export function shownText({ key, routing, version, source }: StoredText): Readonly<Record<string, string>> {
   const fields = Object.entries(source).map(([name, value]) => [name, shown(value)])
   return { _id: key, _routing: routing, _version: String(version), ...Object.fromEntries(fields) }

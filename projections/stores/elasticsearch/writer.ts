@@ -1,10 +1,12 @@
-import { PermanentError, TransientError } from '#src/lib/failure.ts'
+import { PermanentError } from '#src/lib/failure.ts'
 import type { Position } from '#src/events/envelope.ts'
-import type { EntryKey, Heartbeat, IndexName, IndexWriter, Roster, WorkspaceEntries } from '../../index-store.ts'
-import { dayBefore } from '#src/lib/day.ts'
-import { daysReplaced, type Collection, type Entry, type Projection } from '../../projection.ts'
-import { shapeOf, type CollectionShape } from '../row.ts'
+import type { EntryKey, Heartbeat, IndexName, IndexWriter, WorkspaceEntries } from '../../index-store.ts'
+import { daysLookedAt, daysReplaced, type Collection, type Entry, type Projection } from '../../projection.ts'
+import { collectionIn, openedIn, otherLog } from '../builds.ts'
+import { writtenOf, type Written } from '../row.ts'
 import {
+  checkpointOf,
+  connectPlace,
   createIndex,
   dropBuild,
   heartbeatSource,
@@ -12,43 +14,37 @@ import {
   listBuilds,
   openBuild,
   prepareState,
-  readBuild,
   readRoster,
   readShare,
   updateBuild,
   writeRoster,
   type Place,
+  type PlaceOptions,
 } from './builds.ts'
 import { writeAll, type Operation } from './bulk.ts'
-import { connectElasticsearch } from './client.ts'
 import { documentJson, entryOf, entrySource } from './document.ts'
 import { eraseFromBuilds, eraseNoted } from './erase.ts'
 import { dropIndicesBefore, noteMade, noteThere } from './known-days.ts'
 import { lookUp, type DocumentPlace } from './look-up.ts'
 import { dayIndex, defaultSettings, type IndexSettings } from './mapping.ts'
-import { createNames, documentKey } from './names.ts'
+import { documentKey } from './names.ts'
 import { createFreshness, type Freshness } from './refresh.ts'
 
-export type ElasticsearchWriterOptions = Readonly<{
-  /** `http(s)://user:password@host:port`. */
-  url: string
-  /** Begins the names of all indices. */
-  prefix: string
-  /** Of which partition of the log the builds are. */
-  partition: number
-  settings?: IndexSettings
-  /** The least time between two refreshes, and between two records of progress that say nothing new. */
-  refreshEveryMs?: number
-  /** Milliseconds of a clock that never goes back. */
-  now?: () => number
-  /**
-   * The name of this writer's share of the work, where several writers fold one build, each its own workspaces. Its checkpoint
-   * is the share's; readers are told nothing.
-   */
-  share?: string
-}>
-
-type Written = Readonly<{ collection: Collection; shape: CollectionShape }>
+type ElasticsearchWriterOptions = PlaceOptions &
+  Readonly<{
+    settings?: IndexSettings
+    /** Called once for day indices that somebody has removed. */
+    onLost?: Place['onLost']
+    /** The least time between two refreshes, and between two progress records without news. */
+    refreshEveryMs?: number
+    /** Milliseconds of a clock that never goes back. */
+    now?: () => number
+    /**
+     * The name of this writer's share of the work, where several writers fold one build, each its own workspaces. Its checkpoint
+     * is the share's; readers are told nothing.
+     */
+    share?: string
+  }>
 
 type Build = {
   projection: string
@@ -56,26 +52,15 @@ type Build = {
   epoch: string
   collections: ReadonlyMap<string, Written>
   freshness: Freshness
-  /** The days' indices that are there. */
+  /** The existing day indices. */
   known: Set<string>
-  /** Names of the days' indices, by collection and day: each entry asks for its own. */
+  /** The names of day indices, by collection and day: cached, because each entry needs one. */
   names: Map<string, Map<string, string>>
-  /** The batch that was written last; what the build's record says of it. */
+  /** The last batch that was written; the checkpoint in the build's record. */
   written: Position
   recorded: Position
   told: Heartbeat
   toldAt: number
-}
-
-function collectionsOf(projection: Projection): ReadonlyMap<string, Written> {
-  const all = Object.values(projection.collections) as unknown as readonly Collection[]
-  return new Map(all.map((collection) => [collection.name, { collection, shape: shapeOf(collection) }]))
-}
-
-function writtenOf(build: Build, collection: string): Written {
-  const written = build.collections.get(collection)
-  if (written === undefined) throw new PermanentError({ operation: 'use', subject: `collection ${collection}` })
-  return written
 }
 
 type Options = Readonly<{
@@ -83,7 +68,7 @@ type Options = Readonly<{
   refreshEveryMs: number
   now: () => number
   share: string | undefined
-  /** Makes what builds and rosters are kept in, once. */
+  /** Creates the state index, once. */
   prepare(): Promise<void>
 }>
 
@@ -116,17 +101,17 @@ async function openedBuild(
   { index, epoch, after }: Readonly<{ index: IndexName; epoch: string; after: Position }>,
 ): Promise<Build> {
   const { share, prepare } = options
-  const collections = collectionsOf(projection)
+  const collections = writtenOf(projection)
   const shapes = Object.fromEntries([...collections].map(([name, { shape }]) => [name, shape]))
   await prepare()
   const { checkpoint: ofAll, heartbeat: found } = await openBuild(place, { index, epoch, after, shapes })
-  // What was ahead is met again, and found done.
+  // Events folded ahead are read again, and found done.
   const { ahead: _ahead, ...heartbeat } = found
   const checkpoint = share === undefined ? ofAll : Math.max(ofAll, await readShare(place, index, share))
   const known = new Set(await indicesOf(place, index))
   if (share === undefined) await noteThere(place, index, [...known])
   const freshness = freshnessOf(place, options, index, heartbeat)
-  // Who wrote before us may have left documents that no reader finds yet.
+  // An earlier writer may have left documents that are not searchable yet.
   for (const name of known) freshness.wrote(name)
   await freshness.refreshNow()
   const progress = { written: checkpoint, recorded: checkpoint, told: heartbeat, toldAt: -Infinity }
@@ -134,16 +119,16 @@ async function openedBuild(
 }
 
 type DayIndices = Readonly<{
-  /** The name of a day's index. */
+  /** The name of an entry's index. */
   of(build: Build, entry: Readonly<{ collection: string; day: string }>): string
-  /** Makes those of these entries that are not there yet. */
+  /** Creates the indices of these entries that do not exist yet. */
   prepare(build: Build, entries: readonly WorkspaceEntries[]): Promise<void>
   restore(build: Build, name: string): Promise<void>
 }>
 
 function createDayIndices(place: Place, { settings, share }: Pick<Options, 'settings' | 'share'>): DayIndices {
   const { elasticsearch, names } = place
-  // What workers of a rebuild make is named when the build is opened next.
+  // Indices that rebuild workers create are named when the build is opened next.
   const note = async (build: Build, made: readonly string[]): Promise<void> => {
     if (share === undefined && made.length > 0) await noteMade(place, build.index, made)
   }
@@ -165,7 +150,7 @@ function createDayIndices(place: Place, { settings, share }: Pick<Options, 'sett
       const missing = new Map<string, Collection>()
       for (const entry of entries.flatMap((each) => each.entries)) {
         const name = of(build, entry)
-        if (!build.known.has(name)) missing.set(name, writtenOf(build, entry.collection).collection)
+        if (!build.known.has(name)) missing.set(name, collectionIn(build.collections, entry.collection).collection)
       }
       await Promise.all([...missing].map(([name, collection]) => create(build, name, collection)))
       await note(build, [...missing.keys()])
@@ -181,33 +166,27 @@ function createDayIndices(place: Place, { settings, share }: Pick<Options, 'sett
   }
 }
 
-/** What entries do: each is written, and what it replaces on other days is deleted. */
+/** The operations for entries: each is written, and what it replaces on other days is deleted. */
 function* operationsOf(
   build: Build,
   days: DayIndices,
   entries: readonly WorkspaceEntries[],
 ): Generator<Operation, void, undefined> {
-  for (const operation of allOperations(build, days, entries)) {
-    build.freshness.wrote(operation.index)
-    yield operation
-  }
-}
-
-function* allOperations(
-  build: Build,
-  days: DayIndices,
-  entries: readonly WorkspaceEntries[],
-): Generator<Operation, void, undefined> {
+  const { freshness, known, epoch } = build
   for (const { workspaceId, entries: mine } of entries) {
     for (const entry of mine) {
-      const { collection, shape } = writtenOf(build, entry.collection)
+      const { collection, shape } = collectionIn(build.collections, entry.collection)
       const place = { workspaceId, key: documentKey(workspaceId, entry.id), position: entry.position }
-      const document = documentJson({ shape, collection, epoch: build.epoch }, workspaceId, entry)
-      yield { kind: 'index', index: days.of(build, entry), ...place, document }
+      const document = documentJson({ shape, collection, epoch }, workspaceId, entry)
+      const index = days.of(build, entry)
+      freshness.wrote(index)
+      yield { kind: 'index', index, ...place, document }
       if (entry.replaces !== true) continue
       for (const day of daysReplaced(entry.day, shape.lookbackDays)) {
-        const index = days.of(build, { collection: entry.collection, day })
-        if (day !== entry.day && build.known.has(index)) yield { kind: 'delete', index, ...place, document: '' }
+        const other = days.of(build, { collection: entry.collection, day })
+        if (day === entry.day || !known.has(other)) continue
+        freshness.wrote(other)
+        yield { kind: 'delete', index: other, ...place, document: '' }
       }
     }
   }
@@ -215,12 +194,12 @@ function* allOperations(
 
 type Wanted = DocumentPlace & Readonly<{ at: number; entry: EntryKey }>
 
-/** Where the entries of the keys may be, newest day first for each. */
+/** The places where the entries of the keys may be, newest day first for each key. */
 function wantedOf(build: Build, days: DayIndices, keys: readonly EntryKey[]): readonly Wanted[] {
   return keys.flatMap((key, at) => {
-    const { lookbackDays } = writtenOf(build, key.collection).shape
+    const { lookbackDays } = collectionIn(build.collections, key.collection).shape
     const { workspaceId } = key
-    return Array.from({ length: lookbackDays + 1 }, (_, before) => dayBefore(key.day, before)).flatMap((day) => {
+    return daysLookedAt(key.day, lookbackDays).flatMap((day) => {
       const entry = { ...key, day }
       const index = days.of(build, entry)
       return build.known.has(index) ? [{ index, key: documentKey(workspaceId, key.id), workspaceId, at, entry }] : []
@@ -242,7 +221,7 @@ async function loadEntries(place: Place, days: DayIndices, build: Build, keys: r
 const furthest = ({ position, ahead }: Heartbeat): Position => Math.max(position, ahead?.position ?? 0)
 const isComplete = ({ position, head }: Heartbeat): boolean => position >= head
 
-/** Records how far the build is, where that says something new or was last said some time ago. */
+/** Records how far the build is, if that is news or was last recorded some time ago. */
 async function record(
   place: Place,
   build: Build,
@@ -262,7 +241,7 @@ async function record(
   Object.assign(build, { recorded: checkpoint, told: heartbeat, toldAt: now() })
 }
 
-/** Records how far what was written is durable, and tells readers nothing; false when the build is not there any more. */
+/** Records the checkpoint without telling readers; false if the build no longer exists. */
 async function recordWritten(place: Place, build: Build, share: string | undefined): Promise<boolean> {
   const { written: checkpoint, recorded, index } = build
   if (checkpoint <= recorded) return true
@@ -270,65 +249,18 @@ async function recordWritten(place: Place, build: Build, share: string | undefin
   return updateBuild(place, index, share === undefined ? { checkpoint } : { shares: { [share]: checkpoint } })
 }
 
-const rosterAttemptsMax = 20
-
-/** Which builds there are and which of them readers use. Before readers move to a build, they can find all of it. */
-function createRosters(place: Place, builds: ReadonlyMap<IndexName, Build>, prepare: () => Promise<void>) {
-  const roster = (projection: string): Promise<Roster> => readRoster(place, projection)
-  const changeRoster = async (projection: string, next: Roster): Promise<boolean> => {
-    await prepare()
-    await builds.get(next.live ?? '')?.freshness.refreshNow()
-    return writeRoster(place, projection, next)
-  }
-  return {
-    roster,
-    changeRoster,
-    live: async (projection: string) => (await roster(projection)).live,
-    builds: (projection: string) => listBuilds(place, projection),
-    async promote(projection: string, index: IndexName) {
-      if (!builds.has(index)) throw notOpen(index)
-      for (let attempt = 0; attempt < rosterAttemptsMax; attempt++) {
-        if (await changeRoster(projection, { ...(await roster(projection)), live: index })) return
-      }
-      throw new TransientError({
-        operation: 'promote',
-        subject: index,
-        hint: 'other processes keep changing the roster',
-      })
-    },
-  }
-}
-
 const dropped = ({ index }: Build): PermanentError =>
   new PermanentError({ operation: 'update', subject: index, hint: 'the build was dropped' })
 
-const notOpen = (index: IndexName): PermanentError =>
-  new PermanentError({ operation: 'use', subject: index, hint: 'open it first' })
-
-const otherLog = (index: IndexName): PermanentError =>
-  new PermanentError({ operation: 'open', subject: index, hint: 'it follows another log: start a new build' })
-
 /** The writing side in Elasticsearch, for one partition. */
 export function createElasticsearchIndexWriter(given: ElasticsearchWriterOptions): IndexWriter {
-  const {
-    url,
-    prefix,
-    partition,
-    settings = defaultSettings,
-    refreshEveryMs = 500,
-    now = () => performance.now(),
-    share,
-  } = given
-  const elasticsearch = connectElasticsearch(url)
-  const place: Place = { elasticsearch, names: createNames(prefix), partition }
+  const { settings = defaultSettings, refreshEveryMs = 500, now = () => performance.now(), share } = given
+  const place: Place = { ...connectPlace(given), onLost: given.onLost }
+  const { elasticsearch } = place
   const options = { settings, refreshEveryMs, now, share, prepare: createPrepare(place, settings) }
   const builds = new Map<IndexName, Build>()
   const days = createDayIndices(place, options)
-  const buildOf = (index: IndexName): Build => {
-    const build = builds.get(index)
-    if (build === undefined) throw notOpen(index)
-    return build
-  }
+  const buildOf = (index: IndexName): Build => openedIn(builds, index)
   return {
     async open(index, projection, epoch, after = 0) {
       if (!builds.has(index)) builds.set(index, await openedBuild(place, options, projection, { index, epoch, after }))
@@ -346,15 +278,21 @@ export function createElasticsearchIndexWriter(given: ElasticsearchWriterOptions
     async checkpoint(index) {
       const build = builds.get(index)
       if (build !== undefined) return { epoch: build.epoch, position: build.recorded }
-      const { epoch = '', checkpoint: position = 0 } = (await readBuild(place, index)) ?? {}
-      return { epoch, position }
+      return checkpointOf(place, index)
     },
     async heartbeat(index, progress) {
       const build = buildOf(index)
       await build.freshness.refresh(progress)
       await record(place, build, progress, options)
     },
-    ...createRosters(place, builds, options.prepare),
+    roster: (projection) => readRoster(place, projection),
+    async changeRoster(projection, roster) {
+      await options.prepare()
+      // Before readers move to a build, all of it must be searchable.
+      await builds.get(roster.live ?? '')?.freshness.refreshNow()
+      return writeRoster(place, projection, roster)
+    },
+    builds: (projection) => listBuilds(place, projection),
     eraseWorkspace: (index, workspaceId, position) =>
       eraseFromBuilds(place, buildOf(index), { workspaceId, position }, (other) => freshnessOf(place, options, other)),
     async dropDays(index, { all }) {

@@ -2,7 +2,7 @@ import { stringifyJson } from '#src/lib/json.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import type { Fingerprint, FrozenPart, IndexAudit, Part } from '../../index-audit.ts'
 import type { IndexName } from '../../index-store.ts'
-import { createDigester, fingerprintOf } from '../digest.ts'
+import { createDigester, fingerprintOf, noSearchItems } from '../digest.ts'
 import { compareText, type Row } from '../row.ts'
 import type { StoredEntry } from './read.ts'
 import type { Build } from './build.ts'
@@ -56,8 +56,7 @@ function freezePart(build: Build | undefined, { workspaceId, day }: Part): Froze
       const found = held.get(collection)?.find(({ entry }) => entry.id === id)
       return found && printOf(found)
     },
-    async *searchItems() {},
-    async *entriesOf() {},
+    ...noSearchItems,
     async stored(collection, id) {
       const found = held.get(collection)?.find(({ entry }) => entry.id === id)
       if (found === undefined) return undefined

@@ -1,27 +1,24 @@
 import type { Position } from '#src/events/envelope.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import type { Checkpoint, IndexName, Progress } from '../../index-store.ts'
-import type { Collection, Projection } from '../../projection.ts'
-import { shapeOf, type CollectionShape } from '../row.ts'
+import type { Projection } from '../../projection.ts'
+import { writtenOf, type Written } from '../row.ts'
 import type { StoredEntry } from './read.ts'
 
 export type Build = {
-  collections: ReadonlyMap<string, Readonly<{ collection: Collection; shape: CollectionShape }>>
+  collections: ReadonlyMap<string, Written>
   after: Position
   checkpoint: Checkpoint
   progress: Progress
   /** By workspace and collection, then by day and id. */
   stored: Map<string, Map<string, StoredEntry>>
-  /** What of a workspace comes up to here was erased, and is not written again by who comes late. */
+  /** The position up to which each workspace was erased: late writes of earlier events are ignored. */
   erased: Map<WorkspaceId, Position>
 }
 
 export function openBuild(index: IndexName, projection: Projection, epoch: string, after: Position): Build {
-  const collections = Object.values(projection.collections) as unknown as readonly Collection[]
   return {
-    collections: new Map(
-      collections.map((collection) => [collection.name, { collection, shape: shapeOf(collection) }]),
-    ),
+    collections: writtenOf(projection),
     after,
     checkpoint: { epoch, position: after },
     progress: { index, after, position: after, head: after, at: 0, caughtUpAt: 0 },

@@ -2,7 +2,7 @@ import type { Filter } from '../../index-store.ts'
 import { wholePattern } from '../pattern.ts'
 import { compareText, keywordTerm, keywordTermPrefix, visible, type Row } from '../row.ts'
 
-/** Whether these tokens, adjacent and in this order, are in the text; with `prefix` the last is the beginning of one. */
+/** Whether the text contains these tokens, adjacent and in this order; with `prefix`, the last is the beginning of a token. */
 function hasPhrase(text: readonly string[], tokens: readonly string[], prefix: boolean): boolean {
   if (tokens.length === 0 || tokens.includes('')) return false
   const same = (token: string | undefined, index: number): boolean => {
@@ -26,7 +26,7 @@ function hasToken(row: Row, fields: readonly string[], test: (token: string) => 
   return fields.some((field) => tokensOf(row, field).some(test))
 }
 
-/** A test of single tokens: what `pattern` and `tokenRange` look for. */
+/** The test of single tokens of a `pattern` or `tokenRange`. */
 export function tokenTest(filter: Filter & { kind: 'pattern' | 'tokenRange' }): (token: string) => boolean {
   const prefix = visible(filter.prefix)
   if (filter.kind === 'pattern') {
@@ -44,7 +44,7 @@ function hasKeyword(row: Row, field: string, test: (term: string) => boolean): b
   return (row.keywords.get(field) ?? row.ids.get(field) ?? []).some((value) => test(keywordTerm(field, value)))
 }
 
-/** A test of keywords' terms. */
+/** The test of terms of a `keyword` or `keywordPrefix`. */
 function termTest(filter: Filter & { kind: 'keyword' | 'keywordPrefix' }): (term: string) => boolean {
   const { field } = filter
   if (filter.kind === 'keywordPrefix') return (term) => term.startsWith(keywordTermPrefix(field, filter.prefix))
@@ -69,7 +69,7 @@ function matchLeaf(filter: Leaf, row: Row): boolean {
   return hasToken(row, filter.fields, tokenTest(filter))
 }
 
-/** Whether a row meets a filter. Pure and plain: the oracle that the other stores are compared with. */
+/** Whether a row meets a filter. Plain on purpose: the other stores are compared with it. */
 export function match(filter: Filter, row: Row): boolean {
   if (filter.kind === 'all') return true
   if (filter.kind === 'none') return false

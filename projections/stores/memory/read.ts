@@ -47,7 +47,7 @@ function sortValue(orderBy: string, position: Position, row: Row): bigint | unde
   return orderBy === 'position' ? BigInt(position) : row.numbers.get(orderBy)
 }
 
-/** A hit; undefined when the entry has no value to be ordered by. */
+/** A hit; undefined if the entry has no value to be ordered by. */
 export function hitOf<D extends object>({ entry, row }: StoredEntry, orderBy: string): Hit<D> | undefined {
   const value = sortValue(orderBy, entry.position, row)
   if (value === undefined) return undefined

@@ -1,4 +1,3 @@
-import { PermanentError } from '#src/lib/failure.ts'
 import { parseJson, stringifyJson } from '#src/lib/json.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import type { IndexAudit } from '../../index-audit.ts'
@@ -14,15 +13,14 @@ import type {
   StoredBuild,
   WorkspaceEntries,
 } from '../../index-store.ts'
-import { dayBefore } from '#src/lib/day.ts'
-import { daysReplaced, type DocumentId, type Entry } from '../../projection.ts'
-import { isBuildOf } from '../builds.ts'
+import { daysLookedAt, daysReplaced, type DocumentId, type Entry } from '../../projection.ts'
+import { collectionIn, isBuildOf, noRoster, openedIn, otherLog } from '../builds.ts'
 import { rowOf } from '../row.ts'
 import { createMemoryAudit } from './audit.ts'
 import { openBuild, type Build } from './build.ts'
 import { facetsOf, histogramOf, hitOf, isSelected, refuseTooBroad, searchIn, type StoredEntry } from './read.ts'
 
-/** Everything an index holds, in a fixed order: what two runs of the same events must have alike. */
+/** Everything an index holds, in a fixed order: it must be the same for the same events. */
 export type Dump = readonly Readonly<{ workspaceId: string; entry: Entry }>[]
 
 export type MemoryIndexStore = Readonly<{
@@ -45,8 +43,7 @@ function removeReplaced(entries: Map<string, StoredEntry>, entry: Entry, lookbac
 }
 
 function writeEntry(build: Build, workspaceId: WorkspaceId, entry: Entry): void {
-  const known = build.collections.get(entry.collection)
-  if (known === undefined) throw new PermanentError({ operation: 'write', subject: `collection ${entry.collection}` })
+  const known = collectionIn(build.collections, entry.collection)
   if (entry.position <= (build.erased.get(workspaceId) ?? 0)) return
   const place = placeOf(workspaceId, entry.collection)
   const entries = build.stored.get(place) ?? new Map<string, StoredEntry>()
@@ -58,11 +55,9 @@ function writeEntry(build: Build, workspaceId: WorkspaceId, entry: Entry): void 
   entries.set(name, { entry: kept, row: rowOf(known.shape, known.collection, kept) })
 }
 
-const noRoster: Roster = { revision: 0, live: undefined, followed: [] }
-
 type Rosters = Map<string, Roster>
 
-/** Everything of a writer that is about builds as a whole. */
+/** The methods of a writer that are about builds as a whole. */
 function createBuilds(builds: Map<IndexName, Build>, rosters: Rosters) {
   const rosterOf = (projection: string): Roster => rosters.get(projection) ?? noRoster
   const stored = ([index, { after, checkpoint, progress }]: readonly [IndexName, Build]): StoredBuild => {
@@ -70,11 +65,6 @@ function createBuilds(builds: Map<IndexName, Build>, rosters: Rosters) {
     return { index, epoch: checkpoint.epoch, after, checkpoint: checkpoint.position, heartbeat }
   }
   return {
-    async promote(projection: string, index: IndexName) {
-      const { revision, followed } = rosterOf(projection)
-      rosters.set(projection, { revision: revision + 1, live: index, followed })
-    },
-    live: async (projection: string) => rosterOf(projection).live,
     roster: async (projection: string) => rosterOf(projection),
     async changeRoster(projection: string, roster: Roster) {
       if (rosterOf(projection).revision !== roster.revision) return false
@@ -103,30 +93,19 @@ function createBuilds(builds: Map<IndexName, Build>, rosters: Rosters) {
 }
 
 function createWriter(builds: Map<IndexName, Build>, rosters: Rosters): IndexWriter {
-  const buildOf = (index: IndexName): Build => {
-    const build = builds.get(index)
-    if (build === undefined) throw new PermanentError({ operation: 'write', subject: index, hint: 'open it first' })
-    return build
-  }
+  const buildOf = (index: IndexName): Build => openedIn(builds, index)
   const load = (build: Build, workspaceId: WorkspaceId, collection: string, id: DocumentId, day: string): Entry[] => {
     const entries = build.stored.get(placeOf(workspaceId, collection))
-    const lookbackDays = build.collections.get(collection)?.shape.lookbackDays ?? 0
-    const days = Array.from({ length: lookbackDays + 1 }, (_, index) => dayBefore(day, index))
-    return days.flatMap((day) => entries?.get(`${day}/${id}`)?.entry ?? []).map(stored)
+    const { lookbackDays } = collectionIn(build.collections, collection).shape
+    const days = daysLookedAt(day, lookbackDays)
+    return days.flatMap((one) => entries?.get(`${one}/${id}`)?.entry ?? []).map(stored)
   }
-  const whole = createBuilds(builds, rosters)
   return {
-    ...whole,
+    ...createBuilds(builds, rosters),
     async open(index, projection, epoch, after = 0) {
       const build = builds.get(index)
       if (build === undefined) builds.set(index, openBuild(index, projection, epoch, after))
-      else if (build.checkpoint.epoch !== epoch) {
-        throw new PermanentError({
-          operation: 'open',
-          subject: index,
-          hint: 'it follows another log: start a new build',
-        })
-      }
+      else if (build.checkpoint.epoch !== epoch) throw otherLog(index)
     },
     load: async (index, keys) =>
       keys.map(({ workspaceId, collection, id, day }) => load(buildOf(index), workspaceId, collection, id, day)),
@@ -148,10 +127,6 @@ function createWriter(builds: Map<IndexName, Build>, rosters: Rosters): IndexWri
     async heartbeat(index, progress) {
       const build = buildOf(index)
       build.progress = { index, after: build.after, ...progress }
-    },
-    async promote(projection, index) {
-      buildOf(index)
-      await whole.promote(projection, index)
     },
     close: async () => {},
   }
@@ -191,7 +166,7 @@ function createReader(builds: ReadonlyMap<IndexName, Build>, rosters: Rosters, e
   }
 }
 
-/** An index in memory: for tests, and the plain measure of what every other store must answer. */
+/** An index in memory, for tests: the other stores must answer like it. */
 export function createMemoryIndexStore(options = { patternExpansionsMax: 1_000 }): MemoryIndexStore {
   const builds = new Map<IndexName, Build>()
   const rosters: Rosters = new Map()

@@ -14,7 +14,7 @@ function storedBuild(folder: string, index: IndexName): StoredBuild | undefined 
   return meta && { index, epoch: meta.epoch, after: meta.after, checkpoint: meta.safe, heartbeat: meta.progress }
 }
 
-/** The builds of a projection in a folder, by name; one that is only just being made is not among them. */
+/** The builds of a projection in a folder, by name, without one that is just being created. */
 export function storedBuilds(folder: string, projection: string): readonly StoredBuild[] {
   return namesIn(folder)
     .filter((name) => isBuildOf(projection, name))
@@ -22,7 +22,7 @@ export function storedBuilds(folder: string, projection: string): readonly Store
     .flatMap((index) => storedBuild(folder, index) ?? [])
 }
 
-/** The workspaces that a build has folders of; a file system, or who copies it, may have put others beside them. */
+/** The workspaces that a build has folders for. There may be other files, from the file system or from who copied it. */
 export function workspacesIn(folder: string, index: IndexName): readonly WorkspaceId[] {
   const entries = looked(buildFolder(folder, index), (path) => readdirSync(path, { withFileTypes: true }))
   return entries
@@ -30,10 +30,10 @@ export function workspacesIn(folder: string, index: IndexName): readonly Workspa
     .map(({ name }) => workspaceIdOf(name))
 }
 
-/** A database is never without bytes once it was written to: one that is was emptied, and SQLite takes it for a new one. */
+/** A database that was written to is never empty. An empty file was emptied by somebody, and SQLite takes it for a new one. */
 const isEmpty = (file: string): boolean => statSync(file, { throwIfNoEntry: false })?.size === 0
 
-/** The days that a build has files of for a workspace; none where it was erased meanwhile. An emptied file is none, as one that is gone. */
+/** The days of a workspace that a build has files for; none if it was erased meanwhile. An emptied file counts as gone. */
 export function daysIn(folder: string, index: IndexName, workspaceId: WorkspaceId): readonly string[] {
   const own = workspaceFolder(folder, index, workspaceId)
   return namesIn(own).flatMap((name) => {
@@ -42,7 +42,7 @@ export function daysIn(folder: string, index: IndexName, workspaceId: WorkspaceI
   })
 }
 
-/** Removes a build's folder. It gets another name first, so that one whose removal was cut short is no build any more. */
+/** Removes a build's folder. It is renamed first, so that after an interruption it is no longer taken for a build. */
 export function dropBuild(folder: string, index: IndexName): void {
   const going = droppedFolder(folder, index)
   try {
@@ -54,7 +54,7 @@ export function dropBuild(folder: string, index: IndexName): void {
   }
 }
 
-/** Removes files of a workspace's folder, and the folder when nothing is left in it, so that a power cut does not bring them back. */
+/** Removes files from a workspace's folder, and the empty folder, durably. */
 export function removeDays(folder: string, files: readonly string[]): void {
   try {
     for (const file of files) for (const name of [file, `${file}-wal`, `${file}-shm`]) rmSync(name, { force: true })
@@ -68,7 +68,7 @@ export function removeDays(folder: string, files: readonly string[]): void {
   }
 }
 
-/** What a removal that was cut short has left. */
+/** Removes what an interrupted removal has left. */
 export function removeDropped(folder: string): void {
   for (const name of namesIn(folder).filter(isDropped)) rmSync(join(folder, name), { recursive: true, force: true })
 }

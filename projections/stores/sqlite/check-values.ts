@@ -18,7 +18,7 @@ import type { RowidValues } from './told-values.ts'
 
 type Held = Readonly<{ tables: Tables; values: RowidValues }>
 
-/** Whether a rowid tells the values of its row, or none. */
+/** Whether a rowid encodes the values of its row, or no values. */
 export function tellsValues(columns: Columns, { tables: { shape, counted, together }, values }: Held): boolean {
   const { row } = columns
   if (together === undefined || typeof row !== 'bigint') return true
@@ -28,7 +28,7 @@ export function tellsValues(columns: Columns, { tables: { shape, counted, togeth
   return values.get(valueId) === JSON.stringify(counted.map((field) => columns[keywordColumn(field)]))
 }
 
-/** What the counts of a grain must be, from the rows. */
+/** The right counts of a grain, computed from the rows. */
 function rightCounts({ rows, shape }: Tables, grain: bigint): string {
   const id = valueIdSql('row')
   const isUntold = grain === untoldGrain
@@ -39,10 +39,7 @@ function rightCounts({ rows, shape }: Tables, grain: bigint): string {
     WHERE ${where}${countedSql(shape)} GROUP BY 2, 3`
 }
 
-/**
- * Counts of values together that are not those of the rows, in order of their names: there are none. Which ids values have, and which have
- * none, is the writer's business.
- */
+/** Counts of values together that differ from the rows, in order of their names; normally none. Which values have which ids does not matter. */
 export function* wrongCounts(database: Database, { tables }: Held): Generator<SearchItem> {
   const { together } = tables
   if (together === undefined) return

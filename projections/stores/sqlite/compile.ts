@@ -1,12 +1,12 @@
 import type { Filter } from '../../index-store.ts'
-import { clampInt64, keywordTerm, keywordTermPrefix, visible } from '../row.ts'
+import { int64sBetween, keywordTerm, keywordTermPrefix, visible } from '../row.ts'
 import type { Database, Value } from './database.ts'
 import { expandPattern, expandRange, type Expansion, type Term } from './expand.ts'
 import { keywordTerms, numberColumn, tokensColumn, type Tables } from './layout.ts'
 
 /**
- * A filter in the engine's terms. `terms` is a MATCH expression made only of tokens that we quote; `depth` its nesting, which
- * FTS5's parser bounds. `manyTerms`: what meets any of several such expressions. `sql` is a condition over a row `r`.
+ * A filter in the engine's terms. `terms`: a MATCH expression of quoted tokens; `depth`: its nesting, which FTS5's parser bounds. `manyTerms`: any
+ * of several such expressions. `sql`: a condition over a row `r`.
  */
 export type Condition =
   | Readonly<{ kind: 'all' | 'none' }>
@@ -19,16 +19,16 @@ export type Condition =
 const all: Condition = { kind: 'all' }
 const none: Condition = { kind: 'none' }
 
-/** FTS5's parser gives up at some thirty levels of parentheses: what is deeper is joined by SQL. */
+/** FTS5's parser gives up at about thirty levels of parentheses. What is deeper is joined by SQL. */
 const matchDepthMax = 10
 
-/** FTS5 looks at each term of an expression for each row that meets any: more are asked for by so many at once, apart. */
+/** FTS5 checks each term of an expression for each matching row, so more terms are split into several expressions. */
 const orTermsMax = 1_000
 const orTermsAtOnce = 100
 
 /**
- * Compiles a filter for one file; what its patterns and ranges meet depends on the file's terms. `part` compiles what the filter is made
- * of: parts that other filters are made of too need not be expanded again.
+ * Compiles a filter for one file; what its patterns and ranges match depends on the file's terms. `part` compiles the parts of the filter, and may
+ * reuse those that it has compiled for other filters.
  */
 export function compile(
   filter: Filter,
@@ -88,8 +88,8 @@ function phraseCondition(columns: readonly string[], tokens: readonly string[], 
 }
 
 /**
- * The column is tested for a value, so that the negation holds for rows without one. Where it has an index (layout.ts) that says
- * whether the file holds any such row: days on which no trace reaches a range need not be walked.
+ * The column is tested for NULL too, so that the negation holds for rows without a value. If the column has an index (layout.ts), that tells
+ * whether the file holds any such row: days in which no trace is in the range need not be walked.
  */
 function numberCondition(
   { field, from, to }: Filter & { kind: 'number' },
@@ -98,35 +98,24 @@ function numberCondition(
 ): Condition {
   if (!tables.numbers.includes(field)) return none
   const column = `r.${numberColumn(field)}`
-  const [low, high] = [from === undefined ? undefined : lowest(from), to === undefined ? undefined : highest(to)]
-  if (low === null || high === null) return none
+  const range = int64sBetween(from, to)
+  if (range === undefined) return none
+  const { least, most } = range
   const tests = [`${column} IS NOT NULL`]
   const values: Value[] = []
-  if (low !== undefined) {
+  if (least !== undefined) {
     tests.push(`${column} >= ?`)
-    values.push(low)
+    values.push(least)
   }
-  if (high !== undefined) {
+  if (most !== undefined) {
     tests.push(`${column} <= ?`)
-    values.push(high)
+    values.push(most)
   }
   const sql = `(${tests.join(' AND ')})`
   const isIndexed = tables.shape.kind === 'document'
   if (isIndexed && database.get(`SELECT 1 FROM ${tables.rows} r WHERE ${sql} LIMIT 1`, ...values) === undefined)
     return none
   return { kind: 'sql', sql, values }
-}
-
-/** The smallest int64 at or above a bound; null when there is none. */
-function lowest(bound: number | bigint): bigint | null {
-  if (typeof bound === 'number' && !Number.isFinite(bound)) return bound === -Infinity ? clampInt64(-(1n << 63n)) : null
-  const value = typeof bound === 'bigint' ? bound : BigInt(Math.ceil(bound))
-  return value > clampInt64(value) ? null : clampInt64(value)
-}
-
-function highest(bound: number | bigint): bigint | null {
-  const below = lowest(-bound)
-  return below === null ? null : clampInt64(-below)
 }
 
 type Terms = Extract<Condition, { kind: 'terms' }>
@@ -139,7 +128,7 @@ function deepest(parts: readonly Terms[]): number {
 const flat = (kind: 'and' | 'or', parts: readonly Condition[]): readonly Condition[] =>
   parts.flatMap((part) => (part.kind === kind ? part.of : [part]))
 
-/** `a AND b AND NOT c` of terms becomes one MATCH expression; what is not of terms stays beside it. */
+/** `a AND b AND NOT c` of terms becomes one MATCH expression; other conditions stay beside it. */
 function conjunction(given: readonly Condition[]): Condition {
   const parts = flat('and', given).filter(({ kind }) => kind !== 'all')
   if (parts.some(({ kind }) => kind === 'none')) return none

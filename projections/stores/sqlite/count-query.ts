@@ -1,33 +1,34 @@
+import type { Selection } from '../../index-store.ts'
 import { clampInt64, floorTo } from '../row.ts'
 import { askedBeyond, countedSql } from './counted-where.ts'
-import { fromSelection, type DayCollection, type Selected } from './day-query.ts'
+import { fromSelection, type DayCollection } from './day-query.ts'
 import type { Expansion } from './expand.ts'
 import { bucketSql, isToldId, keywordColumn, minuteNs, unknownValueIds, untoldGrain, valueIdSql } from './layout.ts'
 import { readTexts, textsOfIds } from './told-values.ts'
 
-export function countRows(day: DayCollection, selection: Selected, expansion: Expansion): number {
+export function countRows(day: DayCollection, selection: Selection, expansion: Expansion): number {
   const from = fromSelection(day, selection, expansion, { columns: false })
   if (from === undefined) return 0
   return day.tallies.count(from)
 }
 
-/** Texts of keyword fields (layout.ts: formatKeywords), in the order asked, and how many rows of a step have them. */
+/** How many rows of a step have these texts (layout.ts: formatKeywords) in the keyword fields, in the order asked. */
 export type Count = Readonly<{ startNs: bigint; texts: readonly unknown[]; count: number }>
 
-/** What to count by: keyword fields together, and time in steps; without a step all of it. */
+/** What to count by: keyword fields together, and steps of time; without a step, all time together. */
 export type By = Readonly<{ stepNs?: bigint | undefined; fields: readonly string[] }>
 
-/** Counts in one walk, which is what costs. */
-export function countBy(day: DayCollection, selection: Selected, by: By, expansion: Expansion): readonly Count[] {
+/** Counts in a single walk, because the walk is the expensive part. */
+export function countBy(day: DayCollection, selection: Selection, by: By, expansion: Expansion): readonly Count[] {
   return rowidsTell(day, by) ? countByRowids(day, selection, by, expansion) : countByRows(day, selection, by, expansion)
 }
 
-/** Without a step, buckets are of no time. */
+/** Without a step, the only bucket starts at 0. */
 const startOf = (bucket: unknown, stepNs: bigint | undefined): bigint => (bucket as bigint) * (stepNs ?? 0n)
 
 function countByRows(
   day: DayCollection,
-  selection: Selected,
+  selection: Selection,
   { stepNs, fields }: By,
   expansion: Expansion,
   where = '',
@@ -46,7 +47,7 @@ function countByRows(
   }))
 }
 
-/** Whether rowids alone tell what is asked for. */
+/** Whether rowids alone encode what is asked for. */
 const rowidsTell = ({ tables }: DayCollection, { fields }: By): boolean =>
   tables.together !== undefined && fields.every((field) => tables.counted.includes(field))
 
@@ -61,10 +62,10 @@ const stepsOf = (sums: ReadonlyMap<bigint, ReadonlyMap<string, number>>): readon
   [...sums].flatMap(([startNs, ofStep]) => [...ofStep].map(([value, count]) => ({ startNs, value, count })))
 
 /**
- * From postings, or a walk, without the columns of rows: these are looked at for the few whose values their rowids do not tell. What has an
- * id is counted, so it need not be asked whether it is.
+ * Counts from postings, or a walk, without reading rows, except the few whose rowids do not encode their values. A row with an id of values is always
+ * a counted one (`countedWhere`), so that condition need not be tested.
  */
-function countByRowids(day: DayCollection, given: Selected, by: By, expansion: Expansion): readonly Count[] {
+function countByRowids(day: DayCollection, given: Selection, by: By, expansion: Expansion): readonly Count[] {
   const { tables } = day
   const { stepNs, fields } = by
   const beyond = askedBeyond(tables.shape, given.filter)
@@ -100,10 +101,10 @@ const sliceBounds = ({ from, to }: SliceRange): readonly [first: bigint, last: b
   to === undefined ? clampInt64(1n << 64n) : to - 1n,
 ]
 
-/** What a step counts of one value, or of values together. */
+/** The count of one value, or of values together, in a step. */
 export type SliceCount = Readonly<{ startNs: bigint; value: string; count: number }>
 
-/** Counts per minute by a field, in steps of so many. */
+/** The kept counts per minute of a field, in steps of `step` minutes. */
 export function countedMinutes(
   { database, tables }: DayCollection,
   by: string,
@@ -119,7 +120,7 @@ export function countedMinutes(
   }))
 }
 
-/** Minutes in which the rowids of some rows tell no values, so that counts by values leave these out; at most so many and one more. */
+/** The minutes with rows whose rowids encode no values, which are missing in the counts of values together; at most `max + 1`. */
 export const untoldMinutes = (
   { database, tables }: DayCollection,
   minutes: SliceRange,
@@ -134,7 +135,7 @@ export const untoldMinutes = (
     )
     .map(({ slice }) => slice as bigint)
 
-/** Which slices of a grain to sum up, in steps of so many, under which text of an id; undefined: not at all. */
+/** Which slices of a grain to sum up, in steps of `step` slices. `textOf`: the text to count an id under; undefined: skip it. */
 export type Summing = Readonly<{
   grainNs: bigint
   range: SliceRange
@@ -143,7 +144,7 @@ export type Summing = Readonly<{
   textOf: (id: number) => string | undefined
 }>
 
-/** Counts of values together. A slice is read as two texts, since a row for each of its ids would cost three times as much. */
+/** The kept counts of values together. A slice is read as two texts: a row for each of its ids would cost three times as much. */
 export function countedTogether({ database, tables }: DayCollection, summing: Summing): readonly SliceCount[] {
   const { grainNs, range, step, leaveOut, textOf } = summing
   const sql = `SELECT slice, group_concat(id) AS ids, group_concat(count) AS counts FROM ${tables.together?.counts}

@@ -3,16 +3,14 @@ import { isDriven, type DayCollection } from './day-query.ts'
 import type { Expansion } from './expand.ts'
 import { mayTell, tellsValues, type Asked } from './kept-counts.ts'
 
-/** Two selections: what the second counts is among what the first does, and what they differ by is asked for. */
+/** Two selections; the second selects a part of the first. The answer is their difference. */
 export type Difference = Readonly<{ all: Selection; less: Selection }>
 
-type AskedOfFile = Asked & Readonly<{ selection: Selection }>
-
 /**
- * A selection of rows that have none of some words as all rows without those that have any: what is kept tells of all, postings tell of
- * words, and only a walk of rows of what has none. Undefined where that is not how it can be told.
+ * Turns a selection of rows without some words into a difference: all rows, less those with any of the words. Kept counts tell the first, postings
+ * the second; otherwise the rows without the words would be walked. Undefined if the selection is not of that form.
  */
-export function differenceOf(day: DayCollection, asked: AskedOfFile, expansion: Expansion): Difference | undefined {
+export function differenceOf(day: DayCollection, asked: Asked, expansion: Expansion): Difference | undefined {
   const { selection } = asked
   const parts = conjuncts(selection.filter)
   const isWithout = (part: Filter): part is Negation => part.kind === 'not' && !tellsValues(day, part)
@@ -26,7 +24,7 @@ export function differenceOf(day: DayCollection, asked: AskedOfFile, expansion: 
 
 type Negation = Filter & Readonly<{ kind: 'not' }>
 
-/** The conditions that must all hold, as far apart as they can be told. */
+/** Splits a filter into conditions that must all hold. */
 function conjuncts(filter: Filter): readonly Filter[] {
   if (filter.kind === 'and') return filter.of.flatMap(conjuncts)
   if (filter.kind !== 'not') return [filter]

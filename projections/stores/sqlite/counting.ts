@@ -3,15 +3,15 @@ import type { Counter } from '../counts.ts'
 import { countBy, countRows } from './count-query.ts'
 import { askedBeyond } from './counted-where.ts'
 import { differenceOf } from './counted-without.ts'
-import { mayHold, type DayCollection, type Selected } from './day-query.ts'
+import { mayHold, type DayCollection } from './day-query.ts'
 import type { Expansion } from './expand.ts'
 import { keptByValue, keptTogether, type Asked, type Counted, type Kept } from './kept-counts.ts'
 import { grainsNs, minuteNs, parseKeywords, quarterNs } from './layout.ts'
 
-/** Hears what is kept, and of which rows nothing is. */
-type Told = Readonly<{ onCount(counted: Counted): void; onRows(selection: Selected): void }>
+/** Receives the kept counts, and the ranges of rows for which none are kept. */
+type Told = Readonly<{ onCount(counted: Counted): void; onRows(selection: Selection): void }>
 
-/** What is kept of values together: whole slices of the coarsest grain, of finer ones beside them, and rows at the edges. */
+/** Uses counts of values together: whole slices of the coarsest grain, finer ones beside them, and rows at the edges. */
 function tellTogether(day: DayCollection, asked: Asked, told: Told, [grainNs, ...finer] = grainsNs): void {
   if (grainNs === undefined) return told.onRows(asked.selection)
   tell(day, asked, keptTogether(day, grainNs, asked), told, finer)
@@ -20,33 +20,29 @@ function tellTogether(day: DayCollection, asked: Asked, told: Told, [grainNs, ..
 function tell(day: DayCollection, asked: Asked, kept: Kept | undefined, told: Told, grains = grainsNs): void {
   for (const counted of kept?.counts ?? []) told.onCount(counted)
   for (const range of kept?.beside ?? [asked.selection]) {
-    // Slices of time may lie beyond all times that there are.
+    // A slice may lie beyond all times of the file.
     if (!mayHold(day, range)) continue
     const { fromNs, toNs } = range
     tellTogether(day, { ...asked, selection: { ...asked.selection, fromNs, toNs } }, told, grains)
   }
 }
 
-/** From counts of values together, by quarters of an hour: these are fewer to read than those of single values, which are by minutes. */
+/** Counts of values together by quarters of an hour. They are fewer than counts of single values, which are by minutes. */
 const keptInQuarters = (day: DayCollection, asked: Asked): Kept | undefined => keptTogether(day, quarterNs, asked)
 
-/** What has any of some words is counted as long as it is no more than four fifths of all: beyond that, a walk of what has none costs less. */
+/** Rows with any of the words are counted and subtracted if they are at most four fifths of all. Beyond that, walking the others costs less. */
 const isFewer = (some: number, all: number): boolean => 5 * some <= 4 * all
 
-/** A selection whose counts are to be added to those of others, or taken from them. */
+/** A selection whose counts are added or subtracted. */
 type Addend = Readonly<{ selection: Selection; sign: 1 | -1 }>
 
-/** Selections whose counts come to what is asked for. Those of one value or step may come to 0. */
-function addendsOf(
-  day: DayCollection,
-  asked: Asked & Readonly<{ selection: Selection }>,
-  expansion: Expansion,
-): readonly Addend[] {
+/** The selections whose counts add up to what is asked for. A single value or step may add up to 0. */
+function addendsOf(day: DayCollection, asked: Asked, expansion: Expansion): readonly Addend[] {
   const plain: readonly Addend[] = [{ selection: asked.selection, sign: 1 }]
   const apart = differenceOf(day, asked, expansion)
   if (apart === undefined) return plain
   const { all, less } = apart
-  // From postings alone: how many these are need not be exact here.
+  // From postings alone: an estimate will do here.
   const words = { ...less, filter: askedBeyond(day.tables.shape, less.filter) ?? less.filter }
   if (!isFewer(countRows(day, words, expansion), countSelected(day, all, expansion))) return plain
   return [
@@ -77,10 +73,10 @@ export function countDay(
   }
 }
 
-/** Where only sums are asked for, what is kept is read in long steps. */
+/** If only sums are asked for, kept counts are read in long steps. */
 const longNs = 1_440n * minuteNs
 
-/** How many rows of a file are met. */
+/** How many rows of a file are selected. */
 export function countAll(day: DayCollection, selection: Selection, expansion: Expansion): number {
   const apart = differenceOf(day, { selection, stepNs: longNs, fields: [] }, expansion)
   if (apart === undefined) return countSelected(day, selection, expansion)
@@ -90,7 +86,7 @@ export function countAll(day: DayCollection, selection: Selection, expansion: Ex
 function countSelected(day: DayCollection, selection: Selection, expansion: Expansion): number {
   let sum = 0
   const asked = { selection, stepNs: longNs, fields: [] }
-  // Any field will do by whose values alone the selection is asked.
+  // Any field will do, if the selection asks only for its values.
   let kept: Kept | undefined
   for (const field of day.tables.counted) kept ??= keptByValue(day, selection, longNs, field)
   tell(day, asked, kept, {
@@ -104,10 +100,10 @@ function countSelected(day: DayCollection, selection: Selection, expansion: Expa
   return sum
 }
 
-/** Hears how often a field has a value. */
+/** Called with how often a field has a value. */
 export type Hear = (field: string, value: string, count: number) => void
 
-/** How often each value of keyword fields is among a file's rows: what is heard of a value adds up to that, be it 0. */
+/** How often each value of keyword fields occurs in a file's rows. The numbers for a value add up to that, which may be 0. */
 export function countValues(
   day: DayCollection,
   selection: Selection,
@@ -136,7 +132,7 @@ function countSelectedValues(
     for (const { values, count } of found?.counts ?? []) for (const value of values[0] ?? []) hear(field, value, count)
   }
   const isKept = (field: string): boolean => kept.get(field) !== undefined
-  // What is beside whole minutes is so for each field: all are counted in one walk.
+  // The edges beside whole minutes are the same for each field, so all fields are counted in one walk.
   const [ofKept, others] = [known.filter(isKept), known.filter((field) => !isKept(field))]
   const beside = { counts: [], beside: kept.get(ofKept[0] ?? '')?.beside ?? [] }
   hearTogether(day, { selection, stepNs: longNs, fields: ofKept }, beside, expansion, hear)

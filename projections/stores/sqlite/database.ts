@@ -6,7 +6,7 @@ import { PermanentError, TransientError } from '#src/lib/failure.ts'
 export type Value = SQLInputValue
 export type Columns = Readonly<Record<string, SQLOutputValue>>
 
-/** SQLite result codes that may pass: busy, locked, out of memory, I/O error, disk full, cannot open (out of handles). */
+/** SQLite result codes of failures that may pass: busy, locked, out of memory, I/O error, disk full, cannot open (out of handles). */
 const passing: ReadonlySet<number> = new Set([5, 6, 7, 10, 13, 14])
 
 /** The file is not what was written: damaged, no database at all, or shorter than it says. */
@@ -26,7 +26,7 @@ const remedies: Readonly<Record<number, string>> = {
   14: 'its folder must be there, and be writable for this user; this process may open too few files (ulimit -n)',
 }
 
-/** What the operator can do about it; the log can give again whatever an index holds. */
+/** What the operator can do about it. The log can restore whatever an index holds. */
 function hintOf(code: number): { hint?: string } {
   if (isDamageCode(code)) {
     const remedy = 'throughline rebuild folds its index again; where it cannot, stop the server and start it again'
@@ -36,7 +36,7 @@ function hintOf(code: number): { hint?: string } {
   return hint === undefined ? {} : { hint }
 }
 
-/** Runs an operation of the engine; what it throws becomes an error of ours. */
+/** Runs an operation of the engine, and turns its errors into ours. */
 export function guarded<T>(operation: string, subject: string, run: () => T): T {
   try {
     return run()
@@ -48,10 +48,10 @@ export function guarded<T>(operation: string, subject: string, run: () => T): T 
   }
 }
 
-/** Statements kept ready per connection; a query's text depends on its shape, so there are few. */
+/** Prepared statements per connection. A query's text depends only on its shape, so there are few. */
 const statementsMax = 100
 
-/** Two numbers of a row. */
+/** Called with two numbers of a row. */
 export type HearNumbers = (first: number, second: number) => void
 const deaf: HearNumbers = () => undefined
 
@@ -62,37 +62,32 @@ export type Database = Readonly<{
   run(sql: string, ...values: readonly Value[]): void
   get(sql: string, ...values: readonly Value[]): Columns | undefined
   all(sql: string, ...values: readonly Value[]): readonly Columns[]
-  /** Rows as they are found. Leave the loop early if you like; never run the same text again within it. */
+  /** Rows as they are found. The loop may be left early. Never run the same SQL text within it. */
   iterate(sql: string, ...values: readonly Value[]): IterableIterator<Columns>
   /**
-   * Hears two numbers of each row that is met, without an object for it: a third of what `iterate` costs. `numbers`: SQL expressions of
-   * integers within 2^53; `from`: `FROM … WHERE …`. What hears must ask this connection for nothing.
+   * Calls `hear` with two numbers of each row, without an object per row: a third of the cost of `iterate`. `numbers`: SQL expressions of integers
+   * within 2^53; `from`: `FROM … WHERE …`. `hear` must not use this connection.
    */
   hear(numbers: readonly [string, string], from: string, values: readonly Value[], hear: HearNumbers): void
   close(): void
 }>
 
-/**
- * Opens a file; one to be read must be there. It is not opened as a read-only file, only kept from writing: what a killed writer
- * left half done could not be rolled back otherwise.
- */
-export function openDatabase(
-  path: string,
-  options: Readonly<{ readOnly: boolean; synchronous: 'NORMAL' | 'FULL' }>,
-): Database {
-  return openWith(path, options.readOnly, (database) => {
-    if (options.readOnly) return database.exec('PRAGMA query_only = 1; PRAGMA temp_store = MEMORY')
+/** Opens a file, or makes it, to be written to. */
+export const openDatabase = (path: string, synchronous: 'NORMAL' | 'FULL' = 'NORMAL'): Database =>
+  openWith(path, false, (database) =>
     database.exec(
-      `PRAGMA journal_mode = WAL; PRAGMA synchronous = ${options.synchronous}; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16384`,
-    )
-  })
-}
+      `PRAGMA journal_mode = WAL; PRAGMA synchronous = ${synchronous}; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16384`,
+    ),
+  )
 
-/** Opens a file that is there, for reading. */
+/**
+ * Opens a file that is there, for reading. It is not opened as a read-only file, only kept from writing: otherwise what a killed writer
+ * left half done could not be rolled back.
+ */
 export const openDatabaseToRead = (path: string): Database =>
-  openDatabase(path, { readOnly: true, synchronous: 'NORMAL' })
+  openWith(path, true, (database) => database.exec('PRAGMA query_only = 1; PRAGMA temp_store = MEMORY'))
 
-/** Opens a file that is there, to be read whole with temporary tables beside it, which SQLite keeps in a file of its own. */
+/** Opens an existing file to be read whole, with temporary tables, which SQLite keeps in a file of its own. */
 export const openDatabaseToAudit = (path: string): Database =>
   openWith(path, true, (database) => database.exec('PRAGMA temp_store = FILE'))
 
@@ -118,7 +113,7 @@ function openWith(path: string, isThere: boolean, prepareConnection: (database: 
     })
     guarded('open', path, () => prepareConnection(database))
   } catch (error) {
-    // A file that somebody has open keeps its room on the disk when it is removed.
+    // While a file is open, its disk space is not freed when it is removed.
     database.close()
     throw error
   }
@@ -143,7 +138,7 @@ function openWith(path: string, isThere: boolean, prepareConnection: (database: 
     hear([first, second], from, values, hear) {
       hearing = hear
       try {
-        // One row of all: the function is called once for each that is counted.
+        // The aggregate returns one row, and calls the function for each row that it counts.
         guarded('read', path, () => prepare(`SELECT count(tell(${first}, ${second})) AS n ${from}`).get(...values))
       } finally {
         hearing = deaf
@@ -154,8 +149,8 @@ function openWith(path: string, isThere: boolean, prepareConnection: (database: 
 }
 
 /**
- * What `read` finds when it opens a file to be read; undefined where there is none. SQLite tells of a file that is removed meanwhile as of
- * one that is damaged, or of a disk that fails.
+ * Reads a file; undefined if there is none. If a file is removed meanwhile, SQLite reports it as damaged, or a failing disk: that counts as none
+ * too.
  */
 export function ifThere<T>(path: string, read: () => T): T | undefined {
   if (!existsSync(path)) return undefined
@@ -168,8 +163,8 @@ export function ifThere<T>(path: string, read: () => T): T | undefined {
 }
 
 /**
- * A file opened by `open`, and what `begin` finds in it first; undefined where there is no file, or nothing to begin with, as while it is
- * only just being made.
+ * A file opened by `open`, and what `begin` finds in it; undefined if there is no file, or `begin` finds nothing, as in a file that is just
+ * being created.
  */
 export function openIfThere<T>(
   path: string,
@@ -188,7 +183,7 @@ export function openIfThere<T>(
   })
 }
 
-/** What a file says that need not stay open; undefined as above. */
+/** As `openIfThere`, but closes the file again. */
 export function readIfThere<T>(path: string, read: (database: Database) => T | undefined): T | undefined {
   const opened = openIfThere(path, openDatabaseToRead, read)
   opened?.database.close()

@@ -29,23 +29,23 @@ type LiveBuild = Readonly<{
 
 /** The files of one folder, opened for reading as they are asked for. */
 export type DayFiles = Readonly<{
-  /** What was read before it may be older, what is read after it is not. */
+  /** The live build. What was read before this call may be older; what is read after it is not. */
   liveNow(projection: string): LiveBuild | undefined
-  /** The files of a scope that hold anything, newest day first. `task` may use them until it returns: they stay open. */
+  /** The non-empty files of a scope, newest day first. They stay open until `task` returns. */
   withDays<T>(scope: Scope, task: (days: readonly DayCollection[]) => T): T
-  /** All that `task` reads of one file is of one moment, and the folders are looked through once. */
+  /** All that `task` reads from one file is of one moment, and folders are listed once. */
   together(task: () => void): void
   close(): void
 }>
 
 /**
- * Pages kept of each file that is open, kilobytes: a term is looked up in many places of a big file. Only so many files keep that
- * many, the others SQLite's 2 MB. Each thread that answers queries has its own.
+ * The page cache of an open file, kilobytes: a term is looked up in many places of a big file. Only so many files have that much, the others
+ * SQLite's 2 MB. Each query thread has its own.
  */
 const roomyCacheKb = 16_384
 const roomyFilesMax = 8
 
-/** Undefined when there is no such file yet, or it is only just being made. */
+/** Undefined if the file does not exist, or is just being created. */
 const openFile = (path: string): Database | undefined =>
   openIfThere(path, openDatabaseToRead, (database) => layoutOf(database) || undefined)?.database
 
@@ -57,7 +57,7 @@ function openBuild(folder: string, index: IndexName): LiveBuild | undefined {
   return { index, meta: database, after: meta.after, collections }
 }
 
-/** `onChange`: a projection's readers have moved away from this build, which may go or be made anew. */
+/** `onChange`: readers have moved away from this build, which may be removed or recreated. */
 function createLive(folder: string, onChange: (index: IndexName) => void) {
   let live: Database | undefined
   const builds = new Map<string, LiveBuild & Readonly<{ revision: bigint }>>()
@@ -73,7 +73,7 @@ function createLive(folder: string, onChange: (index: IndexName) => void) {
     return build
   }
   return {
-    /** The build of each projection as it is now, found when first asked for. */
+    /** The current live build of each projection, looked up when first asked for. */
     look(): (projection: string) => LiveBuild | undefined {
       live ??= openFile(livePath(folder))
       const now = live === undefined ? new Map<string, LiveRevision>() : readLiveBuilds(live)
@@ -86,7 +86,7 @@ function createLive(folder: string, onChange: (index: IndexName) => void) {
   }
 }
 
-/** What is known of the files while a task lasts; `open` begins to read a file, and says what it holds. */
+/** What is known of the files during a task. `open` begins to read a file, and returns what it holds. */
 type Reading = Readonly<{
   live(projection: string): LiveBuild | undefined
   namesIn(folder: string): readonly string[]
@@ -109,7 +109,7 @@ function openDays(reading: Reading, folder: string, scope: Scope, build: LiveBui
     })
 }
 
-/** The answers of `find`, each looked for once. */
+/** `find`, called once for each name. */
 function once<T>(find: (name: string) => T): (name: string) => T {
   const known = new Map<string, T>()
   return (name) => {
@@ -118,7 +118,7 @@ function once<T>(find: (name: string) => T): (name: string) => T {
   }
 }
 
-/** The open files. At most `openMax` stay open between two tasks; one task may open more. */
+/** The open files. At most `openMax` stay open between two tasks; a task may open more. */
 function createConnections(openMax: number) {
   const inUse = new Set<Database>()
   const roomy = new Set<string>()
@@ -134,7 +134,7 @@ function createConnections(openMax: number) {
   }
   return {
     isReading: () => inUse.size > 0,
-    /** Begins to read a file, once until `endReading`: what is read of it is of one moment. */
+    /** Begins a read transaction on a file, until `endReading`: what is read from it is of one moment. */
     read(path: string): Database | undefined {
       const database = files.use(path, () => openFile(path))
       if (database === undefined) return undefined
@@ -143,7 +143,7 @@ function createConnections(openMax: number) {
       giveRoom(database)
       return database
     },
-    /** Ends all reading, so that the next task can begin whatever became of this one. */
+    /** Ends all read transactions, whatever became of the task. */
     endReading(): void {
       const ended = [...inUse]
       inUse.clear()
@@ -151,7 +151,7 @@ function createConnections(openMax: number) {
         try {
           database.exec('COMMIT')
         } catch {
-          // It has failed, which the task was told; whoever asks for the file again opens it anew.
+          // The task has seen the failure. The next one opens the file again.
           files.close(database.path)
         }
       }

@@ -1,5 +1,5 @@
 import type { Position } from '#src/events/envelope.ts'
-import type { Filter, Selection, SortKey } from '../../index-store.ts'
+import type { Filter, IndexQuery, Selection, SortKey } from '../../index-store.ts'
 import { clampInt64, floorTo } from '../row.ts'
 import { compile, toSql, type Condition, type Sql } from './compile.ts'
 import type { Columns, Database, Value } from './database.ts'
@@ -15,13 +15,13 @@ export type DayCollection = Readonly<{
   earliest: bigint
   latest: bigint
   spilled: boolean
-  /** Filters in this file's terms, as long as it is read as of one moment. */
+  /** Filters compiled for this file, during one read transaction. */
   compiled: Compiled
-  /** What walks of this file have told, as long as the same. */
+  /** Results of walks of this file, during the same transaction. */
   tallies: Tallies
 }>
 
-/** What a file holds of each collection that it holds anything of. */
+/** The collections of which a file holds anything. */
 export function readCollections(database: Database): ReadonlyMap<string, Omit<DayCollection, 'tables'>> {
   const rows = database.all('SELECT name, earliest, latest, spilled FROM collections')
   return new Map(
@@ -35,7 +35,7 @@ export function readCollections(database: Database): ReadonlyMap<string, Omit<Da
 
 type Compiled = Map<Filter, () => Condition>
 
-/** What one question has compiled, or could not, others of the same reading need not: to expand a pattern may take seconds. */
+/** Compiles a filter once per reading, and remembers a failure too: expanding a pattern may take seconds. */
 function compileOnce(filter: Filter, day: DayCollection, expansion: Expansion): Condition {
   const { database, tables, compiled } = day
   const known = compiled.get(filter)
@@ -53,17 +53,14 @@ function compileOnce(filter: Filter, day: DayCollection, expansion: Expansion): 
 }
 
 /** From a time inclusive, to a time exclusive; undefined: open. */
-export type TimeRange = Readonly<{ fromNs?: bigint | undefined; toNs?: bigint | undefined }>
-
-/** A selection whose times may be open on purpose. */
-export type Selected = Omit<Selection, 'fromNs' | 'toNs'> & TimeRange
+export type TimeRange = Pick<Selection, 'fromNs' | 'toNs'>
 
 export const mayHold = ({ earliest, latest }: DayCollection, { fromNs, toNs }: TimeRange): boolean =>
   (fromNs === undefined || latest >= fromNs) && (toNs === undefined || earliest < toNs)
 
 const isWholeMs = (timeNs: bigint): boolean => floorTo(timeNs, 1_000_000n) === timeNs && !isOutermost(msOf(timeNs))
 
-/** A time range as bounds of the rowid, and what those do not say as conditions on the row. */
+/** A time range as bounds of the rowid, and the rest of it as conditions on the row. */
 type Bounds = Readonly<{ rows: readonly (readonly ['>=' | '<=', bigint])[]; rest: Sql }>
 
 function boundsOf({ fromNs, toNs }: TimeRange, spilled: boolean): Bounds {
@@ -121,19 +118,19 @@ function drivenBy(condition: Condition): Readonly<{ match: string; rest: Conditi
   return { match: driver.match, rest: { kind: 'and', of: of.filter((part) => part !== driver) } }
 }
 
-/** Whether the rows that meet a filter, if any do, are found by the term index. */
+/** Whether the term index can find the rows that meet a filter. */
 export function isDriven(day: DayCollection, filter: Filter, expansion: Expansion): boolean {
   const condition = compileOnce(filter, day, expansion)
   return condition.kind === 'none' || drivenBy(condition) !== undefined
 }
 
 /**
- * Rows of a selection. Where the filter has a part that the term index can answer, that drives, in the order of rowids;
- * else the rows themselves. `byPosition`: the walk goes by position, so terms are only looked up.
+ * The rows of a selection. If the term index can answer a part of the filter, it drives the query, in rowid order; otherwise the rows do.
+ * `byPosition`: the walk goes by position, so terms are only looked up.
  */
 export function fromSelection(
   day: DayCollection,
-  selection: Selected,
+  selection: Selection,
   expansion: Expansion,
   use: Readonly<{ columns: boolean; byPosition?: boolean }>,
 ): From | undefined {
@@ -154,7 +151,7 @@ export function fromSelection(
     driven.rest.kind === 'all' ? { sql: '', values: [] } : toSql(driven.rest, tables, rowBounds(bounds, 'f.rowid'))
   const all = joinAnd([rest, bounds.rest, position])
   const rows = rowBounds(bounds, 'f.rowid')
-  // CROSS JOIN: the term index comes first, whatever the planner thinks.
+  // CROSS JOIN forces the planner to use the term index first.
   const join = use.columns || all.sql !== '' ? ` CROSS JOIN ${tables.rows} r ON r.row = f.rowid` : ''
   const sql = `FROM ${tables.terms} f${join} WHERE ${tables.terms} MATCH ?${rows.sql}${all.sql === '' ? '' : ` AND ${all.sql}`}`
   return { sql, values: [driven.match, ...rows.values, ...all.values], rowid: 'f.rowid' }
@@ -170,19 +167,19 @@ const placeOf = (columns: Columns, value: string): Place => ({
   sort: { value: columns[value] as bigint, id: String(columns['id']) },
 })
 
-export type Order = Readonly<{ orderBy: string; direction: 'asc' | 'desc'; after?: SortKey }>
+export type Order = Pick<IndexQuery, 'orderBy' | 'direction' | 'after'>
 
-/** The column that an order goes by; undefined when the collection has none of that name. */
+/** The column of an order; undefined if the collection has none of that name. */
 export function orderColumn(tables: Tables, orderBy: string): string | undefined {
   if (orderBy === 'timeNs') return 'time'
   if (orderBy === 'position') return 'position'
   return tables.numbers.includes(orderBy) ? numberColumn(orderBy) : undefined
 }
 
-/** Rows by the order of a column, sorted by SQLite. */
+/** Rows in the order of a column, sorted by SQLite. */
 export function* sortedRows(
   day: DayCollection,
-  selection: Selected,
+  selection: Selection,
   order: Order,
   expansion: Expansion,
 ): Generator<Place> {
@@ -200,10 +197,10 @@ export function* sortedRows(
   for (const columns of day.database.iterate(sql, ...from.values, ...values)) yield placeOf(columns, 'value')
 }
 
-/** Rows by rowid: by the millisecond of their time, in no order within it. */
+/** Rows in rowid order: by millisecond, in no order within it. */
 export function* walkedRows(
   day: DayCollection,
-  selection: Selected,
+  selection: Selection,
   direction: 'asc' | 'desc',
   expansion: Expansion,
 ): Generator<Place> {

@@ -25,11 +25,11 @@ export type Written = Readonly<{ collection: Collection; tables: Tables }>
 /** `position`: of its last event. `onStep`: to be called after every few rows. */
 export type Batch = Readonly<{ position: Position; onStep: () => void }>
 type Writing = Written & Pick<Batch, 'onStep'>
-/** What a batch does to one file: entries kept there, and ids of records that another file or a later entry replaces. */
+/** What a batch does to one file: entries to write, and ids of records to remove because others replace them. */
 export type DayChanges = Readonly<{ entries: readonly Entry[]; replaced: readonly Replaced[] }>
 export type Replaced = Readonly<{ collection: string; id: DocumentId; position: Position }>
 
-/** `counted`: the texts of the keywords that it is counted by; undefined where it is not. */
+/** `counted`: the texts of the keywords that it is counted by; undefined if it is not counted. */
 type Old = Readonly<{ row: bigint; time: bigint; terms: string; counted: readonly unknown[] | undefined }>
 type New = Readonly<{ entry: Entry; form: Row; old: Old | undefined }>
 
@@ -40,10 +40,10 @@ const compareTimed = (aNs: bigint, a: Entry, bNs: bigint, b: Entry): number =>
 const countedText = ({ keywords }: Row, field: string): string | null =>
   formatKeywords(countedValues(keywords.get(field) ?? []))
 
-/** Longer ones are not told by rowids: there are thousands of these in a file, and searches read them all. */
+/** Longer values get no id: a file has thousands of ids, and searches read all their values. */
 const valsCharactersMax = 1_000
 
-/** The values that a row is counted by, as its rowid tells them; undefined where they are too long, and of one that is not counted. */
+/** The values that a row is counted by, to be encoded in its rowid; undefined if they are too long, or the row is not counted. */
 function valsOf({ tables }: Written, form: Row): string | undefined {
   if (!isCounted(tables.shape, (field) => form.numbers.get(field))) return undefined
   const vals = JSON.stringify(tables.counted.map((field) => countedText(form, field)))
@@ -65,7 +65,7 @@ function termsOf({ tables }: Written, { tokens, keywords, ids }: Row): readonly 
 
 const termsHash = (terms: readonly (string | null)[]): string => hash('sha1', terms.join('\n')).slice(0, 16)
 
-/** The row that holds an id, by the unique index of documents or by the time that a record's id begins with. */
+/** The row of an id: by the unique index of documents, or by the time that a record's id begins with. */
 export function findRow(database: Database, tables: Tables, id: DocumentId): Columns | undefined {
   if (tables.shape.kind === 'document') return database.get(`SELECT * FROM ${tables.rows} WHERE id = ?`, id)
   const time = timeOfRecordId(id)
@@ -77,7 +77,7 @@ export function findRow(database: Database, tables: Tables, id: DocumentId): Col
   return database.get(sql, firstRow(ms), lastRow(ms), id)
 }
 
-/** Whether a millisecond once held more rows than its part of the rowids: then rowids do not tell the order of time. */
+/** Whether a millisecond ever held more rows than its rowids: then rowids are not in the order of time. */
 export const isSpilled = (database: Database, { shape }: Tables): boolean =>
   database.get('SELECT spilled FROM collections WHERE name = ?', shape.name)?.['spilled'] === 1n
 
@@ -93,19 +93,20 @@ function oldOf(columns: Columns | undefined, { tables }: Written): Old | undefin
   }
 }
 
-function removeRow(database: Database, written: Written, old: Old, counts: Counts): void {
+/** `stays`: its postings are left, because a new form takes its place. */
+function removeRow(database: Database, written: Written, old: Old, counts: Counts, stays = false): void {
   const { rows, bodies, terms } = written.tables
   database.run(`DELETE FROM ${rows} WHERE row = ?`, old.row)
   database.run(`DELETE FROM ${bodies} WHERE row = ?`, old.row)
-  if (terms !== undefined) database.run(`DELETE FROM ${terms} WHERE rowid = ?`, old.row)
+  if (terms !== undefined && !stays) database.run(`DELETE FROM ${terms} WHERE rowid = ?`, old.row)
   counts.add(old.time, old.row, old.counted, -1)
 }
 
-/** `stays`: the row had this number before, and its postings are still there. */
+/** `stays`: the row keeps its rowid, and its postings are still there. */
 type Placed = New & Readonly<{ row: bigint; stays: boolean }>
 type Prepared = Placed & Readonly<{ texts: readonly (string | null)[]; textsHash: string; body: string }>
 
-/** How many rows are made ready before they are written table by table: each table's part of the caches stays warm. */
+/** How many rows are prepared before they are written table by table, which keeps caches warm. */
 const rowsAtOnce = 128
 /** And how many characters of them: a row may have ten million. */
 const charactersAtOnce = 16 * 1024 * 1024
@@ -139,7 +140,7 @@ function createInserter(database: Database, written: Writing, counts: Counts): (
     counts.add(form.timeNs, row, isCounted(shape, (field) => form.numbers.get(field)) ? counted : undefined, 1)
   }
   const putTerms = ({ row, old, stays, texts, textsHash }: Prepared): void => {
-    // Postings that read the same as before need not be written again.
+    // Unchanged postings need not be written again.
     if (terms === undefined || (stays && old?.terms === textsHash)) return
     if (stays) database.run(`DELETE FROM ${terms} WHERE rowid = ?`, row)
     database.run(insertTerms, row, ...texts)
@@ -166,20 +167,10 @@ function createInserter(database: Database, written: Writing, counts: Counts): (
   }
 }
 
-/** Whether a document's row is as good for its new form: it is of the same millisecond. */
+/** Whether a document can keep its rowid: its time is in the same millisecond. */
 const keepsRow = (old: Old, form: Row): boolean => msOfRow(old.row) === msOf(form.timeNs)
 
-/** Takes away what the entry's older form holds, but for the postings of a document that keeps its row. */
-function removeOld(database: Database, written: Written, item: New, counts: Counts): void {
-  const { old, form } = item
-  if (old === undefined) return
-  if (!keepsRow(old, form)) return removeRow(database, written, old, counts)
-  database.run(`DELETE FROM ${written.tables.rows} WHERE row = ?`, old.row)
-  database.run(`DELETE FROM ${written.tables.bodies} WHERE row = ?`, old.row)
-  counts.add(old.time, old.row, old.counted, -1)
-}
-
-/** Says which times the collection of this file holds. */
+/** Widens the range of times that the collection in this file holds. */
 function widenTimes(database: Database, { tables }: Written, first: bigint, last: bigint): void {
   database.run(
     `UPDATE collections SET earliest = min(coalesce(earliest, ?1), ?1), latest = max(coalesce(latest, ?2), ?2) WHERE name = ?3`,
@@ -192,8 +183,8 @@ function widenTimes(database: Database, { tables }: Written, first: bigint, last
 type Timed = Readonly<{ entry: Entry; timeNs: bigint }>
 
 /**
- * Gives records of one millisecond rowids that tell their values, in the order of these. Of very many what is searchable is made twice: all
- * of it at once would be a burden to hold.
+ * Gives records of one millisecond rowids that encode their values, in rowid order. If there are very many, their searchable form is computed twice,
+ * to save memory.
  */
 function* placeByValues(written: Written, nextRow: NextRow, records: readonly Timed[]): Generator<Placed> {
   const formOf = ({ entry }: Timed): Row => rowOf(written.tables.shape, written.collection, entry)
@@ -210,7 +201,7 @@ function* placeByValues(written: Written, nextRow: NextRow, records: readonly Ti
   }
 }
 
-/** What is searchable of a record is made when it is asked for: of a whole batch it would be a burden to hold. */
+/** The searchable form of a record is computed when needed, because that of a whole batch would take too much memory. */
 function* placeRecords(database: Database, written: Written, records: readonly Timed[]): Generator<Placed> {
   const { tables, collection } = written
   const nextRow = createRowids(database, tables)
@@ -225,7 +216,7 @@ function* placeRecords(database: Database, written: Written, records: readonly T
   }
 }
 
-/** In order of time, so that FTS5 meets rising rowids and rows of one batch lie in their order. */
+/** In order of time, so that FTS5 gets ascending rowids. */
 function writeRecords(database: Database, written: Writing, entries: readonly Entry[], counts: Counts): void {
   const records = entries.map((entry): Timed => ({ entry, timeNs: timeOf(written, entry) }))
   records.sort((a, b) => compareTimed(a.timeNs, a.entry, b.timeNs, b.entry))
@@ -235,7 +226,7 @@ function writeRecords(database: Database, written: Writing, entries: readonly En
   widenTimes(database, written, first.timeNs, last.timeNs)
 }
 
-/** The time that a record's id begins with; of one that begins with none, that of its searchable form. */
+/** The time that a record's id begins with, or else that of its searchable form. */
 const timeOf = ({ tables, collection }: Written, entry: Entry): bigint =>
   timeOfRecordId(entry.id) ?? rowOf(tables.shape, collection, entry).timeNs
 
@@ -256,10 +247,11 @@ function writeDocuments(database: Database, written: Writing, entries: readonly 
 }
 
 function putDocuments(database: Database, written: Writing, items: New[], counts: Counts): void {
-  for (const item of items) removeOld(database, written, item, counts)
+  for (const { old, form } of items)
+    if (old !== undefined) removeRow(database, written, old, counts, keepsRow(old, form))
   const sorted = items.sort((a, b) => compareTimed(a.form.timeNs, a.entry, b.form.timeNs, b.entry))
   const insert = createInserter(database, written, counts)
-  // Rows that stay are put back first: the counter of a millisecond goes on behind them.
+  // Rows that keep their rowid are written first: new rowids of a millisecond come after them.
   const fresh: New[] = []
   const staying: Placed[] = []
   for (const item of sorted) {
@@ -296,8 +288,8 @@ export function positionOf(database: Database): Position {
 }
 
 /**
- * Writes a batch's part for one file, and the batch's position, in one transaction. What the file's own position covers is
- * left out: a batch that comes again, or in other cuts, changes nothing.
+ * Writes a batch's part for one file, and the batch's position, in one transaction. What the file's position covers already is skipped, so a batch
+ * that is repeated, or split differently, changes nothing.
  */
 export function writeDay(
   database: Database,
@@ -317,7 +309,7 @@ export function writeDay(
   })
 }
 
-/** The entry of a row and its body. Throws where there is none. */
+/** The entry of a row and its body. Throws if the body is missing. */
 export const entryOf = (columns: Columns, body: unknown, { shape }: Tables, day: string): Entry => ({
   collection: shape.name,
   id: String(columns['id']),

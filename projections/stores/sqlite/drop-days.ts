@@ -7,26 +7,23 @@ import { namesIn } from './folder-names.ts'
 import { dayOfAnyFile, fileOfDay, workspaceFolder } from './layout.ts'
 
 /**
- * Moves what only the WAL holds into the file: a reader that has just opened it, and meets it without its WAL, has all of it. One
- * that cannot be settled goes all the same, be it damaged or the disk full: nothing else makes room there.
+ * Moves the WAL's content into the file, so that a reader that has just opened it finds all of it even if the WAL is removed. If that fails, because
+ * the file is damaged or the disk is full, the file is removed all the same: nothing else frees space.
  */
 function settle(path: string): void {
   try {
-    const database = openDatabase(path, { readOnly: false, synchronous: 'NORMAL' })
+    const database = openDatabase(path)
     try {
       database.get('PRAGMA wal_checkpoint(TRUNCATE)')
     } finally {
       database.close()
     }
   } catch {
-    // Its days are over: readers are not shown them, whole or not.
+    // The day has expired: readers do not see it, complete or not.
   }
 }
 
-/**
- * Removes the files of days that are not kept, of all workspaces of a build; how many days went. `letGo` is told of each before it
- * goes.
- */
+/** Removes the files of days that are not kept, of all workspaces of a build. Returns their number. `letGo` is called before each is removed. */
 export function dropDays(
   folder: string,
   index: IndexName,

@@ -4,11 +4,11 @@ import { wholePattern } from '../pattern.ts'
 import type { Database } from './database.ts'
 import { tokensColumn, type Tables } from './layout.ts'
 
-/** How far the patterns and ranges of one question may spread. */
+/** How many terms the patterns and ranges of one question may match and scan. */
 export type Expansion = Readonly<{
-  /** Terms that each may meet in one file. */
+  /** How many terms each may match in one file. */
   termsMax: number
-  /** Terms that may still be looked at for them, in all files; it is counted down. */
+  /** How many terms may still be scanned for them, in all files; it is counted down. */
   scan: { left: number }
 }>
 
@@ -19,19 +19,19 @@ export const createExpansion = ({ patternExpansionsMax, patternScanTermsMax }: E
   scan: { left: patternScanTermsMax },
 })
 
-/** A token of the index, or the beginning of some. */
+/** A token of the index, or a prefix of tokens. */
 export type Term = Readonly<{ text: string; prefix: boolean }>
 
 const exact = (text: string): Term => ({ text, prefix: false })
 
-/** Terms are read so many at once, at first and at last: a row for each would cost twice as much, and the first few may be enough. */
+/** How many terms are read per query, at first and at most. A row for each would cost twice as much, and the first few may be enough. */
 const termsAtOnceMin = 500
 const termsAtOnceMax = 16_000
 
-/** Of the terms that were looked at, those of the fields that are asked for. */
+/** How many terms were scanned, and those of them in the fields asked for. */
 type Part = Readonly<{ looked: number; terms: readonly string[] }>
 
-/** The terms of some fields between two texts, in order, by parts; a seek in the term index, not a scan of it. No term has a blank. */
+/** The terms of some fields between two texts, in order, in parts: a seek in the term index, not a full scan. Terms contain no blanks. */
 function* termsBetween(
   database: Database,
   tables: Tables,
@@ -49,12 +49,12 @@ function* termsBetween(
     const terms = found?.['terms']
     yield { looked, terms: typeof terms === 'string' ? terms.split(' ') : [] }
     if (looked < atOnce) return
-    // A term has a row for each of its fields: those of the last may be in the next part.
+    // A term has a row for each of its fields, and those of the last term may be in the next part.
     first = String(found?.['last'])
   }
 }
 
-/** Those that are wanted, unless they are more than may be met, or take more looking than is left. */
+/** The wanted terms, unless there are too many, or too many would have to be scanned. */
 function meet(
   parts: Iterable<Part>,
   isWanted: (term: string) => boolean,
@@ -80,7 +80,7 @@ function tooBroad(what: string, why: 'too many' | 'too far', termsMax: number): 
   )
 }
 
-/** After every text that begins with the prefix. */
+/** Sorts after every text that begins with the prefix. */
 const afterPrefix = (prefix: string): string => `${prefix}\u{10ffff}`
 
 export function expandPattern(
@@ -98,7 +98,7 @@ export function expandPattern(
   return met
 }
 
-/** Below this many terms a range is the list of them; above, a few hundred prefixes say it as exactly. */
+/** Up to so many terms, a range becomes the list of them; beyond, a few hundred prefixes, which are as exact. */
 const rangeTermsMax = 256
 
 export function expandRange(
@@ -123,7 +123,7 @@ export function expandRange(
 const hexDigits = '0123456789abcdef'
 const isHex = (text: string): boolean => /^[0-9a-f]{0,32}$/.test(text)
 
-/** The prefixes that hold exactly the numbers of a range; undefined when its bounds are not numbers (tokens.ts). */
+/** The prefixes that cover exactly the numbers of a range; undefined if its bounds are not numbers (tokens.ts). */
 export function coverOf({ prefix, from, to }: Filter & { kind: 'tokenRange' }): readonly Term[] | undefined {
   const low = from?.slice(prefix.length)
   const high = to?.slice(prefix.length)
@@ -135,8 +135,8 @@ export function coverOf({ prefix, from, to }: Filter & { kind: 'tokenRange' }): 
 }
 
 /**
- * All texts of hex digits that begin with `stem`, at or above `low` and at or below `high`. A bound that no longer begins
- * with the stem has been settled on the way and is undefined.
+ * Covers all texts of hex digits that begin with `stem` and lie between `low` and `high`, inclusive. A bound that does not begin with the
+ * stem no longer matters, and is undefined.
  */
 function cover(stem: string, low: string | undefined, high: string | undefined, found: Term[]): void {
   const above = low === stem ? undefined : low
@@ -144,7 +144,7 @@ function cover(stem: string, low: string | undefined, high: string | undefined, 
     found.push({ text: stem, prefix: true })
     return
   }
-  // The text that ends here comes before all that go on: it is in the range unless the lower bound goes on.
+  // The text that ends here sorts before all longer ones: it is in the range unless the lower bound is longer.
   if (above === undefined) found.push(exact(stem))
   for (const digit of hexDigits) {
     const next = stem + digit
@@ -156,7 +156,7 @@ function cover(stem: string, low: string | undefined, high: string | undefined, 
 const within = (bound: string | undefined, stem: string): string | undefined =>
   bound?.startsWith(stem) === true ? bound : undefined
 
-/** How all texts that begin with `stem` stand to a bound: 0 when it is among them, or there is none. */
+/** How all texts that begin with `stem` compare to a bound; 0 if the bound is among them, or undefined. */
 function bounds(stem: string, bound: string | undefined): number {
   if (bound === undefined || bound.startsWith(stem)) return 0
   return stem < bound ? -1 : 1

@@ -2,12 +2,12 @@ import { readdirSync, statSync } from 'node:fs'
 import { TransientError } from '#src/lib/failure.ts'
 
 const foldersKnownMax = 1_000
-/** File systems tell the times of changes apart by milliseconds, some by two seconds: what has changed just now may change unseen. */
+/** File systems record times of changes in milliseconds, some in steps of two seconds. A folder that has just changed may change again unseen. */
 const settledMs = 3_000
 
 type Listing = Readonly<{ names: readonly string[]; changedMs: number }>
 
-/** What looks into a folder; nothing when it is not there. What passes by itself is tried again: whoever stops for it stops for good. */
+/** Looks into a folder; nothing if it does not exist. Too many open files is a TransientError, because it passes by itself. */
 export function looked<T>(folder: string, look: (folder: string) => readonly T[]): readonly T[] {
   try {
     return look(folder)
@@ -20,13 +20,10 @@ export function looked<T>(folder: string, look: (folder: string) => readonly T[]
   }
 }
 
-/** What is in a folder now; nothing when it is not there. */
+/** The names in a folder; none if it does not exist. */
 export const namesIn = (folder: string): readonly string[] => looked(folder, (path) => readdirSync(path))
 
-/**
- * What folders hold; of one that is not there, nothing. To ask when a folder has changed costs a fifth of reading it, and days come
- * and go rarely, so what was read is kept while that time stands.
- */
+/** As `namesIn`, cached while the folder's time of change stays the same: asking for that costs a fifth of reading the folder, and days rarely come or go. */
 export function createFolderNames(): (folder: string) => readonly string[] {
   const known = new Map<string, Listing>()
   return (folder) => {

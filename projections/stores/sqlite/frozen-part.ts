@@ -1,7 +1,7 @@
 import type { Position } from '#src/events/envelope.ts'
 import type { Digest, Fingerprint, FrozenPart, SearchItem } from '../../index-audit.ts'
 import { timeOfRecordId, type DocumentId, type Entry } from '../../projection.ts'
-import { createDigester, fingerprintOf } from '../digest.ts'
+import { createDigester, fingerprintOf, noSearchItems } from '../digest.ts'
 import { compareText } from '../row.ts'
 import { openIfThere, type Columns, type Database } from './database.ts'
 import { entryOf, isSpilled, positionOf, readEntry } from './day-writer.ts'
@@ -10,13 +10,13 @@ import { tellsValues, wrongCounts } from './check-values.ts'
 import { createPostings, type Postings } from './postings.ts'
 import { rowidValues, type RowidValues } from './told-values.ts'
 
-/** A collection within a file that is read whole. `earliest`, `latest`: the times that the file says its rows lie between. */
+/** A collection in a file that is read whole. `earliest`, `latest`: the range of times that the file claims for its rows. */
 type Held = Readonly<{
   tables: Tables
   spilled: boolean
   earliest: bigint | undefined
   latest: bigint | undefined
-  /** What the values are that rowids tell, by id. */
+  /** The values that rowids encode, by id. */
   values: RowidValues
   postings: Postings | undefined
 }>
@@ -24,11 +24,11 @@ type Held = Readonly<{
 const shown = (value: unknown): string =>
   value instanceof Uint8Array ? Buffer.from(value).toString('hex') : String(value)
 
-/** Everything of a row that readers can meet, each value with its type. */
+/** Everything of a row that readers can see, each value with its type. */
 function textOf(columns: Columns, held: Held): string {
   const small: string[] = []
   for (const [name, value] of Object.entries(columns)) {
-    // The number of a row is the writer's business: batches cut otherwise give others.
+    // Rowids do not count: they depend on how batches were split.
     if (name !== 'row' && name !== 'body')
       small.push(`${name} ${value === null ? 'null' : typeof value} ${shown(value)}`)
   }
@@ -45,7 +45,7 @@ function isInPlace({ row, time, id }: Columns, { tables, spilled, earliest, late
   return tables.shape.kind === 'document' || (timeOfRecordId(id) ?? time) === time
 }
 
-/** Counts that are not none, in order of their names. */
+/** The counts per minute that are not 0, in order of their names. */
 function* minutesOf(database: Database, { minutes, counted }: Tables): Generator<SearchItem> {
   if (counted.length === 0) return
   const name = `'minute ' || field || ' ' || minute || ' ' || value`
@@ -99,7 +99,7 @@ function* fingerprintsOf(database: Database, held: Held): Generator<Fingerprint>
   }
 }
 
-/** Numbers of rows in the order of their ids. Ids of records begin with their time, so only those of a millisecond need be sorted. */
+/** Rowids in the order of ids. Ids of records begin with their time, so only those of one millisecond need sorting. */
 function* rowsById(database: Database, { tables, spilled }: Held): Generator<bigint> {
   if (tables.shape.kind === 'document' || spilled) {
     for (const { row } of database.iterate(`SELECT row FROM ${tables.rows} ORDER BY id`)) yield row as bigint
@@ -155,19 +155,18 @@ const nothing: FrozenPart = {
   digests: async () => [],
   async *fingerprints() {},
   fingerprint: async () => undefined,
-  async *searchItems() {},
-  async *entriesOf() {},
+  ...noSearchItems,
   stored: async () => undefined,
   release: async () => {},
 }
 
-/** Begins a transaction: how far the file is that it reads. Undefined of one that is only just being made. */
+/** Begins a read transaction, and returns the file's position; undefined if the file is just being created. */
 function begin(database: Database): Position | undefined {
   database.exec('BEGIN')
   return layoutOf(database) === 0n ? undefined : positionOf(database)
 }
 
-/** One read transaction over a file, until it is released. `open` gives a connection that may make temporary tables. */
+/** A read transaction on a file, until it is released. `open`: returns a connection that may create temporary tables. */
 export function freezeFile(
   { path, day }: Readonly<{ path: string; day: string }>,
   collections: readonly Tables[],

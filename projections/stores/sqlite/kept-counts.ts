@@ -1,27 +1,27 @@
-import type { Filter } from '../../index-store.ts'
+import type { Filter, Selection } from '../../index-store.ts'
 import { floorTo, isCountedWhole, keywordTerm } from '../row.ts'
 import { countedMinutes, countedTogether, untoldMinutes, type SliceRange } from './count-query.ts'
 import { askedBeyond } from './counted-where.ts'
-import type { DayCollection, Selected, TimeRange } from './day-query.ts'
+import type { DayCollection, TimeRange } from './day-query.ts'
 import { beyondFirst, finestNsOf, minuteNs, noValue, parseKeywords } from './layout.ts'
 import { readTexts, textsOfIds } from './told-values.ts'
 
-/** How many rows of a step have these values. `values`: of each field that is asked for. */
+/** How many rows of a step have these values, of each field asked for. */
 export type Counted = Readonly<{ startNs: bigint; values: readonly (readonly string[])[]; count: number }>
 
-/** What counts that are kept tell of a selection. `beside`: what of its range is of no whole slice of time. */
+/** What kept counts tell about a selection. `beside`: the rest of its range, which is not in whole slices of time. */
 export type Kept = Readonly<{ counts: readonly Counted[]; beside: readonly TimeRange[] }>
 
 /**
- * From the counts of a field's single values. A row counts under each of its values, and as many times less under none as it has values
- * beyond the first, so that counts of all values are those of rows. Undefined where they do not say.
+ * From the counts of a field's single values. A row counts under each of its values, and negatively for each value beyond its first, so that all
+ * counts add up to rows. Undefined if they cannot answer.
  */
-export function keptByValue(day: DayCollection, selection: Selected, stepNs: bigint, by: string): Kept | undefined {
+export function keptByValue(day: DayCollection, selection: Selection, stepNs: bigint, by: string): Kept | undefined {
   const test = testOfSelection(day, selection, [by])
   const minutes = wholeSlices(selection, minuteNs)
   if (stepNs % minuteNs !== 0n || test === undefined || minutes === undefined) return undefined
   const found = countedMinutes(day, by, minutes, stepNs / minuteNs)
-  // Which other values the rows of a value have, no count of single values tells; nor what is behind the beginning of a long one.
+  // Counts of single values do not tell which other values a row has, nor how a long value goes on.
   const saysNot = (value: string): boolean => value === beyondFirst || !parseKeywords(value).every(isCountedWhole)
   if (test !== anything && found.some(({ value }) => saysNot(value))) return undefined
   const counts = found.map(({ startNs, value, count }): Counted => {
@@ -34,16 +34,16 @@ export function keptByValue(day: DayCollection, selection: Selected, stepNs: big
   }
 }
 
-/** What is asked of counts of values together: in steps of time, by keyword fields. */
-export type Asked = Readonly<{ selection: Selected; stepNs: bigint; fields: readonly string[] }>
+/** What is to be counted: in steps of time, by keyword fields. */
+export type Asked = Readonly<{ selection: Selection; stepNs: bigint; fields: readonly string[] }>
 
-/** Whether counts that are kept may tell what is asked, but for what is of no whole slice of time. */
+/** Whether kept counts can answer, except for the edges beside whole slices of time. */
 export function mayTell(day: DayCollection, { selection, stepNs, fields }: Asked): boolean {
   const { counted, together, shape } = day.tables
   const grainNs = finestNsOf(day.tables)
   if (stepNs % grainNs !== 0n || wholeSlices(selection, grainNs) === undefined) return false
   if (counted.length === 0 || !fields.every((field) => counted.includes(field))) return false
-  // Single values tell of all rows, and not which of them have two values.
+  // Counts of single values can only count all rows.
   if (together === undefined && askedBeyond(shape, selection.filter)?.kind !== 'all') return false
   if (together !== undefined && untoldOf(day, selection) === undefined) return false
   return testOfSelection(day, selection, counted) !== undefined
@@ -53,7 +53,7 @@ export function mayTell(day: DayCollection, { selection, stepNs, fields }: Asked
 export const tellsValues = ({ tables }: DayCollection, filter: Filter): boolean =>
   testOf(filter, tables.counted) !== undefined
 
-/** Of more minutes in which rowids do not tell all values, rows are counted in one walk. */
+/** If rowids lack values in more minutes than this, rows are counted in one walk. */
 const untoldMinutesMax = 60
 
 function untoldOf(day: DayCollection, range: TimeRange): readonly bigint[] | undefined {
@@ -61,7 +61,7 @@ function untoldOf(day: DayCollection, range: TimeRange): readonly bigint[] | und
   return untold.length > untoldMinutesMax ? undefined : untold
 }
 
-/** From the counts of values together, by one grain. Undefined where they do not say. */
+/** From the counts of values together, of one grain. Undefined if they cannot answer. */
 export function keptTogether(day: DayCollection, grainNs: bigint, asked: Asked): Kept | undefined {
   const { selection, stepNs, fields } = asked
   const { counted, together } = day.tables
@@ -86,7 +86,7 @@ export function keptTogether(day: DayCollection, grainNs: bigint, asked: Asked):
   }
 }
 
-/** The slices within a range that have a part in these minutes, ascending. */
+/** The slices of a range that overlap these minutes, ascending. */
 function slicesOf(minutes: readonly bigint[], grainNs: bigint, { from, to }: SliceRange): ReadonlySet<bigint> {
   const slices = new Set<bigint>()
   for (const minute of minutes) {
@@ -100,7 +100,7 @@ function slicesOf(minutes: readonly bigint[], grainNs: bigint, { from, to }: Sli
 
 type WholeRange = Readonly<{ fromNs: bigint; toNs: bigint }>
 
-/** Ranges of which one begins where the one before ends as one. */
+/** Joins adjacent ranges. */
 function joined(ranges: readonly WholeRange[]): readonly WholeRange[] {
   const found: WholeRange[] = []
   for (const range of ranges) {
@@ -111,13 +111,13 @@ function joined(ranges: readonly WholeRange[]): readonly WholeRange[] {
   return found
 }
 
-/** The minutes that a range is of, some perhaps in part. */
+/** The minutes that a range touches. */
 const minutesOf = ({ fromNs, toNs }: TimeRange): SliceRange => ({
   from: fromNs === undefined ? undefined : floorTo(fromNs, minuteNs) / minuteNs,
   to: toNs === undefined ? undefined : -(floorTo(-toNs, minuteNs) / minuteNs),
 })
 
-/** The slices of time that lie wholly in a range; undefined when there is none to speak of. */
+/** The slices that lie completely in a range; undefined if there are none. */
 function wholeSlices({ fromNs, toNs }: TimeRange, ns: bigint): SliceRange | undefined {
   const from = fromNs === undefined ? undefined : -(floorTo(-fromNs, ns) / ns)
   const to = toNs === undefined ? undefined : floorTo(toNs, ns) / ns
@@ -131,14 +131,14 @@ function besides({ fromNs, toNs }: TimeRange, { from, to }: SliceRange, ns: bigi
   return ranges
 }
 
-/** Whether rows are asked for by their values, of some fields in their order. */
+/** Tests the values of some fields, in the order of the fields. */
 type Test = (values: readonly (readonly string[])[]) => boolean
 const anything: Test = () => true
 
-/** The test that a selection comes to beyond the condition by which rows are counted; undefined where it asks for more than the values tell. */
+/** The selection's test beyond `countedWhere`; undefined if it asks for more than these values. */
 function testOfSelection(
   { tables: { counted, shape } }: DayCollection,
-  { filter, upTo, since }: Selected,
+  { filter, upTo, since }: Selection,
   fields: readonly string[],
 ): Test | undefined {
   if (upTo !== undefined || since !== undefined || !fields.every((field) => counted.includes(field))) return undefined
@@ -165,7 +165,7 @@ function testOf(filter: Filter, fields: readonly string[]): Test | undefined {
 
 function keywordTest({ field, values }: Filter & { kind: 'keyword' }, fields: readonly string[]): Test | undefined {
   const at = fields.indexOf(field)
-  // Longer ones are counted by their beginnings.
+  // Longer values are counted by their beginnings.
   if (at < 0 || !values.every(isCountedWhole)) return undefined
   const terms = new Set(values.map((value) => keywordTerm(field, value)))
   return (of) => of[at]?.some((value) => terms.has(keywordTerm(field, value))) === true

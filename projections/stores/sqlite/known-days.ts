@@ -6,9 +6,9 @@ import { metaPath } from './layout.ts'
 import { areDaysNamed, readMeta, writeNamed } from './meta.ts'
 import { syncDatabases } from './sync-files.ts'
 
-// A build's record says which files of days it has, so that one that was removed by hand is missed. A file is named once it is on the disk,
-// and no more before it is removed: whatever a crash or a power cut takes, none is missed that the build has let go of itself. A program that
-// does not know of this lets go of files too, as of an erased workspace: once one has folded the build, it names those that are there.
+// A build's record names its files, so that a file that somebody removed is noticed. A file is named once it is on the disk, and until just
+// before the build removes it. So no crash or power cut makes the build miss a file that it has removed itself. An older program removes files
+// without telling the record; after one has folded the build, the files that are there are named anew.
 
 const keyOf = ({ workspaceId, day }: LostDay): string => `${workspaceId}/${day}`
 
@@ -35,7 +35,7 @@ export const storedDays = (folder: string, index: IndexName): readonly LostDay[]
 /** Names files that are on the disk. Within a transaction. */
 export const nameDays = (meta: Database, days: readonly LostDay[]): void => insert(meta, 'days', days)
 
-/** A build is opened: what it names, and is gone, is noted, and it names what is there. Within a transaction. */
+/** When a build is opened: notes the named files that are gone, and names those that are there. Within a transaction. */
 export function renameDays(meta: Database, stored: readonly LostDay[]): void {
   if (areDaysNamed(meta)) noteGone(meta, stored)
   else meta.exec('DELETE FROM days')
@@ -43,11 +43,11 @@ export function renameDays(meta: Database, stored: readonly LostDay[]): void {
   writeNamed(meta)
 }
 
-/** Notes which of the files that it names are gone. Within a transaction. */
+/** Notes which of the named files are gone. Within a transaction. */
 export const noteGone = (meta: Database, stored: readonly LostDay[]): void =>
   insert(meta, 'lostDays', without(daysOf(meta, 'days'), stored))
 
-/** A file was not there and has been made: where the record names it, what it held is lost. */
+/** A file has been created. If the record names it already, what it held is lost. */
 export const noteMade = (meta: Database, { workspaceId, day }: LostDay): void =>
   meta.run(
     'INSERT OR IGNORE INTO lostDays SELECT workspace, day FROM days WHERE workspace = ? AND day = ?',
@@ -55,7 +55,7 @@ export const noteMade = (meta: Database, { workspaceId, day }: LostDay): void =>
     day,
   )
 
-/** Names files no more that are about to be removed, nor those that are gone already; safe against a power cut when it returns. */
+/** Forgets files that are about to be removed, or are gone already; durable when it returns. */
 export function forgetDays(meta: Database, isGone: (day: LostDay) => boolean): void {
   const gone = [...daysOf(meta, 'days'), ...daysOf(meta, 'lostDays')].filter(isGone)
   if (gone.length === 0) return
@@ -68,11 +68,11 @@ export function forgetDays(meta: Database, isGone: (day: LostDay) => boolean): v
   syncDatabases([meta.path], [])
 }
 
-/** The days of which files are gone, as was noted. */
+/** The days that are noted as lost. */
 export const lostDays = (meta: Database): readonly LostDay[] =>
   hasTable(meta, 'lostDays') ? daysOf(meta, 'lostDays') : []
 
-/** The same of a build that nobody has open, by a look at its files too. */
+/** The lost days of a build that nobody has open, which also looks at its files. */
 export function missedDays(folder: string, index: IndexName): readonly LostDay[] {
   const missed = readIfThere(metaPath(folder, index), (meta) => {
     if (readMeta(meta) === undefined || !hasTable(meta, 'lostDays')) return undefined

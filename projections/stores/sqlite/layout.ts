@@ -2,18 +2,16 @@ import { join } from 'node:path'
 import { PermanentError } from '#src/lib/failure.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import type { IndexName } from '../../index-store.ts'
-import type { CollectionShape } from '../row.ts'
+import type { CollectionShape, Shapes } from '../row.ts'
 import type { Database } from './database.ts'
 
-/** Raised with a change of the tables below that a collection’s shape does not tell of; a file of a later layout is refused. */
+/** Raise it if you change the tables below in a way that a collection’s shape does not show. Files of a later layout are refused. */
 export const layoutVersion = 1n
-
-export type Shapes = Readonly<Record<string, CollectionShape>>
 
 export const buildFolder = (folder: string, index: IndexName): string => join(folder, index)
 export const workspaceFolder = (folder: string, index: IndexName, workspaceId: WorkspaceId): string =>
   join(folder, index, workspaceId)
-/** Where a build is moved before it is removed, so that no half of one is ever taken for a build. */
+/** A build is moved here before it is removed, so that a half-removed one is never taken for a build. */
 export const droppedFolder = (folder: string, index: IndexName): string => join(folder, `${index}.dropped`)
 export const isDropped = (name: string): boolean => name.endsWith('.dropped')
 export const metaPath = (folder: string, index: IndexName): string => join(folder, index, 'meta.db')
@@ -26,7 +24,7 @@ export function dayOfFile(name: string): string | undefined {
   const [, day, beside] = dayFile.exec(name) ?? []
   return beside === undefined ? day : undefined
 }
-/** Also of the files beside it: after a removal that was broken off perhaps only these are left. */
+/** The day of a file, or of the WAL files beside it: after an interrupted removal, only these may be left. */
 export const dayOfAnyFile = (name: string): string | undefined => dayFile.exec(name)?.[1]
 
 /** The names of a collection's tables and columns. */
@@ -34,13 +32,13 @@ export type Tables = Readonly<{
   shape: CollectionShape
   rows: string
   bodies: string
-  /** FTS5 table and its vocabulary; undefined when no field is text. */
+  /** The FTS5 table and its vocabulary; undefined if no field is searched by terms. */
   terms: string | undefined
   vocabulary: string
   minutes: string
   /** Keywords by which counts per minute are kept. */
   counted: readonly string[]
-  /** Tables of the values that rowids tell, and of counts by these; undefined where none are kept. */
+  /** Tables of the values that rowids encode, and of counts of them; undefined if none are kept. */
   together: Readonly<{ values: string; counts: string }> | undefined
   numbers: readonly string[]
   keywords: readonly string[]
@@ -69,7 +67,7 @@ export function tablesOf(shape: CollectionShape): Tables {
     vocabulary: `v_${shape.name}`,
     minutes: `m_${shape.name}`,
     counted: shape.countedBy ?? [],
-    // A document keeps its rowid while its values change.
+    // Not for documents: they keep their rowid while their values change.
     together:
       shape.countedTogether === true && shape.kind === 'record'
         ? { values: `x_${shape.name}`, counts: `c_${shape.name}` }
@@ -81,14 +79,14 @@ export function tablesOf(shape: CollectionShape): Tables {
   }
 }
 
-/** Only blanks part tokens: all other printable ASCII belongs to them; what is beyond ASCII does anyhow. */
+/** Only blanks separate tokens: all other printable ASCII characters belong to them, as all beyond ASCII do anyway. */
 const tokenCharacters = Array.from({ length: 0x7f - 0x21 }, (_, index) => String.fromCharCode(0x21 + index))
   .filter((character) => !/[A-Za-z0-9]/.test(character))
   .join('')
 
 /**
- * How much of a transaction's postings FTS5 gathers before it writes them as a segment (1 MB by itself), and how many segments
- * of a level it merges at once: fewer and larger ones cost a third less to write.
+ * How much of a transaction's postings FTS5 gathers in memory before it writes a segment (default: 1 MB), and how many segments of a level it merges
+ * at once. Fewer and larger segments cost a third less to write.
  */
 const termsHeldBytesMax = 32 * 1024 * 1024
 const segmentsMerged = 16
@@ -105,8 +103,8 @@ function termsTable({ terms, vocabulary, tokens }: Tables): readonly string[] {
 }
 
 /**
- * `slice`: the number of a stretch of time as long as the grain (ns). `id`: of values that rows have together, `vals` as JSON. Of rows
- * whose rowids tell no values the minutes are noted, as of grain `untoldGrain`.
+ * `slice`: the number of a stretch of time as long as the grain (ns). `id`: an id of values that rows have together, `vals` as JSON. Rows whose
+ * rowids encode no values are counted per minute under the grain `untoldGrain`.
  */
 function countTables({ counted, minutes, together }: Tables): readonly string[] {
   if (counted.length === 0) return []
@@ -124,9 +122,9 @@ function countTables({ counted, minutes, together }: Tables): readonly string[] 
 }
 
 /**
- * The rowid is the millisecond of the record's time, then a counter: newest first is a walk. Of records that are counted by values
- * together, the counter's upper bits are an id of these, so that postings tell what histograms and facets ask for. A row is narrow; its body is
- * kept apart, so that counting and sorting do not read it. `created`: see Entry. `terms`: hash of what FTS5 holds of it.
+ * The rowid is the millisecond of the record's time, then a counter, so newest first is a walk. For records that are counted by values together, the
+ * upper bits of the counter are an id of these values, so that postings alone answer histograms and facets. A row is narrow: its body is in
+ * another table, so that counting and sorting do not read it. `created`: see Entry. `terms`: a hash of what FTS5 holds of the row.
  */
 function collectionTables(tables: Tables): readonly string[] {
   const { shape, rows, bodies, numbers, keywords } = tables
@@ -152,7 +150,7 @@ function collectionTables(tables: Tables): readonly string[] {
   ]
 }
 
-/** All that a day's file begins with; runs within a transaction. */
+/** Creates the tables of a day's file, within a transaction. */
 export function layOutDay(database: Database, shapes: Shapes, epoch: string): void {
   database.exec('CREATE TABLE file (epoch TEXT NOT NULL, position INTEGER NOT NULL)')
   database.exec(
@@ -163,7 +161,7 @@ export function layOutDay(database: Database, shapes: Shapes, epoch: string): vo
   database.exec(`PRAGMA user_version = ${layoutVersion}`)
 }
 
-/** The layout of an open file; 0 for one that is only just being made. Throws PermanentError on a later one. */
+/** The layout version of an open file; 0 if it is just being created. Throws PermanentError for a later version. */
 export function layoutOf(database: Database): bigint {
   const version = database.get('PRAGMA user_version')?.['user_version'] as bigint
   if (version <= layoutVersion) return version
@@ -176,13 +174,13 @@ export function layoutOf(database: Database): bigint {
   })
 }
 
-/** What counts over time are kept by. */
+/** The step of counts over time. */
 export const minuteNs = 60_000_000_000n
 export const untoldGrain = 0n
-/** And by what counts of values together are kept, the coarsest first; each is a multiple of the next. */
+/** The steps of counts of values together, the coarsest first; each is a multiple of the next. */
 export const quarterNs = 15n * minuteNs
 export const grainsNs: readonly bigint[] = [quarterNs, minuteNs, 5_000_000_000n]
-/** The shortest slice of time that a collection's counts are of. */
+/** The shortest step of a collection's counts. */
 export const finestNsOf = ({ together }: Tables): bigint =>
   (together === undefined ? undefined : grainsNs.at(-1)) ?? minuteNs
 
@@ -191,7 +189,7 @@ const msMax = (1n << 43n) - 1n
 const msMin = -(1n << 43n)
 const rowsPerMs = 1n << counterBits
 
-/** The millisecond of a time in ns as it stands in a rowid; times beyond the years 1691 and 2248 share the outermost. */
+/** The millisecond of a time (ns) in a rowid. Times beyond the years 1691 and 2248 share the outermost milliseconds. */
 export function msOf(timeNs: bigint): bigint {
   const rest = timeNs % 1_000_000n
   const ms = timeNs / 1_000_000n - (rest < 0n ? 1n : 0n)
@@ -203,12 +201,12 @@ export const firstRow = (ms: bigint): bigint => ms << counterBits
 export const lastRow = (ms: bigint): bigint => firstRow(ms) + rowsPerMs - 1n
 export const msOfRow = (row: bigint): bigint => row >> counterBits
 
-/** Of the counter's bits those below the id of a row's values. */
+/** The bits of the counter below the id of a row's values. */
 const repeatBits = 8n
-/** So many ids tell nothing: the values are in the row. A file gives the others away as it meets values. */
+/** The ids below this one encode no values, which are then only in the row. A file assigns the other ids as it meets values. */
 export const unknownValueIds = 256
 export const isToldId = (id: number): boolean => id >= unknownValueIds
-/** How many ids there are, with those. */
+/** The number of all ids. */
 export const valueIds = rowsPerMs >> repeatBits
 export const valueIdMax = Number(valueIds - 1n)
 export const firstRowOf = (ms: bigint, valueId: number): bigint => firstRow(ms) + (BigInt(valueId) << repeatBits)
@@ -218,7 +216,7 @@ export const valueIdOf = (row: bigint): number => Number((row & (rowsPerMs - 1n)
 export const msSql = (rowid: string): string => `(${rowid} >> ${counterBits})`
 export const valueIdSql = (rowid: string): string => `((${rowid} & ${rowsPerMs - 1n}) >> ${repeatBits})`
 
-/** Values of a keyword field as one text: one value as it is, several as JSON behind a character that marks them. */
+/** The values of a keyword field as one text: a single value as it is, several as JSON after a marker character. */
 export function formatKeywords(values: readonly string[]): string | null {
   const [first] = values
   if (first === undefined) return null
@@ -230,10 +228,10 @@ export function parseKeywords(text: unknown): readonly string[] {
   return text.startsWith('\u001f') ? (JSON.parse(text.slice(1)) as readonly string[]) : [text]
 }
 
-/** Counts per minute are of single values; under this is how many values rows have beyond their first. It is no text of values. */
+/** Counts per minute are of single values. Under this name they count the values that rows have beyond their first. */
 export const beyondFirst = '\u001f'
-/** And under this how many rows have none. */
+/** Under this name they count the rows without a value. */
 export const noValue = ''
 
-/** The number of a value's bucket; SQL's own division goes towards zero. */
+/** The number of a value's bucket. SQL's own division rounds towards zero. */
 export const bucketSql = (value: string, step: bigint): string => `${value} / ${step} - (${value} % ${step} < 0)`

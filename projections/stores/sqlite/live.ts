@@ -1,13 +1,14 @@
 import { parseJson, stringifyJson } from '#src/lib/json.ts'
 import { makeFolder } from '#src/lib/make-folder.ts'
 import type { FollowedBuild, IndexName, Roster } from '../../index-store.ts'
+import { noRoster } from '../builds.ts'
 import { openDatabase, readIfThere, transaction, type Database } from './database.ts'
 import { layoutOf, layoutVersion, livePath } from './layout.ts'
 
-/** Which build readers use, and which are folded, for each projection: one file for the folder. */
+/** Opens the file of rosters: which build of each projection readers use, and which are folded. */
 export function openLive(folder: string): Database {
   makeFolder(folder, { operation: 'make the folder of the indexes', hint: 'this user must be able to make it' })
-  const database = openDatabase(livePath(folder), { readOnly: false, synchronous: 'FULL' })
+  const database = openDatabase(livePath(folder), 'FULL')
   transaction(database, () => {
     if (layoutOf(database) === 0n) {
       database.exec('CREATE TABLE live (projection TEXT PRIMARY KEY, build TEXT NOT NULL, revision INTEGER NOT NULL)')
@@ -18,16 +19,13 @@ export function openLive(folder: string): Database {
   return database
 }
 
-/** What stands for no build: a rebuild may come before the first build that readers use. */
+/** Stands for no live build: a rebuild may be the first. */
 const none = ''
 
-export const readLive = (database: Database, projection: string): IndexName | undefined =>
-  readLiveBuilds(database).get(projection)?.index
-
-/** A build and the revision of the roster that says so: a build of the same name may be another after a change. */
+/** The live build and the revision of its roster: after a change, a build of the same name may be another one. */
 export type LiveRevision = Readonly<{ index: IndexName; revision: bigint }>
 
-/** The live builds, by projection, of one moment. */
+/** The live builds, by projection. */
 export function readLiveBuilds(database: Database): ReadonlyMap<string, LiveRevision> {
   const rows = database.all('SELECT projection, build, revision FROM live WHERE build <> ?', none)
   return new Map(
@@ -38,21 +36,12 @@ export function readLiveBuilds(database: Database): ReadonlyMap<string, LiveRevi
   )
 }
 
-/** The same of a folder that need not be open. */
+/** The same, for a folder that is not open. */
 export const storedLiveBuilds = (folder: string): ReadonlyMap<string, LiveRevision> =>
   readIfThere(livePath(folder), (database) => (layoutOf(database) === 0n ? undefined : readLiveBuilds(database))) ??
   new Map<string, LiveRevision>()
 
-export function writeLive(database: Database, projection: string, index: IndexName): void {
-  database.run(
-    `INSERT INTO live (projection, build, revision) VALUES (?, ?, 1)
-     ON CONFLICT DO UPDATE SET build = excluded.build, revision = revision + 1`,
-    projection,
-    index,
-  )
-}
-
-/** The build is another from now on, though its name is the same: readers open its files anew. */
+/** Makes readers open the build's files anew. */
 export const renewLive = (database: Database, index: IndexName): void =>
   database.run('UPDATE live SET revision = revision + 1 WHERE build = ?', index)
 
@@ -61,17 +50,22 @@ export function readRoster(database: Database, projection: string): Roster {
     'SELECT build, revision, builds FROM live LEFT JOIN followed USING (projection) WHERE projection = ?',
     projection,
   )
-  if (row === undefined) return { revision: 0, live: undefined, followed: [] }
+  if (row === undefined) return noRoster
   const followed = typeof row['builds'] === 'string' ? (parseJson(row['builds']) as unknown as FollowedBuild[]) : []
   const live = row['build'] === none ? undefined : String(row['build'])
   return { revision: Number(row['revision']), live, followed }
 }
 
-/** False, and nothing is written, when the roster is not of that revision any more. */
+/** Compare-and-set: false, and nothing is written, if the roster has another revision by now. */
 export function writeRoster(database: Database, projection: string, { revision, live, followed }: Roster): boolean {
   return transaction(database, () => {
     if (readRoster(database, projection).revision !== revision) return false
-    writeLive(database, projection, live ?? none)
+    database.run(
+      `INSERT INTO live (projection, build, revision) VALUES (?, ?, 1)
+       ON CONFLICT DO UPDATE SET build = excluded.build, revision = revision + 1`,
+      projection,
+      live ?? none,
+    )
     database.run(
       'INSERT INTO followed (projection, builds) VALUES (?, ?) ON CONFLICT DO UPDATE SET builds = excluded.builds',
       projection,

@@ -7,22 +7,22 @@ import { daysIn, workspacesIn } from './build-folders.ts'
 import { openDatabase, type Database } from './database.ts'
 import { fileOfDay, workspaceFolder, type Tables } from './layout.ts'
 
-/** Pages that FTS5 writes in one turn: some 10 ms. */
+/** Pages that FTS5 writes in one turn: about 10 ms. */
 const pagesPerTurn = 250
-/** Files that a turn may look at and find merged. */
+/** How many files that need no merging a turn may check. */
 const filesPerTurn = 16
 const turnEveryMs = 1_000
-/** Files that were written are looked through again after so long. */
+/** How often files that were written are checked, ms. */
 const writtenEveryMs = 60_000
-/** A build that is behind by more has other work. */
+/** A build that is further behind is not merged. */
 const behindMaxMs = 2_000
 
 const changesOf = (database: Database): bigint => database.get('SELECT total_changes() AS n')?.['n'] as bigint
 
 /**
- * Merges some of the segments of one table; whether there were any to merge. Below zero `pages` makes one of all segments in the
- * end, whatever their levels; above, one of four or more of a level, so that a file that is written to is not written anew each
- * time. Source: SQLite's FTS5, 6.9.
+ * Merges some segments of one table; true if there were any to merge. A negative `pages` merges all segments into one in the end, whatever their
+ * levels. A positive one merges four or more of a level, so that a file that is still written to is not rewritten each time. See SQLite's FTS5,
+ * section 6.9.
  */
 function mergeSome(database: Database, collections: readonly Tables[], pages: number): boolean {
   return collections.some(({ terms }) => {
@@ -35,11 +35,11 @@ function mergeSome(database: Database, collections: readonly Tables[], pages: nu
 
 type Mergeable = Readonly<{ path: string; pages: number }>
 
-/** The same for a file that may have gone, or be damaged, or have no room on its disk: who needs it will say so. */
+/** The same for a file. It may be gone or damaged, or its disk full: others will report that. */
 function mergeFile({ path, pages }: Mergeable, collections: readonly Tables[]): boolean {
   if (!existsSync(path)) return false
   try {
-    const database = openDatabase(path, { readOnly: false, synchronous: 'NORMAL' })
+    const database = openDatabase(path)
     try {
       return mergeSome(database, collections, pages)
     } finally {
@@ -58,9 +58,8 @@ type TermsMergerOptions = Readonly<{
 }>
 
 /**
- * Merges what FTS5 holds, a little in each turn, so that a term is looked up in few places: in one of each day that is over, for an id
- * is looked for in all days that are kept, and in a few of what is written to, not fifteen. What is found stays the same. One for
- * each build.
+ * Merges FTS5 segments of a build, a little in each turn, so that a term is looked up in few places: in one segment of each day that is over, because
+ * an id is looked for in all kept days; and in a few, not fifteen, of days that are written to. Search results stay the same.
  */
 export function createTermsMerger(folder: string, { index, collections, pagesMax = pagesPerTurn }: TermsMergerOptions) {
   let today = ''
@@ -74,7 +73,7 @@ export function createTermsMerger(folder: string, { index, collections, pagesMax
       const over = daysIn(folder, index, workspaceId).filter((one) => one < day)
       return over.map((one) => ({ path: join(own, fileOfDay(one)), pages: -pagesMax }))
     })
-  /** Days that are over, once; then, now and then, what was written meanwhile. */
+  /** First the days that are over, once; then, from time to time, what was written meanwhile. */
   function list(at: number): void {
     if (dayOf(at) !== today) {
       today = dayOf(at)
@@ -87,7 +86,7 @@ export function createTermsMerger(folder: string, { index, collections, pagesMax
   }
   return {
     wrote: (path: string): void => void written.add(path),
-    /** A turn at the time of a heartbeat, at most each second; of a build that is behind there is none. */
+    /** One turn, called with each heartbeat: at most once a second, and never while the build is behind. */
     turn({ at, caughtUpAt }: Heartbeat): void {
       const isBehind = at - caughtUpAt > behindMaxMs
       if (isBehind || Math.abs(at - turnAt) < turnEveryMs) return

@@ -2,11 +2,11 @@ import { compareSort } from '../order.ts'
 import type { Order, Place } from './day-query.ts'
 import { msOf } from './layout.ts'
 
-/** A file's rows in the order asked for. `reach`: no row of it comes before this value; it is opened only when that is due. */
+/** A file's rows in the order asked for. `reach`: none of its rows comes before this value, so it is opened only when that is due. */
 export type Source<S> = Readonly<{ of: S; reach: bigint | undefined; rows(): Iterator<Place> }>
 export type Placed<S> = Readonly<{ of: S; place: Place }>
 
-/** Settles the order within each millisecond of rows that come by rowid. */
+/** Sorts rows that come in rowid order within each millisecond. */
 export function* inTimeOrder(rows: Iterable<Place>, direction: 'asc' | 'desc'): Generator<Place> {
   const sign = direction === 'asc' ? 1 : -1
   let group: Place[] = []
@@ -36,8 +36,8 @@ function advance<S>(head: Head<S>, isPast: (place: Place) => boolean): boolean {
 }
 
 /**
- * At most `limit` rows of all sources in one order, after the cursor. Rows of equal value and id (one document on several
- * days) come once, the first source's.
+ * The first `limit` rows of all sources after the cursor, in order. Of rows with equal value and id (a document on several days), only the
+ * first source's.
  */
 export function mergeRows<S>(sources: readonly Source<S>[], order: Order, limit: number): readonly Placed<S>[] {
   const { direction, after } = order
@@ -46,7 +46,7 @@ export function mergeRows<S>(sources: readonly Source<S>[], order: Order, limit:
   const compare = (a: Head<S>, b: Head<S>): number => {
     if (a.place !== undefined && b.place !== undefined) return sign * compareSort(a.place.sort, b.place.sort)
     const [x, y] = [a.place?.sort.value ?? a.source.reach, b.place?.sort.value ?? b.source.reach]
-    // A source without a place yet goes first where it may hold the next row.
+    // A source that was not opened yet goes first if it may hold the next row.
     if (x === undefined || y === undefined || x === y) return a.place === undefined ? -1 : 1
     return sign * (x < y ? -1 : 1)
   }

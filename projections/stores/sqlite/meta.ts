@@ -1,6 +1,5 @@
 import { mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { PermanentError } from '#src/lib/failure.ts'
 import { parseJson, stringifyJson } from '#src/lib/json.ts'
 import type { Position } from '#src/events/envelope.ts'
 import { workspaceIdOf, type WorkspaceId } from '#src/events/workspace-id.ts'
@@ -16,15 +15,14 @@ import {
   transaction,
   type Database,
 } from './database.ts'
-import { layoutOf, layoutVersion, metaPath, type Shapes } from './layout.ts'
+import { otherCollections, otherLog } from '../builds.ts'
+import type { Shapes } from '../row.ts'
+import { layoutOf, layoutVersion, metaPath } from './layout.ts'
 
-/**
- * What stands beside a build: whose log it follows and from where, its collections, how far every file is safe, what readers
- * are told, and which files it has (known-days.ts).
- */
+/** The record of a build: the log that it follows and from where, its collections, the position that is durable in every file, and the last heartbeat. */
 type Meta = Readonly<{ epoch: string; shapes: Shapes; after: Position; safe: Position; progress: Heartbeat }>
 
-/** Tables that came after the first release of this layout; programs without them do not miss them. */
+/** Tables that were added after the first release of this layout. Older programs do not need them. */
 const laterTables = `
   CREATE TABLE IF NOT EXISTS origin (after INTEGER NOT NULL);
   CREATE TABLE IF NOT EXISTS shares (name TEXT PRIMARY KEY, safe INTEGER NOT NULL);
@@ -46,7 +44,7 @@ function layOut(database: Database, epoch: string, shapes: Shapes, after: Positi
   database.exec(`PRAGMA user_version = ${layoutVersion}`)
 }
 
-/** Undefined while the file is only just being made. */
+/** Undefined while the file is being created. */
 export function readMeta(database: Database): Meta | undefined {
   if (layoutOf(database) === 0n) return undefined
   const build = database.get('SELECT epoch, shapes, safe FROM build')
@@ -62,7 +60,7 @@ function readAfter(database: Database): Position {
   return Number(database.get('SELECT after FROM origin')?.['after'] ?? 0n)
 }
 
-/** How far one of several writers that share a build has come; undefined before it has said so. */
+/** The progress of one of several writers that share a build; undefined before its first. */
 export function readShare(database: Database, name: string): Position | undefined {
   const safe = database.get('SELECT safe FROM shares WHERE name = ?', name)?.['safe']
   return typeof safe === 'bigint' ? Number(safe) : undefined
@@ -76,7 +74,7 @@ export const writeShare = (database: Database, name: string, safe: Position): vo
   )
 
 export function readProgress(database: Database): Heartbeat {
-  // A build that only older programs have opened lacks columns.
+  // Columns may be missing in a build that only older programs have opened.
   const row = database.get('SELECT * FROM progress')
   const number = (name: string): number => Number(row?.[name] ?? 0)
   const told = {
@@ -106,7 +104,7 @@ export function writeProgress(database: Database, { position, head, at, caughtUp
   )
 }
 
-/** Up to where each workspace was erased, so that who folds a batch again brings nothing of it back. */
+/** The position up to which each workspace was erased, so that folding a batch again brings nothing back. */
 export const readErased = (database: Database): Map<WorkspaceId, Position> =>
   new Map(
     database
@@ -123,25 +121,19 @@ export const writeErased = (database: Database, workspaceId: WorkspaceId, positi
 
 export const writeSafe = (database: Database, safe: Position): void => database.run('UPDATE build SET safe = ?', safe)
 
-/** The files that the record names are those of the build as it is now. */
+/** Notes that the named files are complete at the current checkpoint. */
 export function writeNamed(database: Database): void {
   database.exec('DELETE FROM named')
   database.exec('INSERT INTO named SELECT safe FROM build')
 }
 
-/** False where the build has been folded on since by a program that names no files. */
+/** False if an older program, which does not name files, has folded the build since. */
 export const areDaysNamed = (database: Database): boolean =>
   hasTable(database, 'named') && database.get('SELECT 1 AS found FROM named JOIN build USING (safe)') !== undefined
 
-function refusalOf(meta: Meta | undefined, epoch: string, shapes: Shapes): string | undefined {
-  if (meta?.epoch !== epoch) return 'it follows another log: start a new build'
-  if (stringifyJson(meta.shapes) === stringifyJson(shapes)) return undefined
-  return 'its collections are others: raise the version of the projection'
-}
-
 /**
- * Opens a build's record, making it when it is not there. A build of another log or of other collections is refused. What
- * readers are told goes back to what is surely there: after a power cut the files may hold less than was said.
+ * Opens a build's record, or creates it. A build of another log or with other collections is refused. The heartbeat goes back to the durable
+ * position, because after a power cut the files may hold less than it says.
  */
 export function openMeta(
   folder: string,
@@ -150,8 +142,8 @@ export function openMeta(
 ): Database {
   const path = metaPath(folder, index)
   mkdirSync(dirname(path), { recursive: true })
-  // Not synced at each heartbeat: a record that a power cut takes back only makes us read more of the log again.
-  const database = openDatabase(path, { readOnly: false, synchronous: 'NORMAL' })
+  // Not synced with each heartbeat: if a power cut takes one back, only more of the log is read again.
+  const database = openDatabase(path)
   transaction(database, () => {
     if (layoutOf(database) === 0n) layOut(database, epoch, shapes, after)
     database.exec(laterTables)
@@ -159,22 +151,21 @@ export function openMeta(
       if (!hasColumn(database, 'progress', column)) database.exec(`ALTER TABLE progress ADD COLUMN ${column} TEXT`)
     }
     const meta = readMeta(database)
-    const refusal = refusalOf(meta, epoch, shapes)
-    if (refusal !== undefined) throw new PermanentError({ operation: 'open', subject: index, hint: refusal })
-    if (meta === undefined) return
+    if (meta?.epoch !== epoch) throw otherLog(index)
+    if (stringifyJson(meta.shapes) !== stringifyJson(shapes)) throw otherCollections(index)
     const { ahead: _ahead, ...told } = meta.progress
     writeProgress(database, { ...told, position: Math.min(told.position, meta.safe) })
   })
   return database
 }
 
-/** The record of a build, open for reading, and what it says; undefined where there is none, or it is only just being made. */
+/** The record of a build, open for reading, and its content; undefined if there is none, or it is just being created. */
 export const openMetaToRead = (
   folder: string,
   index: IndexName,
 ): Readonly<{ database: Database; found: Meta }> | undefined =>
   openIfThere(metaPath(folder, index), openDatabaseToRead, readMeta)
 
-/** What the record of a build says that need not be open; undefined as above. */
+/** The record of a build that need not be open; undefined as above. */
 export const storedMeta = (folder: string, index: IndexName): Meta | undefined =>
   readIfThere(metaPath(folder, index), readMeta)

@@ -1,17 +1,17 @@
 import { sep } from 'node:path'
 import type { Database } from './database.ts'
 
-/** Open connections by path; at most `openMax`, the longest unused is closed first. */
-type OpenFiles = Readonly<{
-  /** The connection, opened by `open` when it is not there; undefined when `open` finds no usable file. */
-  use(path: string, open: () => Database | undefined): Database | undefined
+/** Open connections by path, at most `openMax`; the least recently used is closed first. */
+export type OpenFiles = Readonly<{
+  /** The connection, opened by `open` if it is not open yet. */
+  use<Opened extends Database | undefined>(path: string, open: () => Opened): Database | Opened
   close(path: string): void
   /** Those of a folder and of the folders in it. */
   closeWithin(folder: string): void
   closeAll(): void
 }>
 
-/** `onClose` runs before a connection goes. `inUse`: connections that must stay for now, such as those within a loop. */
+/** `onClose` runs before a connection is closed. `inUse`: connections that must stay open for now. */
 export function createOpenFiles(
   openMax: number,
   onClose: (database: Database) => void = () => {},

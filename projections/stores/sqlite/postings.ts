@@ -5,19 +5,19 @@ import { keywordTerms, tokensColumn, type Tables } from './layout.ts'
 
 /** The postings of a collection's FTS5 table, read back term by term. */
 export type Postings = Readonly<{
-  /** Each term with a hash of where it stands: in which entries, columns and places. In order of the terms. */
+  /** Each term with a hash of its entries, columns and places. In order of the terms. */
   terms(): Generator<SearchItem>
-  /** The entries of one of these terms, and its places in each. In order of their ids. */
+  /** The entries of a term, and its places in each. In order of their ids. */
   entriesOf(name: string): Generator<SearchItem>
 }>
 
 const prefix = 'term '
-/** How many postings are sorted at once: some tens of megabytes. */
+/** How many postings are sorted at once: tens of megabytes. */
 const postingsAtOnceMax = 500_000
 
 /**
- * Rows have other numbers in another build, so a posting is told by its entry's id: by a hash of it in a temporary table,
- * in a file that SQLite removes. A posting of a row that is not there counts by the row's number.
+ * Rowids differ between builds, so postings are compared by a hash of their entry's id, kept in a temporary table in a file that SQLite removes. A
+ * posting of a missing row counts by the rowid.
  */
 function prepare(database: Database, { rows, terms }: Tables, name: string): void {
   database.exec(`CREATE TEMP TABLE h_${name} (row INTEGER PRIMARY KEY, hash INTEGER NOT NULL)`)
@@ -33,7 +33,7 @@ type Range = Readonly<{ from: string; to: string; count: number }>
 /** Runs of terms that hold about so many postings together. */
 function* rangesOf(database: Database, name: string): Generator<Range> {
   let range: Range | undefined
-  // The columns of a range are read before it is handed out: another statement may run meanwhile, this one goes on after it.
+  // Values are copied before a range is yielded: another statement may run meanwhile.
   for (const { term, cnt } of database.iterate(`SELECT term, cnt FROM temp.t_${name}`)) {
     const [to, count] = [String(term), Number(cnt)]
     if (range !== undefined && range.count + count > postingsAtOnceMax) {

@@ -4,7 +4,7 @@ import { TooBroadError, type IndexReader } from '../../index-store.ts'
 import type { SqliteReaderOptions } from './reader.ts'
 import { withDocuments, type TextReader } from './text-reader.ts'
 
-/** Errors cross a thread by name and text: one that callers tell apart by its class gets it back. */
+/** Errors cross threads only by name and text, so an error that callers recognize by its class is made again. */
 function revived(error: unknown): unknown {
   return error instanceof Error && error.name === 'TooBroadError' ? new TooBroadError(error.message) : error
 }
@@ -18,9 +18,8 @@ const withErrors = async <T>(answer: Promise<T>): Promise<T> => {
 }
 
 /**
- * A reader whose queries run in a thread of their own, one after the other, so that none stops the event loop. What is asked at
- * once is read of each file as it was at one moment. A thread that has ended fails every call with TransientError; `onEnd` is told
- * before any of those under way fails.
+ * A reader whose queries run in a thread, one after the other, so that none blocks the event loop. Questions asked at once read each file as of one
+ * moment. After the thread has ended, every call fails with TransientError; `onEnd` is called before those under way fail.
  */
 export function createSqliteQueryThread(options: SqliteReaderOptions, onEnd = (): void => {}): IndexReader {
   const worker = new Worker(new URL('query-worker.ts', import.meta.url), { workerData: options, name: 'query' })

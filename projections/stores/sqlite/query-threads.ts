@@ -6,9 +6,9 @@ import type { SqliteReaderOptions } from './reader.ts'
 /** Threads that answer queries, shared by all who ask. */
 export type QueryThreads = Readonly<{
   /**
-   * The reader of one request. What it is asked at once goes to one thread; what it is asked later comes after that. However long the
-   * queries of one owner take, a thread is left for the others (lib/fair-pool.ts). When the signal is aborted, nobody waits for an answer
-   * any more: what has not begun rejects with its reason, and what has begun goes to its end.
+   * The reader of one request. Questions asked at once go to one thread; later ones come after them. However long the queries of one owner take, a
+   * thread is left for the others (lib/fair-pool.ts). When the signal is aborted, what has not begun rejects with its reason, and what has begun
+   * is finished.
    */
   readerFor(owner: string, signal?: AbortSignal): IndexReader
   close(): Promise<void>
@@ -16,7 +16,7 @@ export type QueryThreads = Readonly<{
 
 type Question = Readonly<{ put(reader: IndexReader): Promise<void>; fail(error: unknown): void }>
 
-/** Together the threads keep as many files open as is allowed. One that ends, which none should, is replaced: who waits for it is failed. */
+/** All threads together keep at most the allowed number of files open. A thread that ends unexpectedly is replaced, and its callers fail. */
 export function createSqliteQueryThreads(options: SqliteReaderOptions, threadsMax: number): QueryThreads {
   const limits = { ...options.limits, indexFilesOpenMax: Math.ceil(options.limits.indexFilesOpenMax / threadsMax) }
   const pool = createFairPool((onEnd) => createSqliteQueryThread({ ...options, limits }, onEnd), threadsMax)
@@ -25,7 +25,7 @@ export function createSqliteQueryThreads(options: SqliteReaderOptions, threadsMa
     let isAsking = false
     const begin = (): void => {
       isAsking = true
-      // Not a microtask: it runs when all of these have, so that what they ask goes together.
+      // Not a microtask: it runs after all of them, so that their questions go together.
       process.nextTick(() => void askAll())
     }
     const askAll = async (): Promise<void> => {

@@ -4,7 +4,15 @@ import { createCounter, topValues } from '../counts.ts'
 import { createSizedHits } from '../within-size.ts'
 import { countAll, countDay, countValues, type Hear } from './counting.ts'
 import { createDayFiles, type DayFiles } from './day-files.ts'
-import { mayHold, orderColumn, sortedRows, walkedRows, type DayCollection, type Place } from './day-query.ts'
+import {
+  mayHold,
+  orderColumn,
+  sortedRows,
+  walkedRows,
+  type DayCollection,
+  type Place,
+  type TimeRange,
+} from './day-query.ts'
 import { findRow } from './day-writer.ts'
 import { createExpansion, type Expansion, type ExpansionLimits } from './expand.ts'
 import { inTimeOrder, mergeRows, type Placed, type Source } from './merge.ts'
@@ -19,7 +27,7 @@ export type SqliteReaderOptions = Readonly<{
 
 type Found = Placed<DayCollection>
 
-/** The bodies of one file's rows, by row: asking for each by itself costs more than reading it. */
+/** The bodies of one file's rows, by row, in one query: a query for each would cost more than reading it. */
 function bodiesOf({ database, tables }: DayCollection, found: readonly Found[]): ReadonlyMap<unknown, unknown> {
   const rows = `[${found.map(({ place }) => place.row).join(',')}]`
   const sql = `SELECT b.row, b.body FROM json_each(?) j CROSS JOIN ${tables.bodies} b ON b.row = j.value`
@@ -42,10 +50,10 @@ function hitsOf(found: readonly Found[]): readonly TextHit[] {
   }))
 }
 
-/** How many bodies are read at once where it is not known how many of them will do. */
+/** How many bodies are read at once if it is not known how many are needed. */
 const bodiesAtOnce = 32
 
-/** The hits as long as their documents come to no more than so many characters. */
+/** The first hits, up to so many characters of documents. */
 function sizedHitsOf(found: readonly Found[], charactersMax: number): readonly TextHit[] {
   const { hits, take } = createSizedHits<TextHit>(charactersMax)
   for (let at = 0; at < found.length; at += bodiesAtOnce) {
@@ -54,24 +62,22 @@ function sizedHitsOf(found: readonly Found[], charactersMax: number): readonly T
   return hits
 }
 
-/** A file's rows in the order asked for: a walk where the rowids tell it, else sorted by SQLite. */
+/** A file's rows in the order asked for: a walk if rowids are in that order, otherwise sorted by SQLite. */
 function sourceOf(day: DayCollection, query: IndexQuery, expansion: Expansion): Source<DayCollection> {
   const { orderBy, direction, after } = query
   if (orderBy !== 'timeNs') return { of: day, reach: undefined, rows: () => sortedRows(day, query, query, expansion) }
   const reach = direction === 'asc' ? day.earliest : day.latest
-  // A walk begins at the cursor's millisecond; what of it comes before the cursor is left out by the merge.
+  // A walk begins at the cursor's millisecond; the merge skips what comes before the cursor.
   const beyond = after === undefined ? {} : direction === 'asc' ? { fromNs: after.value } : { toNs: after.value + 1n }
   const range = { ...query, ...narrower(query, beyond) }
   if (day.spilled) return { of: day, reach, rows: () => sortedRows(day, range, query, expansion) }
   return { of: day, reach, rows: () => inTimeOrder(walkedRows(day, range, direction, expansion), direction) }
 }
 
-type Times = Readonly<{ fromNs?: bigint; toNs?: bigint }>
-
-function narrower(a: Times, b: Times): Times {
+function narrower(a: TimeRange, b: TimeRange): TimeRange {
   const fromNs = a.fromNs === undefined || (b.fromNs !== undefined && b.fromNs > a.fromNs) ? b.fromNs : a.fromNs
   const toNs = a.toNs === undefined || (b.toNs !== undefined && b.toNs < a.toNs) ? b.toNs : a.toNs
-  return { ...(fromNs === undefined ? {} : { fromNs }), ...(toNs === undefined ? {} : { toNs }) }
+  return { fromNs, toNs }
 }
 
 function findPlace({ database, tables }: DayCollection, id: DocumentId): Place | undefined {
@@ -130,7 +136,7 @@ function facetsOf(
 
 export type SqliteTextReader = TextReader & Readonly<{ together: DayFiles['together'] }>
 
-/** The reading side of a folder of SQLite files, with documents as they are stored. It blocks while it works. */
+/** The reading side of a folder of SQLite files, with documents as stored text. It blocks while it works. */
 export function createSqliteTextReader(options: SqliteReaderOptions): SqliteTextReader {
   const { folder, limits } = options
   const files = createDayFiles(folder, limits.indexFilesOpenMax)

@@ -10,8 +10,8 @@ import { readMeta } from './meta.ts'
 import { syncFolder } from './sync-files.ts'
 
 /**
- * What is wrong with a file; undefined where `read` can read it, or where it is no damage that keeps it from being read. All of its pages
- * are looked at, for it is small: whoever met one later that is damaged could only stop, at every start again.
+ * The damage of a file; undefined if `read` can read it, or fails for another reason. All pages of the file are checked, because it is small, and a
+ * damaged page that is met later could only stop the process, at every start.
  */
 function damageOf(path: string, read: (database: Database) => unknown): string | undefined {
   try {
@@ -23,15 +23,14 @@ function damageOf(path: string, read: (database: Database) => unknown): string |
     })
   } catch (error) {
     if (isDamage(error)) return String((error as PermanentError).cause)
-    // Of the JSON that is in it: the pages are whole, what they say is not.
+    // Broken JSON: the pages are intact, their content is not.
     return error instanceof SyntaxError ? String(error) : undefined
   }
 }
 
 /**
- * Removes the builds whose record is damaged, of which nobody could read or fold anything, and the list of the builds that readers use
- * where that is: whoever folds the log next makes them again. A damaged file of a day is not looked for. To be called while
- * nobody has the folder open.
+ * Removes builds with a damaged record, which nobody could read or fold, and the file of rosters if it is damaged: the next projector makes them
+ * again. Damaged files of days are not looked for. Nobody may have the folder open.
  */
 export function removeDamaged(folder: string, projections: readonly string[], tell: (line: string) => void): void {
   const isBuild = (name: string): boolean => projections.some((projection) => isBuildOf(projection, name))

@@ -11,14 +11,14 @@ import {
   type Tables,
 } from './layout.ts'
 
-/** The number of the next row of a time. `vals`: the values that its rowid is to tell, as JSON; undefined: none. */
+/** The next free rowid for a time. `vals`: the values to encode in it, as JSON; undefined: none. */
 export type NextRow = (timeNs: bigint, vals?: string) => bigint
 
-/** Free rowids between two, ascending; undefined where none is left. */
+/** Free rowids of a range, ascending; undefined if none is left. */
 function createFree(database: Database, { rows }: Tables) {
   const free = new Map<bigint, bigint>()
   const sql = `SELECT row FROM ${rows} WHERE row BETWEEN ? AND ? ORDER BY row DESC LIMIT 1`
-  // Most of what comes is newer than all that is there, and need not be looked up.
+  // Most new rows are newer than all stored ones, and need no look-up.
   const newest = database.get(`SELECT max(row) AS row FROM ${rows}`)?.['row']
   const freeIn = (first: bigint, last: bigint): bigint => {
     if (typeof newest !== 'bigint' || first > newest) return first
@@ -34,9 +34,9 @@ function createFree(database: Database, { rows }: Tables) {
 }
 type Free = ReturnType<typeof createFree>
 
-/** Rowids of a millisecond; where one is full those of the next towards 1970, and the file says so. */
+/** Rowids of a millisecond. If it is full, those of the next one towards 1970; the file is then marked as spilled. */
 function createSpilling(database: Database, { shape }: Tables, freeIn: (ms: bigint) => bigint | undefined) {
-  /** Where those of a full millisecond go by now. */
+  /** Where rows of a full millisecond go now. */
   const ends = new Map<bigint, bigint>()
   return (own: bigint): bigint => {
     for (let ms = ends.get(own) ?? own; ;) {
@@ -49,12 +49,12 @@ function createSpilling(database: Database, { shape }: Tables, freeIn: (ms: bigi
   }
 }
 
-/** So many ids the same values may have: what has one millisecond for all of its rows leaves ids to others. */
+/** The most ids of the same values: if all rows have one millisecond, others still get ids. */
 const idsOfValuesMax = 16
 
 /**
- * The ids of values: the first, and more of the same values where a millisecond has more rows of them than one id has room for. Undefined
- * where they have no more, or all are given away.
+ * The ids of values: one, and more if a millisecond has more rows of these values than an id has room for. Undefined if the values may have no more
+ * ids, or none are left.
  */
 function createValueIds(database: Database, values: string) {
   const known = new Map<string, number[]>()
@@ -74,7 +74,7 @@ function createValueIds(database: Database, values: string) {
 
 function createValueRows(database: Database, tables: Tables, values: string, freeOf: Free): NextRow {
   const idOf = createValueIds(database, values)
-  /** Of a millisecond and values, or of one whose values are not told: which of its ids has room. */
+  /** By millisecond and values, or by millisecond alone for rows without encoded values: the id that has room. */
   const current = new Map<string, number>()
   const freeUnknown = (ms: bigint): bigint | undefined => {
     for (let id = current.get(`${ms}`) ?? 0; id < unknownValueIds; id++) {
@@ -87,7 +87,7 @@ function createValueRows(database: Database, tables: Tables, values: string, fre
   const spilling = createSpilling(database, tables, freeUnknown)
   return (timeNs, vals) => {
     const ms = msOf(timeNs)
-    // All times beyond share the outermost millisecond, so a rowid does not tell theirs.
+    // The outermost millisecond is shared by all times beyond, so its rowids do not tell the time.
     if (vals === undefined || isOutermost(ms)) return spilling(ms)
     const name = `${ms} ${vals}`
     for (let at = current.get(name) ?? 0; ; at++) {
@@ -100,7 +100,7 @@ function createValueRows(database: Database, tables: Tables, values: string, fre
   }
 }
 
-/** Gives the rows of a batch their numbers (layout.ts). */
+/** Assigns rowids to the rows of a batch (layout.ts). */
 export function createRowids(database: Database, tables: Tables): NextRow {
   const freeOf = createFree(database, tables)
   if (tables.together !== undefined) return createValueRows(database, tables, tables.together.values, freeOf)

@@ -7,7 +7,7 @@ type ScratchFolder = Readonly<{ folder: string; remove(): void }>
 
 const lockOf = (folder: string): string => join(folder, 'lock')
 
-/** Takes away what processes have left that are gone: nobody holds their folders any more. */
+/** Removes the folders of processes that have ended: nobody holds their lock. */
 function removeStale(parent: string): void {
   for (const name of readdirSync(parent)) {
     const folder = join(parent, name)
@@ -18,7 +18,7 @@ function removeStale(parent: string): void {
   }
 }
 
-/** A new folder for builds that this process needs for itself. */
+/** A new folder for this process's own builds. */
 export function createScratchFolder(parent: string): ScratchFolder {
   makeFolder(parent, {
     operation: 'make the folder',

@@ -2,7 +2,7 @@ import { closeSync, fsyncSync, openSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { TransientError } from '#src/lib/failure.ts'
 
-/** Makes what was made or removed in a folder last. */
+/** Makes the creation and removal of files in a folder durable. */
 export const syncFolder = (folder: string): void => syncPath(folder)
 
 function syncPath(path: string): void {
@@ -10,7 +10,7 @@ function syncPath(path: string): void {
   try {
     handle = openSync(path, 'r')
   } catch (cause) {
-    // A WAL that is gone has been folded into its database, which SQLite syncs first.
+    // A missing WAL was moved into its database, which SQLite syncs first.
     if ((cause as NodeJS.ErrnoException).code === 'ENOENT') return
     throw new TransientError({ operation: 'sync', subject: path, cause })
   }
@@ -24,9 +24,8 @@ function syncPath(path: string): void {
 }
 
 /**
- * Makes what was committed to these databases (WAL, synchronous=NORMAL) safe against a power cut: their WALs hold every
- * commit that is not in the database file yet, and SQLite itself syncs both when it moves them there. `created` are new:
- * their names must last too.
+ * Makes all commits to these databases (WAL, synchronous=NORMAL) durable: their WALs hold every commit that is not in the database file yet, and
+ * SQLite syncs both when it moves commits there. `created`: new files, whose names must be durable too.
  */
 export function syncDatabases(paths: Iterable<string>, created: Iterable<string>): void {
   for (const path of paths) syncPath(`${path}-wal`)

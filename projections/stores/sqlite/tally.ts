@@ -1,25 +1,22 @@
 import type { Database, Value } from './database.ts'
 import { bucketSql, msSql, valueIds, valueIdSql } from './layout.ts'
 
-/** Where to look: `FROM … WHERE …`, and by which column the rowid goes. */
+/** The rows to count: `FROM … WHERE …`, and the column that holds the rowid. */
 export type From = Readonly<{ sql: string; values: readonly Value[]; rowid: string }>
 
-/** How many rows of a step of time, by its number, have an id of values in their rowids. */
+/** By the number of a step of time and the id of values: the number of rows. */
 export type Tally = ReadonlyMap<number, ReadonlyMap<number, number>>
 
-/**
- * What rowids tell, walked through once for all that is asked of one moment: a page's histogram, facets and count mostly are of the
- * same rows.
- */
+/** Counts from rowids, in one walk for all questions of one moment: a page's histogram, facets and count are mostly of the same rows. */
 export type Tallies = Readonly<{
-  /** By steps of whole milliseconds; without one, whatever steps there are. */
+  /** In steps of whole milliseconds; without a step, in any steps. */
   of(from: From, stepNs: bigint | undefined): Tally
   count(from: From): number
 }>
 
 /**
- * Counts pairs. SQLite would sort all that it groups, which costs more than all else. Rowids mostly come in the order of time, so the
- * counts of one step at a time are under way.
+ * Counts pairs of step and id. SQLite would sort what it groups, which costs more than all the rest. Rowids mostly come in the order of time, so only
+ * the counts of one step are open at a time.
  */
 function createPairs() {
   const steps = new Map<number, Map<number, number>>()
@@ -64,9 +61,9 @@ const total = (tally: Tally): number => {
   return sum
 }
 
-/** So many tallies are kept: those of the edges of a range, and of it without what is not asked for. */
+/** How many tallies are kept: for a range, its edges, and the rows to subtract. */
 const talliesMax = 8
-/** And each of so many pairs at most. */
+/** The most pairs of a tally that is kept. */
 const pairsMax = 100_000
 
 const isSmall = (tally: Tally): boolean => {

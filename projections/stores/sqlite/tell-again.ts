@@ -2,13 +2,13 @@ import { isFolded, type Heartbeat } from '../../index-store.ts'
 import type { Database } from './database.ts'
 import { writeProgress } from './meta.ts'
 
-/** What readers were told of a build last, and when, by the process's own time, ms. */
+/** The last heartbeat of a build, and when it was written, by the process's own time, ms. */
 export type Told = Readonly<{ progress: Heartbeat; atMs: number }>
 type Telling = { readonly meta: Database; told: Told | undefined }
 
 /**
- * Readers take a build without a heartbeat for one that nobody folds, and a batch may take longer than they wait: one event may have
- * 64 MiB, and new workspaces a file each. Within it they are told the same again, and that it is still so.
+ * Readers take a build without a recent heartbeat for one that nobody folds. A batch may take longer than they wait: one event may have 64 MiB, and
+ * new workspaces have a file each. So within a batch the last heartbeat is repeated with the current time.
  */
 export function createTellAgain(builds: () => Iterable<Telling>, everyMs: number) {
   let lastMs = performance.now()
@@ -18,13 +18,13 @@ export function createTellAgain(builds: () => Iterable<Telling>, everyMs: number
       lastMs = performance.now()
       build.told = { progress, atMs: lastMs }
     },
-    /** A batch begins: of a build that nobody folds any more it says nothing. */
+    /** A batch begins. Builds that nobody folds any more are left out. */
     begin(): void {
       const nowMs = performance.now()
       for (const build of builds())
         if (build.told !== undefined && !isFolded({ at: build.told.atMs }, nowMs)) build.told = undefined
     },
-    /** Some of it is done. */
+    /** Called within a batch. */
     again(): void {
       const nowMs = performance.now()
       if (nowMs - lastMs < everyMs) return

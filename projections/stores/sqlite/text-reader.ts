@@ -10,7 +10,7 @@ export type TextReader = Omit<IndexReader, 'get' | 'search'> &
     search(scope: Scope, query: IndexQuery): Promise<readonly TextHit[]>
   }>
 
-/** Parsed when first asked for: many hits are only wanted for their place. */
+/** The document is parsed when first asked for: often only the places of hits are wanted. */
 function hitOf<D extends object>({ id, timeNs, position, sort, endsForSize, document: text }: TextHit): Hit<D> {
   let parsed: D | undefined
   return {

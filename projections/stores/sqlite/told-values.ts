@@ -2,7 +2,7 @@ import type { Database } from './database.ts'
 import type { DayCollection } from './day-query.ts'
 import { parseKeywords, type Tables } from './layout.ts'
 
-/** What the values are that rowids tell, by id: the texts of the counted fields in their order (layout.ts: formatKeywords), as JSON. */
+/** The values that rowids encode, by id: the texts of the counted fields in order (layout.ts: formatKeywords), as JSON. */
 export type RowidValues = ReadonlyMap<number, string>
 
 export function rowidValues(database: Database, { together }: Tables): RowidValues {
@@ -12,12 +12,12 @@ export function rowidValues(database: Database, { together }: Tables): RowidValu
   )
 }
 
-/** The texts of fields that stand together as JSON. */
+/** The texts of fields from JSON. */
 export const readTexts = (json: string): readonly unknown[] => JSON.parse(json) as readonly unknown[]
 
 const read = new WeakMap<object, ReadonlyMap<number, readonly unknown[]>>()
 
-/** The same texts apart, read once for all that is asked of one moment. */
+/** The same, parsed, once for all questions of one moment. */
 function toldTexts({ database, tables, compiled }: DayCollection): ReadonlyMap<number, readonly unknown[]> {
   const known = read.get(compiled)
   if (known !== undefined) return known
@@ -27,8 +27,8 @@ function toldTexts({ database, tables, compiled }: DayCollection): ReadonlyMap<n
 }
 
 /**
- * The texts of some of the counted fields, as JSON: of thousands of ids these are mostly a few. Undefined for an id that is not asked for
- * by what all of its texts mean.
+ * A function from ids to the texts of some counted fields, as JSON: thousands of ids mostly have only a few. Undefined for an id whose values do not
+ * pass `isAsked`.
  */
 export function textsOfIds(
   day: DayCollection,

@@ -14,13 +14,10 @@ import {
   type Tables,
 } from './layout.ts'
 
-/**
- * What rows of one slice of time that have the same values come to. `texts`: of each counted field (layout.ts: formatKeywords); `valueId`:
- * as their rowids tell them.
- */
+/** The change in the number of rows of one slice of time with the same values. `texts`: of each counted field (layout.ts: formatKeywords). */
 type Change = { readonly startNs: bigint; readonly texts: readonly unknown[]; readonly valueId: number; by: number }
 
-/** Adds up numbers under what they are of; `of` tells them apart. */
+/** Sums by name. `of`: what a sum is about. */
 function createSums<Of>() {
   const sums = new Map<string, { of: Of; by: number }>()
   return {
@@ -35,7 +32,7 @@ function createSums<Of>() {
 
 type MinuteCount = Readonly<{ field: string; minute: bigint; value: string }>
 
-/** Each value counts by itself: there are few, where nearly every row may have its own set of them. */
+/** Each value counts separately: there are few values, while nearly every row may have its own set of them. */
 function singleValues(text: unknown, by: number): readonly (readonly [value: string, by: number])[] {
   const values = parseKeywords(text)
   if (values.length < 2) return [[typeof text === 'string' ? text : noValue, by]]
@@ -74,15 +71,15 @@ function writeTogether(database: Database, table: string, changes: readonly Chan
 }
 
 /**
- * Adds up what a batch does to the counts that are kept: at first by the finest grain and all values together, since what a row has
- * before and after a batch is mostly the same.
+ * Sums up what a batch changes in the kept counts: first by the finest grain and all values together, because a row mostly has the same values before
+ * and after a batch.
  */
 export function createCounts(database: Database, tables: Tables) {
   const { counted, together } = tables
   const finestNs = finestNsOf(tables)
   const changes = new Map<string, Change>()
   return {
-    /** `texts`: of each counted field; undefined of a row that is not counted. */
+    /** `texts`: of each counted field; undefined if the row is not counted. */
     add(timeNs: bigint, row: bigint, texts: readonly unknown[] | undefined, by: 1 | -1): void {
       if (counted.length === 0 || texts === undefined) return
       const startNs = floorTo(timeNs, finestNs)

@@ -36,7 +36,7 @@ type FoldedPartition = Readonly<{
   nameOf: (projection: string) => string
 }>
 
-/** Folds a partition, and drops what has expired of it, until the signal aborts. Closes the writer, and nothing else. */
+/** Folds a partition, and drops what has expired of it, until the signal aborts. Closes nothing. */
 export async function foldPartition(
   { stream, writer, directory, folding, nameOf }: FoldedPartition,
   tell: Tell,
@@ -58,6 +58,5 @@ export async function foldPartition(
   } finally {
     tell({ partition, isFolded: false })
     stopRetaining()
-    await writer.close()
   }
 }

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { workerData } from 'node:worker_threads'
 import { createElasticsearchIndexWriter } from '#projections/stores/elasticsearch/writer.ts'
 import { explain } from '#src/compose/failure.ts'
+import { createTroubles } from '#src/compose/troubles.ts'
 import { limits, type ClusterConfig } from '#src/config.ts'
 import { indexesOf } from '#src/compose/places.ts'
 import { connectNats, type Nats } from '#streams/jetstream/connect.ts'
@@ -11,6 +12,7 @@ import { openJetStream } from '#streams/jetstream/stream.ts'
 import { directoryPartition } from '#streams/jetstream/subjects.ts'
 import { createFolding } from './folding.ts'
 import { foldPartition, runWhenTold, type Tell } from './fold-partition.ts'
+import { refuseOtherLog } from './other-log.ts'
 
 // The thread that folds this process's share of the partitions. It has given its leases back when it ends.
 
@@ -18,7 +20,7 @@ import { foldPartition, runWhenTold, type Tell } from './fold-partition.ts'
 export type PartitionsData = Readonly<{ cluster: ClusterConfig; name: string }>
 
 const { cluster, name } = workerData as PartitionsData
-const { partitions, indexPrefix: prefix, indexRefreshMs: refreshEveryMs } = cluster
+const { partitions, indexPrefix: prefix, indexRefreshMs: refreshEveryMs, allowLostLog } = cluster
 
 /** All partitions may be this process's at times: together they keep as much loaded as one would. */
 const folding = {
@@ -30,15 +32,32 @@ const folding = {
   },
 }
 
+const print = (line: string): void => console.error(line)
+const troubles = createTroubles({ clock: folding.clock, tell: print })
+
+const printLost =
+  (partition: number) =>
+  (indices: readonly string[]): void =>
+    print(
+      `partition ${partition}: indices of days are gone from Elasticsearch: ${indices.join(', ')}; answers that may lack something of them say ` +
+        'so, until "throughline rebuild" of their projection folds them again from the log',
+    )
+
 /** Folds one partition until its lease ends. The connection stays: what is opened over it is closed, whichever step fails. */
 async function fold(nats: Nats, partition: number, tell: Tell, signal: AbortSignal): Promise<void> {
   const stream = await openJetStream(nats, { partition: String(partition), prefix, limits })
   try {
     const directory = await openJetStream(nats, { partition: directoryPartition, prefix, limits })
     try {
-      const writer = createElasticsearchIndexWriter({ ...indexesOf(cluster, partition), refreshEveryMs })
-      const nameOf = (projection: string): string => `${projection} of partition ${partition}`
-      await foldPartition({ stream, writer, directory, folding, nameOf }, tell, signal)
+      const onLost = printLost(partition)
+      const writer = createElasticsearchIndexWriter({ ...indexesOf(cluster, partition), refreshEveryMs, onLost })
+      try {
+        await refuseOtherLog({ stream, writer, projections: folding.projections, allowLostLog, tell: print })
+        const nameOf = (projection: string): string => `${projection} of partition ${partition}`
+        await foldPartition({ stream, writer, directory, folding, nameOf }, tell, signal)
+      } finally {
+        await writer.close()
+      }
     } finally {
       await directory.close()
     }
@@ -58,7 +77,7 @@ await runWhenTold(async (tell, stopped) => {
         partitions,
         ttlMs: leaseTtlMs,
         run: (partition, signal) => fold(nats, partition, tell, signal),
-        onFailure: (error) => console.error(`a partition could not be folded on: ${explain(error)}`),
+        onFailure: (error) => troubles.hear('folding', `a partition could not be folded on: ${explain(error)}`),
       },
       stopped,
     )

@@ -19,6 +19,7 @@ await runWhenTold(async (tell, signal) => {
   try {
     await foldPartition({ stream, writer, directory, folding: createFolding(), nameOf: (name) => name }, tell, signal)
   } finally {
+    await writer.close()
     await stream.close()
     await directory.close()
   }

@@ -1,6 +1,9 @@
 import { Worker } from 'node:worker_threads'
 import type { LeftOut } from '#projections/lane.ts'
+import { createTroubles } from '#src/compose/troubles.ts'
+import { createClock } from '#src/lib/clock.ts'
 import { dayOf } from '#src/lib/day.ts'
+import { systemTimers } from '#src/lib/timers.ts'
 
 /** What the embedded projector's thread is started with. */
 export type ProjectorData = Readonly<{
@@ -62,6 +65,7 @@ export type ProjectorThread = Readonly<{
   buildsHolding(): number
 }>
 
+const sweepEveryMs = 15_000
 const restartPauseMs = 1_000
 const restartPauseMsMax = 10_000
 
@@ -106,6 +110,22 @@ function createStanding() {
   }
 }
 
+/** What is tried again is told once, and that it goes on; whatever else happens to a projection is told each time. */
+function createTelling() {
+  const troubles = createTroubles({ clock: createClock(), tell: (line) => console.error(line) })
+  return {
+    hear(message: ProjectorTrouble): void {
+      const [subject, line] = [`projection ${message.projection}`, describe(message)]
+      const isRetried = 'retried' in message && message.retried
+      if (isRetried) return troubles.hear(subject, line)
+      if ('retried' in message) troubles.forget((one) => one === subject)
+      console.error(line)
+    },
+    sweep: troubles.sweep,
+    clear: (partition: string): void => troubles.forget((subject) => subject.endsWith(` of partition ${partition}`)),
+  }
+}
+
 /**
  * A projector in a thread of its own: `program` is a file beside this one, which gets `data`. It is loaded at once and waits to be
  * started. One that ends is started again after a pause, from where its indexes are, and after a longer one each time it ends at once, as
@@ -119,6 +139,8 @@ export function createProjectorThread(program: string, data: object): ProjectorT
   let current: Worker | undefined
   const folded = new Set<string>()
   let dropped = 0
+  let stopSweeping: (() => void) | undefined
+  const troubles = createTelling()
   const holding = createHolding()
   const hearStanding = createStanding()
 
@@ -129,13 +151,11 @@ export function createProjectorThread(program: string, data: object): ProjectorT
       hearStanding(message)
       return holding.hear(message)
     }
-    if (!('isFolded' in message)) return console.error(describe(message))
-    if (message.isFolded) {
-      folded.add(message.partition)
-      return
-    }
+    if (!('isFolded' in message)) return troubles.hear(message)
+    if (message.isFolded) return void folded.add(message.partition)
     folded.delete(message.partition)
     holding.clear(message.partition)
+    troubles.clear(message.partition)
   }
   const load = (): Worker => {
     const thread = new Worker(new URL(program, import.meta.url), { workerData: data, name: 'projector' })
@@ -162,10 +182,12 @@ export function createProjectorThread(program: string, data: object): ProjectorT
     start: () => {
       if (isRunning) return
       isRunning = true
+      stopSweeping = systemTimers.every(sweepEveryMs, troubles.sweep)
       run()
     },
     stop: async () => {
       isRunning = false
+      stopSweeping?.()
       clearTimeout(restart)
       const thread = current
       if (thread === undefined) return

@@ -2,7 +2,7 @@ import { firstDayBy, withFirstDays, withOwnProgress, type FirstDay, type Keeping
 import type { IndexReader, IndexWriter } from '#projections/index-store.ts'
 import { withOwnVersions } from '#projections/own-versions.ts'
 import { projections } from '#projections/registry.ts'
-import { startRetention } from '#projections/retention.ts'
+import { startRetention } from '#projections/retention-schedule.ts'
 import { explain } from '#src/compose/failure.ts'
 import { limits, plans } from '#src/config.ts'
 import type { Directory } from '#src/directory/create-directory.ts'

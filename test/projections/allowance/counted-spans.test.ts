@@ -4,6 +4,7 @@ import { allowanceProjection } from '#projections/allowance/fold.ts'
 import { usageCollection, type UsageOfDay } from '#projections/allowance/usage-document.ts'
 import { createMemoryIndexStore } from '#projections/stores/memory/store.ts'
 import { workspaceIdOf } from '#src/events/workspace-id.ts'
+import { promote } from '#test/support/promote.ts'
 
 const acme = workspaceIdOf('acme')
 const index = 'allowance-v1-001'
@@ -26,7 +27,7 @@ describe('spans counted by the projection', () => {
     const ask = (position: number): Promise<number | undefined> => counted(acme, '2026-11', position)
     expect(await ask(0), 'no index yet').to.equal(undefined)
     await writer.open(index, allowanceProjection, 'epoch')
-    await writer.promote('allowance', index)
+    await promote(writer, 'allowance', index)
     const entry = {
       collection: usageCollection.name,
       id: '2026-11-21',
@@ -50,7 +51,7 @@ describe('spans counted by the projection', () => {
     const { writer, reader } = createMemoryIndexStore()
     const counted = createCountedSpans(reader, async () => false)
     await writer.open(index, allowanceProjection, 'epoch', 4096)
-    await writer.promote('allowance', index)
+    await promote(writer, 'allowance', index)
     for (const at of [1_000, 2_000]) {
       await writer.heartbeat(index, { position: 8192, head: 8192, at, caughtUpAt: at })
       expect(await counted(acme, '2026-11', 8192)).to.equal(undefined)

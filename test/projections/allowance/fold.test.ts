@@ -9,6 +9,7 @@ import type { RefusalReason } from '#src/events/telemetry.ts'
 import { workspaceIdOf } from '#src/events/workspace-id.ts'
 import { givenLog, givenRumEvent, givenSpan, traceIdOf } from '#test/projections/traces/given.ts'
 import { createFoldHarness, foldInto, givenEvent, type GivenHeader } from '#test/support/fold-harness.ts'
+import { promote } from '#test/support/promote.ts'
 
 const harness = createFoldHarness(allowanceProjection)
 const acme = workspaceIdOf('acme')
@@ -159,7 +160,7 @@ describe('projections/allowance', () => {
     )
     const store = createMemoryIndexStore()
     await foldInto(store.writer, 'allowance-v5-001', allowanceProjection, [events])
-    await store.writer.promote('allowance', 'allowance-v5-001')
+    await promote(store.writer, 'allowance', 'allowance-v5-001')
     const { byKey, spans } = await usage(store)
     expect(spans).to.equal(1_003)
     expect(Object.keys(byKey)).to.have.length(1_001)

@@ -1,0 +1,157 @@
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Position } from '#src/events/envelope.ts'
+import type { WorkspaceId } from '#src/events/workspace-id.ts'
+import type { IndexName, LostDay } from '../../index-store.ts'
+import { collectionsOf, type Collection, type Projection } from '../../projection.ts'
+import { shapeOf, type Shapes } from '../row.ts'
+import { daysIn } from './build-folders.ts'
+import { transaction, type Database } from './database.ts'
+import type { Written } from './day-writer.ts'
+import { looked } from './folder-names.ts'
+import { nameDays, renameDays, storedDays } from './known-days.ts'
+import { tablesOf } from './layout.ts'
+import { createTermsMerger, type TermsMerger } from './merge-terms.ts'
+import { openMeta, readErased, readMeta, readShare, writeNamed, writeSafe, writeShare } from './meta.ts'
+import { syncDatabases } from './sync-files.ts'
+import type { Told } from './tell-again.ts'
+
+export type BuildOptions = Readonly<{
+  folder: string
+  /**
+   * The name of this writer's share of the work, where several writers fold one build, each its own workspaces. Its checkpoint
+   * is the share's; readers are told nothing.
+   */
+  share?: string
+  /** Stores entries without anything that searches use: for builds that are only read whole. */
+  entriesAlone?: boolean
+  /** Pages of postings that are merged with a heartbeat, at most once a second. */
+  mergedPagesMax?: number
+}>
+
+/** A build that a writer has open. */
+export type Build = {
+  readonly folder: string
+  readonly index: IndexName
+  readonly epoch: string
+  readonly share: string | undefined
+  readonly shapes: Shapes
+  readonly collections: ReadonlyMap<string, Written>
+  readonly meta: Database
+  /** The batch that was written last; everything up to `safe` is on the disk. */
+  written: Position
+  safe: Position
+  syncedAt: number
+  /** Files with commits that may not be on the disk yet, and those of them that are new. */
+  readonly unsynced: Set<string>
+  readonly created: Map<string, LostDay>
+  /** Days that each workspace has files for. */
+  readonly days: Map<WorkspaceId, Set<string>>
+  readonly erased: Map<WorkspaceId, Position>
+  readonly merger: TermsMerger
+  told: Told | undefined
+}
+
+function filesWithWal(folder: string, index: IndexName): readonly string[] {
+  return looked(join(folder, index), (path) => readdirSync(path, { recursive: true, encoding: 'utf8' }))
+    .filter((name) => name.endsWith('.db-wal'))
+    .map((name) => join(folder, index, name.slice(0, -'-wal'.length)))
+}
+
+/** The collection without its searchable fields. A record's time is in its id, but a document's comes from `searchable`. */
+const withoutSearch = ({ name, kind, lookbackDays, searchable }: Collection): Collection => ({
+  name,
+  kind,
+  lookbackDays,
+  fields: {},
+  searchable: (document) => ({ timeNs: kind === 'record' ? 0n : searchable(document).timeNs, fields: {} }),
+})
+
+/** Opens a build, or creates it. */
+export function openBuild(
+  { folder, share, mergedPagesMax, entriesAlone = false }: BuildOptions,
+  {
+    index,
+    projection,
+    epoch,
+    after,
+  }: Readonly<{
+    index: IndexName
+    projection: Projection
+    epoch: string
+    after: Position
+  }>,
+): Build {
+  const collections = new Map(
+    collectionsOf(projection).map((given) => {
+      const collection = entriesAlone ? withoutSearch(given) : given
+      return [collection.name, { collection, tables: tablesOf(shapeOf(collection)) }]
+    }),
+  )
+  const shapes = Object.fromEntries([...collections].map(([name, { tables }]) => [name, tables.shape]))
+  const meta = openMeta(folder, index, { epoch, shapes, after })
+  const merged = [...collections.values()].map(({ tables }) => tables)
+  const ofAll = readMeta(meta)?.safe ?? 0
+  const safe = Math.max(ofAll, share === undefined ? 0 : (readShare(meta, share) ?? 0))
+  // A killed process may have left commits in WALs that are not synced.
+  const left = filesWithWal(folder, index)
+  syncDatabases(left, left)
+  // Not with several writers: one may be creating what another finds.
+  if (share === undefined) {
+    const stored = storedDays(folder, index)
+    transaction(meta, () => renameDays(meta, stored))
+  }
+  return {
+    folder,
+    index,
+    epoch,
+    share,
+    shapes,
+    collections,
+    meta,
+    written: safe,
+    safe,
+    syncedAt: 0,
+    unsynced: new Set(),
+    created: new Map(),
+    days: new Map(),
+    erased: readErased(meta),
+    merger: createTermsMerger(folder, { index, collections: merged, pagesMax: mergedPagesMax }),
+    told: undefined,
+  }
+}
+
+/** Syncs everything that was written, and then moves the checkpoint. */
+function syncBuild(build: Build): void {
+  const { meta, share, created, unsynced, written } = build
+  if (written === build.safe) return
+  syncDatabases(unsynced, created.keys())
+  transaction(meta, () => {
+    nameDays(meta, [...created.values()])
+    if (share !== undefined) return writeShare(meta, share, written)
+    writeSafe(meta, written)
+    writeNamed(meta)
+  })
+  unsynced.clear()
+  created.clear()
+  build.safe = written
+}
+
+export function closeBuild(build: Build): void {
+  syncBuild(build)
+  build.meta.close()
+}
+
+/** Syncs at most every `everyMs`, by the heartbeats' own times. */
+export function syncInTime(build: Build, at: number, everyMs: number): void {
+  if (Math.abs(at - build.syncedAt) < everyMs) return
+  syncBuild(build)
+  build.syncedAt = at
+}
+
+/** The days that the build has files of for a workspace. */
+export function daysOf({ folder, index, days }: Build, workspaceId: WorkspaceId): Set<string> {
+  const known = days.get(workspaceId) ?? new Set(daysIn(folder, index, workspaceId))
+  days.set(workspaceId, known)
+  return known
+}

@@ -1,0 +1,33 @@
+import type { IndexWriter, StoredBuild } from '#projections/index-store.ts'
+import type { Projection } from '#projections/projection.ts'
+import { positionStep, type Position } from '#src/events/envelope.ts'
+import { PermanentError } from '#src/lib/failure.ts'
+import type { Stream } from '#streams/stream.ts'
+
+// A projector folds new builds of a log that its builds are not of, and drops those. Where the log before is lost they hold the only copy of
+// what it said: they are not let go of unless somebody says so.
+
+const foldedBy = (builds: readonly StoredBuild[]): Position =>
+  Math.max(0, ...builds.flatMap(({ checkpoint, heartbeat }) => [checkpoint, heartbeat.position]))
+
+type Options = Readonly<{
+  stream: Pick<Stream, 'partition' | 'epoch'>
+  writer: Pick<IndexWriter, 'builds'>
+  projections: readonly Projection[]
+  /** Somebody says so; `tell` says what goes. */
+  allowLostLog: boolean
+  tell: (line: string) => void
+}>
+
+/** Refuses a log that no build of the partition is of, where they were folded from another. */
+export async function refuseOtherLog({ stream, writer, projections, allowLostLog, tell }: Options): Promise<void> {
+  const builds = (await Promise.all(projections.map(({ name }) => writer.builds(name)))).flat()
+  const position = foldedBy(builds)
+  // The first event of a log is none of a sender's.
+  if (position <= positionStep || builds.some(({ epoch }) => epoch === stream.epoch)) return
+  const found = `it is another log than its indexes were folded from, which hold what that one said up to position ${position}`
+  const subject = `partition ${stream.partition}`
+  if (allowLostLog) return tell(`${subject}: ${found}; they are folded anew without it, as ALLOW_LOST_LOG says`)
+  const hint = `${found}: stop all processes and put that one back from a backup of NATS; or, to go on without what it held, set ALLOW_LOST_LOG=1`
+  throw new PermanentError({ operation: 'fold', subject, hint })
+}

@@ -1,0 +1,45 @@
+import type { Clock } from '#src/lib/clock.ts'
+
+/** Longer than what is tried again takes to fail again, as with a server that gives no answer. */
+const quietMs = 90_000
+/** How often one that stays is told again. */
+const repeatMs = 600_000
+
+type Times = { heardAt: number; toldAt: number }
+
+/** What is told of troubles that are met again at each attempt. */
+export type Troubles = Readonly<{
+  /** Tells it, unless it was told of this subject lately and has been heard since; numbers in it tell no difference. */
+  hear(subject: string, line: string): void
+  /** Tells of each subject of which nothing was heard for a while that it goes on. To be called from time to time. */
+  sweep(): void
+  /** What is heard next of these subjects is news. */
+  forget(isMeant: (subject: string) => boolean): void
+}>
+
+export function createTroubles({ clock, tell }: Readonly<{ clock: Clock; tell: (line: string) => void }>): Troubles {
+  const known = new Map<string, Map<string, Times>>()
+  const isQuiet = ({ heardAt }: Times): boolean => clock() - heardAt > quietMs
+  return {
+    hear(subject, line) {
+      const now = clock()
+      const key = line.replace(/\d+/g, '#')
+      const lines = known.get(subject) ?? new Map<string, Times>()
+      known.set(subject, lines)
+      const before = lines.get(key)
+      const isNews = before === undefined || isQuiet(before) || now - before.toldAt >= repeatMs
+      lines.set(key, { heardAt: now, toldAt: isNews ? now : before.toldAt })
+      if (isNews) tell(line)
+    },
+    sweep() {
+      for (const [subject, lines] of known) {
+        if (![...lines.values()].every(isQuiet)) continue
+        known.delete(subject)
+        tell(`${subject} goes on`)
+      }
+    },
+    forget(isMeant) {
+      for (const subject of known.keys()) if (isMeant(subject)) known.delete(subject)
+    },
+  }
+}

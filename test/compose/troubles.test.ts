@@ -1,0 +1,46 @@
+import { expect } from 'chai'
+import { beforeEach, describe, it } from 'mocha'
+import { createTroubles, type Troubles } from '#src/compose/troubles.ts'
+
+describe('what is told of troubles that are met again and again', () => {
+  let now: number
+  let told: string[]
+  let troubles: Troubles
+  beforeEach(() => {
+    now = 0
+    told = []
+    troubles = createTroubles({ clock: () => now, tell: (line) => told.push(line) })
+  })
+  const hear = (line: string, afterMs = 4_000): void => {
+    now += afterMs
+    troubles.hear('logs', line)
+    troubles.sweep()
+  }
+
+  it('is each of them once, whatever numbers are in it, and that it is over', () => {
+    for (const count of [16, 32, 48]) hear(`write ${count} documents: blocked`)
+    expect(told).to.deep.equal(['write 16 documents: blocked'])
+    hear('is the server running?')
+    hear('write 48 documents: blocked')
+    expect(told).to.have.length(2)
+    now += 100_000
+    troubles.sweep()
+    troubles.sweep()
+    expect(told.slice(2)).to.deep.equal(['logs goes on'])
+    hear('write 48 documents: blocked')
+    expect(told).to.have.length(4)
+  })
+
+  it('is one that stays again after a while, but not that it is over', () => {
+    for (let minute = 0; minute < 25; minute++) hear('blocked', 60_000)
+    expect(told).to.deep.equal(['blocked', 'blocked', 'blocked'])
+  })
+
+  it('is nothing of what is no longer this process’s', () => {
+    hear('blocked')
+    troubles.forget((subject) => subject === 'logs')
+    now += 100_000
+    troubles.sweep()
+    expect(told).to.deep.equal(['blocked'])
+  })
+})
