@@ -3,7 +3,7 @@ import { parentPort, workerData } from 'node:worker_threads'
 import { createProjector } from '#projections/projector.ts'
 import { createElasticsearchIndexWriter } from '#projections/stores/elasticsearch/writer.ts'
 import { explain } from '#src/compose/failure.ts'
-import { createTroubles } from '#src/compose/troubles.ts'
+import { createRetryReport } from '#src/compose/troubles.ts'
 import { limits, type ClusterConfig } from '#src/config.ts'
 import { indexesOf } from '#src/compose/places.ts'
 import { present } from '#src/lib/assert.ts'
@@ -43,8 +43,6 @@ const folding = {
     cachedBytesMax: Math.ceil(limits.cachedBytesMax / partitions),
   },
 }
-
-const troubles = createTroubles({ clock: folding.clock, tell: (line) => console.error(line) })
 
 const tell = (message: ProjectorMessage): void => port.postMessage(message)
 
@@ -112,7 +110,7 @@ async function run(): Promise<void> {
         partitions,
         ttlMs: leaseTtlMs,
         run: (partition, signal) => fold(nats, partition, signal),
-        onFailure: (error) => troubles.hear('folding', `a partition could not be folded on: ${explain(error)}`),
+        onFailure: createRetryReport(folding.clock, 'a partition could not be folded on'),
       },
       stopped.signal,
     )
