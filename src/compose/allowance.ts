@@ -3,8 +3,7 @@ import { createCountedSpans } from '#projections/allowance/counted-spans.ts'
 import { allowanceProjection } from '#projections/allowance/fold.ts'
 import { createDeadLetters } from '#projections/dead-letters.ts'
 import type { IndexReader } from '#projections/index-store.ts'
-import { explain } from '#src/compose/failure.ts'
-import { createTroubles } from '#src/compose/troubles.ts'
+import { createRetryReport } from '#src/compose/troubles.ts'
 import { limits } from '#src/config.ts'
 import { beginLedgers } from '#src/ingest/begin-ledgers.ts'
 import { createReservedAllowance, type ReservedAllowance } from '#src/ingest/reserved-allowance.ts'
@@ -25,13 +24,6 @@ export function isProcessGone(holder: string): boolean {
   } catch (error) {
     return (error as NodeJS.ErrnoException).code === 'ESRCH'
   }
-}
-
-/** While the log is unavailable every attempt fails. */
-function createReporter(clock: Clock): (error: unknown) => void {
-  const troubles = createTroubles({ clock, tell: (line) => console.error(line) })
-  return (error) =>
-    troubles.hear('allowances', `reservations of span allowances could not be settled; trying again: ${explain(error)}`)
 }
 
 type AllowanceOptions = Readonly<{
@@ -55,6 +47,6 @@ export async function openAllowance({ stream, reader, clock, isGone }: Allowance
     limits,
     isGone,
     counted: createCountedSpans(reader, leavesOut),
-    onFailure: createReporter(clock),
+    onFailure: createRetryReport(clock, 'reservations of span allowances could not be settled; trying again'),
   })
 }

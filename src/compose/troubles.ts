@@ -1,4 +1,5 @@
 import type { Clock } from '#src/lib/clock.ts'
+import { explain } from './failure.ts'
 
 /** Longer than what is tried again takes to fail again, as with a server that gives no answer. */
 const quietMs = 90_000
@@ -17,7 +18,10 @@ export type Troubles = Readonly<{
   forget(isMeant: (subject: string) => boolean): void
 }>
 
-export function createTroubles({ clock, tell }: Readonly<{ clock: Clock; tell: (line: string) => void }>): Troubles {
+type TroublesOptions = Readonly<{ clock: Clock; tell?: (line: string) => void }>
+
+/** `tell`: on standard error, unless it is given. */
+export function createTroubles({ clock, tell = (line) => console.error(line) }: TroublesOptions): Troubles {
   const known = new Map<string, Map<string, Times>>()
   const isQuiet = ({ heardAt }: Times): boolean => clock() - heardAt > quietMs
   return {
@@ -42,4 +46,10 @@ export function createTroubles({ clock, tell }: Readonly<{ clock: Clock; tell: (
       for (const subject of known.keys()) if (isMeant(subject)) known.delete(subject)
     },
   }
+}
+
+/** Tells what fails at each attempt until it does not, and why: `what` names what could not be done. */
+export function createRetryReport(clock: Clock, what: string): (error: unknown) => void {
+  const troubles = createTroubles({ clock })
+  return (error) => troubles.hear(what, `${what}: ${explain(error)}`)
 }

@@ -9,9 +9,9 @@ import { stringifyJson } from '#src/lib/json.ts'
  * its projection stops: a digest never changes without its version.
  */
 const known = {
-  traces: '11 4dhG9Zv9eqlR',
-  logs: '10 zEOe_15QbbCu',
-  correlation: '8 eADnUAlXiPOL',
+  traces: '12 4dhG9Zv9eqlR',
+  logs: '11 zEOe_15QbbCu',
+  correlation: '9 eADnUAlXiPOL',
   allowance: '5 pPR9ntiZrqpF',
 }
 

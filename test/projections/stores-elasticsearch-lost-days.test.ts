@@ -20,7 +20,7 @@ const [dayAfter, twoAfter] = ['2026-11-22', '2026-11-23']
 const keptFrom = (from: string) => ({ of: () => from, all: from })
 
 describe('an index of a day that somebody removed from Elasticsearch', () => {
-  const { url, makeWriter, openWriter, makeReader, dayIndex } = useElasticsearchStores()
+  const { url, prefix, makeWriter, openWriter, makeReader, dayIndex } = useElasticsearchStores()
   const lost = async (partition = 0) => (await makeReader(partition).progress('fixture'))?.lostDays
   const removeDay = (of = day) => askElasticsearch(url(), `/${dayIndex('lines', of)}`, { method: 'DELETE' })
 
@@ -56,6 +56,36 @@ describe('an index of a day that somebody removed from Elasticsearch', () => {
     expect(await lost(1)).to.deep.equal([{ day }])
     for (const writer of writers) await writer.dropDays(index, keptFrom(twoAfter))
     expect([await lost(0), await lost(1)]).to.deep.equal([undefined, undefined])
+  })
+
+  it('is missed by a partition that has it, when another that had nothing in it makes it anew', async () => {
+    const writers = [await openWriter({ partition: 0 }), await openWriter({ partition: 1 })] as const
+    for (const writer of writers) await promote(writer, 'fixture', index)
+    await write(writers[0], [lineEntry({}, 1)], 1)
+    await removeDay()
+    await write(writers[1], [lineEntry({}, 1)], 1, other)
+    expect([await lost(0), await lost(1)]).to.deep.equal([[{ day }], undefined])
+  })
+
+  it('is not missed where two fold a partition at once, and both make it', async () => {
+    const writers = [await openWriter(), await openWriter()] as const
+    await promote(writers[0], 'fixture', index)
+    for (const writer of writers) await write(writer, [lineEntry({}, 1)], 1)
+    await openWriter()
+    expect(await lost()).to.equal(undefined)
+  })
+
+  it('is missed only where it is gone, in a record of an earlier program, which names no UUIDs', async () => {
+    const writer = await written()
+    await writer.close()
+    const doc = { days: [dayIndex('lines'), dayIndex('lines', dayAfter)] }
+    const path = `/${prefix()}-state/_update/${encodeURIComponent(`build:${index}:0`)}`
+    await askElasticsearch(url(), path, { method: 'POST', body: JSON.stringify({ doc }) })
+    await openWriter()
+    expect(await lost()).to.equal(undefined)
+    await removeDay()
+    await openWriter()
+    expect(await lost()).to.deep.equal([{ day }])
   })
 
   it('is named once to whoever folds', async () => {

@@ -1,5 +1,5 @@
 import { PermanentError, TransientError } from '#src/lib/failure.ts'
-import { isJsonObject, parseJson, stringifyJson, type JsonObject } from '#src/lib/json.ts'
+import { isJsonObject, parseJson, stringifyJson, type Json, type JsonObject } from '#src/lib/json.ts'
 import type { Position } from '#src/events/envelope.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { formatAhead, parseAhead } from '../ahead-text.ts'
@@ -137,12 +137,31 @@ export async function readShare(place: Place, index: IndexName, share: string): 
   return numberIn(objectIn((await recordOf(place, index))?.['shares'])[share])
 }
 
+/** Day indices, each with its UUID. */
+export type Days = ReadonlyMap<string, string>
+
+/** The day indices that a record names. Earlier programs noted names alone: then a UUID is ''. */
+export const daysIn = (source: JsonObject): Days =>
+  new Map(
+    valuesIn(source['days']).map((day) =>
+      typeof day === 'string' ? [day, ''] : [textIn(objectIn(day)['name']), textIn(objectIn(day)['uuid'])],
+    ),
+  )
+
+type Named = Readonly<{ named: Days; lost: readonly string[] }>
+
 /** The day indices that a build names, and those that are lost (known-days.ts). */
-export async function readNamed(place: Place, index: IndexName) {
-  const source = await recordOf(place, index)
-  const namesIn = (field: string): readonly string[] => valuesIn(source?.[field]).map(textIn)
-  return { named: namesIn('days'), lost: namesIn('lostDays') }
+export async function readNamed(place: Place, index: IndexName): Promise<Named> {
+  const source = (await recordOf(place, index)) ?? {}
+  return { named: daysIn(source), lost: valuesIn(source['lostDays']).map(textIn) }
 }
+
+const sorted = (texts: Iterable<string>): readonly string[] => [...new Set(texts)].sort()
+
+export const sourceOfNamed = ({ named, lost }: Named): object => ({
+  days: sorted(named.keys()).map((name) => ({ name, uuid: named.get(name) })),
+  lostDays: sorted(lost),
+})
 
 /** The collections of a build, by name; none if it does not exist. */
 export async function readShapes(place: Place, index: IndexName): Promise<Shapes> {
@@ -220,20 +239,6 @@ export async function updateBuild(place: Place, index: IndexName, change: object
     accept: [404],
   })
   return status !== 404
-}
-
-/**
- * Notes that indices are lost in the records of all other partitions that name them: who makes one anew first is the only one to miss it.
- * Beside what those write themselves, as an update leaves what it does not name.
- */
-export async function tellLost(place: Place, index: IndexName, lost: readonly string[]): Promise<void> {
-  for (const source of await allBuilds(place)) {
-    const partition = numberIn(source['partition'])
-    if (source['index'] !== index || partition === place.partition || source['dropped'] === true) continue
-    const named = lost.filter((name) => valuesIn(source['days']).includes(name))
-    const toldLost = Object.fromEntries(named.map((name) => [name, true]))
-    if (named.length > 0) await updateBuild({ ...place, partition }, index, { toldLost })
-  }
 }
 
 /** Records of builds, of all partitions. */
@@ -318,6 +323,20 @@ export async function indicesOf({ elasticsearch, names }: Place, index: IndexNam
   } as const
   const { body } = await elasticsearch.send({ ...call, accept: [404] })
   return objectsIn(body['indices']).map(({ name }) => textIn(name))
+}
+
+/** A build's existing day indices as the master knows them: another node may be behind it. */
+export async function identitiesOf({ elasticsearch, names }: Place, index: IndexName): Promise<Days> {
+  const { body } = await elasticsearch.send({
+    operation: 'look for',
+    subject: index,
+    method: 'GET',
+    path: `/_cluster/state/metadata/${names.build(index)}`,
+    query: { filter_path: 'metadata.indices.*.settings.index.uuid', ignore_unavailable: true, allow_no_indices: true },
+  })
+  const uuidIn = (part: Json): string => textIn(objectIn(objectIn(objectIn(part)['settings'])['index'])['uuid'])
+  const indices = Object.entries(objectIn(objectIn(body['metadata'])['indices']))
+  return new Map(indices.map(([name, part]) => [name, uuidIn(part)]))
 }
 
 /** A roster and the condition under which it may be changed. */

@@ -1,67 +1,70 @@
 import type { IndexName } from '../../index-store.ts'
-import { objectIn, textIn } from './answer-parts.ts'
-import { allBuilds, indicesOf, readNamed, tellLost, updateBuild, type Place } from './builds.ts'
+import { numberIn, textIn } from './answer-parts.ts'
+import {
+  allBuilds,
+  daysIn,
+  identitiesOf,
+  readNamed,
+  sourceOfNamed,
+  updateBuild,
+  type Days,
+  type Place,
+} from './builds.ts'
 import { dayIn } from './names.ts'
 
-// A build's record names its day indices, so that an index that somebody deleted is noticed. Otherwise it would be created again with the next
-// document of that day, or the day would look empty. Each partition names the indices that it meets, and removes a name before retention may remove
-// the index.
+// A build's record names its day indices, each with its UUID, so that an index that somebody deleted is noticed. Otherwise it would be created again
+// with the next document of that day, or the day would look empty. The UUID tells an index made anew from one that another process has just made, such
+// as another partition, or the earlier owner of this one. Each partition names the indices that it meets, and removes a name before retention may
+// remove the index.
 
-const isSame = (a: readonly string[], b: readonly string[]): boolean =>
-  a.length === b.length && a.every((name, at) => name === b[at])
+/** Those that are not there, or only under this name. A UUID is '' where the program that named the index noted none. */
+const missedOf = (named: Days, there: Days): readonly string[] =>
+  [...named]
+    .filter(([name, uuid]) => !there.has(name) || (uuid !== '' && there.get(name) !== uuid))
+    .map(([name]) => name)
 
-type Named = Awaited<ReturnType<typeof readNamed>>
+/**
+ * Notes in the records of all other partitions which of these indices they miss: who makes one anew first may be the only one to see it.
+ * Beside what those write themselves, as an update leaves what it does not name.
+ */
+async function tellOthers(place: Place, index: IndexName, names: readonly string[], there: Days): Promise<void> {
+  for (const source of await allBuilds(place)) {
+    const partition = numberIn(source['partition'])
+    if (source['index'] !== index || partition === place.partition || source['dropped'] === true) continue
+    const missed = missedOf(daysIn(source), there).filter((name) => names.includes(name))
+    const toldLost = Object.fromEntries(missed.map((name) => [name, true]))
+    if (missed.length > 0) await updateBuild({ ...place, partition }, index, { toldLost })
+  }
+}
 
-async function change(place: Place, index: IndexName, next: (before: Named) => Named | Promise<Named>): Promise<void> {
-  const before = await readNamed(place, index)
-  const { named, lost } = await next(before)
-  const [days, lostDays] = [[...new Set(named)].sort(), [...new Set(lost)].sort()]
-  if (isSame(days, before.named) && isSame(lostDays, before.lost)) return
-  const missed = lostDays.filter((name) => !before.lost.includes(name))
+/**
+ * Names the indices that exist and are among those wanted, and notes for good which of those named before are gone. In this order: what is named is
+ * there, if nobody removed it. Returns all that exist.
+ */
+export async function noteDays(place: Place, index: IndexName, isWanted: (name: string) => boolean): Promise<Days> {
+  const { named, lost } = await readNamed(place, index)
+  const there = await identitiesOf(place, index)
+  const met = [...there].filter(([name, uuid]) => (named.has(name) || isWanted(name)) && named.get(name) !== uuid)
+  const missed = missedOf(named, there).filter((name) => !lost.includes(name))
+  const changed = [...missed, ...met.map(([name]) => name)]
+  if (changed.length === 0) return there
   // First: should this be broken off, it is missed again.
-  if (missed.length > 0) await tellLost(place, index, missed)
-  await updateBuild(place, index, { days, lostDays })
+  await tellOthers(place, index, changed, there)
+  await updateBuild(place, index, sourceOfNamed({ named: new Map([...named, ...met]), lost: [...lost, ...missed] }))
   if (missed.length > 0) place.onLost?.(missed)
+  return there
 }
-
-/** Those that the master does not know either: the node that was asked before may be behind it. */
-async function gone({ elasticsearch, names }: Place, index: IndexName, missing: readonly string[]) {
-  if (missing.length === 0) return []
-  const { body } = await elasticsearch.send({
-    operation: 'look for',
-    subject: `${missing.length} indices of ${index}`,
-    method: 'GET',
-    path: `/_cluster/state/metadata/${names.build(index)}`,
-    query: { filter_path: 'metadata.indices.*.state', ignore_unavailable: true, allow_no_indices: true },
-  })
-  const there = objectIn(objectIn(body['metadata'])['indices'])
-  return missing.filter((name) => there[name] === undefined)
-}
-
-/** Names the existing indices, and notes for good which of the named ones are gone. */
-export const noteThere = (place: Place, index: IndexName, there: readonly string[]): Promise<void> =>
-  change(place, index, async ({ named, lost }) => {
-    const missing = named.filter((name) => !there.includes(name))
-    return { named: [...named, ...there], lost: [...lost, ...(await gone(place, index, missing))] }
-  })
-
-/** These indices have been created. If the record names one already, what it held is lost. */
-export const noteMade = (place: Place, index: IndexName, made: readonly string[]): Promise<void> =>
-  change(place, index, ({ named, lost }) => ({
-    named: [...named, ...made],
-    lost: [...lost, ...made.filter((name) => named.includes(name))],
-  }))
 
 /** Partitions share day indices: each says from which day on it needs them, and those that none needs are removed. Returns the removed ones. */
 export async function dropIndicesBefore(place: Place, index: IndexName, day: string): Promise<readonly string[]> {
   const isKept = (name: string): boolean => (dayIn(name) ?? day) >= day
-  await change(place, index, ({ named, lost }) => ({ named: named.filter(isKept), lost: lost.filter(isKept) }))
-  if (!(await updateBuild(place, index, { keptFrom: day }))) return []
+  const { named, lost } = await readNamed(place, index)
+  const kept = { named: new Map([...named].filter(([name]) => isKept(name))), lost: lost.filter(isKept) }
+  if (!(await updateBuild(place, index, { ...sourceOfNamed(kept), keptFrom: day }))) return []
   const parts = (await allBuilds(place)).filter((source) => source['index'] === index && source['dropped'] !== true)
   const first = parts.map((source) => textIn(source['keptFrom'])).reduce((a, b) => (a < b ? a : b), day)
-  const there = await indicesOf(place, index)
-  await noteThere(place, index, there.filter(isKept))
-  const over = there.filter((name) => (dayIn(name) ?? first) < first)
+  const there = await noteDays(place, index, isKept)
+  const over = [...there.keys()].filter((name) => (dayIn(name) ?? first) < first)
   const remove = { operation: 'drop', subject: index, method: 'DELETE', accept: [404] } as const
   for (const name of over) await place.elasticsearch.send({ ...remove, path: `/${name}` })
   return over

@@ -10,7 +10,7 @@ import {
   createIndex,
   dropBuild,
   heartbeatSource,
-  indicesOf,
+  identitiesOf,
   listBuilds,
   openBuild,
   prepareState,
@@ -24,7 +24,7 @@ import {
 import { writeAll, type Operation } from './bulk.ts'
 import { documentJson, entryOf, entrySource } from './document.ts'
 import { eraseFromBuilds, eraseNoted } from './erase.ts'
-import { dropIndicesBefore, noteMade, noteThere } from './known-days.ts'
+import { dropIndicesBefore, noteDays } from './known-days.ts'
 import { lookUp, type DocumentPlace } from './look-up.ts'
 import { dayIndex, defaultSettings, type IndexSettings } from './mapping.ts'
 import { documentKey } from './names.ts'
@@ -108,8 +108,9 @@ async function openedBuild(
   // Events folded ahead are read again, and found done.
   const { ahead: _ahead, ...heartbeat } = found
   const checkpoint = share === undefined ? ofAll : Math.max(ofAll, await readShare(place, index, share))
-  const known = new Set(await indicesOf(place, index))
-  if (share === undefined) await noteThere(place, index, [...known])
+  // Indices that rebuild workers create are named when the build is opened next.
+  const there = share === undefined ? await noteDays(place, index, () => true) : await identitiesOf(place, index)
+  const known = new Set(there.keys())
   const freshness = freshnessOf(place, options, index, heartbeat)
   // An earlier writer may have left documents that are not searchable yet.
   for (const name of known) freshness.wrote(name)
@@ -128,9 +129,8 @@ type DayIndices = Readonly<{
 
 function createDayIndices(place: Place, { settings, share }: Pick<Options, 'settings' | 'share'>): DayIndices {
   const { elasticsearch, names } = place
-  // Indices that rebuild workers create are named when the build is opened next.
   const note = async (build: Build, made: readonly string[]): Promise<void> => {
-    if (share === undefined && made.length > 0) await noteMade(place, build.index, made)
+    if (share === undefined && made.length > 0) await noteDays(place, build.index, (name) => made.includes(name))
   }
   const create = async (build: Build, name: string, collection: Collection): Promise<void> => {
     await createIndex(elasticsearch, name, dayIndex(collection, settings))

@@ -1,8 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { eraseWorkspace } from '#projections/erase-workspace.ts'
 import { projections } from '#projections/registry.ts'
-import { explain } from '#src/compose/failure.ts'
-import { createTroubles } from '#src/compose/troubles.ts'
+import { createRetryReport } from '#src/compose/troubles.ts'
 import type { Directory } from '#src/directory/create-directory.ts'
 import { partitionNumber } from '#src/events/partition.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
@@ -34,11 +33,6 @@ const retryMs = 5_000
 const tickMs = 500
 /** Of a long log it takes minutes, and may be broken off anywhere: nobody who is to end waits for that. */
 const endPatienceMs = 1_000
-
-function createReport(clock: Clock): (error: unknown) => void {
-  const troubles = createTroubles({ clock, tell: (line) => console.error(line) })
-  return (error) => troubles.hear('erasing', `a workspace could not be erased; trying again: ${explain(error)}`)
-}
 
 /** Since when nothing was found of a workspace, and when it is looked for again. */
 type Clean = Readonly<{ sinceMs: number; dueAt: number }>
@@ -96,7 +90,8 @@ function createSweep({ directory, folded, partitions, openLog, clock }: EraserOp
  * changes, and from time to time, for what a process that had not heard of it has appended. So what a command line was killed at is done.
  */
 export function createEraser(options: EraserOptions): Readonly<{ start(): void; stop(): Promise<void> }> {
-  const { directory, folded, clock, timers = systemTimers, onFailure = createReport(options.clock) } = options
+  const { directory, folded, clock, timers = systemTimers } = options
+  const { onFailure = createRetryReport(clock, 'a workspace could not be erased; trying again') } = options
   let running: Promise<void> | undefined
   let stopTicking: (() => void) | undefined
   /** What is under way is of no interest any more. */

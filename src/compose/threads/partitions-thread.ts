@@ -1,8 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { workerData } from 'node:worker_threads'
 import { createElasticsearchIndexWriter } from '#projections/stores/elasticsearch/writer.ts'
-import { explain } from '#src/compose/failure.ts'
-import { createTroubles } from '#src/compose/troubles.ts'
+import { createRetryReport } from '#src/compose/troubles.ts'
 import { limits, type ClusterConfig } from '#src/config.ts'
 import { indexesOf } from '#src/compose/places.ts'
 import { connectNats, type Nats } from '#streams/jetstream/connect.ts'
@@ -33,7 +32,6 @@ const folding = {
 }
 
 const print = (line: string): void => console.error(line)
-const troubles = createTroubles({ clock: folding.clock, tell: print })
 
 const printLost =
   (partition: number) =>
@@ -77,7 +75,7 @@ await runWhenTold(async (tell, stopped) => {
         partitions,
         ttlMs: leaseTtlMs,
         run: (partition, signal) => fold(nats, partition, tell, signal),
-        onFailure: (error) => troubles.hear('folding', `a partition could not be folded on: ${explain(error)}`),
+        onFailure: createRetryReport(folding.clock, 'a partition could not be folded on'),
       },
       stopped,
     )

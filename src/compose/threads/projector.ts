@@ -112,7 +112,7 @@ function createStanding() {
 
 /** What is tried again is told once, and that it goes on; whatever else happens to a projection is told each time. */
 function createTelling() {
-  const troubles = createTroubles({ clock: createClock(), tell: (line) => console.error(line) })
+  const troubles = createTroubles({ clock: createClock() })
   return {
     hear(message: ProjectorTrouble): void {
       const [subject, line] = [`projection ${message.projection}`, describe(message)]
