@@ -1,5 +1,4 @@
-import { telemetryEventTypes } from '#src/events/codec.ts'
-import { beforeAll, positionStep, type RecordedEvent } from '#src/events/envelope.ts'
+import { beforeAll, positionStep, telemetryEventTypes, type RecordedEvent } from '#src/events/envelope.ts'
 import { dayMs } from '#src/lib/day.ts'
 import { applyRetention, type Retained, type RetentionOptions } from './retention.ts'
 

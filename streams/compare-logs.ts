@@ -9,7 +9,7 @@ import { readAll } from './follow.ts'
 /** Events of a workspace: how many, and a SHA-256 over all of them in their order, headers and payloads, in hex. */
 type Tally = Readonly<{ events: number; digest: string }>
 
-/** A workspace in a log and in its copy; `later`: what the copy holds beyond as many events as the log has. */
+/** A workspace in a log and in its copy. `later`: events of the copy beyond the number that the log has. */
 export type ComparedWorkspace = Readonly<{
   partition: string
   workspaceId: WorkspaceId
@@ -35,8 +35,8 @@ const tallyOf = ({ events, hash }: Counting): Tally => ({ events, digest: hash.d
 type CompareProgress = (done: number, all: number) => void
 
 /**
- * Reads a log and its copies from beginning to end and compares workspace by workspace: how many events, what they are and in which
- * order. What was appended to the copies since is counted apart.
+ * Reads a log and its copies from beginning to end, and compares the number, content and order of events, workspace by workspace. Events that
+ * were appended to a copy later are counted separately.
  */
 export async function compareLogs(
   { source, targets, targetsOf, keepsPositions }: CopiedLog,

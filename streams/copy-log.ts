@@ -11,19 +11,18 @@ export type CopyTarget = Readonly<{
    */
   copied(): Promise<Position>
   /**
-   * Appends copies of those that are not here yet, as they were recorded and even where ids repeat; to be given events in the order
-   * of the log, none left out. When it rejects with TransientError a first part of them may be here, now or in a moment: call it
-   * again. Resolves when all of them are durable.
+   * Appends copies of the events that are not here yet, exactly as recorded, repeated ids included. Expects all events of the log, in order.
+   * If it rejects with TransientError, some of the first ones may have been written: call it again. Resolves when all are durable.
    */
   append(events: readonly RecordedEvent[]): Promise<void>
 }>
 
-/** A log, the logs that it is copied to, and which of them each event belongs to: one as a rule. */
+/** A log, the logs that it is copied to, and the ones that each event goes to (usually one). */
 export type CopiedLog = Readonly<{
   source: Pick<Stream, 'epoch' | 'read' | 'head'>
   targets: readonly (CopyTarget & Readonly<{ partition: string; log: Pick<Stream, 'read'> }>)[]
   targetsOf(event: RecordedEvent): readonly number[]
-  /** Positions mean something to the events themselves: each stands in the copy where it stood. */
+  /** Each event has the same position in the copy, because other events name it. */
   keepsPositions: boolean
 }>
 
@@ -32,7 +31,7 @@ const pauseFirstMs = 100
 const pauseMaxMs = 2_000
 const patienceMsDefault = 60_000
 
-/** Appends again and again, until all of them are there or the time is over. */
+/** Retries until all events are appended or the time is up. */
 async function insist(target: CopyTarget, events: readonly RecordedEvent[], patienceMs: number): Promise<void> {
   const started = performance.now()
   for (let pauseMs = pauseFirstMs; ; pauseMs = Math.min(2 * pauseMs, pauseMaxMs)) {
@@ -46,15 +45,15 @@ async function insist(target: CopyTarget, events: readonly RecordedEvent[], pati
 }
 
 type CopyOptions = Readonly<{
-  /** Told how far in the source all targets are. */
+  /** Told up to which position of the source all targets are complete. */
   onProgress: (position: Position, until: Position) => void
-  /** How long a target may fail at the same events. */
+  /** How long a target may fail on the same events. */
   patienceMs?: number
 }>
 
 /**
- * Copies what the targets do not have yet, up to the head of now, and resolves with how many events it was. May be broken off at
- * any moment, however that happens, and begun again: the targets themselves say how far they are.
+ * Copies what the targets lack, up to the current head, and resolves with the number of events copied. It may be killed at any moment and
+ * called again: the targets know how far they are.
  */
 export async function copyLog(
   { source, targets, targetsOf }: CopiedLog,

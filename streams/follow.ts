@@ -3,8 +3,8 @@ import { upcast } from '#src/events/upcast.ts'
 import type { Stream } from './stream.ts'
 
 /**
- * The events after `after`, in order, at most `max`, in the current version of their types; none: caught up. Rejects with what
- * `read` rejects with, and with PermanentError at an event that only a newer program knows, once all before it has been read.
+ * At most `max` events after `after`, in order and in the current version of their types. Empty: caught up. Rejects like `read`, and with
+ * PermanentError at an event that only a newer program knows, once everything before it has been read.
  */
 export async function readCurrent(
   stream: Pick<Stream, 'read'>,
@@ -23,7 +23,7 @@ export async function readCurrent(
   return events
 }
 
-/** All that a log holds, in order, at most `max` events at once, as it was written: types of earlier versions stay as they are. */
+/** All events of a log, in order, at most `max` at a time, as they were written: they are not upcast. */
 export async function* readAll(stream: Pick<Stream, 'read'>, max: number): AsyncGenerator<readonly RecordedEvent[]> {
   for (let position = beforeAll; ;) {
     const events = await stream.read(position, max)
@@ -35,9 +35,8 @@ export async function* readAll(stream: Pick<Stream, 'read'>, max: number): Async
 }
 
 /**
- * Batches of events after `after`, in order, as they come and in the current version of their types, until the signal
- * aborts. An empty batch is given each time the reader has caught up, so that a follower knows when it stands at the head.
- * Throws what `readCurrent` rejects with.
+ * Batches of events after `after`, in order and in the current version of their types, as they are appended, until the signal aborts. Yields
+ * an empty batch each time it has caught up, so that a follower knows when it is at the head. Throws what `readCurrent` rejects with.
  */
 export async function* follow(
   stream: Stream,

@@ -1,10 +1,27 @@
 import { PermanentError } from '#src/lib/failure.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
-import type { EventHeader, EventId, NewEvent, Position, RecordedEvent } from '#src/events/envelope.ts'
+import {
+  beforeAll,
+  type EventHeader,
+  type EventId,
+  type NewEvent,
+  type Position,
+  type RecordedEvent,
+  type RecordedHeader,
+} from '#src/events/envelope.ts'
 
 /** The outcome for one appended event: its position; for a repeat, position and header of the event that already had its id. */
 export type AppendedEvent = Readonly<{ position: Position; repeated?: EventHeader }>
 export type Appended = Readonly<{ last: Position; duplicates: number; events: readonly AppendedEvent[] }>
+/** The answer to a call, by what became of each of its events. */
+export const appendedOf = (events: readonly AppendedEvent[]): Appended => ({
+  last: events.reduce((last, { position }) => Math.max(last, position), beforeAll),
+  duplicates: events.filter(({ repeated }) => repeated !== undefined).length,
+  events,
+})
+
+/** What must be the last event of a subject for an append to be made; `beforeAll`: there must be none. */
+export type Expected = Readonly<{ subject: string; position: Position }>
 
 /** Another event of the subject was appended first: nothing of the call was written. Read again and decide again. */
 export class ConflictError extends Error {
@@ -14,7 +31,7 @@ export class ConflictError extends Error {
   }
 }
 
-/** A reader is beyond the end of the log, which lost its tail or is another log: going on would skip what is written there next. */
+/** A reader is beyond the end of the log: the log lost its tail or is another one. Reading on would skip events that are written next. */
 export class LostTailError extends PermanentError {}
 
 export function lostTail(partition: string, after: Position, head: Position): LostTailError {
@@ -25,7 +42,7 @@ export function lostTail(partition: string, after: Position, head: Position): Lo
   })
 }
 
-/** A reader has had another event at a place of the log than is there now. */
+/** The log has another event at a position than a reader has read there. */
 export function otherHistory(partition: string, position: Position): LostTailError {
   return new LostTailError({
     operation: `read at position ${position}`,
@@ -34,7 +51,7 @@ export function otherHistory(partition: string, position: Position): LostTailErr
   })
 }
 
-/** A reader stands before the first event that a log still holds, and has not had what was cut. */
+/** A reader has not read events that were cut off since. */
 export function cutBefore(partition: string, after: Position, first: Position): PermanentError {
   return new PermanentError({
     operation: `read after position ${after}`,
@@ -75,12 +92,9 @@ export interface Stream {
    * An event that could not be read back (checksum, header) rejects with PermanentError. Payloads must not be changed until
    * the answer. An empty call answers `beforeAll`.
    */
-  append(events: readonly NewEvent[], expected?: Readonly<{ subject: string; position: Position }>): Promise<Appended>
+  append(events: readonly NewEvent[], expected?: Expected): Promise<Appended>
   /** The events that hold these ids within the last hour before `now` (ms); the newest, should there be two. */
-  find(
-    ids: readonly EventId[],
-    now: number,
-  ): Promise<ReadonlyMap<EventId, EventHeader & Readonly<{ position: Position }>>>
+  find(ids: readonly EventId[], now: number): Promise<ReadonlyMap<EventId, RecordedHeader>>
   /**
    * The newest event of a subject: among all events that were acknowledged before this call, by any process, and possibly later ones.
    * Rejects with PermanentError when it is damaged.

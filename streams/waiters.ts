@@ -3,13 +3,13 @@ import type { Position } from '#src/events/envelope.ts'
 export type Waiters = Readonly<{
   /** Resolves when the head is past `after`, the signal aborts or the waiters are closed; never rejects. */
   wait(after: Position, signal: AbortSignal): Promise<void>
-  /** Lets go of all who wait for less than this head. */
+  /** Resolves all waits for a head below this one. */
   wake(head: Position): void
   waiting(): boolean
   close(): void
 }>
 
-/** Those who wait for a stream to grow: what adapters make `changed` from. `head` gives the head as of now. */
+/** The pending `changed` calls of a stream. `head` returns the current head. */
 export function createWaiters(head: () => Position): Waiters {
   const waiting = new Map<() => void, Position>()
   let closed = false

@@ -43,11 +43,8 @@ async function buildsOf({ projections, index, stream }: OpenBuilds) {
 
 export const builds: Verb = {
   name: 'builds',
-  names: [],
-  usage: '',
   about:
     'lists the builds of each index: which one readers use, which are kept to roll back to, how far each has been folded, and since when one that nobody folds keeps the log from being cut',
-  options: {},
   run: async (given) => {
     const all = (await withBuilds(given, buildsOf)).flat()
     const rows = all.map((one) => [

@@ -66,11 +66,8 @@ async function letterJson({ partition, projection, letter, letters }: Found) {
 
 export const deadLettersList: Verb = {
   name: 'dead-letters list',
-  names: [],
-  usage: '',
   about:
     'lists the events that an index could not take and that are missing from it: their position in the log, and the reason',
-  options: {},
   run: (given) =>
     withLetters(given, async (found) => {
       const all = await Promise.all(found.map(letterJson))
@@ -83,9 +80,7 @@ export const deadLettersList: Verb = {
 export const deadLettersShow: Verb = {
   name: 'dead-letters show',
   names: ['POSITION'],
-  usage: '',
   about: 'shows one, with its bytes as received, decompressed',
-  options: {},
   run: (given) => {
     const [name = ''] = given.names
     return withLetters(given, async (all) => {
@@ -110,9 +105,7 @@ function settle(name: string, as: 'retried' | 'dropped', about: string, done: st
   return {
     name,
     names: ['POSITION'],
-    usage: '',
     about,
-    options: {},
     run: (given) => {
       const [position = ''] = given.names
       return withLetters(given, async (all) => {

@@ -6,9 +6,7 @@ import { projectionOf, withBuilds } from './with-builds.ts'
 export const drop: Verb = {
   name: 'drop',
   names: ['BUILD'],
-  usage: '',
   about: 'removes a build that readers do not use',
-  options: {},
   run: async (given) => {
     const [index = ''] = given.names
     const found = await withBuilds(given, async (context) => {

@@ -10,10 +10,7 @@ const quote = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`
 
 export const env: Verb = {
   name: 'env',
-  names: [],
-  usage: '',
   about: 'prints keys and sign-in of the first run for a shell: eval "$(npx throughline env)"',
-  options: {},
   run: async ({ dataFolder }) => {
     const firstRun = readFirstRun(dataFolder)
     if (firstRun === undefined) {

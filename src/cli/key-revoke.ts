@@ -4,9 +4,7 @@ import { keyJson, unknownKey, type Verb } from './verb.ts'
 export const keyRevoke: Verb = {
   name: 'key revoke',
   names: ['ID'],
-  usage: '',
   about: 'revokes a key for good, at once',
-  options: {},
   run: async ({ names: [id = ''], directory: open }) => {
     const directory = await open()
     const key = directory.key(id)

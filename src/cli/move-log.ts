@@ -3,7 +3,7 @@ import { positionStep } from '#src/events/envelope.ts'
 import { ok } from '#src/lib/result.ts'
 import { compareLogs, type ComparedWorkspace } from '#streams/compare-logs.ts'
 import { copyLog, type CopiedLog } from '#streams/copy-log.ts'
-import { createProgress } from './progress.ts'
+import { withProgress } from './progress.ts'
 import { optional, required, table, type Verb, type VerbContext } from './verb.ts'
 
 type Compared = ComparedWorkspace & Readonly<{ log: 'telemetry' | 'directory' }>
@@ -42,32 +42,19 @@ async function copy(given: VerbContext, logs: readonly CopiedLog[]): Promise<num
   let events = 0
   for (const log of logs) {
     const phase = log.keepsPositions ? 'copy directory' : 'copy telemetry'
-    const progress = createProgress(given.io, given.options['json'] === true, given.clock)
-    try {
-      const onProgress = (position: number, until: number) => progress.tell({ phase, position, from: 0, until })
-      events += await copyLog(log, { onProgress })
-    } finally {
-      progress.end()
-    }
+    events += await withProgress(given, (tell) =>
+      copyLog(log, { onProgress: (position, until) => tell({ phase, position, from: 0, until }) }),
+    )
   }
   return events
 }
 
 async function compare(given: VerbContext, log: CopiedLog, name: Compared['log']): Promise<readonly Compared[]> {
-  const progress = createProgress(given.io, given.options['json'] === true, given.clock)
-  try {
-    const compared = await compareLogs(log, (done, all) =>
-      progress.tell({
-        phase: `compare ${name}`,
-        position: done * positionStep,
-        from: 0,
-        until: all * positionStep,
-      }),
-    )
-    return compared.map((each) => ({ ...each, log: name }))
-  } finally {
-    progress.end()
-  }
+  const phase = `compare ${name}`
+  const compared = await withProgress(given, (tell) =>
+    compareLogs(log, (done, all) => tell({ phase, position: done * positionStep, from: 0, until: all * positionStep })),
+  )
+  return compared.map((each) => ({ ...each, log: name }))
 }
 
 function summaryOf(compared: readonly Compared[], equal: boolean): string {
@@ -80,7 +67,6 @@ function summaryOf(compared: readonly Compared[], equal: boolean): string {
 
 export const moveLog: Verb = {
   name: 'move-log',
-  names: [],
   usage: '--from DATA [--to NATS_URL] [--verify-only]',
   about:
     'copies the log and the directory of a stopped embedded server to a cluster’s NATS, and compares both sides; continues where it was interrupted; exit code 0 equal, 1 different, 2 failed',

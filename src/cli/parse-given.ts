@@ -47,9 +47,9 @@ export function parseGiven(verb: Verb, argv: readonly string[]): Given {
     const config = { args: [...argv], options, allowPositionals: true, strict: true, tokens: true } as const
     const { values, positionals, tokens } = parseArgs(config)
     refuseRepeated(tokens, options)
-    if (positionals.length < verb.names.length)
-      throw new UsageError(`${verb.names[positionals.length] ?? ''} is missing`)
-    const extra = positionals[verb.names.length]
+    const { names = [] } = verb
+    if (positionals.length < names.length) throw new UsageError(`${names[positionals.length] ?? ''} is missing`)
+    const extra = positionals[names.length]
     if (extra !== undefined) throw new UsageError(`${JSON.stringify(extra)} is one argument too many`)
     return { names: positionals, options: values }
   } catch (error) {

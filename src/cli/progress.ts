@@ -1,9 +1,9 @@
 import type { Clock } from '#src/lib/clock.ts'
 import { positionStep } from '#src/events/envelope.ts'
-import type { CliIo } from './verb.ts'
+import type { CliIo, VerbContext } from './verb.ts'
 
 /** How far something is that follows the log from one position to another. */
-export type Step = Readonly<{ phase: string; position: number; from: number; until: number }>
+type Step = Readonly<{ phase: string; position: number; from: number; until: number }>
 
 const everyMs = { terminal: 200, json: 1_000 }
 const barWidth = 24
@@ -33,11 +33,24 @@ function barOf({ phase }: Step, { events, of, perSecond, leftSeconds }: Told): s
   return `${phase.padEnd(7)}[${bar}] ${percent} %  ${events.toLocaleString('en')} events, ${perSecond.toLocaleString('en')}/s${left}`
 }
 
+/** Does a task that tells the operator how far it is. */
+export async function withProgress<T>(
+  { io, options, clock }: VerbContext,
+  task: (tell: (step: Step) => void) => Promise<T>,
+): Promise<T> {
+  const progress = createProgress(io, options['json'] === true, clock)
+  try {
+    return await task((step) => progress.tell(step))
+  } finally {
+    progress.end()
+  }
+}
+
 /**
  * Tells the operator how far something is: one line that changes on a terminal, a line of JSON a second with `--json`, else
  * a line for each phase. `end` leaves the terminal's line.
  */
-export function createProgress({ stdout, stderr }: CliIo, asJson: boolean, clock: Clock) {
+function createProgress({ stdout, stderr }: CliIo, asJson: boolean, clock: Clock) {
   const isTerminal = stderr.isTTY === true && !asJson
   let phase: string | undefined
   let phaseAt = clock()

@@ -7,10 +7,10 @@ import {
 } from '#projections/rebuild.ts'
 import { positionStep } from '#src/events/envelope.ts'
 import { ok } from '#src/lib/result.ts'
-import { createProgress } from './progress.ts'
+import { withProgress } from './progress.ts'
 import { verdictJson, verdictText } from './show-verdict.ts'
-import { optional, table, unknownWorkspace, type OpenBuilds, type Verb, type VerbContext } from './verb.ts'
-import { numberOption, positionOption, projectionsNamed, withBuilds, workspaceNamed } from './with-builds.ts'
+import { table, type OpenBuilds, type Verb, type VerbContext } from './verb.ts'
+import { numberOption, positionOption, projectionsNamed, withBuilds, workspaceOption } from './with-builds.ts'
 
 const outcomes: Readonly<Record<Rebuilt['outcome'], string>> = {
   moved: 'readers use it now',
@@ -59,13 +59,8 @@ async function rebuildPartition(
   context: OpenBuilds,
   options: RebuildOptions,
 ): Promise<readonly Rebuilt[]> {
-  const progress = createProgress(given.io, given.options['json'] === true, given.clock)
-  try {
-    const projections = projectionsNamed(context, given.names[0] ?? '')
-    return await rebuildAll(context, projections, { ...options, onProgress: (step) => progress.tell(step) })
-  } finally {
-    progress.end()
-  }
+  const projections = projectionsNamed(context, given.names[0] ?? '')
+  return withProgress(given, (onProgress) => rebuildAll(context, projections, { ...options, onProgress }))
 }
 
 export const rebuild: Verb = {
@@ -82,9 +77,9 @@ export const rebuild: Verb = {
     'dry-run': { type: 'boolean' },
   },
   run: async (given) => {
-    const name = optional(given, 'workspace')
-    const workspaceId = name === undefined ? undefined : await workspaceNamed(given, name)
-    if (name !== undefined && workspaceId === undefined) return unknownWorkspace(name)
+    const workspace = await workspaceOption(given)
+    if (!workspace.ok) return workspace
+    const { value: workspaceId } = workspace
     const from = positionOption(given, 'from')
     const throttle = numberOption(given, 'throttle', Number.MAX_VALUE)
     const options: RebuildOptions = {

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
-import { formatHeader, telemetryEventTypes } from '#src/events/codec.ts'
-import type { Position, RecordedEvent } from '#src/events/envelope.ts'
+import { formatHeader } from '#src/events/codec.ts'
+import { telemetryEventTypes, type Position, type RecordedEvent } from '#src/events/envelope.ts'
 import { parseTimeNs } from '#src/events/point-in-time.ts'
 import { workspaceIdOf, type WorkspaceId } from '#src/events/workspace-id.ts'
 import { nearest } from '#src/lib/nearest.ts'
@@ -9,17 +9,8 @@ import { readCurrent } from '#streams/follow.ts'
 import { createEventFile, readEvents, type PlacedEvent } from './replay-file.ts'
 import type { Rejected } from './replay-answer.ts'
 import { createSender } from './replay-send.ts'
-import {
-  all,
-  optional,
-  unknownWorkspace,
-  UsageError,
-  type OpenBuilds,
-  type Outcome,
-  type Verb,
-  type VerbContext,
-} from './verb.ts'
-import { positionOf, workspaceNamed } from './with-builds.ts'
+import { all, optional, UsageError, type OpenBuilds, type Outcome, type Verb, type VerbContext } from './verb.ts'
+import { positionOf, workspaceNamed, workspaceOption } from './with-builds.ts'
 
 const eventsAtOnce = 256
 
@@ -197,7 +188,6 @@ async function replayAll(given: VerbContext, workspaceId: WorkspaceId | undefine
 
 export const replay: Verb = {
   name: 'replay',
-  names: [],
   usage: '[--from P] [--to P] [--workspace W] [--type T …] [--in FILE] [--to-url URL|--out FILE]',
   about:
     'reads stored events again: prints their headers, sends them to another installation, or writes them to a file',
@@ -211,9 +201,8 @@ export const replay: Verb = {
     out: { type: 'string' },
   },
   run: async (given) => {
-    const name = optional(given, 'workspace')
-    const workspaceId = name === undefined ? undefined : await workspaceOf(given, name)
-    if (name !== undefined && workspaceId === undefined) return unknownWorkspace(name)
-    return replayAll(given, workspaceId)
+    const workspace = await workspaceOption(given, workspaceOf)
+    if (!workspace.ok) return workspace
+    return replayAll(given, workspace.value)
   },
 }

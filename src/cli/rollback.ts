@@ -21,9 +21,7 @@ async function moveAll(context: OpenBuilds, asked: readonly Projection[]) {
 export const rollback: Verb = {
   name: 'rollback',
   names: ['PROJECTION|all'],
-  usage: '',
   about: 'moves readers back to the build that they used before; it was folded on, so it is just as fresh',
-  options: {},
   run: async (given) => {
     const done = await withBuilds(given, (context) => moveAll(context, projectionsNamed(context, given.names[0] ?? '')))
     const moved = done.flatMap((of) => of.moved)

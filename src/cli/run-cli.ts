@@ -10,7 +10,8 @@ import { parseGiven } from './parse-given.ts'
 import { optional, UsageError, type CliIo, type CliServices, type Given, type Outcome, type Verb } from './verb.ts'
 import { verbs } from './verbs.ts'
 
-const usageOf = ({ name, names, usage }: Verb): string => ['throughline', name, ...names, usage].join(' ').trimEnd()
+const usageOf = ({ name, names = [], usage = '' }: Verb): string =>
+  ['throughline', name, ...names, usage].join(' ').trimEnd()
 
 /** Lines of at most 100 characters, broken between words, each behind six blanks. */
 const indented = (text: string): string => text.replaceAll(/(.{1,94})(?: +|$)/g, '      $1\n').trimEnd()

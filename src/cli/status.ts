@@ -182,11 +182,8 @@ const notBuilt: Asked = { progress: undefined, error: null }
 
 export const status: Verb = {
   name: 'status',
-  names: [],
-  usage: '',
   about:
     'shows how far the log and each index are, partition by partition; the exit code is 1 where an index cannot be read, which is said with the rest',
-  options: {},
   run: async ({ services, dataFolder, clock, directory: open }) => {
     const directory = await open()
     // Indexes first: one is then never shown ahead of the log.

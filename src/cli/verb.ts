@@ -74,7 +74,7 @@ export class UsageError extends Error {
 }
 
 /** What a verb has done: as JSON, and as text for people. The exit code is 0 where it says no other. */
-export type Done = Readonly<{ json: Readonly<Record<string, unknown>>; text: string; exitCode?: number }>
+type Done = Readonly<{ json: Readonly<Record<string, unknown>>; text: string; exitCode?: number }>
 export type Outcome = Result<Done, Refused>
 
 export type Given = Readonly<{
@@ -97,12 +97,12 @@ export type VerbContext = Given &
 export type Verb = Readonly<{
   /** `key create`: one word or two. */
   name: string
-  /** Positional arguments, as the usage shows them: `NAME`. */
-  names: readonly string[]
+  /** Positional arguments, as the usage shows them: `NAME`; none if not given. */
+  names?: readonly string[]
   /** Options as the usage shows them. */
-  usage: string
+  usage?: string
   about: string
-  options: ParseArgsOptionsConfig
+  options?: ParseArgsOptionsConfig
   /** The exit code of a failure, where it is not 1. */
   failureCode?: number
   run: (context: VerbContext) => Promise<Outcome>

@@ -1,10 +1,10 @@
 import { liveBuilds, verify as verifyBuilds, type Verdict } from '#projections/verify.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { ok } from '#src/lib/result.ts'
-import { createProgress } from './progress.ts'
+import { withProgress } from './progress.ts'
 import { verdictJson, verdictText } from './show-verdict.ts'
-import { optional, unknownWorkspace, type OpenBuilds, type Verb, type VerbContext } from './verb.ts'
-import { numberOption, projectionsNamed, withBuilds, workspaceNamed } from './with-builds.ts'
+import type { OpenBuilds, Verb, VerbContext } from './verb.ts'
+import { numberOption, projectionsNamed, withBuilds, workspaceOption } from './with-builds.ts'
 
 /** About this part of the workspaces, at random; one at least. */
 async function sampleOf(
@@ -40,15 +40,12 @@ async function verifyPartition(
   const sample = part === undefined ? undefined : await sampleOf(context, indexes, part, given.random)
   const workspaces = workspaceId === undefined ? sample : [workspaceId]
   const until = await context.stream.head()
-  const progress = createProgress(given.io, given.options['json'] === true, given.clock)
-  try {
-    return await verifyBuilds(context, targets, {
+  return withProgress(given, (tell) =>
+    verifyBuilds(context, targets, {
       ...(workspaces === undefined ? {} : { workspaces }),
-      onProgress: (position) => progress.tell({ phase: 'verify', position, from: 0, until }),
-    })
-  } finally {
-    progress.end()
-  }
+      onProgress: (position) => tell({ phase: 'verify', position, from: 0, until }),
+    }),
+  )
 }
 
 export const verify: Verb = {
@@ -60,9 +57,9 @@ export const verify: Verb = {
   options: { workspace: { type: 'string' }, sample: { type: 'string' } },
   failureCode: 2,
   run: async (given) => {
-    const name = optional(given, 'workspace')
-    const workspaceId = name === undefined ? undefined : await workspaceNamed(given, name)
-    if (name !== undefined && workspaceId === undefined) return unknownWorkspace(name)
+    const workspace = await workspaceOption(given)
+    if (!workspace.ok) return workspace
+    const { value: workspaceId } = workspace
     const verifyOne = (context: OpenBuilds) => verifyPartition(given, context, workspaceId)
     const verdicts = (await withBuilds(given, verifyOne, workspaceId)).flat()
     const equal = verdicts.every((verdict) => verdict.equal)

@@ -2,7 +2,9 @@ import type { Projection } from '#projections/projection.ts'
 import { partitionNumber } from '#src/events/partition.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { nearest } from '#src/lib/nearest.ts'
-import { optional, UsageError, type Given, type OpenBuilds, type VerbContext } from './verb.ts'
+import { optional, unknownWorkspace, UsageError, type Given, type OpenBuilds, type VerbContext } from './verb.ts'
+import { ok, type Result } from '#src/lib/result.ts'
+import type { Refused } from '#src/directory/directory-writer.ts'
 
 /**
  * Does it for the builds of each partition, in their order, or only for the partition that a workspace is in; for none where
@@ -49,6 +51,16 @@ export function projectionOf({ projections }: OpenBuilds, index: string): Projec
 export async function workspaceNamed(context: VerbContext, name: string): Promise<WorkspaceId | undefined> {
   const directory = await context.directory()
   return directory.workspaceNamed(name)?.id ?? directory.erasedWorkspaces().find(({ id }) => id === name)?.id
+}
+
+/** The workspace that `--workspace` names, by `find`; undefined when it is not given. */
+export async function workspaceOption(
+  given: VerbContext,
+  find = workspaceNamed,
+): Promise<Result<WorkspaceId | undefined, Refused>> {
+  const name = optional(given, 'workspace')
+  const id = name === undefined ? undefined : await find(given, name)
+  return name !== undefined && id === undefined ? unknownWorkspace(name) : ok(id)
 }
 
 /** A position as acknowledgements show it: `0/4096`, or `4096`. Undefined when it is none. */

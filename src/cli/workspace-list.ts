@@ -3,10 +3,7 @@ import { isoTime, table, workspaceJson, type Verb } from './verb.ts'
 
 export const workspaceList: Verb = {
   name: 'workspace list',
-  names: [],
-  usage: '',
   about: 'lists the workspaces',
-  options: {},
   run: async ({ directory: open }) => {
     const workspaces = (await open()).workspaces()
     const rows = workspaces.map(({ id, name, plan, createdAt }) => [name, id, plan.name, isoTime(createdAt) ?? ''])

@@ -4,9 +4,7 @@ import { unknownWorkspace, workspaceJson, type Verb } from './verb.ts'
 export const workspacePlan: Verb = {
   name: 'workspace plan',
   names: ['NAME', 'PLAN'],
-  usage: '',
   about: 'changes the plan of a workspace, at once',
-  options: {},
   run: async ({ names: [name = '', plan = ''], directory: open }) => {
     const directory = await open()
     const workspace = directory.workspaceNamed(name)

@@ -13,10 +13,10 @@ import type { Stream } from '#streams/stream.ts'
 
 const newId = (): string => randomBytes(16).toString('hex')
 
-/** `4711-9f86d081884c7d65`: the process, and what no other process of this number has. */
+/** `4711-9f86d081884c7d65`: the process id, and a part that no other process with this id has. */
 const holder = `${process.pid}-${randomBytes(8).toString('hex')}`
 
-/** Whether the holder was a process of this machine and is no more. Its number may be another's by now: then it is not known. */
+/** Whether the holder was a process of this machine and has ended. If its id is in use again, that is unknown. */
 export function isProcessGone(holder: string): boolean {
   try {
     process.kill(Number.parseInt(holder, 10), 0)
@@ -30,7 +30,7 @@ type AllowanceOptions = Readonly<{
   stream: Stream
   reader: IndexReader
   clock: Clock
-  /** Where holders can be anywhere, none is known to be gone: what it holds is taken back when its time is over. */
+  /** Where holders may be on any machine, none is known to be dead: its spans are taken back when their time is over. */
   isGone: (holder: string) => boolean
 }>
 

@@ -10,10 +10,10 @@ import { makeFolder } from '#src/lib/make-folder.ts'
 import { backUpLog } from '#streams/sqlite/back-up.ts'
 import { foldersOf } from './folders.ts'
 
-/** Small files that are written once, and whole. */
+/** Small files that are written once and completely. */
 const copied = ['secrets.json', 'first-run.json']
 
-/** What the file system says is told in our words; where the disk is full above all. */
+/** File system errors in our words, above all a full disk. */
 function toldOf(error: unknown, folder: string): unknown {
   if (isOperatingFailure(error) || !(error instanceof Error) || !('code' in error)) return error
   const hint = 'it must have room for the log, and this user must be able to write there; or name another folder'
@@ -21,11 +21,11 @@ function toldOf(error: unknown, folder: string): unknown {
 }
 
 /**
- * Copies what a data folder cannot be made anew from into a new folder, which is there whole or not at all. The log comes first: a workspace
- * that it names is then in the directory too.
+ * Copies what a data folder cannot rebuild into a new folder, which then exists completely or not at all. The log is copied first, so every
+ * workspace it names is also in the copied directory.
  */
 export async function backUpFolder(dataFolder: string, to: string): Promise<BackedUp> {
-  // Without a slash at its end.
+  // Without a trailing slash.
   const folder = resolve(to)
   const refuse = (subject: string, hint: string): PermanentError =>
     new PermanentError({ operation: 'back up', subject, hint })

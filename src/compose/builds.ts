@@ -30,7 +30,7 @@ function scratchIn(dataFolder: string, logFile: string): Scratch {
   return { ...placeIn(folder, logFile), ...scratch }
 }
 
-/** The builds of a data folder, beside a server that may be running; none where there is no log yet. */
+/** The builds of a data folder, beside a server that may be running; none if there is no log yet. */
 export async function openBuilds(dataFolder: string): Promise<readonly OpenBuilds[]> {
   const { logFile, indexFolder, directoryFile } = foldersOf(dataFolder)
   if (!existsSync(logFile)) return []

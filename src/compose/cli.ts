@@ -26,8 +26,8 @@ const common = {
 }
 
 /**
- * The files of a data folder. Throws PermanentError where there are none: a verb that found nothing in the wrong folder would say that all
- * is well. Also to another user than the server's, root above all: the server cannot write what that one would make beside it.
+ * The files of a data folder. Throws PermanentError if there are none: in the wrong folder a verb would find nothing and report that all is
+ * well. Also throws for another user than the server's, above all root: the server could not write the files that user would create.
  */
 function filesOf(dataFolder: string): Folders {
   checkPlaces(dataFolder, 'open')
@@ -106,11 +106,11 @@ async function clusterServices(cluster: ClusterConfig): Promise<CliServices> {
   }
 }
 
-/** The command line over the embedded engines, or over those of the cluster that the environment names. Its exit code. */
+/** The command line over the embedded engines, or those of the cluster that the environment names. Resolves with its exit code. */
 export async function composeCli(argv: readonly string[]): Promise<number> {
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'EPIPE') {
-      // Who reads what is there may have seen enough: `throughline replay | head`. What changes anything goes on, as to move readers.
+      // The reader of the output may have seen enough: `throughline replay | head`. A verb that changes anything continues.
       if (argv[0] === replay.name) process.exit(0)
       return
     }
@@ -118,9 +118,9 @@ export async function composeCli(argv: readonly string[]): Promise<number> {
     process.stderr.write(complain({ code: 'failed', detail }, asksForJson(argv)))
     process.exit(1)
   })
-  // Nobody hears what is said there: what was asked for is done nevertheless.
+  // Nobody reads the messages; the work is done nevertheless.
   process.stderr.on('error', () => undefined)
-  // From the one form to the other: what there may be of a cluster yet is its log.
+  // Moves from one form to the other: of the cluster perhaps only the log exists yet.
   const cluster = argv[0] === moveLog.name ? undefined : readClusterConfig(process.env)
   return runCli(argv, process, cluster === undefined ? embeddedServices : await clusterServices(cluster))
 }

@@ -32,8 +32,8 @@ function indexPlace(place: ClusterPlace): BuildPlace {
 }
 
 /**
- * Builds that are only compared with, in files beside this process: Elasticsearch does the work of no second fold, and an index is
- * not compared with what it has made itself. What searches go by is made of the entries where they are compared (expected.ts).
+ * Builds used only for comparison, in files beside this process. Elasticsearch does no second fold's work, and an index is not compared
+ * with its own output. Search tokens are derived from the entries during the comparison (expected.ts).
  */
 function scratchPlace(place: ClusterPlace, dataFolder: string, clusterEpoch: string): Scratch {
   const { folder, ...scratch } = openScratch(dataFolder, { clusterEpoch })
@@ -46,7 +46,7 @@ function scratchPlace(place: ClusterPlace, dataFolder: string, clusterEpoch: str
   }
 }
 
-/** From one moment to the next another process may hold it: what is done goes on at the next call, so this one just ends. */
+/** Another process may hold it at any moment. The work continues at the next call, so this one just ends. */
 function loseLease(): never {
   console.error(
     'throughline: NATS could not be reached for too long, another process may rebuild it now; run this again',
@@ -79,7 +79,7 @@ function contextOf(nats: Nats, stream: Stream, place: ClusterPlace, dataFolder: 
   }
 }
 
-/** The builds of one partition, reached by a connection of their own. `dataFolder`: where there is room for a while. */
+/** The builds of one partition, over their own connection. `dataFolder`: room for temporary files. */
 export async function openPartitionBuilds(place: ClusterPlace, dataFolder: string): Promise<OpenBuilds> {
   const { cluster, partition } = place
   const nats = await connectNats({ url: cluster.natsUrl, name: 'throughline builds' })
@@ -93,7 +93,7 @@ export async function openPartitionBuilds(place: ClusterPlace, dataFolder: strin
   }
 }
 
-/** The builds of a cluster, partition by partition, beside the processes that run. `dataFolder`: where there is room for a while. */
+/** The builds of a cluster, partition by partition, beside the running processes. `dataFolder`: room for temporary files. */
 export function openClusterBuilds(
   nats: Nats,
   cluster: ClusterConfig,

@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -13,20 +12,18 @@ import type { PartitionsData } from '#src/compose/threads/partitions-thread.ts'
 import { createProjectorThread, withBeside, type ProjectorThread } from '#src/compose/threads/projector.ts'
 import { retainedReaders } from '#src/compose/threads/retention.ts'
 import { createSampler, type Sampler } from '#src/compose/threads/sampler.ts'
-import { limits, plans, type ClusterConfig, type Config, type LogConfig } from '#src/config.ts'
-import { createDirectory, type Directory } from '#src/directory/create-directory.ts'
-import { createPasswords } from '#src/directory/passwords.ts'
+import { limits, type ClusterConfig, type Config, type LogConfig } from '#src/config.ts'
 import { givenSecrets } from '#src/directory/secrets.ts'
 import { partitionNumber, partitionOf, type PartitionOf } from '#src/events/partition.ts'
 import { abortScope } from '#src/lib/abort-scope.ts'
 import { present } from '#src/lib/assert.ts'
-import { createClock, type Clock } from '#src/lib/clock.ts'
+import { createClock } from '#src/lib/clock.ts'
 import { connectNats, type Nats } from '#streams/jetstream/connect.ts'
 import { provisionLogs } from '#streams/jetstream/provision.ts'
 import { openJetStream, type JetStream } from '#streams/jetstream/stream.ts'
 import { directoryPartition } from '#streams/jetstream/subjects.ts'
 import { openAllowance } from './allowance.ts'
-import { giveUp, type Engines } from './engines.ts'
+import { openDirectory, type Engines } from './engines.ts'
 
 /** The partitions' names, in order. */
 export const partitionNames = ({ partitions }: LogConfig): readonly string[] =>
@@ -82,18 +79,6 @@ function requestReaders(
   return (workspaceId) => of(workspaceId)()
 }
 
-const openDirectory = (stream: JetStream, clock: Clock, { pepper }: ClusterConfig): Promise<Directory> =>
-  createDirectory({
-    stream,
-    clock,
-    random: randomBytes,
-    pepper,
-    plans,
-    limits,
-    passwords: createPasswords({ random: randomBytes }),
-    onStop: giveUp('the directory can no longer be followed'),
-  })
-
 type Projector = Readonly<{ projector: ProjectorThread; sampler: Sampler | undefined; close(): Promise<void> }>
 
 const noProjector: Projector = {
@@ -141,7 +126,7 @@ export async function openClusterEngines(config: Config, cluster: ClusterConfig)
   const secrets = givenSecrets(cluster)
   const nats = await connectLogs(cluster, role)
   const directoryStream = await openLog(nats, cluster, directoryPartition)
-  const directory = await openDirectory(directoryStream, clock, cluster)
+  const directory = await openDirectory(directoryStream, clock, cluster.pepper)
   const takesIn = role === 'ingest' || role === 'all'
   const folds = role === 'project' || role === 'all'
   const answers = role === 'query' || role === 'all'

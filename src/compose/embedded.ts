@@ -6,10 +6,9 @@ import { lent, withEraser } from '#src/compose/threads/eraser.ts'
 import { createProjectorThread, withBeside, type ProjectorData } from '#src/compose/threads/projector.ts'
 import { retainedReaders } from '#src/compose/threads/retention.ts'
 import { createSampler } from '#src/compose/threads/sampler.ts'
-import { limits, plans, type Config } from '#src/config.ts'
-import { createDirectory, type Directory } from '#src/directory/create-directory.ts'
+import { limits, type Config } from '#src/config.ts'
+import type { Directory } from '#src/directory/create-directory.ts'
 import { describeFirstRun, prepareFirstRun } from '#src/directory/first-run.ts'
-import { createPasswords } from '#src/directory/passwords.ts'
 import { loadSecrets } from '#src/directory/secrets.ts'
 import { abortScope } from '#src/lib/abort-scope.ts'
 import { createClock, type Clock } from '#src/lib/clock.ts'
@@ -17,7 +16,7 @@ import { PermanentError } from '#src/lib/failure.ts'
 import { joinFolder } from '#streams/sqlite/lock.ts'
 import { createSqliteStream, type SqliteStream } from '#streams/sqlite/stream.ts'
 import { isProcessGone, openAllowance } from './allowance.ts'
-import { giveUp, type Engines } from './engines.ts'
+import { giveUp, openDirectory, type Engines } from './engines.ts'
 import { foldersOf, type Folders } from './folders.ts'
 import { setAsideOf } from './quarantines.ts'
 
@@ -63,16 +62,7 @@ export async function openEmbeddedEngines(config: Config): Promise<Engines> {
   const clock = createClock()
   mkdirSync(folders.logFolder, { recursive: true })
   const [telemetry, directoryStream] = await openLogs(folders)
-  const directory = await createDirectory({
-    stream: directoryStream,
-    clock,
-    random: randomBytes,
-    pepper: secrets.pepper,
-    plans,
-    limits,
-    passwords: createPasswords({ random: randomBytes }),
-    onStop: giveUp('the directory can no longer be followed'),
-  })
+  const directory = await openDirectory(directoryStream, clock, secrets.pepper)
   const { logFile, indexFolder, directoryFile } = folders
   const data: ProjectorData = { logFile, partition, indexFolder, directoryFile }
   const thread = createProjectorThread('projector-thread.ts', data)

@@ -1,41 +1,57 @@
+import { randomBytes } from 'node:crypto'
 import type { IndexReader } from '#projections/index-store.ts'
 import type { ProjectorThread } from '#src/compose/threads/projector.ts'
 import type { Sampler } from '#src/compose/threads/sampler.ts'
-import type { Directory } from '#src/directory/create-directory.ts'
+import { createDirectory, type Directory } from '#src/directory/create-directory.ts'
 import type { Secrets } from '#src/directory/secrets.ts'
 import type { PartitionOf } from '#src/events/partition.ts'
 import type { ReservedAllowance } from '#src/ingest/reserved-allowance.ts'
 import type { Clock } from '#src/lib/clock.ts'
 import type { observeQuarantine } from '#src/operations/quarantine.ts'
 import type { Stream } from '#streams/stream.ts'
+import { limits, plans } from '#src/config.ts'
+import { createPasswords } from '#src/directory/passwords.ts'
 
-/** What a server works with, whichever engines are behind it. Lists are in order of the partitions. */
+/** The engines behind a server, whichever they are. Lists are in order of the partitions. */
 export type Engines = Readonly<{
   clock: Clock
   secrets: Secrets
   directory: Directory
   streams: readonly Stream[]
-  /** What the server itself asks; it does not wait for what requests ask. */
+  /** For the server's own queries, which do not queue behind those of requests. */
   readers: readonly IndexReader[]
-  /** For one request of a workspace: what the workspace may see. */
+  /** For one request of a workspace: only what that workspace may see. */
   readerOf: PartitionOf<IndexReader>
   projector: ProjectorThread
-  /** Compares a part of the indexes with the log from time to time, while the projector runs; none where nothing is folded. */
+  /** Compares a part of the indexes with the log from time to time, while the projector runs; none if nothing is folded. */
   sampler: Sampler | undefined
   allowances: readonly ReservedAllowance[]
-  /** Logs in files: in which folder, by which names, and which of them were damaged and lie in quarantine. */
+  /** Logs in files: their folder, their names, and which of them were damaged and are in quarantine. */
   files: (Parameters<typeof observeQuarantine>[1] & Readonly<{ folder: string }>) | undefined
-  /** Takes back, in its time, what processes that are gone have left of the span allowance. */
+  /** Takes back, over time, what dead processes left of the span allowance. */
   sweep(): void
   /** Does what the first start of an installation does, if this is it, and tells the operator. */
   greet(baseUrl: string): Promise<void>
   close(): Promise<void>
 }>
 
-/** The process cannot go on: what it would answer from now on would be wrong. The next start recovers from the log. */
+/** The process cannot continue: its answers would be wrong from now on. The next start recovers from the log. */
 export function giveUp(what: string) {
   return (error: Error): void => {
     console.error(`${what}: ${error.message}; the server ends`)
     process.exit(1)
   }
 }
+
+/** The directory of a server. The server ends when the directory can no longer be followed. */
+export const openDirectory = (stream: Stream, clock: Clock, pepper: string): Promise<Directory> =>
+  createDirectory({
+    stream,
+    clock,
+    random: randomBytes,
+    pepper,
+    plans,
+    limits,
+    passwords: createPasswords({ random: randomBytes }),
+    onStop: giveUp('the directory can no longer be followed'),
+  })

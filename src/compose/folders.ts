@@ -2,13 +2,13 @@ import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { PermanentError } from '#src/lib/failure.ts'
 
-/** Where the embedded engines keep what they keep. */
+/** Where the embedded engines keep their files. */
 export type Folders = Readonly<{
   directoryFile: string
   logFolder: string
   logFile: string
   indexFolder: string
-  /** Of damaged logs that were set aside. */
+  /** For damaged logs that were set aside. */
   quarantineFolder: string
 }>
 

@@ -30,7 +30,7 @@ import { reportFailure } from './failure.ts'
 
 const backlog = 4_096
 
-/** The way in. */
+/** The ingest routes. */
 function ingestRoutes({ clock, directory, streams, allowances }: Engines, metrics: Metrics): readonly Route[] {
   const observed = createStreamObserver(metrics)
   const onExposed = (key: Key): void => {
@@ -52,9 +52,9 @@ function ingestRoutes({ clock, directory, streams, allowances }: Engines, metric
   })
 }
 
-/** The ways out, and the pages. */
+/** The query routes, and the pages. */
 function queryRoutes(config: Config, { clock, secrets, directory, readerOf }: Engines): readonly Route[] {
-  // Only browser events ask for keys where a secret one would be exposed.
+  // `onExposed` is never called here: only browser events are sent from where a secret key would be exposed.
   const admit = createAdmission({ directory, limits, ticks: systemTicks, onExposed: () => undefined })
   const context = { readerOf, directory, clock, limits, cursors: createCursors(secrets.pepper) }
   const searches = createSearches(context)
@@ -86,7 +86,7 @@ function queryRoutes(config: Config, { clock, secrets, directory, readerOf }: En
   ]
 }
 
-/** What this role answers. */
+/** The routes of this role. */
 function routesOf(config: Config, engines: Engines, metrics: Metrics): readonly Route[] {
   const { role } = config
   return [
@@ -96,7 +96,7 @@ function routesOf(config: Config, engines: Engines, metrics: Metrics): readonly 
   ]
 }
 
-/** The files that TLS is served from. Throws ConfigError when they cannot be read, or do not belong together. */
+/** The files for TLS. Throws ConfigError if they cannot be read, or do not belong together. */
 function readTls({ certFile, keyFile }: NonNullable<Config['tls']>): Readonly<{ cert: Buffer; key: Buffer }> {
   try {
     const files = { cert: readFileSync(certFile), key: readFileSync(keyFile) }
@@ -107,7 +107,7 @@ function readTls({ certFile, keyFile }: NonNullable<Config['tls']>): Readonly<{ 
   }
 }
 
-/** The HTTP server of a worker, which does not listen yet. */
+/** The HTTP server of a worker, not listening yet. */
 export function createWorkerHttp(config: Config, engines: Engines, metrics: Metrics): HttpServer {
   const { secrets, directory } = engines
   const answered = metrics.counter('throughline_http_requests_total', 'Requests answered, by route and status.')

@@ -1,8 +1,7 @@
 import { existsSync } from 'node:fs'
 import { projections } from '#projections/registry.ts'
 import { removeDamaged } from '#projections/stores/sqlite/remove-damaged.ts'
-import { telemetryEventTypes } from '#src/events/codec.ts'
-import type { RecordedEvent } from '#src/events/envelope.ts'
+import { telemetryEventTypes, type RecordedEvent } from '#src/events/envelope.ts'
 import { createClock } from '#src/lib/clock.ts'
 import { PermanentError } from '#src/lib/failure.ts'
 import { readAll } from '#streams/follow.ts'
@@ -18,7 +17,7 @@ import { recountLedgers } from './recount.ts'
 
 const readEventsMax = 1_000
 
-/** Whether any event of a log is such a one; read from its beginning until then. */
+/** Whether any event of a log matches; reads from the beginning up to the first match. */
 async function holds(log: LogFile, isSuch: (event: RecordedEvent) => boolean): Promise<boolean> {
   const stream = await openSqliteStreamReader(log)
   try {
@@ -29,14 +28,14 @@ async function holds(log: LogFile, isSuch: (event: RecordedEvent) => boolean): P
   }
 }
 
-/** Without a workspace every sender would be turned away, which most take for good, and a first run would be made in its place. */
+/** Without a workspace every sender would be refused, which most take as final, and a first run would replace the installation. */
 async function checkWorkspaces(next: LogFile, directoryFile: string): Promise<void> {
   if (await holds(next, ({ type }) => type === 'directory.workspace.created')) return
   const hint = 'it is damaged, and none of its workspaces can be read: restore it from a backup; it was left as it is'
   throw new PermanentError({ operation: 'start', subject: directoryFile, hint })
 }
 
-/** The same of one that has lost all of its events and nothing else, as with its WAL. Before the first run nothing can have been sent. */
+/** The same for a log that has only lost all of its events, as with its WAL. Before the first run nothing can have been sent. */
 async function checkNotEmptied({ directoryFile, logFile }: Folders, directory: Verdict): Promise<void> {
   if (directory.kind !== 'sound' || directory.head > 0 || !existsSync(logFile)) return
   const sent: ReadonlySet<string> = new Set(telemetryEventTypes)
@@ -69,7 +68,7 @@ const headings = {
   },
 } as const
 
-/** What was left beside a log that a backup was put over. */
+/** Files left beside a log when a backup was put over it. */
 const describeBeside = (folder: string, { name, at, reason }: QuarantineReport): string =>
   [
     `What was left of the ${name === 'log' ? 'event log' : 'directory'} that was here before (${reason}) was set aside on ${at}: it is not applied to the restored one.`,
@@ -77,7 +76,7 @@ const describeBeside = (folder: string, { name, at, reason }: QuarantineReport):
     `  to do:    delete that folder when you no longer need it: this message goes with it`,
   ].join('\n')
 
-/** What the operator reads, at every start for as long as the folder is there. */
+/** Shown to the operator at every start, as long as the folder is there. */
 function describeQuarantine({ folder, report }: Quarantined): string {
   if (report === undefined) return `A damaged log lies in ${folder}. Delete that folder when you no longer need it.`
   const { kind = 'damaged', name, at, reason, kept } = report
@@ -96,21 +95,22 @@ function describeQuarantine({ folder, report }: Quarantined): string {
   ].join('\n')
 }
 
-/** Tells of all that lies in quarantine. */
+/** Reports everything in quarantine. */
 export function tellQuarantines(dataFolder: string): void {
   for (const quarantined of quarantinesOf(dataFolder)) console.error(describeQuarantine(quarantined))
 }
 
-/** What the log can give again is not set aside. */
+/** What the log can rebuild is not set aside. */
 function mendIndexes(dataFolder: string): void {
   const names = projections.map(({ name }) => name)
   removeDamaged(foldersOf(dataFolder).indexFolder, names, (line) => console.error(line))
 }
 
 /**
- * Sets damaged logs of a data folder aside and goes on with what can be read of them, and removes damaged indexes, so that damage never
- * keeps a server from starting; tells the operator. To be called by who holds the folder, while nobody has it open. Throws PermanentError or TransientError
- * for what is no damage: a newer version, a disk that fails or is full, a log that the indexes know nothing of. True when anything of a log was set aside now.
+ * Sets damaged logs of a data folder aside, continues with what can be read of them, and removes damaged indexes, so that damage never
+ * prevents a start. Tells the operator. Call it while holding the folder, before anybody opens its files. Throws PermanentError or
+ * TransientError for what is not damage: a newer version, a disk that fails or is full, a log that the indexes do not know. True if any
+ * part of a log was set aside this time.
  */
 export async function mendDataFolder(dataFolder: string): Promise<boolean> {
   const isSetAside = await mendLogs(dataFolder)

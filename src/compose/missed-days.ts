@@ -4,7 +4,7 @@ import { missedDays } from '#projections/stores/sqlite/known-days.ts'
 import { storedLiveBuilds, type LiveRevision } from '#projections/stores/sqlite/live.ts'
 import { foldersOf } from './folders.ts'
 
-/** An index that cannot be read, as one of a newer program, keeps no server from starting: who folds it says so. */
+/** An unreadable index, such as a newer program's, does not prevent a start: whoever folds it reports it. */
 function readable<T>(read: () => T, otherwise: T): T {
   try {
     return read()
@@ -24,8 +24,8 @@ function tell(indexFolder: string, index: IndexName, projection: string, missed:
 }
 
 /**
- * Tells the operator of each index that readers use of which files are gone; not of one that a rebuild has replaced. Answers that may lack
- * something of it say so themselves.
+ * Tells the operator of each index in use whose files are missing, except one that a rebuild has replaced. Answers that may be incomplete
+ * because of it say so themselves.
  */
 export function tellMissedDays(dataFolder: string): void {
   const { indexFolder } = foldersOf(dataFolder)

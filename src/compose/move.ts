@@ -30,7 +30,7 @@ function checkFolder(dataFolder: string): void {
   throw new PermanentError({ operation: 'move', subject: `the data folder ${dataFolder}`, hint })
 }
 
-/** Only looks: what is compared must be there. */
+/** Only checks, creates nothing: what is compared must already exist. */
 async function checkMade(nats: Nats, { indexPrefix }: LogConfig): Promise<void> {
   const { stream } = logName(directoryPartition, indexPrefix)
   if ((await streamInfo(nats, stream)) !== undefined) return
@@ -72,7 +72,7 @@ async function openCopied(
   return { source, targets, targetsOf, keepsPositions }
 }
 
-/** Holds the data folder and opens both sides. What the settings lack is a ConfigError. */
+/** Locks the data folder and opens both sides. Missing settings are a ConfigError. */
 export async function openMove(request: MoveRequest, environment: NodeJS.ProcessEnv): Promise<OpenMove> {
   const { dataFolder, natsUrl, verifyOnly } = request
   const config = readLogConfig({ ...environment, ...(natsUrl === undefined ? {} : { NATS_URL: natsUrl }) })
@@ -82,7 +82,7 @@ export async function openMove(request: MoveRequest, environment: NodeJS.Process
     const lock = lockFolder(dataFolder)
     closers.push(() => lock.release())
     const sessionKeys = environment['SESSION_KEYS']?.split(',')
-    // With another pepper every key would be unknown in the cluster.
+    // With another pepper the cluster would recognise no key.
     const secrets = loadSecrets({ dataFolder, random: randomBytes, sessionKeys, pepper: environment['KEY_PEPPER'] })
     const nats = await connect(config, verifyOnly)
     closers.push(() => nats.close())
@@ -95,7 +95,7 @@ export async function openMove(request: MoveRequest, environment: NodeJS.Process
       { file: logFile, partition: '0', copies: partitions },
       {
         keepsPositions: false,
-        // What is said of no workspace is said of the log, and holds in each partition.
+        // Events of no workspace concern the whole log, and apply to each partition.
         targetsOf: ({ workspaceId }) =>
           workspaceId === directoryWorkspaceId ? all : [partitionNumber(workspaceId, partitions.length)],
       },
@@ -105,7 +105,7 @@ export async function openMove(request: MoveRequest, environment: NodeJS.Process
       nats,
       config,
       { file: directoryFile, partition: directoryPartition, copies: [directoryPartition] },
-      // Sessions say where their password was set, and cookies how far the directory was.
+      // Sessions hold the position of their password, and cookies a position of the directory.
       { keepsPositions: true, targetsOf: () => [0] },
       closers,
     )

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { PermanentError } from '#src/lib/failure.ts'
 
-/** How many files this process may open, on Linux; undefined where that is not known, or nothing limits it. */
+/** How many files this process may open, on Linux; undefined if unknown or unlimited. */
 export function openFilesMax(
   limits: () => string = () => readFileSync('/proc/self/limits', 'utf8'),
 ): number | undefined {
@@ -13,7 +13,7 @@ export function openFilesMax(
   }
 }
 
-/** With too few a server starts, and then neither takes connections nor opens its indexes. */
+/** With too few, a server starts but then can neither accept connections nor open its indexes. */
 export function checkOpenFiles(openFilesMin: number, max: number | undefined = openFilesMax()): void {
   if (max === undefined || max >= openFilesMin) return
   throw new PermanentError({

@@ -14,7 +14,7 @@ import { reportFailure } from './failure.ts'
 
 type Options = Readonly<{ engines: Engines; metrics: Metrics; isReady: () => boolean }>
 
-/** The listener for health and metrics of a worker, which does not listen yet. */
+/** The listener for health and metrics of a worker, not listening yet. */
 export function createOperationsHttp({ engines, metrics, isReady }: Options): HttpServer {
   const { readers, streams, clock, projector, files } = engines
   observeIndexes(metrics, {

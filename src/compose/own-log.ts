@@ -10,10 +10,10 @@ import type { Quarantined } from '#streams/sqlite/mending/quarantine.ts'
 import { openSqliteStreamReader } from '#streams/sqlite/stream.ts'
 import type { Folders } from './folders.ts'
 
-// Indexes are folded anew from whatever log stands beside them. Where that is not the log they were folded from, they hold the only copy of
-// what that one said: they are not let go of unless somebody says so.
+// Indexes are rebuilt from whatever log is beside them. If that is not the log they were built from, they are the only copy of what it
+// said, and are kept unless somebody explicitly says otherwise.
 
-/** The builds of a data folder; those of a projection that cannot be read are left out, which is for who folds them to say. */
+/** The builds of a data folder, without those of an unreadable projection: whoever folds them reports that. */
 function buildsIn({ indexFolder }: Folders): readonly StoredBuild[] {
   return projections.flatMap(({ name }) => {
     try {
@@ -27,16 +27,16 @@ function buildsIn({ indexFolder }: Folders): readonly StoredBuild[] {
 const foldedBy = (builds: readonly StoredBuild[]): Position =>
   Math.max(0, ...builds.flatMap(({ checkpoint, heartbeat }) => [checkpoint, heartbeat.position]))
 
-/** How far the indexes have had any log. */
+/** How far the indexes have read any log. */
 const foldedOf = (folders: Folders): Position => foldedBy(buildsIn(folders))
 
-/** How far the indexes have seen the log of an epoch, or of any where it is not known. */
+/** How far the indexes have read the log of an epoch, or of any if the epoch is unknown. */
 export function seenOf(folders: Folders, epoch: string | undefined): Position {
   const builds = buildsIn(folders).filter((build) => epoch === undefined || build.epoch === epoch)
   return Math.max(0, ...builds.map(seenBy))
 }
 
-/** The epochs of the logs that the indexes have been folded from. */
+/** The epochs of the logs the indexes were built from. */
 export const epochsBeside = (folders: Folders): readonly string[] => [
   ...new Set(buildsIn(folders).map(({ epoch }) => epoch)),
 ]
@@ -49,7 +49,7 @@ function refuse(folders: Folders, found: string): PermanentError {
   return new PermanentError({ operation: 'start', subject: logFile, hint })
 }
 
-/** Refuses what is to take the place of a damaged log, `next`, where that was emptied, or nothing of it can be read. */
+/** Refuses the replacement of a damaged log, `next`, if the log was emptied, or nothing of it can be read. */
 export async function checkKept(folders: Folders, next: LogFile): Promise<void> {
   if (foldedOf(folders) === 0) return
   if (statSync(folders.logFile).size === 0) throw refuse(folders, 'it was emptied')
@@ -62,11 +62,11 @@ export async function checkKept(folders: Folders, next: LogFile): Promise<void> 
 }
 
 /**
- * Refuses a log that no index is of. The indexes of a damaged one may still be there when its successor, made of what could be read of
- * it, has none yet: it says which that was, and so do the quarantines of a program that did not write that into it yet.
+ * Refuses a log that no index was built from. The indexes of a damaged log may still be there while its successor, made from what could be
+ * read of it, has none yet. The successor names the damaged log; for older programs, which did not write that, the quarantine does.
  */
 export function checkOwnLog(folders: Folders, verdict: Verdict, quarantines: readonly Quarantined[]): void {
-  // Who opens it refuses that.
+  // Opening it will refuse that.
   if (verdict.kind === 'absent' && existsSync(folders.directoryFile)) return
   const builds = buildsIn(folders)
   if (foldedBy(builds) === 0) return

@@ -5,14 +5,14 @@ import { openLogBeside } from '#src/compose/threads/log-beside.ts'
 import { limits, type ClusterConfig } from '#src/config.ts'
 import type { Stream } from '#streams/stream.ts'
 
-// Logs and indexes by where they are: plain data, which a thread can be given. The drivers of a cluster are loaded only for one.
+// Locations of logs and indexes as plain data, which can be passed to a thread. A cluster's drivers are loaded only for a cluster.
 
 export type ClusterPlace = Readonly<{ cluster: ClusterConfig; partition: string }>
 export type LogPlace = Readonly<{ file: string; partition: string }> | ClusterPlace
-/** `entriesAlone`: of builds that nobody searches. */
+/** `entriesAlone`: for builds that nobody searches. */
 export type IndexPlace = Readonly<{ folder: string; entriesAlone?: boolean }> | ClusterPlace
 
-/** A log that others write, over a connection of its own. */
+/** A log that others write, over its own connection. */
 export async function openLogIn(place: LogPlace): Promise<Stream> {
   if ('file' in place) return openLogBeside(place)
   const { connectNats } = await import('#streams/jetstream/connect.ts')
@@ -29,7 +29,7 @@ export async function openLogIn(place: LogPlace): Promise<Stream> {
   }
 }
 
-/** Where the indexes of a partition are, and how those are made that are not there yet. */
+/** Where the indexes of a partition are, and how missing ones are created. */
 export const indexesOf = (
   { elasticsearchUrl: url, indexPrefix: prefix, indexSettings: settings }: ClusterConfig,
   partition: number,
@@ -40,7 +40,7 @@ export const indexesOf = (
   settings,
 })
 
-/** Nobody reads a build that several writers share: it is refreshed as a whole when they are done. */
+/** Nobody reads a build that several writers share: it is refreshed once, when all are done. */
 const refreshSharedEveryMs = 60_000
 
 /** A writer of one share of a build. */

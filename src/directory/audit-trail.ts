@@ -2,16 +2,16 @@ import type { DirectoryEvent } from '#src/events/directory.ts'
 import type { Position } from '#src/events/envelope.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 
-/** Events of a workspace and a kind that its audit reaches back to; the log itself keeps all. */
+/** How many events of a workspace and kind its audit shows. The log itself keeps all. */
 const positionsMax = 10_000
 
-/** What an event is about, where it does not say so itself: asked before the event is folded in. */
+/** The workspace an event concerns, if the event does not name it. Asked before the event is folded in. */
 export type AuditLookups = Readonly<{
   workspacesOfUser: (userId: string) => readonly WorkspaceId[]
   workspaceOfSession: (session: string) => WorkspaceId | undefined
 }>
 
-/** The workspaces in whose audit an event stands. */
+/** The workspaces whose audit shows an event. */
 export function auditedWorkspaces(event: DirectoryEvent, lookups: AuditLookups): readonly WorkspaceId[] {
   if ('workspaceId' in event) return [event.workspaceId]
   if (event.type === 'directory.session.ended') {
@@ -19,18 +19,18 @@ export function auditedWorkspaces(event: DirectoryEvent, lookups: AuditLookups):
     return workspaceId === undefined ? [] : [workspaceId]
   }
   const isOfPerson = event.type === 'directory.user.passwordChanged' || event.type === 'directory.signIn.failed'
-  // The rest is no deed: a session in use, a person who belongs to nobody until they are made a member.
+  // The rest is not audited: a session in use, or a person who is not yet a member of any workspace.
   return isOfPerson && event.userId !== null ? lookups.workspacesOfUser(event.userId) : []
 }
 
-/** What was refused is no deed: anybody may make many of it, and the deeds are not to go for it. */
+/** Refused sign-ins are counted apart: anybody can cause many, and they must not push out other entries. */
 type AuditKind = 'deed' | 'refused'
 export const auditKindOf = ({ type }: Pick<DirectoryEvent, 'type'>): AuditKind =>
   type === 'directory.signIn.failed' ? 'refused' : 'deed'
 
 export type AuditTrail = Readonly<{
   note(workspaceId: WorkspaceId, position: Position, kind: AuditKind): void
-  /** Positions before one, the newest first. */
+  /** Positions before one, newest first. */
   before(workspaceId: WorkspaceId, position: Position, max: number): readonly Position[]
 }>
 
@@ -40,7 +40,7 @@ function createPositions() {
     add(workspaceId: WorkspaceId, position: Position): void {
       const known = positions.get(workspaceId) ?? []
       if (known.push(position) === 1) positions.set(workspaceId, known)
-      // In steps, because taking one away moves all others.
+      // In steps, because removing one moves all others.
       if (known.length > positionsMax * 1.1) known.splice(0, known.length - positionsMax)
     },
     before(workspaceId: WorkspaceId, position: Position, max: number): readonly Position[] {
@@ -51,7 +51,7 @@ function createPositions() {
   }
 }
 
-/** Where in the log the audited events of each workspace stand: numbers only, so that years of them fit in memory. */
+/** The log positions of each workspace's audited events. Only numbers, so that years of them fit in memory. */
 export function createAuditTrail(): AuditTrail {
   const of = { deed: createPositions(), refused: createPositions() }
   return {

@@ -3,19 +3,19 @@ import type { Position } from '#src/events/envelope.ts'
 import { inTime } from '#src/lib/in-time.ts'
 import type { Stream } from '#streams/stream.ts'
 
-/** How long a look at the log may take, and the view then; and the least time from one look to the next. */
+/** How long reading the log's head may take, then how long the view may take to get there, and the least time between two reads. */
 const timeoutMs = 1_000
 const pauseMs = 50
 
 type Options = Readonly<{
   stream: Pick<Stream, 'head'>
-  /** Whether the view has come to a position within so many milliseconds. */
+  /** Whether the view reaches a position within so many milliseconds. */
   followed: (position: Position, timeoutMs: number) => Promise<boolean>
 }>
 
 /**
- * Looks where the log ends and waits until the view is there. Who asks while others wait shares their look, so whoever asks, and
- * how often: there are twenty a second at most.
+ * Reads the log's head and waits until the view gets there. Callers that wait at the same time share one read, so there are at most twenty
+ * a second, however many ask.
  */
 export function createCatchUp({ stream, followed }: Options): () => Promise<boolean> {
   let before: Promise<unknown> = Promise.resolve()
@@ -26,7 +26,7 @@ export function createCatchUp({ stream, followed }: Options): () => Promise<bool
   }
   const lookNext = async (): Promise<boolean> => {
     await before
-    // What comes into the log from now on may be missed: who asks now waits for the look after this one.
+    // This read may miss what is appended from now on, so later callers wait for the next read.
     next = undefined
     const found = look()
     before = found.then(() => pause(pauseMs, undefined, { ref: false }))

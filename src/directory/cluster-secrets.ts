@@ -5,12 +5,12 @@ import type { Secrets } from './secrets.ts'
 
 const fileName = 'cluster.env'
 
-/** A value as shells, systemd and Docker read it alike; quoted for a shell where that cannot be. */
+/** A value written so that shells, systemd and Docker read it alike; quoted for a shell if that is impossible. */
 const valueOf = (text: string): string => (/^[\w.,:+/=-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`)
 
 /**
- * Writes what every process of a cluster is to be started with, so that the keys and sign-ins of this data folder go on working there:
- * `cluster.env` in the folder (mode 0600), a variable a line. Answers where it is.
+ * Writes `cluster.env` into the folder (mode 0600), one variable per line: the secrets that every process of a cluster needs so that the
+ * keys and sign-ins of this data folder keep working there. Returns its path.
  */
 export function writeClusterSecrets(dataFolder: string, { pepper, sessionKeys }: Secrets): string {
   const file = join(dataFolder, fileName)

@@ -29,6 +29,7 @@ import { readAudit, type AuditPage } from './read-audit.ts'
 import { createSessionCommands, type SessionCommands } from './session-commands.ts'
 import { createUserCommands, type UserCommands } from './user-commands.ts'
 import { createWorkspaceCommands, type WorkspaceCommands } from './workspace-commands.ts'
+import { systemTimers } from '#src/lib/timers.ts'
 
 const readEventsMax = 1_000
 const followTimeoutMs = 5_000
@@ -44,13 +45,13 @@ export interface Directory
   extends FollowedView, DirectoryReads, WorkspaceCommands, UserCommands, KeyCommands, SessionCommands {
   /** True when there was no workspace yet: a new installation. */
   isEmpty(): boolean
-  /** A workspace, its owner and its keys in one step; refused when there is anything already. */
+  /** A workspace, its owner and its keys in one step. Refused if the directory is not empty. */
   createInstallation(wanted: WantedInstallation, keep: KeepSecrets): Promise<Result<Installation, Refused>>
-  /** What was done in a workspace, the newest first: sign-ins, members, keys, plans, exports. Of the last 10,000 deeds. */
+  /** What was done in a workspace, newest first: sign-ins, members, keys, plans, exports. The last 10,000 entries. */
   audit(workspaceId: WorkspaceId, page: Readonly<{ before?: Position; limit: number }>): Promise<AuditPage>
-  /** True as soon as the view has come to the position; false after the time, or when following has ended. */
+  /** True as soon as the view reaches the position; false after the time, or when following has ended. */
   followed(position: Position, timeoutMs: number): Promise<boolean>
-  /** Ends following. The stream stays open. */
+  /** Stops following. The stream stays open. */
   close(): Promise<void>
 }
 
@@ -63,8 +64,8 @@ type Options = Readonly<{
   limits: SessionLimits & KeyLimits
   passwords: Passwords
   /**
-   * Following ended for good by this failure. The view is stale from now on, so the process must end: a key that is revoked
-   * elsewhere would be good here.
+   * Following has failed for good. The view is stale from now on, so the process must end: it would accept a key that was revoked
+   * elsewhere.
    */
   onStop: (error: Error) => void
 }>
@@ -74,20 +75,7 @@ type Waiter = Readonly<{ position: Position; settle: (isThere: boolean) => void 
 
 const isTransient = (error: unknown): boolean => error instanceof Error && error.name === 'TransientError'
 
-function pause(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) return resolve()
-    const done = (): void => {
-      clearTimeout(timer)
-      signal.removeEventListener('abort', done)
-      resolve()
-    }
-    const timer = setTimeout(done, ms)
-    signal.addEventListener('abort', done)
-  })
-}
-
-/** Who waits for which position, and is told when the view has come to it. */
+/** Callers that wait for the view to reach a position. */
 function createWaiters(view: HeldView, signal: AbortSignal) {
   const waiting = new Set<Waiter>()
   return {
@@ -134,7 +122,7 @@ function followInto(view: HeldView, stream: Stream, onStop: (error: Error) => vo
         await followOnce()
       } catch (error) {
         if (!isTransient(error)) throw error
-        await pause(retryMs, signal)
+        await systemTimers.pause(retryMs, signal)
         retryMs = Math.min(retryMs * 2, retryMaxMs)
       }
     }
@@ -158,7 +146,7 @@ function followInto(view: HeldView, stream: Stream, onStop: (error: Error) => vo
   }
 }
 
-/** Resolves when the view stands at the log's head. Rejects with PermanentError when the log cannot be read. */
+/** Resolves when the view has reached the log's head. Rejects with PermanentError if the log cannot be read. */
 export async function createDirectory(options: Options): Promise<Directory> {
   const { stream, clock, random, pepper, plans, limits, passwords } = options
   const view = createDirectoryView({ plans, pepper, clock, limits })

@@ -10,13 +10,13 @@ import { userCreated } from './user-commands.ts'
 import { workspaceCreated } from './workspace-commands.ts'
 
 export type WantedInstallation = Readonly<{ name: string; plan: string; email: string; password: string }>
-/** Called with the keys' secrets before anything is written, so that they are not lost if we stop right after. */
+/** Called with the keys' secrets before anything is written, so that they are not lost if the process stops right after. */
 export type KeepSecrets = (secrets: Readonly<Record<KeyKind, string>>) => void
 export type Installation = Readonly<{ workspace: Workspace; secrets: Readonly<Record<KeyKind, string>> }>
 
 /**
- * A new installation's workspace, its owner and one key of each kind, appended in one step: a crash leaves all or nothing,
- * and of two processes at once one is refused.
+ * Appends a new installation's workspace, its owner and one key of each kind in one step. A crash leaves all or nothing, and of two
+ * processes at once one is refused.
  */
 export async function createInstallation(
   writer: DirectoryWriter,

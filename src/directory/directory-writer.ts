@@ -3,11 +3,11 @@ import { beforeAll, type Position } from '#src/events/envelope.ts'
 import type { Clock } from '#src/lib/clock.ts'
 import { TransientError } from '#src/lib/failure.ts'
 import { fail, ok, type Result } from '#src/lib/result.ts'
-import type { Stream } from '#streams/stream.ts'
+import type { Expected, Stream } from '#streams/stream.ts'
 import type { HeldView } from './directory-view.ts'
 import type { RandomBytes } from './keys.ts'
 
-/** A command that was not carried out, and what was wrong with which field. Nothing was written. */
+/** A refused command: what was wrong with which field. Nothing was written. */
 export type Refused = Readonly<{
   code: 'exists' | 'unknown' | 'invalid'
   field: string
@@ -17,18 +17,20 @@ export type Refused = Readonly<{
 }>
 export const refuse = (code: Refused['code'], field: string, detail: string) => fail<Refused>({ code, field, detail })
 
-/** What commands work with: the view to decide by, and the log to write to. */
+export const noSuchWorkspace = refuse('unknown', 'workspace', 'There is no such workspace.')
+
+/** What commands work with: the view to decide from, and the log to write to. */
 export type DirectoryWriter = Readonly<{
   view: HeldView
   random: RandomBytes
   clock: Clock
   /** `w`, `u`, `k` and 16 hex characters. */
   newId: (letter: string) => string
-  /** All in one step; resolves when they are durable and the view has followed. Rejects with what the stream rejects with. */
+  /** Appends all in one step; resolves when they are durable and the view shows them. Rejects as the stream does. */
   write: (events: readonly DirectoryEvent[]) => Promise<Position>
   /**
-   * The same, but writes nothing and is false when another process was first with `subject`, after `position` where it was used
-   * before.
+   * The same, but writes nothing and returns false if another process was first with `subject` (after `position`, if the subject was used
+   * before).
    */
   writeFirst: (
     events: readonly DirectoryEvent[],
@@ -42,21 +44,18 @@ type Options = Readonly<{
   view: HeldView
   clock: Clock
   random: RandomBytes
-  /** Resolves true when the view has come to the position, false after the time. */
+  /** Resolves true when the view reaches the position, false after the time. */
   followed: (position: Position, timeoutMs: number) => Promise<boolean>
   followTimeoutMs: number
 }>
 
 const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex')
-/** By name, because the stream may run in another thread, and an error's class does not cross. */
+/** Compares the name: the stream may run in another thread, and an error's class does not cross threads. */
 const isConflict = (error: unknown): boolean => error instanceof Error && error.name === 'ConflictError'
 
 export function createDirectoryWriter(options: Options): DirectoryWriter {
   const { stream, view, clock, random, followed, followTimeoutMs } = options
-  async function append(
-    events: readonly DirectoryEvent[],
-    expected?: Parameters<Stream['append']>[1],
-  ): Promise<Position> {
+  async function append(events: readonly DirectoryEvent[], expected?: Expected): Promise<Position> {
     const at = clock()
     const sealed = events.map((event) => sealDirectoryEvent(event, at, hex(random(16))))
     const { last } = await stream.append(sealed, expected)

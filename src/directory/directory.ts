@@ -13,19 +13,19 @@ export type WorkspacePlan = Readonly<{
   features: readonly Feature[]
   /** By calendar month (UTC); null: no limit. */
   spansPerMonth: number | null
-  /** UTC days of receipt that readers see, besides today. */
+  /** How many UTC days of receipt readers see, besides today. */
   retentionDays: number
 }>
 export type Workspace = Readonly<{
   id: WorkspaceId
   name: string
   plan: WorkspacePlan
-  /** Plans that it had before, the oldest first; what they dropped stays dropped. */
+  /** Earlier plans, oldest first. What they dropped stays dropped. */
   formerPlans?: readonly PastPlan[]
   createdAt: number
 }>
 
-/** A key as it may be shown: never the secret, only its prefix and last 4 characters. */
+/** A key as it may be shown: only the secret's prefix and last 4 characters. */
 export type Key = Readonly<{
   id: string
   workspaceId: WorkspaceId
@@ -34,11 +34,11 @@ export type Key = Readonly<{
   name: string
   prefix: string
   last4: string
-  /** Allowed origins of a publishable key; empty: any. */
+  /** Allowed origins of a publishable key; if empty, any. */
   origins: readonly string[]
   createdAt: number
   revokedAt: number | null
-  /** When the key, replaced by another, is revoked automatically; null: not until somebody revokes it. */
+  /** When a replaced key is revoked automatically; null: only when somebody revokes it. */
   worksUntil: number | null
   exposed: boolean
 }>
@@ -58,30 +58,30 @@ export type Session = Readonly<{
 }>
 
 /**
- * What is known of a session before it has an id. `address`: where the person signs in from. `passwordPosition`: of the password that
- * was checked.
+ * A session before it has an id. `address`: where the person signs in from. `passwordPosition`: the position of the password that was
+ * checked.
  */
 export type SignedIn = Omit<Session, 'id'> & Readonly<{ address?: string; passwordPosition: Position }>
 
-/** What the service knows of workspaces, plans, keys, people and sessions: an in-memory view of the directory stream. */
+/** An in-memory view of the directory stream: workspaces, plans, keys, people and sessions. */
 export interface DirectoryView {
   position(): Position
   workspace(id: WorkspaceId): Workspace | undefined
-  /** The key of a secret, revoked ones too; by its keyed hash. No look-up for a secret whose checksum is wrong. */
+  /** The key of a secret, found by its keyed hash; revoked ones too. A secret with a wrong checksum needs no look-up. */
   findKey(secret: string): Key | undefined
-  /** All of a workspace, revoked ones too. */
+  /** All keys of a workspace, revoked ones too. */
   keys(workspaceId: WorkspaceId): readonly Key[]
   /** Undefined if it was ended, has expired, or never existed. */
   session(id: string): Session | undefined
-  /** The position of the event that set the person's password; 0: there is no such person. */
+  /** The position of the event that set the person's password; 0 if there is no such person. */
   passwordPosition(userId: string): Position
 }
 
 /** A view that follows its log. */
 export interface FollowedView extends DirectoryView {
   /**
-   * True as soon as the view includes everything that was in the log at the time of the call; false if that cannot be told, after some
-   * seconds at most. To be called before a final refusal. Concurrent calls share one look at the log.
+   * True once the view includes everything that was in the log at the time of the call; false if that cannot be determined within a few
+   * seconds. Call it before a final refusal. Concurrent calls share one read of the log's head.
    */
   caughtUp(): Promise<boolean>
 }

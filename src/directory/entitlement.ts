@@ -1,7 +1,7 @@
 import { refusal, type Refusal } from '#src/events/refusal.ts'
 import type { Feature, Workspace } from './directory.ts'
 
-/** The refusal of a workspace whose plan lacks one of the features; by the plan as it is at this moment. */
+/** The refusal if the workspace's current plan lacks one of the features. */
 export function checkEntitlement(
   workspace: Pick<Workspace, 'plan'> | undefined,
   features: readonly Feature[],

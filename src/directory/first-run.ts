@@ -11,7 +11,7 @@ const schema = z.object({
   sign_in: z.object({ email: z.string(), password: z.string() }),
   keys: z.object({ publishable: z.string(), logs: z.string(), tracing: z.string(), api: z.string() }),
 })
-/** What `first-run.json` holds: all that a newcomer needs, secrets among it. */
+/** The content of `first-run.json`: everything a newcomer needs, including secrets. */
 export type FirstRun = Readonly<z.output<typeof schema>>
 
 type Options = Readonly<{ directory: Directory; dataFolder: string; baseUrl: string; random: RandomBytes }>
@@ -20,19 +20,19 @@ const fileName = 'first-run.json'
 const passwordCharacters = 20
 const isPending = (name: string): boolean => /^first-run\.[0-9a-f]+\.pending$/.test(name)
 
-/** What the first run of this data folder made; undefined when there is none, or somebody took the file away. */
+/** What the first run of this data folder created; undefined if there is none, or somebody removed the file. */
 export const readFirstRun = (dataFolder: string): FirstRun | undefined => readFile(join(dataFolder, fileName))
 
 function readFile(file: string): FirstRun | undefined {
   try {
     return schema.parse(JSON.parse(readFileSync(file, 'utf8')))
   } catch {
-    // Not there, or cut short by a crash: then its events were not written yet, because the file comes first.
+    // Missing, or cut short by a crash. Then its events were not written either, because the file comes first.
     return undefined
   }
 }
 
-/** False when another process that has begun at the same time has done it already. */
+/** False if another process that started at the same time was first. */
 function publish(dataFolder: string, pending: string): boolean {
   try {
     renameSync(pending, join(dataFolder, fileName))
@@ -44,7 +44,7 @@ function publish(dataFolder: string, pending: string): boolean {
   return true
 }
 
-/** The files that a crash left: the one whose keys are in the directory is the first run's; the others came to nothing. */
+/** Cleans up files left by a crash: the one whose keys are in the directory belongs to the first run, the others came to nothing. */
 function settlePending(directory: Directory, dataFolder: string): FirstRun | undefined {
   let settled: FirstRun | undefined
   for (const name of readdirSync(dataFolder).filter(isPending)) {
@@ -53,7 +53,7 @@ function settlePending(directory: Directory, dataFolder: string): FirstRun | und
     if (firstRun !== undefined && directory.findKey(firstRun.keys.api) !== undefined) {
       if (publish(dataFolder, file)) settled = firstRun
     } else if (!directory.isEmpty()) {
-      // On an empty directory it may be another process's, which is about to append; on this one nobody can any more.
+      // On an empty directory the file may belong to another process that is about to append. On this one nobody can any more.
       rmSync(file, { force: true })
     }
   }
@@ -61,10 +61,10 @@ function settlePending(directory: Directory, dataFolder: string): FirstRun | und
 }
 
 /**
- * On an empty directory: a workspace `default` (plan pro), its owner and one key of each kind, written to `first-run.json`
- * in the data folder (mode 0600) and given back once; undefined on every later start. The file is on disk under another
- * name before the events are, and is renamed after: whenever it stops in between, the next start finishes or begins anew,
- * and nobody ever has a server that they cannot sign in to.
+ * On an empty directory, creates a workspace `default` (plan pro), its owner and one key of each kind. They are written to `first-run.json`
+ * in the data folder (mode 0600) and returned once; undefined on every later start. The file is written under another name before the
+ * events and renamed after them. If the process stops in between, the next start finishes or starts again, so nobody gets a server they
+ * cannot sign in to.
  */
 export async function prepareFirstRun({
   directory,
@@ -92,7 +92,7 @@ export async function prepareFirstRun({
 
 const hex = (random: RandomBytes, bytes: number): string => Buffer.from(random(bytes)).toString('hex')
 
-/** One real span as OTLP JSON (opentelemetry-proto, JSON mapping), 120 ms long and ended at `now` (ms). */
+/** One span as OTLP JSON (opentelemetry-proto, JSON mapping), 120 ms long, ending at `now` (ms). */
 function firstSpan(now: number, random: RandomBytes): string {
   const span = {
     traceId: hex(random, 16),
@@ -106,7 +106,7 @@ function firstSpan(now: number, random: RandomBytes): string {
   return JSON.stringify({ resourceSpans: [{ resource, scopeSpans: [{ spans: [span] }] }] })
 }
 
-/** What the terminal shows once: where to sign in, the keys, and a line that sends a span. */
+/** What the terminal shows once: where to sign in, the keys, and a command that sends a span. */
 export function describeFirstRun(firstRun: FirstRun, now: number, random: RandomBytes): string {
   const { base_url, workspace, sign_in, keys } = firstRun
   return `

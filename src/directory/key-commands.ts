@@ -4,7 +4,7 @@ import { present } from '#src/lib/assert.ts'
 import { fail, ok, type Result } from '#src/lib/result.ts'
 import type { Key, KeyKind } from './directory.ts'
 import { normalName } from './directory-view.ts'
-import { refuse, type DirectoryWriter, type Refused } from './directory-writer.ts'
+import { noSuchWorkspace, refuse, type DirectoryWriter, type Refused } from './directory-writer.ts'
 import { defaultScopes, keyScopes } from './keys.ts'
 import { keyCreated, tooManyKeys, type CreatedKey, type KeyLimits, type WantedKey } from './new-key.ts'
 import { rotateKey, type RotatedKey, type WantedRotation } from './rotate-key.ts'
@@ -17,10 +17,10 @@ export interface KeyCommands {
   createKey(wanted: WantedKey): Promise<Result<CreatedKey, Refused>>
   /** Idempotent. A key of another workspace is unknown. */
   revokeKey(which: OneKey): Promise<Result<Key, Refused>>
-  /** A new key in the place of an old one, which works on for a while (rotate-key.ts). */
+  /** Replaces a key by a new one; the old one keeps working for a while (rotate-key.ts). */
   rotateKey(wanted: WantedRotation): Promise<Result<RotatedKey, Refused>>
   changeOrigins(which: OneKey & Readonly<{ origins: readonly string[] }>): Promise<Result<Key, Refused>>
-  /** A secret was seen where everybody can read it. Written once per key. */
+  /** A secret was found where everybody can read it. Written once per key. */
   flagExposed(key: Key, where: string): Promise<void>
 }
 
@@ -86,8 +86,7 @@ export function createKeyCommands(writer: DirectoryWriter, pepper: string, limit
   return {
     createKey: async (wanted) => {
       const { workspaceId } = wanted
-      if (view.workspace(workspaceId) === undefined)
-        return refuse('unknown', 'workspace', 'There is no such workspace.')
+      if (view.workspace(workspaceId) === undefined) return noSuchWorkspace
       const checked = checkKey(wanted, limits)
       if (!checked.ok) return checked
       const { event, secret } = keyCreated(writer, pepper, { ...wanted, ...checked.value })

@@ -6,7 +6,7 @@ import type { KeyKind, KeyScope } from './directory.ts'
 /** Cryptographic random bytes, passed in so that a simulation can drive them. */
 export type RandomBytes = (bytes: number) => Uint8Array
 
-/** A key's secret: prefix, 30 random base62 characters (178 bits), 6 base62 characters of CRC-32 over what is before. */
+/** A key's secret: prefix, 30 random base62 characters (178 bits), and 6 base62 characters of CRC-32 over those. */
 const randomCharacters = 30
 const checksumCharacters = 6
 const base62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
@@ -19,7 +19,7 @@ export const keyPrefixes: Readonly<Record<KeyKind, string>> = {
 }
 export const keyKinds: readonly KeyKind[] = ['publishable', 'logs', 'tracing', 'api']
 
-/** What each kind may be given; the first is what it always has. */
+/** The scopes each kind may have. Every key has the first. */
 export const keyScopes: Readonly<Record<KeyKind, readonly KeyScope[]>> = {
   publishable: ['rum:write'],
   logs: ['logs:write'],
@@ -37,7 +37,7 @@ function checksumOf(text: string): string {
   return digits
 }
 
-/** `count` characters of 62, each equally likely: a byte of 248 or more would favour the first ones and is thrown away. */
+/** `count` base62 characters, each equally likely. Bytes of 248 or more would favour the first characters and are discarded. */
 export function randomBase62(random: RandomBytes, count: number): string {
   let text = ''
   while (text.length < count) {
@@ -54,21 +54,21 @@ export function createKeySecret(kind: KeyKind, random: RandomBytes): string {
   return body + checksumOf(body)
 }
 
-/** The kind that the prefix claims, whatever follows it; undefined for anything else. */
+/** The kind the prefix claims, whatever follows it; undefined for any other text. */
 export function keyKindOf(secret: string): KeyKind | undefined {
   return keyKinds.find((kind) => secret.startsWith(keyPrefixes[kind]))
 }
 
 const shape = /^(?:pk_live_|lt_|tt_|wk_)[0-9A-Za-z]{36}$/
 
-/** True when the form and the checksum are right: a mistyped or guessed key is known without a look-up. */
+/** True if form and checksum are right: recognises mistyped or guessed keys without a look-up. */
 export function isWellFormedKey(secret: string): boolean {
   return shape.test(secret) && secret.slice(-checksumCharacters) === checksumOf(secret.slice(0, -checksumCharacters))
 }
 
 /**
- * Keyed hash of a secret, 64 hex characters: HMAC-SHA256 (RFC 2104). All that is stored of it. Looking it up in a map tells
- * nothing by its timing, because a caller cannot choose the hash.
+ * Keyed hash of a secret, 64 hex characters: HMAC-SHA256 (RFC 2104). Only this is stored. Looking it up in a map leaks nothing by timing,
+ * because a caller cannot choose the hash.
  */
 export function hashKey(pepper: string, secret: string): string {
   return createHmac('sha256', pepper).update(secret).digest('hex')

@@ -14,15 +14,15 @@ export type WantedKey = Readonly<{
   workspaceId: WorkspaceId
   kind: KeyKind
   name?: string
-  /** A part of what the kind allows; the least by default. */
+  /** A subset of what the kind allows; the smallest by default. */
   scopes?: readonly KeyScope[]
-  /** Publishable keys only: where browsers may send from; none means anywhere. */
+  /** Publishable keys only: origins that browsers may send from; none means any. */
   origins?: readonly string[]
   by?: string | null
   /** Of a wish that may come again, as when a form is sent once more: the same text with the same wish makes one key. */
   once?: string | undefined
 }>
-/** The secret is known only here: it is shown once and cannot be had again. */
+/** The secret exists only here: it is shown once and cannot be recovered. */
 export type CreatedKey = Readonly<{ key: Key; secret: string }>
 /** The id of a key of which there can be one. Nobody without the pepper finds a text that leads to an id that there is. */
 const idOfOne = (pepper: string, of: unknown): string =>
@@ -31,7 +31,7 @@ const idOfOne = (pepper: string, of: unknown): string =>
 /** The id of the key that takes the place of this one. */
 export const successorId = (pepper: string, keyId: string): string => idOfOne(pepper, ['successor', keyId])
 
-/** A new key as an event, and its secret, which is in no event. */
+/** A new key as an event, and its secret, which no event contains. */
 export function keyCreated(
   { newId, random }: Readonly<{ newId: DirectoryWriter['newId']; random: RandomBytes }>,
   pepper: string,

@@ -1,19 +1,20 @@
 import { scrypt, timingSafeEqual } from 'node:crypto'
 import { TransientError } from '#src/lib/failure.ts'
 import type { RandomBytes } from './keys.ts'
+import { createLane } from '#src/lib/lane.ts'
 
-/** Characters a chosen password must have, and may have at most (scrypt itself takes any length). */
+/** The fewest and the most characters of a chosen password (scrypt itself takes any length). */
 export const passwordCharactersMin = 10
 const passwordCharactersMax = 1_024
 
-/** scrypt (RFC 7914): N = 2^15, r = 8, p = 1 takes 32 MiB and about 80 ms; each hash names its own, so they can be raised. */
+/** scrypt (RFC 7914): N = 2^15, r = 8, p = 1 takes 32 MiB and about 80 ms. Each hash names its own costs, so they can be raised. */
 const blockSize = 8
 const hashBytes = 32
 
 export interface Passwords {
   /** `scrypt$log2(N)$r$p$salt$hash`, base64url. */
   hash(password: string): Promise<string>
-  /** Takes the same work when there is no hash, as for an unknown user, and is then false. */
+  /** False if there is no hash, as for an unknown user, but takes the same work. */
   verify(password: string, stored: string | undefined): Promise<boolean>
 }
 
@@ -21,7 +22,7 @@ type Options = Readonly<{
   random: RandomBytes
   /** log2 of scrypt's N. */
   cost?: number
-  /** Hashes worked on at once, and waiting: beyond it TransientError, so that a flood of sign-ins never grows memory. */
+  /** The most hashes computed at once, and waiting. Beyond it TransientError, so that a flood of sign-ins does not grow memory. */
   atOnceMax?: number
   waitingMax?: number
 }>
@@ -37,39 +38,19 @@ function derive(password: string, salt: Uint8Array, cost: number): Promise<Buffe
   })
 }
 
-/** Undefined for what we did not write: nobody signs in with a damaged hash. */
+/** Undefined if we did not write it: a damaged hash matches no password. */
 function parseStored(stored: string): Stored | undefined {
   const [, cost = '', salt = '', hash = ''] = /^scrypt\$(\d{1,2})\$8\$1\$([\w-]{22,})\$([\w-]{43})$/.exec(stored) ?? []
   if (hash === '') return undefined
   return { cost: Number(cost), salt: Buffer.from(salt, 'base64url'), hash: Buffer.from(hash, 'base64url') }
 }
 
-/** Runs at most `atOnceMax` of the given works at once, `waitingMax` waiting. */
-function createQueue(atOnceMax: number, waitingMax: number): <T>(work: () => Promise<T>) => Promise<T> {
-  let running = 0
-  const waiting: (() => void)[] = []
-  return async (work) => {
-    if (running >= atOnceMax) {
-      if (waiting.length >= waitingMax) {
-        throw new TransientError({ operation: 'check', subject: 'password', hint: 'too many sign-ins at once' })
-      }
-      await new Promise<void>((resolve) => waiting.push(resolve))
-    } else {
-      running++
-    }
-    try {
-      return await work()
-    } finally {
-      // A waiting work takes over this one's place, so that `running` never passes the bound.
-      const next = waiting.shift()
-      if (next === undefined) running--
-      else next()
-    }
-  }
-}
-
 export function createPasswords({ random, cost = 15, atOnceMax = 2, waitingMax = 64 }: Options): Passwords {
-  const inTurn = createQueue(atOnceMax, waitingMax)
+  const lane = createLane(atOnceMax)
+  const inTurn = async <T>(work: () => Promise<T>): Promise<T> => {
+    if (lane.waiting() < waitingMax) return lane.run(1, work)
+    throw new TransientError({ operation: 'check', subject: 'password', hint: 'too many sign-ins at once' })
+  }
   const nobody: Stored = { cost, salt: random(16), hash: new Uint8Array(hashBytes) }
   return {
     hash: (password) =>
@@ -90,7 +71,7 @@ export function createPasswords({ random, cost = 15, atOnceMax = 2, waitingMax =
   }
 }
 
-/** What is wrong with a chosen password, in a sentence; undefined when it may be used. */
+/** What is wrong with a chosen password, in one sentence; undefined if it is acceptable. */
 export function passwordProblem(password: string): string | undefined {
   const characters = Array.from(password.normalize('NFC')).length
   if (characters < passwordCharactersMin) return `The password must have at least ${passwordCharactersMin} characters.`

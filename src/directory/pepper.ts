@@ -4,18 +4,18 @@ import { PermanentError } from '#src/lib/failure.ts'
 
 const markCharacters = 16
 
-/** Tells one pepper from another and says nothing else of it: 16 hex characters. */
+/** Identifies a pepper without revealing anything about it: 16 hex characters. */
 export const pepperMark = (pepper: string): string =>
   createHmac('sha256', pepper).update('mark of the pepper').digest('hex').slice(0, markCharacters)
 
 /**
- * A check to be given the directory's events in their order: throws PermanentError when the installation's first key was made with
- * another pepper than this process has. It would know none of the keys, and would refuse every sender for good.
+ * Returns a check; pass it the directory's events in order. It throws PermanentError if the installation's first key was made with another
+ * pepper than this process has. With the wrong pepper the process would recognise no key and refuse every sender for good.
  */
 export function createPepperCheck(pepper: string): (event: DirectoryEvent) => void {
   let isKnown = false
   return (event) => {
-    // The first key settles it for all processes alike; a key that was made with another one later is known to none.
+    // The first key decides for all processes alike. A later key made with another pepper is recognised by none.
     if (isKnown || event.type !== 'directory.key.created' || event.pepper === undefined) return
     isKnown = true
     if (event.pepper === pepperMark(pepper)) return

@@ -3,13 +3,13 @@ import type { Workspace, WorkspacePlan } from './directory.ts'
 
 export type Plans = Readonly<Record<string, WorkspacePlan>>
 
-/** A plan that is no longer in the table gives nothing: shut, not open. */
+/** A plan that is no longer in the table grants nothing. */
 const unknownPlan = (name: string): WorkspacePlan => ({ name, features: [], spansPerMonth: 0, retentionDays: 7 })
 
 export const planNamed = (plans: Plans, name: string): WorkspacePlan =>
   (Object.hasOwn(plans, name) ? plans[name] : undefined) ?? unknownPlan(name)
 
-/** The workspace under another plan, from a time (ms) on. */
+/** The workspace with another plan from a time (ms) on. */
 export function withPlan(workspace: Workspace, plan: WorkspacePlan, at: number): Workspace {
   const { retentionDays } = workspace.plan
   return { ...workspace, plan, formerPlans: [...(workspace.formerPlans ?? []), { retentionDays, until: at }] }
@@ -20,7 +20,7 @@ export const keepingOf = ({ plan: { retentionDays }, formerPlans = [] }: Workspa
   formerPlans,
 })
 
-/** The longest that any plan keeps records: for workspaces of which nothing is known yet. */
+/** The longest retention of any plan: for workspaces that are not known yet. */
 export const longestKeeping = (plans: Plans): Keeping => ({
   retentionDays: Math.max(...Object.values(plans).map(({ retentionDays }) => retentionDays)),
 })

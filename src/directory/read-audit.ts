@@ -4,12 +4,12 @@ import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import type { Stream } from '#streams/stream.ts'
 import type { AuditTrail } from './audit-trail.ts'
 
-/** A deed in a workspace, as it was written down. */
+/** A recorded action in a workspace. */
 export type AuditEntry = Readonly<{ at: number; position: Position; event: DirectoryEvent }>
-/** `next`: where the entries before these begin; null at the end. */
+/** `next`: where the entries before these start; null at the end. */
 export type AuditPage = Readonly<{ entries: readonly AuditEntry[]; next: Position | null }>
 
-/** Entries before a position, the newest first, read back from the log itself. */
+/** Entries before a position, newest first, read from the log. */
 export async function readAudit(
   { stream, trail }: Readonly<{ stream: Stream; trail: AuditTrail }>,
   workspaceId: WorkspaceId,

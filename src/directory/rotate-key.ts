@@ -7,7 +7,7 @@ import type { Key } from './directory.ts'
 import { refuse, type DirectoryWriter, type Refused } from './directory-writer.ts'
 import { keyCreated, successorId, tooManyKeys, type CreatedKey, type KeyLimits } from './new-key.ts'
 
-/** How long an old key works on when nobody says otherwise. */
+/** How long an old key keeps working by default. */
 export const overlapMsUsual = dayMs
 
 /** The new key, and the old one with the time until which it works. */
@@ -33,8 +33,8 @@ function checkRotation(key: Key, overlapMs: number, overlapMsMax: number): Resul
 }
 
 /**
- * A new key like an old one, which works on for `overlapMs` (at most `keyOverlapMsMax`), so that programs can be given the new one
- * one after another. Refused for a key that is revoked, or rotated already, be it at the same moment. Both are written in one step.
+ * Creates a key like an old one, in one step with the old one's end. The old one keeps working for `overlapMs` (at most `keyOverlapMsMax`),
+ * so that programs can switch one after another. Refused for a key that is revoked or already rotated, be it at the same moment.
  */
 export async function rotateKey(
   writer: DirectoryWriter,

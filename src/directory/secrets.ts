@@ -8,7 +8,7 @@ import type { RandomBytes } from './keys.ts'
 export type Secrets = Readonly<{
   /** Keys that sign cookies: the first signs, all verify, so that they can be changed without signing anybody out. */
   sessionKeys: readonly string[]
-  /** Keys the hashes of API keys: without it the directory log is of no use to a thief, and to us. */
+  /** The key for hashing API keys. Without it the directory log is useless to a thief, and to us. */
   pepper: string
 }>
 
@@ -19,9 +19,9 @@ const schema = z.object({ sessionKeys: z.array(secret).min(1), pepper: secret })
 type Options = Readonly<{
   dataFolder: string
   random: RandomBytes
-  /** From SESSION_KEYS; wins over the file's. */
+  /** From SESSION_KEYS; overrides the file's. */
   sessionKeys?: readonly string[] | undefined
-  /** From KEY_PEPPER, empty where it is not set: goes into a file that is made, and must be that of one that is there. */
+  /** From KEY_PEPPER, empty if not set. A new file takes it; an existing file must already have it. */
   pepper?: string | undefined
 }>
 
@@ -29,30 +29,25 @@ function refuse(file: string, hint: string, cause?: unknown): PermanentError {
   return new PermanentError({ operation: 'read secrets', subject: file, hint, cause })
 }
 
+const isWeak = (secret: string): boolean => secret.trim().length < secretCharactersMin || new Set(secret).size < 8
+
 function checkSessionKeys(keys: readonly string[]): readonly string[] {
-  const short = keys.findIndex((key) => key.trim().length < secretCharactersMin || new Set(key).size < 8)
-  if (keys.length === 0 || short >= 0) {
-    throw refuse(
-      'SESSION_KEYS',
-      `each key needs at least ${secretCharactersMin} random characters (openssl rand -hex 32)`,
-    )
-  }
-  return keys
+  if (keys.length > 0 && !keys.some(isWeak)) return keys
+  const hint = `each key needs at least ${secretCharactersMin} random characters (openssl rand -hex 32)`
+  throw refuse('SESSION_KEYS', hint)
 }
 
 function checkPepper(pepper: string): string {
-  if (pepper.trim().length < secretCharactersMin || new Set(pepper).size < 8) {
-    throw refuse('KEY_PEPPER', `it needs at least ${secretCharactersMin} random characters (openssl rand -hex 32)`)
-  }
-  return pepper
+  if (!isWeak(pepper)) return pepper
+  throw refuse('KEY_PEPPER', `it needs at least ${secretCharactersMin} random characters (openssl rand -hex 32)`)
 }
 
-/** The secrets of a cluster, which its operator gives to every process. Throws PermanentError on weak ones. */
+/** The secrets of a cluster, which its operator gives to every process. Throws PermanentError if they are weak. */
 export function givenSecrets({ sessionKeys, pepper }: Secrets): Secrets {
   return { sessionKeys: checkSessionKeys(sessionKeys), pepper: checkPepper(pepper) }
 }
 
-/** Makes the file, whole or not at all; of two processes at once one wins and both read its secrets. */
+/** Creates the file completely or not at all. Of two processes at once one wins, and both read its secrets. */
 function createFile(file: string, random: RandomBytes, pepper: string | undefined): void {
   const fresh = (): string => Buffer.from(random(32)).toString('base64url')
   const temporary = `${file}.${Buffer.from(random(8)).toString('hex')}`
@@ -68,7 +63,7 @@ function createFile(file: string, random: RandomBytes, pepper: string | undefine
 
 function readPrivately(file: string): string {
   try {
-    // A backup tool may have widened the mode; nobody else has business here.
+    // A backup tool may have widened the mode; nobody else needs access.
     if ((statSync(file).mode & 0o077) !== 0) chmodSync(file, 0o600)
     return readFileSync(file, 'utf8')
   } catch (cause) {
@@ -77,9 +72,9 @@ function readPrivately(file: string): string {
 }
 
 /**
- * The secrets of an installation, from `secrets.json` (mode 0600) in the data folder; made once, when the folder holds no
- * directory yet. A folder with a directory but no secrets, or with short ones, is refused with PermanentError: going on
- * would make every key invalid, or forgeable.
+ * The secrets of an installation, from `secrets.json` (mode 0600) in the data folder. Created once, while the folder has no directory yet.
+ * A folder with a directory but no secrets, or with short ones, is refused with PermanentError: to continue would make every key invalid,
+ * or forgeable.
  */
 export function loadSecrets({ dataFolder, random, sessionKeys, pepper }: Options): Secrets {
   const given = pepper === undefined || pepper === '' ? undefined : checkPepper(pepper)

@@ -3,9 +3,9 @@ import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { sessionHashOf, type SessionLimits } from './directory-view.ts'
 import type { DirectoryWriter } from './directory-writer.ts'
 
-/** A session in use is recorded to be so this many times in its idle time, so that it ends neither early nor on a restart. */
+/** How often per idle time the use of a session is recorded, so that it ends neither early nor on a restart. */
 const continuationsPerIdleTime = 8
-/** Failed sign-ins that are written one by one, per hour and process: of one account, and of all. */
+/** Failed sign-ins recorded one by one, per hour and process: of one account, and of all. */
 const failuresWrittenPerHour = { account: 5, all: 100 }
 const exportQueryCharactersMax = 8_192
 
@@ -20,25 +20,27 @@ type WantedSession = Readonly<{
 
 export interface SessionCommands {
   /**
-   * `id` is what the cookie will hold; only its hash is kept. The address is remembered as the person's own. `passwordPosition`: of the
-   * password that was checked, `since`: when (ms); without them that of now, now. It is none where the password has changed meanwhile.
+   * `id` is what the cookie will hold; only its hash is kept. The address is remembered as one of the person's. `passwordPosition` and
+   * `since` (ms): the password that was checked, and when; by default the current one, now. Creates no session if the password has changed
+   * since.
    */
   startSession(wanted: WantedSession): Promise<Position>
   /** Ends it in every process. Idempotent. */
   endSession(id: string, reason?: 'signedOut' | 'replaced'): Promise<void>
-  /** Notes that a session is in use; writes only now and then. */
+  /** Records that a session is in use; writes only now and then. */
   continueSession(id: string): Promise<void>
-  /** The audit entry of an export; durable when it resolves. */
+  /** The audit entry of an export; it is durable when this resolves. */
   recordExport(
     exported: Readonly<{ workspaceId: WorkspaceId; userId: string; query: string; format: string }>,
   ): Promise<void>
-  /** The audit entry of a refused sign-in; bounded, so that a flood of them does not grow the log. */
+  /** The audit entry of a refused sign-in. Limited, so that a flood of them does not grow the log. */
   recordFailedSignIn(failed: Readonly<{ userId: string | null; address: string }>): Promise<void>
 }
 
 /**
- * The directory's log is never cut, and anybody may be refused: so an account has a few entries an hour, all together have some, and those
- * of no account one between them. What is beyond, or could not be written, is counted into the first of a later hour.
+ * The directory's log is never cut, and anybody can cause refusals. So there are a few entries an hour for each account, a limit for all
+ * together, and one entry for all unknown accounts. Refusals beyond the limit, or that could not be written, are counted in the first entry
+ * of a later hour.
  */
 function createFailureLedger({ clock, write }: DirectoryWriter): SessionCommands['recordFailedSignIn'] {
   const kept = new Map<string | null, { hour: number; written: number; missed: number }>()
@@ -67,7 +69,7 @@ function createFailureLedger({ clock, write }: DirectoryWriter): SessionCommands
     try {
       await write(missed === 0 ? events : [...events, flood])
     } catch (error) {
-      // Once too often where it was written after all, rather than not at all; its place in this hour is not given again.
+      // The entry may have been written after all: count it twice rather than not at all. Its place in this hour stays used.
       held.missed += 1 + missed
       throw error
     }

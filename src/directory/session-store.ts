@@ -3,25 +3,25 @@ import { TransientError } from '#src/lib/failure.ts'
 import type { Directory } from './create-directory.ts'
 import type { Session, SignedIn } from './directory.ts'
 
-/** A process that is behind the directory position in a cookie waits this long before it looks why. */
+/** How long a process that is behind the directory position in a cookie waits before it checks why. */
 const behindTimeoutMs = 1_000
 
-/** Sessions as the directory keeps them, for the session middleware (http/session.ts). */
+/** The directory's sessions, for the session middleware (http/session.ts). */
 export function createSessionStore(directory: Directory) {
-  /** Nobody is signed out because a process is slow. One that is where the log ends knows of no such position: it is another log's. */
+  /** A slow process must not sign anybody out. But if the view is at the log's head, the position belongs to another log. */
   async function untilThere(position: Position): Promise<void> {
     if (await directory.followed(position, behindTimeoutMs)) return
     if (await directory.caughtUp()) return
     throw new TransientError({ operation: 'find', subject: 'session', hint: 'this process is slow to follow' })
   }
   return {
-    /** The session, if it is neither ended nor over; noted as in use. Rejects while it cannot be told. */
+    /** The session, if it has neither ended nor expired; records its use. Rejects while that cannot be determined. */
     get: async (id: string, position: Position): Promise<Session | undefined> => {
-      // A forged position cannot be here (the cookie is signed), and one of a recreated log only costs the wait.
+      // A position cannot be forged (the cookie is signed), and one of a recreated log only costs the wait.
       if (position > directory.position()) await untilThere(position)
       const session = directory.session(id)
       if (session === undefined) return undefined
-      // Not awaited, and a failure is no reason to turn anybody away: the next request notes it again.
+      // Not awaited. A failure must not turn anybody away: the next request records it again.
       directory.continueSession(id).catch(() => undefined)
       return session
     },

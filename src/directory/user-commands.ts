@@ -4,7 +4,7 @@ import { present } from '#src/lib/assert.ts'
 import { ok, type Result } from '#src/lib/result.ts'
 import type { MemberRole, User } from './directory.ts'
 import { normalEmail, sessionHashOf } from './directory-view.ts'
-import { refuse, type DirectoryWriter, type Refused } from './directory-writer.ts'
+import { noSuchWorkspace, refuse, type DirectoryWriter, type Refused } from './directory-writer.ts'
 import { passwordProblem, type Passwords } from './passwords.ts'
 
 /** RFC 5321 §4.5.3.1.3. */
@@ -13,17 +13,17 @@ const emailCharactersMax = 254
 type Membership = Readonly<{ workspaceId: WorkspaceId; role?: MemberRole; by?: string | null }>
 
 export interface UserCommands {
-  /** A person who did not exist, as a member of one workspace. Addresses are unique, in any case. */
+  /** A new person, as a member of one workspace. Addresses are unique, ignoring case. */
   createUser(wanted: Membership & Readonly<{ email: string; password: string }>): Promise<Result<User, Refused>>
-  /** Idempotent; a member gets the role, if one is given. The last owner stays one. */
+  /** Idempotent. An existing member gets the role, if one is given. The last owner stays an owner. */
   addMember(wanted: Membership & Readonly<{ userId: string }>): Promise<Result<User, Refused>>
-  /** The last member stays, and the last owner. Their sessions in the workspace end. */
+  /** Refused for the last member and the last owner. Ends the person's sessions in the workspace. */
   removeMember(wanted: Membership & Readonly<{ userId: string }>): Promise<Result<void, Refused>>
-  /** Ends all sessions of the person but `keptSession` (the id in its cookie). */
+  /** Ends all sessions of the person except `keptSession` (the id in its cookie). */
   changePassword(
     wanted: Readonly<{ userId: string; password: string; keptSession?: string }>,
   ): Promise<Result<void, Refused>>
-  /** The person, if this is their password. Takes the same work when nobody has the address. */
+  /** The person, if this is their password. Takes the same work if nobody has the address. */
   authenticate(email: string, password: string): Promise<User | undefined>
 }
 
@@ -42,7 +42,7 @@ export function userCreated(
 }
 
 function createMembershipCommands({ view, write }: DirectoryWriter): Pick<UserCommands, 'addMember' | 'removeMember'> {
-  /** Asked of the view and not of the fold: what older logs and programs have allowed stands. */
+  /** Checked by the command, not when events are folded: what older logs and programs allowed stays valid. */
   const isLastOwner = (workspaceId: WorkspaceId, userId: string): boolean => {
     const owners = view.members(workspaceId).filter(({ role }) => role === 'owner')
     return owners.length === 1 && owners[0]?.userId === userId
@@ -57,8 +57,7 @@ function createMembershipCommands({ view, write }: DirectoryWriter): Pick<UserCo
     addMember: async ({ workspaceId, userId, role, by = null }) => {
       const user = view.user(userId)
       if (user === undefined) return refuse('unknown', 'user', 'There is no such user.')
-      if (view.workspace(workspaceId) === undefined)
-        return refuse('unknown', 'workspace', 'There is no such workspace.')
+      if (view.workspace(workspaceId) === undefined) return noSuchWorkspace
       const before = view.members(workspaceId).find((member) => member.userId === userId)?.role
       const after = role ?? before ?? 'member'
       if (after !== 'owner' && isLastOwner(workspaceId, userId)) return lastOwner
@@ -86,8 +85,7 @@ export function createUserCommands(writer: DirectoryWriter, passwords: Passwords
       if (problem !== undefined) return refuse('invalid', 'email', problem)
       const weakness = passwordProblem(password)
       if (weakness !== undefined) return refuse('invalid', 'password', weakness)
-      if (view.workspace(workspaceId) === undefined)
-        return refuse('unknown', 'workspace', 'There is no such workspace.')
+      if (view.workspace(workspaceId) === undefined) return noSuchWorkspace
       const taken = refuse('exists', 'email', `There is a user ${email} already.`)
       if (view.userByEmail(email) !== undefined) return taken
       const event = userCreated(writer, email, await passwords.hash(password))
@@ -108,7 +106,7 @@ export function createUserCommands(writer: DirectoryWriter, passwords: Passwords
       const user = view.userByEmail(email)
       const stored = user && view.password(user.id)
       const isRight = await passwords.verify(password, stored?.hash)
-      // Changed while it was checked: the old one is no longer good.
+      // The password changed during the check: the old one is no longer valid.
       const isCurrent = user !== undefined && view.password(user.id)?.position === stored?.position
       return isRight && isCurrent ? view.user(user.id) : undefined
     },

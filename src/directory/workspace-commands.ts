@@ -5,25 +5,25 @@ import { present } from '#src/lib/assert.ts'
 import { ok, type Result } from '#src/lib/result.ts'
 import type { Workspace } from './directory.ts'
 import { normalName, type ErasedWorkspace, type Plans } from './directory-view.ts'
-import { refuse, type DirectoryWriter, type Refused } from './directory-writer.ts'
+import { noSuchWorkspace, refuse, type DirectoryWriter, type Refused } from './directory-writer.ts'
 
 const nameCharactersMax = 80
 
 export interface WorkspaceCommands {
-  /** Names are unique, in any case; that of one that was erased is free again. */
+  /** Names are unique, ignoring case. An erased workspace's name is free again. */
   createWorkspace(wanted: Readonly<{ name: string; plan: string }>): Promise<Result<Workspace, Refused>>
-  /** Holds at once in every process; usage above a new, lower limit is kept. */
+  /** Takes effect at once in every process. Usage above a new, lower limit is kept. */
   changePlan(id: WorkspaceId, plan: string): Promise<Result<Workspace, Refused>>
   /**
-   * Ends it for good, in every process within a second: nobody gets in by its keys or sees it any more. What it holds is then erased
-   * from log and indexes (projections/erase-workspace.ts). Idempotent.
+   * Ends the workspace for good, in every process within a second: its keys stop working and nobody sees it. Its data is then erased from
+   * log and indexes (projections/erase-workspace.ts). Idempotent.
    */
   eraseWorkspace(id: WorkspaceId, by?: string | null): Promise<Result<ErasedWorkspace, Refused>>
 }
 
 const hasControlCharacters = (text: string): boolean => /\p{Cc}/u.test(text)
 
-/** What is wrong with a name that people see; undefined when it may be used. */
+/** What is wrong with a displayed name; undefined if it is acceptable. */
 export function nameProblem(name: string, what: string): string | undefined {
   if (name === '') return `The ${what} must not be empty.`
   if (name.length > nameCharactersMax) return `The ${what} may have at most ${nameCharactersMax} characters.`
@@ -45,7 +45,7 @@ export function createWorkspaceCommands(writer: DirectoryWriter, plans: Plans): 
     refuse('unknown', 'plan', `There is no plan ${JSON.stringify(plan)}; known: ${Object.keys(plans).join(', ')}.`)
 
   const erased = (id: WorkspaceId): ErasedWorkspace | undefined => view.erasedWorkspaces().find((one) => one.id === id)
-  /** Where the last workspace of this name was erased. */
+  /** The position where the last workspace of this name was erased. */
   const freeSince = (name: string): Position => {
     const former = view.erasedWorkspaces().filter((one) => one.name.toLowerCase() === name.toLowerCase())
     return Math.max(beforeAll, ...former.map(({ position }) => position))
@@ -65,7 +65,7 @@ export function createWorkspaceCommands(writer: DirectoryWriter, plans: Plans): 
     },
     changePlan: async (id, plan) => {
       const workspace = view.workspace(id)
-      if (workspace === undefined) return refuse('unknown', 'workspace', 'There is no such workspace.')
+      if (workspace === undefined) return noSuchWorkspace
       if (!Object.hasOwn(plans, plan)) return unknownPlan(plan)
       if (workspace.plan.name !== plan) {
         await write([{ type: 'directory.workspace.planChanged', workspaceId: id, plan, from: workspace.plan.name }])
@@ -78,7 +78,7 @@ export function createWorkspaceCommands(writer: DirectoryWriter, plans: Plans): 
         await write([{ type: 'directory.workspace.erased', workspaceId: id, name: workspace.name, by }])
       }
       const found = erased(id)
-      return found === undefined ? refuse('unknown', 'workspace', 'There is no such workspace.') : ok(found)
+      return found === undefined ? noSuchWorkspace : ok(found)
     },
   }
 }

@@ -7,15 +7,15 @@ import type { Stream } from '#streams/stream.ts'
 import type { Workspace } from './directory.ts'
 import { keepingOf, planNamed, withPlan, type Plans } from './plans.ts'
 
-/** What retention goes by, for processes and threads that have no directory: how long each workspace's records are kept. */
+/** How long each workspace's records are kept, for processes and threads without a directory. */
 type WorkspacePlans = Readonly<{
-  /** Of all workspaces, by the directory as it is now. */
+  /** For all workspaces, by the directory as it is now. */
   read(): Promise<ReadonlyMap<WorkspaceId, Keeping>>
 }>
 
 const eventsAtOnce = 512
 
-/** Reads the directory's stream on, each time it is asked. */
+/** Reads new events of the directory's stream each time it is asked. */
 export function createWorkspacePlans(stream: Pick<Stream, 'read'>, plans: Plans): WorkspacePlans {
   const workspaces = new Map<WorkspaceId, Workspace>()
   let position: Position = beforeAll

@@ -1,16 +1,14 @@
 import { z } from 'zod'
-import { PermanentError } from '#src/lib/failure.ts'
-import { openPayload, sealEvent } from './codec.ts'
-import { noCounts, type AllowanceEventType, type NewEvent, type Position, type RecordedEvent } from './envelope.ts'
 import { directoryWorkspaceId } from './directory.ts'
-import { upcast } from './upcast.ts'
+import type { AllowanceEventType, NewEvent, Position, RecordedEvent } from './envelope.ts'
+import { decodeFact, sealFact } from './fact.ts'
 import type { WorkspaceId } from './workspace-id.ts'
 
 /** A calendar month in UTC: `2026-11`. A span belongs to the month in which the server received it. */
 export type Month = string
 export const monthOf = (ms: number): Month => new Date(ms).toISOString().slice(0, 7)
 
-/** Where the next month begins, ms: then the allowance starts anew. */
+/** When the next month starts, in ms. The allowance then starts anew. */
 export function monthEnd(month: Month): number {
   const [year = 0, number = 0] = month.split('-').map(Number)
   return Date.UTC(year, number, 1)
@@ -20,22 +18,21 @@ const count = z.number().int().nonnegative()
 const name = z.string().min(1).max(64)
 
 /**
- * A part of the month's allowance that one process may spend. `until`: when (ms) others may take it to be given up. `since`: a
- * position of the log before everything that was spent of it; null in the event that made it, which is such a place itself.
+ * A part of the month's allowance that one process may spend. `until`: when (ms) others may treat it as abandoned. `since`: a log position
+ * before everything that was spent from it; null in the event that creates it, whose own position serves.
  */
 const open = z.object({ id: name, spans: count, holder: name, until: count, since: count.nullable() })
 
 /**
- * Every event of a ledger says what happened (`reserved`, `ended`: with the spans that are in the log by it) and how the ledger
- * stands after it (`spent`: by all that have ended, and `open`), so that the newest one is all that a process has to read.
- * Schema version 1.
+ * Every event of a ledger says what happened (`reserved`, or `ended` with the number of its spans in the log) and the ledger's state after
+ * it (`spent` by all ended reservations, and `open`). So a process needs to read only the newest one. Schema version 1.
  */
 const ledger = z.object({
   month: z.string().regex(/^\d{4}-\d{2}$/),
-  /** Positions are of this epoch of the log. */
+  /** Positions belong to this epoch of the log. */
   epoch: z.string().min(1),
   by: name,
-  /** `limit`: by the plan, as the holder knew it; null: none. */
+  /** `limit`: by the plan as the holder knew it; null: no limit. */
   reserved: z.object({ id: name, spans: count, limit: count.nullable() }).optional(),
   ended: z.array(z.object({ id: name, spent: count })).readonly(),
   spent: count,
@@ -44,42 +41,21 @@ const ledger = z.object({
 
 export type OpenReservation = Readonly<z.output<typeof open>>
 export type LedgerEntry = Readonly<z.output<typeof ledger>>
-/** How a month of a workspace stands: spans spent by reservations that have ended, and those that are open. */
+/** The state of a workspace's month: spans spent by ended reservations, and the open reservations. */
 export type Ledger = Readonly<{ spent: number; open: readonly (OpenReservation & Readonly<{ since: Position }>)[] }>
 
 export type LedgerEventType = Exclude<AllowanceEventType, 'allowance.closed' | 'allowance.began'>
 
 /** Subject of a month's ledger. */
 export const ledgerSubject = (workspaceId: WorkspaceId, month: Month): string => `allowance.${workspaceId}.${month}`
-/** Subject of one reservation. Spans are spent of it only while no event is on it. */
+/** Subject of one reservation. Spans may be spent from it only while the subject has no event. */
 export const reservationSubject = (workspaceId: WorkspaceId, reservation: string): string =>
   `reservation.${workspaceId}.${reservation}`
 
 type Place = Readonly<{ workspaceId: WorkspaceId; at: number; subject: string }>
 
-function seal(
-  type: AllowanceEventType,
-  unique: string,
-  { workspaceId, at, subject }: Place,
-  payload: object,
-): NewEvent {
-  return sealEvent(
-    {
-      id: `${workspaceId}.allowance.${unique}`,
-      type,
-      schemaVersion: 1,
-      workspaceId,
-      keyId: null,
-      receivedAt: at,
-      retentionClass: 'allowance',
-      identified: true,
-      subject,
-      counts: noCounts,
-      contentType: 'application/json',
-    },
-    Buffer.from(JSON.stringify(payload)),
-  )
-}
+const seal = (type: AllowanceEventType, unique: string, place: Place, payload: object): NewEvent =>
+  sealFact({ id: `${place.workspaceId}.allowance.${unique}`, type, retentionClass: 'allowance', ...place }, payload)
 
 /** The event as the log takes it. `at` in ms; `unique`: 32 hex characters that no other event has. */
 export function sealLedgerEvent(
@@ -91,35 +67,27 @@ export function sealLedgerEvent(
   return seal(type, unique, { workspaceId, at, subject }, ledger.parse(entry))
 }
 
-/** The event that ends a reservation for its holder, wherever that is; one and the same whoever writes it. */
+/** The event that ends a reservation, wherever its holder is; identical whoever writes it. */
 export function sealClosing(reservation: string, { workspaceId, at }: Omit<Place, 'subject'>): NewEvent {
   const subject = reservationSubject(workspaceId, reservation)
   return seal('allowance.closed', `${reservation}.closed`, { workspaceId, at, subject }, { reservation })
 }
 
-/** The event that says once for a log that from here on no span is stored without a reservation. Of no workspace. */
+/** Written once per log: from here on no span is stored without a reservation. Belongs to no workspace. */
 export function sealBeginning(at: number): NewEvent & Readonly<{ subject: string }> {
   const subject = 'allowance.began'
   const place = { workspaceId: directoryWorkspaceId, at, subject }
   return { ...seal('allowance.began', 'began', place, {}), subject }
 }
 
-/** What a ledger's event says. A type or version that this program does not know is a PermanentError. */
-export function decodeLedgerEvent(recorded: RecordedEvent): LedgerEntry {
-  const event = upcast(recorded)
-  try {
-    return ledger.parse(JSON.parse(Buffer.from(openPayload(event)).toString('utf8')))
-  } catch (cause) {
-    const subject = `${event.type} at ${event.position}`
-    throw new PermanentError({ operation: 'read allowance', subject, hint: 'the log is damaged', cause })
-  }
-}
+export const decodeLedgerEvent = (recorded: RecordedEvent): LedgerEntry =>
+  decodeFact(recorded, ledger, 'read allowance')
 
-/** How the ledger stands after its newest event, in the log of this epoch. */
+/** The ledger's state after its newest event, in the log of this epoch. */
 export function ledgerAfter(newest: RecordedEvent | undefined, epoch: string): Ledger {
   if (newest === undefined) return { spent: 0, open: [] }
   const entry = decodeLedgerEvent(newest)
-  // Positions of the log that this one was moved from say nothing here.
+  // If this log was moved, positions of the old log mean nothing here.
   const sinceOf = (since: Position | null): Position => (entry.epoch === epoch ? (since ?? newest.position) : 0)
   return { spent: entry.spent, open: entry.open.map((each) => ({ ...each, since: sinceOf(each.since) })) }
 }

@@ -11,15 +11,15 @@ import { promisify } from 'node:util'
 import { PermanentError } from '#src/lib/failure.ts'
 import { isJsonObject, type Json, type JsonObject } from '#src/lib/json.ts'
 import {
+  allowanceEventTypes,
+  deadLetterEventTypes,
   noCounts,
-  type AllowanceEventType,
+  telemetryEventTypes,
+  workspaceEventTypes,
   type Counts,
-  type DeadLetterEventType,
   type EventHeader,
   type EventType,
   type NewEvent,
-  type TelemetryEventType,
-  type WorkspaceEventType,
 } from './envelope.ts'
 import { workspaceIdOf } from './workspace-id.ts'
 
@@ -31,28 +31,6 @@ const packedBytesMin = 1024
 /** Nothing the edge accepts is larger when unpacked; a payload that claims to be is damage. */
 const decodedBytesMaxDefault = 128 * 1024 * 1024
 
-export const telemetryEventTypes: readonly TelemetryEventType[] = [
-  'spans.received',
-  'logs.received',
-  'rum.received',
-  'spans.refused',
-]
-export const allowanceEventTypes: readonly AllowanceEventType[] = [
-  'allowance.reserved',
-  'allowance.returned',
-  'allowance.reclaimed',
-  'allowance.counted',
-  'allowance.closed',
-  'allowance.began',
-]
-export const deadLetterEventTypes: readonly DeadLetterEventType[] = [
-  'deadletter.put',
-  'deadletter.retried',
-  'deadletter.dropped',
-  'deadletter.explained',
-  'deadletter.erased',
-]
-export const workspaceEventTypes: readonly WorkspaceEventType[] = ['workspace.erased']
 const partitionTypes: ReadonlySet<string> = new Set([
   ...telemetryEventTypes,
   ...allowanceEventTypes,

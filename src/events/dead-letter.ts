@@ -1,33 +1,31 @@
 import { z } from 'zod'
-import { PermanentError } from '#src/lib/failure.ts'
-import { openPayload, sealEvent } from './codec.ts'
-import { noCounts, type DeadLetterEventType, type NewEvent, type Position, type RecordedEvent } from './envelope.ts'
-import { upcast } from './upcast.ts'
+import type { DeadLetterEventType, NewEvent, Position, RecordedEvent } from './envelope.ts'
+import { decodeFact, sealFact } from './fact.ts'
 import type { WorkspaceId } from './workspace-id.ts'
 
 const place = z.number().int().nonnegative()
 const states = ['open', 'retried', 'dropped'] as const
-/** `put`: the event that says why it was left out; null in that event itself, as programs before `deadletter.explained` wrote it. */
+/** `put`: the event that says why it was left out. Null in that event itself if an old program wrote it, before `deadletter.explained`. */
 const standing = z.object({ position: place, state: z.enum(states), put: place.nullable() })
 
 /**
- * Every decision says what was decided of one event (`position`; `erased`: of all that are gone with the workspace of an erasure) for the folds of one version of a projection, and how all of their
- * dead letters stand after it (`letters`), so that the newest one is all that a reader has to read. Schema version 1.
+ * Every decision concerns one event (`position`; `erased`: all events of an erased workspace) for the folds of one version of a projection.
+ * It also lists all dead letters of those folds after it (`letters`), so a reader needs only the newest decision. Schema version 1.
  */
 const decision = z.object({
   projection: z.string().min(1).max(64),
   version: z.number().int().positive(),
-  /** Positions are of this epoch of the log. */
+  /** Positions belong to this epoch of the log. */
   epoch: z.string().min(1),
   position: place,
-  /** Why no fold of this version can take it; only in an old put. */
+  /** Why no fold of this version can take it; only in old events. */
   reason: z.string().optional(),
   letters: z.array(standing).readonly(),
 })
 
 /**
- * Why no fold of a version can take an event. It may quote what its sender sent, so it is an event of its own, without a subject: it is
- * erased with its workspace, and the decisions, which stand in one row for all workspaces, go on without it. Schema version 1.
+ * Why no fold of a version can take an event. The reason may quote the sender's data, so it is an event of its own without a subject: it is
+ * erased with its workspace, while the decisions, one chain for all workspaces, remain. Schema version 1.
  */
 const explanation = decision.pick({ projection: true, version: true, epoch: true, position: true }).extend({
   reason: z.string(),
@@ -36,14 +34,14 @@ type DeadLetterExplanation = Readonly<z.output<typeof explanation>>
 
 type DeadLetterDecision = Readonly<z.output<typeof decision>>
 /**
- * An event that the folds of a version leave out at its place. `open`: somebody should look at it; `retried`: it is folded where the
- * decision to try again stands; `dropped`: it stays out. `put`: where it is said why.
+ * An event that the folds of a version leave out. `open`: somebody should look at it. `retried`: it is folded at the place of the decision
+ * to try again. `dropped`: it stays out. `put`: the event that says why.
  */
 export type DeadLetter = Readonly<{ position: Position; state: (typeof states)[number]; put: Position }>
-/** The folds that a decision is for. */
+/** The folds a decision applies to. */
 export type FoldVersion = Readonly<{ name: string; version: number }>
 
-/** A reason is for people: a sender's text in it must not make the log large. */
+/** A reason is for people: a sender's text in it must not bloat the log. */
 const reasonCharactersMax = 500
 
 /** Subject of all decisions for the folds of one version. */
@@ -58,27 +56,13 @@ function seal(
   { workspaceId, at, before, subject }: DecisionPlace & Readonly<{ subject?: string }>,
 ): NewEvent {
   const { projection, version, epoch, position } = said
-  return sealEvent(
-    {
-      id: `${workspaceId}.${type}.${projection}-v${version}-${epoch}-${position}-${before}`,
-      type,
-      schemaVersion: 1,
-      workspaceId,
-      keyId: null,
-      receivedAt: at,
-      retentionClass: 'deadletter',
-      identified: true,
-      ...(subject === undefined ? {} : { subject }),
-      counts: noCounts,
-      contentType: 'application/json',
-    },
-    Buffer.from(JSON.stringify(said)),
-  )
+  const id = `${workspaceId}.${type}.${projection}-v${version}-${epoch}-${position}-${before}`
+  return sealFact({ id, type, workspaceId, at, retentionClass: 'deadletter', subject }, said)
 }
 
 /**
- * The event as the log takes it, one and the same whoever writes it after the same decision. `workspaceId`: of the event that it
- * is about. `before`: where the last decision stands. `at` in ms.
+ * The event as the log takes it; identical whoever writes it after the same decision. `workspaceId`: of the event concerned. `before`:
+ * position of the last decision. `at` in ms.
  */
 export function sealDeadLetterEvent(
   type: Exclude<DeadLetterEventType, 'deadletter.explained'>,
@@ -89,36 +73,29 @@ export function sealDeadLetterEvent(
   return seal(type, decision.parse(given), { ...place, subject: deadLettersSubject({ name, version }) })
 }
 
-/** The event that says why; like its decision one and the same whoever writes it. */
+/** The event that says why; identical whoever writes it, like its decision. */
 export function sealExplanation(given: DeadLetterExplanation, place: DecisionPlace): NewEvent {
   const reason = given.reason.slice(0, reasonCharactersMax)
   return seal('deadletter.explained', explanation.parse({ ...given, reason }), place)
 }
 
-/** Why, by the event that a dead letter names for it; '' where that says nothing. */
+const operation = 'read dead letter'
+/** The content of a decision. */
+export const decodeDeadLetterEvent = (recorded: RecordedEvent): DeadLetterDecision =>
+  decodeFact(recorded, decision, operation)
+
+/** The reason in the event a dead letter names for it; '' if that event gives none. */
 export function reasonIn(recorded: RecordedEvent): string {
-  return (recorded.type === 'deadletter.explained' ? explained(recorded) : decodeDeadLetterEvent(recorded)).reason ?? ''
+  const isExplanation = recorded.type === 'deadletter.explained'
+  return (isExplanation ? decodeFact(recorded, explanation, operation) : decodeDeadLetterEvent(recorded)).reason ?? ''
 }
 
 export const isDeadLetterDecision = ({ type }: RecordedEvent): boolean =>
   type.startsWith('deadletter.') && type !== 'deadletter.explained'
 
-function decode<T>(recorded: RecordedEvent, schema: z.ZodType<T>): T {
-  const event = upcast(recorded)
-  try {
-    return schema.parse(JSON.parse(Buffer.from(openPayload(event)).toString('utf8')))
-  } catch (cause) {
-    const subject = `${event.type} at ${event.position}`
-    throw new PermanentError({ operation: 'read dead letter', subject, hint: 'the log is damaged', cause })
-  }
-}
-
-/** What a decision says. A type or version that this program does not know is a PermanentError. */
-export const decodeDeadLetterEvent = (recorded: RecordedEvent): DeadLetterDecision => decode(recorded, decision)
-
-const explained = (recorded: RecordedEvent): DeadLetterExplanation => decode(recorded, explanation)
-
-/** The dead letters after the newest decision, in the log of this epoch: positions of a log that it was moved from mean nothing here. */
+/**
+ * The dead letters after the newest decision, in the log of this epoch. If the log was moved, positions of the old log mean nothing here.
+ */
 export function deadLettersAfter(newest: RecordedEvent | undefined, epoch: string): readonly DeadLetter[] {
   if (newest === undefined) return []
   const said = decodeDeadLetterEvent(newest)

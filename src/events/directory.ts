@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import { PermanentError } from '#src/lib/failure.ts'
-import { openPayload, sealEvent } from './codec.ts'
-import { noCounts, type NewEvent, type RecordedEvent } from './envelope.ts'
+import { openPayload } from './codec.ts'
+import type { NewEvent, RecordedEvent } from './envelope.ts'
+import { sealFact } from './fact.ts'
 import { workspaceIdOf } from './workspace-id.ts'
 
 /** The workspace of directory events that belong to none: people and their sign-ins. No workspace may have this id. */
@@ -21,10 +22,10 @@ const by = id.nullable()
 const payloads = {
   'directory.workspace.created': z.object({ workspaceId, name: text, plan: text }),
   'directory.workspace.planChanged': z.object({ workspaceId, plan: text, from: text }),
-  /** It is over: nothing of it is valid, its data goes, and its name may be used again. */
+  /** The workspace has ended: its access ends, its data is erased, and its name is free again. */
   'directory.workspace.erased': z.object({ workspaceId, name: text, by }),
   'directory.user.created': z.object({ userId: id, email: text, passwordHash: hash }),
-  /** Ends every session of the user but `keptSession`. */
+  /** Ends every session of the user except `keptSession`. */
   'directory.user.passwordChanged': z.object({ userId: id, passwordHash: hash, keptSession: hash.nullable() }),
   'directory.member.added': z.object({ workspaceId, userId: id, role: z.enum(['owner', 'member']), by }),
   'directory.member.removed': z.object({ workspaceId, userId: id, by }),
@@ -38,12 +39,12 @@ const payloads = {
     last4: text,
     origins: z.array(text).readonly(),
     hash,
-    /** Of the pepper that keys `hash`. None in the oldest events. */
+    /** Identifies the pepper that keys `hash`. Missing in the oldest events. */
     pepper: hash.optional(),
     by,
   }),
   'directory.key.revoked': z.object({ workspaceId, keyId: id, by }),
-  /** Another key has taken the place of this one, which is valid until `worksUntil` (ms). */
+  /** Another key has replaced this one, which stays valid until `worksUntil` (ms). */
   'directory.key.rotated': z.object({
     workspaceId,
     keyId: id,
@@ -55,9 +56,8 @@ const payloads = {
   'directory.key.exposed': z.object({ workspaceId, keyId: id, where: text }),
   'directory.key.originsChanged': z.object({ workspaceId, keyId: id, origins: z.array(text).readonly(), by }),
   /**
-   * `session` is the hash of what the cookie holds. `passwordPosition`: where the password that was checked was set; a
-   * session that was begun with one since changed is none. `since`: when it was checked, where that was for another session, which
-   * this one goes on for (ms).
+   * `session` is the hash of what the cookie holds. `passwordPosition`: where the checked password was set; if it has been changed since,
+   * there is no session. `since` (ms): when it was checked, if this session continues another one.
    */
   'directory.session.started': z.object({
     workspaceId,
@@ -67,10 +67,10 @@ const payloads = {
     passwordPosition: z.number().int().nonnegative(),
     since: z.number().int().nonnegative().optional(),
   }),
-  /** Still in use: written now and then, so that every process knows which sessions are idle. */
+  /** Still in use. Written now and then, so that every process knows which sessions are idle. */
   'directory.session.continued': z.object({ session: hash }),
   'directory.session.ended': z.object({ session: hash, userId: id, reason: z.enum(['signedOut', 'replaced']) }),
-  /** Sign-ins refused, counted over a span of time, so that a flood of them is one event. `userId` null: no such user. */
+  /** Refused sign-ins, counted over a period, so that a flood of them is one event. `userId` null: no such user. */
   'directory.signIn.failed': z.object({ userId: id.nullable(), address: text, count: z.number().int().positive() }),
   'directory.logs.exported': z.object({ workspaceId, userId: id, query: z.string().max(8192), format: text }),
 } as const
@@ -85,8 +85,8 @@ export type DirectoryEvent = {
 export const directoryEventTypes = Object.keys(payloads) as readonly DirectoryEventType[]
 
 /**
- * Subject of the rule that something is unique, for `append(…, expected)`: two processes that create the same name or
- * e-mail, or a key of which there can be one, at once meet there. Hashed, so that any text fits every engine's subjects.
+ * Subject that enforces uniqueness, for `append(…, expected)`: two processes that create the same name or e-mail, or a key of which there
+ * can be only one, at once conflict on it. Hashed, so that any text fits every engine's subjects.
  */
 export function uniqueSubject(kind: 'workspace' | 'email' | 'key', value: string): string {
   return `unique-${kind}-${createHash('sha256').update(value).digest('hex').slice(0, 32)}`
@@ -103,31 +103,17 @@ function subjectOf(event: DirectoryEvent): string | undefined {
 /** The event as the log takes it. `at` in ms; `unique` 32 hex characters that no other event has. */
 export function sealDirectoryEvent(event: DirectoryEvent, at: number, unique: string): NewEvent {
   const { type, ...payload } = event
-  const workspace = 'workspaceId' in event ? event.workspaceId : directoryWorkspaceId
-  const subject = subjectOf(event)
-  return sealEvent(
-    {
-      id: `${workspace}.directory.${unique}`,
-      type,
-      schemaVersion: 1,
-      workspaceId: workspace,
-      keyId: null,
-      receivedAt: at,
-      retentionClass: 'directory',
-      identified: true,
-      ...(subject === undefined ? {} : { subject }),
-      counts: noCounts,
-      contentType: 'application/json',
-    },
-    Buffer.from(JSON.stringify(payloads[type].parse(payload))),
-  )
+  const workspaceId = 'workspaceId' in event ? event.workspaceId : directoryWorkspaceId
+  const id = `${workspaceId}.directory.${unique}`
+  const header = { id, type, workspaceId, at, retentionClass: 'directory', subject: subjectOf(event) }
+  return sealFact(header, payloads[type].parse(payload))
 }
 
 const isDirectoryEventType = (type: string): type is DirectoryEventType => Object.hasOwn(payloads, type)
 
 /**
- * The fact in a recorded event. A type or version that this program does not know is a PermanentError: a directory that
- * is read in part could let in somebody who was shut out.
+ * The fact in a recorded event. An unknown type or version is a PermanentError: a directory read only in part could admit somebody who was
+ * shut out.
  */
 export function decodeDirectoryEvent(recorded: RecordedEvent): DirectoryEvent {
   const { type, schemaVersion, position } = recorded

@@ -1,37 +1,23 @@
-import { sealEvent } from './codec.ts'
-import { noCounts, type NewEvent, type RecordedEvent } from './envelope.ts'
+import type { NewEvent, RecordedEvent } from './envelope.ts'
+import { sealFact } from './fact.ts'
 import type { WorkspaceId } from './workspace-id.ts'
 
-/** Subjects of all erasures of a log begin so. */
+/** Every erasure's subject starts like this. */
 export const erasuresSubject = 'erased'
-/** Subject of a workspace's erasures: the newest is the one that counts. */
+/** Subject of a workspace's erasures; the newest one counts. */
 export const erasureSubject = (workspaceId: WorkspaceId): string => `${erasuresSubject}.${workspaceId}`
 
 /**
- * The event that says that all that stands before it of its workspace is erased, from the log and from what is folded from it. It names
- * no position: so it means the same in a log that was moved, where positions are others. Schema version 1, no payload.
- * `at` in ms; `unique`: 32 hex characters that no other event has.
+ * Says that everything of its workspace before this event is erased, from the log and from what is folded from it. It names no position, so
+ * it means the same in a log that was moved, where positions differ. Schema version 1, no payload. `at` in ms; `unique`: 32 hex characters
+ * that no other event has.
  */
 export function sealErasure(
   workspaceId: WorkspaceId,
   { at, unique }: Readonly<{ at: number; unique: string }>,
 ): NewEvent {
-  return sealEvent(
-    {
-      id: `${workspaceId}.workspace.${unique}`,
-      type: 'workspace.erased',
-      schemaVersion: 1,
-      workspaceId,
-      keyId: null,
-      receivedAt: at,
-      retentionClass: 'erasure',
-      identified: true,
-      subject: erasureSubject(workspaceId),
-      counts: noCounts,
-      contentType: 'application/json',
-    },
-    Buffer.from('{}'),
-  )
+  const header = { id: `${workspaceId}.workspace.${unique}`, type: 'workspace.erased', workspaceId, at } as const
+  return sealFact({ ...header, retentionClass: 'erasure', subject: erasureSubject(workspaceId) }, {})
 }
 
 export const isErasure = ({ type }: Pick<RecordedEvent, 'type'>): boolean => type === 'workspace.erased'

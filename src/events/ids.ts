@@ -1,4 +1,4 @@
-/** Longer texts are no ids: a UUID's 36 characters are the longest form. */
+/** Longer texts are not ids: the longest form is a UUID's 36 characters. */
 const idCharactersMax = 40
 
 function parseId(text: string, digits: number): string | undefined {

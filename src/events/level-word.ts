@@ -19,5 +19,5 @@ const synonyms: ReadonlyMap<string, Level> = new Map([
   ['panic', 'fatal'],
 ])
 
-/** The level that a word means in a search, in any case; undefined for other words. */
+/** The level that a word means in a search, ignoring case; undefined for other words. */
 export const levelOfWord = (word: string): Level | undefined => synonyms.get(word.trim().toLowerCase())

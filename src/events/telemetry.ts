@@ -15,7 +15,9 @@ export type SharedAttributes = Readonly<{
   droppedAttributesCount: number
 }>
 
-export type SpanKind = 'unspecified' | 'internal' | 'server' | 'client' | 'producer' | 'consumer'
+/** In the order of their numbers in OTLP (trace.proto, `SpanKind`). */
+export const spanKinds = ['unspecified', 'internal', 'server', 'client', 'producer', 'consumer'] as const
+export type SpanKind = (typeof spanKinds)[number]
 export type SpanStatus = Readonly<{ code: 'unset' | 'ok' | 'error'; message: string }>
 export type SpanEvent = Readonly<{
   timeNs: bigint
@@ -56,7 +58,7 @@ export type Span = Readonly<{
   service: string
   /** `session.id` of the span, else of its resource. */
   sessionId: string | null
-  /** What was changed to make the span storable, in words ("attribute x cut at depth 32"); usually empty. */
+  /** What was changed to make the span storable ("attribute x cut at depth 32"); usually empty. */
   cuts: readonly string[]
 }>
 
@@ -68,10 +70,10 @@ export type Level = (typeof levels)[number]
 
 /** A structured log as received; `fields` are the sender's own, untouched. */
 export type LogRecord = Readonly<{
-  /** Place in its event, from 0: with the event's id it is the record's identity. */
+  /** Index in its event, from 0. With the event's id it identifies the record. */
   ordinal: number
   timeNs: bigint
-  /** Null when the sender gave none. */
+  /** Null if the sender gave none. */
   level: Level | null
   message: string
   service: string | null

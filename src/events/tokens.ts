@@ -22,7 +22,7 @@ const wholeAlready = /^[!-@[-~]*$/
 const letterOrDigit = /^[\p{L}\p{N}\p{M}]$/u
 const unspacedCharacter = new RegExp(`^${unspaced}$`, 'v')
 
-/** Stands between two values, so that a phrase does not cross them; no user text can make it. */
+/** Separates two values, so that a phrase does not match across them. No user text can produce it. */
 export const sentinel = '\u00b7'
 
 /**
@@ -40,10 +40,10 @@ const colours = /\u001b\[[\d:;]*m/g
 const replaceColours = (text: string, replacement: (found: string) => string): string =>
   text.includes('\u001b') ? text.replace(colours, replacement) : text
 
-/** Of a text that was coloured for a terminal (ECMA-48 §8.3.117, SGR) what is to be read. */
+/** Removes terminal colour codes (ECMA-48 §8.3.117, SGR) from a text. */
 export const withoutColours = (text: string): string => replaceColours(text, () => '')
 
-/** The same with all of it where it stood: colours part words. */
+/** Replaces them with as many blanks, so that offsets stay the same: colours separate words. */
 const blankColours = (text: string): string => replaceColours(text, (found) => ' '.repeat(found.length))
 
 /** The tokens of a text, in order. */
@@ -109,11 +109,11 @@ function cut(text: string, max: number): string {
 const fieldReadMax = 8 * fieldLengthMax
 
 /**
- * As much of a field's name as its token is made of. A sender may write names of a megabyte, and nest thousands of values under one:
- * whoever joins names cuts them, so that each value costs no more than the bytes it came in.
+ * As much of a field's name as its token uses. A sender may write names of a megabyte, and nest thousands of values under one: joined names
+ * are cut, so that each value costs no more than the bytes it came in.
  */
 export const tellingName = (field: string): string => field.slice(0, fieldReadMax)
-/** Whether there may be more of the name than its token is made of. */
+/** Whether the name may be longer than what its token uses. */
 export const isCutName = (field: string): boolean => field.length >= fieldReadMax
 
 const fieldTokensKnown = new Map<string, string>()
@@ -165,8 +165,8 @@ export function wholeText(value: string): string {
 export const wholeToken = (field: string, value: string): string => `${fieldToken(field)}==${wholeBody(value)}`
 
 /**
- * An id that somebody else has made, such as a session's, as it is compared: as it is. Whole tokens are folded, so one that is changed by
- * that has a checksum of itself behind it.
+ * An id made by somebody else, such as a session's, compared exactly. Whole tokens are folded, so an id that folding changes gets a
+ * checksum of the original appended.
  */
 export const opaqueId = (id: string): string => (wholeText(id) === id ? id : `${id} ${checksum(id)}`)
 

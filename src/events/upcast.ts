@@ -14,10 +14,7 @@ type Upcasters = Readonly<Partial<Record<EventType, readonly Upcaster[]>>>
 /** What has changed so far: every event type is at its first version. */
 const upcasters: Upcasters = {}
 
-/**
- * Brings events to the current version of their type. An event of a version that this program does not know is a
- * PermanentError: a reader stops there and does not guess.
- */
+/** Upcasts events to the current version of their type. An unknown version is a PermanentError: a reader stops there and does not guess. */
 export function createUpcast(upcasters: Upcasters): (event: RecordedEvent) => RecordedEvent {
   return (event) => {
     const steps = upcasters[event.type] ?? []

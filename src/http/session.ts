@@ -6,9 +6,6 @@ import { refusal, type Refusal } from '#src/events/refusal.ts'
 import { fail, ok, type Result } from '#src/lib/result.ts'
 import { createCookieKeys } from './cookie-keys.ts'
 
-/** The signed-in person of a request, or undefined. */
-type SessionSource = (ctx: Context) => Session | undefined
-
 /**
  * Where sessions are kept: by the directory's events, so that every process knows them and a revoked one ends everywhere.
  * A position is the directory's; the cookie carries it, so that a process that is behind can wait for it.
@@ -107,7 +104,7 @@ export function createSessionMiddleware({ keys, secure, store, cookieMaxAgeMs, n
 }
 
 /** The signed-in session, once the middleware has run. */
-export const sessionOf: SessionSource = (ctx) => stateOf(ctx).session
+export const sessionOf = (ctx: Context): Session | undefined => stateOf(ctx).session
 
 export function requireSession(ctx: Context): Result<Session, Refusal> {
   const session = sessionOf(ctx)

@@ -1,14 +1,14 @@
-import { ConflictError, type Stream } from '#streams/stream.ts'
+import type { Stream } from '#streams/stream.ts'
 import { ledgerSubject, monthOf, sealBeginning, sealLedgerEvent, type Month } from '#src/events/allowance.ts'
-import { beforeAll, type NewEvent } from '#src/events/envelope.ts'
+import { beforeAll } from '#src/events/envelope.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
-import type { LedgerOptions } from './ledger.ts'
+import { appendFirst, type LedgerOptions } from './ledger.ts'
 
 const readEventsMax = 1_000
 
 type Counted = { workspaceId: WorkspaceId; month: Month; spans: number }
 
-/** Spans that were stored before there were ledgers, from a month on. */
+/** Spans stored before there were ledgers, from a month on. */
 async function countUnreserved(stream: Stream, from: Month): Promise<readonly Counted[]> {
   const counted = new Map<string, Counted>()
   for (let position = beforeAll; ;) {
@@ -27,18 +27,9 @@ async function countUnreserved(stream: Stream, from: Month): Promise<readonly Co
   }
 }
 
-async function appendFirst(stream: Stream, event: NewEvent, subject: string): Promise<void> {
-  try {
-    await stream.append([event], { subject, position: beforeAll })
-  } catch (error) {
-    // Another process has done the same.
-    if (!(error instanceof ConflictError)) throw error
-  }
-}
-
 /**
- * Makes sure that a month without a ledger is one without spans. A log from before there were ledgers is read once, from its
- * beginning. To be called before spans are reserved; may be called by several processes at once, and again after a crash.
+ * Ensures that a month without a ledger is a month without spans. A log from before there were ledgers is read once, from its beginning.
+ * Call it before spans are reserved. Several processes may call it at once, and again after a crash.
  */
 export async function beginLedgers({ stream, clock, holder, newId }: LedgerOptions): Promise<void> {
   const began = sealBeginning(clock())

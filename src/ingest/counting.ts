@@ -1,21 +1,21 @@
 import type { Position } from '#src/events/envelope.ts'
 import type { MonthLedger } from './ledger.ts'
 
-/** What is spent of reservations that only the log can tell: of processes that are gone, and of appends whose outcome is not known. */
+/** Counts what was spent of reservations whose end only the log can tell: those of dead processes, and of appends with unknown outcome. */
 type Counting = Readonly<{
-  /** Closes the reservation and counts, unless that is under way or done. */
+  /** Closes the reservation and counts, unless that is running or done. */
   start(reservation: Readonly<{ id: string; since: Position }>): void
-  /** Spans spent, once it is counted. */
+  /** Spans spent, once counted. */
   result(id: string): number | undefined
   hasResults(): boolean
   /** Forgets all others: their end is in the ledger. */
   keep(ids: ReadonlySet<string>): void
   isBusy(): boolean
-  /** Resolves when what is under way is over. */
+  /** Resolves when no count is running. */
   settled(): Promise<void>
 }>
 
-/** `onCounted` hears of each result, `onFailure` of each attempt that failed: it may be started again. */
+/** `onCounted` is called with each result, `onFailure` with each failed attempt, which may be started again. */
 export function createCounting(
   ledger: Pick<MonthLedger, 'close'>,
   { onCounted, onFailure }: Readonly<{ onCounted: () => void; onFailure: (error: unknown) => void }>,

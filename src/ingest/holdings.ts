@@ -5,24 +5,24 @@ import type { Grant, SpansAsked } from './allowance.ts'
 /** A reservation of this process. */
 export type Holding = {
   readonly id: string
-  /** The limit that it was reserved by. */
+  /** The limit it was reserved under. */
   readonly limit: number | null
   readonly takenAt: number
-  /** Of the ledger's event that made it. */
+  /** Position of the ledger event that made it. */
   readonly since: Position
-  /** Spans of the month, those held by others included, when it was made. */
+  /** Spans of the month when it was made, including those held by others. */
   readonly usedBefore: number
-  /** Near the limit: what is left of it goes back as soon as nothing is under way. */
+  /** Near the limit: unused spans are returned as soon as no request is running. */
   readonly isNear: boolean
   readonly spans: number
-  /** Spans granted and not released: under way, or in the log. */
+  /** Spans granted and not released: their requests are running, or they are in the log. */
   granted: number
-  /** Grants whose requests are under way. */
+  /** Grants whose requests are running. */
   underWay: number
   usedAt: number
-  /** Events that are in the log under it, as far as it was said: of copies of one request one counts. */
+  /** Events reported to be in the log under it. Of several copies of a request, one counts. */
   readonly stored: Set<EventId>
-  /** What is in the log of it can only be told by counting there, after it has been closed. */
+  /** Some outcome is unknown: what it spent can only be counted in the log, after it is closed. */
   isDoubtful: boolean
 }
 
@@ -30,12 +30,12 @@ type NewHolding = Pick<Holding, 'id' | 'limit' | 'since' | 'usedBefore' | 'isNea
 
 export type Holdings = Readonly<{
   all(): readonly Holding[]
-  /** The one that grants; the others only wait for the end of what is under way. */
+  /** The holding that grants. The others only wait for their running requests to end. */
   current(): Holding | undefined
   find(id: string): Holding | undefined
   add(holding: NewHolding): void
   grant(asked: Pick<SpansAsked, 'spans' | 'isSilent'>): Grant
-  /** Nothing more is granted of the current one. */
+  /** Nothing more is granted from the current one. */
   retire(): void
   forget(id: string): void
   settle(grant: Grant, eventId: EventId): void
@@ -43,17 +43,17 @@ export type Holdings = Readonly<{
   doubt(grant: Grant): void
 }>
 
-/** Whether the current holding can grant what is asked, by the limit that holds now. */
+/** Whether the current holding can grant what is asked, under the limit as it is now. */
 export const canGrant = (holding: Holding | undefined, { spans, limit }: SpansAsked): holding is Holding =>
   holding !== undefined && holding.limit === limit && holding.granted + spans <= holding.spans
 
-/** What this process holds of one month's allowance. `ledger`: the subject that it is written down under. */
+/** What this process holds of one month's allowance. `ledger`: the subject of that month's ledger. */
 export function createHoldings(clock: Clock, ledger: string): Holdings {
   const holdings = new Map<string, Holding>()
   let current: Holding | undefined
   let usedAfter = Infinity
 
-  /** The holding of a grant whose request is over. None: its reservation was ended by others, who have counted. */
+  /** The holding of a grant whose request has ended; undefined if others have ended its reservation, and so counted it. */
   const end = ({ reservation }: Grant): Holding | undefined => {
     const holding = holdings.get(reservation)
     if (holding !== undefined) holding.underWay--

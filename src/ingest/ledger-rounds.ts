@@ -20,19 +20,19 @@ type ReservationLimits = ChunkLimits &
 
 export type RoundOptions = Readonly<{
   ledger: MonthLedger
-  /** The name of this process, which no other process ever had. */
+  /** The unique name of this process. */
   holder: string
   clock: Clock
   newId: () => string
   limits: ReservationLimits
-  /** Whether a holder is surely no more. Being wrong costs that holder a new reservation, and nobody anything else. */
+  /** Whether a holder is certainly dead. A mistake only costs that holder a new reservation. */
   isGone: (holder: string) => boolean
-  /** A failure behind nobody's request. What it was about is tried again. */
+  /** A failure that no request waits for. The work is tried again. */
   onFailure: (error: unknown) => void
 }>
 
 type Ended = Readonly<{ id: string; spent: number }>
-/** The ledger as read, and how it stands when what has ended is taken out and our own is as large as what is granted of it. */
+/** The ledger as read, and as it would be without ended reservations and with our own cut to what is granted. */
 export type Round = Readonly<{
   standing: StandingLedger
   ended: readonly Ended[]
@@ -40,7 +40,7 @@ export type Round = Readonly<{
   spent: number
 }>
 
-/** The rounds of one month at its ledger: each reads it, decides, and says at most one thing there. */
+/** The rounds of one month at its ledger. Each round reads it, decides, and appends at most one event. */
 export function createRounds(options: RoundOptions, onCounted: () => void) {
   const { ledger, holder, clock, newId, limits, isGone, onFailure } = options
   const holdings = createHoldings(clock, ledger.subject)
@@ -49,17 +49,17 @@ export function createRounds(options: RoundOptions, onCounted: () => void) {
 
   const isOver = ({ holder, until }: OpenReservation): boolean => {
     const now = clock()
-    // A time that lies too far ahead was written before the clock was set back.
+    // A time too far ahead was written before the clock was set back.
     return isGone(holder) || now >= until || until - now > 2 * limits.reservationTermMs
   }
   const isDrained = (holding: Holding): boolean => holding !== holdings.current() && holding.underWay === 0
 
-  /** What was spent of a reservation, when it has ended. */
+  /** What was spent of a reservation, if it has ended. */
   const spentOf = ({ id, holder: of }: OpenReservation): number | undefined => {
     const counted = counting.result(id)
     if (counted !== undefined || of !== holder) return counted
     const holding = holdings.find(id)
-    // Its event was written and we were not told: nothing was ever granted of it.
+    // Its event was written, but we never learned of it: nothing was granted from it.
     if (holding === undefined) return 0
     return isDrained(holding) && !holding.isDoubtful ? holding.granted : undefined
   }
@@ -68,7 +68,7 @@ export function createRounds(options: RoundOptions, onCounted: () => void) {
     return holding === undefined || holding === holdings.current() ? entry : { ...entry, spans: holding.granted }
   }
 
-  /** Closes and counts what nobody could say the end of. */
+  /** Closes and counts the reservations whose end nobody can report. */
   const countWhatIsLeft = (): void => {
     for (const holding of holdings.all()) if (holding.isDoubtful && isDrained(holding)) counting.start(holding)
   }
@@ -77,9 +77,9 @@ export function createRounds(options: RoundOptions, onCounted: () => void) {
     holdings,
     counting,
     countWhatIsLeft,
-    /** Nothing is held, by this process or, as far as the ledger was read, by others. */
+    /** Neither this process nor, as far as the ledger was read, any other holds spans. */
     isIdle: () => holdings.all().length === 0 && others.length === 0 && !counting.isBusy(),
-    /** Resolves when all that is not under way can be given back. */
+    /** Resolves when everything unused can be returned. */
     retireAll: async (): Promise<void> => {
       holdings.retire()
       countWhatIsLeft()
@@ -88,7 +88,7 @@ export function createRounds(options: RoundOptions, onCounted: () => void) {
     hasOver: () => others.some(isOver),
     hasEnded: () => counting.hasResults() || holdings.all().some((each) => isDrained(each) && !each.isDoubtful),
 
-    /** `retires`: what this process holds cannot grant what is asked. */
+    /** `retires`: this process's holding cannot grant what is asked. */
     read: async (retires: () => boolean): Promise<Round> => {
       const standing = await ledger.read()
       if (retires()) holdings.retire()
@@ -96,7 +96,7 @@ export function createRounds(options: RoundOptions, onCounted: () => void) {
       for (const entry of standing.open) if (entry.holder !== holder && isOver(entry)) counting.start(entry)
       const ids = new Set(standing.open.map(({ id }) => id))
       counting.keep(ids)
-      // Somebody else has ended it: what is under way will be refused by the log.
+      // Another process has ended it: the log will refuse the running requests.
       for (const { id } of holdings.all()) if (!ids.has(id)) holdings.forget(id)
       const ended = standing.open.flatMap((entry) => {
         const spent = spentOf(entry)
@@ -107,7 +107,7 @@ export function createRounds(options: RoundOptions, onCounted: () => void) {
       return { standing, ended, open, spent: ended.reduce((sum, { spent }) => sum + spent, standing.spent) }
     },
 
-    /** Says what has ended, and nothing else. */
+    /** Appends what has ended, and nothing else. */
     end: async ({ standing, ended, open, spent }: Round): Promise<void> => {
       const ours = new Set(holdings.all().map(({ id }) => id))
       const type = ended.every(({ id }) => ours.has(id)) ? 'allowance.returned' : 'allowance.reclaimed'

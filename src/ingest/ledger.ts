@@ -10,7 +10,7 @@ import {
   type LedgerEventType,
   type Month,
 } from '#src/events/allowance.ts'
-import { beforeAll, type Position } from '#src/events/envelope.ts'
+import { beforeAll, type NewEvent, type Position } from '#src/events/envelope.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { present } from '#src/lib/assert.ts'
 import type { Clock } from '#src/lib/clock.ts'
@@ -18,33 +18,33 @@ import type { Clock } from '#src/lib/clock.ts'
 export type LedgerOptions = Readonly<{
   stream: Stream
   clock: Clock
-  /** The name of this process, which no other process ever had. */
+  /** The unique name of this process. */
   holder: string
   /** 32 hex characters at random. */
   newId: () => string
 }>
 
-/** A ledger as it stands: `position` is that of its newest event, `beforeAll` when there is none. */
+/** The state of a ledger. `position`: of its newest event; `beforeAll` if there is none. */
 export type StandingLedger = Ledger & Readonly<{ position: Position }>
-/** What is to be said; the rest of an entry is the same for all of a process. */
+/** What to write; the other members of an entry are the same for everything a process writes. */
 type Said = Omit<LedgerEntry, 'month' | 'epoch' | 'by'>
 
 /** The ledger of one month of a workspace, as events of the workspace's stream. */
 export type MonthLedger = Readonly<{
   subject: string
   read(): Promise<StandingLedger>
-  /** Where it stands now. Rejects with ConflictError when another came first. */
+  /** Appends and returns the event's position. Rejects with ConflictError if another process was first. */
   append(type: LedgerEventType, said: Said, expected: Position): Promise<Position>
   /**
-   * Ends a reservation, so that nobody can spend of it any more, and counts the spans in the log that were. May be done again, and
-   * by several at once.
+   * Ends a reservation, so that nobody can spend from it, and counts the spans in the log that were spent from it. Idempotent; several
+   * processes may do it at once.
    */
   close(reservation: Readonly<{ id: string; since: Position }>): Promise<number>
 }>
 
 const readEventsMax = 1_000
 
-/** Spans between two positions that were spent of a reservation. */
+/** Spans between two positions that were spent from a reservation. */
 async function countSpans(stream: Stream, id: string, from: Position, to: Position): Promise<number> {
   let spans = 0
   for (let position = from; position < to;) {
@@ -53,6 +53,15 @@ async function countSpans(stream: Stream, id: string, from: Position, to: Positi
     position = present(events.at(-1), 'the log goes on up to a reservation’s end').position
   }
   return spans
+}
+
+/** Appends the first event of a subject, unless another process has done so. */
+export async function appendFirst(stream: Stream, event: NewEvent, subject: string): Promise<void> {
+  try {
+    await stream.append([event], { subject, position: beforeAll })
+  } catch (error) {
+    if (!(error instanceof ConflictError)) throw error
+  }
 }
 
 export function createMonthLedger(options: LedgerOptions, workspaceId: WorkspaceId, month: Month): MonthLedger {
@@ -72,13 +81,7 @@ export function createMonthLedger(options: LedgerOptions, workspaceId: Workspace
     },
     close: async ({ id, since }) => {
       const ofReservation = reservationSubject(workspaceId, id)
-      try {
-        const closing = sealClosing(id, { workspaceId, at: clock() })
-        await stream.append([closing], { subject: ofReservation, position: beforeAll })
-      } catch (error) {
-        // Somebody has closed it before.
-        if (!(error instanceof ConflictError)) throw error
-      }
+      await appendFirst(stream, sealClosing(id, { workspaceId, at: clock() }), ofReservation)
       const closed = present(await stream.last(ofReservation), 'a reservation that was closed stays closed')
       return countSpans(stream, id, since, closed.position)
     },

@@ -12,11 +12,11 @@ export type MonthOptions = RoundOptions &
     timers: Timers
     random: () => number
     /**
-     * Spans that count, of all events up to a position: a request that the log holds twice counts once. Undefined when that is
-     * not known for sure.
+     * Spans that count, of all events up to a position: a request that is twice in the log counts once. Undefined if that is not known for
+     * certain.
      */
     counted: (position: Position) => Promise<number | undefined>
-    /** Aborted: who waits is told so. */
+    /** When aborted, waiting requests are told so. */
     signal: AbortSignal
   }>
 
@@ -24,13 +24,13 @@ export type MonthAllowance = Pick<Holdings, 'settle' | 'release' | 'doubt'> &
   Readonly<{
     take(asked: SpansAsked): Grant | undefined
     reserve(asked: SpansAsked): Promise<Grant | 'pending'>
-    /** Looks at what others hold, to take back what they never will. */
+    /** Reads what others hold, to take back what dead processes left. */
     look(): Promise<void>
-    /** To be called every half second or so: gives back what is not in use, and takes back what others have left behind. */
+    /** Call it about every half second: returns what is unused, and takes back what dead processes left. */
     tick(): void
-    /** Nothing is held, waited for, or to be taken back. */
+    /** Nothing is held, waited for, or left to take back. */
     isIdle(): boolean
-    /** Resolves when all that is not under way has been given back, or cannot be now. */
+    /** Resolves when everything unused has been returned, or cannot be returned now. */
     giveBack(): Promise<void>
   }>
 
@@ -38,7 +38,7 @@ const conflictsMax = 100
 const conflictPauseMaxMs = 20
 const recountPauseMs = 1_000
 
-/** One turn at the ledger: reads it, and does for those in front who wait what can be done. Rejects with ConflictError. */
+/** One turn at the ledger: reads it, and serves the first waiting requests as far as possible. Rejects with ConflictError. */
 function createTurn(
   { clock, limits, ledger, counted, signal }: MonthOptions,
   { rounds, waiting, bell }: Readonly<{ rounds: Rounds; waiting: Waiting; bell: Bell }>,
@@ -46,7 +46,7 @@ function createTurn(
   const { holdings } = rounds
   let recount: Readonly<{ position: Position; at: number }> | undefined
 
-  /** Before anything is refused: whether less counts than the ledger says, because the log holds a request twice. */
+  /** Before refusing anything: does less count than the ledger says, because a request is twice in the log? */
   const correct = async ({ standing }: Round): Promise<boolean> => {
     if (standing.open.length > 0 || standing.spent === 0 || recount?.position === standing.position) return false
     if (recount !== undefined && clock() - recount.at < recountPauseMs) return false
@@ -57,7 +57,7 @@ function createTurn(
     return true
   }
 
-  /** The first is granted what is left, which is less than it asks for. */
+  /** Grants the first request what is left, which is less than it asks for. */
   const refuse = async (round: Round, spans: number, limit: number | null): Promise<void> => {
     if (round.ended.length > 0) return rounds.end(round)
     if (await correct(round)) return undefined
@@ -91,10 +91,10 @@ function createTurn(
   }
 }
 
-/** What is granted of the current holding, and for how long there is one. */
+/** The grants from the current holding, and how long to keep it. */
 function createServing({ clock, limits }: MonthOptions, holdings: Holdings, waiting: Waiting) {
   const isWorn = ({ takenAt }: Holding): boolean => clock() - takenAt >= limits.reservationUseMs
-  /** Nobody ever waits for what is left of no limit. */
+  /** Without a limit, nobody waits for unused spans. */
   const isUnused = ({ limit, underWay, usedAt }: Holding): boolean =>
     limit !== null && underWay === 0 && clock() - usedAt >= limits.reservationIdleMs
   const mayGrant = (asked: SpansAsked): boolean => {
@@ -103,7 +103,7 @@ function createServing({ clock, limits }: MonthOptions, holdings: Holdings, wait
   }
   return {
     mayGrant,
-    /** Grants to those in front who wait. */
+    /** Grants to the first waiting requests. */
     serve: (): void => {
       for (let first = waiting.first(); first !== undefined; first = waiting.first()) {
         if (!mayGrant(first.asked)) return
@@ -120,7 +120,7 @@ function createServing({ clock, limits }: MonthOptions, holdings: Holdings, wait
 
 type Work = Readonly<{ hasWork: () => boolean; turn: () => Promise<void>; onFailure: (error: unknown) => void }>
 
-/** Takes turn after turn while there is work, one at a time; a turn that another process was faster at is taken again. */
+/** Takes one turn after another while there is work. A turn that another process won is repeated. */
 function createLoop({ timers, random, signal }: MonthOptions, { hasWork, turn, onFailure }: Work) {
   let running: Promise<void> | undefined
   const again = async (conflicts: number, error: unknown): Promise<void> => {
@@ -145,9 +145,9 @@ function createLoop({ timers, random, signal }: MonthOptions, { hasWork, turn, o
   }
   return {
     isRunning: () => running !== undefined,
-    /** Resolves when there is nothing left to do, or it cannot be done now. */
+    /** Resolves when nothing is left to do, or it cannot be done now. */
     start: (): Promise<void> => {
-      // In a turn of its own, so that it is not over before `running` is set.
+      // Deferred, so that it cannot end before `running` is set.
       running ??= Promise.resolve().then(work)
       return running
     },
@@ -155,9 +155,9 @@ function createLoop({ timers, random, signal }: MonthOptions, { hasWork, turn, o
 }
 
 /**
- * One month of one workspace, as this process sees and uses it. It reserves spans in the month's ledger, grants them to requests
- * in the order of asking, and says what became of each reservation. All that must hold, holds by the log: the ledger is appended
- * to only as it was read, and spans only while their reservation is open.
+ * One month of one workspace, as this process uses it. It reserves spans in the month's ledger, grants them to requests in the order they
+ * ask, and records how each reservation ended. The log enforces the limit: a ledger event is appended only if the ledger is still as it was
+ * read, and spans only while their reservation is open.
  */
 export function createMonthAllowance(options: MonthOptions): MonthAllowance {
   const { timers, limits, onFailure, signal } = options
@@ -188,7 +188,7 @@ export function createMonthAllowance(options: MonthOptions): MonthAllowance {
     },
   })
 
-  /** A request is over: near the limit others may wait for what is left, and doubts are settled at once. */
+  /** A request has ended. Near the limit others may wait for the unused rest, and unknown outcomes are settled at once. */
   const end = ({ reservation }: Grant, how: () => void): void => {
     how()
     bell.ring()

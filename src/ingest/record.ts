@@ -1,4 +1,4 @@
-import { ConflictError, type Stream } from '#streams/stream.ts'
+import { ConflictError, type Expected, type Stream } from '#streams/stream.ts'
 import { reservationSubject } from '#src/events/allowance.ts'
 import { beforeAll, type EventHeader, type NewEvent, type Position } from '#src/events/envelope.ts'
 import { refusal, type Refusal } from '#src/events/refusal.ts'
@@ -84,7 +84,7 @@ export function createRecorder(options: RecorderOptions): Recorder {
   const { stream, gate } = options
   const findEarlier = createFindEarlier(options)
   const reserve = createReserve(options, findEarlier)
-  const append = async (events: readonly NewEvent[], expected?: Parameters<Stream['append']>[1]): Promise<Recorded> => {
+  const append = async (events: readonly NewEvent[], expected?: Expected): Promise<Recorded> => {
     const { events: appended, last } = await stream.append(events, expected)
     const { position, repeated } = present(appended[0], 'each event has its place')
     return repeated === undefined ? { position: last } : { position, repeated }

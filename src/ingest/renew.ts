@@ -4,8 +4,8 @@ import { fail, ok, type Result } from '#src/lib/result.ts'
 import type { Credential } from './credential.ts'
 
 /**
- * The credential with its workspace as the log has it at this moment, not as this process knew it: for what would be refused for
- * good by a plan that another process may just have changed. Refused with 503 where that cannot be told.
+ * The credential with its workspace as it is in the log now, instead of as this process last knew it. Use it before a final refusal because
+ * of a plan, which another process may just have changed. Refuses with 503 if that cannot be determined.
  */
 export type Renew = (credential: Credential) => Promise<Result<Credential, Refusal>>
 

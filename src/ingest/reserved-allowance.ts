@@ -9,15 +9,15 @@ import { createMonthAllowance, type MonthAllowance, type MonthOptions } from './
 export type ReservedAllowanceOptions = LedgerOptions &
   Pick<MonthOptions, 'timers' | 'random' | 'limits' | 'isGone' | 'onFailure'> &
   Readonly<{
-    /** As `MonthOptions.counted`, of a workspace's month. */
+    /** Like `MonthOptions.counted`, for a workspace's month. */
     counted: (workspaceId: WorkspaceId, month: Month, position: Position) => Promise<number | undefined>
   }>
 
 export type ReservedAllowance = AllowanceGate &
   Readonly<{
-    /** Takes back, in its time, what processes that are gone have left in the ledgers of this month. */
+    /** Takes back, over time, what dead processes left in this month's ledgers. */
     sweep(workspaceIds: readonly WorkspaceId[]): Promise<void>
-    /** Gives back all that is held. What is asked afterwards is `pending`. */
+    /** Returns everything held. Later requests get `pending`. */
     close(): Promise<void>
   }>
 

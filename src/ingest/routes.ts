@@ -2,7 +2,7 @@ import type { Stream } from '#streams/stream.ts'
 import type { Limits } from '#src/config.ts'
 import type { FollowedView, Key } from '#src/directory/directory.ts'
 import { partitionOf } from '#src/events/partition.ts'
-import { createBodyBudget, type SharedBodyBudget } from '#src/http/body.ts'
+import { createBodyBudget } from '#src/http/body.ts'
 import type { Route } from '#src/http/route.ts'
 import type { Clock, Ticks } from '#src/lib/clock.ts'
 import { createAdmission } from './admission.ts'
@@ -14,7 +14,7 @@ import { createRecorder } from './record.ts'
 import { createRenewal } from './renew.ts'
 import { createRumRoutes } from './rum.ts'
 
-/** The log of one partition, and who keeps the span allowance of its workspaces. */
+/** The log of one partition, and the span allowance of its workspaces. */
 type IngestPartition = Readonly<{ stream: Stream; gate: AllowanceGate }>
 
 type IngestOptions = Readonly<{
@@ -28,8 +28,6 @@ type IngestOptions = Readonly<{
   newId: () => string
   /** A secret key was presented where browsers send to. */
   onExposed: (key: Key) => void
-  /** Shared by everything in the process that reads bodies; one of its own if not given. */
-  budget?: SharedBodyBudget
 }>
 
 /** The three ways in: OTLP traces, logs, browser events. */
@@ -41,7 +39,7 @@ export function createIngestRoutes(options: IngestOptions): readonly Route[] {
     recorderOf: partitionOf(partitions.map((partition) => createRecorder({ ...partition, renew }))),
     renew,
     limits,
-    budget: options.budget ?? createBodyBudget(limits.bodiesInFlightBytesMax),
+    budget: createBodyBudget(limits.bodiesInFlightBytesMax),
     clock,
     newId,
   }

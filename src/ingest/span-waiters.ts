@@ -8,7 +8,7 @@ type Waiter = Readonly<{
   reject: (error: unknown) => void
 }> & { polls: number }
 
-/** Who waits for spans, in the order of asking. */
+/** Requests that wait for spans, in the order they asked. */
 export function createWaiting(waitingMax: number) {
   let waiting: Waiter[] = []
   return {
@@ -20,7 +20,7 @@ export function createWaiting(waitingMax: number) {
       if (waiting.length >= waitingMax) throw new TransientError({ operation: 'reserve spans', subject: '', hint })
       return new Promise((resolve, reject) => waiting.push({ asked, resolve, reject, polls: 0 }))
     },
-    /** What those in front ask for, as far as one limit holds for them. */
+    /** What the first requests ask for, as long as they have the same limit. */
     asked: (limit: number | null): readonly number[] => {
       const other = waiting.findIndex(({ asked }) => asked.limit !== limit)
       return waiting.slice(0, other < 0 ? undefined : other).map(({ asked }) => asked.spans)

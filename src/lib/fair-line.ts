@@ -1,16 +1,16 @@
-/** What owners wait for. */
+/** A queue of what owners wait for. */
 type FairLine<One> = Readonly<{
   of(owner: string): readonly One[]
   add(owner: string, one: One): void
-  /** Whose first one has gone waits behind the others again. */
+  /** If it was the owner's first item, the owner queues behind the others again. */
   remove(owner: string, one: One): void
-  /** What comes next, of those that may. */
+  /** The next item, among those that may go. */
   next(mayCome: (owner: string, first: One) => boolean): Readonly<{ owner: string; one: One }> | undefined
-  /** Nobody waits any more; who did. */
+  /** Empties the queue and returns what waited. */
   clear(): readonly One[]
 }>
 
-/** Next is the owner who holds least, of these who has waited longest; what one owner waits for comes in its order. */
+/** Next is the owner that holds the least; among equals the one that has waited longest. One owner's items keep their order. */
 export function createFairLine<One>(heldBy: (owner: string) => number): FairLine<One> {
   const waiting = new Map<string, readonly One[]>()
   const of = (owner: string): readonly One[] => waiting.get(owner) ?? []

@@ -4,20 +4,20 @@ import { createFairLine } from './fair-line.ts'
 /** A few workers, each of which does one task at a time. */
 type FairPool<Worker> = Readonly<{
   /**
-   * What the task gives, once a worker was free for it. Throws TransientError when the pool is closed before, and the signal's reason when
-   * that is aborted before; a task that has begun is not broken off.
+   * Runs the task once a worker is free. Throws TransientError if the pool is closed before that, and the signal's reason if it is aborted
+   * before. A task that has begun is not interrupted.
    */
   run<T>(owner: string, task: (worker: Worker) => Promise<T>, signal?: AbortSignal): Promise<T>
-  /** No task begins any more. The workers that there are, with what they are at. */
+  /** Starts no more tasks. Returns the workers, with what they are doing. */
   close(): readonly Worker[]
 }>
 
 type Task<Worker> = Readonly<{ run(worker: Worker): Promise<void>; refuse(error: Error): void }>
 
 /**
- * A pool that no owner can take for itself: one has all workers but one at most, so that one is there for others however long
- * its tasks take. Next is the owner with the fewest tasks under way, of these who has waited longest; tasks of one owner begin in
- * their order. A worker is opened when all others are busy; after `onEnd` it gets no task, and another may be opened in its place.
+ * A pool that no owner can occupy alone: an owner gets at most all workers but one, so one is free for others however long its tasks take.
+ * Next is the owner with the fewest running tasks; among equals the one that has waited longest. Tasks of one owner start in order. A
+ * worker is opened when all others are busy. After `onEnd` a worker gets no more tasks, and another may be opened in its place.
  */
 export function createFairPool<Worker>(open: (onEnd: () => void) => Worker, workersMax: number): FairPool<Worker> {
   const perOwnerMax = Math.max(1, workersMax - 1)

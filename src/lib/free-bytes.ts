@@ -1,10 +1,10 @@
-/** Smaller ones are left to the garbage collector, and may be slices of a pool that others have slices of as well. */
+/** Smaller ones are left to the garbage collector, and may be slices of a shared pool. */
 const freedBytesMin = 16 * 1024
 
 /**
- * Gives the memory of bytes back at once that nobody reads again; every view of them is empty from now on. The garbage
- * collector counts memory outside its heap toward its next run: bodies left to it cost a run through the whole heap every 50
- * or so. Only for bytes that fill their buffer (but for some room at its end): others may have slices of it.
+ * Frees the memory of bytes at once, when nobody will read them again: every view of them becomes empty. The garbage collector counts
+ * memory outside its heap toward its next run, so bodies left to it cost a full collection every 50 or so. Only for bytes that fill their
+ * buffer (except some room at its end): others may hold slices of it.
  */
 export function freeBytes(bytes: Uint8Array): void {
   const { buffer, byteOffset, byteLength } = bytes

@@ -1,4 +1,4 @@
-/** The value, or undefined when it has not come after so many ms, or has failed: for what can be done without. */
+/** The value; undefined if it has not come within so many ms, or has failed. For values the caller can do without. */
 export function inTime<T>(value: Promise<T>, timeoutMs: number): Promise<T | undefined> {
   return new Promise((resolve) => {
     const timer = setTimeout(() => resolve(undefined), timeoutMs)

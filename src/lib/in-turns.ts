@@ -1,6 +1,6 @@
 import { stringifyJson } from './json.ts'
 
-/** So long (ms) one task keeps everybody else waiting. */
+/** How long (ms) one task may keep all others waiting. */
 const turnMs = 5
 
 const waiting: (() => void)[] = []
@@ -10,13 +10,13 @@ function goOn(): void {
   if (waiting.length > 0) setImmediate(goOn)
 }
 
-/** Resolves in a later turn of the event loop, in which no other task goes on: together they would keep others waiting as one. */
+/** Resolves in a later turn of the event loop, in which no other such task resumes: together they would block like one long task. */
 const nextTurn = (): Promise<void> =>
   new Promise((resolve) => {
     if (waiting.push(resolve) === 1) setImmediate(goOn)
   })
 
-/** Resolves at once while the task has worked for less than its turn, and else when all others have had theirs. */
+/** Resolves at once while the task has worked for less than its turn, otherwise when all others have had theirs. */
 function createTurns(): () => Promise<void> {
   let since = performance.now()
   return async () => {
@@ -26,7 +26,7 @@ function createTurns(): () => Promise<void> {
   }
 }
 
-/** As `map`, for items of which each may be large: others have their turn between them. */
+/** Like `map`, for items that may each be large: other tasks get their turn between them. */
 export async function mapInTurns<Item, Made>(
   items: readonly Item[],
   make: (item: Item) => Made,
@@ -40,13 +40,13 @@ export async function mapInTurns<Item, Made>(
   return made
 }
 
-/** So many characters are made bytes at once. */
+/** How many characters are encoded at once. */
 const pieceCharacters = 64 * 1024
 
-/** Objects so deep are written member by member, their lists item by item. */
+/** Objects down to this depth are written member by member, their lists item by item. */
 const depthMax = 3
 
-/** The text of a value in parts, of which none is more than one item. */
+/** The JSON text of a value in parts, none larger than one item. */
 function* partsOf(value: unknown, depth: number): Generator<string> {
   if (depth === 0 || typeof value !== 'object' || value === null) {
     yield stringifyJson(value)
@@ -64,7 +64,7 @@ function* partsOf(value: unknown, depth: number): Generator<string> {
   yield `${before === ',' ? '' : before}${isList ? ']' : '}'}`
 }
 
-/** The bytes of `stringifyJson`, of a value that may be megabytes: others have their turn between the items of its lists. */
+/** The bytes of `stringifyJson` for a value that may be megabytes: other tasks get their turn between the items of its lists. */
 export async function jsonInTurns(value: object): Promise<Buffer> {
   const turn = createTurns()
   const pieces: Buffer[] = []

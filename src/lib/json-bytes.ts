@@ -38,6 +38,10 @@ export type JsonRange = Readonly<{ start: number; end: number }>
 
 export const isSpace = (byte: number | undefined): boolean => byte !== undefined && space[byte] === 1
 
+/** Where a text begins: behind its byte order mark, which some senders on Windows write. */
+export const afterMark = (body: Uint8Array): number =>
+  body[0] === 0xef && body[1] === 0xbb && body[2] === 0xbf ? 3 : 0
+
 /** The first offset at or after `at` that is not JSON white space. */
 export function skipSpace(bytes: Uint8Array, at: number): number {
   let index = at

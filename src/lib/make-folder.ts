@@ -8,7 +8,7 @@ function missingOf(folder: string): readonly string[] {
   return missing
 }
 
-/** Somebody else may be making the same. */
+/** Another process may be creating the same folder. */
 function makeOne(folder: string, mode: number): void {
   try {
     mkdirSync(folder, { mode })
@@ -18,8 +18,8 @@ function makeOne(folder: string, mode: number): void {
 }
 
 /**
- * Makes a folder, and those above it that are not there, for their owner alone. Throws PermanentError, with the hint, where that cannot be done.
- * Step by step: mkdir of Node with `recursive` never ends where a file system answers ENOENT to it, as /proc does.
+ * Creates a folder, with missing parents, for its owner alone. Throws PermanentError with the hint if that fails. Step by step, because
+ * Node's recursive mkdir never returns where a file system answers ENOENT, as /proc does.
  */
 export function makeFolder(folder: string, { operation, hint }: Readonly<{ operation: string; hint: string }>): void {
   try {
@@ -29,7 +29,7 @@ export function makeFolder(folder: string, { operation, hint }: Readonly<{ opera
   }
 }
 
-/** The same of a server's own folder. */
+/** The same for a server's own folder. */
 export const makeDataFolder = (folder: string): void =>
   makeFolder(folder, {
     operation: 'make the data folder',

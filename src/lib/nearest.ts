@@ -12,7 +12,7 @@ function distance(a: string, b: string): number {
   return last[b.length] ?? 0
 }
 
-/** The known name that somebody most likely meant; undefined when none is close (a third of its length). */
+/** The known name somebody most likely meant; undefined if none is close (within a third of its length). */
 export function nearest(name: string, known: readonly string[]): string | undefined {
   const typed = name.slice(0, 64).toLowerCase()
   const ranked = known.map((other) => ({ other, away: distance(typed, other.toLowerCase()) }))

@@ -1,6 +1,6 @@
 const listItem = /"((?:[^"\\]|\\.)*)"(?=,|$)|[^,]+/gs
 
-/** The items of a list: `a,"b,c"` are `a` and `b,c`. A quote that is closed nowhere, or within an item, is one of its characters. */
+/** The items of a list: `a,"b,c"` gives `a` and `b,c`. An unclosed quote, or one inside an item, is an ordinary character. */
 export const parseQuotedList = (list: string): readonly string[] =>
   [...list.matchAll(listItem)]
     .map(([item, quoted]) => quoted?.replaceAll(/\\(["\\])/g, '$1') ?? item)
@@ -8,5 +8,5 @@ export const parseQuotedList = (list: string): readonly string[] =>
 
 const formatItem = (item: string): string => (/[",\\]/.test(item) ? `"${item.replaceAll(/["\\]/g, '\\$&')}"` : item)
 
-/** The list that has these items. */
+/** The list with these items. */
 export const formatQuotedList = (items: readonly string[]): string => items.map(formatItem).join(',')

@@ -12,12 +12,12 @@ function revive(error: Readonly<{ name: string; message: string }>): Error {
   return Object.assign(new Error(error.message), { name: error.name })
 }
 
-/** When what was given is sent. `together`: what is given in one turn of the event loop, as one message. */
+/** When calls are sent. `together`: all calls of one turn of the event loop go in one message. */
 export type Sending = 'together' | 'at once'
 
 /**
- * Sends what is given in one turn of the event loop as one message: each wakes the other thread, which costs more than what it
- * says. `refused` hears of an item that cannot be sent; the others are.
+ * Sends all items of one turn of the event loop as one message: a message wakes the other thread, which costs more than its content.
+ * `refused` is called for an item that cannot be sent; the others are sent.
  */
 function createOutbox<Item>(
   port: Port,
@@ -43,7 +43,7 @@ function createOutbox<Item>(
   }
   return (item) => {
     if (waiting.push(item) > 1) return
-    // Not a microtask: it runs when all of these have, so that what they ask goes together.
+    // Not a microtask: this runs after all microtasks, so that what they send goes along.
     if (sending === 'together') process.nextTick(flush)
     else flush()
   }
@@ -55,8 +55,8 @@ function describeError(error: unknown): NonNullable<Answer['error']> {
 }
 
 /**
- * Answers the calls that `createRemote` sends through the other end of a port. Arguments and results are cloned. Calls that came
- * together are begun in their order, within `together`, which must call what it is given once, before it returns.
+ * Answers the calls that `createRemote` sends through the other end of a port. Arguments and results are cloned. Calls that arrived
+ * together are started in order, within `together`, which must call its argument once before it returns.
  */
 export function serveRemote(port: Port, target: object, together = (begin: () => void): void => begin()): void {
   const post = createOutbox<Answer>(
@@ -79,9 +79,9 @@ export function serveRemote(port: Port, target: object, together = (begin: () =>
 }
 
 /**
- * An object whose methods run in the thread at the other end of the port. Every method returns a promise.
- * A thread that ends rejects what is under way, and every later call, with TransientError. `transferOf` names what of a
- * call's arguments is handed over instead of cloned: the caller loses it. `sending` at once is for callers who block their thread next.
+ * An object whose methods run in the thread at the other end of the port. Every method returns a promise. If the thread ends, pending and
+ * later calls reject with TransientError. `transferOf` names the arguments that are transferred instead of cloned: the caller loses them.
+ * Use `sending` at once if the caller blocks its thread right after.
  */
 export function createRemote<T extends object>(
   port: MessagePort | Worker,

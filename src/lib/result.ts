@@ -1,4 +1,4 @@
-/** An expected outcome that may be a refusal: refusals are values, not exceptions. */
+/** An expected outcome that may be a refusal. Refusals are values, not exceptions. */
 export type Result<T, E> = Readonly<{ ok: true; value: T }> | Readonly<{ ok: false; error: E }>
 
 export const ok = <T>(value: T): Readonly<{ ok: true; value: T }> => ({ ok: true, value })

@@ -1,12 +1,12 @@
 import { setImmediate as turn, setTimeout as pause } from 'node:timers/promises'
 
-/** Timers as they are passed in, so that a simulation can drive them. */
+/** Timers, passed in so that a simulation can drive them. */
 export type Timers = Readonly<{
-  /** Runs the task each `ms`; the answer stops it. */
+  /** Runs the task every `ms`; the returned function stops it. */
   every(ms: number, task: () => void): () => void
   /** Resolves after `ms`, or when the signal aborts. */
   pause(ms: number, signal: AbortSignal): Promise<void>
-  /** Resolves when messages, timers and all else that is due have had their turn: who never waits for anything keeps them from it. */
+  /** Resolves after messages, timers and everything else due have had their turn. A loop that never waits would starve them. */
   turn(): Promise<void>
 }>
 

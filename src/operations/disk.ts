@@ -5,7 +5,7 @@ import type { Metrics } from './metrics.ts'
 export function observeDisk(metrics: Metrics, folder: string): void {
   const one = (blocks: 'bavail' | 'blocks') => async () => {
     const volume = await statfs(folder)
-    return [{ labels: {}, value: volume[blocks] * volume.bsize }]
+    return volume[blocks] * volume.bsize
   }
   metrics.gauge('throughline_disk_free_bytes', 'Room left on the volume of the data folder.', one('bavail'))
   metrics.gauge('throughline_disk_size_bytes', 'The size of the volume of the data folder.', one('blocks'))

@@ -3,6 +3,8 @@ import { inTime } from '#src/lib/in-time.ts'
 /** Labels of one series, in the order in which they are shown. */
 type Labels = Readonly<Record<string, string>>
 export type Sample = Readonly<{ labels: Labels; value: number }>
+/** Samples, or the one figure of a name that has no labels. */
+type Figures = readonly Sample[] | number
 
 /** Figures of one process, told in the text format of Prometheus 0.0.4. */
 export type Metrics = Readonly<{
@@ -11,7 +13,7 @@ export type Metrics = Readonly<{
   /** How values spread over bounds (ascending); what is returned takes one. */
   histogram(name: string, help: string, bounds: readonly number[]): (value: number) => void
   /** Figures that are read when they are asked for. One that cannot be read is left out. */
-  gauge(name: string, help: string, read: () => readonly Sample[] | Promise<readonly Sample[]>): void
+  gauge(name: string, help: string, read: () => Figures | Promise<Figures>): void
   text(): Promise<string>
 }>
 
@@ -81,7 +83,11 @@ export function createMetrics(readTimeoutMs = readTimeoutMsDefault): Metrics {
       return take
     },
     gauge: (name, help, read) => {
-      const lines = async () => (await read()).map(({ labels, value }) => line(name, labelText(labels), value))
+      const lines = async () => {
+        const figures = await read()
+        if (typeof figures === 'number') return [line(name, '', figures)]
+        return figures.map(({ labels, value }) => line(name, labelText(labels), value))
+      }
       families.push({ name, help, type: 'gauge', lines })
     },
     text: async () => (await Promise.all(families.map(show))).join(''),

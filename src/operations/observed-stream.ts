@@ -21,12 +21,8 @@ export function createStreamObserver(metrics: Metrics): (stream: Stream) => Stre
   const failed = metrics.counter('throughline_appends_failed_total', 'Appends that the log did not take.')
   const seconds = metrics.histogram('throughline_append_seconds', 'Time from append to durable.', secondsBounds)
   const waiting = { events: 0, bytes: 0 }
-  metrics.gauge('throughline_append_queue_events', 'Events that wait for the log.', () => [
-    { labels: {}, value: waiting.events },
-  ])
-  metrics.gauge('throughline_append_queue_bytes', 'Bytes of payload that wait for the log.', () => [
-    { labels: {}, value: waiting.bytes },
-  ])
+  metrics.gauge('throughline_append_queue_events', 'Events that wait for the log.', () => waiting.events)
+  metrics.gauge('throughline_append_queue_bytes', 'Bytes of payload that wait for the log.', () => waiting.bytes)
 
   const count = ({ counts }: NewEvent): void => {
     for (const [kind, of] of kinds) if (of(counts) > 0) accepted({ kind }, of(counts))

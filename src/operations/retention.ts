@@ -20,12 +20,10 @@ export function observeRetention(metrics: Metrics, logs: readonly Log[], { daysD
   metrics.gauge('throughline_log_first_received_timestamp_seconds', 'When that event was received.', () =>
     firsts(({ receivedAt }) => receivedAt / 1_000),
   )
-  metrics.gauge('throughline_index_days_dropped', 'Days of indexes that this process has dropped.', () => [
-    { labels: {}, value: daysDropped() },
-  ])
+  metrics.gauge('throughline_index_days_dropped', 'Days of indexes that this process has dropped.', daysDropped)
   metrics.gauge(
     'throughline_log_holding_builds',
     'Builds because of which logs that this process folds are not cut as far as they might be.',
-    () => [{ labels: {}, value: buildsHolding() }],
+    buildsHolding,
   )
 }

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { count, cursor, freeFields, indexState, int64, logItem, spanId, timestamp, traceId } from './answer-parts.ts'
-import { spanKinds, spanStatuses, traceSummary } from './trace-answer.ts'
+import { spanStatuses, traceSummary } from './trace-answer.ts'
+import { spanKinds } from '#src/events/telemetry.ts'
 
 const dropped = { attributes: freeFields, dropped_attributes_count: count }
 

@@ -12,8 +12,8 @@ import {
   timestamp,
   traceId,
 } from './answer-parts.ts'
+import { spanKinds } from '#src/events/telemetry.ts'
 
-export const spanKinds = ['unspecified', 'internal', 'server', 'client', 'producer', 'consumer'] as const
 export const spanStatuses = ['ok', 'error', 'unset'] as const
 
 const matchedSpan = z

@@ -11,7 +11,8 @@ import type { Answered, QueryContext, Walk, Where } from './context.ts'
 import { defined, indexState, resolveWalk, understand } from './context.ts'
 import { duration, invalidParameter, limitOf, listOf, readParameters, shared, text } from './parameters.ts'
 import { farFutureNs, rangeAnswer } from './time-range.ts'
-import { spanKinds, spanStatuses, type traceSearchAnswer } from './trace-answer.ts'
+import { spanStatuses, type traceSearchAnswer } from './trace-answer.ts'
+import { spanKinds } from '#src/events/telemetry.ts'
 
 /** The filters that trace search and the public listing share. */
 export const traceFilters = {

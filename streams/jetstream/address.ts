@@ -1,6 +1,6 @@
 import { PermanentError } from '#src/lib/failure.ts'
 
-/** Where servers are, and how to be let in. */
+/** Where the servers are, and the credentials for them. */
 export type NatsAddress = Readonly<{
   servers: readonly string[]
   user: string | undefined
@@ -25,14 +25,14 @@ function partOf(text: string): Part {
       return { url, user: decodeURIComponent(url.username), password: decodeURIComponent(url.password) }
     }
   } catch {
-    // Said below.
+    // Reported below.
   }
   throw wrong('it is nats://user:password@host:port or nats://token@host:port, several with commas; tls:// encrypts')
 }
 
 /**
- * `nats://user:password@host:port`, `nats://token@host:port` or `tls://…`, several servers of one cluster with commas.
- * Credentials are percent-decoded and may stand at any of them, the same for all. Throws PermanentError.
+ * Parses `nats://user:password@host:port`, `nats://token@host:port` or `tls://…`; several servers of one cluster are separated by commas.
+ * Credentials are percent-decoded, and the same for all servers; one of them is enough. Throws PermanentError.
  */
 export function parseNatsUrl(text: string): NatsAddress {
   const parts = text.split(',').map((part) => partOf(part.trim()))

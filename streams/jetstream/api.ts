@@ -1,18 +1,17 @@
 import { PermanentError, TransientError } from '#src/lib/failure.ts'
-import type { Nats, Received } from './connect.ts'
+import type { Nats } from './connect.ts'
 
-/** What the server says against a request: `code` is JetStream's own (10…), from its errors.json. */
+/** An error of the server. `code` is JetStream's own (10…), from its errors.json. */
 export type ServerError = Readonly<{ code: number; status: number; description: string }>
 
-/** Codes that this folder decides by. */
+/** The codes that this folder distinguishes. */
 export const serverCodes = {
-  notAvailableForNow: 10_008,
   wrongLastSequence: 10_071,
-  /** The same, while another message that expects something of the subject is on its way to the replicas. */
+  /** The same, while another message that expects something of the subject is still being replicated. */
   wrongLastSequenceForNow: 10_164,
   idInProcess: 10_158,
   batchHoldsKnownId: 10_201,
-  /** Messages of it went to a leader that is gone, or were turned away: nothing of it is stored. */
+  /** Some of its messages went to a former leader, or were refused: nothing is stored. */
   batchIncomplete: 10_176,
   tooManyBatches: 10_210,
   messageNotFound: 10_037,
@@ -23,14 +22,13 @@ export const serverCodes = {
   noPeers: 10_005,
   notEnabled: 10_076,
   notEnabledForAccount: 10_039,
-  messageTooLarge: 10_054,
   rollupRefused: 10_111,
 } as const
 
-/** Answers of these mean that the disk, the stream or the account is full. */
+/** The disk, the stream or the account is full. */
 const fullCodes: readonly number[] = [10_002, 10_023, 10_028, 10_047, 10_077]
 
-/** The JSON of an answer and what it says against the request, if anything. */
+/** The JSON of an answer, and its error if it has one. */
 export function parseAnswer(
   data: Uint8Array,
 ): Readonly<{ answer: Record<string, unknown>; error: ServerError | undefined }> {
@@ -41,7 +39,7 @@ export function parseAnswer(
   return { answer, error: { code: err_code, status: code, description } }
 }
 
-/** The failure for an answer that is no outcome. 4xx will not pass by itself, except for "too many" and what is in process. */
+/** The failure for an error. A 4xx is permanent, except for "too many requests" and "in process". */
 export function failureOf({ code, status, description }: ServerError, operation: string, subject: string): Error {
   const cause = new Error(`${description} [${code}]`)
   if (fullCodes.includes(code)) {
@@ -52,15 +50,27 @@ export function failureOf({ code, status, description }: ServerError, operation:
   return new PermanentError({ operation, subject, cause })
 }
 
-export type ApiAnswer = Readonly<{ answer: Record<string, unknown> }> | Readonly<{ error: ServerError }>
+type ApiAnswer = Readonly<{ answer: Record<string, unknown> }> | Readonly<{ error: ServerError }>
 
-/** Asks JetStream's API; rejects with TransientError when there is no answer. An error is for the caller to decide. */
+/** Calls JetStream's API. Rejects with TransientError if there is no answer; an error is returned, for the caller to handle. */
 export async function askApi(nats: Nats, operation: string, body: object = {}): Promise<ApiAnswer> {
-  const received: Received = await nats.request(`$JS.API.${operation}`, JSON.stringify(body))
+  const received = await nats.request(`$JS.API.${operation}`, JSON.stringify(body))
   if (received.code === 503) {
     const description = 'JetStream does not answer'
     return { error: { code: serverCodes.notEnabled, status: 503, description } }
   }
   const { answer, error } = parseAnswer(received.data)
   return error === undefined ? { answer } : { error }
+}
+
+/** Calls JetStream's API, and rejects if it answers with an error. */
+export async function callApi(
+  nats: Nats,
+  operation: string,
+  body: object,
+  doing: Readonly<{ operation: string; subject: string }>,
+): Promise<Record<string, unknown>> {
+  const asked = await askApi(nats, operation, body)
+  if ('error' in asked) throw failureOf(asked.error, doing.operation, doing.subject)
+  return asked.answer
 }

@@ -1,25 +1,23 @@
 import { positionStep } from '#src/events/envelope.ts'
 import { TransientError } from '#src/lib/failure.ts'
-import { ConflictError, type Appended, type Stream } from '../stream.ts'
+import { ConflictError, type Appended, type Expected } from '../stream.ts'
 import { answerOf, distinctOf, type Distinct } from './distinct.ts'
 import type { Ids } from './ids.ts'
-import { createLane, createTurns } from './lane.ts'
 import { encodeMessage, messageBytes, positionIn, type PackedEvent } from './message.ts'
 import type { Expectation, Outgoing, Published, Publisher } from './publish.ts'
 import type { Subjects } from './subjects.ts'
+import { createLane, createTurns } from '#src/lib/lane.ts'
 
-export type Expected = Exclude<Parameters<Stream['append']>[1], undefined>
-
-/** Appends a call by itself: each of its events in a message of its own, under its id, all in one step. */
+/** Appends one call: each event in a message of its own, under its id, all in one step. */
 export type AppendCall = (events: readonly PackedEvent[], expected: Expected | undefined) => Promise<Appended>
 
-/** How often a call is sent again because ids were taken meanwhile. */
+/** How often a call is sent again because its ids were taken meanwhile. */
 const attemptsMax = 8
-/** No message has it: what is expected there never holds. */
+/** No message has this sequence, so an expectation of it never holds. */
 const noSequence = Number.MAX_SAFE_INTEGER
-/** Steps of several messages that are under way; the server takes 50 of all processes. */
+/** Batches under way at once; the server takes 50 from all processes. */
 const batchesAtOnce = 4
-/** Bytes on their way at once. A small message takes this much of that, so that they are some hundred. */
+/** Bytes under way at once. A small message counts as `roomMin`, which limits the number of messages to some hundreds. */
 const roomMax = 32 * 1024 * 1024
 const roomMin = 64 * 1024
 
@@ -35,7 +33,7 @@ export function createAppendCall({ subjects, publisher, ids, log, replicated }: 
   const batches = createLane(batchesAtOnce)
   const turns = createTurns()
 
-  /** Looks for the ids in the log, and for the keys under which those that are not there are free. */
+  /** Looks up the ids in the log; for those that are not there, finds the key to store them under. */
   async function seek(distinct: readonly Distinct[]): Promise<void> {
     const seekOne = async (each: Distinct): Promise<void> => {
       const { found, freeKey } = await ids.seek(each.packed.event.id, each.packed.event.receivedAt)
@@ -51,7 +49,7 @@ export function createAppendCall({ subjects, publisher, ids, log, replicated }: 
     else each.found = judged
   }
 
-  /** Each event stands at the last of its messages, and all of them stand in a row up to `last`. */
+  /** An event has the position of the last of its messages. All messages are consecutive, up to `last`. */
   function place(written: readonly (readonly [Distinct, Outgoing])[], last: number): void {
     let sequence = last
     for (const [each, message] of written.toReversed()) {
@@ -65,7 +63,7 @@ export function createAppendCall({ subjects, publisher, ids, log, replicated }: 
     return steps === 1 ? publisher.publish(messages) : batches.run(1, () => publisher.publish(messages))
   }
 
-  /** Sends what is new of a call; true when every event then has its place. */
+  /** Sends the new events of a call. True: every event now has its position. */
   async function send(fresh: readonly Distinct[], expectation: Expectation | undefined): Promise<boolean | 'conflict'> {
     const written = fresh.map((each, index) => {
       const [subject, data] = [subjects.ofEvent(each.packed.event), encodeMessage([each.packed])]
@@ -86,7 +84,7 @@ export function createAppendCall({ subjects, publisher, ids, log, replicated }: 
       const fresh = [...distinct.values()].filter(({ found }) => found === undefined)
       const sent = fresh.length === 0 || (await send(fresh, expectation))
       if (sent === true) return answerOf(events, distinct)
-      // The server may look at the expectation before it looks at the id, and a retry is a retry all the same.
+      // The server may check the expectation before the id; a retry is still a retry.
       const retry = [...distinct.values()].every(({ found }) => found !== undefined)
       if (sent === 'conflict' && expected !== undefined && !retry) {
         throw new ConflictError(expected.subject, expected.position)
@@ -98,8 +96,8 @@ export function createAppendCall({ subjects, publisher, ids, log, replicated }: 
   const inLane: AppendCall = (events, expected) =>
     lane.run(Math.max(messageBytes(events), roomMin), () => append(events, expected))
 
-  // Between replicas the server lets one message at a time expect something of a subject and turns the others away, so those
-  // of this process wait for each other here, and before the lane: they must not take the room of others meanwhile.
+  // With replicas, the server accepts one message at a time that expects something of a subject, and refuses the others. So calls of this
+  // process wait for each other here, and before the lane, in order not to occupy it meanwhile.
   return (events, expected) =>
     expected !== undefined && replicated
       ? turns.run(expected.subject, () => inLane(events, expected))

@@ -4,7 +4,7 @@ import { encodeMessage, eventsPerMessageMax, messageBytes, positionIn, type Pack
 import { messagesPerBatchMax, type Outgoing, type Publisher } from './publish.ts'
 import type { Subjects } from './subjects.ts'
 
-/** Appends calls whose events nobody sends twice and that expect nothing: they share messages, and messages share a sync. */
+/** Appends calls whose events no sender repeats and that expect nothing. They share messages, and messages share a sync. */
 export type AppendShared = (events: readonly PackedEvent[]) => Promise<Appended>
 
 type Waiting = Readonly<{
@@ -12,14 +12,14 @@ type Waiting = Readonly<{
   resolve: (appended: Appended) => void
   reject: (error: unknown) => void
 }>
-/** What goes in one message: calls of one workspace and type. */
+/** The calls that go into one message, all of one workspace and type. */
 type Shared = Readonly<{ subject: string; calls: readonly Waiting[]; events: number; bytes: number }>
 
 export type SharedLimits = Readonly<{ appendBatchEventsMax: number; appendBatchBytesMax: number }>
 
 /**
- * So many messages are under way each by itself: the server syncs one after the other. Those of further workspaces go in one
- * step, which is synced once and has a fixed price of some milliseconds (the server stages it in files of its own).
+ * Up to this many messages are sent one by one; the server syncs each. Messages of further workspaces go as one batch, which is synced once
+ * but costs some milliseconds in any case (the server stages it in files of its own).
  */
 const aloneMax = 32
 
@@ -36,7 +36,7 @@ function settle({ calls, events }: Shared, sequence: number): void {
   }
 }
 
-/** As many calls as fit into one message, the first in any case. */
+/** As many calls as fit into one message, but at least one. */
 function fitting(
   subject: string,
   waiting: readonly Waiting[],
@@ -54,7 +54,7 @@ function fitting(
   return { subject, calls, events, bytes }
 }
 
-/** As many messages as fit into one step, the first in any case. */
+/** As many messages as fit into one batch, but at least one. */
 function fittingStep(messages: readonly Shared[], limits: SharedLimits): readonly Shared[] {
   let [events, bytes] = [0, 0]
   const tooMany = messages.findIndex((message, index) => {
@@ -66,7 +66,7 @@ function fittingStep(messages: readonly Shared[], limits: SharedLimits): readonl
 }
 
 export function createAppendShared(subjects: Subjects, publisher: Publisher, limits: SharedLimits): AppendShared {
-  /** By subject. Each has one message under way at most: what comes for it meanwhile shares the next. */
+  /** By subject. Each has at most one message under way; later calls share the next one. */
   const waiting = new Map<string, Waiting[]>()
   const busy = new Set<string>()
   let alone = 0
@@ -122,7 +122,7 @@ export function createAppendShared(subjects: Subjects, publisher: Publisher, lim
     if (ready.length > 0 && !stepping) void publishStep(ready)
   }
 
-  /** All requests that this turn of the event loop brings go together. */
+  /** All requests of one turn of the event loop go together. */
   function gather(): void {
     if (gathering || waiting.size === 0) return
     gathering = true

@@ -2,43 +2,42 @@ import { connect, Events, headers, type Msg, type NatsConnection, type NatsError
 import { PermanentError, TransientError } from '#src/lib/failure.ts'
 import { parseNatsUrl, type NatsAddress } from './address.ts'
 
-export type NatsOptions = Readonly<{
+type NatsOptions = Readonly<{
   /** See address.ts. */
   url: string
-  /** What the server's operator sees the connection by. */
+  /** The name of the connection, as the server's operator sees it. */
   name?: string
   /** How long one request may take before its outcome counts as unknown. */
   timeoutMs?: number
 }>
 
 export type Headers = Readonly<Record<string, string>>
-/** What the server sent: `code` is its status where it sent one instead of a message. */
+/** What the server sent. `code`: its status, if it sent one instead of a message; else 0. */
 export type Received = Readonly<{ code: number; data: Uint8Array; header(name: string): string }>
 
 /**
- * One connection to NATS that reconnects for ever: all that this folder needs of the client. While there is no connection,
- * every request fails at once instead of waiting in memory; what was under way when it broke fails too, outcome unknown.
- * Everything rejects with TransientError.
+ * A connection to NATS that reconnects for ever; all that this folder needs of the client. Without a connection every request fails at once
+ * instead of waiting in memory. Requests under way when it breaks fail too, with an unknown outcome. All failures are TransientError.
  */
 export type Nats = Readonly<{
-  /** The largest message that the server takes, with its headers. */
+  /** The largest message that the server accepts, headers included. */
   payloadBytesMax(): number
   /** Of the server that is connected now. `cluster`: it is one of several. */
-  server(): Readonly<{ id: string; version: string; cluster: boolean }>
+  server(): Readonly<{ id: string; cluster: boolean }>
   /** The first answer. One with the status 503 means that nobody listens to the subject. */
   request(subject: string, data: Uint8Array | string, with_?: Headers): Promise<Received>
-  /** All answers up to the first that has a status, which comes last. */
+  /** All answers, up to and including the first one with a status. */
   requestMany(subject: string, data: string): Promise<readonly Received[]>
-  /** Sends, and hears nothing of it. */
+  /** Sends without waiting for an answer. */
   publish(subject: string, data: Uint8Array, with_?: Headers): void
-  /** Resolves when the server knows of it. */
+  /** Resolves when the server has the subscription. */
   subscribe(subject: string, listener: (received: Received) => void): Promise<() => void>
-  /** Called when a lost connection is there again: what was sent meanwhile has not been heard. */
+  /** Called after a reconnect: messages sent meanwhile were missed. */
   onReconnect(listener: () => void): () => void
   close(): Promise<void>
 }>
 
-/** How many copies a stream has: as asked, else three where the server is one of a cluster. */
+/** The number of replicas of a stream: as configured, else three if the server belongs to a cluster. */
 export const replicasOn = (nats: Pick<Nats, 'server'>, asked: number | undefined): number =>
   asked ?? (nats.server().cluster ? 3 : 1)
 
@@ -48,7 +47,7 @@ const versionMin = [2, 12] as const
 const noResponders = 503
 const operation = 'connect to NATS at'
 
-/** What kept the first connection from coming about, in one line. */
+/** Why the first connection failed, in one line. */
 function refusal(error: unknown, { servers }: NatsAddress): Error {
   const subject = servers.join(', ')
   const { code = '', message = '' } = error as Partial<NatsError>
@@ -84,7 +83,7 @@ async function open(address: NatsAddress, name: string): Promise<NatsConnection>
       reconnectJitter: 250,
       // Credentials may be refused while an operator changes them.
       ignoreAuthErrorAbort: true,
-      // A server that hangs is found out within some seconds, and what waits for it is let go.
+      // A server that hangs is noticed within seconds, and requests to it fail.
       pingInterval: 2_000,
       maxPingOut: 2,
       noAsyncTraces: true,
@@ -108,9 +107,9 @@ function headersOf(fields: Headers | undefined): Readonly<{ headers?: ReturnType
 }
 
 type Presence = Readonly<{
-  /** The connection is there. */
+  /** Throws if there is no connection. */
   check(operation: string): void
-  /** The promise, or a rejection when the connection breaks first. */
+  /** The promise; rejects if the connection breaks first. */
   guard<T>(operation: string, promise: Promise<T>): Promise<T>
   onReconnect(listener: () => void): () => void
 }>
@@ -152,7 +151,7 @@ function watch(connection: NatsConnection, subject: string): Presence {
   }
 }
 
-/** Asks with an inbox of its own, because the client's own gathering of answers ends by time, not by status. */
+/** Collects answers in an inbox of its own, because the client's own method ends by time, not by status. */
 function gather(connection: NatsConnection, subject: string, data: string, timeoutMs: number): Promise<Received[]> {
   const answers: Received[] = []
   return new Promise((resolve, reject) => {
@@ -167,7 +166,7 @@ function gather(connection: NatsConnection, subject: string, data: string, timeo
         const received = receivedOf(message)
         answers.push(received)
         if (received.code === 0) {
-          // Each answer has come in time: all of them together may take longer.
+          // The timeout is for each answer, not for all of them.
           timer.refresh()
         } else {
           clearTimeout(timer)
@@ -218,7 +217,7 @@ export async function connectNats({
 
   return {
     payloadBytesMax: () => info().max_payload,
-    server: () => ({ id: info().server_id, version: info().version, cluster: info().cluster !== undefined }),
+    server: () => ({ id: info().server_id, cluster: info().cluster !== undefined }),
     request: async (subject, data, fields) => {
       presence.check('ask')
       return presence.guard('ask', ask(subject, data, fields))

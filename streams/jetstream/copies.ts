@@ -6,14 +6,14 @@ import { messagesPerBatchMax, type Outgoing } from './publish.ts'
 import { copiedHeader } from './stored.ts'
 import type { Subjects } from './subjects.ts'
 
-/** A message of copies, and the last of the events that it holds, as that was recorded. */
+/** A message of copied events, and the last of these as it was recorded. */
 export type Copy = Readonly<{ message: Outgoing; last: RecordedEvent }>
 
 export type CopyRules = Readonly<{
   subjects: Subjects
   /** Epoch of the log that is copied. */
   source: string
-  /** A message for each event. */
+  /** One message for each event. */
   keepsPositions: boolean
   messageBytesMax: number
   /** ms */
@@ -27,8 +27,8 @@ type Bundle = { readonly packed: PackedEvent[]; bytes: number; last: RecordedEve
 const stepBytesMax = 8 * 1024 * 1024
 
 /**
- * Events as messages, in their order. Neighbours of one workspace and type, or of one subject, share a message: not those whose
- * senders may still send them again, because the server knows a message by one id, for an hour.
+ * Turns events into messages, in order. Consecutive events of one workspace and type, or of one subject, share a message. Events that a
+ * sender may still repeat do not, because the server knows one id for each message.
  */
 export function copiesOf(
   events: readonly RecordedEvent[],

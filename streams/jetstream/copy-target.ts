@@ -2,7 +2,7 @@ import { beforeAll, positionStep, type Position } from '#src/events/envelope.ts'
 import type { Clock } from '#src/lib/clock.ts'
 import { PermanentError, TransientError } from '#src/lib/failure.ts'
 import type { CopyTarget } from '../copy-log.ts'
-import { askApi, failureOf } from './api.ts'
+import { callApi } from './api.ts'
 import type { Nats } from './connect.ts'
 import { copiesOf, stepsOf, type Copy, type CopyRules } from './copies.ts'
 import { createIds } from './ids.ts'
@@ -12,7 +12,7 @@ import { createPublisher } from './publish.ts'
 import { storedByLeader } from './stored.ts'
 import { createSubjects, logName, type LogName } from './subjects.ts'
 
-export type CopyTargetOptions = Readonly<{
+type CopyTargetOptions = Readonly<{
   /** `0`, `1`, … or `directoryPartition`; made by `provisionLogs`. */
   partition: string
   prefix?: string
@@ -23,10 +23,10 @@ export type CopyTargetOptions = Readonly<{
   clock: Clock
 }>
 
-/** Where the stream ends: its last message, and where the last event of that stands in the log that is copied. */
+/** The end of the stream: its last message, and the position of that message's last event in the source. */
 type Place = Readonly<{ sequence: number; position: Position }>
 
-/** What the last message of a stream says of where it is from; throws PermanentError when it is from anywhere else. */
+/** The source position named by a stream's last message. Throws PermanentError if it is not from this source. */
 function positionOf(copied: string, { stream }: LogName, source: string): Position {
   const [epoch, position] = copied.split('/')
   if (epoch === source) return Number(position)
@@ -36,8 +36,8 @@ function positionOf(copied: string, { stream }: LogName, source: string): Positi
 }
 
 /**
- * The log of one partition as the target of a copy. Each message says what it is a copy of, so that the last one tells how far the
- * copy is; and each step expects to be right behind that one, so that nothing comes twice, or between, whoever else writes.
+ * The log of one partition as the target of a copy. Each message names its source position, so the last one tells how far the copy is. Each
+ * step expects to follow that message, so nothing is written twice or in between, whoever else writes.
  */
 export async function openCopyTarget(nats: Nats, options: CopyTargetOptions): Promise<CopyTarget> {
   const { partition, prefix, source, keepsPositions, clock } = options
@@ -54,9 +54,9 @@ export async function openCopyTarget(nats: Nats, options: CopyTargetOptions): Pr
   const place = async (): Promise<Place> => {
     const sequence = await lastSequence(nats, log, epoch)
     if (sequence === 0) return { sequence, position: beforeAll }
-    const asked = await askApi(nats, `STREAM.MSG.GET.${log.stream}`, { seq: sequence })
-    if ('error' in asked) throw failureOf(asked.error, 'read the last message of', name)
-    return { sequence, position: positionOf(storedByLeader(asked.answer).copied, log, source) }
+    const doing = { operation: 'read the last message of', subject: name }
+    const answer = await callApi(nats, `STREAM.MSG.GET.${log.stream}`, { seq: sequence }, doing)
+    return { sequence, position: positionOf(storedByLeader(answer).copied, log, source) }
   }
 
   function checkPlaces(step: readonly Copy[], { sequence }: Place): void {
@@ -69,7 +69,7 @@ export async function openCopyTarget(nats: Nats, options: CopyTargetOptions): Pr
     throw new PermanentError({ operation: `copy position ${moved.last.position} to its place in`, subject: name, hint })
   }
 
-  /** The end after a step; undefined when an id of it is known. */
+  /** The end after a step; undefined if one of its ids is known already. */
   async function publish(step: readonly Copy[], { sequence }: Place): Promise<Place | undefined> {
     const messages = step.map(({ message }, index) => (index === 0 ? { ...message, expected: { sequence } } : message))
     const published = await publisher.publish(messages)
@@ -80,7 +80,7 @@ export async function openCopyTarget(nats: Nats, options: CopyTargetOptions): Pr
     throw new TransientError({ operation: 'copy to', subject: name, hint: 'another process has just written to it' })
   }
 
-  /** One under an id that is free: the log had the id twice in this hour, by clocks that were set back. */
+  /** Publishes a copy under a free id: the log has its id twice within this hour, because a clock was set back. */
   async function publishAnew(copy: Copy, end: Place): Promise<Place> {
     const { freeKey } = await ids.seek(copy.last.id, copy.last.receivedAt)
     const published = await publish([{ ...copy, message: { ...copy.message, id: freeKey } }], end)

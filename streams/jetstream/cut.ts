@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { positionStep, type Position } from '#src/events/envelope.ts'
 import type { FirstEvent } from '../stream.ts'
-import { askApi, failureOf } from './api.ts'
+import { callApi } from './api.ts'
 import type { Nats } from './connect.ts'
 import type { MessageSource } from './message-source.ts'
 import { endsOf, noteCut } from './provision.ts'
@@ -10,7 +10,7 @@ import type { LogName } from './subjects.ts'
 
 const whole = { index: 1, count: 1 }
 
-/** `cut` of the port: the server purges up to a sequence, in one step, and goes on counting from the last. */
+/** `cut` of the port. The server purges up to a sequence in one step, and keeps counting from the last one. */
 export async function cutLog(
   nats: Nats,
   log: LogName,
@@ -21,13 +21,13 @@ export async function cutLog(
   let sequence = Math.min(Math.floor(upTo / positionStep), last)
   if (sequence < first) return
   const { index, count } = (await source.part(sequence)) ?? whole
-  // Events of several messages go whole, or not at all; and the last event stays.
+  // An event of several messages is purged whole or not at all; and the last event stays.
   if (index < count) sequence -= index
   else if (sequence === last) sequence -= count
   if (sequence < first) return
   await noteCut(nats, log, sequence)
-  const asked = await askApi(nats, `STREAM.PURGE.${log.stream}`, { seq: sequence + 1 })
-  if ('error' in asked) throw failureOf(asked.error, 'cut', `stream ${log.stream}`)
+  const doing = { operation: 'cut', subject: `stream ${log.stream}` }
+  await callApi(nats, `STREAM.PURGE.${log.stream}`, { seq: sequence + 1 }, doing)
 }
 
 /** `first` of the port. */
@@ -44,9 +44,9 @@ export async function firstOf(
     const { events, damage } = await source.run(first, 1)
     const [event] = events
     if (event !== undefined) return { position: event.position, receivedAt: event.receivedAt, isCut: cut > 0 }
-    // Unless it was cut just now, what is damaged cannot be read.
+    // If the log was cut just now, the next try begins after the cut.
     if (damage !== undefined && (await endsOf(nats, log, epoch)).first === first) throw damage
-    // A copy of the log that does not have it yet knows of no damage.
+    // No damage: the replica that answered does not have the event yet.
     if (performance.now() - started > catchUpTimeoutMs) throw isBehind(log)
     if (damage === undefined) await sleep(catchUpPauseMs)
   }

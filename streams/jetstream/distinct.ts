@@ -1,13 +1,13 @@
 import { beforeAll, type EventId, type Position } from '#src/events/envelope.ts'
 import { PermanentError } from '#src/lib/failure.ts'
-import { repeatWindowMs, type Appended, type AppendedEvent } from '../stream.ts'
+import { appendedOf, repeatWindowMs, type Appended, type AppendedEvent } from '../stream.ts'
 import { headerOf, type Found, type Ids } from './ids.ts'
 import type { PackedEvent } from './message.ts'
 
-/** One id of a call: its first event, and what is known of it. The other events of the id repeat that. */
+/** One id of a call: its first event, and what is known about it. Other events of the call with this id are repeats. */
 export type Distinct = {
   readonly packed: PackedEvent
-  /** What the server is to know it by. */
+  /** The message id that the server gets for it. */
   key: string
   /** The event of the log that it repeats. */
   found: Found | undefined
@@ -30,7 +30,7 @@ export function distinctOf(events: readonly PackedEvent[], ids: Ids, log: string
   return distinct
 }
 
-/** What the caller is told when each id has its place. */
+/** The answer to a call, once each id has its position. */
 export function answerOf(events: readonly PackedEvent[], distinct: ReadonlyMap<EventId, Distinct>): Appended {
   const given = new Set<EventId>()
   const places = events.map(({ event }): AppendedEvent => {
@@ -40,9 +40,5 @@ export function answerOf(events: readonly PackedEvent[], distinct: ReadonlyMap<E
     given.add(event.id)
     return { position }
   })
-  return {
-    last: places.reduce((last, { position }) => Math.max(last, position), beforeAll),
-    duplicates: places.filter(({ repeated }) => repeated !== undefined).length,
-    events: places,
-  }
+  return appendedOf(places)
 }

@@ -2,9 +2,8 @@ import { PermanentError } from '#src/lib/failure.ts'
 import type { Nats } from './connect.ts'
 
 /**
- * How it is known that the servers sync a message to the disk before they acknowledge it. A client cannot see it: it stands
- * in `/jsz` of a server's monitoring port alone. `monitoring`: those addresses, of every server; `stated`: an operator
- * vouches for it.
+ * Evidence that the servers sync a message to disk before they acknowledge it. A client cannot see that setting; only `/jsz` of a server's
+ * monitoring port shows it. `monitoring`: those addresses, of every server. `stated`: the operator vouches for it.
  */
 export type DurabilityProof = Readonly<{ monitoring: readonly string[] }> | Readonly<{ stated: true }>
 
@@ -28,14 +27,14 @@ async function ask(address: string): Promise<Monitored> {
   }
 }
 
-export type Durability = Readonly<{
-  /** Why acknowledged events could be lost, a line each; empty when that is proven not to be. */
+type Durability = Readonly<{
+  /** Reasons why acknowledged events could be lost, one a line; empty: it is proven that they cannot. */
   doubts: readonly string[]
-  /** The least that a server may store, where that was seen. */
+  /** The smallest storage limit of the servers, if it was seen. */
   storageBytes: number | undefined
 }>
 
-/** Asks every monitoring address. Throws PermanentError when one does not answer: a proof that is asked for must be there. */
+/** Asks every monitoring address. Throws PermanentError if one does not answer: evidence that is configured must be available. */
 export async function examineDurability(nats: Nats, proof: DurabilityProof | undefined): Promise<Durability> {
   if (proof === undefined) {
     const hint =

@@ -1,20 +1,20 @@
 import { positionStep, type Position } from '#src/events/envelope.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
-import { askApi, failureOf } from './api.ts'
+import { callApi } from './api.ts'
 import type { Nats } from './connect.ts'
 import type { LogName, Subjects } from './subjects.ts'
 
-/** `erase` of the port: the server purges the workspace's subjects up to a sequence, each in one step, and leaves holes. */
+/** `erase` of the port. The server purges each of the workspace's subjects up to a sequence in one step, which leaves holes. */
 export async function eraseFrom(
   nats: Nats,
   log: LogName,
   subjects: Subjects,
   { workspaceId, upTo }: Readonly<{ workspaceId: WorkspaceId; upTo: Position }>,
 ): Promise<void> {
+  const subject = `stream ${log.stream}`
   const seq = Math.floor(upTo / positionStep) + 1
   for (const filter of subjects.ofWorkspace(workspaceId)) {
-    const asked = await askApi(nats, `STREAM.PURGE.${log.stream}`, { filter, seq })
-    if ('error' in asked) throw failureOf(asked.error, 'erase from', `stream ${log.stream}`)
+    await callApi(nats, `STREAM.PURGE.${log.stream}`, { filter, seq }, { operation: 'erase from', subject })
   }
 }
 
@@ -25,10 +25,11 @@ export async function isLeftIn(
   subjects: Subjects,
   workspaceId: WorkspaceId,
 ): Promise<boolean> {
+  const subject = `stream ${log.stream}`
   for (const filter of subjects.ofWorkspace(workspaceId)) {
-    const asked = await askApi(nats, `STREAM.INFO.${log.stream}`, { subjects_filter: filter })
-    if ('error' in asked) throw failureOf(asked.error, 'search', `stream ${log.stream}`)
-    const { state } = asked.answer as { state?: { subjects?: Readonly<Record<string, number>> } }
+    const body = { subjects_filter: filter }
+    const answer = await callApi(nats, `STREAM.INFO.${log.stream}`, body, { operation: 'search', subject })
+    const { state } = answer as { state?: { subjects?: Readonly<Record<string, number>> } }
     if (Object.keys(state?.subjects ?? {}).length > 0) return true
   }
   return false

@@ -1,23 +1,23 @@
 import type { LeaseBoard } from './lease-board.ts'
 import { renewAfter, stopBefore } from './lease.ts'
 
-export type HeldLease = Readonly<{ release(): Promise<void> }>
+type HeldLease = Readonly<{ release(): Promise<void> }>
 
-export type HoldLeaseOptions = Readonly<{
+type HoldLeaseOptions = Readonly<{
   board: LeaseBoard
-  /** What is held: letters, digits and `-`. */
+  /** The name of the lease: letters, digits and `-`. */
   name: string
-  /** Of this process, unlike any other. */
+  /** Unique to this process. */
   id: string
-  /** As the board has it. */
+  /** The board's time to live. */
   ttlMs: number
-  /** Hears, once, that others may hold it from now on. */
+  /** Called once, when others may hold the lease from now on. */
   onLost: () => void
 }>
 
 /**
- * Holds something for this process until it is released; undefined when another holds it. It expires with the process: so it is
- * renewed as long as that lives, and lost when it could not be for too long.
+ * Holds a lease for this process until it is released; undefined if another process holds it. It is renewed as long as the process lives, and
+ * lost if it could not be renewed for too long.
  */
 export async function holdLease({ board, name, id, ttlMs, onLost }: HoldLeaseOptions): Promise<HeldLease | undefined> {
   let renewedAt = performance.now()
@@ -38,7 +38,7 @@ export async function holdLease({ board, name, id, ttlMs, onLost }: HoldLeaseOpt
       isOver = true
       return
     }
-    // What fails is tried again, until it is too late.
+    // A failed renewal is tried again until it is too late.
     asking ??= renew(revision)
       .catch(() => undefined)
       .finally(() => (asking = undefined))

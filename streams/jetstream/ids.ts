@@ -10,12 +10,12 @@ export type Found = Readonly<{ position: Position; header: EventHeader }>
 /**
  * What the server knows of an id: an event that holds it at that time, or the key under which it is free.
  */
-export type Sought = Readonly<{ found: Found | undefined; freeKey: string }>
+type Sought = Readonly<{ found: Found | undefined; freeKey: string }>
 
-/** 128 bits: what the server keeps in memory for an hour, so short, and safe in a header whatever an id holds. */
+/** 128 bits: short, because the server keeps it in memory for an hour, and safe in a header whatever the id contains. */
 export const keyOf = (id: EventId): string => hash('sha256', id, 'base64url').slice(0, 22)
 
-/** The key for an id whose holder, at this sequence, is an hour or more apart. Whoever meets that holder makes the same. */
+/** The key for an id whose holder, at this sequence, is an hour or more away. Every process makes the same key. */
 const nextKey = (id: EventId, holder: number): string => `${keyOf(id)}.${holder}`
 
 export const headerOf = (event: NewEvent & Readonly<{ position?: Position }>): EventHeader => {
@@ -25,20 +25,20 @@ export const headerOf = (event: NewEvent & Readonly<{ position?: Position }>): E
 
 export type Ids = Readonly<{
   firstKey(id: EventId): string
-  /** Looks at a holder that the server named: the event, or the key to try next when it is an hour or more from `at`. */
+  /** Reads the holder that the server named: the event, or the next key to try if it is an hour or more from `at`. */
   judge(id: EventId, at: number, holder: number): Promise<Found | string>
   /** Follows the keys of an id to the newest event within the hour around `at` (ms). */
   seek(id: EventId, at: number): Promise<Sought>
 }>
 
 /**
- * The repeat rule over the server's own memory of message ids. That counts its hour by arrival, the rule by the receipts, so a
- * holder that the server names may be too old: then the next event of the id takes a key made of the holder's place, and so on.
+ * The repeat rule on top of the server's memory of message ids. The server's hour runs by arrival, the rule's by receipt. So the holder that
+ * the server names may be too old: then the next event with the id uses a key made of the holder's sequence, and so on.
  */
 export function createIds(subjects: Subjects, publisher: Publisher, source: MessageSource): Ids {
   async function judge(id: EventId, at: number, holder: number): Promise<Found | string> {
     const events = await source.message(holder)
-    // None: the holder was purged with its workspace.
+    // Not found: the holder was purged with its workspace.
     const event = events.find((each) => each.id === id)
     if (event === undefined || Math.abs(at - event.receivedAt) >= repeatWindowMs) return nextKey(id, holder)
     return { position: event.position, header: headerOf(event) }

@@ -1,31 +1,31 @@
 import { TransientError } from '#src/lib/failure.ts'
-import { askApi, failureOf, parseAnswer, serverCodes, type ServerError } from './api.ts'
+import { askApi, callApi, failureOf, parseAnswer, serverCodes, type ServerError } from './api.ts'
 import { replicasOn, type Nats } from './connect.ts'
 
-/** A partition by its number, or anything else that one process at a time may work on, by a name of letters, digits and `-`. */
-export type Leased = number | string
+/** The number of a partition, or a name (letters, digits and `-`) of other work that one process does at a time. */
+type Leased = number | string
 
-/** Where processes say that they are there and which partitions are theirs. What is not said again expires. */
+/** Where processes announce themselves and hold leases. Both expire unless they are renewed. */
 export type LeaseBoard = Readonly<{
-  /** Says that this process is there. */
+  /** Announces this process. */
   attend(id: string): Promise<void>
   leave(id: string): Promise<void>
-  /** Those who are there. */
+  /** The processes that have announced themselves. */
   members(): Promise<readonly string[]>
-  /** Takes what nobody holds; its revision, or undefined when somebody does. */
+  /** Takes a lease that nobody holds, and returns its revision; undefined if somebody holds it. */
   take(leased: Leased, id: string): Promise<number | undefined>
-  /** Renews a lease by its revision; the next one, or undefined when it is lost. */
+  /** Renews a lease by its revision, and returns the next one; undefined if the lease is lost. */
   renew(leased: Leased, id: string, revision: number): Promise<number | undefined>
   /** Gives a lease back, unless it is lost. */
   giveBack(leased: Leased, revision: number): Promise<void>
 }>
 
-export type LeaseBoardOptions = Readonly<{
+type LeaseBoardOptions = Readonly<{
   nats: Nats
   /** As `logName` takes it. */
   prefix: string
   ttlMs: number
-  /** As the log's. */
+  /** The same as for the log. */
   replicas?: number | undefined
 }>
 
@@ -36,22 +36,21 @@ const failure = (operation: string, error: ServerError): Error => failureOf(erro
 
 type Changeable = Readonly<{ num_replicas: number; max_age: number; duplicate_window: number }>
 
-/** The stream as it is wanted now: the servers may have become more since it was made. */
+/** Updates the stream's configuration, which may differ if servers were added since it was made. */
 async function renewConfig(nats: Nats, stream: string, wanted: Changeable): Promise<void> {
-  const found = await askApi(nats, `STREAM.INFO.${stream}`)
-  if ('error' in found) throw failure('look at', found.error)
-  const config = found.answer['config'] as Changeable
+  const found = await callApi(nats, `STREAM.INFO.${stream}`, {}, { operation: 'look at', subject: subjectOfFailure })
+  const config = found['config'] as Changeable
   const keys = Object.keys(wanted) as readonly (keyof Changeable)[]
   if (keys.every((key) => config[key] === wanted[key])) return
   const changed = await askApi(nats, `STREAM.UPDATE.${stream}`, { ...config, ...wanted })
   if ('answer' in changed) return
-  // As it is, it serves; who opens it next asks again. And another process may be at it.
+  // The stream works as it is, and the next process that opens it tries again. Or another process is changing it now.
   const { noPeers, reconfigureInProgress } = serverCodes
   if (changed.error.code === noPeers || changed.error.code === reconfigureInProgress) return
   throw failure('change', changed.error)
 }
 
-/** One message a subject, dropped by the server's clock. In files: in memory, a restart of the server would take the stream. */
+/** One message for each subject, which expires by the server's clock. In files, because a stream in memory would not survive a restart. */
 async function provision({ nats, ttlMs, replicas }: LeaseBoardOptions, stream: string, root: string): Promise<void> {
   const age = ttlMs * nsPerMs
   const wanted = { num_replicas: replicasOn(nats, replicas), max_age: age, duplicate_window: age }
@@ -72,7 +71,7 @@ async function provision({ nats, ttlMs, replicas }: LeaseBoardOptions, stream: s
   await renewConfig(nats, stream, wanted)
 }
 
-/** A board in a stream of NATS: what stands last on a subject counts, nothing when that is empty. */
+/** A board in a NATS stream: the last message of a subject counts; an empty one means that nobody holds the lease. */
 export async function createLeaseBoard(options: LeaseBoardOptions): Promise<LeaseBoard> {
   const { nats, prefix } = options
   const stream = `${prefix}-LEASES`
@@ -80,7 +79,7 @@ export async function createLeaseBoard(options: LeaseBoardOptions): Promise<Leas
   const members = `${root}.member.`
   await provision(options, stream, root)
 
-  /** Writes to a subject, if what stands there last is of that revision; the next one, or undefined. */
+  /** Writes to a subject if its last message has that revision, and returns the next one; else undefined. */
   const post = async (subject: string, text: string, revision?: number): Promise<number | undefined> => {
     const expected = revision === undefined ? {} : { 'Nats-Expected-Last-Subject-Sequence': String(revision) }
     const { code, data } = await nats.request(subject, Buffer.from(text), expected)
@@ -95,7 +94,7 @@ export async function createLeaseBoard(options: LeaseBoardOptions): Promise<Leas
     if (error.code === wrongLastSequence || error.code === wrongLastSequenceForNow) return undefined
     throw failure('write', error)
   }
-  /** What stands on a subject last, held or given back. */
+  /** The last message of a subject. */
   const last = async (subject: string): Promise<Readonly<{ holder: string; revision: number }>> => {
     const read = await askApi(nats, `STREAM.MSG.GET.${stream}`, { last_by_subj: subject })
     if ('error' in read) {
@@ -112,13 +111,13 @@ export async function createLeaseBoard(options: LeaseBoardOptions): Promise<Leas
       await post(members + id, id)
     },
     leave: async (id) => {
-      const purged = await askApi(nats, `STREAM.PURGE.${stream}`, { filter: members + id })
-      if ('error' in purged) throw failure('leave', purged.error)
+      const doing = { operation: 'leave', subject: subjectOfFailure }
+      await callApi(nats, `STREAM.PURGE.${stream}`, { filter: members + id }, doing)
     },
     members: async () => {
-      const info = await askApi(nats, `STREAM.INFO.${stream}`, { subjects_filter: `${members}*` })
-      if ('error' in info) throw failure('read', info.error)
-      const { subjects } = info.answer['state'] as Readonly<{ subjects?: Readonly<Record<string, number>> | null }>
+      const doing = { operation: 'read', subject: subjectOfFailure }
+      const info = await callApi(nats, `STREAM.INFO.${stream}`, { subjects_filter: `${members}*` }, doing)
+      const { subjects } = info['state'] as Readonly<{ subjects?: Readonly<Record<string, number>> | null }>
       return Object.keys(subjects ?? {}).map((subject) => subject.slice(members.length))
     },
     take: async (leased, id) => {

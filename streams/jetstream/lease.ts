@@ -3,37 +3,37 @@ import type { LeaseBoard } from './lease-board.ts'
 
 /** A lease that is not renewed for this long is free for others. */
 export const leaseTtlMs = 5_000
-/** Of that time: when a lease is renewed, and how long before its end its holder stops, however slow the answers are. */
+/** As shares of that time: when a lease is renewed, and how long before its end the holder stops. */
 export const renewAfter = 0.3
 export const stopBefore = 0.2
-/** How many leases are asked for at once: one after the other, many partitions would not be renewed in time. */
+/** Leases asked for at once: one by one, many partitions would not be renewed in time. */
 const atOnce = 32
 
-export type LeaseOptions = Readonly<{
+type LeaseOptions = Readonly<{
   board: LeaseBoard
-  /** Of this process, unlike any other: at most 64 letters, digits and `-`. */
+  /** Unique to this process: at most 64 letters, digits and `-`. */
   id: string
   partitions: number
-  /** As the board has it. */
+  /** The board's time to live. */
   ttlMs: number
   /**
-   * Works on a partition until the signal aborts, then ends as soon as it can; the lease is given back after it. When it ends
-   * by itself, or rejects, the partition is free for all.
+   * Works on a partition until the signal aborts, then ends as soon as it can; the lease is then given back. If it ends by itself, or rejects,
+   * any process may take the partition.
    */
   run: (partition: number, signal: AbortSignal) => Promise<void>
-  /** Hears why `run` rejected, and why the board cannot be reached. */
+  /** Called with what `run` rejects with, and when the board cannot be reached. */
   onFailure: (error: unknown) => void
   /** Milliseconds of a clock that never goes back. */
   now?: () => number
 }>
 
-/** How many of the partitions are this process's: as even as it goes, the first in text order have one more. */
+/** The number of partitions for this process: evenly distributed; the first processes in text order get one more. */
 export function shareOf(id: string, members: readonly string[], partitions: number): number {
   const all = [...new Set([...members, id])].sort()
   return Math.floor(partitions / all.length) + (all.indexOf(id) < partitions % all.length ? 1 : 0)
 }
 
-/** Does something with each, some at once, and ends when nothing is under way any more: then it rejects as the first that did. */
+/** Runs the task for each item, `atOnce` in parallel. If some reject, stops after those under way, and rejects with the first. */
 async function forEach<Item>(items: readonly Item[], task: (item: Item) => Promise<void>): Promise<void> {
   for (let from = 0; from < items.length; from += atOnce) {
     const ended = await Promise.allSettled(items.slice(from, from + atOnce).map(task))
@@ -45,7 +45,7 @@ async function forEach<Item>(items: readonly Item[], task: (item: Item) => Promi
 /** A partition that this process works on. */
 type Held = {
   revision: number
-  /** When it was last asked for: it holds for a lease's life from then at least. */
+  /** When the renewal was requested: the lease is valid for its time to live from then on, at least. */
   renewedAt: number
   readonly ending: AbortController
   /** Resolves when the work has ended and the lease is given back. */
@@ -64,7 +64,7 @@ function createHolder(options: LeaseOptions) {
       onFailure(error)
     }
     if (held.get(partition) !== lease) return
-    // No longer renewed from here on: should this fail, it expires.
+    // It is no longer renewed, so if this fails it expires.
     held.delete(partition)
     await board.giveBack(partition, lease.revision).catch(onFailure)
   }
@@ -78,7 +78,7 @@ function createHolder(options: LeaseOptions) {
     lease.ending.abort()
   }
   const renew = async (partition: number, lease: Held): Promise<void> => {
-    // It may have been given back, or dropped, while others were renewed.
+    // It may have been given back or dropped while others were renewed.
     if (held.get(partition) !== lease) return
     const askedAt = now()
     const revision = await board.renew(partition, id, lease.revision)
@@ -92,7 +92,7 @@ function createHolder(options: LeaseOptions) {
     if (revision !== undefined) begin(partition, revision, askedAt)
   }
 
-  /** Says that it is there, and renews what it holds; since when that is so. */
+  /** Announces the process and renews its leases. Returns when it began. */
   const refresh = async (): Promise<number> => {
     const askedAt = now()
     await board.attend(id)
@@ -101,19 +101,19 @@ function createHolder(options: LeaseOptions) {
   }
 
   return {
-    /** Says that it is there, renews what it holds, and comes nearer to its share. */
+    /** Announces the process, renews its leases, and takes or gives back leases toward its share. */
     turn: async (): Promise<void> => {
       let refreshedAt = await refresh()
       const share = shareOf(id, await board.members(), partitions)
       for (const { ending } of staying().slice(share)) ending.abort()
       const free = Array.from({ length: partitions }, (_, index) => index).filter((partition) => !held.has(partition))
       while (free.length > 0 && staying().length < share) {
-        // There may be many to take over, and what is held must not expire meanwhile.
+        // Taking many leases takes time, and those held must not expire meanwhile.
         if (now() - refreshedAt > ttlMs * renewAfter) refreshedAt = await refresh()
         await forEach(free.splice(0, Math.min(atOnce, share - staying().length)), take)
       }
     },
-    /** Stops the work on what others may take from now on. */
+    /** Stops the work on partitions whose leases are about to expire. */
     dropExpired: (): void => {
       const until = now() - ttlMs * (1 - stopBefore)
       for (const [partition, lease] of held) if (lease.renewedAt < until) lose(partition, lease)
@@ -128,14 +128,14 @@ function createHolder(options: LeaseOptions) {
 }
 
 /**
- * Shares the partitions among the processes that are there: each is worked on by one of them at a time, and those of a process
- * that is lost are taken over when their leases expire. For a moment two may work on one, both sure of their lease (one of them
- * was paused): what they write must bear that. Resolves when the signal has aborted and everything is given back.
+ * Shares the partitions among the processes: one process at a time works on each, and those of a lost process are taken over when their leases
+ * expire. If a process was paused, two may work on the same partition for a moment, so their writes must tolerate that. Resolves when the
+ * signal has aborted and everything is given back.
  */
 export async function holdPartitions(options: LeaseOptions, signal: AbortSignal): Promise<void> {
   const { ttlMs, onFailure } = options
   const holder = createHolder(options)
-  // Beside the turns: one of them may wait for an answer that does not come.
+  // Independent of the turns, one of which may be waiting for an answer that never comes.
   const watch = setInterval(holder.dropExpired, ttlMs / 10)
   let isFailing = false
   while (!signal.aborted) {

@@ -7,17 +7,17 @@ import type { Part } from './publish.ts'
 import { assemble, damageAt, eventsOf, missing, storedByLeader, storedOf, type Run, type Stored } from './stored.ts'
 import type { LogName, Subjects } from './subjects.ts'
 
-/** Messages of a log as the server gives them. */
+/** Reads the messages of a log from the server. */
 export type MessageSource = Readonly<{
-  /** A run from a sequence of at most so many messages, from any copy of the log, with one whole event at least if it can be. */
+  /** At most `max` messages from a sequence on, from any replica; with at least one whole event, if possible. */
   run(first: number, max: number): Promise<Run>
-  /** Whether the leader has a message there, or what was there was erased. */
+  /** Whether the leader has a message there, or one was erased. */
   has(sequence: number): Promise<boolean>
-  /** The events of the message that ends at a sequence, none where it was purged; asks the leader. */
+  /** The events of the message that ends at a sequence; none if it was purged. Asks the leader. */
   message(sequence: number): Promise<readonly RecordedEvent[]>
-  /** Which part of an event the message there is, of how many; undefined where there is none. Asks the leader. */
+  /** Which part of an event that message is; undefined if there is none. Asks the leader. */
   part(sequence: number): Promise<Part | undefined>
-  /** The newest message of a subject, as the server writes subjects; asks the leader. */
+  /** The events of the newest message of a subject (as escaped for the server). Asks the leader. */
   lastOf(subject: string): Promise<readonly RecordedEvent[]>
 }>
 
@@ -52,7 +52,7 @@ export function createMessageSource(nats: Nats, log: LogName, subjects: Subjects
     return eventsOf(parts, last.sequence, log)
   }
 
-  /** Up to here what is missing was purged with its workspace. It only grows, and is asked for where something is missing. */
+  /** Messages missing up to here were purged with their workspace. It only grows, and is looked up when something is missing. */
   let erased = 0
   async function isErased(sequence: number): Promise<boolean> {
     if (sequence <= erased) return true

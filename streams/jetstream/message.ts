@@ -16,13 +16,13 @@ const version = 1
 const eventsAt = 7
 const lengthsBytes = 8
 
-/** As many as one step of positions can tell apart. */
+/** As many as one step of positions can distinguish. */
 export const eventsPerMessageMax = positionStep
 
-/** An event with its header as text, made once: its length is needed before it is written. */
+/** An event with its header as text, which is made early because its length is needed. */
 export type PackedEvent = Readonly<{ event: NewEvent; header: Buffer; bytes: number }>
 
-/** Throws PermanentError when the event could not be read again. */
+/** Throws PermanentError if the event could not be read back. */
 export function packEvent(event: NewEvent): PackedEvent {
   const text = formatHeader(event)
   parseHeader(text)
@@ -56,8 +56,8 @@ export function encodeMessage(events: readonly PackedEvent[]): Buffer {
 }
 
 /**
- * Where an event of the message of a sequence stands: the last at sequence × 4096, those before it as many below, so that
- * a whole message ends at a multiple and the head follows from the last sequence alone.
+ * The position of an event in the message of a sequence: the last one is at sequence × 4096, the others right below. So a message ends at a
+ * multiple, and the head follows from the last sequence alone.
  */
 export const positionIn = (sequence: number, index: number, count: number): Position =>
   sequence * positionStep - (count - 1 - index)
@@ -65,7 +65,7 @@ export const positionIn = (sequence: number, index: number, count: number): Posi
 /** The first sequence that may hold what comes after a position. */
 export const sequenceAfter = (position: Position): number => Math.floor(position / positionStep) + 1
 
-/** The bytes of headers and payloads, in order. Throws when the lengths do not add up or the checksum fails. */
+/** Headers and payloads, in order. Throws if the lengths do not add up or the checksum does not match. */
 function cut(message: Buffer): readonly (readonly [header: string, payload: Buffer])[] {
   if (message.length < eventsAt || message.readUInt8(0) !== version) throw new Error('unknown version')
   const count = message.readUInt16LE(5)
@@ -85,7 +85,7 @@ function cut(message: Buffer): readonly (readonly [header: string, payload: Buff
   ])
 }
 
-/** The events of a stored message. Throws PermanentError when it is not what was written. */
+/** The events of a stored message. Throws PermanentError if it is damaged. */
 export function decodeMessage(bytes: Uint8Array, sequence: number, log: string): readonly RecordedEvent[] {
   const message = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
   try {

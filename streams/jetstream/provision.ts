@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { PermanentError, TransientError } from '#src/lib/failure.ts'
-import { askApi, failureOf, serverCodes, type ServerError } from './api.ts'
+import { askApi, callApi, failureOf, serverCodes, type ServerError } from './api.ts'
 import { replicasOn, type Nats } from './connect.ts'
 import { examineDurability, type DurabilityProof } from './durability.ts'
 import { configOf, lossesOf, misfitsOf, type StreamConfig, type Wanted } from './stream-config.ts'
@@ -10,15 +10,15 @@ import { directoryPartition, logName, type LogName } from './subjects.ts'
 export type ProvisionOptions = Readonly<{
   /** How many streams share the workspaces. Fixed once they are made. */
   partitions: number
-  /** Copies of each message; without it 3 where the server is one of a cluster, else 1. */
+  /** Replicas of each message; default: 3 if the server belongs to a cluster, else 1. */
   replicas?: number
   /** Keeps several installations on one server apart. */
   prefix?: string
-  /** Of one partition's stream; without it a share of what the server may store, where that can be seen, else 8 GiB. */
+  /** Size limit of one partition's stream; default: a share of the server's storage, if that can be seen, else 8 GiB. */
   bytesMax?: number
-  /** Without it the servers count as lazy. */
+  /** Without it, the servers are assumed not to sync before they acknowledge. */
   proof?: DurabilityProof
-  /** Take a log that could lose acknowledged events, and say so to `warn`. */
+  /** Accept a log that could lose acknowledged events, and tell `warn`. */
   allowLazyLog: boolean
   /** Make a log anew, empty, that is gone from an installation; else that is refused. */
   allowLostLog?: boolean
@@ -27,10 +27,10 @@ export type ProvisionOptions = Readonly<{
 
 export const bytesMaxDefault = 8 * 1024 * 1024 * 1024
 export const directoryBytesMax = 1024 * 1024 * 1024
-/** Of what the server may store, all streams together take so much at most: the rest is for its own files. */
+/** The share of the server's storage that all streams together may take; the rest is for its own files. */
 const storageShare = 0.8
 const epochBytes = 10
-/** An election takes some seconds, and servers that have only just begun on a busy machine some more. */
+/** An election takes some seconds, and longer right after servers start on a busy machine. */
 const electionTimeoutMs = 60_000
 const electionPauseMs = 250
 
@@ -52,7 +52,7 @@ export async function streamInfo(nats: Nats, stream: string): Promise<StreamInfo
 const roomHint =
   'the streams of all PARTITIONS (8 GiB each) and of the directory (1 GiB) must fit in what each server may store: raise its max_file_store (NATS_STORE_BYTES), or set fewer PARTITIONS'
 
-/** What to do about a stream that cannot be made; undefined where the error says it all. */
+/** What to do about a stream that cannot be created; undefined if the error says enough. */
 function creationHint({ code, description }: ServerError, replicas: number): string | undefined {
   if (/insufficient storage/i.test(description)) return roomHint
   if (code !== serverCodes.replicasNeedCluster && code !== serverCodes.noPeers) return undefined
@@ -67,8 +67,8 @@ function creationFailure(error: ServerError, { stream }: LogName, replicas: numb
 }
 
 /**
- * Makes the stream where there is none; of several processes that try at once, one does, and all get what it made. `isGone`: whether there
- * was one before, asked when none was found.
+ * Creates the stream if there is none. If another process creates it first, throws TransientError; the retry finds it. `isGone`: whether there
+ * was one before; asked only when none was found.
  */
 async function createOrGet(
   nats: Nats,
@@ -76,20 +76,14 @@ async function createOrGet(
   wanted: Wanted,
   isGone: () => Promise<boolean>,
 ): Promise<StreamInfo> {
-  const started = performance.now()
-  for (;;) {
-    const found = await streamInfo(nats, log.stream)
-    if (found !== undefined) return found
-    // Another process may have made it since, with all that comes after it.
-    if ((await isGone()) && (await streamInfo(nats, log.stream)) === undefined) throw lostLog(log)
-    const asked = await askApi(nats, `STREAM.CREATE.${log.stream}`, configOf(log, wanted))
-    if ('answer' in asked) return infoOf(asked.answer)
-    const { error } = asked
-    const again = error.code === serverCodes.streamExistsOtherwise || error.code === serverCodes.notAvailableForNow
-    // A cluster that has just started elects its leader first.
-    if (!again || performance.now() - started > electionTimeoutMs) throw creationFailure(error, log, wanted.replicas)
-    await sleep(electionPauseMs)
-  }
+  const found = await streamInfo(nats, log.stream)
+  if (found !== undefined) return found
+  // Another process may have made it since, with all that comes after it.
+  if ((await isGone()) && (await streamInfo(nats, log.stream)) === undefined) throw lostLog(log)
+  const asked = await askApi(nats, `STREAM.CREATE.${log.stream}`, configOf(log, wanted))
+  if ('answer' in asked) return infoOf(asked.answer)
+  if (asked.error.code !== serverCodes.streamExistsOtherwise) throw creationFailure(asked.error, log, wanted.replicas)
+  throw new TransientError({ operation: 'create', subject: `stream ${log.stream}`, hint: 'another process makes it' })
 }
 
 /** A log made anew in its place would take positions that it has used, and the indexes, which hold the only copy, would follow that. */
@@ -100,8 +94,8 @@ function lostLog({ stream }: LogName): PermanentError {
 }
 
 /**
- * Asks again while nobody leads: an election takes seconds, and until it is over the servers say that they are not available, or
- * nothing at all. For who begins: who is at work already has others to wait for it.
+ * Retries while there is no leader: an election takes seconds, and until then the servers answer that they are not available, or not at all.
+ * Only for processes that are starting; a running one fails at once, and its caller waits.
  */
 export async function untilLed<Answer>(ask: () => Promise<Answer>): Promise<Answer> {
   const started = performance.now()
@@ -115,23 +109,19 @@ export async function untilLed<Answer>(ask: () => Promise<Answer>): Promise<Answ
   }
 }
 
-/** Throws when JetStream is not there for this user. */
+/** What this account may store. Throws when JetStream is not there for this user. */
 async function accountBytes(nats: Nats): Promise<number | undefined> {
-  const started = performance.now()
-  for (;;) {
-    const asked = await askApi(nats, 'INFO')
-    if ('answer' in asked) {
-      const { limits } = asked.answer as { limits?: { max_storage?: number } }
-      return limits?.max_storage !== undefined && limits.max_storage > 0 ? limits.max_storage : undefined
-    }
+  const asked = await askApi(nats, 'INFO')
+  if ('error' in asked) {
     const { code } = asked.error
-    if (code === serverCodes.notEnabled || code === serverCodes.notEnabledForAccount) {
-      const hint = 'JetStream is off there, or not allowed to this user: start nats-server with jetstream {}'
-      throw new PermanentError({ operation: 'use JetStream of', subject: 'NATS', hint })
+    if (code !== serverCodes.notEnabled && code !== serverCodes.notEnabledForAccount) {
+      throw failureOf(asked.error, 'use JetStream of', 'NATS')
     }
-    if (performance.now() - started > electionTimeoutMs) throw failureOf(asked.error, 'use JetStream of', 'NATS')
-    await sleep(electionPauseMs)
+    const hint = 'JetStream is off there, or not allowed to this user: start nats-server with jetstream {}'
+    throw new PermanentError({ operation: 'use JetStream of', subject: 'NATS', hint })
   }
+  const { limits } = asked.answer as { limits?: { max_storage?: number } }
+  return limits?.max_storage !== undefined && limits.max_storage > 0 ? limits.max_storage : undefined
 }
 
 function bytesMaxFor(partitions: number, storageBytes: number | undefined): number {
@@ -143,9 +133,8 @@ function bytesMaxFor(partitions: number, storageBytes: number | undefined): numb
 }
 
 /**
- * Makes the streams of all partitions and of the directory where they are missing, and looks at those that are there.
- * Throws PermanentError with a hint on a log that could lose acknowledged events, unless `allowLazyLog`, and on one that
- * this program cannot work with, in any case; TransientError when NATS does not answer for half a minute.
+ * Creates missing streams of partitions and of the directory, and checks the existing ones. Throws PermanentError with a hint if a log could
+ * lose acknowledged events (unless `allowLazyLog`) or does not fit this program, and TransientError if NATS does not answer for a minute.
  */
 export const provisionLogs = (nats: Nats, options: ProvisionOptions): Promise<void> =>
   untilLed(() => provision(nats, options))
@@ -194,10 +183,10 @@ async function provision(nats: Nats, options: ProvisionOptions): Promise<void> {
   if (problems.length > 0) warn?.(`acknowledged events may be lost: ${problems.join('; ')}`)
 }
 
-/** Sequences of the first and of the last message; `first` is beyond `last` where there is none. `cut`: the last that was cut off. */
+/** Sequences of the first and last message; `first` is beyond `last` if the log is empty. `cut`: the last one that was cut off. */
 export type Ends = Readonly<{ first: number; last: number; cut: number }>
 
-/** Where a log begins and ends now. Throws PermanentError when the log was made anew, TransientError when it is gone. */
+/** The current ends of a log. Throws PermanentError if the log was recreated, TransientError if it is gone. */
 export async function endsOf(nats: Nats, log: LogName, epoch: string): Promise<Ends> {
   const info = await streamInfo(nats, log.stream)
   const subject = `stream ${log.stream}`
@@ -211,13 +200,13 @@ export async function endsOf(nats: Nats, log: LogName, epoch: string): Promise<E
   throw new PermanentError({ operation: 'look at', subject, hint })
 }
 
-/** Notes in the stream itself where the log is cut off: what is missing at its beginning may have been erased. */
+/** Notes in the stream's metadata where the log is cut off, since messages missing at its beginning may also have been erased. */
 export async function noteCut(nats: Nats, { stream }: LogName, sequence: number): Promise<void> {
   const info = await streamInfo(nats, stream)
   if (info === undefined || Number(info.config.metadata['cut'] ?? '0') >= sequence) return
   const metadata = { ...info.config.metadata, cut: String(sequence) }
-  const asked = await askApi(nats, `STREAM.UPDATE.${stream}`, { ...info.config, metadata })
-  if ('error' in asked) throw failureOf(asked.error, 'cut', `stream ${stream}`)
+  const doing = { operation: 'cut', subject: `stream ${stream}` }
+  await callApi(nats, `STREAM.UPDATE.${stream}`, { ...info.config, metadata }, doing)
 }
 
 /** Sequence of the last message of a log. Throws as `endsOf`. */

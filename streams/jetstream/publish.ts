@@ -7,7 +7,7 @@ import type { Headers, Nats } from './connect.ts'
 /** The sequence of the last message of a subject, or of the whole stream. */
 export type Expectation = Readonly<{ subject?: string; sequence: number }>
 
-/** A message for the log. `id`: the server takes it once within an hour. `fields`: headers beside those of this file. */
+/** A message for the log. `id`: the server accepts it once within an hour. `fields`: additional headers. */
 export type Outgoing = Readonly<{
   subject: string
   data: Buffer
@@ -16,21 +16,21 @@ export type Outgoing = Readonly<{
   fields?: Headers
 }>
 
-/** What became of messages that go in one step. Only `stored` has written anything. */
+/** The outcome for messages sent in one step. Nothing was written unless it is `stored`. */
 export type Published =
-  /** The last of them; the others stand right before it. */
+  /** The sequence of the last message; the others are right before it. */
   | Readonly<{ kind: 'stored'; sequence: number }>
-  /** The one message's id is taken: by that of this sequence. */
+  /** The single message's id is taken, by the message of this sequence. */
   | Readonly<{ kind: 'known'; sequence: number }>
   /** At least one id of several messages is taken. */
   | Readonly<{ kind: 'someKnown' }>
   | Readonly<{ kind: 'conflict' }>
 
-/** What a message's headers may take of the server's `max_payload`. */
-export const headerBytesMax = 4 * 1024
+/** How much of the server's `max_payload` is reserved for headers. */
+const headerBytesMax = 4 * 1024
 /** The server takes 1,000. */
 export const messagesPerBatchMax = 512
-/** How long messages that meet others on their way to the replicas, or a new leader, are sent again. */
+/** How long messages are sent again that collide with others being replicated, or meet a change of leader. */
 const contentionTimeoutMs = 5_000
 const contentionPauseMs = 10
 
@@ -47,7 +47,7 @@ function expectationFields({ subject, sequence }: Expectation): Headers {
   }
 }
 
-/** An event too large for a message goes in several, `Throughline-Part: 2/3`, which are stored in one step. */
+/** Splits an event that is too large for one message (`Throughline-Part: 2/3`); the parts are stored in one step. */
 function partsOf(
   { subject, data, id, expected, fields: given }: Outgoing,
   bytesMax: number,
@@ -57,21 +57,20 @@ function partsOf(
     const part = data.subarray(index * bytesMax, (index + 1) * bytesMax)
     const fields: Record<string, string> = { ...given }
     if (count > 1) fields[partHeader] = `${index + 1}/${count}`
-    // The event stands where its last part does, so its id leads there.
+    // The event has the position of its last part, so that part carries the id.
     if (id !== undefined && index === count - 1) fields[idHeader] = id
     if (expected !== undefined && index === 0) Object.assign(fields, expectationFields(expected))
     return [fields, { subject, data: part }]
   })
 }
 
-/** Which part of how many a message is, from 1. */
+/** Which part a message is, from 1, and of how many. */
 export type Part = Readonly<{ index: number; count: number }>
 
-export function partOf(value: string): Part {
-  const [index, count] = value.split('/').map(Number)
+export function readPart(header: (name: string) => string): Part {
+  const [index, count] = header(partHeader).split('/').map(Number)
   return index === undefined || count === undefined ? { index: 1, count: 1 } : { index, count }
 }
-export const readPart = (header: (name: string) => string): Part => partOf(header(partHeader))
 
 type Answered = Published | Readonly<{ kind: 'again' }>
 
@@ -84,7 +83,7 @@ function answerTo(error: ServerError, subject: string): Answered {
     case serverCodes.wrongLastSequenceForNow:
     case serverCodes.idInProcess:
     case serverCodes.tooManyBatches:
-    // So it is called too when there were too many batches: that answer is for the first message, which asks for none.
+    // Also the answer when there are too many batches: the refusal itself goes to the first message, which asks for no answer.
     case serverCodes.batchIncomplete:
       return { kind: 'again' }
     default:
@@ -93,27 +92,29 @@ function answerTo(error: ServerError, subject: string): Answered {
 }
 
 export type Publisher = Readonly<{
-  /** How large an encoded message may be before it goes in parts. */
+  /** The size up to which an encoded message is not split. */
   messageBytesMax(): number
-  /** In how many messages it goes. */
+  /** How many messages it is split into. */
   messagesOf(message: Outgoing): number
-  /** All in one step; of several only the first may expect something. */
+  /** Sends all in one step. Only the first may have an expectation. */
   publish(messages: readonly Outgoing[]): Promise<Published>
-  /** The sequence of the message that holds an id, as the stream's leader knows it; undefined when it is free. */
+  /** The sequence of the message that holds an id, according to the leader; undefined if the id is free. */
   lookUp(subject: string, id: string): Promise<number | undefined>
 }>
 
-/** `explain` throws what it means that nobody listens to a log's subject, if that is known. */
+/** `explain` throws the reason why nobody listens to a log's subject, if it is known. */
 export function createPublisher(nats: Nats, log: string, explain: () => Promise<void>): Publisher {
   const messageBytesMax = (): number => nats.payloadBytesMax() - headerBytesMax
 
-  async function ask(subject: string, data: Uint8Array, fields: Headers): Promise<Answered> {
+  async function request(operation: string, subject: string, data: Uint8Array | string, fields: Headers) {
     const received = await nats.request(subject, data, fields)
-    if (received.code === 503) {
-      await explain()
-      throw new TransientError({ operation: 'append to', subject: log, hint: 'no server has it now' })
-    }
-    const { answer, error } = parseAnswer(received.data)
+    if (received.code !== 503) return parseAnswer(received.data)
+    await explain()
+    throw new TransientError({ operation, subject: log, hint: 'no server has it now' })
+  }
+
+  async function ask(subject: string, data: Uint8Array, fields: Headers): Promise<Answered> {
+    const { answer, error } = await request('append to', subject, data, fields)
     if (error !== undefined) return answerTo(error, log)
     const sequence = Number(answer['seq'])
     return answer['duplicate'] === true ? { kind: 'known', sequence } : { kind: 'stored', sequence }
@@ -129,7 +130,7 @@ export function createPublisher(nats: Nats, log: string, explain: () => Promise<
     throw new TypeError('a batch of nothing')
   }
 
-  /** Until the answer is one. */
+  /** Sends again until there is an outcome. */
   async function insist(send: () => Promise<Answered>): Promise<Published> {
     const started = performance.now()
     for (;;) {
@@ -160,18 +161,13 @@ export function createPublisher(nats: Nats, log: string, explain: () => Promise<
       const [fields, { subject, data }] = first
       return insist(() => ask(subject, data, fields))
     },
-    // A message that the server refuses, a rollup, but not before it has looked for the id: it tells what it knows and
-    // stores nothing. It is the leader that answers, so whatever was acknowledged before is known to it.
+    // The streams refuse rollups, but the server looks for the id first. So the answer tells whether the id is known, and nothing is stored.
+    // The leader answers, so it knows everything that was acknowledged before.
     lookUp: async (subject, id) => {
       const fields = { [idHeader]: id, 'Nats-Rollup': 'sub' }
       const started = performance.now()
       for (;;) {
-        const received = await nats.request(subject, '', fields)
-        if (received.code === 503) {
-          await explain()
-          throw new TransientError({ operation: 'search', subject: log, hint: 'no server has it now' })
-        }
-        const { answer, error } = parseAnswer(received.data)
+        const { answer, error } = await request('search', subject, '', fields)
         if (error === undefined) return Number(answer['seq'])
         if (error.code === serverCodes.rollupRefused) return undefined
         const inProcess = error.code === serverCodes.idInProcess

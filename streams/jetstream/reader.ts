@@ -10,7 +10,7 @@ import { damageAt, missing, type Run } from './stored.ts'
 import type { LogName } from './subjects.ts'
 
 const messagesPerReadMax = 1_024
-/** How long a copy of the log that is behind may take to come up. */
+/** How long a replica may take to catch up. */
 export const catchUpTimeoutMs = 10_000
 export const catchUpPauseMs = 50
 
@@ -23,7 +23,7 @@ export const isBehind = (log: LogName): TransientError =>
     hint: 'the copy of it that answers is behind',
   })
 
-/** How many of the events one read gives. */
+/** The number of events that one read returns. */
 function countWithin(events: readonly RecordedEvent[], max: number): number {
   let bytes = 0
   const end = events.findIndex(({ payload }, index) => {
@@ -33,12 +33,12 @@ function countWithin(events: readonly RecordedEvent[], max: number): number {
   return end === -1 ? events.length : end
 }
 
-/** Events that came with those that were given: messages hold more events than a reader asks for, and are read whole. */
+/** Events left over from a read: messages are read whole, and may hold more events than were asked for. */
 type Left = Readonly<{ after: Position; events: readonly RecordedEvent[] }>
-/** A projector reads at two places in turn: where it is, and where it looks ahead. */
+/** A projector alternates between two places: where it is, and where it looks ahead. */
 const leftMax = 2
 
-/** `read` of the port. `ends` tells where the log begins and ends now. */
+/** `read` of the port. `ends` returns the current ends of the log. */
 export function createRead(
   nats: Nats,
   log: LogName,
@@ -46,12 +46,12 @@ export function createRead(
   { head, ends }: Readonly<{ head: () => Promise<Position>; ends: () => Promise<Ends> }>,
 ): Stream['read'] {
   /**
-   * What it means that nothing whole was found at a sequence: true when the reader has caught up, false when the copy that
-   * answered is behind. Throws PermanentError at a hole and when the log ends before `after`.
+   * Why no whole event was found at a sequence. True: the reader has caught up. False: the replica that answered is behind. Throws
+   * PermanentError at a hole, and if the log ends before `after`.
    */
   async function hasCaughtUp(after: Position, sequence: number, patient: boolean): Promise<boolean> {
     const end = await head()
-    // A leader that has just been elected may not have applied all that it has.
+    // A newly elected leader may not have applied all of its messages yet.
     if (end < after && nats.server().cluster && patient) return false
     if (end < after) throw lostTail(log.partition, after, end)
     if (end < sequence * positionStep) return true
@@ -60,8 +60,8 @@ export function createRead(
   }
 
   /**
-   * Where to read on when something else was found at a sequence: at the log's first message, when the log was cut up to there and
-   * the reader is one that begins. Undefined when the log should hold that sequence.
+   * Where to continue if another message was found at a sequence: at the log's first message, if the log was cut up to there and the reader
+   * starts from the beginning. Undefined if the log should have that sequence.
    */
   async function beginAfterCut(after: Position, sequence: number): Promise<number | undefined> {
     const { first, cut } = await ends()
@@ -72,7 +72,7 @@ export function createRead(
 
   async function runFrom(after: Position, first: number, max: number): Promise<Run> {
     const run = await source.run(first, Math.max(1, Math.min(max, messagesPerReadMax)))
-    // What is missing there was erased; and may have been cut off before.
+    // The messages missing there were erased, but may have been cut off before.
     if (run.begins > first && after !== beforeAll) await beginAfterCut(after, first)
     return run
   }

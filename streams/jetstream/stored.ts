@@ -5,13 +5,13 @@ import { decodeMessage } from './message.ts'
 import { readPart, type Part } from './publish.ts'
 import type { LogName, Subjects } from './subjects.ts'
 
-/** In messages that were copied from another log: that log's epoch and the position of the last event there, with a slash. */
+/** Header of messages copied from another log: `<epoch of that log>/<position of the last event there>`. */
 export const copiedHeader = 'Throughline-Copied'
 
 /** A message as the server has stored it. */
 export type Stored = Readonly<{ sequence: number; subject: string; part: Part; copied: string; data: Uint8Array }>
 
-/** One that was asked for directly, from any copy of the log. */
+/** From a direct get, answered by any replica. */
 export const storedOf = (received: Received): Stored => ({
   sequence: Number(received.header('Nats-Sequence')),
   subject: received.header('Nats-Subject'),
@@ -20,7 +20,7 @@ export const storedOf = (received: Received): Stored => ({
   data: received.data,
 })
 
-/** The one of the leader, whose headers come as one text. */
+/** From the leader, which sends all headers as one text. */
 export function storedByLeader(answer: Record<string, unknown>): Stored {
   const { message } = answer as { message: { subject: string; seq: number; hdrs?: string; data?: string } }
   const lines = Buffer.from(message.hdrs ?? '', 'base64')
@@ -44,7 +44,7 @@ export const missing = (next?: number): string =>
 export const damageAt = (sequence: number, log: LogName, hint: string): PermanentError =>
   new PermanentError({ operation: `read message ${sequence} of`, subject: `stream ${log.stream}`, hint })
 
-/** The events of a message that came in these parts, the last of which has the sequence. */
+/** The events of a message, from its parts; `sequence` is that of the last part. */
 export function eventsOf(parts: readonly Stored[], sequence: number, log: LogName): readonly RecordedEvent[] {
   const [first] = parts
   const data = parts.length === 1 && first !== undefined ? first.data : Buffer.concat(parts.map((part) => part.data))
@@ -52,8 +52,8 @@ export function eventsOf(parts: readonly Stored[], sequence: number, log: LogNam
 }
 
 /**
- * What a run of messages holds: whole events up to `next`, the sequence of what is damaged, missing or not all here. `begins`: where
- * the first of the messages stands. `hole`: the last sequence of what is missing, where nothing else is wrong.
+ * The whole events of a run of messages. `next`: the first sequence after them, which is damaged, missing or incomplete. `begins`: the sequence
+ * of the first message. `hole`: the last missing sequence, if nothing else is wrong.
  */
 export type Run = Readonly<{
   events: readonly RecordedEvent[]
@@ -64,17 +64,17 @@ export type Run = Readonly<{
   hole: number | undefined
 }>
 
-/** Of a log from a sequence on. Up to `erased` messages may be missing: they were purged with their workspace. */
-export type RunOf = Readonly<{ first: number; erased: number; log: LogName; subjects: Subjects }>
+/** `first`: where the run starts. Up to `erased`, messages may be missing: they were purged with their workspace. */
+type RunOf = Readonly<{ first: number; erased: number; log: LogName; subjects: Subjects }>
 
-/** Why this message cannot be the one of a sequence, after so many parts of an event. */
+/** Why this message cannot be the one at a sequence, after `parts` parts of an event; undefined if it can. */
 function flaw(message: Stored, sequence: number, parts: number, subjects: Subjects): string | undefined {
   if (message.sequence !== sequence) return missing(message.sequence)
   if (!subjects.holds(message.subject)) return 'it is of another log: this one was made anew'
   return message.part.index === parts + 1 ? undefined : 'parts of its event are missing'
 }
 
-/** Puts messages together that should stand in a row from `first`, but for what was erased. */
+/** Assembles messages, which should be consecutive from `first` on except for erased ones. */
 export function assemble(messages: readonly Stored[], { first, erased, log, subjects }: RunOf): Run {
   const events: RecordedEvent[] = []
   const begins = messages[0]?.sequence ?? first

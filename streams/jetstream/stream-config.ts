@@ -1,7 +1,7 @@
 import { repeatWindowMs } from '../stream.ts'
 import type { LogName } from './subjects.ts'
 
-/** A stream's configuration as the server gives and takes it; only what matters here. Durations in ns. */
+/** A stream's configuration in the server's form; only what matters here. Durations in ns. */
 export type StreamConfig = Readonly<{
   name: string
   subjects: readonly string[]
@@ -31,7 +31,7 @@ export type Wanted = Readonly<{ epoch: string; partitions: number; replicas: num
 const formatVersion = '1'
 const nsPerMs = 1_000_000
 
-/** Where the server says what it has stored, headers only, for those who follow. */
+/** Where the server republishes the headers of stored messages, for followers. */
 export const storedSubject = ({ root }: LogName): string => `stored.${root}`
 
 export function configOf(log: LogName, { epoch, partitions, replicas, bytesMax }: Wanted): StreamConfig {
@@ -49,7 +49,7 @@ export function configOf(log: LogName, { epoch, partitions, replicas, bytesMax }
     deny_delete: true,
     allow_direct: true,
     allow_atomic: true,
-    // Rollups remove messages; and ids.ts asks by a message that only this refuses.
+    // Rollups remove messages. Also, the look-up of ids relies on this refusal (publish.ts).
     allow_rollup_hdrs: false,
     republish: { src: '>', dest: `${storedSubject(log)}.>`, headers_only: true },
     metadata: { epoch, partitions: String(partitions), version: formatVersion },
@@ -58,7 +58,7 @@ export function configOf(log: LogName, { epoch, partitions, replicas, bytesMax }
 
 const check = (holds: boolean, problem: string): readonly string[] => (holds ? [] : [problem])
 
-/** What of a stream could lose acknowledged events. */
+/** Settings of a stream by which acknowledged events could be lost. */
 export function lossesOf(config: StreamConfig, replicas: number): readonly string[] {
   return [
     ...check(config.storage === 'file', 'storage is not file'),
@@ -74,7 +74,7 @@ export function lossesOf(config: StreamConfig, replicas: number): readonly strin
   ]
 }
 
-/** What of a stream keeps this program from working with it, whatever the operator allows. */
+/** Settings of a stream that this program cannot work with, whatever the operator allows. */
 export function misfitsOf(config: StreamConfig, log: LogName, partitions: number): readonly string[] {
   const { epoch = '', version } = config.metadata
   const wanted = configOf(log, { epoch, partitions, replicas: 1, bytesMax: 0 })

@@ -1,7 +1,7 @@
-import { beforeAll, type NewEvent, type Position } from '#src/events/envelope.ts'
+import type { NewEvent, Position } from '#src/events/envelope.ts'
 import { PermanentError, TransientError } from '#src/lib/failure.ts'
-import type { Appended, Stream } from '../stream.ts'
-import { createAppendCall, type AppendCall, type Expected } from './append-call.ts'
+import { appendedOf, type Appended, type Expected, type Stream } from '../stream.ts'
+import { createAppendCall, type AppendCall } from './append-call.ts'
 import { createAppendShared, type AppendShared, type SharedLimits } from './append-shared.ts'
 import type { Nats } from './connect.ts'
 import { cutLog, firstOf } from './cut.ts'
@@ -16,23 +16,23 @@ import { storedSubject } from './stream-config.ts'
 import { createSubjects, logName } from './subjects.ts'
 import { createWaker } from './waker.ts'
 
-export type JetStreamOptions = Readonly<{
+type JetStreamOptions = Readonly<{
   /** `0`, `1`, … or `directoryPartition`; made by `provisionLogs`. */
   partition: string
   prefix?: string
   limits: SharedLimits & Readonly<{ appendQueueEventsMax: number; appendQueueBytesMax: number }>
 }>
-export type AppendStatistics = Readonly<{ queuedEvents: number; queuedBytes: number }>
+type AppendStatistics = Readonly<{ queuedEvents: number; queuedBytes: number }>
 export type JetStream = Stream & Readonly<{ statistics(): AppendStatistics }>
 
 type Appends = Readonly<{
   append(events: readonly NewEvent[], expected?: Expected): Promise<Appended>
   statistics(): AppendStatistics
-  /** Resolves when all that was taken is settled. */
+  /** Resolves when all accepted appends are settled. */
   settled(): Promise<void>
 }>
 
-/** Nobody sends it twice, so no id of it need be known. */
+/** Whether no sender can repeat these events, so that their ids need not be compared. */
 function isShareable(events: readonly PackedEvent[], messageBytesMax: number): boolean {
   const [first] = events
   const alike = events.every(
@@ -60,7 +60,7 @@ function createAppends(
 
   return {
     append: async (events, expected) => {
-      if (events.length === 0) return { last: beforeAll, duplicates: 0, events: [] }
+      if (events.length === 0) return appendedOf([])
       const packed = events.map(packEvent)
       const bytes = messageBytes(packed)
       const full =
@@ -87,7 +87,7 @@ function createAppends(
   }
 }
 
-/** Opens the log of one partition, which `provisionLogs` has made. `close` leaves the connection open. */
+/** Opens the log of one partition, created by `provisionLogs`. `close` leaves the connection open. */
 export async function openJetStream(nats: Nats, { partition, prefix, limits }: JetStreamOptions): Promise<JetStream> {
   const log = logName(partition, prefix)
   const name = `stream ${log.stream}`

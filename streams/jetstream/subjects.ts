@@ -4,8 +4,8 @@ import { erasuresSubject } from '#src/events/erasure.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 
 /**
- * Where a log lies on the server. Its subjects hold its epoch, so that who still writes to a log that was made anew reaches
- * nobody, and what an older log held is known as such:
+ * The names of a log on the server. Its subjects contain its epoch. So writes to a log that was recreated reach nobody, and messages of the
+ * former log are recognized:
  *
  * `telemetry.<partition>.<epoch>.<workspace>.<type>`   events without a subject of their own: a workspace can be purged
  * `telemetry.<partition>.<epoch>._.<subject>`          the others: their order is kept by `Nats-Expected-Last-Subject-Sequence`
@@ -36,7 +36,7 @@ function escapeToken(token: string): string {
     })
 }
 
-/** Any text as tokens that NATS takes and that differ where the texts do; dots stay dots, so that wildcards can be used. */
+/** Any text as subject tokens; different texts give different tokens. Dots stay dots, so that wildcards work. */
 export function escapeSubject(subject: string): string {
   const escaped = subject.split('.').map(escapeToken).join('.')
   return escaped.length <= subjectCharactersMax
@@ -46,13 +46,13 @@ export function escapeSubject(subject: string): string {
 
 export type Subjects = Readonly<{
   ofEvent(event: NewEvent): string
-  /** Of all events that say this subject, of whichever workspace. */
+  /** The subject of all events with this subject, of any workspace. */
   ofSubject(subject: string): string
-  /** Wildcards of all that is of a workspace alone, but that it was erased. */
+  /** Wildcards for everything that belongs to one workspace only, except its erasures. */
   ofWorkspace(workspaceId: WorkspaceId): readonly string[]
-  /** Wildcard of what says that a workspace was erased. */
+  /** Wildcard for erasures of workspaces. */
   ofErasures: string
-  /** Whether a stored message is of this log. */
+  /** Whether a stored message belongs to this log. */
   holds(subject: string): boolean
 }>
 

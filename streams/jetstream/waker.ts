@@ -3,21 +3,21 @@ import { createWaiters, type Waiters } from '../waiters.ts'
 import type { Nats } from './connect.ts'
 import { headOf } from './reader.ts'
 
-/** The server says what it has stored as it stores it, but does not say it again to whom that did not reach. */
+/** The server announces each stored message once; an announcement that is lost is not repeated. */
 const lookEveryMs = 1_000
 
 export type Waker = Pick<Waiters, 'wait'> &
   Readonly<{
-    /** The head is at least there. */
+    /** The head is at least at this position. */
     wake(head: Position): void
-    /** Asks for the head. What was heard before may have been wrong: a step that was announced and then failed. */
+    /** Asks for the head. Earlier announcements may have been wrong, if a batch was announced and then failed. */
     head(): Promise<Position>
     close(): void
   }>
 
 /**
- * Wakes those who wait for the log to grow, when the server says so. Listens from the first wait on; while somebody waits it
- * looks at the head now and then, and after each loss of the connection.
+ * Resolves `changed` calls when the server announces new messages. Listens from the first call on. While somebody waits it also checks the head
+ * now and then, and after each reconnect.
  */
 export function createWaker(nats: Nats, storedSubject: string, head: () => Promise<Position>): Waker {
   let known: Position = 0
@@ -36,14 +36,14 @@ export function createWaker(nats: Nats, storedSubject: string, head: () => Promi
   const ask = async (): Promise<Position> => {
     const before = heard
     const to = await head()
-    // What was heard meanwhile is newer than this answer.
+    // An announcement that came meanwhile is newer than this answer.
     if (heard === before) known = to
     waiters.wake(known)
     return to
   }
   const look = async (): Promise<void> => {
     timer = undefined
-    // A head that cannot be had wakes everybody: the read that follows says what is wrong.
+    // If the head cannot be read, wake everybody: their next read reports the failure.
     await ask().catch(() => waiters.wake(Number.POSITIVE_INFINITY))
     if (!closed && waiters.waiting()) timer ??= setTimeout(() => void look(), lookEveryMs).unref()
   }
@@ -60,7 +60,7 @@ export function createWaker(nats: Nats, storedSubject: string, head: () => Promi
       }
       if (closed) stop()
     } catch {
-      // Without a connection: the next wait tries again.
+      // There is no connection; the next wait tries again.
       forget()
       listening = false
     }

@@ -3,16 +3,17 @@ import { checkHeader, crcHolds } from '#src/events/codec.ts'
 import {
   beforeAll,
   positionStep,
-  type EventHeader,
   type EventId,
   type NewEvent,
   type Position,
   type RecordedEvent,
+  type RecordedHeader,
 } from '#src/events/envelope.ts'
 import { isErasure } from '#src/events/erasure.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { PermanentError, TransientError } from '#src/lib/failure.ts'
 import {
+  appendedOf,
   ConflictError,
   cutBefore,
   lostTail,
@@ -20,6 +21,7 @@ import {
   repeatWindowMs,
   type Appended,
   type AppendedEvent,
+  type Expected,
   type FirstEvent,
   type Stream,
 } from '../stream.ts'
@@ -35,19 +37,19 @@ function checkEvents(events: readonly NewEvent[]): void {
   }
 }
 
-function headerOf(event: RecordedEvent): EventHeader & Readonly<{ position: Position }> {
+function headerOf(event: RecordedEvent): RecordedHeader {
   const { payload: _, ...header } = event
   return header
 }
 
-/** What a reader gets is its own: it cannot change the log. */
+/** Readers get a copy, so they cannot change the log. */
 const copyOf = (event: RecordedEvent): RecordedEvent => ({ ...event, payload: new Uint8Array(event.payload) })
 
 const sequenceOf = (position: Position): number => Math.floor(position / positionStep)
 
 type Log = Readonly<{
   head(): Position
-  append(events: readonly NewEvent[], expected: Parameters<Stream['append']>[1]): Appended
+  append(events: readonly NewEvent[], expected: Expected | undefined): Appended
   within(id: EventId, at: number): RecordedEvent | undefined
   last(subject: string): RecordedEvent | undefined
   read(after: Position, max: number): readonly RecordedEvent[]
@@ -57,7 +59,7 @@ type Log = Readonly<{
   isLeft(workspaceId: WorkspaceId): boolean
 }>
 
-/** The events, and what finds them; an erased one leaves its place. */
+/** The events and their indexes. An erased event keeps its place. */
 function createPlaces() {
   const log: (RecordedEvent | undefined)[] = []
   const byId = new Map<EventId, RecordedEvent[]>()
@@ -131,12 +133,7 @@ function createLog(partition: string): Log {
       if (expected !== undefined && !retry && (last(expected.subject)?.position ?? beforeAll) !== expected.position) {
         throw new ConflictError(expected.subject, expected.position)
       }
-      const written = events.map(write)
-      return {
-        last: written.reduce((last, { position }) => Math.max(last, position), beforeAll),
-        duplicates: written.filter(({ repeated }) => repeated !== undefined).length,
-        events: written,
-      }
+      return appendedOf(events.map(write))
     },
     read: (after, max) => {
       if (sequenceOf(after) > sequenceOf(head())) throw lostTail(partition, after, head())
@@ -144,7 +141,7 @@ function createLog(partition: string): Log {
         throw cutBefore(partition, after, (gone() + 1) * positionStep)
       const events: RecordedEvent[] = []
       let bytes = 0
-      // Positions are the steps 1, 2, 3 …: the event after step n stands at index n, less those that were cut.
+      // Positions are the steps 1, 2, 3 …: the event after step n is at index n minus the number of cut events.
       const start = Math.max(0, sequenceOf(after) - gone())
       for (let index = start; index < log.length && events.length < max; index++) {
         const event = log[index]
@@ -168,7 +165,7 @@ function createLog(partition: string): Log {
   }
 }
 
-/** A log that lives and dies with its process: for tests and simulations. It keeps what is not cut, and forgets no id of it. */
+/** A log in memory, for tests and simulations. It keeps every event that is not cut, and never forgets their ids. */
 export function createMemoryStream({ partition, epoch = randomUUID() }: MemoryStreamOptions): Stream {
   const log = createLog(partition)
   const waiters = createWaiters(log.head)

@@ -1,12 +1,12 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { checkHeader, formatHeader } from '#src/events/codec.ts'
-import { beforeAll, type NewEvent } from '#src/events/envelope.ts'
+import type { NewEvent } from '#src/events/envelope.ts'
 import { isErasure } from '#src/events/erasure.ts'
 import { PermanentError, TransientError } from '#src/lib/failure.ts'
-import { ConflictError, type Appended, type Stream } from '../stream.ts'
+import { appendedOf, ConflictError, type Appended, type Expected } from '../stream.ts'
 import type { Group, Outcome, PackedCall } from './writer.ts'
 
-/** Bounds of what waits and of what shares a commit; one call larger than a batch is a batch by itself. */
+/** Limits on what may wait and on what shares a commit. A call larger than a batch is a batch of its own. */
 export type AppendLimits = Readonly<{
   appendBatchEventsMax: number
   appendBatchBytesMax: number
@@ -15,14 +15,13 @@ export type AppendLimits = Readonly<{
 }>
 export type AppendStatistics = Readonly<{ commits: number; queuedEvents: number; queuedBytes: number }>
 
-export type AppendQueue = Readonly<{
+type AppendQueue = Readonly<{
   append(events: readonly NewEvent[], expected?: Expected): Promise<Appended>
   statistics(): AppendStatistics
-  /** Resolves when all that was taken is settled; takes nothing more. */
+  /** Takes nothing more, and resolves when everything taken is settled. */
   close(): Promise<void>
 }>
 
-type Expected = Exclude<Parameters<Stream['append']>[1], undefined>
 type Waiting = Readonly<{
   call: PackedCall
   payloads: readonly Uint8Array[]
@@ -53,7 +52,7 @@ function pack(events: readonly NewEvent[], expected: Expected | undefined): Pack
   }
 }
 
-/** Copies: the callers' buffers may be slices of larger ones, which a thread must not be given. */
+/** A copy, because a caller's buffer may be a slice of a larger one, which must not be transferred to a thread. */
 function groupOf(batch: readonly Waiting[]): Group {
   const payloads = Buffer.allocUnsafeSlow(batch.reduce((sum, { bytes }) => sum + bytes, 0))
   let offset = 0
@@ -73,7 +72,7 @@ function settle({ call, resolve, reject }: Waiting, outcome: Outcome | undefined
   reject(new PermanentError({ operation: 'append to', subject, hint: reason }))
 }
 
-/** Gathers the calls of all callers and commits all that wait at once: one fsync acknowledges them all. */
+/** Collects the calls of all callers and commits everything that waits at once: one fsync acknowledges them all. */
 export function createAppendQueue(
   subject: string,
   limits: AppendLimits,
@@ -111,7 +110,7 @@ export function createAppendQueue(
 
   async function run(): Promise<void> {
     while (waiting.length > 0) {
-      // All requests that this turn of the event loop brings share the commit.
+      // All requests that arrive in this turn of the event loop share the commit.
       await nextTurn()
       await commitBatch(takeBatch())
     }
@@ -123,7 +122,7 @@ export function createAppendQueue(
   return {
     append: async (events, expected) => {
       if (closed) throw refuse('it is closed')
-      if (events.length === 0) return { last: beforeAll, duplicates: 0, events: [] }
+      if (events.length === 0) return appendedOf([])
       const call = pack(events, expected)
       const bytes = events.reduce((sum, { payload }) => sum + payload.length, 0)
       const full =

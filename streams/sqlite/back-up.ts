@@ -7,7 +7,7 @@ import { examine } from './mending/examine.ts'
 
 const operation = 'back up'
 const busyTimeoutMs = 5_000
-/** All pages in one step: between two of them the log's writer would write, and the copy begin again each time. */
+/** All pages in one step. With several, the log's writer would write between them and the copy would start again each time. */
 const pagesAtOnce = 2 ** 31 - 1
 
 async function copyPages(log: LogFile, target: string): Promise<void> {
@@ -22,8 +22,8 @@ async function copyPages(log: LogFile, target: string): Promise<void> {
 }
 
 /**
- * Copies a log as it stands at one moment into a new file, also beside its writer, which goes on. Resolves with its last position when
- * the copy is whole, has been read to its end and is on the disk, with a note of it (copied.ts). Throws PermanentError where the log is damaged.
+ * Copies a log, as it is at one moment, into a new file. The log's writer may keep writing. Resolves with the last position once the copy
+ * is complete, has been read to its end and is on disk, with a note about it (copied.ts). Throws PermanentError if the log is damaged.
  */
 export async function backUpLog(log: LogFile, target: string, clock: () => number): Promise<Position> {
   const at = new Date(clock()).toISOString()

@@ -1,19 +1,21 @@
 import { createHash } from 'node:crypto'
-import { closeSync, existsSync, openSync, readFileSync, readSync, rmSync, statSync } from 'node:fs'
+import { closeSync, existsSync, openSync, readFileSync, readSync, rmSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { Position } from '#src/events/envelope.ts'
 import { syncFolder, writeDurably } from '#src/lib/durable-files.ts'
 import { PermanentError } from '#src/lib/failure.ts'
 import { nextOf } from './side-files.ts'
+import { bytesOf } from './file-stat.ts'
 
-// A backup's log has a note beside it of what was copied, until somebody writes to it. Whoever puts the backup over a data folder leaves
-// there what stands beside the log that was in its place, a WAL above all, which SQLite would apply to any database of that name.
+// A backed-up log has a note beside it that says what was copied, until somebody writes to the log. When a backup is
+// put over a data folder, files of the old log may stay beside it, such as its WAL. SQLite would apply that WAL to any
+// database of the same name.
 
-/** `at`: when, RFC 3339. `head`: the last position. */
+/** `at`: when it was copied, RFC 3339. `head`: the last position. */
 export type Copied = Readonly<{ at: string; head: Position; bytes: number; sha256: string }>
 
 const noteOf = (file: string): string => `${file}.copied`
-/** What of a log stands beside its file and holds more than its file does. */
+/** The files beside a log that may hold data which its own file does not. */
 const sideFilesOf = (file: string): readonly string[] => [
   `${file}-wal`,
   `${file}-journal`,
@@ -37,15 +39,13 @@ function sha256Of(file: string): string {
   return hash.digest('hex')
 }
 
-const bytesOf = (file: string): number => statSync(file, { throwIfNoEntry: false })?.size ?? 0
-
-/** To be called when the copy is on the disk. */
+/** Call it when the copy is on disk. */
 export function noteCopied(file: string, { at, head }: Pick<Copied, 'at' | 'head'>): void {
   const note: Copied = { at, head, bytes: bytesOf(file), sha256: sha256Of(file) }
   writeDurably(noteOf(file), `${JSON.stringify(note)}\n`)
 }
 
-/** Undefined where there is no note, or none that can be read. */
+/** Undefined if there is no note, or none that can be read. */
 function copiedOf(file: string): Copied | undefined {
   if (!existsSync(noteOf(file))) return undefined
   try {
@@ -56,7 +56,7 @@ function copiedOf(file: string): Copied | undefined {
   }
 }
 
-/** The note of a file that is still as it was copied. Throws PermanentError where it is not: the copy of the copy is not whole. */
+/** The note of a file that is still as it was copied. Throws PermanentError if it is not: this copy is then incomplete. */
 export function checkCopied(file: string): Copied | undefined {
   const note = copiedOf(file)
   if (note === undefined) return undefined
@@ -75,10 +75,10 @@ export function forgetCopied(file: string): void {
   syncFolder(dirname(file))
 }
 
-/** What stands beside a file that was copied and not been written to since, and so is not its own. */
+/** Files beside a copied log that nobody has written to since: they belong to another log. */
 export const besideCopied = (file: string): readonly string[] => sideFilesOf(file).filter((side) => bytesOf(side) > 0)
 
-/** Refuses to open a copied log with the WAL of another beside it; a start of the server takes that away. */
+/** Refuses to open a copied log that has another log's WAL beside it. Starting the server removes that WAL. */
 export function refuseBesideCopied(file: string): void {
   if (!existsSync(noteOf(file)) || besideCopied(file).length === 0) return
   const hint =

@@ -1,19 +1,19 @@
 import type { DatabaseSync } from 'node:sqlite'
 
 /**
- * Where a log's beginning was cut off: the last sequence that is gone, in `meta`. It is set first, so that all of it is gone for
- * every reader at once; the rows go afterwards, some at a time, because appends wait for whoever writes.
+ * Where the beginning of a log was cut off: the last removed sequence, kept in `meta`. The mark is set first, so all readers stop seeing
+ * those events at once. The rows are deleted later in small steps, because appends wait while a step runs.
  */
 export type Cut = Readonly<{
-  /** The last sequence that is gone; 0: none. */
+  /** The last removed sequence; 0 if none. */
   mark(): number
-  /** Moves the mark up to a sequence, if it is below. */
+  /** Moves the mark up to a sequence if it is lower. */
   set(seq: number): void
-  /** Removes rows at or below the mark, as many as one transaction should; how many. */
+  /** Removes as many rows at or below the mark as one transaction should, and returns how many. */
   sweep(): number
 }>
 
-/** What one step removes at most: it is one transaction, and so one sync. */
+/** The most that one step removes: a step is one transaction, so one sync. */
 const stepRowsMax = 512
 const stepBytesMax = 8 * 1024 * 1024
 

@@ -4,19 +4,20 @@ import { DatabaseSync } from 'node:sqlite'
 import { pathToFileURL } from 'node:url'
 import { isOperatingFailure, PermanentError, TransientError } from '#src/lib/failure.ts'
 import { forgetCopied, refuseBesideCopied } from './copied.ts'
-import { isFile, suspect } from './suspicion.ts'
+import { suspect } from './suspicion.ts'
+import { isFile } from './file-stat.ts'
 
-/** Which log: its file, and the partition that the file must hold. */
+/** Which log: its file, and the partition the file must hold. */
 export type LogFile = Readonly<{ file: string; partition: string }>
-export type LogDatabase = Readonly<{ database: DatabaseSync; epoch: string }>
+type LogDatabase = Readonly<{ database: DatabaseSync; epoch: string }>
 
-/** `TLog` in ASCII: SQLite keeps it in the file's header, so that another program's database is not taken for a log. */
+/** `TLog` in ASCII. SQLite keeps it in the file's header, so another program's database is not mistaken for a log. */
 export const applicationId = 0x54_4c_6f_67
 export const formatVersion = 1
 
 /**
- * `events.crc` covers the sequence and the header's text; the header's own `crc` covers the payload. `ids` is the memory of
- * the repeat rule (ids.ts).
+ * `events.crc` covers the sequence and the header's text. The header's own `crc` covers the payload. `ids` lets the repeat rule find
+ * earlier ids (ids.ts).
  */
 const schema = `
   CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
@@ -46,36 +47,36 @@ const sqliteFull = 13
 const sqliteCantOpen = 14
 const sqliteNotADatabase = 26
 
-/** The file ends before a page that it should have. */
+/** The file ends before a page it should have. */
 const sqliteShortRead = 10 | (2 << 8)
 
-/** SQLite's extended result code of an error of the driver; undefined for any other error. */
+/** SQLite's extended result code of a driver error; undefined for any other error. */
 function extendedCodeOf(error: unknown): number | undefined {
   if (!(error instanceof Error) || !('errcode' in error) || typeof error.errcode !== 'number') return undefined
   return error.errcode
 }
 
-/** Its primary one. */
+/** SQLite's primary result code. */
 function codeOf(error: unknown): number | undefined {
   const code = extendedCodeOf(error)
   return code === undefined ? undefined : code & 0xff
 }
 
-/** The operating system's word that this user may not. */
+/** The operating system refused permission. */
 const isForbidden = (error: unknown): boolean =>
   error instanceof Error && 'code' in error && ['EACCES', 'EPERM', 'EROFS'].includes(String(error.code))
 
-/** Another connection is in the way. */
+/** Another connection holds the lock. */
 export const isBusy = (error: unknown): boolean => codeOf(error) === sqliteBusy || codeOf(error) === sqliteLocked
 
-/** After these a connection is as good as before: nothing was written, and the next attempt may succeed. */
+/** After these the connection is still good: nothing was written, and the next attempt may succeed. */
 export const isHarmless = (error: unknown): boolean => isBusy(error) || codeOf(error) === sqliteFull
 
-/** What the file holds is not what was written. */
+/** The file does not hold what was written. */
 export const isCorrupt = (error: unknown): boolean =>
   codeOf(error) === sqliteCorrupt || codeOf(error) === sqliteNotADatabase || extendedCodeOf(error) === sqliteShortRead
 
-/** A log is damaged: the next start of the server can mend it (mending/). */
+/** A log is damaged. The next start of the server can mend it (mending/). */
 class DamageError extends PermanentError {}
 
 export function damageOf(
@@ -87,14 +88,14 @@ export function damageOf(
   return new DamageError({ operation, subject: file, cause, hint: text })
 }
 
-/** What is to be told of an error. Of damage a note is left, so that the next start looks at all of the log. */
+/** The error to report. Damage also leaves a note, so that the next start checks the whole log. */
 export function toldOf(error: unknown, operation: string, file: string): TransientError | PermanentError {
   const failure = failureOf(error, operation, file)
   if (failure instanceof DamageError) suspect(file, failure.message)
   return failure
 }
 
-/** The driver's error as ours, so that none leaves this folder. Ours pass through. */
+/** Turns the driver's error into ours, so that none leaves this folder. Our own errors pass through. */
 export function failureOf(error: unknown, operation: string, file: string): TransientError | PermanentError {
   if (isOperatingFailure(error)) return error
   if (isCorrupt(error) && isFile(file)) return damageOf(file, { operation, cause: error })
@@ -115,7 +116,7 @@ export function failureOf(error: unknown, operation: string, file: string): Tran
 export const pragma = (database: DatabaseSync, name: string): unknown =>
   Object.values(database.prepare(`PRAGMA ${name}`).get() ?? {})[0]
 
-/** True when the file holds a log already, false when it is empty; anything else is a PermanentError. */
+/** True if the file already holds a log, false if it is empty. Anything else is a PermanentError. */
 export function isLog(database: DatabaseSync, file: string): boolean {
   const version = Number(pragma(database, 'user_version'))
   const owner = pragma(database, 'application_id')
@@ -140,7 +141,7 @@ function readMeta(database: DatabaseSync, { file, partition }: LogFile): string 
   return epoch
 }
 
-/** SQLite does not wait for others when it changes a new file to WAL, so we do. */
+/** SQLite does not wait for other connections when it switches a new file to WAL, so we do. */
 function withPatience<T>(attempt: () => T, patienceMs: number): T {
   const until = performance.now() + patienceMs
   const sleeper = new Int32Array(new SharedArrayBuffer(4))
@@ -154,7 +155,7 @@ function withPatience<T>(attempt: () => T, patienceMs: number): T {
   }
 }
 
-/** WAL with an fsync at each commit, set and read back: what "an ack means durable" stands on. */
+/** WAL with an fsync at each commit, set and read back: "an ack means durable" depends on it. */
 function makeDurable(database: DatabaseSync, file: string, busyTimeoutMs: number): void {
   withPatience(() => pragma(database, 'journal_mode = WAL'), busyTimeoutMs)
   database.exec('PRAGMA synchronous = FULL; PRAGMA fullfsync = ON; PRAGMA checkpoint_fullfsync = ON')
@@ -169,7 +170,7 @@ function makeDurable(database: DatabaseSync, file: string, busyTimeoutMs: number
 function createSchema(database: DatabaseSync, { file, partition }: LogFile): void {
   database.exec('BEGIN IMMEDIATE')
   try {
-    // Another process may have been faster.
+    // Another process may have been first.
     if (!isLog(database, file)) {
       database.exec(schema)
       const insert = database.prepare('INSERT INTO meta (name, value) VALUES (?, ?)')
@@ -183,35 +184,35 @@ function createSchema(database: DatabaseSync, { file, partition }: LogFile): voi
   }
 }
 
-/** SQLite opens without a word what this user may only read: whoever starts on it is told so, instead of whoever appends first. */
+/** SQLite silently opens a file this user may only read. The error must come at the start, not at the first append. */
 function checkWritable(database: DatabaseSync): void {
   try {
     database.exec('BEGIN IMMEDIATE; UPDATE meta SET value = value')
   } catch (error) {
-    // Somebody else writes to it just now.
+    // Another process is writing to it right now.
     if (!isBusy(error)) throw error
   } finally {
     if (database.isTransaction) database.exec('ROLLBACK')
   }
 }
 
-/** Opens a log for writing, and makes it where there is none. */
+/** Opens a log for writing, and creates it if there is none. */
 export function openForWriting(log: LogFile, busyTimeoutMs: number): LogDatabase {
   return openWith(log, { timeout: busyTimeoutMs }, (database) => {
     const made = withPatience(() => isLog(database, log.file), busyTimeoutMs)
     makeDurable(database, log.file, busyTimeoutMs)
     if (!made) createSchema(database, log)
     checkWritable(database)
-    // Where it costs no more I/O nothing is left behind in pages that are used on: what is erased must be nowhere.
+    // Overwrites deleted content where that costs no extra I/O: erased data must not stay in reused pages.
     database.exec('PRAGMA secure_delete = FAST')
-    // Checkpoints are the writer's, off the way of acknowledgements.
+    // The writer runs checkpoints itself, after the acknowledgement.
     database.exec('PRAGMA wal_autocheckpoint = 0; PRAGMA journal_size_limit = 67108864; PRAGMA cache_size = -16384')
   })
 }
 
 /**
- * Opens a log that is there, for reading only. Not as a read-only file: what a killed writer left half done could not be rolled
- * back then.
+ * Opens an existing log for reading only. The file itself is not opened read-only: SQLite could then not roll back what a killed writer
+ * left half done.
  */
 export function openForReading(log: LogFile, busyTimeoutMs: number): LogDatabase {
   return openWith(log, { timeout: busyTimeoutMs, existing: true }, (database) => {
@@ -229,7 +230,7 @@ function openWith(
   let database: DatabaseSync | undefined
   try {
     refuseBesideCopied(log.file)
-    // From now on it is another than was copied, and what stands beside it is its own.
+    // From now on it differs from what was copied, and the files beside it are its own.
     if (!existing) forgetCopied(log.file)
     const location = pathToFileURL(resolve(log.file))
     if (existing) location.searchParams.set('mode', 'rw')

@@ -6,24 +6,24 @@ import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import type { IdTable } from './ids.ts'
 import { rowCrc } from './row.ts'
 
-/** What is to be erased, and how far it has been looked for: the sequence of the last row; 0: nowhere yet. */
+/** What to erase, and the sequence of the last row already checked (0: none yet). */
 export type ErasureStep = Readonly<{ workspaceId: WorkspaceId; upTo: Position; after: number }>
 
 /**
- * Rows of an erased workspace stay, with their sequence and nothing else, so that a row that is missing is still damage. Beside them
- * `meta` says of each erased workspace how it stands, `left` or `clean`: whoever appends an event of one that is clean makes it `left` in the
- * same transaction, so nobody has to look for what came late.
+ * Rows of an erased workspace stay, with nothing but their sequence, so that a missing row still means damage. `meta` also holds the state
+ * of each erased workspace, `left` or `clean`. Appending an event to a clean one sets it to `left` in the same transaction, so nobody has
+ * to search for late events.
  */
 export type Erase = Readonly<{
-  /** Erases what one transaction should; where to go on, undefined at the end. */
+  /** Erases as much as one transaction should. Returns where to go on, undefined at the end. */
   step(step: ErasureStep): number | undefined
-  /** Says that nothing is left, unless something is. */
+  /** Marks the workspace clean, unless something is left. */
   finish(step: ErasureStep): void
   /** An event of the workspace is being appended. */
   appended(workspaceId: WorkspaceId): void
 }>
 
-/** What one step looks at, and what it erases, at most: appends wait for whoever writes. */
+/** The most that one step reads and erases: appends wait while it runs. */
 const stepRowsMax = 4_096
 const stepErasedMax = 256
 const stepBytesMax = 8 * 1024 * 1024
@@ -31,7 +31,7 @@ const stepBytesMax = 8 * 1024 * 1024
 const clean = 'clean'
 const left = 'left'
 const markName = (workspaceId: WorkspaceId): string => `erased.${workspaceId}`
-/** While it is under way, by whom: of two at once the later says how it ends. */
+/** The mark of a running erasure, by its end. If two run at once, the later one decides how it ends. */
 const underWay = ({ upTo }: ErasureStep): string => `up to ${upTo}`
 
 export function createIsLeft(database: DatabaseSync): (workspaceId: WorkspaceId) => boolean {
@@ -71,7 +71,7 @@ const sequenceOf = (row: Record<string, unknown> | undefined, none: number): num
 
 export function createErase(database: DatabaseSync, ids: IdTable): Erase {
   const marks = createMarks(database)
-  // The text is only a first look, which spares the parsing of what is of others.
+  // A cheap text search first, so that other workspaces' headers are not parsed.
   const select = database.prepare(
     `SELECT seq, header, length(payload) AS bytes FROM events
      WHERE seq > ? AND seq <= ? AND instr(header, ?) > 0 ORDER BY seq`,

@@ -7,9 +7,9 @@ import { repeatWindowMs } from '../stream.ts'
 export type Found = Readonly<{ position: Position; header: EventHeader }>
 
 /**
- * The memory of the repeat rule is a table of (bucket of receipt time, 48 bits of the id's hash, sequence). A hash that fits
- * proves nothing: the id is compared with the header it leads to. Buckets keep the inserts of an hour with millions of ids
- * on a few pages, and make forgetting the removal of neighbours.
+ * The repeat rule's index: a table of (bucket of receipt time, 48 bits of the id's hash, sequence). An equal hash proves nothing, so the id
+ * is compared with the header the entry leads to. Buckets keep the inserts of an hour with millions of ids on a few pages, and old ids are
+ * neighbours that can be removed together.
  */
 const bucketMs = repeatWindowMs / 2
 const reach = repeatWindowMs / bucketMs
@@ -36,7 +36,7 @@ export function createIdLookup(database: DatabaseSync): (id: EventId, at: number
 
 export type IdTable = Readonly<{
   remember(id: EventId, receivedAt: number, seq: number): void
-  /** The event at this sequence never was. */
+  /** Forgets the event at this sequence. */
   remove(id: EventId, receivedAt: number, seq: number): void
   /** Forgets at most `max` ids that no event received at `at` or later can repeat. */
   forget(at: number, max: number): void
@@ -49,7 +49,7 @@ export function createIdTable(database: DatabaseSync): IdTable {
     `DELETE FROM ids WHERE (bucket, hash, seq) IN
      (SELECT bucket, hash, seq FROM ids WHERE bucket < ? ORDER BY bucket, hash, seq LIMIT ?)`,
   )
-  // Below this bucket nothing is left but what was received late; it goes with the next bucket.
+  // Below this bucket only late arrivals remain. They are removed with the next bucket.
   let emptyBelow = 0
   return {
     remember: (id, receivedAt, seq) => {
@@ -58,7 +58,7 @@ export function createIdTable(database: DatabaseSync): IdTable {
     remove: (id, receivedAt, seq) => {
       removeOne.run(bucketOf(receivedAt), hashOf(id), seq)
     },
-    // One bucket more than needed is kept, for requests that were received a little earlier and arrive later.
+    // One more bucket than needed is kept, for requests that were received a little earlier and arrive later.
     forget: (at, max) => {
       const oldest = bucketOf(at) - reach - 1
       if (oldest <= emptyBelow) return

@@ -8,7 +8,7 @@ import { createLogWriter, type Group, type LogWriter, type LogWriterOptions, typ
 /** A log's writer as its stream uses it, in this thread or in another. */
 export interface RemoteWriter {
   open(): Promise<void>
-  /** Takes the group's bytes for itself: the caller has them no more. */
+  /** Takes ownership of the group's bytes: the caller must not use them again. */
   commit(group: Group): Promise<readonly Outcome[]>
   broken(): Promise<boolean>
   /** One step; see `LogWriter.cut`. */
@@ -18,7 +18,7 @@ export interface RemoteWriter {
   close(): Promise<void>
 }
 
-/** The writer in this thread. Tidies up in the turn after a commit, when the answer is on its way. */
+/** The writer in this thread. It runs checkpoints in the turn after a commit, when the answer has been sent. */
 export function createLocalWriter(options: LogWriterOptions): RemoteWriter {
   let open: Readonly<{ writer: LogWriter; announcer: Announcer }> | undefined
   return {

@@ -3,15 +3,15 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { PermanentError } from '#src/lib/failure.ts'
 import { failureOf, isBusy, isCorrupt } from './database.ts'
-import { inodeOf } from './inode-of.ts'
+import { inodeOf } from './file-stat.ts'
 
-export type FolderLock = Readonly<{ release(): void }>
-/** `check` throws PermanentError where the folder that is held has this name no more. */
+type FolderLock = Readonly<{ release(): void }>
+/** `check` throws PermanentError if the locked folder no longer has this name. */
 export type HeldFolder = FolderLock & Readonly<{ check(): void }>
 
 const operation = 'lock data folder'
 const workersFile = 'lock.workers'
-/** How long the workers of a server that was killed may take to notice. */
+/** How long the workers of a killed server may take to notice. */
 const workersTimeoutMsDefault = 5_000
 
 function readPid(file: string): string {
@@ -30,7 +30,7 @@ function damaged(subject: string, cause: unknown): PermanentError {
   return new PermanentError({ operation, subject, hint, cause })
 }
 
-/** A lock that is a transaction on an empty database. Throws PermanentError, with the hint when somebody is in the way. */
+/** A lock that is a transaction on an empty database. Throws PermanentError with the hint if another process holds it. */
 function hold(folder: string, { file, begin, timeoutMs, hint }: Hold): FolderLock {
   let database: DatabaseSync | undefined
   try {
@@ -47,17 +47,17 @@ function hold(folder: string, { file, begin, timeoutMs, hint }: Hold): FolderLoc
   return { release: () => held.close() }
 }
 
-/** Returns when no process has joined the folder, or the last of them has left it. */
+/** Returns when no worker process holds the folder any more. */
 function awaitWorkers(folder: string, timeoutMs: number): void {
   const hint = 'a worker of a server that was killed is still at it: end that process'
   hold(folder, { file: workersFile, begin: 'BEGIN EXCLUSIVE', timeoutMs, hint }).release()
 }
 
 /**
- * Holds the data folder for this process alone, so that two servers cannot share one. Throws PermanentError naming the
- * other's process id. The lock is an exclusive transaction on an empty SQLite database: the operating system lets go of it
- * when the process ends, however it ends; the file with the id is only for the message. Command-line tools do not need it.
- * Workers of a server that was killed are waited for, without doing anything else.
+ * Locks the data folder for this process, so that two servers cannot share one. Throws PermanentError naming the other process's id. The
+ * lock is an exclusive transaction on an empty SQLite database: the operating system releases it when the process ends, however it ends.
+ * The file with the id is only for the message. Command-line tools do not need the lock. Waits, blocking, for the workers of a server that
+ * was killed.
  */
 export function lockFolder(folder: string, workersTimeoutMs = workersTimeoutMsDefault): HeldFolder {
   const pidFile = join(folder, 'lock.pid')
@@ -82,10 +82,7 @@ export function lockFolder(folder: string, workersTimeoutMs = workersTimeoutMsDe
   }
 }
 
-/**
- * For each worker process of the server that holds the folder, beside others: as long as one is left, however it lost its server,
- * no other server begins.
- */
+/** A shared lock for each worker process of the server. As long as one worker is alive, even without its server, no other server starts. */
 export function joinFolder(folder: string): FolderLock {
   const hint = 'another server is just beginning to use it'
   const begin = 'BEGIN; SELECT count(*) FROM sqlite_schema'

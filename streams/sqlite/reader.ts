@@ -3,10 +3,10 @@ import { crcHolds, parseHeader } from '#src/events/codec.ts'
 import {
   beforeAll,
   positionStep,
-  type EventHeader,
   type EventId,
   type Position,
   type RecordedEvent,
+  type RecordedHeader,
 } from '#src/events/envelope.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import type { PermanentError } from '#src/lib/failure.ts'
@@ -17,11 +17,11 @@ import { createIsLeft } from './erase.ts'
 import { createIdLookup } from './ids.ts'
 import { rowCrc } from './row.ts'
 
-/** Reads of a log over a connection of its own, in the calling thread: the writer never makes it wait. */
+/** Reads a log over its own connection in the calling thread. The writer never makes it wait. */
 export type LogReader = Readonly<{
   epoch: string
   read(after: Position, max: number): readonly RecordedEvent[]
-  find(ids: readonly EventId[], now: number): ReadonlyMap<EventId, EventHeader & Readonly<{ position: Position }>>
+  find(ids: readonly EventId[], now: number): ReadonlyMap<EventId, RecordedHeader>
   last(subject: string): RecordedEvent | undefined
   head(): Position
   first(): FirstEvent | undefined
@@ -29,7 +29,7 @@ export type LogReader = Readonly<{
   close(): void
 }>
 
-/** The event of a row, undefined where it was erased. Throws PermanentError when it is not what was written at this place. */
+/** The event of a row; undefined if it was erased. Throws PermanentError if it is not what was written at this place. */
 function eventOf(row: Record<string, SQLOutputValue>, seq: number, file: string): RecordedEvent | undefined {
   const damage = (hint: string): PermanentError => damageOf(file, { operation: `read event ${seq} of log`, hint })
   if (row['seq'] !== seq) throw damage(`it is missing: the next one is ${String(row['seq'])}`)
@@ -60,7 +60,7 @@ function createRead(database: DatabaseSync, { file, partition }: LogFile, places
         events.push(event)
         if (events.length === max) break
       } catch (error) {
-        // What is whole before the damage is given first; the next read begins at the damage and says so.
+        // Returns the intact events before the damage first. The next read starts at the damage and reports it.
         if (events.length > 0) break
         throw error
       }
@@ -76,7 +76,7 @@ function createRead(database: DatabaseSync, { file, partition }: LogFile, places
       if (events.length === 0 && max > 0 && head() < sequence * positionStep) throw lostTail(partition, after, head())
       return events
     } catch (error) {
-      // It was cut between the look at the mark and the look at the rows.
+      // It was cut between reading the mark and reading the rows.
       if (cut() !== gone) return read(after, max)
       throw error
     }
@@ -123,7 +123,7 @@ export function createLogReader(log: LogFile, busyTimeoutMs: number): LogReader 
     read: (after, max) => guard('read log', () => read(after, max)),
     find: (ids, now) =>
       guard('search log', () => {
-        const found = new Map<EventId, EventHeader & Readonly<{ position: Position }>>()
+        const found = new Map<EventId, RecordedHeader>()
         for (const id of ids) {
           const event = lookup(id, now)
           if (event !== undefined) found.set(id, { ...event.header, position: event.position })

@@ -1,4 +1,4 @@
 import { crc32 } from 'node:zlib'
 
-/** What `events.crc` holds: a row that was changed, or moved, does not match. */
+/** The value of `events.crc`: a row that was changed or moved does not match. */
 export const rowCrc = (seq: number, header: string): number => crc32(`${seq} ${header}`)

@@ -1,6 +1,9 @@
-// What stands beside a log while it is mended (mending/mend.ts).
+/** The suffixes of the files SQLite keeps beside a database. */
+export const sides = ['-wal', '-shm', '-journal'] as const
 
-/** The new log that is made of a damaged one. */
+// Files beside a log while it is mended (mending/mend.ts).
+
+/** The new log, made from a damaged one. */
 export const nextOf = (file: string): string => `${file}.next`
-/** Says from when on that must come into its place. */
+/** Once it exists, the new log must replace the damaged one. */
 export const movingOf = (file: string): string => `${file}.moving`

@@ -11,21 +11,21 @@ import { createLogReader, type LogReader } from './reader.ts'
 import { createWaker } from './waker.ts'
 import type { Group, LogWriterOptions } from './writer.ts'
 
-export type SqliteStreamReaderOptions = LogFile &
+type SqliteStreamReaderOptions = LogFile &
   Readonly<{
-    /** How often `changed` looks for events of other processes; those of this process wake it at once. */
+    /** How often `changed` checks for events of other processes. Events of this process wake it at once. */
     pollMs?: number
     /** How long to wait for another process's transaction. */
     busyTimeoutMs?: number
   }>
 export type SqliteStreamOptions = SqliteStreamReaderOptions &
   Readonly<{
-    /** Write in a thread of its own, so that an fsync never stops the caller's event loop. */
+    /** Write in a separate thread, so that an fsync never blocks the caller's event loop. */
     thread: boolean
     limits: AppendLimits
-    /** How much is written before it is moved from the WAL into the database. */
+    /** How many bytes are written before the WAL is moved into the database. */
     checkpointBytes?: number
-    /** Called once, after an I/O error: every append is refused from now on, until the log is opened anew. */
+    /** Called once, after an I/O error. From then on every append is refused until the log is opened again. */
     onBroken?: (error: Error) => void
   }>
 
@@ -34,7 +34,7 @@ export type SqliteStream = Stream & Readonly<{ statistics(): AppendStatistics }>
 const pollMsDefault = 150
 const busyTimeoutMsDefault = 2_000
 const checkpointBytesDefault = 8 * 1024 * 1024
-/** How long cutting rests after each step, by what the step took. */
+/** How long cutting pauses after each step, given how long the step took. */
 const pausePerStep = 4
 
 function startThread(options: LogWriterOptions): RemoteWriter {
@@ -117,17 +117,17 @@ export async function openSqliteStreamReader(options: SqliteStreamReaderOptions)
   }
 }
 
-/** Takes step after step while there are more. */
+/** Runs one step after another while there are more. */
 async function stepByStep(step: () => Promise<boolean>): Promise<void> {
   for (;;) {
     const begun = performance.now()
     if (!(await step())) return
-    // Appends of every process have their turn in between.
+    // Appends of all processes get their turn in between.
     await pause(pausePerStep * (performance.now() - begun))
   }
 }
 
-/** The writer first: it makes the file. Leaves no thread behind when the second fails. */
+/** Opens the writer first, because it creates the file. Leaves no thread behind if opening the reader fails. */
 async function openBoth(writer: RemoteWriter, openReads: () => Reads): Promise<Reads> {
   await writer.open()
   try {
@@ -139,8 +139,8 @@ async function openBoth(writer: RemoteWriter, openReads: () => Reads): Promise<R
 }
 
 /**
- * The log of one partition in one SQLite file, made where there is none. One writer thread serves the process; other
- * processes may write to the same file, transaction by transaction.
+ * The log of one partition in one SQLite file, created if there is none. One writer thread serves the process. Other processes may write to
+ * the same file, transaction by transaction.
  */
 export async function createSqliteStream(options: SqliteStreamOptions): Promise<SqliteStream> {
   const { file, partition, thread, limits, onBroken } = options
@@ -154,12 +154,12 @@ export async function createSqliteStream(options: SqliteStreamOptions): Promise<
   const reads = await openBoth(writer, () => createReads(options))
   let told = false
 
-  /** What the writer does, and who is told when it can write no more. */
+  /** Runs a call of the writer, and reports it when the writer can write no more. */
   const watched = async <T>(done: Promise<T>): Promise<T> => {
     try {
       return await done
     } catch (error) {
-      // A thread that has ended cannot say so itself.
+      // A thread that has ended cannot report this itself.
       const broken = await writer.broken().catch(() => true)
       if (broken && !told) {
         told = true
@@ -173,11 +173,11 @@ export async function createSqliteStream(options: SqliteStreamOptions): Promise<
   let closing: Promise<void> | undefined
   const close = async (): Promise<void> => {
     await queue.close()
-    // The writer goes last: only the last connection of all, if it may write, empties the WAL.
+    // The writer closes last: SQLite empties the WAL only when the last connection closes and may write.
     reads.close()
     await writer.close()
   }
-  /** A step of many: a writer that was closed between two of them is not broken. */
+  /** One of many steps. A writer that was closed between two of them is not broken. */
   const step = async <T>(operation: string, task: () => Promise<T>): Promise<T> => {
     if (closing === undefined) return watched(task())
     throw new TransientError({ operation, subject: `stream ${partition}`, hint: 'it is closed' })

@@ -1,23 +1,22 @@
-import { existsSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { existsSync, readFileSync, rmSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { syncFolder, writeDurably } from '#src/lib/durable-files.ts'
+import { isFile } from './file-stat.ts'
 
-// Who meets damage leaves a note beside the log. The next start then looks at all of the log, which it does not do otherwise.
+// Whoever finds damage leaves a note beside the log. The next start then checks the whole log, which it otherwise does not.
 
 const noteOf = (file: string): string => `${file}.suspect`
 
-export const isFile = (file: string): boolean => statSync(file, { throwIfNoEntry: false })?.isFile() === true
-
-/** Asks the next start to look at all of the log. Never throws: who meets damage has something else to say. */
+/** Asks the next start to check the whole log. Never throws: the caller has the damage itself to report. */
 export function suspect(file: string, reason: string): void {
   try {
     if (isFile(file)) writeDurably(noteOf(file), `${reason}\n`)
   } catch {
-    // It has been asked already; or nothing can be written here, and the damage will be met again.
+    // Somebody has asked already; or nothing can be written here, and the damage will be found again.
   }
 }
 
-/** Why somebody asked; undefined when nobody did. */
+/** Why a check was requested; undefined if none was. */
 export function suspicionOf(file: string): string | undefined {
   try {
     return readFileSync(noteOf(file), 'utf8').trim()

@@ -4,5 +4,5 @@ import { serveRemote } from '#src/lib/remote.ts'
 import { createLocalWriter } from './local-writer.ts'
 import type { LogWriterOptions } from './writer.ts'
 
-// The thread of one log's writer: its fsyncs make nobody wait but those whose events they write.
+// The thread of one log's writer. Its fsyncs delay only the callers whose events it writes.
 serveRemote(present(parentPort, 'runs as a thread'), createLocalWriter(workerData as LogWriterOptions))

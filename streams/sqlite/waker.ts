@@ -19,11 +19,11 @@ export function createAnnouncer(file: string): Announcer {
 }
 
 /**
- * Wakes those who wait for the log to grow: at once when a thread of this process wrote, and by a look at the head every
- * `pollMs` when another process did. Looks only while somebody waits, and keeps no process alive.
+ * Wakes those who wait for the log to grow: at once after a write of this process, and within `pollMs` after a write of another, by reading
+ * the head. It polls only while somebody waits, and does not keep the process alive.
  */
 export function createWaker(file: string, head: () => Position, pollMs: number): Pick<Waiters, 'wait' | 'close'> {
-  // A head that cannot be read wakes everybody: the read that follows says what is wrong.
+  // If the head cannot be read, everybody wakes: the read that follows reports the error.
   const safeHead = (): Position => {
     try {
       return head()

@@ -3,19 +3,19 @@ import type { DatabaseSync } from 'node:sqlite'
 import { beforeAll, positionStep, type EventId, type Position } from '#src/events/envelope.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { PermanentError, TransientError } from '#src/lib/failure.ts'
-import type { Appended, AppendedEvent } from '../stream.ts'
+import type { Appended, AppendedEvent, Expected } from '../stream.ts'
 import { createCut, type Cut } from './cut.ts'
 import { damageOf, failureOf, isHarmless, openForWriting, pragma, toldOf, type LogFile } from './database.ts'
 import { createIdLookup, createIdTable, type Found } from './ids.ts'
-import { inodeOf } from './inode-of.ts'
+import { inodeOf } from './file-stat.ts'
 import { createErase, type Erase, type ErasureStep } from './erase.ts'
 import { rowCrc } from './row.ts'
 
-/** An event on its way to the writer: what it must know, the header as text, and how many bytes of payload are its. */
-export type PackedEvent = Readonly<{
+/** An event on its way to the writer: what the writer must know, the header as text, and the number of payload bytes. */
+type PackedEvent = Readonly<{
   id: EventId
   workspaceId: WorkspaceId
-  /** Says that its workspace is erased. */
+  /** This event erases its workspace. */
   isErasing: boolean
   receivedAt: number
   subject: string | null
@@ -25,12 +25,12 @@ export type PackedEvent = Readonly<{
 }>
 export type PackedCall = Readonly<{
   events: readonly PackedEvent[]
-  expected: Readonly<{ subject: string; position: Position }> | null
+  expected: Expected | null
 }>
-/** Calls that share a commit; `payloads` holds those of all their events, one after the other. Can be cloned to a thread. */
+/** Calls that share a commit. `payloads` holds the payloads of all their events in order. It can be transferred to a thread. */
 export type Group = Readonly<{ calls: readonly PackedCall[]; payloads: Uint8Array }>
 
-/** What became of one call of a group; only `appended` has written anything. */
+/** The result of one call of a group; only `appended` has written anything. */
 export type Outcome =
   | Readonly<{ kind: 'appended'; appended: Appended }>
   | Readonly<{ kind: 'conflict' }>
@@ -38,32 +38,30 @@ export type Outcome =
 
 export type LogWriterOptions = LogFile & Readonly<{ busyTimeoutMs: number; checkpointBytes: number }>
 export type LogWriter = Readonly<{
-  epoch: string
   /**
-   * One transaction for all calls of the group; returns when they are durable. Throws TransientError when none was written
-   * or when that is unknown, and always after an I/O error: then `broken` is true until the log is opened anew.
+   * One transaction for all calls of the group; returns when they are durable. Throws TransientError if none was written or if that is
+   * unknown, and always after an I/O error. `broken` is then true until the log is opened again.
    */
   commit(group: Group): readonly Outcome[]
   broken(): boolean
   /**
-   * One step of cutting off what is at or below a position, in a transaction; false when nothing is left to do. Throws as `commit`
-   * does.
+   * One step of removing the events at or below a position, in one transaction. False when nothing is left to do. Throws as `commit` does.
    */
   cut(upTo: Position): boolean
-  /** One step of erasing, in a transaction; where to go on, undefined when all of it is gone from the files too. Throws as `commit` does. */
+  /** One step of erasing, in one transaction. Returns where to go on, undefined when the files hold none of it. Throws as `commit` does. */
   erase(step: ErasureStep): number | undefined
-  /** Moves what was committed from the WAL into the database, when enough has come together. Not for the way of an ack. */
+  /** Moves committed pages from the WAL into the database once there are enough. Call it after the ack. */
   tidy(): void
   close(): void
 }>
 
-/** Beyond this many times `checkpointBytes` the WAL is started anew even if that has to wait for readers. */
+/** Beyond this many times `checkpointBytes` the WAL is restarted even if that means waiting for readers. */
 const checkpointPatience = 16
-/** So long that waits for them (ms): appends wait meanwhile, and who copies the log reads for minutes. */
+/** How long to wait for them. Appends wait meanwhile, and a reader that copies the log may take minutes. */
 const restartPatienceMs = 20
-/** Longer, for an erasure that fails looks at the log from its beginning again. */
+/** Longer, because an erasure that fails must scan the log from its beginning again. */
 const erasePatienceMs = 200
-/** What a small event takes in the WAL besides its payload, about. */
+/** Roughly what a small event takes in the WAL besides its payload. */
 const overheadBytes = 4096
 
 type Statements = Readonly<{
@@ -93,7 +91,7 @@ function prepare(database: DatabaseSync): Statements {
     begin: () => void begin.run(),
     commit: () => void commit.run(),
     rollback: () => {
-      // SQLite has rolled back by itself after some errors.
+      // SQLite rolls back by itself after some errors.
       if (database.isTransaction) database.exec('ROLLBACK')
     },
     head: () => sequence(head.get()),
@@ -112,7 +110,7 @@ function prepare(database: DatabaseSync): Statements {
   }
 }
 
-/** Events of one call with their payloads, out of the group's bytes. */
+/** The events of one call, with their payloads sliced from the group's bytes. */
 function* unpack(group: Group): Generator<readonly [PackedCall, readonly Uint8Array[]]> {
   let offset = 0
   for (const call of group.calls) {
@@ -122,7 +120,7 @@ function* unpack(group: Group): Generator<readonly [PackedCall, readonly Uint8Ar
 
 type Plan = Readonly<{ refused: Outcome }> | Readonly<{ found: readonly (Found | undefined)[] }>
 
-/** Decides about a call before anything of it is written, so that calls that share a transaction stay apart. */
+/** Decides about a call before writing any of it, so that calls in one transaction stay independent. */
 function plan(
   { events, expected }: PackedCall,
   payloads: readonly Uint8Array[],
@@ -138,7 +136,7 @@ function plan(
     if (expected === null || retry || headOfSubject(expected.subject) === expected.position) return { found }
     return { refused: { kind: 'conflict' } }
   } catch (error) {
-    // The header of an earlier event is damaged: that must not take the other calls down.
+    // The header of an earlier event is damaged. That must not fail the other calls.
     if (error instanceof PermanentError) return { refused: { kind: 'refused', reason: error.message } }
     throw error
   }
@@ -189,12 +187,12 @@ function writeGroup(
     head += call.events.length - appended.duplicates
     for (const { receivedAt } of call.events) oldest = Math.min(oldest, receivedAt)
   }
-  // As many again as were written, so that forgetting keeps up, and bounded, so that no commit waits for it long.
+  // Proportional to what was written, so that forgetting keeps up, and bounded, so that no commit waits for it long.
   if (head > before) statements.forget(oldest, 256 + 2 * (head - before))
   return { outcomes, head, written: head - before }
 }
 
-/** Whether all that the WAL held is in the database now. */
+/** Runs a checkpoint. True if the database now holds everything from the WAL. */
 function checkpoint(database: DatabaseSync, mode: 'PASSIVE' | 'RESTART' | 'TRUNCATE', patienceMs: number): boolean {
   const before = Number(pragma(database, 'busy_timeout'))
   pragma(database, `busy_timeout = ${patienceMs}`)
@@ -215,10 +213,10 @@ function emptyWal(database: DatabaseSync, file: string): void {
   }
 }
 
-/** When the WAL is due for a checkpoint, by what was written to it. */
+/** Decides when the WAL is due for a checkpoint, by the bytes written to it. */
 function createTidiness(database: DatabaseSync, checkpointBytes: number) {
   let untidyBytes = 0
-  /** What readers were in the way of: the next try waits until as much again has come as makes one due. */
+  /** Bytes that the last attempt may have left because of readers. The next attempt waits for another `checkpointBytes`. */
   let leftBytes = 0
   return {
     grown: (bytes: number): void => void (untidyBytes += bytes),
@@ -231,24 +229,27 @@ function createTidiness(database: DatabaseSync, checkpointBytes: number) {
   }
 }
 
-/** Which files have a log's names now. Of one that is open only the name can be removed: writing to it goes on, and nobody finds that again. */
+/** Which files have the log's names now. An open file can lose its name: writes to it still succeed, and nobody can find them again. */
 const filesNamed = (file: string): string => [file, `${file}-wal`].map(inodeOf).join()
 
-/** What the WAL has is moved into the database while this process still has it, so that a start finds it even where only the WAL's name is gone. */
+/**
+ * Moves the WAL into the database while this process still has it open. If only the WAL's name is gone, the next start then finds
+ * everything.
+ */
 function filesRemoved(database: DatabaseSync, file: string): PermanentError {
   const hint = 'its files were removed or replaced while it was open, and what is written to it now would be lost'
   try {
     checkpoint(database, 'RESTART', erasePatienceMs)
   } catch {
-    // The start reads all of it, and says what is lost.
+    // The next start reads the whole log and reports what is lost.
   }
   return damageOf(file, { operation: 'append to log', hint })
 }
 
-/** The one writer of a log in this process. Blocks while it syncs: run it in a thread where there are others to serve. */
+/** The only writer of a log in this process. It blocks while it syncs: run it in its own thread if the process serves others. */
 export function createLogWriter(options: LogWriterOptions, announce: (head: Position) => void): LogWriter {
   const { file, checkpointBytes } = options
-  const { database, epoch } = openForWriting(options, options.busyTimeoutMs)
+  const { database } = openForWriting(options, options.busyTimeoutMs)
   const statements = prepare(database)
   const opened = filesNamed(file)
   let failure: Error | undefined
@@ -259,7 +260,7 @@ export function createLogWriter(options: LogWriterOptions, announce: (head: Posi
     failure = toldOf(error, 'write to log', file)
     return stopped()
   }
-  // A sync that fails may have lost pages that a later one reports as written, so nothing more is acknowledged.
+  // After a failed sync, a later one may report lost pages as written. So nothing more is acknowledged.
   const stopped = (): TransientError =>
     new TransientError({ operation: 'append to log', subject: file, cause: failure, hint: 'stopped: open it anew' })
 
@@ -292,7 +293,7 @@ export function createLogWriter(options: LogWriterOptions, announce: (head: Posi
 
   function cut(upTo: Position): boolean {
     const removed = inTransaction(() => {
-      // The last event stays: sequences go on from it.
+      // The last event stays, because the next sequence is counted from it.
       statements.cut.set(Math.min(Math.floor(upTo / positionStep), statements.head() - 1))
       return statements.cut.sweep()
     })
@@ -300,7 +301,7 @@ export function createLogWriter(options: LogWriterOptions, announce: (head: Posi
     return removed > 0
   }
 
-  /** What is freed is overwritten, and the WAL, which has it from before, emptied. */
+  /** Freed pages are overwritten. The WAL is emptied, because it still holds the old content. */
   function erase(step: ErasureStep): number | undefined {
     database.exec('PRAGMA secure_delete = ON')
     try {
@@ -324,5 +325,5 @@ export function createLogWriter(options: LogWriterOptions, announce: (head: Posi
     }
   }
 
-  return { epoch, commit, cut, erase, broken: () => failure !== undefined, tidy, close: () => database.close() }
+  return { commit, cut, erase, broken: () => failure !== undefined, tidy, close: () => database.close() }
 }

@@ -1,19 +1,17 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { expect } from 'chai'
 import { decodeLedgerEvent } from '#src/events/allowance.ts'
+import { formatHeader, openPayload, parseHeader, sealEvent } from '#src/events/codec.ts'
+import { decodeDeadLetterEvent, reasonIn } from '#src/events/dead-letter.ts'
+import { decodeDirectoryEvent, directoryEventTypes } from '#src/events/directory.ts'
 import {
   allowanceEventTypes,
   deadLetterEventTypes,
-  formatHeader,
-  openPayload,
-  parseHeader,
-  sealEvent,
   telemetryEventTypes,
   workspaceEventTypes,
-} from '#src/events/codec.ts'
-import { decodeDeadLetterEvent, reasonIn } from '#src/events/dead-letter.ts'
-import { decodeDirectoryEvent, directoryEventTypes } from '#src/events/directory.ts'
-import type { EventHeader, RecordedEvent } from '#src/events/envelope.ts'
+  type EventHeader,
+  type RecordedEvent,
+} from '#src/events/envelope.ts'
 import { createUpcast, currentSchemaVersion, upcast } from '#src/events/upcast.ts'
 import { PermanentError } from '#src/lib/failure.ts'
 import { makeEvent } from '#test/streams/make-event.ts'

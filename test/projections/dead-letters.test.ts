@@ -33,6 +33,7 @@ import { elasticsearchEngine, enginesTimeoutMs } from '#test/support/engines.ts'
 import { createRandom } from '#test/support/index-fixture.ts'
 import { counting, failingOn, lineDecoders, lineEvent, mirror } from '#test/support/line-projections.ts'
 import { append, atHead, start, totals } from '#test/support/projector-run.ts'
+import { limits } from '#test/support/sqlite-fixture.ts'
 
 const index = 'counting-v1-001'
 
@@ -45,7 +46,6 @@ const lettersOf = async (stream: Stream, name = 'counting') =>
   deadLettersAfter(await stream.last(deadLettersSubject({ name, version: 1 })), stream.epoch)
 const deadLetters = (stream: Stream) => createDeadLetters({ stream, clock: () => 5 })
 
-const limits = { indexFilesOpenMax: 8, patternExpansionsMax: 1_000, patternScanTermsMax: 2_000_000 }
 const places = {
   memory: async () => {
     const store = createMemoryIndexStore()

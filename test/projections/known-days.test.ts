@@ -21,8 +21,9 @@ import {
   write,
   openFixture,
 } from '#test/support/index-fixture.ts'
+import { limits as fixtureLimits } from '#test/support/sqlite-fixture.ts'
 
-const limits = { indexFilesOpenMax: 2, patternExpansionsMax: 1_000, patternScanTermsMax: 2_000_000 }
+const limits = { ...fixtureLimits, indexFilesOpenMax: 2 }
 const before = dayBefore(day, 1)
 
 describe('the days of a SQLite index', () => {

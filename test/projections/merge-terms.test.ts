@@ -23,8 +23,8 @@ import {
   write,
 } from '#test/support/index-fixture.ts'
 import { promote } from '#test/support/promote.ts'
+import { limits } from '#test/support/sqlite-fixture.ts'
 
-const limits = { indexFilesOpenMax: 8, patternExpansionsMax: 1_000, patternScanTermsMax: 2_000_000 }
 const mergedPagesMax = 3
 const batches = 12
 const previousDay = '2026-11-20'

@@ -20,9 +20,9 @@ import {
   openFixture,
 } from '#test/support/index-fixture.ts'
 import { startRecordingProxy, type RecordingProxy } from '#test/support/recording-proxy.ts'
+import { limits } from '#test/support/sqlite-fixture.ts'
 
 const folder = new URL('../golden/elasticsearch/', import.meta.url)
-const limits = { patternExpansionsMax: 1_000, patternScanTermsMax: 2_000_000 }
 const minuteNs = 60_000_000_000n
 
 /** What is sent is a part of the index's form: a change of it is to be seen. `UPDATE_GOLDEN=1` writes the files anew. */

@@ -18,8 +18,8 @@ import {
   write,
 } from '#test/support/index-fixture.ts'
 import { promote } from '#test/support/promote.ts'
+import { limits } from '#test/support/sqlite-fixture.ts'
 
-const limits = { patternExpansionsMax: 1_000, patternScanTermsMax: 2_000_000 }
 /** What is right over several shards is right over one, which all other tests have. */
 const settings = { shards: 2, replicas: 0 }
 

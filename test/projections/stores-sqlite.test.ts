@@ -56,8 +56,8 @@ import {
 } from '#test/support/index-fixture.ts'
 import { counting, lineDecoders } from '#test/support/line-projections.ts'
 import { promote } from '#test/support/promote.ts'
+import { limits } from '#test/support/sqlite-fixture.ts'
 
-const limits = { indexFilesOpenMax: 8, patternExpansionsMax: 1_000, patternScanTermsMax: 2_000_000 }
 const build = 'counting-v1-001'
 
 describe('the SQLite index', () => {

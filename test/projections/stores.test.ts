@@ -6,6 +6,7 @@ import { createSqliteQueryThreads } from '#projections/stores/sqlite/query-threa
 import { createSqliteIndexReader } from '#projections/stores/sqlite/reader.ts'
 import { createSqliteIndexWriter } from '#projections/stores/sqlite/writer.ts'
 import { indexStoreContract, type IndexStorePlace } from '#test/contracts/index-store.ts'
+import { limits as fixtureLimits } from '#test/support/sqlite-fixture.ts'
 
 indexStoreContract('memory', async () => {
   const store = createMemoryIndexStore()
@@ -13,7 +14,7 @@ indexStoreContract('memory', async () => {
 })
 
 /** Few files stay open, so that the tests meet their closing and opening. */
-const limits = { indexFilesOpenMax: 2, patternExpansionsMax: 1_000, patternScanTermsMax: 2_000_000 }
+const limits = { ...fixtureLimits, indexFilesOpenMax: 2 }
 
 async function folder(): Promise<string> {
   return await mkdtemp(join(tmpdir(), 'throughline-index-'))

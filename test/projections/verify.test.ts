@@ -15,12 +15,12 @@ import { sqliteContext } from '#test/support/build-context.ts'
 import { counting, lineEvent } from '#test/support/line-projections.ts'
 import { start } from '#test/support/projector-run.ts'
 import { appendRandom, foldLive, workspaces } from '#test/support/random-log.ts'
+import { limits } from '#test/support/sqlite-fixture.ts'
 
 describe('verify finds', () => {
   let folder: string
   let stream: Stream
   let context: BuildContext
-  const limits = { indexFilesOpenMax: 8, patternExpansionsMax: 1_000, patternScanTermsMax: 2_000_000 }
   beforeEach(async () => {
     folder = mkdtempSync(join(tmpdir(), 'throughline-tampered-'))
     stream = createMemoryStream({ partition: '0' })

@@ -13,6 +13,7 @@ import type { Stream } from '#streams/stream.ts'
 import { memoryContext, sqliteContext } from './build-context.ts'
 import { counting, lineDecoders, mirror } from './line-projections.ts'
 import { appendRandom, foldLive } from './random-log.ts'
+import { limits } from '#test/support/sqlite-fixture.ts'
 
 /** An index that is to be rebuilt, by programs that fold these projections. */
 export type Place = Readonly<{
@@ -36,7 +37,6 @@ export const buildPlaces: Readonly<Record<string, () => Place>> = {
   },
   sqlite: () => {
     const folder = mkdtempSync(join(tmpdir(), 'throughline-rebuild-'))
-    const limits = { indexFilesOpenMax: 8, patternExpansionsMax: 1_000, patternScanTermsMax: 2_000_000 }
     return {
       context: (stream, workers = 2, decoders = lineDecoders, projections = [counting, mirror]) =>
         sqliteContext({ stream, workers, decoders, projections }, folder),

@@ -7,8 +7,7 @@ import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { removeIndices } from './elasticsearch.ts'
 import { elasticsearchEngine, enginesTimeoutMs } from './engines.ts'
 import { acme, day, epoch, everything, fixture, index, scopeOf } from './index-fixture.ts'
-
-const limits = { patternExpansionsMax: 1_000, patternScanTermsMax: 2_000_000 }
+import { limits } from '#test/support/sqlite-fixture.ts'
 
 type Options = Partial<Parameters<typeof createElasticsearchIndexWriter>[0]>
 type Open = Readonly<{ close(): Promise<void> }>

@@ -6,8 +6,8 @@ import { fileURLToPath } from 'node:url'
 const ourFolder = fileURLToPath(new URL('../../..', import.meta.url))
 
 /**
- * Whether package-lock.json is another than the one whose packages the launcher (infra/launch) has installed: a worker of new sources would
- * run on them. Where the packages were installed without the launcher nobody knows, and they are taken to be right.
+ * Whether package-lock.json differs from the one whose packages the launcher (infra/launch) installed: a worker of new sources would run on
+ * the old packages. Without the launcher that is unknown, and the packages are assumed to be right.
  */
 export function arePackagesStale(): boolean {
   const stamp = join(ourFolder, 'node_modules', '.throughline-lock')

@@ -1,5 +1,4 @@
-import { isSpace, skipSpace } from '#src/lib/json-bytes.ts'
-import { afterMark } from './media-type.ts'
+import { afterMark, isSpace, skipSpace } from '#src/lib/json-bytes.ts'
 
 const newline = 0x0a
 

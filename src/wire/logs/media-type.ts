@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer'
-import { skipSpace } from '#src/lib/json-bytes.ts'
+import { afterMark, skipSpace } from '#src/lib/json-bytes.ts'
 
 /** The media types that log bodies are kept under; every accepted name and every sniffed body becomes one of them. */
 export type LogMediaType =
@@ -32,10 +32,6 @@ const names: ReadonlyMap<string, LogMediaType> = new Map([
   ['text/plain', 'text/plain'],
   ['application/x-www-form-urlencoded', 'application/x-www-form-urlencoded'],
 ])
-
-/** After a byte order mark, which some senders on Windows write. */
-export const afterMark = (body: Uint8Array): number =>
-  body[0] === 0xef && body[1] === 0xbb && body[2] === 0xbf ? 3 : 0
 
 const startsJson = (body: Uint8Array): boolean => {
   const first = body[skipSpace(body, afterMark(body))]

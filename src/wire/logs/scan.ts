@@ -1,19 +1,16 @@
 import { refusal, type Refusal } from '#src/events/refusal.ts'
-import { skipSpace, type JsonRange } from '#src/lib/json-bytes.ts'
+import { afterMark, skipSpace, type JsonRange } from '#src/lib/json-bytes.ts'
 import { fail, ok, type Result } from '#src/lib/result.ts'
 import { besideOverLimit, besideWriter } from './beside.ts'
 import { inUtf8 } from './charset.ts'
 import { eachLine } from './lines.ts'
-import { afterMark, resolveMediaType, type LogMediaType } from './media-type.ts'
+import { resolveMediaType, type LogMediaType } from './media-type.ts'
 import { membersOf } from './json-members.ts'
 import { msgpackMembersOf, msgpackMembersOfWrapper } from './msgpack-members.ts'
 import { readList, splitJson } from './split-json.ts'
 import { splitMsgpack, splitMsgpackList } from './split-msgpack.ts'
 import { createTally, type RejectedRecord, type Split, type SplitLimits } from './split.ts'
 import { isTelling, otlpListOf, wrapperOf, type Member, type Wrapper } from './wrapper.ts'
-
-export type { RejectedRecord } from './split.ts'
-export type { LogMediaType } from './media-type.ts'
 
 /** What is known of a log request before any of its records is an object. */
 export type LogScan = Readonly<{

@@ -1,8 +1,14 @@
-import { createJsonReader, eachItem, skipSpace, type JsonRange, type JsonReader } from '#src/lib/json-bytes.ts'
+import {
+  afterMark,
+  createJsonReader,
+  eachItem,
+  skipSpace,
+  type JsonRange,
+  type JsonReader,
+} from '#src/lib/json-bytes.ts'
 import { fail, ok, type Result } from '#src/lib/result.ts'
 import { membersOfWrapper } from './json-members.ts'
 import { eachLine } from './lines.ts'
-import { afterMark } from './media-type.ts'
 import { createTally, type Split, type SplitLimits, type Tally } from './split.ts'
 import { hasBeside, otlpListOf, wrapperOf, type Wrapper } from './wrapper.ts'
 

@@ -1,4 +1,5 @@
 import type { Json } from '#src/lib/json.ts'
+import { midnightMs } from '#src/lib/time.ts'
 
 /** What the index engines can hold (`date_nanos`): 1970-01-01 to 2262-04-11T23:47:16.854775807Z. */
 export const earliestNs = 0n
@@ -102,22 +103,15 @@ function instant(
   offset: string | undefined,
 ): bigint | undefined {
   const [year, month, day, hour, minute, second] = parts.map((part) => Number(part ?? 0)) as Calendar
-  const midnight = midnightS(year, month, day)
+  const midnight = midnightMs(year, month, day)
   const zoneMinutes = offsetMinutes(offset)
   if (hour > 23 || minute > 59 || second > 60) return undefined
   if (midnight === undefined || zoneMinutes === undefined) return undefined
-  const whole = BigInt(midnight + hour * 3600 + (minute - zoneMinutes) * 60 + second)
+  const whole = BigInt(midnight / 1000 + hour * 3600 + (minute - zoneMinutes) * 60 + second)
   return whole * 1_000_000_000n + (fraction === undefined ? 0n : BigInt(fraction.slice(0, 9).padEnd(9, '0')))
 }
 
 type Calendar = [year: number, month: number, day: number, hour: number, minute: number, second: number]
-
-/** Seconds of a day that exists. */
-function midnightS(year: number, month: number, day: number): number | undefined {
-  const date = new Date(0)
-  date.setUTCFullYear(year, month - 1, day)
-  return date.getUTCMonth() === month - 1 && date.getUTCDate() === day ? date.getTime() / 1000 : undefined
-}
 
 function offsetMinutes(offset: string | undefined): number | undefined {
   if (offset === undefined) return 0

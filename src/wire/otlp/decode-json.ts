@@ -1,27 +1,26 @@
 import { parseSpanId, parseTraceId } from '#src/events/ids.ts'
-import type { SharedAttributes, Span, SpanEvent, SpanLink } from '#src/events/telemetry.ts'
+import { spanKinds, type Span, type SpanEvent, type SpanLink } from '#src/events/telemetry.ts'
 import { type Json, type JsonObject, parseJson } from '#src/lib/json.ts'
 import { emptyDeepValues } from './empty-deep-values.ts'
 import { countOf, enumOf, listOf, namedTextOf, objectOf, readAttributes, timeOf } from './json-values.ts'
-import { shareAttributes } from './shared-attributes.ts'
 import {
-  type Cutter,
-  type DecodeLimits,
-  type SpanDraft,
-  type Surroundings,
   beginRecord,
   createCutter,
   createLink,
   createShared,
   createSpan,
   createSpanEvent,
-  droppedOf,
   finishLink,
+  finishShared,
   finishSpan,
   finishSpanEvent,
-  kinds,
   mark,
   statusCodes,
+  type Cutter,
+  type DecodeLimits,
+  type Shared,
+  type SpanDraft,
+  type Surroundings,
 } from './span-parts.ts'
 
 /** Levels of JSON from the request to the attributes of a span event or link, with room; and of a value in a value. */
@@ -83,7 +82,7 @@ function readSpan(cutter: Cutter, span: JsonObject, surroundings: Surroundings):
   draft.traceState = namedTextOf(cutter, span['traceState'], 'trace state')
   draft.flags = countOf(span['flags'])
   draft.name = namedTextOf(cutter, span['name'], 'name')
-  draft.kind = enumOf(kinds, 'SPAN_KIND_', span['kind'])
+  draft.kind = enumOf(spanKinds, 'SPAN_KIND_', span['kind'])
   draft.startNs = timeOf(cutter, span['startTimeUnixNano'])
   draft.endNs = timeOf(cutter, span['endTimeUnixNano'])
   draft.statusCode = enumOf(statusCodes, 'STATUS_CODE_', status['code'])
@@ -94,8 +93,6 @@ function readSpan(cutter: Cutter, span: JsonObject, surroundings: Surroundings):
   return finishSpan(cutter, draft, surroundings)
 }
 
-type Shared = Readonly<{ shared: SharedAttributes; cuts: readonly string[] }>
-
 function readShared(cutter: Cutter, kind: 'resource' | 'scope', of: JsonObject, schema: Json | undefined): Shared {
   beginRecord(cutter, Infinity)
   const draft = createShared()
@@ -105,11 +102,7 @@ function readShared(cutter: Cutter, kind: 'resource' | 'scope', of: JsonObject, 
   }
   readAttributes(cutter, of['attributes'], draft)
   draft.attributesDropped = countOf(of['droppedAttributesCount'])
-  const { name, version, attributes } = draft
-  const schemaUrl = namedTextOf(cutter, schema, 'schema URL')
-  const droppedAttributesCount = droppedOf(cutter, draft)
-  const shared = shareAttributes({ kind, name, version, schemaUrl, attributes, droppedAttributesCount })
-  return { shared, cuts: cutter.cuts.map((cut) => `${kind} ${cut}`) }
+  return finishShared(cutter, kind, draft, namedTextOf(cutter, schema, 'schema URL'))
 }
 
 /** The spans of a parsed request. What is not of the expected shape is taken for absent. */

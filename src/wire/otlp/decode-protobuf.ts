@@ -1,4 +1,4 @@
-import type { SharedAttributes, Span } from '#src/events/telemetry.ts'
+import { spanKinds, type Span } from '#src/events/telemetry.ts'
 import { librarySpansField } from './protobuf-schema.ts'
 import {
   type FieldReaders,
@@ -12,26 +12,25 @@ import {
   readNamedText,
   readTime,
 } from './protobuf-values.ts'
-import { shareAttributes } from './shared-attributes.ts'
 import {
-  type DecodeLimits,
-  type SharedDraft,
-  type SpanDraft,
-  type SpanEventDraft,
-  type SpanLinkDraft,
-  type Surroundings,
   beginRecord,
   createLink,
   createShared,
   createSpan,
   createSpanEvent,
-  droppedOf,
   finishLink,
+  finishShared,
   finishSpan,
   finishSpanEvent,
-  kinds,
   mark,
   statusCodes,
+  type DecodeLimits,
+  type Shared,
+  type SharedDraft,
+  type SpanDraft,
+  type SpanEventDraft,
+  type SpanLinkDraft,
+  type Surroundings,
 } from './span-parts.ts'
 
 /** Where messages stand in the body: start and end, by twos. */
@@ -99,7 +98,7 @@ const spanFields = fieldReaders<SpanDraft>({
   26: (state, span) => (span.traceState = readNamedText(state, 'trace state')),
   34: readParent,
   42: (state, span) => (span.name = readNamedText(state, 'name')),
-  48: (state, span) => (span.kind = kinds[state.reader.int32()] ?? 'unspecified'),
+  48: (state, span) => (span.kind = spanKinds[state.reader.int32()] ?? 'unspecified'),
   57: (state, span) => (span.startNs = readTime(state)),
   65: (state, span) => (span.endNs = readTime(state)),
   74: readAttribute,
@@ -153,8 +152,6 @@ function readRange<Draft>(
   readMessage(state, fields, draft, end)
 }
 
-type Shared = Readonly<{ shared: SharedAttributes; cuts: readonly string[] }>
-
 /** Reads a resource or a scope; one that is given in parts is merged. */
 function readShared(state: WireState, kind: 'resource' | 'scope', group: Group): Shared {
   const { cutter } = state
@@ -165,10 +162,7 @@ function readShared(state: WireState, kind: 'resource' | 'scope', group: Group):
   for (let index = 0; index < ranges.length; index += 2) {
     readRange(state, fields, draft, ranges[index] as number, ranges[index + 1] as number)
   }
-  const { name, version, attributes } = draft
-  const droppedAttributesCount = droppedOf(cutter, draft)
-  const shared = shareAttributes({ kind, name, version, schemaUrl, attributes, droppedAttributesCount })
-  return { shared, cuts: cutter.cuts.map((cut) => `${kind} ${cut}`) }
+  return finishShared(cutter, kind, draft, schemaUrl)
 }
 
 function lengthOf(ranges: Ranges): number {

@@ -1,10 +1,8 @@
 import { type Json, type JsonObject, isJsonObject } from '#src/lib/json.ts'
 import { createBareObject } from './bare-object.ts'
 import { cutText } from './shared-attributes.ts'
-import { type BagDraft, type Cutter, markCuts, storableTime, takeAttribute } from './span-parts.ts'
+import { markCuts, storableTime, takeAttribute, takeItem, type BagDraft, type Cutter } from './span-parts.ts'
 
-/** What a list item costs of a record's bytes besides its text. */
-const itemBytes = 8
 /** Most digits of an integer that is made a number; 20 are enough for 64 bits. */
 const digitsMax = 20
 
@@ -103,13 +101,6 @@ function readValue(cutter: Cutter, value: Json | undefined, depth: number): Json
     if (given !== undefined && given !== null) return read(cutter, given, depth)
   }
   return null
-}
-
-/** True when a list item still has a place in the record. */
-function takeItem(cutter: Cutter): boolean {
-  if (cutter.bytesLeft <= 0) cutter.bytesCut = true
-  else cutter.bytesLeft -= itemBytes
-  return !cutter.bytesCut
 }
 
 function readList(cutter: Cutter, value: Json, depth: number): Json {

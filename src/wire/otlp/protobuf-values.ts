@@ -3,18 +3,16 @@ import { assert } from '#src/lib/assert.ts'
 import type { Json } from '#src/lib/json.ts'
 import { createBareObject } from './bare-object.ts'
 import {
-  type BagDraft,
-  type Cutter,
-  type DecodeLimits,
   createCutter,
   markCuts,
   storableTime,
   takeAttribute,
+  takeItem,
+  type BagDraft,
+  type Cutter,
+  type DecodeLimits,
 } from './span-parts.ts'
 import { textOf } from './string-cache.ts'
-
-/** What a list item costs of a record's bytes besides its text. */
-const itemBytes = 8
 
 /** A reader over one request, and what is cut of the record being read. */
 export type WireState = Readonly<{ reader: protobuf.Reader; body: Buffer; view: DataView; cutter: Cutter }>
@@ -181,19 +179,12 @@ function readInnerValue(state: WireState, depth: number, before: Json): Json {
   return null
 }
 
-/** True when a list item still has a place in the record. */
-function takeItem({ cutter }: WireState): boolean {
-  if (cutter.bytesLeft <= 0) cutter.bytesCut = true
-  else cutter.bytesLeft -= itemBytes
-  return !cutter.bytesCut
-}
-
 function readList(state: WireState, end: number, depth: number, list: Json[]): Json {
   const { reader } = state
   while (reader.pos < end) {
     const tag = reader.tag()
     if (tag !== 10) reader.skipType(tag & 7, 0, tag >>> 3)
-    else if (takeItem(state)) list.push(readInnerValue(state, depth + 1, null))
+    else if (takeItem(state.cutter)) list.push(readInnerValue(state, depth + 1, null))
     else reader.pos = fieldEnd(state)
   }
   return list
@@ -206,7 +197,7 @@ function readMap(state: WireState, end: number, depth: number, before: Json): Js
   while (reader.pos < end) {
     const tag = reader.tag()
     if (tag !== 10) reader.skipType(tag & 7, 0, tag >>> 3)
-    else if (takeItem(state)) readKeyValue(state, map, depth)
+    else if (takeItem(state.cutter)) readKeyValue(state, map, depth)
     else reader.pos = fieldEnd(state)
   }
   return map

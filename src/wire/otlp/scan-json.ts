@@ -1,26 +1,29 @@
 import { parseSpanId, parseTraceId } from '#src/events/ids.ts'
 import { type Refusal, refusal } from '#src/events/refusal.ts'
 import {
-  type JsonReader,
+  afterMark,
   createJsonReader,
   jsonDepthFollowedMax,
   scalarEnd,
   skipSpace,
   stringEnd,
+  type JsonReader,
 } from '#src/lib/json-bytes.ts'
 import { type Result, fail, ok } from '#src/lib/result.ts'
 import { cutJson } from './cut-json.ts'
 import { hexValues } from './hex-values.ts'
 import { isGroup, isList, itemPlace, listBits, memberPlace, places } from './json-schema.ts'
 import {
-  type ScanLimits,
-  type SpanScan,
-  type SpanTable,
   addRow,
   columns,
   createSpanScan,
   createSpanTable,
   faults,
+  tooManyNodes,
+  tooManySpans,
+  type ScanLimits,
+  type SpanScan,
+  type SpanTable,
 } from './span-scan.ts'
 
 /** Members of objects, and more for each node (an attribute is three): bounds what unknown fields can make the parser build. */
@@ -82,13 +85,12 @@ export function scanJson(bytes: Uint8Array, limits: ScanLimits): Result<SpanScan
     const text = idText(body, start, length)
     return (digits === 32 ? parseTraceId(text) : parseSpanId(text)) ?? text.slice(0, digits * 2).toLowerCase()
   }
-  return ok(createSpanScan({ body, table, hexOf, cut: (keep) => cutJson(body, walk.lists, table, keep) }))
+  return ok(createSpanScan({ table, hexOf, cut: (keep) => cutJson(body, walk.lists, table, keep) }))
 }
 
 function scanBody(walk: Walk): boolean {
   const { body } = walk
-  const bom = body[0] === 0xef && body[1] === 0xbb && body[2] === 0xbf
-  const start = skipSpace(body, bom ? 3 : 0)
+  const start = skipSpace(body, afterMark(body))
   if (start === body.length) return true
   if (body[start] !== openObject) return stop(walk, 'expected an object', start) > 0
   const end = walkObject(walk, start, places.request, 1)
@@ -212,8 +214,7 @@ function walkList(walk: Walk, start: number, place: number, depth: number): numb
 function walkSpan(walk: Walk, start: number, depth: number): number {
   const { limits, table } = walk
   if (table.count === limits.recordsPerBatchMax) {
-    const detail = `more than ${limits.recordsPerBatchMax} spans in one request: send smaller batches`
-    walk.refusal = refusal('payload_too_large', detail, { records: table.count + 1 })
+    walk.refusal = tooManySpans(limits, table.count + 1)
     return -1
   }
   walk.traceStart = -1
@@ -277,8 +278,6 @@ function stop(walk: Walk, problem: string, pos: number): -1 {
 }
 
 function stopAtNodes(walk: Walk): -1 {
-  const most = `${walk.limits.nodesPerRequestMax} attributes, events, links and list items`
-  const detail = `more than ${most} in one request: send smaller batches`
-  walk.refusal = refusal('payload_too_large', detail, { records: walk.table.count + 1 })
+  walk.refusal = tooManyNodes(walk.limits, walk.table.count + 1)
   return -1
 }

@@ -3,14 +3,16 @@ import { type Result, fail, ok } from '#src/lib/result.ts'
 import { cutProtobuf } from './cut-protobuf.ts'
 import { actions, actionTable, depthTable, librarySpansField, nodeTable, unknownByWireType } from './protobuf-schema.ts'
 import {
-  type ScanLimits,
-  type SpanScan,
-  type SpanTable,
   addRow,
   columns,
   createSpanScan,
   createSpanTable,
   faults,
+  tooManyNodes,
+  tooManySpans,
+  type ScanLimits,
+  type SpanScan,
+  type SpanTable,
 } from './span-scan.ts'
 
 /** Groups are not part of OTLP: unknown ones are stepped over, but not for ever. */
@@ -62,7 +64,7 @@ export function scanProtobuf(bytes: Uint8Array, limits: ScanLimits): Result<Span
     Buffer.from(bytes.buffer, bytes.byteOffset + start, Math.min(length, digits))
       .toString('hex')
       .padStart(length === 8 ? digits : 0, '0')
-  return ok(createSpanScan({ body, table, hexOf, cut: (keep) => cutProtobuf(body, keep) }))
+  return ok(createSpanScan({ table, hexOf, cut: (keep) => cutProtobuf(body, keep) }))
 }
 
 function walkMessage(walk: Walk, message: number, start: number, end: number, depth: number): boolean {
@@ -150,8 +152,7 @@ function isVarint(body: Uint8Array, start: number, last: number): boolean {
 function enterSpan(walk: Walk, start: number, end: number): boolean {
   const { body, limits, table } = walk
   if (table.count === limits.recordsPerBatchMax) {
-    const detail = `more than ${limits.recordsPerBatchMax} spans in one request: send smaller batches`
-    walk.refusal = refusal('payload_too_large', detail, { records: table.count + 1 })
+    walk.refusal = tooManySpans(limits, table.count + 1)
     return false
   }
   walk.traceStart = -1
@@ -272,8 +273,6 @@ function stop(walk: Walk, problem: string, pos: number): -1 {
 }
 
 function refuseNodes(walk: Walk): false {
-  const most = `${walk.nodesMax} attributes, events, links and list items`
-  const detail = `more than ${most} in one request: send smaller batches`
-  walk.refusal = refusal('payload_too_large', detail, { records: walk.table.count + 1 })
+  walk.refusal = tooManyNodes(walk.limits, walk.table.count + 1)
   return false
 }

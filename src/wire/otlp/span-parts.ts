@@ -2,7 +2,7 @@ import type { Limits } from '#src/config.ts'
 import type { SharedAttributes, Span, SpanEvent, SpanKind, SpanLink, SpanStatus } from '#src/events/telemetry.ts'
 import type { Json } from '#src/lib/json.ts'
 import { createBareObject } from './bare-object.ts'
-import { cutText, serviceOf, sessionIdOf } from './shared-attributes.ts'
+import { cutText, serviceOf, sessionIdOf, shareAttributes } from './shared-attributes.ts'
 
 export type DecodeLimits = Pick<
   Limits,
@@ -14,8 +14,7 @@ export type DecodeLimits = Pick<
   | 'sessionIdCharactersMax'
 >
 
-/** Enum values by number. Source: opentelemetry-proto trace.proto, Span.SpanKind and Status.StatusCode. */
-export const kinds: readonly SpanKind[] = ['unspecified', 'internal', 'server', 'client', 'producer', 'consumer']
+/** By number (trace.proto, `StatusCode`). */
 export const statusCodes: readonly SpanStatus['code'][] = ['unset', 'ok', 'error']
 
 /** Attributes while they are read. */
@@ -139,6 +138,16 @@ function leftOut(cutter: Cutter, what: string, seen: number, kept: number): numb
   return seen - kept
 }
 
+/** What a list item costs of a record's bytes besides its text. */
+const itemBytes = 8
+
+/** True when a list item still has a place in the record. */
+export function takeItem(cutter: Cutter): boolean {
+  if (cutter.bytesLeft <= 0) cutter.bytesCut = true
+  else cutter.bytesLeft -= itemBytes
+  return !cutter.bytesCut
+}
+
 /** Counts an attribute; true when there is a place for it. */
 export function takeAttribute(cutter: Cutter, bag: BagDraft): boolean {
   bag.attributesSeen++
@@ -156,8 +165,23 @@ export function storableTime(cutter: Cutter, timeNs: bigint): bigint {
   return latestNs
 }
 
-export const droppedOf = (cutter: Cutter, bag: BagDraft): number =>
+const droppedOf = (cutter: Cutter, bag: BagDraft): number =>
   bag.attributesDropped + leftOut(cutter, 'attributes', bag.attributesSeen, bag.attributesKept)
+
+/** Attributes that spans share, and what was cut of them. */
+export type Shared = Readonly<{ shared: SharedAttributes; cuts: readonly string[] }>
+
+export function finishShared(
+  cutter: Cutter,
+  kind: 'resource' | 'scope',
+  draft: SharedDraft,
+  schemaUrl: string,
+): Shared {
+  const { name, version, attributes } = draft
+  const droppedAttributesCount = droppedOf(cutter, draft)
+  const shared = shareAttributes({ kind, name, version, schemaUrl, attributes, droppedAttributesCount })
+  return { shared, cuts: cutter.cuts.map((cut) => `${kind} ${cut}`) }
+}
 
 export function finishSpanEvent(cutter: Cutter, draft: SpanEventDraft): SpanEvent {
   const { timeNs, name, attributes } = draft

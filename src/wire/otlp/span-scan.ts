@@ -1,5 +1,6 @@
 import { assert } from '#src/lib/assert.ts'
 import type { Limits } from '#src/config.ts'
+import { refusal, type Refusal } from '#src/events/refusal.ts'
 
 export type ScanLimits = Pick<Limits, 'recordsPerBatchMax' | 'nodesPerRequestMax' | 'nestingDepthMax' | 'jsonDepthMax'>
 
@@ -12,8 +13,6 @@ export type SpanScan = Readonly<{
   spans: number
   /** The spans without usable ids, in order, with the reason in words. */
   invalid: readonly InvalidSpan[]
-  /** Size of the body. */
-  bytes: number
   identify(index: number): SpanIdentity
   valid(index: number): boolean
   /**
@@ -22,6 +21,17 @@ export type SpanScan = Readonly<{
    */
   cut(keep: (index: number) => boolean): Uint8Array
 }>
+
+/** `records`: the spans as far as they were counted. */
+export const tooManySpans = ({ recordsPerBatchMax }: ScanLimits, records: number): Refusal =>
+  refusal('payload_too_large', `more than ${recordsPerBatchMax} spans in one request: send smaller batches`, {
+    records,
+  })
+
+export function tooManyNodes({ nodesPerRequestMax }: ScanLimits, records: number): Refusal {
+  const most = `${nodesPerRequestMax} attributes, events, links and list items`
+  return refusal('payload_too_large', `more than ${most} in one request: send smaller batches`, { records })
+}
 
 /** Why a span is invalid; 0 is a valid one. */
 export const faults = {
@@ -82,7 +92,6 @@ export function cellOf(table: SpanTable, index: number, column: number): number 
 }
 
 type Parts = Readonly<{
-  body: Uint8Array
   table: SpanTable
   /** Id in hex from its place in the body; `digits` is its full length. */
   hexOf: (start: number, length: number, digits: number) => string
@@ -90,7 +99,7 @@ type Parts = Readonly<{
 }>
 
 /** The scan's result over a finished table. */
-export function createSpanScan({ body, table, hexOf, cut }: Parts): SpanScan {
+export function createSpanScan({ table, hexOf, cut }: Parts): SpanScan {
   const identify = (index: number): SpanIdentity => {
     const id = (start: number, length: number, digits: number): string => {
       const at = cellOf(table, index, start)
@@ -109,7 +118,6 @@ export function createSpanScan({ body, table, hexOf, cut }: Parts): SpanScan {
   return {
     spans: table.count,
     invalid,
-    bytes: body.length,
     identify,
     valid: (index) => cellOf(table, index, columns.fault) === faults.none,
     cut,

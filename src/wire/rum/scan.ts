@@ -1,6 +1,7 @@
 import type { Limits } from '#src/config.ts'
 import { refusal, type Refusal } from '#src/events/refusal.ts'
 import {
+  afterMark,
   createJsonReader,
   eachItem,
   eachMember,
@@ -13,8 +14,6 @@ import { scanSpans } from '../otlp/scan.ts'
 import type { ScanLimits, SpanScan } from '../otlp/span-scan.ts'
 import { cutBody, type CutPart } from './cut.ts'
 import { formOf, type RumForm, type RumPart } from './form.ts'
-
-export type { RumForm, RumPart } from './form.ts'
 
 /** An item that was left out, by its place in its part. */
 type RejectedItem = Readonly<{ part: RumPart; index: number; code: string; message: string }>
@@ -67,8 +66,8 @@ export function scanRum(
   if (!isReadable(contentType)) {
     return fail(refusal('unsupported_media_type', 'browser events are read as application/json or text/plain'))
   }
-  const hasMark = received[0] === 0xef && received[1] === 0xbb && received[2] === 0xbf
-  const body = hasMark ? received.subarray(3) : received
+  const start = afterMark(received)
+  const body = start === 0 ? received : received.subarray(start)
   const reader = createJsonReader(body)
   const members = readMembers(body, reader, limits)
   if (!members.ok) return members

@@ -1,4 +1,4 @@
-import { readSync, statSync } from 'node:fs'
+import { readSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { pathToFileURL } from 'node:url'
@@ -8,16 +8,17 @@ import { PermanentError } from '#src/lib/failure.ts'
 import { createCutMark } from '../cut.ts'
 import { applicationId, failureOf, formatVersion, isCorrupt, isLog, pragma, type LogFile } from '../database.ts'
 import { rowCrc } from '../row.ts'
-import { isFile } from '../suspicion.ts'
 import { parseFormers } from './formers.ts'
 import { withFile } from './raw-file.ts'
 import { readWal, type WalContent } from './wal-file.ts'
+import { bytesOf, isFile } from '../file-stat.ts'
+import { magic } from './sqlite-format.ts'
 
 type Epochs = Readonly<{ epoch: string; formers: readonly string[] }>
 
 /**
- * How a log looks before anybody writes to it. `head`, `epoch`, `formers` (formers.ts): of a sound one; `reason`: what is damaged;
- * `isOlder`: nothing but that it ends before what others have had of it, as an older copy does.
+ * The state of a log before anybody writes to it. `head`, `epoch` and `formers` (formers.ts) are those of a sound log. `reason`: what is
+ * damaged. `isOlder`: the only fault is that it ends before events that others have already read from it, as an older copy does.
  */
 export type Verdict =
   | Readonly<{ kind: 'absent' | 'new' }>
@@ -26,15 +27,15 @@ export type Verdict =
 
 export type ExamineOptions = LogFile &
   Readonly<{
-    /** The installation has been in use: a log without anything in it has lost it. */
+    /** The installation has been in use, so an empty log has lost its events. */
     isInUse: boolean
-    /** How far the log of this epoch has been, as others know it; undefined where the log does not say any more which epoch it was. */
+    /** How far others have read the log of this epoch; undefined if the log no longer says which epoch it had. */
     knownHead?: (epoch: string | undefined) => Position
-    /** Read all of it. Else a look at its ends and here and there, which takes as long for a large log as for a small one. */
+    /** Read the whole log. Otherwise check its ends and samples, which takes equally long for any size. */
     isThorough: boolean
   }>
 
-/** What a log says that it is of another program, of another version or partition is no damage: it throws PermanentError. */
+/** A log of another program, version or partition is not damaged: that throws PermanentError. */
 class Damage extends Error {}
 class Older extends Damage {}
 const damage = (reason: string): Damage => new Damage(reason)
@@ -43,17 +44,16 @@ const endRows = 64
 const endBytesMax = 16 * 1024 * 1024
 const probes = 64
 const busyTimeoutMs = 2_000
-/** A version beyond is no version. */
+/** A larger number cannot be a version. */
 const versionsMax = 1_000
-const magic = Buffer.from('SQLite format 3\0')
 const fractions = Buffer.from([64, 32, 32])
 const partitionName = /^(?:\d{1,4}|directory)$/
 
-/** Pages that the database says it has, and that are neither in its file nor in its WAL. */
+/** Throws if pages that the database should have are neither in its file nor in its WAL. */
 function checkSize(file: string, wal: WalContent | undefined): void {
   const pages = wal?.taken.findLast(({ pagesAfter }) => pagesAfter > 0)?.pagesAfter
   if (wal === undefined || pages === undefined) return
-  const here = Math.floor(statSync(file).size / wal.pageSize)
+  const here = Math.floor(bytesOf(file) / wal.pageSize)
   const inWal = new Set(wal.taken.map(({ page }) => page))
   for (let page = here + 1; page <= pages; page++) {
     if (!inWal.has(page)) {
@@ -64,9 +64,10 @@ function checkSize(file: string, wal: WalContent | undefined): void {
   }
 }
 
-const bytesOf = (file: string): number => statSync(file, { throwIfNoEntry: false })?.size ?? 0
-
-/** What SQLite takes as it finds it, and would then not write to. One that was killed while it was made is not looked at. */
+/**
+ * Checks header fields that SQLite accepts when it opens a file, but would then refuse to write. Skips a file whose creation was
+ * interrupted.
+ */
 function checkHeader(file: string): void {
   if (bytesOf(`${file}-journal`) > 0) return
   const header = Buffer.alloc(100)
@@ -79,7 +80,7 @@ function checkHeader(file: string): void {
   }
 }
 
-/** False: it is empty, as it is before it is made. */
+/** False if it is empty, as before it is created. */
 function checkOwner(database: DatabaseSync, file: string): boolean {
   const owner = pragma(database, 'application_id')
   const version = Number(pragma(database, 'user_version'))
@@ -118,7 +119,7 @@ function checkRow(row: Row | undefined, seq: number, withPayload: boolean): void
     throw fault('its payload does not match its checksum')
 }
 
-/** The newest events, and some all over the log. Which sequence is the newest, and which is the last that was cut. */
+/** Checks the newest events and samples of the rest. Returns the newest sequence and the last one that was cut. */
 function checkSome(database: DatabaseSync): Readonly<{ head: number; cut: number }> {
   const cut = createCutMark(database)()
   let head: number | undefined
@@ -164,7 +165,7 @@ function checkAll(database: DatabaseSync, { head, cut }: Readonly<{ head: number
 
 function checkTables(database: DatabaseSync, options: ExamineOptions): Readonly<{ head: Position }> & Epochs {
   const epochs = checkMeta(database, options)
-  // First, because somebody may write to it meanwhile.
+  // Read first, because somebody may write to the log meanwhile.
   const known = Math.floor((options.knownHead?.(epochs.epoch) ?? 0) / positionStep)
   const some = checkSome(database)
   if (options.isThorough) checkAll(database, some)
@@ -172,7 +173,10 @@ function checkTables(database: DatabaseSync, options: ExamineOptions): Readonly<
   return { head: some.head * positionStep, ...epochs }
 }
 
-/** Nothing of the files is changed, if nobody else has them open: whoever may write would move a WAL into the database when it closes. */
+/**
+ * Changes nothing in the files if nobody else has them open. A connection that may write would move the WAL into the database when it
+ * closes.
+ */
 function openToLook(file: string, hasWal: boolean): DatabaseSync {
   const location = pathToFileURL(resolve(file))
   location.searchParams.set('mode', hasWal ? 'ro' : 'rw')
@@ -202,7 +206,7 @@ function emptyOf(isInUse: boolean): Verdict {
   return { kind: 'new' }
 }
 
-/** SQLite’s words for tables that are not as they were made, and values that cannot be read, are damage too. */
+/** SQLite's errors about altered tables and unreadable values are damage too. */
 function reasonOf(error: unknown): string | undefined {
   if (error instanceof Damage || isCorrupt(error)) return (error as Error).message
   const { errcode, code } = error as Readonly<{ errcode?: number; code?: string }>
@@ -211,8 +215,8 @@ function reasonOf(error: unknown): string | undefined {
 }
 
 /**
- * Says whether a log can be read. What is no damage of its content is thrown: PermanentError where it is of a newer version, another
- * program or partition, or where the disk or the rights fail; TransientError where somebody writes to it.
+ * Says whether a log can be read. Everything that is not damage is thrown: PermanentError for a newer version, another program or
+ * partition, and for failing disks or permissions; TransientError if somebody is writing to it.
  */
 export function examine(options: ExamineOptions): Verdict {
   if (!isFile(options.file)) return { kind: 'absent' }

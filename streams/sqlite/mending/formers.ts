@@ -1,7 +1,7 @@
-// A log that was made of what could be read of a damaged one says which that was, and which that one was made of, the newest first: the
-// indexes of these are its own until it has some itself.
+// A log rebuilt from a damaged one names that one's epoch and the epochs before it, newest first. Indexes built from
+// them are valid for it until it has its own.
 
-/** As many stand in a row that a later mending can find (found-meta.ts). */
+/** As many as still fit in a row that a later mending can find (found-meta.ts). */
 const formersMax = 10
 
 export const formatFormers = (epochs: readonly string[]): string => [...new Set(epochs)].slice(0, formersMax).join(' ')

@@ -1,8 +1,8 @@
 import { parseFormers } from './formers.ts'
-import { varint } from './varint.ts'
+import { varint } from './sqlite-format.ts'
 import type { PageImage } from './page-images.ts'
 
-/** What was found of a log’s own entries (`meta`). `cut`: the last sequence that was cut off. `formers`: see formers.ts. */
+/** What was found of the log's `meta`. `cut`: the last sequence that was cut off. `formers`: see formers.ts. */
 export type FoundMeta = Readonly<{ epoch: string | undefined; cut: number | undefined; formers: readonly string[] }>
 
 const indexLeaf = 0x0a
@@ -11,7 +11,7 @@ const indexInterior = 0x02
 const textBytes = (type: number): number | undefined =>
   type >= 13 && type % 2 === 1 ? Math.floor((type - 13) / 2) : undefined
 
-/** A short record of two texts; undefined for any other. */
+/** A short record of two texts; undefined for any other record. */
 function twoTexts(image: Buffer, at: number): readonly [string, string] | undefined {
   const size = varint(image, at)
   const head = size && varint(image, size[1])
@@ -24,7 +24,7 @@ function twoTexts(image: Buffer, at: number): readonly [string, string] | undefi
   return [image.toString('utf8', from, from + name), image.toString('utf8', from + name, from + name + value)]
 }
 
-/** To be given every image of the pages; the mark of what was cut only ever moves up. */
+/** Pass it every page image. The highest cut mark wins, because the mark only ever moves up. */
 export function createFoundMeta(): Readonly<{ look(image: PageImage): void; found(): FoundMeta }> {
   let epoch: string | undefined
   let cut: number | undefined
@@ -46,7 +46,7 @@ export function createFoundMeta(): Readonly<{ look(image: PageImage): void; foun
         if (texts !== undefined) take(texts)
       }
     },
-    // Beside the epoch it stands on the same page, if it is there at all.
+    // The cut mark is on the same page as the epoch. If the epoch was found and the mark was not, nothing was cut.
     found: () => ({ epoch, cut: epoch === undefined ? cut : (cut ?? 0), formers }),
   }
 }

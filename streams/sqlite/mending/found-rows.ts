@@ -1,26 +1,26 @@
 import { crc32 } from 'node:zlib'
 import { rowCrc } from '../row.ts'
-import { varint } from './varint.ts'
+import { varint } from './sqlite-format.ts'
 import { versions, type PageImage, type PageImages, type Version } from './page-images.ts'
 
-/** An event’s row as it was written, proven by its checksums; an empty header: it was erased. */
+/** An event's row as it was written, proven by its checksums. An empty header means it was erased. */
 export type FoundRow = Readonly<{
   seq: number
   crc: number
   subject: string | null
   header: string
   payload: Uint8Array
-  /** When it was received, ms; 0 where it was erased. */
+  /** When it was received, in ms; 0 if it was erased. */
   receivedAt: number
   id: string
 }>
 
 const tableLeaf = 0x0d
-/** Five numbers of at most nine bytes, and how many bytes they take. */
+/** Five varints, and how many bytes they take. */
 const recordHeaderBytesMax = 64
 
 const integerBytes = [0, 1, 2, 3, 4, 6, 8]
-/** How long a column’s value is, by its serial type ("Database File Format", 2.1). */
+/** The length of a column's value, by its serial type ("Database File Format", 2.1). */
 const bytesOf = (type: number): number => (type < 12 ? (integerBytes[type] ?? 0) : Math.floor((type - 12) / 2))
 const isText = (type: number): boolean => type >= 13 && type % 2 === 1
 const isBlob = (type: number): boolean => type >= 12 && type % 2 === 0
@@ -28,7 +28,7 @@ const isBlob = (type: number): boolean => type >= 12 && type % 2 === 0
 type Shape = Readonly<{ types: readonly number[]; begin: number }>
 
 const isNull = (type: number): boolean => type === 0
-/** Of `seq`, `crc`, `subject`, `header` and `payload`: which serial types a column may have. The sequence is the row’s own number. */
+/** The serial types that `seq`, `crc`, `subject`, `header` and `payload` may have. The sequence is the rowid. */
 const columnTypes: readonly ((type: number) => boolean)[] = [
   isNull,
   (type) => type < 10,
@@ -49,7 +49,7 @@ function readTypes(record: Buffer, from: number, to: number): readonly number[] 
   return at === to ? types : undefined
 }
 
-/** The columns that a record says it has, when they are those of an event and fill it. */
+/** The columns a record declares, if they are those of an event and fill the record. */
 function shapeOf(record: Buffer, bytes: number): Shape | undefined {
   const size = varint(record, 0)
   if (size === undefined || size[0] > recordHeaderBytesMax) return undefined
@@ -67,7 +67,7 @@ function readCrc(record: Buffer, at: number, type: number): number {
 
 type Said = Readonly<{ id: string; subject: string | null; receivedAt: number; crc: number }>
 
-/** What a header says; undefined when it is none. It has passed its checksum. */
+/** The content of a header; undefined if it is not one. Its checksum has been verified. */
 function headerSays(header: string): Said | undefined {
   try {
     const { id, subject = null, receivedAt, crc } = JSON.parse(header) as Partial<Said>
@@ -94,7 +94,7 @@ function rowIn(record: Buffer, seq: number, { types, begin }: Shape): FoundRow |
   return { seq, crc, subject: said.subject, header, payload, receivedAt: said.receivedAt, id: said.id }
 }
 
-/** How much of a record stands in its page; the rest is in a chain of others ("Database File Format", 1.6). */
+/** How much of a record is in its own page. The rest is in a chain of overflow pages ("Database File Format", 1.6). */
 function bytesInPage(bytes: number, pageSize: number): number {
   const most = pageSize - 35
   if (bytes <= most) return bytes
@@ -103,7 +103,7 @@ function bytesInPage(bytes: number, pageSize: number): number {
   return wanted <= most ? wanted : least
 }
 
-/** The whole record, gathered from the pages that its beginning leads to; undefined where the chain is broken. */
+/** The whole record, collected along its overflow chain; undefined if the chain is broken. */
 function gather(images: PageImages, begin: Buffer, next: number, bytes: number, version: Version): Buffer | undefined {
   const record = Buffer.alloc(bytes)
   begin.copy(record)
@@ -132,7 +132,7 @@ function rowAt(images: PageImages, image: Buffer, at: number): FoundRow | undefi
 
 type Begun = Readonly<{ begin: Buffer; seq: number; shape: Shape; bytes: number }>
 
-/** A row that goes on in other pages, of which there may be several images: its checksums say which are its own. */
+/** A row with overflow pages. Several images of them may exist: the checksums tell which belong to the row. */
 function rowBeyond(
   images: PageImages,
   { begin, seq, shape, bytes }: Begun,
@@ -149,10 +149,7 @@ function rowBeyond(
   return undefined
 }
 
-/**
- * The rows of events that a page’s image holds and whose checksums fit, wherever in which table the page may be. Valid until the
- * next image is read.
- */
+/** The rows in a page image whose checksums match, whichever table the page belongs to. Valid until the next image is read. */
 export function* rowsIn(images: PageImages, { page, image }: PageImage): Generator<FoundRow> {
   if (page === 1 || image[0] !== tableLeaf) return
   const cells = Math.min(image.readUInt16BE(3), Math.floor((image.length - 8) / 2))

@@ -4,7 +4,7 @@ import { positionStep } from '#src/events/envelope.ts'
 import { syncFolder, writeDurably } from '#src/lib/durable-files.ts'
 import { PermanentError } from '#src/lib/failure.ts'
 import type { LogFile } from '../database.ts'
-import { movingOf, nextOf } from '../side-files.ts'
+import { movingOf, nextOf, sides } from '../side-files.ts'
 import { clearSuspicion, suspicionOf } from '../suspicion.ts'
 import { examine, type ExamineOptions, type Verdict } from './examine.ts'
 import {
@@ -22,29 +22,27 @@ import { settleCopied } from './settle-copied.ts'
 
 export type MendOptions = Omit<ExamineOptions, 'isThorough'> &
   Readonly<{
-    /** As it is called in the report: `log`. */
+    /** Its name in the report: `log`. */
     name: string
-    /** The folder of all that is set aside. */
+    /** The folder for everything that is set aside. */
     quarantine: string
     clock: () => number
-    /** Epochs of the indexes beside the log, for one that does not say any more which it was. */
+    /** Epochs of the indexes beside the log, used if the log no longer says which epoch it had. */
     epochsBeside?: () => readonly string[]
-    /** Is told before each step that may take long. */
+    /** Called before each step that may take long. */
     onProgress?: (line: string) => void
-    /** Puts in order what the events say together, in the new log and before it comes into its place; rejects when it must not come there. */
+    /** Repairs what the events say together in the new log, before that takes the old one's place. Rejects if it must not. */
     settle?: (log: LogFile) => Promise<void>
-    /** Is called before each step on the disk, for tests. */
+    /** Called before each step on disk, for tests. */
     onStep?: (step: string) => void
   }>
 
 type Damaged = Extract<Verdict, Readonly<{ kind: 'damaged' }>>
 
-/** `mended`: what has been set aside now. */
+/** `mended`: what was set aside this time. */
 export type Mended = Readonly<{ verdict: Verdict; mended?: Quarantined }>
 
-const sides = ['-wal', '-shm', '-journal']
-
-/** Moves a file, never over another. */
+/** Moves a file, never over another one. */
 function move(from: string, to: string): void {
   if (!existsSync(from)) return
   for (let number = 1; ; number++) {
@@ -60,8 +58,8 @@ function forgetMove(file: string, onStep: (step: string) => void): void {
 }
 
 /**
- * From here on the damaged log goes away and the new one comes, however often this is broken off and begun again. The database itself goes
- * last: while it is there, what stands beside it is its own; behind it, its successor’s.
+ * From here on the damaged log is replaced by the new one, however often this is interrupted and resumed. The database file moves last:
+ * before that, the files beside it are its own; after that, they are its successor's.
  */
 function finishMoving(file: string, folder: string, onStep: (step: string) => void): void {
   const place = join(folder, basename(file))
@@ -89,8 +87,8 @@ function finishMoving(file: string, folder: string, onStep: (step: string) => vo
 }
 
 /**
- * The folder that a move goes to, and what is said of it. Both stand in one file, the report too: it is all that then says what was lost, where
- * somebody removes the folder before the move has come to its end.
+ * The folder of a move and its report, in one file. If somebody removes the folder before the move ends, this is all that still says what
+ * was lost.
  */
 const formatMove = (folder: string, report: QuarantineReport): string => `${basename(folder)}\n${formatReport(report)}`
 
@@ -101,8 +99,8 @@ function readMove({ file, quarantine }: MendOptions): Quarantined {
 }
 
 /**
- * A move of which somebody has removed the folder. As long as the new log is not in its place, it is beside it, whole, and what still
- * stands in the place is the damaged one. Once it is there, the move is over but for forgetting it.
+ * Resumes a move whose folder somebody has removed. If the new log still waits beside the damaged one, the move must be finished. If it is
+ * already in place, only the note of the move is left to remove.
  */
 function resumeWithout({ folder, report }: Quarantined, { file, onProgress = () => {} }: MendOptions): boolean {
   const said = report === undefined ? '' : `: ${report.kept} events were kept, ${report.lost} lost`
@@ -114,7 +112,7 @@ function resumeWithout({ folder, report }: Quarantined, { file, onProgress = () 
   return true
 }
 
-/** A move that was broken off; what it has set aside. */
+/** Finishes an interrupted move; returns what it has set aside. */
 function resume(options: MendOptions, onStep: (step: string) => void): Quarantined | undefined {
   const { file } = options
   if (!existsSync(movingOf(file))) return undefined
@@ -124,17 +122,17 @@ function resume(options: MendOptions, onStep: (step: string) => void): Quarantin
   return broken
 }
 
-/** What changes when somebody else writes to it. */
+/** Changes when somebody else writes to the log. */
 const stateOf = (file: string): string =>
   ['', '-wal']
     .map((side) => statSync(`${file}${side}`, { throwIfNoEntry: false }))
     .map((stat) => `${stat?.ino} ${stat?.size} ${stat?.mtimeMs}`)
     .join()
 
-/** A second one that writes meanwhile, as the command line may, must not lose what it has written. */
+/** Another process, such as the command line, may write meanwhile: what it wrote must not be lost. */
 const attemptsMax = 5
 
-/** What others had of it behind all that was found is lost too. */
+/** Events that others have read, but that come after everything found here, are lost too. */
 function withLostTail(
   { formerEpoch, ...salvaged }: Salvaged,
   { knownHead }: MendOptions,
@@ -188,7 +186,7 @@ async function setAside(options: MendOptions, damaged: Damaged): Promise<Quarant
   onStep('make the quarantine')
   const folder = makeQuarantine(options.quarantine, report)
   onStep('begin to move')
-  // The new log, the report and the folder are on the disk.
+  // At this point the new log, the report and the folder are on disk.
   writeDurably(`${movingOf(file)}.new`, formatMove(folder, report), 'w')
   renameSync(`${movingOf(file)}.new`, movingOf(file))
   syncFolder(dirname(file))
@@ -197,15 +195,15 @@ async function setAside(options: MendOptions, damaged: Damaged): Promise<Quarant
 }
 
 /**
- * Looks whether a log can be read, and if not sets it aside, byte for byte, and puts in its place a new one, of a new epoch, with all that
- * can be read. To be called by who alone has the log, before anybody opens it. Broken off at any moment, the next call comes to the same
- * end. Throws what `examine` and `salvage` throw.
+ * Checks whether a log can be read. If not, sets it aside, byte for byte, and replaces it with a new one, of a new epoch, that holds
+ * everything readable. Call it before anybody opens the log, while nobody else has it. If it is interrupted at any moment, the next call
+ * ends the same way. Throws what `examine` and `salvage` throw.
  */
 export async function mendLog(options: MendOptions): Promise<Mended> {
   const { file, onStep = () => {}, onProgress = () => {} } = options
   settleCopied(options)
   const resumed = resume(options, onStep)
-  // What was being made when it was broken off is made anew.
+  // A new log that was interrupted is made again from the beginning.
   removeDatabase(nextOf(file))
   removeUnused(options.quarantine, options.name)
   const suspicion = suspicionOf(file)

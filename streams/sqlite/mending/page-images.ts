@@ -1,36 +1,35 @@
 import { closeSync, existsSync, fstatSync, openSync, readSync } from 'node:fs'
 import { readWal, type WalContent, type WalFrame } from './wal-file.ts'
+import { isPageSize, magic, pageSizeDefault } from './sqlite-format.ts'
 
-/** A page’s image as it was at some time, and its number. */
+/** The content that a page had at some time, with its number. */
 export type PageImage = Readonly<{ page: number; image: Buffer }>
 
-/** Images of a page, the newest first: with all frames of the WAL, with those that SQLite takes, or of the database’s own file. */
+/** Images of a page, newest first: from all WAL frames, from the frames SQLite accepts, or from the database file only. */
 export const versions = ['newest', 'taken', 'file'] as const
 export type Version = (typeof versions)[number]
 
-/** All that a damaged database and its WAL hold of pages, read as bytes: SQLite would not read on behind the damage, and might write. */
+/** All page images in a damaged database and its WAL, read as bytes. SQLite would stop at the damage, and might write. */
 export type PageImages = Readonly<{
   pageSize: number
-  /** Of the database’s file and the WAL together. */
+  /** Of the database file and the WAL together. */
   bytes: number
-  /** Every image there is, those of the WAL last and in their order. */
+  /** Every image; those of the WAL come last, in order. */
   all(): Generator<PageImage>
-  /** Undefined when there is none. Valid until the next call. */
+  /** Undefined if there is none. Valid until the next call. */
   image(page: number, version: Version): Buffer | undefined
   close(): void
 }>
 
-const magic = Buffer.from('SQLite format 3\0')
-const pageSizeDefault = 4_096
 const chunkBytes = 1_048_576
 
-/** The size of the pages, which every log has by default; from the header where that makes sense. */
+/** The page size: from the header if that is plausible, else the default that every log has. */
 function readPageSize(descriptor: number): number {
   const header = Buffer.alloc(18)
   readSync(descriptor, header, 0, header.length, 0)
   if (!header.subarray(0, magic.length).equals(magic)) return pageSizeDefault
   const size = header.readUInt16BE(16)
-  return size >= 512 && (size & (size - 1)) === 0 ? size : pageSizeDefault
+  return isPageSize(size) ? size : pageSizeDefault
 }
 
 type NewestFrames = Readonly<Record<Version, ReadonlyMap<number, WalFrame>>>
@@ -41,7 +40,7 @@ function newestFrames(wal: WalContent | undefined): NewestFrames {
   return { newest: byPage([...taken, ...left]), taken: byPage(taken), file: new Map() }
 }
 
-/** Throws what the file system does. */
+/** Throws the file system's errors. */
 export function openPageImages(file: string): PageImages {
   const wal = readWal(file)
   const frames = [...(wal?.taken ?? []), ...(wal?.left ?? [])]
@@ -60,7 +59,7 @@ export function openPageImages(file: string): PageImages {
   const fileImage = (number: number): Buffer | undefined => {
     const offset = (number - 1) * pageSize
     if (number < 1 || offset >= size) return undefined
-    // Of a page that was cut off the rest is nought.
+    // The missing rest of a truncated page reads as zeros.
     page.fill(0)
     readSync(descriptor, page, 0, pageSize, offset)
     return page

@@ -1,17 +1,16 @@
 import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { syncFolder, writeDurably } from '#src/lib/durable-files.ts'
-import { isFile } from '../suspicion.ts'
 import type { Gap } from './salvage.ts'
+import { isFile } from '../file-stat.ts'
 
 /**
- * A log that was set aside, as the file beside it says. Positions are of the log; both epochs’ are the same. `kind`: without one it was damaged.
- * `older`: it can be read, and ends before what its indexes have had. `beside`: not a log, but what was left of one where a backup was
- * put over it.
+ * The report beside a log that was set aside. Positions are the same in both epochs. `kind`: undefined for a damaged log. `older`:
+ * readable, but it ends before what its indexes have read. `beside`: not a log, but files left of one when a backup was put over it.
  */
 export type QuarantineReport = Readonly<{
   kind?: 'older' | 'beside'
-  /** `log`, or `directory`. */
+  /** `log` or `directory`. */
   name: string
   /** When, RFC 3339. */
   at: string
@@ -22,11 +21,11 @@ export type QuarantineReport = Readonly<{
   head: number
   epoch: string
 }>
-/** `folder`: where it lies. `report`: undefined where somebody has taken it away. */
+/** `folder`: where it is. `report`: undefined if somebody has removed it. */
 export type Quarantined = Readonly<{ folder: string; report: QuarantineReport | undefined }>
 
 const reportName = 'report.json'
-/** All positions are in `lost`; a report names so many gaps at most. */
+/** The most gaps a report names. `lost` counts all positions. */
 const gapsMax = 1_000
 
 const bounded = (report: QuarantineReport): QuarantineReport => ({
@@ -39,7 +38,7 @@ export const formatReport = (report: QuarantineReport): string => `${JSON.string
 export const writeReport = (folder: string, report: QuarantineReport): void =>
   writeDurably(join(folder, reportName), formatReport(report))
 
-/** Makes a folder that nobody has, and puts the report into it. What it is for is not there yet. */
+/** Creates a new folder and puts the report into it. The log's files come later. */
 export function makeQuarantine(parent: string, report: QuarantineReport): string {
   mkdirSync(parent, { recursive: true, mode: 0o700 })
   syncFolder(dirname(parent))
@@ -54,7 +53,7 @@ export function makeQuarantine(parent: string, report: QuarantineReport): string
   }
 }
 
-/** A report as text; undefined where it is none. */
+/** Parses a report; undefined if the text is not one. */
 export function parseReport(text: string): QuarantineReport | undefined {
   try {
     const report = JSON.parse(text) as Partial<QuarantineReport> | null
@@ -69,7 +68,7 @@ export function parseReport(text: string): QuarantineReport | undefined {
   }
 }
 
-/** Undefined where it is gone, or is none: what is told by it must not keep anybody from starting. */
+/** Undefined if it is gone or not a report: a missing message must not stop a start. */
 export function readReport(folder: string): QuarantineReport | undefined {
   try {
     return parseReport(readFileSync(join(folder, reportName), 'utf8'))
@@ -86,7 +85,7 @@ const foldersIn = (parent: string): readonly string[] =>
         .filter((folder) => !isFile(folder))
     : []
 
-/** Removes folders that were made for a log of this name which has not been moved after all. */
+/** Removes folders made for a log of this name that was not moved after all. */
 export function removeUnused(parent: string, name: string): void {
   for (const folder of foldersIn(parent)) {
     const isUnused = readdirSync(folder).every((file) => file === reportName)
@@ -94,7 +93,7 @@ export function removeUnused(parent: string, name: string): void {
   }
 }
 
-/** What has been set aside, the oldest first, for as long as it lies there. A folder in which nothing of a log is yet is not told. */
+/** Everything in quarantine, oldest first. Leaves out folders without any file of a log. */
 export function readQuarantines(parent: string): readonly Quarantined[] {
   return foldersIn(parent)
     .filter((folder) => readdirSync(folder).some((name) => /\.db(-wal|-journal|\.next)?$/.test(name)))

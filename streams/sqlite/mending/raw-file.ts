@@ -1,6 +1,6 @@
 import { closeSync, existsSync, fstatSync, openSync } from 'node:fs'
 
-/** Reads a file that may not be there. Throws what the file system does. */
+/** Reads a file that may not exist. Throws the file system's errors. */
 export function withFile<T>(file: string, task: (descriptor: number, bytes: number) => T): T | undefined {
   if (!existsSync(file)) return undefined
   const descriptor = openSync(file, 'r')

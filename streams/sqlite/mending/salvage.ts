@@ -12,31 +12,31 @@ import { formatFormers } from './formers.ts'
 import { createFoundMeta, type FoundMeta } from './found-meta.ts'
 import { rowsIn, type FoundRow } from './found-rows.ts'
 import { openPageImages, type PageImages } from './page-images.ts'
+import { sides } from '../side-files.ts'
 
-/** Events that are gone, the first and the last of them. */
+/** Lost events: the first and the last. */
 export type Gap = Readonly<{ from: Position; to: Position }>
 export type Salvaged = Readonly<{
   epoch: string
-  /** Of the damaged one, where that can be read. */
+  /** The damaged log's epoch, if it can be read. */
   formerEpoch: string | undefined
-  /** Events with all that they were; those that had been erased are not counted. */
+  /** Events kept complete; erased ones are not counted. */
   kept: number
   lost: number
   gaps: readonly Gap[]
-  /** Of the last event; 0 when nothing was found. */
+  /** Of the last event; 0 if nothing was found. */
   head: Position
 }>
 
 const rowsPerTransaction = 4_096
-/** Ids are looked for up to two hours back, whatever the clock did meanwhile. */
+/** Ids are remembered up to two hours back, so that clock changes do no harm. */
 const idsReachMs = 3 * repeatWindowMs
 
-const sideFiles = ['', '-wal', '-shm', '-journal']
 export const removeDatabase = (file: string): void => {
-  for (const suffix of sideFiles) rmSync(`${file}${suffix}`, { force: true })
+  for (const side of ['', ...sides]) rmSync(`${file}${side}`, { force: true })
 }
 
-/** Shares a transaction among many steps: nobody reads this file before it is whole. */
+/** Groups many steps into one transaction. Nobody reads this file before it is complete. */
 function createSteps(database: DatabaseSync) {
   let steps = 0
   return {
@@ -51,7 +51,7 @@ function createSteps(database: DatabaseSync) {
   }
 }
 
-/** Puts in each row once, wherever and however often it was found; one that was erased stays so. */
+/** Inserts each row once, however often it was found. An erased row stays erased. */
 function insertRows(database: DatabaseSync, images: PageImages): FoundMeta {
   const put = database.prepare(
     'INSERT INTO events (seq, crc, subject, header, payload) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING',
@@ -75,7 +75,10 @@ function insertRows(database: DatabaseSync, images: PageImages): FoundMeta {
   return meta.found()
 }
 
-/** What was cut off may still stand in pages that were free. The mark itself has no checksum: the last event is never cut. */
+/**
+ * Deletes rows that were cut off but remained in free pages. The cut mark has no checksum; a valid one is below the last event, which is
+ * never cut.
+ */
 function removeCut(database: DatabaseSync, { cut }: FoundMeta): number | undefined {
   const head = countOf(database, 'SELECT max(seq) AS n FROM events')
   if (cut === undefined || cut >= head) return undefined
@@ -96,9 +99,8 @@ function* holesAfter(database: DatabaseSync, cut: number): Generator<Hole> {
 }
 
 /**
- * What is lost keeps its place as what is erased does, so that all else keeps its position. At the beginning it is cut off. `cut`:
- * the last sequence that was before; undefined where that is not known any more, and what was before the first one neither. Which
- * are lost.
+ * A lost event keeps its place, as an erased one does, so all others keep their positions. Lost events at the beginning are cut off. `cut`:
+ * the last sequence cut before; undefined if unknown, and then what came before the first event is unknown too. Returns the lost ranges.
  */
 function fillHoles(database: DatabaseSync, cut: number | undefined): readonly Hole[] {
   const holes = [...holesAfter(database, cut ?? 0)]
@@ -138,14 +140,14 @@ const countOf = (database: DatabaseSync, sql: string): number => Number(database
 
 type EpochsBeside = () => readonly string[]
 
-/** So that the indexes of the damaged log are known as its own for as long as it has none itself, whatever becomes of the quarantine. */
+/** Names the damaged log's epoch in the new one, so that its indexes stay usable even if the quarantine is deleted. */
 function nameFormers(database: DatabaseSync, { epoch, formers }: FoundMeta, epochsBeside: EpochsBeside): void {
   const text = formatFormers(epoch === undefined ? epochsBeside() : [epoch, ...formers])
   if (text !== '') database.prepare("INSERT INTO meta (name, value) VALUES ('formers', ?)").run(text)
 }
 
 function fill(database: DatabaseSync, images: PageImages, epoch: string, epochsBeside: EpochsBeside): Salvaged {
-  // Who breaks it off begins anew with an empty file.
+  // No journal is needed: an interrupted salvage starts again with an empty file.
   database.exec('PRAGMA journal_mode = DELETE; PRAGMA synchronous = OFF; PRAGMA journal_mode = OFF')
   const meta = insertRows(database, images)
   const cut = removeCut(database, meta)
@@ -166,8 +168,8 @@ function fill(database: DatabaseSync, images: PageImages, epoch: string, epochsB
 }
 
 /**
- * Makes a new log, of a new epoch, of all rows of a damaged one that can be read; each stands where it stood. The damaged files are only
- * read. Throws TransientError when the disk is full, PermanentError when it fails. `epochsBeside`: what it may have been, where it does not say.
+ * Makes a new log, of a new epoch, from all readable rows of a damaged one. Each keeps its position. The damaged files are only read.
+ * Throws TransientError if the disk is full, PermanentError if it fails. `epochsBeside`: the epochs it may have had, if it does not say.
  */
 export function salvage({ file, partition }: LogFile, target: string, epochsBeside: EpochsBeside): Salvaged {
   removeDatabase(target)

@@ -14,7 +14,7 @@ type Options = Readonly<{
   onProgress?: (line: string) => void
 }>
 
-/** It may hold the only copy of what was acknowledged last. */
+/** They may hold the only copy of the last acknowledged events. */
 function setAsideBeside({ file, name, quarantine, clock }: Options, sides: readonly string[], copied: Copied): void {
   const folder = makeQuarantine(quarantine, {
     kind: 'beside',
@@ -33,8 +33,8 @@ function setAsideBeside({ file, name, quarantine, clock }: Options, sides: reado
 }
 
 /**
- * A log that was restored from a backup and has not been opened since: takes away what stands beside it of the log that was in its place, and
- * forgets where it comes from. Throws PermanentError where it is not as it was backed up. To be called by who alone has the log.
+ * For a log restored from a backup and not opened since: sets aside the files left of the log it replaced, and removes the note of its
+ * origin. Throws PermanentError if it differs from what was backed up. Call it while nobody else has the log.
  */
 export function settleCopied(options: Options): void {
   const { file, onProgress = () => {} } = options
@@ -43,7 +43,7 @@ export function settleCopied(options: Options): void {
     onProgress(`${file} is as it was backed up at ${copied.at}, up to position ${copied.head}`)
     const sides = besideCopied(file)
     if (sides.length > 0) setAsideBeside(options, sides, copied)
-    // Of no use to anybody, or notes on the log that was in its place.
+    // Not worth keeping: shared memory, and notes about the replaced log.
     for (const side of [`${file}-shm`, movingOf(file), `${movingOf(file)}.new`]) rmSync(side, { force: true })
     clearSuspicion(file)
     syncFolder(dirname(file))

@@ -1,27 +1,30 @@
 import { readSync } from 'node:fs'
 import { endianness } from 'node:os'
 import { withFile } from './raw-file.ts'
+import { isPageSize, pageSizeDefault } from './sqlite-format.ts'
 
-/** A whole frame of a WAL: which page it holds, where its image begins in the file, and the database’s pages where it ends a transaction, else 0. */
+/**
+ * A complete WAL frame: its page number, where the image begins in the file, and the database's size in pages if it ends a transaction,
+ * else 0.
+ */
 export type WalFrame = Readonly<{ page: number; offset: number; pagesAfter: number }>
 export type WalContent = Readonly<{
   pageSize: number
-  /** What SQLite takes: up to the last commit before the first frame that does not fit. */
+  /** The frames SQLite accepts: up to the last commit before the first invalid frame. */
   taken: readonly WalFrame[]
-  /** Whole frames of the same round behind that, up to the last that ends a transaction. */
+  /** Complete frames of the same round after those, up to the last that ends a transaction. */
   left: readonly WalFrame[]
-  /** What is proven to be damaged; a last transaction that was torn off is not. */
+  /** Proven damage. A torn last transaction is not damage. */
   damage: string | undefined
 }>
 
 const headerBytes = 32
 const frameHeaderBytes = 24
 const chunkFrames = 256
-const pageSizeDefault = 4_096
 
 type Sum = readonly [number, number]
 
-/** SQLite’s sum over pairs of 32-bit words, as unsigned numbers ("WAL-mode File Format", 4.1). */
+/** SQLite's checksum over pairs of 32-bit words, as unsigned numbers ("WAL-mode File Format", 4.1). */
 function sumOf(bytes: Uint8Array, isSwapped: boolean, [first, second]: Sum): Sum {
   const copy = Buffer.from(bytes)
   if (isSwapped) copy.swap32()
@@ -33,8 +36,6 @@ function sumOf(bytes: Uint8Array, isSwapped: boolean, [first, second]: Sum): Sum
   }
   return [a >>> 0, b >>> 0]
 }
-
-const isPageSize = (size: number): boolean => size >= 512 && size <= 65_536 && (size & (size - 1)) === 0
 
 type WalHeader = Readonly<{ pageSize: number; salt: Buffer; sum: Sum; isSwapped: boolean }>
 
@@ -48,12 +49,12 @@ function readHeader(header: Buffer): WalHeader | undefined {
   return { pageSize, salt: Buffer.from(header.subarray(16, 24)), sum: [a, b], isSwapped }
 }
 
-/** A frame and how it stands to its neighbours. */
+/** A frame and how it relates to the frame before it. */
 type Read = Readonly<{
   frame: WalFrame
-  /** Of the round that the header names. */
+  /** It belongs to the round that the header names. */
   isOfRound: boolean
-  /** Its sum follows from the one that the frame before it states. */
+  /** Its checksum continues that of the frame before it. */
   isNext: boolean
 }>
 
@@ -89,8 +90,8 @@ const lastCommit = (frames: readonly Read[]): number =>
   frames.findLastIndex(({ frame, isOfRound }) => isOfRound && frame.pagesAfter > 0)
 
 /**
- * A transaction begins when the one before it is on the disk. So what is broken was on the disk, and is not the torn end of what nobody
- * was told of, when a transaction that ends behind it was followed by another.
+ * A transaction begins only after the one before it is on disk. So if a later transaction ended and was followed by another, the broken
+ * frame had been on disk. It is damage, not the torn end of an unacknowledged write.
  */
 function isProven(frames: readonly Read[], broken: number): boolean {
   return frames.some(({ isOfRound, isNext }, index) => {
@@ -100,7 +101,7 @@ function isProven(frames: readonly Read[], broken: number): boolean {
   })
 }
 
-/** Of a WAL whose header does not say which round it is of, the frames are of the first one’s. */
+/** If the WAL's header does not name a valid round, the round of the first frame is used. */
 function withoutHeader(descriptor: number, bytes: number): WalContent {
   const first = Buffer.alloc(frameHeaderBytes)
   readSync(descriptor, first, 0, frameHeaderBytes, headerBytes)
@@ -136,16 +137,16 @@ function readContent(descriptor: number, bytes: number, start: Buffer): WalConte
   }
 }
 
-/** The WAL beside a database; undefined when there is none, or nothing in it. Throws what the file system does. */
+/** The WAL beside a database; undefined if there is none or it is empty. Throws the file system's errors. */
 export function readWal(file: string): WalContent | undefined {
   return withFile(`${file}-wal`, (descriptor, bytes) => {
-    // The header is on the disk before the first frame is written.
+    // The header is on disk before the first frame is written.
     if (bytes < headerBytes + frameHeaderBytes + 512) return undefined
     const start = Buffer.alloc(headerBytes)
     const now = Buffer.alloc(headerBytes)
     readSync(descriptor, now, 0, headerBytes, 0)
     let content: WalContent
-    // Somebody who writes beside us may begin its next round while it is read.
+    // Another process may start the WAL's next round while it is read.
     do {
       now.copy(start)
       content = readContent(descriptor, bytes, start)

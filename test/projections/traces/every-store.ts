@@ -7,12 +7,11 @@ import { createMemoryIndexStore } from '#projections/stores/memory/store.ts'
 import { createSqliteIndexReader } from '#projections/stores/sqlite/reader.ts'
 import { createSqliteIndexWriter } from '#projections/stores/sqlite/writer.ts'
 import { foldInto, showIndex } from '#test/support/fold-harness.ts'
+import { limits } from '#test/support/sqlite-fixture.ts'
 
 type TestStore = Readonly<{ writer: IndexWriter; reader: IndexReader }>
 /** Makes stores with nothing in them; the suite's end closes and removes them. */
 export type NewStore = () => TestStore
-
-const limits = { indexFilesOpenMax: 8, patternExpansionsMax: 1_000, patternScanTermsMax: 2_000_000 }
 
 /** The same suite over every store that readers may meet. */
 export function describeOnEveryStore(title: string, suite: (newStore: NewStore) => void): void {

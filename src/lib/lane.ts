@@ -1,7 +1,9 @@
-/** Lets in what has room together, first come first served. */
+/** Limits how much is under way at once, first come, first served. */
 export type Lane = Readonly<{
-  /** Runs an action that takes so much room, when that is there; one that takes more than there is runs alone. */
+  /** Runs an action once there is room for it. One that needs more than the whole lane runs alone. */
   run<T>(room: number, action: () => Promise<T>): Promise<T>
+  /** How many wait. */
+  waiting(): number
 }>
 
 export function createLane(roomMax: number): Lane {
@@ -15,6 +17,7 @@ export function createLane(roomMax: number): Lane {
     }
   }
   return {
+    waiting: () => waiting.length,
     run: async (wanted, action) => {
       const room = Math.min(wanted, roomMax)
       await new Promise<void>((enter) => {
@@ -31,13 +34,11 @@ export function createLane(roomMax: number): Lane {
   }
 }
 
-/** Runs the actions of one name one after the other. */
-export type Turns = Readonly<{ run<T>(name: string, action: () => Promise<T>): Promise<T> }>
-
-export function createTurns(): Turns {
+/** Runs actions of the same name one after the other. */
+export function createTurns() {
   const last = new Map<string, Promise<unknown>>()
   return {
-    run: async (name, action) => {
+    async run<T>(name: string, action: () => Promise<T>): Promise<T> {
       const turn = Promise.resolve(last.get(name)).then(action, action)
       last.set(name, turn)
       try {

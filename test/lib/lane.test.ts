@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { createLane, createTurns } from '#streams/jetstream/lane.ts'
+import { createLane, createTurns } from '#src/lib/lane.ts'
 
 const turnOfTheLoop = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 

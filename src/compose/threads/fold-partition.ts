@@ -1,0 +1,62 @@
+import { parentPort } from 'node:worker_threads'
+import type { IndexWriter } from '#projections/index-store.ts'
+import { createProjector } from '#projections/projector.ts'
+import { explain } from '#src/compose/failure.ts'
+import { present } from '#src/lib/assert.ts'
+import type { Stream } from '#streams/stream.ts'
+import type { createFolding } from './folding.ts'
+import type { ProjectorMessage, ProjectorOrder } from './projector.ts'
+import { retainPartition } from './retention.ts'
+
+export type Tell = (message: ProjectorMessage) => void
+
+/** The life of a thread that folds: runs once it is told to start, until it is told to stop. */
+export async function runWhenTold(run: (tell: Tell, signal: AbortSignal) => Promise<void>): Promise<void> {
+  const port = present(parentPort, 'the projector runs in a thread')
+  const stopped = new AbortController()
+  const told = Promise.withResolvers<void>()
+  port.on('message', (order: ProjectorOrder) => {
+    if (order === 'stop') stopped.abort()
+    told.resolve()
+  })
+  await told.promise
+  try {
+    if (!stopped.signal.aborted) await run((message) => port.postMessage(message), stopped.signal)
+  } finally {
+    port.close()
+  }
+}
+
+type FoldedPartition = Readonly<{
+  stream: Stream
+  writer: IndexWriter
+  directory: Pick<Stream, 'read'>
+  folding: ReturnType<typeof createFolding>
+  /** What the operator calls a projection of it. */
+  nameOf: (projection: string) => string
+}>
+
+/** Folds a partition, and drops what has expired of it, until the signal aborts. Closes nothing. */
+export async function foldPartition(
+  { stream, writer, directory, folding, nameOf }: FoldedPartition,
+  tell: Tell,
+  signal: AbortSignal,
+): Promise<void> {
+  const { partition } = stream
+  const projector = createProjector({
+    stream,
+    writer,
+    ...folding,
+    onFailure: ({ projection, error, retried }) =>
+      tell({ projection: nameOf(projection), reason: explain(error), retried }),
+    onDeadLetter: (letter) => tell({ ...letter, projection: nameOf(letter.projection) }),
+  })
+  const stopRetaining = retainPartition({ stream, writer, directory }, tell)
+  try {
+    tell({ partition, isFolded: true })
+    await projector.run(signal)
+  } finally {
+    tell({ partition, isFolded: false })
+    stopRetaining()
+  }
+}
