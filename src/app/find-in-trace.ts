@@ -5,11 +5,9 @@ import type { CorrelationAnswer, Searches } from '#src/query/searches.ts'
 import { counted, inWords, problem } from './context.ts'
 import { html, type Html } from './html.ts'
 import { spanIdOf, type TreeRow } from './span-tree.ts'
-import { spanPlace, traceAddress } from './trace-address.ts'
+import { traceAddress } from './trace-address.ts'
 
 // A search within one trace, which may have many pages: what it finds is marked on each of them, and led to from one to the next.
-
-export const findParameter = 'find'
 
 /** What was typed, and the ids of the spans found: before this page in the order of pages, here as the lines stand, after it. */
 export type FoundInTrace = Readonly<{
@@ -52,20 +50,23 @@ export async function findInTrace(
   return { typed, ids, here: new Set(before).size, isCut, refused: undefined }
 }
 
+/** Where it is found: the trace, and how its page is shown. */
+type Place = Readonly<{ traceId: string; isFolded: boolean }>
+
 /** The page of a found span, where all that was found is marked. */
-const addressOf = (traceId: string, spanId: string, typed: string): string =>
-  `${traceAddress(traceId)}?span=${spanId}&${findParameter}=${encodeURIComponent(typed)}#${spanPlace(spanId)}`
+const addressOf = ({ traceId, isFolded }: Place, spanId: string, typed: string): string =>
+  traceAddress(traceId, spanId, { find: typed, isFolded })
 
 /** Where a search that was just typed leads: to the first span found. */
-export const firstFound = ({ ids: [first], typed }: FoundInTrace, traceId: string): string | undefined =>
-  first === undefined ? undefined : addressOf(traceId, first, typed)
+export const firstFound = ({ ids: [first], typed }: FoundInTrace, place: Place): string | undefined =>
+  first === undefined ? undefined : addressOf(place, first, typed)
 
-function linksOf({ ids, here, typed }: FoundInTrace, traceId: string, asked: string | undefined): Html {
+function linksOf({ ids, here, typed }: FoundInTrace, place: Place, asked: string | undefined): Html {
   const at = asked === undefined ? -1 : ids.indexOf(asked)
   const linkTo = (id: string | undefined, kind: 'previous' | 'next', words: string): Html =>
     id === undefined
       ? html``
-      : html`<a href="${addressOf(traceId, id, typed)}" data-match="${kind}" aria-keyshortcuts="${kind.slice(0, 1)}"
+      : html`<a href="${addressOf(place, id, typed)}" data-match="${kind}" aria-keyshortcuts="${kind.slice(0, 1)}"
           >${words}</a
         > `
   return html`${linkTo(at < 0 ? ids[here - 1] : ids[at - 1], 'previous', 'Previous match')}
@@ -82,22 +83,25 @@ function countOf({ ids, isCut }: FoundInTrace, asked: string | undefined): strin
 }
 
 /** The form, and what it has found; `asked`: the span of this page that somebody is at. */
-export function findInTracePart(traceId: string, found: FoundInTrace, asked: string | undefined): Html {
+export function findInTracePart(place: Place, found: FoundInTrace, asked: string | undefined): Html {
   const { typed, refused } = found
+  const { traceId, isFolded } = place
   const result = html`<p class="row" role="status">
-    ${countOf(found, asked)} ${linksOf(found, traceId, asked)} <a href="${traceAddress(traceId)}">Clear</a>
+    ${countOf(found, asked)} ${linksOf(found, place, asked)}
+    <a href="${traceAddress(traceId, null, { isFolded })}">Clear</a>
   </p>`
   return html`<form class="row" method="get" action="${traceAddress(traceId)}" role="search">
       <label
         >Find spans in this trace
         <input
-          name="${findParameter}"
+          name="find"
           type="search"
           size="40"
           value="${typed}"
           placeholder="SELECT status=error http.route=/orders"
           autocomplete="off"
       /></label>
+      ${isFolded ? html`<input type="hidden" name="folded" value="1" />` : html``}
       <button type="submit">Find</button>
     </form>
     ${typed === '' ? html`` : refused === undefined ? result : problem(refused.detail)}`
