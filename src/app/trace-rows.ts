@@ -1,6 +1,6 @@
 import type { TraceSearchAnswer } from '#src/query/searches.ts'
 import { counted, inWords } from './context.ts'
-import { formatDuration, isolated, timeOf, zone } from './format.ts'
+import { formatDuration, named, timeOf, zone } from './format.ts'
 import { html, type Html } from './html.ts'
 import { serviceColours, type ColourOf } from './service-colours.ts'
 import { traceAddress } from './trace-address.ts'
@@ -22,7 +22,7 @@ function marksOf(trace: ShownTrace): readonly Html[] {
 
 /** A trace without an observed root is called by that, never by a span that only looks like one. */
 export const nameOf = ({ root, span_count: spans }: ShownTrace): Html => {
-  if (root !== null) return html`<strong>${isolated(root.service)}</strong> ${isolated(root.operation)}`
+  if (root !== null) return html`<strong>${named(root.service)}</strong> ${named(root.operation)}`
   return spans === 0 ? html`<em>no span received</em>` : html`<em>root span not received</em>`
 }
 
@@ -31,7 +31,7 @@ export const servicesOf = ({ services }: ShownTrace, colourOf: ColourOf): Html =
   html`${services.map(
     ({ name, span_count: spans, error_count: errors }) =>
       html`<span class="mark ${colourOf(name)}"
-        >${isolated(name)}
+        >${named(name)}
         ${inWords(spans)}${errors > 0 ? html`, <span class="bad">${counted(errors, 'error')}</span>` : html``}</span
       > `,
   )}`
@@ -46,7 +46,7 @@ function rowOf(trace: ShownTrace, longest: bigint, colourOf: ColourOf): Html {
   const matched = trace.matched_spans.map(
     ({ span_id: spanId, service, operation, duration_ns: ns }) =>
       html`<br /><a href="${traceAddress(trace.trace_id, spanId)}"
-          ><small>${service} ${operation} ${formatDuration(BigInt(ns))}</small></a
+          ><small>${named(service)} ${named(operation)} ${formatDuration(BigInt(ns))}</small></a
         >`,
   )
   return html`<tr>
