@@ -1,5 +1,7 @@
-// Where a person belongs to several workspaces, all links and searches of a page say which one it shows. It is only compared
-// (other-workspace.ts): what is shown is always of the session's own.
+// Where a person belongs to several workspaces, all links and searches of a page say which one it shows, and an address that does not is led to the
+// one that does. It is only compared (other-workspace.ts): what is shown is always of the session's own.
+// They are marked in the finished page and not where each is made: that is in sixty places, of which none knows whose page it is on, and one that is
+// forgotten would lead to another workspace's records without a word.
 
 /** In which workspace a page was shown: a parameter of addresses, and a field of forms. */
 export const shownIn = 'shown_in'
@@ -15,6 +17,10 @@ export const withWorkspace = (markup: string, workspaceId: string): string =>
       return `${start}${address}${address.includes('?') ? '&amp;' : '?'}${shownIn}=${workspaceId}`
     })
     .replace(ownSearch, (form) => `${form}<input type="hidden" name="${shownIn}" value="${workspaceId}" />`)
+
+/** An address of a page that says which workspace it is of; it stays the same to the letter otherwise. */
+export const inWorkspace = (url: string, workspaceId: string): string =>
+  `${url}${url.includes('?') ? '&' : '?'}${shownIn}=${workspaceId}`
 
 type Asked = Readonly<{ workspaceId: string | undefined; url: string }>
 

@@ -28,7 +28,7 @@ describe('pages of somebody who has several workspaces', () => {
   it('say in each link and search which one they show; those of others say nothing', async () => {
     expect((await linksOf('/app/logs')).filter((address) => address.includes('shown_in='))).to.deep.equal([])
     await join()
-    const { text } = await browser.get('/app/logs?q=a%26b')
+    const { text } = await browser.get(`/app/logs?q=a%26b&shown_in=${first}`)
     const links = linksOfPage(text).map(({ address }) => address)
     const unmarked = links.filter((address) => !address.includes(`shown_in=${first}`))
     expect(unmarked).to.deep.equal(['#content', '/app/workspace'])
@@ -53,10 +53,25 @@ describe('pages of somebody who has several workspaces', () => {
       `/app/logs?q=acme&shown_in=${second}`,
     )
     const back = await goTo(first, next)
-    expect((await browser.get(back.location ?? '')).text).to.include('of <mark>acme</mark>')
+    const { location } = await browser.get(back.location ?? '')
+    expect((await browser.get(location ?? '')).text).to.include('of <mark>acme</mark>')
     for (const path of ['/app/usage', '/app/keys', '/app/trace/5b8efff798038103d269b633813fc60c']) {
       expect((await browser.get(`${path}?shown_in=${second}`)).status, path).to.equal(409)
     }
+  })
+
+  it('are led to from an address that says none, as one that was typed; programs and who has one workspace are not', async () => {
+    const typed = '/app/logs?q=%20+a?b'
+    expect((await browser.get(typed)).status).to.equal(200)
+    await join()
+    const { status, location } = await browser.get(typed)
+    expect([status, location]).to.deep.equal([303, `${typed}&shown_in=${first}`])
+    expect((await browser.get(location ?? '')).status).to.equal(200)
+    await goTo(second)
+    expect((await browser.get(location ?? '')).status, 'kept, and opened in another one').to.equal(409)
+    expect((await browser.get('/app/workspace')).status).to.equal(200)
+    expect((await browser.get(typed, { accept: '*/*' })).status).to.equal(200)
+    expect((await browser.get(typed, { 'sec-fetch-mode': 'cors' })).status).to.equal(200)
   })
 
   it('name none of which the person is no member, and say so', async () => {
