@@ -10,6 +10,7 @@ import { findErrorsBeside, type ErrorsBeside } from './errors-beside.ts'
 import { fieldTable } from './field-table.ts'
 import { formatDuration, timeAndZone, timeOf, zone } from './format.ts'
 import { html, type Html } from './html.ts'
+import { idsWithin } from './ids-within.ts'
 import { createLogLinksAround } from './log-links.ts'
 import { logTable } from './log-rows.ts'
 import { seeOther } from './page.ts'
@@ -301,7 +302,7 @@ function refusedPage(ctx: Context, app: AppContext, refused: Refusal, { title, n
   return {
     title: status === 404 ? 'Not found' : name === 'id' ? 'Find' : title,
     about: value,
-    body: html`${body}${status === 404 ? unseenHere(ctx, app) : html``}${finder(value)}`,
+    body: html`${body}${idsWithin(value)}${status === 404 ? unseenHere(ctx, app) : html``}${finder(value)}`,
     status,
   }
 }

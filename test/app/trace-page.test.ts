@@ -115,38 +115,6 @@ describe('the page of a trace', () => {
     expect(ticksOf(text)).to.deep.equal([])
   })
 
-  it('says where spans start before their parents, by how much, and leads to the worst', async () => {
-    await site.index(
-      spans(
-        1,
-        { id: 'root', forMs: 100 },
-        { id: 'a', parent: 'root', atMs: -5, forMs: 1 },
-        { id: 'b', parent: 'root', atMs: -7_200_000, forMs: 1 },
-        { id: 'c', parent: 'gone', atMs: -9_000_000, forMs: 1 },
-      ),
-    )
-    const { text } = await browser.get(`/app/trace/${traceIdOf('t')}`)
-    const words = text.replaceAll(/<[^>]*>/g, '').replaceAll(/\s+/g, ' ')
-    expect(words).to.include('2 spans start before their parents, by up to 2.00 h: their clocks seem to differ.')
-    expect(linksOfPage(text).find(({ name }) => name === '2.00 h')?.address).to.equal(`#span-${spanIdOf('b')}`)
-    await site.index(spans(2, { id: 'd', trace: 'u' }, { id: 'e', trace: 'u', parent: 'd', atMs: 900 }))
-    expect((await browser.get(`/app/trace/${traceIdOf('u')}`)).text).to.not.include('clocks')
-  })
-
-  it('names what has no name, so that links to it can be seen, and cuts the names of a list', async () => {
-    const long = 'x'.repeat(900)
-    await site.index(
-      spans(1, { id: 'root', service: long, name: long }, { id: 'a', parent: 'root', name: '' }),
-      logs(2, { trace: 't' }),
-    )
-    const { text } = await browser.get(`/app/trace/${traceIdOf('t')}`)
-    expect(linksOfPage(text).filter(({ name }) => name === '')).to.deep.equal([])
-    expect(text.match(/<em>no name<\/em>/g)).to.have.length(3)
-    const list = await browser.get('/app/traces?q=service:x*')
-    const [rows = ''] = /<table class="traces">[^]*?<\/table>/.exec(list.text) ?? []
-    expect(rows).to.include('(780 more characters)').and.not.include('x'.repeat(121))
-  })
-
   it('draws spans in the colour of their service, errors with a mark beside it, and nothing for what is missing', async () => {
     const text = await pageOf(
       { id: 'a', forMs: 100 },
