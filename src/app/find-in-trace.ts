@@ -2,8 +2,9 @@ import type { Refusal } from '#src/events/refusal.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { parseRfc3339Ns } from '#src/lib/time.ts'
 import type { CorrelationAnswer, Searches } from '#src/query/searches.ts'
-import { counted, inWords, problem } from './context.ts'
+import { atFault, counted, inWords } from './context.ts'
 import { html, type Html } from './html.ts'
+import { whatIsWrong } from './search-parts.ts'
 import { spanIdOf, type TreeRow } from './span-tree.ts'
 import { traceAddress } from './trace-address.ts'
 
@@ -16,10 +17,12 @@ export type FoundInTrace = Readonly<{
   /** The first one of this page or after it, in `ids`. */
   here: number
   isCut: boolean
+  /** What of it was not taken as it was typed. */
+  warnings: readonly string[]
   refused: Refusal | undefined
 }>
 
-const nothingSought: FoundInTrace = { typed: '', ids: [], here: 0, isCut: false, refused: undefined }
+const nothingSought: FoundInTrace = { typed: '', ids: [], here: 0, isCut: false, warnings: [], refused: undefined }
 
 type Sought = Readonly<{ trace: CorrelationAnswer['trace']; rows: readonly TreeRow[]; typed: string }>
 
@@ -31,7 +34,7 @@ export async function findInTrace(
   if (typed === '' || trace == null) return nothingSought
   const result = await searches.spansFound(workspaceId, trace.summary.trace_id, typed)
   if (!result.ok) return { ...nothingSought, typed, refused: result.error }
-  const { spans, isCut } = result.value
+  const { spans, isCut, warnings } = result.value
   const first = trace.spans[0]
   const firstNs = first === undefined ? undefined : parseRfc3339Ns(first.start)
   const onPage = new Set(rows.map(spanIdOf))
@@ -47,7 +50,7 @@ export async function findInTrace(
   const after = idsOf(others.filter((span) => !isBefore(span)))
   // A span of a trace that was continued may be stored twice.
   const ids = [...new Set([...before, ...here, ...after])]
-  return { typed, ids, here: new Set(before).size, isCut, refused: undefined }
+  return { typed, ids, here: new Set(before).size, isCut, warnings, refused: undefined }
 }
 
 /** Where it is found: the trace, and how its page is shown. */
@@ -84,12 +87,13 @@ function countOf({ ids, isCut }: FoundInTrace, asked: string | undefined): strin
 
 /** The form, and what it has found; `asked`: the span of this page that somebody is at. */
 export function findInTracePart(place: Place, found: FoundInTrace, asked: string | undefined): Html {
-  const { typed, refused } = found
+  const { typed, warnings, refused } = found
   const { traceId, isFolded } = place
   const result = html`<p class="row" role="status">
-    ${countOf(found, asked)} ${linksOf(found, place, asked)}
-    <a href="${traceAddress(traceId, null, { isFolded })}">Clear</a>
-  </p>`
+      ${countOf(found, asked)} ${linksOf(found, place, asked)}
+      <a href="${traceAddress(traceId, null, { isFolded })}">Clear</a>
+    </p>
+    ${warnings.map((warning) => html`<p class="notice">${warning}</p>`)}`
   return html`<form class="row" method="get" action="${traceAddress(traceId)}" role="search">
       <label
         >Find spans in this trace
@@ -100,9 +104,10 @@ export function findInTracePart(place: Place, found: FoundInTrace, asked: string
           value="${typed}"
           placeholder="SELECT status=error http.route=/orders"
           autocomplete="off"
+          ${atFault(refused !== undefined)}
       /></label>
       ${isFolded ? html`<input type="hidden" name="folded" value="1" />` : html``}
       <button type="submit">Find</button>
     </form>
-    ${typed === '' ? html`` : refused === undefined ? result : problem(refused.detail)}`
+    ${typed === '' ? html`` : refused === undefined ? result : whatIsWrong(refused, typed)}`
 }

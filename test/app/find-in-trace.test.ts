@@ -122,9 +122,12 @@ describe('a search within a trace', () => {
     for (const [typed, words] of [
       ['elsewhere', 'No span of this trace matches.'],
       ['(a', 'class="problem"'],
+      ['status=error (a', '<pre class="place">status=error (a\n               ^</pre>'],
+      ['status=error (a', 'aria-invalid="true" aria-describedby="problem"'],
+      ['/', '<p class="notice">&quot;/&quot; has no letter or digit and is left out</p>'],
       ['<b>"', 'value="&lt;b&gt;&quot;"'],
     ] as const) {
-      const { status, text } = await browser.get(`${path}?find=${encodeURIComponent(typed)}`)
+      const { status, text } = await browser.get(`${path}?span=${spanIdOf('a')}&find=${encodeURIComponent(typed)}`)
       expect([status, text.includes(words), text.includes('class="waterfall"')], typed).to.deep.equal([200, true, true])
       expect(text).to.not.include('<b>"')
     }
