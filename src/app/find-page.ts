@@ -6,7 +6,7 @@ import { ok, type Result } from '#src/lib/result.ts'
 import type { CorrelationAnswer } from '#src/query/searches.ts'
 import { counted, inWords, sendSessionPage, sessionHere, type AppContext, type SessionPage } from './context.ts'
 import { findInTrace, findInTracePart, firstFound, type FoundInTrace } from './find-in-trace.ts'
-import { findErrorsBeside, type ErrorsBeside } from './errors-beside.ts'
+import { errorsHere, findErrorsBeside, type ErrorsBeside } from './errors-beside.ts'
 import { fieldTable } from './field-table.ts'
 import { formatDuration, timeAndZone, timeOf, zone } from './format.ts'
 import { html, type Html } from './html.ts'
@@ -172,7 +172,6 @@ function placesPart(answer: CorrelationAnswer, shown: Shown): Html {
   // A search within the trace would lead to its first match, wherever that is.
   const isElsewhere = asked !== undefined || foundSpans.typed !== ''
   const firstPage = isElsewhere ? traceAddress(trace.summary.trace_id, null, { isFolded }) : address
-  const error = trace.spans.find(({ status }) => status.code === 'error')
   const counts = (items: readonly unknown[], cursor: string | null = null): string =>
     `(${inWords(items.length)}${cursor === null ? '' : '+'})`
   const links = [
@@ -180,7 +179,7 @@ function placesPart(answer: CorrelationAnswer, shown: Shown): Html {
     ...(asked !== undefined && isHere(rows, asked) ? [[`#${spanPlace(asked)}`, 'The span']] : []),
     ...moreSpansLinks(trace, shown),
     ...foldingLinks(shown),
-    ...(error === undefined ? [] : [[`#${spanPlace(error.span_id)}`, 'First error']]),
+    ...errorsHere(trace),
     ...errorsBeside,
     ...timelineLinks(answer),
     ...(logs === undefined ? [] : [['#logs', `Logs ${counts(logs.items, logs.next_cursor)}`]]),

@@ -30,6 +30,29 @@ describe('the page of a trace with strange spans', () => {
     expect((await browser.get(`/app/trace/${traceIdOf('u')}`)).text).to.not.include('clocks')
   })
 
+  it('leads to the error that has none below it, where others only handed it on', async () => {
+    await site.index(
+      spans(
+        1,
+        { id: 'root', status: 'error' },
+        { id: 'fine', parent: 'root', atMs: 1 },
+        { id: 'call', parent: 'root', atMs: 2, status: 'error' },
+        { id: 'cause', parent: 'call', atMs: 3, status: 'error' },
+        { id: 'later', parent: 'root', atMs: 4, status: 'error' },
+      ),
+      spans(2, { id: 'alone', trace: 'u', status: 'error' }),
+    )
+    const leadsTo = async (trace: string) => {
+      const { text } = await browser.get(`/app/trace/${traceIdOf(trace)}`)
+      return linksOfPage(text).filter(({ name }) => /^\w+ error$/.test(name))
+    }
+    expect(await leadsTo('t')).to.deep.equal([
+      { name: 'First error', address: `#span-${spanIdOf('root')}` },
+      { name: 'Innermost error', address: `#span-${spanIdOf('cause')}` },
+    ])
+    expect(await leadsTo('u')).to.deep.equal([{ name: 'First error', address: `#span-${spanIdOf('alone')}` }])
+  })
+
   it('names what has no name, so that links to it can be seen, and cuts the names of a list', async () => {
     const long = 'x'.repeat(900)
     await site.index(
