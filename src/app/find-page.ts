@@ -22,7 +22,7 @@ import { originsOf, originsPart } from './span-origins.ts'
 import { isMissingCut, spanIdOf, spanTree, type TreeRow } from './span-tree.ts'
 import { browserEventPlace, logPlace, timelineLinks, timelinePart } from './timeline.ts'
 import { spanPlace, traceAddress } from './trace-address.ts'
-import { coloursOf, nameOf, servicesOf, traceTable } from './trace-rows.ts'
+import { coloursOf, nameOf, servicesOf, servicesOfPageMax, traceTable } from './trace-rows.ts'
 import { waterfall, type Looks } from './waterfall.ts'
 
 const tracePath = '/app/trace/'
@@ -93,7 +93,7 @@ function tracePart(trace: Trace, shown: Shown): Html {
       ${timeAndZone(summary.start)}${duration}, ${counts.join(', ')}, ${known}.
       <code class="id">${summary.trace_id}</code>
     </p>
-    <p>${servicesOf(summary, shown.colourOf)}</p>
+    <p>${servicesOf(summary, shown.colourOf, servicesOfPageMax)}</p>
     ${summary.span_count > 1 ? findInTracePart({ traceId: summary.trace_id, isFolded }, shown.foundSpans, askedHere(shown)) : html``}
     ${askedPart(shown)}${waterfall(trace, shown.rows, shown)}${more(spanless, next, 'More spans')}${spanFigures(trace.spans, isPart, shown.colourOf)}`
 }

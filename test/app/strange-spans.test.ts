@@ -53,6 +53,35 @@ describe('the page of a trace with strange spans', () => {
     expect(await leadsTo('u')).to.deep.equal([{ name: 'First error', address: `#span-${spanIdOf('alone')}` }])
   })
 
+  it('has room for a few of very many services, those with errors first, and says how many there are', async () => {
+    const many = (trace: string, count: number) =>
+      Array.from({ length: count }, (_, n) => {
+        return {
+          id: `${trace}${n}`,
+          trace,
+          service: `s${String(n).padStart(3, '0')}`,
+          ...(n === count - 1 ? { status: 'error' as const } : {}),
+        }
+      })
+    await site.index(spans(1, ...many('t', 20)), spans(2, ...many('u', 300)))
+    const servicesIn = (markup: string): readonly string[] =>
+      [...markup.matchAll(/class="mark s\d+"\s*>([^<]*)/g)].map(([, name = '']) => name.trim().split(/\s/)[0] ?? '')
+    const leftIn = (markup: string) => /<span class="note">and ([^<]*)<\/span>/.exec(markup)?.[1]
+    const list = (await browser.get('/app/traces')).text
+    const rows = [...list.matchAll(/<tr>[^]*?<\/tr>/g)].map(([row]) => row)
+    const row = (trace: string): string => rows.find((each) => each.includes(traceIdOf(trace))) ?? ''
+    expect([servicesIn(row('t')).length, leftIn(row('t'))]).to.deep.equal([12, '8 others'])
+    expect(servicesIn(row('t')).slice(0, 2)).to.deep.equal(['s019', 's000'])
+    expect([servicesIn(row('u')).length, leftIn(row('u'))]).to.deep.equal([12, 'more than 188 others'])
+    const headOf = async (trace: string): Promise<string> =>
+      /<main[^]*?role="search"/.exec((await browser.get(`/app/trace/${traceIdOf(trace)}`)).text)?.[0] ?? ''
+    expect([servicesIn(await headOf('t')).length, leftIn(await headOf('t'))]).to.deep.equal([20, undefined])
+    expect([servicesIn(await headOf('u')).length, leftIn(await headOf('u'))]).to.deep.equal([
+      60,
+      'more than 140 others',
+    ])
+  })
+
   it('names what has no name, so that links to it can be seen, and cuts the names of a list', async () => {
     const long = 'x'.repeat(900)
     await site.index(
