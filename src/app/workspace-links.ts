@@ -6,8 +6,11 @@
 /** In which workspace a page was shown: a parameter of addresses, and a field of forms. */
 export const shownIn = 'shown_in'
 
-/** Links to our own pages, but for the one where another workspace is chosen; and forms that are sent as an address. */
-const ownLink = /(<a\s(?:[^>]*\s)?href=")(\/app(?!\/workspace\b)(?:[/?][^"#]*)?)(?=["#])/g
+/**
+ * Links to our own pages, but for the one where another workspace is chosen; and forms that are sent as an address. An apostrophe is written
+ * `&#39;` in markup: its `#` begins no fragment.
+ */
+const ownLink = /(<a\s(?:[^>]*\s)?href=")(\/app(?!\/workspace\b)(?:[/?](?:&#\d+;|[^"#])*)?)(?=["#])/g
 const ownSearch = /<form\s[^>]*method="get"[^>]*>/g
 
 /** The markup of a page with the workspace in its links and searches. Text in it cannot pass for a link: it has no quotes and no brackets. */

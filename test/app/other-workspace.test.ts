@@ -39,6 +39,21 @@ describe('pages of somebody who has several workspaces', () => {
     expect(text).to.include('value="a&amp;b"')
   })
 
+  it('say it behind the whole address, whatever ids and searches hold', async () => {
+    await join()
+    const odd = `o'brien "x" <y> #1 &#39; 100%? 🎉`
+    const record = givenLog({ message: 'odd', sessionId: odd })
+    await site.index(givenEvent('logs.received', 1, { logs: [record] }, { workspace: first }))
+    const { text } = await browser.get(`/app/logs?q=odd&shown_in=${first}`)
+    const session = linksOfPage(text).find(({ name }) => name === 'Session')?.address ?? ''
+    const { status, text: found } = await browser.get(session)
+    expect([status, found.includes('No log record')], session).to.deep.equal([200, false])
+    for (const { address } of [...linksOfPage(text), ...linksOfPage(found)]) {
+      if (!address.startsWith('/app/') || address.startsWith('/app/workspace')) continue
+      expect(new URL(address, site.url).searchParams.getAll('shown_in'), address).to.deep.equal([first])
+    }
+  })
+
   it('are answered in another one with the ways on, and in their own as if nothing were said', async () => {
     await join()
     await site.index(givenEvent('logs.received', 1, { logs: [givenLog({ message: 'of acme' })] }, { workspace: first }))
