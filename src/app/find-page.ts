@@ -85,7 +85,8 @@ function tracePart(trace: Trace, shown: Shown): Html {
   const head = isWholePage ? html`` : html`<h2>Trace</h2>`
   if (summary.span_count === 0 && missing.length === 0) {
     return html`${head}
-      <p>${nameOf(summary)}: what is shown here refers to trace <code>${summary.trace_id}</code>.</p>`
+      <p>${nameOf(summary)}: what is shown here refers to trace <code>${summary.trace_id}</code>.</p>
+      ${askedPart(shown)}`
   }
   return html`${head}
     <p>

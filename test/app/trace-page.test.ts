@@ -256,6 +256,9 @@ describe('the page of a trace', () => {
     const second = (await browser.get(both)).text.replaceAll(/\s+/g, ' ')
     expect(second).to.include(`Span <code>${spanIdOf('lost')}</code> is not among the spans of this page of the trace.`)
     expect(addressNamed(second, 'First page')).to.equal(`/app/trace/${traceIdOf('t')}`)
+    await site.index(logs(2, { trace: 'u', spanId: spanIdOf('lost') }))
+    const { text } = await browser.get(`/app/trace/${traceIdOf('u')}?span=${spanIdOf('lost')}`)
+    expect(text, 'also where none of the trace was received').to.include('is not among the spans')
   })
 
   /** The lists of a page: `(name)` for what stands below a name, `[name]` where that is folded; and that each is closed where it ends. */
