@@ -1,6 +1,6 @@
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import type { CorrelationAnswer, Searches } from '#src/query/searches.ts'
-import { spanPlace, traceAddress } from './trace-address.ts'
+import { spanPlace, traceAddress, type KeptOfTrace } from './trace-address.ts'
 
 type Trace = NonNullable<CorrelationAnswer['trace']>
 /** Errors of a trace as links: address and words. */
@@ -29,7 +29,7 @@ export async function findErrorsBeside(
   searches: Pick<Searches, 'nearestError'>,
   workspaceId: WorkspaceId,
   trace: Trace,
-  isFirst: boolean,
+  { isFirst, ...kept }: KeptOfTrace & Readonly<{ isFirst: boolean }>,
 ): Promise<ErrorsBeside> {
   const { spans, summary, next_cursor: next } = trace
   const [first, last] = [spans[0], spans.at(-1)]
@@ -38,7 +38,7 @@ export async function findErrorsBeside(
   const { trace_id: traceId } = summary
   const linkTo = async (words: string, spanId: string, direction: 'asc' | 'desc'): Promise<ErrorsBeside> => {
     const found = await searches.nearestError(workspaceId, traceId, { spanId, direction })
-    return found.ok && found.value !== undefined ? [[traceAddress(traceId, found.value), words]] : []
+    return found.ok && found.value !== undefined ? [[traceAddress(traceId, found.value, kept), words]] : []
   }
   const [before, after] = await Promise.all([
     isFirst ? [] : linkTo('Error on an earlier page', first.span_id, 'desc'),

@@ -21,7 +21,7 @@ import { createLinkRoom } from './span-links.ts'
 import { originsOf, originsPart } from './span-origins.ts'
 import { isMissingCut, spanIdOf, spanTree, type TreeRow } from './span-tree.ts'
 import { browserEventPlace, logPlace, timelineLinks, timelinePart } from './timeline.ts'
-import { spanPlace, traceAddress } from './trace-address.ts'
+import { spanPlace, traceAddress, type KeptOfTrace } from './trace-address.ts'
 import { coloursOf, nameOf, servicesOf, servicesOfPageMax, traceTable } from './trace-rows.ts'
 import { waterfall, type Looks } from './waterfall.ts'
 
@@ -311,9 +311,11 @@ async function errorsBesidePage(
   ctx: Context,
   { searches }: AppContext,
   { answer, isFirst }: Found,
+  kept: KeptOfTrace,
 ): Promise<ErrorsBeside> {
   const { trace } = answer
-  return trace == null ? [] : findErrorsBeside(searches, sessionHere(ctx).workspaceId, trace, isFirst)
+  if (trace == null) return []
+  return findErrorsBeside(searches, sessionHere(ctx).workspaceId, trace, { isFirst, ...kept })
 }
 
 async function sendAnswer(ctx: Context, app: AppContext, wanted: Wanted, found: Found): Promise<void> {
@@ -334,7 +336,7 @@ async function sendAnswer(ctx: Context, app: AppContext, wanted: Wanted, found: 
   const addresses = { address: folded(isFolded, address), spanless: folded(isFolded, spanless) }
   const folding = cursor === undefined ? other : withParameter(other, 'cursor', cursor)
   const isSession = answer.ids.session_ids.includes(value) && !answer.ids.trace_ids.includes(value.toLowerCase())
-  const errorsBeside = await errorsBesidePage(ctx, app, found)
+  const errorsBeside = await errorsBesidePage(ctx, app, found, { find: typed, isFolded })
   const looks = { nowMs: app.clock(), asked, isFolded, isSession, errorsBeside, rows, foundSpans }
   const body = html`${given}${bodyOf(answer, { ...looks, ...addresses, isFirst, folding })}`
   return sendSessionPage(ctx, app, { title, about, body })
