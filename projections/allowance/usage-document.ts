@@ -50,7 +50,7 @@ export type UsageOfDay = Used & Readonly<{ day: string }>
 export type UsageOfMonth = Used & Readonly<{ byDay: Readonly<Record<string, Tally>> }>
 
 const keysMax = 1_000
-const servicesMax = 500
+export const servicesMax = 500
 const serviceCharactersMax = 128
 
 /** What one event adds. */

@@ -1,25 +1,44 @@
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import type { CorrelationAnswer, Searches } from '#src/query/searches.ts'
-import { traceAddress } from './trace-address.ts'
+import { spanPlace, traceAddress, type KeptOfTrace } from './trace-address.ts'
 
 type Trace = NonNullable<CorrelationAnswer['trace']>
-/** The nearest errors of a trace on pages beside one of its pages, as links: address and words. */
-export type ErrorsBeside = readonly (readonly [string, string])[]
+/** Errors of a trace as links: address and words. */
+type Links = readonly (readonly [string, string])[]
+/** The nearest errors of a trace on pages beside one of its pages. */
+export type ErrorsBeside = Links
+
+const errorsOf = ({ spans }: Pick<Trace, 'spans'>) => spans.filter(({ status }) => status.code === 'error')
+
+/** The first error of a page, and the first with none below it: an error is mostly handed on to all spans above the one where it began. */
+export function errorsHere(trace: Trace): Links {
+  const errors = errorsOf(trace)
+  const handedOn = new Set(errors.map(({ parent_span_id: parent }) => parent))
+  const [first] = errors
+  const innermost = errors.find(({ span_id: id }) => !handedOn.has(id))
+  return [
+    ...(first === undefined ? [] : [[`#${spanPlace(first.span_id)}`, 'First error'] as const]),
+    ...(innermost === undefined || innermost === first
+      ? []
+      : [[`#${spanPlace(innermost.span_id)}`, 'Innermost error'] as const]),
+  ]
+}
 
 /** Where a page of a trace does not show all of its errors: the last before it, and the first after it. One that cannot be had now is left out. */
 export async function findErrorsBeside(
   searches: Pick<Searches, 'nearestError'>,
   workspaceId: WorkspaceId,
-  { spans, summary, next_cursor: next }: Trace,
-  isFirst: boolean,
+  trace: Trace,
+  { isFirst, ...kept }: KeptOfTrace & Readonly<{ isFirst: boolean }>,
 ): Promise<ErrorsBeside> {
+  const { spans, summary, next_cursor: next } = trace
   const [first, last] = [spans[0], spans.at(-1)]
-  const errors = spans.filter(({ status }) => status.code === 'error')
+  const errors = errorsOf(trace)
   if (first === undefined || last === undefined || errors.length >= summary.error_count) return []
   const { trace_id: traceId } = summary
   const linkTo = async (words: string, spanId: string, direction: 'asc' | 'desc'): Promise<ErrorsBeside> => {
     const found = await searches.nearestError(workspaceId, traceId, { spanId, direction })
-    return found.ok && found.value !== undefined ? [[traceAddress(traceId, found.value), words]] : []
+    return found.ok && found.value !== undefined ? [[traceAddress(traceId, found.value, kept), words]] : []
   }
   const [before, after] = await Promise.all([
     isFirst ? [] : linkTo('Error on an earlier page', first.span_id, 'desc'),

@@ -2,14 +2,13 @@ import type { Refusal } from '#src/events/refusal.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { parseRfc3339Ns } from '#src/lib/time.ts'
 import type { CorrelationAnswer, Searches } from '#src/query/searches.ts'
-import { counted, inWords, problem } from './context.ts'
+import { atFault, counted, inWords } from './context.ts'
 import { html, type Html } from './html.ts'
+import { whatIsWrong } from './search-parts.ts'
 import { spanIdOf, type TreeRow } from './span-tree.ts'
-import { spanPlace, traceAddress } from './trace-address.ts'
+import { traceAddress } from './trace-address.ts'
 
 // A search within one trace, which may have many pages: what it finds is marked on each of them, and led to from one to the next.
-
-export const findParameter = 'find'
 
 /** What was typed, and the ids of the spans found: before this page in the order of pages, here as the lines stand, after it. */
 export type FoundInTrace = Readonly<{
@@ -18,10 +17,12 @@ export type FoundInTrace = Readonly<{
   /** The first one of this page or after it, in `ids`. */
   here: number
   isCut: boolean
+  /** What of it was not taken as it was typed. */
+  warnings: readonly string[]
   refused: Refusal | undefined
 }>
 
-const nothingSought: FoundInTrace = { typed: '', ids: [], here: 0, isCut: false, refused: undefined }
+const nothingSought: FoundInTrace = { typed: '', ids: [], here: 0, isCut: false, warnings: [], refused: undefined }
 
 type Sought = Readonly<{ trace: CorrelationAnswer['trace']; rows: readonly TreeRow[]; typed: string }>
 
@@ -33,7 +34,7 @@ export async function findInTrace(
   if (typed === '' || trace == null) return nothingSought
   const result = await searches.spansFound(workspaceId, trace.summary.trace_id, typed)
   if (!result.ok) return { ...nothingSought, typed, refused: result.error }
-  const { spans, isCut } = result.value
+  const { spans, isCut, warnings } = result.value
   const first = trace.spans[0]
   const firstNs = first === undefined ? undefined : parseRfc3339Ns(first.start)
   const onPage = new Set(rows.map(spanIdOf))
@@ -49,23 +50,26 @@ export async function findInTrace(
   const after = idsOf(others.filter((span) => !isBefore(span)))
   // A span of a trace that was continued may be stored twice.
   const ids = [...new Set([...before, ...here, ...after])]
-  return { typed, ids, here: new Set(before).size, isCut, refused: undefined }
+  return { typed, ids, here: new Set(before).size, isCut, warnings, refused: undefined }
 }
 
+/** Where it is found: the trace, and how its page is shown. */
+type Place = Readonly<{ traceId: string; isFolded: boolean }>
+
 /** The page of a found span, where all that was found is marked. */
-const addressOf = (traceId: string, spanId: string, typed: string): string =>
-  `${traceAddress(traceId)}?span=${spanId}&${findParameter}=${encodeURIComponent(typed)}#${spanPlace(spanId)}`
+const addressOf = ({ traceId, isFolded }: Place, spanId: string, typed: string): string =>
+  traceAddress(traceId, spanId, { find: typed, isFolded })
 
 /** Where a search that was just typed leads: to the first span found. */
-export const firstFound = ({ ids: [first], typed }: FoundInTrace, traceId: string): string | undefined =>
-  first === undefined ? undefined : addressOf(traceId, first, typed)
+export const firstFound = ({ ids: [first], typed }: FoundInTrace, place: Place): string | undefined =>
+  first === undefined ? undefined : addressOf(place, first, typed)
 
-function linksOf({ ids, here, typed }: FoundInTrace, traceId: string, asked: string | undefined): Html {
+function linksOf({ ids, here, typed }: FoundInTrace, place: Place, asked: string | undefined): Html {
   const at = asked === undefined ? -1 : ids.indexOf(asked)
   const linkTo = (id: string | undefined, kind: 'previous' | 'next', words: string): Html =>
     id === undefined
       ? html``
-      : html`<a href="${addressOf(traceId, id, typed)}" data-match="${kind}" aria-keyshortcuts="${kind.slice(0, 1)}"
+      : html`<a href="${addressOf(place, id, typed)}" data-match="${kind}" aria-keyshortcuts="${kind.slice(0, 1)}"
           >${words}</a
         > `
   return html`${linkTo(at < 0 ? ids[here - 1] : ids[at - 1], 'previous', 'Previous match')}
@@ -82,23 +86,28 @@ function countOf({ ids, isCut }: FoundInTrace, asked: string | undefined): strin
 }
 
 /** The form, and what it has found; `asked`: the span of this page that somebody is at. */
-export function findInTracePart(traceId: string, found: FoundInTrace, asked: string | undefined): Html {
-  const { typed, refused } = found
+export function findInTracePart(place: Place, found: FoundInTrace, asked: string | undefined): Html {
+  const { typed, warnings, refused } = found
+  const { traceId, isFolded } = place
   const result = html`<p class="row" role="status">
-    ${countOf(found, asked)} ${linksOf(found, traceId, asked)} <a href="${traceAddress(traceId)}">Clear</a>
-  </p>`
+      ${countOf(found, asked)} ${linksOf(found, place, asked)}
+      <a href="${traceAddress(traceId, null, { isFolded })}">Clear</a>
+    </p>
+    ${warnings.map((warning) => html`<p class="notice">${warning}</p>`)}`
   return html`<form class="row" method="get" action="${traceAddress(traceId)}" role="search">
       <label
         >Find spans in this trace
         <input
-          name="${findParameter}"
+          name="find"
           type="search"
           size="40"
           value="${typed}"
           placeholder="SELECT status=error http.route=/orders"
           autocomplete="off"
+          ${atFault(refused !== undefined)}
       /></label>
+      ${isFolded ? html`<input type="hidden" name="folded" value="1" />` : html``}
       <button type="submit">Find</button>
     </form>
-    ${typed === '' ? html`` : refused === undefined ? result : problem(refused.detail)}`
+    ${typed === '' ? html`` : refused === undefined ? result : whatIsWrong(refused, typed)}`
 }

@@ -5,11 +5,12 @@ import type { Route } from '#src/http/route.ts'
 import { ok, type Result } from '#src/lib/result.ts'
 import type { CorrelationAnswer } from '#src/query/searches.ts'
 import { counted, inWords, sendSessionPage, sessionHere, type AppContext, type SessionPage } from './context.ts'
-import { findInTrace, findInTracePart, findParameter, firstFound, type FoundInTrace } from './find-in-trace.ts'
-import { findErrorsBeside, type ErrorsBeside } from './errors-beside.ts'
+import { findInTrace, findInTracePart, firstFound, type FoundInTrace } from './find-in-trace.ts'
+import { errorsHere, findErrorsBeside, type ErrorsBeside } from './errors-beside.ts'
 import { fieldTable } from './field-table.ts'
 import { formatDuration, timeAndZone, timeOf, zone } from './format.ts'
 import { html, type Html } from './html.ts'
+import { idsWithin } from './ids-within.ts'
 import { createLogLinksAround } from './log-links.ts'
 import { logTable } from './log-rows.ts'
 import { seeOther } from './page.ts'
@@ -20,8 +21,8 @@ import { createLinkRoom } from './span-links.ts'
 import { originsOf, originsPart } from './span-origins.ts'
 import { isMissingCut, spanIdOf, spanTree, type TreeRow } from './span-tree.ts'
 import { browserEventPlace, logPlace, timelineLinks, timelinePart } from './timeline.ts'
-import { spanPlace, traceAddress } from './trace-address.ts'
-import { coloursOf, nameOf, servicesOf, traceTable } from './trace-rows.ts'
+import { spanPlace, traceAddress, type KeptOfTrace } from './trace-address.ts'
+import { coloursOf, nameOf, servicesOf, servicesOfPageMax, traceTable } from './trace-rows.ts'
 import { waterfall, type Looks } from './waterfall.ts'
 
 const tracePath = '/app/trace/'
@@ -29,13 +30,14 @@ const tracePath = '/app/trace/'
 type Trace = NonNullable<CorrelationAnswer['trace']>
 
 /**
- * How a page shows its parts: its own address, whether each list begins on it, whether it is about a session, where subtrees are folded,
+ * How a page shows its parts: its own address, and without a span that was asked for; whether each list begins on it, whether it is about a session, where subtrees are folded,
  * or not if they are here, errors on pages beside it, and the lines of its waterfall.
  */
 type Shown = Looks &
   Readonly<{
     nowMs: number
     address: string
+    spanless: string
     isFirst: boolean
     isSession: boolean
     folding: string
@@ -72,7 +74,7 @@ function askedPart({ address, asked, isFirst, rows }: Shown): Html {
 }
 
 function tracePart(trace: Trace, shown: Shown): Html {
-  const { address, isFirst } = shown
+  const { address, spanless, isFirst, isFolded } = shown
   const isWholePage = address.startsWith(tracePath)
   const { summary, missing, next_cursor: next } = trace
   const duration = summary.duration_ns === null ? '' : `, ${formatDuration(BigInt(summary.duration_ns))}`
@@ -83,7 +85,8 @@ function tracePart(trace: Trace, shown: Shown): Html {
   const head = isWholePage ? html`` : html`<h2>Trace</h2>`
   if (summary.span_count === 0 && missing.length === 0) {
     return html`${head}
-      <p>${nameOf(summary)}: what is shown here refers to trace <code>${summary.trace_id}</code>.</p>`
+      <p>${nameOf(summary)}: what is shown here refers to trace <code>${summary.trace_id}</code>.</p>
+      ${askedPart(shown)}`
   }
   return html`${head}
     <p>
@@ -91,9 +94,9 @@ function tracePart(trace: Trace, shown: Shown): Html {
       ${timeAndZone(summary.start)}${duration}, ${counts.join(', ')}, ${known}.
       <code class="id">${summary.trace_id}</code>
     </p>
-    <p>${servicesOf(summary, shown.colourOf)}</p>
-    ${summary.span_count > 1 ? findInTracePart(summary.trace_id, shown.foundSpans, askedHere(shown)) : html``}
-    ${askedPart(shown)}${waterfall(trace, shown.rows, shown)}${more(address, next, 'More spans')}${spanFigures(trace.spans, isPart, shown.colourOf)}`
+    <p>${servicesOf(summary, shown.colourOf, servicesOfPageMax)}</p>
+    ${summary.span_count > 1 ? findInTracePart({ traceId: summary.trace_id, isFolded }, shown.foundSpans, askedHere(shown)) : html``}
+    ${askedPart(shown)}${waterfall(trace, shown.rows, shown)}${more(spanless, next, 'More spans')}${spanFigures(trace.spans, isPart, shown.colourOf)}`
 }
 
 /** All traces found, unless the one shown is the only one. */
@@ -159,23 +162,25 @@ const foldingLinks = ({ rows, isFolded, folding }: Shown): readonly (readonly [s
   rows.some(({ depth }) => depth > 1) ? [[folding, isFolded ? 'Unfold all spans' : 'Fold spans']] : []
 
 /** A link to the spans after those of the page, where there are some. */
-const moreSpansLinks = ({ next_cursor: next }: Trace, { address }: Shown): readonly (readonly [string, string])[] =>
-  next === null ? [] : [[withParameter(address, 'cursor', next), 'More spans']]
+const moreSpansLinks = ({ next_cursor: next }: Trace, { spanless }: Shown): readonly (readonly [string, string])[] =>
+  next === null ? [] : [[withParameter(spanless, 'cursor', next), 'More spans']]
 
 /** Links to what lies below a trace, which may be long, and to what stands out in it. */
 function placesPart(answer: CorrelationAnswer, shown: Shown): Html {
   const { trace, logs, rum_events: events, sessions } = answer
   if (trace == null) return html``
-  const { address, asked, errorsBeside, isFirst, origins, rows } = shown
-  const error = trace.spans.find(({ status }) => status.code === 'error')
+  const { address, asked, errorsBeside, foundSpans, isFirst, isFolded, origins, rows } = shown
+  // A search within the trace would lead to its first match, wherever that is.
+  const isElsewhere = asked !== undefined || foundSpans.typed !== ''
+  const firstPage = isElsewhere ? traceAddress(trace.summary.trace_id, null, { isFolded }) : address
   const counts = (items: readonly unknown[], cursor: string | null = null): string =>
     `(${inWords(items.length)}${cursor === null ? '' : '+'})`
   const links = [
-    ...(isFirst ? [] : [[asked === undefined ? address : traceAddress(trace.summary.trace_id), 'First page']]),
+    ...(isFirst ? [] : [[firstPage, 'First page']]),
     ...(asked !== undefined && isHere(rows, asked) ? [[`#${spanPlace(asked)}`, 'The span']] : []),
     ...moreSpansLinks(trace, shown),
     ...foldingLinks(shown),
-    ...(error === undefined ? [] : [[`#${spanPlace(error.span_id)}`, 'First error']]),
+    ...errorsHere(trace),
     ...errorsBeside,
     ...timelineLinks(answer),
     ...(logs === undefined ? [] : [['#logs', `Logs ${counts(logs.items, logs.next_cursor)}`]]),
@@ -216,6 +221,7 @@ function bodyOf(
 type Wanted = Readonly<{
   title: string
   address: string
+  spanless: string
   name: 'id' | 'trace_id'
   value: string
   span?: string | undefined
@@ -296,7 +302,7 @@ function refusedPage(ctx: Context, app: AppContext, refused: Refusal, { title, n
   return {
     title: status === 404 ? 'Not found' : name === 'id' ? 'Find' : title,
     about: value,
-    body: html`${body}${status === 404 ? unseenHere(ctx, app) : html``}${finder(value)}`,
+    body: html`${body}${idsWithin(value)}${status === 404 ? unseenHere(ctx, app) : html``}${finder(value)}`,
     status,
   }
 }
@@ -305,31 +311,34 @@ async function errorsBesidePage(
   ctx: Context,
   { searches }: AppContext,
   { answer, isFirst }: Found,
+  kept: KeptOfTrace,
 ): Promise<ErrorsBeside> {
   const { trace } = answer
-  return trace == null ? [] : findErrorsBeside(searches, sessionHere(ctx).workspaceId, trace, isFirst)
+  if (trace == null) return []
+  return findErrorsBeside(searches, sessionHere(ctx).workspaceId, trace, { isFirst, ...kept })
 }
 
 async function sendAnswer(ctx: Context, app: AppContext, wanted: Wanted, found: Found): Promise<void> {
-  const { title, address, name, value, typed = '' } = wanted
+  const { title, address, spanless, name, value, typed = '' } = wanted
   const { answer, asked, isFirst } = found
   const { trace } = answer
   const rows = rowsOf(trace)
   const foundSpans = await findInTrace(app.searches, sessionHere(ctx).workspaceId, { trace, rows, typed })
   const cursor = readAsked(ctx).cursors.at(-1)
-  const first = trace == null ? undefined : firstFound(foundSpans, trace.summary.trace_id)
+  const isFolded = new URLSearchParams(ctx.querystring).get('folded') === '1'
+  const first = trace == null ? undefined : firstFound(foundSpans, { traceId: trace.summary.trace_id, isFolded })
   // Just typed: who looks for something wants to see it.
   if (asked === undefined && cursor === undefined && first !== undefined) return seeOther(ctx, first)
   const about = aboutOf(trace) ?? value
   const given = name === 'id' ? html`<p>By the id <code>${value}</code>.</p>` : html``
-  const isFolded = new URLSearchParams(ctx.querystring).get('folded') === '1'
-  const foldedAddress = withParameter(address, 'folded', '1')
-  const [own, other] = isFolded ? [foldedAddress, address] : [address, foldedAddress]
+  const folded = (whole: boolean, of: string): string => (whole ? withParameter(of, 'folded', '1') : of)
+  const other = folded(!isFolded, address)
+  const addresses = { address: folded(isFolded, address), spanless: folded(isFolded, spanless) }
   const folding = cursor === undefined ? other : withParameter(other, 'cursor', cursor)
   const isSession = answer.ids.session_ids.includes(value) && !answer.ids.trace_ids.includes(value.toLowerCase())
-  const errorsBeside = await errorsBesidePage(ctx, app, found)
+  const errorsBeside = await errorsBesidePage(ctx, app, found, { find: typed, isFolded })
   const looks = { nowMs: app.clock(), asked, isFolded, isSession, errorsBeside, rows, foundSpans }
-  const body = html`${given}${bodyOf(answer, { ...looks, address: own, isFirst, folding })}`
+  const body = html`${given}${bodyOf(answer, { ...looks, ...addresses, isFirst, folding })}`
   return sendSessionPage(ctx, app, { title, about, body })
 }
 
@@ -341,21 +350,19 @@ async function sendFound(ctx: Context, app: AppContext, wanted: Wanted): Promise
 
 function wantedById(ctx: Context): Wanted {
   const value = new URLSearchParams(ctx.querystring).get('id')?.trim() ?? ''
-  return { title: 'Found', address: `/app/find?id=${encodeURIComponent(value)}`, name: 'id', value }
+  const address = `/app/find?id=${encodeURIComponent(value)}`
+  return { title: 'Found', address, spanless: address, name: 'id', value }
 }
 
 function wantedTrace(ctx: Context): Wanted {
   const { id: value } = ctx['params'] as { id: string }
   const given = new URLSearchParams(ctx.querystring)
   const span = parseSpanId(given.get('span') ?? '')
-  const typed = given.get(findParameter)?.trim() ?? ''
-  const path = tracePath + encodeURIComponent(value)
-  const kept = new URLSearchParams({
-    ...(span === undefined ? {} : { span }),
-    ...(typed === '' ? {} : { [findParameter]: typed }),
-  })
-  const address = kept.size === 0 ? path : `${path}?${kept.toString()}`
-  return { title: 'Trace', address, name: 'trace_id', value, span, typed }
+  const typed = given.get('find')?.trim() ?? ''
+  const spanless = traceAddress(value, null, { find: typed })
+  // Without the place within the page: more may be added to it.
+  const [address = ''] = traceAddress(value, span, { find: typed }).split('#')
+  return { title: 'Trace', address, spanless, name: 'trace_id', value, span, typed }
 }
 
 async function sendFind(ctx: Context, app: AppContext): Promise<void> {

@@ -40,12 +40,14 @@ export const shortTime = (ms: number): string =>
     .replace(/(T\d\d:\d\d):00Z$/, '$1Z')
 
 const units = [
+  [86_400_000_000_000n, 'd'],
+  [3_600_000_000_000n, 'h'],
   [1_000_000_000n, 's'],
   [1_000_000n, 'ms'],
   [1_000n, 'µs'],
 ] as const
 
-/** Nanoseconds with three digits: `1.25 s`, `12.3 ms`, `950 µs`, `17 ns`. */
+/** Nanoseconds with three digits: `3.08 d`, `1.25 s`, `12.3 ms`, `950 µs`, `17 ns`. */
 export function formatDuration(ns: bigint): string {
   const size = ns < 0n ? -ns : ns
   const [unit, name] = units.find(([each]) => size >= each) ?? [1n, 'ns']
@@ -91,3 +93,10 @@ const turning =
 /** The text so that its direction is its own: what stands beside it, such as a count or a link, keeps its place and its letters. */
 export const isolated = (text: string, shown: Html = html`${text}`): Html =>
   turning.test(text) ? html`<bdi>${shown}</bdi>` : shown
+
+/** Of a name in a row. */
+export const nameCharactersMax = 120
+
+/** What a sender has called a service or an operation, as far as a row can bear it; senders may call it nothing. */
+export const named = (name: string, charactersMax = nameCharactersMax): Html =>
+  name.trim() === '' ? html`<em>no name</em>` : isolated(name, html`${cut(name, charactersMax)}`)

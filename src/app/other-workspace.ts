@@ -2,11 +2,11 @@ import type { Context } from 'koa'
 import type { Directory } from '#src/directory/create-directory.ts'
 import { refusal, type Refusal } from '#src/events/refusal.ts'
 import type { Route } from '#src/http/route.ts'
-import { sessionHere } from './context.ts'
+import { isOfSeveral, sessionHere } from './context.ts'
 import { html, type Html } from './html.ts'
-import { sendPage } from './page.ts'
+import { seeOther, sendPage } from './page.ts'
 import { isForPerson, shownTo } from './refuse-page.ts'
-import { splitWorkspace } from './workspace-links.ts'
+import { inWorkspace, splitWorkspace } from './workspace-links.ts'
 
 type App = Readonly<{ directory: Directory }>
 
@@ -32,9 +32,13 @@ function waysOn(ctx: Context, { directory }: App, askedId: string): Html {
     ${goOn}`
 }
 
+/** Where a workspace is chosen is of none. */
+const chooser = '/app/workspace'
+
 /**
  * A page whose address may say which workspace it was made in: from another one it is not answered with what that one has, which looks alike,
- * but with the ways on.
+ * but with the ways on. An address that says none, as one that was typed or a form has led to, is made one that does: it may be kept, sent on, or
+ * loaded again after a change of workspace in another tab.
  */
 export const ofOneWorkspace =
   (app: App) =>
@@ -43,8 +47,12 @@ export const ofOneWorkspace =
     const handler = async (ctx: Context): Promise<Refusal | void> => {
       const asked = splitWorkspace(ctx.url)
       ctx.url = asked.url
-      if (asked.workspaceId === undefined || asked.workspaceId === sessionHere(ctx).workspaceId)
-        return route.handler(ctx)
+      const { workspaceId } = sessionHere(ctx)
+      if (asked.workspaceId === workspaceId) return route.handler(ctx)
+      if (asked.workspaceId === undefined) {
+        const isKept = route.path !== chooser && isForPerson(ctx) && isOfSeveral(app, sessionHere(ctx))
+        return isKept ? seeOther(ctx, inWorkspace(ctx.url, workspaceId)) : route.handler(ctx)
+      }
       if (!isForPerson(ctx)) return refusal('forbidden', 'This address is of another workspace than the session.')
       const body = waysOn(ctx, app, asked.workspaceId)
       sendPage(ctx, 409, { title: 'Another workspace', body, ...shownTo(ctx, app.directory) })

@@ -6,15 +6,18 @@ import { signIn } from '#src/http/session.ts'
 import { atFault, notice, problem, sendSessionPage, sessionHere, type AppContext } from './context.ts'
 import { backWithTyped, readForm } from './form.ts'
 import { html, type Html } from './html.ts'
+import { seeOther } from './page.ts'
+
+const path = '/app/password'
 
 type Field = 'current' | 'password' | 'repeated'
 /** `field`: the one that the problem is about. */
-type Shown = Readonly<{ status?: number; problem?: string; field?: Field; notice?: string }>
+type Shown = Readonly<{ status?: number; problem?: string; field?: Field; notice?: string | undefined }>
 
 function sendPassword(ctx: Context, app: AppContext, shown: Shown = {}): Promise<void> {
   const at = (field: Field): Html => atFault(shown.field === field)
   const body = html`${problem(shown.problem)}${notice(shown.notice)}
-    <form class="stack" method="post" action="/app/password">
+    <form class="stack" method="post" action="${path}">
       <input type="hidden" name="action" value="change" />
       <label
         >Current password
@@ -41,6 +44,7 @@ function sendPassword(ctx: Context, app: AppContext, shown: Shown = {}): Promise
 }
 
 const notChangedYet = 'Your password is not changed: you were signed out. Type it again.'
+const changedNow = 'Your password is changed. You are signed out everywhere else.'
 const tooMany = 'Too many wrong passwords. Wait a moment and try again.'
 
 async function handlePassword(ctx: Context, app: AppContext): Promise<Refusal | void> {
@@ -67,17 +71,23 @@ async function handlePassword(ctx: Context, app: AppContext): Promise<Refusal | 
   // All sessions have ended, this one too: it goes on under a new id.
   const passwordPosition = app.directory.passwordPosition(userId)
   await signIn(ctx, { userId, email, workspaceId, startedAt: app.clock(), passwordPosition, address: ctx.ip })
-  return sendPassword(ctx, app, { notice: 'Your password is changed. You are signed out everywhere else.' })
+  // A reload of an answer in place would send the old password once more.
+  seeOther(ctx, `${path}?changed=${passwordPosition}`)
 }
 
-/** Whether this is where sign-in led back to. */
-const isBack = (ctx: Context): boolean => new URLSearchParams(ctx.querystring).has('action')
+/** What a page says that something led back to: sign-in, or a change, which a made-up link cannot tell of. */
+function noticeOf(ctx: Context, { directory }: AppContext): string | undefined {
+  const asked = new URLSearchParams(ctx.querystring)
+  if (asked.has('action')) return notChangedYet
+  const isLast = asked.get('changed') === String(directory.passwordPosition(sessionHere(ctx).userId))
+  return isLast ? changedNow : undefined
+}
 
 /** Changing one's own password. */
 export function createPasswordRoutes(app: AppContext): Route[] {
-  const page = { path: '/app/password', auth: 'session', signInPage: '/app/sign-in', refuse: app.refuse } as const
+  const page = { path, auth: 'session', signInPage: '/app/sign-in', refuse: app.refuse } as const
   return [
-    { ...page, method: 'GET', handler: (ctx) => sendPassword(ctx, app, isBack(ctx) ? { notice: notChangedYet } : {}) },
+    { ...page, method: 'GET', handler: (ctx) => sendPassword(ctx, app, { notice: noticeOf(ctx, app) }) },
     {
       ...page,
       method: 'POST',

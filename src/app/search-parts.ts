@@ -69,6 +69,16 @@ function placeIn(query: string, position: number): Html {
 const tryAgain = (ctx: Context, seconds: number): Html =>
   html`<p><a href="${ctx.url}">Try again</a> in ${counted(seconds, 'second')}.</p>`
 
+/** What is wrong with a search, and where in it; `more`: what to do about it. */
+export function whatIsWrong({ detail, position, expected = [] }: Refusal, query: string, more: Html = html``): Html {
+  const place = position === undefined ? html`` : placeIn(query, position)
+  const could = expected.length === 0 ? html`` : html`<p class="note">Expected here: ${expected.join(', ')}.</p>`
+  return html`<div class="problem" role="alert" id="${problemId}">
+    <p>${detail}</p>
+    ${place}${could}${more}
+  </div>`
+}
+
 /** `wrong`: the parameter that it is about. */
 type Refused = Readonly<{ body: Html; status: number; wrong: string | undefined }>
 
@@ -76,13 +86,8 @@ type Refused = Readonly<{ body: Html; status: number; wrong: string | undefined 
 export function searchRefusal(ctx: Context, given: Refusal, query: string): Refused {
   const refused = withRetry(ctx, given)
   setRefusal(ctx, refused)
-  const { detail, position, expected = [], errors = [], retryAfterS } = refused
-  const place = position === undefined ? html`` : placeIn(query, position)
-  const could = expected.length === 0 ? html`` : html`<p class="note">Expected here: ${expected.join(', ')}.</p>`
-  const body = html`<div class="problem" role="alert" id="${problemId}">
-    <p>${detail}</p>
-    ${place}${could}${retryAfterS === undefined ? html`` : tryAgain(ctx, retryAfterS)}
-  </div>`
+  const { position, errors = [], retryAfterS } = refused
+  const body = whatIsWrong(refused, query, retryAfterS === undefined ? html`` : tryAgain(ctx, retryAfterS))
   return { body, status: statusOf(refused.code), wrong: position === undefined ? errors[0]?.path : 'q' }
 }
 

@@ -1,6 +1,6 @@
 import { parseRfc3339Ns } from '#src/lib/time.ts'
 import { counted, inWords } from './context.ts'
-import { cut, formatDuration, isolated } from './format.ts'
+import { formatDuration, named } from './format.ts'
 import { html, type Html } from './html.ts'
 import type { ColourOf } from './service-colours.ts'
 import type { ShownSpan } from './span-tree.ts'
@@ -55,8 +55,8 @@ function figuresOf(spans: readonly ShownSpan[]): readonly Figures[] {
 const rowOf = ({ service, name, spans, errors, wholeNs, ownNs }: Figures, colourOf: ColourOf): Html =>
   html`<tr>
     <th scope="row">
-      <strong class="${colourOf(service)}">${isolated(cut(service, wordsCharactersMax))}</strong>
-      ${isolated(cut(name, wordsCharactersMax))}
+      <strong class="${colourOf(service)}">${named(service, wordsCharactersMax)}</strong>
+      ${named(name, wordsCharactersMax)}
     </th>
     <td class="number">${formatDuration(ownNs)}</td>
     <td class="number">${formatDuration(wholeNs)}</td>

@@ -26,6 +26,8 @@ header strong { margin-right: auto }
 header nav { display: flex; flex-wrap: wrap; gap: .25rem .75rem }
 /* Names have no blanks where a line could end: one would make the page as wide as itself. */
 p, .mark, header { overflow-wrap: anywhere }
+/* Marks upon marks of one letter would be drawn over all that stands above and below it. */
+p, h1, th, td, .mark, .name, .said, main > ul > li, header > a { overflow: clip; overflow-clip-margin: .25rem }
 a { color: var(--accent) }
 nav a { text-decoration: none }
 .skip { position: absolute; left: -100rem }
@@ -130,7 +132,7 @@ rect.error { fill: var(--bad) }
 .heads { font-weight: bold }
 details.line, .below { margin: 0 }
 .line > summary:hover { background: var(--line) }
-.line .name { padding-left: calc(3.6rem + var(--depth) * var(--step)); text-indent: -.8rem }
+.line .name { padding-left: calc(4rem + var(--depth) * var(--step)); text-indent: -.8rem }
 .line > summary > .name::before { content: '▸'; content: '▸' / ''; display: inline-block; width: .8rem; text-indent: 0 }
 .line .name > * { text-indent: 0 }
 .line[open] > summary > .name::before { content: '▾'; content: '▾' / '' }

@@ -1,6 +1,6 @@
 import type { CorrelationAnswer } from '#src/query/searches.ts'
 import { counted, inWords } from './context.ts'
-import { cut, formatDuration, isolated, since, timeAndZone, timeOf, zone } from './format.ts'
+import { cut, formatDuration, isolated, named, since, timeAndZone, timeOf, zone } from './format.ts'
 import { html, type Html } from './html.ts'
 import { summaryOf } from './log-rows.ts'
 import type { ColourOf } from './service-colours.ts'
@@ -41,13 +41,23 @@ function spansSaid({ trace }: CorrelationAnswer): readonly (readonly [string, Sa
   return (trace?.spans ?? []).map((span) => {
     const { span_id: id, service, name, status, duration_ns: ns } = span
     const marks = status.code === 'error' ? bad('error') : html``
-    return [id, { kind: 'span', service, words: short(name), marks, place: `#${spanPlace(id)}`, ns: BigInt(ns) }]
+    return [
+      id,
+      {
+        kind: 'span',
+        service,
+        words: named(name, wordsCharactersMax),
+        marks,
+        place: `#${spanPlace(id)}`,
+        ns: BigInt(ns),
+      },
+    ]
   })
 }
 
 function tracesSaid({ traces }: CorrelationAnswer): readonly (readonly [string, Said])[] {
   return (traces?.items ?? []).map(({ trace_id: id, root, error_count: errors }) => {
-    const words = root === null ? html`<em>root span not received</em>` : short(root.operation)
+    const words = root === null ? html`<em>root span not received</em>` : named(root.operation, wordsCharactersMax)
     const marks = errors > 0 ? bad(counted(errors, 'error')) : html``
     return [id, { kind: 'trace', service: root?.service ?? null, words, marks, place: traceAddress(id) }]
   })

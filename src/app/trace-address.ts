@@ -1,6 +1,20 @@
 /** Where a span stands on the page of its trace. */
 export const spanPlace = (spanId: string): string => `span-${spanId}`
 
+/** What the page of a trace may keep from one address to the next: what is looked for within it, and whether its subtrees are folded. */
+export type KeptOfTrace = Readonly<{ find?: string; isFolded?: boolean }>
+
 /** The page of a trace; with a span of it, which is open there, marked, and where the page begins. */
-export const traceAddress = (traceId: string, spanId?: string | null): string =>
-  spanId == null ? `/app/trace/${traceId}` : `/app/trace/${traceId}?span=${spanId}#${spanPlace(spanId)}`
+export function traceAddress(
+  traceId: string,
+  spanId?: string | null,
+  { find = '', isFolded }: KeptOfTrace = {},
+): string {
+  const asked = [
+    ...(spanId == null ? [] : [`span=${spanId}`]),
+    ...(find === '' ? [] : [`find=${encodeURIComponent(find)}`]),
+    ...(isFolded === true ? ['folded=1'] : []),
+  ]
+  const query = asked.length === 0 ? '' : `?${asked.join('&')}`
+  return `/app/trace/${encodeURIComponent(traceId)}${query}${spanId == null ? '' : `#${spanPlace(spanId)}`}`
+}

@@ -1,6 +1,6 @@
 import type { TraceSearchAnswer } from '#src/query/searches.ts'
 import { counted, inWords } from './context.ts'
-import { formatDuration, isolated, timeOf, zone } from './format.ts'
+import { formatDuration, named, timeOf, zone } from './format.ts'
 import { html, type Html } from './html.ts'
 import { serviceColours, type ColourOf } from './service-colours.ts'
 import { traceAddress } from './trace-address.ts'
@@ -22,19 +22,37 @@ function marksOf(trace: ShownTrace): readonly Html[] {
 
 /** A trace without an observed root is called by that, never by a span that only looks like one. */
 export const nameOf = ({ root, span_count: spans }: ShownTrace): Html => {
-  if (root !== null) return html`<strong>${isolated(root.service)}</strong> ${isolated(root.operation)}`
+  if (root !== null) return html`<strong>${named(root.service)}</strong> ${named(root.operation)}`
   return spans === 0 ? html`<em>no span received</em>` : html`<em>root span not received</em>`
 }
 
-/** The services of a trace in their colours, with how many spans each has, and how many of them are errors. */
-export const servicesOf = ({ services }: ShownTrace, colourOf: ColourOf): Html =>
-  html`${services.map(
+/** Services that a trace is shown with: in a row of a list, and at the head of its own page. */
+const servicesOfRowMax = 12
+export const servicesOfPageMax = 60
+
+/**
+ * The services of a trace in their colours, with how many spans each has, and how many of them are errors: those with errors first where there is
+ * no room for all. A summary has not all of very many, but counts the spans of all.
+ */
+export function servicesOf(
+  { services, span_count: spansOfAll }: ShownTrace,
+  colourOf: ColourOf,
+  servicesMax = servicesOfRowMax,
+): Html {
+  const failed = services.filter(({ error_count: errors }) => errors > 0)
+  const sorted = services.length > servicesMax ? [...new Set([...failed, ...services])] : services
+  const shown = sorted.slice(0, servicesMax)
+  const isWhole = services.reduce((spans, { span_count: own }) => spans + own, 0) >= spansOfAll
+  const left = `${isWhole ? '' : 'more than '}${counted(services.length - shown.length, 'other')}`
+  const others = shown.length < services.length || !isWhole ? html`<span class="note">and ${left}</span>` : html``
+  return html`${shown.map(
     ({ name, span_count: spans, error_count: errors }) =>
       html`<span class="mark ${colourOf(name)}"
-        >${isolated(name)}
+        >${named(name)}
         ${inWords(spans)}${errors > 0 ? html`, <span class="bad">${counted(errors, 'error')}</span>` : html``}</span
       > `,
-  )}`
+  )}${others}`
+}
 
 const durationOf = ({ duration_ns: ns }: ShownTrace): bigint => BigInt(ns ?? 0)
 
@@ -46,7 +64,7 @@ function rowOf(trace: ShownTrace, longest: bigint, colourOf: ColourOf): Html {
   const matched = trace.matched_spans.map(
     ({ span_id: spanId, service, operation, duration_ns: ns }) =>
       html`<br /><a href="${traceAddress(trace.trace_id, spanId)}"
-          ><small>${service} ${operation} ${formatDuration(BigInt(ns))}</small></a
+          ><small>${named(service)} ${named(operation)} ${formatDuration(BigInt(ns))}</small></a
         >`,
   )
   return html`<tr>

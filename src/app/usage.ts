@@ -9,6 +9,7 @@ import {
   readRefusals,
   readUsage,
   refusalsMax,
+  servicesMax,
   type RefusalDocument,
   type Usage,
 } from '#projections/allowance/query.ts'
@@ -123,11 +124,17 @@ function dayRows({ byDay }: Usage): readonly Row[] {
     })
 }
 
-const serviceRows = ({ byService }: Usage): readonly Row[] =>
-  Object.entries(byService)
+/** Whose spans and records are counted without the name of a service. */
+const nameless = ({ byService }: Usage): string =>
+  Object.keys(byService).length < servicesMax
+    ? 'no service named'
+    : `no service named, or beyond the first ${inWords(servicesMax)} of a day`
+
+const serviceRows = (usage: Usage): readonly Row[] =>
+  Object.entries(usage.byService)
     .sort(([, a], [, b]) => b.spans - a.spans || b.logs - a.logs)
     .map(([service, { spans, logs, rumEvents }]) => [
-      service === '' ? 'no service named' : service,
+      service === '' ? nameless(usage) : service,
       spans,
       logs,
       rumEvents,

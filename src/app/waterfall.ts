@@ -1,8 +1,9 @@
 import { parseRfc3339Ns } from '#src/lib/time.ts'
 import type { CorrelationAnswer } from '#src/query/searches.ts'
+import { clockSkewPart } from './clock-skew.ts'
 import { fieldTable } from './field-table.ts'
 import { counted, inWords } from './context.ts'
-import { cut, formatDuration, isolated, since, timeAndZone } from './format.ts'
+import { cut, formatDuration, named, nameCharactersMax, since, timeAndZone } from './format.ts'
 import { html, type Html } from './html.ts'
 import type { ColourOf } from './service-colours.ts'
 import { noSpanLinks, type LinkRoom, type SpanLinks } from './span-links.ts'
@@ -30,9 +31,6 @@ const reasons: Readonly<Record<MissingSpan['reason'], string>> = {
   rejected_invalid: 'it was rejected: its ids were not valid',
   rejected_entitlement: 'it was rejected: the plan did not include it',
 }
-
-/** Of a name in a row; its details have all of it. */
-const nameCharactersMax = 120
 
 /** Where a span lies in its trace, in thousandths. */
 type Scale = (span: ShownSpan) => Readonly<{ x: number; width: number }>
@@ -132,8 +130,8 @@ function spanRow(
   return html`<details class="line" ${placeOf(span.span_id, asked)} ${span.span_id === asked ? html`open` : html``}>
     <summary>
       <span class="name"
-        ><strong class="${colour}">${isolated(cut(span.service, nameCharactersMax))}</strong>
-        ${isolated(cut(span.name, nameCharactersMax))}${isError(span) ? html` <span class="mark bad">error</span>` : html``}${found.has(span.span_id) ? html` <mark>match</mark>` : html``}</span
+        ><strong class="${colour}">${named(span.service)}</strong>
+        ${named(span.name)}${isError(span) ? html` <span class="mark bad">error</span>` : html``}${found.has(span.span_id) ? html` <mark>match</mark>` : html``}</span
       >
       <span class="timeline">
         <svg class="bar" aria-hidden="true">
@@ -207,7 +205,7 @@ export function waterfall(trace: Trace, rows: readonly TreeRow[], looks: Looks):
     return room.take(spanRow(row, drawn, room.linksOf(row.span)))
   }
   const items = lists(rows, rowOf, looks)
-  return html`${room.isFull() ? manySpans : html``}
+  return html`${clockSkewPart(trace.spans)}${room.isFull() ? manySpans : html``}
     <div class="waterfall">
       <div class="heads" aria-hidden="true">
         <span class="name">Span</span>

@@ -137,18 +137,22 @@ export async function answerNearestError(
 /** Spans that are found in one trace: of several of its pages, and no more than an index gives of places at once. */
 const spansFoundMax = 4_000
 
-/** The spans of a trace that a search of spans finds, in the order of its pages, and whether there are more of them. */
+/** Spans of a trace in the order of its pages, whether there are more of them, and what of the search was not taken as it was typed. */
+export type SpansFound = Readonly<{ spans: readonly FoundSpan[]; isCut: boolean; warnings: readonly string[] }>
+
+/** The spans of a trace that a search of spans finds. */
 export async function answerSpansFound(
   context: QueryContext,
   workspaceId: WorkspaceId,
   traceId: string,
   q: string,
-): Promise<Result<Readonly<{ spans: readonly FoundSpan[]; isCut: boolean }>, Refusal>> {
+): Promise<Result<SpansFound, Refusal>> {
   const understood = understand(q, context.limits)
   if (!understood.ok) return understood
-  const asked = { traceId, query: understood.value.tree, limit: spansFoundMax + 1 }
+  const { tree, warnings } = understood.value
+  const asked = { traceId, query: tree, limit: spansFoundMax + 1 }
   const spans = await spansFound(context.readerOf(workspaceId), workspaceId, asked)
-  return ok({ spans: spans.slice(0, spansFoundMax), isCut: spans.length > spansFoundMax })
+  return ok({ spans: spans.slice(0, spansFoundMax), isCut: spans.length > spansFoundMax, warnings })
 }
 
 /** GET /api/app/correlation: everything that shares an identifier with the one given. */

@@ -1,5 +1,4 @@
 import { TooBroadError } from '#projections/index-store.ts'
-import type { FoundSpan } from '#projections/traces/query.ts'
 import type { Feature } from '#src/directory/directory.ts'
 import { checkEntitlement } from '#src/directory/entitlement.ts'
 import { refusal, type Refusal } from '#src/events/refusal.ts'
@@ -14,6 +13,7 @@ import {
   answerSpanCursors,
   answerSpansFound,
   type SpanOfTrace,
+  type SpansFound,
 } from './correlation.ts'
 import { answerTraceListing } from './listing.ts'
 import { answerLogSearch, type logSearchAnswer } from './logs.ts'
@@ -44,11 +44,7 @@ export type Searches = Readonly<{
     of: Readonly<{ spanId: string; direction: 'asc' | 'desc' }>,
   ): Promise<Result<string | undefined, Refusal>>
   /** The spans of a trace that `q` finds, in the order of its pages. */
-  spansFound(
-    workspaceId: WorkspaceId,
-    traceId: string,
-    q: string,
-  ): Promise<Result<Readonly<{ spans: readonly FoundSpan[]; isCut: boolean }>, Refusal>>
+  spansFound(workspaceId: WorkspaceId, traceId: string, q: string): Promise<Result<SpansFound, Refusal>>
   logs: Search<LogSearchAnswer>
   /** Its entitlements are checked with its key. */
   listing: Search<AnswerOf<typeof traceListingAnswer>>

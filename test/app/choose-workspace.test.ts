@@ -44,7 +44,8 @@ describe('workspaces of one person', () => {
     ] as const
     for (const [path, given] of forms) {
       await browser.post('/app/workspace', { choice: workspaceId })
-      const [, shown = ''] = /name="shown_in" value="([^"]*)"/.exec((await browser.get(path)).text) ?? []
+      const [, shown = ''] =
+        /name="shown_in" value="([^"]*)"/.exec((await browser.get(`${path}?shown_in=${workspaceId}`)).text) ?? []
       expect(shown, path).to.equal(workspaceId)
       await browser.post('/app/workspace', { choice: second.id })
       const refused = await browser.post(path, { ...given, shown_in: shown })
@@ -67,13 +68,14 @@ describe('workspaces of one person', () => {
     const { workspace: second } = await createPerson(site.directory, 'bob@second.example', 'Second')
     await site.directory.addMember({ workspaceId: second.id, userId })
     await site.index(givenEvent('spans.received', 1, { spans: [givenSpan({ id: 'a' })] }, { workspace: second.id }))
-    const { status, text } = await browser.get(path)
+    const { status, text } = await browser.get((await browser.get(path)).location ?? '')
     expect(status).to.equal(404)
     const link = linksOfPage(text).find(({ name }) => name === 'Look for it there')?.address ?? ''
     const [, next = ''] = /name="next" value="([^"]*)"/.exec((await browser.get(link)).text) ?? []
     expect(next).to.equal(path)
     const chosen = await browser.post('/app/workspace', { choice: second.id, next })
-    expect((await browser.get(chosen.location ?? '')).text).to.include(`id="span-${spanIdOf('a')}" aria-current="true"`)
+    const { location } = await browser.get(chosen.location ?? '')
+    expect((await browser.get(location ?? '')).text).to.include(`id="span-${spanIdOf('a')}" aria-current="true"`)
   })
 
   it('are over when the password has changed, also for who was choosing meanwhile', async () => {
@@ -111,12 +113,12 @@ describe('workspaces of one person', () => {
     for (let day = 0; day < 28; day += 4) {
       const choice = day % 8 === 0 ? second.id : workspaceId
       expect((await browser.post('/app/workspace', { choice })).status, `day ${day}`).to.equal(303)
-      expect((await browser.get('/app')).status, `day ${day}`).to.equal(200)
+      expect((await browser.get('/app/workspace')).status, `day ${day}`).to.equal(200)
       site.clock.advance(4 * dayMs)
     }
-    expect((await browser.get('/app')).status).to.equal(200)
+    expect((await browser.get('/app/workspace')).status).to.equal(200)
     site.clock.advance(3 * dayMs)
-    expect((await browser.get('/app')).status).to.equal(303)
+    expect((await browser.get('/app/workspace')).status).to.equal(303)
   })
 
   it('that they were taken out of are closed to them at once', async () => {

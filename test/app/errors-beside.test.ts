@@ -47,6 +47,8 @@ describe('the head of a page of a long trace', () => {
     const later = linkIn(shown[0] ?? '', 'Error on a later page')
     const { text } = await browser.get(later.replace(/#.*/, ''))
     expect(text).to.match(new RegExp(`id="span-${spanIdOf(1_500)}" aria-current="true"`))
+    const { text: kept } = await browser.get(`${path}?span=${spanIdOf(5)}&find=operation:*&folded=1`)
+    expect(linkIn(kept, 'Error on a later page')).to.match(/\?span=\w+&find=operation%3A\*&folded=1#span-/)
   })
 
   it('has nothing of other pages where it shows all errors, or there are none', async () => {

@@ -86,6 +86,34 @@ describe('a search within a trace', () => {
     expect(markedIn(third.text)).to.have.length(250)
   })
 
+  it('leaves the lines folded, and turns pages without the span that it led to', async () => {
+    const many = Array.from({ length: 1_500 }, (_, n) => {
+      return { id: n, atMs: n, ...(n === 0 ? {} : { parent: n % 100 === 1 ? 0 : n - 1 }) }
+    })
+    await site.index(spans(1, ...many))
+    const page = async (address: string | null | undefined) =>
+      (await browser.get((address ?? '').replace(/#.*/, ''))).text
+    const folded = await page(`${path}?folded=1`)
+    expect(folded).to.match(/<form[^>]*role="search"[^]*?name="folded" value="1"/)
+    const { location } = await browser.get(`${path}?find=span_id:*&folded=1`)
+    const first = await page(location)
+    const second = await page(linkIn(first, 'Next match'))
+    const other = await page(linkIn(second, 'More spans'))
+    for (const text of [
+      first,
+      second,
+      other,
+      await page(linkIn(first, 'Clear')),
+      await page(linkIn(other, 'First page')),
+    ]) {
+      expect(linkIn(text, 'Unfold all spans')).to.be.a('string')
+    }
+    expect(linkIn(second, 'More spans')).to.include('find=').and.not.include('span=')
+    expect(other).to.not.include('is not among the spans')
+    expect(linkIn(other, 'First page')).to.equal(`${path}?folded=1`)
+    expect(await page(path)).to.not.match(/name="folded"/)
+  })
+
   it('says that nothing matches, and what it does not understand; the trace stands', async () => {
     await site.index(
       spans(1, { id: 'a' }, { id: 'b', parent: 'a' }),
@@ -94,9 +122,12 @@ describe('a search within a trace', () => {
     for (const [typed, words] of [
       ['elsewhere', 'No span of this trace matches.'],
       ['(a', 'class="problem"'],
+      ['status=error (a', '<pre class="place">status=error (a\n               ^</pre>'],
+      ['status=error (a', 'aria-invalid="true" aria-describedby="problem"'],
+      ['/', '<p class="notice">&quot;/&quot; has no letter or digit and is left out</p>'],
       ['<b>"', 'value="&lt;b&gt;&quot;"'],
     ] as const) {
-      const { status, text } = await browser.get(`${path}?find=${encodeURIComponent(typed)}`)
+      const { status, text } = await browser.get(`${path}?span=${spanIdOf('a')}&find=${encodeURIComponent(typed)}`)
       expect([status, text.includes(words), text.includes('class="waterfall"')], typed).to.deep.equal([200, true, true])
       expect(text).to.not.include('<b>"')
     }

@@ -28,7 +28,7 @@ describe('pages of somebody who has several workspaces', () => {
   it('say in each link and search which one they show; those of others say nothing', async () => {
     expect((await linksOf('/app/logs')).filter((address) => address.includes('shown_in='))).to.deep.equal([])
     await join()
-    const { text } = await browser.get('/app/logs?q=a%26b')
+    const { text } = await browser.get(`/app/logs?q=a%26b&shown_in=${first}`)
     const links = linksOfPage(text).map(({ address }) => address)
     const unmarked = links.filter((address) => !address.includes(`shown_in=${first}`))
     expect(unmarked).to.deep.equal(['#content', '/app/workspace'])
@@ -37,6 +37,21 @@ describe('pages of somebody who has several workspaces', () => {
     expect(text.match(new RegExp(`name="shown_in" value="${first}"`, 'g'))).to.have.length(searches.length)
     expect(links).to.include(`/app/logs?q=a%26b&from=-1h&shown_in=${first}`)
     expect(text).to.include('value="a&amp;b"')
+  })
+
+  it('say it behind the whole address, whatever ids and searches hold', async () => {
+    await join()
+    const odd = `o'brien "x" <y> #1 &#39; 100%? 🎉`
+    const record = givenLog({ message: 'odd', sessionId: odd })
+    await site.index(givenEvent('logs.received', 1, { logs: [record] }, { workspace: first }))
+    const { text } = await browser.get(`/app/logs?q=odd&shown_in=${first}`)
+    const session = linksOfPage(text).find(({ name }) => name === 'Session')?.address ?? ''
+    const { status, text: found } = await browser.get(session)
+    expect([status, found.includes('No log record')], session).to.deep.equal([200, false])
+    for (const { address } of [...linksOfPage(text), ...linksOfPage(found)]) {
+      if (!address.startsWith('/app/') || address.startsWith('/app/workspace')) continue
+      expect(new URL(address, site.url).searchParams.getAll('shown_in'), address).to.deep.equal([first])
+    }
   })
 
   it('are answered in another one with the ways on, and in their own as if nothing were said', async () => {
@@ -53,10 +68,25 @@ describe('pages of somebody who has several workspaces', () => {
       `/app/logs?q=acme&shown_in=${second}`,
     )
     const back = await goTo(first, next)
-    expect((await browser.get(back.location ?? '')).text).to.include('of <mark>acme</mark>')
+    const { location } = await browser.get(back.location ?? '')
+    expect((await browser.get(location ?? '')).text).to.include('of <mark>acme</mark>')
     for (const path of ['/app/usage', '/app/keys', '/app/trace/5b8efff798038103d269b633813fc60c']) {
       expect((await browser.get(`${path}?shown_in=${second}`)).status, path).to.equal(409)
     }
+  })
+
+  it('are led to from an address that says none, as one that was typed; programs and who has one workspace are not', async () => {
+    const typed = '/app/logs?q=%20+a?b'
+    expect((await browser.get(typed)).status).to.equal(200)
+    await join()
+    const { status, location } = await browser.get(typed)
+    expect([status, location]).to.deep.equal([303, `${typed}&shown_in=${first}`])
+    expect((await browser.get(location ?? '')).status).to.equal(200)
+    await goTo(second)
+    expect((await browser.get(location ?? '')).status, 'kept, and opened in another one').to.equal(409)
+    expect((await browser.get('/app/workspace')).status).to.equal(200)
+    expect((await browser.get(typed, { accept: '*/*' })).status).to.equal(200)
+    expect((await browser.get(typed, { 'sec-fetch-mode': 'cors' })).status).to.equal(200)
   })
 
   it('name none of which the person is no member, and say so', async () => {

@@ -231,7 +231,11 @@ describe('the page of a trace', () => {
     expect(markedIn((await browser.get(log.replace(/#.*/, ''))).text)).to.have.length(1)
     const { text: third } = await browser.get(addressNamed(second, 'More spans'))
     expect(rowsIn(third)[0]).to.include(`id="span-${spanIdOf(2_000)}"`)
-    expect(addressNamed(third, 'Look for it')).to.equal(`${path}?span=${spanIdOf(1_000)}#span-${spanIdOf(1_000)}`)
+    expect(third, 'the span is not looked for on a page that was turned to').to.not.include('is not among the spans')
+    const both = `${addressNamed(second, 'More spans')}&span=${spanIdOf(1_000)}`
+    expect(addressNamed((await browser.get(both)).text, 'Look for it')).to.equal(
+      `${path}?span=${spanIdOf(1_000)}#span-${spanIdOf(1_000)}`,
+    )
   })
 
   it('begins with the span looked for where the page that holds it would end before it for its size', async () => {
@@ -248,9 +252,13 @@ describe('the page of a trace', () => {
     const first = (await browser.get(lost)).text.replaceAll(/\s+/g, ' ')
     expect(first).to.include(`Span <code>${spanIdOf('lost')}</code> is not among the spans received so far.`)
     expect(first).to.include('1,001 spans (1,000 on this page)')
-    const second = (await browser.get(addressNamed(first, 'More spans'))).text.replaceAll(/\s+/g, ' ')
+    const both = `${addressNamed(first, 'More spans')}&span=${spanIdOf('lost')}`
+    const second = (await browser.get(both)).text.replaceAll(/\s+/g, ' ')
     expect(second).to.include(`Span <code>${spanIdOf('lost')}</code> is not among the spans of this page of the trace.`)
     expect(addressNamed(second, 'First page')).to.equal(`/app/trace/${traceIdOf('t')}`)
+    await site.index(logs(2, { trace: 'u', spanId: spanIdOf('lost') }))
+    const { text } = await browser.get(`/app/trace/${traceIdOf('u')}?span=${spanIdOf('lost')}`)
+    expect(text, 'also where none of the trace was received').to.include('is not among the spans')
   })
 
   /** The lists of a page: `(name)` for what stands below a name, `[name]` where that is folded; and that each is closed where it ends. */

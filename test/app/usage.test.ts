@@ -43,6 +43,13 @@ describe('usage page', () => {
     )
   }
 
+  it('does not say of services beyond the first of a day that they were not named', async () => {
+    const many = Array.from({ length: 501 }, (_, n) => givenSpan({ id: n, service: `s${n}` }))
+    await site.index(givenEvent('spans.received', 1, { spans: many }, { workspace, receivedAt: noon - 1_000 }))
+    const rows = rowsUnder((await browser.get('/app/usage')).text, 'By service')
+    expect(rows).to.include('no service named, or beyond the first 500 of a day|1|0|0|')
+  })
+
   it('shows the month by day, service and key, what was refused and why', async () => {
     const made = await site.directory.createKey({ workspaceId: workspace, kind: 'tracing', name: 'checkout key' })
     const key = made.ok ? made.value.key : undefined

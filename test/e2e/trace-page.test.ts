@@ -83,4 +83,26 @@ describe('the page of a trace in a browser', () => {
     expect((await page.locator('.logs > tbody > tr').boundingBox())?.height, 'a row of the list').to.be.below(400)
     await page.setViewportSize(sizeBefore)
   })
+
+  it('keeps what a sender has piled up on one letter in its own cell', async () => {
+    const piled = `pile Z${'\u0301'.repeat(440)}`
+    const [trace, time] = ['5b8efff798038103d269b633813fc612', `${Date.now()}000000`]
+    const span = {
+      traceId: trace,
+      spanId: 'eeeeeeeeeeeeeeee',
+      name: piled,
+      startTimeUnixNano: time,
+      endTimeUnixNano: time,
+    }
+    const body = JSON.stringify({ resourceSpans: [{ scopeSpans: [{ spans: [span] }] }] })
+    expect((await post(server, '/api/traces/v1/otlp', server.firstRun.keys.tracing, body, json)).status).to.equal(200)
+    const logs = JSON.stringify([{ message: piled, trace_id: trace }])
+    expect((await post(server, '/api/logs/v1/ingest', server.firstRun.keys.logs, logs, json)).status).to.equal(200)
+    await page.goto('/app/logs?q=nowhere')
+    const above = page.locator('header')
+    const plain = await above.screenshot()
+    do await page.goto('/app/logs?q=pile')
+    while ((await page.locator('.logs > tbody > tr').count()) === 0)
+    expect((await above.screenshot()).equals(plain), 'the head of the page is as it was').to.equal(true)
+  })
 })

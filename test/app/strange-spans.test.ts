@@ -1,0 +1,98 @@
+import { expect } from 'chai'
+import { spanIdOf, traceIdOf } from '#test/projections/traces/given.ts'
+import { linksOfPage } from '#test/support/page-links.ts'
+import { eachSignedIn, type SignedIn } from './signed-in.ts'
+
+describe('the page of a trace with strange spans', () => {
+  let browser: SignedIn['browser']
+  let site: SignedIn['site']
+  let logs: SignedIn['logs']
+  let spans: SignedIn['spans']
+  eachSignedIn((signedIn) => {
+    ;({ browser, logs, site, spans } = signedIn)
+  })
+
+  it('says where spans start before their parents, by how much, and leads to the worst', async () => {
+    await site.index(
+      spans(
+        1,
+        { id: 'root', forMs: 100 },
+        { id: 'a', parent: 'root', atMs: -5, forMs: 1 },
+        { id: 'b', parent: 'root', atMs: -7_200_000, forMs: 1 },
+        { id: 'c', parent: 'gone', atMs: -9_000_000, forMs: 1 },
+      ),
+    )
+    const { text } = await browser.get(`/app/trace/${traceIdOf('t')}`)
+    const words = text.replaceAll(/<[^>]*>/g, '').replaceAll(/\s+/g, ' ')
+    expect(words).to.include('2 spans start before their parents, by up to 2.00 h: their clocks seem to differ.')
+    expect(linksOfPage(text).find(({ name }) => name === '2.00 h')?.address).to.equal(`#span-${spanIdOf('b')}`)
+    await site.index(spans(2, { id: 'd', trace: 'u' }, { id: 'e', trace: 'u', parent: 'd', atMs: 900 }))
+    expect((await browser.get(`/app/trace/${traceIdOf('u')}`)).text).to.not.include('clocks')
+  })
+
+  it('leads to the error that has none below it, where others only handed it on', async () => {
+    await site.index(
+      spans(
+        1,
+        { id: 'root', status: 'error' },
+        { id: 'fine', parent: 'root', atMs: 1 },
+        { id: 'call', parent: 'root', atMs: 2, status: 'error' },
+        { id: 'cause', parent: 'call', atMs: 3, status: 'error' },
+        { id: 'later', parent: 'root', atMs: 4, status: 'error' },
+      ),
+      spans(2, { id: 'alone', trace: 'u', status: 'error' }),
+    )
+    const leadsTo = async (trace: string) => {
+      const { text } = await browser.get(`/app/trace/${traceIdOf(trace)}`)
+      return linksOfPage(text).filter(({ name }) => /^\w+ error$/.test(name))
+    }
+    expect(await leadsTo('t')).to.deep.equal([
+      { name: 'First error', address: `#span-${spanIdOf('root')}` },
+      { name: 'Innermost error', address: `#span-${spanIdOf('cause')}` },
+    ])
+    expect(await leadsTo('u')).to.deep.equal([{ name: 'First error', address: `#span-${spanIdOf('alone')}` }])
+  })
+
+  it('has room for a few of very many services, those with errors first, and says how many there are', async () => {
+    const many = (trace: string, count: number) =>
+      Array.from({ length: count }, (_, n) => {
+        return {
+          id: `${trace}${n}`,
+          trace,
+          service: `s${String(n).padStart(3, '0')}`,
+          ...(n === count - 1 ? { status: 'error' as const } : {}),
+        }
+      })
+    await site.index(spans(1, ...many('t', 20)), spans(2, ...many('u', 300)))
+    const servicesIn = (markup: string): readonly string[] =>
+      [...markup.matchAll(/class="mark s\d+"\s*>([^<]*)/g)].map(([, name = '']) => name.trim().split(/\s/)[0] ?? '')
+    const leftIn = (markup: string) => /<span class="note">and ([^<]*)<\/span>/.exec(markup)?.[1]
+    const list = (await browser.get('/app/traces')).text
+    const rows = [...list.matchAll(/<tr>[^]*?<\/tr>/g)].map(([row]) => row)
+    const row = (trace: string): string => rows.find((each) => each.includes(traceIdOf(trace))) ?? ''
+    expect([servicesIn(row('t')).length, leftIn(row('t'))]).to.deep.equal([12, '8 others'])
+    expect(servicesIn(row('t')).slice(0, 2)).to.deep.equal(['s019', 's000'])
+    expect([servicesIn(row('u')).length, leftIn(row('u'))]).to.deep.equal([12, 'more than 188 others'])
+    const headOf = async (trace: string): Promise<string> =>
+      /<main[^]*?role="search"/.exec((await browser.get(`/app/trace/${traceIdOf(trace)}`)).text)?.[0] ?? ''
+    expect([servicesIn(await headOf('t')).length, leftIn(await headOf('t'))]).to.deep.equal([20, undefined])
+    expect([servicesIn(await headOf('u')).length, leftIn(await headOf('u'))]).to.deep.equal([
+      60,
+      'more than 140 others',
+    ])
+  })
+
+  it('names what has no name, so that links to it can be seen, and cuts the names of a list', async () => {
+    const long = 'x'.repeat(900)
+    await site.index(
+      spans(1, { id: 'root', service: long, name: long }, { id: 'a', parent: 'root', name: '' }),
+      logs(2, { trace: 't' }),
+    )
+    const { text } = await browser.get(`/app/trace/${traceIdOf('t')}`)
+    expect(linksOfPage(text).filter(({ name }) => name === '')).to.deep.equal([])
+    expect(text.match(/<em>no name<\/em>/g)).to.have.length(3)
+    const list = await browser.get('/app/traces?q=service:x*')
+    const [rows = ''] = /<table class="traces">[^]*?<\/table>/.exec(list.text) ?? []
+    expect(rows).to.include('(780 more characters)').and.not.include('x'.repeat(121))
+  })
+})
