@@ -192,13 +192,17 @@ async function provision(nats: Nats, options: ProvisionOptions): Promise<void> {
 /** Sequences of the first and last message; `first` is beyond `last` if the log is empty. `cut`: the last one that was cut off. */
 export type Ends = Readonly<{ first: number; last: number; cut: number }>
 
+/** Of a stream that a running process had. It may come back, or another be made in its place. */
+export function goneFailure({ stream }: LogName, operation: string): TransientError {
+  const hint = 'it is not there: if it was removed, put it back from a backup of NATS'
+  return new TransientError({ operation, subject: `stream ${stream}`, hint })
+}
+
 /** The current ends of a log. Throws PermanentError if the log was recreated, TransientError if it is gone. */
 export async function endsOf(nats: Nats, log: LogName, epoch: string): Promise<Ends> {
   const info = await streamInfo(nats, log.stream)
+  if (info === undefined) throw goneFailure(log, 'look at')
   const subject = `stream ${log.stream}`
-  if (info === undefined) {
-    throw new TransientError({ operation: 'look at', subject, hint: 'it is not there: has it been removed?' })
-  }
   const { first_seq: first, last_seq: last, messages } = info.state
   const { epoch: found, cut = '0' } = info.config.metadata
   if (found === epoch) return { first: messages === 0 ? last + 1 : first, last, cut: Number(cut) }
