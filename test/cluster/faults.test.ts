@@ -9,6 +9,7 @@ import { askServer } from '#test/streams/jetstream-log.ts'
 import { cli } from '../support/cli.ts'
 import { listOf, signIn, untilIndexed } from '../support/client.ts'
 import { enginesTimeoutMs } from '../support/engines.ts'
+import { runVerb } from '../support/run-program.ts'
 import type { FirstRun } from '../support/server.ts'
 import { sendingTo } from '../support/workspace.ts'
 import { createTestCluster, type RoleProcess, type TestCluster } from './cluster-process.ts'
@@ -178,6 +179,18 @@ describe('a process of a cluster that cannot start', function () {
       expect(outcome).to.not.include('wrong@')
     })
   }
+
+  it('is not first made an installation for, with a pepper that it would refuse', async () => {
+    const argv = ['src/main.ts', 'first-run', '--base-url', 'http://x', '--data', test.dataFolder]
+    const { code, err } = await runVerb(argv, {
+      ...process.env,
+      ...test.cluster.environment,
+      KEY_PEPPER: 'b'.repeat(40),
+    })
+    expect(code).not.to.equal(0)
+    expect(err).to.match(/KEY_PEPPER \(it needs at least 32 random characters/)
+    expect(listOf(await cli(test, 'workspace', 'list'), 'workspaces')).to.deep.equal([])
+  })
 
   it('says so when it has another pepper than the keys were made with', async () => {
     await cli(test, 'first-run', '--base-url', 'http://x')
