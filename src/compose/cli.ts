@@ -9,7 +9,7 @@ import { runCli } from '#src/cli/run-cli.ts'
 import type { CliServices, MoveRequest } from '#src/cli/verb.ts'
 import { limitsBeside, openLogBeside } from '#src/compose/threads/log-beside.ts'
 import { limits, plans, readClusterConfig, type ClusterConfig } from '#src/config.ts'
-import { loadSecrets } from '#src/directory/secrets.ts'
+import { givenSecrets, loadSecrets } from '#src/directory/secrets.ts'
 import { PermanentError } from '#src/lib/failure.ts'
 import { createSqliteStream } from '#streams/sqlite/stream.ts'
 import { backUpFolder } from './back-up.ts'
@@ -93,7 +93,11 @@ async function clusterServices(cluster: ClusterConfig): Promise<CliServices> {
   const open = async (partition: string) => openLog(await nats(), cluster, partition)
   return {
     ...common,
-    openDirectory: async () => ({ stream: await open(directoryPartition), pepper: cluster.pepper }),
+    openDirectory: async () => {
+      // Before anything is made with a pepper that no process would start with.
+      const { pepper } = givenSecrets(cluster)
+      return { stream: await open(directoryPartition), pepper }
+    },
     openLogs: () => Promise.all(partitionNames(cluster).map(open)),
     openIndexes: async () => createReaders(cluster),
     quarantines: () => [],

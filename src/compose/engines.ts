@@ -11,6 +11,7 @@ import type { observeQuarantine } from '#src/operations/quarantine.ts'
 import type { Stream } from '#streams/stream.ts'
 import { limits, plans } from '#src/config.ts'
 import { createPasswords } from '#src/directory/passwords.ts'
+import { createRetryReport } from './troubles.ts'
 
 /** The engines behind a server, whichever they are. Lists are in order of the partitions. */
 export type Engines = Readonly<{
@@ -54,4 +55,5 @@ export const openDirectory = (stream: Stream, clock: Clock, pepper: string): Pro
     limits,
     passwords: createPasswords({ random: randomBytes }),
     onStop: giveUp('the directory can no longer be followed'),
+    onRetry: createRetryReport(clock, 'the directory cannot be followed; trying again'),
   })

@@ -27,7 +27,7 @@ export function createTroubles({ clock, tell = (line) => console.error(line) }: 
   return {
     hear(subject, line) {
       const now = clock()
-      const key = line.replace(/\d+/g, '#')
+      const key = line.replace(/\d+(?:\.\d+)*/g, '#')
       const lines = known.get(subject) ?? new Map<string, Times>()
       known.set(subject, lines)
       const before = lines.get(key)

@@ -68,6 +68,8 @@ type Options = Readonly<{
    * elsewhere.
    */
   onStop: (error: Error) => void
+  /** Following has failed for now, and is tried again: until then the view is as it was. */
+  onRetry?: ((error: unknown) => void) | undefined
 }>
 
 type Follower = Readonly<{ atHead: Promise<void>; followed: Directory['followed']; close: () => Promise<void> }>
@@ -101,7 +103,9 @@ function createWaiters(view: HeldView, signal: AbortSignal) {
   }
 }
 
-function followInto(view: HeldView, stream: Stream, onStop: (error: Error) => void): Follower {
+type FollowOptions = Pick<Options, 'stream' | 'onStop' | 'onRetry'>
+
+function followInto(view: HeldView, { stream, onStop, onRetry }: FollowOptions): Follower {
   const ended = new AbortController()
   const { signal } = ended
   const waiters = createWaiters(view, signal)
@@ -122,6 +126,7 @@ function followInto(view: HeldView, stream: Stream, onStop: (error: Error) => vo
         await followOnce()
       } catch (error) {
         if (!isTransient(error)) throw error
+        onRetry?.(error)
         await systemTimers.pause(retryMs, signal)
         retryMs = Math.min(retryMs * 2, retryMaxMs)
       }
@@ -148,12 +153,13 @@ function followInto(view: HeldView, stream: Stream, onStop: (error: Error) => vo
 
 /** Resolves when the view has reached the log's head. Rejects with PermanentError if the log cannot be read. */
 export async function createDirectory(options: Options): Promise<Directory> {
-  const { stream, clock, random, pepper, plans, limits, passwords } = options
+  const { stream, clock, random, pepper, plans, limits, passwords, onRetry } = options
   const view = createDirectoryView({ plans, pepper, clock, limits })
   let isReady = false
-  const { atHead, followed, close } = followInto(view, stream, (error) => {
+  const onStop = (error: Error): void => {
     if (isReady) options.onStop(error)
-  })
+  }
+  const { atHead, followed, close } = followInto(view, { stream, onStop, onRetry })
   try {
     await atHead
   } catch (cause) {

@@ -1,4 +1,4 @@
-import { connect, Events, headers, type Msg, type NatsConnection, type NatsError } from 'nats'
+import { connect, ErrorCode, Events, headers, type Msg, type NatsConnection, type NatsError } from 'nats'
 import { PermanentError, TransientError } from '#src/lib/failure.ts'
 import { parseNatsUrl, type NatsAddress } from './address.ts'
 
@@ -46,6 +46,9 @@ const timeoutMsDefault = 5_000
 const versionMin = [2, 12] as const
 const noResponders = 503
 const operation = 'connect to NATS at'
+/** What has a full disk is up, answers reads, and says nothing to what it cannot write, until it is started again. */
+const lateHint =
+  'no answer in time; if it runs, its disk may be full or have failed, see /healthz there: make room and restart it'
 
 /** Why the first connection failed, in one line. */
 function refusal(error: unknown, { servers }: NatsAddress): Error {
@@ -202,7 +205,8 @@ export async function connectNats({
 
   const failure = (what: string, error: unknown): Error => {
     if (error instanceof TransientError) return error
-    return new TransientError({ operation: what, subject: where, cause: error })
+    const isLate = (error as Partial<NatsError>).code === ErrorCode.Timeout
+    return new TransientError({ operation: what, subject: where, ...(isLate ? { hint: lateHint } : { cause: error }) })
   }
   const ask = async (subject: string, data: Uint8Array | string, fields?: Headers): Promise<Received> => {
     try {

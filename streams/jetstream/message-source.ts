@@ -3,6 +3,7 @@ import { TransientError } from '#src/lib/failure.ts'
 import { readBytesMax } from '../stream.ts'
 import { askApi, failureOf, serverCodes } from './api.ts'
 import type { Nats } from './connect.ts'
+import { goneFailure, streamInfo } from './provision.ts'
 import type { Part } from './publish.ts'
 import { assemble, damageAt, eventsOf, missing, storedByLeader, storedOf, type Run, type Stored } from './stored.ts'
 import type { LogName, Subjects } from './subjects.ts'
@@ -29,6 +30,7 @@ export function createMessageSource(nats: Nats, log: LogName, subjects: Subjects
     const received = await nats.requestMany(`$JS.API.DIRECT.GET.${log.stream}`, request)
     const status = received.at(-1)?.code
     if (status === 204 || status === 404) return received.slice(0, -1).map(storedOf)
+    if (status === 503 && (await streamInfo(nats, log.stream)) === undefined) throw goneFailure(log, 'read')
     const hint = status === 503 ? 'no server has it now' : `the server answers ${status ?? 'nothing'}`
     throw new TransientError({ operation: 'read', subject: name, hint })
   }

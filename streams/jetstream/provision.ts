@@ -75,16 +75,23 @@ async function createOrGet(
   log: LogName,
   wanted: Wanted,
   isGone: () => Promise<boolean>,
+  { allowLostLog = false, warn }: Pick<ProvisionOptions, 'allowLostLog' | 'warn'>,
 ): Promise<StreamInfo> {
   const found = await streamInfo(nats, log.stream)
   if (found !== undefined) return found
   // Another process may have made it since, with all that comes after it.
-  if ((await isGone()) && (await streamInfo(nats, log.stream)) === undefined) throw lostLog(log)
+  const isLost = (await isGone()) && (await streamInfo(nats, log.stream)) === undefined
+  if (isLost && !allowLostLog) throw lostLog(log)
   const asked = await askApi(nats, `STREAM.CREATE.${log.stream}`, configOf(log, wanted))
+  // Whoever left the setting in place would else not hear of the next one that is lost.
+  if ('answer' in asked && isLost) warn?.(`stream ${log.stream} was gone and is made anew, empty: ${lostLogAdvice}`)
   if ('answer' in asked) return infoOf(asked.answer)
   if (asked.error.code !== serverCodes.streamExistsOtherwise) throw creationFailure(asked.error, log, wanted.replicas)
   throw new TransientError({ operation: 'create', subject: `stream ${log.stream}`, hint: 'another process makes it' })
 }
+
+const lostLogAdvice =
+  'what it held is lost; take ALLOW_LOST_LOG away once all processes have started, or this happens again unasked'
 
 /** A log made anew in its place would take positions that it has used, and the indexes, which hold the only copy, would follow that. */
 function lostLog({ stream }: LogName): PermanentError {
@@ -160,7 +167,6 @@ async function provision(nats: Nats, options: ProvisionOptions): Promise<void> {
   let copies = replicas
   for (const partition of names) {
     const isGone = async (): Promise<boolean> => {
-      if (options.allowLostLog === true) return false
       if (partition === directoryPartition) return isUsed
       return (await streamInfo(nats, logName(directoryPartition, prefix).stream)) !== undefined
     }
@@ -168,7 +174,7 @@ async function provision(nats: Nats, options: ProvisionOptions): Promise<void> {
     const bytes = partition === directoryPartition ? Math.min(bytesMax, directoryBytesMax) : bytesMax
     const epoch = randomBytes(epochBytes).toString('hex')
     const wanted = { epoch, partitions, replicas, bytesMax: bytes }
-    const { config, state } = await createOrGet(nats, log, wanted, isGone)
+    const { config, state } = await createOrGet(nats, log, wanted, isGone, options)
     isUsed ||= state.last_seq > 0
     copies = Math.min(copies, config.num_replicas)
     const losses = lossesOf(config, replicas)
@@ -186,13 +192,17 @@ async function provision(nats: Nats, options: ProvisionOptions): Promise<void> {
 /** Sequences of the first and last message; `first` is beyond `last` if the log is empty. `cut`: the last one that was cut off. */
 export type Ends = Readonly<{ first: number; last: number; cut: number }>
 
+/** Of a stream that a running process had. It may come back, or another be made in its place. */
+export function goneFailure({ stream }: LogName, operation: string): TransientError {
+  const hint = 'it is not there: if it was removed, put it back from a backup of NATS'
+  return new TransientError({ operation, subject: `stream ${stream}`, hint })
+}
+
 /** The current ends of a log. Throws PermanentError if the log was recreated, TransientError if it is gone. */
 export async function endsOf(nats: Nats, log: LogName, epoch: string): Promise<Ends> {
   const info = await streamInfo(nats, log.stream)
+  if (info === undefined) throw goneFailure(log, 'look at')
   const subject = `stream ${log.stream}`
-  if (info === undefined) {
-    throw new TransientError({ operation: 'look at', subject, hint: 'it is not there: has it been removed?' })
-  }
   const { first_seq: first, last_seq: last, messages } = info.state
   const { epoch: found, cut = '0' } = info.config.metadata
   if (found === epoch) return { first: messages === 0 ? last + 1 : first, last, cut: Number(cut) }

@@ -4,9 +4,12 @@ import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
+import { connectNats } from '#streams/jetstream/connect.ts'
+import { askServer } from '#test/streams/jetstream-log.ts'
 import { cli } from '../support/cli.ts'
 import { listOf, signIn, untilIndexed } from '../support/client.ts'
 import { enginesTimeoutMs } from '../support/engines.ts'
+import { runVerb } from '../support/run-program.ts'
 import type { FirstRun } from '../support/server.ts'
 import { sendingTo } from '../support/workspace.ts'
 import { createTestCluster, type RoleProcess, type TestCluster } from './cluster-process.ts'
@@ -63,6 +66,39 @@ describe('a cluster whose processes are lost', function () {
     const reader = await signIn(query.baseUrl, firstRun.sign_in)
     const { body } = await reader.get('/api/app/logs/search?q=nobody')
     expect(listOf(body, 'logs')).to.have.length(1)
+  })
+})
+
+describe('a cluster whose directory is removed from NATS while it runs', function () {
+  this.timeout(60_000)
+  let test: TestCluster
+  let running: readonly RoleProcess[]
+  let firstRun: FirstRun
+  before(async function () {
+    this.timeout(enginesTimeoutMs)
+    test = await createTestCluster()
+    running = await Promise.all(['ingest', 'query', 'project'].map((role) => test.start(role)))
+    await cli(test, 'first-run', '--base-url', 'http://x')
+    firstRun = JSON.parse(await readFile(join(test.dataFolder, 'first-run.json'), 'utf8')) as FirstRun
+  })
+  after(() => test.remove())
+
+  it('says so in each process, makes nothing up, and begins anew only where it may, which is said too', async () => {
+    const [ingest, query] = running as [RoleProcess, RoleProcess]
+    const { INDEX_PREFIX = '', NATS_URL = '' } = test.cluster.environment
+    const nats = await connectNats({ url: NATS_URL })
+    await askServer(nats, `STREAM.DELETE.${INDEX_PREFIX}-DIRECTORY`)
+    await nats.close()
+    const said = /^the directory cannot be followed; trying again: .*DIRECTORY .*if it was removed, put it back/
+    await Promise.all(running.map(({ printed }) => printed(said, 0)))
+    await sendingTo(ingest, firstRun.keys).logs([{ message: 'with a key that is known' }])
+    const form = { method: 'POST', headers: { origin: query.baseUrl }, body: new URLSearchParams(firstRun.sign_in) }
+    expect((await fetch(`${query.baseUrl}/app/sign-in`, form)).status).to.equal(503)
+    expect(await test.start('query').then(() => 'started', String)).to.match(/it is gone.*ALLOW_LOST_LOG=1/)
+    const anew = await test.start('ingest', { ALLOW_LOST_LOG: '1' })
+    expect(anew.lines.join('\n')).to.match(/DIRECTORY was gone and is made anew, empty: what it held is lost/)
+    await Promise.all(running.map(({ printed }) => printed(/no longer be followed: .*is another log/, 0)))
+    expect(listOf(await cli(test, 'workspace', 'list'), 'workspaces')).to.deep.equal([])
   })
 })
 
@@ -143,6 +179,18 @@ describe('a process of a cluster that cannot start', function () {
       expect(outcome).to.not.include('wrong@')
     })
   }
+
+  it('is not first made an installation for, with a pepper that it would refuse', async () => {
+    const argv = ['src/main.ts', 'first-run', '--base-url', 'http://x', '--data', test.dataFolder]
+    const { code, err } = await runVerb(argv, {
+      ...process.env,
+      ...test.cluster.environment,
+      KEY_PEPPER: 'b'.repeat(40),
+    })
+    expect(code).not.to.equal(0)
+    expect(err).to.match(/KEY_PEPPER \(it needs at least 32 random characters/)
+    expect(listOf(await cli(test, 'workspace', 'list'), 'workspaces')).to.deep.equal([])
+  })
 
   it('says so when it has another pepper than the keys were made with', async () => {
     await cli(test, 'first-run', '--base-url', 'http://x')

@@ -18,7 +18,7 @@ describe('what is told of troubles that are met again and again', () => {
   }
 
   it('is each of them once, whatever numbers are in it, and that it is over', () => {
-    for (const count of [16, 32, 48]) hear(`write ${count} documents: blocked`)
+    for (const count of [16, 32, 48, '39.1', '43']) hear(`write ${count} documents: blocked`)
     expect(told).to.deep.equal(['write 16 documents: blocked'])
     hear('is the server running?')
     hear('write 48 documents: blocked')

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { expect } from 'chai'
 import { describe, it } from 'mocha'
 import type { Filter } from '#projections/index-store.ts'
-import { connectElasticsearch } from '#projections/stores/elasticsearch/client.ts'
+import { connectElasticsearch, reasonOf } from '#projections/stores/elasticsearch/client.ts'
 import { lookUp } from '#projections/stores/elasticsearch/look-up.ts'
 import { askElasticsearch, indicesWith } from '#test/support/elasticsearch.ts'
 import { useElasticsearchStores } from '#test/support/elasticsearch-stores.ts'
@@ -71,6 +71,17 @@ describe('Elasticsearch, when things go wrong', () => {
         await new Promise((resolve) => server.close(resolve))
       }
     }
+
+    it('names the queue that is full, and nothing that differs each time', () => {
+      // As 8.19.21 answered a search with `thread_pool.search.queue_size: 1`.
+      const task =
+        'TimedRunnable{original=ActionRunnable#wrap[org.elasticsearch.search.SearchService$$Lambda$5782@4cec6700]}'
+      const queue =
+        'TaskExecutionTimeTrackingEsThreadPoolExecutor[name = node-0/search, queue capacity = 1, pool size = 1]]'
+      const reason = { type: 'es_rejected_execution_exception', reason: `rejected execution of ${task} on ${queue}` }
+      const error = { type: 'search_phase_execution_exception', failed_shards: [{ shard: 2, reason }] }
+      expect(reasonOf({ error })).to.equal('es_rejected_execution_exception: the queue of node-0/search is full')
+    })
 
     it('takes it for something that passes that another writer was first', async () => {
       await openWriter()

@@ -6,10 +6,12 @@ import {
   acme,
   day,
   epoch,
+  everything,
   fixture,
   index,
   lineEntry,
   other,
+  scopeOf,
   thingEntry,
   write,
   openFixture,
@@ -106,6 +108,45 @@ describe('an index of a day that somebody removed from Elasticsearch', () => {
     expect(await lost()).to.deep.equal([{ day }])
     await write(next, [{ ...lineEntry({}, 3), day: dayAfter }], 3)
     expect(await lost()).to.deep.equal([{ day }])
+  })
+
+  it('is missed within a minute where nothing is written to it', async () => {
+    let now = 0
+    const told: string[] = []
+    const writer = await openWriter({ now: () => now, onLost: (indices) => told.push(...indices) })
+    await promote(writer, 'fixture', index)
+    await write(writer, [lineEntry({}, 1)], 1)
+    await removeDay()
+    const beat = () => writer.heartbeat(index, { position: 1, head: 1, at: 1, caughtUpAt: 1 })
+    await beat()
+    expect(await lost()).to.equal(undefined)
+    now += 60_000
+    await beat()
+    expect(await lost()).to.deep.equal([{ day }])
+    expect(told).to.deep.equal([dayIndex('lines')])
+  })
+
+  it('is missed within a minute where the template was removed too, so that a write made it with a mapping of no use', async () => {
+    let now = 0
+    const writer = await openWriter({ now: () => now })
+    await promote(writer, 'fixture', index)
+    await write(writer, [lineEntry({}, 1)], 1)
+    const template = `/_index_template/${prefix()}-state`
+    await askElasticsearch(url(), template, { method: 'DELETE' })
+    await removeDay()
+    await write(writer, [lineEntry({}, 2)], 2)
+    expect(await lost(), 'Elasticsearch has made it').to.equal(undefined)
+    const search = makeReader().search(scopeOf('lines'), {
+      filter: everything,
+      orderBy: 'timeNs',
+      direction: 'desc',
+      limit: 1,
+    })
+    expect(String(await search.catch((error: unknown) => error))).to.match(/mapping is not as it was made: rebuild/)
+    now += 60_000
+    await writer.heartbeat(index, { position: 2, head: 2, at: 1, caughtUpAt: 1 })
+    expect(await lost()).to.deep.equal([{ day }])
+    expect(await askElasticsearch(url(), template), 'nor is the next one made so').to.have.property('index_templates')
   })
 
   it('is missed at a turn of retention, until its day is over', async () => {

@@ -144,8 +144,15 @@ describe('provisioning the logs', function () {
         .to.include(stream)
         .and.to.match(/it is gone.*ALLOW_LOST_LOG=1/)
       expect(await configuration(partition)).to.equal(undefined)
-      await provision({ partitions: 2, allowLostLog: true })
+      const told: string[] = []
+      const again = { partitions: 2, allowLostLog: true, warn: (line: string) => told.push(line) }
+      await provision(again)
       expect(await configuration(partition)).not.to.equal(undefined)
+      expect(told.join('\n')).to.match(
+        new RegExp(`^stream ${stream} was gone and is made anew, empty: .*ALLOW_LOST_LOG`),
+      )
+      await provision(again)
+      expect(told, 'once it is there').to.have.length(1)
     })
   }
 

@@ -169,11 +169,16 @@ export async function readShapes(place: Place, index: IndexName): Promise<Shapes
   return source === undefined ? {} : (parseJson(textIn(source['shapes'])) as unknown as Shapes)
 }
 
-/** Creates the state index, and prevents our indices from being created automatically. */
-export async function prepareState({ elasticsearch, names }: Place, settings: IndexSettings): Promise<void> {
+/** Prevents our indices from being created automatically, with whatever mapping the first document suggests. */
+export async function forbidAutomatic({ elasticsearch, names }: Place): Promise<void> {
   const make = { operation: 'prepare', subject: names.state, method: 'PUT' } as const
   await elasticsearch.send({ ...make, path: `/_index_template/${names.state}`, body: template(names.all) })
-  await createIndex(elasticsearch, names.state, stateIndex(settings))
+}
+
+/** Creates the state index, and what keeps the others from being created automatically. */
+export async function prepareState(place: Place, settings: IndexSettings): Promise<void> {
+  await forbidAutomatic(place)
+  await createIndex(place.elasticsearch, place.names.state, stateIndex(settings))
 }
 
 /** The server's message if its nodes have as many shards as they may. It has no error type of its own. */

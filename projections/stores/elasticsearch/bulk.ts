@@ -3,7 +3,7 @@ import { PermanentError, TransientError } from '#src/lib/failure.ts'
 import type { JsonObject } from '#src/lib/json.ts'
 import type { Position } from '#src/events/envelope.ts'
 import { numberIn, objectIn, objectsIn } from './answer-parts.ts'
-import { blockedHint, isBlocked, reasonOf, type Elasticsearch } from './client.ts'
+import { blockedHint, busyHint, isBlocked, reasonOf, type Elasticsearch } from './client.ts'
 import { lookUp, type DocumentPlace } from './look-up.ts'
 import { epochField } from './mapping.ts'
 
@@ -116,7 +116,7 @@ async function post(elasticsearch: Elasticsearch, { body: lines, operations }: B
 
 /** It names the index, and what keeps it from being written. */
 function notTaken(count: number, refusal: string): TransientError {
-  const hint = isBlocked(refusal) ? blockedHint : 'it has no room for more now: look at its load and its disks'
+  const hint = isBlocked(refusal) ? blockedHint : busyHint
   const cause = refusal === '' ? undefined : new Error(refusal)
   return new TransientError({ operation: 'write to Elasticsearch', subject: `${count} documents`, hint, cause })
 }

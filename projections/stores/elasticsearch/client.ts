@@ -48,6 +48,9 @@ class ExactSerializer extends Serializer {
   }
 }
 
+/** Around the name of the queue stand Java objects by their addresses, so that no two of these are alike. */
+const rejected = /rejected execution of .*\[name = ([^,\]]+), queue capacity = .*/s
+
 /** `type: reason` of the innermost cause in an error's body, shortened. */
 export function reasonOf(body: unknown): string {
   let error = isJsonObject(body) ? objectIn(body['error']) : {}
@@ -56,7 +59,7 @@ export function reasonOf(body: unknown): string {
   if (part !== undefined) error = objectIn(part['reason'])
   while (isJsonObject(error['caused_by'])) error = error['caused_by']
   const text = [error['type'], error['reason']].map(textIn).filter((each) => each !== '')
-  return text.join(': ').slice(0, 500)
+  return text.join(': ').replace(rejected, 'the queue of $1 is full').slice(0, 500)
 }
 
 /** 409: another writer was faster. Callers that handle it accept it as an answer. */
@@ -66,6 +69,9 @@ const passing: ReadonlySet<number> = new Set([408, 409, 429, 502, 503, 504])
 export const isBlocked = (reason: string): boolean => reason.startsWith('cluster_block_exception')
 export const blockedHint =
   'it is blocked: make room on the disks, if they are full, and lift the block (index.blocks.*, cluster.blocks.*)'
+
+/** A queue that is full, or a circuit breaker: more than its memory allows for now. */
+export const busyHint = 'it has no room for more now: look at its load, its memory and its disks'
 
 function responseFailure(error: errors.ResponseError, call: Call): Error {
   const { operation, subject } = call
@@ -78,6 +84,7 @@ function responseFailure(error: errors.ResponseError, call: Call): Error {
       status === 401 ? 'check user and password in ELASTICSEARCH_URL' : 'the user of ELASTICSEARCH_URL lacks a right'
     return new PermanentError({ operation, subject, hint, cause })
   }
+  if (status === 429) return new TransientError({ operation, subject, hint: busyHint, cause })
   if (passing.has(status)) return new TransientError({ operation, subject, cause })
   return new PermanentError({ operation, subject, cause })
 }

@@ -38,6 +38,10 @@ const tooManyTerms = /maxClauseCount|too_many/
 /** The automaton of an expression is too large, or the expression is too long. */
 const tooComplex = /Determinizing|max_regex_length/
 
+/** An index that was made by its first document, and not by us, as after it and the template were removed. */
+const madeByOthers = /Fielddata is disabled|No mapping found/
+const mappingHint = 'its mapping is not as it was made: rebuild the projection, which makes new indices'
+
 /** Runs one search. If a shard cannot answer, all of it fails. */
 export function ask(
   { elasticsearch, indices, workspaceId }: Target,
@@ -70,7 +74,8 @@ export function ask(
 function refusalOf(indices: string, reason: string): Error {
   if (tooManyTerms.test(reason)) return new TooBroadError('the beginning of a phrase meets too many words')
   if (tooComplex.test(reason)) return new TooBroadError('the pattern is too complex')
-  return new PermanentError({ operation: 'search', subject: indices, cause: new Error(reason) })
+  const hint = madeByOthers.test(reason) ? { hint: mappingHint } : {}
+  return new PermanentError({ operation: 'search', subject: indices, cause: new Error(reason), ...hint })
 }
 
 const source: readonly string[] = [idField, timeField, positionField, bodyField]

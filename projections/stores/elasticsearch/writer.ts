@@ -9,6 +9,7 @@ import {
   connectPlace,
   createIndex,
   dropBuild,
+  forbidAutomatic,
   heartbeatSource,
   identitiesOf,
   listBuilds,
@@ -61,7 +62,12 @@ type Build = {
   recorded: Position
   told: Heartbeat
   toldAt: number
+  /** When it was last looked whether its day indices are there. */
+  lookedAt: number
 }
+
+/** How often that is done. */
+const lookEveryMs = 60_000
 
 type Options = Readonly<{
   settings: IndexSettings
@@ -115,7 +121,8 @@ async function openedBuild(
   // An earlier writer may have left documents that are not searchable yet.
   for (const name of known) freshness.wrote(name)
   await freshness.refreshNow()
-  const progress = { written: checkpoint, recorded: checkpoint, told: heartbeat, toldAt: -Infinity }
+  const at = { toldAt: -Infinity, lookedAt: options.now() }
+  const progress = { written: checkpoint, recorded: checkpoint, told: heartbeat, ...at }
   return { projection: projection.name, index, epoch, collections, freshness, known, names: new Map(), ...progress }
 }
 
@@ -218,6 +225,17 @@ async function loadEntries(place: Place, days: DayIndices, build: Build, keys: r
   return found
 }
 
+/**
+ * Misses the day indices that somebody removed while nothing was written to them; or, where the template was removed as well, that a write has
+ * made anew with another mapping, which no search can use.
+ */
+async function lookAfter(place: Place, build: Build, { now, share }: Options): Promise<void> {
+  if (share !== undefined || now() - build.lookedAt < lookEveryMs) return
+  await forbidAutomatic(place)
+  await noteDays(place, build.index, () => false)
+  build.lookedAt = now()
+}
+
 const furthest = ({ position, ahead }: Heartbeat): Position => Math.max(position, ahead?.position ?? 0)
 const isComplete = ({ position, head }: Heartbeat): boolean => position >= head
 
@@ -283,6 +301,7 @@ export function createElasticsearchIndexWriter(given: ElasticsearchWriterOptions
     async heartbeat(index, progress) {
       const build = buildOf(index)
       await build.freshness.refresh(progress)
+      await lookAfter(place, build, options)
       await record(place, build, progress, options)
     },
     roster: (projection) => readRoster(place, projection),
