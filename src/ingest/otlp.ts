@@ -120,8 +120,25 @@ async function ingestSpans(ctx: Context, context: IngestContext): Promise<Refusa
 
 const route = { method: 'POST', auth: 'key', refuse } as const
 
-const noSuchSignal = (): Refusal =>
-  refusal('not_found', `Only traces are taken over OTLP, at ${endpoint}; for logs there is /api/logs/v1/ingest.`)
+const onlyTraces = `Only traces are taken over OTLP, at ${endpoint}`
+
+/** Where SDKs send their other signals, each minute anew, unless they are told not to. */
+const otherSignals = (base: string): readonly Route[] => [
+  {
+    ...route,
+    path: `${base}/v1/metrics`,
+    handler: () => refusal('not_found', `${onlyTraces}: set OTEL_METRICS_EXPORTER=none in the sender.`),
+  },
+  {
+    ...route,
+    path: `${base}/v1/logs`,
+    handler: () =>
+      refusal(
+        'not_found',
+        `${onlyTraces}; for logs there is /api/logs/v1/ingest. Set OTEL_LOGS_EXPORTER=none in the sender.`,
+      ),
+  },
+]
 
 /** POST /api/traces/v1/otlp, and the paths that senders use when they append to it as a base address. */
 export function createOtlpRoutes(context: IngestContext): readonly Route[] {
@@ -129,8 +146,7 @@ export function createOtlpRoutes(context: IngestContext): readonly Route[] {
   return [
     { ...route, path: endpoint, handler: accept },
     { ...route, path: `${endpoint}/v1/traces`, handler: accept },
-    { ...route, path: `${endpoint}/v1/metrics`, handler: noSuchSignal },
-    { ...route, path: `${endpoint}/v1/logs`, handler: noSuchSignal },
+    ...otherSignals(endpoint),
   ]
 }
 
@@ -141,9 +157,5 @@ export function createOtlpRoutes(context: IngestContext): readonly Route[] {
 export function createBareAddressRoutes(): readonly Route[] {
   const setting = 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT (traces_endpoint in the Collector)'
   const namePath = (): Refusal => refusal('not_found', `Traces are taken at ${endpoint}: name that path in ${setting}.`)
-  return [
-    { ...route, path: '/v1/traces', handler: namePath },
-    { ...route, path: '/v1/metrics', handler: noSuchSignal },
-    { ...route, path: '/v1/logs', handler: noSuchSignal },
-  ]
+  return [{ ...route, path: '/v1/traces', handler: namePath }, ...otherSignals('')]
 }
