@@ -4,6 +4,7 @@ import type { Json, JsonObject } from '#src/lib/json.ts'
 import { writeAll, type Operation } from '#projections/stores/elasticsearch/bulk.ts'
 import type { Call, Elasticsearch } from '#projections/stores/elasticsearch/client.ts'
 import { lookUp } from '#projections/stores/elasticsearch/look-up.ts'
+import { ask as search } from '#projections/stores/elasticsearch/search.ts'
 import { createFreshness } from '#projections/stores/elasticsearch/refresh.ts'
 import { acme, epoch } from '#test/support/index-fixture.ts'
 import { rejection } from '#test/streams/read-all.ts'
@@ -58,6 +59,30 @@ describe('documents that are looked up in Elasticsearch', () => {
     const failed = (type: string) => ask(['a'], () => ({ error: { type } }))
     expect(await failed('index_not_found_exception')).to.deep.equal([undefined])
     expect((await rejection(failed('no_shard_available_action_exception'))).name).to.equal('TransientError')
+  })
+})
+
+describe('searches in Elasticsearch', () => {
+  /** How often it was asked, and the answer, where the queue of searches is full so many times. */
+  async function searched(timesFull: number) {
+    let asked = 0
+    const send: Elasticsearch['send'] = async () => {
+      asked++
+      const error = { type: 'es_rejected_execution_exception', reason: 'rejected' }
+      return asked <= timesFull ? { status: 429, body: { error } } : { status: 200, body: { took: 1 } }
+    }
+    const elasticsearch = { send, close: async () => undefined }
+    const answer = await search({ elasticsearch, indices: 'lines-*', workspaceId: acme }, {}).catch(
+      (error: Error) => error,
+    )
+    return { asked, answer }
+  }
+
+  it('are asked again while its queue is full, for a while, and then say so', async () => {
+    expect(await searched(2)).to.deep.equal({ asked: 3, answer: { took: 1 } })
+    const { answer } = await searched(Infinity)
+    expect(answer).to.include({ name: 'TransientError' })
+    expect(String(answer)).to.include('it has no room for more now')
   })
 })
 

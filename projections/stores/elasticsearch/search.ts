@@ -1,4 +1,4 @@
-import { PermanentError } from '#src/lib/failure.ts'
+import { PermanentError, TransientError } from '#src/lib/failure.ts'
 import type { Json, JsonObject } from '#src/lib/json.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { TooBroadError, type Hit, type IndexQuery, type PlacesQuery, type SortKey } from '../../index-store.ts'
@@ -7,7 +7,7 @@ import { compareSort } from '../order.ts'
 import { clampInt64 } from '../row.ts'
 import { createSizedHits } from '../within-size.ts'
 import { bigintIn, hitsIn, numberIn, objectIn, textIn, valuesIn } from './answer-parts.ts'
-import { LargeAnswerError, reasonOf, type Call, type Elasticsearch } from './client.ts'
+import { busyHint, LargeAnswerError, reasonOf, type Call, type Elasticsearch } from './client.ts'
 import { documentOf } from './document.ts'
 import { and, type Query } from './filter.ts'
 import { bodyField, idField, numberField, positionField, timeField } from './mapping.ts'
@@ -44,7 +44,7 @@ const mappingHint = 'its mapping is not as it was made: rebuild the projection, 
 
 /** Runs one search. If a shard cannot answer, all of it fails. */
 export function ask(
-  { elasticsearch, indices, workspaceId }: Target,
+  { elasticsearch, indices, workspaceId }: Omit<Target, 'days'>,
   body: object,
   size: Pick<Call, 'bytesMax'> = {},
 ): Promise<JsonObject> {
@@ -65,11 +65,15 @@ export function ask(
   } as const
   return patiently(indices, async () => {
     // 404: one of the indices was dropped just now.
-    const answer = await elasticsearch.send({ ...call, accept: [400, 404, 503] })
+    const answer = await elasticsearch.send({ ...call, accept: [400, 404, 429, 503] })
     if (answer.status === 400) throw refusalOf(indices, reasonOf(answer.body))
+    if (answer.status === 429) return busy(indices, reasonOf(answer.body))
     return answer.status === 200 ? answer.body : undefined
   })
 }
+
+const busy = (indices: string, reason: string): TransientError =>
+  new TransientError({ operation: 'search', subject: indices, hint: busyHint, cause: new Error(reason) })
 
 function refusalOf(indices: string, reason: string): Error {
   if (tooManyTerms.test(reason)) return new TooBroadError('the beginning of a phrase meets too many words')
