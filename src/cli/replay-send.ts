@@ -53,8 +53,15 @@ async function post(address: string, request: RequestInit): Promise<Answer> {
   }
 }
 
+const faultOf = (cause: unknown): string => {
+  const { code, message } = ((cause as Error).cause ?? cause) as NodeJS.ErrnoException
+  return `gives no answer (${code ?? message})`
+}
+
+type Sent = Readonly<{ address: string; key: string; tellWaiting: (reason: string) => void }>
+
 /** Sends an event until it is stored. What of it was not, because the other has refused that. */
-async function deliver(address: string, event: RecordedEvent, key: string): Promise<Rejected> {
+async function deliver(event: RecordedEvent, { address, key, tellWaiting }: Sent): Promise<Rejected> {
   const operation = 'send'
   const subject = `the event at ${event.position} to ${address}`
   let cause: unknown
@@ -71,6 +78,10 @@ async function deliver(address: string, event: RecordedEvent, key: string): Prom
       const hint = `it answers ${response.status}${what}: ${Buffer.from(said).toString().slice(0, 300)}`
       throw new PermanentError({ operation, subject, hint })
     }
+    if (attempt === 0) {
+      const reason = 'response' in answer ? `answers ${answer.response.status}` : faultOf(answer.cause)
+      tellWaiting(`${address} ${reason}; the event at ${event.position} is sent again`)
+    }
     await pause(waitMsOf('response' in answer ? answer.response : undefined))
   }
   const hint = `go on from here when the other answers: --from ${event.position}`
@@ -80,9 +91,13 @@ async function deliver(address: string, event: RecordedEvent, key: string): Prom
 /**
  * Sends events to another installation's ingest, one after the other, each until it is stored there: what of it was refused there, with
  * 0 records where nothing was. Undefined for an event that is none of a sender's. Throws TransientError when the other does not answer
- * for long, PermanentError when it refuses all of one, or is none.
+ * for long, PermanentError when it refuses all of one, or is none. `tellWaiting` hears why one has to be sent again.
  */
-export function createSender(url: string, env: Readonly<Record<string, string | undefined>>) {
+export function createSender(
+  url: string,
+  env: Readonly<Record<string, string | undefined>>,
+  tellWaiting: Sent['tellWaiting'] = () => undefined,
+) {
   const base = url.replace(/\/+$/, '')
   if (!/^https?:\/\//.test(base) || !URL.canParse(base))
     throw new UsageError('--to-url is an address, http://… or https://…')
@@ -93,6 +108,6 @@ export function createSender(url: string, env: Readonly<Record<string, string | 
     if (key === undefined || key === '') {
       throw new UsageError(`${event.type} needs a key of the other installation: set ${route.key}`)
     }
-    return deliver(`${base}${route.path}`, event, key)
+    return deliver(event, { address: `${base}${route.path}`, key, tellWaiting })
   }
 }

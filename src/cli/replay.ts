@@ -95,7 +95,7 @@ async function sinkOf(given: VerbContext): Promise<Sink> {
   if (url !== undefined) {
     // Else the events of all tenants would become those of the one whose keys are given.
     if (optional(given, 'workspace') === undefined) throw new UsageError('--to-url needs --workspace')
-    const send = createSender(url, given.io.env)
+    const send = createSender(url, given.io.env, (reason) => given.io.stderr.write(`${reason}\n`))
     return { take: async ({ event }) => send(event), end: async () => {}, done: `sent to ${url}` }
   }
   if (out === undefined) return lookSink(given.io)

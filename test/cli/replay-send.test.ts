@@ -52,6 +52,15 @@ async function sent(type: EventType, { status, contentType, body }: Answer): Pro
   }
 }
 
+/** A port on which nobody listens. */
+async function closedPort(): Promise<number> {
+  const server = createServer()
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  const { port } = server.address() as AddressInfo
+  await once(server.close(), 'close')
+  return port
+}
+
 const json = (status: number, body: unknown): Answer => ({
   status,
   contentType: 'application/json; charset=utf-8',
@@ -113,6 +122,33 @@ describe('an event that is sent to another installation', () => {
   })
 
   /** What the other is sent where it answers so, one time after the other. */
+  it('is said to wait, and why, once for an event that has to be sent again', async () => {
+    const told: string[] = []
+    const port = await closedPort()
+    const answers = [503, 429, 200]
+    const send = createSender(`http://127.0.0.1:${port}`, keys, (line) => {
+      told.push(line)
+      if (told.length === 1) server.listen(port, '127.0.0.1')
+    })
+    const server = createServer((request, response) => {
+      request.resume()
+      const headers = { 'Content-Type': 'application/json', 'Retry-After': '0' }
+      response.writeHead(answers.shift() ?? 200, headers).end('{"accepted":1}')
+    })
+    try {
+      await send(event('logs.received'))
+      answers.push(503)
+      await send(event('logs.received'))
+    } finally {
+      server.close()
+    }
+    const to = `http://127.0.0.1:${port}/api/logs/v1/ingest`
+    expect(told).to.deep.equal([
+      `${to} gives no answer (ECONNREFUSED); the event at 4096 is sent again`,
+      `${to} answers 503; the event at 4096 is sent again`,
+    ])
+  })
+
   async function received(
     answers: readonly number[],
     payload: string,
