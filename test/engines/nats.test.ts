@@ -19,11 +19,24 @@ function connectTo(url: string, options: Readonly<{ pass?: string }> = {}): Prom
   return connect({ servers, user: urls[0]?.username ?? '', pass: options.pass ?? urls[0]?.password ?? '' })
 }
 
+/** Asks again while the nodes choose leaders. */
+async function patiently<Answer>(ask: () => Promise<Answer>): Promise<Answer> {
+  for (;;) {
+    try {
+      return await ask()
+    } catch (failure) {
+      if (!(failure instanceof NatsError)) throw failure
+      await setTimeout(50)
+    }
+  }
+}
+
 const store = async (connection: NatsConnection, replicas: number, bodies: readonly string[]): Promise<void> => {
   const manager = await connection.jetstreamManager()
   const storage = { retention: RetentionPolicy.Limits, storage: StorageType.File, num_replicas: replicas }
   await manager.streams.add({ name: 'KEPT', subjects: ['kept'], ...storage })
-  for (const body of bodies) await connection.jetstream().publish('kept', body)
+  // Of several nodes none may lead the stream yet. By its id a body is stored once, however often it is sent.
+  for (const body of bodies) await patiently(() => connection.jetstream().publish('kept', body, { msgID: body }))
 }
 
 const stored = async (connection: NatsConnection): Promise<string[]> => {
@@ -91,18 +104,6 @@ describe('the NATS server that we bring', () => {
     rmSync(temporary, { recursive: true })
   })
 })
-
-/** Asks again while the nodes choose leaders. */
-async function patiently<Answer>(ask: () => Promise<Answer>): Promise<Answer> {
-  for (;;) {
-    try {
-      return await ask()
-    } catch (failure) {
-      if (!(failure instanceof NatsError)) throw failure
-      await setTimeout(50)
-    }
-  }
-}
 
 describe('the three NATS servers that we bring', () => {
   let cluster: NatsCluster
