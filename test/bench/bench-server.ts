@@ -1,8 +1,7 @@
-import { once } from 'node:events'
 import { readdirSync, rmSync, statSync } from 'node:fs'
-import { createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { cli } from '#test/support/cli.ts'
+import { freePort } from '#test/support/free-port.ts'
 import { newDataFolder, removeFolder, startServer, type Server } from '#test/support/server.ts'
 import { createBenchClient, createPost, signIn, type BenchClient } from './bench-client.ts'
 import { allOf, forgetPeak, peakBytes, readUsage, usedBetween, type Cpu } from './process-usage.ts'
@@ -31,15 +30,6 @@ function bytesIn(folder: string): number {
   )
 }
 
-/** For the inspector (pause-thread.ts): not 0, because node:cluster gives its workers the ports that follow. */
-async function freePort(): Promise<number> {
-  const probe = createServer().listen(0, '127.0.0.1')
-  await once(probe, 'listening')
-  const { port } = probe.address() as AddressInfo
-  probe.close()
-  return port
-}
-
 async function makeLogKeys(server: Server): Promise<readonly string[]> {
   const keys = [server.firstRun.keys.logs]
   while (keys.length < logKeys) {
@@ -60,6 +50,7 @@ async function startBenchServer(): Promise<BenchServer> {
   })
   const server = await startServer({
     dataFolder,
+    // For the inspector (pause-thread.ts): not 0, because node:cluster gives its workers the ports that follow.
     environment: { NODE_OPTIONS: `--inspect-port=127.0.0.1:${await freePort()}` },
   })
   kill = () => void server.process.kill('SIGKILL')

@@ -8,6 +8,7 @@ import { sealEvent } from '#src/events/codec.ts'
 import { noCounts, type EventType, type RecordedEvent } from '#src/events/envelope.ts'
 import { workspaceIdOf } from '#src/events/workspace-id.ts'
 import { encodeSuccess, type PartialSuccess } from '#src/wire/otlp/reply.ts'
+import { freePort } from '#test/support/free-port.ts'
 
 type Answer = Readonly<{ status: number; contentType: string; body: string | Uint8Array }>
 
@@ -50,15 +51,6 @@ async function sent(type: EventType, { status, contentType, body }: Answer): Pro
     server.close()
     expect(asked).to.deep.equal(paths[type] === undefined ? [] : [paths[type]])
   }
-}
-
-/** A port on which nobody listens. */
-async function closedPort(): Promise<number> {
-  const server = createServer()
-  await once(server.listen(0, '127.0.0.1'), 'listening')
-  const { port } = server.address() as AddressInfo
-  await once(server.close(), 'close')
-  return port
 }
 
 const json = (status: number, body: unknown): Answer => ({
@@ -124,7 +116,7 @@ describe('an event that is sent to another installation', () => {
   /** What the other is sent where it answers so, one time after the other. */
   it('is said to wait, and why, once for an event that has to be sent again', async () => {
     const told: string[] = []
-    const port = await closedPort()
+    const port = await freePort()
     const answers = [503, 429, 200]
     const send = createSender(`http://127.0.0.1:${port}`, keys, (line) => {
       told.push(line)

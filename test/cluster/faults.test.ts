@@ -1,6 +1,4 @@
 import { randomBytes } from 'node:crypto'
-import { createServer, type AddressInfo } from 'node:net'
-import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
@@ -9,6 +7,7 @@ import { askServer } from '#test/streams/jetstream-log.ts'
 import { cli } from '../support/cli.ts'
 import { listOf, signIn, untilIndexed } from '../support/client.ts'
 import { enginesTimeoutMs } from '../support/engines.ts'
+import { freePort } from '../support/free-port.ts'
 import { runVerb } from '../support/run-program.ts'
 import type { FirstRun } from '../support/server.ts'
 import { sendingTo } from '../support/workspace.ts'
@@ -111,15 +110,6 @@ describe('a process of a cluster that cannot start', function () {
   })
   after(() => test.remove())
 
-  /** An address where nobody listens. */
-  async function freePort(): Promise<number> {
-    const server = createServer().listen(0, '127.0.0.1')
-    await once(server, 'listening')
-    const { port } = server.address() as AddressInfo
-    server.close()
-    await once(server, 'close')
-    return port
-  }
   const withUrl = (name: string, change: (url: URL) => void): Record<string, string> => {
     const url = new URL(test.cluster.environment[name] ?? '')
     change(url)

@@ -156,11 +156,9 @@ export async function readNamed(place: Place, index: IndexName): Promise<Named> 
   return { named: daysIn(source), lost: valuesIn(source['lostDays']).map(textIn) }
 }
 
-const sorted = (texts: Iterable<string>): readonly string[] => [...new Set(texts)].sort()
-
 export const sourceOfNamed = ({ named, lost }: Named): object => ({
-  days: sorted(named.keys()).map((name) => ({ name, uuid: named.get(name) })),
-  lostDays: sorted(lost),
+  days: [...named.keys()].sort().map((name) => ({ name, uuid: named.get(name) })),
+  lostDays: [...lost].sort(),
 })
 
 /** The collections of a build, by name; none if it does not exist. */

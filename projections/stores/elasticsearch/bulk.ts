@@ -3,7 +3,7 @@ import { PermanentError, TransientError } from '#src/lib/failure.ts'
 import type { JsonObject } from '#src/lib/json.ts'
 import type { Position } from '#src/events/envelope.ts'
 import { numberIn, objectIn, objectsIn } from './answer-parts.ts'
-import { blockedHint, busyHint, isBlocked, reasonOf, type Elasticsearch } from './client.ts'
+import { blockedHint, busyHint, isBlocked, mappingHint, reasonOf, type Elasticsearch } from './client.ts'
 import { lookUp, type DocumentPlace } from './look-up.ts'
 import { epochField } from './mapping.ts'
 
@@ -91,7 +91,7 @@ function outcomeOf(operation: Written, item: JsonObject): Outcome {
   if (status === 404) return operation.kind === 'delete' ? 'done' : isLost ? 'lost' : 'again'
   const cause = new Error(`Elasticsearch answered ${status} ${reason}`)
   const subject = `${subjectOf(operation)} at ${operation.position}`
-  const hint = 'if its mapping is not as it was made: rebuild the projection, which makes new indices'
+  const hint = `if ${mappingHint}`
   throw new PermanentError({ operation: 'index', subject, hint, cause })
 }
 

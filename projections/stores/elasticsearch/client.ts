@@ -73,6 +73,9 @@ export const blockedHint =
 /** A queue that is full, or a circuit breaker: more than its memory allows for now. */
 export const busyHint = 'it has no room for more now: look at its load, its memory and its disks'
 
+/** Of an index that was not made by us, or was changed since. */
+export const mappingHint = 'its mapping is not as it was made: rebuild the projection, which makes new indices'
+
 function responseFailure(error: errors.ResponseError, call: Call): Error {
   const { operation, subject } = call
   const status = error.statusCode ?? 0

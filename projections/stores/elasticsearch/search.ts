@@ -7,7 +7,7 @@ import { compareSort } from '../order.ts'
 import { clampInt64 } from '../row.ts'
 import { createSizedHits } from '../within-size.ts'
 import { bigintIn, hitsIn, numberIn, objectIn, textIn, valuesIn } from './answer-parts.ts'
-import { busyHint, LargeAnswerError, reasonOf, type Call, type Elasticsearch } from './client.ts'
+import { busyHint, LargeAnswerError, mappingHint, reasonOf, type Call, type Elasticsearch } from './client.ts'
 import { documentOf } from './document.ts'
 import { and, type Query } from './filter.ts'
 import { bodyField, idField, numberField, positionField, timeField } from './mapping.ts'
@@ -40,7 +40,6 @@ const tooComplex = /Determinizing|max_regex_length/
 
 /** An index that was made by its first document, and not by us, as after it and the template were removed. */
 const madeByOthers = /Fielddata is disabled|No mapping found/
-const mappingHint = 'its mapping is not as it was made: rebuild the projection, which makes new indices'
 
 /** Runs one search. If a shard cannot answer, all of it fails. */
 export function ask(
