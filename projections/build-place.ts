@@ -13,7 +13,7 @@ type ShareProgress = (share: number, position: Position) => void
 export type BuildPlace = Readonly<{
   writer(): IndexWriter
   audit(): IndexAudit
-  /** Folds the tasks in parallel, each in a worker of its own. If one fails, it rejects after all have ended. */
+  /** Folds the tasks in parallel, each in a worker of its own, where that is worth it. If one fails, it rejects after all have ended. */
   fold(tasks: readonly FoldTask[], onProgress: ShareProgress, signal: AbortSignal): Promise<void>
   /** The digests of a part, computed in another worker, if there is one. The part is not written meanwhile. */
   digests?(index: IndexName, part: Part): Promise<readonly Digest[]>

@@ -15,6 +15,8 @@ export type BuildTask = Readonly<{ projection: string; index: IndexName; after: 
 /** What one of several workers folds: its share of the workspaces of these builds. Plain data, because a worker may be a thread. */
 export type FoldTask = Readonly<{
   builds: readonly BuildTask[]
+  /** About how many events they lack: at least those that this worker reads. */
+  events: number
   share: Readonly<{ number: number; of: number }>
   workspaces?: readonly WorkspaceId[] | undefined
   /** Events a second that this worker reads at most. */

@@ -1,4 +1,4 @@
-import type { Position } from '#src/events/envelope.ts'
+import { positionStep, type Position } from '#src/events/envelope.ts'
 import { projectionNamed, withWriter, type BuildContext, type BuildPlace } from './build-place.ts'
 import type { BuildTask, FoldTask } from './fold-share.ts'
 import type { IndexWriter } from './index-store.ts'
@@ -42,13 +42,17 @@ export async function foldShares(
   const { workers, stream } = context
   const { workspaces, eventsPerSecondMax, compares, onProgress = () => {} } = options
   const left: BuildTask[] = []
+  let events = 0
   await eachBuild(context, place, builds, async (writer, { projection, index, after, until }) => {
+    const { position } = await writer.checkpoint(index)
+    if (position >= until) return
     // Only these fields, whatever else the caller's objects carry: tasks may cross to a thread.
-    if ((await writer.checkpoint(index)).position < until) left.push({ projection, index, after, until })
+    left.push({ projection, index, after, until })
+    events = Math.max(events, Math.ceil((until - Math.max(position, after)) / positionStep))
   })
   if (left.length === 0) return
   const tasks = Array.from({ length: workers }, (_, number): FoldTask => {
-    return { builds: left, share: { number, of: workers }, workspaces, eventsPerSecondMax, compares }
+    return { builds: left, events, share: { number, of: workers }, workspaces, eventsPerSecondMax, compares }
   })
   const positions = tasks.map(() => 0)
   const tell = (share: number, position: Position): void => {

@@ -1,11 +1,14 @@
 import { Worker } from 'node:worker_threads'
 import type { BuildPlace } from '#projections/build-place.ts'
 import type { IndexPlace, LogPlace } from '#src/compose/places.ts'
-import type { FoldThreadData } from './fold-thread.ts'
+import { foldPlaced, type PlacedTask } from './fold-task.ts'
+
+/** A thread takes some 0.3 seconds of a processor before it folds anything. No more of them than these: each may be large. */
+const fewEvents = 16
 
 /** One worker, until it has folded its share or is stopped. */
 async function foldInThread(
-  data: FoldThreadData,
+  data: PlacedTask,
   onProgress: (position: number) => void,
   signal: AbortSignal,
 ): Promise<void> {
@@ -25,22 +28,35 @@ async function foldInThread(
   }
 }
 
-/** Folds by a thread for each task; when one fails the others are stopped. */
+async function foldAllInThreads(
+  placed: readonly PlacedTask[],
+  onProgress: (share: number, position: number) => void,
+  signal: AbortSignal,
+): Promise<void> {
+  const failed = new AbortController()
+  const until = AbortSignal.any([signal, failed.signal])
+  const outcomes = await Promise.allSettled(
+    placed.map(async (data) => {
+      try {
+        await foldInThread(data, (position) => onProgress(data.task.share.number, position), until)
+      } catch (error) {
+        failed.abort(error)
+        throw error
+      }
+    }),
+  )
+  const first = outcomes.find((outcome) => outcome.status === 'rejected')
+  if (first !== undefined) throw failed.signal.reason
+}
+
+/** Folds by a thread for each task; when one fails the others are stopped. By the caller's thread, one task after the other, where few events are left. */
 export const foldInThreads =
   (log: LogPlace, index: IndexPlace): BuildPlace['fold'] =>
   async (tasks, onProgress, signal) => {
-    const failed = new AbortController()
-    const until = AbortSignal.any([signal, failed.signal])
-    const outcomes = await Promise.allSettled(
-      tasks.map(async (task) => {
-        try {
-          await foldInThread({ log, index, task }, (position) => onProgress(task.share.number, position), until)
-        } catch (error) {
-          failed.abort(error)
-          throw error
-        }
-      }),
-    )
-    const first = outcomes.find((outcome) => outcome.status === 'rejected')
-    if (first !== undefined) throw failed.signal.reason
+    const placed = tasks.map((task) => ({ log, index, task }))
+    if (tasks.some(({ events }) => events > fewEvents)) return foldAllInThreads(placed, onProgress, signal)
+    for (const data of placed) {
+      signal.throwIfAborted()
+      await foldPlaced(data, (position) => onProgress(data.task.share.number, position))
+    }
   }

@@ -1,0 +1,24 @@
+import { foldShare, shareName, type FoldTask } from '#projections/fold-share.ts'
+import { openLogIn, openSharedWriter, type IndexPlace, type LogPlace } from '#src/compose/places.ts'
+import { createFolding } from './folding.ts'
+
+/** A share of a fold and where its log and its builds are, as plain data. */
+export type PlacedTask = Readonly<{ log: LogPlace; index: IndexPlace; task: FoldTask }>
+
+/** Folds it over connections of its own; says how far it is, position by position. */
+export async function foldPlaced(
+  { log, index, task }: PlacedTask,
+  onProgress: (position: number) => void,
+): Promise<void> {
+  const stream = await openLogIn(log)
+  try {
+    const writer = await openSharedWriter(index, shareName(task.share))
+    try {
+      await foldShare(task, { stream, writer, ...createFolding(), onProgress })
+    } finally {
+      await writer.close()
+    }
+  } finally {
+    await stream.close()
+  }
+}

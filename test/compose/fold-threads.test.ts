@@ -1,0 +1,67 @@
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import type { Worker } from 'node:worker_threads'
+import { expect } from 'chai'
+import { afterEach, beforeEach, describe, it } from 'mocha'
+import { rebuild } from '#projections/rebuild.ts'
+import { openBuilds } from '#src/compose/builds.ts'
+import { foldersOf } from '#src/compose/folders.ts'
+import { limits } from '#src/config.ts'
+import { noCounts } from '#src/events/envelope.ts'
+import { present } from '#src/lib/assert.ts'
+import { createSqliteStream } from '#streams/sqlite/stream.ts'
+import { makeEvent } from '../streams/make-event.ts'
+import { makeFirstRun } from '../support/first-run.ts'
+
+describe('the workers of a rebuild', () => {
+  let dataFolder = ''
+  let threads = 0
+  const count = ({ threadName }: Worker): void => void (threads += threadName?.startsWith('fold ') ? 1 : 0)
+  beforeEach(async () => {
+    dataFolder = mkdtempSync(join(tmpdir(), 'throughline-folds-'))
+    await makeFirstRun(dataFolder)
+    threads = 0
+    process.on('worker', count)
+  })
+  afterEach(() => {
+    process.off('worker', count)
+    rmSync(dataFolder, { recursive: true })
+  })
+
+  async function appendLogs(events: number): Promise<void> {
+    const { logFile: file } = foldersOf(dataFolder)
+    mkdirSync(dirname(file), { recursive: true })
+    const stream = await createSqliteStream({ file, partition: '0', thread: false, limits })
+    for (let n = 0; n < events; n++) {
+      const payload = Buffer.from(JSON.stringify({ message: `line ${n}` }))
+      const counts = { ...noCounts, logs: 1, bytes: payload.length }
+      const how = { type: 'logs.received', contentType: 'application/json', receivedAt: Date.now() } as const
+      await stream.append([makeEvent(`line-${n}`, { ...how, counts, payload })])
+    }
+    await stream.close()
+  }
+
+  /** How many entries a rebuild finds right: a log record and its event each. And whether it started threads to fold. */
+  async function rebuilt(events: number): Promise<readonly [entries: number | undefined, hasThreads: boolean]> {
+    await appendLogs(events)
+    const [builds] = await openBuilds(dataFolder)
+    const context = present(builds, 'there is a log')
+    try {
+      const logs = context.projections.filter(({ name }) => name === 'logs')
+      const [done] = await rebuild(context, logs)
+      expect(done?.verdict.equal).to.equal(true)
+      return [done?.verdict.workspaces[0]?.entries, threads > 0]
+    } finally {
+      await context.close()
+    }
+  }
+
+  it('are threads where there is much to fold', async () => {
+    expect(await rebuilt(40)).to.deep.equal([80, true])
+  })
+
+  it('are its own thread where there are a few events, which are folded before a thread has begun', async () => {
+    expect(await rebuilt(4)).to.deep.equal([8, false])
+  })
+})
