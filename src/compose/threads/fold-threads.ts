@@ -3,8 +3,8 @@ import type { BuildPlace } from '#projections/build-place.ts'
 import type { IndexPlace, LogPlace } from '#src/compose/places.ts'
 import { foldPlaced, type PlacedTask } from './fold-task.ts'
 
-/** A thread takes some 0.3 seconds of a processor before it folds anything. No more of them than these: each may be large. */
-const fewEvents = 16
+/** A thread takes some 0.3 seconds of a processor before it folds anything. No more than these of the largest events: their thread answers nobody. */
+const fewEvents = 4
 
 /** One worker, until it has folded its share or is stopped. */
 async function foldInThread(
