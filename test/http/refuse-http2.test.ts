@@ -1,9 +1,11 @@
 import { once } from 'node:events'
 import http2 from 'node:http2'
 import { connect, type AddressInfo } from 'node:net'
+import tls from 'node:tls'
 import { expect } from 'chai'
 import { limits } from '#src/config.ts'
 import { createHttpServer, type HttpServer } from '#src/http/server.ts'
+import { makeCertificate } from '#test/support/certificate.ts'
 
 describe('who comes with gRPC', () => {
   let http: HttpServer
@@ -16,32 +18,29 @@ describe('who comes with gRPC', () => {
   })
   afterEach(() => http.stop())
 
-  /** A call as gRPC makes it, with as much in its headers and body as `bytes`; the answer's headers. */
-  async function call(bytes: number): Promise<http2.IncomingHttpHeaders> {
-    const session = http2.connect(`http://127.0.0.1:${port}`)
-    const stream = session.request({
-      ':method': 'POST',
-      ':path': '/opentelemetry.proto.collector.trace.v1.TraceService/Export',
-      'content-type': 'application/grpc',
-      te: 'trailers',
-      'x-more': 'x'.repeat(bytes),
-    })
-    stream.end(Buffer.alloc(bytes))
-    const [headers] = (await once(stream, 'response')) as [http2.IncomingHttpHeaders]
-    stream.resume()
-    await once(stream, 'close')
-    session.destroy()
-    return headers
-  }
-
   for (const bytes of [0, 3_000, 40_000]) {
     it(`is told which setting to change, as the final status of a call of ${bytes} bytes`, async () => {
-      const headers = await call(bytes)
+      const headers = await call(http2.connect(`http://127.0.0.1:${port}`), bytes)
       expect(headers).to.include({ ':status': 200, 'content-type': 'application/grpc', 'grpc-status': '12' })
       expect(headers['grpc-message']).to.match(/^OTLP\/gRPC is not supported: set the protocol to http\/protobuf/)
       expect(await (await fetch(`http://127.0.0.1:${port}/`)).text()).to.equal('over HTTP/1.1')
     })
   }
+
+  it('is told so over TLS, where others speak HTTP/1.1', async () => {
+    const { certificate, key } = makeCertificate()
+    const secure = createHttpServer((_request, response) => response.end(), { limits, tls: { cert: certificate, key } })
+    secure.server.listen(0, '127.0.0.1')
+    await once(secure.server, 'listening')
+    const to = { host: '127.0.0.1', port: (secure.server.address() as AddressInfo).port, rejectUnauthorized: false }
+    const either = tls.connect({ ...to, ALPNProtocols: ['h2', 'http/1.1'] })
+    await once(either, 'secureConnect')
+    expect(either.alpnProtocol).to.equal('http/1.1')
+    either.destroy()
+    const session = http2.connect(`https://127.0.0.1:${to.port}`, { rejectUnauthorized: false, ALPNProtocols: ['h2'] })
+    expect((await call(session, 100))['grpc-message']).to.match(/^OTLP\/gRPC is not supported/)
+    await secure.stop()
+  })
 
   for (const [how, size] of [
     ['byte by byte', 1],
@@ -81,3 +80,20 @@ describe('who comes with gRPC', () => {
     expect(received).to.be.at.most(2 * 65_536)
   })
 })
+
+/** A call as gRPC makes it, with as much in its headers and body as `bytes`; the answer's headers. */
+async function call(session: http2.ClientHttp2Session, bytes: number): Promise<http2.IncomingHttpHeaders> {
+  const stream = session.request({
+    ':method': 'POST',
+    ':path': '/opentelemetry.proto.collector.trace.v1.TraceService/Export',
+    'content-type': 'application/grpc',
+    te: 'trailers',
+    'x-more': 'x'.repeat(bytes),
+  })
+  stream.end(Buffer.alloc(bytes))
+  const [headers] = (await once(stream, 'response')) as [http2.IncomingHttpHeaders]
+  stream.resume()
+  await once(stream, 'close')
+  session.destroy()
+  return headers
+}
