@@ -12,6 +12,8 @@ const grpcStatus = '12'
 const types = { headers: 1, settings: 4, goAway: 7 } as const
 const acknowledgement = 1
 const endOfStreamAndHeaders = 5
+const noError = 0
+const http11Required = 13
 const frameHeadBytes = 9
 /** As Node's HTTP server gives it to `clientError`. */
 type ParserError = NodeJS.ErrnoException & Readonly<{ rawPacket?: Buffer; bytesParsed?: number }>
@@ -43,13 +45,20 @@ const trailersOnly = Buffer.concat([
   field('grpc-message', message),
 ])
 
-function answerTo(stream: number): Buffer {
-  const lastStreamAndNoError = Buffer.alloc(8)
-  lastStreamAndNoError.writeUInt32BE(stream)
-  return Buffer.concat([
-    frame(types.headers, endOfStreamAndHeaders, stream, trailersOnly),
-    frame(types.goAway, 0, 0, lastStreamAndNoError),
-  ])
+function goAway(lastStream: number, error: number): Buffer {
+  const payload = Buffer.alloc(8)
+  payload.writeUInt32BE(lastStream)
+  payload.writeUInt32BE(error, 4)
+  return frame(types.goAway, 0, 0, payload)
+}
+
+/** `application/grpc` as it stands among the headers: plain, or in HPACK's Huffman code, in which it fills whole bytes. */
+const grpcTypes = [Buffer.from('application/grpc'), Buffer.from('1d75d0620d263d4c4d6564', 'hex')]
+
+/** For the first stream. gRPC's refusals have the HTTP status 200, which to anybody else would say that its telemetry is stored. */
+function answerTo(stream: number, headers: Buffer): Buffer {
+  if (!grpcTypes.some((type) => headers.includes(type))) return goAway(0, http11Required)
+  return Buffer.concat([frame(types.headers, endOfStreamAndHeaders, stream, trailersOnly), goAway(stream, noError)])
 }
 
 /** `rest`: what came with the preface, and behind it. */
@@ -60,14 +69,12 @@ export function refuseHttp2(socket: Socket, rest: Buffer): void {
     while (unread.length >= frameHeadBytes) {
       const length = frameHeadBytes + unread.readUIntBE(0, 3)
       const [type, flags] = [unread.readUInt8(3), unread.readUInt8(4)]
+      if (unread.length < length) return
       if (type === types.headers) {
-        socket
-          .off('data', take)
-          .resume()
-          .end(answerTo(unread.readUInt32BE(5)))
+        const answer = answerTo(unread.readUInt32BE(5), unread.subarray(frameHeadBytes, length))
+        socket.off('data', take).resume().end(answer)
         return
       }
-      if (unread.length < length) return
       if (type === types.settings && flags !== acknowledgement) socket.write(frame(types.settings, acknowledgement, 0))
       unread = unread.subarray(length)
     }

@@ -50,8 +50,9 @@ describe('who comes with gRPC', () => {
     it(`is told so ${how}`, async () => {
       const preface = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n')
       const settings = '000000040000000000'
-      const headers = '00000101050000000182'
-      const bytes = Buffer.concat([preface, Buffer.from(settings + headers, 'hex')])
+      // `content-type`, by its number in HPACK's table, and `application/grpc`, plain.
+      const headers = Buffer.concat([Buffer.from('0000130105000000010f1010', 'hex'), Buffer.from('application/grpc')])
+      const bytes = Buffer.concat([preface, Buffer.from(settings, 'hex'), headers])
       const socket = connect(port, '127.0.0.1').setNoDelay(true)
       const received: Buffer[] = []
       socket.on('data', (part: Buffer) => received.push(part))
@@ -67,6 +68,21 @@ describe('who comes with gRPC', () => {
       expect(answer.toString('latin1')).to.include('OTLP/gRPC is not supported')
     })
   }
+
+  it('is never told 200 where it is something else in HTTP/2, as from a proxy that was told to speak it', async () => {
+    const session = http2.connect(`http://127.0.0.1:${port}`)
+    const codes: number[] = []
+    session.on('goaway', (code: number) => codes.push(code))
+    session.on('error', () => undefined)
+    const stream = session.request({ ':method': 'POST', ':path': '/', 'content-type': 'application/x-protobuf' })
+    const answers: unknown[] = []
+    stream.on('response', (headers) => answers.push(headers))
+    stream.on('error', () => undefined)
+    stream.end('x')
+    await new Promise((resolve) => session.once('close', resolve))
+    expect(answers).to.deep.equal([])
+    expect(codes).to.deep.equal([http2.constants.NGHTTP2_HTTP_1_1_REQUIRED])
+  })
 
   it('is let go where no call comes', async () => {
     const socket = connect(port, '127.0.0.1')
