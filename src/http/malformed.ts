@@ -2,6 +2,7 @@ import { STATUS_CODES, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { Socket } from 'node:net'
 import type { Limits } from '#src/config.ts'
 import { fail, ok, type Result } from '#src/lib/result.ts'
+import { behindPreface, refuseHttp2 } from './refuse-http2.ts'
 
 /** What is refused before it is anybody's request: with a problem document, like everything else. */
 type Malformed = Readonly<{ status: number; detail: string }>
@@ -38,7 +39,9 @@ function answerBare(socket: Socket, refused: Malformed, headers = ''): void {
 
 /** What never became a request. */
 export function refuseUnparsed(error: NodeJS.ErrnoException, socket: Socket, limits: LimitOfHeaders): void {
+  const http2 = behindPreface(error)
   if (error.code === 'ECONNRESET' || !socket.writable) socket.destroy()
+  else if (http2 !== undefined) refuseHttp2(socket, http2)
   else answerBare(socket, unparsedOf(error, limits))
 }
 

@@ -65,8 +65,9 @@ export function createHttpServer(
       request.socket.destroy()
     })
   }
-  const server =
-    tls === undefined ? http.createServer(options, listener) : https.createServer({ ...options, ...tls }, listener)
+  // Whoever can speak HTTP/1.1 does; who speaks only HTTP/2 gets far enough to be told what is taken instead.
+  const secure = { ...options, ...tls, ALPNProtocols: ['http/1.1', 'h2'] }
+  const server = tls === undefined ? http.createServer(options, listener) : https.createServer(secure, listener)
   server.on('checkContinue', listener)
   server.on('checkExpectation', listener)
   server.on('connect', (_request, socket: Socket) => refuseConnect(socket))

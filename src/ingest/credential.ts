@@ -1,6 +1,6 @@
 import type { DirectoryView, Feature, Key, KeyKind, Workspace } from '#src/directory/directory.ts'
 import { checkEntitlement } from '#src/directory/entitlement.ts'
-import { keyKindNames, keyKindOf, keyPrefixes } from '#src/directory/keys.ts'
+import { isWellFormedKey, keyKindNames, keyKindOf, keyPrefixes } from '#src/directory/keys.ts'
 import { refusal, type Refusal } from '#src/events/refusal.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { fail, ok, type Result } from '#src/lib/result.ts'
@@ -59,6 +59,18 @@ const howToSend = 'Send it as "Authorization: Bearer KEY".'
 
 function missing(surface: Surface): Refusal {
   return refusal('missing_credential', `${rules[surface].path} needs ${rules[surface].wants}. ${howToSend}`)
+}
+
+/** Why this key is none of ours, as far as its form tells: whoever reads it in a sender's log cannot see what was sent. */
+function unknownKey(surface: Surface, secret: string): Refusal {
+  const { wants, path } = rules[surface]
+  const takes = `${path} takes ${wants}.`
+  if (isWellFormedKey(secret)) return refusal('invalid_credential', `This key is not known. ${takes}`)
+  const isCut = keyKindOf(secret) !== undefined
+  const what = isCut
+    ? 'This key is not whole, or has a mistake in it: its last characters do not fit the others.'
+    : 'What was sent as the key is none: look for quotes or an unset variable around it.'
+  return refusal('invalid_credential', `${what} ${takes} ${howToSend}`)
 }
 
 function wrongKind(surface: Surface, key: Key): Refusal {
@@ -130,9 +142,7 @@ export function checkCredential(
     return fail(refusal('revoked_credential', 'This key has been revoked.'))
   }
   if (key === undefined || workspace === undefined) {
-    return fail(
-      refusal('invalid_credential', `This key is not known. ${rules[surface].path} takes ${rules[surface].wants}.`),
-    )
+    return fail(unknownKey(surface, secret))
   }
   if (!key.scopes.includes(rules[surface].scope)) return fail(wrongKind(surface, key))
   const refused = checkOrigin(surface, key, origin) ?? checkEntitlement(workspace, rules[surface].features)

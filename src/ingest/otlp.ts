@@ -122,21 +122,22 @@ const route = { method: 'POST', auth: 'key', refuse } as const
 
 const onlyTraces = `Only traces are taken over OTLP, at ${endpoint}`
 
+/** An agent reads no such variable, and drops what is refused so: its own pipeline is where it can be kept. */
+const switchOff = (signal: string): string =>
+  `set OTEL_${signal.toUpperCase()}_EXPORTER=none in an SDK; in an agent such as the Collector take this exporter out of its ${signal} pipeline.`
+
 /** Where SDKs send their other signals, each minute anew, unless they are told not to. */
 const otherSignals = (base: string): readonly Route[] => [
   {
     ...route,
     path: `${base}/v1/metrics`,
-    handler: () => refusal('not_found', `${onlyTraces}: set OTEL_METRICS_EXPORTER=none in the sender.`),
+    handler: () => refusal('not_found', `${onlyTraces}: ${switchOff('metrics')}`),
   },
   {
     ...route,
     path: `${base}/v1/logs`,
     handler: () =>
-      refusal(
-        'not_found',
-        `${onlyTraces}; for logs there is /api/logs/v1/ingest. Set OTEL_LOGS_EXPORTER=none in the sender.`,
-      ),
+      refusal('not_found', `${onlyTraces}; for logs there is /api/logs/v1/ingest. To end this, ${switchOff('logs')}`),
   },
 ]
 

@@ -210,6 +210,10 @@ describe('the connect flow', () => {
       await writeFile(file, steps.find(({ kind }) => kind === 'file')?.code ?? '')
       expect(await runProgram(process.env['GOFMT'] ?? 'gofmt', ['-l', file])).to.deep.equal([])
       await rm(folder, { recursive: true })
+      // What Go's HTTP client goes by to send again what a broken connection took.
+      expect(steps.map(({ code }) => code).join('\n')).to.match(
+        /_HEADERS=Authorization=Bearer%20tt_\w+,X-Idempotency-Key=1$/m,
+      )
     })
 
     it('shells', async () => {

@@ -148,7 +148,8 @@ describe('further real senders, found again with equal content', () => {
       for (const [path, told] of [
         ['/v1/traces', 'Traces are taken at /api/traces/v1/otlp: name that path in OTEL_EXPORTER_OTLP_TRACES_ENDPOINT'],
         ['/v1/metrics', 'Only traces are taken over OTLP, at /api/traces/v1/otlp: set OTEL_METRICS_EXPORTER=none'],
-        ['/v1/logs', 'for logs there is /api/logs/v1/ingest. Set OTEL_LOGS_EXPORTER=none'],
+        ['/v1/logs', 'for logs there is /api/logs/v1/ingest. To end this, set OTEL_LOGS_EXPORTER=none'],
+        ['/v1/logs', 'in an agent such as the Collector take this exporter out of its logs pipeline'],
         ['/api/traces/v1/otlp/v1/metrics', 'set OTEL_METRICS_EXPORTER=none'],
       ] as const) {
         const headers = { authorization: `Bearer ${server.firstRun.keys.tracing}`, 'content-type': contentType }

@@ -80,6 +80,23 @@ describe('ingest credential', () => {
     })
   }
 
+  it('tells a mistyped key, and what is no key at all, from one that it does not know', () => {
+    const detailOf = (secret: string): string => {
+      const result = check('traces', secret)
+      return result.ok ? 'ok' : result.error.detail
+    }
+    const other = createFakeDirectory()
+    expect(detailOf(other.addKey(other.addWorkspace('other'), 'tracing'))).to.match(/^This key is not known\./)
+    for (const cut of [keys.tracing.slice(0, -1), `${keys.tracing}"`, `${keys.tracing.slice(0, -1)}!`]) {
+      expect(detailOf(cut)).to.match(/^This key is not whole, or has a mistake in it/)
+    }
+    // As they come from an env file, from a variable that was not set, and from a scheme that was written twice.
+    for (const none of [`"Bearer ${keys.tracing}"`, `"${keys.tracing}"`, '${env:TOKEN}', `Bearer ${keys.tracing}`]) {
+      expect(detailOf(none)).to.match(/^What was sent as the key is none: look for quotes or an unset variable/)
+      expect(detailOf(none)).not.to.contain(none)
+    }
+  })
+
   it('names the right kind to who uses a wrong one', () => {
     const result = check('traces', keys.logs)
     expect(result.ok ? '' : result.error.detail).to.equal(

@@ -3,16 +3,19 @@ import { file, install, shell, text, type Connection, type Filled, type Guide, t
 const endpointOf = ({ baseUrl }: Filled): string => `${baseUrl}/api/traces/v1/otlp`
 
 /** The variables that every OpenTelemetry SDK reads; blanks in header values are written as %20 (OTLP exporter specification). */
-const variables = (filled: Filled): string => `export OTEL_SERVICE_NAME=my-service
+const variables = (filled: Filled, moreHeaders = ''): string => `export OTEL_SERVICE_NAME=my-service
 export OTEL_TRACES_EXPORTER=otlp
 export OTEL_EXPORTER_OTLP_TRACES_PROTOCOL=http/protobuf
 export OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=${endpointOf(filled)}
-export OTEL_EXPORTER_OTLP_TRACES_HEADERS=Authorization=Bearer%20${filled.secret}
+export OTEL_EXPORTER_OTLP_TRACES_HEADERS=Authorization=Bearer%20${filled.secret}${moreHeaders}
 export OTEL_METRICS_EXPORTER=none
 export OTEL_LOGS_EXPORTER=none`
 
-const setVariables = (filled: Filled): Step =>
-  shell('Set these in the shell that starts your program, and give the service its own name.', variables(filled))
+const setVariables = (filled: Filled, moreHeaders?: string): Step =>
+  shell(
+    'Set these in the shell that starts your program, and give the service its own name.',
+    variables(filled, moreHeaders),
+  )
 
 const environment: Guide = {
   id: 'environment',
@@ -80,6 +83,12 @@ provider.shutdown()
   ],
 }
 
+/**
+ * Go's HTTP client gives up a POST whose connection breaks before the answer, and the exporter does not repeat that error. With this header, of
+ * any value, the client sends it again (net/http, Transport). What was stored by then is known by its body and counts once.
+ */
+const goRepeats = ',X-Idempotency-Key=1'
+
 const go: Guide = {
   id: 'go',
   name: 'Go',
@@ -117,8 +126,11 @@ func main() {
 `,
     ),
     install('Fetch the SDK.', 'go mod init example.com/first && go mod tidy'),
-    setVariables(filled),
+    setVariables(filled, goRepeats),
     shell('Run it.', 'go run .'),
+    text(
+      'With X-Idempotency-Key, Go sends again what was under way on a connection that broke; without, it drops that. What is sent twice counts once.',
+    ),
   ],
 }
 

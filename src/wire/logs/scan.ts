@@ -177,6 +177,12 @@ function overLimit({ total, values }: Split, limits: SplitLimits): Refusal | und
 }
 
 function unsupported(contentType: string | undefined): Refusal {
+  if (/^application\/(?:x-)?protobuf\b/i.test(contentType ?? '')) {
+    return refusal(
+      'unsupported_media_type',
+      'OTLP is not read here: traces go to /api/traces/v1/otlp, and logs are sent as JSON records',
+    )
+  }
   const known =
     'application/json, application/x-ndjson, application/msgpack, text/plain, application/x-www-form-urlencoded'
   const named = contentType === undefined || contentType === '' ? 'a body without Content-Type' : 'this Content-Type'
