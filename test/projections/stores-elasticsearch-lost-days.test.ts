@@ -17,12 +17,13 @@ import {
   openFixture,
 } from '#test/support/index-fixture.ts'
 import { promote } from '#test/support/promote.ts'
+import { startRecordingProxy } from '#test/support/recording-proxy.ts'
 
 const [dayAfter, twoAfter] = ['2026-11-22', '2026-11-23']
 const keptFrom = (from: string) => ({ of: () => from, all: from })
 
 describe('an index of a day that somebody removed from Elasticsearch', () => {
-  const { url, prefix, makeWriter, openWriter, makeReader, dayIndex } = useElasticsearchStores()
+  const { url, prefix, makeWriter, openWriter, makeReader, closeLater, dayIndex } = useElasticsearchStores()
   const lost = async (partition = 0) => (await makeReader(partition).progress('fixture'))?.lostDays
   const removeDay = (of = day) => askElasticsearch(url(), `/${dayIndex('lines', of)}`, { method: 'DELETE' })
 
@@ -147,6 +148,23 @@ describe('an index of a day that somebody removed from Elasticsearch', () => {
     await writer.heartbeat(index, { position: 2, head: 2, at: 1, caughtUpAt: 1 })
     expect(await lost()).to.deep.equal([{ day }])
     expect(await askElasticsearch(url(), template), 'nor is the next one made so').to.have.property('index_templates')
+  })
+
+  it('is not made automatically, which is told to Elasticsearch once a minute for all builds together', async () => {
+    let now = 0
+    const proxy = await startRecordingProxy(url())
+    const writer = await openWriter({ url: proxy.url, now: () => now })
+    closeLater(proxy)
+    const next = 'fixture-v1-002'
+    await writer.open(next, fixture, epoch)
+    const askedIn = (requests: readonly string[]) => requests.filter((line) => line.startsWith('PUT /_index_template/'))
+    expect(askedIn(proxy.take())).to.have.length(1)
+    for (const minutes of [1, 2]) {
+      now = minutes * 60_000
+      const progress = { position: 0, head: 0, at: now, caughtUpAt: now }
+      await Promise.all([index, next].map((build) => writer.heartbeat(build, progress)))
+      expect(askedIn(proxy.take())).to.have.length(1)
+    }
   })
 
   it('is missed at a turn of retention, until its day is over', async () => {

@@ -77,6 +77,8 @@ type Options = Readonly<{
   share: string | undefined
   /** Creates the state index, once. */
   prepare(): Promise<void>
+  /** Forbids again that indices are made automatically, as often as one looks. All builds share that. */
+  forbid(): Promise<void>
 }>
 
 const untold: Heartbeat = { position: 0, head: 0, at: 0, caughtUpAt: 0 }
@@ -89,6 +91,18 @@ function createPrepare(place: Place, settings: IndexSettings): () => Promise<voi
       throw error
     })
     return prepared
+  }
+}
+
+function createForbid(place: Place, now: () => number): () => Promise<void> {
+  let askedAt = now()
+  return async () => {
+    if (now() - askedAt < lookEveryMs) return
+    askedAt = now()
+    await forbidAutomatic(place).catch((error: unknown) => {
+      askedAt = -Infinity
+      throw error
+    })
   }
 }
 
@@ -233,9 +247,9 @@ async function loadEntries(place: Place, days: DayIndices, build: Build, keys: r
  * Misses the day indices that somebody removed while nothing was written to them; or, where the template was removed as well, that a write has
  * made anew with another mapping, which no search can use.
  */
-async function lookAfter(place: Place, build: Build, { now, share }: Options): Promise<void> {
+async function lookAfter(place: Place, build: Build, { now, share, forbid }: Options): Promise<void> {
   if (share !== undefined || now() - build.lookedAt < lookEveryMs) return
-  await forbidAutomatic(place)
+  await forbid()
   await noteDays(place, build.index, () => false)
   build.lookedAt = now()
 }
@@ -281,7 +295,8 @@ export function createElasticsearchIndexWriter(given: ElasticsearchWriterOptions
   const { settings = defaultSettings, refreshEveryMs = 500, now = () => performance.now(), share } = given
   const place: Place = { ...connectPlace(given), onLost: given.onLost }
   const { elasticsearch } = place
-  const options = { settings, refreshEveryMs, now, share, prepare: createPrepare(place, settings) }
+  const [prepare, forbid] = [createPrepare(place, settings), createForbid(place, now)]
+  const options = { settings, refreshEveryMs, now, share, prepare, forbid }
   const builds = new Map<IndexName, Build>()
   const days = createDayIndices(place, options)
   const buildOf = (index: IndexName): Build => openedIn(builds, index)
