@@ -190,6 +190,27 @@ describe('an index of a day that somebody removed from Elasticsearch', () => {
     expect([await lost(), await lost(1)]).to.deep.equal([undefined, undefined])
   })
 
+  it('is missed where an older state was restored over it from a snapshot, which leaves it its UUID', async () => {
+    const writer = await written()
+    const ask = async (method: string, path: string, body?: object) => {
+      const answer = await askElasticsearch(url(), path, { method, ...(body && { body: JSON.stringify(body) }) })
+      expect(answer, path).to.not.have.property('error')
+    }
+    const [repository, name] = [`/_snapshot/${prefix()}`, dayIndex('lines')]
+    await ask('PUT', repository, { type: 'fs', settings: { location: prefix() } })
+    await ask('PUT', `${repository}/older?wait_for_completion=true`, { indices: name })
+    await write(writer, [lineEntry({}, 3)], 3)
+    await ask('POST', `/${name}/_close`)
+    await ask('POST', `${repository}/older/_restore?wait_for_completion=true`, { indices: name })
+    await ask('DELETE', `${repository}/older`)
+    await ask('DELETE', repository)
+    await openWriter()
+    expect(await lost()).to.deep.equal([{ day }])
+    await write(writer, [lineEntry({}, 4)], 4)
+    await openWriter()
+    expect(await lost(), 'once').to.deep.equal([{ day }])
+  })
+
   it('is not missed of a build that a rebuild folds anew', async () => {
     const writer = await written()
     await removeDay()

@@ -141,7 +141,7 @@ export const noteShare = (place: Place, index: IndexName, share: string, positio
 export const noteCheckpoint = (place: Place, index: IndexName, position: Position): Promise<Recorded> =>
   changeBuild(place, index, (source) => ({ checkpoint: Math.max(position, numberIn(source['checkpoint'])) }))
 
-/** Day indices, each with its UUID. */
+/** Day indices, each with its UUID; and with that of its history, where it was restored from a snapshot: over a closed one, it keeps the first. */
 export type Days = ReadonlyMap<string, string>
 
 /** The day indices that a record names. Earlier programs noted names alone: then a UUID is ''. */
@@ -314,20 +314,25 @@ export async function dropBuild(place: Place, index: IndexName): Promise<void> {
   }
 }
 
+const identityOf = (part: Json | undefined): string => {
+  const settings = objectIn(objectIn(objectIn(part)['settings'])['index'])
+  const history = textIn(objectIn(settings['history'])['uuid'])
+  return [textIn(settings['uuid']), ...(history === '' ? [] : [history])].join('/')
+}
+
 /** A build's existing day indices as the master knows them: another node may be behind it. */
 export async function identitiesOf({ elasticsearch, names: { build } }: Place, index: IndexName): Promise<Days> {
+  const parts = ['uuid', 'history.uuid'].map((part) => `metadata.indices.*.settings.index.${part}`)
   const { body } = await elasticsearch.send({
     operation: 'look for',
     subject: index,
     method: 'GET',
     path: `/_cluster/state/metadata/${build(index)}`,
-    query: { filter_path: 'metadata.indices.*.settings.index.uuid', ignore_unavailable: true, allow_no_indices: true },
+    query: { filter_path: parts.join(), ignore_unavailable: true, allow_no_indices: true },
   })
-  const uuidIn = (part: Json | undefined): string =>
-    textIn(objectIn(objectIn(objectIn(part)['settings'])['index'])['uuid'])
   const indices = objectIn(objectIn(body['metadata'])['indices'])
   const names = Object.keys(indices).sort()
-  return new Map(names.map((name) => [name, uuidIn(indices[name])]))
+  return new Map(names.map((name) => [name, identityOf(indices[name])]))
 }
 
 /** A roster and the condition under which it may be changed. */

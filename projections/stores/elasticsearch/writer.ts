@@ -288,7 +288,11 @@ async function recordWritten(place: Place, build: Build, share: string | undefin
 }
 
 const dropped = ({ index }: Build): PermanentError =>
-  new PermanentError({ operation: 'update', subject: index, hint: 'the build was dropped' })
+  new PermanentError({
+    operation: 'update',
+    subject: index,
+    hint: 'the build was dropped, or the index of records was removed: then all is folded anew',
+  })
 
 /** The writing side in Elasticsearch, for one partition. */
 export function createElasticsearchIndexWriter(given: ElasticsearchWriterOptions): IndexWriter {
