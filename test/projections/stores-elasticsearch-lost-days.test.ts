@@ -150,6 +150,20 @@ describe('an index of a day that somebody removed from Elasticsearch', () => {
     expect(await askElasticsearch(url(), template), 'nor is the next one made so').to.have.property('index_templates')
   })
 
+  it('is missed where an older record of its build was put back meanwhile, which does not name it', async () => {
+    let now = 0
+    const writer = await openWriter({ now: () => now })
+    await promote(writer, 'fixture', index)
+    await write(writer, [lineEntry({}, 1)], 1)
+    const path = `/${prefix()}-state/_update/${encodeURIComponent(`build:${index}:0`)}`
+    await askElasticsearch(url(), path, { method: 'POST', body: JSON.stringify({ doc: { days: [] } }) })
+    now += 60_000
+    await writer.heartbeat(index, { position: 1, head: 1, at: 1, caughtUpAt: 1 })
+    await removeDay()
+    await openWriter()
+    expect(await lost()).to.deep.equal([{ day }])
+  })
+
   it('is not made automatically, which is told to Elasticsearch once a minute for all builds together', async () => {
     let now = 0
     const proxy = await startRecordingProxy(url())

@@ -250,7 +250,8 @@ async function loadEntries(place: Place, days: DayIndices, build: Build, keys: r
 async function lookAfter(place: Place, build: Build, { now, share, forbid }: Options): Promise<void> {
   if (share !== undefined || now() - build.lookedAt < lookEveryMs) return
   await forbid()
-  await noteDays(place, build.index, () => false)
+  // An older record may have been put back, which lacks some names.
+  await noteDays(place, build.index, (name) => build.known.has(name))
   build.lookedAt = now()
 }
 
