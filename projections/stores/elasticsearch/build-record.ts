@@ -66,8 +66,8 @@ async function knownRecord(place: Place, index: IndexName): Promise<BuildRecord 
 export const recordOf = async (place: Place, index: IndexName): Promise<JsonObject | undefined> =>
   (await knownRecord(place, index))?.source
 
-/** Every other writer of a record writes at most twice a second. */
-const attemptsMax = 20
+/** Of all that write at once, such as the workers of a rebuild, one succeeds each time. */
+const attemptsMax = 100
 
 type Change = JsonObject | undefined
 
