@@ -18,6 +18,7 @@ export async function startDockerElasticsearch(jvmOptions: string): Promise<Engi
         ELASTIC_PASSWORD: password,
         ES_JAVA_OPTS: jvmOptions,
         'discovery.type': 'single-node',
+        'path.repo': '/tmp/snapshots',
         'xpack.security.http.ssl.enabled': 'false',
         'xpack.ml.enabled': 'false',
         'ingest.geoip.downloader.enabled': 'false',

@@ -70,6 +70,7 @@ function settings(folder: string, [http, transport]: readonly number[]): string 
     `transport.port: ${transport}`,
     `path.data: ${join(folder, 'data')}`,
     `path.logs: ${join(folder, 'logs')}`,
+    `path.repo: ${join(folder, 'snapshots')}`,
     'xpack.security.enabled: true',
     // A test must not depend on how full the disk is, nor on how many indices the tests before it made: what an installation needs is told
     // in infra/README.md, and test/infra counts it.

@@ -17,12 +17,13 @@ import {
   openFixture,
 } from '#test/support/index-fixture.ts'
 import { promote } from '#test/support/promote.ts'
+import { startRecordingProxy } from '#test/support/recording-proxy.ts'
 
 const [dayAfter, twoAfter] = ['2026-11-22', '2026-11-23']
 const keptFrom = (from: string) => ({ of: () => from, all: from })
 
 describe('an index of a day that somebody removed from Elasticsearch', () => {
-  const { url, prefix, makeWriter, openWriter, makeReader, dayIndex } = useElasticsearchStores()
+  const { url, prefix, makeWriter, openWriter, makeReader, closeLater, dayIndex } = useElasticsearchStores()
   const lost = async (partition = 0) => (await makeReader(partition).progress('fixture'))?.lostDays
   const removeDay = (of = day) => askElasticsearch(url(), `/${dayIndex('lines', of)}`, { method: 'DELETE' })
 
@@ -149,6 +150,37 @@ describe('an index of a day that somebody removed from Elasticsearch', () => {
     expect(await askElasticsearch(url(), template), 'nor is the next one made so').to.have.property('index_templates')
   })
 
+  it('is missed where an older record of its build was put back meanwhile, which does not name it', async () => {
+    let now = 0
+    const writer = await openWriter({ now: () => now })
+    await promote(writer, 'fixture', index)
+    await write(writer, [lineEntry({}, 1)], 1)
+    const path = `/${prefix()}-state/_update/${encodeURIComponent(`build:${index}:0`)}`
+    await askElasticsearch(url(), path, { method: 'POST', body: JSON.stringify({ doc: { days: [] } }) })
+    now += 60_000
+    await writer.heartbeat(index, { position: 1, head: 1, at: 1, caughtUpAt: 1 })
+    await removeDay()
+    await openWriter()
+    expect(await lost()).to.deep.equal([{ day }])
+  })
+
+  it('is not made automatically, which is told to Elasticsearch once a minute for all builds together', async () => {
+    let now = 0
+    const proxy = await startRecordingProxy(url())
+    const writer = await openWriter({ url: proxy.url, now: () => now })
+    closeLater(proxy)
+    const next = 'fixture-v1-002'
+    await writer.open(next, fixture, epoch)
+    const askedIn = (requests: readonly string[]) => requests.filter((line) => line.startsWith('PUT /_index_template/'))
+    expect(askedIn(proxy.take())).to.have.length(1)
+    for (const minutes of [1, 2]) {
+      now = minutes * 60_000
+      const progress = { position: 0, head: 0, at: now, caughtUpAt: now }
+      await Promise.all([index, next].map((build) => writer.heartbeat(build, progress)))
+      expect(askedIn(proxy.take())).to.have.length(1)
+    }
+  })
+
   it('is missed at a turn of retention, until its day is over', async () => {
     const writer = await written()
     await removeDay(dayAfter)
@@ -170,6 +202,27 @@ describe('an index of a day that somebody removed from Elasticsearch', () => {
     await openWriter()
     await makeWriter({ partition: 1 }).open(index, fixture, epoch)
     expect([await lost(), await lost(1)]).to.deep.equal([undefined, undefined])
+  })
+
+  it('is missed where an older state was restored over it from a snapshot, which leaves it its UUID', async () => {
+    const writer = await written()
+    const ask = async (method: string, path: string, body?: object) => {
+      const answer = await askElasticsearch(url(), path, { method, ...(body && { body: JSON.stringify(body) }) })
+      expect(answer, path).to.not.have.property('error')
+    }
+    const [repository, name] = [`/_snapshot/${prefix()}`, dayIndex('lines')]
+    await ask('PUT', repository, { type: 'fs', settings: { location: prefix() } })
+    await ask('PUT', `${repository}/older?wait_for_completion=true`, { indices: name })
+    await write(writer, [lineEntry({}, 3)], 3)
+    await ask('POST', `/${name}/_close`)
+    await ask('POST', `${repository}/older/_restore?wait_for_completion=true`, { indices: name })
+    await ask('DELETE', `${repository}/older`)
+    await ask('DELETE', repository)
+    await openWriter()
+    expect(await lost()).to.deep.equal([{ day }])
+    await write(writer, [lineEntry({}, 4)], 4)
+    await openWriter()
+    expect(await lost(), 'once').to.deep.equal([{ day }])
   })
 
   it('is not missed of a build that a rebuild folds anew', async () => {

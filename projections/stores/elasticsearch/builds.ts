@@ -1,5 +1,5 @@
 import { PermanentError, TransientError } from '#src/lib/failure.ts'
-import { isJsonObject, parseJson, stringifyJson, type Json, type JsonObject } from '#src/lib/json.ts'
+import { parseJson, stringifyJson, type Json, type JsonObject } from '#src/lib/json.ts'
 import type { Position } from '#src/events/envelope.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { formatAhead, parseAhead } from '../ahead-text.ts'
@@ -14,36 +14,24 @@ import type {
 } from '../../index-store.ts'
 import { isBuildOf, noRoster, otherCollections, otherLog, wasDropped } from '../builds.ts'
 import type { Shapes } from '../row.ts'
-import { hitsIn, numberIn, objectIn, objectsIn, textIn, valuesIn } from './answer-parts.ts'
-import { connectElasticsearch, type Answer, type Elasticsearch } from './client.ts'
+import { hitsIn, numberIn, objectIn, textIn, valuesIn } from './answer-parts.ts'
+import {
+  buildId,
+  changeBuild,
+  path,
+  read,
+  recordOf,
+  sourceOf,
+  unchangedSince,
+  type BuildRecord,
+  type Place,
+} from './build-record.ts'
+import type { Elasticsearch } from './client.ts'
 import { stateIndex, template, type IndexSettings } from './mapping.ts'
-import { createNames, dayIn, type Names } from './names.ts'
-import { patiently } from './patience.ts'
+import { dayIn } from './names.ts'
 
-export type PlaceOptions = Readonly<{
-  /** `http(s)://user:password@host:port`. */
-  url: string
-  /** Begins the names of all indices. */
-  prefix: string
-  /** Of which partition of the log the builds are. */
-  partition: number
-}>
+type Recorded = BuildRecord | undefined
 
-/** Where the builds of one partition are. `onLost` hears of days' indices, by name, that are missed and were not before. */
-export type Place = Readonly<{
-  elasticsearch: Elasticsearch
-  names: Names
-  partition: number
-  onLost?: ((indices: readonly string[]) => void) | undefined
-}>
-
-export const connectPlace = ({ url, prefix, partition }: PlaceOptions): Place => ({
-  elasticsearch: connectElasticsearch(url),
-  names: createNames(prefix),
-  partition,
-})
-
-const buildId = (index: IndexName, partition: number): string => `build:${index}:${partition}`
 const rosterId = (projection: string, partition: number): string => `roster:${projection}:${partition}`
 
 /** The epoch of a build that this partition has dropped while others still use it. No log has this name. */
@@ -63,19 +51,46 @@ function heartbeatOf(source: JsonObject): Heartbeat {
   }
 }
 
-/** `ahead: null` removes it: an update keeps fields that it does not name. */
-export const heartbeatSource = ({ ahead, ...told }: Heartbeat): object => ({
-  ...told,
+/** Each part of it: an update keeps what it does not name. */
+const heartbeatSource = ({ position, head, at, caughtUpAt, ahead, last }: Heartbeat): JsonObject => ({
+  position,
+  head,
+  at,
+  caughtUpAt,
   ahead: ahead === undefined ? null : formatAhead(ahead),
+  last: last === undefined ? null : { ...last },
 })
+
+/** What a build's record says of its progress. */
+export type Told = Readonly<{ checkpoint: Position; heartbeat: Heartbeat }>
+
+/**
+ * Records how far a build is; never less than before: what is written and found stays so, while a late owner of the partition knows only of what it has
+ * written itself.
+ */
+export const tellProgress = (place: Place, index: IndexName, told: Told, known?: BuildRecord): Promise<Recorded> =>
+  changeBuild(place, index, (source) => furthestOf(storedProgress(source), told), known)
+
+const storedProgress = (source: JsonObject): Told => ({
+  checkpoint: numberIn(source['checkpoint']),
+  heartbeat: heartbeatOf(source),
+})
+
+function furthestOf(stored: Told, told: Told): JsonObject {
+  const checkpoint = Math.max(stored.checkpoint, told.checkpoint)
+  const [before, now] = [stored.heartbeat, told.heartbeat]
+  if (before.position <= now.position) return { checkpoint, heartbeat: heartbeatSource(now) }
+  const latest = (part: 'head' | 'at' | 'caughtUpAt'): number => Math.max(before[part], now[part])
+  const parts = { head: latest('head'), at: latest('at'), caughtUpAt: latest('caughtUpAt') }
+  return { checkpoint, heartbeat: heartbeatSource({ ...before, ...parts }) }
+}
 
 function storedBuild(source: JsonObject): StoredBuild {
   return {
     index: textIn(source['index']),
     epoch: source['dropped'] === true ? droppedEpoch : textIn(source['epoch']),
     after: numberIn(source['after']),
-    checkpoint: numberIn(source['checkpoint']),
-    heartbeat: heartbeatOf(source),
+    ...storedProgress(source),
     lostDays: lostDaysOf(source),
   }
 }
@@ -86,28 +101,6 @@ function lostDaysOf(source: JsonObject): readonly MissedDay[] {
   const told = Object.keys(objectIn(source['toldLost'])).filter((name) => (dayIn(name) ?? '') >= keptFrom)
   const days = [...valuesIn(source['lostDays']).map(textIn), ...told].flatMap((name) => dayIn(name) ?? [])
   return [...new Set(days)].sort().map((day) => ({ day }))
-}
-
-const sourceOf = ({ body }: Answer): JsonObject | undefined =>
-  isJsonObject(body['_source']) ? body['_source'] : undefined
-
-const path = (names: Names, kind: '_doc' | '_create' | '_update', id: string): string =>
-  `/${names.state}/${kind}/${encodeURIComponent(id)}`
-
-/** The current document of the state index, refreshed or not. */
-async function read({ elasticsearch, names }: Place, id: string): Promise<Answer | undefined> {
-  const call = { operation: 'read', subject: id, method: 'GET', path: path(names, '_doc', id) } as const
-  const answer = await patiently(id, async () => {
-    const given = await elasticsearch.send({ ...call, accept: [404, 503] })
-    return given.status === 503 ? undefined : given
-  })
-  return answer.status === 404 ? undefined : answer
-}
-
-/** The record of a build of this partition; undefined when it is not there. */
-async function recordOf(place: Place, index: IndexName): Promise<JsonObject | undefined> {
-  const answer = await read(place, buildId(index, place.partition))
-  return answer && sourceOf(answer)
 }
 
 /** A build as it is stored for this partition; undefined when it is not there. */
@@ -127,7 +120,7 @@ export async function checkpointOf(place: Place, index: IndexName): Promise<Chec
   const build = await readBuild(place, index)
   if (build !== undefined) return { epoch: build.epoch, position: build.checkpoint }
   // In this order: who makes a build makes its record first.
-  const isThere = (await indicesOf(place, index)).length > 0
+  const isThere = (await identitiesOf(place, index)).size > 0
   const isLeft = isThere && !(await allBuilds(place)).some((source) => source['index'] === index)
   return { epoch: isLeft ? leftoverEpoch : '', position: 0 }
 }
@@ -137,7 +130,18 @@ export async function readShare(place: Place, index: IndexName, share: string): 
   return numberIn(objectIn((await recordOf(place, index))?.['shares'])[share])
 }
 
-/** Day indices, each with its UUID. */
+/** Notes that; never less, as another who has this share may have come further. Undefined if the build is dropped. */
+export const noteShare = (place: Place, index: IndexName, share: string, position: Position): Promise<Recorded> =>
+  changeBuild(place, index, (source) => {
+    const shares = objectIn(source['shares'])
+    return { shares: { ...shares, [share]: Math.max(position, numberIn(shares[share])) } }
+  })
+
+/** Records that of all. */
+export const noteCheckpoint = (place: Place, index: IndexName, position: Position): Promise<Recorded> =>
+  changeBuild(place, index, (source) => ({ checkpoint: Math.max(position, numberIn(source['checkpoint'])) }))
+
+/** Day indices, each with its UUID; and with that of its history, where it was restored from a snapshot: over a closed one, it keeps the first. */
 export type Days = ReadonlyMap<string, string>
 
 /** The day indices that a record names. Earlier programs noted names alone: then a UUID is ''. */
@@ -151,13 +155,13 @@ export const daysIn = (source: JsonObject): Days =>
 type Named = Readonly<{ named: Days; lost: readonly string[] }>
 
 /** The day indices that a build names, and those that are lost (known-days.ts). */
-export async function readNamed(place: Place, index: IndexName): Promise<Named> {
-  const source = (await recordOf(place, index)) ?? {}
-  return { named: daysIn(source), lost: valuesIn(source['lostDays']).map(textIn) }
-}
+export const namedIn = (source: JsonObject): Named => ({
+  named: daysIn(source),
+  lost: valuesIn(source['lostDays']).map(textIn),
+})
 
-export const sourceOfNamed = ({ named, lost }: Named): object => ({
-  days: [...named.keys()].sort().map((name) => ({ name, uuid: named.get(name) })),
+export const sourceOfNamed = ({ named, lost }: Named): JsonObject => ({
+  days: [...named.keys()].sort().map((name) => ({ name, uuid: named.get(name) ?? '' })),
   lostDays: [...lost].sort(),
 })
 
@@ -229,21 +233,6 @@ async function refuseLeftover(place: Place, index: IndexName): Promise<void> {
   throw new TransientError({ operation: 'open', subject: index, hint: 'another partition was just removing it' })
 }
 
-/** Updates the record of a build; false if it no longer exists: a dropped build does not come back. */
-export async function updateBuild(place: Place, index: IndexName, change: object): Promise<boolean> {
-  const { elasticsearch, names, partition } = place
-  const { status } = await elasticsearch.send({
-    operation: 'update',
-    subject: index,
-    method: 'POST',
-    path: path(names, '_update', buildId(index, partition)),
-    query: { retry_on_conflict: 3, _source: false },
-    body: { doc: change },
-    accept: [404],
-  })
-  return status !== 404
-}
-
 /** Records of builds, of all partitions. */
 export async function allBuilds({ elasticsearch, names }: Place): Promise<readonly JsonObject[]> {
   const call = { operation: 'list builds', subject: names.state, method: 'POST' } as const
@@ -282,8 +271,17 @@ export async function listBuildsBefore(
 export type Erasure = Readonly<{ workspaceId: WorkspaceId; position: Position; epoch: string }>
 
 /** Notes in a build's record an erasure that the build itself has not reached. */
-export const noteErased = (place: Place, index: IndexName, { workspaceId, ...erased }: Erasure): Promise<boolean> =>
-  updateBuild(place, index, { erased: { [workspaceId]: erased } })
+export const noteErased = (
+  place: Place,
+  index: IndexName,
+  { workspaceId, position, epoch }: Erasure,
+): Promise<Recorded> =>
+  changeBuild(place, index, (source) => {
+    const erased = objectIn(source['erased'])
+    const before = objectIn(erased[workspaceId])
+    const isOlder = before['epoch'] === epoch && numberIn(before['position']) > position
+    return isOlder ? undefined : { erased: { ...erased, [workspaceId]: { position, epoch } } }
+  })
 
 /** The erasures noted so, and the epoch of the build's own log. */
 export async function readErased(
@@ -305,41 +303,36 @@ export async function readErased(
 export async function dropBuild(place: Place, index: IndexName): Promise<void> {
   if ((await readBuild(place, index)) === undefined) return
   const { elasticsearch, names } = place
-  await updateBuild(place, index, { dropped: true })
+  await changeBuild(place, index, () => ({ dropped: true }))
   const parts = (await allBuilds(place)).filter((source) => source['index'] === index)
   if (parts.some((source) => source['dropped'] !== true)) return
-  const indices = await indicesOf(place, index)
+  const indices = await identitiesOf(place, index)
   const remove = { operation: 'drop', subject: index, method: 'DELETE', accept: [404] } as const
-  for (const name of indices) await elasticsearch.send({ ...remove, path: `/${name}` })
+  for (const name of indices.keys()) await elasticsearch.send({ ...remove, path: `/${name}` })
   for (const source of parts) {
     await elasticsearch.send({ ...remove, path: path(names, '_doc', buildId(index, numberIn(source['partition']))) })
   }
 }
 
-/** The names of a build's existing day indices. */
-export async function indicesOf({ elasticsearch, names }: Place, index: IndexName): Promise<readonly string[]> {
-  const call = {
-    operation: 'list',
-    subject: index,
-    method: 'GET',
-    path: `/_resolve/index/${names.build(index)}`,
-  } as const
-  const { body } = await elasticsearch.send({ ...call, accept: [404] })
-  return objectsIn(body['indices']).map(({ name }) => textIn(name))
+const identityOf = (part: Json | undefined): string => {
+  const settings = objectIn(objectIn(objectIn(part)['settings'])['index'])
+  const history = textIn(objectIn(settings['history'])['uuid'])
+  return [textIn(settings['uuid']), ...(history === '' ? [] : [history])].join('/')
 }
 
 /** A build's existing day indices as the master knows them: another node may be behind it. */
-export async function identitiesOf({ elasticsearch, names }: Place, index: IndexName): Promise<Days> {
+export async function identitiesOf({ elasticsearch, names: { build } }: Place, index: IndexName): Promise<Days> {
+  const parts = ['uuid', 'history.uuid'].map((part) => `metadata.indices.*.settings.index.${part}`)
   const { body } = await elasticsearch.send({
     operation: 'look for',
     subject: index,
     method: 'GET',
-    path: `/_cluster/state/metadata/${names.build(index)}`,
-    query: { filter_path: 'metadata.indices.*.settings.index.uuid', ignore_unavailable: true, allow_no_indices: true },
+    path: `/_cluster/state/metadata/${build(index)}`,
+    query: { filter_path: parts.join(), ignore_unavailable: true, allow_no_indices: true },
   })
-  const uuidIn = (part: Json): string => textIn(objectIn(objectIn(objectIn(part)['settings'])['index'])['uuid'])
-  const indices = Object.entries(objectIn(objectIn(body['metadata'])['indices']))
-  return new Map(indices.map(([name, part]) => [name, uuidIn(part)]))
+  const indices = objectIn(objectIn(body['metadata'])['indices'])
+  const names = Object.keys(indices).sort()
+  return new Map(names.map((name) => [name, identityOf(indices[name])]))
 }
 
 /** A roster and the condition under which it may be changed. */
@@ -354,11 +347,7 @@ function rosterOf(source: JsonObject): Roster {
 async function knownRoster(place: Place, projection: string): Promise<KnownRoster> {
   const answer = await read(place, rosterId(projection, place.partition))
   if (answer === undefined) return { roster: noRoster, unchanged: { op_type: 'create' } }
-  const { _seq_no: seqNo, _primary_term: term } = answer.body
-  return {
-    roster: rosterOf(sourceOf(answer) ?? {}),
-    unchanged: { if_seq_no: numberIn(seqNo), if_primary_term: numberIn(term) },
-  }
+  return { roster: rosterOf(sourceOf(answer) ?? {}), unchanged: unchangedSince(answer) }
 }
 
 export const readRoster = async (place: Place, projection: string): Promise<Roster> =>

@@ -1,5 +1,6 @@
 import type { IndexName } from '../../index-store.ts'
-import { listBuildsBefore, noteErased, readErased, readRoster, type Erasure, type Place } from './builds.ts'
+import type { Place } from './build-record.ts'
+import { listBuildsBefore, noteErased, readErased, readRoster, type Erasure } from './builds.ts'
 import { writeAll, type Operation } from './bulk.ts'
 import { ofWorkspace } from './filter.ts'
 import { freezeBuild } from './frozen-build.ts'

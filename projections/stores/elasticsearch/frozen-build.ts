@@ -4,7 +4,8 @@ import type { Position } from '#src/events/envelope.ts'
 import type { IndexName } from '../../index-store.ts'
 import { hitsIn, numberIn, objectIn, textIn, valuesIn } from './answer-parts.ts'
 import type { Shapes } from '../row.ts'
-import { indicesOf, readBuild, readShapes, type Place } from './builds.ts'
+import type { Place } from './build-record.ts'
+import { identitiesOf, readBuild, readShapes } from './builds.ts'
 import { reasonOf } from './client.ts'
 import { and, type Query } from './filter.ts'
 import { idField } from './mapping.ts'
@@ -68,8 +69,8 @@ export async function freezeBuild(place: Place, index: IndexName): Promise<Froze
   const { elasticsearch } = place
   const { epoch = '', checkpoint: position = 0 } = (await readBuild(place, index)) ?? {}
   const shapes = await readShapes(place, index)
-  const indices = await indicesOf(place, index)
-  let moment = indices.length === 0 ? undefined : await openMoment(place, index)
+  const indices = new Set((await identitiesOf(place, index)).keys())
+  let moment = indices.size === 0 ? undefined : await openMoment(place, index)
   let momentsLost = 0
   const release = async (): Promise<void> => {
     if (moment === undefined) return
@@ -121,7 +122,7 @@ export async function freezeBuild(place: Place, index: IndexName): Promise<Froze
     position,
     epoch,
     shapes,
-    indices: new Set(indices),
+    indices,
     async *documents(name, query) {
       // A document that somebody else has created may lack our id.
       const sort = [{ [idField]: { order: 'asc', missing: '_first' } }, { _shard_doc: 'asc' }]

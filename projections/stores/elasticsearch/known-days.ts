@@ -1,15 +1,8 @@
 import type { IndexName } from '../../index-store.ts'
-import { numberIn, textIn } from './answer-parts.ts'
-import {
-  allBuilds,
-  daysIn,
-  identitiesOf,
-  readNamed,
-  sourceOfNamed,
-  updateBuild,
-  type Days,
-  type Place,
-} from './builds.ts'
+import type { JsonObject } from '#src/lib/json.ts'
+import { numberIn, objectIn, textIn } from './answer-parts.ts'
+import { changeBuild, type Place } from './build-record.ts'
+import { allBuilds, daysIn, identitiesOf, namedIn, sourceOfNamed, type Days } from './builds.ts'
 import { dayIn } from './names.ts'
 
 // A build's record names its day indices, each with its UUID, so that an index that somebody deleted is noticed. Otherwise it would be created again
@@ -23,34 +16,49 @@ const missedOf = (named: Days, there: Days): readonly string[] =>
     .filter(([name, uuid]) => !there.has(name) || (uuid !== '' && there.get(name) !== uuid))
     .map(([name]) => name)
 
-/**
- * Notes in the records of all other partitions which of these indices they miss: who makes one anew first may be the only one to see it.
- * Beside what those write themselves, as an update leaves what it does not name.
- */
+/** Notes in the records of all other partitions which of these indices they miss: who makes one anew first may be the only one to see it. */
 async function tellOthers(place: Place, index: IndexName, names: readonly string[], there: Days): Promise<void> {
+  const missedIn = (source: JsonObject): readonly string[] =>
+    missedOf(daysIn(source), there).filter((name) => names.includes(name))
   for (const source of await allBuilds(place)) {
     const partition = numberIn(source['partition'])
-    if (source['index'] !== index || partition === place.partition || source['dropped'] === true) continue
-    const missed = missedOf(daysIn(source), there).filter((name) => names.includes(name))
-    const toldLost = Object.fromEntries(missed.map((name) => [name, true]))
-    if (missed.length > 0) await updateBuild({ ...place, partition }, index, { toldLost })
+    if (source['index'] !== index || partition === place.partition || missedIn(source).length === 0) continue
+    // Beside what those write themselves.
+    await changeBuild({ ...place, partition }, index, (now) => {
+      const missed = missedIn(now)
+      if (missed.length === 0) return undefined
+      return { toldLost: { ...objectIn(now['toldLost']), ...Object.fromEntries(missed.map((name) => [name, true])) } }
+    })
   }
 }
 
 /**
  * Names the indices that exist and are among those wanted, and notes for good which of those named before are gone. In this order: what is named is
- * there, if nobody removed it. Returns all that exist.
+ * there, if nobody removed it. What the partition has let go of is not named again: others may remove it. Returns all that exist; undefined if the
+ * build is dropped.
  */
-export async function noteDays(place: Place, index: IndexName, isWanted: (name: string) => boolean): Promise<Days> {
-  const { named, lost } = await readNamed(place, index)
-  const there = await identitiesOf(place, index)
-  const met = [...there].filter(([name, uuid]) => (named.has(name) || isWanted(name)) && named.get(name) !== uuid)
-  const missed = missedOf(named, there).filter((name) => !lost.includes(name))
-  const changed = [...missed, ...met.map(([name]) => name)]
-  if (changed.length === 0) return there
-  // First: should this be broken off, it is missed again.
-  await tellOthers(place, index, changed, there)
-  await updateBuild(place, index, sourceOfNamed({ named: new Map([...named, ...met]), lost: [...lost, ...missed] }))
+export async function noteDays(
+  place: Place,
+  index: IndexName,
+  isWanted: (name: string) => boolean,
+): Promise<Days | undefined> {
+  let there: Days = new Map()
+  let missed: readonly string[] = []
+  const record = await changeBuild(place, index, async (source) => {
+    const { named, lost } = namedIn(source)
+    const keptFrom = textIn(source['keptFrom'])
+    there = await identitiesOf(place, index)
+    const isMet = (name: string): boolean =>
+      named.has(name) || (isWanted(name) && (dayIn(name) ?? keptFrom) >= keptFrom)
+    const met = [...there].filter(([name, uuid]) => isMet(name) && named.get(name) !== uuid)
+    missed = missedOf(named, there).filter((name) => !lost.includes(name))
+    const changed = [...missed, ...met.map(([name]) => name)]
+    if (changed.length === 0) return undefined
+    // First: should this be broken off, it is missed again.
+    await tellOthers(place, index, changed, there)
+    return sourceOfNamed({ named: new Map([...named, ...met]), lost: [...lost, ...missed] })
+  })
+  if (record === undefined) return undefined
   if (missed.length > 0) place.onLost?.(missed)
   return there
 }
@@ -58,12 +66,15 @@ export async function noteDays(place: Place, index: IndexName, isWanted: (name: 
 /** Partitions share day indices: each says from which day on it needs them, and those that none needs are removed. Returns the removed ones. */
 export async function dropIndicesBefore(place: Place, index: IndexName, day: string): Promise<readonly string[]> {
   const isKept = (name: string): boolean => (dayIn(name) ?? day) >= day
-  const { named, lost } = await readNamed(place, index)
-  const kept = { named: new Map([...named].filter(([name]) => isKept(name))), lost: lost.filter(isKept) }
-  if (!(await updateBuild(place, index, { ...sourceOfNamed(kept), keptFrom: day }))) return []
+  await changeBuild(place, index, (source) => {
+    const { named, lost } = namedIn(source)
+    const kept = { named: new Map([...named].filter(([name]) => isKept(name))), lost: lost.filter(isKept) }
+    return { ...sourceOfNamed(kept), keptFrom: day }
+  })
+  const there = await noteDays(place, index, isKept)
+  if (there === undefined) return []
   const parts = (await allBuilds(place)).filter((source) => source['index'] === index && source['dropped'] !== true)
   const first = parts.map((source) => textIn(source['keptFrom'])).reduce((a, b) => (a < b ? a : b), day)
-  const there = await noteDays(place, index, isKept)
   const over = [...there.keys()].filter((name) => (dayIn(name) ?? first) < first)
   const remove = { operation: 'drop', subject: index, method: 'DELETE', accept: [404] } as const
   for (const name of over) await place.elasticsearch.send({ ...remove, path: `/${name}` })

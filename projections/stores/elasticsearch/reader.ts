@@ -1,6 +1,7 @@
 import type { Facet, Hit, IndexQuery, IndexReader, Scope, Selection } from '../../index-store.ts'
 import type { DocumentId } from '../../projection.ts'
-import { connectPlace, readBuild, readRoster, type Place, type PlaceOptions } from './builds.ts'
+import { connectPlace, type Place, type PlaceOptions } from './build-record.ts'
+import { readBuild, readRoster } from './builds.ts'
 import { bucketsOf, countIn, countingBody, facetOf, facetsBody, histogramBody, isRough, shardValues } from './counts.ts'
 import { expandPatterns } from './expand.ts'
 import { and, daysQuery, selectionQuery, type Query } from './filter.ts'

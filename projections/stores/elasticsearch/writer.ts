@@ -2,25 +2,24 @@ import { PermanentError } from '#src/lib/failure.ts'
 import type { Position } from '#src/events/envelope.ts'
 import type { EntryKey, Heartbeat, IndexName, IndexWriter, WorkspaceEntries } from '../../index-store.ts'
 import { daysLookedAt, daysReplaced, type Collection, type Entry, type Projection } from '../../projection.ts'
-import { collectionIn, openedIn, otherLog } from '../builds.ts'
+import { collectionIn, openedIn, otherLog, wasDropped } from '../builds.ts'
 import { writtenOf, type Written } from '../row.ts'
+import { connectPlace, type BuildRecord, type Place, type PlaceOptions } from './build-record.ts'
 import {
   checkpointOf,
-  connectPlace,
   createIndex,
   dropBuild,
   forbidAutomatic,
-  heartbeatSource,
   identitiesOf,
   listBuilds,
+  noteCheckpoint,
+  noteShare,
   openBuild,
   prepareState,
   readRoster,
   readShare,
-  updateBuild,
+  tellProgress,
   writeRoster,
-  type Place,
-  type PlaceOptions,
 } from './builds.ts'
 import { writeAll, type Operation } from './bulk.ts'
 import { documentJson, entryOf, entrySource } from './document.ts'
@@ -62,6 +61,8 @@ type Build = {
   recorded: Position
   told: Heartbeat
   toldAt: number
+  /** What its record was when this was last told. */
+  record: BuildRecord | undefined
   /** When it was last looked whether its day indices are there. */
   lookedAt: number
 }
@@ -76,6 +77,8 @@ type Options = Readonly<{
   share: string | undefined
   /** Creates the state index, once. */
   prepare(): Promise<void>
+  /** Forbids again that indices are made automatically, as often as one looks. All builds share that. */
+  forbid(): Promise<void>
 }>
 
 const untold: Heartbeat = { position: 0, head: 0, at: 0, caughtUpAt: 0 }
@@ -88,6 +91,18 @@ function createPrepare(place: Place, settings: IndexSettings): () => Promise<voi
       throw error
     })
     return prepared
+  }
+}
+
+function createForbid(place: Place, now: () => number): () => Promise<void> {
+  let askedAt = now()
+  return async () => {
+    if (now() - askedAt < lookEveryMs) return
+    askedAt = now()
+    await forbidAutomatic(place).catch((error: unknown) => {
+      askedAt = -Infinity
+      throw error
+    })
   }
 }
 
@@ -116,12 +131,13 @@ async function openedBuild(
   const checkpoint = share === undefined ? ofAll : Math.max(ofAll, await readShare(place, index, share))
   // Indices that rebuild workers create are named when the build is opened next.
   const there = share === undefined ? await noteDays(place, index, () => true) : await identitiesOf(place, index)
+  if (there === undefined) throw wasDropped(index)
   const known = new Set(there.keys())
   const freshness = freshnessOf(place, options, index, heartbeat)
   // An earlier writer may have left documents that are not searchable yet.
   for (const name of known) freshness.wrote(name)
   await freshness.refreshNow()
-  const at = { toldAt: -Infinity, lookedAt: options.now() }
+  const at = { toldAt: -Infinity, lookedAt: options.now(), record: undefined }
   const progress = { written: checkpoint, recorded: checkpoint, told: heartbeat, ...at }
   return { projection: projection.name, index, epoch, collections, freshness, known, names: new Map(), ...progress }
 }
@@ -137,7 +153,9 @@ type DayIndices = Readonly<{
 function createDayIndices(place: Place, { settings, share }: Pick<Options, 'settings' | 'share'>): DayIndices {
   const { elasticsearch, names } = place
   const note = async (build: Build, made: readonly string[]): Promise<void> => {
-    if (share === undefined && made.length > 0) await noteDays(place, build.index, (name) => made.includes(name))
+    if (share !== undefined || made.length === 0) return
+    const there = await noteDays(place, build.index, (name) => made.includes(name))
+    if (there === undefined) throw dropped(build)
   }
   const create = async (build: Build, name: string, collection: Collection): Promise<void> => {
     await createIndex(elasticsearch, name, dayIndex(collection, settings))
@@ -229,10 +247,11 @@ async function loadEntries(place: Place, days: DayIndices, build: Build, keys: r
  * Misses the day indices that somebody removed while nothing was written to them; or, where the template was removed as well, that a write has
  * made anew with another mapping, which no search can use.
  */
-async function lookAfter(place: Place, build: Build, { now, share }: Options): Promise<void> {
+async function lookAfter(place: Place, build: Build, { now, share, forbid }: Options): Promise<void> {
   if (share !== undefined || now() - build.lookedAt < lookEveryMs) return
-  await forbidAutomatic(place)
-  await noteDays(place, build.index, () => false)
+  await forbid()
+  // An older record may have been put back, which lacks some names.
+  await noteDays(place, build.index, (name) => build.known.has(name))
   build.lookedAt = now()
 }
 
@@ -254,8 +273,8 @@ async function record(
   const heartbeat = freshness.capped(progress)
   const isNews = furthest(heartbeat) > furthest(told) || isComplete(heartbeat) !== isComplete(told)
   if (!isNews && now() - toldAt < refreshEveryMs) return
-  const isThere = await updateBuild(place, build.index, { checkpoint, heartbeat: heartbeatSource(heartbeat) })
-  if (!isThere) throw dropped(build)
+  build.record = await tellProgress(place, build.index, { checkpoint, heartbeat }, build.record)
+  if (build.record === undefined) throw dropped(build)
   Object.assign(build, { recorded: checkpoint, told: heartbeat, toldAt: now() })
 }
 
@@ -264,18 +283,25 @@ async function recordWritten(place: Place, build: Build, share: string | undefin
   const { written: checkpoint, recorded, index } = build
   if (checkpoint <= recorded) return true
   build.recorded = checkpoint
-  return updateBuild(place, index, share === undefined ? { checkpoint } : { shares: { [share]: checkpoint } })
+  const noting =
+    share === undefined ? noteCheckpoint(place, index, checkpoint) : noteShare(place, index, share, checkpoint)
+  return (await noting) !== undefined
 }
 
 const dropped = ({ index }: Build): PermanentError =>
-  new PermanentError({ operation: 'update', subject: index, hint: 'the build was dropped' })
+  new PermanentError({
+    operation: 'update',
+    subject: index,
+    hint: 'the build was dropped, or the index of records was removed: then all is folded anew',
+  })
 
 /** The writing side in Elasticsearch, for one partition. */
 export function createElasticsearchIndexWriter(given: ElasticsearchWriterOptions): IndexWriter {
   const { settings = defaultSettings, refreshEveryMs = 500, now = () => performance.now(), share } = given
   const place: Place = { ...connectPlace(given), onLost: given.onLost }
   const { elasticsearch } = place
-  const options = { settings, refreshEveryMs, now, share, prepare: createPrepare(place, settings) }
+  const [prepare, forbid] = [createPrepare(place, settings), createForbid(place, now)]
+  const options = { settings, refreshEveryMs, now, share, prepare, forbid }
   const builds = new Map<IndexName, Build>()
   const days = createDayIndices(place, options)
   const buildOf = (index: IndexName): Build => openedIn(builds, index)
