@@ -33,11 +33,15 @@ import {
 /** A projection that failed. `retried`: it will be retried automatically; else it stays stopped until the process is restarted. */
 export type ProjectionFailure = Readonly<{ projection: string; error: unknown; retried: boolean }>
 
+/** A build that is folded beside the one that readers use; `moved`: it has caught up, and readers have moved to it. */
+export type Beside = Readonly<{ projection: string; index: IndexName; live: IndexName; moved: boolean }>
+
 type LanesOptions = Folding &
   Readonly<{
     writer: IndexWriter
     onFailure: (failure: ProjectionFailure) => void
     onDeadLetter?: (letter: LeftOut) => void
+    onBeside?: (beside: Beside) => void
   }>
 
 const retryPauseMs = 1_000
@@ -273,7 +277,10 @@ export function createLanes(given: LanesOptions): Lanes {
           // A rebuild had taken the name meanwhile, and has given it up: nobody else would remove what was created here.
           if (isGone(roster, index)) await writer.drop(index)
           // Unless a rebuild has taken the name meanwhile, or it had seen what the log has lost.
-          if (roster.live === index || followedAs(roster, index) === 'candidate') return
+          if (roster.live === index) return
+          if (followedAs(roster, index) !== 'candidate') continue
+          if (roster.live !== undefined) given.onBeside?.({ projection: name, index, live: roster.live, moved: false })
+          return
         }
       }, signal),
     async refresh(signal) {
@@ -308,6 +315,8 @@ export function createLanes(given: LanesOptions): Lanes {
         if (due === undefined || !(await holdsAllOf(given, lane, roster?.live))) return
         const changed = await changeRoster(writer, name, promoteTo(due.index, roster?.live, clock() + keptMs))
         state.rosters.set(name, changed.roster)
+        if (roster?.live !== undefined && changed.roster.live === due.index)
+          given.onBeside?.({ projection: name, index: due.index, live: roster.live, moved: true })
       }, signal)
     },
   }

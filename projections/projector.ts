@@ -5,7 +5,7 @@ import { inBatches } from './batches.ts'
 import { heartbeatMs, type Folding } from './folding.ts'
 import type { IndexWriter } from './index-store.ts'
 import type { Lane, LeftOut } from './lane.ts'
-import { createLanes, type Lanes, type ProjectionFailure } from './lanes.ts'
+import { createLanes, type Beside, type Lanes, type ProjectionFailure } from './lanes.ts'
 import { checkTail } from './log-tail.ts'
 
 export type { ProjectionFailure } from './lanes.ts'
@@ -17,6 +17,8 @@ type ProjectorOptions = Folding &
     onFailure?: (failure: ProjectionFailure) => void
     /** Called for each event that becomes a dead letter. */
     onDeadLetter?: (letter: LeftOut) => void
+    /** Called for each build that is folded for readers beside theirs, when it is opened and when they have moved to it. */
+    onBeside?: (beside: Beside) => void
   }>
 
 type Projector = Readonly<{

@@ -1,11 +1,13 @@
 import type { BuildContext } from './build-place.ts'
+import { isOwn } from './own-versions.ts'
 import { liveBuilds, verify, type Verdict } from './verify.ts'
 
 /** A number from 0 up to, and without, `below`. */
 type Pick = (below: number) => number
 
 /**
- * Compares one random workspace of one random index with the log; undefined if there is nothing to compare. It runs beside everything else, so
+ * Compares one random workspace of one random index with the log; undefined if there is nothing to compare, as until an upgrade has folded
+ * the indexes anew. It runs beside everything else, so
  * `eventsPerSecondMax` keeps it slow.
  */
 export async function verifySample(
@@ -14,7 +16,7 @@ export async function verifySample(
   eventsPerSecondMax: number,
 ): Promise<Verdict | undefined> {
   const names = context.projections.map(({ name }) => name)
-  const live = await liveBuilds(context, names)
+  const live = (await liveBuilds(context, names)).filter((build) => isOwn(context.projections, build))
   const target = live[pick(live.length)]
   if (target === undefined) return undefined
   const audit = context.index.audit()

@@ -12,6 +12,7 @@ import { createHorizon, type Horizon } from './horizon.ts'
 import type { FrozenPart, Part } from './index-audit.ts'
 import { reachedBy, storedBuild, type IndexName, type IndexWriter, type StoredBuild } from './index-store.ts'
 import { openLane } from './lane.ts'
+import { refuseOtherVersions } from './own-versions.ts'
 import { collectionsOf } from './projection.ts'
 import { withSeenEvents } from './seen-events.ts'
 
@@ -364,13 +365,15 @@ async function verifyIn(
 
 /**
  * Folds the log again, beside the index, and compares the two part by part, each at one position: every entry, and everything that
- * searches go by. The index may be written meanwhile: each part is frozen while it is compared.
+ * searches go by. The index may be written meanwhile: each part is frozen while it is compared. Throws PermanentError for a build of another
+ * version.
  */
 export async function verify(
   context: BuildContext,
   targets: Builds,
   options: VerifyOptions = {},
 ): Promise<readonly Verdict[]> {
+  refuseOtherVersions(context.projections, targets)
   const scratch = await context.scratch()
   try {
     return await verifyIn(context, scratch, targets, options)

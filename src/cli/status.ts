@@ -31,7 +31,7 @@ type IndexStatus = Readonly<{
   index: string | null
   position: number
   lag: number | null
-  state: 'complete' | 'lacks days' | 'behind' | 'not running' | 'not built' | 'not readable'
+  state: 'complete' | 'lacks days' | 'behind' | 'not running' | 'other version' | 'not built' | 'not readable'
   /** Days of which the file of a workspace, or an index in Elasticsearch, is gone. */
   lost_days: number
   /** Events that are not in the index, and on which nobody has decided; null where it cannot be read. */
@@ -46,12 +46,12 @@ const unknown = { index: null, position: 0, lag: null, lost_days: 0 } as const
 function stateOf({ progress, error }: Asked, head: number, now: number): IndexState {
   if (error !== null) return { ...unknown, state: 'not readable' }
   if (progress === undefined) return { ...unknown, state: 'not built' }
-  const { index, position, lostDays = [] } = progress
-  const running = isFolded(progress, now)
+  const { index, position, lostDays = [], isOfAnotherVersion = false } = progress
   const reached = lostDays.length === 0 ? 'complete' : 'lacks days'
   const state = position >= head ? reached : 'behind'
-  const lag = Math.max(0, head - position)
-  return { index, position, lag, state: running ? state : 'not running', lost_days: lostDays.length }
+  const of = { index, position, lag: Math.max(0, head - position), lost_days: lostDays.length }
+  if (isOfAnotherVersion) return { ...of, state: 'other version' }
+  return { ...of, state: isFolded(progress, now) ? state : 'not running' }
 }
 
 /** What the live builds leave out. */
@@ -170,6 +170,15 @@ const lostText = (indexes: readonly IndexStatus[]): readonly string[] =>
       return `${what}: "throughline rebuild ${projection}" folds them again.`
     })
 
+/** What it means that readers use builds of another version, as while an upgrade is folded. */
+function versionText(indexes: readonly IndexStatus[]): readonly string[] {
+  const others = [...new Set(indexes.filter(({ state }) => state === 'other version').map(({ index }) => index))]
+  if (others.length === 0) return []
+  return [
+    `Of another version than this program folds: ${others.join(', ')}. After an upgrade the server folds new builds beside these (see throughline builds); until readers use them, answers are not complete.`,
+  ]
+}
+
 /** What is wrong with the indexes that cannot be read; several of them may share it. */
 function errorText(indexes: readonly IndexStatus[]): readonly string[] {
   const failed = indexes.filter(({ error }) => error !== null)
@@ -215,6 +224,7 @@ export const status: Verb = {
           ...indexes.map(rowOf),
         ]),
         ...lostText(indexes),
+        ...versionText(indexes),
         ...errorText(indexes),
       ].join('\n'),
       exitCode: indexes.some(({ error }) => error !== null) ? 1 : 0,

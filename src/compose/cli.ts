@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { existsSync, statSync } from 'node:fs'
+import { withOwnVersions } from '#projections/own-versions.ts'
 import { projections } from '#projections/registry.ts'
 import { createSqliteIndexReader } from '#projections/stores/sqlite/reader.ts'
 import { asksForJson, complain } from '#src/cli/complaint.ts'
@@ -69,7 +70,8 @@ const embeddedServices: CliServices = {
   },
   openIndexes: async (dataFolder) => {
     const { indexFolder } = filesOf(dataFolder)
-    return existsSync(indexFolder) ? [createSqliteIndexReader({ folder: indexFolder, limits })] : []
+    if (!existsSync(indexFolder)) return []
+    return [withOwnVersions(createSqliteIndexReader({ folder: indexFolder, limits }), projections)]
   },
   quarantines: quarantinesOf,
   backUp: async (dataFolder, folder) => {
@@ -99,7 +101,7 @@ async function clusterServices(cluster: ClusterConfig): Promise<CliServices> {
       return { stream: await open(directoryPartition), pepper }
     },
     openLogs: () => Promise.all(partitionNames(cluster).map(open)),
-    openIndexes: async () => createReaders(cluster),
+    openIndexes: async () => createReaders(cluster).map((reader) => withOwnVersions(reader, projections)),
     quarantines: () => [],
     backUp: async () => {
       const hint = "NATS holds a cluster's log: nats stream backup, for each of its streams"

@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import { createDeadLetters } from '#projections/dead-letters.ts'
 import { PoisonError } from '#projections/fold-batch.ts'
+import type { Progress } from '#projections/index-store.ts'
 import type { CliServices } from '#src/cli/verb.ts'
 import { PermanentError } from '#src/lib/failure.ts'
 import { readCurrent } from '#streams/follow.ts'
@@ -116,6 +117,29 @@ describe('throughline status', () => {
     expect(await shown(services(at, 4_096))).to.deep.equal([left, ['behind', head - 4_096, 1]])
     // It was asked before the log, and a writer went on.
     expect(await shown(services(at, head + 4_096))).to.deep.equal([left, ['complete', 0, 1]])
+  })
+
+  it('says of an index of another version that it is one, and not that nobody folds it', async () => {
+    const at = Date.now()
+    const build = { after: 0, position: 0, head: 0, caughtUpAt: 0 }
+    const old = { ...build, index: 'traces-v4-001', at: 0, isOfAnotherVersion: true }
+    const services = createServices(
+      new Map<string, Progress>([
+        ['traces', old],
+        ['logs', { ...build, index: 'logs-v7-001', at }],
+      ]),
+    )
+    const { code, out } = await run(['status'], { services })
+    const lines = out.split('\n').map((line) => line.split(/ {2,}/))
+    expect([code, ...lines.slice(-4)]).to.deep.equal([
+      0,
+      ['traces', '0', 'traces-v4-001', '0', '0', 'other version', '0'],
+      ['logs', '0', 'logs-v7-001', '0', '0', 'complete', '0'],
+      [
+        'Of another version than this program folds: traces-v4-001. After an upgrade the server folds new builds beside these (see throughline builds); until readers use them, answers are not complete.',
+      ],
+      [''],
+    ])
   })
 
   it('shows damaged logs that were set aside, for as long as they lie there', async () => {

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { nextBuild } from '#projections/build-name.ts'
 import type { IndexWriter } from '#projections/index-store.ts'
-import { keptMs } from '#projections/lanes.ts'
+import { keptMs, type Beside } from '#projections/lanes.ts'
 import type { Projection } from '#projections/projection.ts'
 import type { ProjectionFailure } from '#projections/projector.ts'
 import { begin, changeRoster, claim, forget, giveUp, keepOn, nominate, promoteTo } from '#projections/roster.ts'
@@ -336,7 +336,8 @@ describe('builds beside the live one', () => {
         await store.writer.write(...given)
       },
     }
-    const after = start({ stream, writer, projections: [raised, mirror] })
+    const besides: Beside[] = []
+    const after = start({ stream, writer, projections: [raised, mirror], besides })
     await moved.promise
     expect(new Set(lives)).to.deep.equal(new Set([first]))
     const total = Object.values(await totals(store.reader)).reduce((sum, lines) => sum + lines, 0)
@@ -344,6 +345,11 @@ describe('builds beside the live one', () => {
     const { followed } = await store.writer.roster('counting')
     expect(followed).to.deep.equal([{ index: first, as: 'kept', untilMs: after.clock() + keptMs }])
     await after.stop()
+    const beside = { projection: 'counting', index: 'counting-v2-001', live: first }
+    expect(besides).to.deep.equal([
+      { ...beside, moved: false },
+      { ...beside, moved: true },
+    ])
   })
 
   it('of a later version stop an earlier program, which says so and leaves them alone', async () => {

@@ -1,9 +1,12 @@
 import { expect } from 'chai'
 import { isCaughtUp, lagMs, type IndexReader } from '#projections/index-store.ts'
 import { withOwnVersions } from '#projections/own-versions.ts'
+import { verifySample } from '#projections/sample.ts'
 import { createMemoryIndexStore } from '#projections/stores/memory/store.ts'
 import { present } from '#src/lib/assert.ts'
-import { counting } from '#test/support/line-projections.ts'
+import { liveBuilds, verify } from '#projections/verify.ts'
+import { buildPlaces, foldedPlace } from '#test/support/build-places.ts'
+import { counting, lineDecoders, mirror } from '#test/support/line-projections.ts'
 
 describe('a reader of builds that programs of several versions fold', () => {
   const nowMs = 1_000_000
@@ -22,3 +25,26 @@ describe('a reader of builds that programs of several versions fold', () => {
     }
   })
 })
+
+for (const [name, create] of Object.entries(buildPlaces)) {
+  describe(`what an earlier program has folded, ${name}`, () => {
+    it('is not judged by another version: verify says so, and samples leave it out', async () => {
+      const { stream, place } = await foldedPlace(create, 30)
+      const projections = [{ ...counting, version: 2 }, mirror]
+      const context = place.context(stream, 1, lineDecoders, projections)
+      const builds = await liveBuilds(context, ['counting', 'mirror'])
+      const failure = await verify(context, builds).catch(String)
+      expect(failure).to.match(
+        /^PermanentError: verify counting-v1-001 \(this program folds counting v2: it has nothing/,
+      )
+      const picked: number[] = []
+      const pick = (below: number): number => {
+        picked.push(below)
+        return 0
+      }
+      expect(await verifySample(context, pick, 1_000_000)).to.include({ index: 'mirror-v1-001', equal: true })
+      expect(picked[0]).to.equal(1)
+      place.remove()
+    })
+  })
+}

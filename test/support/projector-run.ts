@@ -1,5 +1,6 @@
 import { createDecoder, type Decoders } from '#projections/decoded-event.ts'
 import type { Heartbeat, IndexReader, IndexWriter } from '#projections/index-store.ts'
+import type { Beside } from '#projections/lanes.ts'
 import type { Projection } from '#projections/projection.ts'
 import { createProjector, type ProjectionFailure } from '#projections/projector.ts'
 import type { Timers } from '#src/lib/timers.ts'
@@ -61,6 +62,7 @@ type Setup = Readonly<{
   projections?: readonly Projection[]
   decoders?: Decoders
   failures?: ProjectionFailure[]
+  besides?: Beside[]
   /** In place of one that takes no time. */
   turn?: Timers['turn']
 }>
@@ -71,6 +73,7 @@ export function start({
   projections = [counting],
   decoders = lineDecoders,
   failures = [],
+  besides = [],
   turn,
 }: Setup) {
   const time = createManualTime()
@@ -91,6 +94,7 @@ export function start({
       cachedBytesMax: 1e6,
     },
     onFailure: (failure) => failures.push(failure),
+    onBeside: (beside) => void besides.push(beside),
   })
   const ended = projector.run(stop.signal)
   ended.catch(() => {})

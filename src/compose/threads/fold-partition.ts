@@ -50,6 +50,7 @@ export async function foldPartition(
     onFailure: ({ projection, error, retried }) =>
       tell({ projection: nameOf(projection), reason: explain(error), retried }),
     onDeadLetter: (letter) => tell({ ...letter, projection: nameOf(letter.projection) }),
+    onBeside: (beside) => tell({ ...beside, projection: nameOf(beside.projection) }),
   })
   const stopRetaining = retainPartition({ stream, writer, directory }, tell)
   try {

@@ -1,5 +1,6 @@
 import { Worker } from 'node:worker_threads'
 import type { LeftOut } from '#projections/lane.ts'
+import type { Beside } from '#projections/lanes.ts'
 import { createTroubles } from '#src/compose/troubles.ts'
 import { createClock } from '#src/lib/clock.ts'
 import { dayOf } from '#src/lib/day.ts'
@@ -16,9 +17,10 @@ export type ProjectorData = Readonly<{
 export type ProjectorOrder = 'start' | 'stop'
 /** What the operator hears: why one of its projections has stopped, or is tried again; which event one leaves out. */
 type ProjectorTrouble = Readonly<{ projection: string; reason: string; retried: boolean }> | LeftOut
-/** What it says: that, which partition it begins or ceases to fold, and what a turn of retention has done there or why it could not. */
+/** What it says: that, which build it folds beside the one that readers use, which partition it begins or ceases to fold, and what a turn of retention has done there or why it could not. */
 export type ProjectorMessage =
   | ProjectorTrouble
+  | Beside
   | Readonly<{ partition: string; isFolded: boolean }>
   | Readonly<{
       partition: string
@@ -42,6 +44,12 @@ function describe(message: ProjectorTrouble): string {
     return `projection ${projection} leaves out the event at ${message.position} (see throughline dead-letters list): ${reason}`
   }
   return `projection ${projection} ${message.retried ? 'is tried again' : 'has stopped'}: ${reason}`
+}
+
+/** As after an upgrade: until readers move, answers are not complete. */
+function describeBeside({ projection, index, live, moved }: Beside): string {
+  if (moved) return `projection ${projection}: readers use ${index} now; ${live} is kept to roll back to`
+  return `projection ${projection} is folded into ${index}; readers use ${live} until that has caught up`
 }
 
 function describeWait(message: RetentionWait): string {
@@ -145,6 +153,7 @@ export function createProjectorThread(program: string, data: object): ProjectorT
   const hearStanding = createStanding()
 
   const hear = (message: ProjectorMessage): void => {
+    if ('moved' in message) return console.log(describeBeside(message))
     if ('notRetained' in message || 'silentSince' in message) return console.error(describeWait(message))
     if ('daysDropped' in message) {
       dropped += message.daysDropped
