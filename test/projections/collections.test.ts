@@ -10,7 +10,7 @@ import { stringifyJson } from '#src/lib/json.ts'
  */
 const known = {
   traces: '12 4dhG9Zv9eqlR',
-  logs: '11 zEOe_15QbbCu',
+  logs: '12 zEOe_15QbbCu',
   correlation: '9 eADnUAlXiPOL',
   allowance: '5 pPR9ntiZrqpF',
 }
