@@ -7,8 +7,7 @@ type Pick = (below: number) => number
 
 /**
  * Compares one random workspace of one random index with the log; undefined if there is nothing to compare, as until an upgrade has folded
- * the indexes anew. It runs beside everything else, so
- * `eventsPerSecondMax` keeps it slow.
+ * the indexes anew. It runs beside everything else, so `eventsPerSecondMax` keeps it slow.
  */
 export async function verifySample(
   context: BuildContext,
