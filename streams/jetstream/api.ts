@@ -20,6 +20,7 @@ export const serverCodes = {
   replicasNeedCluster: 10_074,
   reconfigureInProgress: 10_226,
   noPeers: 10_005,
+  noMemory: 10_028,
   notEnabled: 10_076,
   notEnabledForAccount: 10_039,
   rollupRefused: 10_111,

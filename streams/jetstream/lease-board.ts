@@ -35,11 +35,20 @@ const nsPerMs = 1_000_000
 const failure = (operation: string, error: ServerError): Error => failureOf(error, operation, subjectOfFailure)
 
 type Changeable = Readonly<{ num_replicas: number; max_age: number; duplicate_window: number }>
+type Config = Changeable & Readonly<{ storage: 'memory' | 'file'; description?: string }>
+
+const description = 'Which projector folds which partition of the log'
+const inFiles = `${description}; in files, because the server grants no memory`
+
+/** The configuration of a stream that is there. */
+async function configOf(nats: Nats, stream: string): Promise<Config> {
+  const found = await callApi(nats, `STREAM.INFO.${stream}`, {}, { operation: 'look at', subject: subjectOfFailure })
+  return found['config'] as Config
+}
 
 /** Updates the stream's configuration, which may differ if servers were added since it was made. */
 async function renewConfig(nats: Nats, stream: string, wanted: Changeable): Promise<void> {
-  const found = await callApi(nats, `STREAM.INFO.${stream}`, {}, { operation: 'look at', subject: subjectOfFailure })
-  const config = found['config'] as Changeable
+  const config = await configOf(nats, stream)
   const keys = Object.keys(wanted) as readonly (keyof Changeable)[]
   if (keys.every((key) => config[key] === wanted[key])) return
   const changed = await askApi(nats, `STREAM.UPDATE.${stream}`, { ...config, ...wanted })
@@ -50,24 +59,43 @@ async function renewConfig(nats: Nats, stream: string, wanted: Changeable): Prom
   throw failure('change', changed.error)
 }
 
-/** One message for each subject, which expires by the server's clock. In files, because a stream in memory would not survive a restart. */
+/** Whether an earlier program has made it in files, which no update changes. It is removed: who held a lease takes it again. */
+async function isRemoved(nats: Nats, stream: string): Promise<boolean> {
+  const config = await configOf(nats, stream)
+  if (config.storage === 'memory' || config.description === inFiles) return false
+  await askApi(nats, `STREAM.DELETE.${stream}`)
+  return true
+}
+
+/**
+ * One message for each subject, which expires by the server's clock. In memory, so that what was acknowledged is folded even while the disk of NATS
+ * takes nothing more; where the server grants no memory, in files.
+ */
 async function provision({ nats, ttlMs, replicas }: LeaseBoardOptions, stream: string, root: string): Promise<void> {
   const age = ttlMs * nsPerMs
   const wanted = { num_replicas: replicasOn(nats, replicas), max_age: age, duplicate_window: age }
-  const made = await askApi(nats, `STREAM.CREATE.${stream}`, {
-    name: stream,
-    subjects: [`${root}.>`],
-    description: 'Which projector folds which partition of the log',
-    storage: 'file',
-    ...wanted,
-    max_msgs_per_subject: 1,
-    max_bytes: 1_048_576,
-    discard: 'old',
-    // Asked of the leader: a copy may be behind.
-    allow_direct: false,
-  })
+  const make = (kind: Pick<Config, 'storage' | 'description'>) =>
+    askApi(nats, `STREAM.CREATE.${stream}`, {
+      name: stream,
+      subjects: [`${root}.>`],
+      ...kind,
+      ...wanted,
+      max_msgs_per_subject: 1,
+      max_bytes: 1_048_576,
+      discard: 'old',
+      // Asked of the leader: a copy may be behind.
+      allow_direct: false,
+    })
+  const { noMemory, noPeers, streamExistsOtherwise } = serverCodes
+  const inMemory = { storage: 'memory', description } as const
+  let made = await make(inMemory)
+  const existed = 'error' in made && made.error.code === streamExistsOtherwise
+  if (existed && (await isRemoved(nats, stream))) made = await make(inMemory)
+  if ('error' in made && (made.error.code === noMemory || made.error.code === noPeers)) {
+    made = await make({ storage: 'file', description: inFiles })
+  }
   if ('answer' in made) return
-  if (made.error.code !== serverCodes.streamExistsOtherwise) throw failure('make', made.error)
+  if (made.error.code !== streamExistsOtherwise) throw failure('make', made.error)
   await renewConfig(nats, stream, wanted)
 }
 
@@ -79,14 +107,21 @@ export async function createLeaseBoard(options: LeaseBoardOptions): Promise<Leas
   const members = `${root}.member.`
   await provision(options, stream, root)
 
-  /** Writes to a subject if its last message has that revision, and returns the next one; else undefined. */
-  const post = async (subject: string, text: string, revision?: number): Promise<number | undefined> => {
+  /** Writes to a subject if its last message has that revision (0: if it has none), and returns the next one; else undefined. */
+  const post = async (
+    subject: string,
+    text: string,
+    revision?: number,
+    isAgain = false,
+  ): Promise<number | undefined> => {
     const expected = revision === undefined ? {} : { 'Nats-Expected-Last-Subject-Sequence': String(revision) }
     const { code, data } = await nats.request(subject, Buffer.from(text), expected)
     if (code !== 0) {
-      // Nothing of it was worth keeping: whoever had a lease loses it, and it is free for all.
+      // A single server forgets the stream when it is restarted.
+      if (isAgain)
+        throw new TransientError({ operation: 'write', subject: subjectOfFailure, hint: 'their stream is gone' })
       await provision(options, stream, root)
-      throw new TransientError({ operation: 'write', subject: subjectOfFailure, hint: 'their stream was gone' })
+      return post(subject, text, revision, true)
     }
     const { answer, error } = parseAnswer(data)
     if (error === undefined) return Number(answer['seq'])
@@ -124,7 +159,12 @@ export async function createLeaseBoard(options: LeaseBoardOptions): Promise<Leas
       const { holder, revision } = await last(leaseOf(leased))
       return holder === '' ? post(leaseOf(leased), id, revision) : undefined
     },
-    renew: (leased, id, revision) => post(leaseOf(leased), id, revision),
+    renew: async (leased, id, revision) => {
+      const renewed = await post(leaseOf(leased), id, revision)
+      if (renewed !== undefined) return renewed
+      // All was forgotten, and nobody was faster: the work need not be interrupted.
+      return (await last(leaseOf(leased))).revision === 0 ? post(leaseOf(leased), id, 0) : undefined
+    },
     giveBack: async (leased, revision) => {
       await post(leaseOf(leased), '', revision)
     },

@@ -9,6 +9,7 @@ import { holdPartitions, shareOf } from '#streams/jetstream/lease.ts'
 import { createLeaseBoard, type LeaseBoard } from '#streams/jetstream/lease-board.ts'
 import { natsEngine } from '../support/engines.ts'
 import { askServer } from './jetstream-log.ts'
+import { startPlainNats } from './plain-nats.ts'
 
 const ttlMs = 1_000
 /** Of leases that must not expire because this process stands still for a moment. */
@@ -142,20 +143,30 @@ describe('leases of partitions, on NATS', () => {
     expect(failures).to.be.at.least(8)
   })
 
-  it('makes them anew where their stream was removed, and goes on', async () => {
+  it('makes them anew where their stream is gone, as after a restart, and works on without a pause', async () => {
     let runs = 0
-    const again = Promise.withResolvers<void>()
-    const first = await startHolder('a', {
-      fails: () => {
-        if (++runs === 8) again.resolve()
-        return false
-      },
-    })
+    const first = await startHolder('a', { fails: () => ++runs < 0 })
     await untilShared([first, 4])
     const nats = await connectNats({ url })
     await askApi(nats, `STREAM.DELETE.${prefix}-LEASES`)
-    await again.promise
+    for (let partition = 0; partition < partitions; partition++) {
+      const wanted = { last_by_subj: `${prefix}-leases.partition.${partition}` }
+      while ('error' in (await askApi(nats, `STREAM.MSG.GET.${prefix}-LEASES`, wanted))) await setTimeout(5)
+    }
     await untilShared([first, 4])
+    expect(runs).to.equal(partitions)
+    await nats.close()
+  })
+
+  it('loses what somebody else has taken when their stream was gone', async () => {
+    const nats = await connectNats({ url })
+    const board = await boardOn(nats, longTtlMs)
+    const revision = (await board.take(0, 'a')) ?? 0
+    await askApi(nats, `STREAM.DELETE.${prefix}-LEASES`)
+    await board.attend('b')
+    const taken = (await board.take(0, 'b')) ?? 0
+    expect(await board.renew(0, 'a', revision)).to.equal(undefined)
+    expect(await board.renew(0, 'b', taken)).to.be.greaterThan(taken)
     await nats.close()
   })
 
@@ -183,8 +194,65 @@ describe('leases of partitions, on NATS', () => {
     await boardOn(nats)
     const { config } = (await askServer(nats, `STREAM.INFO.${prefix}-LEASES`)) as { config?: object }
     expect(config).to.include({ max_age: ttlMs * 1e6, duplicate_window: ttlMs * 1e6, num_replicas: 1 })
-    expect(config).to.include({ max_msgs_per_subject: 1, storage: 'file' })
+    expect(config).to.include({ max_msgs_per_subject: 1, storage: 'memory' })
     await nats.close()
+  })
+
+  it('are in memory, also where an earlier program has kept them in files, while it goes on', async () => {
+    const nats = await connectNats({ url })
+    const storageNow = async (): Promise<unknown> => {
+      const { config } = (await askServer(nats, `STREAM.INFO.${prefix}-LEASES`)) as { config?: { storage: string } }
+      return config?.storage
+    }
+    const ofFiles = { name: `${prefix}-LEASES`, subjects: [`${prefix}-leases.>`], storage: 'file' }
+    await askServer(nats, `STREAM.CREATE.${prefix}-LEASES`, { ...ofFiles, max_msgs_per_subject: 1, num_replicas: 1 })
+    const { seq } = JSON.parse(String((await nats.request(`${prefix}-leases.partition.0`, 'earlier')).data)) as {
+      seq: number
+    }
+    expect(await storageNow()).to.equal('file')
+    const board = await boardOn(nats, longTtlMs)
+    expect(await storageNow()).to.equal('memory')
+    const taken = (await board.take(0, 'a')) ?? 0
+    expect(taken, 'nobody holds it').to.be.greaterThan(0)
+    expect(await board.renew(0, 'earlier', seq + 1), 'of the earlier program').to.equal(undefined)
+    await boardOn(nats, longTtlMs)
+    expect(await board.renew(0, 'a', taken), 'opened once more').to.be.greaterThan(taken)
+    await nats.close()
+  })
+
+  describe('on a server of their own', () => {
+    const onServer = async (limits: string, task: (nats: Nats) => Promise<void>): Promise<void> => {
+      const server = await startPlainNats(`jetstream { store_dir: "$FOLDER/store", ${limits} }`)
+      const nats = await connectNats({ url: server.url })
+      try {
+        await task(nats)
+      } finally {
+        await nats.close()
+        await server.remove()
+      }
+    }
+
+    it('are renewed and taken while it has no room for anything else', () =>
+      onServer('max_file_store: 16MB', async (nats) => {
+        const board = await boardOn(nats, longTtlMs)
+        const revision = (await board.take(0, 'a')) ?? 0
+        await askServer(nats, 'STREAM.CREATE.full', { name: 'full', subjects: ['full'], storage: 'file' })
+        let answer = ''
+        while (!answer.includes('error')) answer = String((await nats.request('full', Buffer.alloc(500_000))).data)
+        expect(answer).to.include('insufficient')
+        expect(await board.renew(0, 'a', revision)).to.be.greaterThan(revision)
+        expect(await board.take(1, 'a')).to.be.a('number')
+      }))
+
+    it('are in files where it grants no memory', () =>
+      onServer('max_file_store: 16MB, max_memory_store: 1KB', async (nats) => {
+        const board = await boardOn(nats, longTtlMs)
+        expect(await board.take(0, 'a')).to.be.a('number')
+        const { config } = (await askServer(nats, `STREAM.INFO.${prefix}-LEASES`)) as { config?: object }
+        expect(config).to.include({ storage: 'file' })
+        await boardOn(nats, longTtlMs)
+        expect(await board.take(0, 'b'), 'opened once more').to.equal(undefined)
+      }))
   })
 
   describe('of one thing', () => {
