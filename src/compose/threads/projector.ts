@@ -63,7 +63,7 @@ function describeWait(message: RetentionWait): string {
 
 export type ProjectorThread = Readonly<{
   start(): void
-  /** Resolves when it has let go of the indexes. It may be started again. */
+  /** Resolves when it has let go of the indexes, or was ended because it took too long. It may be started again. */
   stop(): Promise<void>
   /** The partitions that it folds now. */
   folded(): readonly string[]
@@ -76,6 +76,8 @@ export type ProjectorThread = Readonly<{
 const sweepEveryMs = 15_000
 const restartPauseMs = 1_000
 const restartPauseMsMax = 10_000
+/** How long it may take to let go: it has the lowest priority, and a replacement of the worker waits for it. */
+const letGoMsMax = 15_000
 
 /** How long to wait before one that has ended is started again: each time twice as long where it ends before that is over. */
 export const pauseAfter = (pauseMs: number, livedMs: number): number =>
@@ -139,7 +141,7 @@ function createTelling() {
  * started. One that ends is started again after a pause, from where its indexes are, and after a longer one each time it ends at once, as
  * where its log cannot be read; until then ingest goes on, and readers are told that the indexes are not complete.
  */
-export function createProjectorThread(program: string, data: object): ProjectorThread {
+export function createProjectorThread(program: string, data: object, { letGoMs = letGoMsMax } = {}): ProjectorThread {
   let isRunning = false
   let restart: NodeJS.Timeout | undefined
   let pauseMs = 0
@@ -200,10 +202,12 @@ export function createProjectorThread(program: string, data: object): ProjectorT
       clearTimeout(restart)
       const thread = current
       if (thread === undefined) return
-      await new Promise((resolve) => {
-        thread.once('exit', resolve)
-        tell(thread, 'stop')
-      })
+      const ended = new Promise((resolve) => void thread.once('exit', resolve))
+      tell(thread, 'stop')
+      // As after a crash: what is not committed is folded again.
+      const late = setTimeout(() => void thread.terminate(), letGoMs)
+      await ended
+      clearTimeout(late)
     },
     folded: () => [...folded],
     daysDropped: () => dropped,
