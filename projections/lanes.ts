@@ -69,6 +69,7 @@ export type Lanes = Readonly<{
   fold(lanes: readonly Lane[], events: readonly RecordedEvent[], signal: AbortSignal): Promise<void>
   /** The same for events ahead of the lanes' position, of workspaces that need not wait (ahead.ts). */
   foldAhead(lanes: readonly Lane[], step: Step, signal: AbortSignal): Promise<void>
+  /** Of all lanes at once, which may be one request. */
   heartbeat(signal: AbortSignal): Promise<void>
   /** Moves readers to each candidate that has reached the live build's position, or `head` if the live build is not folded. */
   promoteDue(head: Position, signal: AbortSignal): Promise<void>
@@ -101,6 +102,17 @@ function refuseLoss({ name }: Projection, known: Roster | undefined, found: Rost
   const hint =
     'the record of its builds was removed, or an older one put back: what is not in it is folded anew from the log'
   throw new PermanentError({ operation: 'fold', subject: name, hint })
+}
+
+/** Asks for all rosters at once, which may be one request. One that is asked for again, as after a failure, is read anew. */
+async function askRosters({ projections, writer }: LanesOptions) {
+  const asked = new Map(projections.map(({ name }) => [name, writer.roster(name)]))
+  await Promise.allSettled(asked.values())
+  return ({ name }: Projection): Promise<Roster> => {
+    const roster = asked.get(name) ?? writer.roster(name)
+    asked.delete(name)
+    return roster
+  }
 }
 
 /** Applies the rosters. */
@@ -150,9 +162,8 @@ function createRefresh(given: LanesOptions, state: State) {
   return {
     /** False when it is already open. */
     open,
-    /** True when it has opened a lane. */
-    refresh: async (projection: Projection): Promise<boolean> => {
-      const found = await writer.roster(projection.name)
+    /** By its roster, as it was found now. True when it has opened a lane. */
+    refresh: async (projection: Projection, found: Roster): Promise<boolean> => {
       refuseLoss(projection, state.rosters.get(projection.name), found)
       const roster = await dropGone(projection, found)
       state.rosters.set(projection.name, roster)
@@ -213,21 +224,24 @@ function createTasks(given: LanesOptions, state: State) {
     state.stopped.add(name)
     state.failure = error
   }
+  /** A failing lane does not hold up the others: its index may be down while theirs are not. */
+  const tryLane = async (lane: Lane, task: (lane: Lane) => Promise<void>): Promise<void> => {
+    if (!state.lanes.includes(lane) || state.resting.has(lane)) return
+    try {
+      await task(lane)
+    } catch (error) {
+      const retried = error instanceof TransientError
+      given.onFailure({ projection: lane.projection, error, retried })
+      if (retried) state.resting.add(lane)
+      else stop(lane.index, (other) => other !== lane, error)
+    }
+  }
   return {
-    /** A failing lane does not hold up the others: its index may be down while theirs are not. */
+    async allLanes(task: (lane: Lane) => Promise<void>): Promise<void> {
+      await Promise.all(state.lanes.map((lane) => tryLane(lane, task)))
+    },
     async eachLane(lanes: readonly Lane[], task: (lane: Lane) => Promise<void>, signal: AbortSignal): Promise<void> {
-      for (const lane of lanes) {
-        if (signal.aborted) return
-        if (!state.lanes.includes(lane) || state.resting.has(lane)) continue
-        try {
-          await task(lane)
-        } catch (error) {
-          const retried = error instanceof TransientError
-          given.onFailure({ projection: lane.projection, error, retried })
-          if (retried) state.resting.add(lane)
-          else stop(lane.index, (other) => other !== lane, error)
-        }
-      }
+      for (const lane of lanes) if (!signal.aborted) await tryLane(lane, task)
     },
     /** One that fails for a moment is tried again, until the signal aborts. */
     async eachProjection(task: (projection: Projection) => Promise<void>, signal: AbortSignal): Promise<void> {
@@ -272,7 +286,7 @@ export function createLanes(given: LanesOptions): Lanes {
           // Created before the roster names it: readers must never be sent to a missing build.
           await rosters.open(projection, index)
           await changeRoster(writer, name, claim(index))
-          await rosters.refresh(projection)
+          await rosters.refresh(projection, await writer.roster(name))
           const roster = present(state.rosters.get(name), 'what it was refreshed by')
           // A rebuild had taken the name meanwhile, and has given it up: nobody else would remove what was created here.
           if (isGone(roster, index)) await writer.drop(index)
@@ -284,9 +298,10 @@ export function createLanes(given: LanesOptions): Lanes {
         }
       }, signal),
     async refresh(signal) {
+      const rosterOf = await askRosters(given)
       let opened = false
       const task = async (projection: Projection): Promise<void> => {
-        opened = (await rosters.refresh(projection)) || opened
+        opened = (await rosters.refresh(projection, await rosterOf(projection))) || opened
       }
       await tasks.eachProjection(task, signal)
       return opened
@@ -302,7 +317,7 @@ export function createLanes(given: LanesOptions): Lanes {
     },
     async heartbeat(signal) {
       const head = await stream.head()
-      await tasks.eachLane([...state.lanes], (lane) => lane.heartbeat(head), signal)
+      if (!signal.aborted) await tasks.allLanes((lane) => lane.heartbeat(head))
     },
     promoteDue: (head, signal) => {
       state.begunAt ??= head

@@ -1,10 +1,9 @@
 import { TransientError } from '#src/lib/failure.ts'
-import { isJsonObject, type JsonObject } from '#src/lib/json.ts'
+import type { JsonObject } from '#src/lib/json.ts'
 import type { IndexName } from '../../index-store.ts'
-import { numberIn } from './answer-parts.ts'
-import { connectElasticsearch, type Answer, type Elasticsearch } from './client.ts'
+import { connectElasticsearch, type Elasticsearch } from './client.ts'
 import { createNames, type Names } from './names.ts'
-import { patiently } from './patience.ts'
+import { createRecords, type Records, type StoredRecord } from './records.ts'
 
 export type PlaceOptions = Readonly<{
   /** `http(s)://user:password@host:port`. */
@@ -19,52 +18,21 @@ export type PlaceOptions = Readonly<{
 export type Place = Readonly<{
   elasticsearch: Elasticsearch
   names: Names
+  records: Records
   partition: number
   onLost?: ((indices: readonly string[]) => void) | undefined
 }>
 
-export const connectPlace = ({ url, prefix, partition }: PlaceOptions): Place => ({
-  elasticsearch: connectElasticsearch(url),
-  names: createNames(prefix),
-  partition,
-})
+export function connectPlace({ url, prefix, partition }: PlaceOptions): Place {
+  const [elasticsearch, names] = [connectElasticsearch(url), createNames(prefix)]
+  return { elasticsearch, names, records: createRecords(elasticsearch, names), partition }
+}
 
 export const buildId = (index: IndexName, partition: number): string => `build:${index}:${partition}`
 
-export const sourceOf = ({ body }: Answer): JsonObject | undefined =>
-  isJsonObject(body['_source']) ? body['_source'] : undefined
-
-export const path = (names: Names, kind: '_doc' | '_create' | '_update', id: string): string =>
-  `/${names.state}/${kind}/${encodeURIComponent(id)}`
-
-/** The current document of the state index, refreshed or not. */
-export async function read({ elasticsearch, names }: Place, id: string): Promise<Answer | undefined> {
-  const call = { operation: 'read', subject: id, method: 'GET', path: path(names, '_doc', id) } as const
-  const answer = await patiently(id, async () => {
-    const given = await elasticsearch.send({ ...call, accept: [404, 503] })
-    return given.status === 503 ? undefined : given
-  })
-  return answer.status === 404 ? undefined : answer
-}
-
-/** The condition under which a document is still as it was in this answer. */
-export const unchangedSince = ({ body }: Answer): Unchanged => ({
-  if_seq_no: numberIn(body['_seq_no']),
-  if_primary_term: numberIn(body['_primary_term']),
-})
-type Unchanged = Readonly<Record<string, number>>
-
-/** The record of a build, or of it what was last written, and the condition under which it still is so. */
-export type BuildRecord = Readonly<{ source: JsonObject; unchanged: Unchanged }>
-
-async function knownRecord(place: Place, index: IndexName): Promise<BuildRecord | undefined> {
-  const answer = await read(place, buildId(index, place.partition))
-  return answer && { source: sourceOf(answer) ?? {}, unchanged: unchangedSince(answer) }
-}
-
 /** The record of a build of this partition; undefined when it is not there. */
-export const recordOf = async (place: Place, index: IndexName): Promise<JsonObject | undefined> =>
-  (await knownRecord(place, index))?.source
+export const recordOf = async ({ records, partition }: Place, index: IndexName): Promise<JsonObject | undefined> =>
+  (await records.read(buildId(index, partition)))?.source
 
 /** Of all that write at once, such as the workers of a rebuild, one succeeds each time. */
 const attemptsMax = 100
@@ -80,20 +48,17 @@ export async function changeBuild(
   place: Place,
   index: IndexName,
   change: (source: JsonObject) => Change | Promise<Change>,
-  known?: BuildRecord,
-): Promise<BuildRecord | undefined> {
-  const { elasticsearch, names, partition } = place
-  const call = { operation: 'update', subject: index, method: 'POST', accept: [404, 409] } as const
-  const at = path(names, '_update', buildId(index, partition))
+  known?: StoredRecord,
+): Promise<StoredRecord | undefined> {
+  const id = buildId(index, place.partition)
   for (let attempts = 0; attempts < attemptsMax; attempts++) {
-    const record = (attempts === 0 ? known : undefined) ?? (await knownRecord(place, index))
+    const record = (attempts === 0 ? known : undefined) ?? (await place.records.read(id))
     if (record === undefined || record.source['dropped'] === true) return undefined
-    const doc = await change(record.source)
-    if (doc === undefined) return record
-    const query = { ...record.unchanged, _source: false }
-    const answer = await elasticsearch.send({ ...call, path: at, query, body: { doc } })
-    if (answer.status === 404) return undefined
-    if (answer.status !== 409) return { source: { ...record.source, ...doc }, unchanged: unchangedSince(answer) }
+    const fields = await change(record.source)
+    if (fields === undefined) return record
+    const updated = await place.records.update({ id, fields, unchanged: record.unchanged })
+    if (updated === 'gone') return undefined
+    if (updated !== 'changed') return { source: { ...record.source, ...fields }, unchanged: updated }
   }
   throw new TransientError({ operation: 'update', subject: index, hint: 'others change its record all the time' })
 }

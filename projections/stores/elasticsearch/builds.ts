@@ -15,22 +15,13 @@ import type {
 import { isBuildOf, noRoster, otherCollections, otherLog, wasDropped } from '../builds.ts'
 import type { Shapes } from '../row.ts'
 import { hitsIn, numberIn, objectIn, textIn, valuesIn } from './answer-parts.ts'
-import {
-  buildId,
-  changeBuild,
-  path,
-  read,
-  recordOf,
-  sourceOf,
-  unchangedSince,
-  type BuildRecord,
-  type Place,
-} from './build-record.ts'
+import { buildId, changeBuild, recordOf, type Place } from './build-record.ts'
 import type { Elasticsearch } from './client.ts'
 import { stateIndex, template, type IndexSettings } from './mapping.ts'
 import { dayIn } from './names.ts'
+import { recordPath, type StoredRecord } from './records.ts'
 
-type Recorded = BuildRecord | undefined
+type Recorded = StoredRecord | undefined
 
 const rosterId = (projection: string, partition: number): string => `roster:${projection}:${partition}`
 
@@ -68,7 +59,7 @@ export type Told = Readonly<{ checkpoint: Position; heartbeat: Heartbeat }>
  * Records how far a build is; never less than before: what is written and found stays so, while a late owner of the partition knows only of what it has
  * written itself.
  */
-export const tellProgress = (place: Place, index: IndexName, told: Told, known?: BuildRecord): Promise<Recorded> =>
+export const tellProgress = (place: Place, index: IndexName, told: Told, known?: StoredRecord): Promise<Recorded> =>
   changeBuild(place, index, (source) => furthestOf(storedProgress(source), told), known)
 
 const storedProgress = (source: JsonObject): Told => ({
@@ -208,7 +199,7 @@ export async function openBuild(place: Place, { index, epoch, after, shapes }: N
   const id = buildId(index, partition)
   const heartbeat = { position: after, head: after, at: 0, caughtUpAt: 0 }
   const fresh = { index, partition, epoch, after, checkpoint: after, heartbeat, shapes: stringifyJson(shapes) }
-  const call = { operation: 'open', subject: index, method: 'PUT', path: path(names, '_create', id) } as const
+  const call = { operation: 'open', subject: index, method: 'PUT', path: recordPath(names, '_create', id) } as const
   const { status } = await elasticsearch.send({ ...call, body: { kind: 'build', ...fresh }, accept: [409] })
   if (status !== 409) {
     await refuseLeftover(place, index)
@@ -310,7 +301,10 @@ export async function dropBuild(place: Place, index: IndexName): Promise<void> {
   const remove = { operation: 'drop', subject: index, method: 'DELETE', accept: [404] } as const
   for (const name of indices.keys()) await elasticsearch.send({ ...remove, path: `/${name}` })
   for (const source of parts) {
-    await elasticsearch.send({ ...remove, path: path(names, '_doc', buildId(index, numberIn(source['partition']))) })
+    await elasticsearch.send({
+      ...remove,
+      path: recordPath(names, '_doc', buildId(index, numberIn(source['partition']))),
+    })
   }
 }
 
@@ -344,10 +338,10 @@ function rosterOf(source: JsonObject): Roster {
   return { revision: numberIn(source['revision']), live, followed }
 }
 
-async function knownRoster(place: Place, projection: string): Promise<KnownRoster> {
-  const answer = await read(place, rosterId(projection, place.partition))
-  if (answer === undefined) return { roster: noRoster, unchanged: { op_type: 'create' } }
-  return { roster: rosterOf(sourceOf(answer) ?? {}), unchanged: unchangedSince(answer) }
+async function knownRoster({ records, partition }: Place, projection: string): Promise<KnownRoster> {
+  const record = await records.read(rosterId(projection, partition))
+  if (record === undefined) return { roster: noRoster, unchanged: { op_type: 'create' } }
+  return { roster: rosterOf(record.source), unchanged: record.unchanged }
 }
 
 export const readRoster = async (place: Place, projection: string): Promise<Roster> =>
@@ -362,7 +356,7 @@ export async function writeRoster(place: Place, projection: string, roster: Rost
     operation: 'change the roster of',
     subject: projection,
     method: 'PUT',
-    path: path(names, '_doc', rosterId(projection, partition)),
+    path: recordPath(names, '_doc', rosterId(projection, partition)),
     query: known.unchanged,
     body: { kind: 'roster', projection, partition, ...roster, revision: roster.revision + 1 },
     accept: [409],

@@ -2,9 +2,11 @@ import type { Facet, Hit, IndexQuery, IndexReader, Scope, Selection } from '../.
 import type { DocumentId } from '../../projection.ts'
 import { connectPlace, type Place, type PlaceOptions } from './build-record.ts'
 import { readBuild, readRoster } from './builds.ts'
+import type { Elasticsearch } from './client.ts'
 import { bucketsOf, countIn, countingBody, facetOf, facetsBody, histogramBody, isRough, shardValues } from './counts.ts'
 import { expandPatterns } from './expand.ts'
 import { and, daysQuery, selectionQuery, type Query } from './filter.ts'
+import { createRecords } from './records.ts'
 import { ask, find, placesIn, searchPages, type Target } from './search.ts'
 
 type Limits = Readonly<{ patternExpansionsMax: number }>
@@ -28,10 +30,10 @@ export function createElasticsearchIndexReader(
   const place = connectPlace(options)
   const { elasticsearch } = place
   const all = readerOn(place, options.limits)
-  const abortable = (signal: AbortSignal): Place => ({
-    ...place,
-    elasticsearch: { ...elasticsearch, send: (call) => elasticsearch.send({ ...call, signal }) },
-  })
+  const abortable = (signal: AbortSignal): Place => {
+    const aborted: Elasticsearch = { ...elasticsearch, send: (call) => elasticsearch.send({ ...call, signal }) }
+    return { ...place, elasticsearch: aborted, records: createRecords(aborted, place.names) }
+  }
   return { ...all, readerFor: (signal) => (signal === undefined ? all : readerOn(abortable(signal), options.limits)) }
 }
 

@@ -4,7 +4,7 @@ import type { EntryKey, Heartbeat, IndexName, IndexWriter, WorkspaceEntries } fr
 import { daysLookedAt, daysReplaced, type Collection, type Entry, type Projection } from '../../projection.ts'
 import { collectionIn, openedIn, otherLog, wasDropped } from '../builds.ts'
 import { writtenOf, type Written } from '../row.ts'
-import { connectPlace, type BuildRecord, type Place, type PlaceOptions } from './build-record.ts'
+import { connectPlace, type Place, type PlaceOptions } from './build-record.ts'
 import {
   checkpointOf,
   createIndex,
@@ -28,6 +28,7 @@ import { dropIndicesBefore, noteDays } from './known-days.ts'
 import { lookUp, type DocumentPlace } from './look-up.ts'
 import { dayIndex, defaultSettings, type IndexSettings } from './mapping.ts'
 import { documentKey } from './names.ts'
+import { createGatheredRecords, type StoredRecord } from './records.ts'
 import { createFreshness, type Freshness } from './refresh.ts'
 
 type ElasticsearchWriterOptions = PlaceOptions &
@@ -62,7 +63,7 @@ type Build = {
   told: Heartbeat
   toldAt: number
   /** What its record was when this was last told. */
-  record: BuildRecord | undefined
+  record: StoredRecord | undefined
   /** When it was last looked whether its day indices are there. */
   lookedAt: number
 }
@@ -298,8 +299,9 @@ const dropped = ({ index }: Build): PermanentError =>
 /** The writing side in Elasticsearch, for one partition. */
 export function createElasticsearchIndexWriter(given: ElasticsearchWriterOptions): IndexWriter {
   const { settings = defaultSettings, refreshEveryMs = 500, now = () => performance.now(), share } = given
-  const place: Place = { ...connectPlace(given), onLost: given.onLost }
-  const { elasticsearch } = place
+  const connected = connectPlace(given)
+  const { elasticsearch, names } = connected
+  const place: Place = { ...connected, records: createGatheredRecords(elasticsearch, names), onLost: given.onLost }
   const [prepare, forbid] = [createPrepare(place, settings), createForbid(place, now)]
   const options = { settings, refreshEveryMs, now, share, prepare, forbid }
   const builds = new Map<IndexName, Build>()

@@ -1,0 +1,102 @@
+import { createGather } from '#src/lib/gather.ts'
+import { isJsonObject, stringifyJson, type JsonObject } from '#src/lib/json.ts'
+import { numberIn, objectIn, objectsIn } from './answer-parts.ts'
+import type { Elasticsearch } from './client.ts'
+import type { Names } from './names.ts'
+import { patiently } from './patience.ts'
+
+// The documents of the index of records: builds, and rosters. They are found by their ids, refreshed or not.
+
+/** The condition under which a document is still as it was. */
+export type Unchanged = Readonly<Record<string, number>>
+/** A document as it is stored, or as it was last written, and the condition under which it still is so. */
+export type StoredRecord = Readonly<{ source: JsonObject; unchanged: Unchanged }>
+
+type Update = Readonly<{ id: string; fields: JsonObject; unchanged: Unchanged }>
+
+export type Records = Readonly<{
+  /** Undefined when it is not there. */
+  read(id: string): Promise<StoredRecord | undefined>
+  /** Replaces fields, each whole, of a document that is still as it was. Returns the condition under which it stays so, else what is in the way. */
+  update(update: Update): Promise<Unchanged | 'gone' | 'changed'>
+}>
+
+export const recordPath = (names: Names, kind: '_doc' | '_create' | '_update', id: string): string =>
+  `/${names.state}/${kind}/${encodeURIComponent(id)}`
+
+const unchangedSince = (answer: JsonObject): Unchanged => ({
+  if_seq_no: numberIn(answer['_seq_no']),
+  if_primary_term: numberIn(answer['_primary_term']),
+})
+
+const recordIn = (answer: JsonObject): StoredRecord => {
+  const source = answer['_source']
+  return { source: isJsonObject(source) ? source : {}, unchanged: unchangedSince(answer) }
+}
+
+/** Each is asked for alone. */
+export function createRecords(elasticsearch: Elasticsearch, names: Names): Records {
+  return {
+    async read(id) {
+      const call = { operation: 'read', subject: id, method: 'GET', path: recordPath(names, '_doc', id) } as const
+      const answer = await patiently(id, async () => {
+        const given = await elasticsearch.send({ ...call, accept: [404, 503] })
+        return given.status === 503 ? undefined : given
+      })
+      return answer.status === 404 ? undefined : recordIn(answer.body)
+    },
+    async update({ id, fields, unchanged }) {
+      const call = { operation: 'update', subject: id, method: 'POST', accept: [404, 409] } as const
+      const query = { ...unchanged, _source: false }
+      const path = recordPath(names, '_update', id)
+      const { status, body } = await elasticsearch.send({ ...call, path, query, body: { doc: fields } })
+      if (status === 404) return 'gone'
+      return status === 409 ? 'changed' : unchangedSince(body)
+    },
+  }
+}
+
+/**
+ * What is asked for in one turn of the event loop goes in one request, because a projector reads and writes a handful each second. One that such a
+ * request has no plain answer to is asked for alone, which tells why.
+ */
+export function createGatheredRecords(elasticsearch: Elasticsearch, names: Names): Records {
+  const alone = createRecords(elasticsearch, names)
+  const busy = [404, 429, 503]
+  const readAll = createGather(async (ids: readonly string[]) => {
+    if (ids.length === 1) return []
+    const call = { operation: 'read', subject: ids.join(', '), method: 'POST', accept: busy } as const
+    const { body } = await elasticsearch.send({ ...call, path: `/${names.state}/_mget`, body: { ids } })
+    return objectsIn(body['docs'])
+  })
+  const updateAll = createGather(async (updates: readonly Update[]) => {
+    if (updates.length === 1) return []
+    const lines = updates.flatMap(({ id, fields, unchanged }) => [
+      stringifyJson({ update: { _id: id, ...unchanged } }),
+      stringifyJson({ doc: fields }),
+    ])
+    const subject = updates.map(({ id }) => id).join(', ')
+    const call = { operation: 'update', subject, method: 'POST', accept: busy } as const
+    const { body } = await elasticsearch.send({
+      ...call,
+      path: `/${names.state}/_bulk`,
+      lines: `${lines.join('\n')}\n`,
+    })
+    return objectsIn(body['items']).map((item) => objectIn(item['update']))
+  })
+  return {
+    async read(id) {
+      const { answer, at } = await readAll(id)
+      const mine = answer[at] ?? {}
+      if (typeof mine['found'] !== 'boolean') return alone.read(id)
+      return mine['found'] ? recordIn(mine) : undefined
+    },
+    async update(update) {
+      const { answer, at } = await updateAll(update)
+      const mine = answer[at] ?? {}
+      const status = numberIn(mine['status'])
+      if (status === 409) return 'changed'
+      return status === 200 ? unchangedSince(mine) : alone.update(update)
+    },
+  }
+}
