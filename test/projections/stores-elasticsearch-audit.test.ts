@@ -261,8 +261,11 @@ describe('the audit of Elasticsearch', () => {
     const proxy = await startRecordingProxy(url)
     const behind = createElasticsearchIndexAudit({ url: proxy.url, prefix, partition: 0, partitions: 1 })
     proxy.take()
-    const prints = await look(behind, (part) => Array.fromAsync(part.fingerprints('things')))
-    expect(prints.map(({ id }) => id)).to.deep.equal([...large, ...small].map(({ id }) => id).toSorted())
+    const ids: string[] = []
+    await look(behind, async (part) => {
+      for await (const { id } of part.fingerprints('things')) ids.push(id)
+    })
+    expect(ids).to.deep.equal([...large, ...small].map(({ id }) => id).toSorted())
     const sizes = proxy.take().flatMap((each) => /"size":(\d+)/.exec(each)?.[1] ?? [])
     expect(sizes).to.deep.equal(['500', '125', '32', '8', '10', '13', '17'])
     await behind.close()

@@ -64,6 +64,32 @@ async function openMoment({ elasticsearch, names }: Place, index: IndexName): Pr
   return textIn(opened['id'])
 }
 
+type Search = (body: object, bytesMax?: number) => Promise<JsonObject>
+
+/** The documents of a moment, page by page. */
+async function* pages(search: Search, query: Query, sort: readonly Json[]): AsyncGenerator<readonly StoredText[]> {
+  let after: readonly Json[] | undefined
+  let size = pageMax
+  /** Fewer than asked for, if they would be too large together. */
+  const next = async (): Promise<readonly JsonObject[]> => {
+    const rest = after === undefined ? {} : { search_after: after }
+    const body = { size, version: true, query, sort, ...rest }
+    try {
+      return hitsIn(await search(body, size === 1 ? undefined : pageBytesMax))
+    } catch (error) {
+      if (!(error instanceof LargeAnswerError)) throw error
+      size = Math.ceil(size / 4)
+      return next()
+    }
+  }
+  do {
+    const hits = await next()
+    yield hits.map(documentIn)
+    after = hits.length < size ? undefined : valuesIn(hits.at(-1)?.['sort'])
+    size = Math.min(pageMax, Math.ceil(size * growth))
+  } while (after !== undefined)
+}
+
 /** How often a build is frozen again if days are dropped: a run of retention may drop several. */
 const momentsMax = 10
 
@@ -85,7 +111,7 @@ export async function freezeBuild(place: Place, index: IndexName): Promise<Froze
     const call = { operation: 'release', subject: index, method: 'DELETE', path: '/_pit' } as const
     await elasticsearch.send({ ...call, body: { id }, accept: [404] })
   }
-  const search = async (body: object, bytesMax?: number): Promise<JsonObject> => {
+  const search: Search = async (body, bytesMax) => {
     const size = bytesMax === undefined ? {} : { bytesMax }
     const call = { operation: 'read', subject: index, method: 'POST', path: '/_search', ...size } as const
     const query = { allow_partial_search_results: false }
@@ -105,33 +131,10 @@ export async function freezeBuild(place: Place, index: IndexName): Promise<Froze
     }
     return {}
   }
-  async function* pages(name: string, query: Query, sort: readonly Json[]): AsyncGenerator<readonly StoredText[]> {
-    const both = and([{ term: { _index: name } }, query])
-    let after: readonly Json[] | undefined
-    let size = pageMax
-    /** Fewer than asked for, if they would be too large together. */
-    const next = async (): Promise<readonly JsonObject[]> => {
-      const rest = after === undefined ? {} : { search_after: after }
-      const body = { size, version: true, query: both, sort, ...rest }
-      try {
-        return hitsIn(await search(body, size === 1 ? undefined : pageBytesMax))
-      } catch (error) {
-        if (!(error instanceof LargeAnswerError)) throw error
-        size = Math.ceil(size / 4)
-        return next()
-      }
-    }
-    do {
-      const hits = await next()
-      yield hits.map(documentIn)
-      after = hits.length < size ? undefined : valuesIn(hits.at(-1)?.['sort'])
-      size = Math.min(pageMax, Math.ceil(size * growth))
-    } while (after !== undefined)
-  }
   /** False if the moment was lost on the way: the places of one moment mean nothing in another. */
   const visitMoment = async (name: string, query: Query, take: Visitor): Promise<boolean> => {
     const lostBefore = momentsLost
-    for await (const texts of pages(name, query, ['_shard_doc'])) {
+    for await (const texts of pages(search, and([{ term: { _index: name } }, query]), ['_shard_doc'])) {
       if (momentsLost > lostBefore) return false
       for (const text of texts) await take(text)
     }
@@ -145,7 +148,7 @@ export async function freezeBuild(place: Place, index: IndexName): Promise<Froze
     async *documents(name, query) {
       // A document that somebody else has created may lack our id.
       const sort = [{ [idField]: { order: 'asc', missing: '_first' } }, { _shard_doc: 'asc' }]
-      for await (const texts of pages(name, query, sort)) yield* texts
+      for await (const texts of pages(search, and([{ term: { _index: name } }, query]), sort)) yield* texts
     },
     async visit(name, query, begin) {
       while (!(await visitMoment(name, query, begin())));
