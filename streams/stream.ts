@@ -109,7 +109,10 @@ export interface Stream {
    * - when an event that was cut would come next, unless `after` is `beforeAll`.
    */
   read(after: Position, max: number): Promise<readonly RecordedEvent[]>
-  /** Resolves when there may be an event after `after`, or when the signal aborts; never rejects. */
+  /**
+   * Resolves when there may be an event after `after`, or may be something to hear of from a read, or when the signal aborts; never
+   * rejects.
+   */
   changed(after: Position, signal: AbortSignal): Promise<void>
   /** Position of the last event; `beforeAll` when there is none. */
   head(): Promise<Position>

@@ -5,6 +5,8 @@ export type Waiters = Readonly<{
   wait(after: Position, signal: AbortSignal): Promise<void>
   /** Resolves all waits for a head below this one. */
   wake(head: Position): void
+  /** Resolves all waits for what comes after a place beyond this head. */
+  wakeBeyond(head: Position): void
   waiting(): boolean
   close(): void
 }>
@@ -27,6 +29,9 @@ export function createWaiters(head: () => Position): Waiters {
       }),
     wake: (head) => {
       for (const [release, after] of waiting) if (head > after) release()
+    },
+    wakeBeyond: (head) => {
+      for (const [release, after] of waiting) if (after > head) release()
     },
     waiting: () => waiting.size > 0,
     close: () => {

@@ -109,6 +109,8 @@ const besidePart = ({ total }: Usage): Html =>
   html`<p>
     Also received: ${counted(total.logs, 'log record')} and ${counted(total.rumEvents, 'browser event')}, which do not
     count toward the allowance. Spans and records refused: ${inWords(total.refusedSpans + total.refusedRecords)}.
+    Requests of which nothing could be read, such as one that is too large, are not among them: only their sender was
+    told.
   </p>`
 
 function dayRows({ byDay }: Usage): readonly Row[] {

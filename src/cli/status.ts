@@ -5,6 +5,7 @@ import { isOperatingFailure } from '#src/lib/failure.ts'
 import { ok } from '#src/lib/result.ts'
 import {
   counted,
+  isoTime,
   table,
   type CliServices,
   type IndexProgress,
@@ -31,7 +32,9 @@ type IndexStatus = Readonly<{
   index: string | null
   position: number
   lag: number | null
-  state: 'complete' | 'lacks days' | 'behind' | 'not running' | 'other version' | 'not built' | 'not readable'
+  state: 'complete' | 'lacks days' | 'behind' | 'silent' | 'other version' | 'not built' | 'not readable'
+  /** When the process that folds it last said so; null where there is no index, or it cannot be read. */
+  heard_at: string | null
   /** Days of which the file of a workspace, or an index in Elasticsearch, is gone. */
   lost_days: number
   /** Events that are not in the index, and on which nobody has decided; null where it cannot be read. */
@@ -41,17 +44,17 @@ type IndexStatus = Readonly<{
 }>
 
 type IndexState = Omit<IndexStatus, 'projection' | 'partition' | 'dead_letters' | 'error'>
-const unknown = { index: null, position: 0, lag: null, lost_days: 0 } as const
+const unknown = { index: null, position: 0, lag: null, heard_at: null, lost_days: 0 } as const
 
 function stateOf({ progress, error }: Asked, head: number, now: number): IndexState {
   if (error !== null) return { ...unknown, state: 'not readable' }
   if (progress === undefined) return { ...unknown, state: 'not built' }
-  const { index, position, lostDays = [], isOfAnotherVersion = false } = progress
+  const { index, position, at, lostDays = [], isOfAnotherVersion = false } = progress
   const reached = lostDays.length === 0 ? 'complete' : 'lacks days'
   const state = position >= head ? reached : 'behind'
-  const of = { index, position, lag: Math.max(0, head - position), lost_days: lostDays.length }
+  const of = { index, position, lag: Math.max(0, head - position), heard_at: isoTime(at), lost_days: lostDays.length }
   if (isOfAnotherVersion) return { ...of, state: 'other version' }
-  return { ...of, state: isFolded(progress, now) ? state : 'not running' }
+  return { ...of, state: isFolded(progress, now) ? state : 'silent' }
 }
 
 /** What the live builds leave out. */
@@ -179,6 +182,18 @@ function versionText(indexes: readonly IndexStatus[]): readonly string[] {
   ]
 }
 
+/** Whether nobody folds them cannot be told from here: one long batch, or one that an engine does not take, is as silent. */
+function silentText(indexes: readonly IndexStatus[]): readonly string[] {
+  const silent = indexes.filter(({ state }) => state === 'silent')
+  if (silent.length === 0) return []
+  const heard = silent.map(({ heard_at: at }) => at ?? '').toSorted()
+  const [first = '', last = first] = [heard[0], heard.at(-1)]
+  const since = first === last ? first : `between ${first} and ${last}`
+  return [
+    `Silent: last heard of ${since}. Whatever folds them has stopped, or retries, or is busy with one batch: its standard error says which.`,
+  ]
+}
+
 /** What is wrong with the indexes that cannot be read; several of them may share it. */
 function errorText(indexes: readonly IndexStatus[]): readonly string[] {
   const failed = indexes.filter(({ error }) => error !== null)
@@ -224,6 +239,7 @@ export const status: Verb = {
           ...indexes.map(rowOf),
         ]),
         ...lostText(indexes),
+        ...silentText(indexes),
         ...versionText(indexes),
         ...errorText(indexes),
       ].join('\n'),

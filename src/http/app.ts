@@ -48,8 +48,12 @@ export function createHttpApp({ routes, session, random, trustedProxies, report,
   const app = new Koa({ proxy: trustedProxies > 0, maxIpsCount: trustedProxies })
   const boot = randomBytes(6).toString('base64url')
   let requests = 0
-  const fail = (ctx: Context, error: unknown): void =>
+  const fail = (ctx: Context, error: unknown): void => {
+    // Koa tells of a body that fails twice: as the body's own error, and as the end of the answer.
+    if (ctx.state['failure'] === error) return
+    ctx.state['failure'] = error
     report({ requestId: requestIdOf(ctx), method: ctx.method, path: (ctx.req.url ?? '').split('?', 1)[0] ?? '', error })
+  }
 
   // A body that fails while it is sent comes here: Koa's own handler would answer 500.
   function answerFailure(this: Context, error: unknown): void {

@@ -44,7 +44,7 @@ export function parseAnswer(
 export function failureOf({ code, status, description }: ServerError, operation: string, subject: string): Error {
   const cause = new Error(`${description} [${code}]`)
   if (fullCodes.includes(code)) {
-    const hint = 'it is full: raise its max_bytes or the server’s storage'
+    const hint = 'it is full: raise its max_bytes, or what the account or the server may store'
     return new TransientError({ operation, subject, cause, hint })
   }
   if (status >= 500 || status === 429 || status === 409) return new TransientError({ operation, subject, cause })

@@ -73,7 +73,7 @@ function creationFailure(error: ServerError, { stream }: LogName, replicas: numb
 async function createOrGet(
   nats: Nats,
   log: LogName,
-  wanted: Wanted,
+  wanted: () => Wanted,
   isGone: () => Promise<boolean>,
   { allowLostLog = false, warn }: Pick<ProvisionOptions, 'allowLostLog' | 'warn'>,
 ): Promise<StreamInfo> {
@@ -82,11 +82,12 @@ async function createOrGet(
   // Another process may have made it since, with all that comes after it.
   const isLost = (await isGone()) && (await streamInfo(nats, log.stream)) === undefined
   if (isLost && !allowLostLog) throw lostLog(log)
-  const asked = await askApi(nats, `STREAM.CREATE.${log.stream}`, configOf(log, wanted))
+  const config = wanted()
+  const asked = await askApi(nats, `STREAM.CREATE.${log.stream}`, configOf(log, config))
   // Whoever left the setting in place would else not hear of the next one that is lost.
   if ('answer' in asked && isLost) warn?.(`stream ${log.stream} was gone and is made anew, empty: ${lostLogAdvice}`)
   if ('answer' in asked) return infoOf(asked.answer)
-  if (asked.error.code !== serverCodes.streamExistsOtherwise) throw creationFailure(asked.error, log, wanted.replicas)
+  if (asked.error.code !== serverCodes.streamExistsOtherwise) throw creationFailure(asked.error, log, config.replicas)
   throw new TransientError({ operation: 'create', subject: `stream ${log.stream}`, hint: 'another process makes it' })
 }
 
@@ -160,7 +161,8 @@ async function provision(nats: Nats, options: ProvisionOptions): Promise<void> {
   // Before anything is made there.
   refuseLazy()
   const replicas = replicasOn(nats, options.replicas)
-  const bytesMax = options.bytesMax ?? bytesMaxFor(partitions, accountStorage ?? storageBytes)
+  // Asked only for a stream that is to be made: those that are there go on where less may be stored by now.
+  const bytesMax = (): number => options.bytesMax ?? bytesMaxFor(partitions, accountStorage ?? storageBytes)
   // The directory's comes last: where it is, all others were there. And nothing is written to any before all are there.
   const names = [...Array.from({ length: partitions }, (_, index) => String(index)), directoryPartition]
   let isUsed = false
@@ -171,9 +173,12 @@ async function provision(nats: Nats, options: ProvisionOptions): Promise<void> {
       return (await streamInfo(nats, logName(directoryPartition, prefix).stream)) !== undefined
     }
     const log = logName(partition, prefix)
-    const bytes = partition === directoryPartition ? Math.min(bytesMax, directoryBytesMax) : bytesMax
-    const epoch = randomBytes(epochBytes).toString('hex')
-    const wanted = { epoch, partitions, replicas, bytesMax: bytes }
+    const wanted = (): Wanted => ({
+      epoch: randomBytes(epochBytes).toString('hex'),
+      partitions,
+      replicas,
+      bytesMax: partition === directoryPartition ? Math.min(bytesMax(), directoryBytesMax) : bytesMax(),
+    })
     const { config, state } = await createOrGet(nats, log, wanted, isGone, options)
     isUsed ||= state.last_seq > 0
     copies = Math.min(copies, config.num_replicas)

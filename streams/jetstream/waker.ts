@@ -43,8 +43,14 @@ export function createWaker(nats: Nats, storedSubject: string, head: () => Promi
   }
   const look = async (): Promise<void> => {
     timer = undefined
-    // If the head cannot be read, wake everybody: their next read reports the failure.
-    await ask().catch(() => waiters.wake(Number.POSITIVE_INFINITY))
+    try {
+      await ask()
+      // An older state of the log was put back: the next read of who was further says that it has lost its tail.
+      waiters.wakeBeyond(known)
+    } catch {
+      // If the head cannot be read, wake everybody: their next read reports the failure.
+      waiters.wake(Number.POSITIVE_INFINITY)
+    }
     if (!closed && waiters.waiting()) timer ??= setTimeout(() => void look(), lookEveryMs).unref()
   }
   const listen = async (): Promise<void> => {

@@ -71,6 +71,7 @@ describe('usage page', () => {
     for (const part of ['<strong>10,002</strong>', 'of 50,000', '(20.0%)', '1.24 kB', '2026-12-01 00:00 UTC']) {
       expect(text).to.include(part)
     }
+    expect(text).to.match(/Spans and records refused:\s+3\.\s+Requests\s+of\s+which nothing could be read/)
     expect(rowsUnder(text, 'By day')).to.deep.equal(['2026-11-21|2|0|0|3|10|', '2026-11-20|10,000|0|0|0|1,234|'])
     for (const head of ['Spans', 'Bytes', 'How many']) expect(text).to.match(new RegExp(`class="number">\\s*${head}`))
     expect(rowsUnder(text, 'By service')).to.deep.equal(['checkout|1|0|0|', 'payments|1|0|0|'])

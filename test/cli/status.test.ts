@@ -13,14 +13,16 @@ describe('throughline status', () => {
   const { run, json } = useInstallation()
   it('shows the directory, and the log and each index of each partition', async () => {
     await json('workspace', 'create', 'acme')
+    const at = Date.now()
     const progress = new Map([
-      ['traces', { index: 'traces-v5-001', after: 0, position: 0, head: 0, at: Date.now(), caughtUpAt: Date.now() }],
+      ['traces', { index: 'traces-v5-001', after: 0, position: 0, head: 0, at, caughtUpAt: at }],
     ])
     const notBuilt = {
       index: null,
       position: 0,
       lag: null,
       state: 'not built',
+      heard_at: null,
       lost_days: 0,
       dead_letters: 0,
       error: null,
@@ -40,6 +42,7 @@ describe('throughline status', () => {
           position: 0,
           lag: 0,
           state: 'complete',
+          heard_at: new Date(at).toISOString(),
           lost_days: 0,
           dead_letters: 0,
           error: null,
@@ -86,7 +89,7 @@ describe('throughline status', () => {
     ])
   })
 
-  it('tells what is behind from what nobody runs, and of dead letters those on which nobody has decided', async () => {
+  it('tells what is behind from what nobody was heard of, and of dead letters those on which nobody has decided', async () => {
     await json('workspace', 'create', 'acme')
     const stream = createMemoryStream({ partition: '0' })
     await append(stream, [['a'], ['b']])
@@ -113,10 +116,20 @@ describe('throughline status', () => {
       const { indexes } = JSON.parse(out) as { indexes: readonly Record<string, unknown>[] }
       return indexes.map(({ state, lag, dead_letters: letters }) => [state, lag, letters])
     }
-    const left = ['not running', head, 0]
+    const left = ['silent', head, 0]
     expect(await shown(services(at, 4_096))).to.deep.equal([left, ['behind', head - 4_096, 1]])
     // It was asked before the log, and a writer went on.
     expect(await shown(services(at, head + 4_096))).to.deep.equal([left, ['complete', 0, 1]])
+    const lastLine = async (beat: number): Promise<string | undefined> => {
+      const { out } = await run(['status'], { services: services(beat, head) })
+      return out.trimEnd().split('\n').at(-1)
+    }
+    // One that is silent may be retrying: that nobody runs it is not known.
+    const why = 'Whatever folds them has stopped, or retries, or is busy with one batch: its standard error says which.'
+    expect(await lastLine(at)).to.equal(`Silent: last heard of 1970-01-01T00:00:00.000Z. ${why}`)
+    expect(await lastLine(1_000)).to.equal(
+      `Silent: last heard of between 1970-01-01T00:00:00.000Z and 1970-01-01T00:00:01.000Z. ${why}`,
+    )
   })
 
   it('says of an index of another version that it is one, and not that nobody folds it', async () => {

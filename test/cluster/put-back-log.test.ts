@@ -1,6 +1,8 @@
 import { expect } from 'chai'
 import { after, before, describe, it } from 'mocha'
+import { createMemoryIndexStore } from '#projections/stores/memory/store.ts'
 import { positionStep, type NewEvent } from '#src/events/envelope.ts'
+import { TransientError } from '#src/lib/failure.ts'
 import { present } from '#src/lib/assert.ts'
 import { configOf } from '#streams/jetstream/stream-config.ts'
 import { logName } from '#streams/jetstream/subjects.ts'
@@ -8,6 +10,7 @@ import type { Stream } from '#streams/stream.ts'
 import { useElasticsearchStores } from '#test/support/elasticsearch-stores.ts'
 import { enginesTimeoutMs } from '#test/support/engines.ts'
 import { lineEvent } from '#test/support/line-projections.ts'
+import { atHead, start } from '#test/support/projector-run.ts'
 import { events, expectLost, expectOther, failureOf, foldAhead } from '#test/support/put-back-log.ts'
 import { makeJetStreamLog, type JetStreamLog } from '#test/streams/jetstream-log.ts'
 
@@ -23,7 +26,9 @@ async function putBack({ ask, name, open, prefix }: JetStreamLog, epoch: string,
   return stream
 }
 
-describe('a stream of which an older state was put back while no projector ran', function () {
+const endOf = ({ ended }: ReturnType<typeof start>): Promise<unknown> => ended.catch((error: unknown) => error)
+
+describe('a stream of which an older state was put back', function () {
   this.timeout(enginesTimeoutMs)
   const stores = useElasticsearchStores()
   let log: JetStreamLog
@@ -55,5 +60,25 @@ describe('a stream of which an older state was put back while no projector ran',
       expectOther(await failureOf(restored, stores.makeWriter()), events.length * positionStep)
     }
     await restored.close()
+  })
+
+  it('ends a projector that runs meanwhile, though nothing new comes', async () => {
+    const own = await makeJetStreamLog()
+    try {
+      const whole: Stream = await own.open()
+      await whole.append(events)
+      const { writer } = createMemoryIndexStore()
+      const first = start({ stream: whole, writer })
+      await first.until(await atHead(whole))
+      const kept = events.slice(0, 7)
+      const restored = await putBack(own, whole.epoch, kept)
+      let failure = await endOf(first)
+      // It may have looked while there was no stream, and is then started again, as by its thread.
+      while (failure instanceof TransientError) failure = await endOf(start({ stream: whole, writer }))
+      expectLost(failure, kept.length * positionStep)
+      await Promise.all([whole.close(), restored.close()])
+    } finally {
+      await own.remove()
+    }
   })
 })

@@ -253,6 +253,25 @@ describe('the audit of Elasticsearch', () => {
     }
   })
 
+  it('asks for fewer documents at once where they are large, and for more again', async () => {
+    const large = Array.from({ length: 24 }, (_, n) => thingEntry(`large ${n}`, { note: 'x'.repeat(2 ** 20) }, 4))
+    const small = Array.from({ length: 20 }, (_, n) => thingEntry(`small ${n}`, {}, 4))
+    for (const each of large) await write(4, [each])
+    await write(4, small)
+    const proxy = await startRecordingProxy(url)
+    const behind = createElasticsearchIndexAudit({ url: proxy.url, prefix, partition: 0, partitions: 1 })
+    proxy.take()
+    const ids: string[] = []
+    await look(behind, async (part) => {
+      for await (const { id } of part.fingerprints('things')) ids.push(id)
+    })
+    expect(ids).to.deep.equal([...large, ...small].map(({ id }) => id).toSorted())
+    const sizes = proxy.take().flatMap((each) => /"size":(\d+)/.exec(each)?.[1] ?? [])
+    expect(sizes).to.deep.equal(['500', '125', '32', '8', '10', '13', '17'])
+    await behind.close()
+    await proxy.close()
+  })
+
   it('says no more than what its record said before', async () => {
     await write(7, [lineEntry({}, 7)])
     expect(await look(audit, async ({ position, exact }) => [position, exact])).to.deep.equal([0, false])

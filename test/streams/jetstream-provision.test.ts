@@ -235,6 +235,23 @@ describe('provisioning the logs', function () {
     expect(await configuration()).to.equal(undefined)
   })
 
+  it('goes on with streams that are there where less may be stored by now than it would make', async () => {
+    const server = await startPlainNats('jetstream { store_dir: "$FOLDER/store", max_file_store: 100MB }')
+    const own = await connectNats({ url: server.url })
+    try {
+      const { bytesMax: _, ...options } = testProvision
+      const small = { ...options, proof: { monitoring: [server.monitoring] }, allowLazyLog: true }
+      const failure = await rejection(provisionLogs(own, small))
+      expect(failure.message).to.match(/^plan streams on NATS \(it may store \d+ bytes: give it more/)
+      expect(await streamInfo(own, 'TELEMETRY_0')).to.equal(undefined)
+      await provisionLogs(own, { ...small, bytesMax: 2 ** 20 })
+      await provisionLogs(own, small)
+    } finally {
+      await own.close()
+      await server.remove()
+    }
+  })
+
   describe('with the monitoring address', () => {
     const jetstream = (more: string): string => `jetstream { store_dir: "$FOLDER/store", max_file_store: 20GB${more} }`
     const tryWith = async (

@@ -59,6 +59,12 @@ describe('who waits for a JetStream log to grow', () => {
     await woken
   })
 
+  it('is woken when the head has gone back, as where an older log was put in place', async () => {
+    const { woken } = await beginToWait(4_096)
+    head = 0
+    await woken
+  })
+
   it('waits for what was announced and has not come about', async () => {
     const { woken } = await beginToWait(4_096)
     announce(2)

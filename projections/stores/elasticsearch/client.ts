@@ -15,7 +15,7 @@ export type Call = Readonly<{
   lines?: string | Buffer
   /** Statuses that are answers, not failures. */
   accept?: readonly number[]
-  /** A larger answer is not read: LargeAnswerError. */
+  /** A larger answer is not read, and one may be too large for Elasticsearch to gather: LargeAnswerError. */
   bytesMax?: number
   /** Aborts the request: the call then rejects with the signal's reason. */
   signal?: AbortSignal
@@ -81,6 +81,8 @@ function responseFailure(error: errors.ResponseError, call: Call): Error {
   const status = error.statusCode ?? 0
   const reason = reasonOf(error.body)
   const cause = new Error(`Elasticsearch answered ${status} ${reason}`.trim())
+  if (call.bytesMax !== undefined && reason.startsWith('circuit_breaking_exception'))
+    return new LargeAnswerError(subject, { cause })
   if (isBlocked(reason)) return new TransientError({ operation, subject, hint: blockedHint, cause })
   if (status === 401 || status === 403) {
     const hint =

@@ -6,7 +6,7 @@ import { hitsIn, numberIn, objectIn, textIn, valuesIn } from './answer-parts.ts'
 import type { Shapes } from '../row.ts'
 import type { Place } from './build-record.ts'
 import { identitiesOf, readBuild, readShapes } from './builds.ts'
-import { reasonOf } from './client.ts'
+import { LargeAnswerError, reasonOf } from './client.ts'
 import { and, type Query } from './filter.ts'
 import { idField } from './mapping.ts'
 import { patiently } from './patience.ts'
@@ -35,7 +35,13 @@ export type FrozenBuild = Readonly<{
 
 /** How long a point in time is kept between two searches. */
 const keptFor = '10m'
+/**
+ * A page is smaller where it would have too many bytes, which is known only when they come, or when Elasticsearch cannot gather them: records of
+ * a megabyte would come to more than both sides have memory for. It then grows again, page by page.
+ */
 const pageMax = 500
+const pageBytesMax = 16 * 1024 * 1024
+const growth = 1.25
 
 const documentIn = (hit: JsonObject): StoredText => ({
   key: textIn(hit['_id']),
@@ -56,6 +62,32 @@ async function openMoment({ elasticsearch, names }: Place, index: IndexName): Pr
     return answer.status === 200 ? answer.body : undefined
   })
   return textIn(opened['id'])
+}
+
+type Search = (body: object, bytesMax?: number) => Promise<JsonObject>
+
+/** The documents of a moment, page by page. */
+async function* pages(search: Search, query: Query, sort: readonly Json[]): AsyncGenerator<readonly StoredText[]> {
+  let after: readonly Json[] | undefined
+  let size = pageMax
+  /** Fewer than asked for, if they would be too large together. */
+  const next = async (): Promise<readonly JsonObject[]> => {
+    const rest = after === undefined ? {} : { search_after: after }
+    const body = { size, version: true, query, sort, ...rest }
+    try {
+      return hitsIn(await search(body, size === 1 ? undefined : pageBytesMax))
+    } catch (error) {
+      if (!(error instanceof LargeAnswerError)) throw error
+      size = Math.ceil(size / 4)
+      return next()
+    }
+  }
+  do {
+    const hits = await next()
+    yield hits.map(documentIn)
+    after = hits.length < size ? undefined : valuesIn(hits.at(-1)?.['sort'])
+    size = Math.min(pageMax, Math.ceil(size * growth))
+  } while (after !== undefined)
 }
 
 /** How often a build is frozen again if days are dropped: a run of retention may drop several. */
@@ -79,8 +111,9 @@ export async function freezeBuild(place: Place, index: IndexName): Promise<Froze
     const call = { operation: 'release', subject: index, method: 'DELETE', path: '/_pit' } as const
     await elasticsearch.send({ ...call, body: { id }, accept: [404] })
   }
-  const search = async (body: object): Promise<JsonObject> => {
-    const call = { operation: 'read', subject: index, method: 'POST', path: '/_search' } as const
+  const search: Search = async (body, bytesMax) => {
+    const size = bytesMax === undefined ? {} : { bytesMax }
+    const call = { operation: 'read', subject: index, method: 'POST', path: '/_search', ...size } as const
     const query = { allow_partial_search_results: false }
     for (let moments = 1; moment !== undefined; moments++) {
       const pit = { id: moment, keep_alive: keptFor }
@@ -98,21 +131,10 @@ export async function freezeBuild(place: Place, index: IndexName): Promise<Froze
     }
     return {}
   }
-  async function* pages(name: string, query: Query, sort: readonly Json[]): AsyncGenerator<readonly StoredText[]> {
-    const both = and([{ term: { _index: name } }, query])
-    let after: readonly Json[] | undefined
-    do {
-      const rest = after === undefined ? {} : { search_after: after }
-      const answer = await search({ size: pageMax, version: true, query: both, sort, ...rest })
-      const hits = hitsIn(answer)
-      yield hits.map(documentIn)
-      after = hits.length < pageMax ? undefined : valuesIn(hits.at(-1)?.['sort'])
-    } while (after !== undefined)
-  }
   /** False if the moment was lost on the way: the places of one moment mean nothing in another. */
   const visitMoment = async (name: string, query: Query, take: Visitor): Promise<boolean> => {
     const lostBefore = momentsLost
-    for await (const texts of pages(name, query, ['_shard_doc'])) {
+    for await (const texts of pages(search, and([{ term: { _index: name } }, query]), ['_shard_doc'])) {
       if (momentsLost > lostBefore) return false
       for (const text of texts) await take(text)
     }
@@ -126,7 +148,7 @@ export async function freezeBuild(place: Place, index: IndexName): Promise<Froze
     async *documents(name, query) {
       // A document that somebody else has created may lack our id.
       const sort = [{ [idField]: { order: 'asc', missing: '_first' } }, { _shard_doc: 'asc' }]
-      for await (const texts of pages(name, query, sort)) yield* texts
+      for await (const texts of pages(search, and([{ term: { _index: name } }, query]), sort)) yield* texts
     },
     async visit(name, query, begin) {
       while (!(await visitMoment(name, query, begin())));
