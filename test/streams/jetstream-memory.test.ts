@@ -59,6 +59,16 @@ describe('memory of what the JetStream log has taken', function () {
     })
   }
 
+  it('is not free before the socket has passed it on', async () => {
+    const events = Array.from({ length: 40 }, (_, index) => makeLarge(`burst-${index}`, payloadBytes))
+    await Promise.all(events.map((event) => stream.append([event])))
+    const payloads = new Map((await readAll(stream)).map(({ id, payload }) => [id, payload]))
+    expect(payloads.size).to.equal(events.length)
+    for (const { id, payload } of events) {
+      expect(Buffer.compare(payload, payloads.get(id) ?? Buffer.alloc(0)), id).to.equal(0)
+    }
+  })
+
   it('is free after the server was restarted, too', async () => {
     const back = new Promise<void>((resolve) => nats.onReconnect(resolve))
     await server.kill()
