@@ -1,5 +1,6 @@
 import { positionStep } from '#src/events/envelope.ts'
 import { TransientError } from '#src/lib/failure.ts'
+import { freeBytes } from '#src/lib/free-bytes.ts'
 import { ConflictError, type Appended, type Expected } from '../stream.ts'
 import { answerOf, distinctOf, type Distinct } from './distinct.ts'
 import type { Ids } from './ids.ts'
@@ -74,6 +75,8 @@ export function createAppendCall({ subjects, publisher, ids, log, replicated }: 
     if (published.kind === 'stored') place(written, published.sequence)
     else if (published.kind === 'known') await Promise.all(fresh.map((each) => judge(each, published.sequence)))
     else await seek(fresh)
+    // There is an answer, so all of it has been sent.
+    for (const [, { data }] of written) freeBytes(data)
     return published.kind === 'conflict' ? 'conflict' : published.kind === 'stored'
   }
 

@@ -1,4 +1,5 @@
 import { beforeAll } from '#src/events/envelope.ts'
+import { freeBytes } from '#src/lib/free-bytes.ts'
 import type { Appended } from '../stream.ts'
 import { encodeMessage, eventsPerMessageMax, messageBytes, positionIn, type PackedEvent } from './message.ts'
 import { messagesPerBatchMax, type Outgoing, type Publisher } from './publish.ts'
@@ -90,7 +91,10 @@ export function createAppendShared(subjects: Subjects, publisher: Publisher, lim
       busy.add(subject)
     }
     try {
-      const published = await publisher.publish(messages.map(outgoing))
+      const sent = messages.map(outgoing)
+      const published = await publisher.publish(sent)
+      // There is an answer, so all of it has been sent.
+      for (const { data } of sent) freeBytes(data)
       if (published.kind !== 'stored') throw new TypeError(`the answer to messages without ids is ${published.kind}`)
       const first = published.sequence - messages.length + 1
       for (const [index, message] of messages.entries()) settle(message, first + index)

@@ -1,6 +1,7 @@
 import { connect, ErrorCode, Events, headers, type Msg, type NatsConnection, type NatsError } from 'nats'
 import { PermanentError, TransientError } from '#src/lib/failure.ts'
 import { parseNatsUrl, type NatsAddress } from './address.ts'
+import { freeSentFrames } from './free-sent.ts'
 
 type NatsOptions = Readonly<{
   /** See address.ts. */
@@ -202,6 +203,8 @@ export async function connectNats({
     throw error
   }
   const presence = watch(connection, where)
+  freeSentFrames(connection)
+  presence.onReconnect(() => freeSentFrames(connection))
 
   const failure = (what: string, error: unknown): Error => {
     if (error instanceof TransientError) return error

@@ -7,7 +7,7 @@ import type { DriverAnswer } from './driver-task.ts'
 import { floorOfReading, floorOfScanning, type Least } from './floors.ts'
 import { makeLogCorpus } from './log-corpus.ts'
 import { floorOfPublishing, type NatsLeast } from './nats-floor.ts'
-import { percentile, type Floor, type Row, type Section } from './report.ts'
+import { atLeast, atMost, percentile, type Floor, type Row, type Section } from './report.ts'
 import { recordsPerRequest, warmUpRecordsPerRequest, warmUpSeed, type BenchContext } from './scale.ts'
 import { makeSpanCorpus } from './span-corpus.ts'
 import { storedRecords } from './stored-counts.ts'
@@ -15,6 +15,9 @@ import { storedRecords } from './stored-counts.ts'
 /** How many workspaces the lines of the last figures are of. */
 const manyWorkspaces = 100
 const lineConnections = 64
+/** CPU seconds of ingest and NATS for a million spans. */
+const spansCpuMax = 3.2
+const linesPerSecondMin = { one: 3_000, many: 2_000 } as const
 
 type Stage = Readonly<{ context: BenchContext; driver: Driver; cluster: Cluster }>
 type Run = Readonly<{ answer: DriverAnswer; cost: ClusterCost; nats: NatsLeast }>
@@ -33,7 +36,12 @@ async function measurePost(
 }
 
 /** The two processes that an ack passes through; their floors are the same payloads published by nobody but us. */
-function cpuRows({ cost, nats }: Run, bodies: Bodies, noun: string, ingestFloors: readonly Floor[]): readonly Row[] {
+function cpuRows(
+  { cost, nats }: Run,
+  bodies: Bodies,
+  noun: string,
+  ingestFloors: readonly Floor[],
+): readonly [Row, ...Row[]] {
   const row = (figure: string, seconds: number, floors: readonly Floor[]): Row => ({
     ...{ figure: `${figure}, per million ${noun}`, unit: 'CPU s' },
     ...{ measured: perMillion(seconds, bodies), floors },
@@ -46,7 +54,7 @@ function cpuRows({ cost, nats }: Run, bodies: Bodies, noun: string, ingestFloors
   ]
 }
 
-function paceRows({ answer, nats }: Run, bodies: Bodies, noun: string): readonly Row[] {
+function paceRows({ answer, nats }: Run, bodies: Bodies, noun: string): readonly [Row, ...Row[]] {
   const latency = (name: string, part: number): Row => ({
     ...{ figure: `ack ${name}`, unit: 'ms', measured: percentile(answer.latencies, part) },
     floors: [{ name: 'publishing alone', value: percentile(nats.latencies, part) }],
@@ -83,7 +91,8 @@ async function tracesSections(stage: Stage): Promise<readonly Section[]> {
       { name: 'gunzip and scan', value: scanning.cpuPerMillion },
     ]
     const title = `Cluster: traces, gzipped protobuf, ${recordsPerRequest} spans a request, ${connections} connections`
-    const rows = [...cpuRows(found, bodies, 'spans', floors), ...paceRows(found, bodies, 'spans')]
+    const [both, ...parts] = cpuRows(found, bodies, 'spans', floors)
+    const rows = [{ ...both, ...atMost(spansCpuMax) }, ...parts, ...paceRows(found, bodies, 'spans')]
     sections.push({ title, rows })
   }
   expectCount('spans', await storedRecords(stage.cluster, 'traces'), sent + warmUp.records)
@@ -98,15 +107,17 @@ async function linesSections(stage: Stage): Promise<readonly Section[]> {
   const bodies = make('lines', scale.seed, scale.lines)
   const warmUp = make('warm-lines', warmUpSeed(scale), Math.ceil(scale.lines / 4))
   const senders = [
-    ['one workspace', stage.cluster.post],
-    [`${manyWorkspaces} workspaces`, stage.cluster.postAs({ ...keys, logs: manyLogKeys })],
+    ['one workspace', stage.cluster.post, linesPerSecondMin.one],
+    [`${manyWorkspaces} workspaces`, stage.cluster.postAs({ ...keys, logs: manyLogKeys }), linesPerSecondMin.many],
   ] as const
   const sections: Section[] = []
-  for (const [of, post] of senders) {
+  for (const [of, post, perSecondMin] of senders) {
     say(`one line a request from ${of}`)
     const found = await measurePost(stage, 'logs', post, { bodies, warmUp, connections: lineConnections })
     const title = `Cluster: logs, one line a request, ${lineConnections} connections, ${of}`
-    sections.push({ title, rows: [...paceRows(found, bodies, 'lines'), ...cpuRows(found, bodies, 'lines', [])] })
+    const [pace, ...others] = paceRows(found, bodies, 'lines')
+    const rows = [{ ...pace, ...atLeast(perSecondMin) }, ...others, ...cpuRows(found, bodies, 'lines', [])]
+    sections.push({ title, rows })
   }
   const sent = senders.length * (bodies.records + warmUp.records)
   expectCount('lines', await storedRecords(stage.cluster, 'logs'), sent)
