@@ -3,6 +3,8 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import Mocha from 'mocha'
+import { lendEngines } from '../engines/lend.ts'
+import { bringEngine } from '../engines/test-engines.ts'
 import { bringChromium } from './browser.ts'
 import { bringEngines, keepAddressesForTests } from './engines.ts'
 import { bringGofmt } from './go.ts'
@@ -34,6 +36,8 @@ try {
 // A test server must not depend on what the developer's shell happens to hold.
 keepAddressesForTests()
 for (const name of serverVariables.split(/\s+/)) delete process.env[name]
+// A JVM costs a minute of a processor until it is warm: the processes of a run share one.
+Object.assign(process.env, await lendEngines(bringEngine))
 
 // Tests start hundreds of processes from the same sources: half of what they cost is compiling these, which is done once.
 const compiled = mkdtempSync(join(tmpdir(), 'throughline-compiled-'))

@@ -1,7 +1,8 @@
-import { startElasticsearch } from '../../infra/engines/elasticsearch.ts'
-import { startNats } from '../../infra/engines/nats.ts'
+import { borrowEngine } from '../../infra/engines/lend.ts'
+import { bringEngine } from '../../infra/engines/test-engines.ts'
 
-// One NATS server and one Elasticsearch for the whole process, brought when the first test asks for them and gone with the process.
+// One NATS server and one Elasticsearch for the whole run of tests, brought when the first test asks for them and gone with the run: `npm
+// test` lends them to its processes, and a mocha that somebody starts alone brings its own.
 // Each test keeps to itself by names of its own: streams, subjects, a prefix of indices. A test that stops or kills an engine starts
 // one of its own with `startNats`, `startNatsCluster` or `startElasticsearch`.
 
@@ -14,14 +15,11 @@ const once = (bring: () => Promise<string>): (() => Promise<string>) => {
 }
 
 /** The address of the NATS server that tests share. Takes a second, or a minute where it is built first. */
-export const natsEngine = once(async () => given('NATS_URL') ?? (await startNats()).url)
-
-/** What is done for an hour has another engine than what is done for minutes. */
-const elasticsearchOptions = process.env['SOAK'] === '1' ? { heap: '2g' } : { isBrief: true }
+export const natsEngine = once(async () => given('NATS_URL') ?? (await borrowEngine('nats')) ?? bringEngine.nats())
 
 /** The address of the Elasticsearch that tests share. Takes some 15 seconds, or a minute where it is downloaded first. */
 export const elasticsearchEngine = once(
-  async () => given('ELASTICSEARCH_URL') ?? (await startElasticsearch(elasticsearchOptions)).url,
+  async () => given('ELASTICSEARCH_URL') ?? (await borrowEngine('elasticsearch')) ?? bringEngine.elasticsearch(),
 )
 
 export type Engines = Readonly<{ natsUrl: string; elasticsearchUrl: string }>
