@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { expect } from 'chai'
@@ -6,7 +6,7 @@ import { foldersOf } from '#src/compose/folders.ts'
 import type { JsonObject } from '#src/lib/json.ts'
 import { cli } from '../support/cli.ts'
 import { at, completeAnswerOf, listOf, post, signIn, untilIndexed } from '../support/client.ts'
-import { removeFolder, startServer, type Server } from '../support/server.ts'
+import { newDataFolder, removeFolder, startServer, type Server } from '../support/server.ts'
 import { runVerb } from '../support/run-program.ts'
 import { hex } from '../support/telemetry.ts'
 import { sendingTo } from '../support/workspace.ts'
@@ -35,13 +35,14 @@ function damage(file: string, text: string, bytes: (at: number) => Readonly<{ fr
 const thePage = (at: number) => ({ from: at - (at % pageBytes), to: at - (at % pageBytes) + pageBytes })
 
 describe('a server whose files were damaged', () => {
+  /** Of a server that has all messages and was stopped: each test has a copy. */
+  let stoppedFolder: string
+  let dataFolder: string
   let server: Server
-  const environment = { OPERATIONS_PORT: '0' }
-  const start = async (dataFolder?: string): Promise<void> => {
-    server = await startServer({ environment, ...(dataFolder === undefined ? {} : { dataFolder }) })
+  const start = async (): Promise<void> => {
+    server = await startServer({ environment: { OPERATIONS_PORT: '0' }, dataFolder })
   }
-  const startAgain = (): Promise<void> => start(server.dataFolder)
-  const files = () => foldersOf(server.dataFolder)
+  const files = () => foldersOf(dataFolder)
   const metrics = async (): Promise<string> => {
     const line = server.output.find((each) => each.startsWith('Health and metrics on ')) ?? ''
     const response = await fetch(`${line.slice('Health and metrics on '.length)}/metrics`)
@@ -75,23 +76,31 @@ describe('a server whose files were damaged', () => {
   }
   const all = Array.from({ length: messages }, (_, n) => n)
 
-  beforeEach(async () => {
+  before(async () => {
+    stoppedFolder = dataFolder = await newDataFolder()
     await start()
     await send(all)
     await untilIndexed(server)
+    await server.stop()
+  })
+  after(() => removeFolder(stoppedFolder))
+  beforeEach(async () => {
+    dataFolder = await newDataFolder()
+    cpSync(stoppedFolder, dataFolder, { recursive: true })
   })
   afterEach(async () => {
     await server.stop()
-    await removeFolder(server.dataFolder)
+    await removeFolder(dataFolder)
   })
 
   it('sets the log aside, tells it for as long as it lies there, and goes on with all that can be read', async () => {
+    await start()
     expect(await figure('throughline_quarantined_logs', 'log')).to.equal(0)
     expect(await quarantines()).to.deep.equal([])
     await server.kill()
     settleWal(files().logFile)
     const damaged = damage(files().logFile, messageOf(messages / 2), thePage)
-    await startAgain()
+    await start()
     const told = server.output.join('\n')
     expect(told).to.include('The event log was damaged, and was set aside').and.to.include('events, at positions')
 
@@ -110,24 +119,23 @@ describe('a server whose files were damaged', () => {
     await expectEqual()
 
     await server.stop()
-    await startAgain()
+    await start()
     expect(server.output.join('\n'), 'after further starts').to.include('The event log was damaged')
     expect(await quarantines()).to.have.length(1)
     await server.stop()
     rmSync(String(said?.['folder']), { recursive: true })
-    await startAgain()
+    await start()
     expect(server.output.join('\n')).to.not.include('damaged')
     expect(await figure('throughline_quarantined_logs', 'log')).to.equal(0)
     expect(await found()).to.have.length(kept.length + 1)
   })
 
   it('meets damage while it folds, stops there and says so, and sets it aside when its worker is the next time started', async () => {
-    await server.stop()
     // A payload in the middle: a look at the ends of the log, and at headers here and there, does not meet it.
     damage(files().logFile, messageOf(3), (at) => ({ from: at, to: at + 4 }))
     rmSync(files().indexFolder, { recursive: true })
     mkdirSync(files().indexFolder)
-    await startAgain()
+    await start()
     await server.printed(/^the projector has ended.*checksum of its payload.*stop the server and start it again/, 0)
     await send([messages])
     const setAside = server.printed(/^The event log was damaged, and was set aside/)
@@ -141,14 +149,13 @@ describe('a server whose files were damaged', () => {
   })
 
   it('begins a new log where an older one was put back, so that no index takes what comes for what it has had', async () => {
-    await server.stop()
     const older = readFileSync(files().logFile)
-    await startAgain()
+    await start()
     await send([messages])
     expect(await found()).to.have.length(messages + 1)
     await server.stop()
     writeFileSync(files().logFile, older)
-    await startAgain()
+    await start()
     expect(server.output.join('\n')).to.match(/it ends at event \d+, and event \d+ was in it/)
     await send([messages + 1])
     // Until the new index is there the old one is searched, which has been further than the log is now.
@@ -159,23 +166,22 @@ describe('a server whose files were damaged', () => {
   })
 
   it('does not start on an emptied log, of which the indexes have all that is left, until it is put back or they are moved away', async () => {
-    await server.stop()
     const { logFile, indexFolder } = files()
     const whole = readFileSync(logFile)
     const expectRefused = async (): Promise<void> => {
-      const refused = String(await startAgain().catch((error: Error) => error))
+      const refused = String(await start().catch((error: Error) => error))
       expect(refused).to.include('it was emptied').and.to.include(`mv '${indexFolder}' '${indexFolder}.old'`)
     }
     truncateSync(logFile, 0)
     await expectRefused()
     writeFileSync(logFile, whole)
-    await startAgain()
+    await start()
     expect(await found()).to.have.length(messages)
     await server.kill()
     truncateSync(logFile, 0)
     await expectRefused()
     renameSync(indexFolder, `${indexFolder}.old`)
-    await startAgain()
+    await start()
     expect(server.output.join('\n')).to.include('The event log was damaged, and was set aside')
     await send([messages])
     expect(await found()).to.include(messageOf(messages))
@@ -183,31 +189,29 @@ describe('a server whose files were damaged', () => {
   })
 
   it('removes an index whose record is damaged, and folds it again; makes the list of indexes again where that is damaged', async () => {
-    await server.stop()
     const { indexFolder } = files()
     const [logs = ''] = readdirSync(indexFolder).filter((name) => name.startsWith('logs-'))
     for (const file of [join(indexFolder, 'live.db'), join(indexFolder, logs, 'meta.db')])
       writeFileSync(file, readFileSync(file).fill(0, 0, pageBytes))
-    await startAgain()
+    await start()
     const told = server.output.join('\n')
     expect(told).to.include(`the index ${logs} is removed, and folded again from the log`)
     expect(told).to.include('live.db is damaged: it is made again')
     expect(await found()).to.have.length(messages)
     await expectEqual()
     await server.stop()
-    await startAgain()
+    await start()
     expect(server.output.join('\n')).to.not.include('damaged')
   })
 
   it('misses a file of an index that was removed, says so wherever one looks, and has it again after a rebuild', async () => {
-    await server.stop()
     const { indexFolder } = files()
     const [build = ''] = readdirSync(indexFolder).filter((name) => name.startsWith('logs-'))
     const [workspace = ''] = readdirSync(join(indexFolder, build)).filter((name) => !name.startsWith('meta.db'))
     const folder = join(indexFolder, build, workspace)
     const [file = ''] = readdirSync(folder).filter((name) => name.endsWith('.db'))
     rmSync(join(folder, file))
-    await startAgain()
+    await start()
     const told = server.output.filter((line) => line.includes('are gone'))
     expect(told).to.have.length(1)
     expect(told[0]).to.include(join(folder, file)).and.to.include('"throughline rebuild logs" folds them again')
@@ -239,26 +243,26 @@ describe('a server whose files were damaged', () => {
   })
 
   it('does not start on a directory of which no workspace is left, and leaves it as it is', async () => {
-    await server.stop()
     const whole = readFileSync(files().directoryFile)
     const damaged = damage(files().directoryFile, 'directory.workspace.created', () => ({ from: 0, to: whole.length }))
-    const refused = await startAgain().catch((error: Error) => error)
+    const refused = await start().catch((error: Error) => error)
     expect(String(refused)).to.include('none of its workspaces can be read: restore it from a backup')
     expect(readFileSync(files().directoryFile).equals(damaged)).to.equal(true)
     writeFileSync(files().directoryFile, whole)
-    await startAgain()
+    await start()
     expect(await found()).to.have.length(messages)
     expect(await quarantines()).to.deep.equal([])
   })
 
   it('goes on without what it cannot read of the directory, and says what that means', async () => {
+    await start()
     const create = async (name: string): Promise<JsonObject> =>
       cli(server, 'key', 'create', '--workspace', server.firstRun.workspace, '--kind', 'logs', '--name', name)
     const lost = await create('a-key-that-is-lost')
     const kept = await create('a-key-that-is-kept')
     await server.stop()
     damage(files().directoryFile, 'a-key-that-is-lost', (at) => ({ from: at, to: at + 4 }))
-    await startAgain()
+    await start()
     const told = server.output.join('\n')
     expect(told)
       .to.include('The directory (workspaces, keys, members) was damaged')
