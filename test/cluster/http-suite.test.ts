@@ -30,7 +30,8 @@ async function run(file: string, env: NodeJS.ProcessEnv, signal: AbortSignal): P
   return { code, out, errors }
 }
 
-/** A cluster that files of the suite use one after the other, each in workspaces of its own. */
+/** The cluster that files of the suite use, each in workspaces of its own. */
+type SharedCluster = Awaited<ReturnType<typeof startCluster>>
 async function startCluster() {
   const cluster = await startServer({ form: 'cluster' })
   const { baseUrl, dataFolder, output } = cluster
@@ -45,40 +46,45 @@ async function startCluster() {
   }
 }
 
-/** Runs them in their order, as many at once as there are processors but at most two: mostly they wait for the index. */
+/**
+ * Runs them in their order, as many at once as there are processors but at most two: mostly they wait for the index. One cluster serves
+ * them all: an idle one keeps Elasticsearch as busy as some files do.
+ */
 function runAll(files: readonly string[], env: NodeJS.ProcessEnv): Runs {
   const stopping = new AbortController()
   const runs = new Map(files.map((file) => [file, Promise.withResolvers<Ran>()]))
   const waiting = [...runs]
-  const runLane = async (): Promise<void> => {
-    const { lent, output, remove } = await startCluster()
-    try {
-      for (let one = waiting.shift(); one !== undefined && !stopping.signal.aborted; one = waiting.shift()) {
-        const [file, { resolve }] = one
-        const from = output.length
-        const ran = await run(file, { ...env, LENT_CLUSTER: JSON.stringify(lent) }, stopping.signal)
-        resolve({ ...ran, errors: [ran.errors, ...output.slice(from)].join('\n') })
-      }
-    } finally {
-      await remove()
+  const runLane = async ({ lent, output }: SharedCluster): Promise<void> => {
+    for (let one = waiting.shift(); one !== undefined && !stopping.signal.aborted; one = waiting.shift()) {
+      const [file, { resolve }] = one
+      const from = output.length
+      const ran = await run(file, { ...env, LENT_CLUSTER: JSON.stringify(lent) }, stopping.signal)
+      resolve({ ...ran, errors: [ran.errors, ...output.slice(from)].join('\n') })
     }
   }
-  const lanes = Array.from({ length: Math.min(2, availableParallelism()) }, runLane)
-  const failed = Promise.all(lanes).then(() => new Promise<never>(() => undefined))
+  const runLanes = async (): Promise<void> => {
+    const cluster = await startCluster()
+    const lanes = Array.from({ length: Math.min(2, availableParallelism()) }, () => runLane(cluster))
+    const ended = await Promise.allSettled(lanes)
+    await cluster.remove()
+    for (const lane of ended) if (lane.status === 'rejected') throw lane.reason
+  }
+  const ran = runLanes()
+  const failed = ran.then(() => new Promise<never>(() => undefined))
   failed.catch(() => undefined)
   return {
     of: (file) => Promise.race([present(runs.get(file), 'it is one of them').promise, failed]),
     end: async () => {
       // Where only some of them were asked for.
       stopping.abort()
-      await Promise.allSettled(lanes)
+      await Promise.allSettled([ran])
     },
   }
 }
 
 /**
  * Each file is run by a mocha of its own, so that nothing in it has to know which form it meets. Those that only borrow a server have
- * workspaces of their own in a cluster that runs from file to file; those that start one have a cluster of their own.
+ * workspaces of their own in one cluster; those that start one have a cluster of their own.
  */
 describe('the HTTP test suite, on the cluster', () => {
   const met = all.filter((file) => isMet(basename(file)))
