@@ -12,12 +12,13 @@ import { startProcess, type ServerProcess } from '#test/support/server-process.t
 import { createBenchClient, createPost, signIn, type BenchClient } from './bench-client.ts'
 import { logKeys } from './bench-server.ts'
 import { prepareDirectory, type Prepared } from './cluster-directory.ts'
-import { cpuSeconds } from './process-usage.ts'
+import { cpuSeconds, threadSeconds } from './process-usage.ts'
 
 /** What CPU is told by: the kinds of processes that a cluster has. */
 type Part = Role | 'nats' | 'elasticsearch'
 type ClusterCpu = Readonly<Record<Part, number>>
-export type ClusterCost = Readonly<{ cpu: ClusterCpu; seconds: number }>
+/** `jvmCompilers`: of Elasticsearch's CPU seconds, what its JVM compiled in; a server that has run for an hour has long done so. */
+export type ClusterCost = Readonly<{ cpu: ClusterCpu; jvmCompilers: number; seconds: number }>
 
 /** A cluster under test: real engines of its own, one process of each role that is asked for. */
 export type Cluster = Readonly<{
@@ -83,6 +84,11 @@ function createCpuOf({ engines, roles }: Running): Cluster['cpuOf'] {
   }
 }
 
+function compilersOf({ engines }: Running): number {
+  const pid = engines.get('elasticsearch')?.group()
+  return pid === undefined ? 0 : threadSeconds(pid, /^C[12] Compiler/)
+}
+
 function clusterOf(running: Running, environment: Readonly<Record<string, string>>, prepared: Prepared): Cluster {
   const { roles, others, folder } = running
   const cpuOf = createCpuOf(running)
@@ -118,12 +124,13 @@ function clusterOf(running: Running, environment: Readonly<Record<string, string
     },
     cpuOf,
     async measure(work) {
-      const [start, before] = [performance.now(), readAll()]
+      const [start, before, compiledBefore] = [performance.now(), readAll(), compilersOf(running)]
       const result = await work()
       const [after, seconds] = [readAll(), (performance.now() - start) / 1_000]
+      const jvmCompilers = compilersOf(running) - compiledBefore
       const parts = Object.keys(after) as Part[]
       const cpu = Object.fromEntries(parts.map((part) => [part, after[part] - before[part]])) as ClusterCpu
-      return { result, cost: { cpu, seconds } }
+      return { result, cost: { cpu, jvmCompilers, seconds } }
     },
   }
 }

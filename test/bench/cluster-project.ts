@@ -99,6 +99,7 @@ function rowsOf({ kind, bodies, noun, reading, decoding }: Input, found: Run): r
     row('NATS', nats),
     row('projector', project, { name: 'decoding alone', value: decoding.cpuPerMillion }),
     row('Elasticsearch', elasticsearch, bulkFloor),
+    row('of these, what its JVM compiled in', cost.jvmCompilers),
     row('query, which only looks how far it is', query),
     {
       ...{ figure: 'until a million are searchable', unit: 's', measured: perMillion(cost.seconds) },

@@ -79,6 +79,13 @@ function secondsOf(task: string): number {
   return (Number(fields[11] ?? 0) + Number(fields[12] ?? 0)) / ticksPerSecond
 }
 
+/** CPU seconds of the threads of such names that a process and all that it has started have now. Linux only. */
+export function threadSeconds(root: number, name: RegExp): number {
+  const tasks = processTree(root).flatMap((pid) => list(`/proc/${pid}/task`).map((task) => `/proc/${pid}/task/${task}`))
+  const named = tasks.filter((task) => name.test(read(`${task}/comm`) ?? ''))
+  return named.reduce((sum, task) => sum + secondsOf(task), 0)
+}
+
 /** CPU time of every thread of a process and of all that it has started. Linux only. */
 export function readUsage(pid: number): Usage {
   const usage = new Map<string, Thread>()
