@@ -59,8 +59,8 @@ async function renewConfig(nats: Nats, stream: string, wanted: Changeable): Prom
   throw failure('change', changed.error)
 }
 
-/** Whether an earlier program has made it in files, which no update changes. It is removed: who held a lease takes it again. */
-async function isRemoved(nats: Nats, stream: string): Promise<boolean> {
+/** Removes a stream that an earlier program has made in files, which no update changes; who held a lease takes it again. True if it was one. */
+async function removeIfInFiles(nats: Nats, stream: string): Promise<boolean> {
   const config = await configOf(nats, stream)
   if (config.storage === 'memory' || config.description === inFiles) return false
   await askApi(nats, `STREAM.DELETE.${stream}`)
@@ -90,7 +90,7 @@ async function provision({ nats, ttlMs, replicas }: LeaseBoardOptions, stream: s
   const inMemory = { storage: 'memory', description } as const
   let made = await make(inMemory)
   const existed = 'error' in made && made.error.code === streamExistsOtherwise
-  if (existed && (await isRemoved(nats, stream))) made = await make(inMemory)
+  if (existed && (await removeIfInFiles(nats, stream))) made = await make(inMemory)
   if ('error' in made && (made.error.code === noMemory || made.error.code === noPeers)) {
     made = await make({ storage: 'file', description: inFiles })
   }
