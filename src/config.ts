@@ -122,7 +122,7 @@ export const plans: Readonly<Record<string, WorkspacePlan>> = {
 }
 
 const flag = z
-  .enum(['0', '1'])
+  .enum(['0', '1'], { error: 'is 0 or 1' })
   .default('0')
   .transform((value) => value === '1')
 
@@ -132,7 +132,13 @@ type Role = (typeof roles)[number]
 
 const secretCharactersMin = 32
 const secret = z.string().min(secretCharactersMin, `needs at least ${secretCharactersMin} random characters`)
-const port = z.coerce.number().int().min(0).max(65_535)
+
+/** Words of its own: zod's are about types, and an operator wrote text. */
+function whole(min: number, max: number) {
+  const error = `is a whole number from ${min} to ${max}`
+  return z.coerce.number({ error }).int({ error }).min(min, { error }).max(max, { error })
+}
+const port = whole(0, 65_535)
 
 const schema = z.object({
   PORT: port.default(8080),
@@ -141,11 +147,11 @@ const schema = z.object({
   OPERATIONS_PORT: port.optional(),
   THROUGHLINE_DATA: z.string().min(1).optional(),
   BASE_URL: z
-    .url({ protocol: /^https?$/ })
+    .url({ protocol: /^https?$/, error: 'is http(s)://host or http(s)://host:port' })
     .transform((url) => url.replace(/\/+$/, ''))
     .optional(),
   /** How many proxies in front are trusted to set X-Forwarded-For and X-Forwarded-Proto. */
-  TRUSTED_PROXIES: z.coerce.number().int().min(0).max(10).default(0),
+  TRUSTED_PROXIES: whole(0, 10).default(0),
   TLS_CERT: z.string().optional(),
   TLS_KEY: z.string().optional(),
   SESSION_KEYS: secret.optional(),
@@ -159,31 +165,28 @@ const schema = z.object({
     )
     .optional(),
   ELASTICSEARCH_URL: z.url({ protocol: /^https?$/, error: 'is http(s)://user:password@host:port' }).optional(),
-  PARTITIONS: z.coerce.number().int().min(1).max(256).default(4),
+  PARTITIONS: whole(1, 256).default(4),
   /** The monitoring address of every NATS server, comma-separated; or else the operator's word that all sync before they acknowledge. */
   NATS_MONITORING_URL: z
     .string()
     .regex(/^https?:\/\/[^\s,]+(,https?:\/\/[^\s,]+)*$/, 'is http://host:port, or several with commas')
     .optional(),
   NATS_SYNC_ALWAYS: flag,
-  NATS_REPLICAS: z.coerce.number().int().min(1).max(5).optional(),
+  NATS_REPLICAS: whole(1, 5).optional(),
   INDEX_PREFIX: z
     .string()
     .regex(/^[a-z][a-z0-9-]{0,39}$/, 'has lower-case letters, digits and -, a letter first, at most 40')
     .default('throughline'),
-  INDEX_SHARDS: z.coerce.number().int().min(1).max(100).default(1),
-  INDEX_REPLICAS: z.coerce.number().int().min(0).max(10).optional(),
-  INDEX_REFRESH_MS: z.coerce.number().int().min(1).max(60_000).default(500),
+  INDEX_SHARDS: whole(1, 100).default(1),
+  INDEX_REPLICAS: whole(0, 10).optional(),
+  INDEX_REFRESH_MS: whole(1, 60_000).default(500),
   KEY_PEPPER: secret.optional(),
-  STOP_PATIENCE_MS: z.coerce.number().int().min(0).max(600_000).default(limits.stopPatienceMs),
+  STOP_PATIENCE_MS: whole(0, 600_000).default(limits.stopPatienceMs),
   /** 0: no limit, as for a worker that is being debugged. */
-  WORKER_SILENCE_MS: z.coerce
-    .number()
-    .int()
-    .max(3_600_000)
+  WORKER_SILENCE_MS: whole(0, 3_600_000)
     .refine((ms) => ms === 0 || ms >= 1_000, 'is 0 or at least 1000')
     .default(limits.workerSilenceMs),
-  INDEX_SAMPLE_MS: z.coerce.number().int().min(100).max(604_800_000).default(limits.sampleEveryMs),
+  INDEX_SAMPLE_MS: whole(100, 604_800_000).default(limits.sampleEveryMs),
 })
 type Environment = z.output<typeof schema>
 

@@ -1,4 +1,5 @@
 import { ok } from '#src/lib/result.ts'
+import { shellWord } from '#src/lib/shell-quote.ts'
 import { required, type Verb } from './verb.ts'
 
 export const backUp: Verb = {
@@ -14,7 +15,7 @@ export const backUp: Verb = {
       json: { folder, log: { position: log }, directory: { position: directory } },
       text: [
         `The log is in ${folder} up to position ${log}, the directory up to position ${directory}. Keep it as you keep secrets: they are in it.`,
-        `To go back to it: THROUGHLINE_DATA=${folder} npm start`,
+        `To go back to it: THROUGHLINE_DATA=${shellWord(folder)} npm start`,
       ].join('\n'),
     })
   },

@@ -3,10 +3,8 @@ import { join } from 'node:path'
 import { readFirstRun } from '#src/directory/first-run.ts'
 import type { Refused } from '#src/directory/directory-writer.ts'
 import { fail, ok } from '#src/lib/result.ts'
+import { shellQuote } from '#src/lib/shell-quote.ts'
 import type { Verb } from './verb.ts'
-
-/** A word that a POSIX shell takes as it is (XCU §2.2.2). */
-const quote = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`
 
 export const env: Verb = {
   name: 'env',
@@ -29,7 +27,7 @@ export const env: Verb = {
       OWNER_EMAIL: sign_in.email,
       OWNER_PASSWORD: sign_in.password,
     }
-    const lines = Object.entries(variables).map(([name, value]) => `export ${name}=${quote(value)}`)
+    const lines = Object.entries(variables).map(([name, value]) => `export ${name}=${shellQuote(value)}`)
     return ok({ json: variables, text: lines.join('\n') })
   },
 }

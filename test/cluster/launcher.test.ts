@@ -8,16 +8,25 @@ describe('npm run cluster', function () {
   this.timeout(enginesTimeoutMs)
   let dataFolder: string
   let running: ServerProcess
+  let address = ''
   before(async () => {
     dataFolder = await newDataFolder()
     const { environment } = await bringCluster(dataFolder)
     const argv = ['infra/cluster/cluster.ts', '--ingest', '1', '--project', '1', '--query', '1', '--data', dataFolder]
-    running = startProcess([...argv, '--port', '0', '--host', '127.0.0.1'], environment)
-    await running.printed(/^Throughline listening on http\S+ \(1 ingest, 1 project, 1 query\)/, 0)
+    // As in a shell that has loaded `throughline env`.
+    const shell = { ...environment, BASE_URL: 'http://127.0.0.1:1' }
+    running = startProcess([...argv, '--port', '0', '--host', '127.0.0.1'], shell)
+    const line = await running.printed(/^Throughline listening on http\S+ \(1 ingest, 1 project, 1 query\)/, 0)
+    address = /http\S+/.exec(line)?.[0] ?? ''
   })
   after(async () => {
     await running.kill()
     await removeFolder(dataFolder)
+  })
+
+  it('leads to its processes by where they listen, whatever BASE_URL says', async () => {
+    const statuses = ['/api/v1/traces', '/api/logs/v1/ingest'].map(async (path) => (await fetch(address + path)).status)
+    expect(await Promise.all(statuses)).to.deep.equal([401, 405])
   })
 
   it('takes its processes with it, however it ends', async () => {

@@ -36,6 +36,20 @@ describe('configuration', () => {
     expect(readConfig({}, ['--worker-silence-ms', '5000']).workerSilenceMs).to.equal(5_000)
   })
 
+  it('says what a setting may be, in words for who wrote it', () => {
+    for (const [environment, words] of [
+      [{ PORT: 'abc' }, 'PORT: is a whole number from 0 to 65535'],
+      [{ PORT: '99999' }, 'PORT: is a whole number from 0 to 65535'],
+      [{ TRUSTED_PROXIES: '1.5' }, 'TRUSTED_PROXIES: is a whole number from 0 to 10'],
+      [{ STOP_PATIENCE_MS: '8s' }, 'STOP_PATIENCE_MS: is a whole number from 0 to 600000'],
+      [{ WORKER_SILENCE_MS: '5' }, 'WORKER_SILENCE_MS: is 0 or at least 1000'],
+      [{ ALLOW_LAZY_LOG: 'true' }, 'ALLOW_LAZY_LOG: is 0 or 1'],
+      [{ BASE_URL: 'shop.example' }, 'BASE_URL: is http(s)://host or http(s)://host:port'],
+    ] as const) {
+      expect(complaint(environment)).to.equal(words)
+    }
+  })
+
   it('takes an empty variable for one that is not set', () => {
     expect(readConfig({ PORT: '', WORKER_SILENCE_MS: '', NATS_URL: '' })).to.deep.equal(readConfig({}))
   })

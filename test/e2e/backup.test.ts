@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, statSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -103,6 +104,17 @@ describe('throughline backup', () => {
       const { code, err } = await tried(server.dataFolder, 'backup', '--to', to)
       expect([code, err.split(':', 2)[1]], err).to.deep.equal([1, ` back up ${to}.making`])
       expect(err).to.include('(this user must be able to make it; or name another folder)\n')
+    }
+  })
+
+  it('prints a command that a shell takes as it is, whatever the folder is called', async () => {
+    for (const name of [`o'clock copy`, 'plain']) {
+      const to = join(folder, '..', name)
+      const { out } = await tried(server.dataFolder, 'backup', '--to', to)
+      const command = /^To go back to it: (.*) npm start$/m.exec(out)?.[1] ?? ''
+      expect(execFileSync('sh', ['-c', `${command} printenv THROUGHLINE_DATA`], { encoding: 'utf8' })).to.equal(
+        `${to}\n`,
+      )
     }
   })
 

@@ -178,6 +178,24 @@ describe('the scripts of pages in a browser', () => {
         expect(await sent, 'no such day: for the server to refuse').to.equal('2026-11-41 08:00')
       })
 
+      for (const [zone, typed, sent] of [
+        ['Europe/Berlin', '2026-03-29 02:30', '2026-03-29 02:30+01:00'],
+        ['Europe/Berlin', '2026-03-29 03:00', '2026-03-29 03:00+02:00'],
+        ['Africa/Cairo', '2026-04-24', '2026-04-24 00:00+02:00'],
+        ['Europe/Berlin', '2026-10-25 02:30', '2026-10-25 02:30+02:00'],
+        ['America/St_Johns', '2026-03-08 02:30', '2026-03-08 02:30-03:30'],
+      ] as const) {
+        it(`in the hours that a change of clocks leaves out or repeats: ${typed} of ${zone}`, async () => {
+          const storageState = await tab.context().storageState()
+          const page = await openTab(browser, { baseURL: server.baseUrl, storageState, timezoneId: zone })
+          await page.goto(path)
+          await page.locator('input[name=from]').fill(typed)
+          const form = `new FormData(document.querySelector('form.search')).get('from')`
+          expect(await page.evaluate(form)).to.equal(sent)
+          await page.context().close()
+        })
+      }
+
       it('in the zone that is shown, where an address has them in UTC', async () => {
         for (const [utc, local] of [
           [`${inUtc(atMs).replace(' ', 'T')}Z`, inZone(atMs)],

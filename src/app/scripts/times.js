@@ -63,9 +63,13 @@ const typed = String.raw`^\s*(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d)(:\d\d)?(\.\d+)?
 const withoutZone = new RegExp(String.raw`${typed}\s*$`, 'i')
 const ofUtc = new RegExp(String.raw`${typed}(?:Z| ?UTC)?\s*$`, 'i')
 
-/** What somebody typed in the zone that is shown, with its offset then. */
+/**
+ * What somebody typed in the zone that is shown, with its offset then. An hour that a change of clocks leaves out has the offset before
+ * it, so that all that was before the change is before it.
+ */
 function withOffset(text, date, minute = '00:00', second = '', fraction = '') {
-  const minutes = -new Date(`${date}T${minute}${second}`).getTimezoneOffset()
+  const time = `${date}T${minute}${second}`
+  const minutes = Math.round((new Date(`${time}Z`) - new Date(time)) / 60_000)
   if (Number.isNaN(minutes)) return text
   const offset = new Date(Math.abs(minutes) * 60_000).toISOString().slice(11, 16)
   return `${date} ${minute}${second}${fraction}${minutes < 0 ? '-' : '+'}${offset}`

@@ -19,13 +19,15 @@ function urlOf(host: string, port: number, isSecure: boolean): string {
 /** The sockets that this process binds, for its workers to listen on. */
 async function bindSockets({ role, host, port, operationsPort, tls, baseUrl }: Config) {
   const main = role === 'project' ? undefined : await bindSocket({ host, port })
+  const ownUrl = urlOf(host, main?.port ?? 0, tls !== undefined)
   const operations = operationsPort === undefined ? undefined : await bindSocket({ host, port: operationsPort })
   return {
     place: {
       fd: main?.fd,
       operationsFd: operations?.fd,
-      baseUrl: baseUrl ?? urlOf(host, main?.port ?? 0, tls !== undefined),
+      baseUrl: baseUrl ?? ownUrl,
     },
+    ownUrl,
     operationsUrl: operations === undefined ? undefined : urlOf(host, operations.port, false),
     close: (): void => {
       main?.close()
@@ -35,11 +37,15 @@ async function bindSockets({ role, host, port, operationsPort, tls, baseUrl }: C
 }
 type Sockets = Awaited<ReturnType<typeof bindSockets>>
 
-/** Printed when the first worker serves: read by the operator, and awaited by programs that start us. */
-function describeStart({ role, dataFolder, cluster }: Config, { place, operationsUrl }: Sockets): string {
+/**
+ * Printed when the first worker serves: read by the operator, and awaited by programs that start us. BASE_URL may be of another server:
+ * a shell that has loaded `throughline env` has it.
+ */
+function describeStart({ role, dataFolder, cluster }: Config, { place, ownUrl, operationsUrl }: Sockets): string {
   const where = cluster === undefined ? `data in ${dataFolder}` : `role ${role}`
+  const links = place.baseUrl === ownUrl ? '' : `; links lead to BASE_URL ${place.baseUrl}`
   const what =
-    place.fd === undefined ? `Throughline folding (${where})` : `Throughline listening on ${place.baseUrl} (${where})`
+    place.fd === undefined ? `Throughline folding (${where})` : `Throughline listening on ${ownUrl} (${where}${links})`
   return operationsUrl === undefined ? what : `Health and metrics on ${operationsUrl}\n${what}`
 }
 

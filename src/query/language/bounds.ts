@@ -98,11 +98,20 @@ function takeEdge(parse: Parse, field: string, inclusive: boolean): Edge {
   const quantity = parseQuantity(text)
   if (quantity === undefined) {
     const expected = ofLevels ? [...levels, ...numbersExpected] : numbersExpected
-    return reader.stop(`${field} is compared with a number; quote the sign to search for it as text`, expected, start)
+    return reader.stop(`${field} is compared with ${comparedWith(text, ofLevels)}`, expected, start)
   }
   if (quantity.unit !== 'none' && ownUnit.test(field)) {
     const unit = quantity.unit === 'duration' ? 'ns' : 'bytes'
     parse.warn(`${field} holds plain numbers: ${text} is compared as ${quantity.value} (${unit})`)
   }
   return { bound: { value: quantity.value, inclusive }, start }
+}
+
+/** What to write instead of this bound: whoever types a time there wants the range that a search has beside it. */
+function comparedWith(text: string, ofLevels: boolean): string {
+  if (ofLevels) return 'a level or a number'
+  const isTime = /^(?:\d{4}-\d\d|now\b)/.test(text)
+  return isTime
+    ? 'a number; the times of a search are its from and to'
+    : 'a number; quote the sign to search for it as text'
 }

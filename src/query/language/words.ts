@@ -18,9 +18,14 @@ export function takeSpacedOperator(reader: Reader): string | undefined {
   return found?.[1] ?? found?.[2]
 }
 
-/** A `"quoted text"`; `\"` and `\\` are escapes, other backslashes stay. Undefined when no quote stands here. */
+/**
+ * A `"quoted text"`; `\"` and `\\` are escapes, other backslashes stay. So is a `“text”` between the quotation marks that word
+ * processors and telephones make of typed ones; one that nothing closes is a sign in a word. Undefined when no quote stands here.
+ */
 export function takeQuoted(reader: Reader): string | undefined {
   const start = reader.at()
+  const curly = reader.take(/[“”„]([^“”„"]*)[“”]/)
+  if (curly !== undefined) return curly[1]
   if (reader.take(/"/) === undefined) return undefined
   const body = reader.take(/(?:[^"\\]|\\[^])*/)?.[0] ?? ''
   if (reader.take(/"/) === undefined) {

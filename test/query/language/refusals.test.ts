@@ -155,6 +155,19 @@ describe('query/language refusals', () => {
     }
   })
 
+  it('says what a comparison takes: a level where there are levels, and where times are given', () => {
+    const cases: readonly (readonly [string, string])[] = [
+      ['level>=wrn', 'level is compared with a level or a number'],
+      ['a>b', 'a is compared with a number; quote the sign to search for it as text'],
+      ['timestamp:>2026-11-26', 'timestamp is compared with a number; the times of a search are its from and to'],
+      ['time>=now-1h', 'time is compared with a number; the times of a search are its from and to'],
+    ]
+    for (const [query, detail] of cases) {
+      const result = parseQuery(query, limits)
+      expect(result.ok ? '' : result.error.detail, query).to.equal(detail)
+    }
+  })
+
   it('refuses what is over a limit, where it is over', () => {
     const small = { ...limits, queryCharactersMax: 100, queryTermsMax: 3, queryDepthMax: 4, regexCharactersMax: 9 }
     const cases: readonly (readonly [string, number])[] = [
